@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building functions in C++. The parser builds through the same interface.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/function.hpp"
+
+namespace castor {
+
+/// What an operation names as its result's type: an element type, a shape, or both.
+struct WrittenType {
+  std::optional<ElementType> element;
+  std::optional<Shape> shape;
+};
+
+/// Collects parameters and operations, then checks everything at once in `finish`.
+///
+/// The first mistake is kept and every later call does nothing, so calls need no checks of their
+/// own. Not thread safe; the finished function is.
+class FunctionBuilder {
+ public:
+  explicit FunctionBuilder(std::string name) { function_.name = std::move(name); }
+
+  /// Adds an input. Names (given without the percent sign) must be unique; an empty name is
+  /// replaced by a fresh one here and below.
+  ValueId parameter(std::string name, TensorType type);
+
+  /// One result of `convert`: `value` converted to `to` elementwise.
+  ValueId convert(ValueId value, ElementType to, const ConvertOptions& options = {});
+
+  /// A constant from dense data; `bytes` must have exactly the size of the type.
+  ValueId constant(const TensorType& type, std::span<const std::byte> bytes);
+
+  /// Any operation of the table, with the names of its results (one for each). Returns the first
+  /// result's id.
+  ValueId append(Operation operation, const WrittenType& written,
+                 std::span<const std::string> result_names = {});
+
+  /// Names the function's next output, and optionally its declared type: `?` matches any extent
+  /// and is checked when the function is bound.
+  void result(ValueId value, std::optional<TensorType> declared = {});
+
+  void attribute(Attribute attribute) { function_.attributes.push_back(std::move(attribute)); }
+
+  /// The first mistake so far, or null.
+  const Error* error() const { return error_ ? &*error_ : nullptr; }
+
+  /// Verifies and hands over the function; the builder is empty afterwards.
+  Result<FunctionPtr> finish();
+
+ private:
+  ValueId define(std::string name, TensorType type);
+  void fail(Error error);
+
+  Function function_;
+  std::optional<Error> error_;
+};
+
+}  // namespace castor

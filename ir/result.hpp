@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed results: castor reports errors by value; no exception crosses a public function.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace castor {
+
+/// What kind of failure a request met. `unsupported` means that the request is well formed but
+/// castor does not implement it; every other code except `internal` is the caller's to mend.
+enum class ErrorCode : uint8_t {
+  invalid_text,       ///< the text form does not parse; `Error::where` is set
+  invalid_function,   ///< a function breaks a rule of the IR (types, shapes, attributes)
+  invalid_argument,   ///< a call's views, shapes, strides or options do not fit
+  unsupported,        ///< well formed, but not implemented
+  out_of_memory,      ///< an allocation was refused
+  executable_memory,  ///< the system refuses memory that can be executed
+  io,                 ///< a file cannot be read or written (tools only)
+  internal,           ///< a bug in castor
+};
+
+/// The code's name as printed, e.g. "invalid_text".
+std::string_view name_of(ErrorCode code);
+
+/// A place in the text form; lines and columns count from 1, line 0 means "not from a text".
+struct TextPosition {
+  uint32_t line = 0;
+  uint32_t column = 0;
+  bool known() const { return line != 0; }
+};
+
+/// A failure: its kind, a sentence that says what was found and what was expected, and, when it
+/// concerns a text, where.
+struct Error {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+  TextPosition where{};
+
+  /// "line 3, column 7: message", or the message alone when the position is unknown.
+  std::string to_string() const;
+};
+
+/// Success, or an Error. One pointer wide; success allocates nothing.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+
+  bool ok() const { return error_ == nullptr; }
+  explicit operator bool() const { return ok(); }
+  /// The failure; only when !ok().
+  const Error& error() const { return *error_; }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+
+/// A value, or an Error.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}
+  Result(Error error) : state_(std::move(error)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  /// The value; only when ok().
+  T& value() & { return *std::get_if<0>(&state_); }
+  const T& value() const& { return *std::get_if<0>(&state_); }
+  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  /// The failure; only when !ok().
+  const Error& error() const { return *std::get_if<1>(&state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+}  // namespace castor

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/shape.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace castor {
+
+std::string to_string(const Dims& dims) {
+  return fmt::format("[{}]", fmt::join(dims, ", "));
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (const Dim& dim : shape) {
+    if (text.size() > 1) text += ", ";
+    text += dim.is_fixed() ? std::to_string(dim.extent) : "?" + dim.name;
+  }
+  return text + "]";
+}
+
+std::string to_string(const TensorType& type) {
+  return std::string(name_of(type.element)) + to_string(type.shape);
+}
+
+Shape to_shape(const Dims& extents) {
+  return {extents.begin(), extents.end()};
+}
+
+bool is_fixed(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is_fixed(); });
+}
+
+std::optional<int64_t> element_count(const Dims& extents) {
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;
+  int64_t count = 1;
+  for (int64_t extent : extents) {
+    if (__builtin_mul_overflow(count, extent, &count)) return std::nullopt;
+  }
+  return count;
+}
+
+std::optional<int64_t> byte_size(ElementType type, int64_t count) {
+  int64_t bits = 0;
+  if (__builtin_mul_overflow(count, int64_t{bits_of(type)}, &bits)) {
+    // The product in bits may overflow although the bytes fit: whole bytes go another way.
+    if (bits_of(type) % 8 != 0 || __builtin_mul_overflow(count, bits_of(type) / 8, &bits)) {
+      return std::nullopt;
+    }
+    return bits;
+  }
+  return bits / 8 + (bits % 8 != 0);
+}
+
+Dims dense_strides(const Dims& extents) {
+  Dims strides = Dims::filled(extents.rank(), 1);
+  for (int axis = extents.rank() - 2; axis >= 0; --axis) {
+    if (__builtin_mul_overflow(strides[axis + 1], std::max<int64_t>(extents[axis + 1], 1),
+                               &strides[axis])) {
+      strides[axis] = INT64_MAX;  // only beside a zero extent: no element is ever addressed
+    }
+  }
+  return strides;
+}
+
+}  // namespace castor

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dimensions, shapes and concrete extents.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/element_type.hpp"
+#include "ir/result.hpp"
+
+namespace castor {
+
+/// Tensors have at most this many dimensions.
+inline constexpr int max_rank = 16;
+
+/// Up to `max_rank` numbers held in place: extents, strides or coordinates of one tensor.
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  explicit Dims(std::span<const int64_t> values) : rank_(static_cast<uint8_t>(values.size())) {
+    assert(values.size() <= max_rank);
+    std::copy(values.begin(), values.end(), values_);
+  }
+  /// `rank` copies of `value`.
+  static Dims filled(int rank, int64_t value) {
+    Dims dims;
+    for (int i = 0; i < rank; ++i) dims.push_back(value);
+    return dims;
+  }
+
+  int rank() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+  int64_t& operator[](int axis) { return values_[axis]; }
+  int64_t operator[](int axis) const { return values_[axis]; }
+  /// Appends one number; only while rank() < max_rank.
+  void push_back(int64_t value) {
+    assert(rank_ < max_rank);
+    values_[rank_++] = value;
+  }
+  const int64_t* begin() const { return values_; }
+  const int64_t* end() const { return values_ + rank_; }
+  int64_t* begin() { return values_; }
+  int64_t* end() { return values_ + rank_; }
+  friend bool operator==(const Dims& a, const Dims& b) {
+    return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  int64_t values_[max_rank];  // only the first rank_ are ever read
+  uint8_t rank_ = 0;
+};
+
+/// "[2, 3]".
+std::string to_string(const Dims& dims);
+
+/// One dimension of a tensor type: a number, `?`, or a named unknown `?n`.
+struct Dim {
+  static constexpr int64_t unknown_extent = -1;
+
+  int64_t extent = unknown_extent;
+  std::string name;  ///< of a named unknown, without the question mark; else empty
+
+  Dim() = default;
+  Dim(int64_t fixed) : extent(fixed) {}
+  /// From text: "?" or "?name".
+  Dim(const char* unknown) : name(unknown[0] == '?' ? unknown + 1 : unknown) {}
+  static Dim any() { return {}; }
+  static Dim named(std::string name) {
+    Dim dim;
+    dim.name = std::move(name);
+    return dim;
+  }
+
+  bool is_fixed() const { return extent != unknown_extent; }
+  friend bool operator==(const Dim&, const Dim&) = default;
+};
+
+using Shape = std::vector<Dim>;
+
+/// "[1, 64, ?h, ?]".
+std::string to_string(const Shape& shape);
+Shape to_shape(const Dims& extents);
+bool is_fixed(const Shape& shape);
+
+/// The number of elements, or nothing when it exceeds 2^63 - 1. A zero-sized dimension gives 0
+/// whatever the others are.
+std::optional<int64_t> element_count(const Dims& extents);
+/// ceil(count * bits / 8), or nothing when it exceeds 2^63 - 1.
+std::optional<int64_t> byte_size(ElementType type, int64_t count);
+
+/// Element strides of a dense row-major tensor; a zero-sized tensor gets the strides that its
+/// extents would have with 1 in place of 0 (INT64_MAX where that overflows).
+Dims dense_strides(const Dims& extents);
+
+/// An element type with a shape: the type of an IR value.
+struct TensorType {
+  ElementType element = ElementType::f32;
+  Shape shape;
+  friend bool operator==(const TensorType&, const TensorType&) = default;
+};
+
+/// "f32[1, ?n]".
+std::string to_string(const TensorType& type);
+
+}  // namespace castor

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code as the emitters leave it: bytes, and where each part comes from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace castor::jit {
+
+/// A note on a stretch of code: it begins at `offset` and ends where the next note begins.
+struct CodeNote {
+  uint32_t offset = 0;
+  std::string text;  ///< the lane operation or the part of the nest, e.g. "%3 = round_f32 %1 down"
+  std::string
+      origin;  ///< the IR operation that it comes from, e.g. "%y = convert %x : u8"; may be empty
+};
+
+/// A loop whose iterations the port model weighs.
+struct CodeLoop {
+  uint32_t begin = 0;      ///< offset of the first instruction of the body
+  uint32_t end = 0;        ///< offset behind the loop's closing branch
+  int64_t elements = 0;    ///< elements of the iteration space done in one iteration
+  int64_t load_bytes = 0;  ///< bytes of tensors read in one iteration
+  int64_t store_bytes = 0;
+  std::string name;  ///< "main loop", "tail"
+};
+
+/// The output of the emitter: position independent, constants behind `instruction_bytes`.
+struct MachineCode {
+  std::vector<std::byte> bytes;
+  uint32_t instruction_bytes = 0;  ///< instructions; the rest is the constant pool
+  int spills = 0;                  ///< values stored to the stack for want of registers
+  std::vector<CodeNote> notes;     ///< only when asked for; ascending offsets
+  std::vector<CodeLoop> loops;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the machine can do: ISA tiers as named feature sets, detected once and passed in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/result.hpp"
+
+namespace castor::jit {
+
+/// Each tier contains the one before it in its own line; see `tier_table`.
+enum class Tier : uint8_t { avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi };
+inline constexpr int tier_count = 5;
+
+/// One CPU feature that emitters ask for.
+enum class Feature : uint8_t {
+  avx2,
+  fma,
+  f16c,
+  bmi2,
+  avx_vnni,
+  avx512f,
+  avx512bw,
+  avx512cd,
+  avx512dq,
+  avx512vl,
+  avx512_vnni,
+  avx512_vbmi,
+  avx512_vbmi2,
+  gfni,
+  avx512_bitalg,
+};
+inline constexpr int feature_count = 15;
+
+/// A set of features in one word.
+class FeatureSet {
+ public:
+  constexpr FeatureSet() = default;
+  constexpr FeatureSet(std::initializer_list<Feature> features) {
+    for (Feature f : features) bits_ |= bit(f);
+  }
+  constexpr bool has(Feature f) const { return (bits_ & bit(f)) != 0; }
+  constexpr bool contains(FeatureSet other) const { return (other.bits_ & ~bits_) == 0; }
+  constexpr FeatureSet operator|(FeatureSet other) const { return FeatureSet(bits_ | other.bits_); }
+  friend constexpr bool operator==(FeatureSet, FeatureSet) = default;
+
+ private:
+  constexpr explicit FeatureSet(uint32_t bits) : bits_(bits) {}
+  static constexpr uint32_t bit(Feature f) { return uint32_t{1} << static_cast<int>(f); }
+  uint32_t bits_ = 0;
+};
+
+/// One row of the table of tiers.
+struct TierInfo {
+  Tier tier;
+  std::string_view name;
+  FeatureSet features;
+  int vector_bits;
+  int vector_registers;
+};
+
+const std::array<TierInfo, tier_count>& tier_table();
+const TierInfo& info(Tier tier);
+std::string_view name_of(Tier tier);
+std::string_view name_of(Feature feature);
+std::optional<Tier> tier_named(std::string_view name);
+
+/// Everything about the machine that generated code depends on. A value: part of every kernel key.
+struct Target {
+  Tier tier = Tier::avx2;
+
+  bool supports(Feature feature) const { return info(tier).features.has(feature); }
+  bool has_avx512() const { return supports(Feature::avx512f); }
+  int vector_bits() const { return info(tier).vector_bits; }
+  int vector_registers() const { return info(tier).vector_registers; }
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+/// What this machine is.
+struct Host {
+  std::string cpu;           ///< brand string
+  FeatureSet features;       ///< usable: by CPU and operating system
+  std::optional<Tier> best;  ///< nothing below avx2
+  /// Whether code for the tier runs here.
+  bool runs(Tier tier) const { return features.contains(info(tier).features); }
+};
+
+/// Asks the CPU; the answer is the same for the life of the process, and cached.
+const Host& host();
+
+/// The tier to use: `requested`, else the environment variable CASTOR_ISA, else the best that the
+/// host runs. Fails (unsupported) for a tier that the host cannot run, and (invalid_argument) for
+/// an unknown name in CASTOR_ISA.
+Result<Target> choose_target(std::optional<Tier> requested);
+
+}  // namespace castor::jit

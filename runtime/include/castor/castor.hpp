@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// castor: small tensor functions compiled to x86-64 machine code at run time.
+//
+// The steps of use, each of which checks what it is given and returns a Result or a Status:
+//
+//   castor::Runtime runtime = *castor::Runtime::create();
+//   castor::Kernel kernel = *runtime.compile(text);          // or a Function built in C++
+//   castor::BoundKernel bound = *kernel.bind({{1, 3, 8, 8}});  // the shapes of the inputs
+//   castor::Status status = bound.run(inputs, outputs);      // views of the caller's memory
+//
+// All handles are immutable, cheap to copy, and may be used from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/builder.hpp"
+#include "ir/text.hpp"
+#include "ir/view.hpp"
+#include "jit/target.hpp"
+
+namespace castor {
+
+namespace detail {
+struct RuntimeState;
+struct KernelState;
+struct BoundState;
+}  // namespace detail
+
+using Tier = jit::Tier;
+
+/// The library's version, "major.minor.patch".
+std::string_view version();
+
+/// What executes a kernel.
+enum class Engine : uint8_t {
+  jit,          ///< generated machine code
+  interpreter,  ///< the reference interpreter: slow, same bits
+};
+
+struct RuntimeOptions {
+  /// Generate code for this tier instead of the best that the machine has (or that the
+  /// environment variable CASTOR_ISA names).
+  std::optional<Tier> tier;
+  /// Never generate code.
+  bool interpret = false;
+  /// Kernels are dropped from the cache, oldest first, when their code exceeds this many bytes.
+  size_t cache_bytes = size_t{64} << 20;
+};
+
+/// Counters of one runtime, since it was made.
+struct CacheStatistics {
+  uint64_t functions = 0;      ///< functions compiled (a repeated function counts once)
+  uint64_t function_hits = 0;  ///< compile calls that found their function
+  uint64_t codes = 0;          ///< pieces of machine code generated
+  uint64_t code_hits = 0;      ///< requests for machine code that found it
+  uint64_t code_bytes = 0;     ///< machine code held by the cache at present
+};
+
+/// A kernel with its `?` dimensions and strides settled. Running it never compiles and never
+/// allocates (interpreter apart).
+class BoundKernel {
+ public:
+  /// Computes outputs from inputs. Checks number, element types, shapes, strides, offsets, bytes
+  /// available and overlap first; on a failure no output has been touched.
+  ///
+  /// An output may be an input's exact memory (same address, element size, shape and strides): in
+  /// place. Any other overlap of an output with anything is refused.
+  Status run(std::span<const ConstView> inputs, std::span<const View> outputs) const;
+
+  /// Extents of the outputs, in the function's order.
+  std::span<const Dims> output_shapes() const;
+  Engine engine() const;
+
+ private:
+  friend class Kernel;
+  explicit BoundKernel(std::shared_ptr<const detail::BoundState> state)
+      : state_(std::move(state)) {}
+  std::shared_ptr<const detail::BoundState> state_;
+};
+
+/// A compiled function.
+class Kernel {
+ public:
+  const Function& function() const;
+  Engine engine() const;
+  /// Why the interpreter executes this kernel; empty for generated code.
+  std::string_view engine_reason() const;
+
+  /// Settles shapes and strides. `input_shapes`: extents of every input. `strides`: in elements,
+  /// of every input, then of every output; none at all means that every tensor is dense. Strides
+  /// are positive wherever the extent exceeds 1; outputs may not overlap themselves.
+  Result<BoundKernel> bind(std::span<const Dims> input_shapes,
+                           std::span<const Dims> strides = {}) const;
+  Result<BoundKernel> bind(std::initializer_list<Dims> input_shapes) const;
+  /// Settles shapes and strides as these views have them.
+  Result<BoundKernel> bind(std::span<const ConstView> inputs, std::span<const View> outputs) const;
+
+ private:
+  friend class Runtime;
+  explicit Kernel(std::shared_ptr<const detail::KernelState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const detail::KernelState> state_;
+};
+
+/// Compiles functions and owns the cache of kernels. Kernels survive their runtime.
+class Runtime {
+ public:
+  /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run. Where
+  /// there is no AVX2, or executable memory is refused, functions run in the interpreter and
+  /// `Kernel::engine_reason` says why.
+  static Result<Runtime> create(const RuntimeOptions& options = {});
+
+  Result<Kernel> compile(const FunctionPtr& function) const;
+  /// Parses the text and compiles the function of that name, or the only one.
+  Result<Kernel> compile(std::string_view text, std::string_view name = {}) const;
+
+  /// Converts `source` to `destination` elementwise: equal shapes, any strides.
+  Status convert(const ConstView& source, const View& destination,
+                 const ConvertOptions& options = {}) const;
+
+  /// The tier that code is generated for; nothing when everything is interpreted.
+  std::optional<Tier> tier() const;
+  CacheStatistics statistics() const;
+
+ private:
+  explicit Runtime(std::shared_ptr<detail::RuntimeState> state) : state_(std::move(state)) {}
+  std::shared_ptr<detail::RuntimeState> state_;
+};
+
+}  // namespace castor
