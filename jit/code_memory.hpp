@@ -3,47 +3,27 @@
 // an executable page in use never loses its permission.
 #pragma once
 
-#include <sys/types.h>
-
+#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <vector>
 
 #include "ir/result.hpp"
+#include "jit/code_arena.hpp"
+#include "jit/fork_local.hpp"
+#include "jit/system_memory.hpp"
 
 namespace castor::jit {
 
-/// The system calls that code memory makes; tests replace them to refuse memory.
-struct SystemCalls {
-  int (*memfd_create)(const char* name, unsigned flags);
-  int (*ftruncate)(int fd, off_t size);
-  void* (*mmap)(void* at, size_t size, int protection, int flags, int fd, off_t offset);
-  int (*mprotect)(void* at, size_t size, int protection);
-  int (*munmap)(void* at, size_t size);
-  int (*close)(int fd);
-  pid_t (*getpid)();
-  static const SystemCalls& real();
-};
-
-/// How a piece of code came to be executable.
-enum class CodeMapping : uint8_t {
-  dual,        ///< an arena of one memfd mapped twice: once writable, once executable
-  protected_,  ///< pages of its own, written first and then made executable
-};
-
-class CodeArena;
-
-/// Machine code that can be called, for as long as the object lives. Immutable, thread safe.
+/// Machine code that can be called, for as long as the object (or a copy of it) lives. Immutable,
+/// thread safe; may outlive the CodeMemory that made it.
 class CodeBlock {
  public:
   CodeBlock(std::shared_ptr<CodeArena> arena, const std::byte* code, size_t size)
       : arena_(std::move(arena)), code_(code), size_(size) {}
   const std::byte* code() const { return code_; }
   size_t size() const { return size_; }
-  CodeMapping mapping() const;
+  CodeMapping mapping() const { return arena_->mapping(); }
 
  private:
   std::shared_ptr<CodeArena> arena_;
@@ -51,37 +31,59 @@ class CodeBlock {
   size_t size_;
 };
 
-/// Hands out executable memory. Thread safe (one lock, taken when code is published).
+/// Hands out executable memory. Thread safe (one lock, taken while code is published).
 ///
-/// Arenas only grow: the bytes of a dead block are never written again, and an arena is unmapped
-/// when its last block dies. Together with the sealing below this keeps a forked child's view of
-/// its parent's code intact, and the parent's of its child's: after a fork the child writes to no
-/// inherited arena, it opens its own.
+/// Arenas start small and double, since touching new pages is what costs: the first code pays for
+/// four pages (20 us), much code some 2.5 us a page. They are filled from front to back, and
+/// the bytes of a dead block are never written again; an arena is unmapped when its last block is
+/// dead and it is no longer filled. Code that is larger than the largest arena gets its own.
+///
+/// Fork: code published before goes on working in parent and child, which share its pages. The
+/// child has no writable mapping of them, and opens arenas of its own when it publishes; the parent
+/// goes on filling its own. A thread that was publishing at the moment of the fork does no harm to
+/// the child: the lock and the arena that it was busy with are left alone there (the arena stays
+/// mapped). A child made by vfork must not publish.
+///
+/// Caches: x86 keeps instruction caches coherent with stores, by physical address, so through
+/// whichever mapping they are made. Code is complete before anyone learns its address, and no byte
+/// of it was executed before, so nobody holds stale instructions; handing a block to another thread
+/// takes the ordinary acquire and release.
 class CodeMemory {
  public:
-  static constexpr size_t default_arena_bytes = size_t{256} << 10;
+  static constexpr size_t first_arena_bytes = size_t{16} << 10;
+  static constexpr size_t largest_arena_bytes = size_t{128} << 10;
   static constexpr size_t code_alignment = 64;
 
-  explicit CodeMemory(const SystemCalls& system = SystemCalls::real(),
-                      size_t arena_bytes = default_arena_bytes);
+  /// Maps one page, nothing executable. Throws std::bad_alloc when there is no memory for itself;
+  /// what the system refuses is reported by `publish`.
+  explicit CodeMemory(const SystemCalls& system = SystemCalls::real());
+  /// Unmaps arenas that hold no living block.
   ~CodeMemory();
   CodeMemory(const CodeMemory&) = delete;
   CodeMemory& operator=(const CodeMemory&) = delete;
 
-  /// Copies `code` into executable memory at an address that is a multiple of `code_alignment`.
-  /// Falls back from dual mapping to pages of the block's own; fails with executable_memory when
-  /// the system refuses both, and with out_of_memory when it has none.
+  /// Copies `code` (position independent, at least one byte) into executable memory at an address
+  /// that is a multiple of `code_alignment`. Falls back from dual mapping to pages of the block's
+  /// own. When the system refuses both it fails, with out_of_memory if memory is what the fallback
+  /// lacked and with executable_memory otherwise; the message names both calls that failed.
   Result<CodeBlock> publish(std::span<const std::byte> code);
 
-  /// Bytes mapped at present by arenas that this object still fills or knows to be alive.
-  size_t mapped_bytes() const;
+  /// Bytes of executable mappings that this object made (or inherited through fork) and that are
+  /// mapped at present.
+  size_t mapped_bytes() const { return mapped_bytes_->load(std::memory_order_relaxed); }
 
  private:
-  const SystemCalls& system_;
-  const size_t arena_bytes_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<CodeArena> current_;  // filled by publish; sealed by a fork
-  std::vector<std::weak_ptr<CodeArena>> arenas_;
+  struct Filling;
+
+  Filling& own_filling();
+  static void leave_to_parent(Filling* inherited);
+  Result<CodeBlock> publish_dual(std::span<const std::byte> code);
+  Result<CodeBlock> publish_protected(std::span<const std::byte> code);
+
+  const SystemCalls system_;
+  const std::shared_ptr<std::atomic<size_t>> mapped_bytes_;
+  ForkLocal<Filling> filling_;  // what this process fills; null after a fork
+  Filling* newest_ = nullptr;   // owned: the same, or what the parent filled when it forked
 };
 
 }  // namespace castor::jit

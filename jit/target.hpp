@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,8 @@
 
 namespace castor::jit {
 
-/// Each tier contains the one before it in its own line; see `tier_table`.
+/// Named feature sets, from low to high: a host's best tier is the last one that it runs. Within
+/// AVX2 and within AVX-512 each contains the one before it; all contain avx2. See `tier_table`.
 enum class Tier : uint8_t { avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi };
 inline constexpr int tier_count = 5;
 
@@ -46,6 +48,10 @@ class FeatureSet {
   constexpr bool has(Feature f) const { return (bits_ & bit(f)) != 0; }
   constexpr bool contains(FeatureSet other) const { return (other.bits_ & ~bits_) == 0; }
   constexpr FeatureSet operator|(FeatureSet other) const { return FeatureSet(bits_ | other.bits_); }
+  /// The features of this set that `other` does not have.
+  constexpr FeatureSet operator-(FeatureSet other) const {
+    return FeatureSet(bits_ & ~other.bits_);
+  }
   friend constexpr bool operator==(FeatureSet, FeatureSet) = default;
 
  private:
@@ -63,11 +69,15 @@ struct TierInfo {
   int vector_registers;
 };
 
+/// The tiers in the order of `Tier`.
 const std::array<TierInfo, tier_count>& tier_table();
 const TierInfo& info(Tier tier);
 std::string_view name_of(Tier tier);
 std::string_view name_of(Feature feature);
+/// The tier of that name (exact, lower case); nothing for any other text.
 std::optional<Tier> tier_named(std::string_view name);
+/// The names of the features in the set, in the order of `Feature`, parted by blanks.
+std::string names_of(FeatureSet features);
 
 /// Everything about the machine that generated code depends on. A value: part of every kernel key.
 struct Target {
@@ -84,17 +94,23 @@ struct Target {
 struct Host {
   std::string cpu;           ///< brand string
   FeatureSet features;       ///< usable: by CPU and operating system
-  std::optional<Tier> best;  ///< nothing below avx2
+  std::optional<Tier> best;  ///< the last row of the table that runs; nothing below avx2
   /// Whether code for the tier runs here.
   bool runs(Tier tier) const { return features.contains(info(tier).features); }
 };
 
-/// Asks the CPU; the answer is the same for the life of the process, and cached.
+/// Asks the CPU; the answer is the same for the life of the process, and cached. A feature counts
+/// only where the operating system saves the registers that it needs (XCR0).
 const Host& host();
 
-/// The tier to use: `requested`, else the environment variable CASTOR_ISA, else the best that the
-/// host runs. Fails (unsupported) for a tier that the host cannot run, and (invalid_argument) for
-/// an unknown name in CASTOR_ISA.
+/// The tier to use: `requested`, else the environment variable CASTOR_ISA (unset and empty are the
+/// same), else the best that the host runs. Fails (unsupported) for a tier that the host cannot
+/// run, naming the features that it lacks, and when the host is below every tier; fails
+/// (invalid_argument) for an unknown name in CASTOR_ISA, naming those known. Thread safe unless
+/// the environment is being changed.
 Result<Target> choose_target(std::optional<Tier> requested);
+/// The same rule for a machine and a value of CASTOR_ISA (null: unset) that the caller names.
+Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
+                             const char* castor_isa);
 
 }  // namespace castor::jit

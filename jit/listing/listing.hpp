@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings: machine code disassembled (Zydis), annotated with the IR op and nest that each
 // instruction comes from, and weighed by the port model. Not linked by the embedded core: CMake
-// target castor_listing.
+// target castor_listing. Every function here is pure and may be called from any thread.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/result.hpp"
@@ -15,34 +17,45 @@ namespace castor::jit {
 
 /// One decoded instruction.
 struct ListedInstruction {
-  uint32_t offset = 0;
+  uint32_t offset = 0;  ///< bytes from the start of the code
   uint32_t length = 0;
   std::string mnemonic;  ///< lower case, as Zydis names it
-  std::string text;      ///< Intel syntax
+  std::string text;      ///< Intel syntax; branches go to labels (L0), constants are [pool+0x40]
+  std::string comment;   ///< the constant that the instruction reads; may be empty
+  std::optional<int> label;  ///< n when a branch goes here: label Ln, numbered by offset
 };
 
-/// Decodes the instruction part. Fails (internal) at bytes that are no instruction.
+/// Decodes the instruction part. Fails (internal) at bytes that are no instruction, at a branch to
+/// anything but the start of an instruction, and at a rip-relative operand outside the code.
 Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code);
 
-/// What the port model says of one iteration of a loop: a bound by loads, by stores, and by each
-/// pipe; the largest is the limit. Cycles of the reference machine (Zen 4).
+/// What the port model says of one iteration of a loop: lower bounds by loads, by stores, by the
+/// execution pipes and by the front end; the largest is the limit. Cycles of the reference machine
+/// (Zen 4) with data in L1, aligned, and no wait for results (latencies are not modelled). An inner
+/// loop or a branch not taken within the body counts once.
 struct PortCycles {
   double load = 0;
   double store = 0;
-  double pipes = 0;      ///< the busiest of the vector pipes
-  double front_end = 0;  ///< instructions over the issue width
+  double pipes = 0;      ///< the busiest set of vector, transfer, integer or branch pipes
+  double front_end = 0;  ///< macro-operations over the dispatch width, or taken branches
+  std::string busiest;   ///< what `pipes` comes from, e.g. "FP1 FP2"; empty when no pipe is used
+
   double bound() const;
   /// "load", "store", "pipes" or "front end": what bound() comes from.
   std::string_view limited_by() const;
 };
+/// Fails (internal) where disassemble does, when the loop does not begin and end at instructions of
+/// `code`, and at an instruction that the model has no cost for.
 Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop);
 
-/// Checks that every instruction belongs to the tier's features: the error names the first one
-/// that does not, with its offset.
+/// Checks that every instruction belongs to the tier's features: the error (internal) names the
+/// first one that does not, with its offset and what it needs. BMI1, LZCNT and POPCNT count as
+/// bmi2, SSE to SSE4.2 and AVX as avx2: no CPU has the latter without the former.
 Status check_features(const MachineCode& code, const Target& target);
 
 /// The annotated listing: offset, bytes, instruction, notes, and for each loop its port-model
-/// cycles; then the constant pool, and totals. Deterministic: a pure function of `code`.
+/// cycles (or why the model has none); then the constant pool, and totals. Deterministic: a pure
+/// function of `code`. Fails where disassemble does.
 Result<std::string> listing(const MachineCode& code);
 
 }  // namespace castor::jit

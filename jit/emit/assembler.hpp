@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The assembler that emitters write through, with its pool of constants behind the code.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace castor::jit {
+
+/// Vector registers of a given width by number.
+inline Xbyak::Xmm vector_register(int index, int bits) {
+  const auto kind = bits <= 128   ? Xbyak::Operand::XMM
+                    : bits <= 256 ? Xbyak::Operand::YMM
+                                  : Xbyak::Operand::ZMM;
+  return {kind, index};
+}
+
+/// Xbyak with a constant pool: equal constants share a place, code addresses them relative to rip,
+/// `finish` writes them behind the code. Output depends on nothing but the calls.
+class Assembler : public Xbyak::CodeGenerator {
+ public:
+  explicit Assembler(std::span<uint8_t> buffer)
+      : Xbyak::CodeGenerator(buffer.size(), buffer.data()) {}
+
+  /// The place of a constant, aligned to its size (a power of two up to 64).
+  Xbyak::Address constant(std::span<const uint8_t> bytes) {
+    return ptr[rip + pool_ + static_cast<int>(place(bytes))];
+  }
+  template <class T>
+  Xbyak::Address constant_of(const T& value) {
+    uint8_t bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof(T));
+    return constant(bytes);
+  }
+
+  /// Writes the pool; call once, after the last instruction. Returns the number of bytes before it.
+  size_t finish() {
+    const size_t instruction_bytes = getSize();
+    if (!pool_bytes_.empty()) {
+      while (getSize() % 64 != 0) db(0xcc);
+    }
+    L(pool_);
+    for (uint8_t value : pool_bytes_) db(value);
+    ready();
+    return instruction_bytes;
+  }
+
+  /// Overwrites a 32-bit field of an instruction that is already emitted.
+  void patch(size_t offset, uint32_t value) { rewrite(offset, value, 4); }
+
+ private:
+  size_t place(std::span<const uint8_t> bytes) {
+    for (size_t at = 0; at + bytes.size() <= pool_bytes_.size(); at += bytes.size()) {
+      if (std::memcmp(&pool_bytes_[at], bytes.data(), bytes.size()) == 0) return at;
+    }
+    const size_t at = (pool_bytes_.size() + bytes.size() - 1) / bytes.size() * bytes.size();
+    pool_bytes_.resize(at);
+    pool_bytes_.insert(pool_bytes_.end(), bytes.begin(), bytes.end());
+    return at;
+  }
+
+  Xbyak::Label pool_;
+  std::vector<uint8_t> pool_bytes_;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/conversion_ops.hpp"
+
+#include "jit/emit/op_helpers.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// Instructions by (operand lane, result lane) of (32, 32), (32, 64), (64, 32), (64, 64) bits.
+struct Conversions {
+  UnaryMnemonic single_single;
+  UnaryMnemonic single_double;
+  UnaryMnemonic double_single;
+  UnaryMnemonic double_double;
+
+  UnaryMnemonic pick(int from_bits, int to_bits) const {
+    if (from_bits == 32) return to_bits == 32 ? single_single : single_double;
+    return to_bits == 32 ? double_single : double_double;
+  }
+};
+
+constexpr Conversions from_signed = {CASTOR_UNARY(vcvtdq2ps), CASTOR_UNARY(vcvtdq2pd),
+                                     CASTOR_UNARY(vcvtqq2ps), CASTOR_UNARY(vcvtqq2pd)};
+constexpr Conversions from_unsigned = {CASTOR_UNARY(vcvtudq2ps), CASTOR_UNARY(vcvtudq2pd),
+                                       CASTOR_UNARY(vcvtuqq2ps), CASTOR_UNARY(vcvtuqq2pd)};
+constexpr Conversions to_signed = {CASTOR_UNARY(vcvtps2dq), CASTOR_UNARY(vcvtps2qq),
+                                   CASTOR_UNARY(vcvtpd2dq), CASTOR_UNARY(vcvtpd2qq)};
+constexpr Conversions to_signed_truncating = {CASTOR_UNARY(vcvttps2dq), CASTOR_UNARY(vcvttps2qq),
+                                              CASTOR_UNARY(vcvttpd2dq), CASTOR_UNARY(vcvttpd2qq)};
+constexpr Conversions to_unsigned = {CASTOR_UNARY(vcvtps2udq), CASTOR_UNARY(vcvtps2uqq),
+                                     CASTOR_UNARY(vcvtpd2udq), CASTOR_UNARY(vcvtpd2uqq)};
+constexpr Conversions to_unsigned_truncating = {
+    CASTOR_UNARY(vcvttps2udq), CASTOR_UNARY(vcvttps2uqq), CASTOR_UNARY(vcvttpd2udq),
+    CASTOR_UNARY(vcvttpd2uqq)};
+
+/// Emits a conversion; a rounding other than MXCSR's is written into the instruction, which
+/// AVX-512 has for whole registers only, so narrower ones are widened: the lanes above are
+/// nobody's.
+void emit_convert(LaneEmitter& emitter, const LaneInst& inst, const Conversions& conversions,
+                  LaneRounding rounding) {
+  const int from_bits = bits_of(emitter.type_of(inst.a));
+  const int to_bits = bits_of(inst.type);
+  Xmm a = emitter.use(inst.a);
+  Xmm to = define_result(emitter, inst);
+  if (rounding != LaneRounding::nearest_even) {
+    constexpr Xbyak::EvexModifierRounding modes[] = {
+        Xbyak::EvexModifierRounding(Xbyak::EvexModifierRounding::T_RN_SAE),
+        Xbyak::EvexModifierRounding(Xbyak::EvexModifierRounding::T_RD_SAE),
+        Xbyak::EvexModifierRounding(Xbyak::EvexModifierRounding::T_RU_SAE),
+        Xbyak::EvexModifierRounding(Xbyak::EvexModifierRounding::T_RZ_SAE)};
+    const auto widen = [](const Xmm& narrow, int bits) {
+      Xmm wide = vector_register(narrow.getIdx(), bits);
+      wide.setOpmaskIdx(narrow.getOpmaskIdx());
+      if (narrow.hasZero()) wide.setZero();
+      return wide;
+    };
+    a = widen(a, from_bits < to_bits ? 256 : 512) | modes[static_cast<size_t>(rounding)];
+    to = widen(to, to_bits < from_bits ? 256 : 512);
+  }
+  conversions.pick(from_bits, to_bits)(emitter.code(), to, a);
+}
+
+void emit_float_to_integer(LaneEmitter& emitter, const LaneInst& inst, const Conversions& rounding,
+                           const Conversions& truncating) {
+  const auto mode = static_cast<LaneRounding>(inst.imm);
+  if (mode == LaneRounding::toward_zero) {
+    emit_convert(emitter, inst, truncating, LaneRounding::nearest_even);
+  } else {
+    emit_convert(emitter, inst, rounding, mode);
+  }
+}
+
+}  // namespace
+
+void emit_f16_to_f32(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  emitter.code().vcvtph2ps(emitter.define(), a);
+}
+
+void emit_f32_to_f16(LaneEmitter& emitter, const LaneInst& inst) {
+  constexpr uint8_t nearest_even = 0;
+  const Xmm a = emitter.use(inst.a);
+  emitter.code().vcvtps2ph(emitter.define(), a, nearest_even);
+}
+
+void emit_f32_to_f64(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  emitter.code().vcvtps2pd(emitter.define(), a);
+}
+
+void emit_f64_to_f32(LaneEmitter& emitter, const LaneInst& inst) {
+  constexpr Conversions narrowing = {nullptr, nullptr, CASTOR_UNARY(vcvtpd2ps), nullptr};
+  emit_convert(emitter, inst, narrowing, static_cast<LaneRounding>(inst.imm));
+}
+
+void emit_signed_to_float(LaneEmitter& e, const LaneInst& i) {
+  emit_convert(e, i, from_signed, static_cast<LaneRounding>(i.imm));
+}
+void emit_unsigned_to_float(LaneEmitter& e, const LaneInst& i) {
+  emit_convert(e, i, from_unsigned, static_cast<LaneRounding>(i.imm));
+}
+void emit_float_to_signed(LaneEmitter& e, const LaneInst& i) {
+  emit_float_to_integer(e, i, to_signed, to_signed_truncating);
+}
+void emit_float_to_unsigned(LaneEmitter& e, const LaneInst& i) {
+  emit_float_to_integer(e, i, to_unsigned, to_unsigned_truncating);
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which emitter emits which lane operation.
+#include "jit/emit/conversion_ops.hpp"
+#include "jit/emit/float_ops.hpp"
+#include "jit/emit/integer_ops.hpp"
+#include "jit/emit/mask_ops.hpp"
+#include "jit/emit/resize_ops.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+struct Row {
+  LaneOp op;
+  LaneOpEmitter emit;
+};
+
+constexpr Row table[] = {
+    {LaneOp::add, emit_add},
+    {LaneOp::sub, emit_sub},
+    {LaneOp::bit_and, emit_bit_and},
+    {LaneOp::bit_or, emit_bit_or},
+    {LaneOp::bit_xor, emit_bit_xor},
+    {LaneOp::bit_andnot, emit_bit_andnot},
+    {LaneOp::shift_left, emit_shift_left},
+    {LaneOp::shift_right, emit_shift_right},
+    {LaneOp::shift_right_signed, emit_shift_right_signed},
+    {LaneOp::min_signed, emit_min_signed},
+    {LaneOp::min_unsigned, emit_min_unsigned},
+    {LaneOp::max_signed, emit_max_signed},
+    {LaneOp::max_unsigned, emit_max_unsigned},
+    {LaneOp::equal, emit_equal},
+    {LaneOp::greater_signed, emit_greater_signed},
+    {LaneOp::extend_zero, emit_extend_zero},
+    {LaneOp::extend_sign, emit_extend_sign},
+    {LaneOp::truncate, emit_truncate},
+    {LaneOp::mask_and, emit_mask_and},
+    {LaneOp::mask_or, emit_mask_or},
+    {LaneOp::mask_not, emit_mask_not},
+    {LaneOp::mask_resize, emit_mask_resize},
+    {LaneOp::select, emit_select},
+    {LaneOp::float_add, emit_float_add},
+    {LaneOp::float_sub, emit_float_sub},
+    {LaneOp::float_mul, emit_float_mul},
+    {LaneOp::float_min, emit_float_min},
+    {LaneOp::float_max, emit_float_max},
+    {LaneOp::round, emit_round},
+    {LaneOp::float_compare, emit_float_compare},
+    {LaneOp::f16_to_f32, emit_f16_to_f32},
+    {LaneOp::f32_to_f16, emit_f32_to_f16},
+    {LaneOp::f32_to_f64, emit_f32_to_f64},
+    {LaneOp::f64_to_f32, emit_f64_to_f32},
+    {LaneOp::signed_to_float, emit_signed_to_float},
+    {LaneOp::unsigned_to_float, emit_unsigned_to_float},
+    {LaneOp::float_to_signed, emit_float_to_signed},
+    {LaneOp::float_to_unsigned, emit_float_to_unsigned},
+};
+
+constexpr int first = static_cast<int>(LaneOp::add);
+
+constexpr bool table_is_in_enum_order() {
+  int op = first;
+  for (const Row& row : table) {
+    if (row.op != static_cast<LaneOp>(op++)) return false;
+  }
+  return op == lane_op_count;
+}
+static_assert(table_is_in_enum_order());
+
+}  // namespace
+
+LaneOpEmitter emitter_of(LaneOp op) { return table[static_cast<int>(op) - first].emit; }
+
+}  // namespace castor::jit

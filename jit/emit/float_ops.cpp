@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/float_ops.hpp"
+
+#include "jit/emit/op_helpers.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// An instruction for f32 and f64 lanes.
+struct Precisions {
+  BinaryMnemonic single;
+  BinaryMnemonic twice;
+};
+
+void emit_binary(LaneEmitter& emitter, const LaneInst& inst, const Precisions& precisions) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  const BinaryMnemonic mnemonic = bits_of(inst.type) == 32 ? precisions.single : precisions.twice;
+  mnemonic(emitter.code(), define_result(emitter, inst), a, b);
+}
+
+/// Immediate of vroundps and vrndscaleps: the mode in bits 0 and 1, no precision exception.
+uint8_t rounding_control(int64_t rounding) {
+  constexpr uint8_t no_exception = 8;
+  return static_cast<uint8_t>(no_exception | rounding);
+}
+
+/// Immediates of vcmpps, the quiet ones (Intel SDM, CMPPS, table 3-1).
+uint8_t predicate_control(int64_t predicate) {
+  constexpr uint8_t controls[] = {
+      0x00 /* EQ_OQ */, 0x11 /* LT_OQ */,  0x12 /* LE_OQ */, 0x1e /* GT_OQ */,
+      0x1d /* GE_OQ */, 0x0c /* NEQ_OQ */, 0x07 /* ORD_Q */, 0x03 /* UNORD_Q */};
+  return controls[predicate];
+}
+
+}  // namespace
+
+void emit_float_add(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, {CASTOR_BINARY(vaddps), CASTOR_BINARY(vaddpd)});
+}
+void emit_float_sub(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, {CASTOR_BINARY(vsubps), CASTOR_BINARY(vsubpd)});
+}
+void emit_float_mul(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, {CASTOR_BINARY(vmulps), CASTOR_BINARY(vmulpd)});
+}
+void emit_float_min(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, {CASTOR_BINARY(vminps), CASTOR_BINARY(vminpd)});
+}
+void emit_float_max(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, {CASTOR_BINARY(vmaxps), CASTOR_BINARY(vmaxpd)});
+}
+
+void emit_round(LaneEmitter& emitter, const LaneInst& inst) {
+  const bool single = bits_of(inst.type) == 32;
+  const ImmediateMnemonic evex =
+      single ? ImmediateMnemonic{CASTOR_IMMEDIATE(vrndscaleps)} : CASTOR_IMMEDIATE(vrndscalepd);
+  const ImmediateMnemonic vex =
+      single ? ImmediateMnemonic{CASTOR_IMMEDIATE(vroundps)} : CASTOR_IMMEDIATE(vroundpd);
+  const Xmm a = emitter.use(inst.a);
+  const ImmediateMnemonic mnemonic = emitter.has_avx512() ? evex : vex;
+  mnemonic(emitter.code(), define_result(emitter, inst), a, rounding_control(inst.imm));
+}
+
+void emit_float_compare(LaneEmitter& emitter, const LaneInst& inst) {
+  Assembler& code = emitter.code();
+  const bool single = bits_of(inst.type) == 32;
+  const uint8_t predicate = predicate_control(inst.imm);
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  if (emitter.has_avx512()) {
+    const Opmask to = emitter.define_mask();
+    single ? code.vcmpps(to, a, b, predicate) : code.vcmppd(to, a, b, predicate);
+  } else {
+    const Xmm to = emitter.define();
+    single ? code.vcmpps(to, a, b, predicate) : code.vcmppd(to, a, b, predicate);
+  }
+}
+
+}  // namespace castor::jit

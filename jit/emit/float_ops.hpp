@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emitters of float arithmetic and comparisons: one for each lane operation (see LaneOp).
+#pragma once
+
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+void emit_float_add(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_sub(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_mul(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_min(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_max(LaneEmitter& emitter, const LaneInst& inst);
+void emit_round(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_compare(LaneEmitter& emitter, const LaneInst& inst);
+
+}  // namespace castor::jit

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/frame.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Operand;
+
+/// Pointer registers in the order in which they are given out: first those that a function may
+/// overwrite, then those that it must save.
+constexpr std::array<int, 9> pointer_registers = {Operand::R9,  Operand::R10, Operand::R11,
+                                                  Operand::RBX, Operand::RBP, Operand::R12,
+                                                  Operand::R13, Operand::R14, Operand::R15};
+constexpr size_t first_saved = 3;
+
+int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes)
+    : code_(code), operands_(operands), stage_bytes_(stage_bytes) {
+  const size_t in_registers = std::min(operands, pointer_registers.size());
+  saved_registers_ = in_registers > first_saved ? in_registers - first_saved : 0;
+  pointer_slots_offset_ = 16 + 8 * rank;
+  const int slots = static_cast<int>(operands - in_registers);
+  stages_offset_ = round_up(pointer_slots_offset_ + 8 * slots, 64);
+  spill_offset_ = stages_offset_ + static_cast<int>(operands) * stage_bytes;
+}
+
+void Frame::enter() {
+  for (size_t i = 0; i < saved_registers_; ++i) {
+    code_.push(Xbyak::Reg64(pointer_registers[first_saved + i]));
+  }
+  constexpr int any_large_number = 0x7ffffff0;  // makes room for a 32-bit field
+  code_.sub(gpr::stack, any_large_number);
+  room_field_ = code_.getSize() - 4;
+}
+
+void Frame::leave(int spill_bytes) {
+  const int room = spill_offset_ + spill_bytes;
+  code_.patch(room_field_, static_cast<uint32_t>(room));
+  code_.add(gpr::stack, room);
+  for (size_t i = saved_registers_; i-- > 0;) {
+    code_.pop(Xbyak::Reg64(pointer_registers[first_saved + i]));
+  }
+}
+
+int Frame::stage_offset(size_t operand) const {
+  return stages_offset_ + static_cast<int>(operand) * stage_bytes_;
+}
+
+bool Frame::in_register(size_t operand) const { return operand < pointer_registers.size(); }
+
+Xbyak::Address Frame::pointer_slot(size_t operand) const {
+  return at(pointer_slots_offset_ + 8 * static_cast<int>(operand - pointer_registers.size()));
+}
+
+Xbyak::Reg64 Frame::pointer(size_t operand) const {
+  if (in_register(operand)) return Xbyak::Reg64(pointer_registers[operand]);
+  code_.mov(gpr::scratch, pointer_slot(operand));
+  return gpr::scratch;
+}
+
+void Frame::load_pointers() {
+  for (size_t operand = 0; operand < operands_; ++operand) {
+    const Xbyak::Address argument = code_.qword[gpr::arguments + 8 * static_cast<int>(operand)];
+    if (in_register(operand)) {
+      code_.mov(Xbyak::Reg64(pointer_registers[operand]), argument);
+    } else {
+      code_.mov(gpr::scratch, argument);
+      code_.mov(pointer_slot(operand), gpr::scratch);
+    }
+  }
+}
+
+void Frame::advance(size_t operand, const Xbyak::Address& step) {
+  if (in_register(operand)) {
+    code_.add(Xbyak::Reg64(pointer_registers[operand]), step);
+  } else {
+    code_.mov(gpr::scratch, step);
+    code_.add(pointer_slot(operand), gpr::scratch);
+  }
+}
+
+}  // namespace castor::jit

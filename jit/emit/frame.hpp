@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stack frame and the general registers of a nest's code.
+#pragma once
+
+#include <vector>
+
+#include "jit/emit/assembler.hpp"
+
+namespace castor::jit {
+
+/// Registers with one meaning throughout the code (System V calling convention).
+namespace gpr {
+inline const Xbyak::Reg64 arguments(Xbyak::Operand::RDI);
+inline const Xbyak::Reg64 index(Xbyak::Operand::RSI);   ///< element of the innermost axis
+inline const Xbyak::Reg64 extent(Xbyak::Operand::RDX);  ///< of the innermost axis
+inline const Xbyak::Reg64 scratch(Xbyak::Operand::RAX);
+inline const Xbyak::Reg64 counter(Xbyak::Operand::RCX);
+inline const Xbyak::Reg64 limit(Xbyak::Operand::R8);   ///< last index of a whole iteration
+inline const Xbyak::Reg64 cursor(Xbyak::Operand::R8);  ///< in copies to and from the stage
+inline const Xbyak::Reg64 stack(Xbyak::Operand::RSP);
+}  // namespace gpr
+
+/// Where the code keeps what does not live in fixed registers: operand pointers (in registers as
+/// far as there are any), loop counters, the caller's MXCSR, stages, spilled vectors.
+class Frame {
+ public:
+  Frame(Assembler& code, size_t operands, int rank, int stage_bytes);
+
+  /// Saves registers and makes room; `leave` undoes it. The room is only known at the end, so
+  /// `enter` leaves a field that `leave` fills in.
+  void enter();
+  void leave(int spill_bytes);
+
+  Xbyak::Address saved_mxcsr() const { return at(0); }
+  Xbyak::Address chunk_count() const { return at(8); }
+  Xbyak::Address loop_counter(int axis) const { return at(16 + 8 * axis); }
+  int stage_offset(size_t operand) const;
+  int spill_offset() const { return spill_offset_; }
+
+  /// The operand's pointer in a register: its own, or `scratch` after a load.
+  Xbyak::Reg64 pointer(size_t operand) const;
+  /// Loads all pointers from the argument block.
+  void load_pointers();
+  /// Adds a number of bytes from the argument block to an operand's pointer.
+  void advance(size_t operand, const Xbyak::Address& step);
+
+ private:
+  Xbyak::Address at(int offset) const { return code_.qword[gpr::stack + offset]; }
+  bool in_register(size_t operand) const;
+  Xbyak::Address pointer_slot(size_t operand) const;
+
+  Assembler& code_;
+  size_t operands_;
+  int stage_bytes_;
+  int pointer_slots_offset_;
+  int stages_offset_;
+  int spill_offset_;
+  size_t saved_registers_;
+  size_t room_field_ = 0;
+};
+
+}  // namespace castor::jit

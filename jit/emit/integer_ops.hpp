@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emitters of integer arithmetic, logic and comparisons: one for each lane operation (see LaneOp).
+#pragma once
+
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+void emit_add(LaneEmitter& emitter, const LaneInst& inst);
+void emit_sub(LaneEmitter& emitter, const LaneInst& inst);
+void emit_min_signed(LaneEmitter& emitter, const LaneInst& inst);
+void emit_min_unsigned(LaneEmitter& emitter, const LaneInst& inst);
+void emit_max_signed(LaneEmitter& emitter, const LaneInst& inst);
+void emit_max_unsigned(LaneEmitter& emitter, const LaneInst& inst);
+void emit_bit_and(LaneEmitter& emitter, const LaneInst& inst);
+void emit_bit_or(LaneEmitter& emitter, const LaneInst& inst);
+void emit_bit_xor(LaneEmitter& emitter, const LaneInst& inst);
+void emit_bit_andnot(LaneEmitter& emitter, const LaneInst& inst);
+void emit_shift_left(LaneEmitter& emitter, const LaneInst& inst);
+void emit_shift_right(LaneEmitter& emitter, const LaneInst& inst);
+void emit_shift_right_signed(LaneEmitter& emitter, const LaneInst& inst);
+void emit_equal(LaneEmitter& emitter, const LaneInst& inst);
+void emit_greater_signed(LaneEmitter& emitter, const LaneInst& inst);
+
+}  // namespace castor::jit

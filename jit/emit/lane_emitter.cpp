@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/lane_emitter.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace castor::jit {
+
+namespace {
+
+/// Registers that operations and sinks may want besides operands and results.
+constexpr int scratch_vectors = 3;
+/// k0 means "no mask" in an encoding; k1 is the tail mask.
+constexpr uint32_t usable_masks = 0xfc;
+
+template <class Visit>
+void for_each_operand(const LaneInst& inst, Visit visit) {
+  for (LaneId id : {inst.a, inst.b, inst.mask, inst.passthrough}) {
+    if (id != no_lane) visit(id);
+  }
+}
+
+}  // namespace
+
+OwnedVector::~OwnedVector() {
+  if (emitter_ != nullptr) emitter_->free_vectors_ |= uint32_t{1} << index_;
+}
+
+LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program,
+                         int lanes, int pending_vectors)
+    : code_(code),
+      target_(target),
+      program_(program),
+      lanes_(lanes),
+      places_(program.code.size()),
+      last_use_(program.code.size(), no_lane),
+      pinned_(program.code.size(), false),
+      free_vectors_(target.vector_registers() == 32 ? ~uint32_t{0} : 0xffff),
+      free_masks_(usable_masks) {
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    for_each_operand(program.code[i], [&](LaneId id) {
+      last_use_[static_cast<size_t>(id)] = static_cast<LaneId>(i);
+    });
+  }
+  plan_constants(pending_vectors);
+}
+
+void LaneEmitter::plan_constants(int pending_vectors) {
+  // The most values alive at once, constants apart, decides how many registers constants get.
+  int alive = 0;
+  int most_alive = 0;
+  std::vector<LaneId> dying;
+  for (size_t i = 0; i < program_.code.size(); ++i) {
+    const LaneInst& inst = program_.code[i];
+    if (inst.op == LaneOp::constant) continue;
+    const bool in_vector = !(is_mask(inst.type) && has_avx512());
+    if (inst.op != LaneOp::store && in_vector) most_alive = std::max(most_alive, ++alive);
+    dying.clear();
+    for_each_operand(inst, [&](LaneId id) {
+      const bool repeated = std::find(dying.begin(), dying.end(), id) != dying.end();
+      if (last_use_[static_cast<size_t>(id)] == static_cast<LaneId>(i) && !repeated) {
+        dying.push_back(id);
+      }
+    });
+    for (LaneId id : dying) {
+      if (!is_constant(id) && !(is_mask(type_of(id)) && has_avx512())) --alive;
+    }
+  }
+  pinnable_ =
+      std::max(0, target_.vector_registers() - most_alive - pending_vectors - scratch_vectors);
+}
+
+void LaneEmitter::load_constants(std::span<Sink* const> sinks) {
+  for (Sink* sink : sinks) sink->prepare(*this);
+  for (size_t i = 0; i < program_.code.size() && pinnable_ > 0; ++i) {
+    if (program_.code[i].op != LaneOp::constant) continue;
+    pinned_[i] = true;
+    --pinnable_;
+    const int vector = allocate_vector();
+    places_[i].vector = vector;
+    load_constant(program_.code[i], vector);
+  }
+}
+
+void LaneEmitter::load_constant(const LaneInst& inst, int vector) {
+  const int bits = register_bits(inst.type);
+  const Xbyak::Xmm to = vector_register(vector, bits);
+  const auto value = static_cast<uint64_t>(inst.imm);
+  if (value == 0) {
+    const Xbyak::Xmm low = vector_register(vector, 128);
+    if (vector < 16) {
+      code_.vpxor(low, low, low);
+    } else {
+      code_.vpxord(to, to, to);
+    }
+    return;
+  }
+  switch (bits_of(inst.type)) {
+    case 8: code_.vpbroadcastb(to, code_.constant_of(static_cast<uint8_t>(value))); break;
+    case 16: code_.vpbroadcastw(to, code_.constant_of(static_cast<uint16_t>(value))); break;
+    case 32: code_.vpbroadcastd(to, code_.constant_of(static_cast<uint32_t>(value))); break;
+    default: code_.vpbroadcastq(to, code_.constant_of(value)); break;
+  }
+}
+
+void LaneEmitter::reserve_vector(std::span<const uint8_t> bytes) {
+  const auto same = [&](const ReservedVector& r) { return std::ranges::equal(r.bytes, bytes); };
+  if (pinnable_ == 0 || std::any_of(reserved_.begin(), reserved_.end(), same)) return;
+  --pinnable_;
+  const int index = allocate_vector();
+  reserved_.push_back({{bytes.begin(), bytes.end()}, index});
+  code_.vmovups(vector_register(index, static_cast<int>(bytes.size()) * 8), code_.constant(bytes));
+}
+
+Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, OwnedVector& fallback) {
+  const int bits = static_cast<int>(bytes.size()) * 8;
+  for (const ReservedVector& reserved : reserved_) {
+    if (std::ranges::equal(reserved.bytes, bytes)) return vector_register(reserved.vector, bits);
+  }
+  fallback = scratch();
+  const Xbyak::Xmm to = fallback.as(bits);
+  code_.vmovups(to, code_.constant(bytes));
+  return to;
+}
+
+void LaneEmitter::emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
+                             const std::function<void(LaneId)>& annotate) {
+  for (size_t i = 0; i < program_.code.size(); ++i) {
+    const LaneInst& inst = program_.code[i];
+    if (inst.op == LaneOp::constant) continue;
+    current_ = static_cast<LaneId>(i);
+    operands_.clear();
+    for_each_operand(inst, [&](LaneId id) { operands_.push_back(id); });
+    if (annotate) annotate(current_);
+    if (inst.op == LaneOp::load) {
+      sources[static_cast<size_t>(inst.imm)]->load(*this, inst, define());
+    } else if (inst.op == LaneOp::store) {
+      sinks[static_cast<size_t>(inst.imm)]->store(*this, inst);
+    } else {
+      emitter_of(inst.op)(*this, inst);
+    }
+    release_dying_operands();
+  }
+  current_ = no_lane;
+}
+
+bool LaneEmitter::is_operand(LaneId id) const {
+  return std::find(operands_.begin(), operands_.end(), id) != operands_.end();
+}
+
+void LaneEmitter::release(LaneId id) {
+  if (pinned_[static_cast<size_t>(id)]) return;
+  Place& at = place(id);
+  if (at.vector >= 0) free_vectors_ |= uint32_t{1} << at.vector;
+  if (at.mask >= 0) free_masks_ |= uint32_t{1} << at.mask;
+  if (at.slot >= 0) free_slots_.push_back(at.slot);
+  at = {};
+}
+
+void LaneEmitter::release_dying_operands() {
+  for (LaneId id : operands_) {
+    // A constant without a register of its own is loaded anew at each use.
+    if (last_use_[static_cast<size_t>(id)] == current_ || is_constant(id)) release(id);
+  }
+}
+
+int LaneEmitter::next_use(LaneId id) const {
+  for (size_t i = static_cast<size_t>(current_) + 1; i < program_.code.size(); ++i) {
+    const LaneInst& inst = program_.code[i];
+    bool found = false;
+    for_each_operand(inst, [&](LaneId operand) { found |= operand == id; });
+    if (found) return static_cast<int>(i);
+  }
+  return static_cast<int>(program_.code.size());
+}
+
+Xbyak::Address LaneEmitter::slot_address(int slot) {
+  return code_.ptr[code_.rsp + spill_base_ + slot * 64];
+}
+
+void LaneEmitter::spill(bool mask) {
+  LaneId victim = no_lane;
+  int farthest = -1;
+  for (LaneId id = 0; id < current_; ++id) {
+    const Place& at = place(id);
+    const bool candidate = mask ? at.mask >= 0 : at.vector >= 0;
+    if (!candidate || pinned_[static_cast<size_t>(id)] || is_operand(id)) continue;
+    const int use = next_use(id);
+    if (use > farthest) {
+      farthest = use;
+      victim = id;
+    }
+  }
+  assert(victim != no_lane);
+  if (victim == no_lane) throw Xbyak::Error(Xbyak::ERR_INTERNAL);
+  Place& at = place(victim);
+  if (at.slot < 0) {
+    if (free_slots_.empty()) free_slots_.push_back(spill_slots_++);
+    at.slot = free_slots_.back();
+    free_slots_.pop_back();
+    if (mask) {
+      code_.kmovq(slot_address(at.slot), Xbyak::Opmask(at.mask));
+    } else {
+      code_.vmovups(slot_address(at.slot), vector_register(at.vector, target_.vector_bits()));
+    }
+    ++spills_;
+  }
+  if (mask) {
+    free_masks_ |= uint32_t{1} << std::exchange(at.mask, -1);
+  } else {
+    free_vectors_ |= uint32_t{1} << std::exchange(at.vector, -1);
+  }
+}
+
+int LaneEmitter::allocate_vector() {
+  if (free_vectors_ == 0) spill(false);
+  const int index = std::countr_zero(free_vectors_);
+  free_vectors_ &= ~(uint32_t{1} << index);
+  return index;
+}
+
+int LaneEmitter::allocate_mask() {
+  if (free_masks_ == 0) spill(true);
+  const int index = std::countr_zero(free_masks_);
+  free_masks_ &= ~(uint32_t{1} << index);
+  return index;
+}
+
+Xbyak::Xmm LaneEmitter::use(LaneId id) {
+  const int bits = register_bits(type_of(id));
+  Place& at = place(id);
+  if (at.vector < 0) {
+    const int vector = allocate_vector();
+    place(id).vector = vector;
+    if (is_constant(id)) {
+      load_constant(program_.code[static_cast<size_t>(id)], vector);
+    } else {
+      assert(at.slot >= 0);
+      code_.vmovups(vector_register(vector, target_.vector_bits()), slot_address(at.slot));
+    }
+  }
+  return vector_register(at.vector, bits);
+}
+
+Xbyak::Opmask LaneEmitter::use_mask(LaneId id) {
+  Place& at = place(id);
+  if (at.mask < 0) {
+    at.mask = allocate_mask();
+    code_.kmovq(Xbyak::Opmask(at.mask), slot_address(at.slot));
+  }
+  return Xbyak::Opmask(at.mask);
+}
+
+Xbyak::Xmm LaneEmitter::define() {
+  release_dying_operands();
+  return define_apart();
+}
+
+Xbyak::Opmask LaneEmitter::define_mask() {
+  release_dying_operands();
+  return Xbyak::Opmask(place(current_).mask = allocate_mask());
+}
+
+Xbyak::Xmm LaneEmitter::define_apart() {
+  const int vector = allocate_vector();
+  place(current_).vector = vector;
+  return vector_register(vector, register_bits(type_of(current_)));
+}
+
+Xbyak::Xmm LaneEmitter::define_from(LaneId start) {
+  const int bits = register_bits(type_of(current_));
+  const Xbyak::Xmm from = use(start);
+  const bool dies =
+      last_use_[static_cast<size_t>(start)] == current_ && !pinned_[static_cast<size_t>(start)];
+  if (dies) {
+    place(current_).vector = std::exchange(place(start).vector, -1);
+    return vector_register(from.getIdx(), bits);
+  }
+  const Xbyak::Xmm to = define_apart();
+  code_.vmovaps(to, vector_register(from.getIdx(), bits));
+  return to;
+}
+
+OwnedVector LaneEmitter::take(LaneId id) {
+  const Xbyak::Xmm from = use(id);
+  const bool dies =
+      last_use_[static_cast<size_t>(id)] == current_ && !pinned_[static_cast<size_t>(id)];
+  if (dies) {
+    place(id).vector = -1;
+    return {*this, from.getIdx()};
+  }
+  OwnedVector copy = scratch();
+  const int bits = register_bits(type_of(id));
+  code_.vmovaps(copy.as(bits), from);
+  return copy;
+}
+
+OwnedVector LaneEmitter::scratch() { return {*this, allocate_vector()}; }
+
+}  // namespace castor::jit

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emits lane programs: registers for values, and one small emitter for each lane operation.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/code.hpp"
+#include "jit/emit/assembler.hpp"
+#include "jit/lane/program.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+class LaneEmitter;
+
+/// Where a `load` takes lanes from. Memory, or registers that another emitter filled.
+class Source {
+ public:
+  virtual ~Source() = default;
+  /// Puts one chunk of lanes of `inst.type` into `to`, integers extended by their sign.
+  virtual void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) = 0;
+};
+
+/// Where a `store` puts lanes.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  /// Vectors that the sink wants in registers across the loop (permutation tables).
+  virtual void prepare(LaneEmitter&) {}
+  /// Takes one chunk: `inst.a` by emitter.take or emitter.use.
+  virtual void store(LaneEmitter& emitter, const LaneInst& inst) = 0;
+};
+
+/// A vector register of one's own until the object dies.
+class OwnedVector {
+ public:
+  OwnedVector() = default;
+  OwnedVector(LaneEmitter& emitter, int index) : emitter_(&emitter), index_(index) {}
+  OwnedVector(OwnedVector&& other) noexcept
+      : emitter_(std::exchange(other.emitter_, nullptr)), index_(other.index_) {}
+  OwnedVector& operator=(OwnedVector&& other) noexcept {
+    std::swap(emitter_, other.emitter_);
+    std::swap(index_, other.index_);
+    return *this;
+  }
+  ~OwnedVector();
+  Xbyak::Xmm as(int bits) const { return vector_register(index_, bits); }
+
+ private:
+  LaneEmitter* emitter_ = nullptr;
+  int index_ = -1;
+};
+
+/// Emits chunks of one lane program into one function.
+///
+/// Values live in registers from their definition to their last use; when registers run out, the
+/// value whose next use is farthest goes to the stack. Constants live in registers for the whole
+/// function as far as the program leaves any, else they are loaded at each use.
+class LaneEmitter {
+ public:
+  /// `pending_vectors`: registers that sinks hold from one chunk to the next.
+  LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program, int lanes,
+              int pending_vectors);
+  LaneEmitter(const LaneEmitter&) = delete;
+  LaneEmitter& operator=(const LaneEmitter&) = delete;
+
+  /// Fills the registers that hold constants; once, before any loop.
+  void load_constants(std::span<Sink* const> sinks);
+  /// Emits the program for one chunk. `annotate(id)` is called before each instruction.
+  void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
+                  const std::function<void(LaneId)>& annotate);
+
+  // What operation emitters and ports work with.
+  Assembler& code() { return code_; }
+  const Target& target() const { return target_; }
+  bool has_avx512() const { return target_.has_avx512(); }
+  int lanes() const { return lanes_; }
+  /// Bits of a register that holds a chunk of such lanes.
+  int register_bits(LaneType type) const { return lanes_ * bits_of(type); }
+  LaneType type_of(LaneId id) const { return program_.code[static_cast<size_t>(id)].type; }
+
+  /// The register of an operand of the current instruction.
+  Xbyak::Xmm use(LaneId id);
+  Xbyak::Opmask use_mask(LaneId id);
+  /// A register for the current instruction's result; it may be that of an operand that dies
+  /// here, so the instruction that writes it must be the last that reads operands.
+  Xbyak::Xmm define();
+  Xbyak::Opmask define_mask();
+  /// The same, distinct from every operand.
+  Xbyak::Xmm define_apart();
+  /// The same, already holding `start`'s bits: for instructions that overwrite or merge.
+  Xbyak::Xmm define_from(LaneId start);
+  /// The operand in a register that the caller may overwrite and keep.
+  OwnedVector take(LaneId id);
+  OwnedVector scratch();
+
+  /// A vector constant in a register if one is left, asked for in Sink::prepare; else `vector`
+  /// loads it into `fallback`.
+  void reserve_vector(std::span<const uint8_t> bytes);
+  Xbyak::Xmm vector(std::span<const uint8_t> bytes, OwnedVector& fallback);
+
+  /// Stack that values were spilled to, from the frame's offset `spill_base` on.
+  int spill_bytes() const { return spill_slots_ * 64; }
+  int spills() const { return spills_; }
+  void set_spill_base(int offset) { spill_base_ = offset; }
+
+ private:
+  friend class OwnedVector;
+  struct Place {
+    int vector = -1;
+    int mask = -1;
+    int slot = -1;
+  };
+  struct ReservedVector {
+    std::vector<uint8_t> bytes;
+    int vector;
+  };
+
+  void plan_constants(int pending_vectors);
+  int next_use(LaneId id) const;
+  bool is_constant(LaneId id) const {
+    return program_.code[static_cast<size_t>(id)].op == LaneOp::constant;
+  }
+  bool is_operand(LaneId id) const;
+  int allocate_vector();
+  int allocate_mask();
+  void spill(bool mask);
+  void release(LaneId id);
+  void release_dying_operands();
+  void load_constant(const LaneInst& inst, int vector);
+  Place& place(LaneId id) { return places_[static_cast<size_t>(id)]; }
+  Xbyak::Address slot_address(int slot);
+
+  Assembler& code_;
+  const Target& target_;
+  const LaneProgram& program_;
+  const int lanes_;
+  std::vector<Place> places_;
+  std::vector<LaneId> last_use_;
+  std::vector<bool> pinned_;  // constants that keep their register
+  std::vector<ReservedVector> reserved_;
+  int pinnable_ = 0;
+  uint32_t free_vectors_ = 0;
+  uint32_t free_masks_ = 0;
+  std::vector<LaneId> operands_;  // of the current instruction
+  LaneId current_ = no_lane;
+  int spill_base_ = 0;
+  int spill_slots_ = 0;
+  std::vector<int> free_slots_;
+  int spills_ = 0;
+};
+
+/// Emits one instruction of the program: reads operands, defines the result.
+using LaneOpEmitter = void (*)(LaneEmitter& emitter, const LaneInst& inst);
+
+/// The emitter of an operation other than load, store and constant.
+LaneOpEmitter emitter_of(LaneOp op);
+
+}  // namespace castor::jit

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/memory_ports.hpp"
+
+#include "jit/emit/resize_ops.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// A move between a register and memory, in either direction, of elements under a mask.
+template <class To, class From>
+void move_masked(Assembler& code, const To& to, const From& from, int element_bits) {
+  switch (element_bits) {
+    case 8: return code.vmovdqu8(to, from);
+    case 16: return code.vmovdqu16(to, from);
+    case 32: return code.vmovdqu32(to, from);
+    default: return code.vmovdqu64(to, from);
+  }
+}
+
+/// The same of `bits` bits at once.
+template <class To, class From>
+void move_whole(Assembler& code, const To& to, const From& from, int bits) {
+  if (bits == 32) {
+    code.vmovd(to, from);
+  } else if (bits == 64) {
+    code.vmovq(to, from);
+  } else {
+    code.vmovups(to, from);
+  }
+}
+
+}  // namespace
+
+Xbyak::Address address_of(Assembler& code, const OperandPlace& place, int element_bytes) {
+  if (place.mode == ChunkMode::staged) return code.ptr[place.base + place.displacement];
+  return code.ptr[place.base + place.index * element_bytes + place.displacement];
+}
+
+void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
+  const OperandPlace place = locator_.locate(operand_, 0);
+  const int element_bits = bits_of(element_);
+  const int lane_bits = bits_of(inst.type);
+  const bool masked = place.mode == ChunkMode::masked;
+  Assembler& code = emitter.code();
+  const Xbyak::Address from = address_of(code, place, element_bits / 8);
+  Xmm target = to;
+  if (masked) {
+    target.setOpmaskIdx(tail_mask.getIdx());
+    target.setZero();
+  }
+  if (element_bits != lane_bits) {
+    extension(element_bits, lane_bits, is_signed_integer(element_))(code, target, from);
+  } else if (masked) {
+    move_masked(code, target, from, element_bits);
+  } else {
+    move_whole(code, target, from, emitter.lanes() * element_bits);
+  }
+}
+
+void MemorySink::prepare(LaneEmitter& emitter) {
+  const int lane_bits = bits_of(store_.type);
+  if (packs_ && lane_bits != bits_of(element_)) {
+    packer_ = Packer(emitter, lane_bits, bits_of(element_), store_.narrowing);
+    packer_.prepare(emitter);
+  }
+}
+
+void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
+  const int element_bits = bits_of(element_);
+  const int lane_bits = bits_of(inst.type);
+  Assembler& code = emitter.code();
+  if (lane_bits != element_bits && packs_ && locator_.mode(operand_) == ChunkMode::whole) {
+    OwnedVector full;
+    if (!packer_.push(emitter, emitter.take(inst.a), full)) return;
+    const OperandPlace first = locator_.locate(operand_, packer_.chunks() - 1);
+    code.vmovups(address_of(code, first, element_bits / 8),
+                 full.as(emitter.target().vector_bits()));
+    return;
+  }
+  OwnedVector narrowed;
+  Xmm value = emitter.use(inst.a);
+  if (lane_bits != element_bits) {
+    narrowed = emitter.scratch();
+    narrow_one(emitter, narrowed, value, lane_bits, element_bits, inst.narrowing);
+    value = narrowed.as(emitter.lanes() * element_bits);
+  }
+  const OperandPlace place = locator_.locate(operand_, 0);
+  const Xbyak::Address to = address_of(code, place, element_bits / 8);
+  if (place.mode == ChunkMode::masked) {
+    move_masked(code, to | tail_mask, value, element_bits);
+  } else {
+    const int bits = emitter.lanes() * element_bits;
+    move_whole(code, to, vector_register(value.getIdx(), bits), bits);
+  }
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources and sinks in memory.
+#pragma once
+
+#include "jit/emit/lane_emitter.hpp"
+#include "jit/emit/packer.hpp"
+
+namespace castor::jit {
+
+/// How the chunk being emitted reaches memory.
+enum class ChunkMode : uint8_t {
+  whole,   ///< every lane is there
+  masked,  ///< the lanes of opmask `tail_mask` are (AVX-512)
+  staged,  ///< through a buffer on the stack that holds a whole chunk
+};
+
+/// The opmask of the lanes that are there in a masked chunk.
+inline const Xbyak::Opmask tail_mask(1);
+
+/// Where a chunk of an operand lies, for the code being emitted.
+struct OperandPlace {
+  ChunkMode mode = ChunkMode::whole;
+  Xbyak::Reg64 base;         ///< address of element 0 of the row, or rsp
+  Xbyak::Reg64 index;        ///< element index of the first chunk; not used by staged
+  int64_t displacement = 0;  ///< bytes of this chunk from there
+};
+
+/// Knows where the operands of the chunk being emitted lie.
+class OperandLocator {
+ public:
+  virtual ~OperandLocator() = default;
+  virtual ChunkMode mode(size_t operand) const = 0;
+  /// The place of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
+  /// code that loads the base address, which holds until the next call.
+  virtual OperandPlace locate(size_t operand, int chunks_back) = 0;
+};
+
+/// The address that a place means, for elements of that many bytes.
+Xbyak::Address address_of(Assembler& code, const OperandPlace& place, int element_bytes);
+
+class MemorySource : public Source {
+ public:
+  MemorySource(size_t operand, ElementType element, OperandLocator& locator)
+      : operand_(operand), element_(element), locator_(locator) {}
+  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+
+ private:
+  size_t operand_;
+  ElementType element_;
+  OperandLocator& locator_;
+};
+
+class MemorySink : public Sink {
+ public:
+  /// `packs`: lanes wider than the element are collected over several whole chunks and stored as
+  /// one full vector.
+  MemorySink(size_t operand, ElementType element, bool packs, OperandLocator& locator)
+      : operand_(operand), element_(element), packs_(packs), locator_(locator) {}
+  void prepare(LaneEmitter& emitter) override;
+  void store(LaneEmitter& emitter, const LaneInst& inst) override;
+
+  /// The instruction that stores to this sink, known before any code is emitted.
+  void set_store(const LaneInst& inst) { store_ = inst; }
+
+ private:
+  size_t operand_;
+  ElementType element_;
+  bool packs_;
+  OperandLocator& locator_;
+  LaneInst store_{};
+  Packer packer_;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/nest_emitter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <new>
+
+#include "jit/emit/frame.hpp"
+#include "jit/emit/memory_ports.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// A main loop does at least this many chunks, unless the program is long.
+constexpr int least_chunks = 4;
+/// Instructions of the lane program times chunks: beyond, the loop is unrolled no further.
+constexpr size_t most_unrolled_instructions = 256;
+
+bool has_strided_operand(const NestForm& form) {
+  return std::find(form.access.begin(), form.access.end(), Access::strided) != form.access.end();
+}
+
+/// Emits one nest. The methods are in the order of the code that they emit.
+class NestEmitter : public OperandLocator {
+ public:
+  NestEmitter(const Nest& nest, const NestForm& form, const Target& target,
+              const EmitOptions& options, std::span<uint8_t> buffer)
+      : nest_(nest),
+        form_(form),
+        target_(target),
+        options_(options),
+        plan_(plan_chunks(nest, form, target)),
+        layout_(nest.operands(), form.rank),
+        code_(buffer),
+        frame_(code_, nest.operands(), form.rank, target.vector_bits() / 8),
+        lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors),
+        modes_(nest.operands(), ChunkMode::whole) {
+    make_ports();
+  }
+
+  MachineCode emit() {
+    emit_prologue();
+    emit_axis(form_.rank - 1);
+    emit_epilogue();
+    MachineCode machine_code;
+    machine_code.instruction_bytes = static_cast<uint32_t>(code_.finish());
+    const auto* bytes = reinterpret_cast<const std::byte*>(code_.getCode());
+    machine_code.bytes.assign(bytes, bytes + code_.getSize());
+    machine_code.spills = lanes_.spills();
+    machine_code.notes = std::move(notes_);
+    machine_code.loops = std::move(loops_);
+    return machine_code;
+  }
+
+ private:
+  // The parts of the function.
+  void emit_prologue();
+  void emit_epilogue();
+  void emit_axis(int axis);
+  void emit_innermost_axis();
+  void emit_main_loop();
+  void emit_tail_loop();
+  void emit_tail_count();
+  void emit_stage_in();
+  void emit_stage_out();
+  void emit_stage_copy(size_t operand, bool in);
+  void emit_chunk(int chunk, int64_t displacement_in_elements);
+
+  // OperandLocator
+  ChunkMode mode(size_t operand) const override { return modes_[operand]; }
+  OperandPlace locate(size_t operand, int chunks_back) override;
+
+  void make_ports();
+  bool is_staged(size_t operand) const {
+    return !target_.has_avx512() || form_.access[operand] == Access::strided;
+  }
+  int element_bytes(size_t operand) const { return bits_of(nest_.element(operand)) / 8; }
+  Xbyak::Address argument(size_t word) {
+    return code_.qword[gpr::arguments + 8 * static_cast<int>(word)];
+  }
+  void note(std::string text, std::string origin = "");
+  void end_loop(std::string name, size_t begin, int64_t elements);
+
+  const Nest& nest_;
+  const NestForm& form_;
+  const Target& target_;
+  const EmitOptions& options_;
+  const ChunkPlan plan_;
+  const ArgumentLayout layout_;
+  Assembler code_;
+  Frame frame_;
+  LaneEmitter lanes_;
+  std::deque<MemorySource> memory_sources_;
+  std::deque<MemorySink> memory_sinks_;
+  std::vector<Source*> sources_;
+  std::vector<Sink*> sinks_;
+  std::vector<ChunkMode> modes_;
+  int64_t chunk_displacement_ = 0;  // in elements
+  std::vector<CodeNote> notes_;
+  std::vector<CodeLoop> loops_;
+};
+
+void NestEmitter::make_ports() {
+  for (size_t k = 0; k < nest_.operands(); ++k) {
+    if (k < nest_.inputs.size()) {
+      sources_.push_back(&memory_sources_.emplace_back(k, nest_.element(k), *this));
+    } else {
+      sinks_.push_back(&memory_sinks_.emplace_back(k, nest_.element(k), plan_.packs, *this));
+    }
+  }
+  for (const LaneInst& inst : nest_.program.code) {
+    if (inst.op == LaneOp::store) memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst);
+  }
+}
+
+void NestEmitter::note(std::string text, std::string origin) {
+  if (!options_.annotate) return;
+  notes_.push_back({static_cast<uint32_t>(code_.getSize()), std::move(text), std::move(origin)});
+}
+
+void NestEmitter::end_loop(std::string name, size_t begin, int64_t elements) {
+  if (!options_.annotate) return;
+  CodeLoop loop{.begin = static_cast<uint32_t>(begin),
+                .end = static_cast<uint32_t>(code_.getSize()),
+                .elements = elements,
+                .name = std::move(name)};
+  for (size_t k = 0; k < nest_.operands(); ++k) {
+    int64_t& bytes = k < nest_.inputs.size() ? loop.load_bytes : loop.store_bytes;
+    bytes += elements * element_bytes(k);
+  }
+  loops_.push_back(std::move(loop));
+}
+
+void NestEmitter::emit_prologue() {
+  note("prologue: frame, operand pointers, constants");
+  frame_.enter();
+  lanes_.set_spill_base(frame_.spill_offset());
+  frame_.load_pointers();
+  if (nest_.program.uses_float_state()) {
+    constexpr uint32_t nearest_even_masked = 0x1f80;  // no FTZ, no DAZ, exceptions masked
+    code_.stmxcsr(frame_.saved_mxcsr());
+    code_.ldmxcsr(code_.constant_of(nearest_even_masked));
+  }
+  lanes_.load_constants(sinks_);
+}
+
+void NestEmitter::emit_epilogue() {
+  note("epilogue");
+  if (nest_.program.uses_float_state()) code_.ldmxcsr(frame_.saved_mxcsr());
+  code_.vzeroupper();
+  frame_.leave(lanes_.spill_bytes());
+  code_.ret();
+}
+
+/// The loop over one axis around those within it.
+void NestEmitter::emit_axis(int axis) {
+  if (axis == 0) return emit_innermost_axis();
+  note(fmt::format("loop over axis {}", axis));
+  code_.mov(gpr::scratch, argument(layout_.extent(axis)));
+  code_.mov(frame_.loop_counter(axis), gpr::scratch);
+  Xbyak::Label next;
+  code_.L(next);
+  emit_axis(axis - 1);
+  note(fmt::format("step along axis {}", axis));
+  for (size_t k = 0; k < nest_.operands(); ++k) {
+    frame_.advance(k, argument(layout_.step(k, axis)));
+  }
+  code_.dec(frame_.loop_counter(axis));
+  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void NestEmitter::emit_innermost_axis() {
+  note("innermost axis");
+  code_.mov(gpr::extent, argument(layout_.extent(0)));
+  code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
+  if (plan_.has_main_loop) emit_main_loop();
+  emit_tail_loop();
+}
+
+/// Whole iterations, while that many elements are left.
+void NestEmitter::emit_main_loop() {
+  const int elements = plan_.lanes * plan_.chunks;
+  Xbyak::Label loop;
+  Xbyak::Label done;
+  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
+  code_.test(gpr::limit, gpr::limit);
+  code_.js(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.align(32);
+  code_.L(loop);
+  const size_t begin = code_.getSize();
+  std::fill(modes_.begin(), modes_.end(), ChunkMode::whole);
+  for (int chunk = 0; chunk < plan_.chunks; ++chunk) {
+    emit_chunk(chunk, int64_t{chunk} * plan_.lanes);
+  }
+  note("main loop: next iteration");
+  code_.add(gpr::index, elements);
+  code_.cmp(gpr::index, gpr::limit);
+  code_.jle(loop, Xbyak::CodeGenerator::T_NEAR);
+  end_loop("main loop", begin, elements);
+  code_.L(done);
+}
+
+/// What is left, a chunk at a time, the last one with fewer lanes.
+void NestEmitter::emit_tail_loop() {
+  Xbyak::Label loop;
+  Xbyak::Label done;
+  note("tail: chunk by chunk");
+  code_.cmp(gpr::index, gpr::extent);
+  code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(loop);
+  const size_t begin = code_.getSize();
+  emit_tail_count();
+  for (size_t k = 0; k < nest_.operands(); ++k) {
+    modes_[k] = is_staged(k) ? ChunkMode::staged : ChunkMode::masked;
+  }
+  emit_stage_in();
+  emit_chunk(0, 0);
+  emit_stage_out();
+  code_.add(gpr::index, plan_.lanes);
+  code_.cmp(gpr::index, gpr::extent);
+  code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
+  end_loop("tail", begin, plan_.lanes);
+  code_.L(done);
+}
+
+/// Elements of this chunk: min(lanes, left), as a number for stages and as an opmask.
+void NestEmitter::emit_tail_count() {
+  code_.mov(gpr::counter, gpr::extent);
+  code_.sub(gpr::counter, gpr::index);
+  code_.mov(gpr::scratch.cvt32(), plan_.lanes);
+  code_.cmp(gpr::counter, gpr::scratch);
+  code_.cmovg(gpr::counter, gpr::scratch);
+  code_.mov(frame_.chunk_count(), gpr::counter);
+  if (!target_.has_avx512()) return;
+  code_.or_(gpr::scratch, -1);
+  code_.bzhi(gpr::scratch, gpr::scratch, gpr::counter);
+  code_.kmovq(tail_mask, gpr::scratch);
+}
+
+void NestEmitter::emit_stage_in() {
+  for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+    if (is_staged(k)) emit_stage_copy(k, true);
+  }
+}
+
+void NestEmitter::emit_stage_out() {
+  for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
+    if (is_staged(k)) emit_stage_copy(k, false);
+  }
+}
+
+/// Copies the chunk's elements one by one between the operand and its stage.
+void NestEmitter::emit_stage_copy(size_t operand, bool in) {
+  note(fmt::format("copy operand {} {} its stage", operand, in ? "to" : "from"));
+  const int bytes = element_bytes(operand);
+  const Xbyak::Address step = argument(layout_.step(operand, 0));
+  const bool contiguous = form_.access[operand] == Access::contiguous;
+  if (contiguous) {
+    code_.lea(gpr::cursor, code_.ptr[frame_.pointer(operand) + gpr::index * bytes]);
+  } else {
+    code_.mov(gpr::cursor, gpr::index);
+    code_.imul(gpr::cursor, step);
+    code_.add(gpr::cursor, frame_.pointer(operand));
+  }
+  const Xbyak::Reg data = bytes == 1   ? Xbyak::Reg(gpr::scratch.cvt8())
+                          : bytes == 2 ? Xbyak::Reg(gpr::scratch.cvt16())
+                          : bytes == 4 ? Xbyak::Reg(gpr::scratch.cvt32())
+                                       : Xbyak::Reg(gpr::scratch);
+  const Xbyak::Address element = code_.ptr[gpr::cursor];
+  const Xbyak::Address staged =
+      code_.ptr[gpr::stack + gpr::counter * bytes + frame_.stage_offset(operand)];
+  Xbyak::Label next;
+  code_.xor_(gpr::counter.cvt32(), gpr::counter.cvt32());
+  code_.L(next);
+  code_.mov(data, in ? element : staged);
+  code_.mov(in ? staged : element, data);
+  contiguous ? code_.add(gpr::cursor, bytes) : code_.add(gpr::cursor, step);
+  code_.inc(gpr::counter);
+  code_.cmp(gpr::counter, frame_.chunk_count());
+  code_.jl(next);
+}
+
+void NestEmitter::emit_chunk(int chunk, int64_t displacement_in_elements) {
+  chunk_displacement_ = displacement_in_elements;
+  std::function<void(LaneId)> annotate;
+  if (options_.annotate) {
+    annotate = [this, chunk](LaneId id) {
+      const uint32_t origin = nest_.program.code[static_cast<size_t>(id)].origin;
+      note(fmt::format("chunk {}: {}", chunk, print(nest_.program, id)),
+           options_.origin_text ? options_.origin_text(origin) : "");
+    };
+  }
+  lanes_.emit_chunk(sources_, sinks_, annotate);
+}
+
+OperandPlace NestEmitter::locate(size_t operand, int chunks_back) {
+  OperandPlace place;
+  place.mode = modes_[operand];
+  if (place.mode == ChunkMode::staged) {
+    place.base = gpr::stack;
+    place.displacement = frame_.stage_offset(operand);
+    return place;
+  }
+  place.base = frame_.pointer(operand);
+  place.index = gpr::index;
+  const int64_t elements = chunk_displacement_ - int64_t{chunks_back} * plan_.lanes;
+  place.displacement = elements * element_bytes(operand);
+  return place;
+}
+
+}  // namespace
+
+ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target) {
+  ChunkPlan plan;
+  plan.lanes = target.vector_bits() / nest.program.widest_bits();
+  plan.has_main_loop = !has_strided_operand(form);
+  plan.chunks = 1;
+  int packed_chunks = 1;
+  for (const LaneInst& inst : nest.program.code) {
+    if (inst.op != LaneOp::store) continue;
+    const int element_bits = bits_of(nest.program.sinks[static_cast<size_t>(inst.imm)].element);
+    if (bits_of(inst.type) == element_bits) continue;
+    const int chunks = target.vector_bits() / (plan.lanes * element_bits);
+    packed_chunks = std::max(packed_chunks, chunks);
+    plan.pending_vectors += std::countr_zero(static_cast<unsigned>(chunks));
+  }
+  const size_t length = nest.program.code.size();
+  const bool room = plan.pending_vectors <= target.vector_registers() / 3;
+  const bool is_short = length * static_cast<size_t>(packed_chunks) <= most_unrolled_instructions;
+  if (!plan.has_main_loop || !room || !is_short) {
+    plan.pending_vectors = 0;
+    return plan;
+  }
+  plan.packs = true;
+  plan.chunks = packed_chunks;
+  while (plan.chunks < least_chunks &&
+         2 * length * static_cast<size_t>(plan.chunks) <= most_unrolled_instructions) {
+    plan.chunks *= 2;
+  }
+  return plan;
+}
+
+Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Target& target,
+                              const EmitOptions& options) {
+  for (size_t bytes = size_t{16} << 10;; bytes *= 4) {
+    try {
+      const std::unique_ptr<uint8_t[]> buffer(new uint8_t[bytes]);
+      return NestEmitter(nest, form, target, options, {buffer.get(), bytes}).emit();
+    } catch (const Xbyak::Error& error) {
+      const bool too_small = static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG;
+      if (too_small && bytes < (size_t{64} << 20)) continue;
+      return Error{ErrorCode::internal, fmt::format("the assembler refused an instruction of tier "
+                                                    "{}: {}",
+                                                    name_of(target.tier), error.what())};
+    } catch (const std::bad_alloc&) {
+      return Error{ErrorCode::out_of_memory, "no memory to generate code in"};
+    }
+  }
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the emitters of lane operations share.
+#pragma once
+
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+using Xbyak::Opmask;
+using Xbyak::Xmm;
+
+/// A three-operand vector instruction, whatever its overloads are called with.
+using BinaryMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, const Xmm& b);
+/// A two-operand one.
+using UnaryMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a);
+/// A two-operand one whose second operand may be in memory.
+using LoadMnemonic = void (*)(Assembler&, const Xmm& to, const Xbyak::Operand& from);
+/// A comparison into an opmask.
+using MaskMnemonic = void (*)(Assembler&, const Opmask& to, const Xmm& a, const Xmm& b);
+/// With an immediate.
+using ImmediateMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, uint8_t immediate);
+
+#define CASTOR_BINARY(name) \
+  [](Assembler& c, const Xmm& t, const Xmm& a, const Xmm& b) { c.name(t, a, b); }
+#define CASTOR_UNARY(name) [](Assembler& c, const Xmm& t, const Xmm& a) { c.name(t, a); }
+#define CASTOR_LOAD(name) [](Assembler& c, const Xmm& t, const Xbyak::Operand& a) { c.name(t, a); }
+#define CASTOR_MASKING(name) \
+  [](Assembler& c, const Opmask& t, const Xmm& a, const Xmm& b) { c.name(t, a, b); }
+#define CASTOR_IMMEDIATE(name) \
+  [](Assembler& c, const Xmm& t, const Xmm& a, uint8_t i) { c.name(t, a, i); }
+
+/// Index of a lane width in tables: 8, 16, 32, 64 bits -> 0, 1, 2, 3.
+inline size_t width_index(int bits) { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; }
+
+/// The register of the current instruction's result, under its mask if it has one. Operands must
+/// have been asked for before.
+inline Xmm define_result(LaneEmitter& emitter, const LaneInst& inst) {
+  if (inst.mask == no_lane) return emitter.define();
+  const Opmask mask = emitter.use_mask(inst.mask);
+  Xmm to;
+  if (inst.passthrough == no_lane) {
+    to = emitter.define();
+    to.setZero();
+  } else {
+    to = emitter.define_from(inst.passthrough);
+  }
+  to.setOpmaskIdx(mask.getIdx());
+  return to;
+}
+
+}  // namespace castor::jit

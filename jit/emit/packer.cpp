@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/packer.hpp"
+
+#include <array>
+#include <bit>
+
+#include "jit/emit/resize_ops.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+int log2_of(int value) { return std::countr_zero(static_cast<unsigned>(value)); }
+
+/// Table of a permutation over elements of type T in a vector of `vector_bits`; `source(i)` gives
+/// the element that position i takes.
+template <class T, class SourceOf>
+std::vector<uint8_t> permutation(int vector_bits, SourceOf source) {
+  const size_t count = static_cast<size_t>(vector_bits) / 8 / sizeof(T);
+  std::vector<T> table(count);
+  for (size_t i = 0; i < count; ++i) table[i] = static_cast<T>(source(i));
+  std::vector<uint8_t> bytes(count * sizeof(T));
+  std::memcpy(bytes.data(), table.data(), bytes.size());
+  return bytes;
+}
+
+/// vpermt2{d,w,b}: the even elements (or, with `offset` 1, the odd) of two vectors side by side.
+std::vector<uint8_t> every_second(int to_bits, int vector_bits, size_t offset) {
+  const auto source = [&](size_t i) { return 2 * i + offset; };
+  if (to_bits == 32) return permutation<uint32_t>(vector_bits, source);
+  if (to_bits == 16) return permutation<uint16_t>(vector_bits, source);
+  return permutation<uint8_t>(vector_bits, source);
+}
+
+/// vpermq / vpermd: puts right what packs did, which interleave their operands by 128-bit parts:
+/// after one pack by qwords, after two by dwords.
+std::vector<uint8_t> order_after_packs(int packs, int vector_bits) {
+  const size_t parts = static_cast<size_t>(vector_bits) / 128;
+  const size_t operands = packs == 1 ? 2 : 4;
+  const auto source = [&](size_t i) { return i / parts + i % parts * operands; };
+  return packs == 1 ? permutation<uint64_t>(vector_bits, source)
+                    : permutation<uint32_t>(vector_bits, source);
+}
+
+/// A ymm or zmm register as the type that cross-lane permutations take.
+Xbyak::Ymm wide_register(int index, int bits) {
+  return bits == 512 ? static_cast<Xbyak::Ymm>(Xbyak::Zmm(index)) : Xbyak::Ymm(index);
+}
+
+bool saturates(Narrowing narrowing) {
+  return narrowing == Narrowing::saturate_to_signed || narrowing == Narrowing::saturate_to_unsigned;
+}
+
+bool fits(Narrowing narrowing) {
+  return narrowing == Narrowing::fits_signed || narrowing == Narrowing::fits_unsigned;
+}
+
+bool to_signed(Narrowing narrowing) {
+  return narrowing == Narrowing::saturate_to_signed || narrowing == Narrowing::fits_signed;
+}
+
+}  // namespace
+
+Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narrowing narrowing)
+    : lane_bits_(lane_bits),
+      element_bits_(element_bits),
+      vector_bits_(emitter.target().vector_bits()),
+      chunk_bits_(emitter.lanes() * lane_bits),
+      narrowing_(narrowing),
+      concat_stages_(log2_of(vector_bits_ / chunk_bits_)),
+      narrow_stages_(log2_of(lane_bits / element_bits)) {}
+
+void Packer::prepare(LaneEmitter& emitter) {
+  if (!emitter.has_avx512()) return;
+  if (saturates(narrowing_)) {
+    emitter.reserve_vector(order_after_packs(narrow_stages_, vector_bits_));
+    return;
+  }
+  for (int bits = lane_bits_; bits > element_bits_; bits /= 2) {
+    const bool by_permute = bits > 16 || emitter.target().supports(Feature::avx512_vbmi);
+    const size_t offset = narrowing_ == Narrowing::high_half ? 1 : 0;
+    emitter.reserve_vector(by_permute ? every_second(bits / 2, vector_bits_, offset)
+                                      : order_after_packs(1, vector_bits_));
+  }
+}
+
+bool Packer::push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
+  int stage = 0;
+  while (!pending_.empty() && pending_.back().stage == stage) {
+    OwnedVector low = std::move(pending_.back().vector);
+    pending_.pop_back();
+    combine(emitter, stage, low, chunk);
+    chunk = std::move(low);
+    ++stage;
+  }
+  if (stage == concat_stages_ + narrow_stages_) {
+    full = std::move(chunk);
+    return true;
+  }
+  pending_.push_back({std::move(chunk), stage});
+  return false;
+}
+
+void Packer::combine(LaneEmitter& emitter, int stage, OwnedVector& low, OwnedVector& high) const {
+  if (stage < concat_stages_) {
+    concatenate(emitter, chunk_bits_ << stage, low, high);
+  } else {
+    narrow(emitter, lane_bits_ >> (stage - concat_stages_), low, high);
+  }
+}
+
+void Packer::concatenate(LaneEmitter& emitter, int bits, OwnedVector& low,
+                         OwnedVector& high) const {
+  Assembler& code = emitter.code();
+  switch (bits) {
+    case 256: {
+      const Xbyak::Zmm whole(low.as(512).getIdx());
+      return code.vinserti64x4(whole, whole, Xbyak::Ymm(high.as(256).getIdx()), 1);
+    }
+    case 128: {
+      const Xbyak::Ymm whole(low.as(256).getIdx());
+      if (emitter.has_avx512()) return code.vinserti32x4(whole, whole, high.as(128), 1);
+      return code.vinserti128(whole, whole, high.as(128), 1);
+    }
+    case 64: return code.vpunpcklqdq(low.as(128), low.as(128), high.as(128));
+    default: return code.vpunpckldq(low.as(128), low.as(128), high.as(128));
+  }
+}
+
+void Packer::narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                    OwnedVector& high) const {
+  const bool last = from_bits / 2 == element_bits_;
+  const bool avx512 = emitter.has_avx512();
+  const bool byte_permute = emitter.target().supports(Feature::avx512_vbmi);
+  const bool pack_is_exact = saturates(narrowing_) || (fits(narrowing_) && from_bits <= 32);
+  if (avx512 && !saturates(narrowing_) && (from_bits > 16 || byte_permute)) {
+    return permute_even(emitter, from_bits, low, high);
+  }
+  if (!avx512 && from_bits == 64) {
+    constexpr uint8_t even_dwords = 0x88;
+    const Xbyak::Ymm to(low.as(256).getIdx());
+    emitter.code().vshufps(to, to, high.as(256), even_dwords);
+    return restore_order(emitter, 1, low);
+  }
+  // Packs saturate signed words and dwords; what must wrap is cut down first. Elements that go on
+  // to bytes are cut down to bytes at once, and then fit both packs.
+  const bool cut_before = !avx512 && from_bits == 16 && lane_bits_ >= 32;
+  if (!pack_is_exact && !cut_before) clear_upper_parts(emitter, from_bits, low, high);
+  const bool signed_pack = pack_is_exact && (!last || to_signed(narrowing_));
+  pack_in_halves(emitter, from_bits, signed_pack, low, high);
+  // The order of packed parts is put right once, after the last pack. On AVX-512 a pack follows
+  // permutations (which keep order) unless both stages saturate.
+  const bool two_packs = from_bits == 16 && lane_bits_ >= 32 && (!avx512 || saturates(narrowing_));
+  if (last) restore_order(emitter, two_packs ? 2 : 1, low);
+}
+
+void Packer::permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                          OwnedVector& high) const {
+  Assembler& code = emitter.code();
+  const size_t offset = narrowing_ == Narrowing::high_half ? 1 : 0;
+  OwnedVector fallback;
+  const Xmm table = emitter.vector(every_second(from_bits / 2, vector_bits_, offset), fallback);
+  const Xmm to = low.as(vector_bits_);
+  const Xmm other = high.as(vector_bits_);
+  switch (from_bits) {
+    case 64: return code.vpermt2d(to, table, other);
+    case 32: return code.vpermt2w(to, table, other);
+    default: return code.vpermt2b(to, table, other);
+  }
+}
+
+void Packer::clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                               OwnedVector& high) const {
+  Assembler& code = emitter.code();
+  const Xmm a = low.as(vector_bits_);
+  const Xmm b = high.as(vector_bits_);
+  if (narrowing_ == Narrowing::high_half) {
+    code.vpsrld(a, a, 16);
+    code.vpsrld(b, b, 16);
+    return;
+  }
+  const uint64_t kept = element_bits_ == 8 ? 0xff : 0xffff;
+  const uint64_t mask = from_bits == 32 ? kept | kept << 32 : kept * 0x0001000100010001;
+  OwnedVector fallback;
+  const auto table = permutation<uint64_t>(vector_bits_, [&](size_t) { return mask; });
+  const Xmm keep = emitter.vector(table, fallback);
+  if (emitter.has_avx512()) {
+    code.vpandd(a, a, keep);
+    code.vpandd(b, b, keep);
+  } else {
+    code.vpand(a, a, keep);
+    code.vpand(b, b, keep);
+  }
+}
+
+void Packer::pack_in_halves(LaneEmitter& emitter, int from_bits, bool signed_pack, OwnedVector& low,
+                            OwnedVector& high) const {
+  Assembler& code = emitter.code();
+  const Xmm a = low.as(vector_bits_);
+  const Xmm b = high.as(vector_bits_);
+  if (from_bits == 32) {
+    signed_pack ? code.vpackssdw(a, a, b) : code.vpackusdw(a, a, b);
+  } else {
+    signed_pack ? code.vpacksswb(a, a, b) : code.vpackuswb(a, a, b);
+  }
+}
+
+void Packer::restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector) const {
+  Assembler& code = emitter.code();
+  const Xmm v = vector.as(vector_bits_);
+  if (packs == 1 && vector_bits_ == 256) {
+    constexpr uint8_t qwords_0_2_1_3 = 0xd8;
+    return code.vpermq(Xbyak::Ymm(v.getIdx()), Xbyak::Ymm(v.getIdx()), qwords_0_2_1_3);
+  }
+  OwnedVector fallback;
+  const Xmm table = emitter.vector(order_after_packs(packs, vector_bits_), fallback);
+  const Xbyak::Ymm to = wide_register(v.getIdx(), vector_bits_);
+  const Xbyak::Ymm order = wide_register(table.getIdx(), vector_bits_);
+  packs == 1 ? code.vpermq(to, order, v) : code.vpermd(to, order, v);
+}
+
+namespace {
+
+/// AVX-512: vpmovs (signed saturation) and, of lanes that are not negative, vpmovus.
+void narrow_saturating_avx512(LaneEmitter& emitter, const Xmm& to, const Xmm& from, int lane_bits,
+                              int element_bits, bool is_signed) {
+  Assembler& code = emitter.code();
+  if (is_signed) {
+    if (lane_bits == 16) return code.vpmovswb(to, from);
+    return element_bits == 8 ? code.vpmovsdb(to, from) : code.vpmovsdw(to, from);
+  }
+  const OwnedVector zero = emitter.scratch();
+  const Xmm none = zero.as(from.getBit());
+  const Xmm positive = vector_register(to.getIdx(), from.getBit());
+  code.vpxord(none, none, none);
+  if (lane_bits == 16) {
+    code.vpmaxsw(positive, from, none);
+    return code.vpmovuswb(to, positive);
+  }
+  code.vpmaxsd(positive, from, none);
+  element_bits == 8 ? code.vpmovusdb(to, positive) : code.vpmovusdw(to, positive);
+}
+
+/// AVX2: packs of the register with itself, then the valid parts of both halves together.
+void narrow_saturating_avx2(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from,
+                            int lane_bits, int element_bits, bool is_signed) {
+  Assembler& code = emitter.code();
+  const Xmm wide = to.as(from.getBit());
+  Xmm current = from;
+  if (lane_bits == 32) {
+    const bool signed_pack = element_bits == 8 || is_signed;
+    signed_pack ? code.vpackssdw(wide, current, current) : code.vpackusdw(wide, current, current);
+    current = wide;
+  }
+  if (element_bits == 8) {
+    is_signed ? code.vpacksswb(wide, current, current) : code.vpackuswb(wide, current, current);
+  }
+  if (from.getBit() == 256) {
+    join_lanes(emitter, to.as(128), wide, 128 * element_bits / lane_bits);
+  }
+}
+
+}  // namespace
+
+void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from, int lane_bits,
+                int element_bits, Narrowing narrowing) {
+  const Xmm narrow = to.as(emitter.lanes() * element_bits);
+  if (saturates(narrowing)) {
+    if (emitter.has_avx512()) {
+      return narrow_saturating_avx512(emitter, narrow, from, lane_bits, element_bits,
+                                      to_signed(narrowing));
+    }
+    return narrow_saturating_avx2(emitter, to, from, lane_bits, element_bits, to_signed(narrowing));
+  }
+  if (narrowing == Narrowing::high_half) {
+    const Xmm shifted = to.as(from.getBit());
+    emitter.code().vpsrld(shifted, from, static_cast<uint8_t>(lane_bits - element_bits));
+    return emit_truncate(emitter, narrow, shifted, lane_bits, element_bits);
+  }
+  emit_truncate(emitter, narrow, from, lane_bits, element_bits);
+}
+
+}  // namespace castor::jit

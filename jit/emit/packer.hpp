@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Narrowing on the way to memory: chunks of wide lanes become full vectors of narrow elements.
+#pragma once
+
+#include <vector>
+
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+/// Collects the chunks of one sink. Two registers of the same stage are combined as soon as both
+/// are there: side by side while they are narrower than a vector, then packed to half their
+/// width, until the elements fill a vector.
+class Packer {
+ public:
+  Packer() = default;
+  Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narrowing narrowing);
+
+  /// Reserves the permutation tables that the stages need.
+  void prepare(LaneEmitter& emitter);
+  /// Adds a chunk. True when that completes a vector, which is then in `full`.
+  bool push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
+
+  /// Chunks in a full vector.
+  int chunks() const { return 1 << (concat_stages_ + narrow_stages_); }
+  /// Registers that wait for their partner at the most.
+  int most_pending() const { return concat_stages_ + narrow_stages_; }
+
+ private:
+  struct Pending {
+    OwnedVector vector;
+    int stage;
+  };
+
+  void combine(LaneEmitter& emitter, int stage, OwnedVector& low, OwnedVector& high) const;
+  void concatenate(LaneEmitter& emitter, int bits, OwnedVector& low, OwnedVector& high) const;
+  void narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low, OwnedVector& high) const;
+  void permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low, OwnedVector& high) const;
+  void clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                         OwnedVector& high) const;
+  void pack_in_halves(LaneEmitter& emitter, int from_bits, bool to_signed, OwnedVector& low,
+                      OwnedVector& high) const;
+  void restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector) const;
+
+  int lane_bits_ = 0;
+  int element_bits_ = 0;
+  int vector_bits_ = 0;
+  int chunk_bits_ = 0;
+  Narrowing narrowing_ = Narrowing::truncate;
+  int concat_stages_ = 0;
+  int narrow_stages_ = 0;
+  std::vector<Pending> pending_;
+};
+
+/// One chunk narrowed within its register: lanes of `lane_bits` in `from` become elements of
+/// `element_bits` in the low part of `to`.
+void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xbyak::Xmm& from, int lane_bits,
+                int element_bits, Narrowing narrowing);
+
+}  // namespace castor::jit

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emitters of changes of lane width: one for each lane operation (see LaneOp).
+#pragma once
+
+#include "jit/emit/op_helpers.hpp"
+
+namespace castor::jit {
+
+void emit_extend_zero(LaneEmitter& emitter, const LaneInst& inst);
+void emit_extend_sign(LaneEmitter& emitter, const LaneInst& inst);
+void emit_truncate(LaneEmitter& emitter, const LaneInst& inst);
+
+/// The instruction (vpmovzx, vpmovsx) that widens lanes while it loads or moves them. The source
+/// operand is memory, or a register of the width that it reads.
+LoadMnemonic extension(int from_bits, int to_bits, bool is_signed);
+
+/// A truncation within a register, which sinks use as well. `to` may be `from`.
+void emit_truncate(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Xmm& from,
+                   int from_bits, int to_bits);
+/// AVX2: brings the low `valid_bits` (64, 32 or 16) of each half of `from` together in `to`.
+void join_lanes(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Xmm& from, int valid_bits);
+
+}  // namespace castor::jit

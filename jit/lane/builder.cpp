@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lane/builder.hpp"
+
+#include <bit>
+
+namespace castor::jit {
+
+namespace {
+
+bool is_float_op(LaneOp op) { return op >= LaneOp::float_add && op <= LaneOp::round; }
+
+uint64_t sign_bit(int bits) { return uint64_t{1} << (bits - 1); }
+
+/// 2^52 and 2^84 as f64 bits: or-ing a 32-bit integer into the low mantissa bits adds it to 2^52,
+/// or adds it times 2^32 to 2^84, exactly.
+constexpr uint64_t bits_of_2_52 = 0x4330000000000000;
+constexpr uint64_t bits_of_2_84 = 0x4530000000000000;
+
+}  // namespace
+
+LaneId LaneBuilder::append(LaneInst inst) {
+  inst.origin = origin_;
+  program_.code.push_back(inst);
+  return static_cast<LaneId>(program_.code.size()) - 1;
+}
+
+LaneId LaneBuilder::unary(LaneOp op, LaneType type, LaneId a, int64_t imm) {
+  return append({.op = op, .type = type, .a = a, .imm = imm});
+}
+
+LaneId LaneBuilder::binary(LaneOp op, LaneId a, LaneId b) {
+  const LaneType type = type_of(a);
+  const LaneType result = is_mask(type)     ? type
+                          : is_float_op(op) ? float_lane(bits_of(type))
+                                            : integer_lane(bits_of(type));
+  return append({.op = op, .type = result, .a = a, .b = b});
+}
+
+LaneId LaneBuilder::compare(LaneOp op, LaneId a, LaneId b) {
+  return append({.op = op, .type = mask_lane(bits_of(type_of(a))), .a = a, .b = b});
+}
+
+LaneId LaneBuilder::shift(LaneOp op, LaneId a, int count) {
+  return unary(op, integer_lane(bits_of(type_of(a))), a, count);
+}
+
+LaneId LaneBuilder::resize(LaneOp op, LaneId a, int bits) {
+  if (bits_of(type_of(a)) == bits) return a;
+  return unary(op, integer_lane(bits), a);
+}
+
+LaneId LaneBuilder::load(int source, LaneType type) {
+  return append({.op = LaneOp::load, .type = type, .imm = source});
+}
+
+void LaneBuilder::store(int sink, LaneId value, Narrowing narrowing) {
+  append({.op = LaneOp::store,
+          .type = type_of(value),
+          .narrowing = narrowing,
+          .a = value,
+          .imm = sink});
+}
+
+LaneId LaneBuilder::constant(LaneType type, uint64_t bits) {
+  if (bits_of(type) < 64) bits &= (uint64_t{1} << bits_of(type)) - 1;
+  for (size_t id = 0; id < program_.code.size(); ++id) {
+    const LaneInst& inst = program_.code[id];
+    if (inst.op == LaneOp::constant && bits_of(inst.type) == bits_of(type) &&
+        static_cast<uint64_t>(inst.imm) == bits) {
+      return static_cast<LaneId>(id);
+    }
+  }
+  return append({.op = LaneOp::constant, .type = type, .imm = static_cast<int64_t>(bits)});
+}
+
+LaneId LaneBuilder::float_constant(LaneType type, double value) {
+  return type == LaneType::f32 ? constant(type, std::bit_cast<uint32_t>(static_cast<float>(value)))
+                               : constant(type, std::bit_cast<uint64_t>(value));
+}
+
+LaneId LaneBuilder::flip_sign_bit(LaneId a) {
+  const int bits = bits_of(type_of(a));
+  return bit_xor(a, constant(integer_lane(bits), sign_bit(bits)));
+}
+
+LaneId LaneBuilder::min_signed(LaneId a, LaneId b) {
+  if (bits_of(type_of(a)) < 64 || target_.has_avx512()) return binary(LaneOp::min_signed, a, b);
+  return select(greater_signed(a, b), b, a);
+}
+
+LaneId LaneBuilder::max_signed(LaneId a, LaneId b) {
+  if (bits_of(type_of(a)) < 64 || target_.has_avx512()) return binary(LaneOp::max_signed, a, b);
+  return select(greater_signed(a, b), a, b);
+}
+
+LaneId LaneBuilder::min_unsigned(LaneId a, LaneId b) {
+  if (bits_of(type_of(a)) < 64 || target_.has_avx512()) return binary(LaneOp::min_unsigned, a, b);
+  return select(greater_signed(flip_sign_bit(a), flip_sign_bit(b)), b, a);
+}
+
+LaneId LaneBuilder::is_nonzero(LaneId a) {
+  const LaneType type = integer_lane(bits_of(type_of(a)));
+  const LaneId one = constant(type, 1);
+  if (bits_of(type) < 64 || target_.has_avx512()) return binary(LaneOp::min_unsigned, a, one);
+  return zero_unless(mask_not(equal(a, constant(type, 0))), one);
+}
+
+LaneId LaneBuilder::mask_resize(LaneId a, int bits) {
+  // Opmasks have no width; masks in vector registers do.
+  if (target_.has_avx512() || bits_of(type_of(a)) == bits) return a;
+  return unary(LaneOp::mask_resize, mask_lane(bits), a);
+}
+
+LaneId LaneBuilder::select(LaneId mask, LaneId a, LaneId otherwise) {
+  return append(
+      {.op = LaneOp::select, .type = type_of(a), .a = a, .mask = mask, .passthrough = otherwise});
+}
+
+LaneId LaneBuilder::zero_unless(LaneId mask, LaneId a) {
+  return append({.op = LaneOp::select, .type = type_of(a), .a = a, .mask = mask});
+}
+
+LaneId LaneBuilder::round(LaneId a, LaneRounding rounding) {
+  return unary(LaneOp::round, type_of(a), a, static_cast<int64_t>(rounding));
+}
+
+LaneId LaneBuilder::compare(FloatPredicate predicate, LaneId a, LaneId b) {
+  return append({.op = LaneOp::float_compare,
+                 .type = mask_lane(bits_of(type_of(a))),
+                 .a = a,
+                 .b = b,
+                 .imm = static_cast<int64_t>(predicate)});
+}
+
+LaneId LaneBuilder::magnitude(LaneId a) {
+  const int bits = bits_of(type_of(a));
+  const LaneId cleared = bit_and(a, constant(integer_lane(bits), sign_bit(bits) - 1));
+  return cleared;
+}
+
+LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
+  const LaneId one = constant(LaneType::i32, 1);
+  if (target_.has_avx512()) {
+    const LaneId rounded = unary(LaneOp::f64_to_f32, LaneType::f32, a,
+                                 static_cast<int64_t>(LaneRounding::toward_zero));
+    const LaneId inexact = compare(FloatPredicate::not_equal, f32_to_f64(rounded), a);
+    return select(mask_resize(inexact, 32), bit_or(rounded, one), rounded);
+  }
+  // Without an instruction that rounds toward zero: step back where nearest went too far.
+  const LaneId nearest = f64_to_f32(a);
+  const LaneId back = f32_to_f64(nearest);
+  const LaneId beyond =
+      mask_resize(compare(FloatPredicate::greater, magnitude(back), magnitude(a)), 32);
+  const LaneId inexact = mask_resize(compare(FloatPredicate::not_equal, back, a), 32);
+  const LaneId toward_zero = select(beyond, sub(nearest, one), nearest);
+  return select(inexact, bit_or(toward_zero, one), toward_zero);
+}
+
+LaneId LaneBuilder::i64_to_f64(LaneId a, bool is_signed) {
+  // (2^84 + high * 2^32) - (2^84 + 2^52) + (2^52 + low): the subtraction is exact, the addition
+  // rounds once. Signed numbers are biased by 2^63 first, which the constant takes back.
+  const LaneId low_mask = constant(LaneType::i64, 0xffffffff);
+  const LaneId low = bit_or(bit_and(a, low_mask), constant(LaneType::i64, bits_of_2_52));
+  const uint64_t high_bits = is_signed ? bits_of_2_84 | 0x80000000 : bits_of_2_84;
+  const LaneId high = bit_xor(shift_right(a, 32), constant(LaneType::i64, high_bits));
+  const double bias = 0x1p84 + 0x1p52 + (is_signed ? 0x1p63 : 0);
+  return float_add(float_sub(high, float_constant(LaneType::f64, bias)), low);
+}
+
+LaneId LaneBuilder::i64_to_f64_odd(LaneId a, bool is_signed) {
+  // From 2^53 up, the low 11 bits are folded into bit 11, which then makes the result odd; the
+  // 53 bits that are left convert exactly.
+  const LaneId low_mask = constant(LaneType::i64, 0x7ff);
+  const LaneId carry = add(bit_and(a, low_mask), low_mask);
+  const LaneId folded = binary(LaneOp::bit_andnot, low_mask, bit_or(a, carry));
+  LaneId magnitude_bits = a;
+  if (is_signed) {
+    const LaneId zero = constant(LaneType::i64, 0);
+    const LaneId ones = constant(LaneType::i64, ~uint64_t{0});
+    magnitude_bits = bit_xor(a, zero_unless(greater_signed(zero, a), ones));
+  }
+  const LaneId is_small = equal(shift_right(magnitude_bits, 53), constant(LaneType::i64, 0));
+  return i64_to_f64(select(is_small, a, folded), is_signed);
+}
+
+LaneId LaneBuilder::integer_to_float(LaneId a, bool is_signed, LaneType to) {
+  const LaneOp op = is_signed ? LaneOp::signed_to_float : LaneOp::unsigned_to_float;
+  const int from_bits = bits_of(type_of(a));
+  const bool by_instruction = target_.has_avx512() || (is_signed && from_bits == 32);
+  if (by_instruction) return unary(op, to, a);
+  if (from_bits == 64) {
+    if (to == LaneType::f64) return i64_to_f64(a, is_signed);
+    return f64_to_f32(i64_to_f64_odd(a, is_signed));
+  }
+  if (to == LaneType::f64) {
+    const LaneId magic = constant(LaneType::i64, bits_of_2_52);
+    return float_sub(bit_or(extend_zero(a, 64), magic), magic);
+  }
+  // u32 -> f32: both halves and the product are exact, the addition rounds once.
+  const LaneId low = bit_and(a, constant(LaneType::i32, 0xffff));
+  const LaneId high = float_mul(unary(LaneOp::signed_to_float, to, shift_right(a, 16)),
+                                float_constant(to, 65536.0));
+  return float_add(high, unary(LaneOp::signed_to_float, to, low));
+}
+
+LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
+  if (bits_of(type_of(a)) == 64) {
+    if (!target_.has_avx512()) return f64_to_f32_odd(i64_to_f64_odd(a, is_signed));
+    const LaneOp to = is_signed ? LaneOp::signed_to_float : LaneOp::unsigned_to_float;
+    const LaneOp from = is_signed ? LaneOp::float_to_signed : LaneOp::float_to_unsigned;
+    const auto toward_zero = static_cast<int64_t>(LaneRounding::toward_zero);
+    const LaneId rounded = unary(to, LaneType::f32, a, toward_zero);
+    const LaneId exact = equal(unary(from, LaneType::i64, rounded, toward_zero), a);
+    return select(mask_resize(exact, 32), rounded, bit_or(rounded, constant(LaneType::i32, 1)));
+  }
+  // From 2^17 up, the low 8 bits are folded into bit 8: 24 bits are left and convert exactly.
+  const LaneId low_mask = constant(LaneType::i32, 0xff);
+  const LaneId carry = add(bit_and(a, low_mask), low_mask);
+  const LaneId folded = binary(LaneOp::bit_andnot, low_mask, bit_or(a, carry));
+  LaneId magnitude_bits = a;
+  if (is_signed) magnitude_bits = bit_xor(a, shift(LaneOp::shift_right_signed, a, 31));
+  const LaneId is_small = equal(shift_right(magnitude_bits, 17), constant(LaneType::i32, 0));
+  return integer_to_float(select(is_small, a, folded), is_signed, LaneType::f32);
+}
+
+LaneId LaneBuilder::float_to_signed(LaneId a, int bits, LaneRounding rounding) {
+  const bool by_instruction = target_.has_avx512() || rounding == LaneRounding::nearest_even ||
+                              rounding == LaneRounding::toward_zero;
+  if (!by_instruction) {
+    a = round(a, rounding);
+    rounding = LaneRounding::toward_zero;
+  }
+  return unary(LaneOp::float_to_signed, integer_lane(bits), a, static_cast<int64_t>(rounding));
+}
+
+LaneId LaneBuilder::float_to_unsigned(LaneId a, int bits, LaneRounding rounding) {
+  return unary(LaneOp::float_to_unsigned, integer_lane(bits), a, static_cast<int64_t>(rounding));
+}
+
+LaneId LaneBuilder::integral_f64_to_i64(LaneId a) {
+  // high = floor(a / 2^32) and low = a - high * 2^32 are exact; adding 1.5 * 2^52 or 2^52 leaves
+  // their 32 bits in the mantissa.
+  const LaneId high =
+      round(float_mul(a, float_constant(LaneType::f64, 0x1p-32)), LaneRounding::down);
+  const LaneId low = float_sub(a, float_mul(high, float_constant(LaneType::f64, 0x1p32)));
+  const LaneId high_bits = float_add(high, float_constant(LaneType::f64, 0x1.8p52));
+  const LaneId low_bits = float_add(low, float_constant(LaneType::f64, 0x1p52));
+  const LaneId low_mask = constant(LaneType::i64, 0xffffffff);
+  return bit_or(shift_left(high_bits, 32), bit_and(low_bits, low_mask));
+}
+
+}  // namespace castor::jit

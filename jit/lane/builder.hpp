@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building lane programs: one method per intent. An intent that the target has no instruction for
+// is composed here from others that it has; the results are the same bits on every tier.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/lane/program.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+class LaneBuilder {
+ public:
+  LaneBuilder(const Target& target, LaneProgram& program) : target_(target), program_(program) {}
+
+  const Target& target() const { return target_; }
+  /// The IR operation that the following instructions come from.
+  void set_origin(uint32_t origin) { origin_ = origin; }
+  LaneType type_of(LaneId id) const { return program_.code[static_cast<size_t>(id)].type; }
+
+  LaneId load(int source, LaneType type);
+  void store(int sink, LaneId value, Narrowing narrowing);
+
+  /// The same bits in every lane; equal constants are one value.
+  LaneId constant(LaneType type, uint64_t bits);
+  LaneId float_constant(LaneType type, double value);
+
+  // Integers, on lanes of a's width. Operands are bits: a float may be used as an integer of its
+  // width, and the other way round, without an instruction.
+  LaneId add(LaneId a, LaneId b) { return binary(LaneOp::add, a, b); }
+  LaneId sub(LaneId a, LaneId b) { return binary(LaneOp::sub, a, b); }
+  LaneId bit_and(LaneId a, LaneId b) { return binary(LaneOp::bit_and, a, b); }
+  LaneId bit_or(LaneId a, LaneId b) { return binary(LaneOp::bit_or, a, b); }
+  LaneId bit_xor(LaneId a, LaneId b) { return binary(LaneOp::bit_xor, a, b); }
+  LaneId shift_left(LaneId a, int count) { return shift(LaneOp::shift_left, a, count); }
+  LaneId shift_right(LaneId a, int count) { return shift(LaneOp::shift_right, a, count); }
+  LaneId min_signed(LaneId a, LaneId b);
+  LaneId min_unsigned(LaneId a, LaneId b);
+  LaneId max_signed(LaneId a, LaneId b);
+  LaneId equal(LaneId a, LaneId b) { return compare(LaneOp::equal, a, b); }
+  LaneId greater_signed(LaneId a, LaneId b) { return compare(LaneOp::greater_signed, a, b); }
+  /// 1 where a lane is not zero, else 0.
+  LaneId is_nonzero(LaneId a);
+  LaneId extend_zero(LaneId a, int bits) { return resize(LaneOp::extend_zero, a, bits); }
+  LaneId extend_sign(LaneId a, int bits) { return resize(LaneOp::extend_sign, a, bits); }
+  LaneId truncate(LaneId a, int bits) { return resize(LaneOp::truncate, a, bits); }
+
+  // Masks.
+  LaneId mask_and(LaneId a, LaneId b) { return binary(LaneOp::mask_and, a, b); }
+  LaneId mask_or(LaneId a, LaneId b) { return binary(LaneOp::mask_or, a, b); }
+  LaneId mask_not(LaneId a) { return unary(LaneOp::mask_not, type_of(a), a); }
+  LaneId mask_resize(LaneId a, int bits);
+  /// mask ? a : otherwise.
+  LaneId select(LaneId mask, LaneId a, LaneId otherwise);
+  /// mask ? a : 0.
+  LaneId zero_unless(LaneId mask, LaneId a);
+
+  // Floats.
+  LaneId float_add(LaneId a, LaneId b) { return binary(LaneOp::float_add, a, b); }
+  LaneId float_sub(LaneId a, LaneId b) { return binary(LaneOp::float_sub, a, b); }
+  LaneId float_mul(LaneId a, LaneId b) { return binary(LaneOp::float_mul, a, b); }
+  /// x86's min and max: b where either is NaN.
+  LaneId float_min(LaneId a, LaneId b) { return binary(LaneOp::float_min, a, b); }
+  LaneId float_max(LaneId a, LaneId b) { return binary(LaneOp::float_max, a, b); }
+  LaneId round(LaneId a, LaneRounding rounding);
+  LaneId compare(FloatPredicate predicate, LaneId a, LaneId b);
+  /// Clears the sign.
+  LaneId magnitude(LaneId a);
+
+  // Between kinds.
+  LaneId f16_to_f32(LaneId a) { return unary(LaneOp::f16_to_f32, LaneType::f32, a); }
+  LaneId f32_to_f16(LaneId a) { return unary(LaneOp::f32_to_f16, LaneType::i16, a); }
+  LaneId f32_to_f64(LaneId a) { return unary(LaneOp::f32_to_f64, LaneType::f64, a); }
+  LaneId f64_to_f32(LaneId a) { return unary(LaneOp::f64_to_f32, LaneType::f32, a); }
+  /// Rounds to odd: an inexact result gets an odd significand, so that rounding it once more to
+  /// a format at least two bits shorter is rounding the exact value once.
+  /// (Boldo and Melquiond, "When double rounding is odd".)
+  LaneId f64_to_f32_odd(LaneId a);
+
+  /// An integer lane (i32 or i64) to f32 or f64, one rounding to nearest even.
+  LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);
+  /// The same to f32, rounded to odd as far as eight significant bits can tell: exact for
+  /// magnitudes below 2^17, odd above.
+  LaneId integer_to_f32_odd(LaneId a, bool is_signed);
+
+  /// f32 or f64 -> i32 or i64 with the instruction's own out-of-range results; only where the
+  /// target has the instruction (see has_float_to).
+  LaneId float_to_signed(LaneId a, int bits, LaneRounding rounding);
+  LaneId float_to_unsigned(LaneId a, int bits, LaneRounding rounding);
+  /// Whether the target converts floats to unsigned, and to 64-bit integers, by instruction.
+  bool has_wide_conversions() const { return target_.has_avx512(); }
+
+  /// AVX2: the low 64 bits (two's complement) of an integral f64 with -2^63 <= a < 2^64; lanes out
+  /// of that range are arbitrary.
+  LaneId integral_f64_to_i64(LaneId a);
+
+ private:
+  LaneId append(LaneInst inst);
+  LaneId unary(LaneOp op, LaneType type, LaneId a, int64_t imm = 0);
+  LaneId binary(LaneOp op, LaneId a, LaneId b);
+  LaneId compare(LaneOp op, LaneId a, LaneId b);
+  LaneId shift(LaneOp op, LaneId a, int count);
+  LaneId resize(LaneOp op, LaneId a, int bits);
+  LaneId flip_sign_bit(LaneId a);
+  LaneId i64_to_f64(LaneId a, bool is_signed);
+  LaneId i64_to_f64_odd(LaneId a, bool is_signed);
+
+  const Target& target_;
+  LaneProgram& program_;
+  uint32_t origin_ = 0;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lane/optimize.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace castor::jit {
+
+namespace {
+
+/// Calls `visit` with each operand of an instruction, by reference.
+template <class Inst, class Visit>
+void for_each_operand(Inst& inst, Visit visit) {
+  if (inst.a != no_lane) visit(inst.a);
+  if (inst.b != no_lane) visit(inst.b);
+  if (inst.mask != no_lane) visit(inst.mask);
+  if (inst.passthrough != no_lane) visit(inst.passthrough);
+}
+
+std::vector<int> count_uses(const LaneProgram& program) {
+  std::vector<int> uses(program.code.size(), 0);
+  for (const LaneInst& inst : program.code) {
+    for_each_operand(inst, [&](LaneId id) { ++uses[static_cast<size_t>(id)]; });
+  }
+  return uses;
+}
+
+/// Whether AVX-512 has the operation under a mask whose granularity is the lane.
+bool is_maskable(const LaneInst& inst) {
+  const int bits = bits_of(inst.type);
+  switch (inst.op) {
+    case LaneOp::add:
+    case LaneOp::sub:
+    case LaneOp::min_signed:
+    case LaneOp::min_unsigned:
+    case LaneOp::max_signed:
+    case LaneOp::max_unsigned: return true;
+    case LaneOp::bit_and:
+    case LaneOp::bit_or:
+    case LaneOp::bit_xor:
+    case LaneOp::bit_andnot: return bits >= 32;
+    case LaneOp::shift_left:
+    case LaneOp::shift_right:
+    case LaneOp::shift_right_signed: return bits >= 16;
+    case LaneOp::float_add:
+    case LaneOp::float_sub:
+    case LaneOp::float_mul:
+    case LaneOp::float_min:
+    case LaneOp::float_max:
+    case LaneOp::round:
+    case LaneOp::signed_to_float:
+    case LaneOp::unsigned_to_float:
+    case LaneOp::float_to_signed:
+    case LaneOp::float_to_unsigned: return true;
+    default: return false;
+  }
+}
+
+void fuse_selects(LaneProgram& program) {
+  const std::vector<int> uses = count_uses(program);
+  for (LaneInst& inst : program.code) {
+    if (inst.op != LaneOp::select) continue;
+    const LaneInst& chosen = program.code[static_cast<size_t>(inst.a)];
+    const bool only_here = uses[static_cast<size_t>(inst.a)] == 1;
+    if (!only_here || !is_maskable(chosen) || chosen.mask != no_lane) continue;
+    const LaneId mask = inst.mask;
+    const LaneId passthrough = inst.passthrough;
+    inst = chosen;
+    inst.mask = mask;
+    inst.passthrough = passthrough;
+  }
+}
+
+void drop_dead(LaneProgram& program) {
+  std::vector<bool> needed(program.code.size(), false);
+  for (size_t i = program.code.size(); i-- > 0;) {
+    const LaneInst& inst = program.code[i];
+    if (inst.op == LaneOp::store) needed[i] = true;
+    if (!needed[i]) continue;
+    for_each_operand(inst, [&](LaneId id) { needed[static_cast<size_t>(id)] = true; });
+  }
+  std::vector<LaneId> renumbered(program.code.size(), no_lane);
+  std::vector<LaneInst> kept;
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    if (!needed[i]) continue;
+    renumbered[i] = static_cast<LaneId>(kept.size());
+    kept.push_back(program.code[i]);
+    for_each_operand(kept.back(), [&](LaneId& id) { id = renumbered[static_cast<size_t>(id)]; });
+  }
+  program.code = std::move(kept);
+}
+
+/// Moves loads that follow a store in front of it: an output may be an input's own memory, and
+/// then nothing may be read after it was written.
+void load_before_storing(LaneProgram& program) {
+  const auto is_store = [](const LaneInst& inst) { return inst.op == LaneOp::store; };
+  const auto first = std::find_if(program.code.begin(), program.code.end(), is_store);
+  const auto at = static_cast<size_t>(first - program.code.begin());
+  std::vector<size_t> order;
+  for (size_t i = 0; i < at; ++i) order.push_back(i);
+  for (const bool loads : {true, false}) {
+    for (size_t i = at; i < program.code.size(); ++i) {
+      if ((program.code[i].op == LaneOp::load) == loads) order.push_back(i);
+    }
+  }
+  std::vector<LaneId> renumbered(program.code.size());
+  for (size_t i = 0; i < order.size(); ++i) renumbered[order[i]] = static_cast<LaneId>(i);
+  std::vector<LaneInst> reordered;
+  for (size_t from : order) {
+    reordered.push_back(program.code[from]);
+    for_each_operand(reordered.back(),
+                     [&](LaneId& id) { id = renumbered[static_cast<size_t>(id)]; });
+  }
+  program.code = std::move(reordered);
+}
+
+}  // namespace
+
+void optimize(LaneProgram& program, const Target& target) {
+  if (target.has_avx512()) fuse_selects(program);
+  drop_dead(program);
+  load_before_storing(program);
+}
+
+}  // namespace castor::jit

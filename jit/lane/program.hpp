@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lane programs: what one chunk of a nest computes, as SSA over vectors of lanes.
+//
+// Every value is one vector register with as many lanes as the chunk has elements; the widest
+// lane type of the program decides how many that are. Where values come from and go to is
+// abstract: `load` and `store` name a source and a sink by number, and the emitter binds them to
+// memory (jit/emit/source.hpp, sink.hpp) or to registers that another emitter hands in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/element_type.hpp"
+
+namespace castor::jit {
+
+/// What a lane holds. Integers carry no sign: the operations do. m8 to m64 are truth values that
+/// belong to lanes of that width (opmask bits on AVX-512, all-ones lanes on AVX2).
+enum class LaneType : uint8_t { i8, i16, i32, i64, f32, f64, m8, m16, m32, m64 };
+
+constexpr int bits_of(LaneType type) {
+  constexpr int bits[] = {8, 16, 32, 64, 32, 64, 8, 16, 32, 64};
+  return bits[static_cast<int>(type)];
+}
+constexpr bool is_mask(LaneType type) { return type >= LaneType::m8; }
+constexpr LaneType integer_lane(int bits) {
+  return bits == 8    ? LaneType::i8
+         : bits == 16 ? LaneType::i16
+         : bits == 32 ? LaneType::i32
+                      : LaneType::i64;
+}
+constexpr LaneType float_lane(int bits) { return bits == 32 ? LaneType::f32 : LaneType::f64; }
+constexpr LaneType mask_lane(int bits) {
+  return static_cast<LaneType>(static_cast<int>(integer_lane(bits)) +
+                               static_cast<int>(LaneType::m8));
+}
+std::string_view name_of(LaneType type);
+
+/// How a conversion or `round` rounds. `nearest_even` is MXCSR's mode inside kernels.
+enum class LaneRounding : uint8_t { nearest_even, down, up, toward_zero };
+std::string_view name_of(LaneRounding rounding);
+
+/// Comparisons of floats; quiet and false for NaN but for `unordered` and `not_equal_or_unordered`.
+enum class FloatPredicate : uint8_t {
+  equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  not_equal,
+  ordered,
+  unordered
+};
+std::string_view name_of(FloatPredicate predicate);
+
+/// How a store puts wide lanes into narrower elements.
+enum class Narrowing : uint8_t {
+  truncate,              ///< the low bits
+  high_half,             ///< the upper half of the lane's bits (32 -> 16)
+  saturate_to_signed,    ///< signed lanes, clamped to the signed element
+  saturate_to_unsigned,  ///< signed lanes, clamped to the unsigned element
+  fits_signed,           ///< truncate, and saturate_to_signed would give the same
+  fits_unsigned,         ///< truncate, and saturate_to_unsigned would give the same
+};
+std::string_view name_of(Narrowing narrowing);
+
+enum class LaneOp : uint8_t {
+  load,      ///< source `imm`, extended to the lane type by the sign of its element type
+  store,     ///< sink `imm` takes a, narrowed by `narrowing`
+  constant,  ///< `imm` in every lane
+  // integers
+  add,
+  sub,
+  bit_and,
+  bit_or,
+  bit_xor,
+  bit_andnot,  // andnot: ~a & b
+  shift_left,
+  shift_right,
+  shift_right_signed,  // by imm
+  min_signed,
+  min_unsigned,
+  max_signed,
+  max_unsigned,
+  equal,
+  greater_signed,  // -> mask
+  extend_zero,
+  extend_sign,
+  truncate,
+  // masks
+  mask_and,
+  mask_or,
+  mask_not,
+  mask_resize,
+  select,  // mask ? a : passthrough; see LaneInst::mask
+  // floats. min and max are x86's: b when either is NaN or both are zero
+  float_add,
+  float_sub,
+  float_mul,
+  float_min,
+  float_max,
+  round,          // to an integral value; imm is a LaneRounding
+  float_compare,  // imm is a FloatPredicate -> mask
+  // between kinds. imm of those that can round is a LaneRounding
+  f16_to_f32,
+  f32_to_f16,
+  f32_to_f64,
+  f64_to_f32,
+  signed_to_float,
+  unsigned_to_float,  // i32, i64 -> f32, f64
+  float_to_signed,
+  float_to_unsigned,  // f32, f64 -> i32, i64; out of range: 1 << (bits - 1), ~0
+};
+inline constexpr int lane_op_count = static_cast<int>(LaneOp::float_to_unsigned) + 1;
+std::string_view name_of(LaneOp op);
+/// Whether the instruction reads or sets MXCSR.
+bool uses_float_state(LaneOp op);
+
+/// Index into LaneProgram::code; an instruction defines at most one value, with its own index.
+using LaneId = int32_t;
+inline constexpr LaneId no_lane = -1;
+
+struct LaneInst {
+  LaneOp op = LaneOp::load;
+  LaneType type = LaneType::i32;  ///< of the result; of the operand for `store`
+  Narrowing narrowing = Narrowing::truncate;
+  LaneId a = no_lane;
+  LaneId b = no_lane;
+  /// Lanes where the mask is false take `passthrough`, or zero when there is none.
+  LaneId mask = no_lane;
+  LaneId passthrough = no_lane;
+  int64_t imm = 0;
+  uint32_t origin = 0;  ///< index of the IR operation that it comes from
+};
+
+/// One operand of the nest: an element type in memory or in registers.
+struct LanePort {
+  ElementType element;
+};
+
+struct LaneProgram {
+  std::vector<LaneInst> code;
+  std::vector<LanePort> sources;
+  std::vector<LanePort> sinks;
+
+  /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.
+  int widest_bits() const;
+  bool uses_float_state() const;
+};
+
+/// One instruction a line: "%3: i32 = float_to_signed %1 toward_zero {%2}".
+std::string print(const LaneProgram& program);
+std::string print(const LaneProgram& program, LaneId id);
+
+}  // namespace castor::jit

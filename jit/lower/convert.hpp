@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of `convert` to lanes. Semantics: DESIGN.md, Numerics, table `convert`.
+#pragma once
+
+#include "ir/convert_options.hpp"
+#include "jit/lower/lane_tensor.hpp"
+
+namespace castor::jit {
+
+/// The lanes of `source` converted to another element type. `options` are canonical
+/// (canonical_options) and admitted for the pair.
+LaneTensor lower_convert(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                         const ConvertOptions& options);
+
+// One function a family; `lower_convert` picks by the kinds of the two types.
+LaneTensor convert_same_type(LaneBuilder& builder, LaneTensor& source,
+                             const ConvertOptions& options);
+LaneTensor convert_to_boolean(LaneBuilder& builder, LaneTensor& source);
+LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                      const ConvertOptions& options);
+LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                    const ConvertOptions& options);
+LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                    const ConvertOptions& options);
+LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                  const ConvertOptions& options);
+
+/// An f32 that will be stored as a float type of at most its range and precision (f16, bf16, f32),
+/// rounded once. `may_be_nan`: whether NaNs can occur.
+LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
+                      const ConvertOptions& options, bool may_be_nan);
+
+/// Clamps to the largest finite values of `to`, infinities included; NaNs pass as they are.
+LaneId clamp_to_finite(LaneBuilder& builder, LaneId value, ElementType to);
+
+/// The largest finite value of a float type.
+double largest_finite(ElementType type);
+
+}  // namespace castor::jit

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats to integers: rounded by mode; out of range saturated (NaN -> 0) or wrapped.
+#include "jit/lower/convert.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// A float that is about to become an integer: the lanes, and the rounding that the conversion
+/// itself has still to do.
+struct Rounded {
+  LaneId value;
+  LaneRounding left_to_do;
+};
+
+/// Half away from zero: truncate(x + copysign(h, x)) with h the number before one half, which no
+/// sum below the next integer reaches from below a half, nor misses from one half up.
+LaneId add_half_away(LaneBuilder& builder, LaneId value) {
+  const int bits = bits_of(builder.type_of(value));
+  const LaneType integer = integer_lane(bits);
+  const LaneId sign = builder.constant(integer, uint64_t{1} << (bits - 1));
+  const LaneId almost_half =
+      builder.constant(integer, bits == 32 ? 0x3effffff : 0x3fdfffffffffffff);
+  return builder.float_add(value, builder.bit_or(builder.bit_and(value, sign), almost_half));
+}
+
+/// floor(x + 1/2): the distance x - floor(x) compares with one half as the exact distance does.
+LaneId round_half_up(LaneBuilder& builder, LaneId value) {
+  const LaneType lane = float_lane(bits_of(builder.type_of(value)));
+  const LaneId floor = builder.round(value, LaneRounding::down);
+  const LaneId distance = builder.float_sub(value, floor);
+  const LaneId goes_up =
+      builder.compare(FloatPredicate::greater_equal, distance, builder.float_constant(lane, 0.5));
+  const LaneId above = builder.float_add(floor, builder.float_constant(lane, 1.0));
+  return builder.select(goes_up, above, floor);
+}
+
+Rounded apply_rounding(LaneBuilder& builder, LaneId value, Rounding rounding) {
+  switch (rounding) {
+    case Rounding::by_type:
+    case Rounding::toward_zero: return {value, LaneRounding::toward_zero};
+    case Rounding::nearest_even: return {value, LaneRounding::nearest_even};
+    case Rounding::down: return {value, LaneRounding::down};
+    case Rounding::up: return {value, LaneRounding::up};
+    case Rounding::nearest_away: return {add_half_away(builder, value), LaneRounding::toward_zero};
+    case Rounding::half_up: return {round_half_up(builder, value), LaneRounding::toward_zero};
+  }
+  return {value, LaneRounding::toward_zero};
+}
+
+/// The float that compares as the integer type's smallest value; exact.
+LaneId lower_limit(LaneBuilder& builder, LaneType lane, ElementType to) {
+  return builder.float_constant(lane, static_cast<double>(integer_min(to)));
+}
+
+/// 2^N of the first value above the integer type's range; exact.
+LaneId first_above(LaneBuilder& builder, LaneType lane, ElementType to) {
+  const int value_bits = bits_of(to) - (is_signed_integer(to) ? 1 : 0);
+  return builder.float_constant(
+      lane, value_bits == 64 ? 0x1p64 : static_cast<double>(uint64_t{1} << value_bits));
+}
+
+/// Whether the float lane represents every limit of the integer type, so that clamping before the
+/// conversion gives the limit itself.
+bool limits_are_exact(LaneType lane, ElementType to) {
+  return bits_of(to) <= (lane == LaneType::f32 ? 16 : 32);
+}
+
+LaneId ordered(LaneBuilder& builder, LaneId value) {
+  return builder.compare(FloatPredicate::ordered, value, value);
+}
+
+LaneId mask_for(LaneBuilder& builder, LaneId mask, int lane_bits) {
+  return builder.mask_resize(mask, lane_bits);
+}
+
+/// i8, i16, and i32 from f64: clamped above in float; below, the conversion's own result (the
+/// smallest integer) saturates.
+LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
+  const LaneType lane = float_lane(bits_of(builder.type_of(value)));
+  const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
+  const LaneId below = builder.float_min(limit, rounded.value);
+  const LaneId integer = builder.float_to_signed(below, 32, rounded.left_to_do);
+  const LaneId is_number = mask_for(builder, ordered(builder, value), 32);
+  return LaneTensor::computed(
+      builder, to,
+      {builder.zero_unless(is_number, integer),
+       bits_of(to) == 32 ? Narrowing::truncate : Narrowing::saturate_to_signed});
+}
+
+/// u8, u16: clamped at both ends in float, where max also turns NaN into 0.
+LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, LaneType lane,
+                                      Rounded rounded) {
+  const LaneId zero = builder.float_constant(lane, 0.0);
+  const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
+  const LaneId clamped = builder.float_min(builder.float_max(rounded.value, zero), limit);
+  return LaneTensor::computed(
+      builder, to,
+      {builder.float_to_signed(clamped, 32, rounded.left_to_do), Narrowing::fits_unsigned});
+}
+
+/// i32 from f32, i64: the conversion's own out-of-range result is the smallest integer, right
+/// below the range; above it the largest is put in its place.
+LaneTensor saturate_to_wide_signed(LaneBuilder& builder, LaneId value, ElementType to,
+                                   Rounded rounded) {
+  const int bits = bits_of(to);
+  const LaneType lane = float_lane(bits_of(builder.type_of(value)));
+  const LaneId is_above =
+      builder.compare(FloatPredicate::greater_equal, value, first_above(builder, lane, to));
+  const LaneId integer =
+      builder.zero_unless(mask_for(builder, ordered(builder, value), bits),
+                          builder.float_to_signed(rounded.value, bits, rounded.left_to_do));
+  const LaneId largest = builder.constant(integer_lane(bits), integer_max(to));
+  return LaneTensor::computed(
+      builder, to,
+      {builder.select(mask_for(builder, is_above, bits), largest, integer), Narrowing::truncate});
+}
+
+/// u32, u64 by instruction: max turns NaN and negative numbers into 0, and the out-of-range result
+/// is the largest integer. Rounding up to 0 from below needs no care: max comes after it.
+LaneTensor saturate_to_wide_unsigned(LaneBuilder& builder, ElementType to, LaneType lane,
+                                     Rounded rounded) {
+  const LaneId positive = builder.float_max(rounded.value, builder.float_constant(lane, 0.0));
+  return LaneTensor::computed(
+      builder, to,
+      {builder.float_to_unsigned(positive, bits_of(to), rounded.left_to_do), Narrowing::truncate});
+}
+
+/// AVX2, u32 from f32: numbers from 2^31 up are converted less 2^31.
+LaneTensor saturate_f32_to_u32_avx2(LaneBuilder& builder, Rounded rounded) {
+  const auto integer_constant = [&](uint64_t bits) {
+    return builder.constant(LaneType::i32, bits);
+  };
+  const auto number = [&](double value) { return builder.float_constant(LaneType::f32, value); };
+  const LaneId positive = builder.float_max(rounded.value, number(0.0));
+  const LaneId is_big = builder.compare(FloatPredicate::greater_equal, positive, number(0x1p31));
+  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, positive, number(0x1p32));
+  const LaneId shifted = builder.float_sub(positive, builder.zero_unless(is_big, number(0x1p31)));
+  const LaneId low = builder.float_to_signed(shifted, 32, rounded.left_to_do);
+  const LaneId top = builder.zero_unless(is_big, integer_constant(0x80000000));
+  const LaneId value = builder.bit_xor(low, top);
+  return LaneTensor::computed(
+      builder, ElementType::u32,
+      {builder.select(is_above, integer_constant(0xffffffff), value), Narrowing::truncate});
+}
+
+/// The float rounded to an integral value.
+LaneId integral(LaneBuilder& builder, Rounded rounded) {
+  return builder.round(rounded.value, rounded.left_to_do);
+}
+
+/// AVX2, u32 from f64, and 64-bit integers: through integral f64 values split in two halves.
+LaneTensor saturate_by_halves(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
+  const LaneId low_limit = lower_limit(builder, LaneType::f64, to);
+  const LaneId at_least = builder.float_max(integral(builder, rounded), low_limit);
+  LaneId bits = builder.integral_f64_to_i64(at_least);
+  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, at_least,
+                                          first_above(builder, LaneType::f64, to));
+  bits = builder.select(is_above, builder.constant(LaneType::i64, integer_max(to)), bits);
+  if (is_signed_integer(to)) bits = builder.zero_unless(ordered(builder, value), bits);
+  return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
+}
+
+LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
+  const LaneType lane = float_lane(bits_of(builder.type_of(value)));
+  const bool is_signed = is_signed_integer(to);
+  const bool wide = builder.has_wide_conversions();
+  if (is_signed && limits_are_exact(lane, to)) {
+    return saturate_to_signed(builder, value, to, rounded);
+  }
+  if (!is_signed && bits_of(to) <= 16) {
+    return saturate_to_small_unsigned(builder, to, lane, rounded);
+  }
+  if (is_signed && (wide || bits_of(to) == 32)) {
+    return saturate_to_wide_signed(builder, value, to, rounded);
+  }
+  if (wide) return saturate_to_wide_unsigned(builder, to, lane, rounded);
+  if (lane == LaneType::f32) return saturate_f32_to_u32_avx2(builder, rounded);
+  return saturate_by_halves(builder, value, to, rounded);
+}
+
+/// In the range whose low bits `overflow = wrap` keeps: i64, and u64 as well if that is the
+/// destination. NaN is in no range.
+LaneId in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to) {
+  const LaneType lane = float_lane(bits_of(builder.type_of(integral_value)));
+  const double above = to == ElementType::u64 ? 0x1p64 : 0x1p63;
+  return builder.mask_and(
+      builder.compare(FloatPredicate::greater_equal, integral_value,
+                      builder.float_constant(lane, -0x1p63)),
+      builder.compare(FloatPredicate::less, integral_value, builder.float_constant(lane, above)));
+}
+
+LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
+  if (!builder.has_wide_conversions()) {
+    const LaneId value = integral(builder, rounded);
+    const LaneId bits =
+        builder.zero_unless(in_wrap_range(builder, value, to), builder.integral_f64_to_i64(value));
+    return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
+  }
+  LaneId bits = builder.float_to_signed(rounded.value, 64, rounded.left_to_do);
+  if (bits_of(to) == 64) {
+    // Out of range gives 1 << 63, whose low bits are 0 only for narrower destinations.
+    const LaneType lane = float_lane(bits_of(builder.type_of(rounded.value)));
+    const LaneId in_range = mask_for(builder, in_wrap_range(builder, rounded.value, to), 64);
+    if (to == ElementType::u64) {
+      const LaneId is_big = builder.compare(FloatPredicate::greater_equal, rounded.value,
+                                            builder.float_constant(lane, 0x1p63));
+      bits = builder.select(mask_for(builder, is_big, 64),
+                            builder.float_to_unsigned(rounded.value, 64, rounded.left_to_do), bits);
+    }
+    bits = builder.zero_unless(in_range, bits);
+  }
+  return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
+}
+
+}  // namespace
+
+LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                    const ConvertOptions& options) {
+  const bool wraps = options.overflow == Overflow::wrap;
+  const bool needs_64_bit_integers = wraps || bits_of(to) == 64;
+  const bool through_f64 = source.element() == ElementType::f64 ||
+                           (needs_64_bit_integers && !builder.has_wide_conversions());
+  const LaneId value = through_f64 ? source.as_f64() : source.as_f32();
+  const Rounded rounded = apply_rounding(builder, value, options.rounding);
+  return wraps ? wrap(builder, to, rounded) : saturate(builder, value, to, rounded);
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integers (and booleans) to integers and to floats.
+#include <algorithm>
+
+#include "jit/lower/convert.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// Clamps lanes that hold `from` exactly to the values that `to` has as well.
+LaneId clamp_to_range(LaneBuilder& builder, LaneId lanes, ElementType from, ElementType to) {
+  const LaneType type = integer_lane(bits_of(builder.type_of(lanes)));
+  if (integer_min(from) < integer_min(to)) {
+    lanes =
+        builder.max_signed(lanes, builder.constant(type, static_cast<uint64_t>(integer_min(to))));
+  }
+  if (integer_max(from) > integer_max(to)) {
+    const LaneId limit = builder.constant(type, integer_max(to));
+    lanes = is_signed_integer(from) ? builder.min_signed(lanes, limit)
+                                    : builder.min_unsigned(lanes, limit);
+  }
+  return lanes;
+}
+
+/// Whether a pack instruction clamps lanes of that width to the element on its own.
+bool pack_clamps(int lane_bits, ElementType from, ElementType to) {
+  return is_signed_integer(from) && lane_bits <= 32 && bits_of(to) < lane_bits;
+}
+
+}  // namespace
+
+LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                      const ConvertOptions& options) {
+  const ElementType from = source.element();
+  const bool saturate = options.overflow == Overflow::saturate;
+  if (saturate) {
+    const int lane_bits = std::max(source.natural_bits(), bits_of(from));
+    LaneId lanes = source.as_integer(lane_bits);
+    if (pack_clamps(lane_bits, from, to)) {
+      return LaneTensor::computed(builder, to,
+                                  {lanes, is_signed_integer(to) ? Narrowing::saturate_to_signed
+                                                                : Narrowing::saturate_to_unsigned});
+    }
+    lanes = clamp_to_range(builder, lanes, from, to);
+    if (bits_of(to) > lane_bits) {
+      lanes = is_signed_integer(from) ? builder.extend_sign(lanes, bits_of(to))
+                                      : builder.extend_zero(lanes, bits_of(to));
+    }
+    return LaneTensor::computed(
+        builder, to,
+        {lanes, is_signed_integer(to) ? Narrowing::fits_signed : Narrowing::fits_unsigned});
+  }
+  if (bits_of(to) > bits_of(from)) {
+    return LaneTensor::computed(builder, to, {source.as_integer(bits_of(to)), Narrowing::truncate});
+  }
+  // Wrapping keeps low bits, which any representation of the source at least as wide has.
+  return LaneTensor::computed(
+      builder, to,
+      {source.as_integer(std::max(source.natural_bits(), bits_of(from))), Narrowing::truncate});
+}
+
+LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                    const ConvertOptions& options) {
+  const ElementType from = source.element();
+  const bool is_signed = is_signed_integer(from);
+  const int significant_bits = is_boolean(from) ? 1 : bits_of(from);
+  if (to == ElementType::f64 || to == ElementType::f32) {
+    const LaneType lane = float_lane(bits_of(to));
+    // Below 32 bits every value is a positive or negative i32.
+    const LaneId value =
+        significant_bits < 32
+            ? builder.integer_to_float(source.as_integer(32), true, lane)
+            : builder.integer_to_float(source.as_integer(significant_bits), is_signed, lane);
+    return LaneTensor::computed(builder, to, {value, Narrowing::truncate});
+  }
+  if (significant_bits <= 16) {
+    const LaneId exact = builder.integer_to_float(source.as_integer(32), true, LaneType::f32);
+    if (to == ElementType::bf16 && significant_bits <= 8) {
+      return LaneTensor::computed(builder, to, {exact, Narrowing::high_half});
+    }
+    return narrow_f32(builder, exact, to, options, false);
+  }
+  const LaneId integer = source.as_integer(significant_bits);
+  if (to == ElementType::f16) {
+    // f32 is exact up to 2^24; what lies above is infinite in f16 however it was rounded.
+    const LaneId value =
+        builder.has_wide_conversions() || significant_bits == 32
+            ? builder.integer_to_float(integer, is_signed, LaneType::f32)
+            : builder.f64_to_f32(builder.integer_to_float(integer, is_signed, LaneType::f64));
+    return narrow_f32(builder, value, to, options, false);
+  }
+  return narrow_f32(builder, builder.integer_to_f32_odd(integer, is_signed), to, options, false);
+}
+
+}  // namespace castor::jit

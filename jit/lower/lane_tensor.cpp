@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lower/lane_tensor.hpp"
+
+#include <bit>
+
+namespace castor::jit {
+
+namespace {
+
+size_t slot_of(int bits) { return static_cast<size_t>(std::countr_zero(unsigned(bits)) - 3); }
+
+bool clamps(Narrowing narrowing) {
+  return narrowing == Narrowing::saturate_to_signed || narrowing == Narrowing::saturate_to_unsigned;
+}
+
+/// The lanes with a saturating narrowing carried out: in the element's range.
+LaneId clamped(LaneBuilder& builder, ElementType element, LaneId lanes) {
+  const LaneType type = integer_lane(bits_of(builder.type_of(lanes)));
+  const LaneId low = builder.constant(type, static_cast<uint64_t>(integer_min(element)));
+  const LaneId high = builder.constant(type, integer_max(element));
+  return builder.min_signed(builder.max_signed(lanes, low), high);
+}
+
+}  // namespace
+
+LaneTensor LaneTensor::from_source(LaneBuilder& builder, ElementType element, int source) {
+  LaneTensor tensor(builder, element);
+  tensor.source_ = source;
+  return tensor;
+}
+
+LaneTensor LaneTensor::computed(LaneBuilder& builder, ElementType element, Storable storable) {
+  LaneTensor tensor(builder, element);
+  tensor.computed_ = storable;
+  return tensor;
+}
+
+int LaneTensor::natural_bits() const {
+  return source_ >= 0 ? bits_of(element_) : bits_of(builder_->type_of(computed_.lanes));
+}
+
+LaneId LaneTensor::element_wide() {
+  // The computed lanes cut down to the element's own width.
+  LaneId lanes = computed_.lanes;
+  if (computed_.narrowing == Narrowing::high_half) {
+    lanes = builder_->shift_right(lanes, bits_of(element_));
+  } else if (clamps(computed_.narrowing)) {
+    lanes = clamped(*builder_, element_, lanes);
+  }
+  return builder_->truncate(lanes, bits_of(element_));
+}
+
+LaneId LaneTensor::as_bits() {
+  if (bits_ == no_lane) {
+    bits_ =
+        source_ >= 0 ? builder_->load(source_, integer_lane(bits_of(element_))) : element_wide();
+  }
+  return bits_;
+}
+
+LaneId LaneTensor::as_integer(int bits) {
+  LaneId& cached = integers_[slot_of(bits)];
+  if (cached != no_lane) return cached;
+  const bool is_signed = is_signed_integer(element_);
+  if (source_ >= 0) {
+    cached = builder_->load(source_, integer_lane(bits));
+    if (is_boolean(element_)) cached = builder_->is_nonzero(cached);
+    return cached;
+  }
+  // Lanes that hold the value exactly need no detour through the element's own width.
+  const int have = bits_of(builder_->type_of(computed_.lanes));
+  const bool exact = have == bits_of(element_) || computed_.narrowing == Narrowing::fits_signed ||
+                     computed_.narrowing == Narrowing::fits_unsigned || clamps(computed_.narrowing);
+  LaneId lanes = clamps(computed_.narrowing) ? clamped(*builder_, element_, computed_.lanes)
+                 : exact                     ? computed_.lanes
+                                             : as_bits();
+  const int lane_bits = bits_of(builder_->type_of(lanes));
+  if (lane_bits > bits) {
+    lanes = builder_->truncate(lanes, bits);
+  } else {
+    lanes = is_signed ? builder_->extend_sign(lanes, bits) : builder_->extend_zero(lanes, bits);
+  }
+  return cached = lanes;
+}
+
+LaneId LaneTensor::bf16_as_f32() {
+  if (source_ >= 0) return builder_->shift_left(builder_->load(source_, LaneType::i32), 16);
+  if (computed_.narrowing == Narrowing::high_half) {
+    return builder_->bit_and(computed_.lanes, builder_->constant(LaneType::i32, 0xffff0000));
+  }
+  return builder_->shift_left(builder_->extend_zero(as_bits(), 32), 16);
+}
+
+LaneId LaneTensor::as_f32() {
+  if (f32_ == no_lane) {
+    f32_ = element_ == ElementType::f32   ? as_bits()
+           : element_ == ElementType::f16 ? builder_->f16_to_f32(as_bits())
+                                          : bf16_as_f32();
+  }
+  return f32_;
+}
+
+LaneId LaneTensor::as_f64() {
+  if (f64_ == no_lane) {
+    f64_ = element_ == ElementType::f64 ? as_bits() : builder_->f32_to_f64(as_f32());
+  }
+  return f64_;
+}
+
+Storable LaneTensor::as_storable() {
+  return source_ >= 0 ? Storable{as_bits(), Narrowing::truncate} : computed_;
+}
+
+}  // namespace castor::jit

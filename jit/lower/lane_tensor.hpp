@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes of one IR value, in whichever representation its consumers ask for.
+#pragma once
+
+#include <array>
+
+#include "ir/element_type.hpp"
+#include "jit/lane/builder.hpp"
+
+namespace castor::jit {
+
+/// What a sink can store at the least cost: lanes, and how they become elements.
+struct Storable {
+  LaneId lanes = no_lane;
+  Narrowing narrowing = Narrowing::truncate;
+};
+
+/// One IR value in lanes. It begins as a source that is not loaded yet, or with the representation
+/// that its operation computed; every other representation is derived on demand, once.
+class LaneTensor {
+ public:
+  static LaneTensor from_source(LaneBuilder& builder, ElementType element, int source);
+  /// Computed lanes that `storable.narrowing` turns into elements. Lanes of the element's own
+  /// width are the element's bits (or, for f32 and f64, the float).
+  static LaneTensor computed(LaneBuilder& builder, ElementType element, Storable storable);
+
+  ElementType element() const { return element_; }
+
+  /// An integer or boolean as an integer of that many bits (at least its own), extended by its
+  /// sign; booleans are 0 or 1.
+  LaneId as_integer(int bits);
+  /// The width in which as_integer costs least.
+  int natural_bits() const;
+  /// f16, bf16 or f32 as f32, exactly. A NaN may still be signalling.
+  LaneId as_f32();
+  /// Any float as f64, exactly; NaNs are quiet unless the value was f64 itself.
+  LaneId as_f64();
+  /// The element's own bits in lanes of its own width. Boolean bytes are as stored.
+  LaneId as_bits();
+  /// For a sink.
+  Storable as_storable();
+
+ private:
+  LaneTensor(LaneBuilder& builder, ElementType element) : builder_(&builder), element_(element) {}
+  LaneId element_wide();
+  LaneId bf16_as_f32();
+
+  LaneBuilder* builder_;
+  ElementType element_;
+  int source_ = -1;
+  Storable computed_{};
+  std::array<LaneId, 4> integers_ = {no_lane, no_lane, no_lane, no_lane};
+  LaneId bits_ = no_lane;
+  LaneId f32_ = no_lane;
+  LaneId f64_ = no_lane;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests: loops over one iteration space, and how each operand walks it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/function.hpp"
+#include "jit/lane/program.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// How an operand walks the innermost axis.
+enum class Access : uint8_t {
+  contiguous,  ///< elements side by side
+  strided,     ///< a constant distance apart, given at run time
+};
+std::string_view name_of(Access access);
+
+/// One nest of a function: what it reads, what it writes, and its lane program.
+struct Nest {
+  std::vector<ValueId> inputs;    ///< parameters and constants; the program's sources in order
+  std::vector<uint32_t> outputs;  ///< indices of the function's results; the sinks in order
+  LaneProgram program;
+
+  size_t operands() const { return inputs.size() + outputs.size(); }
+  ElementType element(size_t operand) const;
+};
+
+/// The form of an iteration space as far as code depends on it.
+struct NestForm {
+  int rank = 1;                ///< loops left after merging, at least 1
+  std::vector<Access> access;  ///< of each operand, inputs first
+  friend bool operator==(const NestForm&, const NestForm&) = default;
+  static NestForm dense(size_t operands) {
+    return {1, std::vector<Access>(operands, Access::contiguous)};
+  }
+};
+
+/// An iteration space with its extents: axes merged where every operand walks them alike, axes of
+/// extent 1 gone, the rest ordered so that the innermost is the one that outputs, then inputs,
+/// walk closest.
+struct IterationSpace {
+  NestForm form;
+  Dims extents;                                        ///< innermost first
+  std::vector<std::array<int64_t, max_rank>> strides;  ///< by operand, then axis, in elements
+};
+
+/// `strides[k]` are operand k's element strides over `extents`, outermost axis first. No extent is
+/// zero.
+IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides);
+
+/// Splits a canonical function into nests, one for each group of values that share an iteration
+/// space, and lowers each to lanes.
+std::vector<Nest> plan_nests(const Function& function, const Target& target);
+
+/// The nest in words: operands, access, chunk, unrolling.
+std::string print(const Function& function, const Nest& nest, const NestForm& form,
+                  const Target& target);
+
+/// Words of the argument block that a nest's code takes: one pointer for each operand, the extents
+/// (innermost first), and for each operand and axis the bytes to step (see pack_arguments).
+class ArgumentLayout {
+ public:
+  ArgumentLayout(size_t operands, int rank) : operands_(operands), rank_(rank) {}
+  size_t pointer(size_t operand) const { return operand; }
+  size_t extent(int axis) const { return operands_ + static_cast<size_t>(axis); }
+  size_t step(size_t operand, int axis) const {
+    return operands_ + static_cast<size_t>(rank_) * (1 + operand) + static_cast<size_t>(axis);
+  }
+  size_t words() const { return operands_ + static_cast<size_t>(rank_) * (1 + operands_); }
+
+ private:
+  size_t operands_;
+  int rank_;
+};
+
+/// Everything of the argument block but the pointers. Axis 0 steps by its stride; an outer axis
+/// steps from the end of the axis below it to its own next element.
+std::vector<int64_t> pack_arguments(const Nest& nest, const IterationSpace& space);
+
+}  // namespace castor::jit

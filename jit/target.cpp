@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/target.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <xbyak/xbyak_util.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace castor::jit {
+namespace {
+
+using CpuType = Xbyak::util::Cpu;
+
+template <auto type>
+bool detects(const CpuType& cpu) {
+  return cpu.has(type);
+}
+
+/// A feature, its name in messages, and how Xbyak sees it.
+struct FeatureInfo {
+  Feature feature;
+  std::string_view name;
+  bool (*detected)(const CpuType& cpu);
+};
+
+constexpr std::array<FeatureInfo, feature_count> feature_table = {{
+    {Feature::avx2, "avx2", detects<CpuType::tAVX2>},
+    {Feature::fma, "fma", detects<CpuType::tFMA>},
+    {Feature::f16c, "f16c", detects<CpuType::tF16C>},
+    {Feature::bmi2, "bmi2", detects<CpuType::tBMI2>},
+    {Feature::avx_vnni, "avx_vnni", detects<CpuType::tAVX_VNNI>},
+    {Feature::avx512f, "avx512f", detects<CpuType::tAVX512F>},
+    {Feature::avx512bw, "avx512bw", detects<CpuType::tAVX512BW>},
+    {Feature::avx512cd, "avx512cd", detects<CpuType::tAVX512CD>},
+    {Feature::avx512dq, "avx512dq", detects<CpuType::tAVX512DQ>},
+    {Feature::avx512vl, "avx512vl", detects<CpuType::tAVX512VL>},
+    {Feature::avx512_vnni, "avx512_vnni", detects<CpuType::tAVX512_VNNI>},
+    {Feature::avx512_vbmi, "avx512_vbmi", detects<CpuType::tAVX512_VBMI>},
+    {Feature::avx512_vbmi2, "avx512_vbmi2", detects<CpuType::tAVX512_VBMI2>},
+    {Feature::gfni, "gfni", detects<CpuType::tGFNI>},
+    {Feature::avx512_bitalg, "avx512_bitalg", detects<CpuType::tAVX512_BITALG>},
+}};
+
+constexpr FeatureSet avx2_set = {Feature::avx2, Feature::fma, Feature::f16c, Feature::bmi2};
+constexpr FeatureSet avx2_vnni_set = avx2_set | FeatureSet{Feature::avx_vnni};
+constexpr FeatureSet avx512_set =
+    avx2_set | FeatureSet{Feature::avx512f, Feature::avx512bw, Feature::avx512cd, Feature::avx512dq,
+                          Feature::avx512vl};
+constexpr FeatureSet avx512_vnni_set = avx512_set | FeatureSet{Feature::avx512_vnni};
+constexpr FeatureSet avx512_vbmi_set =
+    avx512_vnni_set |
+    FeatureSet{Feature::avx512_vbmi, Feature::avx512_vbmi2, Feature::gfni, Feature::avx512_bitalg};
+
+constexpr std::array<TierInfo, tier_count> tiers = {{
+    {Tier::avx2, "avx2", avx2_set, 256, 16},
+    {Tier::avx2_vnni, "avx2_vnni", avx2_vnni_set, 256, 16},
+    {Tier::avx512, "avx512", avx512_set, 512, 32},
+    {Tier::avx512_vnni, "avx512_vnni", avx512_vnni_set, 512, 32},
+    {Tier::avx512_vbmi, "avx512_vbmi", avx512_vbmi_set, 512, 32},
+}};
+
+/// The features that CPU and operating system give. Xbyak reads f16c, bmi2, gfni and avx_vnni from
+/// cpuid alone; they work on AVX registers, so they count only with AVX, for which Xbyak asks XCR0.
+FeatureSet detect_features(const CpuType& cpu) {
+  FeatureSet found;
+  if (!cpu.has(CpuType::tAVX)) return found;
+  for (const FeatureInfo& row : feature_table) {
+    if (row.detected(cpu)) found = found | FeatureSet{row.feature};
+  }
+  return found;
+}
+
+/// The CPU's name from cpuid leaves 0x80000002 to 0x80000004, without blanks at either end.
+std::string brand_string() {
+  uint32_t registers[4] = {};
+  CpuType::getCpuid(0x80000000, registers);
+  if (registers[0] < 0x80000004) return "unknown";
+  char text[3 * sizeof registers + 1] = {};
+  for (uint32_t part = 0; part < 3; ++part) {
+    CpuType::getCpuid(0x80000002 + part, registers);
+    std::memcpy(text + part * sizeof registers, registers, sizeof registers);
+  }
+  const std::string_view name = text;
+  const size_t begin = name.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return "unknown";
+  return std::string(name.substr(begin, name.find_last_not_of(' ') + 1 - begin));
+}
+
+Host detect_host() {
+  Host found;
+  found.cpu = brand_string();
+  found.features = detect_features(CpuType());
+  for (const TierInfo& row : tiers) {
+    if (found.runs(row.tier)) found.best = row.tier;
+  }
+  return found;
+}
+
+std::string tier_names() {
+  std::vector<std::string_view> names;
+  for (const TierInfo& row : tiers) names.push_back(row.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// `tier`, if the machine runs it; `asked_by` begins the error.
+Result<Target> target_for(Tier tier, const Host& machine, std::string_view asked_by) {
+  if (machine.runs(tier)) return Target{tier};
+  return Error{
+      ErrorCode::unsupported,
+      fmt::format("{} {}, which this machine ({}) cannot run: it lacks {}; {}", asked_by,
+                  name_of(tier), machine.cpu, names_of(info(tier).features - machine.features),
+                  machine.best ? fmt::format("its best tier is {}", name_of(*machine.best))
+                               : std::string("it runs no tier"))};
+}
+
+}  // namespace
+
+const std::array<TierInfo, tier_count>& tier_table() { return tiers; }
+
+const TierInfo& info(Tier tier) { return tiers[static_cast<size_t>(tier)]; }
+
+std::string_view name_of(Tier tier) { return info(tier).name; }
+
+std::string_view name_of(Feature feature) {
+  return feature_table[static_cast<size_t>(feature)].name;
+}
+
+std::optional<Tier> tier_named(std::string_view name) {
+  for (const TierInfo& row : tiers) {
+    if (row.name == name) return row.tier;
+  }
+  return std::nullopt;
+}
+
+std::string names_of(FeatureSet features) {
+  std::vector<std::string_view> names;
+  for (const FeatureInfo& row : feature_table) {
+    if (features.has(row.feature)) names.push_back(row.name);
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+const Host& host() {
+  static const Host found = detect_host();
+  return found;
+}
+
+Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
+                             const char* castor_isa) {
+  if (requested) return target_for(*requested, machine, "the tier asked for is");
+  const std::string_view named = castor_isa == nullptr ? "" : castor_isa;
+  if (!named.empty()) {
+    const std::optional<Tier> tier = tier_named(named);
+    if (tier) return target_for(*tier, machine, "CASTOR_ISA names");
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("CASTOR_ISA names '{}', expected one of {}", named, tier_names())};
+  }
+  if (machine.best) return Target{*machine.best};
+  return target_for(Tier::avx2, machine, "the lowest tier is");
+}
+
+Result<Target> choose_target(std::optional<Tier> requested) {
+  return choose_target(requested, host(), std::getenv("CASTOR_ISA"));
+}
+
+}  // namespace castor::jit

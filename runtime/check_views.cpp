@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check_views.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace castor {
+
+namespace {
+
+Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
+
+/// Axes of more than one element, by ascending stride.
+std::vector<int> walked_axes(const BoundTensor& tensor) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
+    if (tensor.shape[axis] > 1) axes.push_back(axis);
+  }
+  std::sort(axes.begin(), axes.end(),
+            [&](int a, int b) { return tensor.strides[a] < tensor.strides[b]; });
+  return axes;
+}
+
+/// Sufficient and, for strides as tensors have them, necessary: each axis steps over everything
+/// that the axes with smaller strides reach.
+bool writes_each_element_once(const BoundTensor& tensor) {
+  int64_t reach = 0;
+  for (int axis : walked_axes(tensor)) {
+    if (tensor.strides[axis] <= reach) return false;
+    reach += (tensor.shape[axis] - 1) * tensor.strides[axis];
+  }
+  return true;
+}
+
+bool same_strides(const Dims& shape, const Dims& a, const Dims& b) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] > 1 && a[axis] != b[axis]) return false;
+  }
+  return true;
+}
+
+int64_t bytes_per_element(ElementType element) { return bits_of(element) / 8; }
+
+/// Largest distance of which all the tensor's element addresses are multiples apart, in bytes.
+int64_t period(const BoundTensor& tensor, int64_t other) {
+  for (int axis : walked_axes(tensor)) {
+    other = std::gcd(other, tensor.strides[axis] * bytes_per_element(tensor.element));
+  }
+  return other;
+}
+
+}  // namespace
+
+Result<BoundTensor> bind_tensor(std::string what, ElementType element, const Dims& shape,
+                                const Dims& strides, bool is_output) {
+  BoundTensor tensor;
+  tensor.what = std::move(what);
+  tensor.element = element;
+  tensor.shape = shape;
+  tensor.strides = strides.empty() ? dense_strides(shape) : strides;
+  if (tensor.strides.rank() != shape.rank()) {
+    return invalid(
+        fmt::format("{}: {} strides for shape {}; expected one for each of its {} "
+                    "dimensions",
+                    tensor.what, strides.rank(), to_string(shape), shape.rank()));
+  }
+  tensor.count = element_count(shape).value_or(0);
+  if (tensor.count == 0) return tensor;
+  int64_t last = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == 1) continue;
+    const int64_t stride = tensor.strides[axis];
+    if (stride <= 0) {
+      return invalid(fmt::format("{}: stride {} on axis {} of shape {}; expected a positive stride",
+                                 tensor.what, stride, axis, to_string(shape)));
+    }
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(stride, shape[axis] - 1, &reach) ||
+        __builtin_add_overflow(last, reach, &last) || !byte_size(element, last) ||
+        last == INT64_MAX) {
+      return invalid(fmt::format("{}: strides {} over shape {} reach beyond 2^63 bytes",
+                                 tensor.what, to_string(tensor.strides), to_string(shape)));
+    }
+  }
+  tensor.last_index = last;
+  if (is_output && !writes_each_element_once(tensor)) {
+    return invalid(fmt::format("{}: strides {} over shape {} make elements overlap", tensor.what,
+                               to_string(tensor.strides), to_string(shape)));
+  }
+  return tensor;
+}
+
+template <class Pointer>
+Status check_view(const BoundTensor& tensor, const BasicView<Pointer>& view) {
+  if (view.element != tensor.element) {
+    return invalid(fmt::format("{}: element type {}; expected {}", tensor.what,
+                               name_of(view.element), name_of(tensor.element)));
+  }
+  if (!(view.shape == tensor.shape)) {
+    return invalid(fmt::format("{}: shape {}; expected {}, as bound", tensor.what,
+                               to_string(view.shape), to_string(tensor.shape)));
+  }
+  if (tensor.count == 0) return {};
+  if (view.strides.rank() != view.shape.rank() ||
+      !same_strides(tensor.shape, view.strides, tensor.strides)) {
+    return invalid(fmt::format("{}: strides {}; expected {}, as bound", tensor.what,
+                               to_string(view.strides), to_string(tensor.strides)));
+  }
+  if (view.data == nullptr) {
+    return invalid(fmt::format("{}: no data (null) for {} elements", tensor.what, tensor.count));
+  }
+  if (view.offset < 0) {
+    return invalid(fmt::format("{}: offset {}; expected 0 or more", tensor.what, view.offset));
+  }
+  const auto available =
+      static_cast<uint64_t>(view.bytes) / static_cast<uint64_t>(bytes_per_element(tensor.element));
+  const uint64_t needed =
+      static_cast<uint64_t>(view.offset) + static_cast<uint64_t>(tensor.last_index) + 1;
+  if (needed > available) {
+    return invalid(fmt::format(
+        "{}: {} bytes available; shape {} with strides {} at offset {} "
+        "reaches element {} and needs {} bytes",
+        tensor.what, view.bytes, to_string(tensor.shape), to_string(tensor.strides), view.offset,
+        needed - 1, needed * static_cast<uint64_t>(bytes_per_element(tensor.element))));
+  }
+  return {};
+}
+
+template <class Pointer>
+Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view) {
+  const auto size = static_cast<uintptr_t>(bytes_per_element(tensor.element));
+  const auto begin =
+      reinterpret_cast<uintptr_t>(view.data) + static_cast<uintptr_t>(view.offset) * size;
+  if (tensor.count == 0) return {begin, begin};
+  return {begin, begin + (static_cast<uintptr_t>(tensor.last_index) + 1) * size};
+}
+
+bool may_overlap(const BoundTensor& a, Footprint at_a, const BoundTensor& b, Footprint at_b) {
+  const bool meet = at_a.begin < at_b.end && at_b.begin < at_a.end;
+  if (!meet || at_a.begin == at_a.end || at_b.begin == at_b.end) return false;
+  const int64_t common = period(b, period(a, 0));
+  if (common == 0) return true;  // two single elements that meet
+  const auto distance = static_cast<int64_t>(at_b.begin - at_a.begin);
+  const int64_t phase = ((distance % common) + common) % common;
+  const bool apart =
+      phase >= bytes_per_element(a.element) && common - phase >= bytes_per_element(b.element);
+  return !apart;
+}
+
+bool same_walk(const BoundTensor& a, const BoundTensor& b) {
+  return bits_of(a.element) == bits_of(b.element) && a.shape == b.shape &&
+         same_strides(a.shape, a.strides, b.strides);
+}
+
+template Status check_view(const BoundTensor&, const ConstView&);
+template Status check_view(const BoundTensor&, const View&);
+template Footprint footprint(const BoundTensor&, const ConstView&);
+template Footprint footprint(const BoundTensor&, const View&);
+
+}  // namespace castor

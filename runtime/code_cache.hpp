@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache of machine code, by what the code depends on and nothing else.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include "jit/code_memory.hpp"
+#include "jit/emit/nest_emitter.hpp"
+#include "jit/nest.hpp"
+
+namespace castor {
+
+/// Executable code of one nest in one form.
+struct NestCode {
+  jit::CodeBlock block;
+  jit::NestFunction entry() const {
+    return reinterpret_cast<jit::NestFunction>(reinterpret_cast<uintptr_t>(block.code()));
+  }
+};
+using NestCodePtr = std::shared_ptr<const NestCode>;
+
+/// The specialisation key: lane program, form of the iteration space, target. Equal keys have
+/// equal code; shapes, strides, names and addresses are not in it.
+std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
+                               const jit::Target& target);
+
+/// Code by specialisation key. Thread safe. Bounded: the code that was added first is dropped
+/// first (kernels that hold it keep it alive). A failed compile leaves nothing behind.
+class CodeCache {
+ public:
+  CodeCache(jit::CodeMemory& memory, size_t capacity_bytes)
+      : memory_(memory), capacity_bytes_(capacity_bytes) {}
+
+  /// The code for a nest, found or compiled.
+  Result<NestCodePtr> get(const jit::Nest& nest, const jit::NestForm& form,
+                          const jit::Target& target);
+
+  uint64_t compiled() const { return compiled_.load(std::memory_order_relaxed); }
+  uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  size_t bytes() const;
+
+ private:
+  NestCodePtr find(const std::string& key) const;
+  NestCodePtr insert(std::string key, NestCodePtr code);
+
+  jit::CodeMemory& memory_;
+  const size_t capacity_bytes_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<std::string, NestCodePtr> codes_;
+  std::deque<const std::string*> oldest_first_;  // keys of codes_, whose nodes do not move
+  size_t bytes_ = 0;
+  std::atomic<uint64_t> compiled_ = 0;
+  std::atomic<uint64_t> hits_ = 0;
+};
+
+}  // namespace castor

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of compiling, in order: canonicalise, plan, look up or emit and publish.
+#include "ir/canonicalize.hpp"
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
+                                                const RuntimeState& runtime) {
+  auto compiled = std::make_shared<Compiled>();
+  compiled->canonical = canonicalize(function);
+  if (!runtime.target) {
+    compiled->interpreted_because = runtime.interpreted_because;
+    return std::shared_ptr<const Compiled>(std::move(compiled));
+  }
+  compiled->target = *runtime.target;
+  compiled->store = runtime.store;
+  compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
+  for (const jit::Nest& nest : compiled->nests) {
+    const jit::NestForm dense = jit::NestForm::dense(nest.operands());
+    Result<NestCodePtr> code = runtime.store->cache.get(nest, dense, compiled->target);
+    if (code.ok()) {
+      compiled->dense.push_back(std::move(code).value());
+    } else if (code.error().code == ErrorCode::executable_memory) {
+      compiled->interpreted_because = code.error().message;
+      break;
+    } else {
+      return code.error();
+    }
+  }
+  return std::shared_ptr<const Compiled>(std::move(compiled));
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the public handles point to.
+#pragma once
+
+#include <castor/castor.hpp>
+
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "runtime/check_views.hpp"
+#include "runtime/code_cache.hpp"
+
+namespace castor::detail {
+
+/// Code memory and cache; shared by a runtime and its kernels, which may outlive it.
+struct CodeStore {
+  CodeStore(const jit::SystemCalls& system, size_t capacity_bytes)
+      : memory(system), cache(memory, capacity_bytes) {}
+  jit::CodeMemory memory;
+  CodeCache cache;
+};
+
+/// A compiled function, without the names that the caller gave to its values.
+struct Compiled {
+  FunctionPtr canonical;  ///< what the nests were planned from
+  jit::Target target;
+  std::shared_ptr<CodeStore> store;
+  std::vector<jit::Nest> nests;
+  std::vector<NestCodePtr> dense;   ///< code of each nest for dense operands
+  std::string interpreted_because;  ///< not empty: there is no code
+};
+
+struct KernelState {
+  FunctionPtr function;
+  std::shared_ptr<const Compiled> compiled;
+};
+
+/// Where a nest's operand comes from at each run.
+struct OperandOrigin {
+  enum class Kind : uint8_t { input, output, constant } kind;
+  size_t index = 0;                     ///< of the view among inputs or outputs
+  const std::byte* constant = nullptr;  ///< data owned by the function
+};
+
+/// One nest ready to run; without code when it has no elements.
+struct BoundNest {
+  NestCodePtr code;
+  std::vector<OperandOrigin> operands;
+  std::vector<int64_t> arguments;  ///< the argument block; pointers are filled in by each run
+};
+
+struct BoundState {
+  std::shared_ptr<const KernelState> kernel;
+  std::vector<BoundTensor> inputs;
+  std::vector<BoundTensor> outputs;
+  std::vector<Dims> output_shapes;
+  std::vector<BoundNest> nests;
+  /// For each input and output: the output may be written where the input lies, because they walk
+  /// alike and no nest reads the input after the output's own.
+  std::vector<bool> in_place_allowed;  // [input * outputs.size() + output]
+};
+
+struct RuntimeState {
+  std::optional<jit::Target> target;
+  std::string interpreted_because;
+  std::shared_ptr<CodeStore> store;
+  mutable std::shared_mutex mutex;
+  std::unordered_multimap<uint64_t, std::shared_ptr<const KernelState>> kernels;  // by hash
+  std::unordered_map<uint64_t, FunctionPtr> conversions;  // functions of one-call convert
+  std::atomic<uint64_t> functions = 0;
+  std::atomic<uint64_t> function_hits = 0;
+};
+
+/// Runtime::create with other system calls, so that tests can refuse memory.
+Result<std::shared_ptr<RuntimeState>> make_runtime(const RuntimeOptions& options,
+                                                   const jit::SystemCalls& system);
+
+/// From a verified function to code, stage by stage.
+Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
+                                                const RuntimeState& runtime);
+
+}  // namespace castor::detail
