@@ -30,6 +30,8 @@ std::string quoted(const std::string& text) {
     if (c == '"' || c == '\\') out += '\\';
     if (c == '\n') {
       out += "\\n";
+    } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       out += c;
     }

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 
 #include "ir/function.hpp"
 
@@ -54,8 +56,10 @@ class FunctionBuilder {
  private:
   ValueId define(std::string name, TensorType type);
   void fail(Error error);
+  void name_the_unnamed();
 
   Function function_;
+  std::unordered_set<std::string> names_;  ///< those given; fresh names are chosen in `finish`
   std::optional<Error> error_;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,12 @@ struct ConstantData {
 
 struct Operation {
   OpKind op = OpKind::convert;
-  std::vector<ValueId> operands;
-  Attributes attributes;
-  std::vector<ValueId> results;
-  std::shared_ptr<const ConstantData> data;  ///< of `constant`, else null
-  TextPosition where{};                      ///< in the text that it came from
+  std::vector<ValueId> operands{};
+  Attributes attributes{};
+  std::vector<ValueId> results{};
+  std::shared_ptr<const ConstantData> data{};  ///< of `constant`, else null
+  TextPosition where{};                        ///< in the text that it came from
+  uint64_t data_hash = 0;  ///< content_hash of `data`; set when the operation is appended
 };
 
 /// A verified function. Immutable; shared between threads by FunctionPtr. Operations stand in an
@@ -64,7 +66,17 @@ using FunctionPtr = std::shared_ptr<const Function>;
 /// taken as defaults).
 ConvertOptions convert_options(const Operation& operation);
 
-/// Whether two functions compute the same: equal but for names and text positions.
+/// The attributes that say these options; defaults are not written.
+Attributes attributes_of(const ConvertOptions& options);
+
+/// Hash of a constant's bytes: its content id. Well mixed, not cryptographic.
+uint64_t content_hash(std::span<const std::byte> bytes);
+
+/// The value of `Function::hash`, from the operations' `data_hash`: reads no constant's bytes.
+uint64_t structural_hash(const Function& function);
+
+/// Whether two functions compute the same: equal but for the names of functions, values and
+/// constants, the order of attributes, and text positions. Names of unknown dimensions count.
 bool same_computation(const Function& a, const Function& b);
 
 }  // namespace castor

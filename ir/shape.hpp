@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -69,7 +70,8 @@ struct Dim {
   std::string name;  ///< of a named unknown, without the question mark; else empty
 
   Dim() = default;
-  Dim(int64_t fixed) : extent(fixed) {}
+  template <std::integral Int>
+  Dim(Int fixed) : extent(static_cast<int64_t>(fixed)) {}
   /// From text: "?" or "?name".
   Dim(const char* unknown) : name(unknown[0] == '?' ? unknown + 1 : unknown) {}
   static Dim any() { return {}; }

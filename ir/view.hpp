@@ -24,17 +24,17 @@ struct BasicView {
   size_t bytes = 0;    ///< available at `data`
 
   BasicView() = default;
-  BasicView(Pointer data, ElementType element, const Dims& shape, const Dims& strides,
-            int64_t offset, size_t bytes)
-      : data(data),
-        element(element),
-        shape(shape),
-        strides(strides),
-        offset(offset),
-        bytes(bytes) {}
-  /// A dense row-major tensor of exactly `bytes` bytes.
-  BasicView(Pointer data, ElementType element, const Dims& shape, size_t bytes)
-      : BasicView(data, element, shape, dense_strides(shape), 0, bytes) {}
+  BasicView(Pointer at, ElementType type, const Dims& extents, const Dims& steps,
+            int64_t first_element, size_t available)
+      : data(at),
+        element(type),
+        shape(extents),
+        strides(steps),
+        offset(first_element),
+        bytes(available) {}
+  /// A dense row-major tensor of exactly `size` bytes.
+  BasicView(Pointer at, ElementType type, const Dims& extents, size_t size)
+      : BasicView(at, type, extents, dense_strides(extents), 0, size) {}
   /// A read-only view of the same tensor.
   template <class Other>
   requires(!std::is_same_v<Other, Pointer> && std::is_convertible_v<Other, Pointer>)

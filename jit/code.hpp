@@ -30,7 +30,8 @@ struct CodeLoop {
 /// The output of the emitter: position independent, constants behind `instruction_bytes`.
 struct MachineCode {
   std::vector<std::byte> bytes;
-  uint32_t instruction_bytes = 0;  ///< instructions; the rest is the constant pool
+  uint32_t instruction_bytes = 0;  ///< instructions; padding and the constant pool follow
+  uint32_t pool_begin = 0;         ///< where the constant pool begins
   int spills = 0;                  ///< values stored to the stack for want of registers
   std::vector<CodeNote> notes;     ///< only when asked for; ascending offsets
   std::vector<CodeLoop> loops;

@@ -37,22 +37,24 @@ class Assembler : public Xbyak::CodeGenerator {
     return constant(bytes);
   }
 
-  /// Writes the pool; call once, after the last instruction. Returns the number of bytes before it.
+  /// Writes the pool; call once, after the last instruction. Returns where it begins.
   size_t finish() {
-    const size_t instruction_bytes = getSize();
     if (!pool_bytes_.empty()) {
-      while (getSize() % 64 != 0) db(0xcc);
+      while (getSize() % 64 != 0) db(breakpoint);
     }
+    const size_t begin = getSize();
     L(pool_);
     for (uint8_t value : pool_bytes_) db(value);
     ready();
-    return instruction_bytes;
+    return begin;
   }
 
   /// Overwrites a 32-bit field of an instruction that is already emitted.
   void patch(size_t offset, uint32_t value) { rewrite(offset, value, 4); }
 
  private:
+  static constexpr uint8_t breakpoint = 0xcc;
+
   size_t place(std::span<const uint8_t> bytes) {
     for (size_t at = 0; at + bytes.size() <= pool_bytes_.size(); at += bytes.size()) {
       if (std::memcmp(&pool_bytes_[at], bytes.data(), bytes.size()) == 0) return at;

@@ -47,7 +47,8 @@ class NestEmitter : public OperandLocator {
     emit_axis(form_.rank - 1);
     emit_epilogue();
     MachineCode machine_code;
-    machine_code.instruction_bytes = static_cast<uint32_t>(code_.finish());
+    machine_code.instruction_bytes = static_cast<uint32_t>(code_.getSize());
+    machine_code.pool_begin = static_cast<uint32_t>(code_.finish());
     const auto* bytes = reinterpret_cast<const std::byte*>(code_.getCode());
     machine_code.bytes.assign(bytes, bytes + code_.getSize());
     machine_code.spills = lanes_.spills();

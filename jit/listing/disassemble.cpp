@@ -12,10 +12,10 @@ namespace {
 /// What a printed address may name.
 struct AddressNames {
   std::vector<uint32_t> labels;
-  uint32_t instruction_bytes = 0;
+  uint32_t pool_begin = 0;
 
   std::string name(uint64_t address) const {
-    if (address >= instruction_bytes) return fmt::format("pool+{:#x}", address - instruction_bytes);
+    if (address >= pool_begin) return fmt::format("pool+{:#x}", address - pool_begin);
     const auto offset = static_cast<uint32_t>(address);
     if (const auto label = label_at(labels, offset)) return fmt::format("L{}", *label);
     return fmt::format("code+{:#x}", offset);
@@ -73,7 +73,7 @@ std::string comment_of(const DecodedInstruction& decoded, const MachineCode& cod
 Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code) {
   auto program = decode(code);
   if (!program) return program.error();
-  AddressNames names{labels_of(*program), code.instruction_bytes};
+  AddressNames names{labels_of(*program), code.pool_begin};
   const ZydisFormatter formatter = make_formatter();
   std::vector<ListedInstruction> listed;
   listed.reserve(program->size());

@@ -135,7 +135,7 @@ void Writer::totals() {
   blank();
   line(fmt::format("; {} bytes: {} in {} instructions, {} of constants; {} spills",
                    code_.bytes.size(), code_.instruction_bytes, program_.size(),
-                   code_.bytes.size() - code_.instruction_bytes, code_.spills));
+                   code_.bytes.size() - code_.pool_begin, code_.spills));
 }
 
 }  // namespace

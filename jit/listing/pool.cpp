@@ -14,7 +14,7 @@ constexpr uint32_t bytes_a_line = 32;
 
 uint64_t element_at(const PoolConstant& constant, uint32_t index, const MachineCode& code) {
   uint64_t value = 0;
-  const size_t begin = code.instruction_bytes + constant.offset + index * constant.element_bytes;
+  const size_t begin = code.pool_begin + constant.offset + index * constant.element_bytes;
   for (uint32_t i = 0; i < constant.element_bytes; ++i) {
     value |= std::to_integer<uint64_t>(code.bytes[begin + i]) << (8 * i);
   }
@@ -101,11 +101,11 @@ std::optional<PoolConstant> pool_constant(const DecodedInstruction& decoded,
                                           const MachineCode& code) {
   for (const ZydisDecodedOperand& operand : decoded.written_operands()) {
     const auto target = rip_relative_target(decoded, operand);
-    if (!target || *target < code.instruction_bytes || !touches_memory(decoded, operand)) continue;
+    if (!target || *target < code.pool_begin || !touches_memory(decoded, operand)) continue;
     const uint32_t element_bytes = element_bytes_of(operand);
     const bool is_float = operand.element_type == ZYDIS_ELEMENT_TYPE_FLOAT32 ||
                           operand.element_type == ZYDIS_ELEMENT_TYPE_FLOAT64;
-    return PoolConstant{static_cast<uint32_t>(*target) - code.instruction_bytes, operand.size / 8u,
+    return PoolConstant{static_cast<uint32_t>(*target) - code.pool_begin, operand.size / 8u,
                         element_bytes, is_float};
   }
   return std::nullopt;
@@ -126,7 +126,7 @@ std::string pool_text(std::span<const DecodedInstruction> program, const Machine
   for (const DecodedInstruction& decoded : program) {
     if (const auto constant = pool_constant(decoded, code)) read.push_back(*constant);
   }
-  const auto pool_bytes = static_cast<uint32_t>(code.bytes.size()) - code.instruction_bytes;
+  const auto pool_bytes = static_cast<uint32_t>(code.bytes.size()) - code.pool_begin;
   std::string text;
   for (const PoolConstant& constant : cover(std::move(read), pool_bytes)) {
     text += constant_text(constant, code);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building functions: collect, infer, name, verify, hash.
+#include "ir/builder.hpp"
+
+#include <fmt/format.h>
+
+#include "ir/infer.hpp"
+#include "ir/verify.hpp"
+
+namespace castor {
+
+namespace {
+
+Error mistake(std::string message, TextPosition where = {}) {
+  return {ErrorCode::invalid_function, std::move(message), where};
+}
+
+Error placed(Error error, TextPosition where) {
+  if (!error.where.known()) error.where = where;
+  return error;
+}
+
+std::string label(const std::string& name, size_t id) {
+  return name.empty() ? fmt::format("unnamed value {}", id) : "%" + name;
+}
+
+/// A written type must be the inferred one; a written `?` leaves the extent open.
+bool agrees(const WrittenType& written, const TensorType& inferred) {
+  if (written.element && *written.element != inferred.element) return false;
+  if (!written.shape) return true;
+  return std::equal(
+      written.shape->begin(), written.shape->end(), inferred.shape.begin(), inferred.shape.end(),
+      [](const Dim& open, const Dim& dim) { return open == Dim::any() || open == dim; });
+}
+
+std::string to_string(const WrittenType& written) {
+  return fmt::format("{}{}", written.element ? name_of(*written.element) : "",
+                     written.shape ? castor::to_string(*written.shape) : "");
+}
+
+/// Operands are values defined so far, or none.
+Status check_operands(const Function& function, const Operation& operation) {
+  for (size_t i = 0; i < operation.operands.size(); ++i) {
+    const ValueId id = operation.operands[i];
+    if (id == no_value || id < function.values.size()) continue;
+    return mistake(fmt::format("{}: operand {} is value {}, but only {} values are defined so far",
+                               name_of(operation.op), i, id, function.values.size()));
+  }
+  return {};
+}
+
+/// The row's check of names, then the types of the results.
+Result<std::vector<TensorType>> result_types(const Function& function, const Operation& operation,
+                                             const WrittenType& written, size_t names) {
+  if (static_cast<size_t>(operation.op) >= op_count) {
+    return mistake(fmt::format("op {} is not in the op table", static_cast<int>(operation.op)));
+  }
+  const OpInfo& row = info(operation.op);
+  if (names != 0 && names != static_cast<size_t>(row.results)) {
+    return mistake(
+        fmt::format("{}: found {} names for results, expected {}", row.name, names, row.results));
+  }
+  if (Status status = check_operands(function, operation); !status) return status.error();
+  std::vector<const TensorType*> operand_types;
+  for (ValueId id : operation.operands) {
+    operand_types.push_back(id == no_value ? nullptr : &function.values[id].type);
+  }
+  return infer_types(operation, operand_types, written);
+}
+
+}  // namespace
+
+void FunctionBuilder::fail(Error error) {
+  if (!error_) error_ = std::move(error);
+}
+
+ValueId FunctionBuilder::define(std::string name, TensorType type) {
+  const size_t id = function_.values.size();
+  if (id >= max_values) {
+    fail(mistake(fmt::format("a function has at most {} values", max_values)));
+  } else if (!name.empty() && !is_value_name(name)) {
+    fail(
+        mistake(fmt::format("\"{}\" cannot name a value; expected letters, digits, _ . $ -, "
+                            "beginning with a letter or _, or digits only",
+                            name)));
+  } else if (!name.empty() && !names_.insert(name).second) {
+    fail(mistake(fmt::format("%{} is defined twice", name)));
+  } else if (Status status = verify_type(type, label(name, id)); !status) {
+    fail(status.error());
+  }
+  if (error_) return no_value;
+  function_.values.push_back({std::move(name), std::move(type)});
+  return static_cast<ValueId>(id);
+}
+
+ValueId FunctionBuilder::parameter(std::string name, TensorType type) {
+  if (error_) return no_value;
+  const ValueId id = define(std::move(name), std::move(type));
+  if (id != no_value) function_.parameters.push_back(id);
+  return id;
+}
+
+ValueId FunctionBuilder::convert(ValueId value, ElementType to, const ConvertOptions& options) {
+  Operation operation;
+  operation.op = OpKind::convert;
+  operation.operands = {value};
+  operation.attributes = attributes_of(options);
+  return append(std::move(operation), {.element = to, .shape = {}});
+}
+
+ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::byte> bytes) {
+  if (error_) return no_value;
+  Operation operation;
+  operation.op = OpKind::constant;
+  operation.data = std::make_shared<const ConstantData>(
+      ConstantData{.binding = {}, .bytes = {bytes.begin(), bytes.end()}});
+  return append(std::move(operation), {.element = type.element, .shape = type.shape});
+}
+
+ValueId FunctionBuilder::append(Operation operation, const WrittenType& written,
+                                std::span<const std::string> result_names) {
+  if (error_) return no_value;
+  auto types = result_types(function_, operation, written, result_names.size());
+  if (!types) {
+    fail(placed(types.error(), operation.where));
+    return no_value;
+  }
+  operation.results.clear();
+  for (size_t i = 0; i < types->size(); ++i) {
+    const TensorType& type = (*types)[i];
+    const std::string name = result_names.empty() ? std::string() : result_names[i];
+    if (!agrees(written, type)) {
+      fail(mistake(fmt::format("{}: {} has type {}, but {} is written", name_of(operation.op),
+                               label(name, function_.values.size()), castor::to_string(type),
+                               to_string(written)),
+                   operation.where));
+    }
+    if (!error_) operation.results.push_back(define(name, type));
+  }
+  if (error_) {
+    *error_ = placed(std::move(*error_), operation.where);
+    return no_value;
+  }
+  if (operation.data && operation.data_hash == 0) {
+    operation.data_hash = content_hash(operation.data->bytes);
+  }
+  function_.operations.push_back(std::move(operation));
+  return function_.operations.back().results.front();
+}
+
+void FunctionBuilder::result(ValueId value, std::optional<TensorType> declared) {
+  if (error_) return;
+  const size_t index = function_.results.size();
+  if (value >= function_.values.size()) {
+    return fail(mistake(fmt::format("result {} is value {}, but only {} values are defined so far",
+                                    index, value, function_.values.size())));
+  }
+  const Value& source = function_.values[value];
+  if (declared) {
+    const std::string what = fmt::format("result {} ({})", index, label(source.name, value));
+    Status status = verify_declared_type(*declared, source.type, what);
+    if (!status) return fail(status.error());
+  }
+  function_.results.push_back(value);
+  function_.result_types.push_back(declared ? std::move(*declared) : source.type);
+}
+
+/// Fresh names are the numbers that nobody has given, in the order of values.
+void FunctionBuilder::name_the_unnamed() {
+  size_t next = 0;
+  for (Value& value : function_.values) {
+    if (!value.name.empty()) continue;
+    while (names_.contains(std::to_string(next))) ++next;
+    value.name = std::to_string(next++);
+  }
+}
+
+Result<FunctionPtr> FunctionBuilder::finish() {
+  name_the_unnamed();
+  Function function = std::exchange(function_, Function{});
+  const std::optional<Error> error = std::exchange(error_, std::nullopt);
+  names_.clear();
+  if (error) return *error;
+  if (Status status = verify(function); !status) return status.error();
+  function.hash = structural_hash(function);
+  return std::make_shared<const Function>(std::move(function));
+}
+
+}  // namespace castor

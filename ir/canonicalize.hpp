@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Canonical form: the same results from fewer operations.
+#pragma once
+
+#include "ir/function.hpp"
+
+namespace castor {
+
+/// Folds operations that change nothing, merges conversions that compose exactly (see
+/// merge_conversions), and drops operations that no result needs, until none of these is left.
+/// Every result keeps every bit for every input, signalling NaNs and boolean bytes 2 to 255
+/// included. Parameters, results, their declared types and their order stay; so do the names and
+/// text positions of the operations that survive. Returns the same pointer when nothing changes.
+/// Thread safe. Source: DESIGN.md, Lowering 1 and Numerics.
+FunctionPtr canonicalize(const FunctionPtr& function);
+
+}  // namespace castor

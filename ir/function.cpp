@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparing and hashing functions by what they compute.
+#include "ir/function.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace castor {
+
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+/// Mixes one word into a state: a 64 x 64 -> 128 bit product folded to 64 bits. Both factors
+/// depend on the state, and the second is never zero.
+uint64_t mixed(uint64_t state, uint64_t word) {
+  const uint64_t a = state ^ word ^ 0x9E3779B97F4A7C15;
+  const uint64_t b = std::rotl(state, 29) + 0xD6E8FEB86659FD93;
+  const auto product = static_cast<Wide>(a) * (b | 1);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ word;
+}
+
+/// Words in sequence; `finish` spreads the last ones over all bits.
+class Hasher {
+ public:
+  Hasher& add(uint64_t word) {
+    state_ = mixed(state_, word);
+    return *this;
+  }
+  Hasher& add(std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return add(content_hash(bytes));
+  }
+  uint64_t finish() const { return mixed(mixed(state_, 1), 2); }
+
+ private:
+  uint64_t state_ = 0x243F6A8885A308D3;
+};
+
+uint64_t hash_of(const AttributeValue& value) {
+  return Hasher().add(value.value.index()).add(to_string(value)).finish();
+}
+
+/// Independent of the order of attributes: their names are unique.
+uint64_t hash_of(const Attributes& attributes) {
+  uint64_t sum = attributes.size();
+  for (const Attribute& attribute : attributes) {
+    sum += Hasher().add(attribute.name).add(hash_of(attribute.value)).finish();
+  }
+  return sum;
+}
+
+uint64_t hash_of(const TensorType& type) {
+  Hasher hasher;
+  hasher.add(static_cast<uint64_t>(type.element)).add(type.shape.size());
+  for (const Dim& dim : type.shape) {
+    hasher.add(static_cast<uint64_t>(dim.extent)).add(dim.name);
+  }
+  return hasher.finish();
+}
+
+/// By ValueId, the place of each value in the order of definition: parameters, then results of
+/// operations. Absent and undefined operands have the place `no_value`.
+class Places {
+ public:
+  explicit Places(const Function& function) : places_(function.values.size(), no_value) {
+    uint32_t next = 0;
+    for (ValueId id : function.parameters) places_[id] = next++;
+    for (const Operation& operation : function.operations) {
+      for (ValueId id : operation.results) places_[id] = next++;
+    }
+  }
+  uint32_t of(ValueId id) const { return id == no_value ? no_value : places_[id]; }
+
+ private:
+  std::vector<uint32_t> places_;
+};
+
+bool same_attributes(const Attributes& a, const Attributes& b) {
+  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const Attribute& attribute) {
+           const AttributeValue* other = find(b, attribute.name);
+           return other && *other == attribute.value;
+         });
+}
+
+bool same_data(const Operation& a, const Operation& b) {
+  if (a.data == b.data) return true;
+  return a.data && b.data && a.data_hash == b.data_hash && a.data->bytes == b.data->bytes;
+}
+
+/// Compares two functions value by value, each numbered by its own places.
+class Comparison {
+ public:
+  Comparison(const Function& a, const Function& b) : a_(a), b_(b), places_a_(a), places_b_(b) {}
+
+  bool same() const {
+    return same_definitions(a_.parameters, b_.parameters) && same_results() &&
+           same_attributes(a_.attributes, b_.attributes) &&
+           std::equal(a_.operations.begin(), a_.operations.end(), b_.operations.begin(),
+                      b_.operations.end(),
+                      [&](const Operation& x, const Operation& y) { return same_operation(x, y); });
+  }
+
+ private:
+  bool same_uses(const std::vector<ValueId>& x, const std::vector<ValueId>& y) const {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [&](ValueId i, ValueId j) { return places_a_.of(i) == places_b_.of(j); });
+  }
+  bool same_definitions(const std::vector<ValueId>& x, const std::vector<ValueId>& y) const {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [&](ValueId i, ValueId j) { return a_.type_of(i) == b_.type_of(j); });
+  }
+  bool same_results() const {
+    return same_uses(a_.results, b_.results) && a_.result_types == b_.result_types;
+  }
+  bool same_operation(const Operation& x, const Operation& y) const {
+    return x.op == y.op && same_uses(x.operands, y.operands) &&
+           same_definitions(x.results, y.results) && same_attributes(x.attributes, y.attributes) &&
+           same_data(x, y);
+  }
+
+  const Function& a_;
+  const Function& b_;
+  Places places_a_;
+  Places places_b_;
+};
+
+std::string_view identifier_of(const Attributes& attributes, std::string_view name) {
+  const AttributeValue* value = find(attributes, name);
+  const Identifier* identifier = value ? std::get_if<Identifier>(&value->value) : nullptr;
+  return identifier ? std::string_view(identifier->name) : std::string_view();
+}
+
+}  // namespace
+
+uint64_t content_hash(std::span<const std::byte> bytes) {
+  uint64_t state = mixed(0x13198A2E03707344, bytes.size());
+  while (!bytes.empty()) {
+    const size_t count = std::min<size_t>(bytes.size(), sizeof(uint64_t));
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), count);
+    state = mixed(state, word);
+    bytes = bytes.subspan(count);
+  }
+  return mixed(mixed(state, 1), 2);
+}
+
+uint64_t structural_hash(const Function& function) {
+  const Places places(function);
+  Hasher hasher;
+  hasher.add(function.parameters.size());
+  for (ValueId id : function.parameters) hasher.add(hash_of(function.type_of(id)));
+  for (const Operation& operation : function.operations) {
+    hasher.add(static_cast<uint64_t>(operation.op)).add(operation.operands.size());
+    for (ValueId id : operation.operands) hasher.add(places.of(id));
+    hasher.add(hash_of(operation.attributes)).add(operation.data ? operation.data_hash : 0);
+    for (ValueId id : operation.results) hasher.add(hash_of(function.type_of(id)));
+  }
+  hasher.add(function.results.size());
+  for (ValueId id : function.results) hasher.add(places.of(id));
+  for (const TensorType& type : function.result_types) hasher.add(hash_of(type));
+  return hasher.add(hash_of(function.attributes)).finish();
+}
+
+bool same_computation(const Function& a, const Function& b) {
+  return &a == &b || (a.hash == b.hash && Comparison(a, b).same());
+}
+
+ConvertOptions convert_options(const Operation& operation) {
+  const Attributes& attributes = operation.attributes;
+  ConvertOptions options;
+  options.overflow = overflow_named(identifier_of(attributes, "overflow")).value_or(Overflow{});
+  options.rounding = rounding_named(identifier_of(attributes, "rounding")).value_or(Rounding{});
+  options.nan = nan_mode_named(identifier_of(attributes, "nan")).value_or(NanMode{});
+  return options;
+}
+
+Attributes attributes_of(const ConvertOptions& options) {
+  Attributes attributes;
+  const auto add = [&](const char* name, std::string_view value) {
+    if (!value.empty()) attributes.push_back({name, {Identifier{std::string(value)}}});
+  };
+  add("overflow", overflow_names[static_cast<size_t>(options.overflow)]);
+  add("rounding", rounding_names[static_cast<size_t>(options.rounding)]);
+  add("nan", nan_mode_names[static_cast<size_t>(options.nan)]);
+  return attributes;
+}
+
+}  // namespace castor

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoding: one rounding of an exact number, then the range rules of the conversion table.
+#include <algorithm>
+#include <cassert>
+
+#include "ir/numerics/format.hpp"
+#include "ir/numerics/round.hpp"
+#include "ir/numerics/unpacked.hpp"
+
+namespace castor::numerics {
+
+namespace {
+
+/// An integer as sign and magnitude; `huge` if the magnitude is 2^64 or more.
+struct RoundedInteger {
+  bool negative = false;
+  bool huge = false;
+  uint64_t magnitude = 0;
+};
+
+RoundedInteger round_to_integer(const Unpacked& number, Rounding rounding) {
+  const RoundedInteger huge = {.negative = number.negative, .huge = true};
+  // 1. Infinity, and 2^64 and above, have no bits below the point that could matter.
+  if (number.kind == NumberClass::infinity || number.exponent > 63) return huge;
+  // 2. The significand stands for 1.f * 2^exponent: its lowest 63 - exponent bits are fraction.
+  const Cut cut = cut_low_bits(number, 63 - number.exponent);
+  // 3. Round once (DESIGN.md, convert, float -> int).
+  if (!rounds_away_from_zero(rounding, number.negative, cut)) {
+    return {.negative = number.negative, .magnitude = cut.kept};
+  }
+  return {.negative = number.negative, .magnitude = cut.kept + 1};  // a cut leaves 63 bits
+}
+
+/// Two's complement, modulo 2^N.
+uint64_t wrap(const RoundedInteger& value, ElementType to) {
+  const uint64_t word = value.negative ? 0 - value.magnitude : value.magnitude;
+  return word & low_bits(bits_of(to));
+}
+
+/// The largest magnitude that `type` holds with this sign.
+uint64_t magnitude_limit(ElementType type, bool negative) {
+  if (!negative) return integer_max(type);
+  return is_signed_integer(type) ? integer_max(type) + 1 : 0;
+}
+
+uint64_t saturate(const RoundedInteger& value, ElementType to) {
+  const uint64_t limit = magnitude_limit(to, value.negative);
+  const uint64_t magnitude = value.huge ? limit : std::min(value.magnitude, limit);
+  return wrap({.negative = value.negative, .magnitude = magnitude}, to);
+}
+
+bool fits(const RoundedInteger& value, ElementType type) {
+  return !value.huge && value.magnitude <= magnitude_limit(type, value.negative);
+}
+
+// DESIGN.md, convert, float -> int, overflow = wrap: the low N bits where the rounded value fits
+// i64 (or u64, if that is the destination), else 0.
+uint64_t wrap_within_64_bits(const RoundedInteger& value, ElementType to) {
+  const bool has_low_bits =
+      fits(value, ElementType::i64) || (to == ElementType::u64 && fits(value, ElementType::u64));
+  return has_low_bits ? wrap(value, to) : 0;
+}
+
+uint64_t encode_integer(const Unpacked& number, ElementType from, ElementType to,
+                        const ConvertOptions& options) {
+  // 1. NaN and zero give 0.
+  if (number.kind == NumberClass::nan || number.kind == NumberClass::zero) return 0;
+  // 2. Integers are exact and wrap unless told to saturate.
+  const bool from_integer = is_integer(from) || is_boolean(from);
+  const bool by_type = options.rounding == Rounding::by_type;
+  const Rounding rounding = by_type ? Rounding::toward_zero : options.rounding;
+  const RoundedInteger value = round_to_integer(number, rounding);
+  if (from_integer) {
+    return options.overflow == Overflow::saturate ? saturate(value, to) : wrap(value, to);
+  }
+  // 3. Floats saturate unless told to wrap; an infinity is huge and wraps to 0.
+  return options.overflow == Overflow::wrap ? wrap_within_64_bits(value, to) : saturate(value, to);
+}
+
+// IEEE 754-2019, 6.2.3: quiet, with sign and payload kept as far as the destination has room;
+// the payload is aligned left, so narrowing keeps its top bits (DESIGN.md, NaN -> float).
+uint64_t nan_code(const Unpacked& number, const FloatFormat& format, NanMode mode) {
+  const uint64_t sign = number.negative ? sign_bit(format) : 0;
+  switch (format.specials) {
+    case FloatSpecials::ieee: {
+      const uint64_t payload = number.significand >> (63 - format.mantissa_bits);
+      return sign | top_exponent(format) | quiet_bit(format) | payload;
+    }
+    case FloatSpecials::nan_only: return sign | (sign_bit(format) - 1);
+    case FloatSpecials::fnuz: return sign_bit(format);
+    case FloatSpecials::finite: break;
+  }
+  // No NaN: the largest of that sign, or, as ONNX has it, a zero of the other sign.
+  if (mode == NanMode::zero) return sign ^ sign_bit(format);
+  return sign | largest_finite(format);
+}
+
+// IEEE 754-2019, 7.4 a: to nearest, overflow gives infinity; without one NaN; with neither, and
+// under saturate, the largest finite number.
+uint64_t overflow_code(const Unpacked& number, const FloatFormat& format, Overflow overflow) {
+  const uint64_t sign = number.negative ? sign_bit(format) : 0;
+  if (overflow == Overflow::saturate || format.specials == FloatSpecials::finite) {
+    return sign | largest_finite(format);
+  }
+  if (format.specials == FloatSpecials::ieee) return sign | top_exponent(format);
+  return nan_code({.kind = NumberClass::nan, .negative = number.negative}, format,
+                  NanMode::by_type);
+}
+
+/// The number's magnitude rounded to nearest even as if the exponent range had no upper end: a
+/// code above largest_finite means overflow (IEEE 754-2019, 7.4).
+uint64_t rounded_code(const Unpacked& number, const FloatFormat& format) {
+  // 1. The last place: mantissa_bits below the leading bit; for subnormals, below emin.
+  const int exponent = std::max(number.exponent, smallest_exponent(format));
+  const int cut_bits = 63 - format.mantissa_bits + (exponent - number.exponent);
+  // 2. Round once.
+  const Cut cut = cut_low_bits(number, cut_bits);
+  const bool away = rounds_away_from_zero(Rounding::nearest_even, number.negative, cut);
+  const uint64_t significand = cut.kept + (away ? 1 : 0);
+  // 3. Pack by adding: the hidden bit of a normal number raises the exponent field from
+  //    biased - 1 to biased, a subnormal number has none and stays at 0, and a carry out of the
+  //    significand goes on into the exponent, where it belongs.
+  const int exponent_field = exponent + format.bias - 1;
+  return (static_cast<uint64_t>(exponent_field) << format.mantissa_bits) + significand;
+}
+
+uint64_t encode_float(const Unpacked& number, const FloatFormat& format,
+                      const ConvertOptions& options) {
+  const uint64_t sign = number.negative ? sign_bit(format) : 0;
+  // 1. NaN.
+  if (number.kind == NumberClass::nan) return nan_code(number, format, options.nan);
+  // 2. Infinity, which saturate clamps too.
+  if (number.kind == NumberClass::infinity) return overflow_code(number, format, options.overflow);
+  // 3. Round; what comes out above the largest finite number overflows.
+  const uint64_t code = number.kind == NumberClass::zero ? 0 : rounded_code(number, format);
+  if (code > largest_finite(format)) return overflow_code(number, format, options.overflow);
+  // 4. Zero keeps its sign where the format has -0; fnuz has NaN in that place.
+  if (code == 0 && format.specials == FloatSpecials::fnuz) return 0;
+  return sign | code;
+}
+
+}  // namespace
+
+uint64_t encode(const Unpacked& number, ElementType from, ElementType to,
+                const ConvertOptions& options) {
+  switch (kind_of(to)) {
+    case ElementKind::boolean:  // nonzero -> 1, NaN -> 1
+      return number.kind != NumberClass::zero;
+    case ElementKind::unsigned_integer:
+    case ElementKind::signed_integer: return encode_integer(number, from, to, options);
+    case ElementKind::floating: return encode_float(number, info(to).format, options);
+    case ElementKind::power_of_two:
+    case ElementKind::codebook: break;
+  }
+  assert(!"the verifier admits no value of this element type");
+  return 0;
+}
+
+}  // namespace castor::numerics

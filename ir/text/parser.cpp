@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parser: the functions of a text.
+#include <fmt/format.h>
+
+#include "ir/text.hpp"
+#include "ir/text/cursor.hpp"
+#include "ir/text/names.hpp"
+#include "ir/text/read_function.hpp"
+
+namespace castor {
+
+Result<std::vector<FunctionPtr>> parse(std::string_view source, const ParseOptions& options) {
+  if (source.size() > max_text_bytes) {
+    return Error{
+        ErrorCode::invalid_text,
+        fmt::format("found a text of {} bytes, expected at most {}", source.size(), max_text_bytes),
+        {1, 1}};
+  }
+  text::Cursor cursor(source);
+  text::Names names;
+  std::vector<FunctionPtr> functions;
+  do {
+    if (!cursor.accept("func")) {
+      cursor.fail_found(functions.empty() ? "'func'" : "'func' or the end of the text");
+    }
+    const text::Token name = cursor.expect(text::TokenKind::symbol, "a name such as @f");
+    if (cursor.ok()) names.add(cursor, name);
+    functions.push_back(text::read_function(cursor, name, options));
+  } while (!cursor.at_end());
+  if (!cursor.ok()) return cursor.error();
+  return functions;
+}
+
+Result<FunctionPtr> parse_function(std::string_view source, std::string_view name,
+                                   const ParseOptions& options) {
+  Result<std::vector<FunctionPtr>> functions = parse(source, options);
+  if (!functions) return functions.error();
+  std::string names;
+  for (const FunctionPtr& function : *functions) {
+    if (function->name == name || (name.empty() && functions->size() == 1)) return function;
+    if (names.size() < 100)
+      names += fmt::format("{}@{}", names.empty() ? "" : ", ", function->name);
+  }
+  const std::string wanted = name.empty() ? "one function" : "@" + text::printable(name);
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("found {} functions ({}{}), expected {}", functions->size(), names,
+                           names.size() < 100 ? "" : ", ...", wanted)};
+}
+
+}  // namespace castor

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of tensor types and of names.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/verify.hpp"
+
+namespace castor {
+
+namespace {
+
+Error broken(std::string_view what, const std::string& detail,
+             ErrorCode code = ErrorCode::invalid_function) {
+  return {code, fmt::format("{}: {}", what, detail)};
+}
+
+bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+Status check_dim(const Dim& dim, size_t axis, std::string_view what) {
+  if (dim.extent < 0 && dim.is_fixed()) {
+    return broken(what, fmt::format("axis {} has extent {}, expected 0 or more", axis, dim.extent));
+  }
+  if (dim.name.empty()) return {};
+  if (dim.is_fixed()) {
+    return broken(what, fmt::format("axis {} has extent {} and the name ?{}, expected one of them",
+                                    axis, dim.extent, dim.name));
+  }
+  if (is_identifier(dim.name)) return {};
+  return broken(what,
+                fmt::format("axis {} has the name \"{}\", expected an identifier", axis, dim.name));
+}
+
+Status check_size(const TensorType& type, std::string_view what) {
+  if (!is_fixed(type.shape)) return {};  // checked when bound
+  Dims extents;
+  for (const Dim& dim : type.shape) extents.push_back(dim.extent);
+  const std::optional<int64_t> count = element_count(extents);
+  if (!count) {
+    return broken(what, fmt::format("{} has more than 2^63 - 1 elements", to_string(type)));
+  }
+  if (byte_size(type.element, *count)) return {};
+  return broken(what, fmt::format("{} takes more than 2^63 - 1 bytes", to_string(type)));
+}
+
+}  // namespace
+
+bool is_identifier(std::string_view name) {
+  return !name.empty() && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return is_letter(c) || is_digit(c) || c == '.' || c == '$' || c == '-';
+         });
+}
+
+bool is_value_name(std::string_view name) {
+  return is_identifier(name) || (!name.empty() && std::all_of(name.begin(), name.end(), is_digit));
+}
+
+Status verify_type(const TensorType& type, std::string_view what) {
+  if (static_cast<size_t>(type.element) >= element_table.size()) {
+    return broken(what, fmt::format("element type {} is not in the table of element types",
+                                    static_cast<int>(type.element)));
+  }
+  if (!is_implemented(type.element)) {
+    return broken(
+        what,
+        fmt::format("element type {} is known but not implemented yet", name_of(type.element)),
+        ErrorCode::unsupported);
+  }
+  if (type.shape.size() > max_rank) {
+    return broken(what,
+                  fmt::format("found rank {}, expected at most {}", type.shape.size(), max_rank));
+  }
+  for (size_t axis = 0; axis < type.shape.size(); ++axis) {
+    if (Status status = check_dim(type.shape[axis], axis, what); !status) return status;
+  }
+  return check_size(type, what);
+}
+
+Status verify_declared_type(const TensorType& declared, const TensorType& actual,
+                            std::string_view what) {
+  if (Status status = verify_type(declared, what); !status) return status;
+  const auto differs = [&](const std::string& detail) {
+    return broken(what, fmt::format("declared {}, but its type is {}: {}", to_string(declared),
+                                    to_string(actual), detail));
+  };
+  if (declared.element != actual.element) return differs("element types must be equal");
+  if (declared.shape.size() != actual.shape.size()) return differs("ranks must be equal");
+  for (size_t axis = 0; axis < declared.shape.size(); ++axis) {
+    const Dim& a = declared.shape[axis];
+    const Dim& b = actual.shape[axis];
+    if (!a.is_fixed() || !b.is_fixed() || a.extent == b.extent) continue;
+    return differs(fmt::format("axis {} is {} against {}, fixed extents must be equal", axis,
+                               a.extent, b.extent));
+  }
+  return {};
+}
+
+}  // namespace castor

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+// The castor command: its documented uses, and wrong ones with their messages.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "jit/target.hpp"
+#include "tests/support/command.hpp"
+#include "tools/castor/npy.hpp"
+
+namespace castor {
+namespace {
+
+using testing_support::CommandResult;
+using testing_support::read_text;
+using testing_support::write_text;
+
+const std::string to_f16_text =
+    "func @to_f16(%x: f32[?a, ?b]) -> (f16[?a, ?b]) {\n"
+    "  %y = convert %x {overflow = saturate} : f16\n"
+    "  return %y\n"
+    "}\n";
+
+class Cli : public testing::Test {
+ protected:
+  CommandResult castor(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), CASTOR_COMMAND);
+    return testing_support::run_command(arguments);
+  }
+
+  std::string path(const std::string& name) const { return folder_.path(name); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    write_text(path(name), text);
+    return path(name);
+  }
+
+  template <class T>
+  std::string write_array(const std::string& name, ElementType type, const Dims& shape,
+                          const std::vector<T>& values) const {
+    const auto bytes = std::as_bytes(std::span(values));
+    EXPECT_TRUE(tools::write_npy(path(name), type, shape, bytes).ok());
+    return path(name);
+  }
+
+  /// The values of a file that must hold this type and shape.
+  template <class T>
+  std::vector<T> read_array(const std::string& name, ElementType type, const Dims& shape) const {
+    const Result<tools::Array> array = tools::read_npy(path(name));
+    if (!array) {
+      ADD_FAILURE() << array.error().message;
+      return {};
+    }
+    EXPECT_EQ(array->element, type);
+    EXPECT_EQ(array->shape, shape);
+    std::vector<T> values(array->bytes.size() / sizeof(T));
+    std::memcpy(values.data(), array->bytes.data(), values.size() * sizeof(T));
+    return values;
+  }
+
+  testing_support::TemporaryFolder folder_;
+};
+
+void expect_success(const CommandResult& result) {
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "expected \"" << part << "\" in:\n" << text;
+}
+
+/// One clear line on standard error and nothing on standard output.
+void expect_one_line(const CommandResult& result, int status, const std::string& message) {
+  EXPECT_EQ(result.status, status) << message;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_EQ(result.err.rfind("castor", 0), 0u) << result.err;
+  expect_contains(result.err, message);
+}
+
+std::vector<std::string> runnable_tiers() {
+  std::vector<std::string> names;
+  for (const jit::TierInfo& row : jit::tier_table()) {
+    if (jit::host().runs(row.tier)) names.emplace_back(row.name);
+  }
+  return names;
+}
+
+TEST_F(Cli, InfoTellsVersionTiersAndTypes) {
+  const CommandResult result = castor({"info"});
+  expect_success(result);
+  for (const char* part : {"castor 0.", "features:", "best tier:", "tier in use:", "avx512_vbmi",
+                           "boolean", "bf16            16  u2 (raw bits)", "nf4"}) {
+    expect_contains(result.out, part);
+  }
+}
+
+TEST_F(Cli, EveryCommandHasHelp) {
+  const CommandResult top = castor({"--help"});
+  expect_success(top);
+  for (const char* command : {"info", "run", "convert", "dump", "check"}) {
+    expect_contains(top.out, command);
+    const CommandResult result = castor({command, "--help"});
+    expect_success(result);
+    expect_contains(result.out, std::string("Usage: castor ") + command);
+    EXPECT_EQ(result.out.find("self-test"), std::string::npos);
+  }
+  expect_success(castor({"--version"}));
+}
+
+TEST_F(Cli, WrongUseIsStatusTwoAndOneLine) {
+  const std::string text = write("f.castor", to_f16_text);
+  const std::string in = write_array("in.npy", ElementType::f32, {1, 2}, std::vector{1.f, 2.f});
+  const std::string out = path("out.npy");
+  const struct {
+    std::vector<std::string> arguments;
+    const char* message;
+  } rows[] = {
+      {{}, "subcommand is required"},
+      {{"fly"}, "fly"},
+      {{"info", "extra"}, "extra"},
+      {{"run"}, "FILE is required"},
+      {{"run", text, "--bogus"}, "--bogus"},
+      {{"run", text, "--in", in, "--out", out, "--isa", "mmx"},
+       "unknown tier 'mmx', expected avx2"},
+      {{"run", text, "--out", out}, "@to_f16 has 1 input, found 0 --in"},
+      {{"run", text, "--in", in, "--in", in, "--out", out}, "@to_f16 has 1 input, found 2 --in"},
+      {{"run", text, "--in", in}, "@to_f16 has 1 output, found 0 --out"},
+      {{"run", text, "--in"}, "--in"},
+      {{"convert", in}, "OUT.npy is required"},
+      {{"convert", in, out}, "--to is required"},
+      {{"convert", in, out, "--to", "float"}, "unknown element type 'float', expected boolean, u8"},
+      {{"convert", in, out, "--to", "F32"}, "unknown element type 'F32'"},
+      {{"convert", in, out, "--to", "nf4"}, "nf4 is known but not implemented"},
+      {{"convert", in, out, "--to", "u8", "--from", "u4"}, "u4 is known but not implemented"},
+      {{"convert", in, out, "--to", "u8", "--overflow", "clip"},
+       "unknown overflow mode 'clip', expected saturate, wrap or nan"},
+      {{"convert", in, out, "--to", "u8", "--overflow", "nan"}, "overflow = nan does not apply"},
+      {{"convert", in, out, "--to", "u8", "--rounding", "even"}, "unknown rounding mode 'even'"},
+      {{"convert", in, out, "--to", "f16", "--rounding", "up"}, "rounding = up does not apply"},
+      {{"dump"}, "FILE is required"},
+      {{"dump", text, "--stage", "soup"}, "unknown stage 'soup', expected ir, nest, lanes or asm"},
+      {{"dump", text, "--isa", "all"}, "unknown tier 'all'"},
+      {{"check"}, "FILE is required"},
+      {{"check", text, "--seed", "one"}, "--seed"},
+      {{"check", text, "--isa", "none"}, "unknown tier 'none', expected avx2"},
+  };
+  for (const auto& row : rows) expect_one_line(castor(row.arguments), 2, row.message);
+  EXPECT_EQ(read_text(out), "") << "an output was written although the use was wrong";
+}
+
+TEST_F(Cli, FailedRunIsStatusOneAndOneLine) {
+  const std::string text = write("f.castor", to_f16_text);
+  const std::string bad =
+      write("bad.castor", "func @f(%x: f32[2]) -> (f16[2]) {\n  %y = twist %x\n");
+  const std::string two = write("two.castor", to_f16_text +
+                                                  "func @id(%x: u8[2]) -> (u8[2]) {\n"
+                                                  "  return %x\n}\n");
+  const std::string in = write_array("in.npy", ElementType::f32, {1, 2}, std::vector{1.f, 2.f});
+  const std::string flat = write_array("flat.npy", ElementType::f32, {2}, std::vector{1.f, 2.f});
+  const std::string wide = write_array("wide.npy", ElementType::f64, {1, 1}, std::vector{1.0});
+  const std::string junk = write("junk.npy", "this is no array");
+  const std::string out = path("out.npy");
+  const struct {
+    std::vector<std::string> arguments;
+    std::string message;
+  } rows[] = {
+      {{"run", path("absent.castor"), "--in", in, "--out", out}, "absent.castor"},
+      {{"run", path(""), "--in", in, "--out", out}, "no regular file"},
+      {{"run", bad, "--in", in, "--out", out}, bad + ":2:8: "},
+      {{"dump", bad}, bad + ":2:8: "},
+      {{"check", bad}, bad + ":2:8: "},
+      {{"run", two, "--in", in, "--out", out}, "expected one function, found @to_f16, @id"},
+      {{"run", two, "--func", "g", "--in", in, "--out", out}, "no function @g, only @to_f16, @id"},
+      {{"run", text, "--in", path("absent.npy"), "--out", out}, "absent.npy"},
+      {{"run", text, "--in", junk, "--out", out}, "not an .npy file"},
+      {{"run", text, "--in", wide, "--out", out}, "holds f64, expected f32"},
+      {{"run", text, "--in", flat, "--out", out}, "x"},
+      {{"run", text, "--in", in, "--out", path("no/folder.npy")}, "cannot write"},
+      {{"convert", junk, out, "--to", "u8"}, "not an .npy file"},
+      {{"convert", in, out, "--from", "bf16", "--to", "u8"}, "expected bf16 (as raw bits in u16)"},
+      {{"convert", in, "/dev/full", "--to", "u8"}, "cannot write '/dev/full'"},
+  };
+  for (const auto& row : rows) expect_one_line(castor(row.arguments), 1, row.message);
+  EXPECT_EQ(read_text(out), "") << "an output was written although the run failed";
+}
+
+TEST_F(Cli, RunGivesTheSameBitsOnEveryTierAndInterpreted) {
+  const std::string text = write("f.castor", to_f16_text);
+  std::vector<float> values;
+  for (int i = 0; i < 3 * 67; ++i) values.push_back(std::ldexp(1.f + 0.01f * i, i % 40 - 25));
+  const std::string in = write_array("in.npy", ElementType::f32, {3, 67}, values);
+  const std::string expected = path("expected.npy");
+  expect_success(castor({"run", text, "--in", in, "--out", expected, "--interpret"}));
+  const auto bits = read_array<uint16_t>("expected.npy", ElementType::f16, {3, 67});
+  ASSERT_EQ(bits.size(), values.size());
+  EXPECT_EQ(bits[25], 0x3D00) << "1.25 in f16";
+  EXPECT_EQ(bits[24], 0x38F6) << "0.62 in f16";
+  for (const std::string& tier : runnable_tiers()) {
+    const std::string out = path(tier + ".npy");
+    expect_success(castor({"run", text, "--in", in, "--out", out, "--isa", tier}));
+    EXPECT_EQ(read_text(out), read_text(expected)) << tier;
+  }
+}
+
+TEST_F(Cli, RunTakesSeveralTensorsAndRawTypes) {
+  const std::string text = write("two.castor",
+                                 "func @other(%x: u8[1]) -> (u8[1]) {\n  return %x\n}\n"
+                                 "func @f(%a: bf16[?n], %b: boolean[2]) -> (f32[?n], bf16[2]) {\n"
+                                 "  %x = convert %a : f32\n"
+                                 "  %y = convert %b : bf16\n"
+                                 "  return %x, %y\n"
+                                 "}\n");
+  const std::string a =
+      write_array("a.npy", ElementType::u16, {3}, std::vector<uint16_t>{0x3F80, 0xC000, 0x7F80});
+  const std::string b = write_array("b.npy", ElementType::boolean, {2}, std::vector<uint8_t>{0, 7});
+  expect_success(castor({"run", text, "--func", "f", "--in", a, "--in", b, "--out", path("x.npy"),
+                         "--out", path("y.npy")}));
+  EXPECT_EQ(read_array<float>("x.npy", ElementType::f32, {3}),
+            (std::vector<float>{1.f, -2.f, INFINITY}));
+  EXPECT_EQ(read_array<uint16_t>("y.npy", ElementType::u16, {2}),
+            (std::vector<uint16_t>{0, 0x3F80}));
+}
+
+TEST_F(Cli, RunReadsFortranOrder) {
+  std::string header = tools::make_npy_header(ElementType::f32, {2, 3});
+  header.replace(header.find("False"), 5, "True ");
+  const std::vector<float> columns = {1, 4, 2, 5, 3, 6};
+  std::string file = header;
+  file.append(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof(float));
+  const std::string in = write("in.npy", file);
+  const std::string text = write("f.castor",
+                                 "func @f(%x: f32[?a, ?b]) -> (u8[?a, ?b]) {\n"
+                                 "  %y = convert %x : u8\n"
+                                 "  return %y\n"
+                                 "}\n");
+  for (const char* engine : {"--interpret", ""}) {
+    std::vector<std::string> arguments = {"run", text, "--in", in, "--out", path("out.npy")};
+    if (*engine != '\0') arguments.emplace_back(engine);
+    expect_success(castor(arguments));
+    EXPECT_EQ(read_array<uint8_t>("out.npy", ElementType::u8, {2, 3}),
+              (std::vector<uint8_t>{1, 2, 3, 4, 5, 6}));
+  }
+  expect_success(castor({"convert", in, path("out.npy"), "--to", "i16"}));
+  EXPECT_EQ(read_array<int16_t>("out.npy", ElementType::i16, {2, 3}),
+            (std::vector<int16_t>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(Cli, ConstantsComeFromFilesBesideTheText) {
+  const std::string text = write("f.castor",
+                                 "func @f() -> (f32[2], f32[2]) {\n"
+                                 "  %a = constant @first : i16[2]\n"
+                                 "  %b = constant @second : bf16[2]\n"
+                                 "  %x = convert %a : f32\n"
+                                 "  %y = convert %b : f32\n"
+                                 "  return %x, %y\n"
+                                 "}\n");
+  const std::vector<std::string> run = {"run",         text,    "--out",
+                                        path("x.npy"), "--out", path("y.npy")};
+  expect_one_line(castor(run), 1, "first.npy");
+  write_array("first.npy", ElementType::i16, {2}, std::vector<int16_t>{-3, 300});
+  write("second.bin", std::string("\x80\x3F\x00\xC0", 4));
+  expect_success(castor(run));
+  EXPECT_EQ(read_array<float>("x.npy", ElementType::f32, {2}), (std::vector<float>{-3, 300}));
+  EXPECT_EQ(read_array<float>("y.npy", ElementType::f32, {2}), (std::vector<float>{1, -2}));
+  write_array("first.npy", ElementType::i16, {1, 2}, std::vector<int16_t>{-3, 300});
+  expect_one_line(castor(run), 1, "has shape [1, 2], expected [2]");
+  write_array("first.npy", ElementType::i16, {2}, std::vector<int16_t>{-3, 300});
+  write("second.bin", "abc");
+  expect_one_line(castor(run), 1, "found 3 bytes, expected 4");
+}
+
+TEST_F(Cli, ConvertHonoursItsOptions) {
+  const std::string in = write_array("in.npy", ElementType::f32, {6},
+                                     std::vector{-1.5f, 0.5f, 1.5f, 2.5f, 254.5f, 300.f});
+  const struct {
+    std::vector<std::string> options;
+    std::vector<uint8_t> expected;
+  } rows[] = {
+      {{}, {0, 0, 1, 2, 254, 255}},
+      {{"--overflow", "saturate", "--rounding", "nearest_even"}, {0, 0, 2, 2, 254, 255}},
+      {{"--rounding", "half_up"}, {0, 1, 2, 3, 255, 255}},
+      {{"--overflow", "wrap"}, {255, 0, 1, 2, 254, 44}},
+      {{"--overflow", "wrap", "--rounding", "up"}, {255, 1, 2, 3, 255, 44}},
+  };
+  for (const auto& row : rows) {
+    for (const char* engine : {"--interpret", ""}) {
+      std::vector<std::string> arguments = {"convert", in, path("out.npy"), "--to", "u8"};
+      arguments.insert(arguments.end(), row.options.begin(), row.options.end());
+      if (*engine != '\0') arguments.emplace_back(engine);
+      expect_success(castor(arguments));
+      EXPECT_EQ(read_array<uint8_t>("out.npy", ElementType::u8, {6}), row.expected);
+    }
+  }
+}
+
+TEST_F(Cli, ConvertCarriesRawTypesAndAnyShape) {
+  const std::string in = write_array("in.npy", ElementType::f64, {}, std::vector{-2.0});
+  expect_success(castor({"convert", in, path("raw.npy"), "--to", "bf16"}));
+  EXPECT_EQ(read_array<uint16_t>("raw.npy", ElementType::u16, {}), std::vector<uint16_t>{0xC000});
+  expect_success(
+      castor({"convert", path("raw.npy"), path("i.npy"), "--from", "bf16", "--to", "i8"}));
+  EXPECT_EQ(read_array<int8_t>("i.npy", ElementType::i8, {}), std::vector<int8_t>{-2});
+  expect_success(castor({"convert", path("i.npy"), path("i.npy"), "--to", "u16"}));
+  EXPECT_EQ(read_array<uint16_t>("i.npy", ElementType::u16, {}), std::vector<uint16_t>{0xFFFE});
+  const std::string empty =
+      write_array("empty.npy", ElementType::i32, {4, 0, 2}, std::vector<int32_t>{});
+  expect_success(castor({"convert", empty, path("out.npy"), "--to", "boolean"}));
+  EXPECT_TRUE(read_array<uint8_t>("out.npy", ElementType::boolean, {4, 0, 2}).empty());
+}
+
+TEST_F(Cli, DumpPrintsEveryStageForEveryTier) {
+  const std::string text = write("f.castor", to_f16_text);
+  for (const jit::TierInfo& row : jit::tier_table()) {
+    for (const char* stage : {"nest", "lanes", "asm"}) {
+      const CommandResult result =
+          castor({"dump", text, "--stage", stage, "--isa", std::string(row.name)});
+      expect_success(result);
+      expect_contains(result.out,
+                      "@to_f16: " + std::string(stage) + " for " + std::string(row.name));
+      EXPECT_GT(std::count(result.out.begin(), result.out.end(), '\n'), 3) << result.out;
+    }
+  }
+  const CommandResult code = castor({"dump", text, "--stage", "asm", "--isa", "avx512"});
+  expect_contains(code.out, "vcvtps2ph");
+  expect_contains(code.out, "bytes");
+  expect_contains(code.out, "convert %x {overflow = saturate} : f16");
+  const CommandResult all = castor({"dump", text});
+  expect_success(all);
+  for (const char* stage : {": ir", ": nest", ": lanes", ": asm"}) expect_contains(all.out, stage);
+}
+
+TEST_F(Cli, DumpShowsTheCanonicalFormWhereItDiffers) {
+  const std::string text = write("f.castor",
+                                 "func @long(%x: u8[4]) -> (f32[4]) {\n"
+                                 "  %y = convert %x : u16\n"
+                                 "  %z = convert %y : f32\n"
+                                 "  return %z\n"
+                                 "}\n"
+                                 "func @short(%x: u8[4]) -> (f32[4]) {\n"
+                                 "  %z = convert %x : f32\n"
+                                 "  return %z\n"
+                                 "}\n");
+  const CommandResult longer = castor({"dump", text, "--stage", "ir", "--func", "long"});
+  expect_success(longer);
+  expect_contains(longer.out, "convert %x : u16");
+  expect_contains(longer.out, "// canonicalised:");
+  expect_contains(longer.out, "convert %x : f32");
+  const CommandResult shorter = castor({"dump", text, "--stage", "ir", "--func", "short"});
+  expect_success(shorter);
+  EXPECT_EQ(shorter.out.find("// canonicalised:"), std::string::npos);
+}
+
+TEST_F(Cli, CheckComparesEveryFunctionOnEveryTier) {
+  const std::string text =
+      write("f.castor", to_f16_text +
+                            "func @fixed(%x: i64[3, 5]) -> (u8[3, 5], f32[3, 5]) {\n"
+                            "  %y = convert %x {overflow = saturate} : u8\n"
+                            "  %z = convert %x : f32\n"
+                            "  return %y, %z\n"
+                            "}\n");
+  const CommandResult result = castor({"check", text, "--isa", "all", "--seed", "5"});
+  expect_success(result);
+  for (const std::string& tier : runnable_tiers()) {
+    expect_contains(result.out, "@to_f16 " + tier + ": identical");
+    expect_contains(result.out, "@fixed " + tier + ": identical");
+  }
+  const CommandResult one = castor({"check", text, "--func", "fixed"});
+  expect_success(one);
+  EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 1) << one.out;
+}
+
+/// The words behind "repeat   castor" in a report.
+std::vector<std::string> repeat_arguments(const std::string& report) {
+  const std::string marker = "repeat   castor ";
+  const size_t at = report.find(marker);
+  if (at == std::string::npos) return {};
+  std::istringstream line(
+      report.substr(at + marker.size(), report.find('\n', at) - at - marker.size()));
+  return {std::istream_iterator<std::string>(line), {}};
+}
+
+TEST_F(Cli, CheckReportsAMismatchThatItsCommandRepeats) {
+  const std::string text = write("f.castor", to_f16_text);
+  const CommandResult result = castor({"check", text, "--self-test-corrupt", "--seed", "9"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  expect_contains(result.err, "1 mismatch");
+  for (const char* part :
+       {"MISMATCH: @to_f16 on ", "output %y: 1 of ", "the first at [", "input    %x f32 ",
+        "expected f16 ", "actual   f16 ", "(0x", "seed 9", "function:", "return %y", "ret"}) {
+    expect_contains(result.out, part);
+  }
+  const std::vector<std::string> repeat = repeat_arguments(result.out);
+  ASSERT_GE(repeat.size(), 6u) << result.out;
+  const CommandResult again = castor(repeat);
+  EXPECT_EQ(again.status, 1);
+  EXPECT_EQ(again.out, result.out);
+}
+
+}  // namespace
+}  // namespace castor

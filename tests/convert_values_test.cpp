@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every conversion with every option on every tier: all values of 8- and 16-bit sources; limits,
+// midpoints, subnormals, NaNs and random bit patterns of wider ones. Expected values are computed
+// once and compared with every tier.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/support/conversions.hpp"
+
+namespace castor {
+namespace {
+
+using test::Conversion;
+using test::ExpectedConversion;
+
+/// Random patterns of a wide source for each pair and option.
+constexpr size_t random_count = 3000;
+
+std::vector<uint64_t> inputs_of(ElementType type) {
+  if (bits_of(type) <= 16) return samples::all_patterns(type);
+  std::vector<uint64_t> patterns = samples::boundary_patterns(type);
+  for (uint64_t pattern : samples::random_patterns(type, random_count, 1)) {
+    patterns.push_back(pattern);
+  }
+  return patterns;
+}
+
+void check_on_every_tier(const Conversion& conversion, const ExpectedConversion& expected) {
+  const auto count = static_cast<int64_t>(expected.inputs.size());
+  std::vector<std::byte> actual(expected.output_bytes.size());
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    std::fill(actual.begin(), actual.end(), std::byte{0xa5});
+    const ConstView source(expected.input_bytes.data(), conversion.from, {count},
+                           expected.input_bytes.size());
+    const View destination(actual.data(), conversion.to, {count}, actual.size());
+    const Status status = runtime.convert(source, destination, conversion.options);
+    ASSERT_TRUE(status.ok()) << conversion.name() << ": " << status.error().message;
+    ASSERT_TRUE(actual == expected.output_bytes)
+        << name_of(tier) << " " << conversion.name() << ": "
+        << test::first_difference(conversion, expected, actual, expected.inputs.size());
+  }
+}
+
+class ConvertValues : public testing::TestWithParam<ElementType> {};
+
+TEST_P(ConvertValues, AgreeWithTheInterpreterOnEveryTier) {
+  const ElementType from = GetParam();
+  const std::vector<uint64_t> inputs = inputs_of(from);
+  for (ElementType to : test::implemented_types()) {
+    for (const Conversion& conversion : test::conversions_of(from, to)) {
+      check_on_every_tier(conversion, test::expect(conversion, inputs));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(From, ConvertValues, testing::ValuesIn(test::implemented_types()),
+                         [](const auto& row) { return std::string(name_of(row.param)); });
+
+TEST(ConvertValues, RunAsMachineCodeWhereTheMachineCan) {
+  ASSERT_TRUE(jit::host().best.has_value()) << "this machine is below avx2: nothing was tested";
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    const Result<Kernel> kernel =
+        runtime.compile("func @f(%x: f32[?]) -> (u8[?]) {\n  %y = convert %x : u8\n  return %y\n}");
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    EXPECT_EQ(kernel->engine(), Engine::jit) << kernel->engine_reason();
+  }
+}
+
+}  // namespace
+}  // namespace castor

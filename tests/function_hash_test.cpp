@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparing functions by what they compute, and their hashes.
+#include "ir/function.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "ir/builder.hpp"
+
+namespace castor {
+namespace {
+
+using enum ElementType;
+using Build = std::function<void(FunctionBuilder&)>;
+
+Result<FunctionPtr> built(const Build& build, std::string name = "f") {
+  FunctionBuilder builder(std::move(name));
+  build(builder);
+  return builder.finish();
+}
+
+std::vector<std::byte> bytes(std::initializer_list<int> values) {
+  std::vector<std::byte> result;
+  for (int value : values) result.push_back(static_cast<std::byte>(value));
+  return result;
+}
+
+Operation convert_of(ValueId operand) {
+  return {.op = OpKind::convert, .operands = {operand}, .where = {7, 3}};
+}
+
+/// x: type -> convert to `to` with options; names and places as given.
+Build conversion(const TensorType& type, ElementType to, const ConvertOptions& options = {},
+                 const std::string& name = "x") {
+  return [=](FunctionBuilder& b) { b.result(b.convert(b.parameter(name, type), to, options)); };
+}
+
+Build constant_of(const TensorType& type, std::initializer_list<int> data) {
+  return [=, copy = bytes(data)](FunctionBuilder& b) { b.result(b.constant(type, copy)); };
+}
+
+TEST(Hash, TellsComputationsApart) {
+  const std::vector<Build> distinct = {
+      conversion({u8, {2}}, f16),
+      conversion({i8, {2}}, f16),
+      conversion({u8, {3}}, f16),
+      conversion({u8, {"?"}}, f16),
+      conversion({u8, {"?n"}}, f16),
+      conversion({u8, {"?m"}}, f16),
+      conversion({u8, {2, 1}}, f16),
+      conversion({u8, {1, 2}}, f16),
+      conversion({u8, {2}}, bf16),
+      conversion({u8, {2}}, f16, {.overflow = Overflow::saturate}),
+      conversion({f32, {2}}, u8, {.overflow = Overflow::wrap}),
+      conversion({f32, {2}}, u8, {.rounding = Rounding::up}),
+      conversion({f32, {2}}, u8, {.overflow = Overflow::wrap, .rounding = Rounding::up}),
+      constant_of({u8, {2}}, {1, 2}),
+      constant_of({u8, {2}}, {2, 1}),
+      constant_of({i8, {2}}, {1, 2}),
+      constant_of({u16, {}}, {1, 2}),
+      constant_of({u8, {int64_t{0}}}, {}),
+      [](FunctionBuilder& b) {
+        b.result(b.parameter("x", {u8, {2}}));
+      },
+      [](FunctionBuilder& b) {
+        b.result(b.parameter("x", {u8, {2}}));
+        b.parameter("y", {u8, {2}});
+      },
+      [](FunctionBuilder& b) {
+        b.parameter("x", {u8, {2}});
+        b.result(b.parameter("y", {u8, {2}}));
+      },
+      [](FunctionBuilder& b) {
+        const ValueId x = b.parameter("x", {u8, {2}});
+        b.result(x);
+        b.result(x);
+      },
+      [](FunctionBuilder& b) {
+        b.result(b.parameter("x", {u8, {2}}), TensorType{u8, {"?"}});
+      },
+      [](FunctionBuilder& b) {
+        b.attribute({"excess_precision", {Identifier{"allow"}}});
+        b.result(b.parameter("x", {u8, {2}}));
+      },
+  };
+  std::vector<FunctionPtr> functions;
+  std::set<uint64_t> hashes;
+  for (const Build& build : distinct) {
+    const auto result = built(build);
+    ASSERT_TRUE(result) << result.error().message;
+    functions.push_back(*result);
+    hashes.insert((*result)->hash);
+  }
+  EXPECT_EQ(hashes.size(), distinct.size());
+  for (const FunctionPtr& a : functions) {
+    for (const FunctionPtr& b : functions) {
+      Function unhashed_a = *a;  // the comparison itself, without the short cut by hash
+      Function unhashed_b = *b;
+      unhashed_a.hash = unhashed_b.hash = 0;
+      EXPECT_EQ(same_computation(unhashed_a, unhashed_b), a == b);
+    }
+  }
+}
+
+void expect_same(const Build& a, const Build& b, const std::string& name_of_b = "f") {
+  const auto first = built(a);
+  const auto second = built(b, name_of_b);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ((*first)->hash, (*second)->hash);
+  EXPECT_TRUE(same_computation(**first, **second));
+}
+
+TEST(Hash, IgnoresNamesPlacesAndOrderOfAttributes) {
+  expect_same(conversion({u8, {2}}, f16), conversion({u8, {2}}, f16, {}, "other"), "g");
+  const auto written = [](bool swapped, TextPosition where) {
+    return [=](FunctionBuilder& b) {
+      Operation operation = convert_of(b.parameter("x", {f32, {2}}));
+      operation.where = where;
+      operation.attributes = {{"overflow", {Identifier{"wrap"}}}, {"rounding", {Identifier{"up"}}}};
+      if (swapped) std::swap(operation.attributes[0], operation.attributes[1]);
+      b.result(b.append(operation, {.element = u8, .shape = {}}));
+    };
+  };
+  expect_same(written(false, {1, 2}), written(true, {3, 4}));
+}
+
+TEST(Hash, IgnoresTheNumberingOfValuesAndNamesOfConstants) {
+  const auto order = [](bool parameter_first, const std::string& binding) {
+    return [=](FunctionBuilder& b) {
+      Operation constant{.op = OpKind::constant};
+      constant.data = std::make_shared<const ConstantData>(ConstantData{binding, bytes({1})});
+      const WrittenType type = {.element = u8, .shape = Shape{}};
+      ValueId x = parameter_first ? b.parameter("x", {u8, {}}) : no_value;
+      const ValueId c = b.append(constant, type);
+      if (!parameter_first) x = b.parameter("x", {u8, {}});
+      b.result(b.convert(x, f32));
+      b.result(c);
+    };
+  };
+  expect_same(order(true, ""), order(false, "weights"));
+}
+
+TEST(Hash, OfContentDependsOnEveryByteAndTheLength) {
+  std::set<uint64_t> hashes;
+  for (size_t size = 0; size < 20; ++size) {
+    const std::vector<std::byte> zeros(size);
+    hashes.insert(content_hash(zeros));
+    for (size_t at = 0; at < size; ++at) {
+      std::vector<std::byte> one = zeros;
+      one[at] = std::byte{1};
+      hashes.insert(content_hash(one));
+    }
+  }
+  EXPECT_EQ(hashes.size(), 20u + 19 * 20 / 2);
+}
+
+}  // namespace
+}  // namespace castor

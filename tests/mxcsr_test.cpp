@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results do not depend on the caller's MXCSR, and the caller finds it as it was, flags included.
+#include <gtest/gtest.h>
+#include <xmmintrin.h>
+
+#include "tests/support/conversions.hpp"
+
+namespace castor {
+namespace {
+
+using test::Conversion;
+
+constexpr unsigned all_masked = 0x1f80;
+constexpr unsigned flush_to_zero = 0x8000;
+constexpr unsigned denormals_are_zero = 0x0040;
+constexpr unsigned all_flags = 0x003f;
+
+struct Row {
+  const char* name;
+  unsigned mxcsr;
+};
+
+constexpr Row rows[] = {
+    {"default", all_masked},
+    {"round down", all_masked | 0x2000},
+    {"round up", all_masked | 0x4000},
+    {"round toward zero", all_masked | 0x6000},
+    {"flush to zero", all_masked | flush_to_zero},
+    {"denormals are zero", all_masked | denormals_are_zero},
+    {"both", all_masked | flush_to_zero | denormals_are_zero},
+    {"flags set", all_masked | all_flags},
+    {"exceptions unmasked", 0},
+    {"unmasked, round up, flush", 0x4000 | flush_to_zero | denormals_are_zero},
+};
+
+/// Restores the test's own MXCSR.
+class WithMxcsr {
+ public:
+  explicit WithMxcsr(unsigned value) : saved_(_mm_getcsr()) { _mm_setcsr(value); }
+  ~WithMxcsr() { _mm_setcsr(saved_); }
+
+ private:
+  unsigned saved_;
+};
+
+/// Pairs whose instructions would round, flush or raise exceptions.
+const Conversion conversions[] = {
+    {ElementType::f32, ElementType::f16, {}},
+    {ElementType::f32, ElementType::bf16, {}},
+    {ElementType::f64, ElementType::f32, {}},
+    {ElementType::f64, ElementType::bf16, {}},
+    {ElementType::f16, ElementType::f32, {}},
+    {ElementType::bf16, ElementType::f32, {}},
+    {ElementType::i64, ElementType::f32, {}},
+    {ElementType::u32, ElementType::bf16, {}},
+    {ElementType::f32, ElementType::i8, {.rounding = Rounding::nearest_even}},
+    {ElementType::f64, ElementType::u64, {.overflow = Overflow::wrap, .rounding = Rounding::up}},
+    {ElementType::f32, ElementType::f16, {.overflow = Overflow::saturate}},
+    {ElementType::f32, ElementType::boolean, {}},
+};
+
+TEST(Mxcsr, IsNeitherUsedNorChanged) {
+  for (const Conversion& conversion : conversions) {
+    const test::ExpectedConversion expected =
+        test::expect(conversion, samples::boundary_patterns(conversion.from));
+    const auto count = static_cast<int64_t>(expected.inputs.size());
+    for (const auto& [tier, runtime] : test::tier_runtimes()) {
+      for (const Row& row : rows) {
+        std::vector<std::byte> actual(expected.output_bytes.size());
+        const ConstView source(expected.input_bytes.data(), conversion.from, {count},
+                               expected.input_bytes.size());
+        const View destination(actual.data(), conversion.to, {count}, actual.size());
+        unsigned after = 0;
+        bool ok = false;
+        {
+          const WithMxcsr environment(row.mxcsr);
+          ok = runtime.convert(source, destination, conversion.options).ok();
+          after = _mm_getcsr();
+        }
+        ASSERT_TRUE(ok);
+        EXPECT_EQ(after, row.mxcsr) << row.name << ", " << conversion.name();
+        ASSERT_TRUE(actual == expected.output_bytes)
+            << name_of(tier) << ", " << row.name << ", " << conversion.name() << ": "
+            << test::first_difference(conversion, expected, actual, expected.inputs.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace castor

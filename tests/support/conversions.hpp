@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every conversion that castor implements, and the tiers to run it on.
+#pragma once
+
+#include <castor/castor.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/convert_options.hpp"
+#include "ir/numerics/scalar.hpp"
+#include "tests/support/samples.hpp"
+
+namespace castor::test {
+
+struct Conversion {
+  ElementType from;
+  ElementType to;
+  ConvertOptions options;
+
+  std::string name() const {
+    return std::string(name_of(from)) + " -> " + std::string(name_of(to)) + " {" +
+           to_string(options) + "}";
+  }
+};
+
+inline std::vector<ElementType> implemented_types() {
+  std::vector<ElementType> types;
+  for (const ElementInfo& row : element_table) {
+    if (row.implemented) types.push_back(row.type);
+  }
+  return types;
+}
+
+/// Every admitted combination of options of a pair. Spellings that mean the same are all there.
+inline std::vector<Conversion> conversions_of(ElementType from, ElementType to) {
+  std::vector<Conversion> all;
+  for (size_t overflow = 0; overflow < overflow_names.size(); ++overflow) {
+    for (size_t rounding = 0; rounding < rounding_names.size(); ++rounding) {
+      for (size_t nan = 0; nan < nan_mode_names.size(); ++nan) {
+        const ConvertOptions options{static_cast<Overflow>(overflow),
+                                     static_cast<Rounding>(rounding), static_cast<NanMode>(nan)};
+        if (check_convert_options(from, to, options).ok()) all.push_back({from, to, options});
+      }
+    }
+  }
+  return all;
+}
+
+inline std::vector<Conversion> all_conversions() {
+  std::vector<Conversion> all;
+  for (ElementType from : implemented_types()) {
+    for (ElementType to : implemented_types()) {
+      for (const Conversion& conversion : conversions_of(from, to)) all.push_back(conversion);
+    }
+  }
+  return all;
+}
+
+/// One runtime for each tier that this machine runs.
+inline const std::vector<std::pair<Tier, Runtime>>& tier_runtimes() {
+  static const std::vector<std::pair<Tier, Runtime>> runtimes = [] {
+    std::vector<std::pair<Tier, Runtime>> made;
+    for (const jit::TierInfo& row : jit::tier_table()) {
+      if (!jit::host().runs(row.tier)) continue;
+      RuntimeOptions options;
+      options.tier = row.tier;
+      made.emplace_back(row.tier, std::move(Runtime::create(options)).value());
+    }
+    return made;
+  }();
+  return runtimes;
+}
+
+/// Source elements and what each must become, in storage.
+struct ExpectedConversion {
+  std::vector<uint64_t> inputs;
+  std::vector<uint64_t> outputs;
+  std::vector<std::byte> input_bytes;
+  std::vector<std::byte> output_bytes;
+};
+
+inline ExpectedConversion expect(const Conversion& conversion, std::vector<uint64_t> inputs) {
+  ExpectedConversion expected;
+  expected.inputs = std::move(inputs);
+  expected.outputs.reserve(expected.inputs.size());
+  for (uint64_t input : expected.inputs) {
+    expected.outputs.push_back(
+        numerics::convert(input, conversion.from, conversion.to, conversion.options));
+  }
+  expected.input_bytes = samples::pack(conversion.from, expected.inputs);
+  expected.output_bytes = samples::pack(conversion.to, expected.outputs);
+  return expected;
+}
+
+/// The first element that differs, as text; empty when all are equal.
+inline std::string first_difference(const Conversion& conversion,
+                                    const ExpectedConversion& expected,
+                                    std::span<const std::byte> actual, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t found = samples::load_pattern(actual, conversion.to, i);
+    if (found == expected.outputs[i]) continue;
+    char text[160];
+    std::snprintf(text, sizeof text, "element %zu: input 0x%llx, expected 0x%llx, found 0x%llx", i,
+                  static_cast<unsigned long long>(expected.inputs[i]),
+                  static_cast<unsigned long long>(expected.outputs[i]),
+                  static_cast<unsigned long long>(found));
+    return text;
+  }
+  return "";
+}
+
+}  // namespace castor::test

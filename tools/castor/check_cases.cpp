@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/castor/check_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "ir/infer.hpp"
+#include "tests/support/samples.hpp"
+
+namespace castor::tools {
+
+namespace {
+
+/// Around the vector lengths of every tier (8 to 64 elements) and their unrolled multiples.
+constexpr std::array<int64_t, 22> sizes = {0,  1,  3,  7,  8,   9,   15,  16,  17,  31,  32,
+                                           33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1021};
+
+constexpr int64_t most_elements = int64_t{1} << 18;  // of one case with chosen sizes
+constexpr size_t most_repetitions = 8192;            // of one fixed shape
+constexpr size_t misalignments = 64;
+
+std::vector<uint64_t> boundary_set(ElementType type) {
+  return bits_of(type) <= 16 ? samples::all_patterns(type) : samples::boundary_patterns(type);
+}
+
+/// The most boundary patterns that any parameter has.
+size_t boundary_count(const Function& function) {
+  size_t most = 1;
+  for (ValueId id : function.parameters) {
+    most = std::max(most, boundary_set(function.type_of(id).element).size());
+  }
+  return most;
+}
+
+/// Which unknown each dimension of each parameter is: equal names are one unknown, every `?` is
+/// its own, -1 stands for a fixed dimension.
+struct Unknowns {
+  std::vector<std::vector<int>> of_parameter;
+  int count = 0;
+};
+
+Unknowns find_unknowns(const Function& function) {
+  Unknowns unknowns;
+  std::vector<std::string> names;  // of the unknowns so far; empty for `?`
+  for (ValueId id : function.parameters) {
+    std::vector<int>& indices = unknowns.of_parameter.emplace_back();
+    for (const Dim& dim : function.type_of(id).shape) {
+      if (dim.is_fixed()) {
+        indices.push_back(-1);
+        continue;
+      }
+      const auto known =
+          dim.name.empty() ? names.end() : std::find(names.begin(), names.end(), dim.name);
+      indices.push_back(static_cast<int>(known - names.begin()));
+      if (known == names.end()) names.push_back(dim.name);
+    }
+  }
+  unknowns.count = static_cast<int>(names.size());
+  return unknowns;
+}
+
+/// The parameters' shapes with these sizes for the unknowns.
+std::vector<Dims> shapes_with(const Function& function, const Unknowns& unknowns,
+                              const std::vector<int64_t>& values) {
+  std::vector<Dims> shapes;
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    const Shape& shape = function.type_of(function.parameters[i]).shape;
+    Dims& dims = shapes.emplace_back();
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const int unknown = unknowns.of_parameter[i][axis];
+      dims.push_back(unknown < 0 ? shape[axis].extent : values[static_cast<size_t>(unknown)]);
+    }
+  }
+  return shapes;
+}
+
+/// The most elements that one of the shapes has; INT64_MAX where that overflows.
+int64_t largest_count(const std::vector<Dims>& shapes) {
+  int64_t largest = 0;
+  for (const Dims& shape : shapes) {
+    largest = std::max(largest, element_count(shape).value_or(INT64_MAX));
+  }
+  return largest;
+}
+
+/// The shapes to try, by the rules of plan_cases.
+class ShapePlan {
+ public:
+  explicit ShapePlan(const Function& function)
+      : function_(function), unknowns_(find_unknowns(function)) {}
+
+  std::vector<std::vector<Dims>> take() {
+    if (unknowns_.count == 0) {
+      add_fixed();
+    } else {
+      add_equal_sizes();
+      if (unknowns_.count > 1) add_mixed_sizes();
+      add_full_size();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  using Sizes = std::vector<int64_t>;
+
+  void add_fixed() {
+    const std::vector<Dims> shapes = shapes_with(function_, unknowns_, {});
+    if (!bind_shapes(function_, shapes)) return;
+    const size_t elements = static_cast<size_t>(std::max<int64_t>(largest_count(shapes), 1));
+    const size_t repetitions = (boundary_count(function_) + elements - 1) / elements;
+    plan_.assign(std::min(repetitions, most_repetitions), shapes);
+  }
+
+  void add_equal_sizes() {
+    for (int64_t size : sizes) add(Sizes(static_cast<size_t>(unknowns_.count), size));
+  }
+
+  void add_mixed_sizes() {
+    for (size_t round = 0; round < sizes.size(); ++round) {
+      Sizes values;
+      for (size_t i = 0; i < static_cast<size_t>(unknowns_.count); ++i) {
+        values.push_back(sizes[(round + 7 * i) % sizes.size()]);
+      }
+      add(values);
+    }
+  }
+
+  /// All unknowns 1 but one, which makes room for every boundary pattern.
+  void add_full_size() {
+    Sizes values(static_cast<size_t>(unknowns_.count), 1);
+    const int64_t others =
+        std::max<int64_t>(largest_count(shapes_with(function_, unknowns_, values)), 1);
+    const auto wanted = static_cast<int64_t>(boundary_count(function_));
+    values.back() = (wanted - 1) / others + 1;
+    add(values);
+  }
+
+  void add(const Sizes& values) {
+    std::vector<Dims> shapes = shapes_with(function_, unknowns_, values);
+    const bool smallest = std::all_of(values.begin(), values.end(), [](auto v) { return v <= 1; });
+    if (!smallest && largest_count(shapes) > most_elements) return;
+    if (bind_shapes(function_, shapes)) plan_.push_back(std::move(shapes));
+  }
+
+  const Function& function_;
+  const Unknowns unknowns_;
+  std::vector<std::vector<Dims>> plan_;
+};
+
+}  // namespace
+
+std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed) {
+  std::vector<CheckCase> cases;
+  size_t first = 0;
+  for (const std::vector<Dims>& shapes : ShapePlan(function).take()) {
+    for (Fill fill : {Fill::boundary, Fill::random}) {
+      const size_t index = cases.size();
+      cases.push_back({shapes, fill, seed + index, first, index % misalignments});
+    }
+    first += static_cast<size_t>(largest_count(shapes));
+  }
+  return cases;
+}
+
+std::vector<std::byte> input_bytes(const Function& function, const CheckCase& test, size_t index) {
+  const ElementType type = function.type_of(function.parameters[index]).element;
+  const auto count = static_cast<size_t>(element_count(test.shapes[index]).value_or(0));
+  if (test.fill == Fill::random) {
+    return samples::pack(type, samples::random_patterns(type, count, test.seed + index));
+  }
+  std::vector<uint64_t> set = boundary_set(type);
+  if (index > 0) {  // so that two inputs meet in many combinations
+    std::shuffle(set.begin(), set.end(), std::mt19937_64(test.seed + index));
+  }
+  std::vector<uint64_t> patterns(count);
+  for (size_t i = 0; i < count; ++i) patterns[i] = set[(test.first + i) % set.size()];
+  return samples::pack(type, patterns);
+}
+
+std::string describe(const CheckCase& test) {
+  std::string text = test.fill == Fill::boundary ? "boundary patterns" : "random patterns";
+  for (const Dims& shape : test.shapes) text += fmt::format(", {}", to_string(shape));
+  return text;
+}
+
+}  // namespace castor::tools

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `castor check` feeds a function: shapes and element patterns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/function.hpp"
+
+namespace castor::tools {
+
+/// Where the elements of a case's inputs come from.
+enum class Fill : uint8_t {
+  boundary,  ///< samples::boundary_patterns, every pattern of types up to 16 bits
+  random,    ///< samples::random_patterns
+};
+
+/// One set of inputs.
+struct CheckCase {
+  std::vector<Dims> shapes;  ///< of the parameters
+  Fill fill = Fill::boundary;
+  uint64_t seed = 0;
+  size_t first = 0;         ///< where the walk through the boundary patterns begins
+  size_t misalignment = 0;  ///< elements between a 64-byte boundary and every tensor's beginning
+};
+
+/// Cases for a function whose `?` dimensions may take any size: sizes of 0, 1, small odd numbers,
+/// and vector multiples with both neighbours, alone and mixed, and one size that holds all
+/// boundary patterns; each with both fills. Fixed shapes are repeated until they have held all
+/// boundary patterns. Only shapes that bind; empty where none does. A pure function of its
+/// arguments.
+std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed);
+
+/// The dense bytes of parameter `index` (its place in Function::parameters).
+std::vector<std::byte> input_bytes(const Function& function, const CheckCase& test, size_t index);
+
+/// "boundary patterns, shapes [1, 33]".
+std::string describe(const CheckCase& test);
+
+}  // namespace castor::tools

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/castor/check_report.hpp"
+
+#include <fmt/format.h>
+
+#include "ir/canonicalize.hpp"
+#include "jit/dump.hpp"
+#include "jit/listing/listing.hpp"
+#include "tests/support/samples.hpp"
+#include "tools/castor/format_value.hpp"
+
+namespace castor::tools {
+
+namespace {
+
+std::string name_of_input(const PreparedCase& prepared, size_t input) {
+  const Function& function = *prepared.function;
+  return fmt::format("%{}", function.values[function.parameters[input]].name);
+}
+
+std::string name_of_output(const PreparedCase& prepared, size_t output) {
+  const Function& function = *prepared.function;
+  return fmt::format("%{}", function.values[function.results[output]].name);
+}
+
+/// Coordinates of element `index` of a dense tensor.
+Dims coordinates(int64_t index, const Dims& shape) {
+  Dims at = Dims::filled(shape.rank(), 0);
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    at[axis] = index % shape[axis];
+    index /= shape[axis];
+  }
+  return at;
+}
+
+/// The element of an input that an elementwise function reads for the output's element `at`: the
+/// same place, with axes aligned on the right and those of size 1 repeated. Nothing where the
+/// shapes do not allow that.
+std::optional<int64_t> matching_element(const Dims& at, const Dims& output, const Dims& input) {
+  const int lead = output.rank() - input.rank();
+  if (lead < 0) return {};
+  int64_t index = 0;
+  for (int axis = 0; axis < input.rank(); ++axis) {
+    const bool repeated = input[axis] == 1;
+    if (!repeated && input[axis] != output[lead + axis]) return {};
+    index = index * input[axis] + (repeated ? 0 : at[lead + axis]);
+  }
+  return index;
+}
+
+std::string describe_inputs(const PreparedCase& prepared, const Dims& at, const Dims& output) {
+  std::string text;
+  for (size_t i = 0; i < prepared.inputs.size(); ++i) {
+    const std::optional<int64_t> element = matching_element(at, output, prepared.test.shapes[i]);
+    if (!element) continue;
+    const ElementType type = prepared.input_type(i);
+    const uint64_t bits =
+        samples::load_pattern(prepared.inputs[i], type, static_cast<size_t>(*element));
+    text += fmt::format("  input    {} {} {}\n", name_of_input(prepared, i), name_of(type),
+                        format_element(bits, type));
+  }
+  return text;
+}
+
+std::string describe_element(const PreparedCase& prepared, const Finding& finding) {
+  const ElementType type = prepared.output_type(finding.tensor);
+  const Dims& shape = prepared.output_shapes[finding.tensor];
+  const Dims at = coordinates(finding.element, shape);
+  return fmt::format("output {}: {} of {} elements differ, the first at {} (flat index {})\n",
+                     name_of_output(prepared, finding.tensor), finding.differing,
+                     *element_count(shape), to_string(at), finding.element) +
+         describe_inputs(prepared, at, shape) +
+         fmt::format("  expected {} {}  (interpreter)\n", name_of(type),
+                     format_element(finding.expected, type)) +
+         fmt::format("  actual   {} {}  (machine code)\n", name_of(type),
+                     format_element(finding.actual, type));
+}
+
+std::string describe_canary(const PreparedCase& prepared, const Finding& finding) {
+  const auto size = static_cast<ptrdiff_t>(prepared.expected[finding.tensor].size());
+  const bool before = finding.byte < 0;
+  return fmt::format("output {}: wrote outside the tensor of {} bytes, {} bytes {} it\n",
+                     name_of_output(prepared, finding.tensor), size,
+                     before ? -finding.byte : finding.byte - size + 1,
+                     before ? "before" : "behind");
+}
+
+std::string describe(const PreparedCase& prepared, const Finding& finding) {
+  switch (finding.kind) {
+    case Finding::Kind::element: return describe_element(prepared, finding);
+    case Finding::Kind::canary: return describe_canary(prepared, finding);
+    case Finding::Kind::input:
+      return fmt::format("input {} was written\n", name_of_input(prepared, finding.tensor));
+    case Finding::Kind::failure: return fmt::format("the run failed: {}\n", finding.message);
+  }
+  return {};
+}
+
+std::string describe_function(const FunctionPtr& function) {
+  const FunctionPtr canonical = canonicalize(function);
+  std::string text = fmt::format("\nfunction:\n{}", print(*function));
+  if (canonical != function) text += fmt::format("\ncanonicalised:\n{}", print(*canonical));
+  return text;
+}
+
+std::string describe_code(const FunctionPtr& function, Tier tier) {
+  jit::Target target;
+  target.tier = tier;
+  const auto codes = jit::emit_annotated(*canonicalize(function), target);
+  if (!codes) return {};
+  std::string text;
+  for (const jit::MachineCode& code : *codes) {
+    const Result<std::string> lines = jit::listing(code);
+    if (lines) text += fmt::format("\ncode for {}, dense operands:\n{}", name_of(tier), *lines);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report(const PreparedCase& prepared, const FunctionPtr& function,
+                   const Finding& finding, Tier tier, const std::string& repeat) {
+  return fmt::format("MISMATCH: @{} on {}\n", function->name, name_of(tier)) +
+         describe(prepared, finding) +
+         fmt::format("  case     {}, seed {}, {} elements behind a 64-byte boundary\n",
+                     describe(prepared.test), prepared.test.seed, prepared.test.misalignment) +
+         fmt::format("  repeat   {}\n", repeat) + describe_function(function) +
+         describe_code(function, tier);
+}
+
+}  // namespace castor::tools

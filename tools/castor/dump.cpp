@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// castor dump: the stages of the lowering, from the text form to annotated machine code.
+#include "jit/dump.hpp"
+#include "ir/canonicalize.hpp"
+#include "ir/text.hpp"
+#include "jit/listing/listing.hpp"
+#include "tools/castor/command.hpp"
+#include "tools/castor/load_function.hpp"
+
+namespace castor::tools {
+
+namespace {
+
+struct Stage;
+
+struct DumpOptions {
+  std::string file;
+  std::string function;
+  const Stage* stage = nullptr;  ///< null: all of them
+  std::optional<jit::Tier> tier;
+};
+
+Result<std::string> dump_ir(const FunctionPtr& function, const jit::Target&) {
+  const FunctionPtr canonical = canonicalize(function);
+  std::string text = print(*function);
+  if (canonical == function) return text;
+  return text + "\n// canonicalised:\n" + print(*canonical);
+}
+
+Result<std::string> dump_nests(const FunctionPtr& function, const jit::Target& target) {
+  return jit::dump_nest(*canonicalize(function), target);
+}
+
+Result<std::string> dump_lane_programs(const FunctionPtr& function, const jit::Target& target) {
+  return jit::dump_lanes(*canonicalize(function), target);
+}
+
+Result<std::string> dump_asm(const FunctionPtr& function, const jit::Target& target) {
+  const auto codes = jit::emit_annotated(*canonicalize(function), target);
+  if (!codes) return codes.error();
+  std::string text;
+  for (size_t nest = 0; nest < codes->size(); ++nest) {
+    const Result<std::string> lines = jit::listing((*codes)[nest]);
+    if (!lines) return lines.error();
+    text += fmt::format("{}; nest {}\n{}", nest == 0 ? "" : "\n", nest, *lines);
+  }
+  return text;
+}
+
+/// One stage of the lowering.
+struct Stage {
+  std::string_view name;
+  Result<std::string> (*dump)(const FunctionPtr&, const jit::Target&);
+};
+
+constexpr std::array<Stage, 4> stages = {{
+    {"ir", dump_ir},
+    {"nest", dump_nests},
+    {"lanes", dump_lane_programs},
+    {"asm", dump_asm},
+}};
+
+std::optional<const Stage*> stage_named(std::string_view name) {
+  for (const Stage& stage : stages) {
+    if (stage.name == name) return &stage;
+  }
+  return std::nullopt;
+}
+
+/// The tier asked for, whether or not this machine runs it; else the one in use; else avx2.
+jit::Target target_of(const DumpOptions& options) {
+  jit::Target target;
+  if (options.tier) {
+    target.tier = *options.tier;
+  } else if (const Result<jit::Target> chosen = jit::choose_target({})) {
+    target = *chosen;
+  }
+  return target;
+}
+
+Status dump_stage(const Stage& stage, const FunctionPtr& function, const jit::Target& target) {
+  const Result<std::string> text = stage.dump(function, target);
+  if (!text) return text.error();
+  const std::string tier =
+      stage.dump == dump_ir ? "" : fmt::format(" for {}", name_of(target.tier));
+  fmt::print("// @{}: {}{}\n{}\n", function->name, stage.name, tier, *text);
+  return {};
+}
+
+Outcome dump(const DumpOptions& options) {
+  const Result<std::vector<FunctionPtr>> functions = load_functions(options.file, options.function);
+  if (!functions) return failed(functions.error());
+  const jit::Target target = target_of(options);
+  for (const FunctionPtr& function : *functions) {
+    for (const Stage& stage : stages) {
+      if (options.stage != nullptr && options.stage != &stage) continue;
+      const Status dumped = dump_stage(stage, function, target);
+      if (!dumped) return failed(dumped.error());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_dump(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("dump", "Print the stages of a function's lowering");
+  auto options = std::make_shared<DumpOptions>();
+  command->add_option("FILE", options->file, "text with the functions")->required()->type_name("");
+  add_named_option<const Stage*>(*command, "--stage", options->stage, stage_named, "stage",
+                                 "ir, nest, lanes or asm",
+                                 "print one stage only: ir, nest, lanes or asm");
+  command->add_option("--func", options->function, "print one function only")->type_name("NAME");
+  add_isa_option(*command, options->tier);
+  command->footer("Any tier can be printed, also one that this machine cannot run.");
+  command->callback([options, &action] { action = [options] { return dump(*options); }; });
+}
+
+}  // namespace castor::tools

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions from text files, with constants from the files beside them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/function.hpp"
+
+namespace castor::tools {
+
+/// The functions of a text file: the one called `name`, or all of them when `name` is empty.
+/// `constant @weights` is read from weights.npy, or else from weights.bin (raw, dense, in the
+/// type's storage order) in the text's folder. Errors in the text read "path:line:column:
+/// message".
+Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const std::string& name);
+
+/// Like load_functions, but fails where there is more than one.
+Result<FunctionPtr> load_function(const std::string& path, const std::string& name);
+
+}  // namespace castor::tools

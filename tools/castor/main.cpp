@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The castor command: reads the command line, runs one subcommand, gives its exit status.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "castor/castor.hpp"
+#include "tools/castor/command.hpp"
+
+namespace castor::tools {
+namespace {
+
+/// "castor" or "castor run", as messages begin.
+std::string command_name(const CLI::App& app) {
+  const auto used = app.get_subcommands();
+  return used.empty() ? "castor" : fmt::format("castor {}", used.front()->get_name());
+}
+
+/// Prints one line and gives the exit status.
+int report(const std::string& command, Failure failure) {
+  std::replace(failure.message.begin(), failure.message.end(), '\n', ' ');
+  std::fflush(stdout);
+  fmt::print(stderr, "{}: {}\n", command, failure.message);
+  return static_cast<int>(failure.status);
+}
+
+Outcome perform(const Action& action) {
+  try {
+    return action();
+  } catch (const std::bad_alloc&) {
+    return Failure{ExitStatus::failure, "out of memory"};
+  } catch (const std::exception& error) {
+    return Failure{ExitStatus::failure, error.what()};
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("castor compiles small tensor functions to machine code and checks them.", "castor");
+  app.set_version_flag("--version", std::string(version()));
+  app.require_subcommand(0, 1);
+  app.failure_message(CLI::FailureMessage::simple);
+  Action action;
+  add_info(app, action);
+  add_run(app, action);
+  add_convert(app, action);
+  add_dump(app, action);
+  add_check(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    const std::string command = command_name(app);
+    return report(command, wrong_use(fmt::format("{} (see {} --help)", error.what(), command)));
+  }
+  if (!action) {
+    return report("castor", wrong_use("a subcommand is required: info, run, convert, dump or check "
+                                      "(see castor --help)"));
+  }
+  if (const Outcome outcome = perform(action)) return report(command_name(app), *outcome);
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  return report(command_name(app), {ExitStatus::failure, "cannot write to standard output"});
+}
+
+}  // namespace
+}  // namespace castor::tools
+
+int main(int argc, char** argv) { return castor::tools::run(argc, argv); }
