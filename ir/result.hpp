@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed results: castor reports errors by value; no exception crosses a public function.
+// Typed results: castor reports errors by value. No exception leaves Runtime, Kernel and
+// BoundKernel; of what lies below them, only std::bad_alloc does.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,11 +45,18 @@ struct Error {
   std::string to_string() const;
 };
 
-/// Success, or an Error. One pointer wide; success allocates nothing.
+/// Success, or an Error. One pointer wide; success allocates nothing, and a failure for which
+/// there is no memory becomes `out_of_memory`.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  Status(Error error) noexcept;
+  Status(Status&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  Status& operator=(Status&& other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~Status();
 
   bool ok() const { return error_ == nullptr; }
   explicit operator bool() const { return ok(); }
@@ -57,7 +64,7 @@ class [[nodiscard]] Status {
   const Error& error() const { return *error_; }
 
  private:
-  std::unique_ptr<Error> error_;
+  const Error* error_ = nullptr;  // owned, but for the one that stands for no memory
 };
 
 /// A value, or an Error.

@@ -119,11 +119,11 @@ Status check_view(const BoundTensor& tensor, const BasicView<Pointer>& view) {
   const uint64_t needed =
       static_cast<uint64_t>(view.offset) + static_cast<uint64_t>(tensor.last_index) + 1;
   if (needed > available) {
-    return invalid(fmt::format(
-        "{}: {} bytes available; shape {} with strides {} at offset {} "
-        "reaches element {} and needs {} bytes",
-        tensor.what, view.bytes, to_string(tensor.shape), to_string(tensor.strides), view.offset,
-        needed - 1, needed * static_cast<uint64_t>(bytes_per_element(tensor.element))));
+    return invalid(
+        fmt::format("{}: {} bytes available; shape {} with strides {} at offset {} "
+                    "reaches element {} of {} bytes each",
+                    tensor.what, view.bytes, to_string(tensor.shape), to_string(tensor.strides),
+                    view.offset, needed - 1, bytes_per_element(tensor.element)));
   }
   return {};
 }

@@ -43,9 +43,8 @@ class Sizes {
     const size_t out_bytes = samples::storage_bytes(conversion.to, count);
     std::byte* in = placement.at_end ? source_.at_end(in_bytes + placement.source_shift)
                                      : source_.at_begin() + placement.source_shift;
-    std::byte* out = placement.at_end
-                         ? destination_.at_end(out_bytes + placement.destination_shift)
-                         : destination_.at_begin() + placement.destination_shift;
+    std::byte* out = placement.at_end ? destination_.at_end(out_bytes + placement.destination_shift)
+                                      : destination_.at_begin() + placement.destination_shift;
     constexpr std::byte canary{0xc5};
     destination_.fill(canary);
     std::copy_n(expected.input_bytes.begin(), in_bytes, in);
@@ -55,8 +54,8 @@ class Sizes {
                         View(out, conversion.to, {extent}, out_bytes), conversion.options);
     ASSERT_TRUE(status.ok()) << conversion.name() << ": " << status.error().message;
     ASSERT_TRUE(std::equal(out, out + out_bytes, expected.output_bytes.begin()))
-        << conversion.name() << ", " << count << " elements: "
-        << test::first_difference(conversion, expected, {out, out_bytes}, count);
+        << conversion.name() << ", " << count
+        << " elements: " << test::first_difference(conversion, expected, {out, out_bytes}, count);
     ASSERT_TRUE(destination_.is_filled_but({out, out_bytes}, canary))
         << conversion.name() << ", " << count << " elements: bytes outside were written";
   }

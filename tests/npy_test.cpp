@@ -34,9 +34,7 @@ std::string dictionary(const std::string& descr, const std::string& order,
   return "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
 }
 
-Result<Array> parse_text(const std::string& file) {
-  return parse_npy(bytes_of(file));
-}
+Result<Array> parse_text(const std::string& file) { return parse_npy(bytes_of(file)); }
 
 TEST(NpyRead, EveryTypeIsKnown) {
   const struct {

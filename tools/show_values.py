@@ -29,7 +29,7 @@ def main():
     indices = [int(word) for word in sys.argv[1].split(",")]
     for path in sys.argv[2:]:
         kind, values = read(path)
-        print(f"  {kind:>4}" + "".join(f"{values[index]:>11}" for index in indices))
+        print(f"  {path:<12} {kind}" + "".join(f"{values[index]:>10}" for index in indices))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 // The parser: the functions of a text.
 #include <fmt/format.h>
 
+#include <new>
+
 #include "ir/text.hpp"
 #include "ir/text/cursor.hpp"
 #include "ir/text/names.hpp"
@@ -9,13 +11,13 @@
 
 namespace castor {
 
-Result<std::vector<FunctionPtr>> parse(std::string_view source, const ParseOptions& options) {
-  if (source.size() > max_text_bytes) {
-    return Error{
-        ErrorCode::invalid_text,
-        fmt::format("found a text of {} bytes, expected at most {}", source.size(), max_text_bytes),
-        {1, 1}};
-  }
+namespace {
+
+/// Bytes after which a list of function names in a message is cut.
+constexpr size_t longest_list = 100;
+
+Result<std::vector<FunctionPtr>> read_functions(std::string_view source,
+                                                const ParseOptions& options) {
   text::Cursor cursor(source);
   text::Names names;
   std::vector<FunctionPtr> functions;
@@ -31,6 +33,23 @@ Result<std::vector<FunctionPtr>> parse(std::string_view source, const ParseOptio
   return functions;
 }
 
+}  // namespace
+
+Result<std::vector<FunctionPtr>> parse(std::string_view source, const ParseOptions& options) {
+  if (source.size() > max_text_bytes) {
+    return Error{
+        ErrorCode::invalid_text,
+        fmt::format("found a text of {} bytes, expected at most {}", source.size(), max_text_bytes),
+        {1, 1}};
+  }
+  try {
+    return read_functions(source, options);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory,
+                 fmt::format("memory for a text of {} bytes was refused", source.size())};
+  }
+}
+
 Result<FunctionPtr> parse_function(std::string_view source, std::string_view name,
                                    const ParseOptions& options) {
   Result<std::vector<FunctionPtr>> functions = parse(source, options);
@@ -38,13 +57,14 @@ Result<FunctionPtr> parse_function(std::string_view source, std::string_view nam
   std::string names;
   for (const FunctionPtr& function : *functions) {
     if (function->name == name || (name.empty() && functions->size() == 1)) return function;
-    if (names.size() < 100)
-      names += fmt::format("{}@{}", names.empty() ? "" : ", ", function->name);
+    if (names.size() >= longest_list) continue;
+    names += fmt::format("{}@{}", names.empty() ? "" : ", ", function->name);
   }
-  const std::string wanted = name.empty() ? "one function" : "@" + text::printable(name);
+  const std::string wanted =
+      name.empty() ? "one function" : fmt::format("@{}", text::printable(name));
   return Error{ErrorCode::invalid_argument,
                fmt::format("found {} functions ({}{}), expected {}", functions->size(), names,
-                           names.size() < 100 ? "" : ", ...", wanted)};
+                           names.size() < longest_list ? "" : ", ...", wanted)};
 }
 
 }  // namespace castor

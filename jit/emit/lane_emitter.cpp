@@ -28,7 +28,7 @@ OwnedVector::~OwnedVector() {
 }
 
 LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program,
-                         int lanes, int pending_vectors)
+                         int lanes, int pending_vectors, uint32_t taken_vectors)
     : code_(code),
       target_(target),
       program_(program),
@@ -36,7 +36,7 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
       places_(program.code.size()),
       last_use_(program.code.size(), no_lane),
       pinned_(program.code.size(), false),
-      free_vectors_(target.vector_registers() == 32 ? ~uint32_t{0} : 0xffff),
+      free_vectors_((target.vector_registers() == 32 ? ~uint32_t{0} : 0xffff) & ~taken_vectors),
       free_masks_(usable_masks) {
   for (size_t i = 0; i < program.code.size(); ++i) {
     for_each_operand(program.code[i], [&](LaneId id) {
@@ -68,7 +68,7 @@ void LaneEmitter::plan_constants(int pending_vectors) {
     }
   }
   pinnable_ =
-      std::max(0, target_.vector_registers() - most_alive - pending_vectors - scratch_vectors);
+      std::max(0, std::popcount(free_vectors_) - most_alive - pending_vectors - scratch_vectors);
 }
 
 void LaneEmitter::load_constants(std::span<Sink* const> sinks) {

@@ -61,9 +61,10 @@ class OwnedVector {
 /// function as far as the program leaves any, else they are loaded at each use.
 class LaneEmitter {
  public:
-  /// `pending_vectors`: registers that sinks hold from one chunk to the next.
+  /// `pending_vectors`: registers that sinks hold from one chunk to the next. `taken_vectors`: a
+  /// bit for each register that belongs to the surrounding code.
   LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program, int lanes,
-              int pending_vectors);
+              int pending_vectors, uint32_t taken_vectors = 0);
   LaneEmitter(const LaneEmitter&) = delete;
   LaneEmitter& operator=(const LaneEmitter&) = delete;
 

@@ -85,9 +85,10 @@ struct Totals {
 };
 
 /// Runs one case on every candidate that has agreed so far.
-Status check_case(const CheckOptions& options, const FunctionPtr& function, const CheckCase& test,
+Status check_case(const CheckOptions& options, const FunctionPtr& function,
+                  const InputSource& source, const CheckCase& test,
                   std::vector<Candidate>& candidates, Totals& totals) {
-  const Result<PreparedCase> prepared = prepare_case(*function, test);
+  const Result<PreparedCase> prepared = prepare_case(*function, source, test);
   if (!prepared) return prepared.error();
   ++totals.cases;
   for (const Dims& shape : prepared->output_shapes) {
@@ -119,9 +120,10 @@ Result<size_t> check_function(const CheckOptions& options, const FunctionPtr& fu
     return Error{ErrorCode::invalid_function,
                  fmt::format("@{}: found no sizes that its shapes admit", function->name)};
   }
+  const InputSource source(*function, options.seed);
   Totals totals;
   for (const CheckCase& test : cases) {
-    const Status checked = check_case(options, function, test, candidates, totals);
+    const Status checked = check_case(options, function, source, test, candidates, totals);
     if (!checked) return checked.error();
   }
   for (const Candidate& candidate : candidates) {

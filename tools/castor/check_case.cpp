@@ -110,12 +110,13 @@ ElementType PreparedCase::output_type(size_t output) const {
   return function->type_of(function->results[output]).element;
 }
 
-Result<PreparedCase> prepare_case(const Function& function, const CheckCase& test) {
+Result<PreparedCase> prepare_case(const Function& function, const InputSource& source,
+                                  const CheckCase& test) {
   PreparedCase prepared{
       .function = &function, .test = test, .inputs = {}, .output_shapes = {}, .expected = {}};
   std::vector<ConstView> sources;
   for (size_t i = 0; i < function.parameters.size(); ++i) {
-    prepared.inputs.push_back(input_bytes(function, test, i));
+    prepared.inputs.push_back(source.bytes(test, i));
     const std::vector<std::byte>& bytes = prepared.inputs.back();
     sources.emplace_back(bytes.data(), prepared.input_type(i), test.shapes[i], bytes.size());
   }

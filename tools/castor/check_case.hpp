@@ -42,7 +42,8 @@ struct Finding {
 };
 
 /// Generates the inputs and interprets the function.
-Result<PreparedCase> prepare_case(const Function& function, const CheckCase& test);
+Result<PreparedCase> prepare_case(const Function& function, const InputSource& source,
+                                  const CheckCase& test);
 
 /// Computes the case with the kernel and compares. `corrupt` flips one bit of the first result
 /// that has any, to show what a mismatch looks like.

@@ -19,7 +19,7 @@ constexpr std::array<int64_t, 22> sizes = {0,  1,  3,  7,  8,   9,   15,  16,  1
                                            33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1021};
 
 constexpr int64_t most_elements = int64_t{1} << 18;  // of one case with chosen sizes
-constexpr size_t most_repetitions = 8192;            // of one fixed shape
+constexpr size_t most_repetitions = 65536;           // of one fixed shape
 constexpr size_t misalignments = 64;
 
 std::vector<uint64_t> boundary_set(ElementType type) {
@@ -165,18 +165,25 @@ std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed) {
   return cases;
 }
 
-std::vector<std::byte> input_bytes(const Function& function, const CheckCase& test, size_t index) {
-  const ElementType type = function.type_of(function.parameters[index]).element;
+InputSource::InputSource(const Function& function, uint64_t seed) {
+  for (ValueId id : function.parameters) {
+    const ElementType type = function.type_of(id).element;
+    std::vector<uint64_t> boundary = boundary_set(type);
+    if (!parameters_.empty()) {
+      std::shuffle(boundary.begin(), boundary.end(), std::mt19937_64(seed + parameters_.size()));
+    }
+    parameters_.push_back({type, std::move(boundary)});
+  }
+}
+
+std::vector<std::byte> InputSource::bytes(const CheckCase& test, size_t index) const {
+  const auto& [type, boundary] = parameters_[index];
   const auto count = static_cast<size_t>(element_count(test.shapes[index]).value_or(0));
   if (test.fill == Fill::random) {
     return samples::pack(type, samples::random_patterns(type, count, test.seed + index));
   }
-  std::vector<uint64_t> set = boundary_set(type);
-  if (index > 0) {  // so that two inputs meet in many combinations
-    std::shuffle(set.begin(), set.end(), std::mt19937_64(test.seed + index));
-  }
   std::vector<uint64_t> patterns(count);
-  for (size_t i = 0; i < count; ++i) patterns[i] = set[(test.first + i) % set.size()];
+  for (size_t i = 0; i < count; ++i) patterns[i] = boundary[(test.first + i) % boundary.size()];
   return samples::pack(type, patterns);
 }
 

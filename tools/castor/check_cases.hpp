@@ -33,8 +33,23 @@ struct CheckCase {
 /// arguments.
 std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed);
 
-/// The dense bytes of parameter `index` (its place in Function::parameters).
-std::vector<std::byte> input_bytes(const Function& function, const CheckCase& test, size_t index);
+/// Makes the inputs of a function's cases.
+class InputSource {
+ public:
+  /// `seed` shuffles the boundary patterns of every parameter but the first, so that two inputs
+  /// meet in many combinations.
+  InputSource(const Function& function, uint64_t seed);
+
+  /// The dense bytes of parameter `index` (its place in Function::parameters).
+  std::vector<std::byte> bytes(const CheckCase& test, size_t index) const;
+
+ private:
+  struct Parameter {
+    ElementType type;
+    std::vector<uint64_t> boundary;
+  };
+  std::vector<Parameter> parameters_;
+};
 
 /// "boundary patterns, shapes [1, 33]".
 std::string describe(const CheckCase& test);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runtimes on systems that refuse: without executable memory functions are interpreted, without
+// memory calls fail with a typed error; nothing crashes and no output is touched.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "runtime/state.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/conversions.hpp"
+#include "tests/support/failing_allocator.hpp"
+
+namespace castor {
+namespace {
+
+constexpr std::string_view text =
+    "func @f(%x: f32[?], %z: i16[4]) -> (i8[?], f64[?], bf16[4]) {\n"
+    "  %a = convert %x {rounding = half_up} : i8\n  %b = convert %a : f64\n"
+    "  %c = convert %z : bf16\n  return %a, %b, %c\n}\n";
+
+jit::SystemCalls without_executable_memory() {
+  jit::SystemCalls calls = jit::SystemCalls::real();
+  calls.mmap = [](void* at, size_t size, int protection, int flags, int fd, off_t offset) {
+    if ((protection & PROT_EXEC) == 0) return ::mmap(at, size, protection, flags, fd, offset);
+    errno = EACCES;
+    return MAP_FAILED;
+  };
+  calls.mprotect = [](void* at, size_t size, int protection) {
+    if ((protection & PROT_EXEC) == 0) return ::mprotect(at, size, protection);
+    errno = EACCES;
+    return -1;
+  };
+  return calls;
+}
+
+TEST(Refusal, WithoutExecutableMemoryFunctionsAreInterpreted) {
+  auto state = detail::make_runtime({}, without_executable_memory());
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  const FunctionPtr function = std::move(parse_function(text)).value();
+  const auto compiled = detail::compile(function, **state);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().message;
+  EXPECT_NE((*compiled)->interpreted_because.find("mprotect"), std::string::npos)
+      << (*compiled)->interpreted_because;
+  EXPECT_TRUE((*compiled)->dense.empty());
+}
+
+/// One whole use; what it returns is what the first failing step returned.
+Status use(const Runtime& runtime, std::span<int8_t> a, std::span<double> b,
+           std::span<uint16_t> c) {
+  const Result<Kernel> kernel = runtime.compile(text);
+  if (!kernel.ok()) return kernel.error();
+  const float x[3] = {0.5F, -7.5F, 1000};
+  const int16_t z[4] = {1, 2, 3, -4};
+  const ConstView inputs[] = {{x, ElementType::f32, {3}, sizeof x},
+                              {z, ElementType::i16, {4}, sizeof z}};
+  // A stride makes binding compile another variant.
+  const View outputs[] = {{a.data(), ElementType::i8, {3}, {2}, 0, a.size()},
+                          {b.data(), ElementType::f64, {3}, b.size_bytes()},
+                          {c.data(), ElementType::bf16, {4}, c.size_bytes()}};
+  const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
+  if (!bound.ok()) return bound.error();
+  return bound->run(inputs, outputs);
+}
+
+TEST(Refusal, EveryAllocationMayFail) {
+  bool succeeded = false;
+  for (int count = 0; !succeeded; ++count) {
+    ASSERT_LT(count, 5000);
+    int8_t a[6] = {99, 99, 99, 99, 99, 99};
+    double b[3] = {99, 99, 99};
+    uint16_t c[4] = {99, 99, 99, 99};
+    Status status;
+    ErrorCode code = ErrorCode::internal;
+    {
+      const test::AllocationsFailAfter failing(count);
+      const Result<Runtime> runtime = Runtime::create();
+      status = runtime.ok() ? use(*runtime, a, b, c) : Status(runtime.error());
+      succeeded = status.ok();
+      if (!succeeded) code = status.error().code;
+    }
+    if (succeeded) {
+      EXPECT_TRUE(a[0] == 1 && a[2] == -7 && a[4] == 127 && a[1] == 99);
+      EXPECT_TRUE(b[0] == 1 && b[1] == -7 && b[2] == 127);
+      EXPECT_EQ(c[3], 0xc080);
+      EXPECT_GT(count, 50);
+    } else {
+      ASSERT_EQ(code, ErrorCode::out_of_memory) << "allocation " << count;
+      ASSERT_TRUE(a[0] == 99 && a[2] == 99 && b[0] == 99 && c[3] == 99) << "allocation " << count;
+    }
+  }
+}
+
+TEST(Fork, TheChildCompilesAndTheParentsCodeStays) {
+  const Runtime runtime = std::move(Runtime::create()).value();
+  const auto check = [&](float value, int8_t rounded) {
+    int8_t a[6] = {};
+    double b[3] = {};
+    uint16_t c[4] = {};
+    const Status status = use(runtime, a, b, c);
+    const float x = value;
+    int8_t y = 0;
+    const Status converted =
+        runtime.convert(ConstView(&x, ElementType::f32, {1}, 4), View(&y, ElementType::i8, {1}, 1),
+                        {.overflow = Overflow::by_type, .rounding = Rounding::half_up});
+    return status.ok() && converted.ok() && a[2] == -7 && b[2] == 127 && y == rounded;
+  };
+  ASSERT_TRUE(check(2.5F, 3));
+  const int failed = test::in_child([&] {
+    if (!check(3.5F, 4)) return 1;                                        // the parent's code
+    for (const test::Conversion& conversion : test::all_conversions()) {  // code of its own
+      uint64_t in = 0;
+      uint64_t out = 1;
+      if (!runtime
+               .convert(ConstView(&in, conversion.from, {1}, 8), View(&out, conversion.to, {1}, 8),
+                        conversion.options)
+               .ok()) {
+        return 2;
+      }
+    }
+    return check(4.5F, 5) ? 0 : 3;
+  });
+  EXPECT_EQ(failed, 0);
+  EXPECT_TRUE(check(5.5F, 6));
+}
+
+}  // namespace
+}  // namespace castor
