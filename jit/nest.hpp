@@ -31,10 +31,19 @@ struct Nest {
   ElementType element(size_t operand) const;
 };
 
+/// How whole vectors are stored.
+enum class Stores : uint8_t {
+  cached,
+  streaming,  ///< past the caches: for outputs that the caches cannot hold
+};
+
 /// The form of an iteration space as far as code depends on it.
 struct NestForm {
   int rank = 1;                ///< loops left after merging, at least 1
   std::vector<Access> access;  ///< of each operand, inputs first
+  /// Streaming code wants rank 1, contiguous operands, outputs whose addresses are multiples of
+  /// their element's size and equally far from a vector boundary, and no output in place.
+  Stores stores = Stores::cached;
   friend bool operator==(const NestForm&, const NestForm&) = default;
   static NestForm dense(size_t operands) {
     return {1, std::vector<Access>(operands, Access::contiguous)};

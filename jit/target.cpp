@@ -89,10 +89,20 @@ std::string brand_string() {
   return std::string(name.substr(begin, name.find_last_not_of(' ') + 1 - begin));
 }
 
+/// The outermost data cache; where the CPU does not tell, what server cores have at the least.
+size_t last_cache_bytes(const CpuType& cpu) {
+  constexpr size_t unknown = size_t{16} << 20;
+  const uint32_t levels = cpu.getDataCacheLevels();
+  const size_t bytes = levels == 0 ? 0 : cpu.getDataCacheSize(levels - 1);
+  return bytes < (size_t{1} << 20) ? unknown : bytes;
+}
+
 Host detect_host() {
   Host found;
   found.cpu = brand_string();
-  found.features = detect_features(CpuType());
+  const CpuType cpu;
+  found.features = detect_features(cpu);
+  found.last_cache_bytes = last_cache_bytes(cpu);
   for (const TierInfo& row : tiers) {
     if (found.runs(row.tier)) found.best = row.tier;
   }

@@ -92,9 +92,10 @@ struct Target {
 
 /// What this machine is.
 struct Host {
-  std::string cpu;           ///< brand string
-  FeatureSet features;       ///< usable: by CPU and operating system
-  std::optional<Tier> best;  ///< the last row of the table that runs; nothing below avx2
+  std::string cpu;              ///< brand string
+  FeatureSet features;          ///< usable: by CPU and operating system
+  size_t last_cache_bytes = 0;  ///< capacity of the outermost data cache that a core uses
+  std::optional<Tier> best;     ///< the last row of the table that runs; nothing below avx2
   /// Whether code for the tier runs here.
   bool runs(Tier tier) const { return features.contains(info(tier).features); }
 };

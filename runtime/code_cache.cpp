@@ -21,6 +21,7 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
   key.reserve(nest.program.code.size() * 28 + nest.operands() * 2 + 16);
   append(key, target.tier);
   append(key, form.rank);
+  append(key, form.stores);
   append(key, static_cast<uint32_t>(nest.inputs.size()));
   for (size_t k = 0; k < nest.operands(); ++k) {
     append(key, nest.element(k));

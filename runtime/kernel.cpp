@@ -81,6 +81,22 @@ std::vector<OperandOrigin> operand_origins(const Function& canonical, const jit:
   return origins;
 }
 
+/// Tensors below this many bytes are never stored past the caches.
+constexpr int64_t least_streaming_bytes = int64_t{1} << 20;
+
+/// The code of a nest in a form: what compiling made ahead, or from the cache.
+Status find_code(const Compiled& compiled, const jit::Nest& nest, const jit::NestForm& form,
+                 NestCodePtr& code) {
+  if (form == jit::NestForm::dense(nest.operands())) {
+    code = compiled.dense[static_cast<size_t>(&nest - compiled.nests.data())];
+    return {};
+  }
+  Result<NestCodePtr> found = compiled.store->cache.get(nest, form, compiled.target);
+  if (!found.ok()) return found.error();
+  code = std::move(found).value();
+  return {};
+}
+
 /// Picks the code for one nest and fills its argument block as far as binding can.
 Result<BoundNest> bind_nest(const Compiled& compiled, size_t index, const BoundState& bound) {
   const jit::Nest& nest = compiled.nests[index];
@@ -95,13 +111,19 @@ Result<BoundNest> bind_nest(const Compiled& compiled, size_t index, const BoundS
                           ? bound.outputs[origin.index].strides
                           : dense_strides(extents));
   }
-  const jit::IterationSpace space = jit::iteration_space(extents, strides);
-  if (space.form == jit::NestForm::dense(nest.operands())) {
-    result.code = compiled.dense[index];
-  } else {
-    Result<NestCodePtr> code = compiled.store->cache.get(nest, space.form, compiled.target);
-    if (!code.ok()) return code.error();
-    result.code = std::move(code).value();
+  jit::IterationSpace space = jit::iteration_space(extents, strides);
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    result.bytes += *element_count(extents) * (bits_of(nest.element(k)) / 8);
+  }
+  const bool dense = space.form == jit::NestForm::dense(nest.operands());
+  if (Status status = find_code(compiled, nest, space.form, result.code); !status) {
+    return status.error();
+  }
+  if (dense && result.bytes >= least_streaming_bytes) {
+    space.form.stores = jit::Stores::streaming;
+    if (Status status = find_code(compiled, nest, space.form, result.streaming); !status) {
+      return status.error();
+    }
   }
   result.arguments = jit::pack_arguments(nest, space);
   return result;
@@ -134,21 +156,21 @@ Status check_count(std::string_view what, size_t found, size_t expected) {
   return invalid(fmt::format("{} {} given; the function has {}", found, what, expected));
 }
 
+/// Refuses overlaps; `in_place` tells whether an output lies where an input does.
 Status check_overlap(const BoundState& bound, std::span<const ConstView> inputs,
-                     std::span<const View> outputs) {
+                     std::span<const View> outputs, bool& in_place) {
   for (size_t o = 0; o < outputs.size(); ++o) {
     const Footprint written = footprint(bound.outputs[o], outputs[o]);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Footprint read = footprint(bound.inputs[i], inputs[i]);
       if (!may_overlap(bound.outputs[o], written, bound.inputs[i], read)) continue;
-      const bool in_place =
-          written.begin == read.begin && bound.in_place_allowed[i * outputs.size() + o];
-      if (!in_place) {
+      if (written.begin != read.begin || !bound.in_place_allowed[i * outputs.size() + o]) {
         return invalid(
             fmt::format("{} overlaps {}; in place needs the same address, element size, "
                         "shape and strides, and no later use of the input",
                         bound.outputs[o].what, bound.inputs[i].what));
       }
+      in_place = true;
     }
     for (size_t other = 0; other < o; ++other) {
       const Footprint at = footprint(bound.outputs[other], outputs[other]);
@@ -162,7 +184,7 @@ Status check_overlap(const BoundState& bound, std::span<const ConstView> inputs,
 }
 
 Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
-                  std::span<const View> outputs) {
+                  std::span<const View> outputs, bool& in_place) {
   if (Status status = check_count("inputs", inputs.size(), bound.inputs.size()); !status) {
     return status;
   }
@@ -175,7 +197,7 @@ Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (Status status = check_view(bound.outputs[o], outputs[o]); !status) return status;
   }
-  return check_overlap(bound, inputs, outputs);
+  return check_overlap(bound, inputs, outputs, in_place);
 }
 
 template <class Pointer>
@@ -194,8 +216,30 @@ int64_t operand_address(const OperandOrigin& origin, std::span<const ConstView> 
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(origin.constant));
 }
 
+/// Whether streaming code may store to these outputs: each address a multiple of the element's
+/// size, and all equally far from a vector boundary, counted in elements.
+bool outputs_align(const BoundNest& nest, std::span<const View> outputs) {
+  constexpr int64_t vector_bytes = 64;
+  int64_t common = -1;
+  for (const OperandOrigin& origin : nest.operands) {
+    if (origin.kind != OperandOrigin::Kind::output) continue;
+    const int64_t size = bits_of(outputs[origin.index].element) / 8;
+    const int64_t missing = -address(outputs[origin.index]) & (vector_bytes - 1);
+    if (missing % size != 0 || (common >= 0 && missing / size != common)) return false;
+    common = missing / size;
+  }
+  return true;
+}
+
+bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy policy) {
+  if (nest.streaming == nullptr || policy == StorePolicy::cached) return false;
+  const bool wanted = policy == StorePolicy::streaming ||
+                      static_cast<size_t>(nest.bytes) > jit::host().last_cache_bytes;
+  return wanted && outputs_align(nest, outputs);
+}
+
 /// Calls the code with a copy of the argument block that has this call's pointers.
-void run_nest(const BoundNest& nest, std::span<const ConstView> inputs,
+void run_nest(const BoundNest& nest, const NestCode& code, std::span<const ConstView> inputs,
               std::span<const View> outputs) {
   int64_t on_stack[64];
   std::unique_ptr<int64_t[]> on_heap;
@@ -208,7 +252,7 @@ void run_nest(const BoundNest& nest, std::span<const ConstView> inputs,
   for (size_t k = 0; k < nest.operands.size(); ++k) {
     arguments[k] = operand_address(nest.operands[k], inputs, outputs);
   }
-  nest.code->entry()(arguments);
+  code.entry()(arguments);
 }
 
 Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const KernelState> kernel,
@@ -282,13 +326,17 @@ Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs,
   }
 }
 
-Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View> outputs) const {
-  if (Status status = check_call(*state_, inputs, outputs); !status) return status;
+Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View> outputs,
+                        const RunOptions& options) const {
+  bool in_place = false;
+  if (Status status = check_call(*state_, inputs, outputs, in_place); !status) return status;
   if (!state_->kernel->compiled->interpreted_because.empty()) {
     return interpret(*state_->kernel->function, inputs, outputs);
   }
   for (const BoundNest& nest : state_->nests) {
-    if (nest.code != nullptr) run_nest(nest, inputs, outputs);
+    if (nest.code == nullptr) continue;  // no elements
+    const bool streaming = !in_place && streams(nest, outputs, options.stores);
+    run_nest(nest, streaming ? *nest.streaming : *nest.code, inputs, outputs);
   }
   return {};
 }

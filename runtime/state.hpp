@@ -45,6 +45,8 @@ struct OperandOrigin {
 /// One nest ready to run; without code when it has no elements.
 struct BoundNest {
   NestCodePtr code;
+  NestCodePtr streaming;  ///< for large tensors, else null
+  int64_t bytes = 0;      ///< of all operands
   std::vector<OperandOrigin> operands;
   std::vector<int64_t> arguments;  ///< the argument block; pointers are filled in by each run
 };

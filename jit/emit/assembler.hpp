@@ -49,6 +49,12 @@ class Assembler : public Xbyak::CodeGenerator {
     return begin;
   }
 
+  /// Pads with no-ops to a multiple of `bytes` from the beginning of the code. (Xbyak's own `align`
+  /// looks at the address of the buffer, which the output must not depend on.)
+  void align_to(size_t bytes) {
+    if (const size_t past = getSize() % bytes) nop(bytes - past);
+  }
+
   /// Overwrites a 32-bit field of an instruction that is already emitted.
   void patch(size_t offset, uint32_t value) { rewrite(offset, value, 4); }
 

@@ -30,6 +30,16 @@ void move_whole(Assembler& code, const To& to, const From& from, int bits) {
   }
 }
 
+/// Stores a whole chunk; past the caches only where the code has aligned it.
+void store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from, int bits,
+                 Stores stores) {
+  if (stores == Stores::streaming && bits >= 128) {
+    code.vmovntps(to, from);
+  } else {
+    move_whole(code, to, from, bits);
+  }
+}
+
 }  // namespace
 
 Xbyak::Address address_of(Assembler& code, const OperandPlace& place, int element_bytes) {
@@ -74,8 +84,9 @@ void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
     OwnedVector full;
     if (!packer_.push(emitter, emitter.take(inst.a), full)) return;
     const OperandPlace first = locator_.locate(operand_, packer_.chunks() - 1);
-    code.vmovups(address_of(code, first, element_bits / 8),
-                 full.as(emitter.target().vector_bits()));
+    const int bits = emitter.target().vector_bits();
+    store_whole(code, address_of(code, first, element_bits / 8), full.as(bits), bits,
+                locator_.stores());
     return;
   }
   OwnedVector narrowed;
@@ -91,7 +102,8 @@ void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
     move_masked(code, to | tail_mask, value, element_bits);
   } else {
     const int bits = emitter.lanes() * element_bits;
-    move_whole(code, to, vector_register(value.getIdx(), bits), bits);
+    const Stores stores = place.mode == ChunkMode::whole ? locator_.stores() : Stores::cached;
+    store_whole(code, to, vector_register(value.getIdx(), bits), bits, stores);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
+#include "jit/nest.hpp"
 
 namespace castor::jit {
 
@@ -30,6 +31,8 @@ class OperandLocator {
  public:
   virtual ~OperandLocator() = default;
   virtual ChunkMode mode(size_t operand) const = 0;
+  /// How whole vectors are stored.
+  virtual Stores stores() const = 0;
   /// The place of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
   /// code that loads the base address, which holds until the next call.
   virtual OperandPlace locate(size_t operand, int chunks_back) = 0;

@@ -63,6 +63,8 @@ class NestEmitter : public OperandLocator {
   void emit_epilogue();
   void emit_axis(int axis);
   void emit_innermost_axis();
+  void emit_streaming_axis();
+  void emit_elements_to_alignment();
   void emit_main_loop();
   void emit_tail_loop();
   void emit_tail_count();
@@ -73,6 +75,7 @@ class NestEmitter : public OperandLocator {
 
   // OperandLocator
   ChunkMode mode(size_t operand) const override { return modes_[operand]; }
+  Stores stores() const override { return form_.stores; }
   OperandPlace locate(size_t operand, int chunks_back) override;
 
   void make_ports();
@@ -83,7 +86,7 @@ class NestEmitter : public OperandLocator {
   Xbyak::Address argument(size_t word) {
     return code_.qword[gpr::arguments + 8 * static_cast<int>(word)];
   }
-  void note(std::string text, std::string origin = "");
+  void note(std::string part, std::string text = "", std::string origin = "");
   void end_loop(std::string name, size_t begin, int64_t elements);
 
   const Nest& nest_;
@@ -118,9 +121,10 @@ void NestEmitter::make_ports() {
   }
 }
 
-void NestEmitter::note(std::string text, std::string origin) {
+void NestEmitter::note(std::string part, std::string text, std::string origin) {
   if (!options_.annotate) return;
-  notes_.push_back({static_cast<uint32_t>(code_.getSize()), std::move(text), std::move(origin)});
+  const auto offset = static_cast<uint32_t>(code_.getSize());
+  notes_.push_back({offset, std::move(part), std::move(text), std::move(origin)});
 }
 
 void NestEmitter::end_loop(std::string name, size_t begin, int64_t elements) {
@@ -178,8 +182,39 @@ void NestEmitter::emit_innermost_axis() {
   note("innermost axis");
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
+  if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_main_loop) emit_main_loop();
   emit_tail_loop();
+}
+
+/// The tail loop runs twice: first for the elements in front of the first aligned output, then
+/// for what the main loop leaves.
+void NestEmitter::emit_streaming_axis() {
+  Xbyak::Label aligned;
+  Xbyak::Label tail;
+  emit_elements_to_alignment();
+  code_.jmp(tail, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(aligned);
+  code_.mov(gpr::extent, argument(layout_.extent(0)));
+  emit_main_loop();
+  code_.L(tail);
+  emit_tail_loop();
+  code_.cmp(gpr::extent, argument(layout_.extent(0)));
+  code_.jl(aligned, Xbyak::CodeGenerator::T_NEAR);
+  code_.sfence();
+}
+
+/// extent = min(extent, elements of the first output up to a multiple of the vector's size).
+void NestEmitter::emit_elements_to_alignment() {
+  const size_t output = nest_.inputs.size();
+  const int vector_bytes = target_.vector_bits() / 8;
+  note("elements in front of the first aligned store");
+  code_.mov(gpr::counter, frame_.pointer(output));
+  code_.neg(gpr::counter);
+  code_.and_(gpr::counter, vector_bytes - 1);
+  code_.shr(gpr::counter, std::countr_zero(static_cast<unsigned>(element_bytes(output))));
+  code_.cmp(gpr::counter, gpr::extent);
+  code_.cmovl(gpr::extent, gpr::counter);
 }
 
 /// Whole iterations, while that many elements are left.
@@ -188,16 +223,16 @@ void NestEmitter::emit_main_loop() {
   Xbyak::Label loop;
   Xbyak::Label done;
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
-  code_.test(gpr::limit, gpr::limit);
-  code_.js(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.align(32);
+  code_.cmp(gpr::index, gpr::limit);
+  code_.jg(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.align_to(32);
   code_.L(loop);
   const size_t begin = code_.getSize();
   std::fill(modes_.begin(), modes_.end(), ChunkMode::whole);
   for (int chunk = 0; chunk < plan_.chunks; ++chunk) {
     emit_chunk(chunk, int64_t{chunk} * plan_.lanes);
   }
-  note("main loop: next iteration");
+  note("next iteration");
   code_.add(gpr::index, elements);
   code_.cmp(gpr::index, gpr::limit);
   code_.jle(loop, Xbyak::CodeGenerator::T_NEAR);
@@ -221,6 +256,7 @@ void NestEmitter::emit_tail_loop() {
   emit_stage_in();
   emit_chunk(0, 0);
   emit_stage_out();
+  note("next chunk");
   code_.add(gpr::index, plan_.lanes);
   code_.cmp(gpr::index, gpr::extent);
   code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
@@ -291,7 +327,7 @@ void NestEmitter::emit_chunk(int chunk, int64_t displacement_in_elements) {
   if (options_.annotate) {
     annotate = [this, chunk](LaneId id) {
       const uint32_t origin = nest_.program.code[static_cast<size_t>(id)].origin;
-      note(fmt::format("chunk {}: {}", chunk, print(nest_.program, id)),
+      note(fmt::format("chunk {}", chunk), print(nest_.program, id),
            options_.origin_text ? options_.origin_text(origin) : "");
     };
   }

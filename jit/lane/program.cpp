@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 namespace castor::jit {
 
@@ -70,9 +72,47 @@ static_assert(table_is_in_enum_order());
 
 const LaneOpInfo& info(LaneOp op) { return table[static_cast<size_t>(op)]; }
 
+/// A float as a reader of numerics wants it: 255.0, but 0x1p+63.
+std::string float_text(double value) {
+  constexpr size_t long_decimal = 8;
+  std::string text = fmt::format("{}", value);
+  if (text.size() > long_decimal) return fmt::format("{:a}", value);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+std::string constant_text(const LaneInst& inst) {
+  const int bits = bits_of(inst.type);
+  const uint64_t pattern = static_cast<uint64_t>(inst.imm) & (~uint64_t{0} >> (64 - bits));
+  if (inst.type == LaneType::f32 || inst.type == LaneType::f64) {
+    const double value = bits == 32 ? std::bit_cast<float>(static_cast<uint32_t>(pattern))
+                                    : std::bit_cast<double>(pattern);
+    if (std::isfinite(value)) return float_text(value);
+  }
+  return pattern < 10 ? fmt::format("{}", pattern) : fmt::format("0x{:x}", pattern);
+}
+
+std::string operand_text(const LaneProgram& program, LaneId id) {
+  const LaneInst& inst = program.code[static_cast<size_t>(id)];
+  return inst.op == LaneOp::constant ? constant_text(inst) : fmt::format("%{}", id);
+}
+
+std::string_view name_of_element(const std::vector<LanePort>& ports, int64_t index) {
+  return name_of(ports[static_cast<size_t>(index)].element);
+}
+
+/// "sink0: u8 = store %3 truncate"; no word on narrowing where lanes and elements are as wide.
+std::string store_text(const LaneProgram& program, const LaneInst& inst) {
+  std::string text =
+      fmt::format("sink{}: {} = store {}", inst.imm, name_of_element(program.sinks, inst.imm),
+                  operand_text(program, inst.a));
+  const ElementType element = program.sinks[static_cast<size_t>(inst.imm)].element;
+  if (bits_of(element) != bits_of(inst.type)) text += fmt::format(" {}", name_of(inst.narrowing));
+  return text;
+}
+
 std::string immediate_text(const LaneInst& inst) {
   switch (inst.op) {
-    case LaneOp::constant: return fmt::format(" 0x{:x}", static_cast<uint64_t>(inst.imm));
+    case LaneOp::constant: return " " + constant_text(inst);
     case LaneOp::shift_left:
     case LaneOp::shift_right:
     case LaneOp::shift_right_signed: return fmt::format(" {}", inst.imm);
@@ -131,38 +171,19 @@ bool LaneProgram::uses_float_state() const {
 
 std::string print(const LaneProgram& program, LaneId id) {
   const LaneInst& inst = program.code[static_cast<size_t>(id)];
-  const auto name = [](const std::vector<LanePort>& ports, int64_t index) {
-    return name_of(ports[static_cast<size_t>(index)].element);
-  };
-  std::string text;
-  if (inst.op == LaneOp::store) {
-    text = fmt::format("store sink{}:{} %{}: {}", inst.imm, name(program.sinks, inst.imm), inst.a,
-                       name_of(inst.type));
-    if (info(program.sinks[static_cast<size_t>(inst.imm)].element).bits != bits_of(inst.type)) {
-      text += fmt::format(" {}", name_of(inst.narrowing));
-    }
-    return text;
-  }
-  text = fmt::format("%{}: {} = {}", id, name_of(inst.type), name_of(inst.op));
+  if (inst.op == LaneOp::store) return store_text(program, inst);
+  std::string text = fmt::format("%{}: {} = {}", id, name_of(inst.type), name_of(inst.op));
   if (inst.op == LaneOp::load) {
-    text += fmt::format(" source{}:{}", inst.imm, name(program.sources, inst.imm));
+    text += fmt::format(" source{}:{}", inst.imm, name_of_element(program.sources, inst.imm));
   }
   for (LaneId operand : {inst.a, inst.b}) {
-    if (operand != no_lane) text += fmt::format(" %{}", operand);
+    if (operand != no_lane) text += " " + operand_text(program, operand);
   }
   text += immediate_text(inst);
   if (inst.mask != no_lane) {
-    text += inst.passthrough == no_lane
-                ? fmt::format(" where %{} else 0", inst.mask)
-                : fmt::format(" where %{} else %{}", inst.mask, inst.passthrough);
-  }
-  return text;
-}
-
-std::string print(const LaneProgram& program) {
-  std::string text;
-  for (size_t id = 0; id < program.code.size(); ++id) {
-    text += "  " + print(program, static_cast<LaneId>(id)) + "\n";
+    text += fmt::format(" where %{} else {}", inst.mask,
+                        inst.passthrough == no_lane ? "0"
+                                                    : operand_text(program, inst.passthrough));
   }
   return text;
 }

@@ -151,8 +151,9 @@ struct LaneProgram {
   bool uses_float_state() const;
 };
 
-/// One instruction a line: "%3: i32 = float_to_signed %1 toward_zero {%2}".
-std::string print(const LaneProgram& program);
+/// One instruction: "%3: f32 = float_min %1 255.0 where %2 else %1", "sink0: u8 = store %3 truncate".
+/// Operands that are constants stand as values: floats in decimal where that is short, else in C's
+/// hexadecimal, as are the bits of a NaN; integers from 10 on in hexadecimal, without a sign.
 std::string print(const LaneProgram& program, LaneId id);
 
 }  // namespace castor::jit

@@ -63,6 +63,18 @@ struct CacheStatistics {
   uint64_t code_bytes = 0;     ///< machine code held by the cache at present
 };
 
+/// How outputs are stored. Streaming stores go past the caches, which is faster for outputs that no
+/// cache can hold, and slower for all others.
+enum class StorePolicy : uint8_t {
+  automatic,  ///< streaming when a call's tensors exceed the outermost cache
+  cached,
+  streaming,  ///< where the tensors are dense, large (1 MiB and more), aligned and not in place
+};
+
+struct RunOptions {
+  StorePolicy stores = StorePolicy::automatic;
+};
+
 /// A kernel with its `?` dimensions and strides settled. Running it never compiles and never
 /// allocates (interpreter apart).
 class BoundKernel {
@@ -72,7 +84,8 @@ class BoundKernel {
   ///
   /// An output may be an input's exact memory (same address, element size, shape and strides): in
   /// place. Any other overlap of an output with anything is refused.
-  Status run(std::span<const ConstView> inputs, std::span<const View> outputs) const;
+  Status run(std::span<const ConstView> inputs, std::span<const View> outputs,
+             const RunOptions& options = {}) const;
 
   /// Extents of the outputs, in the function's order.
   std::span<const Dims> output_shapes() const;
