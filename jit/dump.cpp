@@ -12,7 +12,55 @@ namespace castor::jit {
 namespace {
 
 std::string heading(size_t index, const Target& target) {
-  return fmt::format("nest {} ({}):\n", index, name_of(target.tier));
+  return fmt::format("nest {} ({}):", index, name_of(target.tier));
+}
+
+/// Text of the IR operation with that index; empty where there is none.
+std::string operation_text(const Function& function, uint32_t index) {
+  if (index >= function.operations.size()) return "";
+  return print(function, function.operations[index]);
+}
+
+/// "  source0  %x: f32, contiguous", "  sink0    %y: u8, contiguous, result 0".
+std::string operand_text(const Function& function, const Nest& nest, const NestForm& form,
+                         size_t operand) {
+  const size_t inputs = nest.inputs.size();
+  const bool is_input = operand < inputs;
+  const uint32_t result = is_input ? 0 : nest.outputs[operand - inputs];
+  const ValueId value = is_input ? nest.inputs[operand] : function.results[result];
+  const std::string port = is_input ? fmt::format("source{}", operand)  //
+                                    : fmt::format("sink{}", operand - inputs);
+  return fmt::format("  {:<9}%{}: {}, {}{}\n", port, function.values[value].name,
+                     name_of(nest.element(operand)), name_of(form.access[operand]),
+                     is_input ? "" : fmt::format(", result {}", result));
+}
+
+std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
+  if (!plan.has_main_loop) return "none: a strided operand is copied chunk by chunk";
+  const int elements = plan.chunks * plan.lanes;
+  int read = 0;
+  int written = 0;
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    (k < nest.inputs.size() ? read : written) += elements * bits_of(nest.element(k)) / 8;
+  }
+  return fmt::format("{} {} an iteration: {} elements, {} B read, {} B written{}", plan.chunks,
+                     plan.chunks == 1 ? "chunk" : "chunks", elements, read, written,
+                     plan.pending_vectors > 0 ? "; narrow results packed to whole vectors" : "");
+}
+
+std::string lanes_text(const Function& function, const LaneProgram& program, int& instructions) {
+  std::string text;
+  std::string origin;
+  for (size_t id = 0; id < program.code.size(); ++id) {
+    const LaneInst& inst = program.code[id];
+    if (inst.op == LaneOp::constant) continue;
+    ++instructions;
+    const std::string from = operation_text(function, inst.origin);
+    if (from != origin) text += fmt::format("  // {}\n", from);
+    origin = from;
+    text += fmt::format("  {}\n", print(program, static_cast<LaneId>(id)));
+  }
+  return text;
 }
 
 }  // namespace
@@ -20,27 +68,13 @@ std::string heading(size_t index, const Target& target) {
 std::string print(const Function& function, const Nest& nest, const NestForm& form,
                   const Target& target) {
   const ChunkPlan plan = plan_chunks(nest, form, target);
-  std::string text =
-      fmt::format("  loops: {} (dimensions that all operands walk alike are one)\n", form.rank);
-  for (size_t k = 0; k < nest.operands(); ++k) {
-    const bool is_input = k < nest.inputs.size();
-    const std::string name =
-        is_input
-            ? "%" + function.values[nest.inputs[k]].name
-            : fmt::format(
-                  "result {} (%{})", nest.outputs[k - nest.inputs.size()],
-                  function.values[function.results[nest.outputs[k - nest.inputs.size()]]].name);
-    text += fmt::format("  {:<6} {}: {}, {}\n", is_input ? "load" : "store", name,
-                        name_of(nest.element(k)), name_of(form.access[k]));
-  }
-  text += fmt::format("  chunk: {} lanes, widest lane {} bits, vectors of {} bits\n", plan.lanes,
-                      nest.program.widest_bits(), target.vector_bits());
-  text += plan.has_main_loop
-              ? fmt::format("  main loop: {} chunks, {} elements{}\n", plan.chunks,
-                            plan.chunks * plan.lanes,
-                            plan.packs ? ", narrow results packed to full vectors" : "")
-              : std::string("  main loop: none, a strided operand is copied chunk by chunk\n");
-  text += target.has_avx512() ? "  tail: masked\n" : "  tail: through a stage on the stack\n";
+  std::string text = fmt::format("  loops    {}\n", form.rank);
+  for (size_t k = 0; k < nest.operands(); ++k) text += operand_text(function, nest, form, k);
+  text += fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n",
+                      plan.lanes, nest.program.widest_bits(), target.vector_bits());
+  text += fmt::format("  main     {}\n", main_loop_text(nest, plan));
+  text += fmt::format("  tail     chunk by chunk, {}\n",
+                      target.has_avx512() ? "masked" : "through a stage on the stack");
   return text;
 }
 
@@ -49,7 +83,7 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
     const NestForm form = NestForm::dense(nests[i].operands());
-    text += heading(i, target) + print(function, nests[i], form, target);
+    text += heading(i, target) + "\n" + print(function, nests[i], form, target);
   }
   return text;
 }
@@ -58,24 +92,30 @@ Result<std::string> dump_lanes(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
+    const LaneProgram& program = nests[i].program;
     const NestForm form = NestForm::dense(nests[i].operands());
-    text += heading(i, target);
-    text += fmt::format("  lanes: {}\n", plan_chunks(nests[i], form, target).lanes);
-    text += print(nests[i].program);
+    int instructions = 0;
+    const std::string lanes = lanes_text(function, program, instructions);
+    text += fmt::format("{} {} lanes; {} instructions, {} constants\n{}", heading(i, target),
+                        plan_chunks(nests[i], form, target).lanes, instructions,
+                        program.code.size() - static_cast<size_t>(instructions), lanes);
   }
   return text;
 }
 
-Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target) {
+Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, const NestForm& form,
+                                   const Target& target) {
   EmitOptions options;
   options.annotate = true;
-  options.origin_text = [&](uint32_t index) {
-    return index < function.operations.size() ? print(function, function.operations[index])
-                                              : std::string();
-  };
+  options.origin_text = [&](uint32_t index) { return operation_text(function, index); };
+  return emit_nest(nest, form, target, options);
+}
+
+Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target) {
   std::vector<MachineCode> codes;
   for (const Nest& nest : plan_nests(function, target)) {
-    Result<MachineCode> code = emit_nest(nest, NestForm::dense(nest.operands()), target, options);
+    Result<MachineCode> code =
+        emit_annotated(function, nest, NestForm::dense(nest.operands()), target);
     if (!code.ok()) return code.error();
     codes.push_back(std::move(code).value());
   }

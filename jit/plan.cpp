@@ -6,6 +6,7 @@
 
 #include "ir/convert_options.hpp"
 #include "jit/lane/optimize.hpp"
+#include "jit/lower/byte_table.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/nest.hpp"
 
@@ -49,6 +50,25 @@ class NestLowering {
     nest_.program.sinks.push_back({function_.type_of(value).element});
     const Storable storable = lanes_[value]->as_storable();
     builder_.store(sink, storable.lanes, storable.narrowing);
+  }
+
+  /// The whole nest as one table of bytes, where that is the fastest way.
+  bool lower_as_table(uint32_t index) {
+    const Operation* operation = defining_[function_.results[index]];
+    if (operation == nullptr || operation->op != OpKind::convert) return false;
+    const ValueId operand = operation->operands[0];
+    const bool from_memory =
+        defining_[operand] == nullptr || defining_[operand]->op == OpKind::constant;
+    const std::optional<ByteTable> table =
+        from_memory ? byte_table(builder_.target(), function_.type_of(operand).element,
+                                 function_.type_of(operation->results[0]).element)
+                    : std::nullopt;
+    if (!table) return false;
+    LaneTensor bytes = source(operand);
+    nest_.outputs.push_back(index);
+    nest_.program.sinks.push_back({function_.type_of(operation->results[0]).element});
+    builder_.store_by_table(0, bytes.as_bits(), *table);
+    return true;
   }
 
  private:
@@ -109,7 +129,9 @@ std::vector<Nest> plan_nests(const Function& function, const Target& target) {
   for (const auto& [group, outputs] : outputs_of_group) {
     Nest& nest = nests.emplace_back();
     NestLowering lowering(function, target, nest);
-    for (uint32_t output : outputs) lowering.add_output(output);
+    if (outputs.size() > 1 || !lowering.lower_as_table(outputs.front())) {
+      for (uint32_t output : outputs) lowering.add_output(output);
+    }
     optimize(nest.program, target);
   }
   return nests;

@@ -31,9 +31,11 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
     append(key, inst.op);
     append(key, inst.type);
     append(key, inst.narrowing);
-    for (jit::LaneId id : {inst.a, inst.b, inst.mask, inst.passthrough}) append(key, id);
+    for (jit::LaneId id : {inst.a, inst.b, inst.c, inst.mask}) append(key, id);
     append(key, inst.imm);
+    append(key, inst.table);
   }
+  for (const jit::ByteTable& table : nest.program.tables) append(key, table);
   return key;
 }
 

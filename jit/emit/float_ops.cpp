@@ -52,6 +52,13 @@ void emit_float_max(LaneEmitter& e, const LaneInst& i) {
   emit_binary(e, i, {CASTOR_BINARY(vmaxps), CASTOR_BINARY(vmaxpd)});
 }
 
+void emit_quiet_nan(LaneEmitter& emitter, const LaneInst& inst) {
+  constexpr uint8_t no_flags = 0;
+  const Xmm b = emitter.use(inst.b);
+  const Xmm responses = emitter.use(inst.c);
+  emitter.code().vfixupimmps(emitter.define_from(inst.a), b, responses, no_flags);
+}
+
 void emit_round(LaneEmitter& emitter, const LaneInst& inst) {
   const bool single = bits_of(inst.type) == 32;
   const ImmediateMnemonic evex =

@@ -103,6 +103,12 @@ void emit_bit_and(LaneEmitter& e, const LaneInst& i) { emit_logic(e, i, logic_an
 void emit_bit_or(LaneEmitter& e, const LaneInst& i) { emit_logic(e, i, logic_or); }
 void emit_bit_xor(LaneEmitter& e, const LaneInst& i) { emit_logic(e, i, logic_xor); }
 void emit_bit_andnot(LaneEmitter& e, const LaneInst& i) { emit_logic(e, i, logic_andnot); }
+void emit_bit_ternary(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm b = emitter.use(inst.b);
+  const Xmm c = emitter.use(inst.c);
+  const auto truth_table = static_cast<uint8_t>(inst.imm);
+  emitter.code().vpternlogd(emitter.define_from(inst.a), b, c, truth_table);
+}
 void emit_shift_left(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, left); }
 void emit_shift_right(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, right); }
 void emit_shift_right_signed(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, right_signed); }

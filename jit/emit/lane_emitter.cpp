@@ -16,7 +16,7 @@ constexpr uint32_t usable_masks = 0xfc;
 
 template <class Visit>
 void for_each_operand(const LaneInst& inst, Visit visit) {
-  for (LaneId id : {inst.a, inst.b, inst.mask, inst.passthrough}) {
+  for (LaneId id : {inst.a, inst.b, inst.mask, inst.c}) {
     if (id != no_lane) visit(id);
   }
 }
@@ -26,6 +26,8 @@ void for_each_operand(const LaneInst& inst, Visit visit) {
 OwnedVector::~OwnedVector() {
   if (emitter_ != nullptr) emitter_->free_vectors_ |= uint32_t{1} << index_;
 }
+
+OwnedMask::~OwnedMask() { emitter_->free_masks_ |= uint32_t{1} << index_; }
 
 LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program,
                          int lanes, int pending_vectors, uint32_t taken_vectors)
@@ -295,6 +297,8 @@ OwnedVector LaneEmitter::take(LaneId id) {
   code_.vmovaps(copy.as(bits), from);
   return copy;
 }
+
+OwnedMask LaneEmitter::scratch_mask() { return {*this, allocate_mask()}; }
 
 OwnedVector LaneEmitter::scratch() { return {*this, allocate_vector()}; }
 

@@ -54,6 +54,20 @@ class OwnedVector {
   int index_ = -1;
 };
 
+/// A mask register of one's own until the object dies.
+class OwnedMask {
+ public:
+  OwnedMask(LaneEmitter& emitter, int index) : emitter_(&emitter), index_(index) {}
+  OwnedMask(const OwnedMask&) = delete;
+  OwnedMask& operator=(const OwnedMask&) = delete;
+  ~OwnedMask();
+  Xbyak::Opmask get() const { return Xbyak::Opmask(index_); }
+
+ private:
+  LaneEmitter* emitter_;
+  int index_;
+};
+
 /// Emits chunks of one lane program into one function.
 ///
 /// Values live in registers from their definition to their last use; when registers run out, the
@@ -97,6 +111,7 @@ class LaneEmitter {
   /// The operand in a register that the caller may overwrite and keep.
   OwnedVector take(LaneId id);
   OwnedVector scratch();
+  OwnedMask scratch_mask();
 
   /// A vector constant in a register if one is left, asked for in Sink::prepare; else `vector`
   /// loads it into `fallback`.
@@ -110,6 +125,7 @@ class LaneEmitter {
 
  private:
   friend class OwnedVector;
+  friend class OwnedMask;
   struct Place {
     int vector = -1;
     int mask = -1;

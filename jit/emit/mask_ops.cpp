@@ -73,10 +73,10 @@ void emit_select(LaneEmitter& emitter, const LaneInst& inst) {
   if (emitter.has_avx512()) return emit_select_opmask(emitter, inst);
   const Xmm a = emitter.use(inst.a);
   const Xmm mask = emitter.use(inst.mask);
-  if (inst.passthrough == no_lane) {
+  if (inst.c == no_lane) {
     emitter.code().vpand(emitter.define(), a, mask);
   } else {
-    const Xmm otherwise = emitter.use(inst.passthrough);
+    const Xmm otherwise = emitter.use(inst.c);
     emitter.code().vpblendvb(emitter.define(), otherwise, a, mask);
   }
 }

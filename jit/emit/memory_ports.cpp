@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/memory_ports.hpp"
 
+#include "jit/emit/byte_table.hpp"
 #include "jit/emit/resize_ops.hpp"
 
 namespace castor::jit {
@@ -70,13 +71,36 @@ void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& t
 
 void MemorySink::prepare(LaneEmitter& emitter) {
   const int lane_bits = bits_of(store_.type);
+  if (table_ != nullptr) return reserve_table(emitter, *table_);
   if (packs_ && lane_bits != bits_of(element_)) {
     packer_ = Packer(emitter, lane_bits, bits_of(element_), store_.narrowing);
     packer_.prepare(emitter);
   }
 }
 
+/// One chunk of bytes fills two vectors of elements.
+void MemorySink::store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
+  const TwoVectors elements = look_up(emitter, *table_, emitter.use(inst.a));
+  Assembler& code = emitter.code();
+  OperandPlace place = locator_.locate(operand_, 0);
+  const int bits = emitter.target().vector_bits();
+  const int bytes = bits_of(element_) / 8;
+  for (const OwnedVector* half : {&elements.low, &elements.high}) {
+    const Xbyak::Address to = address_of(code, place, bytes);
+    if (place.mode == ChunkMode::masked) {
+      // The mask of the lower half's elements is the lower half of the chunk's.
+      move_masked(code, to | tail_mask, half->as(bits), bits_of(element_));
+      if (half == &elements.low) code.kshiftrq(tail_mask, tail_mask, bits / 16);
+    } else {
+      const Stores stores = place.mode == ChunkMode::whole ? locator_.stores() : Stores::cached;
+      store_whole(code, to, half->as(bits), bits, stores);
+    }
+    place.displacement += bits / 8;
+  }
+}
+
 void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
+  if (table_ != nullptr) return store_looked_up(emitter, inst);
   const int element_bits = bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   Assembler& code = emitter.code();

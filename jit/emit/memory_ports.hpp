@@ -63,14 +63,20 @@ class MemorySink : public Sink {
   void store(LaneEmitter& emitter, const LaneInst& inst) override;
 
   /// The instruction that stores to this sink, known before any code is emitted.
-  void set_store(const LaneInst& inst) { store_ = inst; }
+  void set_store(const LaneInst& inst, const ByteTable* table) {
+    store_ = inst;
+    table_ = table;
+  }
 
  private:
   size_t operand_;
   ElementType element_;
   bool packs_;
   OperandLocator& locator_;
+  void store_looked_up(LaneEmitter& emitter, const LaneInst& inst);
+
   LaneInst store_{};
+  const ByteTable* table_ = nullptr;
   Packer packer_;
 };
 

@@ -24,6 +24,15 @@ bool has_strided_operand(const NestForm& form) {
   return std::find(form.access.begin(), form.access.end(), Access::strided) != form.access.end();
 }
 
+/// Room for a chunk of the widest elements.
+int stage_bytes(const Nest& nest, int lanes) {
+  int bytes = 0;
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    bytes = std::max(bytes, lanes * bits_of(nest.element(k)) / 8);
+  }
+  return (bytes + 63) / 64 * 64;
+}
+
 /// Emits one nest. The methods are in the order of the code that they emit.
 class NestEmitter : public OperandLocator {
  public:
@@ -36,7 +45,7 @@ class NestEmitter : public OperandLocator {
         plan_(plan_chunks(nest, form, target)),
         layout_(nest.operands(), form.rank),
         code_(buffer),
-        frame_(code_, nest.operands(), form.rank, target.vector_bits() / 8),
+        frame_(code_, nest.operands(), form.rank, stage_bytes(nest, plan_.lanes)),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors),
         modes_(nest.operands(), ChunkMode::whole) {
     make_ports();
@@ -117,7 +126,10 @@ void NestEmitter::make_ports() {
     }
   }
   for (const LaneInst& inst : nest_.program.code) {
-    if (inst.op == LaneOp::store) memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst);
+    if (inst.op != LaneOp::store) continue;
+    const ByteTable* table =
+        inst.table < 0 ? nullptr : &nest_.program.tables[static_cast<size_t>(inst.table)];
+    memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst, table);
   }
 }
 
@@ -360,7 +372,7 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
   for (const LaneInst& inst : nest.program.code) {
     if (inst.op != LaneOp::store) continue;
     const int element_bits = bits_of(nest.program.sinks[static_cast<size_t>(inst.imm)].element);
-    if (bits_of(inst.type) == element_bits) continue;
+    if (bits_of(inst.type) == element_bits || inst.table >= 0) continue;
     const int chunks = target.vector_bits() / (plan.lanes * element_bits);
     packed_chunks = std::max(packed_chunks, chunks);
     plan.pending_vectors += std::countr_zero(static_cast<unsigned>(chunks));

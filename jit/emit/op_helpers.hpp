@@ -38,11 +38,11 @@ inline Xmm define_result(LaneEmitter& emitter, const LaneInst& inst) {
   if (inst.mask == no_lane) return emitter.define();
   const Opmask mask = emitter.use_mask(inst.mask);
   Xmm to;
-  if (inst.passthrough == no_lane) {
+  if (inst.c == no_lane) {
     to = emitter.define();
     to.setZero();
   } else {
-    to = emitter.define_from(inst.passthrough);
+    to = emitter.define_from(inst.c);
   }
   to.setOpmaskIdx(mask.getIdx());
   return to;

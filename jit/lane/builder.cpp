@@ -61,6 +61,12 @@ void LaneBuilder::store(int sink, LaneId value, Narrowing narrowing) {
           .imm = sink});
 }
 
+void LaneBuilder::store_by_table(int sink, LaneId value, const ByteTable& table) {
+  program_.tables.push_back(table);
+  store(sink, value, Narrowing::look_up_16);
+  program_.code.back().table = static_cast<int32_t>(program_.tables.size()) - 1;
+}
+
 LaneId LaneBuilder::constant(LaneType type, uint64_t bits) {
   if (bits_of(type) < 64) bits &= (uint64_t{1} << bits_of(type)) - 1;
   for (size_t id = 0; id < program_.code.size(); ++id) {
@@ -112,12 +118,36 @@ LaneId LaneBuilder::mask_resize(LaneId a, int bits) {
 }
 
 LaneId LaneBuilder::select(LaneId mask, LaneId a, LaneId otherwise) {
-  return append(
-      {.op = LaneOp::select, .type = type_of(a), .a = a, .mask = mask, .passthrough = otherwise});
+  return append({.op = LaneOp::select, .type = type_of(a), .a = a, .c = otherwise, .mask = mask});
 }
 
 LaneId LaneBuilder::zero_unless(LaneId mask, LaneId a) {
   return append({.op = LaneOp::select, .type = type_of(a), .a = a, .mask = mask});
+}
+
+LaneId LaneBuilder::not_and_or(LaneId a, LaneId b, LaneId c) {
+  constexpr int64_t truth_table = 0b00010101;  // 1 where c is 0 and not both a and b are 1
+  return append({.op = LaneOp::bit_ternary,
+                 .type = integer_lane(bits_of(type_of(a))),
+                 .a = a,
+                 .b = b,
+                 .c = c,
+                 .imm = truth_table});
+}
+
+LaneId LaneBuilder::quiet_nan(LaneId a, LaneId b) {
+  if (target_.has_avx512()) {
+    // A digit for each class of b: for quiet and signalling NaN (the lowest two) b made quiet (2),
+    // for every other class a (0).
+    constexpr uint64_t responses = 0x00000022;
+    return append({.op = LaneOp::quiet_nan,
+                   .type = LaneType::f32,
+                   .a = a,
+                   .b = b,
+                   .c = constant(LaneType::i32, responses)});
+  }
+  const LaneId quiet = bit_or(b, constant(LaneType::i32, 0x00400000));
+  return select(compare(FloatPredicate::unordered, b, b), quiet, a);
 }
 
 LaneId LaneBuilder::round(LaneId a, LaneRounding rounding) {

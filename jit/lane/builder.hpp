@@ -21,6 +21,8 @@ class LaneBuilder {
 
   LaneId load(int source, LaneType type);
   void store(int sink, LaneId value, Narrowing narrowing);
+  /// Bytes become the 16-bit elements that the table has for them.
+  void store_by_table(int sink, LaneId value, const ByteTable& table);
 
   /// The same bits in every lane; equal constants are one value.
   LaneId constant(LaneType type, uint64_t bits);
@@ -35,6 +37,8 @@ class LaneBuilder {
   LaneId bit_xor(LaneId a, LaneId b) { return binary(LaneOp::bit_xor, a, b); }
   LaneId shift_left(LaneId a, int count) { return shift(LaneOp::shift_left, a, count); }
   LaneId shift_right(LaneId a, int count) { return shift(LaneOp::shift_right, a, count); }
+  /// ~((a & b) | c). AVX-512 only.
+  LaneId not_and_or(LaneId a, LaneId b, LaneId c);
   LaneId min_signed(LaneId a, LaneId b);
   LaneId min_unsigned(LaneId a, LaneId b);
   LaneId max_signed(LaneId a, LaneId b);
@@ -63,6 +67,8 @@ class LaneBuilder {
   /// x86's min and max: b where either is NaN.
   LaneId float_min(LaneId a, LaneId b) { return binary(LaneOp::float_min, a, b); }
   LaneId float_max(LaneId a, LaneId b) { return binary(LaneOp::float_max, a, b); }
+  /// b made quiet where b is NaN (its payload's top bits stay), else a; f32.
+  LaneId quiet_nan(LaneId a, LaneId b);
   LaneId round(LaneId a, LaneRounding rounding);
   LaneId compare(FloatPredicate predicate, LaneId a, LaneId b);
   /// Clears the sign.

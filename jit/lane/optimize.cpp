@@ -14,7 +14,7 @@ void for_each_operand(Inst& inst, Visit visit) {
   if (inst.a != no_lane) visit(inst.a);
   if (inst.b != no_lane) visit(inst.b);
   if (inst.mask != no_lane) visit(inst.mask);
-  if (inst.passthrough != no_lane) visit(inst.passthrough);
+  if (inst.c != no_lane) visit(inst.c);
 }
 
 std::vector<int> count_uses(const LaneProgram& program) {
@@ -64,10 +64,10 @@ void fuse_selects(LaneProgram& program) {
     const bool only_here = uses[static_cast<size_t>(inst.a)] == 1;
     if (!only_here || !is_maskable(chosen) || chosen.mask != no_lane) continue;
     const LaneId mask = inst.mask;
-    const LaneId passthrough = inst.passthrough;
+    const LaneId passthrough = inst.c;
     inst = chosen;
     inst.mask = mask;
-    inst.passthrough = passthrough;
+    inst.c = passthrough;
   }
 }
 

@@ -35,6 +35,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::min_unsigned, "min_unsigned", false},
     {LaneOp::max_signed, "max_signed", false},
     {LaneOp::max_unsigned, "max_unsigned", false},
+    {LaneOp::bit_ternary, "bit_ternary", false},
     {LaneOp::equal, "equal", false},
     {LaneOp::greater_signed, "greater_signed", false},
     {LaneOp::extend_zero, "extend_zero", false},
@@ -50,6 +51,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::float_mul, "float_mul", true},
     {LaneOp::float_min, "float_min", true},
     {LaneOp::float_max, "float_max", true},
+    {LaneOp::quiet_nan, "quiet_nan", true},
     {LaneOp::round, "round", true},
     {LaneOp::float_compare, "float_compare", true},
     {LaneOp::f16_to_f32, "f16_to_f32", true},
@@ -74,7 +76,7 @@ const LaneOpInfo& info(LaneOp op) { return table[static_cast<size_t>(op)]; }
 
 /// A float as a reader of numerics wants it: 255.0, but 0x1p+63.
 std::string float_text(double value) {
-  constexpr size_t long_decimal = 8;
+  constexpr size_t long_decimal = 11;
   std::string text = fmt::format("{}", value);
   if (text.size() > long_decimal) return fmt::format("{:a}", value);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
@@ -112,6 +114,7 @@ std::string store_text(const LaneProgram& program, const LaneInst& inst) {
 
 std::string immediate_text(const LaneInst& inst) {
   switch (inst.op) {
+    case LaneOp::bit_ternary:
     case LaneOp::constant: return " " + constant_text(inst);
     case LaneOp::shift_left:
     case LaneOp::shift_right:
@@ -149,9 +152,9 @@ std::string_view name_of(FloatPredicate predicate) {
 }
 
 std::string_view name_of(Narrowing narrowing) {
-  constexpr std::string_view names[] = {"truncate",           "high_half",
-                                        "saturate_to_signed", "saturate_to_unsigned",
-                                        "fits_signed",        "fits_unsigned"};
+  constexpr std::string_view names[] = {
+      "truncate",    "high_half",     "saturate_to_signed", "saturate_to_unsigned",
+      "fits_signed", "fits_unsigned", "look_up_16"};
   return names[static_cast<size_t>(narrowing)];
 }
 
@@ -176,14 +179,13 @@ std::string print(const LaneProgram& program, LaneId id) {
   if (inst.op == LaneOp::load) {
     text += fmt::format(" source{}:{}", inst.imm, name_of_element(program.sources, inst.imm));
   }
-  for (LaneId operand : {inst.a, inst.b}) {
+  for (LaneId operand : {inst.a, inst.b, inst.mask == no_lane ? inst.c : no_lane}) {
     if (operand != no_lane) text += " " + operand_text(program, operand);
   }
   text += immediate_text(inst);
   if (inst.mask != no_lane) {
     text += fmt::format(" where %{} else {}", inst.mask,
-                        inst.passthrough == no_lane ? "0"
-                                                    : operand_text(program, inst.passthrough));
+                        inst.c == no_lane ? "0" : operand_text(program, inst.c));
   }
   return text;
 }

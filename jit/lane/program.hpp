@@ -64,6 +64,7 @@ enum class Narrowing : uint8_t {
   saturate_to_unsigned,  ///< signed lanes, clamped to the unsigned element
   fits_signed,           ///< truncate, and saturate_to_signed would give the same
   fits_unsigned,         ///< truncate, and saturate_to_unsigned would give the same
+  look_up_16,            ///< bytes become 16-bit elements by the store's table
 };
 std::string_view name_of(Narrowing narrowing);
 
@@ -85,6 +86,7 @@ enum class LaneOp : uint8_t {
   min_unsigned,
   max_signed,
   max_unsigned,
+  bit_ternary,  // any function of a, b, c, by truth table: bit 4 * a + 2 * b + c of imm (AVX-512)
   equal,
   greater_signed,  // -> mask
   extend_zero,
@@ -95,13 +97,14 @@ enum class LaneOp : uint8_t {
   mask_or,
   mask_not,
   mask_resize,
-  select,  // mask ? a : passthrough; see LaneInst::mask
+  select,  // mask ? a : c; see LaneInst::mask
   // floats. min and max are x86's: b when either is NaN or both are zero
   float_add,
   float_sub,
   float_mul,
   float_min,
   float_max,
+  quiet_nan,      // b made quiet where b is NaN, else a; c is vfixupimmps' table (AVX-512, f32)
   round,          // to an integral value; imm is a LaneRounding
   float_compare,  // imm is a FloatPredicate -> mask
   // between kinds. imm of those that can round is a LaneRounding
@@ -129,12 +132,17 @@ struct LaneInst {
   Narrowing narrowing = Narrowing::truncate;
   LaneId a = no_lane;
   LaneId b = no_lane;
-  /// Lanes where the mask is false take `passthrough`, or zero when there is none.
+  /// Under a mask, lanes where it is false take c, or zero when there is none. Without a mask, c is
+  /// a third operand.
+  LaneId c = no_lane;
   LaneId mask = no_lane;
-  LaneId passthrough = no_lane;
   int64_t imm = 0;
+  int32_t table = -1;   ///< of a store that looks up: index into LaneProgram::tables
   uint32_t origin = 0;  ///< index of the IR operation that it comes from
 };
+
+/// What each byte becomes.
+using ByteTable = std::array<uint16_t, 256>;
 
 /// One operand of the nest: an element type in memory or in registers.
 struct LanePort {
@@ -145,15 +153,17 @@ struct LaneProgram {
   std::vector<LaneInst> code;
   std::vector<LanePort> sources;
   std::vector<LanePort> sinks;
+  std::vector<ByteTable> tables;
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.
   int widest_bits() const;
   bool uses_float_state() const;
 };
 
-/// One instruction: "%3: f32 = float_min %1 255.0 where %2 else %1", "sink0: u8 = store %3 truncate".
-/// Operands that are constants stand as values: floats in decimal where that is short, else in C's
-/// hexadecimal, as are the bits of a NaN; integers from 10 on in hexadecimal, without a sign.
+/// One instruction: "%3: f32 = float_min %1 255.0 where %2 else %1", or
+/// "sink0: u8 = store %3 truncate".
+/// Operands that are constants stand as their values: finite floats in decimal where that is
+/// short, else in C's hexadecimal form; other bits in hexadecimal from 10 on.
 std::string print(const LaneProgram& program, LaneId id);
 
 }  // namespace castor::jit

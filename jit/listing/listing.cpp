@@ -4,19 +4,28 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "jit/listing/pool.hpp"
 #include "jit/listing/port_model.hpp"
 
 namespace castor::jit {
 namespace {
 
-constexpr uint32_t bytes_a_line = 10;  // of an instruction's encoding
+constexpr uint32_t bytes_a_line = 10;     // of an instruction's encoding
+constexpr size_t instruction_width = 50;  // comments stand behind
+
+/// What a note is called where it was written out before: its first word.
+std::string_view name_in(std::string_view note) { return note.substr(0, note.find_first_of(": ")); }
+
+bool is_padding(const ListedInstruction& listed) { return listed.mnemonic == "nop"; }
 
 /// Writes one listing; its members are called in the order of the text.
 class Writer {
  public:
-  Writer(const MachineCode& code, std::span<const DecodedInstruction> program)
-      : code_(code), program_(program) {}
+  Writer(const MachineCode& code, std::span<const DecodedInstruction> program,
+         const ListingOptions& options)
+      : code_(code), program_(program), options_(options) {}
 
   void instruction(const ListedInstruction& listed);
   void pool();
@@ -24,12 +33,16 @@ class Writer {
   std::string take() { return std::move(text_); }
 
  private:
-  void notes_until(uint32_t offset);
+  void padding();
   void loop_ends(uint32_t offset);
   void loop_begins(uint32_t offset);
   void loop_cycles(const CodeLoop& loop);
+  const CodeNote* note_at(uint32_t offset);
+  void part_begins(const CodeNote& note);
+  std::string comment(const ListedInstruction& listed, const CodeNote* note);
+  std::string encoding_column(uint32_t begin, uint32_t end) const;
+  std::string bytes_text(uint32_t begin, uint32_t end) const;
   uint32_t instructions_of(const CodeLoop& loop) const;
-  std::string encoding(uint32_t begin, uint32_t end) const;
   void line(std::string_view text) { text_.append(text).append("\n"); }
   void blank() {
     if (!text_.empty() && !text_.ends_with("\n\n")) text_ += "\n";
@@ -37,34 +50,79 @@ class Writer {
 
   const MachineCode& code_;
   std::span<const DecodedInstruction> program_;
+  const ListingOptions options_;
   std::string text_;
   size_t next_note_ = 0;
-  std::string origin_;  // the last one printed
+  std::string part_;               // the last one printed
+  std::string origin_;             // the last one printed
+  std::set<std::string> written_;  // notes that were written out
+  bool in_padding_ = false;
 };
 
 void Writer::instruction(const ListedInstruction& listed) {
   loop_ends(listed.offset);
   loop_begins(listed.offset);
-  notes_until(listed.offset);
+  const CodeNote* note = note_at(listed.offset);
+  if (note != nullptr) part_begins(*note);
   if (listed.label) line(fmt::format("L{}:", *listed.label));
+  if (!options_.encoding && is_padding(listed)) return padding();
+  in_padding_ = false;
   const uint32_t end = listed.offset + listed.length;
   const uint32_t first = std::min(end, listed.offset + bytes_a_line);
-  std::string row = fmt::format("  {:04x}  {:<{}}  {}", listed.offset,
-                                encoding(listed.offset, first), 2 * bytes_a_line, listed.text);
-  if (!listed.comment.empty()) row = fmt::format("{:<76}  ; {}", row, listed.comment);
-  line(row);
-  if (first < end) line(fmt::format("        {}", encoding(first, end)));
+  const std::string remark = comment(listed, note);
+  const std::string encoding = encoding_column(listed.offset, first);
+  line(remark.empty()
+           ? fmt::format("{}  {}", encoding, listed.text)
+           : fmt::format("{}  {:<{}}  ; {}", encoding, listed.text, instruction_width, remark));
+  if (options_.encoding && first < end) line(fmt::format("        {}", bytes_text(first, end)));
 }
 
-/// A note's origin is printed when it changes, the note itself always.
-void Writer::notes_until(uint32_t offset) {
+/// One line for any number of nops, whose number and lengths follow from what stands before.
+void Writer::padding() {
+  if (!std::exchange(in_padding_, true)) {
+    line(fmt::format("  {:<{}}  ; padding", "nop", instruction_width));
+  }
+}
+
+std::string Writer::encoding_column(uint32_t begin, uint32_t end) const {
+  if (!options_.encoding) return "";
+  return fmt::format("  {:04x}  {:<{}}", begin, bytes_text(begin, end), 2 * bytes_a_line);
+}
+
+std::string Writer::bytes_text(uint32_t begin, uint32_t end) const {
+  std::string text;
+  for (uint32_t i = begin; i < end; ++i) {
+    text += fmt::format("{:02x}", std::to_integer<int>(code_.bytes[i]));
+  }
+  return text;
+}
+
+/// The note that begins at the instruction: the last of several, as the others have no code.
+const CodeNote* Writer::note_at(uint32_t offset) {
+  const CodeNote* found = nullptr;
   for (; next_note_ < code_.notes.size() && code_.notes[next_note_].offset <= offset;
        ++next_note_) {
-    const CodeNote& note = code_.notes[next_note_];
-    if (note.origin != origin_ && !note.origin.empty()) line(fmt::format("; {}", note.origin));
-    origin_ = note.origin;
-    line(fmt::format(";   {}", note.text));
+    found = &code_.notes[next_note_];
   }
+  return found;
+}
+
+/// "; chunk 1: %y = convert %x : u8", where the part or the IR operation is another one.
+void Writer::part_begins(const CodeNote& note) {
+  const bool new_part = std::exchange(part_, note.part) != note.part;
+  const bool new_origin =
+      !note.origin.empty() && std::exchange(origin_, note.origin) != note.origin;
+  if (!new_part && !new_origin) return;
+  line(fmt::format("; {}{}{}", note.part, new_origin ? ": " : "", new_origin ? note.origin : ""));
+}
+
+std::string Writer::comment(const ListedInstruction& listed, const CodeNote* note) {
+  std::string text;
+  if (note != nullptr && !note->text.empty()) {
+    text = written_.insert(note->text).second ? note->text : name_in(note->text);
+  }
+  if (!text.empty() && !listed.comment.empty()) text += " | ";
+  return text + listed.comment;
 }
 
 void Writer::loop_begins(uint32_t offset) {
@@ -72,11 +130,13 @@ void Writer::loop_begins(uint32_t offset) {
     if (loop.begin != offset) continue;
     blank();
     line(
-        fmt::format("; ---- loop: {}; {} elements an iteration, {} B read, {} B written; {} "
+        fmt::format("; ---- {}: {} elements an iteration, {} B read, {} B written; {} "
                     "instructions, {} B",
                     loop.name, loop.elements, loop.load_bytes, loop.store_bytes,
                     instructions_of(loop), loop.end - loop.begin));
     loop_cycles(loop);
+    part_.clear();
+    origin_.clear();
   }
 }
 
@@ -84,18 +144,14 @@ void Writer::loop_cycles(const CodeLoop& loop) {
   const auto cycles = port_cycles(program_, loop);
   if (!cycles) return line(fmt::format(";      no cycles: {}", cycles.error().message));
   line(fmt::format(
-      ";      cycles an iteration (Zen 4, L1): load {:.2f}, store {:.2f}, pipes {:.2f}"
+      ";      {:.2f} cycles (Zen 4, L1) by {}: load {:.2f}, store {:.2f}, pipes {:.2f}"
       "{}, front end {:.2f}",
-      cycles->load, cycles->store, cycles->pipes,
+      cycles->bound(), cycles->limited_by(), cycles->load, cycles->store, cycles->pipes,
       cycles->busiest.empty() ? "" : fmt::format(" ({})", cycles->busiest), cycles->front_end));
-  std::string limit = fmt::format(";      limit {:.2f}: {}", cycles->bound(), cycles->limited_by());
-  if (loop.store_bytes > 0) {
-    limit += fmt::format("; {:.2f} per 64 B written", cycles->bound() * 64 / loop.store_bytes);
-  }
-  if (loop.elements > 0) {
-    limit += fmt::format("; {:.3f} per element", cycles->bound() / loop.elements);
-  }
-  line(limit);
+  if (loop.store_bytes == 0 || loop.elements == 0) return;
+  line(fmt::format(";      {:.2f} cycles per 64 B written, {:.3f} per element",
+                   cycles->bound() * 64 / static_cast<double>(loop.store_bytes),
+                   cycles->bound() / static_cast<double>(loop.elements)));
 }
 
 void Writer::loop_ends(uint32_t offset) {
@@ -112,14 +168,6 @@ uint32_t Writer::instructions_of(const CodeLoop& loop) const {
     count += decoded.offset >= loop.begin && decoded.offset < loop.end;
   }
   return count;
-}
-
-std::string Writer::encoding(uint32_t begin, uint32_t end) const {
-  std::string text;
-  for (uint32_t i = begin; i < end; ++i) {
-    text += fmt::format("{:02x}", std::to_integer<int>(code_.bytes[i]));
-  }
-  return text;
 }
 
 void Writer::pool() {
@@ -140,12 +188,12 @@ void Writer::totals() {
 
 }  // namespace
 
-Result<std::string> listing(const MachineCode& code) {
+Result<std::string> listing(const MachineCode& code, const ListingOptions& options) {
   auto program = decode(code);
   if (!program) return program.error();
   auto listed = disassemble(code);
   if (!listed) return listed.error();
-  Writer writer(code, *program);
+  Writer writer(code, *program, options);
   for (const ListedInstruction& instruction : *listed) writer.instruction(instruction);
   writer.pool();
   writer.totals();

@@ -53,9 +53,17 @@ Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop);
 /// bmi2, SSE to SSE4.2 and AVX as avx2: no CPU has the latter without the former.
 Status check_features(const MachineCode& code, const Target& target);
 
-/// The annotated listing: offset, bytes, instruction, notes, and for each loop its port-model
-/// cycles (or why the model has none); then the constant pool, and totals. Deterministic: a pure
-/// function of `code`. Fails where disassemble does.
-Result<std::string> listing(const MachineCode& code);
+struct ListingOptions {
+  /// Offset and bytes of each instruction. Without them a change of the code shows in the lines of
+  /// the instructions that changed and hardly elsewhere, and padding is one line: for comparing.
+  bool encoding = true;
+};
+
+/// The annotated listing: the parts of the nest, instructions with the lane operation that they
+/// begin and the constant that they read, and for each loop its port-model cycles (or why the
+/// model has none); then the constant pool, and totals. A lane operation is written out where it
+/// first occurs; the copies of an unrolled loop show the name of its value. Deterministic: a pure
+/// function of its arguments. Fails where disassemble does.
+Result<std::string> listing(const MachineCode& code, const ListingOptions& options = {});
 
 }  // namespace castor::jit

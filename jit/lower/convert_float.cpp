@@ -6,16 +6,23 @@ namespace castor::jit {
 
 namespace {
 
-/// f32 -> bf16, nearest even: adding 0x7fff plus the last bit that stays carries exactly where the
-/// cut-off half rounds up. NaNs would carry too; they are made quiet instead.
-LaneTensor round_to_bf16(LaneBuilder& builder, LaneId value, bool may_be_nan) {
+/// value + 0x7fff + (bit 16 of value): carries into the upper half exactly where nearest even
+/// rounds the lower half up.
+LaneId add_rounding(LaneBuilder& builder, LaneId value) {
   const auto constant = [&](uint64_t bits) { return builder.constant(LaneType::i32, bits); };
-  const LaneId last_bit = builder.bit_and(builder.shift_right(value, 16), constant(1));
-  LaneId rounded = builder.add(builder.add(value, constant(0x7fff)), last_bit);
-  if (may_be_nan) {
-    const LaneId is_nan = builder.compare(FloatPredicate::unordered, value, value);
-    rounded = builder.select(is_nan, builder.bit_or(value, constant(0x00400000)), rounded);
+  const LaneId upper = builder.shift_right(value, 16);
+  if (builder.target().has_avx512()) {
+    // With n = (upper & 1) | 0x7ffe, value + n + 1 is value - ~n.
+    return builder.sub(value, builder.not_and_or(upper, constant(1), constant(0x7ffe)));
   }
+  const LaneId last_bit = builder.bit_and(upper, constant(1));
+  return builder.add(builder.add(value, constant(0x7fff)), last_bit);
+}
+
+/// f32 -> bf16, nearest even. NaNs would carry as numbers do; they are made quiet instead.
+LaneTensor round_to_bf16(LaneBuilder& builder, LaneId value, bool may_be_nan) {
+  LaneId rounded = add_rounding(builder, value);
+  if (may_be_nan) rounded = builder.quiet_nan(rounded, value);
   return LaneTensor::computed(builder, ElementType::bf16, {rounded, Narrowing::high_half});
 }
 
