@@ -52,7 +52,15 @@ void emit_float_max(LaneEmitter& e, const LaneInst& i) {
   emit_binary(e, i, {CASTOR_BINARY(vmaxps), CASTOR_BINARY(vmaxpd)});
 }
 
-void emit_quiet_nan(LaneEmitter& emitter, const LaneInst& inst) {
+void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  const bool single = bits_of(inst.type) == 32;
+  const Xmm to = emitter.define_from(inst.c);
+  single ? emitter.code().vfnmadd231ps(to, a, b) : emitter.code().vfnmadd231pd(to, a, b);
+}
+
+void emit_fix_up(LaneEmitter& emitter, const LaneInst& inst) {
   constexpr uint8_t no_flags = 0;
   const Xmm b = emitter.use(inst.b);
   const Xmm responses = emitter.use(inst.c);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/lane_emitter.hpp"
 
+#include "jit/emit/resize_ops.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -75,6 +77,11 @@ void LaneEmitter::plan_constants(int pending_vectors) {
 
 void LaneEmitter::load_constants(std::span<Sink* const> sinks) {
   for (Sink* sink : sinks) sink->prepare(*this);
+  for (const LaneInst& inst : program_.code) {
+    if (inst.op == LaneOp::widen_to_high_half && has_avx512()) {
+      reserve_vector(high_half_order(lanes_));
+    }
+  }
   for (size_t i = 0; i < program_.code.size() && pinnable_ > 0; ++i) {
     if (program_.code[i].op != LaneOp::constant) continue;
     pinned_[i] = true;

@@ -92,4 +92,43 @@ void emit_truncate(LaneEmitter& emitter, const LaneInst& inst) {
   emit_truncate(emitter, to, a, from_bits, bits_of(inst.type));
 }
 
+void emit_combine_dwords(LaneEmitter& emitter, const LaneInst& inst) {
+  constexpr uint8_t odd_dwords = 0xaa;
+  constexpr uint32_t odd_dwords_mask = 0xaaaa;
+  Assembler& code = emitter.code();
+  const Xmm upper = emitter.use(inst.a);
+  const Xmm lower = emitter.use(inst.b);
+  if (!emitter.has_avx512()) return code.vpblendd(emitter.define(), lower, upper, odd_dwords);
+  const OwnedMask odd = emitter.scratch_mask();
+  code.mov(Xbyak::util::eax, odd_dwords_mask);
+  code.kmovd(odd.get(), Xbyak::util::eax);
+  code.vpblendmd(emitter.define() | odd.get(), lower, upper);
+}
+
+std::vector<uint8_t> high_half_order(int lanes) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(lanes) * 4);
+  for (size_t lane = 0; lane < static_cast<size_t>(lanes); ++lane) {
+    // The words behind the lanes are zero: whatever wrote the narrower register cleared them.
+    const auto zero = static_cast<uint16_t>(lanes);
+    const auto word = static_cast<uint16_t>(lane);
+    std::memcpy(&bytes[lane * 4], &zero, 2);
+    std::memcpy(&bytes[lane * 4 + 2], &word, 2);
+  }
+  return bytes;
+}
+
+void emit_widen_to_high_half(LaneEmitter& emitter, const LaneInst& inst) {
+  Assembler& code = emitter.code();
+  const Xmm a = emitter.use(inst.a);
+  const int bits = emitter.register_bits(inst.type);
+  if (emitter.has_avx512()) {
+    OwnedVector fallback;
+    const Xmm order = emitter.vector(high_half_order(emitter.lanes()), fallback);
+    return code.vpermw(emitter.define(), order, vector_register(a.getIdx(), bits));
+  }
+  const Xmm to = emitter.define();
+  code.vpmovzxwd(to, a);
+  code.vpslld(to, to, 16);
+}
+
 }  // namespace castor::jit

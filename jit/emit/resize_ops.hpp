@@ -9,6 +9,11 @@ namespace castor::jit {
 void emit_extend_zero(LaneEmitter& emitter, const LaneInst& inst);
 void emit_extend_sign(LaneEmitter& emitter, const LaneInst& inst);
 void emit_truncate(LaneEmitter& emitter, const LaneInst& inst);
+void emit_combine_dwords(LaneEmitter& emitter, const LaneInst& inst);
+void emit_widen_to_high_half(LaneEmitter& emitter, const LaneInst& inst);
+
+/// The permutation that widen_to_high_half needs in a register for that many lanes (AVX-512).
+std::vector<uint8_t> high_half_order(int lanes);
 
 /// The instruction (vpmovzx, vpmovsx) that widens lanes while it loads or moves them. The source
 /// operand is memory, or a register of the width that it reads.

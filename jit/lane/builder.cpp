@@ -140,7 +140,7 @@ LaneId LaneBuilder::quiet_nan(LaneId a, LaneId b) {
     // A digit for each class of b: for quiet and signalling NaN (the lowest two) b made quiet (2),
     // for every other class a (0).
     constexpr uint64_t responses = 0x00000022;
-    return append({.op = LaneOp::quiet_nan,
+    return append({.op = LaneOp::fix_up,
                    .type = LaneType::f32,
                    .a = a,
                    .b = b,
@@ -148,6 +148,20 @@ LaneId LaneBuilder::quiet_nan(LaneId a, LaneId b) {
   }
   const LaneId quiet = bit_or(b, constant(LaneType::i32, 0x00400000));
   return select(compare(FloatPredicate::unordered, b, b), quiet, a);
+}
+
+LaneId LaneBuilder::bound_specials(LaneId a, double limit) {
+  // A digit for each class: NaNs give +0 (8), +infinity the limit (0), every other class a (1).
+  constexpr uint64_t responses = 0x11011188;
+  return append({.op = LaneOp::fix_up,
+                 .type = LaneType::f32,
+                 .a = float_constant(LaneType::f32, limit),
+                 .b = a,
+                 .c = constant(LaneType::i32, responses)});
+}
+
+LaneId LaneBuilder::float_sub_product(LaneId c, LaneId a, LaneId b) {
+  return append({.op = LaneOp::float_sub_product, .type = type_of(c), .a = a, .b = b, .c = c});
 }
 
 LaneId LaneBuilder::round(LaneId a, LaneRounding rounding) {
@@ -186,23 +200,32 @@ LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
   return select(inexact, bit_or(toward_zero, one), toward_zero);
 }
 
+LaneId LaneBuilder::f64_to_f32_odd_for_f16(LaneId a) {
+  if (target_.has_avx512()) return f64_to_f32_odd(a);
+  return f64_to_f32(fold_low_bits(a, 29));
+}
+
 LaneId LaneBuilder::i64_to_f64(LaneId a, bool is_signed) {
   // (2^84 + high * 2^32) - (2^84 + 2^52) + (2^52 + low): the subtraction is exact, the addition
   // rounds once. Signed numbers are biased by 2^63 first, which the constant takes back.
-  const LaneId low_mask = constant(LaneType::i64, 0xffffffff);
-  const LaneId low = bit_or(bit_and(a, low_mask), constant(LaneType::i64, bits_of_2_52));
+  const LaneId low = combine_dwords(constant(LaneType::i64, bits_of_2_52), a);
   const uint64_t high_bits = is_signed ? bits_of_2_84 | 0x80000000 : bits_of_2_84;
   const LaneId high = bit_xor(shift_right(a, 32), constant(LaneType::i64, high_bits));
   const double bias = 0x1p84 + 0x1p52 + (is_signed ? 0x1p63 : 0);
   return float_add(float_sub(high, float_constant(LaneType::f64, bias)), low);
 }
 
+LaneId LaneBuilder::fold_low_bits(LaneId a, int count) {
+  // The sum carries into bit `count` exactly where one of the low bits is set.
+  const LaneId low_mask = constant(integer_lane(bits_of(type_of(a))), (uint64_t{1} << count) - 1);
+  const LaneId carry = add(bit_and(a, low_mask), low_mask);
+  return binary(LaneOp::bit_andnot, low_mask, bit_or(a, carry));
+}
+
 LaneId LaneBuilder::i64_to_f64_odd(LaneId a, bool is_signed) {
   // From 2^53 up, the low 11 bits are folded into bit 11, which then makes the result odd; the
   // 53 bits that are left convert exactly.
-  const LaneId low_mask = constant(LaneType::i64, 0x7ff);
-  const LaneId carry = add(bit_and(a, low_mask), low_mask);
-  const LaneId folded = binary(LaneOp::bit_andnot, low_mask, bit_or(a, carry));
+  const LaneId folded = fold_low_bits(a, 11);
   LaneId magnitude_bits = a;
   if (is_signed) {
     const LaneId zero = constant(LaneType::i64, 0);
@@ -235,7 +258,11 @@ LaneId LaneBuilder::integer_to_float(LaneId a, bool is_signed, LaneType to) {
 
 LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
   if (bits_of(type_of(a)) == 64) {
-    if (!target_.has_avx512()) return f64_to_f32_odd(i64_to_f64_odd(a, is_signed));
+    if (!target_.has_avx512()) {
+      // No integer is near f32's subnormals, so the bits below f32's 24 can be folded into the
+      // last.
+      return f64_to_f32(fold_low_bits(i64_to_f64_odd(a, is_signed), 29));
+    }
     const LaneOp to = is_signed ? LaneOp::signed_to_float : LaneOp::unsigned_to_float;
     const LaneOp from = is_signed ? LaneOp::float_to_signed : LaneOp::float_to_unsigned;
     const auto toward_zero = static_cast<int64_t>(LaneRounding::toward_zero);
@@ -244,9 +271,7 @@ LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
     return select(mask_resize(exact, 32), rounded, bit_or(rounded, constant(LaneType::i32, 1)));
   }
   // From 2^17 up, the low 8 bits are folded into bit 8: 24 bits are left and convert exactly.
-  const LaneId low_mask = constant(LaneType::i32, 0xff);
-  const LaneId carry = add(bit_and(a, low_mask), low_mask);
-  const LaneId folded = binary(LaneOp::bit_andnot, low_mask, bit_or(a, carry));
+  const LaneId folded = fold_low_bits(a, 8);
   LaneId magnitude_bits = a;
   if (is_signed) magnitude_bits = bit_xor(a, shift(LaneOp::shift_right_signed, a, 31));
   const LaneId is_small = equal(shift_right(magnitude_bits, 17), constant(LaneType::i32, 0));
@@ -272,11 +297,13 @@ LaneId LaneBuilder::integral_f64_to_i64(LaneId a) {
   // their 32 bits in the mantissa.
   const LaneId high =
       round(float_mul(a, float_constant(LaneType::f64, 0x1p-32)), LaneRounding::down);
-  const LaneId low = float_sub(a, float_mul(high, float_constant(LaneType::f64, 0x1p32)));
+  const LaneId low = float_sub_product(a, high, float_constant(LaneType::f64, 0x1p32));
   const LaneId high_bits = float_add(high, float_constant(LaneType::f64, 0x1.8p52));
-  const LaneId low_bits = float_add(low, float_constant(LaneType::f64, 0x1p52));
-  const LaneId low_mask = constant(LaneType::i64, 0xffffffff);
-  return bit_or(shift_left(high_bits, 32), bit_and(low_bits, low_mask));
+  return combine_dwords(shift_left(high_bits, 32), small_f64_to_i64(low));
+}
+
+LaneId LaneBuilder::small_f64_to_i64(LaneId a) {
+  return float_add(a, float_constant(LaneType::f64, 0x1p52));
 }
 
 }  // namespace castor::jit

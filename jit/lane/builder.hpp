@@ -48,6 +48,10 @@ class LaneBuilder {
   LaneId is_nonzero(LaneId a);
   LaneId extend_zero(LaneId a, int bits) { return resize(LaneOp::extend_zero, a, bits); }
   LaneId extend_sign(LaneId a, int bits) { return resize(LaneOp::extend_sign, a, bits); }
+  /// 16 bits into the upper half of 32.
+  LaneId widen_to_high_half(LaneId a) {
+    return unary(LaneOp::widen_to_high_half, LaneType::i32, a);
+  }
   LaneId truncate(LaneId a, int bits) { return resize(LaneOp::truncate, a, bits); }
 
   // Masks.
@@ -64,11 +68,15 @@ class LaneBuilder {
   LaneId float_add(LaneId a, LaneId b) { return binary(LaneOp::float_add, a, b); }
   LaneId float_sub(LaneId a, LaneId b) { return binary(LaneOp::float_sub, a, b); }
   LaneId float_mul(LaneId a, LaneId b) { return binary(LaneOp::float_mul, a, b); }
+  /// c - a * b, rounded once.
+  LaneId float_sub_product(LaneId c, LaneId a, LaneId b);
   /// x86's min and max: b where either is NaN.
   LaneId float_min(LaneId a, LaneId b) { return binary(LaneOp::float_min, a, b); }
   LaneId float_max(LaneId a, LaneId b) { return binary(LaneOp::float_max, a, b); }
   /// b made quiet where b is NaN (its payload's top bits stay), else a; f32.
   LaneId quiet_nan(LaneId a, LaneId b);
+  /// 0 where a is NaN, `limit` where it is +infinity, else a; f32, AVX-512 only.
+  LaneId bound_specials(LaneId a, double limit);
   LaneId round(LaneId a, LaneRounding rounding);
   LaneId compare(FloatPredicate predicate, LaneId a, LaneId b);
   /// Clears the sign.
@@ -83,6 +91,9 @@ class LaneBuilder {
   /// a format at least two bits shorter is rounding the exact value once.
   /// (Boldo and Melquiond, "When double rounding is odd".)
   LaneId f64_to_f32_odd(LaneId a);
+  /// The same for a value that will be rounded to f16: what is below f32's normal numbers may be
+  /// anything that f16 rounds to zero.
+  LaneId f64_to_f32_odd_for_f16(LaneId a);
 
   /// An integer lane (i32 or i64) to f32 or f64, one rounding to nearest even.
   LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);
@@ -100,6 +111,8 @@ class LaneBuilder {
   /// AVX2: the low 64 bits (two's complement) of an integral f64 with -2^63 <= a < 2^64; lanes out
   /// of that range are arbitrary.
   LaneId integral_f64_to_i64(LaneId a);
+  /// The low 32 bits of an integral f64 with 0 <= a < 2^52, in 64-bit lanes.
+  LaneId small_f64_to_i64(LaneId a);
 
  private:
   LaneId append(LaneInst inst);
@@ -110,7 +123,11 @@ class LaneBuilder {
   LaneId resize(LaneOp op, LaneId a, int bits);
   LaneId flip_sign_bit(LaneId a);
   LaneId i64_to_f64(LaneId a, bool is_signed);
+  LaneId combine_dwords(LaneId upper, LaneId lower) {
+    return append({.op = LaneOp::combine_dwords, .type = LaneType::i64, .a = upper, .b = lower});
+  }
   LaneId i64_to_f64_odd(LaneId a, bool is_signed);
+  LaneId fold_low_bits(LaneId a, int count);
 
   const Target& target_;
   LaneProgram& program_;

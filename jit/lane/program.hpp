@@ -89,9 +89,11 @@ enum class LaneOp : uint8_t {
   bit_ternary,  // any function of a, b, c, by truth table: bit 4 * a + 2 * b + c of imm (AVX-512)
   equal,
   greater_signed,  // -> mask
+  combine_dwords,  // of 64-bit lanes: the upper half of a, the lower half of b
   extend_zero,
   extend_sign,
   truncate,
+  widen_to_high_half,  // i16 -> i32, into the upper 16 bits
   // masks
   mask_and,
   mask_or,
@@ -102,9 +104,10 @@ enum class LaneOp : uint8_t {
   float_add,
   float_sub,
   float_mul,
+  float_sub_product,  // c - a * b, rounded once
   float_min,
   float_max,
-  quiet_nan,      // b made quiet where b is NaN, else a; c is vfixupimmps' table (AVX-512, f32)
+  fix_up,         // by b's class: a, b, b quiet or a number; c is vfixupimmps' table (AVX-512, f32)
   round,          // to an integral value; imm is a LaneRounding
   float_compare,  // imm is a FloatPredicate -> mask
   // between kinds. imm of those that can round is a LaneRounding

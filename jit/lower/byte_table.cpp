@@ -8,13 +8,14 @@ namespace castor::jit {
 
 namespace {
 
-/// The f16 of an integer of at most eight significant bits.
-uint16_t f16_of(int value) {
+/// The 16-bit float of an integer of at most eight significant bits, which every format holds.
+uint16_t half_of(int value, const FloatFormat& format) {
   if (value == 0) return 0;
-  const auto magnitude = static_cast<unsigned>(std::abs(value));
-  const unsigned exponent = std::bit_width(magnitude) - 1U;
-  const unsigned fraction = (magnitude << (10 - exponent)) & 0x3ff;
-  return static_cast<uint16_t>((value < 0 ? 0x8000U : 0U) | (exponent + 15) << 10 | fraction);
+  const int magnitude = std::abs(value);
+  const int exponent = std::bit_width(static_cast<unsigned>(magnitude)) - 1;
+  const int fraction = (magnitude - (1 << exponent)) << (format.mantissa_bits - exponent);
+  const int sign = value < 0 ? 0x8000 : 0;
+  return static_cast<uint16_t>(sign | (exponent + format.bias) << format.mantissa_bits | fraction);
 }
 
 int value_of(uint8_t byte, ElementType type) {
@@ -26,12 +27,14 @@ int value_of(uint8_t byte, ElementType type) {
 
 std::optional<ByteTable> byte_table(const Target& target, ElementType from, ElementType to) {
   const bool is_byte = bits_of(from) == 8 && (is_integer(from) || is_boolean(from));
-  if (!is_byte || to != ElementType::f16 || !target.supports(Feature::avx512_vbmi)) {
+  const bool is_half = to == ElementType::f16 || to == ElementType::bf16;
+  if (!is_byte || !is_half || !target.supports(Feature::avx512_vbmi)) {
     return std::nullopt;
   }
   ByteTable table;
   for (int byte = 0; byte < 256; ++byte) {
-    table[static_cast<size_t>(byte)] = f16_of(value_of(static_cast<uint8_t>(byte), from));
+    const int value = value_of(static_cast<uint8_t>(byte), from);
+    table[static_cast<size_t>(byte)] = half_of(value, info(to).format);
   }
   return table;
 }

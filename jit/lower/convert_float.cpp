@@ -54,7 +54,9 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
       if (saturate) value = clamp_to_finite(builder, value, to);
       return LaneTensor::computed(builder, to, {builder.f64_to_f32(value), Narrowing::truncate});
     }
-    return narrow_f32(builder, builder.f64_to_f32_odd(value), to, options, true);
+    const LaneId odd = to == ElementType::f16 ? builder.f64_to_f32_odd_for_f16(value)
+                                              : builder.f64_to_f32_odd(value);
+    return narrow_f32(builder, odd, to, options, true);
   }
   LaneId value = source.as_f32();
   if (from == ElementType::bf16 && to == ElementType::f32) {

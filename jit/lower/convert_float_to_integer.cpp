@@ -88,15 +88,24 @@ LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to
        bits_of(to) == 32 ? Narrowing::truncate : Narrowing::saturate_to_signed});
 }
 
-/// u8, u16: clamped at both ends in float, where max also turns NaN into 0.
-LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, LaneType lane,
-                                      Rounded rounded) {
-  const LaneId zero = builder.float_constant(lane, 0.0);
-  const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
-  const LaneId clamped = builder.float_min(builder.float_max(rounded.value, zero), limit);
+/// The same of f16, whose numbers all fit 32 bits: only NaN and +infinity need care.
+LaneTensor saturate_f16_to_signed(LaneBuilder& builder, ElementType to, Rounded rounded) {
+  const LaneId bounded =
+      builder.bound_specials(rounded.value, static_cast<double>(integer_max(to)));
   return LaneTensor::computed(
       builder, to,
-      {builder.float_to_signed(clamped, 32, rounded.left_to_do), Narrowing::fits_unsigned});
+      {builder.float_to_signed(bounded, 32, rounded.left_to_do), Narrowing::saturate_to_signed});
+}
+
+/// u8, u16: clamped above in float; below, NaN included, the conversion's own result (the smallest
+/// integer) saturates to 0.
+LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, LaneType lane,
+                                      Rounded rounded) {
+  const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
+  const LaneId below = builder.float_min(limit, rounded.value);
+  return LaneTensor::computed(
+      builder, to,
+      {builder.float_to_signed(below, 32, rounded.left_to_do), Narrowing::saturate_to_unsigned});
 }
 
 /// i32 from f32, i64: the conversion's own out-of-range result is the smallest integer, right
@@ -144,12 +153,51 @@ LaneTensor saturate_f32_to_u32_avx2(LaneBuilder& builder, Rounded rounded) {
       {builder.select(is_above, integer_constant(0xffffffff), value), Narrowing::truncate});
 }
 
+/// AVX2, u32 from f64: clamped at both ends in float.
+LaneTensor saturate_f64_to_u32_avx2(LaneBuilder& builder, Rounded rounded) {
+  const auto number = [&](double value) { return builder.float_constant(LaneType::f64, value); };
+  const LaneId positive = builder.float_max(rounded.value, number(0.0));
+  const LaneId clamped = builder.float_min(positive, number(0xffffffffp0));
+  const LaneId integral = builder.round(clamped, rounded.left_to_do);
+  return LaneTensor::computed(builder, ElementType::u32,
+                              {builder.small_f64_to_i64(integral), Narrowing::truncate});
+}
+
+/// AVX2, 64-bit integers from f16: its numbers fit 32 bits; infinities and NaN are put right after.
+LaneTensor saturate_f16_to_64_avx2(LaneBuilder& builder, LaneId value, ElementType to,
+                                   Rounded rounded) {
+  const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
+  const auto limit = [&](uint64_t bits) { return builder.constant(LaneType::i64, bits); };
+  const LaneId zero = number(0.0);
+  const LaneId is_above =
+      builder.mask_resize(builder.compare(FloatPredicate::greater, value, number(65504.0)), 64);
+  if (!is_signed_integer(to)) {
+    const LaneId positive = builder.float_max(rounded.value, zero);
+    const LaneId integer =
+        builder.extend_zero(builder.float_to_signed(positive, 32, rounded.left_to_do), 64);
+    return LaneTensor::computed(
+        builder, to,
+        {builder.select(is_above, limit(integer_max(to)), integer), Narrowing::truncate});
+  }
+  const LaneId is_below =
+      builder.mask_resize(builder.compare(FloatPredicate::less, value, number(-65504.0)), 64);
+  const LaneId number_or_zero =
+      builder.zero_unless(builder.compare(FloatPredicate::ordered, value, value),
+                          builder.float_to_signed(rounded.value, 32, rounded.left_to_do));
+  const LaneId integer = builder.extend_sign(number_or_zero, 64);
+  const LaneId from_below =
+      builder.select(is_below, limit(static_cast<uint64_t>(integer_min(to))), integer);
+  return LaneTensor::computed(
+      builder, to,
+      {builder.select(is_above, limit(integer_max(to)), from_below), Narrowing::truncate});
+}
+
 /// The float rounded to an integral value.
 LaneId integral(LaneBuilder& builder, Rounded rounded) {
   return builder.round(rounded.value, rounded.left_to_do);
 }
 
-/// AVX2, u32 from f64, and 64-bit integers: through integral f64 values split in two halves.
+/// AVX2, 64-bit integers: through integral f64 values split in two halves.
 LaneTensor saturate_by_halves(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
   const LaneId low_limit = lower_limit(builder, LaneType::f64, to);
   const LaneId at_least = builder.float_max(integral(builder, rounded), low_limit);
@@ -161,10 +209,18 @@ LaneTensor saturate_by_halves(LaneBuilder& builder, LaneId value, ElementType to
   return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
 }
 
-LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
+LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, ElementType to,
+                    Rounded rounded) {
   const LaneType lane = float_lane(bits_of(builder.type_of(value)));
   const bool is_signed = is_signed_integer(to);
   const bool wide = builder.has_wide_conversions();
+  const bool is_f16 = from == ElementType::f16;
+  if (is_f16 && is_signed && bits_of(to) <= 16 && wide) {
+    return saturate_f16_to_signed(builder, to, rounded);
+  }
+  if (is_f16 && bits_of(to) == 64 && !wide) {
+    return saturate_f16_to_64_avx2(builder, value, to, rounded);
+  }
   if (is_signed && limits_are_exact(lane, to)) {
     return saturate_to_signed(builder, value, to, rounded);
   }
@@ -176,6 +232,7 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType to, Rounded 
   }
   if (wide) return saturate_to_wide_unsigned(builder, to, lane, rounded);
   if (lane == LaneType::f32) return saturate_f32_to_u32_avx2(builder, rounded);
+  if (to == ElementType::u32) return saturate_f64_to_u32_avx2(builder, rounded);
   return saturate_by_halves(builder, value, to, rounded);
 }
 
@@ -218,12 +275,14 @@ LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
   const bool wraps = options.overflow == Overflow::wrap;
-  const bool needs_64_bit_integers = wraps || bits_of(to) == 64;
+  const bool is_f16 = source.element() == ElementType::f16;
+  const bool needs_64_bit_integers = wraps || (bits_of(to) == 64 && !is_f16);
   const bool through_f64 = source.element() == ElementType::f64 ||
                            (needs_64_bit_integers && !builder.has_wide_conversions());
   const LaneId value = through_f64 ? source.as_f64() : source.as_f32();
   const Rounded rounded = apply_rounding(builder, value, options.rounding);
-  return wraps ? wrap(builder, to, rounded) : saturate(builder, value, to, rounded);
+  return wraps ? wrap(builder, to, rounded)
+               : saturate(builder, value, source.element(), to, rounded);
 }
 
 }  // namespace castor::jit

@@ -84,11 +84,12 @@ LaneId LaneTensor::as_integer(int bits) {
 }
 
 LaneId LaneTensor::bf16_as_f32() {
-  if (source_ >= 0) return builder_->shift_left(builder_->load(source_, LaneType::i32), 16);
+  if (source_ >= 0 && !builder_->target().has_avx512())
+    return builder_->shift_left(builder_->load(source_, LaneType::i32), 16);
   if (computed_.narrowing == Narrowing::high_half) {
     return builder_->bit_and(computed_.lanes, builder_->constant(LaneType::i32, 0xffff0000));
   }
-  return builder_->shift_left(builder_->extend_zero(as_bits(), 32), 16);
+  return builder_->widen_to_high_half(as_bits());
 }
 
 LaneId LaneTensor::as_f32() {
