@@ -37,12 +37,15 @@ enum class Stores : uint8_t {
   streaming,  ///< past the caches: for outputs that the caches cannot hold
 };
 
+/// Streaming code peels elements until its outputs are at a multiple of this many bytes.
+inline constexpr int64_t streaming_alignment = 64;
+
 /// The form of an iteration space as far as code depends on it.
 struct NestForm {
   int rank = 1;                ///< loops left after merging, at least 1
   std::vector<Access> access;  ///< of each operand, inputs first
-  /// Streaming code wants rank 1, contiguous operands, outputs whose addresses are multiples of
-  /// their element's size and equally far from a vector boundary, and no output in place.
+  /// Streaming code wants rank 1, contiguous operands, no output in place, and outputs that are a
+  /// whole and equal number of elements away from a multiple of `streaming_alignment`.
   Stores stores = Stores::cached;
   friend bool operator==(const NestForm&, const NestForm&) = default;
   static NestForm dense(size_t operands) {

@@ -217,14 +217,13 @@ int64_t operand_address(const OperandOrigin& origin, std::span<const ConstView> 
 }
 
 /// Whether streaming code may store to these outputs: each address a multiple of the element's
-/// size, and all equally far from a vector boundary, counted in elements.
+/// size, and all equally far from the alignment, counted in elements.
 bool outputs_align(const BoundNest& nest, std::span<const View> outputs) {
-  constexpr int64_t vector_bytes = 64;
   int64_t common = -1;
   for (const OperandOrigin& origin : nest.operands) {
     if (origin.kind != OperandOrigin::Kind::output) continue;
     const int64_t size = bits_of(outputs[origin.index].element) / 8;
-    const int64_t missing = -address(outputs[origin.index]) & (vector_bytes - 1);
+    const int64_t missing = -address(outputs[origin.index]) & (jit::streaming_alignment - 1);
     if (missing % size != 0 || (common >= 0 && missing / size != common)) return false;
     common = missing / size;
   }

@@ -207,6 +207,7 @@ void NestEmitter::emit_streaming_axis() {
   emit_elements_to_alignment();
   code_.jmp(tail, Xbyak::CodeGenerator::T_NEAR);
   code_.L(aligned);
+  code_.mov(gpr::index, gpr::extent);  // the last chunk may have counted further
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   emit_main_loop();
   code_.L(tail);
@@ -216,14 +217,13 @@ void NestEmitter::emit_streaming_axis() {
   code_.sfence();
 }
 
-/// extent = min(extent, elements of the first output up to a multiple of the vector's size).
+/// extent = min(extent, elements of the first output in front of the alignment).
 void NestEmitter::emit_elements_to_alignment() {
   const size_t output = nest_.inputs.size();
-  const int vector_bytes = target_.vector_bits() / 8;
   note("elements in front of the first aligned store");
   code_.mov(gpr::counter, frame_.pointer(output));
   code_.neg(gpr::counter);
-  code_.and_(gpr::counter, vector_bytes - 1);
+  code_.and_(gpr::counter, static_cast<uint32_t>(streaming_alignment - 1));
   code_.shr(gpr::counter, std::countr_zero(static_cast<unsigned>(element_bytes(output))));
   code_.cmp(gpr::counter, gpr::extent);
   code_.cmovl(gpr::extent, gpr::counter);

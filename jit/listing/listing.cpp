@@ -65,7 +65,7 @@ void Writer::instruction(const ListedInstruction& listed) {
   const CodeNote* note = note_at(listed.offset);
   if (note != nullptr) part_begins(*note);
   if (listed.label) line(fmt::format("L{}:", *listed.label));
-  if (!options_.encoding && is_padding(listed)) return padding();
+  if (options_.compact && is_padding(listed)) return padding();
   in_padding_ = false;
   const uint32_t end = listed.offset + listed.length;
   const uint32_t first = std::min(end, listed.offset + bytes_a_line);
@@ -74,7 +74,7 @@ void Writer::instruction(const ListedInstruction& listed) {
   line(remark.empty()
            ? fmt::format("{}  {}", encoding, listed.text)
            : fmt::format("{}  {:<{}}  ; {}", encoding, listed.text, instruction_width, remark));
-  if (options_.encoding && first < end) line(fmt::format("        {}", bytes_text(first, end)));
+  if (!options_.compact && first < end) line(fmt::format("        {}", bytes_text(first, end)));
 }
 
 /// One line for any number of nops, whose number and lengths follow from what stands before.
@@ -85,7 +85,7 @@ void Writer::padding() {
 }
 
 std::string Writer::encoding_column(uint32_t begin, uint32_t end) const {
-  if (!options_.encoding) return "";
+  if (options_.compact) return "";
   return fmt::format("  {:04x}  {:<{}}", begin, bytes_text(begin, end), 2 * bytes_a_line);
 }
 
@@ -119,7 +119,8 @@ void Writer::part_begins(const CodeNote& note) {
 std::string Writer::comment(const ListedInstruction& listed, const CodeNote* note) {
   std::string text;
   if (note != nullptr && !note->text.empty()) {
-    text = written_.insert(note->text).second ? note->text : name_in(note->text);
+    const bool is_new = written_.insert(note->text).second;
+    text = is_new ? note->text : options_.compact ? "" : name_in(note->text);
   }
   if (!text.empty() && !listed.comment.empty()) text += " | ";
   return text + listed.comment;

@@ -54,9 +54,10 @@ Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop);
 Status check_features(const MachineCode& code, const Target& target);
 
 struct ListingOptions {
-  /// Offset and bytes of each instruction. Without them a change of the code shows in the lines of
-  /// the instructions that changed and hardly elsewhere, and padding is one line: for comparing.
-  bool encoding = true;
+  /// For comparing: leaves out what changes with everything in front of it (offsets and bytes of
+  /// instructions, the amount of padding, the names of repeated lane operations), so that a change
+  /// of the code shows where it is and hardly elsewhere.
+  bool compact = false;
 };
 
 /// The annotated listing: the parts of the nest, instructions with the lane operation that they
