@@ -1,94 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The castor command: its documented uses, and wrong ones with their messages.
+// The castor command: info, run and convert, and wrong uses of every subcommand with their
+// messages.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <sstream>
 
-#include "jit/target.hpp"
-#include "tests/support/command.hpp"
-#include "tools/castor/npy.hpp"
+#include "tests/support/cli.hpp"
 
-namespace castor {
+namespace castor::test {
 namespace {
-
-using testing_support::CommandResult;
-using testing_support::read_text;
-using testing_support::write_text;
-
-const std::string to_f16_text =
-    "func @to_f16(%x: f32[?a, ?b]) -> (f16[?a, ?b]) {\n"
-    "  %y = convert %x {overflow = saturate} : f16\n"
-    "  return %y\n"
-    "}\n";
-
-class Cli : public testing::Test {
- protected:
-  CommandResult castor(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), CASTOR_COMMAND);
-    return testing_support::run_command(arguments);
-  }
-
-  std::string path(const std::string& name) const { return folder_.path(name); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    write_text(path(name), text);
-    return path(name);
-  }
-
-  template <class T>
-  std::string write_array(const std::string& name, ElementType type, const Dims& shape,
-                          const std::vector<T>& values) const {
-    const auto bytes = std::as_bytes(std::span(values));
-    EXPECT_TRUE(tools::write_npy(path(name), type, shape, bytes).ok());
-    return path(name);
-  }
-
-  /// The values of a file that must hold this type and shape.
-  template <class T>
-  std::vector<T> read_array(const std::string& name, ElementType type, const Dims& shape) const {
-    const Result<tools::Array> array = tools::read_npy(path(name));
-    if (!array) {
-      ADD_FAILURE() << array.error().message;
-      return {};
-    }
-    EXPECT_EQ(array->element, type);
-    EXPECT_EQ(array->shape, shape);
-    std::vector<T> values(array->bytes.size() / sizeof(T));
-    std::memcpy(values.data(), array->bytes.data(), values.size() * sizeof(T));
-    return values;
-  }
-
-  testing_support::TemporaryFolder folder_;
-};
-
-void expect_success(const CommandResult& result) {
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(result.err, "");
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "expected \"" << part << "\" in:\n" << text;
-}
-
-/// One clear line on standard error and nothing on standard output.
-void expect_one_line(const CommandResult& result, int status, const std::string& message) {
-  EXPECT_EQ(result.status, status) << message;
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  EXPECT_EQ(result.err.rfind("castor", 0), 0u) << result.err;
-  expect_contains(result.err, message);
-}
-
-std::vector<std::string> runnable_tiers() {
-  std::vector<std::string> names;
-  for (const jit::TierInfo& row : jit::tier_table()) {
-    if (jit::host().runs(row.tier)) names.emplace_back(row.name);
-  }
-  return names;
-}
 
 TEST_F(Cli, InfoTellsVersionTiersAndTypes) {
   const CommandResult result = castor({"info"});
@@ -313,94 +233,5 @@ TEST_F(Cli, ConvertCarriesRawTypesAndAnyShape) {
   EXPECT_TRUE(read_array<uint8_t>("out.npy", ElementType::boolean, {4, 0, 2}).empty());
 }
 
-TEST_F(Cli, DumpPrintsEveryStageForEveryTier) {
-  const std::string text = write("f.castor", to_f16_text);
-  for (const jit::TierInfo& row : jit::tier_table()) {
-    for (const char* stage : {"nest", "lanes", "asm"}) {
-      const CommandResult result =
-          castor({"dump", text, "--stage", stage, "--isa", std::string(row.name)});
-      expect_success(result);
-      expect_contains(result.out,
-                      "@to_f16: " + std::string(stage) + " for " + std::string(row.name));
-      EXPECT_GT(std::count(result.out.begin(), result.out.end(), '\n'), 3) << result.out;
-    }
-  }
-  const CommandResult code = castor({"dump", text, "--stage", "asm", "--isa", "avx512"});
-  expect_contains(code.out, "vcvtps2ph");
-  expect_contains(code.out, "bytes");
-  expect_contains(code.out, "convert %x {overflow = saturate} : f16");
-  const CommandResult all = castor({"dump", text});
-  expect_success(all);
-  for (const char* stage : {": ir", ": nest", ": lanes", ": asm"}) expect_contains(all.out, stage);
-}
-
-TEST_F(Cli, DumpShowsTheCanonicalFormWhereItDiffers) {
-  const std::string text = write("f.castor",
-                                 "func @long(%x: u8[4]) -> (f32[4]) {\n"
-                                 "  %y = convert %x : u16\n"
-                                 "  %z = convert %y : f32\n"
-                                 "  return %z\n"
-                                 "}\n"
-                                 "func @short(%x: u8[4]) -> (f32[4]) {\n"
-                                 "  %z = convert %x : f32\n"
-                                 "  return %z\n"
-                                 "}\n");
-  const CommandResult longer = castor({"dump", text, "--stage", "ir", "--func", "long"});
-  expect_success(longer);
-  expect_contains(longer.out, "convert %x : u16");
-  expect_contains(longer.out, "// canonicalised:");
-  expect_contains(longer.out, "convert %x : f32");
-  const CommandResult shorter = castor({"dump", text, "--stage", "ir", "--func", "short"});
-  expect_success(shorter);
-  EXPECT_EQ(shorter.out.find("// canonicalised:"), std::string::npos);
-}
-
-TEST_F(Cli, CheckComparesEveryFunctionOnEveryTier) {
-  const std::string text =
-      write("f.castor", to_f16_text +
-                            "func @fixed(%x: i64[3, 5]) -> (u8[3, 5], f32[3, 5]) {\n"
-                            "  %y = convert %x {overflow = saturate} : u8\n"
-                            "  %z = convert %x : f32\n"
-                            "  return %y, %z\n"
-                            "}\n");
-  const CommandResult result = castor({"check", text, "--isa", "all", "--seed", "5"});
-  expect_success(result);
-  for (const std::string& tier : runnable_tiers()) {
-    expect_contains(result.out, "@to_f16 " + tier + ": identical");
-    expect_contains(result.out, "@fixed " + tier + ": identical");
-  }
-  const CommandResult one = castor({"check", text, "--func", "fixed"});
-  expect_success(one);
-  EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 1) << one.out;
-}
-
-/// The words behind "repeat   castor" in a report.
-std::vector<std::string> repeat_arguments(const std::string& report) {
-  const std::string marker = "repeat   castor ";
-  const size_t at = report.find(marker);
-  if (at == std::string::npos) return {};
-  std::istringstream line(
-      report.substr(at + marker.size(), report.find('\n', at) - at - marker.size()));
-  return {std::istream_iterator<std::string>(line), {}};
-}
-
-TEST_F(Cli, CheckReportsAMismatchThatItsCommandRepeats) {
-  const std::string text = write("f.castor", to_f16_text);
-  const CommandResult result = castor({"check", text, "--self-test-corrupt", "--seed", "9"});
-  EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  expect_contains(result.err, "1 mismatch");
-  for (const char* part :
-       {"MISMATCH: @to_f16 on ", "output %y: 1 of ", "the first at [", "input    %x f32 ",
-        "expected f16 ", "actual   f16 ", "(0x", "seed 9", "function:", "return %y", "ret"}) {
-    expect_contains(result.out, part);
-  }
-  const std::vector<std::string> repeat = repeat_arguments(result.out);
-  ASSERT_GE(repeat.size(), 6u) << result.out;
-  const CommandResult again = castor(repeat);
-  EXPECT_EQ(again.status, 1);
-  EXPECT_EQ(again.out, result.out);
-}
-
 }  // namespace
-}  // namespace castor
+}  // namespace castor::test

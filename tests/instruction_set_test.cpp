@@ -6,33 +6,18 @@
 #include "jit/dump.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/listing/listing.hpp"
-#include "tests/support/conversions.hpp"
+#include "tests/support/conversion_code.hpp"
 
 namespace castor {
 namespace {
-
-FunctionPtr function_of(const test::Conversion& conversion) {
-  FunctionBuilder builder("f");
-  const ValueId x = builder.parameter("x", {conversion.from, {"?n"}});
-  builder.result(builder.convert(x, conversion.to, conversion.options));
-  return std::move(builder.finish()).value();
-}
-
-/// Dense operands, and every operand strided: loops and stages of either kind.
-std::vector<jit::NestForm> forms_of(const jit::Nest& nest) {
-  jit::NestForm strided = jit::NestForm::dense(nest.operands());
-  strided.rank = 3;
-  for (jit::Access& access : strided.access) access = jit::Access::strided;
-  return {jit::NestForm::dense(nest.operands()), strided};
-}
 
 class InstructionSet : public testing::TestWithParam<jit::Tier> {};
 
 TEST_P(InstructionSet, HoldsEveryConversion) {
   const jit::Target target{GetParam()};
   for (const test::Conversion& conversion : test::all_conversions()) {
-    for (const jit::Nest& nest : jit::plan_nests(*function_of(conversion), target)) {
-      for (const jit::NestForm& form : forms_of(nest)) {
+    for (const jit::Nest& nest : jit::plan_nests(*test::function_of(conversion), target)) {
+      for (const jit::NestForm& form : test::forms_of(nest)) {
         const Result<jit::MachineCode> code = jit::emit_nest(nest, form, target);
         ASSERT_TRUE(code.ok()) << conversion.name() << ": " << code.error().message;
         const Status status = jit::check_features(*code, target);
@@ -47,7 +32,7 @@ TEST_P(InstructionSet, HoldsEveryConversion) {
 TEST_P(InstructionSet, EveryLoopHasACost) {
   const jit::Target target{GetParam()};
   for (const test::Conversion& conversion : test::all_conversions()) {
-    const auto codes = jit::emit_annotated(*function_of(conversion), target);
+    const auto codes = jit::emit_annotated(*test::function_of(conversion), target);
     ASSERT_TRUE(codes.ok()) << conversion.name() << ": " << codes.error().message;
     for (const jit::MachineCode& code : *codes) {
       for (const jit::CodeLoop& loop : code.loops) {
@@ -62,7 +47,7 @@ TEST_P(InstructionSet, EveryLoopHasACost) {
 TEST_P(InstructionSet, EmissionIsAPureFunction) {
   const jit::Target target{GetParam()};
   const test::Conversion conversion{ElementType::f64, ElementType::u8, {}};
-  const auto nests = jit::plan_nests(*function_of(conversion), target);
+  const auto nests = jit::plan_nests(*test::function_of(conversion), target);
   const jit::NestForm form = jit::NestForm::dense(2);
   const auto first = jit::emit_nest(nests[0], form, target);
   const auto second = jit::emit_nest(nests[0], form, target);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings: disassembly, features by tier, and the annotated text.
+// Listings: disassembly, and features by tier.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -190,67 +190,6 @@ TEST(CheckFeatures, NamesTheFirstOffenderAndItsOffset) {
   EXPECT_EQ(status.error().message,
             "instruction at offset 0x4 'vpaddd zmm0, zmm1, zmm2' needs avx512f, which tier avx2 "
             "does not have");
-}
-
-// ---- listing
-
-constexpr const char* scaling_listing =
-    R"(;   set up
-  0000  31c0                  xor eax, eax
-
-; ---- loop: main loop; 16 elements an iteration, 64 B read, 64 B written; 6 instructions, 33 B
-;      cycles an iteration (Zen 4, L1): load 1.50, store 2.00, pipes 1.00 (FP0 FP1), front end 1.00
-;      limit 2.00: store; 2.00 per 64 B written; 0.125 per element
-; %y = mul %x, 255
-;   %0 = load x
-L0:
-  0002  62f17c48100406        vmovups zmm0, zmmword ptr [rsi+rax]
-;   %1 = mul_f32 %0 255
-  0009  62f17c58590514000000  vmulps zmm0, zmm0, [pool+0x0] {1to16}           ; 0x437f0000 = 255
-  0013  62f17c48110407        vmovups zmmword ptr [rdi+rax], zmm0
-  001a  4883c040              add rax, 0x40
-  001e  4839d0                cmp rax, rdx
-  0021  72df                  jb L0
-; ---- end of main loop
-
-  0023  c5f877                vzeroupper
-  0026  c3                    ret
-
-; constant pool
-  pool+0x0000  0x437f0000 = 255
-
-; 43 bytes: 39 in 9 instructions, 4 of constants; 2 spills
-)";
-
-TEST(Listing, ShowsNotesLoopsPoolAndTotals) {
-  const auto text = listing(scaling_loop());
-  ASSERT_TRUE(text.ok());
-  EXPECT_EQ(*text, scaling_listing);
-}
-
-TEST(Listing, SaysWhyALoopHasNoCycles) {
-  MachineCode code = assemble([](Assembler& s) { s.cpuid(); });
-  code.loops.push_back(whole(code));
-  EXPECT_PRED2(contains, *listing(code), "no cycles: the port model has no cost for cpuid");
-}
-
-TEST(Listing, PoolShowsTablesByLineAndWhatNothingReads) {
-  Snippet s;
-  s.vpermb(zmm0, zmm1, s.ptr[rip + s.constants + 8]);
-  s.vpshufb(ymm0, ymm1, s.ptr[rip + s.constants + 40]);  // the table's upper half, printed once
-  s.ret();
-  s.begin_pool();
-  s.dq(0x1122334455667788);
-  for (int i = 0; i < 64; ++i) s.db(i);
-  s.db(0xab);
-  const auto text = listing(s.code());
-  ASSERT_TRUE(text.ok());
-  EXPECT_PRED2(contains, *text,
-               "  pool+0x0000  55667788 11223344\n"
-               "  pool+0x0008  00 01 02 03 04 05 06 07 08 09 0a");
-  EXPECT_PRED2(contains, *text, "\n  pool+0x0028  20 21 22");
-  EXPECT_PRED2(contains, *text, "3f\n  pool+0x0048  0xab\n");
-  EXPECT_EQ(text->find("pool+0x0028"), text->rfind("pool+0x0028"));
 }
 
 }  // namespace

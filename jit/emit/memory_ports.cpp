@@ -70,12 +70,11 @@ void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& t
 }
 
 void MemorySink::prepare(LaneEmitter& emitter) {
-  const int lane_bits = bits_of(store_.type);
   if (table_ != nullptr) return reserve_table(emitter, *table_);
-  if (packs_ && lane_bits != bits_of(element_)) {
-    packer_ = Packer(emitter, lane_bits, bits_of(element_), store_.narrowing);
-    packer_.prepare(emitter);
-  }
+  packs_ = packs_ && needs_packing(store_, bits_of(element_), emitter.lanes());
+  if (!packs_) return;
+  packer_ = Packer(emitter, bits_of(store_.type), bits_of(element_), store_.narrowing);
+  packer_.prepare(emitter);
 }
 
 /// One chunk of bytes fills two vectors of elements.
@@ -104,7 +103,7 @@ void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
   const int element_bits = bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   Assembler& code = emitter.code();
-  if (lane_bits != element_bits && packs_ && locator_.mode(operand_) == ChunkMode::whole) {
+  if (packs_ && locator_.mode(operand_) == ChunkMode::whole) {
     OwnedVector full;
     if (!packer_.push(emitter, emitter.take(inst.a), full)) return;
     const OperandPlace first = locator_.locate(operand_, packer_.chunks() - 1);

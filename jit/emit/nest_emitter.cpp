@@ -237,6 +237,7 @@ void NestEmitter::emit_main_loop() {
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
   code_.cmp(gpr::index, gpr::limit);
   code_.jg(done, Xbyak::CodeGenerator::T_NEAR);
+  note("main loop");
   code_.align_to(32);
   code_.L(loop);
   const size_t begin = code_.getSize();
@@ -372,7 +373,7 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
   for (const LaneInst& inst : nest.program.code) {
     if (inst.op != LaneOp::store) continue;
     const int element_bits = bits_of(nest.program.sinks[static_cast<size_t>(inst.imm)].element);
-    if (bits_of(inst.type) == element_bits || inst.table >= 0) continue;
+    if (!needs_packing(inst, element_bits, plan.lanes)) continue;
     const int chunks = target.vector_bits() / (plan.lanes * element_bits);
     packed_chunks = std::max(packed_chunks, chunks);
     plan.pending_vectors += std::countr_zero(static_cast<unsigned>(chunks));

@@ -61,6 +61,11 @@ bool to_signed(Narrowing narrowing) {
 
 }  // namespace
 
+bool needs_packing(const LaneInst& store, int element_bits, int lanes) {
+  const bool by_table = store.table >= 0;
+  return !by_table && (bits_of(store.type) != element_bits || lanes * element_bits < 128);
+}
+
 Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narrowing narrowing)
     : lane_bits_(lane_bits),
       element_bits_(element_bits),

@@ -52,6 +52,10 @@ class Packer {
   std::vector<Pending> pending_;
 };
 
+/// Whether a sink collects chunks: their lanes are wider than the elements, or one chunk has fewer
+/// elements than the smallest vector register.
+bool needs_packing(const LaneInst& store, int element_bits, int lanes);
+
 /// One chunk narrowed within its register: lanes of `lane_bits` in `from` become elements of
 /// `element_bits` in the low part of `to`.
 void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xbyak::Xmm& from, int lane_bits,

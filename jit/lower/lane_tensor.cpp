@@ -51,6 +51,7 @@ LaneId LaneTensor::element_wide() {
 }
 
 LaneId LaneTensor::as_bits() {
+  if (is_integer(element_) && source_ >= 0) return as_integer(bits_of(element_));
   if (bits_ == no_lane) {
     bits_ =
         source_ >= 0 ? builder_->load(source_, integer_lane(bits_of(element_))) : element_wide();

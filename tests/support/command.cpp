@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace castor::testing_support {
+namespace castor::test {
 
 namespace {
 
@@ -78,4 +78,4 @@ void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-}  // namespace castor::testing_support
+}  // namespace castor::test

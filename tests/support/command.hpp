@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace castor::testing_support {
+namespace castor::test {
 
 /// What a program left behind.
 struct CommandResult {
@@ -37,4 +37,4 @@ std::string read_text(const std::string& path);
 
 void write_text(const std::string& path, const std::string& text);
 
-}  // namespace castor::testing_support
+}  // namespace castor::test

@@ -102,10 +102,13 @@ void add_integers_and_halves(Collector& out) {
 
 /// The points halfway between neighbours of a narrower format: with the even neighbour below,
 /// above, and at the next power of two; every one of them for formats of up to 3 mantissa bits.
+/// Also the largest number below that power, which ends the range at the last exponent.
 void add_midpoints(Collector& out, const FloatFormat& narrow, int exponent) {
   const uint64_t one = uint64_t{2} << narrow.mantissa_bits;  // 1.0, followed by one more digit
   const int last_digit = exponent - narrow.mantissa_bits - 1;
-  for (uint64_t odd : {uint64_t{1}, uint64_t{3}, one - 1}) out.add_value(one + odd, last_digit);
+  for (uint64_t digits : {uint64_t{1}, uint64_t{3}, one - 2, one - 1}) {
+    out.add_value(one + digits, last_digit);
+  }
   if (narrow.mantissa_bits > 3) return;
   for (uint64_t odd = 5; odd < one; odd += 2) out.add_value(one + odd, last_digit);
 }

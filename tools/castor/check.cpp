@@ -5,15 +5,11 @@
 #include "tools/castor/check_report.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/castor/tier_choice.hpp"
 
 namespace castor::tools {
 
 namespace {
-
-/// `--isa`: one tier, or every tier that the host runs.
-struct TierChoice {
-  std::optional<Tier> tier;
-};
 
 struct CheckOptions {
   std::string file;
@@ -22,27 +18,6 @@ struct CheckOptions {
   uint64_t seed = 1;
   bool corrupt = false;  ///< flip a bit of a result, to see a report
 };
-
-std::optional<TierChoice> tier_choice_named(std::string_view name) {
-  if (name == "all") return TierChoice{};
-  const std::optional<Tier> tier = jit::tier_named(name);
-  return tier ? std::optional(TierChoice{tier}) : std::nullopt;
-}
-
-Result<std::vector<Tier>> tiers_to_check(const CheckOptions& options) {
-  if (options.tiers && !options.tiers->tier) {
-    std::vector<Tier> tiers;
-    for (const jit::TierInfo& row : jit::tier_table()) {
-      if (jit::host().runs(row.tier)) tiers.push_back(row.tier);
-    }
-    if (!tiers.empty()) return tiers;
-    return Error{ErrorCode::unsupported, "this machine runs none of the tiers"};
-  }
-  const auto requested = options.tiers ? options.tiers->tier : std::nullopt;
-  const Result<jit::Target> target = jit::choose_target(requested);
-  if (!target) return target.error();
-  return std::vector<Tier>{target->tier};
-}
 
 /// A function compiled for one tier, and whether it still agrees.
 struct Candidate {
@@ -137,7 +112,7 @@ Result<size_t> check_function(const CheckOptions& options, const FunctionPtr& fu
 Outcome check(const CheckOptions& options) {
   const Result<std::vector<FunctionPtr>> functions = load_functions(options.file, options.function);
   if (!functions) return failed(functions.error());
-  const Result<std::vector<Tier>> tiers = tiers_to_check(options);
+  const Result<std::vector<Tier>> tiers = chosen_tiers(options.tiers);
   if (!tiers) return failed(tiers.error());
   size_t mismatches = 0;
   for (const FunctionPtr& function : *functions) {
@@ -157,9 +132,7 @@ void add_check(CLI::App& app, Action& action) {
       app.add_subcommand("check", "Compare machine code with the reference interpreter");
   auto options = std::make_shared<CheckOptions>();
   command->add_option("FILE", options->file, "text with the functions")->required()->type_name("");
-  add_named_option<TierChoice>(*command, "--isa", options->tiers, tier_choice_named, "tier",
-                               tier_names() + " or all",
-                               "tier to check, or all that this machine runs");
+  add_tier_choice(*command, options->tiers);
   command->add_option("--seed", options->seed, "seed of the random inputs")
       ->type_name("N")
       ->capture_default_str();

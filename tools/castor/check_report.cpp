@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/canonicalize.hpp"
-#include "jit/dump.hpp"
-#include "jit/listing/listing.hpp"
 #include "tests/support/samples.hpp"
+#include "tools/castor/describe.hpp"
 #include "tools/castor/format_value.hpp"
 
 namespace castor::tools {
@@ -21,16 +19,6 @@ std::string name_of_input(const PreparedCase& prepared, size_t input) {
 std::string name_of_output(const PreparedCase& prepared, size_t output) {
   const Function& function = *prepared.function;
   return fmt::format("%{}", function.values[function.results[output]].name);
-}
-
-/// Coordinates of element `index` of a dense tensor.
-Dims coordinates(int64_t index, const Dims& shape) {
-  Dims at = Dims::filled(shape.rank(), 0);
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    at[axis] = index % shape[axis];
-    index /= shape[axis];
-  }
-  return at;
 }
 
 /// The element of an input that an elementwise function reads for the output's element `at`: the
@@ -94,26 +82,6 @@ std::string describe(const PreparedCase& prepared, const Finding& finding) {
     case Finding::Kind::failure: return fmt::format("the run failed: {}\n", finding.message);
   }
   return {};
-}
-
-std::string describe_function(const FunctionPtr& function) {
-  const FunctionPtr canonical = canonicalize(function);
-  std::string text = fmt::format("\nfunction:\n{}", print(*function));
-  if (canonical != function) text += fmt::format("\ncanonicalised:\n{}", print(*canonical));
-  return text;
-}
-
-std::string describe_code(const FunctionPtr& function, Tier tier) {
-  jit::Target target;
-  target.tier = tier;
-  const auto codes = jit::emit_annotated(*canonicalize(function), target);
-  if (!codes) return {};
-  std::string text;
-  for (const jit::MachineCode& code : *codes) {
-    const Result<std::string> lines = jit::listing(code);
-    if (lines) text += fmt::format("\ncode for {}, dense operands:\n{}", name_of(tier), *lines);
-  }
-  return text;
 }
 
 }  // namespace

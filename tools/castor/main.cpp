@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   add_convert(app, action);
   add_dump(app, action);
   add_check(app, action);
+  add_fuzz(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -57,7 +58,7 @@ int run(int argc, char** argv) {
     return report(command, wrong_use(fmt::format("{} (see {} --help)", error.what(), command)));
   }
   if (!action) {
-    return report("castor", wrong_use("a subcommand is required: info, run, convert, dump or check "
+    return report("castor", wrong_use("a subcommand is required: info, run, convert, dump, check or fuzz "
                                       "(see castor --help)"));
   }
   if (const Outcome outcome = perform(action)) return report(command_name(app), *outcome);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The families of benchmarks. Each registers those of its names that are selected.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/distribution.hpp"
+#include "bench/session.hpp"
+
+namespace castor::bench {
+
+/// Whether a benchmark of that name is to run.
+using Selection = std::function<bool(const std::string& name)>;
+
+/// Convert/<source>/<destination>/<footprint>: every pair of implemented types.
+void register_convert(Session& session, const Selection& selected);
+/// ConvertSpecial/<source>/<destination>: NaNs, infinities and subnormals against ordinary values.
+void register_convert_special(Session& session, const Selection& selected);
+/// Compile/<what>/<cold or hit>/<idle or busy>, by what the other core does.
+void register_compile(Session& session, const Selection& selected);
+/// Call/<what>: what a call costs that converts one element.
+void register_call(Session& session, const Selection& selected);
+
+/// The element types that castor implements, in table order.
+std::vector<ElementType> implemented_types();
+
+/// Registers one benchmark that runs once and reports its own time.
+void register_measured(const std::string& name, std::function<void(benchmark::State&)> run);
+
+/// Sets the time (nanoseconds) of the only iteration.
+void report_time(benchmark::State& state, double nanoseconds);
+
+/// Reports the median as the time, minimum and 90th percentile as counters.
+void report_distribution(benchmark::State& state, const Distribution& nanoseconds);
+
+}  // namespace castor::bench

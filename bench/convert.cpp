@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convert/<source>/<destination>/<footprint>.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bench/benchmarks.hpp"
+#include "bench/check.hpp"
+#include "bench/data.hpp"
+#include "bench/loop_slope.hpp"
+#include "bench/port_bound.hpp"
+
+namespace castor::bench {
+
+namespace {
+
+struct Cell {
+  TypePair pair;
+  Footprint footprint;
+
+  std::string name() const {
+    return fmt::format("Convert/{}/{}/{}", name_of(pair.from), name_of(pair.to), footprint.name);
+  }
+  bool in_l1() const { return footprint.bytes == l1_footprint.bytes; }
+};
+
+/// The main loop in L1: the port model's bound, and how to measure it.
+struct MainLoop {
+  PortBound bound;
+  LoopSlope slope;
+};
+
+/// Figures of one cell; fractions are medians of the ratio in one moment.
+struct Measured {
+  double ns = 0;               ///< one run
+  double stream_fraction = 0;  ///< the fastest plain kernel's time over ours
+  std::string plain_name;
+  double memcpy_fraction = 0;  ///< memcpy's time for as many bytes over ours; in memory only
+  double gigahertz = 0;
+  double cycles_per_element = 0;  ///< in the main loop; in L1 only
+};
+
+/// Copies half of the bytes that the conversion reads and writes: moves as many.
+Contender memcpy_contender(const Workspace& workspace) {
+  const size_t moved = (workspace.source.size() + workspace.destination.size()) / 2;
+  std::byte* const base = workspace.source.data();
+  const std::byte* const end = workspace.destination.data() + workspace.destination.size();
+  std::byte* const to = base + (static_cast<size_t>(end - base) - moved) / 64 * 64;
+  return {.run = [base, to, moved](size_t repetitions) {
+    for (size_t i = 0; i < repetitions; ++i) {
+      std::memcpy(to, base, moved);
+      asm volatile("" : : "r"(to) : "memory");  // the copy is used
+    }
+  }};
+}
+
+double cycles_per_element(const LoopSlope& slope, const Contender& clock, const Contender& many,
+                          const Contender& few) {
+  return median_over_groups(clock.minima.size(), [&](size_t group) {
+    return slope.element_ns(many, few, group) * CoreClock::gigahertz(clock, group);
+  });
+}
+
+/// Measures ours, the clock, the plain kernels and what else the footprint asks for, in turn.
+Measured measure(Session& session, const Cell& cell, const Workspace& workspace,
+                 const BoundConversion& call, const MainLoop* loop) {
+  const auto plain = session.plain_kernels().fastest(cell.pair, cell.footprint, workspace);
+  std::vector<Contender> all = {call.contender(), session.clock().contender()};
+  const size_t first_plain = all.size();
+  for (const auto& kernel : plain) {
+    all.push_back(kernel->contender(workspace.source.data(), workspace.destination.data(),
+                                    workspace.source.size()));
+  }
+  const size_t others = all.size();
+  if (cell.footprint.in_memory) all.push_back(memcpy_contender(workspace));
+  if (loop != nullptr) {
+    for (Contender& contender : loop->slope.contenders()) all.push_back(std::move(contender));
+  }
+  measure_in_turn(all, session.effort(cell.footprint));
+
+  size_t fastest = first_plain;
+  for (size_t i = fastest; i < others; ++i) {
+    if (all[i].median_ns() < all[fastest].median_ns()) fastest = i;
+  }
+  Measured measured;
+  measured.ns = all[0].median_ns();
+  measured.gigahertz = CoreClock::gigahertz(all[1]);
+  measured.stream_fraction = median_ratio(all[fastest], all[0]);
+  measured.plain_name = plain[fastest - first_plain]->variant().name();
+  if (cell.footprint.in_memory) measured.memcpy_fraction = median_ratio(all[others], all[0]);
+  if (loop != nullptr) {
+    measured.cycles_per_element =
+        cycles_per_element(loop->slope, all[1], all[others], all[others + 1]);
+  }
+  return measured;
+}
+
+Result<MainLoop> find_main_loop(const Session& session, const Cell& cell,
+                                const Workspace& workspace) {
+  const Result<FunctionPtr> function = conversion(cell.pair.from, cell.pair.to);
+  if (!function) return function.error();
+  const Result<jit::Target> target = jit::choose_target(session.tier());
+  if (!target) return target.error();
+  Result<PortBound> bound = port_bound(*function, *target);
+  if (!bound) return bound.error();
+  Result<LoopSlope> slope =
+      LoopSlope::prepare(session.runtime(), cell.pair, workspace, bound->elements);
+  if (!slope) return slope.error();
+  return MainLoop{std::move(bound).value(), std::move(slope).value()};
+}
+
+void report(benchmark::State& state, const Cell& cell, const Workspace& workspace,
+            const Measured& measured, const Result<MainLoop>& loop) {
+  const auto bytes = static_cast<double>(workspace.source.size() + workspace.destination.size());
+  report_time(state, measured.ns);
+  auto& counters = state.counters;
+  counters["GBps"] = bytes / measured.ns;
+  counters["plain_GBps"] = bytes / measured.ns / measured.stream_fraction;
+  counters["stream_fraction"] = measured.stream_fraction;
+  counters["GHz"] = measured.gigahertz;
+  std::string label = "plain " + measured.plain_name;
+  if (cell.footprint.in_memory) counters["memcpy_fraction"] = measured.memcpy_fraction;
+  if (cell.in_l1() && loop) {
+    counters["cycles_per_element"] = measured.cycles_per_element;
+    counters["model_cycles_per_element"] = loop->bound.cycles_per_element;
+    counters["port_fraction"] = loop->bound.cycles_per_element / measured.cycles_per_element;
+    label += "; limit " + loop->bound.limited_by;
+  } else if (cell.in_l1()) {
+    label += "; no port model: " + loop.error().message;
+  }
+  state.SetLabel(label);
+}
+
+Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
+  if (Status status = session.check_all_tiers(cell.pair); !status) return status;
+  const Result<Workspace> tensors = session.workspace(cell.pair, cell.footprint);
+  if (!tensors) return tensors.error();
+  fill(tensors->source, ordinary_tile(cell.pair.from, cell.pair.to, tile_elements));
+  const Result<BoundConversion> call = bind_conversion(session.runtime(), cell.pair, *tensors);
+  if (!call) return call.error();
+  if (Status status = run_and_check(*call, cell.pair, *tensors); !status) return status;
+  const Result<MainLoop> loop = cell.in_l1()
+                                    ? find_main_loop(session, cell, *tensors)
+                                    : Result<MainLoop>(Error{ErrorCode::unsupported, "not in L1"});
+  const Measured measured = measure(session, cell, *tensors, *call, loop ? &*loop : nullptr);
+  report(state, cell, *tensors, measured, loop);
+  return {};
+}
+
+}  // namespace
+
+void register_convert(Session& session, const Selection& selected) {
+  for (const Footprint& footprint : footprints) {
+    for (const ElementType from : implemented_types()) {
+      for (const ElementType to : implemented_types()) {
+        const Cell cell = {{from, to}, footprint};
+        if (!selected(cell.name())) continue;
+        register_measured(cell.name(), [&session, cell](benchmark::State& state) {
+          if (Status status = run_cell(state, session, cell); !status) {
+            session.fail(state, status.error());
+          }
+        });
+      }
+    }
+  }
+}
+
+}  // namespace castor::bench

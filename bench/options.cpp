@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/options.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace castor::bench {
+
+namespace {
+
+/// The text behind `prefix`, or nothing.
+std::optional<std::string> value_of(std::string_view argument, std::string_view prefix) {
+  if (!argument.starts_with(prefix)) return std::nullopt;
+  return std::string(argument.substr(prefix.size()));
+}
+
+Status read_tier(const std::string& name, Options& options) {
+  options.tier = jit::tier_named(name);
+  if (options.tier) return {};
+  std::string known;
+  for (const jit::TierInfo& row : jit::tier_table()) known += fmt::format(" {}", row.name);
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("--castor_isa names '{}', expected one of{}", name, known)};
+}
+
+Status read_seconds(const std::string& text, Options& options) {
+  char* end = nullptr;
+  options.cell_seconds = std::strtod(text.c_str(), &end);
+  const std::string_view rest = end;
+  if (end != text.c_str() && (rest.empty() || rest == "s") && options.cell_seconds >= 0) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("--benchmark_min_time is '{}', expected seconds", text)};
+}
+
+Status read_argument(std::string_view argument, Options& options) {
+  if (const auto name = value_of(argument, "--castor_isa=")) return read_tier(*name, options);
+  if (const auto time = value_of(argument, "--benchmark_min_time=")) {
+    return read_seconds(*time, options);
+  }
+  if (value_of(argument, "--benchmark_out=")) options.writes_file = true;
+  if (const auto format = value_of(argument, "--benchmark_out_format=")) {
+    options.file_is_json = *format == "json";
+  }
+  if (const auto format = value_of(argument, "--benchmark_format=")) {
+    options.displays_text = *format == "console";
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Options> read_options(int argc, char** argv) {
+  Options options;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (Status status = read_argument(argument, options); !status) return status.error();
+    if (!argument.starts_with("--castor_isa=")) options.remaining.push_back(argv[i]);
+  }
+  return options;
+}
+
+}  // namespace castor::bench

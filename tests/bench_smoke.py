@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a few cells of castor-bench and tools/bench-report on them: usage bench_smoke.py BENCH REPORT.
+
+Exit status 77 (skipped) where the machine runs no generated code. Figures are not judged.
+"""
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+CONVERSIONS = [f"Convert/{source}/{destination}/{footprint}"
+               for footprint in ("16KiB", "256KiB")
+               for source in ("u8", "f32") for destination in ("u8", "f16")]
+OTHERS = ["ConvertSpecial/f32/u8", "Compile/f32_u8/hit/idle", "Call/run_rank1_2_views"]
+FILTER = r"^(Convert/(u8|f32)/(u8|f16)/(16|256)KiB|" + "|".join(OTHERS) + ")$"
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit(f"bench_smoke: {message}")
+
+
+def run(*command):
+    """Exit status and everything printed."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    return done.returncode, done.stdout
+
+
+def check_figure(row, counter):
+    value = row.get(counter)
+    check(isinstance(value, (int, float)) and math.isfinite(value) and value > 0,
+          f"{row['name']}: {counter} is {value}, expected a positive number")
+
+
+def check_results(path):
+    with open(path, encoding="utf-8") as file:
+        data = json.load(file)
+    check(data["context"].get("castor_tier") == "avx2", "the context does not name the tier")
+    for key in ("castor_cpu", "castor_clock_ghz", "castor_version"):
+        check(data["context"].get(key), f"the context has no {key}")
+    rows = {row["name"]: row for row in data["benchmarks"]}
+    one_core = len(os.sched_getaffinity(0)) == 1
+    expected = set(CONVERSIONS + OTHERS)
+    check(set(rows) == expected, f"found {sorted(rows)}, expected {sorted(expected)}")
+    for name, row in rows.items():
+        if row.get("error_occurred"):
+            check(one_core and name.startswith("Compile/"), f"{name}: {row.get('error_message')}")
+            continue
+        check_figure(row, "real_time")
+        if name in CONVERSIONS:
+            check_figure(row, "GBps")
+            check_figure(row, "stream_fraction")
+        if name.endswith("/16KiB"):
+            check("port_fraction" in row, f"{name} has no port_fraction")
+
+
+def check_report(report, results, folder):
+    table, heat_map = os.path.join(folder, "table.txt"), os.path.join(folder, "map.svg")
+    for slow, marked in (("0", 0), ("1000", len(CONVERSIONS))):
+        status, output = run(sys.executable, report, results, "--table", table, "--svg", heat_map,
+                             "--slow", slow)
+        check(status == 0, f"bench-report: exit status {status}: {output}")
+        svg = xml.etree.ElementTree.parse(heat_map)
+        slow_cells = [each for each in svg.iter() if each.get("class") == "slow"]
+        # 16KiB has a second map, of port_fraction.
+        check(len(slow_cells) == marked * 3 // 2,
+              f"--slow {slow}: {len(slow_cells)} cells marked, expected {marked * 3 // 2}")
+    with open(table, encoding="utf-8") as file:
+        text = file.read()
+    for part in ("stream_fraction, 16KiB: 4 pairs", "port_fraction, 16KiB: 4 pairs",
+                 "stream_fraction, 256KiB: 4 pairs", "f32 -> u8", *OTHERS[1:]):
+        check(part in text, f"the table has no '{part}':\n{text}")
+
+
+def main():
+    bench, report = sys.argv[1:]
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        if "avx2" not in file.read():
+            sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, "results.json")
+        status, output = run(bench, "--castor_isa=avx2", f"--benchmark_filter={FILTER}",
+                             "--benchmark_min_time=0.002", f"--benchmark_out={results}",
+                             "--benchmark_out_format=json")
+        check(status == 0, f"castor-bench: exit status {status}: {output}")
+        check_results(results)
+        check_report(report, results, folder)
+        with open(results, "w", encoding="utf-8") as file:
+            file.write("{}")
+        check(run(sys.executable, report, results)[0] == 1, "bench-report accepts an empty object")
+    status, output = run(bench, "--castor_isa=avx3")
+    check(status == 2 and "avx3" in output, f"--castor_isa=avx3: exit status {status}: {output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fuzzer against code with one wrong bit (CASTOR_PLANT_BUG): the immediate of the rounding
+// instruction, which then rounds down where it should round to nearest even.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "tools/fuzz/run.hpp"
+
+namespace castor::fuzz {
+namespace {
+
+constexpr uint64_t most_programs = 20000;
+
+std::vector<Tier> all_tiers() {
+  std::vector<Tier> tiers;
+  for (const jit::TierInfo& row : jit::tier_table()) {
+    if (jit::host().runs(row.tier)) tiers.push_back(row.tier);
+  }
+  return tiers;
+}
+
+/// The first report of a run.
+std::string find_bug(std::vector<Tier> tiers, uint64_t seed) {
+  std::string first;
+  FuzzOptions options;
+  options.tiers = std::move(tiers);
+  options.seed = seed;
+  options.count = most_programs / 8;  // plenty; the demand is within 20,000
+  options.most_reports = 1;
+  options.report = [&first](const std::string& text) { first = text; };
+  const Result<FuzzSummary> summary = run_fuzzer(options);
+  EXPECT_TRUE(summary.ok());
+  EXPECT_GT(summary->mismatches, 0u);
+  return first;
+}
+
+/// One conversion with a rounding, of one element.
+void expect_minimal(const std::string& report) {
+  EXPECT_TRUE(std::regex_search(
+      report,
+      std::regex("func @f\\(%0: (bf16|f16|f32|f64)\\[\\]\\) -> \\(([a-z0-9]+)\\[\\]\\) \\{\n"
+                 "  %1 = convert %0 \\{rounding = [a-z_]+\\} : [a-z0-9]+\n"
+                 "  return %1\n"
+                 "\\}\n")))
+      << report;
+  EXPECT_NE(report.find("minimised: 1 conversions, 1 inputs with 1 elements, 1 results"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(report.find("result 0: 1 of 1 elements differ"), std::string::npos) << report;
+  EXPECT_NE(report.find("repeat: castor fuzz --seed "), std::string::npos) << report;
+}
+
+TEST(FuzzPlanted, TheBitIsFoundAndMinimisedOnEveryTier) {
+  for (Tier tier : all_tiers()) {
+    SCOPED_TRACE(name_of(tier));
+    expect_minimal(find_bug({tier}, 1));
+  }
+}
+
+TEST(FuzzPlanted, TheBitIsFoundWithAnySeed) {
+  for (uint64_t seed : {2, 3, 4}) {
+    SCOPED_TRACE(seed);
+    expect_minimal(find_bug(all_tiers(), seed));
+  }
+}
+
+}  // namespace
+}  // namespace castor::fuzz

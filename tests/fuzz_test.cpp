@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fuzzer: a short run on every tier, and that runs repeat, that mismatches of every kind are
+// found, minimised and reported, and that coverage counts what it says.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstring>
+#include <regex>
+#include <set>
+
+#include "ir/text.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/conversions.hpp"
+#include "tools/fuzz/generate.hpp"
+#include "tools/fuzz/generate_function.hpp"
+#include "tools/fuzz/layout.hpp"
+#include "tools/fuzz/record.hpp"
+#include "tools/fuzz/run.hpp"
+
+namespace castor::fuzz {
+namespace {
+
+std::vector<Tier> all_tiers() {
+  std::vector<Tier> tiers;
+  for (const auto& [tier, runtime] : test::tier_runtimes()) tiers.push_back(tier);
+  return tiers;
+}
+
+/// A run that keeps its reports.
+struct KeptRun {
+  FuzzSummary summary;
+  std::vector<std::string> reports;
+};
+
+KeptRun run(FuzzOptions options) {
+  KeptRun kept;
+  options.report = [&kept](const std::string& text) { kept.reports.push_back(text); };
+  const Result<FuzzSummary> summary = run_fuzzer(options);
+  if (summary) {
+    kept.summary = *summary;
+  } else {
+    ADD_FAILURE() << summary.error().message;
+  }
+  return kept;
+}
+
+std::string all_of(const std::vector<std::string>& reports) {
+  std::string text;
+  for (const std::string& report : reports) text += report + "\n";
+  return text;
+}
+
+/// Everything that a program consists of.
+std::string print(const Program& program) {
+  const Result<FunctionPtr> function = build_function(program);
+  EXPECT_TRUE(function.ok()) << function.error().message;
+  std::string text = castor::print(**function);
+  const auto add = [&text](const Dims& shape, const Placement& place) {
+    text += fmt::format("{} {} {} {} {} {}\n", to_string(shape), to_string(place.strides),
+                        place.offset, place.at_end, place.shift, place.spare);
+  };
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    add(program.shape_of(i), program.inputs[i].place);
+    text += fmt::format("data {}\n", program.inputs[i].data.seed);
+  }
+  for (const ResultSpec& result : program.results) {
+    add(program.shape_of(result.value), program.placement_of(result));
+  }
+  return text;
+}
+
+TEST(Fuzz, EveryTierAgreesAndEveryCellIsHit) {
+  FuzzOptions options;
+  options.tiers = all_tiers();
+  options.count = 12000;
+  const KeptRun kept = run(options);
+  EXPECT_EQ(kept.summary.programs, 12000u);
+  EXPECT_EQ(kept.summary.mismatches, 0u) << all_of(kept.reports);
+  EXPECT_EQ(kept.summary.cells_hit, kept.summary.cells) << kept.summary.coverage;
+  EXPECT_EQ(last_line(kept.summary), "12000 programs, 0 mismatches");
+}
+
+TEST(Fuzz, ProgramsDependOnTheirSeedAlone) {
+  std::set<std::string> programs;
+  for (uint64_t index = 0; index < 300; ++index) {
+    const uint64_t seed = program_seed(7, index);
+    const std::string program = print(generate(seed));
+    EXPECT_EQ(program, print(generate(seed)));
+    programs.insert(program);
+  }
+  EXPECT_GT(programs.size(), 290u);
+  EXPECT_EQ(program_seed(7, 0), 7u);  // so that --seed S --count 1 is the program of seed S
+}
+
+TEST(Fuzz, RandomProgramsHaveEveryShapeOfThing) {
+  int zero_sizes = 0, unknown = 0, named = 0, strided = 0, offsets = 0, in_place = 0, constants = 0;
+  int long_ones = 0, repeated_results = 0, parameter_results = 0;
+  std::set<int> ranks;
+  for (uint64_t index = 0; index < 2000; ++index) {
+    const Program program = generate(program_seed(3, index));
+    constants += !program.constants.empty();
+    long_ones += program.conversions.size() > 12;
+    std::set<size_t> results;
+    for (const ResultSpec& result : program.results) {
+      in_place += result.in_place_of != ResultSpec::nowhere;
+      parameter_results += result.value < program.inputs.size();
+      repeated_results += !results.insert(result.value).second;
+    }
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      const Dims shape = program.shape_of(i);
+      ranks.insert(shape.rank());
+      zero_sizes += count_of(shape) == 0;
+      strided += !(program.inputs[i].place.strides == dense_strides(shape));
+      offsets += program.inputs[i].place.offset > 0;
+      for (const AxisSpec& axis : program.inputs[i].axes) {
+        unknown += axis.kind == AxisSpec::Kind::any;
+        named += axis.kind == AxisSpec::Kind::named;
+      }
+    }
+  }
+  EXPECT_EQ(ranks.size(), 7u);
+  for (int count : {zero_sizes, unknown, named, strided, offsets, in_place, constants, long_ones,
+                    repeated_results, parameter_results}) {
+    EXPECT_GT(count, 20);
+  }
+}
+
+TEST(Fuzz, DrawnStridesKeepElementsApart) {
+  Random random(5);
+  for (int round = 0; round < 3000; ++round) {
+    const Dims shape = draw_shape(random, static_cast<int>(random.below(7)), random.between(0, 90));
+    const Walk walk = static_cast<Walk>(random.below(3));
+    const Dims strides = draw_strides(random, shape, walk, false, 2000);
+    std::set<int64_t> places;
+    for_each_element(shape, strides, [&](int64_t distance, int64_t) {
+      EXPECT_TRUE(places.insert(distance).second) << to_string(shape) << to_string(strides);
+    });
+    EXPECT_LE(reach_of(shape, strides), 2000);
+    EXPECT_EQ(reach_of(shape, strides), places.empty() ? 0 : *places.rbegin() + 1);
+  }
+}
+
+TEST(Fuzz, CellsAreNumberedWithoutGaps) {
+  std::set<std::string> texts;
+  for (size_t index = 0; index < cell_count(); ++index) {
+    const Cell cell = cell_at(index);
+    EXPECT_EQ(index_of(cell), index);
+    texts.insert(describe(cell));
+    switch (cell.group) {
+      case CellGroup::access: EXPECT_EQ(number_of(access_cell(cell.number)), cell.number); break;
+      case CellGroup::tails: EXPECT_EQ(number_of(tail_cells()[cell.number]), cell.number); break;
+      case CellGroup::alignments:
+        EXPECT_EQ(number_of(alignment_cell(cell.number)), cell.number);
+        break;
+      default: break;
+    }
+  }
+  EXPECT_EQ(texts.size(), cell_count());
+}
+
+TEST(Fuzz, ConversionCellsAreTheCanonicalOnes) {
+  size_t canonical = 0;
+  for (const test::Conversion& c : test::all_conversions()) {
+    const bool is_canonical = canonical_options(c.from, c.to, c.options) == c.options;
+    EXPECT_EQ(find_conversion(c.from, c.to, c.options).has_value(), is_canonical) << c.name();
+    canonical += is_canonical;
+  }
+  EXPECT_EQ(conversion_cells().size(), canonical);
+}
+
+TEST(Fuzz, CoverageListsWhatIsMissing) {
+  const std::vector<Tier> tiers = {Tier::avx2, Tier::avx512};
+  std::vector<uint8_t> marks(Coverage::bytes(tiers));
+  Coverage coverage(marks, tiers);
+  EXPECT_EQ(coverage.count().hit, 0u);
+  for (size_t rank = 0; rank <= most_rank; ++rank) coverage.hit(CellGroup::ranks, rank, 0);
+  coverage.hit(CellGroup::operations, 1, 1);
+  const std::string text = coverage.print();
+  EXPECT_NE(text.find("  ops x tiers: 1 of 4 cells\n    not hit: constant on avx2\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  ranks x tiers: 7 of 14 cells\n    not hit: rank 0 on avx512\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("    and 1240 more\n"), std::string::npos) << text;  // of 625 x 2 conversions
+  EXPECT_EQ(coverage.next_missing(0), 0u);
+  std::fill(marks.begin(), marks.end(), 1);
+  EXPECT_FALSE(coverage.next_missing(0));
+  EXPECT_EQ(coverage.count().hit, coverage.count().cells);
+  EXPECT_EQ(coverage.print().find("not hit"), std::string::npos);
+}
+
+/// A run on one tier whose calls are tampered with.
+FuzzOptions tampered(Tamper tamper, uint64_t count) {
+  FuzzOptions options;
+  options.tiers = {all_tiers().front()};
+  options.count = count;
+  options.tamper = std::move(tamper);
+  options.most_reports = 1;
+  return options;
+}
+
+std::string repeated_seed(const std::string& report) {
+  std::smatch match;
+  const std::regex repeat("repeat: castor fuzz --seed ([0-9]+) --count 1 --isa [a-z0-9_]+\n");
+  return std::regex_search(report, match, repeat) ? match[1].str() : "";
+}
+
+/// Flips a bit of the last element of the first f16 result that has one.
+void flip_a_bit(const Prepared& prepared, std::span<const View> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const View& view = outputs[i];
+    if (view.element != ElementType::f16 || count_of(view.shape) == 0) continue;
+    const Image& image = prepared.image_of(i);
+    std::byte* base = static_cast<std::byte*>(view.data) - image.front;
+    *image.element_at(base, reach_of(image.shape, image.place.strides) - 1) ^= std::byte{1};
+    return;
+  }
+}
+
+TEST(Fuzz, AWrongElementIsMinimisedAndReported) {
+  const KeptRun kept = run(tampered(flip_a_bit, 60));
+  ASSERT_GT(kept.summary.mismatches, 1u);
+  EXPECT_EQ(kept.summary.programs, 60u);
+  ASSERT_EQ(kept.reports.size(), 1u);
+  const std::string& report = kept.reports[0];
+  const std::regex minimal(
+      "MISMATCH: program [0-9]+ of the run, seed [0-9]+, on avx2\n"
+      "result 0: 1 of 1 elements differ, the first at \\[\\]\n"
+      "  input    %0 f16 0 \\(0x0000\\)\n"
+      "  expected f16 0 \\(0x0000\\)  \\(interpreter\\)\n"
+      "  actual   f16 [^ ]+ \\(0x0001\\)  \\(machine code\\)\n"
+      "tensors:\n"
+      "  %0           f16\\[\\] strides \\[\\] offset 0, 2 bytes available, 0 bytes in front of an "
+      "inaccessible page\n"
+      "  result 0     f16\\[\\] strides \\[\\] offset 0, 2 bytes available, 0 bytes in front of an "
+      "inaccessible page\n"
+      "\nfunction:\n"
+      "func @f\\(%0: f16\\[\\]\\) -> \\(f16\\[\\]\\) \\{\n"
+      "  return %0\n"
+      "\\}\n");
+  EXPECT_TRUE(std::regex_search(report, minimal)) << report;
+  EXPECT_NE(report.find("minimised: 0 conversions, 1 inputs with 1 elements, 1 results\n"),
+            std::string::npos)
+      << report;
+}
+
+TEST(Fuzz, TheSeedOfAReportRepeatsIt) {
+  const KeptRun first = run(tampered(flip_a_bit, 60));
+  ASSERT_FALSE(first.reports.empty());
+  FuzzOptions again = tampered(flip_a_bit, 1);
+  again.seed = std::stoull("0" + repeated_seed(first.reports[0]));
+  const KeptRun second = run(again);
+  EXPECT_EQ(last_line(second.summary), "1 programs, 1 mismatches");
+  ASSERT_EQ(second.reports.size(), 1u);
+  const auto behind_first_line = [](const std::string& text) {
+    return text.substr(text.find('\n'));
+  };
+  EXPECT_EQ(behind_first_line(second.reports[0]), behind_first_line(first.reports[0]));
+}
+
+TEST(Fuzz, AByteInAGapIsReported) {
+  const KeptRun kept = run(tampered(
+      [](const Prepared& prepared, std::span<const View> outputs) {
+        for (size_t i = 0; i < outputs.size(); ++i) {
+          const Image& image = prepared.image_of(i);
+          if (count_of(image.shape) < 2 || image.place.strides[image.shape.rank() - 1] != 2)
+            continue;
+          std::byte* base = static_cast<std::byte*>(outputs[i].data) - image.front;
+          *image.element_at(base, 1) ^= std::byte{4};  // behind the first element
+          return;
+        }
+      },
+      1500));
+  ASSERT_EQ(kept.reports.size(), 1u);
+  EXPECT_TRUE(std::regex_search(
+      kept.reports[0],
+      std::regex("result 0: byte [0-9]+ of the view, which is no element to write, was 0x[0-9a-f]+ "
+                 "and is 0x[0-9a-f]+\n")))
+      << kept.reports[0];
+  EXPECT_NE(kept.reports[0].find("strides [2]"), std::string::npos) << kept.reports[0];
+}
+
+TEST(Fuzz, ACrashIsReportedAndTheRunGoesOn) {
+  const KeptRun kept = run(tampered(
+      [](const Prepared& prepared, std::span<const View>) {
+        if (prepared.inputs.size() == 2) ::raise(SIGSEGV);
+      },
+      40));
+  ASSERT_EQ(kept.reports.size(), 1u);
+  EXPECT_NE(kept.reports[0].find("ended by SIGSEGV"), std::string::npos) << kept.reports[0];
+  EXPECT_GT(kept.summary.mismatches, 3u);  // behind every crash a new process goes on
+  EXPECT_EQ(kept.summary.programs, 40u);
+}
+
+TEST(Fuzz, RefusesWhatCannotRun) {
+  for (const jit::TierInfo& row : jit::tier_table()) {
+    if (jit::host().runs(row.tier)) continue;
+    FuzzOptions options;
+    options.tiers = {row.tier};
+    options.count = 1;
+    const Result<FuzzSummary> summary = run_fuzzer(options);
+    ASSERT_FALSE(summary.ok());
+    EXPECT_EQ(summary.error().code, ErrorCode::unsupported);
+  }
+}
+
+TEST(Fuzz, TheCommandPrintsCoverageAndTheLastLine) {
+  const auto result = test::run_command(
+      {CASTOR_COMMAND, "fuzz", "--count", "200", "--seed", "5", "--isa", "avx2"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(
+      std::regex_search(result.out, std::regex("pairs x options x tiers: [0-9]+ of [0-9]+ cells\n"
+                                               "    not hit: ")))
+      << result.out;
+  EXPECT_TRUE(
+      std::regex_search(result.out, std::regex("[0-9]+ programs per second, each on 1 tier\n"
+                                               "200 programs, 0 mismatches\n$")))
+      << result.out;
+}
+
+TEST(Fuzz, TheCommandRefusesWrongUse) {
+  const std::vector<std::string> uses[] = {
+      {"--isa", "sse2"}, {"--count", "x"}, {"--seconds", "-1"}, {"--seconds", "1", "--count", "1"}};
+  for (std::vector<std::string> arguments : uses) {
+    arguments.insert(arguments.begin(), {CASTOR_COMMAND, "fuzz"});
+    EXPECT_EQ(test::run_command(arguments).status, 2) << arguments[2];
+  }
+}
+
+}  // namespace
+}  // namespace castor::fuzz

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/castor/tier_choice.hpp"
+
+namespace castor::tools {
+
+namespace {
+
+std::optional<TierChoice> tier_choice_named(std::string_view name) {
+  if (name == "all") return TierChoice{};
+  const std::optional<jit::Tier> tier = jit::tier_named(name);
+  return tier ? std::optional(TierChoice{tier}) : std::nullopt;
+}
+
+}  // namespace
+
+void add_tier_choice(CLI::App& command, std::optional<TierChoice>& choice) {
+  add_named_option<TierChoice>(command, "--isa", choice, tier_choice_named, "tier",
+                               tier_names() + " or all",
+                               "tier to check, or all that this machine runs");
+}
+
+Result<std::vector<jit::Tier>> chosen_tiers(const std::optional<TierChoice>& choice) {
+  if (choice && !choice->tier) {
+    std::vector<jit::Tier> tiers;
+    for (const jit::TierInfo& row : jit::tier_table()) {
+      if (jit::host().runs(row.tier)) tiers.push_back(row.tier);
+    }
+    if (!tiers.empty()) return tiers;
+    return Error{ErrorCode::unsupported, "this machine runs none of the tiers"};
+  }
+  const auto requested = choice ? choice->tier : std::nullopt;
+  const Result<jit::Target> target = jit::choose_target(requested);
+  if (!target) return target.error();
+  return std::vector<jit::Tier>{target->tier};
+}
+
+}  // namespace castor::tools

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/fuzz/child.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+namespace castor::fuzz {
+
+namespace {
+
+/// Crashes are findings: they end the child at once, without a core file or a handler's message.
+void let_crashes_be_quiet() {
+  const rlimit none = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGALRM}) {
+    std::signal(signal, SIG_DFL);
+  }
+}
+
+int work_or_fail(const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const std::exception&) {
+    return -1;
+  }
+}
+
+}  // namespace
+
+Result<ChildEnd> run_in_child(const std::function<int()>& work, unsigned seconds) {
+  const pid_t child = ::fork();
+  if (child < 0) {
+    return Error{ErrorCode::out_of_memory,
+                 fmt::format("cannot start a process: {}", std::strerror(errno))};
+  }
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    let_crashes_be_quiet();
+    keep_alive(seconds);
+    ::_exit(work_or_fail(work));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno == EINTR) continue;
+    return Error{ErrorCode::internal,
+                 fmt::format("cannot wait for a process: {}", std::strerror(errno))};
+  }
+  if (WIFSIGNALED(status)) return ChildEnd{0, WTERMSIG(status)};
+  const int returned = WEXITSTATUS(status);
+  return ChildEnd{returned == 255 ? -1 : returned, 0};
+}
+
+void keep_alive(unsigned seconds) { ::alarm(seconds); }
+
+const char* name_of_signal(int signal) {
+  switch (signal) {
+    case SIGSEGV: return "SIGSEGV (touched memory that is not the tensors')";
+    case SIGALRM: return "SIGALRM (took too long)";
+    case SIGBUS: return "SIGBUS";
+    case SIGILL: return "SIGILL";
+    case SIGFPE: return "SIGFPE";
+    case SIGTRAP: return "SIGTRAP";
+    case SIGABRT: return "SIGABRT";
+    default: return "a signal";
+  }
+}
+
+}  // namespace castor::fuzz

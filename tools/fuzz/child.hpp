@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work in a forked child, which may crash or hang.
+#pragma once
+
+#include <functional>
+
+#include "ir/result.hpp"
+
+namespace castor::fuzz {
+
+/// How a child ended: by itself, or by a signal (SIGALRM after the time that it had).
+struct ChildEnd {
+  int status = 0;  ///< what the work returned; -1 where it threw
+  int signal = 0;
+};
+
+/// Runs `work` in a child, which is killed after `seconds` without `keep_alive` (0: never). Fails
+/// where no child can be had. Nothing that the parent has buffered is written twice.
+Result<ChildEnd> run_in_child(const std::function<int()>& work, unsigned seconds);
+
+/// Gives the calling child its time anew.
+void keep_alive(unsigned seconds);
+
+/// "SIGSEGV", "SIGALRM (it took too long)".
+const char* name_of_signal(int signal);
+
+}  // namespace castor::fuzz

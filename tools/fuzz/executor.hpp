@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running prepared programs as machine code between guard pages, and comparing.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "castor/castor.hpp"
+#include "tools/fuzz/finding.hpp"
+#include "tools/fuzz/prepared.hpp"
+
+namespace castor::fuzz {
+
+/// Changes a call's outputs before they are compared: how tests plant mismatches.
+using Tamper = std::function<void(const Prepared&, std::span<const View> outputs)>;
+
+/// What a call found in its runtime's cache.
+struct CacheUse {
+  bool found_function = false;
+  bool found_code = false;
+  bool emitted_code = false;
+};
+
+/// Owns pages for every tensor and one runtime for each tier, for the life of a run. A read or
+/// write beyond the pages ends the process with SIGSEGV: whoever wants to survive that runs in a
+/// child. Not thread safe.
+class Executor {
+ public:
+  /// Fails where a runtime cannot be made. May throw std::bad_alloc.
+  static Result<Executor> create(const std::vector<Tier>& tiers, Tamper tamper = {});
+
+  /// Copies the program's images into the pages, runs it on that tier and compares every byte.
+  Finding run(const Prepared& prepared, size_t tier, CacheUse& use);
+
+ private:
+  Executor() = default;
+
+  /// The views of one call.
+  struct Call {
+    std::vector<ConstView> inputs;
+    std::vector<View> outputs;
+  };
+  Call lay_out(const Prepared& prepared);
+  Status run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call) const;
+  Finding compare(const Prepared& prepared);
+  test::GuardedPages& input_pages(size_t input) { return pages_[input]; }
+  test::GuardedPages& output_pages(size_t output);
+
+  std::deque<test::GuardedPages> pages_;
+  std::vector<Runtime> runtimes_;
+  Tamper tamper_;
+};
+
+}  // namespace castor::fuzz

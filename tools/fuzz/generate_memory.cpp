@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing where tensors lie, what they hold, and what is computed in place.
+#include "tools/fuzz/generate.hpp"
+#include "tools/fuzz/generate_function.hpp"
+
+namespace castor::fuzz {
+
+namespace {
+
+constexpr int64_t most_offset = 20;
+constexpr int64_t most_shift = 63;  // every misalignment of a cache line
+
+Placement draw_placement(Random& random, const Dims& shape, Walk walk, bool is_output) {
+  Placement place;
+  const Walk own = walk == Walk::any && random.percent(40) ? Walk::dense : walk;
+  place.strides = draw_strides(random, shape, own, !is_output, most_reach);
+  place.offset = random.percent(30) ? random.between(1, most_offset) : 0;
+  place.at_end = random.percent(65);
+  place.shift = random.percent(50) ? 0 : random.between(1, most_shift);
+  place.spare = random.percent(50);
+  return place;
+}
+
+/// Whether `result` may take the memory of `input`: their elements are as wide, their shapes equal,
+/// the input's elements do not overlap, and the nest that reads the input (nests run in the order
+/// of the inputs that they start from) is not behind the one that writes the result.
+bool may_take_memory(const Program& program, const ResultSpec& result, size_t input) {
+  const size_t root = program.root_of(result.value);
+  return root < program.inputs.size() && input <= root &&
+         bits_of(program.element_of(result.value)) == bits_of(program.inputs[input].element) &&
+         program.shape_of(result.value) == program.shape_of(input);
+}
+
+bool is_taken(const Program& program, size_t input) {
+  for (const ResultSpec& result : program.results) {
+    if (result.in_place_of == static_cast<int>(input)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void draw_in_place(Random& random, Program& program) {
+  if (!random.percent(25)) return;
+  for (ResultSpec& result : program.results) {
+    for (size_t input = 0; input < program.inputs.size(); ++input) {
+      if (is_taken(program, input) || !may_take_memory(program, result, input)) continue;
+      result.in_place_of = static_cast<int>(input);
+      break;
+    }
+  }
+}
+
+void draw_placements(Random& random, Program& program, Walk walk) {
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    program.inputs[i].place =
+        draw_placement(random, program.shape_of(i), walk, is_taken(program, i));
+  }
+  for (ResultSpec& result : program.results) {
+    result.place = draw_placement(random, program.shape_of(result.value), walk, true);
+  }
+}
+
+void draw_data(Random& random, Program& program) {
+  for (InputSpec& input : program.inputs) {
+    input.data.kind = random.percent(45) ? DataSpec::Kind::boundary : DataSpec::Kind::random;
+    input.data.seed = random.next() >> 16;
+  }
+}
+
+}  // namespace castor::fuzz

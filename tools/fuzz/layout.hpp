@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the elements of a tensor lie: strides, what they reach, and walks over them.
+#pragma once
+
+#include <cstddef>
+
+#include "ir/shape.hpp"
+#include "tools/fuzz/random.hpp"
+
+namespace castor::fuzz {
+
+/// The number of elements of a shape of the fuzzer, which never overflows.
+inline int64_t count_of(const Dims& shape) { return element_count(shape).value_or(0); }
+
+/// Elements from the first to the last one, both counted; 0 when there are none.
+int64_t reach_of(const Dims& shape, const Dims& strides);
+
+/// Calls visit(distance from the first element, row-major index) for every element, in row-major
+/// order. Distances are in elements.
+template <class Visit>
+void for_each_element(const Dims& shape, const Dims& strides, Visit visit) {
+  const int64_t count = count_of(shape);
+  Dims at = Dims::filled(shape.rank(), 0);
+  int64_t distance = 0;
+  for (int64_t index = 0; index < count; ++index) {
+    visit(distance, index);
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      distance += strides[axis];
+      if (++at[axis] < shape[axis]) break;
+      distance -= at[axis] * strides[axis];
+      at[axis] = 0;
+    }
+  }
+}
+
+/// Which strides are drawn.
+enum class Walk : uint8_t {
+  any,
+  dense,
+  spread,  ///< row-major with a gap within every axis, so that no two axes merge
+};
+
+/// Strides of a tensor that reaches at most `most` elements (if a dense one does): dense, or with
+/// gaps, or with permuted axes; axes that nobody walks have any stride. With `may_overlap` elements
+/// may share a place, as they may in inputs.
+Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t most);
+
+}  // namespace castor::fuzz

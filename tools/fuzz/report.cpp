@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/fuzz/report.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tools/castor/describe.hpp"
+#include "tools/castor/format_value.hpp"
+#include "tools/fuzz/child.hpp"
+#include "tools/fuzz/layout.hpp"
+
+namespace castor::fuzz {
+
+namespace {
+
+using tools::coordinates;
+using tools::format_element;
+
+std::string name_of_value(const Function& function, ValueId value) {
+  return "%" + function.values[value].name;
+}
+
+/// The element of the input that a result's element is computed from.
+std::string describe_source(const Prepared& prepared, size_t root, int64_t element) {
+  if (root >= prepared.inputs.size()) return "";
+  const Image& image = prepared.inputs[root];
+  uint64_t pattern = 0;
+  for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
+    if (index != element) return;
+    std::memcpy(&pattern, image.element_at(image.before.data(), distance),
+                static_cast<size_t>(image.element_bytes()));
+  });
+  return fmt::format("  input    {} {} {}\n",
+                     name_of_value(*prepared.function, prepared.function->parameters[root]),
+                     name_of(image.element), format_element(pattern, image.element));
+}
+
+std::string describe_element(const Prepared& prepared, const Finding& finding) {
+  const ElementType type = prepared.outputs[finding.tensor].element;
+  const Dims& shape = prepared.image_of(finding.tensor).shape;
+  const size_t root = prepared.program.root_of(prepared.program.results[finding.tensor].value);
+  return fmt::format("{} of {} elements differ, the first at {}\n", finding.differing,
+                     count_of(shape), to_string(coordinates(finding.element, shape))) +
+         describe_source(prepared, root, finding.element) +
+         fmt::format("  expected {} {}  (interpreter)\n", name_of(type),
+                     format_element(finding.expected, type)) +
+         fmt::format("  actual   {} {}  (machine code)\n", name_of(type),
+                     format_element(finding.actual, type));
+}
+
+std::string describe_byte(const Finding& finding) {
+  return fmt::format(
+      "byte {} of the view, which is no element to write, was 0x{:02x} and is "
+      "0x{:02x}\n",
+      finding.byte, finding.expected, finding.actual);
+}
+
+std::string describe_finding(const Prepared& prepared, const Finding& finding) {
+  switch (finding.kind) {
+    case Finding::Kind::none:
+    case Finding::Kind::unprepared: break;
+    case Finding::Kind::element:
+      return fmt::format("result {}: {}", finding.tensor, describe_element(prepared, finding));
+    case Finding::Kind::stray:
+      return fmt::format("result {}: {}", finding.tensor, describe_byte(finding));
+    case Finding::Kind::input:
+      return fmt::format("input {}: {}", finding.tensor, describe_byte(finding));
+    case Finding::Kind::refusal: return fmt::format("refused: {}\n", finding.message);
+    case Finding::Kind::crash: return fmt::format("ended by {}\n", name_of_signal(finding.signal));
+  }
+  return "";
+}
+
+std::string describe_tensor(const std::string& name, const Image& image, ElementType type) {
+  const Placement& place = image.place;
+  return fmt::format(
+      "  {:<12} {}{} strides {} offset {}, {} bytes available, {} bytes {} an "
+      "inaccessible page\n",
+      name, name_of(type), to_string(image.shape), to_string(place.strides), place.offset,
+      image.view_bytes, place.shift, place.at_end ? "in front of" : "behind");
+}
+
+std::string describe_tensors(const Prepared& prepared) {
+  const Function& function = *prepared.function;
+  std::string text = "tensors:\n";
+  for (size_t i = 0; i < prepared.inputs.size(); ++i) {
+    const std::string name = name_of_value(function, function.parameters[i]);
+    text += describe_tensor(name, prepared.inputs[i], prepared.inputs[i].element);
+  }
+  for (size_t i = 0; i < prepared.outputs.size(); ++i) {
+    const int input = prepared.program.results[i].in_place_of;
+    const std::string name = fmt::format("result {}", i);
+    if (prepared.is_in_place(i)) {
+      const ValueId taken = function.parameters[static_cast<size_t>(input)];
+      text += fmt::format("  {:<12} in place of {}\n", name, name_of_value(function, taken));
+    } else {
+      text += describe_tensor(name, prepared.outputs[i], prepared.outputs[i].element);
+    }
+  }
+  return text;
+}
+
+std::string repeat_command(const Mismatch& mismatch, const RunPosition& position) {
+  const std::vector<Tier>& tiers = position.tiers;
+  const std::string_view tier = name_of(tiers[mismatch.finding.tier]);
+  if (mismatch.repeats) {
+    return fmt::format("castor fuzz --seed {} --count 1 --isa {}", mismatch.original.seed, tier);
+  }
+  return fmt::format("castor fuzz --seed {} --count {} --isa {}  (the program alone passes)",
+                     position.run_seed, position.index + 1, tiers.size() == 1 ? tier : "all");
+}
+
+std::string describe_sizes(const Program& program) {
+  size_t elements = 0;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    elements += static_cast<size_t>(count_of(program.shape_of(i)));
+  }
+  return fmt::format("{} conversions, {} inputs with {} elements, {} results",
+                     program.conversions.size(), program.inputs.size(), elements,
+                     program.results.size());
+}
+
+}  // namespace
+
+std::string report(const Mismatch& mismatch, const RunPosition& position) {
+  const Tier tier = position.tiers[mismatch.finding.tier];
+  std::string text = fmt::format("MISMATCH: program {} of the run, seed {}, on {}\n",
+                                 position.index, mismatch.original.seed, name_of(tier));
+  FunctionPtr function;
+  if (mismatch.finding.kind == Finding::Kind::unprepared) {
+    text += fmt::format("no reference result: {}\n", mismatch.finding.message);
+  } else if (const Result<Prepared> prepared = prepare(mismatch.minimised)) {
+    function = prepared->function;
+    text += describe_finding(*prepared, mismatch.finding) + describe_tensors(*prepared) +
+            tools::describe_function(function);
+  }
+  text += fmt::format("minimised: {}\n     from: {}\n", describe_sizes(mismatch.minimised),
+                      describe_sizes(mismatch.original));
+  text += fmt::format("repeat: {}\n", repeat_command(mismatch, position));
+  if (function) text += tools::describe_code(function, tier);
+  return text;
+}
+
+}  // namespace castor::fuzz
