@@ -6,33 +6,13 @@
 #include <sys/resource.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <new>
 #include <optional>
 #include <vector>
 
 #include "jit/code_memory.hpp"
 #include "tests/support/child_process.hpp"
+#include "tests/support/failing_allocator.hpp"
 #include "tests/support/process_maps.hpp"
-
-namespace {
-
-/// Allocations of this thread until one fails; negative: none does.
-thread_local int allocations_left = -1;
-
-}  // namespace
-
-// Not inlined, so that the compiler does not see malloc meet delete.
-[[gnu::noinline]] void* operator new(size_t size) {
-  if (allocations_left >= 0 && allocations_left-- == 0) {
-    allocations_left = 0;  // and so do those that follow
-    throw std::bad_alloc();
-  }
-  if (void* at = std::malloc(size)) return at;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
-[[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
 
 namespace castor::jit {
 namespace {
@@ -266,10 +246,10 @@ TEST(CodeMemoryRefusal, FailedAllocationsAreErrors) {
       ASSERT_LT(failed, 100);
       CodeMemory memory(refusing_calls());
       refusals = situation;
-      allocations_left = failed;
+      test::allocations_left = failed;
       const Result<CodeBlock> block = memory.publish(code);
       done = block.ok() || block.error().code != ErrorCode::out_of_memory;
-      allocations_left = -1;
+      test::allocations_left = -1;
       refusals.clear();
       if (block.ok()) {
         EXPECT_EQ(call(block->code()), 3u);

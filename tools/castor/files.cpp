@@ -55,6 +55,7 @@ Status write_file(const std::string& path, std::span<const std::span<const std::
   File file(std::fopen(path.c_str(), "wb"));
   if (!file) return cannot("write", path, std::strerror(errno));
   for (std::span<const std::byte> part : parts) {
+    if (part.empty()) continue;  // whose data may be null
     if (std::fwrite(part.data(), 1, part.size(), file.get()) != part.size()) {
       return cannot("write", path, std::strerror(errno));
     }
