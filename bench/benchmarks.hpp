@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "bench/distribution.hpp"
+#include "bench/selection.hpp"
 #include "bench/session.hpp"
 
 namespace castor::bench {
-
-/// Whether a benchmark of that name is to run.
-using Selection = std::function<bool(const std::string& name)>;
 
 /// Convert/<source>/<destination>/<footprint>: every pair of implemented types.
 void register_convert(Session& session, const Selection& selected);

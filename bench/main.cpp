@@ -3,52 +3,13 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <regex>
-
 #include "bench/benchmarks.hpp"
 #include "bench/options.hpp"
 #include "bench/reporters.hpp"
 
 namespace castor::bench {
 
-std::vector<ElementType> implemented_types() {
-  std::vector<ElementType> types;
-  for (const ElementInfo& row : element_table) {
-    if (row.implemented) types.push_back(row.type);
-  }
-  return types;
-}
-
-void register_measured(const std::string& name, std::function<void(benchmark::State&)> run) {
-  benchmark::RegisterBenchmark(name.c_str(), std::move(run))
-      ->Iterations(1)
-      ->UseManualTime()
-      ->Unit(benchmark::kNanosecond);
-}
-
-void report_time(benchmark::State& state, double nanoseconds) {
-  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(nanoseconds * 1e-9);
-}
-
-void report_distribution(benchmark::State& state, const Distribution& nanoseconds) {
-  report_time(state, nanoseconds.median);
-  state.counters["min_ns"] = nanoseconds.min;
-  state.counters["median_ns"] = nanoseconds.median;
-  state.counters["p90_ns"] = nanoseconds.p90;
-}
-
 namespace {
-
-/// Selects by --benchmark_filter, as Google Benchmark does, but by the plain names.
-Selection selection_of(std::string filter) {
-  if (filter.empty() || filter == "all") filter = ".";
-  const bool inverted = filter.front() == '-';
-  if (inverted) filter.erase(0, 1);
-  const std::regex expression(filter);
-  return [expression, inverted](const std::string& name) {
-    return std::regex_search(name, expression) != inverted;
-  };
-}
 
 void describe(const Session& session) {
   benchmark::AddCustomContext("castor_version", std::string(version()));
@@ -75,19 +36,23 @@ int run(int argc, char** argv) {
   int remaining = static_cast<int>(options->remaining.size());
   benchmark::Initialize(&remaining, options->remaining.data());
   if (benchmark::ReportUnrecognizedArguments(remaining, options->remaining.data())) return 2;
+  const Result<Selection> selected = Selection::parse(benchmark::GetBenchmarkFilter());
+  if (!selected) {
+    fmt::print(stderr, "castor-bench: {}\n", selected.error().to_string());
+    return 2;
+  }
   const auto session = Session::open(*options);
   if (!session) {
     fmt::print(stderr, "castor-bench: {}\n", session.error().to_string());
     return 1;
   }
-  try {
-    const Selection selected = selection_of(benchmark::GetBenchmarkFilter());
-    register_convert(**session, selected);
-    register_convert_special(**session, selected);
-    register_compile(**session, selected);
-    register_call(**session, selected);
-  } catch (const std::regex_error& error) {
-    fmt::print(stderr, "castor-bench: --benchmark_filter: {}\n", error.what());
+  register_convert(**session, *selected);
+  register_convert_special(**session, *selected);
+  register_compile(**session, *selected);
+  register_call(**session, *selected);
+  if (selected->count() == 0) {
+    fmt::print(stderr, "castor-bench: --benchmark_filter '{}' matches no benchmark\n",
+               benchmark::GetBenchmarkFilter());
     return 2;
   }
   describe(**session);
