@@ -60,8 +60,16 @@ void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& t
     target.setOpmaskIdx(tail_mask.getIdx());
     target.setZero();
   }
-  if (element_bits != lane_bits) {
-    extension(element_bits, lane_bits, is_signed_integer(element_))(code, target, from);
+  const LoadMnemonic extend = element_bits == lane_bits
+                                  ? nullptr
+                                  : extension(element_bits, lane_bits, is_signed_integer(element_));
+  const bool is_partial = emitter.lanes() * lane_bits < 128;
+  if (extend && is_partial) {
+    // From memory the instruction would read as many elements as fill a whole register.
+    move_whole(code, to, from, emitter.lanes() * element_bits);
+    extend(code, to, to);
+  } else if (extend) {
+    extend(code, target, from);
   } else if (masked) {
     move_masked(code, target, from, element_bits);
   } else {
