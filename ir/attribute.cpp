@@ -57,9 +57,7 @@ struct ToText {
 
 }  // namespace
 
-std::string to_string(const AttributeValue& value) {
-  return std::visit(ToText{}, value.value);
-}
+std::string to_string(const AttributeValue& value) { return std::visit(ToText{}, value.value); }
 
 const AttributeValue* find(const Attributes& attributes, std::string_view name) {
   for (const Attribute& attribute : attributes) {

@@ -43,28 +43,22 @@ const Row& row_of(ElementType from, ElementType to) {
 bool admits(const Row& row, Overflow overflow) {
   switch (overflow) {
     case Overflow::by_type:
-    case Overflow::saturate:
-      return true;
-    case Overflow::wrap:
-      return row.wrap;
-    case Overflow::nan:
-      return row.overflow_nan;
+    case Overflow::saturate: return true;
+    case Overflow::wrap: return row.wrap;
+    case Overflow::nan: return row.overflow_nan;
   }
   return false;
 }
 
 bool admits(const Row& row, Rounding rounding) {
   switch (rounding) {
-    case Rounding::by_type:
-      return true;
+    case Rounding::by_type: return true;
     case Rounding::toward_zero:
-    case Rounding::nearest_away:
-      return row.integer_roundings;
+    case Rounding::nearest_away: return row.integer_roundings;
     case Rounding::nearest_even:
     case Rounding::down:
     case Rounding::up:
-    case Rounding::half_up:
-      return row.integer_roundings || row.e8m0_roundings;
+    case Rounding::half_up: return row.integer_roundings || row.e8m0_roundings;
   }
   return false;
 }

@@ -125,21 +125,11 @@ inline constexpr std::array<ElementInfo, element_type_count> element_table = {{
 constexpr const ElementInfo& info(ElementType type) {
   return element_table[static_cast<size_t>(type)];
 }
-constexpr std::string_view name_of(ElementType type) {
-  return info(type).name;
-}
-constexpr int bits_of(ElementType type) {
-  return info(type).bits;
-}
-constexpr ElementKind kind_of(ElementType type) {
-  return info(type).kind;
-}
-constexpr bool is_implemented(ElementType type) {
-  return info(type).implemented;
-}
-constexpr bool is_boolean(ElementType type) {
-  return kind_of(type) == ElementKind::boolean;
-}
+constexpr std::string_view name_of(ElementType type) { return info(type).name; }
+constexpr int bits_of(ElementType type) { return info(type).bits; }
+constexpr ElementKind kind_of(ElementType type) { return info(type).kind; }
+constexpr bool is_implemented(ElementType type) { return info(type).implemented; }
+constexpr bool is_boolean(ElementType type) { return kind_of(type) == ElementKind::boolean; }
 constexpr bool is_signed_integer(ElementType type) {
   return kind_of(type) == ElementKind::signed_integer;
 }
@@ -149,9 +139,7 @@ constexpr bool is_unsigned_integer(ElementType type) {
 constexpr bool is_integer(ElementType type) {
   return is_signed_integer(type) || is_unsigned_integer(type);
 }
-constexpr bool is_float(ElementType type) {
-  return kind_of(type) == ElementKind::floating;
-}
+constexpr bool is_float(ElementType type) { return kind_of(type) == ElementKind::floating; }
 
 /// Smallest and largest value of an integer type (boolean: 0 and 1).
 constexpr int64_t integer_min(ElementType type) {

@@ -46,17 +46,11 @@ static_assert(table_is_in_enum_order());
 
 }  // namespace
 
-const std::array<OpInfo, op_count>& op_table() {
-  return table;
-}
+const std::array<OpInfo, op_count>& op_table() { return table; }
 
-const OpInfo& info(OpKind op) {
-  return table[static_cast<size_t>(op)];
-}
+const OpInfo& info(OpKind op) { return table[static_cast<size_t>(op)]; }
 
-std::string_view name_of(OpKind op) {
-  return info(op).name;
-}
+std::string_view name_of(OpKind op) { return info(op).name; }
 
 std::optional<OpKind> op_named(std::string_view name) {
   for (const OpInfo& row : table) {

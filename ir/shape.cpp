@@ -6,9 +6,7 @@
 
 namespace castor {
 
-std::string to_string(const Dims& dims) {
-  return fmt::format("[{}]", fmt::join(dims, ", "));
-}
+std::string to_string(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
 std::string to_string(const Shape& shape) {
   std::string text = "[";
@@ -23,9 +21,7 @@ std::string to_string(const TensorType& type) {
   return std::string(name_of(type.element)) + to_string(type.shape);
 }
 
-Shape to_shape(const Dims& extents) {
-  return {extents.begin(), extents.end()};
-}
+Shape to_shape(const Dims& extents) { return {extents.begin(), extents.end()}; }
 
 bool is_fixed(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is_fixed(); });

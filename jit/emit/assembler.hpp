@@ -19,6 +19,9 @@ inline Xbyak::Xmm vector_register(int index, int bits) {
   return {kind, index};
 }
 
+/// The width of a vector register in bits.
+inline int width_of(const Xbyak::Xmm& vector) { return static_cast<int>(vector.getBit()); }
+
 /// Xbyak with a constant pool: equal constants share a place, code addresses them relative to rip,
 /// `finish` writes them behind the code. Output depends on nothing but the calls.
 class Assembler : public Xbyak::CodeGenerator {

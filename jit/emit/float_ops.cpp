@@ -22,11 +22,7 @@ void emit_binary(LaneEmitter& emitter, const LaneInst& inst, const Precisions& p
 
 /// Immediate of vroundps and vrndscaleps: the mode in bits 0 and 1, no precision exception.
 uint8_t rounding_control(int64_t rounding) {
-#ifdef CASTOR_PLANT_BUG
-  constexpr uint8_t no_exception = 9;  // one wrong bit, for the fuzzer to find
-#else
   constexpr uint8_t no_exception = 8;
-#endif
   return static_cast<uint8_t>(no_exception | rounding);
 }
 

@@ -67,7 +67,7 @@ Xbyak::Reg64 Frame::pointer(size_t operand) const {
 
 void Frame::load_pointers() {
   for (size_t operand = 0; operand < operands_; ++operand) {
-    const Xbyak::Address argument = code_.qword[gpr::arguments + 8 * static_cast<int>(operand)];
+    const Xbyak::Address argument = code_.qword[gpr::arguments + 8 * operand];
     if (in_register(operand)) {
       code_.mov(Xbyak::Reg64(pointer_registers[operand]), argument);
     } else {

@@ -185,7 +185,7 @@ int LaneEmitter::next_use(LaneId id) const {
 }
 
 Xbyak::Address LaneEmitter::slot_address(int slot) {
-  return code_.ptr[code_.rsp + spill_base_ + slot * 64];
+  return code_.ptr[code_.rsp + static_cast<size_t>(spill_base_ + slot * 64)];
 }
 
 void LaneEmitter::spill(bool mask) {

@@ -92,9 +92,7 @@ class NestEmitter : public OperandLocator {
     return !target_.has_avx512() || form_.access[operand] == Access::strided;
   }
   int element_bytes(size_t operand) const { return bits_of(nest_.element(operand)) / 8; }
-  Xbyak::Address argument(size_t word) {
-    return code_.qword[gpr::arguments + 8 * static_cast<int>(word)];
-  }
+  Xbyak::Address argument(size_t word) { return code_.qword[gpr::arguments + 8 * word]; }
   void note(std::string part, std::string text = "", std::string origin = "");
   void end_loop(std::string name, size_t begin, int64_t elements);
 

@@ -235,8 +235,8 @@ void narrow_saturating_avx512(LaneEmitter& emitter, const Xmm& to, const Xmm& fr
     return element_bits == 8 ? code.vpmovsdb(to, from) : code.vpmovsdw(to, from);
   }
   const OwnedVector zero = emitter.scratch();
-  const Xmm none = zero.as(from.getBit());
-  const Xmm positive = vector_register(to.getIdx(), from.getBit());
+  const Xmm none = zero.as(width_of(from));
+  const Xmm positive = vector_register(to.getIdx(), width_of(from));
   code.vpxord(none, none, none);
   if (lane_bits == 16) {
     code.vpmaxsw(positive, from, none);
@@ -250,7 +250,7 @@ void narrow_saturating_avx512(LaneEmitter& emitter, const Xmm& to, const Xmm& fr
 void narrow_saturating_avx2(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from,
                             int lane_bits, int element_bits, bool is_signed) {
   Assembler& code = emitter.code();
-  const Xmm wide = to.as(from.getBit());
+  const Xmm wide = to.as(width_of(from));
   Xmm current = from;
   if (lane_bits == 32) {
     const bool signed_pack = element_bits == 8 || is_signed;
@@ -260,7 +260,7 @@ void narrow_saturating_avx2(LaneEmitter& emitter, const OwnedVector& to, const X
   if (element_bits == 8) {
     is_signed ? code.vpacksswb(wide, current, current) : code.vpackuswb(wide, current, current);
   }
-  if (from.getBit() == 256) {
+  if (width_of(from) == 256) {
     join_lanes(emitter, to.as(128), wide, 128 * element_bits / lane_bits);
   }
 }
@@ -278,7 +278,7 @@ void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from, in
     return narrow_saturating_avx2(emitter, to, from, lane_bits, element_bits, to_signed(narrowing));
   }
   if (narrowing == Narrowing::high_half) {
-    const Xmm shifted = to.as(from.getBit());
+    const Xmm shifted = to.as(width_of(from));
     emitter.code().vpsrld(shifted, from, static_cast<uint8_t>(lane_bits - element_bits));
     return emit_truncate(emitter, narrow, shifted, lane_bits, element_bits);
   }

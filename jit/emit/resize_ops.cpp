@@ -80,9 +80,9 @@ void emit_truncate(LaneEmitter& emitter, const Xmm& to, const Xmm& from, int fro
   }
   OwnedVector fallback;
   const Xmm control = emitter.vector(low_bytes_control(from_bits, to_bits), fallback);
-  const Xmm wide_to = vector_register(to.getIdx(), from.getBit());
-  code.vpshufb(wide_to, from, vector_register(control.getIdx(), from.getBit()));
-  if (from.getBit() == 256) join_lanes(emitter, to, wide_to, 128 * to_bits / from_bits);
+  const Xmm wide_to = vector_register(to.getIdx(), width_of(from));
+  code.vpshufb(wide_to, from, vector_register(control.getIdx(), width_of(from)));
+  if (width_of(from) == 256) join_lanes(emitter, to, wide_to, 128 * to_bits / from_bits);
 }
 
 void emit_truncate(LaneEmitter& emitter, const LaneInst& inst) {

@@ -12,7 +12,7 @@ namespace {
 uint16_t half_of(int value, const FloatFormat& format) {
   if (value == 0) return 0;
   const int magnitude = std::abs(value);
-  const int exponent = std::bit_width(static_cast<unsigned>(magnitude)) - 1;
+  const int exponent = 31 - std::countl_zero(static_cast<uint32_t>(magnitude));
   const int fraction = (magnitude - (1 << exponent)) << (format.mantissa_bits - exponent);
   const int sign = value < 0 ? 0x8000 : 0;
   return static_cast<uint16_t>(sign | (exponent + format.bias) << format.mantissa_bits | fraction);
