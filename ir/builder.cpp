@@ -104,6 +104,10 @@ ValueId FunctionBuilder::convert(ValueId value, ElementType to, const ConvertOpt
   Operation operation;
   operation.op = OpKind::convert;
   operation.operands = {value};
+  if (Status status = check_enumerations(options); !status) {
+    fail(status.error());
+    return no_value;
+  }
   operation.attributes = attributes_of(options);
   return append(std::move(operation), {.element = to, .shape = {}});
 }

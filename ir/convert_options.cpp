@@ -101,7 +101,20 @@ std::string to_string(const ConvertOptions& options) {
   return text;
 }
 
+Status check_enumerations(const ConvertOptions& options) {
+  if (static_cast<size_t>(options.overflow) >= overflow_names.size() ||
+      static_cast<size_t>(options.rounding) >= rounding_names.size() ||
+      static_cast<size_t>(options.nan) >= nan_mode_names.size()) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("convert: option values {}, {}, {} are not of their enumerations",
+                             static_cast<int>(options.overflow), static_cast<int>(options.rounding),
+                             static_cast<int>(options.nan))};
+  }
+  return {};
+}
+
 Status check_convert_options(ElementType from, ElementType to, const ConvertOptions& options) {
+  if (Status status = check_enumerations(options); !status) return status;
   const Row& row = row_of(from, to);
   if (!admits(row, options.overflow)) {
     return refused("overflow", overflow_names[static_cast<size_t>(options.overflow)], from, to, row,

@@ -52,6 +52,9 @@ std::optional<Overflow> overflow_named(std::string_view name);
 std::optional<Rounding> rounding_named(std::string_view name);
 std::optional<NanMode> nan_mode_named(std::string_view name);
 
+/// Checks that each option is one of its enumeration (invalid_argument).
+Status check_enumerations(const ConvertOptions& options);
+
 /// Checks the options against the row of the conversion table (DESIGN.md, Numerics, `convert`)
 /// that the two types select; `saturate` is accepted everywhere. The error names the option, the
 /// types and what the row admits.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -21,14 +20,14 @@ namespace castor {
 /// Tensors have at most this many dimensions.
 inline constexpr int max_rank = 16;
 
-/// Up to `max_rank` numbers held in place: extents, strides or coordinates of one tensor.
+/// Up to `max_rank` numbers held in place: extents, strides or coordinates of one tensor. Of more,
+/// the first max_rank + 1 are kept, and every check refuses the rank.
 class Dims {
  public:
   Dims() = default;
   Dims(std::initializer_list<int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
-  explicit Dims(std::span<const int64_t> values) : rank_(static_cast<uint8_t>(values.size())) {
-    assert(values.size() <= max_rank);
-    std::copy(values.begin(), values.end(), values_);
+  explicit Dims(std::span<const int64_t> values) {
+    for (int64_t value : values) push_back(value);
   }
   /// `rank` copies of `value`.
   static Dims filled(int rank, int64_t value) {
@@ -41,10 +40,9 @@ class Dims {
   bool empty() const { return rank_ == 0; }
   int64_t& operator[](int axis) { return values_[axis]; }
   int64_t operator[](int axis) const { return values_[axis]; }
-  /// Appends one number; only while rank() < max_rank.
+  /// Appends one number; nothing when there are max_rank + 1.
   void push_back(int64_t value) {
-    assert(rank_ < max_rank);
-    values_[rank_++] = value;
+    if (rank_ <= max_rank) values_[rank_++] = value;
   }
   const int64_t* begin() const { return values_; }
   const int64_t* end() const { return values_ + rank_; }
@@ -55,7 +53,7 @@ class Dims {
   }
 
  private:
-  int64_t values_[max_rank];  // only the first rank_ are ever read
+  int64_t values_[max_rank + 1];  // only the first rank_ are ever read
   uint8_t rank_ = 0;
 };
 

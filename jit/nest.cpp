@@ -34,7 +34,9 @@ std::vector<Axis> ordered_axes(const Dims& extents, std::span<const Dims> stride
 /// Whether every operand walks `outer` as the continuation of `inner`.
 bool continues(const Axis& inner, const Axis& outer) {
   for (size_t k = 0; k < inner.strides.size(); ++k) {
-    if (outer.strides[k] != inner.strides[k] * inner.extent) return false;
+    int64_t behind = 0;
+    if (__builtin_mul_overflow(inner.strides[k], inner.extent, &behind)) return false;
+    if (outer.strides[k] != behind) return false;
   }
   return true;
 }
@@ -83,8 +85,13 @@ std::vector<int64_t> pack_arguments(const Nest& nest, const IterationSpace& spac
       const auto& strides = space.strides[k];
       const auto at = static_cast<size_t>(axis);
       // The innermost loop counts elements and leaves pointers where they are.
-      const int64_t behind = axis >= 2 ? space.extents[axis - 1] * strides[at - 1] : 0;
-      words[layout.step(k, axis)] = (strides[at] - behind) * (bits_of(nest.element(k)) / 8);
+      const auto behind = axis >= 2 ? static_cast<uint64_t>(space.extents[axis - 1]) *
+                                          static_cast<uint64_t>(strides[at - 1])
+                                    : 0;
+      // Steps may be negative: addresses are added modulo 2^64.
+      const auto bytes = static_cast<uint64_t>(bits_of(nest.element(k)) / 8);
+      words[layout.step(k, axis)] =
+          static_cast<int64_t>((static_cast<uint64_t>(strides[at]) - behind) * bytes);
     }
   }
   return words;

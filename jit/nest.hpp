@@ -74,6 +74,10 @@ std::vector<Nest> plan_nests(const Function& function, const Target& target);
 std::string print(const Function& function, const Nest& nest, const NestForm& form,
                   const Target& target);
 
+/// Results that one nest computes at the most; a function with more becomes several nests. It
+/// bounds the stack that the code takes.
+inline constexpr size_t most_outputs = 16;
+
 /// Words of the argument block that a nest's code takes: one pointer for each operand, the extents
 /// (innermost first), and for each operand and axis the bytes to step (see pack_arguments).
 class ArgumentLayout {
@@ -90,6 +94,9 @@ class ArgumentLayout {
   size_t operands_;
   int rank_;
 };
+
+/// Words of the largest argument block: as many inputs as outputs, all axes.
+inline constexpr size_t most_argument_words = 2 * most_outputs + max_rank * (1 + 2 * most_outputs);
 
 /// Everything of the argument block but the pointers. Axis 0 steps by its stride; an outer axis
 /// steps from the end of the axis below it to its own next element.

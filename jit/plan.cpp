@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a function to nests: which values share an iteration space, and their lanes.
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "ir/convert_options.hpp"
 #include "jit/lane/optimize.hpp"
@@ -125,14 +127,17 @@ std::vector<Nest> plan_nests(const Function& function, const Target& target) {
     outputs_of_group[groups[function.results[i]]].push_back(i);
   }
   std::vector<Nest> nests;
-  nests.reserve(outputs_of_group.size());
-  for (const auto& [group, outputs] : outputs_of_group) {
-    Nest& nest = nests.emplace_back();
-    NestLowering lowering(function, target, nest);
-    if (outputs.size() > 1 || !lowering.lower_as_table(outputs.front())) {
-      for (uint32_t output : outputs) lowering.add_output(output);
+  for (const auto& [group, all_outputs] : outputs_of_group) {
+    for (size_t first = 0; first < all_outputs.size(); first += most_outputs) {
+      const size_t count = std::min(most_outputs, all_outputs.size() - first);
+      const auto outputs = std::span(all_outputs).subspan(first, count);
+      Nest& nest = nests.emplace_back();
+      NestLowering lowering(function, target, nest);
+      if (count > 1 || !lowering.lower_as_table(outputs.front())) {
+        for (uint32_t output : outputs) lowering.add_output(output);
+      }
+      optimize(nest.program, target);
     }
-    optimize(nest.program, target);
   }
   return nests;
 }

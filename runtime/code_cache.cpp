@@ -40,27 +40,41 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
 }
 
 NestCodePtr CodeCache::find(const std::string& key) const {
-  const std::shared_lock lock(mutex_);
-  const auto at = codes_.find(key);
-  return at == codes_.end() ? nullptr : at->second;
+  const Entries& entries = entries_.get();
+  const std::shared_lock lock(entries.mutex);
+  const auto at = entries.codes.find(key);
+  return at == entries.codes.end() ? nullptr : at->second;
 }
 
 size_t CodeCache::bytes() const {
-  const std::shared_lock lock(mutex_);
-  return bytes_;
+  const Entries& entries = entries_.get();
+  const std::shared_lock lock(entries.mutex);
+  return entries.bytes;
 }
 
 NestCodePtr CodeCache::insert(std::string key, NestCodePtr code) {
-  const std::unique_lock lock(mutex_);
-  const auto [at, inserted] = codes_.emplace(std::move(key), code);
-  if (!inserted) return at->second;  // another thread was faster: one code for all
-  oldest_first_.push_back(&at->first);
-  bytes_ += code->block.size();
-  while (bytes_ > capacity_bytes_ && oldest_first_.size() > 1) {
-    const auto oldest = codes_.find(*oldest_first_.front());
-    oldest_first_.pop_front();
-    bytes_ -= oldest->second->block.size();
-    codes_.erase(oldest);
+  Entries& entries = entries_.get();
+  const std::unique_lock lock(entries.mutex);
+  entries.oldest_first.emplace_back();  // whatever may throw comes before anything is counted
+  const auto [at, inserted] = [&] {
+    try {
+      return entries.codes.emplace(std::move(key), code);
+    } catch (...) {
+      entries.oldest_first.pop_back();
+      throw;
+    }
+  }();
+  if (!inserted) {
+    entries.oldest_first.pop_back();
+    return at->second;  // another thread was faster: one code for all
+  }
+  entries.oldest_first.back() = &at->first;
+  entries.bytes += code->block.size();
+  while (entries.bytes > capacity_bytes_ && entries.oldest_first.size() > 1) {
+    const auto oldest = entries.codes.find(*entries.oldest_first.front());
+    entries.oldest_first.pop_front();
+    entries.bytes -= oldest->second->block.size();
+    entries.codes.erase(oldest);
   }
   return code;
 }

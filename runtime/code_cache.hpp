@@ -12,6 +12,7 @@
 #include "jit/code_memory.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
+#include "runtime/fork_private.hpp"
 
 namespace castor {
 
@@ -33,8 +34,8 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
 /// first (kernels that hold it keep it alive). A failed compile leaves nothing behind.
 class CodeCache {
  public:
-  CodeCache(jit::CodeMemory& memory, size_t capacity_bytes)
-      : memory_(memory), capacity_bytes_(capacity_bytes) {}
+  CodeCache(jit::CodeMemory& memory, const jit::SystemCalls& system, size_t capacity_bytes)
+      : memory_(memory), capacity_bytes_(capacity_bytes), entries_(system) {}
 
   /// The code for a nest, found or compiled.
   Result<NestCodePtr> get(const jit::Nest& nest, const jit::NestForm& form,
@@ -45,15 +46,19 @@ class CodeCache {
   size_t bytes() const;
 
  private:
+  struct Entries {
+    mutable std::shared_mutex mutex;
+    std::unordered_map<std::string, NestCodePtr> codes;
+    std::deque<const std::string*> oldest_first;  // keys of codes, whose nodes do not move
+    size_t bytes = 0;
+  };
+
   NestCodePtr find(const std::string& key) const;
   NestCodePtr insert(std::string key, NestCodePtr code);
 
   jit::CodeMemory& memory_;
   const size_t capacity_bytes_;
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<std::string, NestCodePtr> codes_;
-  std::deque<const std::string*> oldest_first_;  // keys of codes_, whose nodes do not move
-  size_t bytes_ = 0;
+  mutable ForkPrivate<Entries> entries_;
   std::atomic<uint64_t> compiled_ = 0;
   std::atomic<uint64_t> hits_ = 0;
 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of compiling, in order: canonicalise, plan, look up or emit and publish.
+// The stages of compiling, in order: verify, canonicalise, plan, look up or emit and publish.
 #include "ir/canonicalize.hpp"
+#include "ir/verify.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {
 
 Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                                 const RuntimeState& runtime) {
+  if (Status status = verify(*function); !status) return status.error();
   auto compiled = std::make_shared<Compiled>();
   compiled->canonical = canonicalize(function);
   if (!runtime.target) {

@@ -240,13 +240,7 @@ bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy p
 /// Calls the code with a copy of the argument block that has this call's pointers.
 void run_nest(const BoundNest& nest, const NestCode& code, std::span<const ConstView> inputs,
               std::span<const View> outputs) {
-  int64_t on_stack[64];
-  std::unique_ptr<int64_t[]> on_heap;
-  int64_t* arguments = on_stack;
-  if (nest.arguments.size() > std::size(on_stack)) {
-    on_heap.reset(new int64_t[nest.arguments.size()]);
-    arguments = on_heap.get();
-  }
+  int64_t arguments[jit::most_argument_words];
   std::copy(nest.arguments.begin(), nest.arguments.end(), arguments);
   for (size_t k = 0; k < nest.operands.size(); ++k) {
     arguments[k] = operand_address(nest.operands[k], inputs, outputs);
@@ -327,17 +321,21 @@ Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs,
 
 Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View> outputs,
                         const RunOptions& options) const {
-  bool in_place = false;
-  if (Status status = check_call(*state_, inputs, outputs, in_place); !status) return status;
-  if (!state_->kernel->compiled->interpreted_because.empty()) {
-    return interpret(*state_->kernel->function, inputs, outputs);
+  try {
+    bool in_place = false;
+    if (Status status = check_call(*state_, inputs, outputs, in_place); !status) return status;
+    if (!state_->kernel->compiled->interpreted_because.empty()) {
+      return interpret(*state_->kernel->function, inputs, outputs);
+    }
+    for (const BoundNest& nest : state_->nests) {
+      if (nest.code == nullptr) continue;  // no elements
+      const bool streaming = !in_place && streams(nest, outputs, options.stores);
+      run_nest(nest, streaming ? *nest.streaming : *nest.code, inputs, outputs);
+    }
+    return {};
+  } catch (const std::bad_alloc&) {  // of an error's message, or of the interpreter
+    return no_memory();
   }
-  for (const BoundNest& nest : state_->nests) {
-    if (nest.code == nullptr) continue;  // no elements
-    const bool streaming = !in_place && streams(nest, outputs, options.stores);
-    run_nest(nest, streaming ? *nest.streaming : *nest.code, inputs, outputs);
-  }
-  return {};
 }
 
 std::span<const Dims> BoundKernel::output_shapes() const { return state_->output_shapes; }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <mutex>
 #include <new>
 
 #include "runtime/state.hpp"
@@ -12,43 +11,19 @@ namespace {
 
 Error no_memory() { return {ErrorCode::out_of_memory, "no memory left"}; }
 
-using KernelStatePtr = std::shared_ptr<const detail::KernelState>;
-
-/// The kernel that was compiled from the same computation, or null.
-KernelStatePtr find_kernel(const detail::RuntimeState& runtime, const FunctionPtr& function) {
-  const std::shared_lock lock(runtime.mutex);
-  const auto [begin, end] = runtime.kernels.equal_range(function->hash);
-  for (auto at = begin; at != end; ++at) {
-    const KernelStatePtr& kernel = at->second;
-    if (kernel->function == function) return kernel;
-    if (same_computation(*kernel->function, *function)) {
-      // The same code under the names that this caller gave.
-      return std::make_shared<detail::KernelState>(detail::KernelState{function, kernel->compiled});
-    }
-  }
-  return nullptr;
-}
-
-/// Functions that a runtime remembers; beyond, it forgets them all and finds their code again in
-/// the code cache.
-constexpr size_t most_functions = 4096;
-
 KernelStatePtr add_kernel(detail::RuntimeState& runtime, const FunctionPtr& function,
                           std::shared_ptr<const detail::Compiled> compiled) {
+  // Executable memory that was refused may be granted later.
   const bool keep = compiled->interpreted_because.empty() || !runtime.target;
   auto kernel =
       std::make_shared<detail::KernelState>(detail::KernelState{function, std::move(compiled)});
   runtime.functions.fetch_add(1, std::memory_order_relaxed);
-  if (keep) {
-    const std::unique_lock lock(runtime.mutex);
-    if (runtime.kernels.size() >= most_functions) runtime.kernels.clear();
-    runtime.kernels.emplace(function->hash, kernel);
-  }
+  if (keep) runtime.table.get().add(kernel, runtime.cache_bytes / 2);
   return kernel;
 }
 
 Result<KernelStatePtr> kernel_of(detail::RuntimeState& runtime, const FunctionPtr& function) {
-  if (KernelStatePtr found = find_kernel(runtime, function)) {
+  if (KernelStatePtr found = runtime.table.get().find(function)) {
     runtime.function_hits.fetch_add(1, std::memory_order_relaxed);
     return found;
   }
@@ -72,15 +47,11 @@ Result<FunctionPtr> cached_conversion(detail::RuntimeState& runtime, ElementType
       static_cast<uint64_t>(from) | static_cast<uint64_t>(to) << 8 |
       static_cast<uint64_t>(rank) << 16 | static_cast<uint64_t>(options.overflow) << 24 |
       static_cast<uint64_t>(options.rounding) << 32 | static_cast<uint64_t>(options.nan) << 40;
-  {
-    const std::shared_lock lock(runtime.mutex);
-    const auto at = runtime.conversions.find(key);
-    if (at != runtime.conversions.end()) return at->second;
-  }
+  KernelTable& table = runtime.table.get();
+  if (FunctionPtr known = table.find_conversion(key)) return known;
   Result<FunctionPtr> function = conversion_function(from, to, rank, options);
   if (!function.ok()) return function;
-  const std::unique_lock lock(runtime.mutex);
-  return runtime.conversions.emplace(key, *function).first->second;
+  return table.add_conversion(key, std::move(function).value());
 }
 
 }  // namespace
@@ -89,7 +60,8 @@ std::string_view version() { return CASTOR_VERSION; }
 
 Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const RuntimeOptions& options,
                                                                    const jit::SystemCalls& system) {
-  auto state = std::make_shared<RuntimeState>();
+  auto state = std::make_shared<RuntimeState>(system);
+  state->cache_bytes = options.cache_bytes;
   if (options.interpret) {
     state->interpreted_because = "the runtime was asked to interpret";
     return state;
@@ -102,7 +74,7 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   Result<jit::Target> target = jit::choose_target(options.tier);
   if (!target.ok()) return target.error();
   state->target = *target;
-  state->store = std::make_shared<CodeStore>(system, options.cache_bytes);
+  state->store = std::make_shared<CodeStore>(system, options.cache_bytes / 2);
   return state;
 }
 

@@ -4,18 +4,19 @@
 
 #include <castor/castor.hpp>
 
-#include <shared_mutex>
-#include <unordered_map>
+#include <atomic>
 
 #include "runtime/check_views.hpp"
 #include "runtime/code_cache.hpp"
+#include "runtime/fork_private.hpp"
+#include "runtime/kernel_table.hpp"
 
 namespace castor::detail {
 
 /// Code memory and cache; shared by a runtime and its kernels, which may outlive it.
 struct CodeStore {
   CodeStore(const jit::SystemCalls& system, size_t capacity_bytes)
-      : memory(system), cache(memory, capacity_bytes) {}
+      : memory(system), cache(memory, system, capacity_bytes) {}
   jit::CodeMemory memory;
   CodeCache cache;
 };
@@ -63,12 +64,12 @@ struct BoundState {
 };
 
 struct RuntimeState {
+  explicit RuntimeState(const jit::SystemCalls& system) : table(system) {}
   std::optional<jit::Target> target;
   std::string interpreted_because;
+  size_t cache_bytes = 0;
   std::shared_ptr<CodeStore> store;
-  mutable std::shared_mutex mutex;
-  std::unordered_multimap<uint64_t, std::shared_ptr<const KernelState>> kernels;  // by hash
-  std::unordered_map<uint64_t, FunctionPtr> conversions;  // functions of one-call convert
+  mutable ForkPrivate<KernelTable> table;
   std::atomic<uint64_t> functions = 0;
   std::atomic<uint64_t> function_hits = 0;
 };

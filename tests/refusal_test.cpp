@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "runtime/state.hpp"
 #include "tests/support/child_process.hpp"
@@ -89,6 +92,64 @@ TEST(Refusal, EveryAllocationMayFail) {
       ASSERT_TRUE(a[0] == 99 && a[2] == 99 && b[0] == 99 && c[3] == 99) << "allocation " << count;
     }
   }
+}
+
+/// Three hundred results of one input take several nests, each with a small frame.
+TEST(Refusal, ManyResultsNeedLittleStack) {
+  FunctionBuilder builder("many");
+  const ValueId x = builder.parameter("x", {ElementType::f32, {5}});
+  for (int i = 0; i < 300; ++i) builder.result(builder.convert(x, ElementType::u8));
+  const FunctionPtr function = std::move(builder.finish()).value();
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    const jit::Target target{tier};
+    const std::vector<jit::Nest> nests = jit::plan_nests(*function, target);
+    EXPECT_EQ(nests.size(), 300 / jit::most_outputs + 1);
+    const float in[5] = {1, 2, 3, 254.9F, 400};
+    std::vector<std::array<uint8_t, 5>> out(300);
+    const ConstView input(in, ElementType::f32, {5}, sizeof in);
+    std::vector<View> outputs;
+    for (auto& bytes : out) outputs.emplace_back(bytes.data(), ElementType::u8, Dims{5}, 5);
+    const Result<BoundKernel> bound = runtime.compile(function)->bind({&input, 1}, outputs);
+    ASSERT_TRUE(bound.ok()) << bound.error().message;
+    ASSERT_TRUE(bound->run({&input, 1}, outputs).ok());
+    for (const auto& bytes : out) {
+      ASSERT_EQ(bytes, (std::array<uint8_t, 5>{1, 2, 3, 254, 255})) << name_of(tier);
+    }
+  }
+}
+
+/// Threads hold the runtime's locks again and again while others fork.
+TEST(Fork, ChildrenOfBusyRuntimesCompile) {
+  const Runtime runtime = std::move(Runtime::create()).value();
+  const std::vector<test::Conversion> conversions = test::all_conversions();
+  std::atomic<bool> stop = false;
+  const auto compile_some = [&](size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i) {
+      const test::Conversion& conversion = conversions[i % conversions.size()];
+      uint64_t in = 0;
+      uint64_t out = 1;
+      if (!runtime
+               .convert(ConstView(&in, conversion.from, {1}, 8), View(&out, conversion.to, {1}, 8),
+                        conversion.options)
+               .ok()) {
+        return false;
+      }
+    }
+    return true;
+  };
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t i = t; !stop; i += 3) (void)compile_some(i, 1);
+    });
+  }
+  int failed = 0;
+  for (size_t i = 0; i < 30 && failed == 0; ++i) {
+    failed = test::in_child([&] { return compile_some(i * 7, 20) ? 0 : 1; });
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed, 0);
 }
 
 TEST(Fork, TheChildCompilesAndTheParentsCodeStays) {

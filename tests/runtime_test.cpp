@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "runtime/state.hpp"
 #include "tests/support/conversions.hpp"
 
 namespace castor {
@@ -61,6 +62,47 @@ TEST(Runtime, TextErrorsHaveAPlace) {
   ASSERT_FALSE(kernel.ok());
   EXPECT_EQ(kernel.error().code, ErrorCode::invalid_text);
   EXPECT_EQ(kernel.error().where.line, 2u);
+}
+
+TEST(Runtime, FunctionsThatNobodyVerifiedAreRefused) {
+  auto function = std::make_shared<Function>();
+  function->name = "f";
+  function->values = {{"x", {ElementType::f32, {4}}}};
+  function->parameters = {0};
+  function->results = {7};
+  function->result_types = {{ElementType::f32, {4}}};
+  EXPECT_FALSE(make_runtime().compile(function).ok());
+}
+
+TEST(Runtime, OptionsOutsideTheirEnumerationsAreRefused) {
+  const float in = 1;
+  uint8_t out = 9;
+  const Status status = make_runtime().convert(
+      ConstView(&in, ElementType::f32, {1}, 4), View(&out, ElementType::u8, {1}, 1),
+      {.overflow = Overflow::by_type, .rounding = static_cast<Rounding>(77)});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(out, 9);
+}
+
+TEST(Runtime, RanksOverTheLimitAreRefused) {
+  const std::vector<int64_t> ones(40, 1);
+  const Dims shape{std::span<const int64_t>(ones)};
+  const float in = 1;
+  uint8_t out = 9;
+  const Status status = make_runtime().convert(ConstView(&in, ElementType::f32, shape, 4),
+                                               View(&out, ElementType::u8, shape, 1));
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(out, 9);
+}
+
+TEST(Runtime, StridesWhoseProductsOverflowStillBind) {
+  const Result<Kernel> kernel = make_runtime().compile(
+      "func @f(%x: u8[2, 2]) -> (u8[2, 2]) {\n  %y = convert %x {overflow = saturate} : u8\n"
+      "  return %y\n}\n");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  const Dims strides[] = {{1, int64_t{1} << 62}, {2, 1}};
+  EXPECT_TRUE(kernel->bind(std::vector<Dims>{{2, 2}}, strides).ok());
 }
 
 TEST(Runtime, NullFunctionIsRefused) {
@@ -337,6 +379,28 @@ TEST(Cache, IsBoundedAndKernelsOutliveIt) {
   const View y(out, ElementType::f16, {1, 2}, 4);
   ASSERT_TRUE(first->bind({{1, 2}})->run({&x, 1}, {&y, 1}).ok());
   EXPECT_EQ(out[1], 0x4000);
+}
+
+TEST(Cache, GivesMemoryBack) {
+  RuntimeOptions options;
+  options.cache_bytes = size_t{16} << 10;
+  auto state = detail::make_runtime(options, jit::SystemCalls::real());
+  ASSERT_TRUE(state.ok());
+  for (const test::Conversion& conversion : test::all_conversions()) {
+    FunctionBuilder builder("f");
+    const ValueId x = builder.parameter("x", {conversion.from, {"?n"}});
+    builder.result(builder.convert(x, conversion.to, conversion.options));
+    const FunctionPtr function = std::move(builder.finish()).value();
+    auto compiled = detail::compile(function, **state);
+    ASSERT_TRUE(compiled.ok());
+    (*state)->table.get().add(std::make_shared<detail::KernelState>(
+                                  detail::KernelState{function, std::move(compiled).value()}),
+                              options.cache_bytes / 2);
+  }
+  EXPECT_LE((*state)->table.get().bytes() + (*state)->store->cache.bytes(), options.cache_bytes);
+  // Arenas go when their last code does: of some 600 KiB that were made, few arenas are left.
+  EXPECT_LE((*state)->store->memory.mapped_bytes(),
+            2 * jit::CodeMemory::largest_arena_bytes + options.cache_bytes);
 }
 
 TEST(Cache, ServesEightThreads) {

@@ -25,7 +25,8 @@ bool has_strided_operand(const NestForm& form) {
 }
 
 /// Room for a chunk of the widest elements.
-int stage_bytes(const Nest& nest, int lanes) {
+int stage_bytes(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
+  if (target.has_avx512() && !has_strided_operand(form)) return 0;  // tails are masked
   int bytes = 0;
   for (size_t k = 0; k < nest.operands(); ++k) {
     bytes = std::max(bytes, lanes * bits_of(nest.element(k)) / 8);
@@ -45,7 +46,7 @@ class NestEmitter : public OperandLocator {
         plan_(plan_chunks(nest, form, target)),
         layout_(nest.operands(), form.rank),
         code_(buffer),
-        frame_(code_, nest.operands(), form.rank, stage_bytes(nest, plan_.lanes)),
+        frame_(code_, nest.operands(), form.rank, stage_bytes(nest, form, target, plan_.lanes)),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors),
         modes_(nest.operands(), ChunkMode::whole) {
     make_ports();

@@ -67,6 +67,7 @@ void add_fuzz(CLI::App& app, Action& action) {
           ->check(CLI::NonNegativeNumber);
   command->add_option("--count", options->count, "how many programs, however long they take")
       ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
       ->excludes(seconds);
   command->add_option("--seed", options->seed, "seed of the run and of its first program")
       ->type_name("N")

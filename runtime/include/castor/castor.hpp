@@ -50,7 +50,8 @@ struct RuntimeOptions {
   std::optional<Tier> tier;
   /// Never generate code.
   bool interpret = false;
-  /// Kernels are dropped from the cache, oldest first, when their code exceeds this many bytes.
+  /// Bound of the cache: half for machine code, half for the functions that it was made for (their
+  /// code and constants). What was added first is dropped first; kernels in use keep theirs.
   size_t cache_bytes = size_t{64} << 20;
 };
 
