@@ -64,10 +64,10 @@ void add_fuzz(CLI::App& app, Action& action) {
   CLI::Option* seconds =
       command->add_option("--seconds", options->seconds, "how long (default: 10)")
           ->type_name("S")
-          ->check(CLI::NonNegativeNumber);
+          ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 62));
   command->add_option("--count", options->count, "how many programs, however long they take")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 62))
       ->excludes(seconds);
   command->add_option("--seed", options->seed, "seed of the run and of its first program")
       ->type_name("N")
