@@ -398,7 +398,7 @@ TEST(Cache, GivesMemoryBack) {
                               options.cache_bytes / 2);
   }
   EXPECT_LE((*state)->table.get().bytes() + (*state)->store->cache.bytes(), options.cache_bytes);
-  // Arenas go when their last code does: of some 600 KiB that were made, few arenas are left.
+  // Arenas go when their last code does: few are left of those that all this code took.
   EXPECT_LE((*state)->store->memory.mapped_bytes(),
             2 * jit::CodeMemory::largest_arena_bytes + options.cache_bytes);
 }

@@ -23,8 +23,6 @@ class Packer {
 
   /// Chunks in a full vector.
   int chunks() const { return 1 << (concat_stages_ + narrow_stages_); }
-  /// Registers that wait for their partner at the most.
-  int most_pending() const { return concat_stages_ + narrow_stages_; }
 
  private:
   struct Pending {

@@ -94,15 +94,10 @@ void emit_truncate(LaneEmitter& emitter, const LaneInst& inst) {
 
 void emit_combine_dwords(LaneEmitter& emitter, const LaneInst& inst) {
   constexpr uint8_t odd_dwords = 0xaa;
-  constexpr uint32_t odd_dwords_mask = 0xaaaa;
   Assembler& code = emitter.code();
   const Xmm upper = emitter.use(inst.a);
   const Xmm lower = emitter.use(inst.b);
-  if (!emitter.has_avx512()) return code.vpblendd(emitter.define(), lower, upper, odd_dwords);
-  const OwnedMask odd = emitter.scratch_mask();
-  code.mov(Xbyak::util::eax, odd_dwords_mask);
-  code.kmovd(odd.get(), Xbyak::util::eax);
-  code.vpblendmd(emitter.define() | odd.get(), lower, upper);
+  code.vpblendd(emitter.define(), lower, upper, odd_dwords);
 }
 
 std::vector<uint8_t> high_half_order(int lanes) {

@@ -43,7 +43,7 @@ std::string_view name_of(LaneType type);
 enum class LaneRounding : uint8_t { nearest_even, down, up, toward_zero };
 std::string_view name_of(LaneRounding rounding);
 
-/// Comparisons of floats; quiet and false for NaN but for `unordered` and `not_equal_or_unordered`.
+/// Comparisons of floats; quiet, and false where an operand is NaN but for `unordered`.
 enum class FloatPredicate : uint8_t {
   equal,
   less,
@@ -89,7 +89,7 @@ enum class LaneOp : uint8_t {
   bit_ternary,  // any function of a, b, c, by truth table: bit 4 * a + 2 * b + c of imm (AVX-512)
   equal,
   greater_signed,  // -> mask
-  combine_dwords,  // of 64-bit lanes: the upper half of a, the lower half of b
+  combine_dwords,  // of 64-bit lanes: the upper half of a, the lower half of b (AVX2)
   extend_zero,
   extend_sign,
   truncate,

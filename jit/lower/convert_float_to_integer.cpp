@@ -70,10 +70,6 @@ LaneId ordered(LaneBuilder& builder, LaneId value) {
   return builder.compare(FloatPredicate::ordered, value, value);
 }
 
-LaneId mask_for(LaneBuilder& builder, LaneId mask, int lane_bits) {
-  return builder.mask_resize(mask, lane_bits);
-}
-
 /// i8, i16, and i32 from f64: clamped above in float; below, the conversion's own result (the
 /// smallest integer) saturates.
 LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
@@ -81,7 +77,7 @@ LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to
   const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
   const LaneId below = builder.float_min(limit, rounded.value);
   const LaneId integer = builder.float_to_signed(below, 32, rounded.left_to_do);
-  const LaneId is_number = mask_for(builder, ordered(builder, value), 32);
+  const LaneId is_number = builder.mask_resize(ordered(builder, value), 32);
   return LaneTensor::computed(
       builder, to,
       {builder.zero_unless(is_number, integer),
@@ -117,12 +113,12 @@ LaneTensor saturate_to_wide_signed(LaneBuilder& builder, LaneId value, ElementTy
   const LaneId is_above =
       builder.compare(FloatPredicate::greater_equal, value, first_above(builder, lane, to));
   const LaneId integer =
-      builder.zero_unless(mask_for(builder, ordered(builder, value), bits),
+      builder.zero_unless(builder.mask_resize(ordered(builder, value), bits),
                           builder.float_to_signed(rounded.value, bits, rounded.left_to_do));
   const LaneId largest = builder.constant(integer_lane(bits), integer_max(to));
   return LaneTensor::computed(
       builder, to,
-      {builder.select(mask_for(builder, is_above, bits), largest, integer), Narrowing::truncate});
+      {builder.select(builder.mask_resize(is_above, bits), largest, integer), Narrowing::truncate});
 }
 
 /// u32, u64 by instruction: max turns NaN and negative numbers into 0, and the out-of-range result
@@ -258,11 +254,11 @@ LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   if (bits_of(to) == 64) {
     // Out of range gives 1 << 63, whose low bits are 0 only for narrower destinations.
     const LaneType lane = float_lane(bits_of(builder.type_of(rounded.value)));
-    const LaneId in_range = mask_for(builder, in_wrap_range(builder, rounded.value, to), 64);
+    const LaneId in_range = builder.mask_resize(in_wrap_range(builder, rounded.value, to), 64);
     if (to == ElementType::u64) {
       const LaneId is_big = builder.compare(FloatPredicate::greater_equal, rounded.value,
                                             builder.float_constant(lane, 0x1p63));
-      bits = builder.select(mask_for(builder, is_big, 64),
+      bits = builder.select(builder.mask_resize(is_big, 64),
                             builder.float_to_unsigned(rounded.value, 64, rounded.left_to_do), bits);
     }
     bits = builder.zero_unless(in_range, bits);
