@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/numerics/format.hpp"
+
 namespace castor {
 
 namespace {
@@ -144,10 +146,11 @@ ConvertOptions canonical_options(ElementType from, ElementType to, ConvertOption
   }
   const bool saturation_is_void = &row == &row_to_boolean || &row == &row_to_f4 ||
                                   &row == &row_to_nf4 || &row == &row_to_e8m0 || is_boolean(from) ||
-                                  (from == to && !is_float(from));
+                                  (from == to && !numerics::has_infinities(from));
   if (saturation_is_void && options.overflow == Overflow::saturate) {
     options.overflow = Overflow::by_type;
   }
+  if (!numerics::has_nans(from)) options.nan = NanMode::by_type;
   return options;
 }
 

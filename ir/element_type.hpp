@@ -9,7 +9,8 @@
 
 namespace castor {
 
-/// The 27 element types of OpenVINO and ONNX, in table order. The value indexes `element_table`.
+/// The 27 element types of OpenVINO and ONNX, then the same values in older storage layouts of
+/// OpenVINO, in table order. The value indexes `element_table`.
 enum class ElementType : uint8_t {
   boolean,
   u1,
@@ -38,8 +39,14 @@ enum class ElementType : uint8_t {
   f32,
   f64,
   nf4,
+  u1_lsb_first,
+  u2_msb_first,
+  u3_split,
+  u6_split,
 };
-inline constexpr int element_type_count = 27;
+inline constexpr int element_type_count = 31;
+/// Types that differ in their values: the rows in front of the older layouts.
+inline constexpr int value_type_count = 27;
 
 enum class ElementKind : uint8_t {
   boolean,  ///< one byte; 0 is false, any other byte reads as true; 1 is written
@@ -50,8 +57,13 @@ enum class ElementKind : uint8_t {
   codebook,        ///< nf4: 16 values by table
 };
 
-/// How elements narrower than a byte share it; `whole_bytes` are little endian.
-enum class StorageOrder : uint8_t { whole_bytes, lsb_first, msb_first };
+/// How elements narrower than a byte share bytes; see `storage_bit` in ir/storage.hpp.
+enum class StorageOrder : uint8_t {
+  whole_bytes,  ///< little endian
+  lsb_first,    ///< one stream of bits, from the least significant bit of each byte on
+  msb_first,    ///< the first element in the most significant bits of a byte
+  split,        ///< groups of three bytes: the low bits of each element, then its high bits
+};
 
 /// What the codes with the largest exponent mean.
 enum class FloatSpecials : uint8_t {
@@ -72,11 +84,10 @@ struct FloatFormat {
 /// One row of the table.
 struct ElementInfo {
   ElementType type;
-  std::string_view name;
+  std::string_view name;  ///< an older layout's name is its type's, a dot, and the layout
   int bits;
   ElementKind kind;
   StorageOrder order;
-  bool implemented;  ///< false: known by name, refused by the verifier
   FloatFormat format;
 };
 
@@ -91,34 +102,38 @@ using T = ElementType;
 /// Formats: IEEE 754-2019 table 3.5 (f16, f32, f64); bfloat16; OCP OFP8 and MX (f8e4m3, f8e5m2,
 /// f4e2m1, f8e8m0); the fnuz formats as ONNX float8 defines them; OpenVINO's element types.
 inline constexpr std::array<ElementInfo, element_type_count> element_table = {{
-    //  type               name          bits kind                      order                implemented  {e, m, bias, specials}
-    {detail::T::boolean,    "boolean",     8, detail::boolean,          detail::whole_bytes, true,  {}},
-    {detail::T::u1,         "u1",          1, detail::unsigned_integer, detail::msb_first,   false, {}},
-    {detail::T::u2,         "u2",          2, detail::unsigned_integer, detail::lsb_first,   false, {}},
-    {detail::T::u3,         "u3",          3, detail::unsigned_integer, detail::lsb_first,   false, {}},
-    {detail::T::u4,         "u4",          4, detail::unsigned_integer, detail::lsb_first,   false, {}},
-    {detail::T::u6,         "u6",          6, detail::unsigned_integer, detail::lsb_first,   false, {}},
-    {detail::T::u8,         "u8",          8, detail::unsigned_integer, detail::whole_bytes, true,  {}},
-    {detail::T::u16,        "u16",        16, detail::unsigned_integer, detail::whole_bytes, true,  {}},
-    {detail::T::u32,        "u32",        32, detail::unsigned_integer, detail::whole_bytes, true,  {}},
-    {detail::T::u64,        "u64",        64, detail::unsigned_integer, detail::whole_bytes, true,  {}},
-    {detail::T::i2,         "i2",          2, detail::signed_integer,   detail::lsb_first,   false, {}},
-    {detail::T::i4,         "i4",          4, detail::signed_integer,   detail::lsb_first,   false, {}},
-    {detail::T::i8,         "i8",          8, detail::signed_integer,   detail::whole_bytes, true,  {}},
-    {detail::T::i16,        "i16",        16, detail::signed_integer,   detail::whole_bytes, true,  {}},
-    {detail::T::i32,        "i32",        32, detail::signed_integer,   detail::whole_bytes, true,  {}},
-    {detail::T::i64,        "i64",        64, detail::signed_integer,   detail::whole_bytes, true,  {}},
-    {detail::T::f4e2m1,     "f4e2m1",      4, detail::floating,         detail::lsb_first,   false, {2, 1, 1, detail::finite}},
-    {detail::T::f8e4m3,     "f8e4m3",      8, detail::floating,         detail::whole_bytes, false, {4, 3, 7, detail::nan_only}},
-    {detail::T::f8e4m3fnuz, "f8e4m3fnuz",  8, detail::floating,         detail::whole_bytes, false, {4, 3, 8, detail::fnuz}},
-    {detail::T::f8e5m2,     "f8e5m2",      8, detail::floating,         detail::whole_bytes, false, {5, 2, 15, detail::ieee}},
-    {detail::T::f8e5m2fnuz, "f8e5m2fnuz",  8, detail::floating,         detail::whole_bytes, false, {5, 2, 16, detail::fnuz}},
-    {detail::T::f8e8m0,     "f8e8m0",      8, detail::power_of_two,     detail::whole_bytes, false, {8, 0, 127, detail::finite}},
-    {detail::T::bf16,       "bf16",       16, detail::floating,         detail::whole_bytes, true,  {8, 7, 127, detail::ieee}},
-    {detail::T::f16,        "f16",        16, detail::floating,         detail::whole_bytes, true,  {5, 10, 15, detail::ieee}},
-    {detail::T::f32,        "f32",        32, detail::floating,         detail::whole_bytes, true,  {8, 23, 127, detail::ieee}},
-    {detail::T::f64,        "f64",        64, detail::floating,         detail::whole_bytes, true,  {11, 52, 1023, detail::ieee}},
-    {detail::T::nf4,        "nf4",         4, detail::codebook,         detail::lsb_first,   false, {}},
+    //  type                 name            bits  kind                      order                {e, m, bias, specials}
+    {detail::T::boolean,     "boolean",       8, detail::boolean,          detail::whole_bytes, {}},
+    {detail::T::u1,          "u1",            1, detail::unsigned_integer, detail::msb_first,   {}},
+    {detail::T::u2,          "u2",            2, detail::unsigned_integer, detail::lsb_first,   {}},
+    {detail::T::u3,          "u3",            3, detail::unsigned_integer, detail::lsb_first,   {}},
+    {detail::T::u4,          "u4",            4, detail::unsigned_integer, detail::lsb_first,   {}},
+    {detail::T::u6,          "u6",            6, detail::unsigned_integer, detail::lsb_first,   {}},
+    {detail::T::u8,          "u8",            8, detail::unsigned_integer, detail::whole_bytes, {}},
+    {detail::T::u16,         "u16",          16, detail::unsigned_integer, detail::whole_bytes, {}},
+    {detail::T::u32,         "u32",          32, detail::unsigned_integer, detail::whole_bytes, {}},
+    {detail::T::u64,         "u64",          64, detail::unsigned_integer, detail::whole_bytes, {}},
+    {detail::T::i2,          "i2",            2, detail::signed_integer,   detail::lsb_first,   {}},
+    {detail::T::i4,          "i4",            4, detail::signed_integer,   detail::lsb_first,   {}},
+    {detail::T::i8,          "i8",            8, detail::signed_integer,   detail::whole_bytes, {}},
+    {detail::T::i16,         "i16",          16, detail::signed_integer,   detail::whole_bytes, {}},
+    {detail::T::i32,         "i32",          32, detail::signed_integer,   detail::whole_bytes, {}},
+    {detail::T::i64,         "i64",          64, detail::signed_integer,   detail::whole_bytes, {}},
+    {detail::T::f4e2m1,      "f4e2m1",        4, detail::floating,         detail::lsb_first,   {2, 1, 1, detail::finite}},
+    {detail::T::f8e4m3,      "f8e4m3",        8, detail::floating,         detail::whole_bytes, {4, 3, 7, detail::nan_only}},
+    {detail::T::f8e4m3fnuz,  "f8e4m3fnuz",    8, detail::floating,         detail::whole_bytes, {4, 3, 8, detail::fnuz}},
+    {detail::T::f8e5m2,      "f8e5m2",        8, detail::floating,         detail::whole_bytes, {5, 2, 15, detail::ieee}},
+    {detail::T::f8e5m2fnuz,  "f8e5m2fnuz",    8, detail::floating,         detail::whole_bytes, {5, 2, 16, detail::fnuz}},
+    {detail::T::f8e8m0,      "f8e8m0",        8, detail::power_of_two,     detail::whole_bytes, {8, 0, 127, detail::finite}},
+    {detail::T::bf16,        "bf16",         16, detail::floating,         detail::whole_bytes, {8, 7, 127, detail::ieee}},
+    {detail::T::f16,         "f16",          16, detail::floating,         detail::whole_bytes, {5, 10, 15, detail::ieee}},
+    {detail::T::f32,         "f32",          32, detail::floating,         detail::whole_bytes, {8, 23, 127, detail::ieee}},
+    {detail::T::f64,         "f64",          64, detail::floating,         detail::whole_bytes, {11, 52, 1023, detail::ieee}},
+    {detail::T::nf4,         "nf4",           4, detail::codebook,         detail::lsb_first,   {}},
+    {detail::T::u1_lsb_first, "u1.lsb_first",  1, detail::unsigned_integer, detail::lsb_first,   {}},
+    {detail::T::u2_msb_first, "u2.msb_first",  2, detail::unsigned_integer, detail::msb_first,   {}},
+    {detail::T::u3_split,    "u3.split",      3, detail::unsigned_integer, detail::split,       {}},
+    {detail::T::u6_split,    "u6.split",      6, detail::unsigned_integer, detail::split,       {}},
 }};
 // clang-format on
 
@@ -128,7 +143,7 @@ constexpr const ElementInfo& info(ElementType type) {
 constexpr std::string_view name_of(ElementType type) { return info(type).name; }
 constexpr int bits_of(ElementType type) { return info(type).bits; }
 constexpr ElementKind kind_of(ElementType type) { return info(type).kind; }
-constexpr bool is_implemented(ElementType type) { return info(type).implemented; }
+constexpr bool is_sub_byte(ElementType type) { return bits_of(type) < 8; }
 constexpr bool is_boolean(ElementType type) { return kind_of(type) == ElementKind::boolean; }
 constexpr bool is_signed_integer(ElementType type) {
   return kind_of(type) == ElementKind::signed_integer;

@@ -4,17 +4,22 @@
 
 #include <algorithm>
 
+#include "ir/numerics/format.hpp"
+#include "ir/numerics/unpacked.hpp"
+
 namespace castor {
 
 namespace {
 
 using MaybeOptions = std::optional<ConvertOptions>;
 __extension__ using Wide = __int128;
+using numerics::decode;
+using numerics::encode;
+using numerics::NumberClass;
+using numerics::Unpacked;
 
 bool is_whole(ElementType type) { return is_integer(type) || is_boolean(type); }
-bool has_infinities(ElementType type) {
-  return is_float(type) && info(type).format.specials == FloatSpecials::ieee;
-}
+bool is_ieee(ElementType type) { return numerics::has_infinities(type); }
 bool saturates(const ConvertOptions& options) { return options.overflow == Overflow::saturate; }
 bool is_default(const ConvertOptions& options) { return options.overflow == Overflow::by_type; }
 
@@ -24,6 +29,7 @@ struct Range {
   Wide low;
   Wide high;
   bool contains(const Range& other) const { return low <= other.low && other.high <= high; }
+  friend bool operator==(const Range&, const Range&) = default;
 };
 
 constexpr Wide beyond_all = Wide{1} << 100;
@@ -38,56 +44,108 @@ Range clamped(const Range& range, const Range& limits) {
 
 Wide power_of_two(int exponent) { return exponent < 100 ? Wide{1} << exponent : beyond_all; }
 
-/// The largest finite number of a format with infinities, cut off at 2^100.
-Wide largest_finite(const FloatFormat& format) {
-  return power_of_two(format.bias + 1) -
-         (format.bias < 99 ? power_of_two(format.bias) >> format.mantissa_bits : 0);
+/// A number's magnitude without its fraction, cut off at 2^100.
+Wide whole_part(const Unpacked& number) {
+  if (number.kind == NumberClass::zero || number.exponent < 0) return 0;
+  if (number.exponent >= 100) return beyond_all;
+  const Wide significand = number.significand;
+  return number.exponent < 63 ? significand >> (63 - number.exponent)
+                              : significand << (number.exponent - 63);
 }
 
+/// The largest finite number of a type that is not whole: a whole number in every one.
+Unpacked largest_finite(ElementType type) {
+  constexpr ConvertOptions saturate = {.overflow = Overflow::saturate};
+  constexpr Unpacked infinity = {.kind = NumberClass::infinity};
+  return decode(encode(infinity, ElementType::f64, type, saturate), type);
+}
+
+/// What the finite numbers of a type that is not whole can round to; f8e8m0 has none below 0.
 Range finite_range(ElementType type) {
-  const Wide largest = largest_finite(info(type).format);
-  return {-largest, largest};
+  const Wide largest = whole_part(largest_finite(type));
+  return {type == ElementType::f8e8m0 ? 0 : -largest, largest};
 }
 
-/// Integers that a format holds one and all: those of at most mantissa_bits + 1 bits.
-Range whole_numbers(const FloatFormat& format) {
-  const Wide limit = std::min(power_of_two(format.mantissa_bits + 1), largest_finite(format));
-  return {-limit, limit};
+/// The same with infinities, which stand beyond all.
+Range range_with_infinities(ElementType type) {
+  return is_ieee(type) ? everything : finite_range(type);
 }
 
-/// From its ends on, inclusive, every number is the same after conversion to the format: overflow
-/// to infinity, or to the largest finite number, begins half a last place above that.
-Range settled_outside(const FloatFormat& format) {
-  if (format.bias >= 99) return everything;
-  const Wide half_place = power_of_two(format.bias) >> (format.mantissa_bits + 1);
-  const Wide limit = largest_finite(format) + std::max<Wide>(half_place, 1);
+/// Whole numbers that a type holds one and all: of a float, those of at most mantissa_bits + 1
+/// bits; of nf4, -1, 0 and 1; of f8e8m0 nothing that begins with 0.
+std::optional<Range> whole_numbers(ElementType type) {
+  if (type == ElementType::f8e8m0) return std::nullopt;
+  const Wide digits = is_float(type) ? power_of_two(info(type).format.mantissa_bits + 1) : 1;
+  const Wide limit = std::min(digits, finite_range(type).high);
+  return Range{-limit, limit};
+}
+
+/// From its ends on, inclusive, every whole number is the same after conversion to the type:
+/// overflow, to infinity, NaN or the largest finite number, begins half a last place above that,
+/// or, if the tie goes down, behind it. f8e8m0 tells no numbers up to 0 apart.
+Range settled_outside(ElementType type) {
+  if (type == ElementType::f8e8m0) return {0, beyond_all};
+  const Wide largest = finite_range(type).high;
+  if (!is_float(type) || largest == beyond_all) return {-largest, largest};
+  const Wide half_place =
+      power_of_two(largest_finite(type).exponent) >> (info(type).format.mantissa_bits + 1);
+  const Wide limit = largest + std::max<Wide>(half_place, 1) + (type == ElementType::f8e4m3);
   return {-limit, limit};
 }
 
 // ---- Facts about one conversion.
 
-/// Whether a format holds every number of another.
-bool holds(const FloatFormat& wide, const FloatFormat& narrow) {
-  return wide.mantissa_bits >= narrow.mantissa_bits && wide.bias >= narrow.bias;
+/// Exponent of the smallest number above 0, rounded down; of types that are not whole.
+int least_exponent(ElementType type) {
+  switch (kind_of(type)) {
+    case ElementKind::power_of_two: return -info(type).format.bias;
+    case ElementKind::codebook: return -4;  // 0.0795...
+    default: return 1 - info(type).format.bias - info(type).format.mantissa_bits;
+  }
 }
 
-/// Exponent of the smallest subnormal number.
-int least_exponent(const FloatFormat& format) { return 1 - format.bias - format.mantissa_bits; }
+/// Significant bits behind the first.
+int fraction_bits(ElementType type) {
+  return kind_of(type) == ElementKind::codebook ? 23 : info(type).format.mantissa_bits;
+}
+
+/// Whether a type that is not whole keeps every number of another, -0, infinities and NaNs (but
+/// for their signalling) included.
+bool holds(ElementType wide, ElementType narrow) {
+  if (wide == narrow) return true;
+  const bool has_specials = is_ieee(wide) || (wide == ElementType::f8e4m3 && !is_ieee(narrow) &&
+                                              !numerics::has_nans(narrow));
+  if (!has_specials || narrow == ElementType::nf4) {
+    return has_specials && fraction_bits(wide) >= fraction_bits(narrow);
+  }
+  return fraction_bits(wide) >= fraction_bits(narrow) &&
+         least_exponent(wide) <= least_exponent(narrow) &&
+         largest_finite(wide).exponent >= largest_finite(narrow).exponent;
+}
 
 bool keeps_nonzero(ElementType from, ElementType to, const ConvertOptions& options) {
+  if (to == ElementType::f8e8m0) return from == to;  // which has no zero
   if (is_boolean(from) || is_boolean(to)) return true;
-  if (is_float(from)) {
-    return is_float(to) && least_exponent(info(from).format) >= least_exponent(info(to).format);
+  if (is_whole(from)) {
+    if (!is_whole(to)) return true;
+    if (saturates(options)) return is_unsigned_integer(from) || is_signed_integer(to);
+    return bits_of(from) <= bits_of(to);
   }
-  if (is_float(to)) return true;
-  if (saturates(options)) return is_unsigned_integer(from) || is_signed_integer(to);
-  return bits_of(from) <= bits_of(to);
+  if (is_whole(to)) return false;
+  const bool nan_is_zero = options.nan == NanMode::zero && numerics::has_nans(from);
+  const int least = to == ElementType::nf4 ? -1 : least_exponent(to);  // 0.0397... becomes 0
+  return !nan_is_zero && least_exponent(from) >= least;
 }
 
 /// The values that a conversion from integers or boolean leaves as they are; beyond them it is
 /// monotone. Nothing if it is neither.
 std::optional<Range> range_kept(ElementType from, ElementType to, const ConvertOptions& options) {
-  if (is_float(to)) return whole_numbers(info(to).format);
+  if (!is_whole(to)) {
+    const bool overflows_to_nan =
+        numerics::has_nans(to) && !is_ieee(to) && options.overflow != Overflow::saturate;
+    if (overflows_to_nan && !finite_range(to).contains(range_of(from))) return std::nullopt;
+    return whole_numbers(to);
+  }
   if (range_of(to).contains(range_of(from))) return range_of(from);
   if (is_integer(to) && saturates(options)) return range_of(to);
   return std::nullopt;
@@ -96,35 +154,36 @@ std::optional<Range> range_kept(ElementType from, ElementType to, const ConvertO
 /// The values outside of which a conversion of whole numbers gives one result on each side.
 Range range_told_apart(ElementType from, ElementType to, const ConvertOptions& options,
                        const Range& values) {
-  if (is_float(to)) return settled_outside(info(to).format);
-  const bool clamps = is_float(from) ? options.overflow != Overflow::wrap
-                                     : saturates(options) || range_of(to).contains(values);
+  if (!is_whole(to)) return settled_outside(to);
+  const bool clamps = !is_whole(from) ? options.overflow != Overflow::wrap
+                                      : saturates(options) || range_of(to).contains(values);
   return clamps ? range_of(to) : everything;
 }
 
-/// Whether infinity and the largest finite number of `from` convert alike.
+/// Whether infinities and the largest finite numbers of `from` convert alike.
 bool infinity_is_largest(ElementType from, ElementType to, const ConvertOptions& options) {
-  const FloatFormat& format = info(from).format;
-  if (is_float(to)) return !holds(info(to).format, format) && info(to).format.bias <= format.bias;
-  if (is_boolean(to)) return true;
-  const Wide largest = largest_finite(format);
-  return options.overflow == Overflow::wrap ? largest >= power_of_two(64)
-                                            : largest >= range_of(to).high;
+  const auto alike = [&](bool negative) {
+    Unpacked largest = largest_finite(from);
+    largest.negative = negative;
+    const Unpacked infinity = {.kind = NumberClass::infinity, .negative = negative};
+    return encode(infinity, from, to, options) == encode(largest, from, to, options);
+  };
+  return alike(false) && alike(true);
 }
 
 /// Whether float -> integer with overflow = wrap sees the same values fit with either destination:
 /// u64 takes those that fit u64, any other type those that fit i64.
 bool same_values_fit(ElementType from, ElementType middle, ElementType to) {
-  const FloatFormat& format = info(from).format;
   if ((middle == ElementType::u64) == (to == ElementType::u64)) return true;
-  if (largest_finite(format) < power_of_two(63)) return true;
+  if (finite_range(from).high < power_of_two(63)) return true;
   // From 2^63 on, values are multiples of 2^(63 - mantissa_bits): their low bits are 0 anyhow.
-  return middle == ElementType::u64 && 63 - format.mantissa_bits >= bits_of(to);
+  return middle == ElementType::u64 && 63 - fraction_bits(from) >= bits_of(to);
 }
 
 /// Whether float -> unsigned -> narrower unsigned wraps nothing but infinity, all ones to all ones.
 bool only_infinity_wraps(const ConversionPair& pair) {
   return is_unsigned_integer(pair.middle) && is_unsigned_integer(pair.to) &&
+         bits_of(pair.to) <= bits_of(pair.middle) &&
          finite_range(pair.from).high <= range_of(pair.to).high;
 }
 
@@ -136,7 +195,7 @@ MaybeOptions boolean_asks_for_nonzero(const ConversionPair& pair) {
 }
 
 MaybeOptions saturation_comes_later(const ConversionPair& pair) {
-  if (pair.middle != pair.to || !is_float(pair.to) || !saturates(pair.second)) return {};
+  if (pair.middle != pair.to || !is_ieee(pair.to) || !saturates(pair.second)) return {};
   return ConvertOptions{.overflow = Overflow::saturate};
 }
 
@@ -149,7 +208,7 @@ MaybeOptions lost_integers_settle(const ConversionPair& pair) {
       range_told_apart(pair.middle, pair.to, pair.second, clamped(values, *kept));
   if (values.low < kept->low && told_apart.low < kept->low) return {};
   if (values.high > kept->high && told_apart.high > kept->high) return {};
-  if (is_float(pair.to)) return ConvertOptions{.overflow = pair.second.overflow};
+  if (!is_whole(pair.to)) return pair.second;
   const bool clamps = told_apart.high != everything.high && !range_of(pair.to).contains(values);
   return ConvertOptions{.overflow = clamps ? Overflow::saturate : Overflow::by_type};
 }
@@ -162,22 +221,31 @@ MaybeOptions integers_wrap_twice(const ConversionPair& pair) {
 }
 
 MaybeOptions float_is_widened_first(const ConversionPair& pair) {
-  if (!is_float(pair.from) || !is_float(pair.middle) || pair.from == pair.to) return {};
-  if (!holds(info(pair.middle).format, info(pair.from).format)) return {};
-  if (saturates(pair.first) && !infinity_is_largest(pair.middle, pair.to, pair.second)) return {};
+  if (is_whole(pair.from) || is_whole(pair.middle)) return {};
+  if (!holds(pair.middle, pair.from)) return {};
+  if (pair.from == pair.to) return is_ieee(pair.from) ? MaybeOptions() : ConvertOptions{};
+  if (is_ieee(pair.from) && saturates(pair.first) &&
+      !infinity_is_largest(pair.middle, pair.to, pair.second)) {
+    return {};
+  }
   return pair.second;
 }
 
 MaybeOptions float_is_clamped_twice(const ConversionPair& pair) {
-  if (!is_float(pair.from) || !is_integer(pair.middle) || !is_integer(pair.to)) return {};
-  if (pair.first.overflow == Overflow::wrap) return {};
-  if (!range_of(pair.middle).contains(range_of(pair.to))) return {};
-  if (!saturates(pair.second) && !only_infinity_wraps(pair)) return {};
+  if (is_whole(pair.from) || !is_integer(pair.middle) || !is_integer(pair.to)) return {};
+  const Range values = range_with_infinities(pair.from);
+  const Range middle = range_of(pair.middle);
+  const Range to = range_of(pair.to);
+  if (pair.first.overflow == Overflow::wrap && !middle.contains(values)) return {};
+  const Range image = clamped(values, middle);
+  const bool second_clamps = saturates(pair.second) || to.contains(image);
+  const bool clamps_alike = second_clamps && clamped(image, to) == clamped(values, to);
+  if (!clamps_alike && !only_infinity_wraps(pair)) return {};
   return ConvertOptions{.rounding = pair.first.rounding};
 }
 
 MaybeOptions float_wraps_twice(const ConversionPair& pair) {
-  if (!is_float(pair.from) || !is_integer(pair.middle) || !is_integer(pair.to)) return {};
+  if (is_whole(pair.from) || !is_integer(pair.middle) || !is_integer(pair.to)) return {};
   if (pair.first.overflow != Overflow::wrap) return {};
   const bool fits_middle = range_of(pair.middle).contains(finite_range(pair.from));
   const bool fits_to = range_of(pair.to).contains(finite_range(pair.from));
@@ -199,8 +267,9 @@ constexpr MaybeOptions (*rules[])(const ConversionPair&) = {
     lost_integers_settle,
     // Integers modulo 2^N, then modulo a power of two that divides 2^N.
     integers_wrap_twice,
-    // Float A -> wider B -> C: nothing is lost but the signalling of NaNs, which any C but A loses
-    // too; and infinities under saturate, where C does not tell them from the largest number.
+    // Float, f8e8m0 or nf4 A -> wider B -> C: nothing is lost but the signalling of NaNs, which any
+    // C but A loses too; and infinities under saturate, where C does not tell them from the largest
+    // number. Back to an A without them: the bits.
     float_is_widened_first,
     // Rounding, then clamping to a range and to one inside it.
     float_is_clamped_twice,
@@ -208,18 +277,14 @@ constexpr MaybeOptions (*rules[])(const ConversionPair&) = {
     float_wraps_twice,
 };
 
-/// The rules know integers, boolean, and floats with infinities and NaN payloads.
-bool is_covered(ElementType type) { return is_whole(type) || has_infinities(type); }
-
 }  // namespace
 
 bool copies_bits(ElementType type, const ConvertOptions& options, bool normalised) {
   if (is_boolean(type)) return normalised;
-  return !(is_float(type) && saturates(options) && has_infinities(type));
+  return !(saturates(options) && is_ieee(type));
 }
 
 std::optional<ConvertOptions> merge_conversions(const ConversionPair& pair) {
-  if (!is_covered(pair.from) || !is_covered(pair.middle) || !is_covered(pair.to)) return {};
   for (const auto& rule : rules) {
     if (const MaybeOptions merged = rule(pair)) {
       return canonical_options(pair.from, pair.to, *merged);

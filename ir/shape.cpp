@@ -37,15 +37,18 @@ std::optional<int64_t> element_count(const Dims& extents) {
 }
 
 std::optional<int64_t> byte_size(ElementType type, int64_t count) {
-  int64_t bits = 0;
-  if (__builtin_mul_overflow(count, int64_t{bits_of(type)}, &bits)) {
-    // The product in bits may overflow although the bytes fit: whole bytes go another way.
-    if (bits_of(type) % 8 != 0 || __builtin_mul_overflow(count, bits_of(type) / 8, &bits)) {
-      return std::nullopt;
-    }
-    return bits;
+  const int64_t bits = bits_of(type);
+  if (info(type).order == StorageOrder::split) {  // whole groups of three bytes
+    const int64_t group = 24 / bits;
+    return (count / group + (count % group != 0)) * 3;
   }
-  return bits / 8 + (bits % 8 != 0);
+  // Eight elements take as many bytes as one has bits: the product in bits might overflow.
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(count / 8, bits, &bytes) ||
+      __builtin_add_overflow(bytes, (count % 8 * bits + 7) / 8, &bytes)) {
+    return std::nullopt;
+  }
+  return bytes;
 }
 
 Dims dense_strides(const Dims& extents) {

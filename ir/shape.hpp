@@ -93,7 +93,8 @@ bool is_fixed(const Shape& shape);
 /// The number of elements, or nothing when it exceeds 2^63 - 1. A zero-sized dimension gives 0
 /// whatever the others are.
 std::optional<int64_t> element_count(const Dims& extents);
-/// ceil(count * bits / 8), or nothing when it exceeds 2^63 - 1.
+/// ceil(count * bits / 8), for the split layouts whole groups of 3 bytes; nothing when it exceeds
+/// 2^63 - 1.
 std::optional<int64_t> byte_size(ElementType type, int64_t count);
 
 /// Element strides of a dense row-major tensor; a zero-sized tensor gets the strides that its

@@ -10,9 +10,8 @@ namespace castor {
 
 namespace {
 
-Error broken(std::string_view what, const std::string& detail,
-             ErrorCode code = ErrorCode::invalid_function) {
-  return {code, fmt::format("{}: {}", what, detail)};
+Error broken(std::string_view what, const std::string& detail) {
+  return {ErrorCode::invalid_function, fmt::format("{}: {}", what, detail)};
 }
 
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
@@ -61,12 +60,6 @@ Status verify_type(const TensorType& type, std::string_view what) {
   if (static_cast<size_t>(type.element) >= element_table.size()) {
     return broken(what, fmt::format("element type {} is not in the table of element types",
                                     static_cast<int>(type.element)));
-  }
-  if (!is_implemented(type.element)) {
-    return broken(
-        what,
-        fmt::format("element type {} is known but not implemented yet", name_of(type.element)),
-        ErrorCode::unsupported);
   }
   if (type.shape.size() > max_rank) {
     return broken(what,

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "ir/storage.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -31,6 +33,22 @@ std::vector<Axis> ordered_axes(const Dims& extents, std::span<const Dims> stride
   return axes;
 }
 
+/// Whether rows of sub-byte elements begin at bytes, and, where they are written, end at bytes.
+bool rows_are_whole_bytes(const std::vector<Axis>& axes, size_t k, const OperandStorage& storage) {
+  const int64_t aligned = aligned_elements(storage.element);
+  for (size_t a = 1; a < axes.size(); ++a) {
+    if (axes[a].strides[k] % aligned != 0) return false;
+  }
+  return axes.size() == 1 || !storage.is_output || axes[0].extent % aligned == 0;
+}
+
+Access access_of(const std::vector<Axis>& axes, size_t k, const OperandStorage& storage) {
+  const bool side_by_side = axes[0].strides[k] == 1;
+  if (!is_sub_byte(storage.element)) return side_by_side ? Access::contiguous : Access::strided;
+  return side_by_side && rows_are_whole_bytes(axes, k, storage) ? Access::contiguous
+                                                                : Access::bitwise;
+}
+
 /// Whether every operand walks `outer` as the continuation of `inner`.
 bool continues(const Axis& inner, const Axis& outer) {
   for (size_t k = 0; k < inner.strides.size(); ++k) {
@@ -43,8 +61,13 @@ bool continues(const Axis& inner, const Axis& outer) {
 
 }  // namespace
 
+int64_t aligned_elements(ElementType type) {
+  return storage_group / std::gcd(storage_group, int64_t{bits_of(type)});
+}
+
 std::string_view name_of(Access access) {
-  return access == Access::contiguous ? "contiguous" : "strided";
+  constexpr std::string_view names[] = {"contiguous", "strided", "bitwise"};
+  return names[static_cast<size_t>(access)];
 }
 
 ElementType Nest::element(size_t operand) const {
@@ -52,7 +75,14 @@ ElementType Nest::element(size_t operand) const {
                                  : program.sinks[operand - inputs.size()].element;
 }
 
-IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides) {
+bool Nest::has_sub_byte_operand() const {
+  const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
+  return std::any_of(program.sources.begin(), program.sources.end(), is_small) ||
+         std::any_of(program.sinks.begin(), program.sinks.end(), is_small);
+}
+
+IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides,
+                               std::span<const OperandStorage> storage) {
   std::vector<Axis> merged;
   for (Axis& axis : ordered_axes(extents, strides)) {
     if (!merged.empty() && continues(merged.back(), axis)) {
@@ -71,10 +101,32 @@ IterationSpace iteration_space(const Dims& extents, std::span<const Dims> stride
     for (size_t k = 0; k < strides.size(); ++k) space.strides[k][a] = merged[a].strides[k];
   }
   for (size_t k = 0; k < strides.size(); ++k) {
-    space.form.access.push_back(space.strides[k][0] == 1 ? Access::contiguous : Access::strided);
+    space.form.access.push_back(access_of(merged, k, storage[k]));
   }
   return space;
 }
+
+NestForm bitwise_form(const NestForm& form, std::span<const OperandStorage> storage) {
+  NestForm changed = form;
+  for (size_t k = 0; k < storage.size(); ++k) {
+    if (is_sub_byte(storage[k].element)) changed.access[k] = Access::bitwise;
+  }
+  return changed;
+}
+
+namespace {
+
+/// A step of elements in the unit that the access counts: elements or bytes.
+int64_t step_of(ElementType element, Access access, int64_t elements) {
+  if (access == Access::bitwise) return elements;
+  if (is_sub_byte(element))
+    return elements / storage_group * bits_of(element) +
+           elements % storage_group * bits_of(element) / 8;
+  return static_cast<int64_t>(static_cast<uint64_t>(elements) *
+                              static_cast<uint64_t>(bits_of(element) / 8));
+}
+
+}  // namespace
 
 std::vector<int64_t> pack_arguments(const Nest& nest, const IterationSpace& space) {
   const ArgumentLayout layout(nest.operands(), space.form.rank);
@@ -89,9 +141,8 @@ std::vector<int64_t> pack_arguments(const Nest& nest, const IterationSpace& spac
                                           static_cast<uint64_t>(strides[at - 1])
                                     : 0;
       // Steps may be negative: addresses are added modulo 2^64.
-      const auto bytes = static_cast<uint64_t>(bits_of(nest.element(k)) / 8);
-      words[layout.step(k, axis)] =
-          static_cast<int64_t>((static_cast<uint64_t>(strides[at]) - behind) * bytes);
+      const auto step = static_cast<int64_t>(static_cast<uint64_t>(strides[at]) - behind);
+      words[layout.step(k, axis)] = step_of(nest.element(k), space.form.access[k], step);
     }
   }
   return words;

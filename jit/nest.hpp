@@ -16,10 +16,18 @@ namespace castor::jit {
 
 /// How an operand walks the innermost axis.
 enum class Access : uint8_t {
-  contiguous,  ///< elements side by side
-  strided,     ///< a constant distance apart, given at run time
+  contiguous,  ///< elements side by side; sub-byte rows begin at a byte and end at one or at the
+               ///< end
+  strided,     ///< whole bytes a constant distance apart, given at run time
+  bitwise,     ///< sub-byte elements from any bit on, any distance apart; reached one by one
 };
 std::string_view name_of(Access access);
+
+/// How an operand is stored.
+struct OperandStorage {
+  ElementType element = ElementType::f32;
+  bool is_output = false;
+};
 
 /// One nest of a function: what it reads, what it writes, and its lane program.
 struct Nest {
@@ -29,6 +37,10 @@ struct Nest {
 
   size_t operands() const { return inputs.size() + outputs.size(); }
   ElementType element(size_t operand) const;
+  OperandStorage storage(size_t operand) const {
+    return {element(operand), operand >= inputs.size()};
+  }
+  bool has_sub_byte_operand() const;
 };
 
 /// How whole vectors are stored.
@@ -62,9 +74,17 @@ struct IterationSpace {
   std::vector<std::array<int64_t, max_rank>> strides;  ///< by operand, then axis, in elements
 };
 
-/// `strides[k]` are operand k's element strides over `extents`, outermost axis first. No extent is
-/// zero.
-IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides);
+/// `strides[k]` are operand k's element strides over `extents`, outermost axis first; `storage[k]`
+/// what it holds. No extent is zero. Sub-byte operands count as contiguous only if they begin at
+/// element 0 of their bytes; see `bitwise_form` for others.
+IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides,
+                               std::span<const OperandStorage> storage);
+
+/// Elements after which a layout is at the beginning of a byte (or of its group of bytes) again.
+int64_t aligned_elements(ElementType type);
+
+/// The same form for sub-byte operands that begin at any element.
+NestForm bitwise_form(const NestForm& form, std::span<const OperandStorage> storage);
 
 /// Splits a canonical function into nests, one for each group of values that share an iteration
 /// space, and lowers each to lanes.
@@ -79,7 +99,9 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
 inline constexpr size_t most_outputs = 16;
 
 /// Words of the argument block that a nest's code takes: one pointer for each operand, the extents
-/// (innermost first), and for each operand and axis the bytes to step (see pack_arguments).
+/// (innermost first), for each operand and axis the bytes to step (see pack_arguments), and for
+/// each operand the address that bitwise access counts from. Where access is bitwise, `pointer`
+/// is the number of the first element from there, and steps count elements.
 class ArgumentLayout {
  public:
   ArgumentLayout(size_t operands, int rank) : operands_(operands), rank_(rank) {}
@@ -88,7 +110,10 @@ class ArgumentLayout {
   size_t step(size_t operand, int axis) const {
     return operands_ + static_cast<size_t>(rank_) * (1 + operand) + static_cast<size_t>(axis);
   }
-  size_t words() const { return operands_ + static_cast<size_t>(rank_) * (1 + operands_); }
+  size_t base(size_t operand) const {
+    return operands_ + static_cast<size_t>(rank_) * (1 + operands_) + operand;
+  }
+  size_t words() const { return base(operands_); }
 
  private:
   size_t operands_;
@@ -96,7 +121,7 @@ class ArgumentLayout {
 };
 
 /// Words of the largest argument block: as many inputs as outputs, all axes.
-inline constexpr size_t most_argument_words = 2 * most_outputs + max_rank * (1 + 2 * most_outputs);
+inline constexpr size_t most_argument_words = 4 * most_outputs + max_rank * (1 + 2 * most_outputs);
 
 /// Everything of the argument block but the pointers. Axis 0 steps by its stride; an outer axis
 /// steps from the end of the axis below it to its own next element.

@@ -8,8 +8,8 @@
 
 #include "ir/convert_options.hpp"
 #include "jit/lane/optimize.hpp"
-#include "jit/lower/byte_table.hpp"
 #include "jit/lower/convert.hpp"
+#include "jit/lower/small_values.hpp"
 #include "jit/nest.hpp"
 
 namespace castor::jit {
@@ -54,21 +54,24 @@ class NestLowering {
     builder_.store(sink, storable.lanes, storable.narrowing);
   }
 
-  /// The whole nest as one table of bytes, where that is the fastest way.
+  /// The whole nest as one table from bytes to 16-bit elements, where that is the fastest way.
   bool lower_as_table(uint32_t index) {
     const Operation* operation = defining_[function_.results[index]];
     if (operation == nullptr || operation->op != OpKind::convert) return false;
     const ValueId operand = operation->operands[0];
     const bool from_memory =
         defining_[operand] == nullptr || defining_[operand]->op == OpKind::constant;
+    const ElementType from = function_.type_of(operand).element;
+    const ElementType to = function_.type_of(operation->results[0]).element;
+    // From integer to integer is an extension.
+    const bool is_real = !is_integer(to) || !(is_integer(from) || is_boolean(from));
+    if (!from_memory || !is_real || bits_of(from) > 8 || bits_of(to) != 16) return false;
     const std::optional<ByteTable> table =
-        from_memory ? byte_table(builder_.target(), function_.type_of(operand).element,
-                                 function_.type_of(operation->results[0]).element)
-                    : std::nullopt;
-    if (!table) return false;
+        conversion_table(from, to, canonical_options(from, to, convert_options(*operation)));
+    if (!builder_.has_look_up(table->index_bits)) return false;
     LaneTensor bytes = source(operand);
     nest_.outputs.push_back(index);
-    nest_.program.sinks.push_back({function_.type_of(operation->results[0]).element});
+    nest_.program.sinks.push_back({to});
     builder_.store_by_table(0, bytes.as_bits(), *table);
     return true;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace castor {
 
@@ -41,17 +42,64 @@ bool same_strides(const Dims& shape, const Dims& a, const Dims& b) {
   return true;
 }
 
-int64_t bytes_per_element(ElementType element) { return bits_of(element) / 8; }
+/// Where elements lie, in units that begin at bytes: whole bytes, or the split layouts' groups.
+struct Units {
+  int64_t elements;  ///< after which a unit begins anew: strides of so many step by whole bytes
+  int64_t bytes;     ///< that these elements take
+};
 
-/// Largest distance of which all the tensor's element addresses are multiples apart, in bytes.
+Units units_of(ElementType element) {
+  const int bits = bits_of(element);
+  if (bits % 8 == 0) return {1, bits / 8};
+  if (info(element).order == StorageOrder::split) return {24 / bits, 3};
+  const int64_t common = std::gcd(bits, 8);
+  return {8 / common, bits / common};
+}
+
+/// Bytes that `count` elements take from the beginning of an array; nothing beyond 2^61.
+std::optional<uint64_t> bytes_for(ElementType element, uint64_t count) {
+  if (info(element).order == StorageOrder::split) {
+    const auto group = static_cast<uint64_t>(24 / bits_of(element));
+    return (count / group + (count % group != 0)) * 3;
+  }
+  uint64_t bits = 0;
+  if (__builtin_mul_overflow(count, static_cast<uint64_t>(bits_of(element)), &bits)) return {};
+  return bits / 8 + (bits % 8 != 0);
+}
+
+/// Largest distance of which all the tensor's elements are multiples apart, in bytes; 1 where they
+/// are not whole bytes apart.
 int64_t period(const BoundTensor& tensor, int64_t other) {
-  for (int axis : walked_axes(tensor)) {
-    other = std::gcd(other, tensor.strides[axis] * bytes_per_element(tensor.element));
+  const Units units = units_of(tensor.element);
+  for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
+    if (tensor.shape[axis] <= 1) continue;
+    const int64_t stride = tensor.strides[axis];
+    if (stride % units.elements != 0) return 1;
+    other = std::gcd(other, stride / units.elements * units.bytes);
   }
   return other;
 }
 
+std::string reach_in_words(ElementType element, uint64_t last) {
+  if (is_sub_byte(element)) {
+    return fmt::format("element {} of {} bit{} each", last, bits_of(element),
+                       bits_of(element) == 1 ? "" : "s");
+  }
+  return fmt::format("element {} of {} bytes each", last, bits_of(element) / 8);
+}
+
 }  // namespace
+
+bool is_dense(const BoundTensor& tensor) {
+  if (tensor.count == 0) return true;
+  int64_t tight = 1;
+  for (int axis = tensor.shape.rank() - 1; axis >= 0; --axis) {
+    if (tensor.shape[axis] == 1) continue;
+    if (tensor.strides[axis] != tight) return false;
+    tight *= tensor.shape[axis];
+  }
+  return true;
+}
 
 Result<BoundTensor> bind_tensor(std::string what, ElementType element, const Dims& shape,
                                 const Dims& strides, bool is_output) {
@@ -114,43 +162,55 @@ Status check_view(const BoundTensor& tensor, const BasicView<Pointer>& view) {
   if (view.offset < 0) {
     return invalid(fmt::format("{}: offset {}; expected 0 or more", tensor.what, view.offset));
   }
-  const auto available =
-      static_cast<uint64_t>(view.bytes) / static_cast<uint64_t>(bytes_per_element(tensor.element));
   const uint64_t needed =
       static_cast<uint64_t>(view.offset) + static_cast<uint64_t>(tensor.last_index) + 1;
-  if (needed > available) {
+  const std::optional<uint64_t> bytes = bytes_for(tensor.element, needed);
+  if (!bytes || *bytes > view.bytes) {
     return invalid(
         fmt::format("{}: {} bytes available; shape {} with strides {} at offset {} "
-                    "reaches element {} of {} bytes each",
+                    "reaches {}",
                     tensor.what, view.bytes, to_string(tensor.shape), to_string(tensor.strides),
-                    view.offset, needed - 1, bytes_per_element(tensor.element)));
+                    view.offset, reach_in_words(tensor.element, needed - 1)));
   }
   return {};
 }
 
 template <class Pointer>
 Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view) {
-  const auto size = static_cast<uintptr_t>(bytes_per_element(tensor.element));
-  const auto begin =
-      reinterpret_cast<uintptr_t>(view.data) + static_cast<uintptr_t>(view.offset) * size;
-  if (tensor.count == 0) return {begin, begin};
-  return {begin, begin + (static_cast<uintptr_t>(tensor.last_index) + 1) * size};
+  const auto data = reinterpret_cast<uintptr_t>(view.data);
+  const auto first = static_cast<uintptr_t>(view.offset);
+  if (tensor.count == 0) return {data, data};
+  const uintptr_t behind = first + static_cast<uintptr_t>(tensor.last_index) + 1;
+  const ElementInfo& row = info(tensor.element);
+  const auto bits = static_cast<uintptr_t>(row.bits);
+  if (row.order == StorageOrder::whole_bytes) {
+    const uintptr_t size = bits / 8;
+    return {data + first * size, data + behind * size, static_cast<uint8_t>(size), 0};
+  }
+  const uintptr_t end = data + *bytes_for(tensor.element, behind);
+  if (row.order == StorageOrder::split) {
+    const uintptr_t group = 24 / bits;
+    return {data + first / group * 3, end, 3, static_cast<uint8_t>(first % group)};
+  }
+  const uintptr_t phase = first * bits % 8;
+  return {data + first * bits / 8, end, static_cast<uint8_t>((phase + bits + 7) / 8),
+          static_cast<uint8_t>(phase)};
 }
 
-bool may_overlap(const BoundTensor& a, Footprint at_a, const BoundTensor& b, Footprint at_b) {
-  const bool meet = at_a.begin < at_b.end && at_b.begin < at_a.end;
-  if (!meet || at_a.begin == at_a.end || at_b.begin == at_b.end) return false;
+bool may_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
+                 const Footprint& at_b) {
+  if (!at_a.meets(at_b) || at_a.empty() || at_b.empty()) return false;
   const int64_t common = period(b, period(a, 0));
   if (common == 0) return true;  // two single elements that meet
   const auto distance = static_cast<int64_t>(at_b.begin - at_a.begin);
   const int64_t phase = ((distance % common) + common) % common;
-  const bool apart =
-      phase >= bytes_per_element(a.element) && common - phase >= bytes_per_element(b.element);
+  const bool apart = phase >= at_a.element_bytes && common - phase >= at_b.element_bytes;
   return !apart;
 }
 
 bool same_walk(const BoundTensor& a, const BoundTensor& b) {
-  return bits_of(a.element) == bits_of(b.element) && a.shape == b.shape &&
+  return bits_of(a.element) == bits_of(b.element) &&
+         info(a.element).order == info(b.element).order && a.shape == b.shape &&
          same_strides(a.shape, a.strides, b.strides);
 }
 

@@ -21,29 +21,50 @@ struct BoundTensor {
   int64_t last_index = 0;  ///< element index of the last element, from the first
 };
 
+/// Whether the elements lie side by side in row-major order: tight strides over all axes of more
+/// than one element. (With a view's offset of 0, the view is dense.)
+bool is_dense(const BoundTensor& tensor);
+
 /// Checks shape and strides of a tensor and completes it: ranks agree, strides are positive where
 /// the extent exceeds 1, nothing overflows, and, of an output, no element is written twice. Empty
 /// strides of a tensor with dimensions mean dense.
 Result<BoundTensor> bind_tensor(std::string what, ElementType element, const Dims& shape,
                                 const Dims& strides, bool is_output);
 
-/// Checks one view: element type, shape, strides, offset and bytes available.
+/// Checks one view: element type, shape, strides, offset and bytes available. Strides and offsets
+/// count elements; every byte that holds a bit of an element must be available, of the split
+/// layouts the whole groups of three bytes.
 template <class Pointer>
 Status check_view(const BoundTensor& tensor, const BasicView<Pointer>& view);
 
-/// The bytes that a tensor occupies.
+/// The bytes that a tensor occupies: those that hold a bit of an element, padding in the last byte
+/// included, and of the split layouts whole groups of three bytes.
 struct Footprint {
   uintptr_t begin = 0;
-  uintptr_t end = 0;  ///< one past the last byte; equal to begin when there are no elements
+  uintptr_t end = 0;          ///< one past the last byte; equal to begin when there are no elements
+  uint8_t element_bytes = 0;  ///< that hold bits of the first element
+  uint8_t phase = 0;  ///< where the first element begins in its bytes: a bit (split: an element)
+
+  bool empty() const { return begin == end; }
+  /// Whether the intervals do; tensors that alternate may share nothing all the same.
+  bool meets(const Footprint& other) const { return begin < other.end && other.begin < end; }
+  /// Whether the first elements of two tensors of equally wide elements lie at one place.
+  bool begins_with(const Footprint& other) const {
+    return begin == other.begin && phase == other.phase;
+  }
 };
 template <class Pointer>
 Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view);
 
-/// Whether two tensors that lie there may share a byte. Exact for intervals that do not meet and
-/// for tensors interleaved with a common period; otherwise intervals that meet count as shared.
-bool may_overlap(const BoundTensor& a, Footprint at_a, const BoundTensor& b, Footprint at_b);
+/// Whether two tensors that lie there may share a byte. Decided by bytes, because kernels read and
+/// write whole ones: the even and the odd nibbles of one buffer share bytes. Exact for intervals
+/// that do not meet and for tensors interleaved with a common period of whole bytes; otherwise
+/// intervals that meet count as shared.
+bool may_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
+                 const Footprint& at_b);
 
-/// Whether an output may lie exactly where an input does: element for element the same bytes.
+/// Whether an output may lie exactly where an input does: element for element the same bits, in the
+/// same storage order.
 bool same_walk(const BoundTensor& a, const BoundTensor& b);
 
 }  // namespace castor

@@ -36,6 +36,7 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
     append(key, inst.table);
   }
   for (const jit::ByteTable& table : nest.program.tables) append(key, table);
+  for (const jit::DwordTable& table : nest.program.dword_tables) append(key, table);
   return key;
 }
 

@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
+#include <optional>
 
 #include "ir/infer.hpp"
 #include "ir/interpreter.hpp"
+#include "ir/storage.hpp"
+#include "runtime/check_overlap.hpp"
 #include "runtime/state.hpp"
 
 namespace castor {
 
 namespace {
 
+using detail::BoundCode;
 using detail::BoundNest;
 using detail::BoundState;
 using detail::Compiled;
@@ -97,35 +102,67 @@ Status find_code(const Compiled& compiled, const jit::Nest& nest, const jit::Nes
   return {};
 }
 
+/// By operand, the strides over the nest's extents.
+std::vector<Dims> operand_strides(const BoundNest& nest, const BoundState& bound,
+                                  const Dims& extents) {
+  std::vector<Dims> strides;
+  for (const OperandOrigin& origin : nest.operands) {
+    strides.push_back(origin.kind == OperandOrigin::Kind::input ? bound.inputs[origin.index].strides
+                      : origin.kind == OperandOrigin::Kind::output
+                          ? bound.outputs[origin.index].strides
+                          : dense_strides(extents));
+  }
+  return strides;
+}
+
+/// The code of a nest in a form, with its argument block.
+Status bind_code(const Compiled& compiled, const jit::Nest& nest, const jit::IterationSpace& space,
+                 BoundCode& bound) {
+  if (Status status = find_code(compiled, nest, space.form, bound.code); !status) return status;
+  bound.arguments = jit::pack_arguments(nest, space);
+  bound.access = space.form.access;
+  return {};
+}
+
+bool has_output_of_whole_bytes(const jit::Nest& nest) {
+  return std::ranges::any_of(nest.program.sinks,
+                             [](const jit::LanePort& sink) { return !is_sub_byte(sink.element); });
+}
+
 /// Picks the code for one nest and fills its argument block as far as binding can.
 Result<BoundNest> bind_nest(const Compiled& compiled, size_t index, const BoundState& bound) {
   const jit::Nest& nest = compiled.nests[index];
   const Dims& extents = bound.outputs[nest.outputs.front()].shape;
   BoundNest result;
   result.operands = operand_origins(*compiled.canonical, nest);
-  if (element_count(extents) == 0) return result;
-  std::vector<Dims> strides;
-  for (const OperandOrigin& origin : result.operands) {
-    strides.push_back(origin.kind == OperandOrigin::Kind::input ? bound.inputs[origin.index].strides
-                      : origin.kind == OperandOrigin::Kind::output
-                          ? bound.outputs[origin.index].strides
-                          : dense_strides(extents));
-  }
-  jit::IterationSpace space = jit::iteration_space(extents, strides);
+  const int64_t count = element_count(extents).value_or(0);
+  if (count == 0) return result;
+  std::vector<jit::OperandStorage> storage;
   for (size_t k = 0; k < nest.operands(); ++k) {
-    result.bytes += *element_count(extents) * (bits_of(nest.element(k)) / 8);
+    storage.push_back(nest.storage(k));
+    result.bytes += byte_size(nest.element(k), count).value_or(0);
   }
-  const bool dense = space.form == jit::NestForm::dense(nest.operands());
-  if (Status status = find_code(compiled, nest, space.form, result.code); !status) {
+  jit::IterationSpace space =
+      jit::iteration_space(extents, operand_strides(result, bound, extents), storage);
+  result.sub_byte = nest.has_sub_byte_operand();
+  result.first_base = jit::ArgumentLayout(nest.operands(), space.form.rank).base(0);
+  if (Status status = bind_code(compiled, nest, space, result.main); !status) {
     return status.error();
   }
-  if (dense && result.bytes >= least_streaming_bytes) {
+  const jit::NestForm form = space.form;
+  const bool dense = form == jit::NestForm::dense(nest.operands());
+  if (dense && result.bytes >= least_streaming_bytes && has_output_of_whole_bytes(nest)) {
     space.form.stores = jit::Stores::streaming;
     if (Status status = find_code(compiled, nest, space.form, result.streaming); !status) {
       return status.error();
     }
   }
-  result.arguments = jit::pack_arguments(nest, space);
+  space.form = jit::bitwise_form(form, storage);
+  if (space.form != form) {
+    if (Status status = bind_code(compiled, nest, space, result.any_start); !status) {
+      return status.error();
+    }
+  }
   return result;
 }
 
@@ -156,33 +193,6 @@ Status check_count(std::string_view what, size_t found, size_t expected) {
   return invalid(fmt::format("{} {} given; the function has {}", found, what, expected));
 }
 
-/// Refuses overlaps; `in_place` tells whether an output lies where an input does.
-Status check_overlap(const BoundState& bound, std::span<const ConstView> inputs,
-                     std::span<const View> outputs, bool& in_place) {
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    const Footprint written = footprint(bound.outputs[o], outputs[o]);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const Footprint read = footprint(bound.inputs[i], inputs[i]);
-      if (!may_overlap(bound.outputs[o], written, bound.inputs[i], read)) continue;
-      if (written.begin != read.begin || !bound.in_place_allowed[i * outputs.size() + o]) {
-        return invalid(
-            fmt::format("{} overlaps {}; in place needs the same address, element size, "
-                        "shape and strides, and no later use of the input",
-                        bound.outputs[o].what, bound.inputs[i].what));
-      }
-      in_place = true;
-    }
-    for (size_t other = 0; other < o; ++other) {
-      const Footprint at = footprint(bound.outputs[other], outputs[other]);
-      if (may_overlap(bound.outputs[o], written, bound.outputs[other], at)) {
-        return invalid(fmt::format("{} overlaps {}; outputs must be apart", bound.outputs[o].what,
-                                   bound.outputs[other].what));
-      }
-    }
-  }
-  return {};
-}
-
 Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
                   std::span<const View> outputs, bool& in_place) {
   if (Status status = check_count("inputs", inputs.size(), bound.inputs.size()); !status) {
@@ -197,34 +207,58 @@ Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (Status status = check_view(bound.outputs[o], outputs[o]); !status) return status;
   }
-  return check_overlap(bound, inputs, outputs, in_place);
+  const OverlapRules rules{bound.inputs, bound.outputs, bound.in_place_allowed};
+  return check_overlap(rules, inputs, outputs, in_place);
 }
+
+/// Where an operand's elements are counted from, and the first one's number.
+struct Origin {
+  int64_t data = 0;
+  int64_t offset = 0;
+};
 
 template <class Pointer>
-int64_t address(const BasicView<Pointer>& view) {
-  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)) +
-         view.offset * (bits_of(view.element) / 8);
+Origin origin_of(const BasicView<Pointer>& view) {
+  return {static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)), view.offset};
 }
 
-int64_t operand_address(const OperandOrigin& origin, std::span<const ConstView> inputs,
-                        std::span<const View> outputs) {
-  switch (origin.kind) {
-    case OperandOrigin::Kind::input: return address(inputs[origin.index]);
-    case OperandOrigin::Kind::output: return address(outputs[origin.index]);
+Origin origin_of(const OperandOrigin& operand, std::span<const ConstView> inputs,
+                 std::span<const View> outputs) {
+  switch (operand.kind) {
+    case OperandOrigin::Kind::input: return origin_of(inputs[operand.index]);
+    case OperandOrigin::Kind::output: return origin_of(outputs[operand.index]);
     case OperandOrigin::Kind::constant: break;
   }
-  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(origin.constant));
+  return {static_cast<int64_t>(reinterpret_cast<uintptr_t>(operand.constant)), 0};
+}
+
+ElementType element_of(const OperandOrigin& operand, std::span<const ConstView> inputs,
+                       std::span<const View> outputs) {
+  return operand.kind == OperandOrigin::Kind::input ? inputs[operand.index].element
+                                                    : outputs[operand.index].element;
+}
+
+/// Address of the first element; of sub-byte elements that of its byte.
+int64_t address(const Origin& origin, ElementType element) {
+  const int64_t bits = bits_of(element);
+  return origin.data + origin.offset / storage_group * bits +
+         origin.offset % storage_group * bits / 8;
 }
 
 /// Whether streaming code may store to these outputs: each address a multiple of the element's
-/// size, and all equally far from the alignment, counted in elements.
+/// size, and all equally far from the alignment, counted in elements. Where sub-byte operands go
+/// along, that is a number of whole groups; sub-byte outputs themselves are not streamed.
 bool outputs_align(const BoundNest& nest, std::span<const View> outputs) {
+  const int64_t unit = nest.any_start.code != nullptr ? storage_group : 1;
   int64_t common = -1;
-  for (const OperandOrigin& origin : nest.operands) {
-    if (origin.kind != OperandOrigin::Kind::output) continue;
-    const int64_t size = bits_of(outputs[origin.index].element) / 8;
-    const int64_t missing = -address(outputs[origin.index]) & (jit::streaming_alignment - 1);
-    if (missing % size != 0 || (common >= 0 && missing / size != common)) return false;
+  for (const OperandOrigin& operand : nest.operands) {
+    if (operand.kind != OperandOrigin::Kind::output) continue;
+    const View& view = outputs[operand.index];
+    if (is_sub_byte(view.element)) continue;
+    const int64_t size = bits_of(view.element) / 8;
+    const int64_t missing =
+        -address(origin_of(view), view.element) & (jit::streaming_alignment - 1);
+    if (missing % (size * unit) != 0 || (common >= 0 && missing / size != common)) return false;
     common = missing / size;
   }
   return true;
@@ -237,15 +271,98 @@ bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy p
   return wanted && outputs_align(nest, outputs);
 }
 
-/// Calls the code with a copy of the argument block that has this call's pointers.
-void run_nest(const BoundNest& nest, const NestCode& code, std::span<const ConstView> inputs,
-              std::span<const View> outputs) {
-  int64_t arguments[jit::most_argument_words];
-  std::copy(nest.arguments.begin(), nest.arguments.end(), arguments);
+/// Whether a sub-byte operand that the main code takes as contiguous begins inside a byte, or
+/// inside a group of the split layouts.
+bool starts_inside_a_byte(const BoundNest& nest, std::span<const ConstView> inputs,
+                          std::span<const View> outputs) {
   for (size_t k = 0; k < nest.operands.size(); ++k) {
-    arguments[k] = operand_address(nest.operands[k], inputs, outputs);
+    const OperandOrigin& operand = nest.operands[k];
+    if (operand.kind == OperandOrigin::Kind::constant) continue;
+    if (nest.main.access[k] == jit::Access::bitwise) continue;
+    const int64_t aligned = jit::aligned_elements(element_of(operand, inputs, outputs));
+    if (origin_of(operand, inputs, outputs).offset % aligned != 0) return true;
+  }
+  return false;
+}
+
+/// Calls the code with a copy of the argument block that has this call's pointers.
+void call(const BoundNest& nest, const NestCode& code, const BoundCode& bound,
+          std::span<const ConstView> inputs, std::span<const View> outputs) {
+  int64_t arguments[jit::most_argument_words];
+  std::copy(bound.arguments.begin(), bound.arguments.end(), arguments);
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    const OperandOrigin& operand = nest.operands[k];
+    const Origin origin = origin_of(operand, inputs, outputs);
+    if (bound.access[k] == jit::Access::bitwise) {
+      arguments[k] = origin.offset;
+      arguments[nest.first_base + k] = origin.data;
+    } else if (operand.kind == OperandOrigin::Kind::constant) {
+      arguments[k] = origin.data;
+    } else {
+      arguments[k] = address(origin, element_of(operand, inputs, outputs));
+    }
   }
   code.entry()(arguments);
+}
+
+/// The end of a sub-byte output that does not fill its last byte (of the split layouts, its last
+/// group of three bytes). A dense view that begins at element 0 has the unused bits written as 0,
+/// any other leaves them alone (DESIGN.md, Element types); code does the one where it takes the
+/// output as contiguous, the other where it goes bit by bit.
+class LastBytes {
+ public:
+  /// `bitwise`: whether the code goes bit by bit.
+  LastBytes(const BoundTensor& tensor, const View& view, bool bitwise) {
+    const bool clears = view.offset == 0 && is_dense(tensor);
+    if (bitwise && !clears) return;
+    const int64_t past = view.offset + tensor.last_index + 1;
+    const int64_t rest = past % jit::aligned_elements(tensor.element);
+    if (rest == 0) return;
+    const int64_t first = past - rest;
+    const int64_t begin = first * bits_of(tensor.element) / 8;
+    at_ = static_cast<uint8_t*>(view.data) + begin;
+    count_ = static_cast<size_t>(byte_size(tensor.element, past).value_or(0) - begin);
+    for (int64_t index = first; index < past; ++index) {
+      for (int bit = 0; bit < bits_of(tensor.element); ++bit) {
+        const int64_t place = storage_bit(tensor.element, index, bit) - begin * 8;
+        own_[static_cast<size_t>(place / 8)] |= static_cast<uint8_t>(1 << place % 8);
+      }
+    }
+    if (!clears) std::copy_n(at_, count_, before_.begin());
+  }
+
+  /// After the code has run.
+  void finish() const {
+    for (size_t i = 0; i < count_; ++i) {
+      at_[i] = static_cast<uint8_t>((at_[i] & own_[i]) | (before_[i] & ~own_[i]));
+    }
+  }
+
+ private:
+  uint8_t* at_ = nullptr;
+  size_t count_ = 0;
+  std::array<uint8_t, 3> own_ = {};     ///< bits of the output's elements
+  std::array<uint8_t, 3> before_ = {};  ///< what the other bits are to be
+};
+
+/// Runs a nest with sub-byte operands.
+void run_sub_byte_nest(const BoundState& bound, const BoundNest& nest, bool streaming,
+                       std::span<const ConstView> inputs, std::span<const View> outputs) {
+  const bool any_start =
+      nest.any_start.code != nullptr && starts_inside_a_byte(nest, inputs, outputs);
+  const BoundCode& code = any_start ? nest.any_start : nest.main;
+  std::array<std::optional<LastBytes>, jit::most_outputs> ends;
+  size_t count = 0;
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    const OperandOrigin& operand = nest.operands[k];
+    if (operand.kind != OperandOrigin::Kind::output) continue;
+    const View& view = outputs[operand.index];
+    if (!is_sub_byte(view.element)) continue;
+    ends[count++].emplace(bound.outputs[operand.index], view,
+                          code.access[k] == jit::Access::bitwise);
+  }
+  call(nest, streaming && !any_start ? *nest.streaming : *code.code, code, inputs, outputs);
+  for (size_t i = 0; i < count; ++i) ends[i]->finish();
 }
 
 Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const KernelState> kernel,
@@ -328,9 +445,13 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
       return interpret(*state_->kernel->function, inputs, outputs);
     }
     for (const BoundNest& nest : state_->nests) {
-      if (nest.code == nullptr) continue;  // no elements
+      if (nest.main.code == nullptr) continue;  // no elements
       const bool streaming = !in_place && streams(nest, outputs, options.stores);
-      run_nest(nest, streaming ? *nest.streaming : *nest.code, inputs, outputs);
+      if (nest.sub_byte) {
+        run_sub_byte_nest(*state_, nest, streaming, inputs, outputs);
+      } else {
+        call(nest, streaming ? *nest.streaming : *nest.main.code, nest.main, inputs, outputs);
+      }
     }
     return {};
   } catch (const std::bad_alloc&) {  // of an error's message, or of the interpreter

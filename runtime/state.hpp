@@ -44,12 +44,22 @@ struct OperandOrigin {
 };
 
 /// One nest ready to run; without code when it has no elements.
-struct BoundNest {
+/// Code of a nest and the argument block that fits it; pointers are filled in by each run.
+struct BoundCode {
   NestCodePtr code;
-  NestCodePtr streaming;  ///< for large tensors, else null
+  std::vector<int64_t> arguments;
+  std::vector<jit::Access> access;  ///< of each operand
+};
+
+struct BoundNest {
+  BoundCode main;         ///< without code where there are no elements
+  NestCodePtr streaming;  ///< for large tensors, else null; takes main's arguments
+  BoundCode any_start;    ///< for sub-byte operands that begin inside a byte; else without code
+  bool sub_byte = false;  ///< whether an operand's elements are
   int64_t bytes = 0;      ///< of all operands
+  size_t first_base =
+      0;  ///< word of the argument block: the address that bitwise access counts from
   std::vector<OperandOrigin> operands;
-  std::vector<int64_t> arguments;  ///< the argument block; pointers are filled in by each run
 };
 
 struct BoundState {

@@ -14,9 +14,11 @@ import xml.etree.ElementTree
 
 CONVERSIONS = [f"Convert/{source}/{destination}/{footprint}"
                for footprint in ("16KiB", "256KiB")
-               for source in ("u8", "f32") for destination in ("u8", "f16")]
-OTHERS = ["ConvertSpecial/f32/u8", "Compile/f32_u8/hit/idle", "Call/run_rank1_2_views"]
-FILTER = r"^(Convert/(u8|f32)/(u8|f16)/(16|256)KiB|" + "|".join(OTHERS) + ")$"
+               for source in ("u8", "f32", "u3") for destination in ("u8", "f16", "nf4")]
+LAYOUT = "Convert/u2.msb_first/u2/256KiB"
+OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Call/run_rank1_2_views"]
+FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS) + ")$"
+SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")
 
 
 def check(condition, message):
@@ -52,6 +54,9 @@ def check_results(path):
             check(one_core and name.startswith("Compile/"), f"{name}: {row.get('error_message')}")
             continue
         check_figure(row, "real_time")
+        if name.startswith("ConvertSpecial/"):
+            for special in SPECIALS:
+                check_figure(row, f"{special}_fraction")
         if name in CONVERSIONS:
             check_figure(row, "GBps")
             check_figure(row, "stream_fraction")
@@ -72,9 +77,18 @@ def check_report(report, results, folder):
               f"--slow {slow}: {len(slow_cells)} cells marked, expected {marked * 3 // 2}")
     with open(table, encoding="utf-8") as file:
         text = file.read()
-    for part in ("stream_fraction, 16KiB: 4 pairs", "port_fraction, 16KiB: 4 pairs",
-                 "stream_fraction, 256KiB: 4 pairs", "f32 -> u8", *OTHERS[1:]):
+    for part in ("stream_fraction, 16KiB: 9 pairs", "port_fraction, 16KiB: 9 pairs",
+                 "stream_fraction, 256KiB: 9 pairs", "f32 -> u8", "sub-byte <-> 8-bit", *OTHERS):
         check(part in text, f"the table has no '{part}':\n{text}")
+
+
+def check_running_report(bench, report, folder):
+    table = os.path.join(folder, "run.txt")
+    status, output = run(sys.executable, report, "--run", bench, "--filter", LAYOUT, "--table",
+                         table)
+    check(status == 0, f"bench-report --run: exit status {status}: {output}")
+    with open(table, encoding="utf-8") as file:
+        check(LAYOUT in file.read(), f"bench-report --run shows no {LAYOUT}")
 
 
 def main():
@@ -90,6 +104,7 @@ def main():
         check(status == 0, f"castor-bench: exit status {status}: {output}")
         check_results(results)
         check_report(report, results, folder)
+        check_running_report(bench, report, folder)
         with open(results, "w", encoding="utf-8") as file:
             file.write("{}")
         check(run(sys.executable, report, results)[0] == 1, "bench-report accepts an empty object")

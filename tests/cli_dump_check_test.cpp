@@ -71,6 +71,21 @@ TEST_F(Cli, CheckComparesEveryFunctionOnEveryTier) {
   EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 1) << one.out;
 }
 
+TEST_F(Cli, CheckStartsInsideBytes) {
+  const std::string text = write("f.castor",
+                                 "func @f(%x: u3[?]) -> (i4[?], u6.split[?], f8e5m2[?]) {\n"
+                                 "  %a = convert %x : i4\n"
+                                 "  %b = convert %x : u6.split\n"
+                                 "  %c = convert %x : f8e5m2\n"
+                                 "  return %a, %b, %c\n"
+                                 "}\n");
+  const CommandResult result = castor({"check", text, "--isa", "all"});
+  expect_success(result);
+  for (const std::string& tier : runnable_tiers()) {
+    expect_contains(result.out, "@f " + tier + ": identical");
+  }
+}
+
 /// The words behind "repeat   castor" in a report.
 std::vector<std::string> repeat_arguments(const std::string& report) {
   const std::string marker = "repeat   castor ";

@@ -13,8 +13,12 @@ namespace {
 TEST_F(Cli, InfoTellsVersionTiersAndTypes) {
   const CommandResult result = castor({"info"});
   expect_success(result);
-  for (const char* part : {"castor 0.", "features:", "best tier:", "tier in use:", "avx512_vbmi",
-                           "boolean", "bf16            16  u2 (raw bits)", "nf4"}) {
+  for (const char* part :
+       {"castor 0.", "features:", "best tier:", "tier in use:", "avx512_vbmi", "boolean",
+        "bf16            16  float 1-8-7    u2 (raw bits) ",
+        "u4               4  unsigned       u1 (packed) ", " 0 to 15\n", " -448 to 448\n",
+        " -1 to 1\n", " 5.877472e-39 to 1.7014118e+38\n", "u1.lsb_first",
+        "bit stream, lowest bits first ", "3-byte groups, low bits then high bits"}) {
     expect_contains(result.out, part);
   }
 }
@@ -53,10 +57,16 @@ TEST_F(Cli, WrongUseIsStatusTwoAndOneLine) {
       {{"run", text, "--in"}, "--in"},
       {{"convert", in}, "OUT.npy is required"},
       {{"convert", in, out}, "--to is required"},
-      {{"convert", in, out, "--to", "float"}, "unknown element type 'float', expected boolean, u8"},
+      {{"convert", in, out, "--to", "float"},
+       "unknown element type 'float', expected boolean, u1, u2"},
       {{"convert", in, out, "--to", "F32"}, "unknown element type 'F32'"},
-      {{"convert", in, out, "--to", "nf4"}, "nf4 is known but not implemented"},
-      {{"convert", in, out, "--to", "u8", "--from", "u4"}, "u4 is known but not implemented"},
+      {{"convert", in, out, "--to", "u2.lsb_first"}, "unknown element type 'u2.lsb_first'"},
+      {{"convert", in, out, "--to", "u8", "--shape", "2,3"},
+       "--shape is for --from with an element"},
+      {{"convert", in, out, "--to", "u8", "--from", "f8e4m3", "--shape", "2"}, "--shape is for"},
+      {{"convert", in, out, "--to", "u8", "--from", "u4", "--shape", "2,"},
+       "unknown shape '2,', expected extents such as 2,3"},
+      {{"convert", in, out, "--to", "u8", "--nan", "zero"}, "nan = zero does not apply"},
       {{"convert", in, out, "--to", "u8", "--overflow", "clip"},
        "unknown overflow mode 'clip', expected saturate, wrap or nan"},
       {{"convert", in, out, "--to", "u8", "--overflow", "nan"}, "overflow = nan does not apply"},
@@ -83,6 +93,14 @@ TEST_F(Cli, FailedRunIsStatusOneAndOneLine) {
   const std::string in = write_array("in.npy", ElementType::f32, {1, 2}, std::vector{1.f, 2.f});
   const std::string flat = write_array("flat.npy", ElementType::f32, {2}, std::vector{1.f, 2.f});
   const std::string wide = write_array("wide.npy", ElementType::f64, {1, 1}, std::vector{1.0});
+  const std::string packed =
+      write_array("packed.npy", ElementType::u8, {3}, std::vector<uint8_t>(3));
+  const std::string packed_2d =
+      write_array("packed_2d.npy", ElementType::u8, {3, 1}, std::vector<uint8_t>(3));
+  const std::string nibbles =
+      write("nibbles.castor", "func @f(%x: u4[2, 4]) -> (u4[2, 4]) {\n  return %x\n}\n");
+  const std::string unknown =
+      write("unknown.castor", "func @f(%x: u4[?, ?]) -> (u4[?, ?]) {\n  return %x\n}\n");
   const std::string junk = write("junk.npy", "this is no array");
   const std::string out = path("out.npy");
   const struct {
@@ -103,6 +121,13 @@ TEST_F(Cli, FailedRunIsStatusOneAndOneLine) {
       {{"run", text, "--in", in, "--out", path("no/folder.npy")}, "cannot write"},
       {{"convert", junk, out, "--to", "u8"}, "not an .npy file"},
       {{"convert", in, out, "--from", "bf16", "--to", "u8"}, "expected bf16 (as raw bits in u16)"},
+      {{"convert", in, out, "--from", "u4", "--to", "u8"}, "expected u4 (as packed bytes in u8)"},
+      {{"convert", packed, out, "--from", "u4", "--shape", "2,2", "--to", "u8"},
+       "input: u4[2, 2] takes 2 packed bytes, found 3"},
+      {{"convert", packed_2d, out, "--from", "u4", "--to", "u8"}, "expected one dimension"},
+      {{"run", nibbles, "--in", packed_2d, "--out", out}, "expected one dimension"},
+      {{"run", nibbles, "--in", packed, "--out", out}, "input %x: u4[2, 4] takes 4 packed bytes"},
+      {{"run", unknown, "--in", packed, "--out", out}, "more than one unknown dimension"},
       {{"convert", in, "/dev/full", "--to", "u8"}, "cannot write '/dev/full'"},
   };
   for (const auto& row : rows) expect_one_line(castor(row.arguments), 1, row.message);
@@ -215,6 +240,64 @@ TEST_F(Cli, ConvertHonoursItsOptions) {
       expect_success(castor(arguments));
       EXPECT_EQ(read_array<uint8_t>("out.npy", ElementType::u8, {6}), row.expected);
     }
+  }
+}
+
+// Elements narrower than a byte travel as their packed bytes.
+
+TEST_F(Cli, ConvertPacksAndUnpacks) {
+  const std::string in =
+      write_array("in.npy", ElementType::f32, {5}, std::vector{1.f, 2.f, 3.f, 10.f, 15.f});
+  expect_success(castor({"convert", in, path("u4.npy"), "--to", "u4"}));
+  EXPECT_EQ(read_array<uint8_t>("u4.npy", ElementType::u8, {3}),
+            (std::vector<uint8_t>{0x21, 0xA3, 0x0F}));
+  const std::string packed = path("u4.npy");
+  expect_success(castor({"convert", packed, path("all.npy"), "--from", "u4", "--to", "f32"}));
+  EXPECT_EQ(read_array<float>("all.npy", ElementType::f32, {6}),
+            (std::vector<float>{1, 2, 3, 10, 15, 0}));
+  expect_success(castor(
+      {"convert", packed, path("five.npy"), "--from", "u4", "--shape", "1,5", "--to", "i8"}));
+  EXPECT_EQ(read_array<int8_t>("five.npy", ElementType::i8, {1, 5}),
+            (std::vector<int8_t>{1, 2, 3, 10, 15}));
+}
+
+TEST_F(Cli, ConvertKnowsTheOlderLayouts) {
+  const std::string in =
+      write_array("in.npy", ElementType::u8, {4}, std::vector<uint8_t>{2, 0, 1, 3});
+  expect_success(castor({"convert", in, path("old.npy"), "--to", "u2.msb_first"}));
+  EXPECT_EQ(read_array<uint8_t>("old.npy", ElementType::u8, {1}), std::vector<uint8_t>{0x87});
+  expect_success(castor(
+      {"convert", path("old.npy"), path("new.npy"), "--from", "u2.msb_first", "--to", "u2"}));
+  EXPECT_EQ(read_array<uint8_t>("new.npy", ElementType::u8, {1}), std::vector<uint8_t>{0xD2});
+}
+
+TEST_F(Cli, RunGivesPackedInputsTheirShapes) {
+  const std::string text = write("f.castor",
+                                 "func @f(%a: u6.split[?n], %b: i16[?n], %c: i4[2, ?]) -> "
+                                 "(u8[?n], f8e4m3[?n], f32[2, ?]) {\n"
+                                 "  %x = convert %a : u8\n"
+                                 "  %y = convert %b : f8e4m3\n"
+                                 "  %z = convert %c : f32\n"
+                                 "  return %x, %y, %z\n"
+                                 "}\n");
+  const std::string a =
+      write_array("a.npy", ElementType::u8, {3}, std::vector<uint8_t>{0x21, 0x30, 0x79});
+  const std::string b = write_array("b.npy", ElementType::i16, {3}, std::vector<int16_t>{1, -2, 0});
+  const std::string c =
+      write_array("c.npy", ElementType::u8, {2}, std::vector<uint8_t>{0x21, 0xF3});
+  for (const char* engine : {"--interpret", ""}) {
+    std::vector<std::string> arguments = {"run", text, "--in", a, "--in", b, "--in", c};
+    for (const char* out : {"x.npy", "y.npy", "z.npy"}) {
+      arguments.insert(arguments.end(), {"--out", path(out)});
+    }
+    if (*engine != '\0') arguments.emplace_back(engine);
+    expect_success(castor(arguments));
+    EXPECT_EQ(read_array<uint8_t>("x.npy", ElementType::u8, {3}),
+              (std::vector<uint8_t>{18, 49, 35}));
+    EXPECT_EQ(read_array<uint8_t>("y.npy", ElementType::u8, {3}),
+              (std::vector<uint8_t>{0x38, 0xC0, 0}));
+    EXPECT_EQ(read_array<float>("z.npy", ElementType::f32, {2, 2}),
+              (std::vector<float>{1, 2, 3, -1}));
   }
 }
 

@@ -33,6 +33,18 @@ struct Placement {
 };
 constexpr Placement placements[] = {{true, 0, 0}, {false, 0, 0}, {true, 1, 3}, {false, 5, 2}};
 
+/// Whether a tensor holds the first `count` expected elements, and 0 behind them.
+bool begins_with(const ExpectedConversion& expected, ElementType type, size_t count,
+                 std::span<const std::byte> tensor) {
+  const size_t rest = count % 8;  // of every layout, eight elements are whole bytes
+  const size_t whole_bytes = samples::storage_bytes(type, count - rest);
+  const std::vector<std::byte> end =
+      samples::pack(type, std::span(expected.outputs).subspan(count - rest, rest));
+  return std::ranges::equal(tensor.first(whole_bytes),
+                            std::span(expected.output_bytes).first(whole_bytes)) &&
+         std::ranges::equal(tensor.subspan(whole_bytes), end);
+}
+
 class Sizes {
  public:
   Sizes() : source_(most_elements * 8 + 64), destination_(most_elements * 8 + 64) {}
@@ -53,7 +65,7 @@ class Sizes {
         runtime.convert(ConstView(in, conversion.from, {extent}, in_bytes),
                         View(out, conversion.to, {extent}, out_bytes), conversion.options);
     ASSERT_TRUE(status.ok()) << conversion.name() << ": " << status.error().message;
-    ASSERT_TRUE(std::equal(out, out + out_bytes, expected.output_bytes.begin()))
+    ASSERT_TRUE(begins_with(expected, conversion.to, count, {out, out_bytes}))
         << conversion.name() << ", " << count
         << " elements: " << test::first_difference(conversion, expected, {out, out_bytes}, count);
     ASSERT_TRUE(destination_.is_filled_but({out, out_bytes}, canary))
@@ -70,7 +82,7 @@ class ConvertSizes : public testing::TestWithParam<ElementType> {};
 TEST_P(ConvertSizes, TouchNothingOutsideTheTensors) {
   const ElementType from = GetParam();
   Sizes memory;
-  for (ElementType to : test::implemented_types()) {
+  for (ElementType to : test::all_element_types()) {
     const Conversion conversion{from, to, {}};
     const ExpectedConversion expected =
         test::expect(conversion, samples::random_patterns(from, most_elements, 7));
@@ -85,8 +97,8 @@ TEST_P(ConvertSizes, TouchNothingOutsideTheTensors) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(From, ConvertSizes, testing::ValuesIn(test::implemented_types()),
-                         [](const auto& row) { return std::string(name_of(row.param)); });
+INSTANTIATE_TEST_SUITE_P(From, ConvertSizes, testing::ValuesIn(test::all_element_types()),
+                         [](const auto& row) { return test::test_name(row.param); });
 
 /// Options change sinks and lane programs, so each of them meets tails too.
 TEST(ConvertSizes, OptionsAtTheTails) {

@@ -47,7 +47,7 @@ class ConvertValues : public testing::TestWithParam<ElementType> {};
 TEST_P(ConvertValues, AgreeWithTheInterpreterOnEveryTier) {
   const ElementType from = GetParam();
   const std::vector<uint64_t> inputs = inputs_of(from);
-  for (ElementType to : test::implemented_types()) {
+  for (ElementType to : test::all_element_types()) {
     for (const Conversion& conversion : test::conversions_of(from, to)) {
       check_on_every_tier(conversion, test::expect(conversion, inputs));
       if (HasFatalFailure()) return;
@@ -55,8 +55,8 @@ TEST_P(ConvertValues, AgreeWithTheInterpreterOnEveryTier) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(From, ConvertValues, testing::ValuesIn(test::implemented_types()),
-                         [](const auto& row) { return std::string(name_of(row.param)); });
+INSTANTIATE_TEST_SUITE_P(From, ConvertValues, testing::ValuesIn(test::all_element_types()),
+                         [](const auto& row) { return test::test_name(row.param); });
 
 TEST(ConvertValues, RunAsMachineCodeWhereTheMachineCan) {
   ASSERT_TRUE(jit::host().best.has_value()) << "this machine is below avx2: nothing was tested";

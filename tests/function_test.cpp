@@ -71,7 +71,7 @@ TEST(Builder, FreshNamesNeverMeetGivenOnes) {
 
 TEST(Builder, IsEmptyAfterFinish) {
   FunctionBuilder builder("f");
-  builder.parameter("x", {u4, {}});
+  builder.parameter("x", {u4, {-2}});
   ASSERT_NE(builder.error(), nullptr);
   EXPECT_FALSE(builder.finish());
   EXPECT_EQ(builder.error(), nullptr);
@@ -85,9 +85,9 @@ struct BadBuild {
 
 TEST(Builder, KeepsTheFirstMistake) {
   const std::vector<BadBuild> cases = {
-      {"%x: element type u4 is known but not implemented yet",
+      {"%x: axis 0 has extent -2, expected 0 or more",
        [](FunctionBuilder& b) {
-         b.result(b.convert(b.parameter("x", {u4, {}}), nf4));
+         b.result(b.convert(b.parameter("x", {u4, {-2}}), nf4));
          b.parameter("no name", {u8, {}});
        }},
       {"%x is defined twice",

@@ -3,6 +3,7 @@
 // inaccessible page.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 
 #include "ir/interpreter.hpp"
@@ -32,6 +33,27 @@ const Finding findings[] = {
      "  %1 = convert %0 : i64\n  %2 = convert %1 : i8\n  %3 = convert %0 : i16\n"
      "  return %0, %3, %1, %2\n}\n",
      {4, 12}},
+    {"two results, one of nibbles: the code touched what lies behind the tensors",
+     "func @f(%0: f8e8m0[?]) -> (nf4[?], f32[?]) {\n"
+     "  %1 = convert %0 : f32\n  %2 = convert %1 : nf4\n  return %2, %1\n}\n",
+     {64, 65, 66, 130}},
+    {"the same with two bits",
+     "func @f(%0: boolean[?]) -> (f8e8m0[?], u2.msb_first[?]) {\n"
+     "  %1 = convert %0 : u2.msb_first\n  %2 = convert %1 : f8e8m0\n  return %2, %1\n}\n",
+     {63, 64, 65, 128}},
+    {"a signed sub-byte type between two others lost its sign",
+     "func @f(%0: f8e4m3fnuz[?]) -> (u16[?]) {\n"
+     "  %1 = convert %0 : i2\n  %2 = convert %1 : u16\n  return %2\n}\n",
+     {1, 64, 700}},
+    {"the same with overflow = wrap",
+     "func @f(%0: f4e2m1[?]) -> (f16[?]) {\n"
+     "  %1 = convert %0 {overflow = wrap} : i2\n  %2 = convert %1 : f16\n  return %2\n}\n",
+     {1, 64, 130}},
+    {"one of several results of f4e2m1 had a sign",
+     "func @f(%0: u6.split[?]) -> (u3.split[?], f8e5m2[?], f4e2m1[?]) {\n"
+     "  %1 = convert %0 : f4e2m1\n  %2 = convert %1 : f8e5m2\n  %3 = convert %2 : f8e5m2fnuz\n"
+     "  %4 = convert %3 : u64\n  %5 = convert %4 : u3.split\n  return %5, %2, %1\n}\n",
+     {1, 64, 130}},
 };
 
 /// Tensors of one call, each ending where an inaccessible page begins.
@@ -87,6 +109,49 @@ TEST(FuzzFindings, StayMended) {
             << finding.what << ", " << name_of(tier) << ", " << count << " elements";
       }
     }
+  }
+}
+
+/// A dense result had its unused bits left as they were where another operand was not dense.
+TEST(FuzzFindings, UnusedBitsBecomeZeroBesideOperandsThatAreNotDense) {
+  const Result<FunctionPtr> function = parse_function(
+      "func @f(%0: u4[?]) -> (u4[?], i16[?]) {\n"
+      "  %1 = convert %0 : i16\n  return %0, %1\n}\n");
+  ASSERT_TRUE(function.ok()) << function.error().to_string();
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    for (const auto& [offset, stride] : {std::pair<int64_t, int64_t>{0, 1}, {1, 1}, {0, 3}}) {
+      const std::array<std::byte, 3> in = {std::byte{0x21}, std::byte{0x43}, std::byte{0x65}};
+      std::array<std::byte, 2> nibbles = {std::byte{0xff}, std::byte{0xff}};
+      std::array<int16_t, 7> words = {};
+      const ConstView input(in.data(), ElementType::u4, {3}, {1}, offset, in.size());
+      const View outputs[] = {{nibbles.data(), ElementType::u4, {3}, nibbles.size()},
+                              {words.data(), ElementType::i16, {3}, {stride}, 0, sizeof words}};
+      const Result<BoundKernel> bound = runtime.compile(*function)->bind({&input, 1}, outputs);
+      ASSERT_TRUE(bound.ok() && bound->run({&input, 1}, outputs).ok());
+      const std::array<std::byte, 2> expected = offset == 0
+                                                    ? std::array{std::byte{0x21}, std::byte{0x03}}
+                                                    : std::array{std::byte{0x32}, std::byte{0x04}};
+      EXPECT_EQ(nibbles, expected) << name_of(tier) << ' ' << offset << ' ' << stride;
+    }
+  }
+}
+
+/// A result of split groups that begins behind others cleared unused bits that are not its own.
+TEST(FuzzFindings, ViewsWithOffsetsClearNothing) {
+  const Result<FunctionPtr> function =
+      parse_function("func @f(%0: u3.split[1]) -> (u3.split[1]) {\n  return %0\n}\n");
+  ASSERT_TRUE(function.ok()) << function.error().to_string();
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    const std::array<std::byte, 3> in = {};
+    std::array<std::byte, 6> out;
+    out.fill(std::byte{0xff});
+    const ConstView input(in.data(), ElementType::u3_split, {1}, in.size());
+    const View output(out.data(), ElementType::u3_split, {1}, {1}, 8, out.size());
+    const Result<BoundKernel> bound = runtime.compile(*function)->bind({&input, 1}, {&output, 1});
+    ASSERT_TRUE(bound.ok() && bound->run({&input, 1}, {&output, 1}).ok());
+    const std::array<std::byte, 6> expected = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
+                                               std::byte{0x3f}, std::byte{0xff}, std::byte{0x7f}};
+    EXPECT_EQ(out, expected) << name_of(tier);
   }
 }
 

@@ -9,7 +9,7 @@
 namespace castor::fuzz {
 namespace {
 
-constexpr uint64_t programs = 2500;  // the demand is to find it within 20,000
+constexpr uint64_t programs = 6000;  // the demand is to find it within 20,000
 
 std::vector<Tier> all_tiers() {
   std::vector<Tier> tiers;
@@ -37,7 +37,7 @@ std::string find_bug(std::vector<Tier> tiers, uint64_t seed) {
 /// One conversion of one element.
 void expect_minimal(const std::string& report) {
   EXPECT_TRUE(test::has_match(report,
-                              "func @f\\(%0: ([a-z0-9]+)\\[\\]\\) -> \\((f16)\\[\\]\\) \\{\n"
+                              "func @f\\(%0: ([a-z0-9._]+)\\[\\]\\) -> \\((f16)\\[\\]\\) \\{\n"
                               "  %1 = convert %0 (\\{overflow = saturate\\} )?: f16\n"
                               "  return %1\n"
                               "\\}\n"))

@@ -164,6 +164,47 @@ TEST(Interpreter, StridesAndOffsets) {
   EXPECT_EQ(y, expected);
 }
 
+std::vector<uint8_t> converted(const std::vector<uint8_t>& x, ElementType from, ElementType to,
+                               const Dims& shape, std::vector<uint8_t> y) {
+  const FunctionPtr function = chain({from, to_shape(shape)}, {to});
+  EXPECT_TRUE(run(function, {dense(x, from, shape)}, {dense(y, to, shape)}));
+  return y;
+}
+
+TEST(Interpreter, SubByteElementsArePacked) {
+  using enum ElementType;
+  using Bytes = std::vector<uint8_t>;
+  // Unused bits of the last byte, or group of three bytes, become 0; the byte behind stays.
+  EXPECT_EQ(converted({0x21, 0xA3}, u4, u8, {4}, Bytes(5, 0xEE)), (Bytes{1, 2, 3, 10, 0xEE}));
+  EXPECT_EQ(converted({1, 2, 3}, u8, u4, {3}, Bytes(3, 0xEE)), (Bytes{0x21, 0x03, 0xEE}));
+  EXPECT_EQ(converted({1, 1, 1}, u8, u1, {3}, Bytes(2, 0xFF)), (Bytes{0xE0, 0xFF}));
+  EXPECT_EQ(converted({7}, u8, u3, {1}, Bytes(2, 0xFF)), (Bytes{0x07, 0xFF}));
+  EXPECT_EQ(converted({7}, u8, u3_split, {1}, Bytes(4, 0xFF)), (Bytes{0xC0, 0x00, 0x80, 0xFF}));
+  EXPECT_EQ(converted({63}, u8, u6_split, {1}, Bytes(4, 0xFF)), (Bytes{0xF0, 0x00, 0xC0, 0xFF}));
+  // Between layouts.
+  EXPECT_EQ(converted({0xB1, 0x1B, 0x0F}, u3_split, u3, {8}, Bytes(3)), (Bytes{0x1A, 0xC2, 0xFA}));
+  EXPECT_EQ(converted({0x16}, u1, u1_lsb_first, {2, 4}, Bytes(1)), (Bytes{0x68}));
+  EXPECT_EQ(converted({0xC6}, u2, u2_msb_first, {4}, Bytes(1)), (Bytes{0x93}));
+}
+
+TEST(Interpreter, NeighboursInASharedByteSurvive) {
+  using enum ElementType;
+  const FunctionPtr function = chain({u8, {2}}, {u3});
+  const std::vector<uint8_t> x = {0, 0};
+  // Elements 1 and 3: bits 3 to 5 and 9 to 11 of the stream.
+  std::vector<uint8_t> y(3, 0xFF);
+  ASSERT_TRUE(run(function, {dense(x, u8, {2})}, {View(y.data(), u3, {2}, {2}, 1, y.size())}));
+  EXPECT_EQ(y, (std::vector<uint8_t>{0xC7, 0xF1, 0xFF}));
+  // Dense, but not from the first bit on: elements 2 and 3, the first of them across two bytes.
+  y.assign(3, 0xFF);
+  ASSERT_TRUE(run(function, {dense(x, u8, {2})}, {View(y.data(), u3, {2}, {1}, 2, y.size())}));
+  EXPECT_EQ(y, (std::vector<uint8_t>{0x3F, 0xF0, 0xFF}));
+  // From the first bit on, but with gaps.
+  y.assign(3, 0xFF);
+  ASSERT_TRUE(run(function, {dense(x, u8, {2})}, {View(y.data(), u3, {2}, {3}, 0, y.size())}));
+  EXPECT_EQ(y, (std::vector<uint8_t>{0xF8, 0xF1, 0xFF}));
+}
+
 TEST(Interpreter, BroadcastAndReversedInputs) {
   const FunctionPtr function = chain({ElementType::i8, {2, 3}}, {ElementType::i32});
   const std::vector<int8_t> x = {1, 2, 3};

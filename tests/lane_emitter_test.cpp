@@ -61,7 +61,7 @@ TEST(LaneEmitter, RegistersAsSourceAndSink) {
     RegisterSink sink(Xbyak::util::rsi);
     Source* const sources[] = {&source};
     Sink* const sinks[] = {&sink};
-    emitter.load_constants(sinks);
+    emitter.load_constants(sources, sinks);
     code.vmovups(vector_register(accumulator, target.vector_bits()), code.ptr[Xbyak::util::rdi]);
     emitter.emit_chunk(sources, sinks, {});
     code.vzeroupper();

@@ -233,6 +233,60 @@ constexpr LiteralCase literal_cases[] = {
     {i64, "-99999999999999999999999",
      "-99999999999999999999999 is out of range for i64, expected -9223372036854775808 to "
      "9223372036854775807"},
+    // Integers narrower than a byte, whatever their layout.
+    {u1, "1", "0x1"},
+    {u1, "2", "2 is out of range for u1, expected 0 to 1"},
+    {u3, "7", "0x7"},
+    {u3_split, "8", "8 is out of range for u3.split, expected 0 to 7"},
+    {u6, "0x3f", "0x3f"},
+    {u6, "0x40", "0x40 is wider than u6, expected a bit pattern of 6 bits"},
+    {i2, "-2", "0x2"},
+    {i4, "-9", "-9 is out of range for i4, expected -8 to 7"},
+    // Formats without infinity, or without NaN: overflow is an error all the same.
+    {f8e4m3, "464", "0x7e"},
+    {f8e4m3, "464.0000001",
+     "464.0000001 is out of range for f8e4m3, expected a magnitude up to 448.0"},
+    {f8e4m3, "inf", "found 'inf', expected a number, nan or a bit pattern for f8e4m3"},
+    {f8e4m3, "nan", "0x7f"},
+    {f8e4m3fnuz, "-247.9", "0xff"},
+    {f8e4m3fnuz, "-248", "-248 is out of range for f8e4m3fnuz, expected a magnitude up to 240.0"},
+    {f8e4m3fnuz, "-0.0", "0x0"},
+    {f8e4m3fnuz, "nan", "0x80"},
+    {f8e5m2, "61439", "0x7b"},
+    {f8e5m2, "61440", "61440 is out of range for f8e5m2, expected a magnitude up to 57344.0"},
+    {f8e5m2, "-inf", "0xfc"},
+    {f8e5m2, "nan", "0x7e"},
+    {f4e2m1, "-0", "0x8"},
+    {f4e2m1, "0.25", "0x0"},
+    {f4e2m1, "0.2500000000000000000000000000000001", "0x1"},
+    {f4e2m1, "-6", "0xf"},
+    {f4e2m1, "6.0000000000000000000000000000000001",
+     "6.0000000000000000000000000000000001 is out of range for f4e2m1, expected a magnitude up to "
+     "6.0"},
+    {f4e2m1, "nan", "found 'nan', expected a number or a bit pattern for f4e2m1"},
+    {f4e2m1, "-inf", "found '-inf', expected a number or a bit pattern for f4e2m1"},
+    {nf4, "0", "0x7"},
+    {nf4, "-1", "0x0"},
+    {nf4, "0.03979014977812767028808593750000000000", "0x7"},
+    {nf4, "0.03979014977812767028808593750000000001", "0x8"},
+    {nf4, "1.00000000000000000000001",
+     "1.00000000000000000000001 is out of range for nf4, expected a magnitude up to 1.0"},
+    {nf4, "nan", "found 'nan', expected a number or a bit pattern for nf4"},
+    {f8e8m0, "1", "0x7f"},
+    {f8e8m0, "1.5", "0x80"},
+    {f8e8m0, "3", "0x80"},
+    {f8e8m0, "170141183460469231731687303715884105728", "0xfe"},
+    {f8e8m0, "170141183460469231731687303715884105729",
+     "170141183460469231731687303715884105729 is out of range for f8e8m0, expected 5.877472e-39 to "
+     "1.7014118e+38"},
+    {f8e8m0,
+     "5.8774717541114375398436826861112283890933277838604376075437585313920862972736358642578125e-"
+     "39",
+     "0x0"},
+    {f8e8m0, "5e-39", "5e-39 is out of range for f8e8m0, expected 5.877472e-39 to 1.7014118e+38"},
+    {f8e8m0, "0.0", "0.0 is out of range for f8e8m0, expected 5.877472e-39 to 1.7014118e+38"},
+    {f8e8m0, "-1", "-1 is out of range for f8e8m0, expected 5.877472e-39 to 1.7014118e+38"},
+    {f8e8m0, "nan", "0xff"},
     // Boolean.
     {boolean, "true", "0x1"},
     {boolean, "false", "0x0"},
@@ -274,6 +328,14 @@ TEST(Literal, PrintsAsExpected) {
       {f16, 0x7c01, "0x7c01"},
       {f16, 0x3555, "0.33325195"},
       {bf16, 0x4049, "3.140625"},
+      {i2, 0x2, "-2"},
+      {u6_split, 0x3f, "63"},
+      {f4e2m1, 0xb, "-1.5"},
+      {f8e4m3, 0xff, "0xff"},
+      {f8e5m2, 0x7d, "0x7d"},
+      {f8e5m2fnuz, 0x80, "nan"},
+      {f8e8m0, 0x00, "5.877472e-39"},
+      {nf4, 0x1, "-0.6961928"},
   };
   for (const Row& row : rows) EXPECT_EQ(literal_text(row.bits, row.type), row.text);
 }
@@ -288,7 +350,9 @@ void expect_reads_back(uint64_t bits, ElementType type) {
 }
 
 TEST(Literal, EveryNarrowPatternReadsBack) {
-  for (ElementType type : {boolean, u8, i8, u16, i16, f16, bf16}) {
+  for (const ElementInfo& row : element_table) {
+    const ElementType type = row.type;
+    if (row.bits > 16) continue;
     for (uint64_t bits = 0; bits >> bits_of(type) == 0; ++bits) expect_reads_back(bits, type);
   }
 }
@@ -302,18 +366,6 @@ TEST(Literal, RandomWidePatternsReadBack) {
       expect_reads_back(bits, type);
     }
   }
-}
-
-TEST(Literal, ElementsAreStoredLittleEndian) {
-  std::vector<std::byte> bytes;
-  append_element(bytes, 0x1234, u16);
-  append_element(bytes, 0xff, i8);
-  append_element(bytes, 0x0102030405060708, f64);
-  const uint8_t expected[] = {0x34, 0x12, 0xff, 8, 7, 6, 5, 4, 3, 2, 1};
-  ASSERT_EQ(bytes.size(), sizeof expected);
-  for (size_t i = 0; i < bytes.size(); ++i) EXPECT_EQ(bytes[i], std::byte{expected[i]});
-  EXPECT_EQ(element_at(bytes, 0, u16), 0x1234u);
-  EXPECT_EQ(element_at(std::span(bytes).subspan(3), 0, f64), 0x0102030405060708u);
 }
 
 }  // namespace

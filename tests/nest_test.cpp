@@ -39,12 +39,63 @@ const Row rows[] = {
     {"every second element", {5}, {{2}, {1}}, {5}, {strided, contiguous}},
 };
 
+/// One input and one output of one element type.
+std::vector<OperandStorage> storage_of(ElementType element) {
+  return {{element, false}, {element, true}};
+}
+
 TEST(IterationSpace, Merges) {
   for (const Row& row : rows) {
-    const IterationSpace space = iteration_space(row.extents, row.strides);
+    const IterationSpace space =
+        iteration_space(row.extents, row.strides, storage_of(ElementType::u8));
     EXPECT_EQ(space.extents, row.expected_extents) << row.name;
     EXPECT_EQ(space.form.rank, row.expected_extents.rank()) << row.name;
     EXPECT_EQ(space.form.access, row.expected_access) << row.name;
+  }
+}
+
+/// Rows of sub-byte elements have to begin at bytes, and, where they are written, to end at bytes;
+/// else elements are reached one by one.
+TEST(IterationSpace, SubByteRowsAreBytes) {
+  struct SubByteRow {
+    const char* name;
+    ElementType element;
+    Dims extents;
+    std::vector<Dims> strides;
+    std::vector<Access> expected_access;
+  };
+  constexpr Access bitwise = Access::bitwise;
+  const SubByteRow sub_byte_rows[] = {
+      {"dense, an odd count", ElementType::u4, {3, 5}, {{5, 1}, {5, 1}}, {contiguous, contiguous}},
+      {"rows of whole bytes", ElementType::u4, {3, 4}, {{6, 1}, {8, 1}}, {contiguous, contiguous}},
+      {"an output's rows end inside bytes",
+       ElementType::u4,
+       {3, 5},
+       {{6, 1}, {8, 1}},
+       {contiguous, bitwise}},
+      {"rows begin inside bytes", ElementType::u4, {3, 4}, {{5, 1}, {8, 1}}, {bitwise, contiguous}},
+      {"two bits: four to a byte",
+       ElementType::u2,
+       {3, 4},
+       {{6, 1}, {8, 1}},
+       {bitwise, contiguous}},
+      {"three bits: eight to three bytes",
+       ElementType::u3,
+       {3, 8},
+       {{12, 1}, {16, 1}},
+       {bitwise, contiguous}},
+      {"split groups of four",
+       ElementType::u6_split,
+       {3, 4},
+       {{6, 1}, {8, 1}},
+       {bitwise, contiguous}},
+      {"every second element", ElementType::i2, {4}, {{2}, {1}}, {bitwise, contiguous}},
+  };
+  for (const SubByteRow& row : sub_byte_rows) {
+    const IterationSpace space = iteration_space(row.extents, row.strides, storage_of(row.element));
+    EXPECT_EQ(space.form.access, row.expected_access) << row.name;
+    const NestForm any_start = bitwise_form(space.form, storage_of(row.element));
+    EXPECT_EQ(any_start.access, (std::vector<Access>{bitwise, bitwise})) << row.name;
   }
 }
 
@@ -68,7 +119,7 @@ TEST(Arguments, OuterAxesStepFromTheEndOfTheRow) {
   nest.program.sources = {{ElementType::u8}};
   nest.program.sinks = {{ElementType::f32}};
   const Dims strides[] = {{100, 10, 1}, {12, 4, 1}};
-  const IterationSpace space = iteration_space({2, 3, 4}, strides);
+  const IterationSpace space = iteration_space({2, 3, 4}, strides, storage_of(ElementType::u8));
   ASSERT_EQ(space.form.rank, 3);
   const ArgumentLayout layout(2, 3);
   const std::vector<int64_t> words = pack_arguments(nest, space);
@@ -79,6 +130,25 @@ TEST(Arguments, OuterAxesStepFromTheEndOfTheRow) {
   EXPECT_EQ(words[layout.step(0, 1)], 10);
   EXPECT_EQ(words[layout.step(0, 2)], 100 - 3 * 10);
   EXPECT_EQ(words[layout.step(1, 2)], (12 - 3 * 4) * 4);
+}
+
+/// Bitwise access counts elements; the pointer and the base are filled in by each call.
+TEST(Arguments, BitwiseStepsCountElements) {
+  Nest nest;
+  nest.inputs = {0};
+  nest.outputs = {0};
+  nest.program.sources = {{ElementType::u3}};
+  nest.program.sinks = {{ElementType::u4}};
+  const Dims strides[] = {{100, 10, 1}, {48, 16, 1}};
+  const OperandStorage storage[] = {nest.storage(0), nest.storage(1)};
+  const IterationSpace space = iteration_space({2, 3, 4}, strides, storage);
+  const ArgumentLayout layout(2, 3);
+  const std::vector<int64_t> words = pack_arguments(nest, space);
+  EXPECT_EQ(words[layout.step(0, 0)], 1);
+  EXPECT_EQ(words[layout.step(0, 1)], 10);
+  EXPECT_EQ(words[layout.step(0, 2)], 100 - 3 * 10);
+  EXPECT_EQ(words[layout.step(1, 1)], 8) << "sixteen elements of four bits";
+  EXPECT_EQ(layout.base(1), layout.words() - 1);
 }
 
 }  // namespace

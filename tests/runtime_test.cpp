@@ -290,6 +290,83 @@ TEST(Runtime, InterleavedOutputsAreApart) {
   EXPECT_TRUE(std::equal(pairs, pairs + 8, expected));
 }
 
+// Elements narrower than a byte: what is checked is bytes.
+
+struct NibbleCall {
+  const char* what;
+  const char* refusal;  ///< empty: the call is admitted
+  Dims strides;
+  int64_t first_offset;
+  int64_t second_offset;
+  size_t bytes;
+};
+
+const NibbleCall nibble_calls[] = {
+    {"bytes in turn", "", {4}, 0, 2, 8},
+    {"bytes in turn, high nibbles", "", {4}, 1, 3, 8},
+    {"one byte too few for the last nibble",
+     "output 1 (%b): 7 bytes available; shape [4] with strides [4] at offset 2 reaches element 14 "
+     "of 4 bits each",
+     {4},
+     0,
+     2,
+     7},
+    {"nibbles in turn",
+     "output 1 (%b) overlaps output 0 (%a); outputs must be apart",
+     {2},
+     0,
+     1,
+     8},
+    {"halves that meet in a byte",
+     "output 1 (%b) overlaps output 0 (%a); outputs must be apart",
+     {1},
+     1,
+     5,
+     8},
+    {"halves that do not", "", {1}, 0, 4, 8},
+};
+
+TEST(Runtime, OutputsOfNibblesShareNoByte) {
+  constexpr std::string_view text =
+      "func @f(%x: f32[?]) -> (i4[?], u4[?]) {\n"
+      "  %a = convert %x : i4\n  %b = convert %x : u4\n  return %a, %b\n}\n";
+  RuntimeOptions options;
+  options.interpret = true;
+  const Runtime runtime = make_runtime(options);
+  const float x[4] = {-1, 2, 3, 5};
+  const ConstView in(x, ElementType::f32, {4}, sizeof x);
+  for (const NibbleCall& row : nibble_calls) {
+    std::array<std::byte, 8> nibbles = {};
+    const View outs[] = {
+        {nibbles.data(), ElementType::i4, {4}, row.strides, row.first_offset, row.bytes},
+        {nibbles.data(), ElementType::u4, {4}, row.strides, row.second_offset, row.bytes}};
+    const Status status = runtime.compile(text)->bind({&in, 1}, outs)->run({&in, 1}, outs);
+    EXPECT_EQ(status ? "" : status.error().message, row.refusal) << row.what;
+    const uint64_t last = samples::load_pattern(
+        nibbles, ElementType::i4, static_cast<size_t>(row.first_offset + 3 * row.strides[0]));
+    EXPECT_EQ(last, status ? 5u : 0u) << row.what;
+  }
+}
+
+TEST(Runtime, InPlaceNibblesBeginAtOneNibble) {
+  RuntimeOptions options;
+  options.interpret = true;
+  const Runtime runtime = make_runtime(options);
+  std::array<std::byte, 3> bytes = {std::byte{0x21}, std::byte{0xA3}, std::byte{0x5F}};
+  const auto convert = [&](int64_t from, int64_t to, ElementType type) {
+    return runtime.convert(ConstView(bytes.data(), ElementType::u4, {3}, {1}, from, 3),
+                           View(bytes.data(), type, {3}, {1}, to, 3));
+  };
+  EXPECT_FALSE(convert(0, 1, ElementType::i4).ok());
+  EXPECT_FALSE(convert(1, 0, ElementType::i4).ok());
+  EXPECT_FALSE(convert(0, 0, ElementType::i8).ok());
+  ASSERT_TRUE(convert(1, 1, ElementType::i4).ok());
+  EXPECT_EQ(bytes, (std::array{std::byte{0x21}, std::byte{0xA3}, std::byte{0x5F}}));
+  ASSERT_TRUE(convert(0, 0, ElementType::i4).ok());
+  EXPECT_EQ(bytes, (std::array{std::byte{0x21}, std::byte{0x03}, std::byte{0x5F}}))
+      << "a dense output's unused bits become 0, the byte behind stays";
+}
+
 TEST(Runtime, OverlappingOutputsAreRefused) {
   constexpr std::string_view text =
       "func @f(%x: f32[?]) -> (i16[?], u16[?]) {\n"
@@ -419,11 +496,12 @@ TEST(Cache, ServesEightThreads) {
         const Status status =
             runtime.convert(ConstView(&in, conversion.from, {1}, 8),
                             View(&out, conversion.to, {1}, 8), conversion.options);
-        const int bits = bits_of(conversion.from);
-        const uint64_t element = bits == 64 ? in : in & ((uint64_t{1} << bits) - 1);
-        const uint64_t expected =
-            numerics::convert(element, conversion.from, conversion.to, conversion.options);
-        if (!status.ok() || out != expected) ++failures;
+        const auto element_of = [](const uint64_t& word, ElementType type) {
+          return samples::load_pattern(std::as_bytes(std::span(&word, 1)), type, 0);
+        };
+        const uint64_t expected = numerics::convert(
+            element_of(in, conversion.from), conversion.from, conversion.to, conversion.options);
+        if (!status.ok() || element_of(out, conversion.to) != expected) ++failures;
       }
     });
   }

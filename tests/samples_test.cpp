@@ -9,6 +9,8 @@
 #include <limits>
 #include <set>
 
+#include "ir/shape.hpp"
+#include "ir/storage.hpp"
 #include "tools/castor/guarded_buffer.hpp"
 
 namespace castor::samples {
@@ -58,7 +60,11 @@ TEST(Samples, FloatBoundariesHoldTheHardValues) {
                           0x1.fep127f,
                           0x1.ffp127f,
                           std::numeric_limits<float>::max(),
-                          std::numeric_limits<float>::infinity()};
+                          std::numeric_limits<float>::infinity(),
+                          0x1.8p-127f,  // a midpoint of f8e8m0
+                          0x1.8p126f,
+                          0.03979014977812767f,  // a threshold of nf4
+                          -0.8480964004993439f};
   for (float value : values) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
     EXPECT_TRUE(contains(f32, bits)) << value;
@@ -111,7 +117,10 @@ TEST(Samples, PackAndLoadAgreeInEveryStorageOrder) {
   for (const ElementInfo& row : element_table) {
     const std::vector<uint64_t> patterns = random_patterns(row.type, 101, 3);
     const std::vector<std::byte> tensor = pack(row.type, patterns);
-    EXPECT_EQ(tensor.size(), (101 * static_cast<size_t>(row.bits) + 7) / 8) << row.name;
+    const size_t groups = (101 * static_cast<size_t>(row.bits) + 23) / 24;  // of three bytes
+    const bool split = row.order == StorageOrder::split;
+    EXPECT_EQ(tensor.size(), split ? groups * 3 : (101 * static_cast<size_t>(row.bits) + 7) / 8)
+        << row.name;
     for (size_t i = 0; i < patterns.size(); ++i) {
       ASSERT_EQ(load_pattern(tensor, row.type, i), patterns[i]) << row.name << ' ' << i;
     }
@@ -119,6 +128,72 @@ TEST(Samples, PackAndLoadAgreeInEveryStorageOrder) {
   EXPECT_EQ(pack(ElementType::u1, std::vector<uint64_t>{1, 0, 0})[0], std::byte{0x80});
   EXPECT_EQ(pack(ElementType::u4, std::vector<uint64_t>{1, 2})[0], std::byte{0x21});
   EXPECT_EQ(pack(ElementType::u16, std::vector<uint64_t>{0x1234})[0], std::byte{0x34});
+}
+
+struct PackedBytes {
+  ElementType type;
+  std::vector<uint64_t> elements;
+  std::vector<int> bytes;
+};
+
+/// Byte patterns that OpenVINO's and ONNX's own tests show, or that follow from their rules.
+TEST(Samples, PackAsOpenVinoAndOnnxDo) {
+  using enum ElementType;
+  const std::vector<PackedBytes> rows = {
+      {u1, {0, 0, 0, 1, 0, 1, 1, 0}, {0x16}},
+      {u1, {1, 1, 1, 0, 0, 0, 0, 0, 1}, {0xE0, 0x80}},
+      {u1_lsb_first, {0, 0, 0, 1, 0, 1, 1, 0}, {0x68}},
+      {u2, {2, 1, 0, 3}, {0xC6}},
+      {u2_msb_first, {2, 0, 1, 3}, {0x87}},
+      {u2_msb_first, {2, 0, 1, 3, 1}, {0x87, 0x40}},
+      {u3_split, {2, 3, 0, 1, 4, 5, 6, 7}, {0xB1, 0x1B, 0x0F}},
+      {u3_split, {7}, {0xC0, 0x00, 0x80}},  // a whole group
+      {u3, {2, 3, 0, 1, 4, 5, 6, 7}, {0x1A, 0xC2, 0xFA}},
+      {u3, {7, 7, 7}, {0xFF, 0x01}},
+      {u6_split, {2, 1, 0, 3, 18, 49, 35, 16}, {0x21, 0x03, 0x00, 0x21, 0x30, 0x79}},
+      {u6_split, {63}, {0xF0, 0x00, 0xC0}},
+      {u6, {2, 1, 0, 3, 18, 49, 35, 16}, {0x42, 0x00, 0x0C, 0x52, 0x3C, 0x42}},
+      {u6, {63, 63}, {0xFF, 0x0F}},
+      {u4, {1, 2, 3, 10}, {0x21, 0xA3}},
+      {u4, {1, 2, 3}, {0x21, 0x03}},
+      {i4, {1, 2, 3, 0xA}, {0x21, 0xA3}},
+      {i2, {1, 2, 3, 0, 1, 2, 3}, {0x39, 0x39}},
+      {nf4, {0, 2, 15}, {0x20, 0x0F}},
+      {f4e2m1, {2, 0, 3, 4}, {0x02, 0x43}},
+  };
+  for (const PackedBytes& row : rows) {
+    std::vector<std::byte> expected;
+    for (int byte : row.bytes) expected.push_back(static_cast<std::byte>(byte));
+    EXPECT_EQ(pack(row.type, row.elements), expected) << name_of(row.type);
+    EXPECT_EQ(storage_bytes(row.type, row.elements.size()), expected.size()) << name_of(row.type);
+    for (size_t i = 0; i < row.elements.size(); ++i) {
+      EXPECT_EQ(load_pattern(expected, row.type, i), row.elements[i]) << name_of(row.type);
+    }
+  }
+}
+
+/// The generator above and castor's own rule put every bit in the same place.
+TEST(Samples, StoreWhereTheStorageRuleSays) {
+  for (const ElementInfo& row : element_table) {
+    if (row.bits >= 8) continue;
+    constexpr size_t count = 50;
+    const uint64_t all_ones = (uint64_t{1} << row.bits) - 1;
+    EXPECT_EQ(byte_size(row.type, count), static_cast<int64_t>(storage_bytes(row.type, count)));
+    for (size_t index = 0; index < count; ++index) {
+      for (int bit = 0; bit < row.bits; ++bit) {
+        std::vector<std::byte> tensor(storage_bytes(row.type, count));
+        store_pattern(tensor, row.type, index, uint64_t{1} << bit);
+        std::vector<std::byte> expected(tensor.size());
+        const int64_t at = storage_bit(row.type, static_cast<int64_t>(index), bit);
+        expected[static_cast<size_t>(at / 8)] = std::byte{1} << (at % 8);
+        ASSERT_EQ(tensor, expected) << row.name << ", element " << index << ", bit " << bit;
+        std::vector<std::byte> full(tensor.size(), std::byte{0xFF});
+        store_pattern(full, row.type, index, all_ones - (uint64_t{1} << bit));
+        full[static_cast<size_t>(at / 8)] |= std::byte{1} << (at % 8);
+        ASSERT_EQ(full, std::vector(tensor.size(), std::byte{0xFF})) << row.name;
+      }
+    }
+  }
 }
 
 TEST(GuardedBuffer, FindsEveryChangedByteOutside) {

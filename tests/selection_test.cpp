@@ -131,6 +131,7 @@ struct Emitted {
   std::string name;
   bool floats = false;  ///< a float takes part in the conversion
   bool streaming = false;
+  bool packs_bits = false;  ///< to a sub-byte type
   Words mnemonics;
 };
 
@@ -144,7 +145,11 @@ void for_all_code(const jit::Target& target, const Check& check) {
         ASSERT_TRUE(code.ok()) << conversion.name() << ": " << code.error().message;
         Emitted emitted;
         emitted.name = conversion.name();
-        emitted.floats = is_float(conversion.from) || is_float(conversion.to);
+        const auto is_real = [](ElementType type) {
+          return !is_integer(type) && !is_boolean(type);
+        };
+        emitted.floats = is_real(conversion.from) || is_real(conversion.to);
+        emitted.packs_bits = is_sub_byte(conversion.to);
         emitted.streaming = form.stores == jit::Stores::streaming;
         emitted.mnemonics = mnemonics_of(*code);
         check(emitted);
@@ -194,10 +199,11 @@ TEST_P(CodeRules, HoldForEveryConversion) {
     expect_clean_exit(code);
     expect_float_state(code);
     // They saturate, flush subnormals, or are slow on the reference machine.
-    for (const char* pattern :
-         {"vpmaddubsw", "vcvtne*", "vpgather*", "vpscatter*", "vdiv*", "call"}) {
+    for (const char* pattern : {"vcvtne*", "vpgather*", "vpscatter*", "vdiv*", "call"}) {
       EXPECT_FALSE(any_matches(code.mnemonics, pattern)) << code.name << " has " << pattern;
     }
+    // Two codes of at most six bits side by side are far from where vpmaddubsw saturates.
+    EXPECT_LE(any_matches(code.mnemonics, "vpmaddubsw"), code.packs_bits) << code.name;
     // Stores of less than 16 bytes stay cached ones.
     EXPECT_LE(any_matches(code.mnemonics, "vmovnt*"), code.streaming) << code.name;
     EXPECT_EQ(any_matches(code.mnemonics, "sfence"), code.streaming) << code.name;

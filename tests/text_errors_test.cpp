@@ -53,10 +53,9 @@ constexpr BadText bad_texts[] = {
     {"func @f(%x: [2])", "line 1, column 13: found '[', expected an element type such as f32"},
     {"func @f(%x: F32[2])", "line 1, column 13: found 'F32', expected an element type such as f32"},
     {"func @f(%x: f32)", "line 1, column 16: found ')', expected '['"},
-    {"func @f(%x: u4[2])",
-     "line 1, column 13: %x: element type u4 is known but not implemented yet"},
-    {"func @f() -> (nf4[2])",
-     "line 1, column 15: result 0: element type nf4 is known but not implemented yet"},
+    {"func @f(%x: u4.split[2])",
+     "line 1, column 13: found 'u4.split', expected an element type such as f32"},
+    {"func @f() -> (f8[2])", "line 1, column 15: found 'f8', expected an element type such as f32"},
     {"func @f(%x: f32[-1])", "line 1, column 17: found '-1', expected an extent, '?' or '?name'"},
     {"func @f(%x: f32[2.5])", "line 1, column 17: found '2.5', expected an extent, '?' or '?name'"},
     {"func @f(%x: f32[2,])", "line 1, column 19: found ']', expected an extent, '?' or '?name'"},
@@ -95,8 +94,8 @@ constexpr BadText bad_texts[] = {
      "line 3, column 1: found '}', expected ':' and the result's element type"},
     {IN_F "%y = convert %x : [2]",
      "line 2, column 19: found '[', expected an element type such as f32"},
-    {IN_F "%y = convert %x : u4",
-     "line 2, column 19: %y: element type u4 is known but not implemented yet"},
+    {IN_F "%y = convert %x : u5",
+     "line 2, column 19: found 'u5', expected an element type such as f32"},
     {IN_F "%y = convert %x : f16[3]",
      "line 2, column 1: convert: %y has type f16[2], but f16[3] is written"},
     {IN_F "%x = convert %x : f16",
@@ -231,7 +230,6 @@ TEST(TextErrors, BadTextsAreRefusedWithPlaceAndMessage) {
 
 TEST(TextErrors, ErrorsKeepTheirCodes) {
   EXPECT_EQ(parse("func").error().code, ErrorCode::invalid_text);
-  EXPECT_EQ(parse("func @f(%x: u4[2])").error().code, ErrorCode::unsupported);
   EXPECT_EQ(parse("func @f() -> () {return}").error().code, ErrorCode::invalid_function);
   EXPECT_EQ(parse(IN_F "%y = constant @missing : f32[]", with_bindings).error().code,
             ErrorCode::io);
@@ -251,15 +249,7 @@ TEST(TextErrors, ConstantsNeedABinding) {
 
 TEST(TextErrors, EveryElementTypeIsKnown) {
   for (const ElementInfo& row : element_table) {
-    const std::string text = fmt::format("func @f(%x: {0}[2]) -> {0}[2] {{return %x}}", row.name);
-    if (row.implemented) {
-      texts::expect_round_trip(text);
-    } else {
-      EXPECT_EQ(
-          error_of(text),
-          fmt::format("line 1, column 13: %x: element type {} is known but not implemented yet",
-                      row.name));
-    }
+    texts::expect_round_trip(fmt::format("func @f(%x: {0}[2]) -> {0}[2] {{return %x}}", row.name));
   }
 }
 }  // namespace

@@ -2,9 +2,11 @@
 // The text form: round trips, places, constants, built functions.
 #include "ir/text.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/builder.hpp"
+#include "tests/support/samples.hpp"
 #include "tests/support/texts.hpp"
 
 namespace castor {
@@ -46,6 +48,29 @@ TEST(Text, OperationsKnowTheirPlaces) {
   EXPECT_EQ(operations[1].where.line, 2u);
   EXPECT_EQ(operations[1].where.column, 24u);
   EXPECT_EQ(print(**function, operations[0]), "%y = convert %x : i8");
+}
+
+/// Every code of the types of up to 8 bits, at every count that ends within a byte or a group.
+TEST(Text, SmallConstantsArePackedAndReadBack) {
+  for (const ElementInfo& row : element_table) {
+    if (row.bits > 8) continue;
+    const auto codes = static_cast<size_t>(1) << row.bits;
+    for (size_t count : {codes, codes + 1, codes + 3, codes + 7}) {
+      std::string list;
+      std::vector<uint64_t> patterns;
+      for (size_t i = 0; i < count; ++i) {
+        patterns.push_back(i % codes);
+        list += fmt::format("{}{:#x}", i == 0 ? "" : ", ", patterns.back());
+      }
+      const std::string text =
+          fmt::format("func @f() -> ({0}[{1}]) {{ %a = constant [{2}] : {0}[{1}] return %a }}",
+                      row.name, count, list);
+      expect_round_trip(text);
+      const auto function = parse_function(text);
+      ASSERT_TRUE(function.ok()) << text << function.error().to_string();
+      EXPECT_EQ((*function)->operations[0].data->bytes, samples::pack(row.type, patterns)) << text;
+    }
+  }
 }
 
 TEST(Text, ConstantsHoldTheirBits) {

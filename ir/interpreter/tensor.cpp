@@ -2,15 +2,13 @@
 // Reading and writing tensors through views with strides and offsets.
 #include "ir/interpreter/tensor.hpp"
 
-#include <bit>
 #include <cassert>
-#include <cstring>
+
+#include "ir/elements.hpp"
 
 namespace castor {
 
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "whole bytes are stored little endian");
 
 /// Calls visit(index) with the element index of every element of a view, in row-major order.
 template <class Pointer, class Visit>
@@ -34,35 +32,35 @@ void for_each_element(const BasicView<Pointer>& view, Visit visit) {
   }
 }
 
-/// Bytes of one element; every element type that the verifier admits takes whole bytes.
-size_t element_bytes(ElementType type) {
-  assert(info(type).order == StorageOrder::whole_bytes);
-  return static_cast<size_t>(bits_of(type)) / 8;
+/// Whether the view walks its elements as they lie, row-major, from the first bit on. The stride
+/// of an axis of extent 1 is never taken.
+bool is_dense(const View& view) {
+  const Dims dense = dense_strides(view.shape);
+  for (int axis = 0; axis < view.shape.rank(); ++axis) {
+    if (view.shape[axis] != 1 && view.strides[axis] != dense[axis]) return false;
+  }
+  return view.offset == 0;
 }
 
 }  // namespace
 
 Tensor read_tensor(const ConstView& view) {
-  const size_t size = element_bytes(view.element);
   const auto* data = static_cast<const std::byte*>(view.data);
   Tensor tensor{view.element, view.shape, {}};
   tensor.elements.reserve(static_cast<size_t>(element_count(view.shape).value()));
   for_each_element(view, [&](int64_t index) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, data + index * static_cast<int64_t>(size), size);
-    tensor.elements.push_back(bits);
+    tensor.elements.push_back(read_element(data, view.element, index));
   });
   return tensor;
 }
 
 void write_tensor(const Tensor& tensor, const View& view) {
   assert(tensor.element == view.element && tensor.shape == view.shape);
-  const size_t size = element_bytes(view.element);
   auto* data = static_cast<std::byte*>(view.data);
   const uint64_t* next = tensor.elements.data();
-  for_each_element(view, [&](int64_t index) {
-    std::memcpy(data + index * static_cast<int64_t>(size), next++, size);
-  });
+  for_each_element(view, [&](int64_t index) { write_element(data, view.element, index, *next++); });
+  if (!is_sub_byte(view.element) || !is_dense(view)) return;
+  clear_unused_bits(data, view.element, static_cast<int64_t>(tensor.elements.size()));
 }
 
 }  // namespace castor

@@ -21,8 +21,9 @@ struct Tensor {
 /// is refused. Reads nothing of a view without elements.
 Tensor read_tensor(const ConstView& view);
 
-/// Writes every element to a checked view of the tensor's element type and shape, and no byte
-/// outside them. Allocates nothing, cannot fail.
+/// Writes every element to a checked view of the tensor's element type and shape, and no bit
+/// outside them, but that a dense row-major view from offset 0 gets the unused bits of its last
+/// byte (split layouts: of its last three) as 0. Allocates nothing, cannot fail.
 void write_tensor(const Tensor& tensor, const View& view);
 
 }  // namespace castor

@@ -2,8 +2,11 @@
 // Encoding: one rounding of an exact number, then the range rules of the conversion table.
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 
+#include "ir/numerics/compare.hpp"
 #include "ir/numerics/format.hpp"
+#include "ir/numerics/nf4.hpp"
 #include "ir/numerics/round.hpp"
 #include "ir/numerics/unpacked.hpp"
 
@@ -139,6 +142,42 @@ uint64_t encode_float(const Unpacked& number, const FloatFormat& format,
   return sign | code;
 }
 
+/// Whether a finite number or an infinity is none of 2^-127 to 2^127 and the numbers between.
+bool outside_powers_of_two(const Unpacked& number, const FloatFormat& format) {
+  if (number.kind != NumberClass::finite || number.negative) return true;
+  if (number.exponent != format.bias) return std::abs(number.exponent) > format.bias;
+  return cut_low_bits(number, 63).tail != Tail::zero;
+}
+
+// DESIGN.md, convert, -> f8e8m0.
+uint64_t encode_power_of_two(const Unpacked& number, const FloatFormat& format,
+                             const ConvertOptions& options) {
+  const uint64_t nan = low_bits(format.exponent_bits);
+  const uint64_t largest = nan - 1;
+  // 1. NaN of either sign; under overflow = nan all that the format does not span.
+  if (number.kind == NumberClass::nan) return nan;
+  if (options.overflow == Overflow::nan && outside_powers_of_two(number, format)) return nan;
+  // 2. The ends: zero, negative and tiny numbers; infinity and large ones.
+  if (number.kind == NumberClass::zero || number.negative) return 0;
+  if (number.kind == NumberClass::infinity || number.exponent >= format.bias) return largest;
+  if (number.exponent < -format.bias) return 0;
+  // 3. Between 2^e and 2^(e + 1) the fraction decides, at the arithmetic midpoint 1.5 * 2^e; ties
+  //    go to the even code.
+  const bool by_type = options.rounding == Rounding::by_type;
+  const Rounding rounding = by_type ? Rounding::nearest_even : options.rounding;
+  const auto code = static_cast<uint64_t>(number.exponent + format.bias);
+  const Cut cut = {.kept = code, .tail = cut_low_bits(number, 63).tail};
+  return code + (rounds_away_from_zero(rounding, false, cut) ? 1 : 0);
+}
+
+// DESIGN.md, convert, -> nf4: the thresholds below the number are counted.
+uint64_t encode_nf4(const Unpacked& number) {
+  return static_cast<uint64_t>(
+      std::count_if(nf4_thresholds.begin(), nf4_thresholds.end(), [&](float threshold) {
+        return is_greater(number, decode(f32_bits(threshold), ElementType::f32));
+      }));
+}
+
 }  // namespace
 
 uint64_t encode(const Unpacked& number, ElementType from, ElementType to,
@@ -149,10 +188,10 @@ uint64_t encode(const Unpacked& number, ElementType from, ElementType to,
     case ElementKind::unsigned_integer:
     case ElementKind::signed_integer: return encode_integer(number, from, to, options);
     case ElementKind::floating: return encode_float(number, info(to).format, options);
-    case ElementKind::power_of_two:
-    case ElementKind::codebook: break;
+    case ElementKind::power_of_two: return encode_power_of_two(number, info(to).format, options);
+    case ElementKind::codebook: return encode_nf4(number);
   }
-  assert(!"the verifier admits no value of this element type");
+  assert(!"every element type has a kind");
   return 0;
 }
 

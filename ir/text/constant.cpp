@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/elements.hpp"
 #include "ir/text.hpp"
 #include "ir/text/literal.hpp"
 
@@ -74,8 +75,13 @@ class Reader {
     }
     const Result<uint64_t> bits = read_literal(cursor_.peek(), type_.element);
     if (!bits) return cursor_.fail(bits.error());
-    append_element(bytes_, *bits, type_.element);
+    append(*bits);
     cursor_.take();
+  }
+
+  void append(uint64_t bits) {
+    bytes_.resize(static_cast<size_t>(byte_size(type_.element, appended_ + 1).value()));
+    write_element(bytes_.data(), type_.element, appended_++, bits);
   }
 
   /// A list of exactly `size` entries, each by `entry`; `scope` names it in messages.
@@ -114,13 +120,14 @@ class Reader {
   Cursor& cursor_;
   const TensorType& type_;
   std::vector<std::byte> bytes_;
+  int64_t appended_ = 0;
 };
 
 /// Appends what the axes from `axis` on hold, from element `index` on, which it moves.
 void append_nested(std::string& text, std::span<const std::byte> bytes, const TensorType& type,
-                   size_t axis, size_t& index) {
+                   size_t axis, int64_t& index) {
   if (axis == type.shape.size()) {
-    text += literal_text(element_at(bytes, index++, type.element), type.element);
+    text += literal_text(read_element(bytes.data(), type.element, index++), type.element);
     return;
   }
   text += '[';
@@ -142,7 +149,7 @@ std::vector<std::byte> read_literals(Cursor& cursor, const TensorType& type) {
 std::string literals_text(std::span<const std::byte> bytes, const TensorType& type) {
   if (bytes.empty()) return "[]";
   std::string text;
-  size_t index = 0;
+  int64_t index = 0;
   append_nested(text, bytes, type, 0, index);
   return text;
 }

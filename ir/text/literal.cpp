@@ -8,6 +8,8 @@
 #include <cmath>
 #include <optional>
 
+#include "ir/numerics/compare.hpp"
+#include "ir/numerics/format.hpp"
 #include "ir/numerics/unpacked.hpp"
 #include "ir/text/decimal.hpp"
 
@@ -26,8 +28,18 @@ uint64_t quiet_nan(ElementType type) {
   return float_code({.kind = NumberClass::nan, .significand = uint64_t{1} << 62}, type);
 }
 
-uint64_t largest_finite(ElementType type) {
-  return float_code({.kind = NumberClass::infinity}, type, {.overflow = Overflow::saturate});
+/// The end of the type's range on one side; for f8e8m0 the lower end is positive.
+uint64_t end_of_range(ElementType type, bool negative) {
+  return float_code({.kind = NumberClass::infinity, .negative = negative}, type,
+                    {.overflow = Overflow::saturate});
+}
+
+/// Whether the number is beyond the range of a format whose overflow leaves no infinity or NaN to
+/// tell it: `convert` clamps there.
+bool is_clamped(const Unpacked& number, ElementType type) {
+  if (is_float(type) && numerics::has_nans(type)) return false;
+  return is_greater(number, numerics::decode(end_of_range(type, false), type)) ||
+         is_greater(numerics::decode(end_of_range(type, true), type), number);
 }
 
 Error mistake(const Token& token, std::string_view found, const std::string& expected) {
@@ -81,20 +93,36 @@ Result<uint64_t> read_integer(const Token& token, ElementType type) {
                  fmt::format("{} to {}", smallest, largest));
 }
 
+std::string range_text(ElementType type) {
+  const std::string largest = literal_text(end_of_range(type, false), type);
+  if (type != ElementType::f8e8m0) return "a magnitude up to " + largest;
+  return literal_text(end_of_range(type, true), type) + " to " + largest;
+}
+
+/// inf, -inf or nan, where the format has it.
+std::optional<uint64_t> read_special(const Token& token, ElementType type) {
+  if (token.is("nan") && numerics::has_nans(type)) return quiet_nan(type);
+  const bool negative = token.text == "-inf";
+  if ((!negative && !token.is("inf")) || !numerics::has_infinities(type)) return std::nullopt;
+  return float_code({.kind = NumberClass::infinity, .negative = negative}, type);
+}
+
 Result<uint64_t> read_float(const Token& token, ElementType type) {
-  if (token.is("nan")) return quiet_nan(type);
-  if (token.is("inf")) return float_code({.kind = NumberClass::infinity}, type);
-  if (token.text == "-inf") {
-    return float_code({.kind = NumberClass::infinity, .negative = true}, type);
+  if (const std::optional<uint64_t> code = read_special(token, type)) return *code;
+  const bool is_number = token.kind == TokenKind::integer || token.kind == TokenKind::decimal;
+  if (!is_number || token.text == "-inf") {
+    return misfit(token,
+                  numerics::has_infinities(type) ? "a number, inf, -inf, nan or a bit pattern"
+                  : numerics::has_nans(type)     ? "a number, nan or a bit pattern"
+                                                 : "a number or a bit pattern",
+                  type);
   }
-  if (token.kind != TokenKind::integer && token.kind != TokenKind::decimal) {
-    return misfit(token, "a number, inf, -inf, nan or a bit pattern", type);
-  }
-  const uint64_t code = float_code(exact_decimal(token.text), type);
+  const Unpacked number = exact_decimal(token.text);
+  const uint64_t code = float_code(number, type);
   const NumberClass kind = numerics::decode(code, type).kind;
-  if (kind == NumberClass::zero || kind == NumberClass::finite) return code;
-  return mistake(token, fmt::format(" is out of range for {}", name_of(type)),
-                 fmt::format("a magnitude up to {}", literal_text(largest_finite(type), type)));
+  const bool overflows = kind == NumberClass::infinity || kind == NumberClass::nan;
+  if (!overflows && !is_clamped(number, type)) return code;
+  return mistake(token, fmt::format(" is out of range for {}", name_of(type)), range_text(type));
 }
 
 std::string integer_text(uint64_t bits, ElementType type) {
@@ -128,26 +156,12 @@ Result<uint64_t> read_literal(const Token& token, ElementType type) {
 std::string literal_text(uint64_t bits, ElementType type) {
   if (is_boolean(type) && bits <= 1) return bits == 1 ? "true" : "false";
   if (is_integer(type)) return integer_text(bits, type);
-  if (is_float(type)) {
+  if (!is_boolean(type)) {
+    const bool is_nan = numerics::decode(bits, type).kind == NumberClass::nan;
+    if (!is_nan) return float_text(bits, type);
     if (bits == quiet_nan(type)) return "nan";
-    if (numerics::decode(bits, type).kind != NumberClass::nan) return float_text(bits, type);
   }
-  return fmt::format("{:#0{}x}", bits, 2 + bits_of(type) / 4);
-}
-
-void append_element(std::vector<std::byte>& bytes, uint64_t bits, ElementType type) {
-  for (int shift = 0; shift < bits_of(type); shift += 8) {
-    bytes.push_back(static_cast<std::byte>(bits >> shift));
-  }
-}
-
-uint64_t element_at(std::span<const std::byte> bytes, size_t index, ElementType type) {
-  const auto width = static_cast<size_t>(bits_of(type)) / 8;
-  uint64_t bits = 0;
-  for (size_t i = 0; i < width; ++i) {
-    bits |= uint64_t{std::to_integer<uint8_t>(bytes[index * width + i])} << (8 * i);
-  }
-  return bits;
+  return fmt::format("{:#0{}x}", bits, 2 + (bits_of(type) + 3) / 4);
 }
 
 }  // namespace castor::text

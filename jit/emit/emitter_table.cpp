@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which emitter emits which lane operation.
+#include "jit/emit/byte_table.hpp"
 #include "jit/emit/conversion_ops.hpp"
 #include "jit/emit/float_ops.hpp"
 #include "jit/emit/integer_ops.hpp"
@@ -59,6 +60,8 @@ constexpr Row table[] = {
     {LaneOp::unsigned_to_float, emit_unsigned_to_float},
     {LaneOp::float_to_signed, emit_float_to_signed},
     {LaneOp::float_to_unsigned, emit_float_to_unsigned},
+    {LaneOp::look_up, emit_look_up},
+    {LaneOp::look_up_dwords, emit_look_up_dwords},
 };
 
 constexpr int first = static_cast<int>(LaneOp::add);

@@ -21,13 +21,15 @@ int round_up(int value, int multiple) { return (value + multiple - 1) / multiple
 
 }  // namespace
 
-Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes)
+Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups)
     : code_(code), operands_(operands), stage_bytes_(stage_bytes) {
   const size_t in_registers = std::min(operands, pointer_registers.size());
   saved_registers_ = in_registers > first_saved ? in_registers - first_saved : 0;
   pointer_slots_offset_ = 16 + 8 * rank;
   const int slots = static_cast<int>(operands - in_registers);
-  stages_offset_ = round_up(pointer_slots_offset_ + 8 * slots, 64);
+  group_slots_offset_ = pointer_slots_offset_ + 8 * slots;
+  const int group_slots = groups ? 2 + borrowed_count : 0;
+  stages_offset_ = round_up(group_slots_offset_ + 8 * group_slots, 64);
   spill_offset_ = stages_offset_ + static_cast<int>(operands) * stage_bytes;
 }
 

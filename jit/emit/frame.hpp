@@ -24,7 +24,8 @@ inline const Xbyak::Reg64 stack(Xbyak::Operand::RSP);
 /// far as there are any), loop counters, the caller's MXCSR, stages, spilled vectors.
 class Frame {
  public:
-  Frame(Assembler& code, size_t operands, int rank, int stage_bytes);
+  /// `groups`: whether the code goes through groups of sub-byte elements (see emit/windows.hpp).
+  Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups);
 
   /// Saves registers and makes room; `leave` undoes it. The room is only known at the end, so
   /// `enter` leaves a field that `leave` fills in.
@@ -34,6 +35,11 @@ class Frame {
   Xbyak::Address saved_mxcsr() const { return at(0); }
   Xbyak::Address chunk_count() const { return at(8); }
   Xbyak::Address loop_counter(int axis) const { return at(16 + 8 * axis); }
+  Xbyak::Address group_begin() const { return at(group_slots_offset_); }
+  Xbyak::Address group_end() const { return at(group_slots_offset_ + 8); }
+  /// Slots for registers that a copying loop borrows.
+  static constexpr int borrowed_count = 6;
+  Xbyak::Address borrowed(int i) const { return at(group_slots_offset_ + 16 + 8 * i); }
   int stage_offset(size_t operand) const;
   int spill_offset() const { return spill_offset_; }
 
@@ -53,6 +59,7 @@ class Frame {
   size_t operands_;
   int stage_bytes_;
   int pointer_slots_offset_;
+  int group_slots_offset_;
   int stages_offset_;
   int spill_offset_;
   size_t saved_registers_;

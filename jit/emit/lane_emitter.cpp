@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/lane_emitter.hpp"
 
+#include "jit/emit/byte_table.hpp"
 #include "jit/emit/resize_ops.hpp"
 
 #include <algorithm>
@@ -11,8 +12,9 @@ namespace castor::jit {
 
 namespace {
 
-/// Registers that operations and sinks may want besides operands and results.
+/// Registers that operations and ports may want besides operands and results.
 constexpr int scratch_vectors = 3;
+constexpr int sub_byte_scratch_vectors = 4;
 /// k0 means "no mask" in an encoding; k1 is the tail mask.
 constexpr uint32_t usable_masks = 0xfc;
 
@@ -71,15 +73,22 @@ void LaneEmitter::plan_constants(int pending_vectors) {
       if (!is_constant(id) && !(is_mask(type_of(id)) && has_avx512())) --alive;
     }
   }
-  pinnable_ =
-      std::max(0, std::popcount(free_vectors_) - most_alive - pending_vectors - scratch_vectors);
+  const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
+  const bool packs_bits = std::ranges::any_of(program_.sources, is_small) ||
+                          std::ranges::any_of(program_.sinks, is_small);
+  const int scratch = packs_bits ? sub_byte_scratch_vectors : scratch_vectors;
+  pinnable_ = std::max(0, std::popcount(free_vectors_) - most_alive - pending_vectors - scratch);
 }
 
-void LaneEmitter::load_constants(std::span<Sink* const> sinks) {
+void LaneEmitter::load_constants(std::span<Source* const> sources, std::span<Sink* const> sinks) {
+  for (Source* source : sources) source->prepare(*this);
   for (Sink* sink : sinks) sink->prepare(*this);
   for (const LaneInst& inst : program_.code) {
     if (inst.op == LaneOp::widen_to_high_half && has_avx512()) {
       reserve_vector(high_half_order(lanes_));
+    }
+    if (inst.op == LaneOp::look_up || inst.op == LaneOp::look_up_dwords) {
+      reserve_look_up(*this, inst);
     }
   }
   for (size_t i = 0; i < program_.code.size() && pinnable_ > 0; ++i) {

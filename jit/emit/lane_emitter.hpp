@@ -20,6 +20,8 @@ class LaneEmitter;
 class Source {
  public:
   virtual ~Source() = default;
+  /// Vectors that the source wants in registers across the loop (permutation tables).
+  virtual void prepare(LaneEmitter&) {}
   /// Puts one chunk of lanes of `inst.type` into `to`, integers extended by their sign.
   virtual void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) = 0;
 };
@@ -83,7 +85,7 @@ class LaneEmitter {
   LaneEmitter& operator=(const LaneEmitter&) = delete;
 
   /// Fills the registers that hold constants; once, before any loop.
-  void load_constants(std::span<Sink* const> sinks);
+  void load_constants(std::span<Source* const> sources, std::span<Sink* const> sinks);
   /// Emits the program for one chunk. `annotate(id)` is called before each instruction.
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                   const std::function<void(LaneId)>& annotate);
@@ -91,6 +93,7 @@ class LaneEmitter {
   // What operation emitters and ports work with.
   Assembler& code() { return code_; }
   const Target& target() const { return target_; }
+  const LaneProgram& program() const { return program_; }
   bool has_avx512() const { return target_.has_avx512(); }
   int lanes() const { return lanes_; }
   /// Bits of a register that holds a chunk of such lanes.

@@ -43,18 +43,25 @@ void store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from, int
 
 }  // namespace
 
-Xbyak::Address address_of(Assembler& code, const OperandPlace& place, int element_bytes) {
-  if (place.mode == ChunkMode::staged) return code.ptr[place.base + place.displacement];
-  return code.ptr[place.base + place.index * element_bytes + place.displacement];
+Xbyak::Address address_of(Assembler& code, const OperandPlace& place) {
+  if (place.scale == 0) return code.ptr[place.base + place.displacement];
+  return code.ptr[place.base + place.index * place.scale + place.displacement];
+}
+
+void MemorySource::prepare(LaneEmitter& emitter) {
+  if (!is_sub_byte(element_)) return;
+  unpacker_.emplace(emitter.target(), element_);
+  unpacker_->prepare(emitter);
 }
 
 void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   const OperandPlace place = locator_.locate(operand_, 0);
-  const int element_bits = bits_of(element_);
+  const int element_bits = chunk_bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   const bool masked = place.mode == ChunkMode::masked;
   Assembler& code = emitter.code();
-  const Xbyak::Address from = address_of(code, place, element_bits / 8);
+  const Xbyak::Address from = address_of(code, place);
+  if (unpacker_ && place.mode == ChunkMode::whole) return unpacker_->unpack(emitter, from, to);
   Xmm target = to;
   if (masked) {
     target.setOpmaskIdx(tail_mask.getIdx());
@@ -78,22 +85,35 @@ void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& t
 }
 
 void MemorySink::prepare(LaneEmitter& emitter) {
-  if (table_ != nullptr) return reserve_table(emitter, *table_);
-  packs_ = packs_ && needs_packing(store_, bits_of(element_), emitter.lanes());
+  if (table_ != nullptr) return reserve_word_table(emitter, *table_);
+  if (is_sub_byte(element_)) {
+    bit_packer_.emplace(emitter.target(), element_);
+    bit_packer_->prepare(emitter);
+  }
+  packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
-  packer_ = Packer(emitter, bits_of(store_.type), bits_of(element_), store_.narrowing);
+  packer_ = Packer(emitter, bits_of(store_.type), chunk_bits_of(element_), store_.narrowing);
   packer_.prepare(emitter);
+}
+
+/// A whole vector of elements; of sub-byte elements their bytes.
+void MemorySink::store_vector(LaneEmitter& emitter, const OperandPlace& to, OwnedVector full) {
+  Assembler& code = emitter.code();
+  const int bits = emitter.target().vector_bits();
+  const Xbyak::Address address = address_of(code, to);
+  if (!bit_packer_) return store_whole(code, address, full.as(bits), bits, locator_.stores());
+  bit_packer_->pack(emitter, full.as(bits));
+  bit_packer_->store(emitter, address, full.as(bits));
 }
 
 /// One chunk of bytes fills two vectors of elements.
 void MemorySink::store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
-  const TwoVectors elements = look_up(emitter, *table_, emitter.use(inst.a));
+  const TwoVectors elements = look_up_words(emitter, *table_, emitter.use(inst.a));
   Assembler& code = emitter.code();
   OperandPlace place = locator_.locate(operand_, 0);
   const int bits = emitter.target().vector_bits();
-  const int bytes = bits_of(element_) / 8;
   for (const OwnedVector* half : {&elements.low, &elements.high}) {
-    const Xbyak::Address to = address_of(code, place, bytes);
+    const Xbyak::Address to = address_of(code, place);
     if (place.mode == ChunkMode::masked) {
       // The mask of the lower half's elements is the lower half of the chunk's.
       move_masked(code, to | tail_mask, half->as(bits), bits_of(element_));
@@ -108,17 +128,18 @@ void MemorySink::store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
 
 void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
   if (table_ != nullptr) return store_looked_up(emitter, inst);
-  const int element_bits = bits_of(element_);
+  const int element_bits = chunk_bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   Assembler& code = emitter.code();
-  if (packs_ && locator_.mode(operand_) == ChunkMode::whole) {
+  const bool whole = locator_.mode(operand_) == ChunkMode::whole;
+  if (packs_ && whole) {
     OwnedVector full;
     if (!packer_.push(emitter, emitter.take(inst.a), full)) return;
-    const OperandPlace first = locator_.locate(operand_, packer_.chunks() - 1);
-    const int bits = emitter.target().vector_bits();
-    store_whole(code, address_of(code, first, element_bits / 8), full.as(bits), bits,
-                locator_.stores());
-    return;
+    return store_vector(emitter, locator_.locate(operand_, packer_.chunks() - 1), std::move(full));
+  }
+  if (bit_packer_ && whole) {
+    OwnedVector codes = emitter.take(inst.a);
+    return store_vector(emitter, locator_.locate(operand_, 0), std::move(codes));
   }
   OwnedVector narrowed;
   Xmm value = emitter.use(inst.a);
@@ -128,7 +149,7 @@ void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
     value = narrowed.as(emitter.lanes() * element_bits);
   }
   const OperandPlace place = locator_.locate(operand_, 0);
-  const Xbyak::Address to = address_of(code, place, element_bits / 8);
+  const Xbyak::Address to = address_of(code, place);
   if (place.mode == ChunkMode::masked) {
     move_masked(code, to | tail_mask, value, element_bits);
   } else {

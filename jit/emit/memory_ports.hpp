@@ -2,6 +2,10 @@
 // Sources and sinks in memory.
 #pragma once
 
+#include <optional>
+
+#include "jit/emit/bit_pack.hpp"
+#include "jit/emit/bit_unpack.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/nest.hpp"
@@ -12,7 +16,7 @@ namespace castor::jit {
 enum class ChunkMode : uint8_t {
   whole,   ///< every lane is there
   masked,  ///< the lanes of opmask `tail_mask` are (AVX-512)
-  staged,  ///< through a buffer on the stack that holds a whole chunk
+  staged,  ///< through a buffer on the stack that holds a whole chunk; sub-byte elements as bytes
 };
 
 /// The opmask of the lanes that are there in a masked chunk.
@@ -21,8 +25,9 @@ inline const Xbyak::Opmask tail_mask(1);
 /// Where a chunk of an operand lies, for the code being emitted.
 struct OperandPlace {
   ChunkMode mode = ChunkMode::whole;
-  Xbyak::Reg64 base;         ///< address of element 0 of the row, or rsp
-  Xbyak::Reg64 index;        ///< element index of the first chunk; not used by staged
+  Xbyak::Reg64 base = Xbyak::Reg64(Xbyak::Operand::RSP);   ///< an address
+  Xbyak::Reg64 index = Xbyak::Reg64(Xbyak::Operand::RSI);  ///< counts elements from there
+  int scale = 0;             ///< bytes for each count of index; 0: there is no index
   int64_t displacement = 0;  ///< bytes of this chunk from there
 };
 
@@ -38,19 +43,23 @@ class OperandLocator {
   virtual OperandPlace locate(size_t operand, int chunks_back) = 0;
 };
 
-/// The address that a place means, for elements of that many bytes.
-Xbyak::Address address_of(Assembler& code, const OperandPlace& place, int element_bytes);
+/// The address that a place means.
+Xbyak::Address address_of(Assembler& code, const OperandPlace& place);
 
 class MemorySource : public Source {
  public:
   MemorySource(size_t operand, ElementType element, OperandLocator& locator)
       : operand_(operand), element_(element), locator_(locator) {}
+  void prepare(LaneEmitter& emitter) override;
   void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+  /// Of sub-byte elements.
+  const BitUnpacker& unpacker() const { return *unpacker_; }
 
  private:
   size_t operand_;
   ElementType element_;
   OperandLocator& locator_;
+  std::optional<BitUnpacker> unpacker_;
 };
 
 class MemorySink : public Sink {
@@ -67,6 +76,8 @@ class MemorySink : public Sink {
     store_ = inst;
     table_ = table;
   }
+  /// Of sub-byte elements.
+  const BitPacker& bit_packer() const { return *bit_packer_; }
 
  private:
   size_t operand_;
@@ -74,10 +85,12 @@ class MemorySink : public Sink {
   bool packs_;
   OperandLocator& locator_;
   void store_looked_up(LaneEmitter& emitter, const LaneInst& inst);
+  void store_vector(LaneEmitter& emitter, const OperandPlace& to, OwnedVector full);
 
   LaneInst store_{};
   const ByteTable* table_ = nullptr;
   Packer packer_;
+  std::optional<BitPacker> bit_packer_;
 };
 
 }  // namespace castor::jit

@@ -8,8 +8,10 @@
 #include <deque>
 #include <new>
 
+#include "jit/emit/bit_fields.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/memory_ports.hpp"
+#include "jit/emit/windows.hpp"
 
 namespace castor::jit {
 
@@ -19,17 +21,19 @@ namespace {
 constexpr int least_chunks = 4;
 /// Instructions of the lane program times chunks: beyond, the loop is unrolled no further.
 constexpr size_t most_unrolled_instructions = 256;
+/// Beyond, not even one group of sub-byte elements is unrolled: there is no main loop.
+constexpr size_t most_instructions = 4096;
 
-bool has_strided_operand(const NestForm& form) {
-  return std::find(form.access.begin(), form.access.end(), Access::strided) != form.access.end();
+bool is_contiguous(const NestForm& form) {
+  return std::ranges::all_of(form.access, [](Access a) { return a == Access::contiguous; });
 }
 
-/// Room for a chunk of the widest elements.
+/// Room for a chunk of the widest elements, and for windows.
 int stage_bytes(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
-  if (target.has_avx512() && !has_strided_operand(form)) return 0;  // tails are masked
-  int bytes = 0;
+  int bytes = nest.has_sub_byte_operand() ? window_bytes(target.vector_bits()) : 0;
+  if (target.has_avx512() && is_contiguous(form)) return bytes;  // tails are masked
   for (size_t k = 0; k < nest.operands(); ++k) {
-    bytes = std::max(bytes, lanes * bits_of(nest.element(k)) / 8);
+    bytes = std::max(bytes, lanes * chunk_bits_of(nest.element(k)) / 8);
   }
   return (bytes + 63) / 64 * 64;
 }
@@ -45,9 +49,12 @@ class NestEmitter : public OperandLocator {
         options_(options),
         plan_(plan_chunks(nest, form, target)),
         layout_(nest.operands(), form.rank),
+        has_groups_(nest.has_sub_byte_operand()),
         code_(buffer),
-        frame_(code_, nest.operands(), form.rank, stage_bytes(nest, form, target, plan_.lanes)),
+        frame_(code_, nest.operands(), form.rank, stage_bytes(nest, form, target, plan_.lanes),
+               has_groups_),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors),
+        windows_(lanes_, frame_),
         modes_(nest.operands(), ChunkMode::whole) {
     make_ports();
   }
@@ -77,11 +84,15 @@ class NestEmitter : public OperandLocator {
   void emit_elements_to_alignment();
   void emit_main_loop();
   void emit_tail_loop();
+  void emit_tail_groups();
+  void emit_tail_chunks(const Xbyak::Operand& end);
   void emit_tail_count();
   void emit_stage_in();
   void emit_stage_out();
   void emit_stage_copy(size_t operand, bool in);
   void emit_chunk(int chunk, int64_t displacement_in_elements);
+  void emit_fill_windows();
+  void emit_drain_windows();
 
   // OperandLocator
   ChunkMode mode(size_t operand) const override { return modes_[operand]; }
@@ -89,9 +100,23 @@ class NestEmitter : public OperandLocator {
   OperandPlace locate(size_t operand, int chunks_back) override;
 
   void make_ports();
+  /// Sub-byte operands have a window; chunks of whole bytes that are not contiguous, and on AVX2
+  /// all chunks of the tail, a stage.
+  bool has_window(size_t operand) const { return is_sub_byte(nest_.element(operand)); }
   bool is_staged(size_t operand) const {
-    return !target_.has_avx512() || form_.access[operand] == Access::strided;
+    return !has_window(operand) &&
+           (!target_.has_avx512() || form_.access[operand] == Access::strided);
   }
+  ChunkMode main_loop_mode(size_t operand) const;
+  ChunkMode tail_mode(size_t operand) const;
+  OperandPlace packed_place(size_t operand, int64_t displacement_in_elements);
+  WindowOperand window_operand(size_t operand);
+  const BitUnpacker& unpacker(size_t input) const { return memory_sources_[input].unpacker(); }
+  const BitPacker& bit_packer(size_t operand) const {
+    return memory_sinks_[operand - nest_.inputs.size()].bit_packer();
+  }
+  int group_elements() const { return codes_per_vector(target_.vector_bits()); }
+  int group_chunks() const { return group_elements() / plan_.lanes; }
   int element_bytes(size_t operand) const { return bits_of(nest_.element(operand)) / 8; }
   Xbyak::Address argument(size_t word) { return code_.qword[gpr::arguments + 8 * word]; }
   void note(std::string part, std::string text = "", std::string origin = "");
@@ -103,14 +128,17 @@ class NestEmitter : public OperandLocator {
   const EmitOptions& options_;
   const ChunkPlan plan_;
   const ArgumentLayout layout_;
+  const bool has_groups_;
   Assembler code_;
   Frame frame_;
   LaneEmitter lanes_;
+  const Windows windows_;
   std::deque<MemorySource> memory_sources_;
   std::deque<MemorySink> memory_sinks_;
   std::vector<Source*> sources_;
   std::vector<Sink*> sinks_;
   std::vector<ChunkMode> modes_;
+  bool in_tail_ = false;
   int64_t chunk_displacement_ = 0;  // in elements
   std::vector<CodeNote> notes_;
   std::vector<CodeLoop> loops_;
@@ -146,7 +174,7 @@ void NestEmitter::end_loop(std::string name, size_t begin, int64_t elements) {
                 .name = std::move(name)};
   for (size_t k = 0; k < nest_.operands(); ++k) {
     int64_t& bytes = k < nest_.inputs.size() ? loop.load_bytes : loop.store_bytes;
-    bytes += elements * element_bytes(k);
+    bytes += elements * bits_of(nest_.element(k)) / 8;
   }
   loops_.push_back(std::move(loop));
 }
@@ -161,7 +189,7 @@ void NestEmitter::emit_prologue() {
     code_.stmxcsr(frame_.saved_mxcsr());
     code_.ldmxcsr(code_.constant_of(nearest_even_masked));
   }
-  lanes_.load_constants(sinks_);
+  lanes_.load_constants(sources_, sinks_);
 }
 
 void NestEmitter::emit_epilogue() {
@@ -216,9 +244,10 @@ void NestEmitter::emit_streaming_axis() {
   code_.sfence();
 }
 
-/// extent = min(extent, elements of the first output in front of the alignment).
+/// extent = min(extent, elements of the first output of whole bytes in front of the alignment).
 void NestEmitter::emit_elements_to_alignment() {
-  const size_t output = nest_.inputs.size();
+  size_t output = nest_.inputs.size();
+  while (has_window(output)) ++output;
   note("elements in front of the first aligned store");
   code_.mov(gpr::counter, frame_.pointer(output));
   code_.neg(gpr::counter);
@@ -240,9 +269,13 @@ void NestEmitter::emit_main_loop() {
   code_.align_to(32);
   code_.L(loop);
   const size_t begin = code_.getSize();
-  std::fill(modes_.begin(), modes_.end(), ChunkMode::whole);
+  in_tail_ = false;
+  for (size_t k = 0; k < nest_.operands(); ++k) modes_[k] = main_loop_mode(k);
   for (int chunk = 0; chunk < plan_.chunks; ++chunk) {
-    emit_chunk(chunk, int64_t{chunk} * plan_.lanes);
+    chunk_displacement_ = int64_t{chunk} * plan_.lanes;
+    if (has_groups_ && chunk % group_chunks() == 0) emit_fill_windows();
+    emit_chunk(chunk, chunk_displacement_);
+    if (has_groups_ && (chunk + 1) % group_chunks() == 0) emit_drain_windows();
   }
   note("next iteration");
   code_.add(gpr::index, elements);
@@ -252,28 +285,94 @@ void NestEmitter::emit_main_loop() {
   code_.L(done);
 }
 
+ChunkMode NestEmitter::main_loop_mode(size_t operand) const {
+  if (!has_window(operand)) return ChunkMode::whole;
+  // A chunk that is a whole group, or that packing collects, needs no window.
+  const bool is_source = operand < nest_.inputs.size();
+  const bool in_registers = plan_.lanes == group_elements() || (!is_source && plan_.packs);
+  return in_registers ? ChunkMode::whole : ChunkMode::staged;
+}
+
+ChunkMode NestEmitter::tail_mode(size_t operand) const {
+  return has_window(operand) || is_staged(operand) ? ChunkMode::staged : ChunkMode::masked;
+}
+
+/// Windows of the group that begins with the chunk.
+void NestEmitter::emit_fill_windows() {
+  for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+    if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
+    note(fmt::format("fill the window of operand {}", k));
+    if (in_tail_) {
+      windows_.fill(window_operand(k), unpacker(k));
+    } else {
+      const OperandPlace place = packed_place(k, chunk_displacement_);
+      windows_.fill_whole(window_operand(k), unpacker(k), address_of(code_, place));
+    }
+  }
+}
+
+/// Windows of the group that ends with the chunk.
+void NestEmitter::emit_drain_windows() {
+  for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
+    if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
+    note(fmt::format("drain the window of operand {}", k));
+    if (in_tail_) {
+      windows_.drain(window_operand(k), bit_packer(k));
+    } else {
+      const int64_t begin = chunk_displacement_ - int64_t{group_chunks() - 1} * plan_.lanes;
+      const OperandPlace place = packed_place(k, begin);
+      windows_.drain_whole(window_operand(k), bit_packer(k), address_of(code_, place));
+    }
+  }
+}
+
+WindowOperand NestEmitter::window_operand(size_t operand) {
+  return {operand, nest_.element(operand), form_.access[operand],
+          argument(layout_.step(operand, 0)), argument(layout_.base(operand))};
+}
+
 /// What is left, a chunk at a time, the last one with fewer lanes.
 void NestEmitter::emit_tail_loop() {
-  Xbyak::Label loop;
   Xbyak::Label done;
   note("tail: chunk by chunk");
   code_.cmp(gpr::index, gpr::extent);
   code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
+  in_tail_ = true;
+  for (size_t k = 0; k < nest_.operands(); ++k) modes_[k] = tail_mode(k);
+  has_groups_ ? emit_tail_groups() : emit_tail_chunks(gpr::extent);
+  code_.L(done);
+}
+
+/// A group at a time, the last one with fewer elements.
+void NestEmitter::emit_tail_groups() {
+  Xbyak::Label loop;
+  code_.L(loop);
+  note("next group");
+  code_.mov(frame_.group_begin(), gpr::index);
+  code_.lea(gpr::scratch, code_.ptr[gpr::index + group_elements()]);
+  code_.cmp(gpr::scratch, gpr::extent);
+  code_.cmovg(gpr::scratch, gpr::extent);
+  code_.mov(frame_.group_end(), gpr::scratch);
+  emit_fill_windows();
+  emit_tail_chunks(frame_.group_end());
+  emit_drain_windows();
+  code_.cmp(gpr::index, gpr::extent);
+  code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
+  Xbyak::Label loop;
   code_.L(loop);
   const size_t begin = code_.getSize();
   emit_tail_count();
-  for (size_t k = 0; k < nest_.operands(); ++k) {
-    modes_[k] = is_staged(k) ? ChunkMode::staged : ChunkMode::masked;
-  }
   emit_stage_in();
   emit_chunk(0, 0);
   emit_stage_out();
   note("next chunk");
   code_.add(gpr::index, plan_.lanes);
-  code_.cmp(gpr::index, gpr::extent);
+  code_.cmp(gpr::index, end);
   code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
   end_loop("tail", begin, plan_.lanes);
-  code_.L(done);
 }
 
 /// Elements of this chunk: min(lanes, left), as a number for stages and as an opmask.
@@ -346,18 +445,37 @@ void NestEmitter::emit_chunk(int chunk, int64_t displacement_in_elements) {
   lanes_.emit_chunk(sources_, sinks_, annotate);
 }
 
+/// Packed bits of whole groups.
+OperandPlace NestEmitter::packed_place(size_t operand, int64_t displacement_in_elements) {
+  const int bits = bits_of(nest_.element(operand));
+  code_.imul(gpr::counter, gpr::index, bits);
+  code_.shr(gpr::counter, 3);
+  code_.add(gpr::counter, frame_.pointer(operand));
+  return {.mode = ChunkMode::whole,
+          .base = gpr::counter,
+          .displacement = displacement_in_elements * bits / 8};
+}
+
 OperandPlace NestEmitter::locate(size_t operand, int chunks_back) {
-  OperandPlace place;
-  place.mode = modes_[operand];
-  if (place.mode == ChunkMode::staged) {
-    place.base = gpr::stack;
-    place.displacement = frame_.stage_offset(operand);
-    return place;
-  }
-  place.base = frame_.pointer(operand);
-  place.index = gpr::index;
   const int64_t elements = chunk_displacement_ - int64_t{chunks_back} * plan_.lanes;
-  place.displacement = elements * element_bytes(operand);
+  if (modes_[operand] != ChunkMode::staged) {
+    if (has_window(operand)) return packed_place(operand, elements);
+    return {.mode = modes_[operand],
+            .base = frame_.pointer(operand),
+            .index = gpr::index,
+            .scale = element_bytes(operand),
+            .displacement = elements * element_bytes(operand)};
+  }
+  OperandPlace place = {
+      .mode = ChunkMode::staged, .base = gpr::stack, .displacement = frame_.stage_offset(operand)};
+  if (has_window(operand) && in_tail_) {
+    code_.mov(gpr::scratch, gpr::index);
+    code_.sub(gpr::scratch, frame_.group_begin());
+    place.index = gpr::scratch;
+    place.scale = 1;
+  } else if (has_window(operand)) {
+    place.displacement += elements % group_elements();
+  }
   return place;
 }
 
@@ -366,26 +484,30 @@ OperandPlace NestEmitter::locate(size_t operand, int chunks_back) {
 ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
-  plan.has_main_loop = !has_strided_operand(form);
+  plan.has_main_loop = is_contiguous(form);
   plan.chunks = 1;
   int packed_chunks = 1;
   for (const LaneInst& inst : nest.program.code) {
     if (inst.op != LaneOp::store) continue;
-    const int element_bits = bits_of(nest.program.sinks[static_cast<size_t>(inst.imm)].element);
-    if (!needs_packing(inst, element_bits, plan.lanes)) continue;
-    const int chunks = target.vector_bits() / (plan.lanes * element_bits);
+    const ElementType element = nest.program.sinks[static_cast<size_t>(inst.imm)].element;
+    if (!needs_packing(inst, element, plan.lanes, target)) continue;
+    const int chunks = target.vector_bits() / (plan.lanes * chunk_bits_of(element));
     packed_chunks = std::max(packed_chunks, chunks);
     plan.pending_vectors += std::countr_zero(static_cast<unsigned>(chunks));
   }
   const size_t length = nest.program.code.size();
   const bool room = plan.pending_vectors <= target.vector_registers() / 3;
   const bool is_short = length * static_cast<size_t>(packed_chunks) <= most_unrolled_instructions;
+  const int group_chunks =
+      nest.has_sub_byte_operand() ? codes_per_vector(target.vector_bits()) / plan.lanes : 1;
   if (!plan.has_main_loop || !room || !is_short) {
     plan.pending_vectors = 0;
+    plan.chunks = group_chunks;
+    plan.has_main_loop &= length * static_cast<size_t>(group_chunks) <= most_instructions;
     return plan;
   }
   plan.packs = true;
-  plan.chunks = packed_chunks;
+  plan.chunks = std::max(packed_chunks, group_chunks);
   while (plan.chunks < least_chunks &&
          2 * length * static_cast<size_t>(plan.chunks) <= most_unrolled_instructions) {
     plan.chunks *= 2;

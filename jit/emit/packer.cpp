@@ -61,9 +61,11 @@ bool to_signed(Narrowing narrowing) {
 
 }  // namespace
 
-bool needs_packing(const LaneInst& store, int element_bits, int lanes) {
+bool needs_packing(const LaneInst& store, ElementType element, int lanes, const Target& target) {
   const bool by_table = store.table >= 0;
-  return !by_table && (bits_of(store.type) != element_bits || lanes * element_bits < 128);
+  const int element_bits = chunk_bits_of(element);
+  const int least_bits = is_sub_byte(element) ? target.vector_bits() : 128;
+  return !by_table && (bits_of(store.type) != element_bits || lanes * element_bits < least_bits);
 }
 
 Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narrowing narrowing)

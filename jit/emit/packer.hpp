@@ -51,8 +51,13 @@ class Packer {
 };
 
 /// Whether a sink collects chunks: their lanes are wider than the elements, or one chunk has fewer
-/// elements than the smallest vector register.
-bool needs_packing(const LaneInst& store, int element_bits, int lanes);
+/// elements than the smallest vector register, or, of sub-byte elements, than the largest.
+bool needs_packing(const LaneInst& store, ElementType element, int lanes, const Target& target);
+
+/// Bits that an element takes in chunks: sub-byte elements are bytes there.
+constexpr int chunk_bits_of(ElementType element) {
+  return is_sub_byte(element) ? 8 : bits_of(element);
+}
 
 /// One chunk narrowed within its register: lanes of `lane_bits` in `from` become elements of
 /// `element_bits` in the low part of `to`.

@@ -67,6 +67,31 @@ void LaneBuilder::store_by_table(int sink, LaneId value, const ByteTable& table)
   program_.code.back().table = static_cast<int32_t>(program_.tables.size()) - 1;
 }
 
+LaneId LaneBuilder::look_up(LaneId a, const ByteTable& table) {
+  program_.tables.push_back(table);
+  const LaneId id = unary(LaneOp::look_up, LaneType::i8, a);
+  program_.code.back().table = static_cast<int32_t>(program_.tables.size()) - 1;
+  return id;
+}
+
+LaneId LaneBuilder::look_up_dwords(LaneId a, const DwordTable& table) {
+  program_.dword_tables.push_back(table);
+  const LaneId id = unary(LaneOp::look_up_dwords, LaneType::i32, a);
+  program_.code.back().table = static_cast<int32_t>(program_.dword_tables.size()) - 1;
+  return id;
+}
+
+LaneId LaneBuilder::merge_bits(uint64_t mask, LaneId a, LaneId b) {
+  const LaneType type = integer_lane(bits_of(type_of(a)));
+  const LaneId kept = constant(type, mask);
+  if (target_.has_avx512()) {
+    constexpr int64_t truth_table = 0b11100100;  // a where c is 1, b where c is 0
+    return append(
+        {.op = LaneOp::bit_ternary, .type = type, .a = a, .b = b, .c = kept, .imm = truth_table});
+  }
+  return bit_or(bit_and(a, kept), binary(LaneOp::bit_andnot, kept, b));
+}
+
 LaneId LaneBuilder::constant(LaneType type, uint64_t bits) {
   if (bits_of(type) < 64) bits &= (uint64_t{1} << bits_of(type)) - 1;
   for (size_t id = 0; id < program_.code.size(); ++id) {
@@ -203,6 +228,17 @@ LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
 LaneId LaneBuilder::f64_to_f32_odd_for_f16(LaneId a) {
   if (target_.has_avx512()) return f64_to_f32_odd(a);
   return f64_to_f32(fold_low_bits(a, 29));
+}
+
+LaneId LaneBuilder::f64_to_f32_up(LaneId a) {
+  if (target_.has_avx512()) {
+    return unary(LaneOp::f64_to_f32, LaneType::f32, a, static_cast<int64_t>(LaneRounding::up));
+  }
+  const LaneId nearest = f64_to_f32(a);
+  const LaneId is_below = mask_resize(compare(FloatPredicate::less, f32_to_f64(nearest), a), 32);
+  // One code up: away from zero, or for negative numbers toward it.
+  const LaneId one_up = bit_or(shift_right_signed(nearest, 31), constant(LaneType::i32, 1));
+  return select(is_below, add(nearest, one_up), nearest);
 }
 
 LaneId LaneBuilder::i64_to_f64(LaneId a, bool is_signed) {

@@ -42,6 +42,14 @@ class LaneBuilder {
   LaneId min_signed(LaneId a, LaneId b);
   LaneId min_unsigned(LaneId a, LaneId b);
   LaneId max_signed(LaneId a, LaneId b);
+  /// Lanes of at most 32 bits.
+  LaneId max_unsigned(LaneId a, LaneId b) { return binary(LaneOp::max_unsigned, a, b); }
+  /// Arithmetic; lanes of 16 or 32 bits.
+  LaneId shift_right_signed(LaneId a, int count) {
+    return shift(LaneOp::shift_right_signed, a, count);
+  }
+  /// a's bits where `mask` has ones, b's elsewhere.
+  LaneId merge_bits(uint64_t mask, LaneId a, LaneId b);
   LaneId equal(LaneId a, LaneId b) { return compare(LaneOp::equal, a, b); }
   LaneId greater_signed(LaneId a, LaneId b) { return compare(LaneOp::greater_signed, a, b); }
   /// 1 where a lane is not zero, else 0.
@@ -82,6 +90,16 @@ class LaneBuilder {
   /// Clears the sign.
   LaneId magnitude(LaneId a);
 
+  // Tables.
+  /// What the table has for each byte, by its low table.index_bits bits.
+  LaneId look_up(LaneId a, const ByteTable& table);
+  /// Whether the target looks up bytes by that many bits.
+  bool has_look_up(int index_bits) const {
+    return index_bits == 4 || target_.supports(Feature::avx512_vbmi);
+  }
+  /// The same for dwords, on every target; the result may be used as f32.
+  LaneId look_up_dwords(LaneId a, const DwordTable& table);
+
   // Between kinds.
   LaneId f16_to_f32(LaneId a) { return unary(LaneOp::f16_to_f32, LaneType::f32, a); }
   LaneId f32_to_f16(LaneId a) { return unary(LaneOp::f32_to_f16, LaneType::i16, a); }
@@ -94,6 +112,10 @@ class LaneBuilder {
   /// The same for a value that will be rounded to f16: what is below f32's normal numbers may be
   /// anything that f16 rounds to zero.
   LaneId f64_to_f32_odd_for_f16(LaneId a);
+
+  /// Rounds up: the least f32 that is not below a. |a| is not below f32's normal numbers, or the
+  /// result's sign is all that matters; NaN stays.
+  LaneId f64_to_f32_up(LaneId a);
 
   /// An integer lane (i32 or i64) to f32 or f64, one rounding to nearest even.
   LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);

@@ -65,6 +65,8 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::unsigned_to_float, "unsigned_to_float", true},
     {LaneOp::float_to_signed, "float_to_signed", true},
     {LaneOp::float_to_unsigned, "float_to_unsigned", true},
+    {LaneOp::look_up, "look_up", false},
+    {LaneOp::look_up_dwords, "look_up_dwords", false},
 }};
 
 constexpr bool table_is_in_enum_order() {

@@ -119,8 +119,11 @@ enum class LaneOp : uint8_t {
   unsigned_to_float,  // i32, i64 -> f32, f64
   float_to_signed,
   float_to_unsigned,  // f32, f64 -> i32, i64; out of range: 1 << (bits - 1), ~0
+  // tables, by the lane's low bits
+  look_up,         // i8 -> i8, byte table
+  look_up_dwords,  // i32 -> i32, dword table
 };
-inline constexpr int lane_op_count = static_cast<int>(LaneOp::float_to_unsigned) + 1;
+inline constexpr int lane_op_count = static_cast<int>(LaneOp::look_up_dwords) + 1;
 std::string_view name_of(LaneOp op);
 /// Whether the instruction reads or sets MXCSR.
 bool uses_float_state(LaneOp op);
@@ -140,12 +143,24 @@ struct LaneInst {
   LaneId c = no_lane;
   LaneId mask = no_lane;
   int64_t imm = 0;
-  int32_t table = -1;   ///< of a store that looks up: index into LaneProgram::tables
+  int32_t table = -1;   ///< where the instruction looks up: index into the program's tables
   uint32_t origin = 0;  ///< index of the IR operation that it comes from
 };
 
-/// What each byte becomes.
-using ByteTable = std::array<uint16_t, 256>;
+/// What each byte becomes, by its low bits: 4, 6 or 8 of them. Bits above are ignored, but bit 7
+/// must be 0 for a table of 4.
+struct ByteTable {
+  int index_bits = 8;
+  std::array<uint16_t, 256> entries = {};
+  friend bool operator==(const ByteTable&, const ByteTable&) = default;
+};
+
+/// What each dword becomes, by its low 4 or 5 bits; bits above are ignored.
+struct DwordTable {
+  int index_bits = 4;
+  std::array<uint32_t, 32> entries = {};
+  friend bool operator==(const DwordTable&, const DwordTable&) = default;
+};
 
 /// One operand of the nest: an element type in memory or in registers.
 struct LanePort {
@@ -157,6 +172,7 @@ struct LaneProgram {
   std::vector<LanePort> sources;
   std::vector<LanePort> sinks;
   std::vector<ByteTable> tables;
+  std::vector<DwordTable> dword_tables;
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.
   int widest_bits() const;

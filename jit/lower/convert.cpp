@@ -3,29 +3,76 @@
 
 #include <cmath>
 
+#include "jit/lower/small_values.hpp"
+
 namespace castor::jit {
+
+namespace {
+
+/// Formats without arithmetic of their own whose numbers are converted as f32.
+bool is_real(ElementType type) {
+  return is_float(type) || kind_of(type) == ElementKind::power_of_two ||
+         kind_of(type) == ElementKind::codebook;
+}
+
+/// From byte to byte, where neither bits nor integers are just copied or clamped.
+bool is_best_by_table(ElementType from, ElementType to) {
+  return from != to && bits_of(from) <= 8 && bits_of(to) <= 8 && (is_real(from) || is_real(to));
+}
+
+LaneTensor convert_by_table(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                            const ByteTable& table) {
+  // The table has codes, not the values of signed sub-byte integers.
+  const bool is_value = !(is_sub_byte(to) && is_signed_integer(to));
+  const Narrowing narrowing = is_value ? Narrowing::fits_unsigned : Narrowing::truncate;
+  return LaneTensor::computed(builder, to, {builder.look_up(source.as_bits(), table), narrowing});
+}
+
+}  // namespace
 
 LaneTensor lower_convert(LaneBuilder& builder, LaneTensor& source, ElementType to,
                          const ConvertOptions& options) {
   const ElementType from = source.element();
+  if (is_best_by_table(from, to)) {
+    const std::optional<ByteTable> table = conversion_table(from, to, options);
+    if (builder.has_look_up(table->index_bits)) {
+      return convert_by_table(builder, source, to, *table);
+    }
+  }
   if (from == to) return convert_same_type(builder, source, options);
   if (is_boolean(to)) return convert_to_boolean(builder, source);
-  if (is_float(from)) {
-    return is_float(to) ? convert_float_to_float(builder, source, to, options)
-                        : convert_float_to_integer(builder, source, to, options);
+  if (is_real(from)) {
+    return is_real(to) ? convert_float_to_float(builder, source, to, options)
+                       : convert_float_to_integer(builder, source, to, options);
   }
-  return is_float(to) ? convert_integer_to_float(builder, source, to, options)
-                      : convert_integer_to_integer(builder, source, to, options);
+  return is_real(to) ? convert_integer_to_float(builder, source, to, options)
+                     : convert_integer_to_integer(builder, source, to, options);
 }
 
-LaneTensor convert_to_boolean(LaneBuilder& builder, LaneTensor& source) {
-  LaneId lanes = no_lane;
-  if (is_float(source.element())) {
-    const LaneId bits = source.as_bits();
-    lanes = builder.add(bits, bits);  // drops the sign: both zeros become 0, a NaN does not
-  } else {
-    lanes = source.as_integer(source.natural_bits());
+namespace {
+
+/// Lanes that are zero exactly where the element is.
+LaneId zero_test(LaneBuilder& builder, LaneTensor& source) {
+  const ElementType from = source.element();
+  if (!is_real(from)) return source.as_integer(source.natural_bits());
+  const LaneId bits = source.as_bits();
+  const auto constant = [&](uint64_t value) {
+    return builder.constant(integer_lane(lane_bits_of(from)), value);
+  };
+  switch (from) {
+    case ElementType::nf4: return builder.bit_xor(bits, constant(7));
+    case ElementType::f4e2m1: return builder.bit_and(bits, constant(7));
+    case ElementType::f8e8m0: return builder.bit_or(bits, constant(1));  // there is no zero
+    default: break;
   }
+  if (info(from).format.specials == FloatSpecials::fnuz) return bits;  // one zero
+  return builder.add(bits, bits);  // drops the sign: both zeros become 0, a NaN does not
+}
+
+}  // namespace
+
+LaneTensor convert_to_boolean(LaneBuilder& builder, LaneTensor& source) {
+  const LaneId lanes = zero_test(builder, source);
   return LaneTensor::computed(builder, ElementType::boolean,
                               {builder.is_nonzero(lanes), Narrowing::fits_unsigned});
 }
@@ -36,7 +83,8 @@ LaneTensor convert_same_type(LaneBuilder& builder, LaneTensor& source,
   if (is_boolean(type)) {
     return LaneTensor::computed(builder, type, {source.as_integer(8), Narrowing::truncate});
   }
-  if (!is_float(type) || options.overflow != Overflow::saturate) return source;
+  const bool has_infinities = is_float(type) && info(type).format.specials == FloatSpecials::ieee;
+  if (!has_infinities || options.overflow != Overflow::saturate) return source;
   // The bits of infinity less one are those of the largest finite number.
   const LaneType lane = integer_lane(bits_of(type));
   const uint64_t magnitude_mask = (uint64_t{1} << (bits_of(type) - 1)) - 1;
@@ -53,7 +101,12 @@ LaneTensor convert_same_type(LaneBuilder& builder, LaneTensor& source,
 
 double largest_finite(ElementType type) {
   const FloatFormat& format = info(type).format;
-  return std::ldexp(2.0 - std::ldexp(1.0, -format.mantissa_bits), format.bias);
+  // Infinities and NaNs take the top exponent, or NaN alone the top code, or neither.
+  const bool no_top_exponent = format.specials == FloatSpecials::ieee;
+  const bool no_top_code = format.specials == FloatSpecials::nan_only;
+  const int exponent = (1 << format.exponent_bits) - (no_top_exponent ? 2 : 1) - format.bias;
+  const double last_place = std::ldexp(1.0, -format.mantissa_bits);
+  return std::ldexp(2.0 - last_place * (no_top_code ? 2 : 1), exponent);
 }
 
 LaneId clamp_to_finite(LaneBuilder& builder, LaneId value, ElementType to) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats to floats.
 #include "jit/lower/convert.hpp"
+#include "jit/lower/small_float.hpp"
 
 namespace castor::jit {
 
@@ -30,6 +31,10 @@ LaneTensor round_to_bf16(LaneBuilder& builder, LaneId value, bool may_be_nan) {
 
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                       const ConvertOptions& options, bool may_be_nan) {
+  if (bits_of(to) <= 8) {
+    return LaneTensor::computed(
+        builder, to, {encode_small(builder, value, to, options), Narrowing::fits_unsigned});
+  }
   if (options.overflow == Overflow::saturate) value = clamp_to_finite(builder, value, to);
   switch (to) {
     case ElementType::f16:
@@ -54,9 +59,11 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
       if (saturate) value = clamp_to_finite(builder, value, to);
       return LaneTensor::computed(builder, to, {builder.f64_to_f32(value), Narrowing::truncate});
     }
-    const LaneId odd = to == ElementType::f16 ? builder.f64_to_f32_odd_for_f16(value)
-                                              : builder.f64_to_f32_odd(value);
-    return narrow_f32(builder, odd, to, options, true);
+    // f16's rounding needs no more of f32's range; nf4 compares with f32 numbers.
+    const LaneId prepared = to == ElementType::f16   ? builder.f64_to_f32_odd_for_f16(value)
+                            : to == ElementType::nf4 ? builder.f64_to_f32_up(value)
+                                                     : builder.f64_to_f32_odd(value);
+    return narrow_f32(builder, prepared, to, options, true);
   }
   LaneId value = source.as_f32();
   if (from == ElementType::bf16 && to == ElementType::f32) {

@@ -104,6 +104,23 @@ LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, Lane
       {builder.float_to_signed(below, 32, rounded.left_to_do), Narrowing::saturate_to_unsigned});
 }
 
+/// Sub-byte integers: clamped in float on both sides.
+LaneTensor saturate_to_sub_byte(LaneBuilder& builder, LaneId value, ElementType to,
+                                Rounded rounded) {
+  const LaneType lane = float_lane(bits_of(builder.type_of(value)));
+  const auto number = [&](auto limit) {
+    return builder.float_constant(lane, static_cast<double>(limit));
+  };
+  const LaneId at_least = builder.float_max(rounded.value, number(integer_min(to)));
+  const LaneId bounded = builder.float_min(number(integer_max(to)), at_least);
+  LaneId integer = builder.float_to_signed(bounded, 32, rounded.left_to_do);
+  if (!is_signed_integer(to)) {  // max has made NaN the smallest value, 0
+    return LaneTensor::computed(builder, to, {integer, Narrowing::fits_unsigned});
+  }
+  integer = builder.zero_unless(builder.mask_resize(ordered(builder, value), 32), integer);
+  return LaneTensor::computed(builder, to, {integer, Narrowing::fits_signed});
+}
+
 /// i32 from f32, i64: the conversion's own out-of-range result is the smallest integer, right
 /// below the range; above it the largest is put in its place.
 LaneTensor saturate_to_wide_signed(LaneBuilder& builder, LaneId value, ElementType to,
@@ -211,6 +228,7 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
   const bool is_signed = is_signed_integer(to);
   const bool wide = builder.has_wide_conversions();
   const bool is_f16 = from == ElementType::f16;
+  if (is_sub_byte(to)) return saturate_to_sub_byte(builder, value, to, rounded);
   if (is_f16 && is_signed && bits_of(to) <= 16 && wide) {
     return saturate_f16_to_signed(builder, to, rounded);
   }
@@ -243,6 +261,20 @@ LaneId in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to
       builder.compare(FloatPredicate::less, integral_value, builder.float_constant(lane, above)));
 }
 
+/// Whether every number of a type is in i32's range.
+bool fits_32_bits(ElementType type) {
+  return type == ElementType::f16 || type == ElementType::nf4 ||
+         (is_float(type) && bits_of(type) <= 8);
+}
+
+/// The same of such numbers, for at most 16 bits: what infinities and NaNs become, the smallest
+/// i32, has low bits of 0.
+LaneTensor wrap_32_bits(LaneBuilder& builder, ElementType to, Rounded rounded) {
+  return LaneTensor::computed(
+      builder, to,
+      {builder.float_to_signed(rounded.value, 32, rounded.left_to_do), Narrowing::truncate});
+}
+
 LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   if (!builder.has_wide_conversions()) {
     const LaneId value = integral(builder, rounded);
@@ -271,6 +303,9 @@ LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
   const bool wraps = options.overflow == Overflow::wrap;
+  if (wraps && bits_of(to) <= 16 && fits_32_bits(source.element())) {
+    return wrap_32_bits(builder, to, apply_rounding(builder, source.as_f32(), options.rounding));
+  }
   const bool is_f16 = source.element() == ElementType::f16;
   const bool needs_64_bit_integers = wraps || (bits_of(to) == 64 && !is_f16);
   const bool through_f64 = source.element() == ElementType::f64 ||

@@ -25,7 +25,7 @@ LaneId clamp_to_range(LaneBuilder& builder, LaneId lanes, ElementType from, Elem
 
 /// Whether a pack instruction clamps lanes of that width to the element on its own.
 bool pack_clamps(int lane_bits, ElementType from, ElementType to) {
-  return is_signed_integer(from) && lane_bits <= 32 && bits_of(to) < lane_bits;
+  return is_signed_integer(from) && !is_sub_byte(to) && lane_bits <= 32 && bits_of(to) < lane_bits;
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, 
   const ElementType from = source.element();
   const bool saturate = options.overflow == Overflow::saturate;
   if (saturate) {
-    const int lane_bits = std::max(source.natural_bits(), bits_of(from));
+    const int lane_bits = std::max(source.natural_bits(), lane_bits_of(from));
     LaneId lanes = source.as_integer(lane_bits);
     if (pack_clamps(lane_bits, from, to)) {
       return LaneTensor::computed(builder, to,
@@ -43,7 +43,7 @@ LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, 
                                                                 : Narrowing::saturate_to_unsigned});
     }
     lanes = clamp_to_range(builder, lanes, from, to);
-    if (bits_of(to) > lane_bits) {
+    if (lane_bits_of(to) > lane_bits) {
       lanes = is_signed_integer(from) ? builder.extend_sign(lanes, bits_of(to))
                                       : builder.extend_zero(lanes, bits_of(to));
     }
@@ -51,13 +51,14 @@ LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, 
         builder, to,
         {lanes, is_signed_integer(to) ? Narrowing::fits_signed : Narrowing::fits_unsigned});
   }
-  if (bits_of(to) > bits_of(from)) {
+  if (lane_bits_of(to) > lane_bits_of(from)) {
     return LaneTensor::computed(builder, to, {source.as_integer(bits_of(to)), Narrowing::truncate});
   }
   // Wrapping keeps low bits, which any representation of the source at least as wide has.
   return LaneTensor::computed(
       builder, to,
-      {source.as_integer(std::max(source.natural_bits(), bits_of(from))), Narrowing::truncate});
+      {source.as_integer(std::max(source.natural_bits(), lane_bits_of(from))),
+       Narrowing::truncate});
 }
 
 LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
@@ -82,6 +83,11 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
     return narrow_f32(builder, exact, to, options, false);
   }
   const LaneId integer = source.as_integer(significant_bits);
+  if (to == ElementType::nf4) {
+    // Every integer but 0 lies outside the thresholds.
+    return narrow_f32(builder, builder.integer_to_float(integer, is_signed, LaneType::f32), to,
+                      options, false);
+  }
   if (to == ElementType::f16) {
     // f32 is exact up to 2^24; what lies above is infinite in f16 however it was rounded.
     const LaneId value =

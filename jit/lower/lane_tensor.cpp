@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "jit/lower/small_float.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -36,7 +38,15 @@ LaneTensor LaneTensor::computed(LaneBuilder& builder, ElementType element, Stora
 }
 
 int LaneTensor::natural_bits() const {
-  return source_ >= 0 ? bits_of(element_) : bits_of(builder_->type_of(computed_.lanes));
+  return source_ >= 0 ? lane_bits_of(element_) : bits_of(builder_->type_of(computed_.lanes));
+}
+
+/// Codes of a signed sub-byte type, in lanes of any width, as numbers.
+LaneId LaneTensor::sign_extended(LaneId codes) {
+  if (!is_sub_byte(element_) || !is_signed_integer(element_)) return codes;
+  const LaneType lane = integer_lane(bits_of(builder_->type_of(codes)));
+  const LaneId sign = builder_->constant(lane, uint64_t{1} << (bits_of(element_) - 1));
+  return builder_->sub(builder_->bit_xor(codes, sign), sign);
 }
 
 LaneId LaneTensor::element_wide() {
@@ -47,39 +57,47 @@ LaneId LaneTensor::element_wide() {
   } else if (clamps(computed_.narrowing)) {
     lanes = clamped(*builder_, element_, lanes);
   }
-  return builder_->truncate(lanes, bits_of(element_));
+  lanes = builder_->truncate(lanes, lane_bits_of(element_));
+  if (!is_sub_byte(element_)) return lanes;
+  return builder_->bit_and(lanes, builder_->constant(LaneType::i8, (1u << bits_of(element_)) - 1));
 }
 
 LaneId LaneTensor::as_bits() {
-  if (is_integer(element_) && source_ >= 0) return as_integer(bits_of(element_));
+  if (is_integer(element_) && !is_sub_byte(element_) && source_ >= 0) {
+    return as_integer(bits_of(element_));
+  }
   if (bits_ == no_lane) {
-    bits_ =
-        source_ >= 0 ? builder_->load(source_, integer_lane(bits_of(element_))) : element_wide();
+    bits_ = source_ >= 0 ? builder_->load(source_, integer_lane(lane_bits_of(element_)))
+                         : element_wide();
   }
   return bits_;
+}
+
+/// Whether the computed lanes hold the element's value, not only its low bits.
+bool LaneTensor::has_exact_lanes() const {
+  return bits_of(builder_->type_of(computed_.lanes)) == bits_of(element_) ||
+         computed_.narrowing == Narrowing::fits_signed ||
+         computed_.narrowing == Narrowing::fits_unsigned || clamps(computed_.narrowing);
 }
 
 LaneId LaneTensor::as_integer(int bits) {
   LaneId& cached = integers_[slot_of(bits)];
   if (cached != no_lane) return cached;
-  const bool is_signed = is_signed_integer(element_);
   if (source_ >= 0) {
-    cached = builder_->load(source_, integer_lane(bits));
+    cached = sign_extended(builder_->load(source_, integer_lane(bits)));
     if (is_boolean(element_)) cached = builder_->is_nonzero(cached);
     return cached;
   }
   // Lanes that hold the value exactly need no detour through the element's own width.
-  const int have = bits_of(builder_->type_of(computed_.lanes));
-  const bool exact = have == bits_of(element_) || computed_.narrowing == Narrowing::fits_signed ||
-                     computed_.narrowing == Narrowing::fits_unsigned || clamps(computed_.narrowing);
   LaneId lanes = clamps(computed_.narrowing) ? clamped(*builder_, element_, computed_.lanes)
-                 : exact                     ? computed_.lanes
-                                             : as_bits();
+                 : has_exact_lanes()         ? computed_.lanes
+                                             : sign_extended(as_bits());
   const int lane_bits = bits_of(builder_->type_of(lanes));
   if (lane_bits > bits) {
     lanes = builder_->truncate(lanes, bits);
   } else {
-    lanes = is_signed ? builder_->extend_sign(lanes, bits) : builder_->extend_zero(lanes, bits);
+    lanes = is_signed_integer(element_) ? builder_->extend_sign(lanes, bits)
+                                        : builder_->extend_zero(lanes, bits);
   }
   return cached = lanes;
 }
@@ -95,9 +113,10 @@ LaneId LaneTensor::bf16_as_f32() {
 
 LaneId LaneTensor::as_f32() {
   if (f32_ == no_lane) {
-    f32_ = element_ == ElementType::f32   ? as_bits()
-           : element_ == ElementType::f16 ? builder_->f16_to_f32(as_bits())
-                                          : bf16_as_f32();
+    f32_ = element_ == ElementType::f32    ? as_bits()
+           : element_ == ElementType::f16  ? builder_->f16_to_f32(as_bits())
+           : element_ == ElementType::bf16 ? bf16_as_f32()
+                                           : decode_small(*builder_, as_bits(), element_);
   }
   return f32_;
 }

@@ -9,6 +9,11 @@
 
 namespace castor::jit {
 
+/// Bits of the lanes that hold an element's own bits: sub-byte elements take bytes.
+constexpr int lane_bits_of(ElementType element) {
+  return is_sub_byte(element) ? 8 : bits_of(element);
+}
+
 /// What a sink can store at the least cost: lanes, and how they become elements.
 struct Storable {
   LaneId lanes = no_lane;
@@ -31,11 +36,13 @@ class LaneTensor {
   LaneId as_integer(int bits);
   /// The width in which as_integer costs least.
   int natural_bits() const;
-  /// f16, bf16 or f32 as f32, exactly. A NaN may still be signalling.
+  /// A float of at most 32 bits, f8e8m0 or nf4 as f32, exactly. A NaN of bf16 or f32 may still be
+  /// signalling.
   LaneId as_f32();
   /// Any float as f64, exactly; NaNs are quiet unless the value was f64 itself.
   LaneId as_f64();
-  /// The element's own bits in lanes of its own width. Boolean bytes are as stored.
+  /// The element's own bits in lanes of lane_bits_of(element), those above zero. Boolean bytes are
+  /// as stored.
   LaneId as_bits();
   /// For a sink.
   Storable as_storable();
@@ -43,6 +50,8 @@ class LaneTensor {
  private:
   LaneTensor(LaneBuilder& builder, ElementType element) : builder_(&builder), element_(element) {}
   LaneId element_wide();
+  LaneId sign_extended(LaneId codes);
+  bool has_exact_lanes() const;
   LaneId bf16_as_f32();
 
   LaneBuilder* builder_;

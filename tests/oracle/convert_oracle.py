@@ -18,7 +18,8 @@ from fractions import Fraction
 SEED = 20240611
 ROUNDINGS = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "half_up")
 INTEGERS = {f"{sign}{bits}": (sign, bits) for bits in (8, 16, 32, 64) for sign in "ui"}
-SMALL_INTEGERS = {"u4": ("u", 4), "i4": ("i", 4)}
+SMALL_INTEGERS = {name: (name[0], int(name[1:])) for name in
+                  ("u1", "u2", "u3", "u4", "u6", "i2", "i4")}
 
 
 class Format:
@@ -73,10 +74,59 @@ class Format:
         return below if to_below < to_above else above
 
 
+class ListedFormat:
+    """A format known by the list of its values: f8e8m0 and nf4, which have no sign of their own.
+    `nan` is the code of NaN, or None."""
+
+    sign = 0
+    mantissa_bits = 0
+    specials = "listed"
+
+    def __init__(self, bits, values, nan):
+        self.bits = bits
+        self.values = values
+        self.nan = nan
+
+    def is_nan(self, bits):
+        return bits == self.nan
+
+    def is_infinity(self, _bits):
+        return False
+
+    def value(self, bits):
+        return self.values[bits]
+
+
+F32 = Format(8, 23, 127, "ieee")
+
+
+def as_f32(text):
+    """The f32 nearest to a decimal, rounded once: through f64 some would be ties."""
+    value = Fraction(text)
+    code = F32.nearest(abs(value))
+    return F32.value(code | (F32.sign if value < 0 else 0))
+
+
+# OpenVINO's nf4: values, and the thresholds above which a number takes at least the next code.
+NF4_VALUES = [as_f32(t) for t in (
+    "-1.0 -0.6961928009986877 -0.5250730514526367 -0.39491748809814453 -0.28444138169288635 "
+    "-0.18477343022823334 -0.09105003625154495 0.0 0.07958029955625534 0.16093020141124725 "
+    "0.24611230194568634 0.33791524171829224 0.44070982933044434 0.5626170039176941 "
+    "0.7229568362236023 1.0").split()]
+NF4_THRESHOLDS = [as_f32(t) for t in (
+    "-0.8480964004993439 -0.6106329262256622 -0.4599952697753906 -0.33967943489551544 "
+    "-0.23460740596055984 -0.13791173323988914 -0.045525018125772476 0.03979014977812767 "
+    "0.1202552504837513 0.2035212516784668 0.2920137718319893 0.3893125355243683 "
+    "0.5016634166240692 0.6427869200706482 0.8614784181118011").split()]
+E8M0_VALUES = [Fraction(2) ** (code - 127) for code in range(255)]
+E8M0_ROUNDINGS = ("nearest_even", "up", "down", "half_up")
+
 FORMATS = {
+    "f8e8m0": ListedFormat(8, E8M0_VALUES, 255),
+    "nf4": ListedFormat(4, NF4_VALUES, None),
     "f16": Format(5, 10, 15, "ieee"),
     "bf16": Format(8, 7, 127, "ieee"),
-    "f32": Format(8, 23, 127, "ieee"),
+    "f32": F32,
     "f64": Format(11, 52, 1023, "ieee"),
     "f8e5m2": Format(5, 2, 15, "ieee"),
     "f8e4m3": Format(4, 3, 7, "nan_only"),
@@ -84,6 +134,9 @@ FORMATS = {
     "f8e5m2fnuz": Format(5, 2, 16, "fnuz"),
     "f4e2m1": Format(2, 1, 1, "finite"),
 }
+
+
+LISTED = ("f8e8m0", "nf4")
 
 
 def integer_range(name):
@@ -151,9 +204,47 @@ def to_float(value, negative, target, overflow):
     return code | (target.sign if negative else 0)
 
 
-def nan_to_float(source, bits, target):
+def to_e8m0(value, overflow, rounding):
+    """An exact value as f8e8m0: the nearest of the listed values, or the next in a direction."""
+    if overflow == "nan" and not E8M0_VALUES[0] <= value <= E8M0_VALUES[-1]:
+        return 255
+    above = bisect.bisect_left(E8M0_VALUES, value)
+    if above in (0, 255):
+        return min(above, 254)
+    below = above - 1
+    if E8M0_VALUES[above] == value or rounding == "up":
+        return above
+    if rounding == "down":
+        return below
+    to_above = E8M0_VALUES[above] - value
+    to_below = value - E8M0_VALUES[below]
+    if to_above == to_below:
+        return above if rounding == "half_up" or above % 2 == 0 else below
+    return above if to_above < to_below else below
+
+
+def to_listed(value, to, overflow, rounding):
+    if to == "nf4":
+        return bisect.bisect_left(NF4_THRESHOLDS, value)
+    return to_e8m0(value, overflow, rounding)
+
+
+def special_to_listed(source, bits, to, overflow):
+    """NaN or an infinity."""
+    if source.is_nan(bits):
+        return {"nf4": 0, "f8e8m0": 255}[to]
+    if overflow == "nan":
+        return 255
+    if bits & source.sign:
+        return 0
+    return {"nf4": 15, "f8e8m0": 254}[to]
+
+
+def nan_to_float(source, bits, target, nan):
     """Quiet, sign kept, the payload's top bits kept; formats with one NaN have payload 0."""
     sign = target.sign if bits & source.sign else 0
+    if nan == "zero":
+        return sign ^ target.sign
     if target.specials != "ieee":
         return overflowed(target, sign != 0, "")
     payload = bits & ((1 << source.mantissa_bits) - 1) if source.specials == "ieee" else 0
@@ -161,20 +252,37 @@ def nan_to_float(source, bits, target):
     return sign | target.infinity | 1 << (target.mantissa_bits - 1) | kept
 
 
-def convert(source_name, to, overflow, rounding, bits):
+def convert_integer(value, to, overflow, rounding):
+    target = FORMATS.get(to)
+    if to == "boolean":
+        return int(value != 0)
+    if to in LISTED:
+        return to_listed(Fraction(value), to, overflow, rounding)
+    if target is not None:
+        return to_float(Fraction(value), value < 0, target, overflow)
+    value = clamp(value, to) if overflow == "saturate" else value
+    return value & (2 ** bits_of(to) - 1)
+
+
+def convert(source_name, to, overflow, rounding, nan, bits):
+    if source_name == "boolean":
+        return convert_integer(int(bits != 0), to, overflow, rounding)
     source, target = FORMATS.get(source_name), FORMATS.get(to)
     if source is None:
-        value = integer_value(source_name, bits)
-        if target is not None:
-            return to_float(Fraction(value), value < 0, target, overflow)
-        value = clamp(value, to) if overflow == "saturate" else value
-        return value & (2 ** bits_of(to) - 1)
+        return convert_integer(integer_value(source_name, bits), to, overflow, rounding)
+    special = source.is_nan(bits) or source.is_infinity(bits)
+    if to == "boolean":
+        return int(special or source.value(bits) != 0)
     if target is None:
         return to_integer(source, bits, to, overflow, rounding)
+    if to in LISTED:
+        if special:
+            return special_to_listed(source, bits, to, overflow)
+        return to_listed(source.value(bits), to, overflow, rounding)
     if source.is_nan(bits):
-        return nan_to_float(source, bits, target)
-    negative = bits & source.sign != 0
-    if source.is_infinity(bits):
+        return nan_to_float(source, bits, target, nan)
+    negative = bits & source.sign != 0 or (not special and source.value(bits) < 0)
+    if special:
         return overflowed(target, negative, overflow)
     return to_float(source.value(bits), negative, target, overflow)
 
@@ -246,6 +354,99 @@ def pick(pool, count, rng):
     return [pool[rng.getrandbits(32) % len(pool)] for _ in range(count)]
 
 
+def midpoints(to):
+    """Values at which a small format's rounding turns, with the ends of its range."""
+    if to == "nf4":
+        return NF4_THRESHOLDS + [Fraction(-1), Fraction(1)]
+    if to == "f8e8m0":
+        ends = [Fraction(2) ** -128, 3 * Fraction(2) ** -129, 3 * Fraction(2) ** 126]
+        return E8M0_VALUES + [3 * value / 2 for value in E8M0_VALUES] + ends
+    target = FORMATS[to]
+    middles = [(target.magnitude(code) + target.magnitude(code + 1)) / 2
+               for code in range(target.largest + 1)]
+    return [sign * value for value in middles for sign in (1, -1)]
+
+
+def float_inputs_for_small(source, to, rng, count):
+    """`count` inputs on and beside the turning points, the source's specials, random ones."""
+    inputs = special_codes(source)
+    for value in pick(midpoints(to), count, rng):
+        inputs += around(source, value)
+    return inputs + [rng.getrandbits(source.bits) for _ in range(count // 4)]
+
+
+def integer_inputs_for_small(name, to, rng, count):
+    low, high = integer_range(name)
+    values = [low, low + 1, -1, 0, 1, 2, high - 1, high]
+    for value in midpoints(to):
+        values += [math.floor(value) + step for step in (0, 1)]
+    fitting = sorted({value for value in values if low <= value <= high})
+    chosen = pick(fitting, count, rng) + [low, 0, high]
+    chosen += [rng.randint(low, high) >> rng.getrandbits(6) for _ in range(count // 4)]
+    return [value & (2 ** bits_of(name) - 1) for value in chosen]
+
+
+def small_float_options(to):
+    """(overflow, rounding, nan) of a small floating format, in all their combinations."""
+    if to == "f8e8m0":
+        return [(overflow, rounding, "") for overflow in ("", "saturate", "nan")
+                for rounding in ("", *E8M0_ROUNDINGS)]
+    nans = ("", "zero") if to == "f4e2m1" else ("",)
+    return [(overflow, "", nan) for overflow in ("", "saturate") for nan in nans]
+
+
+def integer_options(source):
+    if source in FORMATS:
+        return [(overflow, rounding, "") for overflow in ("", "saturate", "wrap")
+                for rounding in ("", *ROUNDINGS)]
+    return [(overflow, "", "") for overflow in ("", "saturate")]
+
+
+WIDE_SOURCES = ("f64", "i64", "u64", "f32", "f16", "bf16")
+SMALL_FLOATS = ("f4e2m1", "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "nf4")
+
+
+def requests_for_small_types(rng):
+    """From the wide types into every small type, with every option."""
+    for source in WIDE_SOURCES:
+        for to in SMALL_FLOATS:
+            for overflow, rounding, nan in small_float_options(to):
+                count = 16 if to == "f8e8m0" else 40
+                if source in FORMATS:
+                    inputs = float_inputs_for_small(FORMATS[source], to, rng, count)
+                else:
+                    inputs = integer_inputs_for_small(source, to, rng, count)
+                yield source, to, overflow, rounding, nan, inputs
+        for to in SMALL_INTEGERS:
+            for overflow, rounding, nan in integer_options(source):
+                if source in FORMATS:
+                    inputs = pick(float_inputs_for_integer(FORMATS[source], to), 12, rng)
+                else:
+                    inputs = integer_inputs_for_integer(source, to, rng)
+                yield source, to, overflow, rounding, nan, inputs
+
+
+def all_options(source, to):
+    if to == "boolean":
+        return [("", "", ""), ("saturate", "", "")]
+    if to in SMALL_INTEGERS or to in INTEGERS:
+        return integer_options(source)
+    return small_float_options(to)
+
+
+def requests_between_small_types(rng):
+    """From the small types into all others: the codes at the ends, and two more by chance."""
+    small = ("boolean", *SMALL_INTEGERS, *SMALL_FLOATS)
+    for source in small:
+        width = 8 if source == "boolean" else bits_of(source)
+        for to in (*small, *INTEGERS, "bf16", "f16", "f32", "f64"):
+            for overflow, rounding, nan in all_options(source, to):
+                if source != to:
+                    codes = [0, 2**width // 2, 2**width - 1, rng.getrandbits(width),
+                             rng.getrandbits(width)]
+                    yield source, to, overflow, rounding, nan, codes
+
+
 def requests(rng):
     """Yields (from, to, overflow, rounding, inputs)."""
     ieee = ("f16", "bf16", "f32", "f64")
@@ -281,18 +482,25 @@ def requests(rng):
                     yield source, to, overflow, rounding, pick(pool, 5, rng)
 
 
+def all_requests(rng):
+    for source, to, overflow, rounding, inputs in requests(rng):
+        yield source, to, overflow, rounding, "", inputs
+    yield from requests_for_small_types(rng)
+    yield from requests_between_small_types(rng)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     rng = random.Random(SEED)
     rows = {}
-    for source, to, overflow, rounding, inputs in requests(rng):
+    for source, to, overflow, rounding, nan, inputs in all_requests(rng):
         for bits in inputs:
-            expected = convert(source, to, overflow, rounding, bits)
-            rows[f"{source},{to},{overflow},{rounding},{bits:x},{expected:x}"] = None
+            expected = convert(source, to, overflow, rounding, nan, bits)
+            rows[f"{source},{to},{overflow},{rounding},{nan},{bits:x},{expected:x}"] = None
     with open(sys.argv[1], "w", encoding="ascii") as out:
         out.write("# Written by tests/oracle/convert_oracle.py; do not edit.\n")
-        out.write("from,to,overflow,rounding,input,expected\n")
+        out.write("from,to,overflow,rounding,nan,input,expected\n")
         out.writelines(row + "\n" for row in rows)
 
 

@@ -16,13 +16,20 @@ inline FunctionPtr function_of(const Conversion& conversion) {
   return std::move(builder.finish()).value();
 }
 
-/// Dense operands; three loops with every operand strided; dense operands stored past the caches.
-/// Between them loops and stages of either kind.
+/// Dense operands; three loops with every operand strided (sub-byte ones bitwise); dense operands
+/// stored past the caches, where an output is of whole bytes. Between them loops, stages and
+/// windows of either kind.
 inline std::vector<jit::NestForm> forms_of(const jit::Nest& nest) {
-  std::vector<jit::NestForm> forms(3, jit::NestForm::dense(nest.operands()));
+  std::vector<jit::NestForm> forms(2, jit::NestForm::dense(nest.operands()));
   forms[1].rank = 3;
-  for (jit::Access& access : forms[1].access) access = jit::Access::strided;
-  forms[2].stores = jit::Stores::streaming;
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    forms[1].access[k] = is_sub_byte(nest.element(k)) ? jit::Access::bitwise : jit::Access::strided;
+  }
+  for (const jit::LanePort& sink : nest.program.sinks) {
+    if (is_sub_byte(sink.element) || forms.size() == 3) continue;
+    forms.push_back(jit::NestForm::dense(nest.operands()));
+    forms.back().stores = jit::Stores::streaming;
+  }
   return forms;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every conversion that castor implements, and the tiers to run it on.
+// Every conversion, and the tiers to run it on.
 #pragma once
 
 #include <castor/castor.hpp>
@@ -10,6 +10,7 @@
 
 #include "ir/convert_options.hpp"
 #include "ir/numerics/scalar.hpp"
+#include "tests/support/element_types.hpp"
 #include "tests/support/samples.hpp"
 
 namespace castor::test {
@@ -24,14 +25,6 @@ struct Conversion {
            to_string(options) + "}";
   }
 };
-
-inline std::vector<ElementType> implemented_types() {
-  std::vector<ElementType> types;
-  for (const ElementInfo& row : element_table) {
-    if (row.implemented) types.push_back(row.type);
-  }
-  return types;
-}
 
 /// Every admitted combination of options of a pair. Spellings that mean the same are all there.
 inline std::vector<Conversion> conversions_of(ElementType from, ElementType to) {
@@ -50,8 +43,8 @@ inline std::vector<Conversion> conversions_of(ElementType from, ElementType to) 
 
 inline std::vector<Conversion> all_conversions() {
   std::vector<Conversion> all;
-  for (ElementType from : implemented_types()) {
-    for (ElementType to : implemented_types()) {
+  for (ElementType from : all_element_types()) {
+    for (ElementType to : all_element_types()) {
       for (const Conversion& conversion : conversions_of(from, to)) all.push_back(conversion);
     }
   }

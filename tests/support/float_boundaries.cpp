@@ -113,6 +113,22 @@ void add_midpoints(Collector& out, const FloatFormat& narrow, int exponent) {
   for (uint64_t odd = 5; odd < one; odd += 2) out.add_value(one + odd, last_digit);
 }
 
+/// The midpoints of f8e8m0: between all the powers of two of `add_powers`.
+void add_power_midpoints(Collector& out) {
+  for (int exponent = -130; exponent <= 128; ++exponent) out.add_value(3, exponent - 1);
+}
+
+/// nf4 turns at 15 numbers of f32 (OpenVINO, element type nf4), here as multiples of 2^-40.
+void add_nf4_thresholds(Collector& out) {
+  for (float threshold :
+       {0.8480964004993439f, 0.6106329262256622f, 0.4599952697753906f, 0.33967943489551544f,
+        0.23460740596055984f, 0.13791173323988914f, 0.045525018125772476f, 0.03979014977812767f,
+        0.1202552504837513f, 0.2035212516784668f, 0.2920137718319893f, 0.3893125355243683f,
+        0.5016634166240692f, 0.6427869200706482f, 0.8614784181118011f}) {
+    out.add_value(static_cast<uint64_t>(threshold * 0x1p40f), -40);
+  }
+}
+
 void add_subnormal_midpoints(Collector& out, const FloatFormat& narrow) {
   const int half_ulp = lowest_exponent(narrow) - narrow.mantissa_bits - 1;
   const uint64_t smallest_normal = uint64_t{2} << narrow.mantissa_bits;  // in half ulps
@@ -143,6 +159,8 @@ std::vector<uint64_t> float_boundaries(ElementType type) {
     const bool narrower = row.format.mantissa_bits < out.format().mantissa_bits;
     if (row.kind == ElementKind::floating && narrower) add_midpoints(out, row.format);
   }
+  add_power_midpoints(out);
+  add_nf4_thresholds(out);
   out.add_infinity_and_nans();
   return out.take();
 }

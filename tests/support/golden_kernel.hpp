@@ -65,11 +65,14 @@ inline Status read_directive(const std::string& key, const std::string& value,
   } else if (key == "access") {
     std::istringstream words(value);
     for (std::string word; words >> word;) {
-      const bool strided = word == name_of(jit::Access::strided);
-      if (!strided && word != name_of(jit::Access::contiguous)) {
-        return bad_head(key, value, "contiguous or strided for each operand");
+      using enum jit::Access;
+      const jit::Access all[] = {contiguous, strided, bitwise};
+      const auto* const access =
+          std::ranges::find_if(all, [&](jit::Access known) { return word == jit::name_of(known); });
+      if (access == std::end(all)) {
+        return bad_head(key, value, "contiguous, strided or bitwise for each operand");
       }
-      kernel.form.access.push_back(strided ? jit::Access::strided : jit::Access::contiguous);
+      kernel.form.access.push_back(*access);
     }
   } else if (key == "stores") {
     if (value != "streaming") return bad_head(key, value, "streaming");

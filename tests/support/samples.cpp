@@ -39,7 +39,9 @@ std::vector<uint64_t> integer_boundaries(ElementType type) {
   for (int exponent = 0; exponent < bits_of(type); ++exponent) {
     add_around(out, uint64_t{1} << exponent);
     for (const ElementInfo& row : element_table) {
-      if (row.kind != ElementKind::floating) continue;
+      const bool rounds =
+          row.kind == ElementKind::floating || row.kind == ElementKind::power_of_two;
+      if (!rounds) continue;
       add_integer_midpoints(out, exponent, row.format.mantissa_bits + 1);
     }
   }
@@ -68,6 +70,86 @@ uint64_t random_float(const ElementInfo& row, std::mt19937_64& random) {
 uint64_t random_integer(const ElementInfo& row, std::mt19937_64& random) {
   const uint64_t magnitude = random() >> (64 - row.bits) >> (random() % row.bits);
   return random() % 2 == 0 ? magnitude : uint64_t{0} - magnitude;
+}
+
+// ---- Storage of elements narrower than a byte, group by group: a few bytes, read as one number,
+// in which each element is one field, or two. Independent of ir/storage.hpp, which this checks.
+
+/// Bits [shift, shift + width) of the group's number.
+struct Field {
+  int shift = 0;
+  int width = 0;
+  uint64_t mask() const { return (uint64_t{1} << width) - 1; }
+};
+
+/// Where an element lies: the group's bytes, how they make a number, and the element's fields.
+struct Packed {
+  size_t first_byte = 0;
+  size_t bytes = 0;
+  bool big_endian = false;
+  Field low;
+  Field high;  ///< of the split layouts; else of width 0
+
+  uint64_t element_of(uint64_t group) const {
+    return (group >> low.shift & low.mask()) | (group >> high.shift & high.mask()) << low.width;
+  }
+  uint64_t with_element(uint64_t group, uint64_t element) const {
+    group &= ~(low.mask() << low.shift | high.mask() << high.shift);
+    return group | (element & low.mask()) << low.shift |
+           (element >> low.width & high.mask()) << high.shift;
+  }
+};
+
+Packed place_of(ElementType type, size_t index) {
+  const int bits = bits_of(type);
+  const auto in_groups_of = [index](size_t elements, size_t bytes, bool big_endian) {
+    return Packed{index / elements * bytes, bytes, big_endian, {}, {}};
+  };
+  switch (info(type).order) {
+    case StorageOrder::whole_bytes: break;
+    case StorageOrder::lsb_first: {  // 8 elements: as many bytes as an element has bits
+      Packed place = in_groups_of(8, static_cast<size_t>(bits), false);
+      place.low = {static_cast<int>(index % 8) * bits, bits};
+      return place;
+    }
+    case StorageOrder::msb_first: {  // the first element on top of the byte
+      const int elements = 8 / bits;
+      Packed place = in_groups_of(static_cast<size_t>(elements), 1, true);
+      place.low = {(elements - 1 - static_cast<int>(index % elements)) * bits, bits};
+      return place;
+    }
+    case StorageOrder::split: {  // a word of low parts, a byte of high parts, the first on top
+      const int elements = 24 / bits;
+      const int low_width = 16 / elements;
+      const int behind = elements - 1 - static_cast<int>(index % elements);
+      Packed place = in_groups_of(static_cast<size_t>(elements), 3, true);
+      place.low = {8 + behind * low_width, low_width};
+      place.high = {behind * (bits - low_width), bits - low_width};
+      return place;
+    }
+  }
+  assert(!"an element of whole bytes shares none");
+  return {};
+}
+
+/// Position in the group's number of its byte `i`.
+int shift_of_byte(const Packed& place, size_t i) {
+  return 8 * static_cast<int>(place.big_endian ? place.bytes - 1 - i : i);
+}
+
+/// The last group may end early: what the tensor lacks reads as 0.
+uint64_t read_group(std::span<const std::byte> tensor, const Packed& place) {
+  uint64_t group = 0;
+  for (size_t i = 0; i < place.bytes && place.first_byte + i < tensor.size(); ++i) {
+    group |= std::to_integer<uint64_t>(tensor[place.first_byte + i]) << shift_of_byte(place, i);
+  }
+  return group;
+}
+
+void write_group(std::span<std::byte> tensor, const Packed& place, uint64_t group) {
+  for (size_t i = 0; i < place.bytes && place.first_byte + i < tensor.size(); ++i) {
+    tensor[place.first_byte + i] = static_cast<std::byte>(group >> shift_of_byte(place, i));
+  }
 }
 
 }  // namespace
@@ -101,38 +183,30 @@ std::vector<uint64_t> random_patterns(ElementType type, size_t count, uint64_t s
 }
 
 size_t storage_bytes(ElementType type, size_t count) {
-  return (count * static_cast<size_t>(bits_of(type)) + 7) / 8;
+  const size_t bits = static_cast<size_t>(bits_of(type));
+  if (info(type).order == StorageOrder::split) return (count + 24 / bits - 1) / (24 / bits) * 3;
+  return (count * bits + 7) / 8;
 }
 
 uint64_t load_pattern(std::span<const std::byte> tensor, ElementType type, size_t index) {
-  const ElementInfo& row = info(type);
-  const size_t bits = static_cast<size_t>(row.bits);
-  uint64_t pattern = 0;
-  if (row.order == StorageOrder::whole_bytes) {
+  const size_t bits = static_cast<size_t>(bits_of(type));
+  if (bits >= 8) {
+    uint64_t pattern = 0;
     std::memcpy(&pattern, tensor.data() + index * bits / 8, bits / 8);
     return pattern;
   }
-  for (size_t i = 0; i < bits; ++i) {
-    const size_t at = index * bits + i;
-    const size_t in_byte = row.order == StorageOrder::lsb_first ? at % 8 : 7 - at % 8;
-    pattern |= (std::to_integer<uint64_t>(tensor[at / 8]) >> in_byte & 1) << i;
-  }
-  return pattern;
+  const Packed packed = place_of(type, index);
+  return packed.element_of(read_group(tensor, packed));
 }
 
 void store_pattern(std::span<std::byte> tensor, ElementType type, size_t index, uint64_t pattern) {
-  const ElementInfo& row = info(type);
-  const size_t bits = static_cast<size_t>(row.bits);
-  if (row.order == StorageOrder::whole_bytes) {
+  const size_t bits = static_cast<size_t>(bits_of(type));
+  if (bits >= 8) {
     std::memcpy(tensor.data() + index * bits / 8, &pattern, bits / 8);
     return;
   }
-  for (size_t i = 0; i < bits; ++i) {
-    const size_t at = index * bits + i;
-    const size_t in_byte = row.order == StorageOrder::lsb_first ? at % 8 : 7 - at % 8;
-    const std::byte bit = std::byte{1} << in_byte;
-    tensor[at / 8] = (pattern >> i & 1) != 0 ? tensor[at / 8] | bit : tensor[at / 8] & ~bit;
-  }
+  const Packed packed = place_of(type, index);
+  write_group(tensor, packed, packed.with_element(read_group(tensor, packed), pattern));
 }
 
 std::vector<std::byte> pack(ElementType type, std::span<const uint64_t> patterns) {

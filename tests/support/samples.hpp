@@ -21,8 +21,9 @@ std::vector<uint64_t> all_patterns(ElementType type);
 /// every pattern of a type of up to 8 bits; for wider integers the limits, powers of two and the
 /// rounding midpoints of every float format, each with both neighbours and negated; for wider
 /// floats zeros, subnormals, powers of two, integers plus a half, the limits of the integer types,
-/// the rounding midpoints of every narrower format, each with both neighbours, infinities and
-/// NaNs (quiet, signalling, many payloads), of either sign. Some thousand for the widest types.
+/// the rounding midpoints of every narrower format, f8e8m0 and nf4 included, each with both
+/// neighbours, infinities and NaNs (quiet, signalling, many payloads), of either sign. Some
+/// thousand for the widest types.
 std::vector<uint64_t> boundary_patterns(ElementType type);
 
 /// `count` patterns that depend on `type` and `seed` alone, on any machine. Even indices hold
@@ -39,7 +40,7 @@ uint64_t load_pattern(std::span<const std::byte> tensor, ElementType type, size_
 /// Sets element `index`; `pattern` has no bits above bits_of(type).
 void store_pattern(std::span<std::byte> tensor, ElementType type, size_t index, uint64_t pattern);
 
-/// A dense tensor of these elements; unused bits of the last byte are 0.
+/// A dense tensor of these elements; unused bits are 0.
 std::vector<std::byte> pack(ElementType type, std::span<const uint64_t> patterns);
 
 }  // namespace castor::samples

@@ -12,38 +12,79 @@ namespace castor::tools {
 
 namespace {
 
-/// The tensors of one run, each between canaries.
+/// One tensor of a run between canaries: dense, behind as many elements as its view skips.
+struct TestTensor {
+  ElementType type;
+  Dims shape;
+  size_t start;  ///< elements in front of the first
+  GuardedBuffer buffer;
+  std::vector<std::byte> wanted;  ///< what the buffer must hold in the end
+
+  template <class Pointer>
+  BasicView<Pointer> view() {
+    const std::span<std::byte> bytes = buffer.data();
+    return {bytes.data(), type, shape, dense_strides(shape), static_cast<int64_t>(start),
+            bytes.size()};
+  }
+  size_t count() const { return static_cast<size_t>(*element_count(shape)); }
+};
+
+/// The tensors of one run.
 struct RunMemory {
-  std::vector<GuardedBuffer> inputs;
-  std::vector<GuardedBuffer> outputs;
+  std::vector<TestTensor> inputs;
+  std::vector<TestTensor> outputs;
   std::vector<ConstView> sources;
   std::vector<View> destinations;
 };
 
-size_t misaligned(const CheckCase& test, ElementType type) {
-  return test.misalignment * std::max<size_t>(samples::storage_bytes(type, 1), 1);
+/// A buffer that holds the tensor `dense` where the case wants it.
+TestTensor make_tensor(const CheckCase& test, size_t tensor, ElementType type, const Dims& shape,
+                       std::span<const std::byte> dense) {
+  const auto count = static_cast<size_t>(*element_count(shape));
+  const size_t start = test.start_of(tensor, type);
+  const size_t bytes = start == 0 ? dense.size() : samples::storage_bytes(type, start + count);
+  const size_t misaligned = test.misalignment * std::max<size_t>(bits_of(type) / 8, 1);
+  TestTensor made{type, shape, start, GuardedBuffer(bytes, misaligned), {}};
+  const std::span<std::byte> data = made.buffer.data();
+  if (start == 0) {
+    std::copy(dense.begin(), dense.end(), data.begin());
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      samples::store_pattern(data, type, start + i, samples::load_pattern(dense, type, i));
+    }
+  }
+  made.wanted.assign(data.begin(), data.end());
+  return made;
 }
 
-/// Copies the inputs; outputs hold the opposite of what is expected, so that a byte that is never
-/// written shows.
+/// Makes every element differ from what is wanted, and of a dense tensor the unused bits too, so
+/// that a bit that is never written shows.
+void invert(TestTensor& tensor) {
+  const std::span<std::byte> data = tensor.buffer.data();
+  if (tensor.start == 0) {
+    std::transform(data.begin(), data.end(), data.begin(), std::bit_not<>());
+    return;
+  }
+  const uint64_t mask = (uint64_t{1} << bits_of(tensor.type)) - 1;
+  for (size_t i = tensor.start; i < tensor.start + tensor.count(); ++i) {
+    const uint64_t wanted = samples::load_pattern(tensor.wanted, tensor.type, i);
+    samples::store_pattern(data, tensor.type, i, ~wanted & mask);
+  }
+}
+
 RunMemory make_memory(const PreparedCase& prepared) {
   RunMemory memory;
-  for (size_t i = 0; i < prepared.inputs.size(); ++i) {
-    const ElementType type = prepared.input_type(i);
-    const std::vector<std::byte>& bytes = prepared.inputs[i];
-    GuardedBuffer& buffer =
-        memory.inputs.emplace_back(bytes.size(), misaligned(prepared.test, type));
-    std::copy(bytes.begin(), bytes.end(), buffer.data().begin());
-    memory.sources.emplace_back(buffer.data().data(), type, prepared.test.shapes[i], bytes.size());
+  const size_t inputs = prepared.inputs.size();
+  for (size_t i = 0; i < inputs; ++i) {
+    memory.inputs.push_back(make_tensor(prepared.test, i, prepared.input_type(i),
+                                        prepared.test.shapes[i], prepared.inputs[i]));
+    memory.sources.push_back(memory.inputs.back().view<const void*>());
   }
   for (size_t i = 0; i < prepared.expected.size(); ++i) {
-    const ElementType type = prepared.output_type(i);
-    const std::vector<std::byte>& bytes = prepared.expected[i];
-    GuardedBuffer& buffer =
-        memory.outputs.emplace_back(bytes.size(), misaligned(prepared.test, type));
-    std::transform(bytes.begin(), bytes.end(), buffer.data().begin(), std::bit_not<>());
-    memory.destinations.emplace_back(buffer.data().data(), type, prepared.output_shapes[i],
-                                     bytes.size());
+    memory.outputs.push_back(make_tensor(prepared.test, inputs + i, prepared.output_type(i),
+                                         prepared.output_shapes[i], prepared.expected[i]));
+    invert(memory.outputs.back());
+    memory.destinations.push_back(memory.outputs.back().view<void*>());
   }
   return memory;
 }
@@ -54,46 +95,51 @@ Status run_kernel(const Kernel& kernel, RunMemory& memory) {
   return bound->run(memory.sources, memory.destinations);
 }
 
+/// Of an element in the middle.
 void flip_one_bit(RunMemory& memory) {
-  for (GuardedBuffer& output : memory.outputs) {
-    const std::span<std::byte> bytes = output.data();
-    if (bytes.empty()) continue;
-    bytes[bytes.size() / 2] ^= std::byte{1};
+  for (TestTensor& output : memory.outputs) {
+    if (output.count() == 0) continue;
+    const std::span<std::byte> data = output.buffer.data();
+    const size_t middle = output.start + output.count() / 2;
+    const uint64_t pattern = samples::load_pattern(data, output.type, middle);
+    samples::store_pattern(data, output.type, middle, pattern ^ 1);
     return;
   }
 }
 
-std::optional<Finding> compare_output(const PreparedCase& prepared, size_t output,
-                                      std::span<const std::byte> actual) {
-  const std::vector<std::byte>& expected = prepared.expected[output];
-  if (std::equal(actual.begin(), actual.end(), expected.begin())) return {};
-  const ElementType type = prepared.output_type(output);
-  const auto count = static_cast<size_t>(*element_count(prepared.output_shapes[output]));
-  Finding finding{.kind = Finding::Kind::element, .tensor = output, .message = {}};
-  for (size_t i = count; i-- > 0;) {
-    const uint64_t wanted = samples::load_pattern(expected, type, i);
-    const uint64_t got = samples::load_pattern(actual, type, i);
+std::optional<Finding> compare_output(const TestTensor& output, size_t index) {
+  const std::span<const std::byte> actual = output.buffer.data();
+  if (std::equal(actual.begin(), actual.end(), output.wanted.begin())) return {};
+  Finding finding{.kind = Finding::Kind::element, .tensor = index, .message = {}};
+  for (size_t i = output.count(); i-- > 0;) {
+    const uint64_t wanted = samples::load_pattern(output.wanted, output.type, output.start + i);
+    const uint64_t got = samples::load_pattern(actual, output.type, output.start + i);
     if (wanted == got) continue;
     finding.element = static_cast<int64_t>(i);
     finding.expected = wanted;
     finding.actual = got;
     ++finding.differing;
   }
+  if (finding.differing > 0) return finding;
+  const auto at = std::mismatch(actual.begin(), actual.end(), output.wanted.begin()).first;
+  finding.kind = Finding::Kind::unused_bits;
+  finding.byte = at - actual.begin();
+  finding.expected = std::to_integer<uint64_t>(output.wanted[static_cast<size_t>(finding.byte)]);
+  finding.actual = std::to_integer<uint64_t>(*at);
   return finding;
 }
 
-std::optional<Finding> compare(const PreparedCase& prepared, const RunMemory& memory) {
+std::optional<Finding> compare(const RunMemory& memory) {
   for (size_t i = 0; i < memory.outputs.size(); ++i) {
-    const GuardedBuffer& output = memory.outputs[i];
-    if (auto finding = compare_output(prepared, i, output.data())) return finding;
-    if (const auto byte = output.damage()) {
+    if (auto finding = compare_output(memory.outputs[i], i)) return finding;
+    if (const auto byte = memory.outputs[i].buffer.damage()) {
       return Finding{.kind = Finding::Kind::canary, .tensor = i, .byte = *byte, .message = {}};
     }
   }
   for (size_t i = 0; i < memory.inputs.size(); ++i) {
-    const std::span<const std::byte> bytes = memory.inputs[i].data();
-    const bool same = std::equal(bytes.begin(), bytes.end(), prepared.inputs[i].begin());
-    if (!same || memory.inputs[i].damage()) {
+    const TestTensor& input = memory.inputs[i];
+    const std::span<const std::byte> bytes = input.buffer.data();
+    if (!std::equal(bytes.begin(), bytes.end(), input.wanted.begin()) || input.buffer.damage()) {
       return Finding{.kind = Finding::Kind::input, .tensor = i, .message = {}};
     }
   }
@@ -144,7 +190,7 @@ std::optional<Finding> compare_case(const PreparedCase& prepared, const Kernel& 
     return Finding{.kind = Finding::Kind::failure, .message = ran.error().to_string()};
   }
   if (corrupt) flip_one_bit(memory);
-  return compare(prepared, memory);
+  return compare(memory);
 }
 
 }  // namespace castor::tools

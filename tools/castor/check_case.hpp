@@ -26,18 +26,19 @@ struct PreparedCase {
 /// What was found wrong first.
 struct Finding {
   enum class Kind : uint8_t {
-    element,  ///< an output's element differs
-    canary,   ///< a byte beside an output was written
-    input,    ///< an input was written
-    failure,  ///< the run was refused
+    element,      ///< an output's element differs
+    unused_bits,  ///< bits beside an output's elements, in its bytes, are not what they must be
+    canary,       ///< a byte beside an output was written
+    input,        ///< an input was written
+    failure,      ///< the run was refused
   };
   Kind kind = Kind::element;
-  size_t tensor = 0;     ///< index of the output or input
-  int64_t element = 0;   ///< element: index in the flattened tensor
-  size_t differing = 0;  ///< element: how many differ
-  uint64_t expected = 0;
+  size_t tensor = 0;      ///< index of the output or input
+  int64_t element = 0;    ///< element: index in the flattened tensor
+  size_t differing = 0;   ///< element: how many differ
+  uint64_t expected = 0;  ///< the element, or the byte with the unused bits
   uint64_t actual = 0;
-  ptrdiff_t byte = 0;   ///< canary: relative to the tensor's beginning
+  ptrdiff_t byte = 0;   ///< unused_bits, canary: relative to the view's beginning
   std::string message;  ///< failure: why
 };
 

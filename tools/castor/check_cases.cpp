@@ -158,7 +158,8 @@ std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed) {
   for (const std::vector<Dims>& shapes : ShapePlan(function).take()) {
     for (Fill fill : {Fill::boundary, Fill::random}) {
       const size_t index = cases.size();
-      cases.push_back({shapes, fill, seed + index, first, index % misalignments});
+      const size_t start = fill == Fill::random ? 1 + index / 2 % 7 : 0;
+      cases.push_back({shapes, fill, seed + index, first, index % misalignments, start});
     }
     first += static_cast<size_t>(largest_count(shapes));
   }

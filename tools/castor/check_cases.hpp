@@ -24,13 +24,19 @@ struct CheckCase {
   uint64_t seed = 0;
   size_t first = 0;         ///< where the walk through the boundary patterns begins
   size_t misalignment = 0;  ///< elements between a 64-byte boundary and every tensor's beginning
+  size_t start = 0;         ///< not 0: views of elements narrower than a byte have offsets
+
+  /// Elements in front of the first one of a tensor (inputs, then outputs), in its bytes.
+  size_t start_of(size_t tensor, ElementType type) const {
+    return is_sub_byte(type) && start != 0 ? (start + 3 * tensor) % 8 : 0;
+  }
 };
 
 /// Cases for a function whose `?` dimensions may take any size: sizes of 0, 1, small odd numbers,
 /// and vector multiples with both neighbours, alone and mixed, and one size that holds all
-/// boundary patterns; each with both fills. Fixed shapes are repeated until they have held all
-/// boundary patterns. Only shapes that bind; empty where none does. A pure function of its
-/// arguments.
+/// boundary patterns; each with both fills, random ones with starts inside bytes. Fixed shapes are
+/// repeated until they have held all boundary patterns. Only shapes that bind; empty where none
+/// does. A pure function of its arguments.
 std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed);
 
 /// Makes the inputs of a function's cases.

@@ -64,8 +64,18 @@ std::string describe_element(const PreparedCase& prepared, const Finding& findin
                      format_element(finding.actual, type));
 }
 
+std::string describe_unused_bits(const PreparedCase& prepared, const Finding& finding) {
+  return fmt::format(
+      "output {}: bits beside the elements, in byte {} of the view: expected 0x{:02x}, found "
+      "0x{:02x}\n",
+      name_of_output(prepared, finding.tensor), finding.byte, finding.expected, finding.actual);
+}
+
 std::string describe_canary(const PreparedCase& prepared, const Finding& finding) {
-  const auto size = static_cast<ptrdiff_t>(prepared.expected[finding.tensor].size());
+  const ElementType type = prepared.output_type(finding.tensor);
+  const size_t start = prepared.test.start_of(prepared.inputs.size() + finding.tensor, type);
+  const auto count = static_cast<size_t>(*element_count(prepared.output_shapes[finding.tensor]));
+  const auto size = static_cast<ptrdiff_t>(samples::storage_bytes(type, start + count));
   const bool before = finding.byte < 0;
   return fmt::format("output {}: wrote outside the tensor of {} bytes, {} bytes {} it\n",
                      name_of_output(prepared, finding.tensor), size,
@@ -76,6 +86,7 @@ std::string describe_canary(const PreparedCase& prepared, const Finding& finding
 std::string describe(const PreparedCase& prepared, const Finding& finding) {
   switch (finding.kind) {
     case Finding::Kind::element: return describe_element(prepared, finding);
+    case Finding::Kind::unused_bits: return describe_unused_bits(prepared, finding);
     case Finding::Kind::canary: return describe_canary(prepared, finding);
     case Finding::Kind::input:
       return fmt::format("input {} was written\n", name_of_input(prepared, finding.tensor));
@@ -90,8 +101,10 @@ std::string report(const PreparedCase& prepared, const FunctionPtr& function,
                    const Finding& finding, Tier tier, const std::string& repeat) {
   return fmt::format("MISMATCH: @{} on {}\n", function->name, name_of(tier)) +
          describe(prepared, finding) +
-         fmt::format("  case     {}, seed {}, {} elements behind a 64-byte boundary\n",
-                     describe(prepared.test), prepared.test.seed, prepared.test.misalignment) +
+         fmt::format(
+             "  case     {}, seed {}, {} elements behind a 64-byte boundary{}\n",
+             describe(prepared.test), prepared.test.seed, prepared.test.misalignment,
+             prepared.test.start > 0 ? ", elements narrower than a byte from inside a byte" : "") +
          fmt::format("  repeat   {}\n", repeat) + describe_function(function) +
          describe_code(function, tier);
 }

@@ -2,6 +2,7 @@
 // castor info: what this build and this machine can do.
 #include "castor/castor.hpp"
 #include "tools/castor/command.hpp"
+#include "tools/castor/format_value.hpp"
 #include "tools/castor/tensor_files.hpp"
 
 namespace castor::tools {
@@ -23,23 +24,79 @@ void print_tiers() {
 }
 
 std::string file_type(ElementType type) {
-  const Result<ElementType> carrier = carrier_of(type);
-  if (!carrier) return "";
-  const std::string_view descr = npy_descr(*carrier).value();
-  return fmt::format("{}{}", descr.substr(1), *carrier == type ? "" : " (raw bits)");
+  const ElementType carrier = carrier_of(type);
+  const std::string_view name = npy_descr(carrier).value().substr(1);
+  if (carrier == type) return std::string(name);
+  return fmt::format("{} ({})", name, is_sub_byte(type) ? "packed" : "raw bits");
+}
+
+/// Code of the largest number of a floating format.
+uint64_t largest_code(const FloatFormat& format) {
+  const uint64_t last = (uint64_t{1} << (format.exponent_bits + format.mantissa_bits)) - 1;
+  switch (format.specials) {
+    case FloatSpecials::ieee: return last - (uint64_t{1} << format.mantissa_bits);
+    case FloatSpecials::nan_only: return last - 1;
+    case FloatSpecials::fnuz:
+    case FloatSpecials::finite: break;
+  }
+  return last;
+}
+
+/// Patterns of the smallest and the largest number, infinities aside.
+struct Range {
+  uint64_t smallest;
+  uint64_t largest;
+};
+
+Range range_of(const ElementInfo& row) {
+  switch (row.kind) {
+    case ElementKind::boolean:
+    case ElementKind::unsigned_integer: return {0, integer_max(row.type)};
+    case ElementKind::signed_integer: return {uint64_t{1} << (row.bits - 1), integer_max(row.type)};
+    case ElementKind::floating: {
+      const uint64_t largest = largest_code(row.format);
+      return {largest | uint64_t{1} << (row.bits - 1), largest};
+    }
+    case ElementKind::power_of_two: return {0, 0xFE};  // 0xFF is NaN
+    case ElementKind::codebook: break;
+  }
+  return {0, 15};  // ascending
+}
+
+std::string kind_text(const ElementInfo& row) {
+  switch (row.kind) {
+    case ElementKind::boolean: return "boolean";
+    case ElementKind::unsigned_integer: return "unsigned";
+    case ElementKind::signed_integer: return "signed";
+    case ElementKind::floating:
+      return fmt::format("float 1-{}-{}", row.format.exponent_bits, row.format.mantissa_bits);
+    case ElementKind::power_of_two: return "power of two";
+    case ElementKind::codebook: break;
+  }
+  return "16 values";
+}
+
+std::string_view storage_text(const ElementInfo& row) {
+  switch (row.order) {
+    case StorageOrder::whole_bytes: break;
+    case StorageOrder::lsb_first: return "bit stream, lowest bits first";
+    case StorageOrder::msb_first: return "bytes filled from the highest bit";
+    case StorageOrder::split: return "3-byte groups, low bits then high bits";
+  }
+  return row.bits == 8 ? "byte" : "little endian";
 }
 
 void print_element_types() {
-  fmt::print("\nelement type  bits  in .npy files\n");
-  std::string later;
+  constexpr auto line = "{:<13} {:>4}  {:<13}  {:<13}  {:<38}  {}\n";
+  fmt::print("\n");
+  fmt::print(line, "element type", "bits", "kind", "in .npy files", "storage", "range");
   for (const ElementInfo& row : element_table) {
-    if (row.implemented) {
-      fmt::print("{:<13} {:>4}  {}\n", row.name, row.bits, file_type(row.type));
-    } else {
-      later += fmt::format(" {}", row.name);
-    }
+    const auto [smallest, largest] = range_of(row);
+    const std::string range =
+        fmt::format("{} to {}", format_value(smallest, row.type), format_value(largest, row.type));
+    fmt::print(line, row.name, row.bits, kind_text(row), file_type(row.type), storage_text(row),
+               range);
   }
-  if (!later.empty()) fmt::print("known by name, not implemented:{}\n", later);
 }
 
 Outcome print_info() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // castor run: computes a function of a text file from .npy files to .npy files.
+#include <map>
+
 #include "castor/castor.hpp"
 #include "ir/infer.hpp"
 #include "tools/castor/command.hpp"
@@ -31,17 +33,75 @@ Outcome check_counts(const Function& function, const RunOptions& options) {
   return check("--out", "output", options.outputs.size(), function.results.size());
 }
 
-Result<std::vector<Array>> read_inputs(const Function& function, const RunOptions& options) {
-  std::vector<Array> inputs;
-  for (size_t i = 0; i < function.parameters.size(); ++i) {
-    const Value& parameter = function.values[function.parameters[i]];
-    Result<Array> array = read_tensor(options.inputs[i], parameter.type.element,
-                                      fmt::format("input %{}", parameter.name));
-    if (!array) return array.error();
-    inputs.push_back(std::move(array).value());
+/// Reads the inputs; those that travel as packed bytes take their shapes from the parameters.
+class InputReader {
+ public:
+  InputReader(const Function& function, const RunOptions& options)
+      : function_(function), options_(options), inputs_(function.parameters.size()) {}
+
+  Result<std::vector<Array>> read() {
+    for (const bool packed : {false, true}) {  // packed ones last: others say what names are
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (is_sub_byte(parameter(i).type.element) != packed) continue;
+        if (Status status = read(i); !status) return status.error();
+      }
+    }
+    return std::move(inputs_);
   }
-  return inputs;
-}
+
+ private:
+  const Value& parameter(size_t i) const { return function_.values[function_.parameters[i]]; }
+
+  Status read(size_t i) {
+    const std::string what = fmt::format("input %{}", parameter(i).name);
+    const TensorType& type = parameter(i).type;
+    Result<Array> array = read_tensor(options_.inputs[i], type.element, what);
+    if (!array) return array.error();
+    if (is_sub_byte(type.element)) {
+      const Result<Dims> shape = find_shape(type, array->shape[0], what);
+      if (!shape) return shape.error();
+      if (Status status = give_shape(*array, *shape, what); !status) return status;
+    }
+    learn_names(type.shape, array->shape);
+    inputs_[i] = std::move(array).value();
+    return {};
+  }
+
+  /// Dimensions without a number are those of other inputs by their names; a single one that is not
+  /// takes what the bytes hold.
+  Result<Dims> find_shape(const TensorType& type, int64_t elements, const std::string& what) const {
+    Dims shape;
+    int unknown = -1;
+    int64_t others = 1;
+    for (const Dim& dim : type.shape) {
+      const auto known = sizes_.find(dim.name);
+      const bool is_known = dim.is_fixed() || known != sizes_.end();
+      if (!is_known && unknown >= 0) {
+        return Error{ErrorCode::invalid_argument,
+                     fmt::format("{}: packed bytes do not tell more than one unknown dimension of "
+                                 "{}; write the others as numbers",
+                                 what, to_string(type))};
+      }
+      if (!is_known) unknown = shape.rank();
+      shape.push_back(dim.is_fixed() ? dim.extent : is_known ? known->second : 0);
+      if (is_known && __builtin_mul_overflow(others, shape[shape.rank() - 1], &others)) others = 0;
+    }
+    if (unknown >= 0) shape[unknown] = others > 0 ? elements / others : 0;
+    return shape;
+  }
+
+  void learn_names(const Shape& written, const Dims& shape) {
+    for (size_t axis = 0; axis < written.size() && static_cast<int>(axis) < shape.rank(); ++axis) {
+      const Dim& dim = written[axis];
+      if (!dim.is_fixed() && !dim.name.empty()) sizes_[dim.name] = shape[static_cast<int>(axis)];
+    }
+  }
+
+  const Function& function_;
+  const RunOptions& options_;
+  std::vector<Array> inputs_;
+  std::map<std::string, int64_t> sizes_;  ///< by name
+};
 
 Result<std::vector<OutputTensor>> make_outputs(const Function& function,
                                                const std::vector<Array>& inputs) {
@@ -77,7 +137,7 @@ Outcome run_function(const RunOptions& options) {
   const Result<FunctionPtr> function = load_function(options.file, options.function);
   if (!function) return failed(function.error());
   if (Outcome wrong = check_counts(**function, options)) return wrong;
-  const Result<std::vector<Array>> inputs = read_inputs(**function, options);
+  const Result<std::vector<Array>> inputs = InputReader(**function, options).read();
   if (!inputs) return failed(inputs.error());
   Result<std::vector<OutputTensor>> outputs = make_outputs(**function, *inputs);
   if (!outputs) return failed(outputs.error());
@@ -107,7 +167,9 @@ void add_run(CLI::App& app, Action& action) {
   add_isa_option(*command, options->runtime.tier);
   add_interpret_option(*command, options->runtime.interpret);
   command->footer(
-      "Types that NumPy lacks travel as raw bits in unsigned integers (bf16 as uint16).\n"
+      "Types that NumPy lacks travel as raw bits in unsigned integers (bf16 as uint16, 8-bit\n"
+      "floats as uint8); elements narrower than a byte as their packed bytes, uint8 of one\n"
+      "dimension, with the shape that the function writes.\n"
       "'constant @name' is read from name.npy or name.bin beside the text.");
   command->callback([options, &action] { action = [options] { return run_function(*options); }; });
 }

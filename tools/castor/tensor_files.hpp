@@ -11,12 +11,17 @@
 namespace castor::tools {
 
 /// The element type of the .npy file that holds tensors of `type`: the type itself where NumPy
-/// has it, else unsigned integers of the same width holding the raw bits (bf16: u16). Fails
-/// (unsupported) for types narrower than a byte.
-Result<ElementType> carrier_of(ElementType type);
+/// has it, else unsigned integers of the same width holding the raw bits (bf16: u16, f8e4m3: u8).
+/// Tensors of elements narrower than a byte travel as their bytes: u8, of one dimension.
+ElementType carrier_of(ElementType type);
 
-/// Reads the tensor that `path` holds or carries; `what` names its role in messages.
+/// Reads the tensor that `path` holds or carries; `what` names its role in messages. The bytes of
+/// elements narrower than a byte become a tensor of one dimension, with as many elements as they
+/// hold; see give_shape.
 Result<Array> read_tensor(const std::string& path, ElementType type, std::string_view what);
+
+/// Gives the elements read from packed bytes a shape, which must take exactly these bytes.
+Status give_shape(Array& array, const Dims& shape, std::string_view what);
 
 /// Reads a tensor of exactly this type, whose dimensions are fixed, as dense bytes in C order.
 Result<std::vector<std::byte>> read_dense(const std::string& path, const TensorType& type);
@@ -33,7 +38,7 @@ struct OutputTensor {
 /// Allocates; fails (invalid_argument) for a size that overflows.
 Result<OutputTensor> make_output(ElementType type, const Dims& shape);
 
-/// Writes the tensor, or its raw bits in the carrier's type.
+/// Writes the tensor, or its raw bits in the carrier's type, or its bytes.
 Status write_tensor(const std::string& path, const OutputTensor& tensor);
 
 }  // namespace castor::tools

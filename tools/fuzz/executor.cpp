@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
 
@@ -21,19 +19,13 @@ Finding refusal(std::string_view message) {
   return finding;
 }
 
-uint64_t load(const std::byte* at, int64_t bytes) {
-  uint64_t pattern = 0;
-  std::memcpy(&pattern, at, static_cast<size_t>(bytes));
-  return pattern;
-}
-
-/// The first element that differs from what the image wants.
-Finding compare_elements(const Image& image, const std::byte* found) {
+/// The first element that differs from what the memory must hold.
+Finding compare_elements(const Image& image, std::span<const std::byte> wanted,
+                         std::span<const std::byte> found) {
   Finding finding;
-  const std::byte* const after = image.after.data();
   for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
-    const uint64_t expected = load(image.element_at(after, distance), image.element_bytes());
-    const uint64_t actual = load(image.element_at(found, distance), image.element_bytes());
+    const uint64_t expected = image.load(wanted.data(), distance);
+    const uint64_t actual = image.load(found.data(), distance);
     if (expected == actual) return;
     if (finding.differing++ > 0) return;
     finding.kind = Finding::Kind::element;
@@ -44,21 +36,18 @@ Finding compare_elements(const Image& image, const std::byte* found) {
   return finding;
 }
 
-/// The first byte that differs, which is one that the call had to leave alone.
-Finding compare_bytes(const Image& image, const std::byte* found, Finding::Kind kind) {
-  for (size_t i = 0; i < image.after.size(); ++i) {
-    if (found[i] == image.after[i]) continue;
+/// The first byte that differs.
+Finding compare_bytes(const Image& image, std::span<const std::byte> wanted,
+                      std::span<const std::byte> found, Finding::Kind kind) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (found[i] == wanted[i]) continue;
     const int64_t byte = static_cast<int64_t>(i) - static_cast<int64_t>(image.front);
     return {.kind = kind,
-            .expected = std::to_integer<uint64_t>(image.after[i]),
+            .expected = std::to_integer<uint64_t>(wanted[i]),
             .actual = std::to_integer<uint64_t>(found[i]),
             .byte = byte};
   }
   return {};
-}
-
-bool is_intact(const Image& image, const std::byte* found) {
-  return std::memcmp(image.after.data(), found, image.after.size()) == 0;
 }
 
 }  // namespace
@@ -77,62 +66,92 @@ Result<Executor> Executor::create(const std::vector<Tier>& tiers, Tamper tamper)
 
 test::GuardedPages& Executor::output_pages(size_t output) { return pages_[most_inputs + output]; }
 
-Executor::Call Executor::lay_out(const Prepared& prepared) {
+std::byte* Executor::base_of_result(const Prepared& prepared, size_t result) {
+  const int input = prepared.program.results[result].in_place_of;
+  return place_of(prepared.memory_of(result), prepared.is_in_place(result)
+                                                  ? input_pages(static_cast<size_t>(input))
+                                                  : output_pages(prepared.owner_of(result)));
+}
+
+Call Executor::lay_out(const Prepared& prepared) {
   Call call;
-  const auto copy = [](const Image& image, test::GuardedPages& pages) {
-    std::byte* base = place_of(image, pages);
-    std::copy(image.before.begin(), image.before.end(), base);
-    return base;
-  };
   for (size_t i = 0; i < prepared.inputs.size(); ++i) {
     const Image& image = prepared.inputs[i];
-    call.inputs.push_back(image.view<const void*>(copy(image, input_pages(i))));
+    call.inputs.push_back(image.view<const void*>(copy_to(image, input_pages(i))));
   }
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
-    const Image& image = prepared.image_of(i);
-    const int input = prepared.program.results[i].in_place_of;
-    std::byte* base = prepared.is_in_place(i)
-                          ? place_of(image, input_pages(static_cast<size_t>(input)))
-                          : copy(image, output_pages(i));
-    call.outputs.push_back(image.view<void*>(base));
-    call.outputs.back().element = prepared.outputs[i].element;
+    if (prepared.has_memory(i)) copy_to(prepared.outputs[i], output_pages(i));
+    call.outputs.push_back(prepared.outputs[i].view<void*>(base_of_result(prepared, i)));
   }
   return call;
 }
 
-Status Executor::run_kernel(const Prepared& prepared, const Runtime& runtime,
-                            const Call& call) const {
+Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call) {
   const Result<Kernel> kernel = runtime.compile(prepared.function);
-  if (!kernel) return kernel.error();
+  if (!kernel) return refusal(kernel.error().to_string());
   if (kernel->engine() != Engine::jit) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("runs in the interpreter: {}", kernel->engine_reason())};
+    return refusal(fmt::format("runs in the interpreter: {}", kernel->engine_reason()));
   }
   const Result<BoundKernel> bound = kernel->bind(call.inputs, call.outputs);
-  if (!bound) return bound.error();
+  if (!bound) return refusal(bound.error().to_string());
+  if (const std::optional<Call> bad = spoil(prepared, call)) {
+    if (bound->run(bad->inputs, bad->outputs)) return {.kind = Finding::Kind::accepted};
+    if (Finding touched = compare_untouched(prepared)) return touched;
+  }
   const StorePolicy stores =
       prepared.program.streams ? StorePolicy::streaming : StorePolicy::automatic;
-  return bound->run(call.inputs, call.outputs, {.stores = stores});
+  const Status status = bound->run(call.inputs, call.outputs, {.stores = stores});
+  return status ? Finding{} : refusal(status.error().to_string());
+}
+
+Finding Executor::compare_result(const Prepared& prepared, size_t result) {
+  const Image& memory = prepared.memory_of(result);
+  const std::byte* base = base_of_result(prepared, result);
+  if (holds(memory, base, memory.after)) return {};
+  const std::vector<std::byte> found = read_all(memory, base);
+  Finding finding = compare_elements(prepared.outputs[result], memory.after, found);
+  // Another result in the same memory has its elements compared on its own turn.
+  const bool is_shared = !prepared.is_in_place(result) &&
+                         prepared.program.interleaved_behind(prepared.owner_of(result));
+  if (!finding && !(is_shared && prepared.has_memory(result))) {
+    finding = compare_bytes(memory, memory.after, found, Finding::Kind::stray);
+  }
+  finding.tensor = result;
+  return finding;
+}
+
+Finding Executor::compare_input(const Prepared& prepared, size_t input,
+                                std::span<const std::byte> wanted) {
+  const Image& image = prepared.inputs[input];
+  const std::byte* base = place_of(image, input_pages(input));
+  if (holds(image, base, wanted)) return {};
+  Finding finding = compare_bytes(image, wanted, read_all(image, base), Finding::Kind::input);
+  finding.tensor = input;
+  return finding;
 }
 
 Finding Executor::compare(const Prepared& prepared) {
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
-    const Image& image = prepared.image_of(i);
-    const int input = prepared.program.results[i].in_place_of;
-    const std::byte* found = place_of(
-        image, prepared.is_in_place(i) ? input_pages(static_cast<size_t>(input)) : output_pages(i));
-    if (is_intact(image, found)) continue;
-    Finding finding = compare_elements(image, found);
-    if (!finding) finding = compare_bytes(image, found, Finding::Kind::stray);
+    if (Finding finding = compare_result(prepared, i)) return finding;
+  }
+  for (size_t i = 0; i < prepared.inputs.size(); ++i) {
+    if (Finding finding = compare_input(prepared, i, prepared.inputs[i].after)) return finding;
+  }
+  return {};
+}
+
+Finding Executor::compare_untouched(const Prepared& prepared) {
+  for (size_t i = 0; i < prepared.outputs.size(); ++i) {
+    const Image& image = prepared.outputs[i];
+    const std::byte* base = base_of_result(prepared, i);
+    if (!prepared.has_memory(i) || holds(image, base, image.before)) continue;
+    Finding finding =
+        compare_bytes(image, image.before, read_all(image, base), Finding::Kind::touched);
     finding.tensor = i;
     return finding;
   }
   for (size_t i = 0; i < prepared.inputs.size(); ++i) {
-    const std::byte* found = place_of(prepared.inputs[i], input_pages(i));
-    if (is_intact(prepared.inputs[i], found)) continue;
-    Finding finding = compare_bytes(prepared.inputs[i], found, Finding::Kind::input);
-    finding.tensor = i;
-    return finding;
+    if (Finding finding = compare_input(prepared, i, prepared.inputs[i].before)) return finding;
   }
   return {};
 }
@@ -141,12 +160,12 @@ Finding Executor::run(const Prepared& prepared, size_t tier, CacheUse& use) {
   const Runtime& runtime = runtimes_[tier];
   const CacheStatistics before = runtime.statistics();
   const Call call = lay_out(prepared);
-  const Status status = run_kernel(prepared, runtime, call);
+  Finding finding = run_kernel(prepared, runtime, call);
   const CacheStatistics behind = runtime.statistics();
   use = {behind.function_hits != before.function_hits, behind.code_hits != before.code_hits,
          behind.codes != before.codes};
-  if (status && tamper_) tamper_(prepared, call.outputs);
-  Finding finding = status ? compare(prepared) : refusal(status.error().to_string());
+  if (!finding && tamper_) tamper_(prepared, call.outputs);
+  if (!finding) finding = compare(prepared);
   finding.tier = tier;
   return finding;
 }

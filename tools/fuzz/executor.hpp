@@ -8,7 +8,7 @@
 
 #include "castor/castor.hpp"
 #include "tools/fuzz/finding.hpp"
-#include "tools/fuzz/prepared.hpp"
+#include "tools/fuzz/spoil.hpp"
 
 namespace castor::fuzz {
 
@@ -36,14 +36,15 @@ class Executor {
  private:
   Executor() = default;
 
-  /// The views of one call.
-  struct Call {
-    std::vector<ConstView> inputs;
-    std::vector<View> outputs;
-  };
   Call lay_out(const Prepared& prepared);
-  Status run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call) const;
+  /// Runs the program's bad call, then the program; what was refused that should not be, or the
+  /// other way round.
+  Finding run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call);
   Finding compare(const Prepared& prepared);
+  Finding compare_result(const Prepared& prepared, size_t result);
+  Finding compare_input(const Prepared& prepared, size_t input, std::span<const std::byte> wanted);
+  Finding compare_untouched(const Prepared& prepared);
+  std::byte* base_of_result(const Prepared& prepared, size_t result);
   test::GuardedPages& input_pages(size_t input) { return pages_[input]; }
   test::GuardedPages& output_pages(size_t output);
 

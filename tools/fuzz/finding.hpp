@@ -12,8 +12,10 @@ struct Finding {
   enum class Kind : uint8_t {
     none,
     element,     ///< an output's element differs
-    stray,       ///< a byte of an output's pages that is no element of it was written
+    stray,       ///< bits of an output's pages that are no element of it are not what they must be
     input,       ///< an input, or a byte around it, was written
+    touched,     ///< memory was written by a call that was refused
+    accepted,    ///< a call that had to be refused was not
     refusal,     ///< compiling, binding or running was refused
     crash,       ///< a signal ended the process
     unprepared,  ///< the function could not be built or interpreted, or that crashed

@@ -3,6 +3,7 @@
 
 #include "ir/op.hpp"
 #include "tools/fuzz/generate_function.hpp"
+#include "tools/fuzz/planned_lanes.hpp"
 
 namespace castor::fuzz {
 
@@ -18,10 +19,34 @@ constexpr ElementType unsigned_of(int bits) {
                       : ElementType::u64;
 }
 
+/// `bytes` is 0 for elements narrower than a byte.
 ElementType draw_element_of(Random& random, int bytes) {
   while (true) {
     const ElementType type = draw_element(random);
-    if (bits_of(type) == 8 * bytes) return type;
+    if (bits_of(type) / 8 == bytes) return type;
+  }
+}
+
+ElementType draw_stored_alike(Random& random, ElementType like) {
+  while (true) {
+    const ElementType type = draw_element(random);
+    if (are_stored_alike(type, like)) return type;
+  }
+}
+
+/// A start inside a byte.
+int64_t draw_unaligned_offset(Random& random, ElementType type) {
+  const int64_t whole = elements_of_whole_bytes(type);
+  return whole * random.between(0, 2) + random.between(1, whole - 1);
+}
+
+BadCall::Kind bad_call_of(CallCell call) {
+  switch (call) {
+    case CallCell::refused_shape: return BadCall::Kind::shape;
+    case CallCell::refused_bytes: return BadCall::Kind::bytes;
+    case CallCell::refused_overlap: return BadCall::Kind::overlap;
+    case CallCell::refused_null: return BadCall::Kind::null;
+    default: return BadCall::Kind::none;
   }
 }
 
@@ -33,8 +58,10 @@ class DirectedProgram {
   Program make(const Cell& cell) {
     switch (cell.group) {
       case CellGroup::conversions: make_conversion(conversion_cells()[cell.number]); break;
+      case CellGroup::layouts: make_layout(layout_cell(cell.number)); break;
       case CellGroup::operations: make_operation(static_cast<OpKind>(cell.number)); break;
       case CellGroup::access: make_access(access_cell(cell.number)); break;
+      case CellGroup::lanes: make_lanes(cell.number); break;
       case CellGroup::ranks: make_rank(static_cast<int>(cell.number)); break;
       case CellGroup::loops: make_loops(static_cast<int>(cell.number) + 1); break;
       case CellGroup::tails: make_tail(tail_cells()[cell.number]); break;
@@ -75,6 +102,30 @@ class DirectedProgram {
     place(random_.percent(50) ? Walk::dense : Walk::any);
   }
 
+  void make_layout(const LayoutCell& cell) {
+    const ElementType other = draw_element(random_);
+    const ElementType from = cell.as_destination ? other : cell.layout;
+    const ElementType to = cell.as_destination ? cell.layout : other;
+    make_conversion({from, to, draw_options(random_, from, to)});
+  }
+
+  /// A conversion whose plan has such lanes on one of the tiers that have any.
+  void make_lanes(size_t number) {
+    std::vector<ConversionCell> reaching;
+    for (const jit::TierInfo& row : jit::tier_table()) {
+      const auto& conversion = reaching_conversions(row.tier)[number];
+      if (conversion) reaching.push_back(*conversion);
+    }
+    if (reaching.empty()) return make_rank(1);
+    const ConversionCell& conversion = random_.pick(reaching);
+    convert_once(conversion.from, conversion.to, conversion.options);
+    set_shape({random_.between(1, 600)});
+    place(Walk::dense);
+    for (Placement* place : {&program_.inputs[0].place, &program_.results[0].place}) {
+      place->offset = 0;
+    }
+  }
+
   void make_operation(OpKind op) {
     convert_once();
     if (op == OpKind::constant) {
@@ -94,14 +145,18 @@ class DirectedProgram {
     const size_t results = std::max<size_t>(cell.position, 1);
     for (size_t i = 1; i < results; ++i) {
       program_.conversions.push_back({0, i + 1 == results ? element : draw_element(random_), {}});
-      program_.results.push_back({i + 1, false, ResultSpec::nowhere, {}});
+      program_.results.emplace_back().value = i + 1;
     }
     if (cell.position == 1) program_.conversions[0].to = element;
     set_shape({random_.between(2, 300)});
     place(Walk::dense);
     Placement& asked =
         cell.position == 0 ? program_.inputs[0].place : program_.results[cell.position - 1].place;
-    asked.strides = {cell.access == jit::Access::contiguous ? 1 : random_.between(2, 5)};
+    const int64_t whole = elements_of_whole_bytes(element);
+    asked.strides = {cell.walking == Walking::strided ? random_.between(2, 5) : 1};
+    asked.offset = cell.walking == Walking::unaligned_start
+                       ? draw_unaligned_offset(random_, element)
+                       : asked.offset / whole * whole;
   }
 
   void make_rank(int rank) {
@@ -135,6 +190,7 @@ class DirectedProgram {
     place(Walk::dense);
     Placement& asked = cell.of_output ? program_.results[0].place : program_.inputs[0].place;
     asked.at_end = false;
+    asked.hides_front = false;
     asked.shift = cell.misalignment;
     asked.offset = 0;
   }
@@ -144,7 +200,7 @@ class DirectedProgram {
     set_shape({call == CallCell::no_elements ? 0 : random_.between(1, 300)});
     if (call == CallCell::in_place) {
       const ElementType from = program_.inputs[0].element;
-      program_.conversions[0] = {0, draw_element_of(random_, bits_of(from) / 8), {}};
+      program_.conversions[0] = {0, draw_stored_alike(random_, from), {}};
       program_.results[0].in_place_of = 0;
     } else if (call == CallCell::repeated_function || call == CallCell::repeated_code) {
       convert_once(ElementType::u8, ElementType::f32, {});  // the same each time
@@ -152,8 +208,29 @@ class DirectedProgram {
       if (call == CallCell::repeated_code) program_.results[0].declares_unknowns = true;
     } else if (call == CallCell::streaming) {
       return make_stream();
+    } else if (call == CallCell::interleaved_outputs) {
+      interleave_two();
     }
     place(Walk::dense);
+    draw_bad_call(random_, program_, bad_call_of(call));
+    if (call == CallCell::refused_overlap) make_overlap();
+  }
+
+  /// The result on the input, whose elements are wider or narrower.
+  void make_overlap() {
+    while (are_stored_alike(program_.inputs[0].element, program_.conversions[0].to)) {
+      program_.conversions[0].to = draw_element(random_);
+    }
+    program_.conversions[0].options = {};
+    program_.bad_call = {BadCall::Kind::overlap, 1, 0};
+  }
+
+  /// One input, converted to two types that are stored alike.
+  void interleave_two() {
+    const ElementType second = draw_stored_alike(random_, program_.conversions[0].to);
+    program_.conversions.push_back({0, second, {}});
+    program_.results.emplace_back().value = 2;
+    interleave(program_, 0, 1);
   }
 
   /// Tensors that are large, aligned and dense; the wide types, to have fewer elements.
@@ -168,6 +245,7 @@ class DirectedProgram {
     for (Placement* place : {&program_.inputs[0].place, &program_.results[0].place}) {
       place->offset = 0;
       place->at_end = false;
+      place->hides_front = false;
       place->shift = place->shift / 8 * 8;
     }
   }
@@ -176,13 +254,18 @@ class DirectedProgram {
   Program program_;
 };
 
+constexpr std::array bad_call_kinds = {BadCall::Kind::shape, BadCall::Kind::bytes,
+                                       BadCall::Kind::overlap, BadCall::Kind::null};
+
 Program generate_random(Random& random) {
   Program program;
   draw_function(random, program);
   draw_shapes(random, program);
   draw_in_place(random, program);
+  draw_interleaving(random, program, 10);
   draw_placements(random, program, random.percent(5) ? Walk::spread : Walk::any);
   draw_data(random, program);
+  if (random.percent(4)) draw_bad_call(random, program, random.pick(bad_call_kinds));
   return program;
 }
 

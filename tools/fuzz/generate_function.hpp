@@ -25,6 +25,16 @@ Dims draw_shape(Random& random, int rank, int64_t elements);
 /// Outputs that take inputs' memory, where that is allowed. Wants function and shapes.
 void draw_in_place(Random& random, Program& program);
 
+/// Pairs of results whose elements alternate in one memory. Wants what is in place.
+void draw_interleaving(Random& random, Program& program, size_t chance);
+
+/// Lets two results alternate where they can: neither has memory of its own to lose, elements are
+/// stored alike, shapes are equal and reach not too far.
+bool interleave(Program& program, size_t first, size_t second);
+
+/// A call to be refused, where the tensor can be spoilt like this. Wants everything else.
+void draw_bad_call(Random& random, Program& program, BadCall::Kind kind);
+
 /// Strides, offsets and places of all tensors. Wants shapes.
 void draw_placements(Random& random, Program& program, Walk walk);
 

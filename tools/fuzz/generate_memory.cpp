@@ -15,19 +15,20 @@ Placement draw_placement(Random& random, const Dims& shape, Walk walk, bool is_o
   const Walk own = walk == Walk::any && random.percent(40) ? Walk::dense : walk;
   place.strides = draw_strides(random, shape, own, !is_output, most_reach);
   place.offset = random.percent(30) ? random.between(1, most_offset) : 0;
-  place.at_end = random.percent(65);
+  place.at_end = random.percent(60);
   place.shift = random.percent(50) ? 0 : random.between(1, most_shift);
   place.spare = random.percent(50);
+  place.hides_front = !place.at_end && random.percent(40);
   return place;
 }
 
-/// Whether `result` may take the memory of `input`: their elements are as wide, their shapes equal,
+/// Whether `result` may take the memory of `input`: elements are stored alike, shapes are equal,
 /// the input's elements do not overlap, and the nest that reads the input (nests run in the order
 /// of the inputs that they start from) is not behind the one that writes the result.
 bool may_take_memory(const Program& program, const ResultSpec& result, size_t input) {
   const size_t root = program.root_of(result.value);
   return root < program.inputs.size() && input <= root &&
-         bits_of(program.element_of(result.value)) == bits_of(program.inputs[input].element) &&
+         are_stored_alike(program.element_of(result.value), program.inputs[input].element) &&
          program.shape_of(result.value) == program.shape_of(input);
 }
 
@@ -48,6 +49,42 @@ void draw_in_place(Random& random, Program& program) {
       result.in_place_of = static_cast<int>(input);
       break;
     }
+  }
+}
+
+bool interleave(Program& program, size_t first, size_t second) {
+  const auto is_free = [&](size_t result) {
+    const ResultSpec& spec = program.results[result];
+    return spec.in_place_of == ResultSpec::nowhere &&
+           spec.interleaved_with == ResultSpec::nowhere && !program.interleaved_behind(result);
+  };
+  const ResultSpec& a = program.results[first];
+  const ResultSpec& b = program.results[second];
+  const ElementType element = program.element_of(a.value);
+  const Dims shape = program.shape_of(a.value);
+  const bool fits = is_free(first) && is_free(second) &&
+                    are_stored_alike(element, program.element_of(b.value)) &&
+                    shape == program.shape_of(b.value) &&
+                    2 * elements_of_whole_bytes(element) * count_of(shape) <= most_reach;
+  if (fits) program.results[second].interleaved_with = static_cast<int>(first);
+  return fits;
+}
+
+void draw_interleaving(Random& random, Program& program, size_t chance) {
+  if (!random.percent(chance)) return;
+  for (size_t second = 1; second < program.results.size(); ++second) {
+    for (size_t first = 0; first < second; ++first) {
+      if (interleave(program, first, second)) break;
+    }
+  }
+}
+
+void draw_bad_call(Random& random, Program& program, BadCall::Kind kind) {
+  const size_t inputs = program.inputs.size();
+  const size_t tensors = inputs + program.results.size();
+  program.bad_call = {kind, random.below(tensors), random.below(tensors)};
+  if (kind == BadCall::Kind::overlap) {
+    program.bad_call.tensor = inputs + random.below(program.results.size());
   }
 }
 

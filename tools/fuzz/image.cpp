@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/storage.hpp"
 #include "tests/support/samples.hpp"
 #include "tools/fuzz/layout.hpp"
 
@@ -20,8 +21,7 @@ const std::vector<uint64_t>& boundary_table(ElementType type) {
   static const std::vector<std::vector<uint64_t>> tables = [] {
     std::vector<std::vector<uint64_t>> made(element_type_count);
     for (const ElementInfo& row : element_table) {
-      if (row.implemented)
-        made[static_cast<size_t>(row.type)] = samples::boundary_patterns(row.type);
+      made[static_cast<size_t>(row.type)] = samples::boundary_patterns(row.type);
     }
     return made;
   }();
@@ -41,18 +41,68 @@ std::vector<uint64_t> make_patterns(ElementType type, size_t count, const DataSp
   return patterns;
 }
 
+uint64_t mask_of(ElementType type) { return ~uint64_t{0} >> (64 - bits_of(type)); }
+
 }  // namespace
 
+uint64_t Image::load(const std::byte* base, int64_t distance) const {
+  const std::span tensor(base + front, tensor_bytes);
+  return samples::load_pattern(tensor, element, static_cast<size_t>(place.offset + distance));
+}
+
+void Image::store(std::byte* base, int64_t distance, uint64_t pattern) const {
+  const std::span tensor(base + front, tensor_bytes);
+  samples::store_pattern(tensor, element, static_cast<size_t>(place.offset + distance), pattern);
+}
+
+std::byte* Image::byte_of(std::byte* base, int64_t distance) const {
+  return base + front + storage_bit(element, place.offset + distance, 0) / 8;
+}
+
+std::byte Image::bit_of(int64_t distance) const {
+  return std::byte{1} << (storage_bit(element, place.offset + distance, 0) % 8);
+}
+
+bool Image::is_dense() const {
+  const Dims dense = dense_strides(shape);
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] > 1 && place.strides[axis] != dense[axis]) return false;
+  }
+  return place.offset == 0;
+}
+
+size_t first_byte_of(ElementType element, int64_t index) {
+  if (info(element).order == StorageOrder::split) {
+    return static_cast<size_t>(index / elements_of_whole_bytes(element) * 3);
+  }
+  return static_cast<size_t>(index * bits_of(element) / 8);
+}
+
 Image make_image(ElementType element, const Dims& shape, const Placement& place) {
-  Image image{element, shape, place, 0, 0, {}, {}};
-  const int64_t elements = place.offset + reach_of(shape, place.strides);
-  const auto bytes = static_cast<size_t>(elements * image.element_bytes());
+  Image image;
+  image.element = element;
+  image.shape = shape;
+  image.place = place;
+  const auto elements = static_cast<size_t>(place.offset + reach_of(shape, place.strides));
   const auto shift = static_cast<size_t>(place.shift);
   image.front = place.at_end ? canary_bytes : shift;
   const size_t behind = place.at_end ? shift : canary_bytes;
-  image.view_bytes = bytes + (place.spare ? behind : 0);
-  image.before.resize(image.front + bytes + behind);
+  image.tensor_bytes = samples::storage_bytes(element, elements);
+  image.view_bytes = image.tensor_bytes + (place.spare ? behind : 0);
+  image.bytes = image.front + image.tensor_bytes + behind;
+  const bool hides = place.hides_front && !place.at_end;
+  image.hidden = hides ? image.front + first_byte_of(element, place.offset) : 0;
+  image.before.resize(image.bytes);
   fill_with_canaries(image.before);
+  return image;
+}
+
+Image make_guest(ElementType element, const Placement& place, const Image& owner) {
+  Image image = owner;
+  image.before.clear();
+  image.after.clear();
+  image.element = element;
+  image.place = place;
   return image;
 }
 
@@ -60,23 +110,41 @@ void fill(Image& image, const DataSpec& data) {
   const int64_t count = image.place.offset + reach_of(image.shape, image.place.strides);
   const std::vector<uint64_t> patterns =
       make_patterns(image.element, static_cast<size_t>(count), data);
-  const auto size = static_cast<size_t>(image.element_bytes());
-  std::byte* at = image.before.data() + image.front;
-  for (uint64_t pattern : patterns) {
-    std::memcpy(at, &pattern, size);
-    at += size;
-  }
+  int64_t distance = -image.place.offset;
+  for (uint64_t pattern : patterns) image.store(image.before.data(), distance++, pattern);
 }
 
-void invert_elements(Image& image) {
-  const auto size = static_cast<size_t>(image.element_bytes());
-  std::byte* const before = image.before.data();
-  const std::byte* const after = image.after.data();
+void invert_elements(const Image& image, std::span<std::byte> before,
+                     std::span<const std::byte> after) {
+  if (image.is_dense()) {
+    const size_t own =
+        samples::storage_bytes(image.element, static_cast<size_t>(count_of(image.shape)));
+    for (size_t i = image.front; i < image.front + own; ++i) before[i] = ~after[i];
+    return;
+  }
   for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t) {
-    const std::byte* expected = image.element_at(after, distance);
-    std::transform(expected, expected + size, image.element_at(before, distance),
-                   [](std::byte byte) { return ~byte; });
+    const uint64_t expected = image.load(after.data(), distance);
+    image.store(before.data(), distance, ~expected & mask_of(image.element));
   });
+}
+
+std::byte* copy_to(const Image& image, test::GuardedPages& pages) {
+  std::byte* base = place_of(image, pages);
+  std::copy(image.before.begin() + static_cast<ptrdiff_t>(image.hidden), image.before.end(),
+            base + image.hidden);
+  return base;
+}
+
+bool holds(const Image& image, const std::byte* base, std::span<const std::byte> wanted) {
+  return std::equal(wanted.begin() + static_cast<ptrdiff_t>(image.hidden), wanted.end(),
+                    base + image.hidden);
+}
+
+std::vector<std::byte> read_all(const Image& image, const std::byte* base) {
+  std::vector<std::byte> all = image.before;
+  std::copy(base + image.hidden, base + image.bytes,
+            all.begin() + static_cast<ptrdiff_t>(image.hidden));
+  return all;
 }
 
 }  // namespace castor::fuzz

@@ -2,6 +2,7 @@
 // Images of tensors' memory: every byte that the code could reach, before and after a call.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "ir/view.hpp"
@@ -11,13 +12,16 @@
 namespace castor::fuzz {
 
 /// The memory of one tensor with canaries in front and behind, up to the inaccessible page on the
-/// side where it lies close to one.
+/// side where it lies close to one. A tensor that lies in another one's memory has no bytes here.
 struct Image {
   ElementType element = ElementType::f32;
   Dims shape;
   Placement place;
   size_t front = 0;               ///< canaries in front of the view's first byte
   size_t view_bytes = 0;          ///< that the view says are available
+  size_t tensor_bytes = 0;        ///< from the view's first byte to the last element's last one
+  size_t bytes = 0;               ///< of the memory
+  size_t hidden = 0;              ///< of these, the first: they lie in the inaccessible page
   std::vector<std::byte> before;  ///< canaries, data
   std::vector<std::byte> after;   ///< what a call must leave
 
@@ -26,26 +30,47 @@ struct Image {
   BasicView<Pointer> view(std::byte* base) const {
     return {base + front, element, shape, place.strides, place.offset, view_bytes};
   }
-  /// The bytes of the element at that distance from the first, in such memory.
-  template <class Byte>
-  Byte* element_at(Byte* base, int64_t distance) const {
-    return base + front + static_cast<size_t>((place.offset + distance) * element_bytes());
-  }
-  int64_t element_bytes() const { return bits_of(element) / 8; }
+  /// The element at that distance from the first, in such memory, all of which must be readable.
+  uint64_t load(const std::byte* base, int64_t distance) const;
+  void store(std::byte* base, int64_t distance, uint64_t pattern) const;
+  /// Where the lowest bit of that element lies: the byte, and the bit in it.
+  std::byte* byte_of(std::byte* base, int64_t distance) const;
+  std::byte bit_of(int64_t distance) const;
+
+  /// Row-major, without gaps, from the view's first byte on: unused bits become 0 in an output.
+  bool is_dense() const;
 };
+
+/// Bytes in front of the first byte of an element of an array; of the split layouts, of its group.
+size_t first_byte_of(ElementType element, int64_t index);
 
 /// An image of canaries alone, `after` still empty.
 Image make_image(ElementType element, const Dims& shape, const Placement& place);
 
+/// The image of a tensor that shares the memory of `owner`, with an offset of its own.
+Image make_guest(ElementType element, const Placement& place, const Image& owner);
+
 /// Puts data into an input's image: its elements, and the gaps and the elements in front of them.
 void fill(Image& image, const DataSpec& data);
 
-/// Makes every element of `before` differ from `after` in every bit.
-void invert_elements(Image& image);
+/// Makes every element differ from `after` in every bit, in the memory `before`; of a dense tensor,
+/// the unused bits as well.
+void invert_elements(const Image& image, std::span<std::byte> before,
+                     std::span<const std::byte> after);
 
-/// Where an image lies in guarded pages: at their end or at their beginning.
+/// Where an image lies in guarded pages: at their end or at their beginning. What is hidden lies
+/// in front of the pages.
 inline std::byte* place_of(const Image& image, test::GuardedPages& pages) {
-  return image.place.at_end ? pages.at_end(image.before.size()) : pages.at_begin();
+  return image.place.at_end ? pages.at_end(image.bytes) : pages.at_begin() - image.hidden;
 }
+
+/// Copies `before` to the pages where the image lies there.
+std::byte* copy_to(const Image& image, test::GuardedPages& pages);
+
+/// Whether the memory at `base` is what it was or must be; looks at nothing hidden.
+bool holds(const Image& image, const std::byte* base, std::span<const std::byte> wanted);
+
+/// All of the memory at `base`; what is hidden as it was before.
+std::vector<std::byte> read_all(const Image& image, const std::byte* base);
 
 }  // namespace castor::fuzz

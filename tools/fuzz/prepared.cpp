@@ -20,15 +20,26 @@ void make_inputs(Prepared& prepared) {
 
 void make_outputs(Prepared& prepared) {
   const Program& program = prepared.program;
-  for (const ResultSpec& result : program.results) {
-    Image& image = prepared.outputs.emplace_back();
-    const ElementType element = program.element_of(result.value);
-    if (result.in_place_of != ResultSpec::nowhere) {
-      image.element = element;
+  for (size_t i = 0; i < program.results.size(); ++i) {
+    const ElementType element = program.element_of(program.results[i].value);
+    const Placement place = program.placement_of(i);
+    if (!prepared.has_memory(i)) {
+      const Image& owner = prepared.memory_of(i);
+      prepared.outputs.push_back(make_guest(element, place, owner));
       continue;
     }
-    image = make_image(element, program.shape_of(result.value), result.place);
+    Image image = make_image(element, program.shape_of(program.results[i].value), place);
+    if (const auto behind = program.interleaved_behind(i)) {
+      // The memory is that of a dense tensor with both results' elements, gaps included.
+      Placement both = place;
+      both.offset = program.placement_of(*behind).offset;
+      image = make_image(element, image.shape, both);
+      image.place = place;
+      image.hidden =
+          both.hides_front && !both.at_end ? image.front + first_byte_of(element, place.offset) : 0;
+    }
     image.after = image.before;
+    prepared.outputs.push_back(std::move(image));
   }
 }
 
@@ -40,11 +51,8 @@ Status interpret_images(Prepared& prepared) {
   }
   std::vector<View> destinations;
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
-    const int input = prepared.program.results[i].in_place_of;
-    Image& image =
-        prepared.is_in_place(i) ? prepared.inputs[static_cast<size_t>(input)] : prepared.outputs[i];
-    destinations.push_back(image.view<void*>(image.after.data()));
-    destinations.back().element = prepared.outputs[i].element;
+    std::byte* memory = prepared.memory_of(i).after.data();
+    destinations.push_back(prepared.outputs[i].view<void*>(memory));
   }
   return interpret(*prepared.function, sources, destinations);
 }
@@ -60,7 +68,9 @@ Result<Prepared> prepare(Program program) {
   make_outputs(prepared);
   if (Status status = interpret_images(prepared); !status) return status.error();
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
-    if (!prepared.is_in_place(i)) invert_elements(prepared.outputs[i]);
+    if (prepared.is_in_place(i)) continue;
+    Image& memory = prepared.memory_of(i);
+    invert_elements(prepared.outputs[i], memory.before, memory.after);
   }
   return prepared;
 }

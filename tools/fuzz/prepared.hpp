@@ -14,16 +14,31 @@ struct Prepared {
   FunctionPtr function;
   /// Of the inputs. One that is computed in place has `after` of the output.
   std::vector<Image> inputs;
-  /// Of the results; those in place have a type and no memory.
+  /// Of the results. Those in place, and the second of two that alternate, have no memory.
   std::vector<Image> outputs;
 
   bool is_in_place(size_t result) const {
     return program.results[result].in_place_of != ResultSpec::nowhere;
   }
-  /// The image that a result is written to.
-  const Image& image_of(size_t result) const {
-    if (!is_in_place(result)) return outputs[result];
+  bool is_interleaved_behind(size_t result) const {
+    return program.results[result].interleaved_with != ResultSpec::nowhere;
+  }
+  bool has_memory(size_t result) const {
+    return !is_in_place(result) && !is_interleaved_behind(result);
+  }
+  /// The result in whose memory a result that is not in place lies.
+  size_t owner_of(size_t result) const {
+    return is_interleaved_behind(result)
+               ? static_cast<size_t>(program.results[result].interleaved_with)
+               : result;
+  }
+  /// The image whose memory a result is written to.
+  const Image& memory_of(size_t result) const {
+    if (!is_in_place(result)) return outputs[owner_of(result)];
     return inputs[static_cast<size_t>(program.results[result].in_place_of)];
+  }
+  Image& memory_of(size_t result) {
+    return const_cast<Image&>(static_cast<const Prepared*>(this)->memory_of(result));
   }
 };
 

@@ -52,6 +52,29 @@ Dims Program::shape_of(size_t value) const {
   return shape;
 }
 
+std::optional<size_t> Program::interleaved_behind(size_t result) const {
+  for (size_t i = result + 1; i < results.size(); ++i) {
+    if (results[i].interleaved_with == static_cast<int>(result)) return i;
+  }
+  return {};
+}
+
+Placement Program::placement_of(size_t result) const {
+  const ResultSpec& spec = results[result];
+  if (spec.in_place_of != ResultSpec::nowhere) {
+    return inputs[static_cast<size_t>(spec.in_place_of)].place;
+  }
+  const bool is_behind = spec.interleaved_with != ResultSpec::nowhere;
+  if (!is_behind && !interleaved_behind(result)) return spec.place;
+  Placement place =
+      is_behind ? results[static_cast<size_t>(spec.interleaved_with)].place : spec.place;
+  const int64_t whole = elements_of_whole_bytes(element_of(spec.value));
+  place.strides = dense_strides(shape_of(spec.value));
+  for (int64_t& stride : place.strides) stride *= 2 * whole;
+  if (is_behind) place.offset += whole;
+  return place;
+}
+
 Result<FunctionPtr> build_function(const Program& program) {
   FunctionBuilder builder("f");
   std::vector<ValueId> values;

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "ir/function.hpp"
@@ -26,6 +28,9 @@ struct Placement {
   bool at_end = true;  ///< against the inaccessible page behind, else the one in front
   int64_t shift = 0;   ///< bytes between the tensor and that page
   bool spare = false;  ///< the view's `bytes` include those, where they lie behind
+  /// Of a tensor close to the page in front: that page holds everything in front of the first
+  /// element's first byte, the view's beginning included.
+  bool hides_front = false;
 };
 
 /// Where the patterns of a tensor's elements (and of what lies between them) come from.
@@ -66,7 +71,24 @@ struct ResultSpec {
   size_t value = 0;
   bool declares_unknowns = false;  ///< the signature writes `?` for every dimension
   int in_place_of = nowhere;       ///< the input whose memory it takes, and whose placement
+  /// The result before it with whose elements its own alternate, in that result's memory. Both then
+  /// have strides of their own, and `place` without strides (see Program::placement_of).
+  int interleaved_with = nowhere;
   Placement place;
+};
+
+/// A call that must be refused, before the one that must not.
+struct BadCall {
+  enum class Kind : uint8_t {
+    none,
+    shape,    ///< of the view, not as bound
+    bytes,    ///< one too few
+    overlap,  ///< a result that begins where another tensor does
+    null,     ///< no data
+  };
+  Kind kind = Kind::none;
+  size_t tensor = 0;  ///< that is wrong: an input, or behind the inputs a result
+  size_t other = 0;   ///< overlap: the tensor that it lies on
 };
 
 /// Values are numbered: inputs, then constants, then conversions.
@@ -78,6 +100,7 @@ struct Program {
   std::vector<ResultSpec> results;
   std::array<int64_t, 3> named_sizes = {};  ///< of ?a, ?b, ?c
   bool streams = false;                     ///< asks for stores past the caches
+  BadCall bad_call;
 
   size_t first_conversion() const { return inputs.size() + constants.size(); }
   size_t value_count() const { return first_conversion() + conversions.size(); }
@@ -85,12 +108,24 @@ struct Program {
   /// The input or constant that a value is computed from.
   size_t root_of(size_t value) const;
   Dims shape_of(size_t value) const;
-  const Placement& placement_of(const ResultSpec& result) const {
-    return result.in_place_of == ResultSpec::nowhere
-               ? result.place
-               : inputs[static_cast<size_t>(result.in_place_of)].place;
-  }
+  /// Where a result lies: where it says, where the input lies whose memory it takes, or alternating
+  /// with another result.
+  Placement placement_of(size_t result) const;
+  /// The result that alternates with this one behind it, or nothing.
+  std::optional<size_t> interleaved_behind(size_t result) const;
 };
+
+/// Whether results of `a` may take the memory of `b`: elements are as wide and lie alike.
+constexpr bool are_stored_alike(ElementType a, ElementType b) {
+  return bits_of(a) == bits_of(b) && info(a).order == info(b).order;
+}
+
+/// Fewest elements that take whole bytes, from any multiple of so many on.
+constexpr int64_t elements_of_whole_bytes(ElementType type) {
+  const int bits = bits_of(type);
+  if (info(type).order == StorageOrder::split) return 24 / bits;
+  return bits % 8 == 0 ? 1 : 8 / std::gcd(bits, 8);
+}
 
 /// The function of a program; fails where the program makes no sense, which the generator's never
 /// do.

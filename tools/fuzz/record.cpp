@@ -6,6 +6,7 @@
 #include "ir/canonicalize.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "tools/fuzz/layout.hpp"
+#include "tools/fuzz/planned_lanes.hpp"
 
 namespace castor::fuzz {
 
@@ -16,13 +17,15 @@ bool contains(const std::vector<T>& all, const T& wanted) {
   return std::find(all.begin(), all.end(), wanted) != all.end();
 }
 
+/// Of the byte in which the first element begins. Pages end and begin at multiples of 64.
 int misalignment(const Image& image) {
-  const auto in_view = image.place.offset * image.element_bytes();
-  // Pages end and begin at multiples of 64.
-  const auto to_end = static_cast<int64_t>(image.before.size() - image.front);
-  const int64_t address =
-      image.place.at_end ? in_view - to_end : static_cast<int64_t>(image.front) + in_view;
+  const size_t in_image = image.front + first_byte_of(image.element, image.place.offset);
+  const size_t address = in_image - (image.place.at_end ? image.bytes : image.hidden);
   return static_cast<int>(address & 63);
+}
+
+bool starts_unaligned(const Image& image) {
+  return image.place.offset % elements_of_whole_bytes(image.element) != 0;
 }
 
 /// Index of the parameter, or nothing for a constant.
@@ -46,18 +49,54 @@ std::vector<bool> values_with_elements(const Prepared& prepared, const Function&
   return has_elements;
 }
 
-jit::IterationSpace space_of(const Prepared& prepared, const Function& canonical,
-                             const jit::Nest& nest) {
-  const Dims& shape = prepared.image_of(nest.outputs.front()).shape;
-  std::vector<Dims> strides;
+/// The images of a nest's operands; null for constants.
+std::vector<const Image*> operand_images(const Prepared& prepared, const Function& canonical,
+                                         const jit::Nest& nest) {
+  std::vector<const Image*> images;
   for (ValueId value : nest.inputs) {
     const std::optional<size_t> parameter = parameter_index(canonical, value);
-    strides.push_back(parameter ? prepared.inputs[*parameter].place.strides : dense_strides(shape));
+    images.push_back(parameter ? &prepared.inputs[*parameter] : nullptr);
   }
-  for (uint32_t output : nest.outputs) {
-    strides.push_back(prepared.image_of(output).place.strides);
+  for (uint32_t output : nest.outputs) images.push_back(&prepared.outputs[output]);
+  return images;
+}
+
+/// The iteration space in the form that this call runs in.
+jit::IterationSpace space_of(const Prepared& prepared, const jit::Nest& nest,
+                             std::span<const Image* const> images) {
+  const Dims& shape = prepared.outputs[nest.outputs.front()].shape;
+  std::vector<Dims> strides;
+  std::vector<jit::OperandStorage> storage;
+  bool is_unaligned = false;
+  for (size_t k = 0; k < images.size(); ++k) {
+    strides.push_back(images[k] != nullptr ? images[k]->place.strides : dense_strides(shape));
+    storage.push_back(nest.storage(k));
+    is_unaligned = is_unaligned || (images[k] != nullptr && starts_unaligned(*images[k]));
   }
-  return jit::iteration_space(shape, strides);
+  jit::IterationSpace space = jit::iteration_space(shape, strides, storage);
+  if (is_unaligned) space.form = jit::bitwise_form(space.form, storage);
+  return space;
+}
+
+AccessCell access_of(size_t operand, ElementType element, const Image* image,
+                     const jit::IterationSpace& space) {
+  const bool is_strided = space.extents[0] > 1 && space.strides[operand][0] != 1;
+  const bool is_unaligned = image != nullptr && starts_unaligned(*image);
+  const Walking walking = is_strided     ? Walking::strided
+                          : is_unaligned ? Walking::unaligned_start
+                                         : Walking::contiguous;
+  return {operand, walking, bits_of(element) / 8};
+}
+
+CallCell refused_cell(BadCall::Kind kind) {
+  switch (kind) {
+    case BadCall::Kind::none:
+    case BadCall::Kind::shape: break;
+    case BadCall::Kind::bytes: return CallCell::refused_bytes;
+    case BadCall::Kind::overlap: return CallCell::refused_overlap;
+    case BadCall::Kind::null: return CallCell::refused_null;
+  }
+  return CallCell::refused_shape;
 }
 
 }  // namespace
@@ -83,7 +122,14 @@ void ProgramRecord::find_operations(const Function& function, bool only_alone) {
     const auto number =
         find_conversion(from, to, canonical_options(from, to, convert_options(operation)));
     if (number) operations_.push_back({CellGroup::conversions, *number});
+    find_layout({from, false});
+    find_layout({to, true});
   }
+}
+
+void ProgramRecord::find_layout(const LayoutCell& cell) {
+  if (static_cast<size_t>(cell.layout) < value_type_count) return;
+  operations_.push_back({CellGroup::layouts, number_of(cell)});
 }
 
 void ProgramRecord::mark(Coverage& coverage, size_t tier, Tier name, const CacheUse& use) const {
@@ -92,7 +138,7 @@ void ProgramRecord::mark(Coverage& coverage, size_t tier, Tier name, const Cache
   jit::Target target;
   target.tier = name;
   for (const jit::Nest& nest : jit::plan_nests(*canonical_, target)) {
-    const Image& output = prepared_.image_of(nest.outputs.front());
+    const Image& output = prepared_.outputs[nest.outputs.front()];
     if (count_of(output.shape) > 0) mark_nest(coverage, tier, nest, name);
   }
 }
@@ -101,21 +147,19 @@ void ProgramRecord::mark_nest(Coverage& coverage, size_t tier, const jit::Nest& 
                               Tier name) const {
   jit::Target target;
   target.tier = name;
-  const jit::IterationSpace space = space_of(prepared_, *canonical_, nest);
+  const std::vector<const Image*> images = operand_images(prepared_, *canonical_, nest);
+  const jit::IterationSpace space = space_of(prepared_, nest, images);
   coverage.hit(CellGroup::loops, static_cast<size_t>(space.form.rank) - 1, tier);
   const int lanes = jit::plan_chunks(nest, space.form, target).lanes;
   const auto remainder = static_cast<int>(space.extents[0] % lanes);
-  coverage.hit(CellGroup::tails, number_of(TailCell{lanes, remainder}), tier);
+  if (const auto tail = find_tail({lanes, remainder})) coverage.hit(CellGroup::tails, *tail, tier);
+  for (size_t number : planned_lanes(nest, space.form, target)) {
+    coverage.hit(CellGroup::lanes, number, tier);
+  }
   for (size_t k = 0; k < nest.operands(); ++k) {
-    const AccessCell cell{k, space.form.access[k], bits_of(nest.element(k)) / 8};
+    const AccessCell cell = access_of(k, nest.element(k), images[k], space);
     coverage.hit(CellGroup::access, number_of(cell), tier);
-  }
-  for (ValueId value : nest.inputs) {
-    const std::optional<size_t> input = parameter_index(*canonical_, value);
-    if (input) mark_operand(coverage, tier, prepared_.inputs[*input], false);
-  }
-  for (uint32_t output : nest.outputs) {
-    mark_operand(coverage, tier, prepared_.image_of(output), true);
+    if (images[k] != nullptr) mark_operand(coverage, tier, *images[k], k >= nest.inputs.size());
   }
 }
 
@@ -128,10 +172,14 @@ void ProgramRecord::mark_operand(Coverage& coverage, size_t tier, const Image& i
 
 void ProgramRecord::mark_calls(Coverage& coverage, size_t tier, const CacheUse& use) const {
   for (size_t i = 0; i < prepared_.outputs.size(); ++i) {
-    const bool is_empty = count_of(prepared_.image_of(i).shape) == 0;
+    const bool is_empty = count_of(prepared_.outputs[i].shape) == 0;
     if (is_empty) coverage.hit(CallCell::no_elements, tier);
     if (!is_empty && prepared_.is_in_place(i)) coverage.hit(CallCell::in_place, tier);
+    if (!is_empty && prepared_.is_interleaved_behind(i)) {
+      coverage.hit(CallCell::interleaved_outputs, tier);
+    }
   }
+  if (can_spoil(prepared_)) coverage.hit(refused_cell(prepared_.program.bad_call.kind), tier);
   if (use.found_function) coverage.hit(CallCell::repeated_function, tier);
   if (use.found_code) coverage.hit(CallCell::repeated_code, tier);
   if (use.emitted_code) coverage.hit(CallCell::new_code, tier);

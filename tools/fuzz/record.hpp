@@ -18,6 +18,7 @@ class ProgramRecord {
 
  private:
   void find_operations(const Function& function, bool only_alone);
+  void find_layout(const LayoutCell& cell);
   void mark_nest(Coverage& coverage, size_t tier, const jit::Nest& nest, Tier name) const;
   void mark_operand(Coverage& coverage, size_t tier, const Image& image, bool is_output) const;
   void mark_calls(Coverage& coverage, size_t tier, const CacheUse& use) const;

@@ -40,18 +40,22 @@ class Reductions {
 
   void reduce_results() {
     for (size_t i = 0; i < program_.results.size() && program_.results.size() > 1; ++i) {
-      add([i](Program& p) { p.results.erase(p.results.begin() + static_cast<ptrdiff_t>(i)); });
+      add([i](Program& p) { remove_result(p, i); });
     }
     for (size_t i = 0; i < program_.results.size(); ++i) {
       const ResultSpec& result = program_.results[i];
       if (result.in_place_of != ResultSpec::nowhere) {
         add([i](Program& p) { p.results[i].in_place_of = ResultSpec::nowhere; });
       }
+      if (result.interleaved_with != ResultSpec::nowhere) {
+        add([i](Program& p) { separate(p, i); });
+      }
       if (result.declares_unknowns) {
         add([i](Program& p) { p.results[i].declares_unknowns = false; });
       }
     }
     if (program_.streams) add([](Program& p) { p.streams = false; });
+    if (program_.bad_call.kind != BadCall::Kind::none) add([](Program& p) { p.bad_call = {}; });
   }
 
   void reduce_values() {
@@ -103,6 +107,7 @@ class Reductions {
   void reduce_placement(size_t tensor) {
     const Placement& place = placement(program_, tensor);
     const Dims dense = dense_strides(shape_of_tensor(program_, tensor));
+    if (place.hides_front) add([&](Program& p) { placement(p, tensor).hides_front = false; });
     if (!(place.strides == dense)) {
       add([&](Program& p) { placement(p, tensor).strides = dense; });
     }
@@ -176,10 +181,7 @@ Program with_data_of(const Program& program, const Finding& finding) {
   fill(image, input.data);
   for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
     if (index != finding.element) return;
-    uint64_t pattern = 0;
-    std::memcpy(&pattern, image.element_at(image.before.data(), distance),
-                static_cast<size_t>(image.element_bytes()));
-    copy.inputs[root].data.pattern = pattern;
+    copy.inputs[root].data.pattern = image.load(image.before.data(), distance);
   });
   return copy;
 }

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <array>
 
 #include "tools/castor/describe.hpp"
 #include "tools/castor/format_value.hpp"
@@ -27,9 +27,7 @@ std::string describe_source(const Prepared& prepared, size_t root, int64_t eleme
   const Image& image = prepared.inputs[root];
   uint64_t pattern = 0;
   for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
-    if (index != element) return;
-    std::memcpy(&pattern, image.element_at(image.before.data(), distance),
-                static_cast<size_t>(image.element_bytes()));
+    if (index == element) pattern = image.load(image.before.data(), distance);
   });
   return fmt::format("  input    {} {} {}\n",
                      name_of_value(*prepared.function, prepared.function->parameters[root]),
@@ -38,7 +36,7 @@ std::string describe_source(const Prepared& prepared, size_t root, int64_t eleme
 
 std::string describe_element(const Prepared& prepared, const Finding& finding) {
   const ElementType type = prepared.outputs[finding.tensor].element;
-  const Dims& shape = prepared.image_of(finding.tensor).shape;
+  const Dims& shape = prepared.outputs[finding.tensor].shape;
   const size_t root = prepared.program.root_of(prepared.program.results[finding.tensor].value);
   return fmt::format("{} of {} elements differ, the first at {}\n", finding.differing,
                      count_of(shape), to_string(coordinates(finding.element, shape))) +
@@ -51,9 +49,16 @@ std::string describe_element(const Prepared& prepared, const Finding& finding) {
 
 std::string describe_byte(const Finding& finding) {
   return fmt::format(
-      "byte {} of the view, which is no element to write, was 0x{:02x} and is "
+      "byte {} of the view, in bits that are no element to write: expected 0x{:02x}, found "
       "0x{:02x}\n",
       finding.byte, finding.expected, finding.actual);
+}
+
+std::string describe_bad_call(const BadCall& bad) {
+  constexpr std::array<std::string_view, 5> wrongs = {
+      "nothing wrong", "wrong shape", "one byte too few", "overlap with another tensor", "no data"};
+  return fmt::format("tensor {} (inputs, then results): {}", bad.tensor,
+                     wrongs[static_cast<size_t>(bad.kind)]);
 }
 
 std::string describe_finding(const Prepared& prepared, const Finding& finding) {
@@ -66,19 +71,29 @@ std::string describe_finding(const Prepared& prepared, const Finding& finding) {
       return fmt::format("result {}: {}", finding.tensor, describe_byte(finding));
     case Finding::Kind::input:
       return fmt::format("input {}: {}", finding.tensor, describe_byte(finding));
+    case Finding::Kind::touched:
+      return fmt::format("refused a bad call, but wrote: result {}: {}", finding.tensor,
+                         describe_byte(finding));
+    case Finding::Kind::accepted:
+      return fmt::format("did not refuse a bad call: {}\n",
+                         describe_bad_call(prepared.program.bad_call));
     case Finding::Kind::refusal: return fmt::format("refused: {}\n", finding.message);
     case Finding::Kind::crash: return fmt::format("ended by {}\n", name_of_signal(finding.signal));
   }
   return "";
 }
 
-std::string describe_tensor(const std::string& name, const Image& image, ElementType type) {
+std::string describe_place(const Image& image) {
+  if (image.hidden > 0) return "the first element's byte behind an inaccessible page";
+  return fmt::format("{} bytes {} an inaccessible page", image.place.shift,
+                     image.place.at_end ? "in front of" : "behind");
+}
+
+std::string describe_tensor(const std::string& name, const Image& image) {
   const Placement& place = image.place;
-  return fmt::format(
-      "  {:<12} {}{} strides {} offset {}, {} bytes available, {} bytes {} an "
-      "inaccessible page\n",
-      name, name_of(type), to_string(image.shape), to_string(place.strides), place.offset,
-      image.view_bytes, place.shift, place.at_end ? "in front of" : "behind");
+  return fmt::format("  {:<12} {}{} strides {} offset {}, {} bytes available, {}\n", name,
+                     name_of(image.element), to_string(image.shape), to_string(place.strides),
+                     place.offset, image.view_bytes, describe_place(image));
 }
 
 std::string describe_tensors(const Prepared& prepared) {
@@ -86,7 +101,7 @@ std::string describe_tensors(const Prepared& prepared) {
   std::string text = "tensors:\n";
   for (size_t i = 0; i < prepared.inputs.size(); ++i) {
     const std::string name = name_of_value(function, function.parameters[i]);
-    text += describe_tensor(name, prepared.inputs[i], prepared.inputs[i].element);
+    text += describe_tensor(name, prepared.inputs[i]);
   }
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
     const int input = prepared.program.results[i].in_place_of;
@@ -95,7 +110,9 @@ std::string describe_tensors(const Prepared& prepared) {
       const ValueId taken = function.parameters[static_cast<size_t>(input)];
       text += fmt::format("  {:<12} in place of {}\n", name, name_of_value(function, taken));
     } else {
-      text += describe_tensor(name, prepared.outputs[i], prepared.outputs[i].element);
+      text += describe_tensor(name, prepared.outputs[i]);
+      if (!prepared.is_interleaved_behind(i)) continue;
+      text += fmt::format("               in the memory of result {}\n", prepared.owner_of(i));
     }
   }
   return text;

@@ -43,15 +43,22 @@ void mend_options(Program& program) {
   }
 }
 
-/// In place only where elements are as wide as the input's.
-void mend_in_place(Program& program) {
-  for (ResultSpec& result : program.results) {
-    if (result.in_place_of == ResultSpec::nowhere) continue;
-    const auto input = static_cast<size_t>(result.in_place_of);
-    const bool fits =
-        bits_of(program.element_of(result.value)) == bits_of(program.element_of(input)) &&
-        program.shape_of(result.value) == program.shape_of(input);
-    if (!fits) result.in_place_of = ResultSpec::nowhere;
+bool are_equal_in_memory(const Program& program, size_t value, size_t other) {
+  return are_stored_alike(program.element_of(value), program.element_of(other)) &&
+         program.shape_of(value) == program.shape_of(other);
+}
+
+/// Memory is shared only where elements and shapes are alike.
+void mend_sharing(Program& program) {
+  for (size_t i = 0; i < program.results.size(); ++i) {
+    ResultSpec& result = program.results[i];
+    if (result.in_place_of != ResultSpec::nowhere &&
+        !are_equal_in_memory(program, result.value, static_cast<size_t>(result.in_place_of))) {
+      result.in_place_of = ResultSpec::nowhere;
+    }
+    if (result.interleaved_with == ResultSpec::nowhere) continue;
+    const ResultSpec& owner = program.results[static_cast<size_t>(result.interleaved_with)];
+    if (!are_equal_in_memory(program, result.value, owner.value)) separate(program, i);
   }
 }
 
@@ -69,6 +76,15 @@ size_t count_uses(const Program& program, size_t value) {
   for (const ConvertSpec& conversion : program.conversions) uses += conversion.operand == value;
   for (const ResultSpec& result : program.results) uses += result.value == value;
   return uses;
+}
+
+/// A bad call of tensors that are there.
+void mend_bad_call(Program& program) {
+  const size_t tensors = program.inputs.size() + program.results.size();
+  BadCall& bad = program.bad_call;
+  const bool is_overlap = bad.kind == BadCall::Kind::overlap;
+  if (bad.tensor >= tensors || bad.other >= tensors) bad = {};
+  if (is_overlap && bad.tensor < program.inputs.size()) bad = {};
 }
 
 void remove_values(Program& program, const std::vector<bool>& needed) {
@@ -91,6 +107,7 @@ void remove_values(Program& program, const std::vector<bool>& needed) {
     if (result.in_place_of == ResultSpec::nowhere) continue;
     result.in_place_of = static_cast<int>(renumbered[static_cast<size_t>(result.in_place_of)]);
   }
+  mend_bad_call(program);
 }
 
 /// Strides for a shape with smaller extents: what was dense stays dense, gaps stay.
@@ -118,10 +135,32 @@ void set_shape(Program& program, size_t root, const Dims& shape) {
     constant.shape = shape;
     constant.patterns.resize(static_cast<size_t>(count_of(shape)));
   }
-  mend_in_place(program);
+  mend_sharing(program);
 }
 
 }  // namespace
+
+void separate(Program& program, size_t result) {
+  ResultSpec& spec = program.results[result];
+  ResultSpec& owner = program.results[static_cast<size_t>(spec.interleaved_with)];
+  spec.interleaved_with = ResultSpec::nowhere;
+  for (ResultSpec* one : {&spec, &owner}) {
+    one->place.strides = dense_strides(program.shape_of(one->value));
+  }
+}
+
+void remove_result(Program& program, size_t result) {
+  const int removed = static_cast<int>(result);
+  for (size_t i = 0; i < program.results.size(); ++i) {
+    const int with = program.results[i].interleaved_with;
+    if (with != ResultSpec::nowhere && (i == result || with == removed)) separate(program, i);
+  }
+  program.results.erase(program.results.begin() + removed);
+  for (ResultSpec& spec : program.results) {
+    if (spec.interleaved_with > removed) --spec.interleaved_with;
+  }
+  mend_bad_call(program);
+}
 
 bool remove_dead(Program& program) {
   const std::vector<bool> needed = find_needed(program);
@@ -135,7 +174,7 @@ void bypass(Program& program, size_t conversion_value) {
   replace_uses(program, conversion_value, operand);
   remove_dead(program);
   mend_options(program);
-  mend_in_place(program);
+  mend_sharing(program);
 }
 
 bool fold_into_input(Program& program, size_t conversion_value) {
@@ -167,7 +206,8 @@ void remove_axis(Program& program, size_t root, int axis) {
     return kept;
   };
   change_placements(program, root, [&](Placement& place) {
-    const bool was_dense = place.strides == dense_strides(before);
+    // Without elements, strides may be anything; without that axis they may count.
+    const bool was_dense = place.strides == dense_strides(before) || count_of(before) == 0;
     place.strides = was_dense ? dense_strides(without(before)) : without(place.strides);
   });
   set_shape(program, root, without(before));
@@ -192,8 +232,8 @@ bool make_plain(Program& program, size_t tensor) {
   Placement& place = placement(program, tensor);
   const Dims dense = dense_strides(shape_of_tensor(program, tensor));
   const bool is_plain = place.strides == dense && place.offset == 0 && place.at_end &&
-                        place.shift == 0 && !place.spare;
-  place = {dense, 0, true, 0, false};
+                        place.shift == 0 && !place.spare && !place.hides_front;
+  place = {dense, 0, true, 0, false, false};
   return !is_plain;
 }
 

@@ -9,6 +9,12 @@ namespace castor::fuzz {
 /// Removes conversions, inputs and constants that no result needs; false where there are none.
 bool remove_dead(Program& program);
 
+/// Removes one of several results.
+void remove_result(Program& program, size_t result);
+
+/// Gives both of two results that alternate memory of their own.
+void separate(Program& program, size_t result);
+
 /// Lets everything read the conversion's operand in place of its result. Options that the types no
 /// longer admit become the defaults.
 void bypass(Program& program, size_t conversion_value);

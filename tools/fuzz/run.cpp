@@ -9,6 +9,7 @@
 #include "tools/fuzz/child.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/minimise.hpp"
+#include "tools/fuzz/planned_lanes.hpp"
 #include "tools/fuzz/random.hpp"
 #include "tools/fuzz/record.hpp"
 #include "tools/fuzz/report.hpp"
@@ -185,6 +186,7 @@ Status check_tiers(const std::vector<Tier>& tiers) {
 
 Result<FuzzSummary> run_fuzzer(const FuzzOptions& options) {
   if (Status status = check_tiers(options.tiers); !status) return status.error();
+  for (Tier tier : options.tiers) reachable_lanes(tier);  // once, not in every child
   return Run(options).take();
 }
 

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/bit_pack.hpp"
+
+#include "jit/emit/bit_fields.hpp"
+#include "jit/emit/op_helpers.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+void emit_and(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
+  emitter.has_avx512() ? emitter.code().vpandd(to, a, b) : emitter.code().vpand(to, a, b);
+}
+
+void emit_or(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
+  emitter.has_avx512() ? emitter.code().vpord(to, a, b) : emitter.code().vpor(to, a, b);
+}
+
+/// A width that does not divide a byte, or fills it only over eight elements.
+bool needs_dwords(int width) { return width != 4; }
+bool needs_qwords(int width) { return width % 2 == 1; }
+
+/// After the bits of a group of eight elements are gathered: the bytes of its qword that hold
+/// them, in the order of memory.
+std::vector<int> bytes_of_group(ElementType element) {
+  const bool split = info(element).order == StorageOrder::split;
+  switch (bits_of(element)) {
+    case 1: return {0};
+    case 2: return {0, 4};
+    case 3: return split ? std::vector<int>{0, 4, 1} : std::vector<int>{0, 1, 2};
+    case 4: return {0, 2, 4, 6};
+    default: return split ? std::vector<int>{0, 2, 1, 4, 6, 5} : std::vector<int>{0, 1, 2, 4, 5, 6};
+  }
+}
+
+}  // namespace
+
+BitPacker::BitPacker(const Target& target, ElementType element)
+    : target_(target),
+      element_(element),
+      vector_bits_(target.vector_bits()),
+      bytes_(codes_per_vector(vector_bits_) * bits_of(element) / 8) {
+  const int bits = bits_of(element);
+  const std::vector<int> group = bytes_of_group(element);
+  if (target.supports(Feature::avx512_vbmi)) {
+    picks_ = vector_constant<uint8_t>(vector_bits_, [&](int i) {
+      return i < bytes_ ? i / bits * 8 + group[static_cast<size_t>(i % bits)] : 0;
+    });
+    return;
+  }
+  constexpr int no_byte = 0x80;
+  picks_ = vector_constant<uint8_t>(vector_bits_, [&](int i) {
+    const int in_part = i % 16;
+    return in_part < 2 * bits ? in_part / bits * 8 + group[static_cast<size_t>(in_part % bits)]
+                              : no_byte;
+  });
+  if (target.has_avx512()) {
+    joins_ = vector_constant<uint16_t>(
+        vector_bits_, [&](int i) { return i < bytes_ / 2 ? i / bits * 8 + i % bits : 7; });
+  }
+}
+
+/// Pairs of `element_bits` lanes are joined by multiplying with 1 and 2^width.
+std::vector<uint8_t> BitPacker::weights(int width, bool msb_first, int element_bits) const {
+  const auto weight = [&](int i) { return i % 2 == (msb_first ? 0 : 1) ? 1 << width : 1; };
+  return element_bits == 8 ? vector_constant<uint8_t>(vector_bits_, weight)
+                           : vector_constant<uint16_t>(vector_bits_, weight);
+}
+
+std::vector<uint8_t> BitPacker::low_bits(int width) const {
+  return vector_constant<uint8_t>(vector_bits_, [&](int) { return (1 << width) - 1; });
+}
+
+void BitPacker::prepare(LaneEmitter& emitter) const {
+  const int bits = bits_of(element_);
+  const StorageOrder order = info(element_).order;
+  emitter.reserve_vector(picks_);
+  if (!joins_.empty()) emitter.reserve_vector(joins_);
+  for (const BitField& field : bit_fields(element_)) {
+    const bool msb_first = order != StorageOrder::lsb_first;
+    emitter.reserve_vector(low_bits(order == StorageOrder::split ? field.width : bits));
+    emitter.reserve_vector(weights(field.width, msb_first, 8));
+    if (needs_dwords(field.width)) {
+      emitter.reserve_vector(weights(2 * field.width, msb_first, 16));
+    }
+  }
+}
+
+void BitPacker::pack(LaneEmitter& emitter, const Xmm& codes) const {
+  const StorageOrder order = info(element_).order;
+  if (order == StorageOrder::split) {
+    gather_split(emitter, codes);
+  } else {
+    const int bits = bits_of(element_);
+    {
+      OwnedVector fallback;
+      emit_and(emitter, codes, codes, emitter.vector(low_bits(bits), fallback));
+    }
+    gather_bits(emitter, codes, bits, order == StorageOrder::msb_first);
+  }
+  compress(emitter, codes);
+}
+
+/// Bytes of `width` bits side by side: in each word for 4, in each dword for 2 and 6 (24 bits), in
+/// each qword for 1 and 3.
+void BitPacker::gather_bits(LaneEmitter& emitter, const Xmm& codes, int width,
+                            bool msb_first) const {
+  Assembler& code = emitter.code();
+  {
+    OwnedVector fallback;
+    code.vpmaddubsw(codes, codes, emitter.vector(weights(width, msb_first, 8), fallback));
+  }
+  if (!needs_dwords(width)) return;
+  {
+    OwnedVector fallback;
+    code.vpmaddwd(codes, codes, emitter.vector(weights(2 * width, msb_first, 16), fallback));
+  }
+  if (!needs_qwords(width)) return;
+  const OwnedVector shifted = emitter.scratch();
+  const Xmm other = shifted.as(vector_bits_);
+  if (msb_first) {
+    code.vpsrlq(other, codes, 32);
+    code.vpsllq(codes, codes, static_cast<uint8_t>(4 * width));
+  } else {
+    code.vpsrlq(other, codes, static_cast<uint8_t>(32 - 4 * width));
+  }
+  emit_or(emitter, codes, codes, other);
+}
+
+/// The low bits as elements of their own, then the high bits in the byte beside them.
+void BitPacker::gather_split(LaneEmitter& emitter, const Xmm& codes) const {
+  Assembler& code = emitter.code();
+  const std::vector<BitField> fields = bit_fields(element_);
+  const OwnedVector high = emitter.scratch();
+  const Xmm upper = high.as(vector_bits_);
+  code.vpsrlw(upper, codes, static_cast<uint8_t>(fields[1].value_bit));
+  for (const auto& [field, part] : {std::pair(fields[1], upper), std::pair(fields[0], codes)}) {
+    {
+      OwnedVector fallback;
+      emit_and(emitter, part, part, emitter.vector(low_bits(field.width), fallback));
+    }
+    gather_bits(emitter, part, field.width, true);
+  }
+  // The low bits have left a byte free behind their first one.
+  code.vpslld(upper, upper, 8);
+  emit_or(emitter, codes, codes, upper);
+}
+
+void BitPacker::compress(LaneEmitter& emitter, const Xmm& units) const {
+  Assembler& code = emitter.code();
+  {
+    OwnedVector fallback;
+    const Xmm picks = emitter.vector(picks_, fallback);
+    if (target_.supports(Feature::avx512_vbmi)) return code.vpermb(units, picks, units);
+    code.vpshufb(units, units, picks);
+  }
+  if (!target_.has_avx512()) return join_halves(emitter, units);
+  OwnedVector fallback;
+  code.vpermw(units, emitter.vector(joins_, fallback), units);
+}
+
+/// AVX2: the bytes of the upper half right behind those of the lower one, while they fit it.
+void BitPacker::join_halves(LaneEmitter& emitter, const Xmm& halves) const {
+  if (bytes_ > 16) return;
+  Assembler& code = emitter.code();
+  const OwnedVector upper = emitter.scratch();
+  const Xmm low = vector_register(halves.getIdx(), 128);
+  code.vextracti128(upper.as(128), Xbyak::Ymm(halves.getIdx()), 1);
+  code.vpslldq(upper.as(128), upper.as(128), static_cast<uint8_t>(bytes_ / 2));
+  code.vpor(low, low, upper.as(128));
+}
+
+void BitPacker::store(LaneEmitter& emitter, const Xbyak::Address& to, const Xmm& packed) const {
+  Assembler& code = emitter.code();
+  const Xmm low = vector_register(packed.getIdx(), 128);
+  const auto behind = [&](int bytes) { return code.ptr[to.getRegExp() + bytes]; };
+  switch (bytes_) {
+    case 4: return code.vmovd(to, low);
+    case 8: return code.vmovq(to, low);
+    case 12: code.vmovq(to, low); return code.vpextrd(behind(8), low, 2);
+    case 16:
+    case 32: return code.vmovups(to, vector_register(packed.getIdx(), bytes_ * 8));
+    default: break;
+  }
+  if (target_.has_avx512()) {
+    const OwnedMask mask = emitter.scratch_mask();
+    code.kmovq(mask.get(), code.constant_of((uint64_t{1} << bytes_) - 1));
+    return code.vmovdqu8(to | mask.get(), packed);
+  }
+  // 24: twelve in each half.
+  code.vmovq(to, low);
+  code.vpextrd(behind(8), low, 2);
+  code.vextracti128(low, Xbyak::Ymm(packed.getIdx()), 1);
+  code.vmovq(behind(12), low);
+  code.vpextrd(behind(20), low, 2);
+}
+
+}  // namespace castor::jit

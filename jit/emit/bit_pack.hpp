@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sub-byte elements on their way to memory: from one vector of bytes to their bits.
+#pragma once
+
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+/// Packs as many elements as a vector has bytes; of each byte the element's low bits count.
+class BitPacker {
+ public:
+  BitPacker(const Target& target, ElementType element);
+
+  /// Reserves the constant vectors.
+  void prepare(LaneEmitter& emitter) const;
+  /// Bytes in memory of one vector of elements.
+  int bytes() const { return bytes_; }
+  /// The packed bytes at the bottom of the register that held the elements.
+  void pack(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
+  /// Writes exactly bytes() of what `pack` left; may spoil the register.
+  void store(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& packed) const;
+
+ private:
+  void gather_bits(LaneEmitter& emitter, const Xbyak::Xmm& codes, int width, bool msb_first) const;
+  void gather_split(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
+  void compress(LaneEmitter& emitter, const Xbyak::Xmm& units) const;
+  void join_halves(LaneEmitter& emitter, const Xbyak::Xmm& halves) const;
+  std::vector<uint8_t> weights(int width, bool msb_first, int element_bits) const;
+  std::vector<uint8_t> low_bits(int width) const;
+
+  const Target& target_;
+  ElementType element_;
+  int vector_bits_;
+  int bytes_;
+  std::vector<uint8_t> picks_;  ///< which byte of the register goes where
+  std::vector<uint8_t> joins_;  ///< which word, after that, without a byte permutation
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/bit_unpack.hpp"
+
+#include "jit/emit/bit_fields.hpp"
+#include "jit/emit/op_helpers.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr uint8_t no_byte = 0x80;  // vpshufb: zero
+
+void emit_and(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
+  emitter.has_avx512() ? emitter.code().vpandd(to, a, b) : emitter.code().vpand(to, a, b);
+}
+
+void emit_or(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
+  emitter.has_avx512() ? emitter.code().vpord(to, a, b) : emitter.code().vpor(to, a, b);
+}
+
+}  // namespace
+
+BitUnpacker::BitUnpacker(const Target& target, ElementType element)
+    : target_(target),
+      element_(element),
+      vector_bits_(target.vector_bits()),
+      bytes_(codes_per_vector(vector_bits_) * bits_of(element) / 8) {
+  const int bits = bits_of(element);
+  for (const BitField& field : bit_fields(element)) {
+    fields_.push_back(constants_of(field.value_bit, field.width));
+  }
+  value_mask_ = vector_constant<uint8_t>(vector_bits_, [&](int) { return (1 << bits) - 1; });
+  if (has_byte_permute()) {
+    // The bytes of each group of eight elements go to a qword of their own.
+    arrangement_ = vector_constant<uint8_t>(
+        vector_bits_, [&](int i) { return i % 8 < bits ? i / 8 * bits + i % 8 : 0; });
+  } else if (target.has_avx512()) {
+    // Those of sixteen elements to a 128-bit part.
+    arrangement_ = vector_constant<uint16_t>(
+        vector_bits_, [&](int i) { return i % 8 < bits ? i / 8 * bits + i % 8 : 0; });
+  }
+}
+
+/// Where the bytes of a part's sixteen elements begin within the part.
+int BitUnpacker::part_origin(int part) const {
+  if (target_.has_avx512()) return 0;
+  // Without a permutation across parts, both hold the same bytes (see load_both_halves).
+  const int own = part * 2 * bits_of(element_);
+  return bytes_ > 16 && part == 1 ? own - (bytes_ - 16) : own;
+}
+
+BitUnpacker::FieldConstants BitUnpacker::constants_of(int value_bit, int width) const {
+  const BitField field = {value_bit, width};
+  const int bits = bits_of(element_);
+  FieldConstants constants = {value_bit, width, {}, {}, {}, {}, {}};
+  if (has_byte_permute()) {
+    // A field begins so far in front that it lies at its place in the value.
+    constants.fields = vector_constant<uint8_t>(vector_bits_, [&](int i) {
+      return (field_position(element_, field, i % 8) - value_bit) & 63;
+    });
+    return constants;
+  }
+  // Position of element `index` of a part of sixteen, in bits from the part's begin.
+  const auto position = [&](int part, int index) {
+    return part_origin(part) * 8 + index / 8 * bits * 8 +
+           field_position(element_, field, index % 8);
+  };
+  const auto control = [&](int parity) {
+    return vector_constant<uint8_t>(vector_bits_, [&](int i) -> int {
+      const int at = position(i / 16, i % 16 / 2 * 2 + parity);
+      const bool second = i % 2 == 1;
+      if (second && at % 8 + width <= 8) return no_byte;
+      return at / 8 + (second ? 1 : 0);
+    });
+  };
+  const auto scale = [&](int parity) {
+    return vector_constant<uint16_t>(vector_bits_, [&](int i) {
+      const int at = position(i / 8, i % 8 * 2 + parity);
+      return 1 << (16 - width - at % 8);
+    });
+  };
+  constants.even = control(0);
+  constants.odd = control(1);
+  constants.even_scale = scale(0);
+  constants.odd_scale = scale(1);
+  return constants;
+}
+
+void BitUnpacker::prepare(LaneEmitter& emitter) const {
+  if (!arrangement_.empty()) emitter.reserve_vector(arrangement_);
+  for (const FieldConstants& field : fields_) {
+    for (const auto* bytes :
+         {&field.fields, &field.even, &field.odd, &field.even_scale, &field.odd_scale}) {
+      if (!bytes->empty()) emitter.reserve_vector(*bytes);
+    }
+  }
+  if (has_byte_permute()) emitter.reserve_vector(value_mask_);
+}
+
+void BitUnpacker::unpack(LaneEmitter& emitter, const Xbyak::Address& from, const Xmm& to) const {
+  load(emitter, from, to);
+  spread(emitter, to);
+}
+
+void BitUnpacker::unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from,
+                                const Opmask& mask, const Xmm& to) const {
+  emitter.code().vmovdqu8(to | mask | Xbyak::util::T_z, from);
+  spread(emitter, to);
+}
+
+/// The bytes at the bottom of the register; on AVX2 in both halves.
+void BitUnpacker::load(LaneEmitter& emitter, const Xbyak::Address& from, const Xmm& to) const {
+  Assembler& code = emitter.code();
+  if (!target_.has_avx512()) return load_both_halves(emitter, from, to);
+  switch (bytes_) {
+    case 8: return code.vmovq(vector_register(to.getIdx(), 128), from);
+    case 16:
+    case 32: return code.vmovups(vector_register(to.getIdx(), bytes_ * 8), from);
+    default: break;
+  }
+  const OwnedMask mask = emitter.scratch_mask();
+  code.kmovq(mask.get(), code.constant_of((uint64_t{1} << bytes_) - 1));
+  code.vmovdqu8(to | mask.get() | Xbyak::util::T_z, from);
+}
+
+void BitUnpacker::load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
+                                   const Xmm& to) const {
+  Assembler& code = emitter.code();
+  const Xbyak::Ymm whole(to.getIdx());
+  const Xmm low = vector_register(to.getIdx(), 128);
+  const auto behind = [&](int bytes) { return code.ptr[from.getRegExp() + bytes]; };
+  switch (bytes_) {
+    case 4: return code.vpbroadcastd(whole, from);
+    case 8: return code.vpbroadcastq(whole, from);
+    case 16: return code.vbroadcasti128(whole, from);
+    case 12:
+      code.vmovq(low, from);
+      code.vpinsrd(low, low, behind(8), 2);
+      return code.vinserti128(whole, whole, low, 1);
+    default:  // 24: the first and the last 16 bytes
+      code.vmovups(low, from);
+      return code.vinserti128(whole, whole, behind(8), 1);
+  }
+}
+
+void BitUnpacker::spread(LaneEmitter& emitter, const Xmm& bytes) const {
+  Assembler& code = emitter.code();
+  if (target_.has_avx512()) {
+    OwnedVector fallback;
+    const Xmm order = emitter.vector(arrangement_, fallback);
+    has_byte_permute() ? code.vpermb(bytes, order, bytes) : code.vpermw(bytes, order, bytes);
+  }
+  if (has_byte_permute()) return extract_fields_vbmi(emitter, bytes);
+  if (fields_.size() == 1) return extract(emitter, fields_[0], bytes, bytes);
+  const OwnedVector high = emitter.scratch();
+  const Xmm upper = high.as(vector_bits_);
+  extract(emitter, fields_[1], bytes, upper);
+  code.vpsllw(upper, upper, static_cast<uint8_t>(fields_[1].value_bit));
+  extract(emitter, fields_[0], bytes, bytes);
+  emit_or(emitter, bytes, bytes, upper);
+}
+
+/// Bytes of one field: even elements in the low bytes of words, odd ones in the high bytes.
+void BitUnpacker::extract(LaneEmitter& emitter, const FieldConstants& field, const Xmm& bytes,
+                          const Xmm& to) const {
+  Assembler& code = emitter.code();
+  const OwnedVector other = emitter.scratch();
+  const Xmm odd = other.as(vector_bits_);
+  const auto place = [&](const Xmm& result, const std::vector<uint8_t>& control,
+                         const std::vector<uint8_t>& scale) {
+    {
+      OwnedVector fallback;
+      code.vpshufb(result, bytes, emitter.vector(control, fallback));
+    }
+    OwnedVector fallback;
+    code.vpmullw(result, result, emitter.vector(scale, fallback));
+  };
+  place(odd, field.odd, field.odd_scale);
+  place(to, field.even, field.even_scale);
+  code.vpsrlw(to, to, static_cast<uint8_t>(16 - field.width));
+  code.vpsrlw(odd, odd, static_cast<uint8_t>(16 - field.width));
+  code.vpsllw(odd, odd, 8);
+  emit_or(emitter, to, to, odd);
+}
+
+/// vpmultishiftqb: eight bits from any bit on for each byte.
+void BitUnpacker::extract_fields_vbmi(LaneEmitter& emitter, const Xmm& bytes) const {
+  Assembler& code = emitter.code();
+  constexpr uint8_t a_where_c_else_b = 0xe4;
+  OwnedVector upper;
+  if (fields_.size() == 2) {
+    upper = emitter.scratch();
+    OwnedVector fallback;
+    const Xmm begins = emitter.vector(fields_[1].fields, fallback);
+    code.vpmultishiftqb(upper.as(vector_bits_), begins, bytes);
+  }
+  {
+    OwnedVector fallback;
+    code.vpmultishiftqb(bytes, emitter.vector(fields_[0].fields, fallback), bytes);
+  }
+  OwnedVector fallback;
+  if (fields_.size() == 2) {
+    const auto low_bits =
+        vector_constant<uint8_t>(vector_bits_, [&](int) { return (1 << fields_[0].width) - 1; });
+    code.vpternlogd(bytes, upper.as(vector_bits_), emitter.vector(low_bits, fallback),
+                    a_where_c_else_b);
+    fallback = OwnedVector();
+  }
+  emit_and(emitter, bytes, bytes, emitter.vector(value_mask_, fallback));
+}
+
+}  // namespace castor::jit

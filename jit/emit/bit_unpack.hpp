@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sub-byte elements on their way from memory: one vector of bytes, each the code of an element.
+#pragma once
+
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+/// Unpacks as many elements as a vector has bytes; upper bits of the bytes are zero.
+class BitUnpacker {
+ public:
+  BitUnpacker(const Target& target, ElementType element);
+
+  /// Reserves the constant vectors.
+  void prepare(LaneEmitter& emitter) const;
+  /// Bytes in memory of one vector of elements.
+  int bytes() const { return bytes_; }
+  /// The elements at `from`; reads exactly bytes().
+  void unpack(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
+  /// The same of the bytes that `mask` names; AVX-512.
+  void unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Opmask& mask,
+                     const Xbyak::Xmm& to) const;
+
+ private:
+  struct FieldConstants {
+    int value_bit;
+    int width;
+    std::vector<uint8_t> fields;      ///< VBMI: the bit at which each byte's field begins
+    std::vector<uint8_t> even, odd;   ///< else: bytes that hold the even and odd elements' fields
+    std::vector<uint8_t> even_scale;  ///< factors that move a field to the top of its word
+    std::vector<uint8_t> odd_scale;
+  };
+
+  bool has_byte_permute() const { return target_.supports(Feature::avx512_vbmi); }
+  FieldConstants constants_of(int value_bit, int width) const;
+  int part_origin(int part) const;
+  void load(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
+  void load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
+                        const Xbyak::Xmm& to) const;
+  void spread(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
+  void extract(LaneEmitter& emitter, const FieldConstants& field, const Xbyak::Xmm& bytes,
+               const Xbyak::Xmm& to) const;
+  void extract_fields_vbmi(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
+
+  const Target& target_;
+  ElementType element_;
+  int vector_bits_;
+  int bytes_;
+  std::vector<FieldConstants> fields_;
+  std::vector<uint8_t> arrangement_;  ///< AVX-512: which byte, or word, goes where
+  std::vector<uint8_t> value_mask_;
+};
+
+}  // namespace castor::jit

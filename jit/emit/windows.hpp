@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows: where chunks meet sub-byte operands. A window is a stretch of the stack with one byte
+// for each element of a group, a group being as many elements as a vector has bytes. Sources fill
+// theirs in front of the group's chunks, sinks drain theirs behind.
+#pragma once
+
+#include "jit/emit/frame.hpp"
+#include "jit/emit/memory_ports.hpp"
+
+namespace castor::jit {
+
+/// Stack that one window takes: the group's bytes, and as much again for what lies beyond its end
+/// and for bytes on their way from or to memory.
+constexpr int window_bytes(int vector_bits) { return 2 * vector_bits / 8; }
+
+/// One sub-byte operand and where its bits are.
+struct WindowOperand {
+  size_t operand;
+  ElementType element;
+  Access access;
+  Xbyak::Address step;  ///< of the innermost axis, in elements; for bitwise access
+  Xbyak::Address base;  ///< address that bitwise access counts from
+};
+
+/// Emits the copies between windows and memory.
+class Windows {
+ public:
+  Windows(LaneEmitter& emitter, const Frame& frame) : emitter_(emitter), frame_(frame) {}
+
+  /// A whole group at `packed`.
+  void fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
+                  const Xbyak::Address& packed) const;
+  void drain_whole(const WindowOperand& at, const BitPacker& packer,
+                   const Xbyak::Address& packed) const;
+
+  /// The elements from frame.group_begin() to frame.group_end() of the row.
+  void fill(const WindowOperand& at, const BitUnpacker& unpacker) const;
+  /// The same; of contiguous elements the last byte's unused bits become 0.
+  void drain(const WindowOperand& at, const BitPacker& packer) const;
+
+ private:
+  int window(const WindowOperand& at) const { return frame_.stage_offset(at.operand); }
+  int vector_bytes() const { return emitter_.target().vector_bits() / 8; }
+  Xbyak::Address in_window(const WindowOperand& at, int offset = 0) const {
+    return emitter_.code().ptr[gpr::stack + window(at) + offset];
+  }
+  void locate_bytes(const WindowOperand& at) const;
+  void count_bytes(const WindowOperand& at) const;
+  void copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const;
+  void clear_beyond_end(const WindowOperand& at) const;
+  void copy_bitwise(const WindowOperand& at, bool in) const;
+  void copy_field(const WindowOperand& at, const struct BitField& field, bool in) const;
+
+  LaneEmitter& emitter_;
+  const Frame& frame_;
+};
+
+}  // namespace castor::jit

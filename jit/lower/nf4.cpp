@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lower/nf4.hpp"
+
+#include <bit>
+
+namespace castor::jit {
+
+namespace {
+
+// [-1, 1] in buckets so narrow that each holds at most one threshold: a bucket knows the code in
+// front of its threshold, and one comparison decides. Sum and product round to nearest, here as in
+// the lanes, and are monotone, so a value and a threshold in different buckets compare as these.
+constexpr float bucket_scale = 15.5f;
+constexpr int bucket_bits = 5;
+constexpr int bucket_count = 1 << bucket_bits;
+
+constexpr int bucket_of(float value) {
+  const float shifted = value + 1.0f;
+  return static_cast<int>(shifted * bucket_scale);
+}
+
+constexpr bool one_threshold_a_bucket() {
+  for (size_t i = 1; i < nf4_thresholds.size(); ++i) {
+    if (bucket_of(nf4_thresholds[i - 1]) == bucket_of(nf4_thresholds[i])) return false;
+  }
+  return bucket_of(-1.0f) == 0 && bucket_of(1.0f) == bucket_count - 1;
+}
+static_assert(one_threshold_a_bucket());
+
+/// Made while compiling, out of reach of the host's rounding mode.
+struct Buckets {
+  DwordTable thresholds = {bucket_bits, {}};  ///< f32 bits
+  DwordTable codes = {bucket_bits, {}};       ///< of values up to the threshold
+};
+
+constexpr Buckets make_buckets() {
+  constexpr float no_threshold = 2.0f;  // above every bucket's values
+  Buckets buckets;
+  buckets.thresholds.entries.fill(std::bit_cast<uint32_t>(no_threshold));
+  for (float threshold : nf4_thresholds) {
+    const int bucket = bucket_of(threshold);
+    buckets.thresholds.entries[static_cast<size_t>(bucket)] = std::bit_cast<uint32_t>(threshold);
+    for (int above = bucket + 1; above < bucket_count; ++above) {
+      ++buckets.codes.entries[static_cast<size_t>(above)];
+    }
+  }
+  return buckets;
+}
+
+}  // namespace
+
+LaneId encode_nf4(LaneBuilder& builder, LaneId value) {
+  static constexpr Buckets buckets = make_buckets();
+  const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
+  // max takes its second operand where the first is NaN.
+  const LaneId bounded = builder.float_min(builder.float_max(value, number(-1.0)), number(1.0));
+  const LaneId position =
+      builder.float_mul(builder.float_add(bounded, number(1.0)), number(bucket_scale));
+  const LaneId bucket = builder.float_to_signed(position, 32, LaneRounding::toward_zero);
+  const LaneId threshold = builder.look_up_dwords(bucket, buckets.thresholds);
+  const LaneId code = builder.look_up_dwords(bucket, buckets.codes);
+  const LaneId is_above = builder.compare(FloatPredicate::greater, bounded, threshold);
+  return builder.select(is_above, builder.add(code, builder.constant(LaneType::i32, 1)), code);
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats of at most eight bits in f32 lanes, and back.
+#pragma once
+
+#include "ir/convert_options.hpp"
+#include "jit/lane/builder.hpp"
+
+namespace castor::jit {
+
+/// The f32 of each code (i8 lanes, upper bits zero) of a float of at most eight bits, f8e8m0 or
+/// nf4; exact, NaNs quiet.
+LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type);
+
+/// The code (i32 lanes, upper bits zero) of each f32, rounded once; exact too of a wider source
+/// that was rounded to odd, or, for nf4, up. Options are canonical.
+LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
+                    const ConvertOptions& options);
+
+}  // namespace castor::jit

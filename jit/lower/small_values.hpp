@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions of types of at most eight bits as tables: what each code becomes, computed on the
+// host while lowering. In double precision, without a rounding instruction, so that the host's
+// floating-point environment cannot show.
+#pragma once
+
+#include <optional>
+
+#include "ir/convert_options.hpp"
+#include "jit/lane/program.hpp"
+
+namespace castor::jit {
+
+/// The value of a code.
+struct SmallValue {
+  double value = 0;       ///< a number or an infinity
+  bool negative = false;  ///< the sign, of zeros and NaNs as well
+  bool is_nan = false;
+  int payload = 0;  ///< of a NaN: the top two mantissa bits, the quiet bit set
+};
+
+/// Of a type of at most eight bits; bits above the type's are ignored.
+SmallValue small_value(ElementType type, int code);
+
+/// A conversion between a type of at most 8 bits and one of at most 16, by the low bits of the
+/// source's code. Options are canonical and admitted. Nothing for wider types.
+std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
+                                          const ConvertOptions& options);
+
+/// The f32 bits of the codes of a type of at most five bits.
+DwordTable f32_table(ElementType type);
+
+}  // namespace castor::jit

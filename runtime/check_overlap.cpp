@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check_overlap.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace castor {
+
+namespace {
+
+/// Up to so many tensors are compared each with each.
+constexpr size_t few_tensors = 16;
+
+Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
+
+/// One tensor of a call.
+struct Placed {
+  Footprint at;
+  bool is_output = false;
+  size_t index = 0;  ///< among inputs or outputs
+};
+
+enum class Meeting : uint8_t { apart, in_place, refused };
+
+/// How an output and another tensor lie.
+Meeting compare(const OverlapRules& rules, const Placed& output, const Placed& other) {
+  const BoundTensor& written = rules.outputs[output.index];
+  if (other.is_output) {
+    const bool apart = !may_overlap(written, output.at, rules.outputs[other.index], other.at);
+    return apart ? Meeting::apart : Meeting::refused;
+  }
+  if (!may_overlap(written, output.at, rules.inputs[other.index], other.at)) return Meeting::apart;
+  const bool allowed = rules.in_place_allowed[other.index * rules.outputs.size() + output.index];
+  return allowed && output.at.begins_with(other.at) ? Meeting::in_place : Meeting::refused;
+}
+
+Error refusal(const OverlapRules& rules, size_t output, const Placed& other) {
+  if (other.is_output) {
+    return invalid(fmt::format("{} overlaps {}; outputs must be apart", rules.outputs[output].what,
+                               rules.outputs[other.index].what));
+  }
+  return invalid(
+      fmt::format("{} overlaps {}; in place needs the same address, element size, "
+                  "shape and strides, and no later use of the input",
+                  rules.outputs[output].what, rules.inputs[other.index].what));
+}
+
+/// The pair that is reported of all that are refused: the first output, its first input, else the
+/// first output before it.
+struct Refused {
+  size_t output;
+  Placed other;
+  bool is_before(const Refused& later) const {
+    if (output != later.output) return output < later.output;
+    if (other.is_output != later.other.is_output) return later.other.is_output;
+    return other.index < later.other.index;
+  }
+};
+
+/// Compares pairs and remembers what comes of it.
+class Comparison {
+ public:
+  explicit Comparison(const OverlapRules& rules) : rules_(rules) {}
+
+  /// At least one of the two is an output.
+  void add(const Placed& a, const Placed& b) {
+    const bool b_is_later = b.is_output && (!a.is_output || b.index > a.index);
+    const Placed& output = b_is_later ? b : a;
+    const Placed& other = b_is_later ? a : b;
+    switch (compare(rules_, output, other)) {
+      case Meeting::apart: return;
+      case Meeting::in_place: in_place_ = true; return;
+      case Meeting::refused: break;
+    }
+    const Refused found{output.index, other};
+    if (!refused_ || found.is_before(*refused_)) refused_ = found;
+  }
+
+  Status finish(bool& in_place) const {
+    if (refused_) return refusal(rules_, refused_->output, refused_->other);
+    in_place = in_place || in_place_;
+    return {};
+  }
+
+ private:
+  const OverlapRules& rules_;
+  std::optional<Refused> refused_;
+  bool in_place_ = false;
+};
+
+/// The tensors of a call, inputs first.
+struct Tensors {
+  const OverlapRules& rules;
+  std::span<const ConstView> inputs;
+  std::span<const View> outputs;
+
+  size_t count() const { return inputs.size() + outputs.size(); }
+  bool is_output(size_t i) const { return i >= inputs.size(); }
+  Footprint at(size_t i) const {
+    if (!is_output(i)) return footprint(rules.inputs[i], inputs[i]);
+    return footprint(rules.outputs[i - inputs.size()], outputs[i - inputs.size()]);
+  }
+  Placed operator[](size_t i) const {
+    return {at(i), is_output(i), is_output(i) ? i - inputs.size() : i};
+  }
+};
+
+/// Footprints are cheap; most calls have few tensors, which lie apart.
+void compare_each_with_each(const Tensors& tensors, Comparison& found) {
+  for (size_t i = tensors.inputs.size(); i < tensors.count(); ++i) {
+    const Footprint written = tensors.at(i);
+    for (size_t other = 0; other < i; ++other) {
+      if (written.meets(tensors.at(other))) found.add(tensors[i], tensors[other]);
+    }
+  }
+}
+
+/// Drops what ends in front of `address`, and compares `tensor` with what is left.
+void compare_with_open(std::vector<Placed>& open, const Placed& tensor, Comparison& found) {
+  std::erase_if(open, [&](const Placed& one) { return one.at.end <= tensor.at.begin; });
+  for (const Placed& one : open) found.add(tensor, one);
+}
+
+/// Goes from low to high addresses; open is what begins in front of the current one and may reach
+/// it. Inputs are not compared with inputs.
+void sweep(const Tensors& tensors, Comparison& found) {
+  std::vector<Placed> sorted;
+  sorted.reserve(tensors.count());
+  for (size_t i = 0; i < tensors.count(); ++i) sorted.push_back(tensors[i]);
+  std::erase_if(sorted, [](const Placed& one) { return one.at.empty(); });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Placed& a, const Placed& b) { return a.at.begin < b.at.begin; });
+  std::vector<Placed> open_inputs;
+  std::vector<Placed> open_outputs;
+  for (const Placed& tensor : sorted) {
+    compare_with_open(open_outputs, tensor, found);
+    if (tensor.is_output) compare_with_open(open_inputs, tensor, found);
+    (tensor.is_output ? open_outputs : open_inputs).push_back(tensor);
+  }
+}
+
+}  // namespace
+
+Status check_overlap(const OverlapRules& rules, std::span<const ConstView> inputs,
+                     std::span<const View> outputs, bool& in_place) {
+  const Tensors tensors{rules, inputs, outputs};
+  Comparison found(rules);
+  if (tensors.count() <= few_tensors) {
+    compare_each_with_each(tensors, found);
+  } else {
+    sweep(tensors, found);
+  }
+  return found.finish(in_place);
+}
+
+}  // namespace castor

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The element types that parameterised tests run over, and their names in such tests.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ir/element_type.hpp"
+
+namespace castor::test {
+
+/// Every row of the table, older layouts included.
+inline std::vector<ElementType> all_element_types() {
+  std::vector<ElementType> types;
+  for (const ElementInfo& row : element_table) types.push_back(row.type);
+  return types;
+}
+
+/// The types that differ in their values: one layout of each.
+inline std::vector<ElementType> value_types() {
+  std::vector<ElementType> types = all_element_types();
+  types.resize(value_type_count);
+  return types;
+}
+
+/// The name with _ for the dot, which names of tests must not have.
+inline std::string test_name(ElementType type) {
+  std::string name(name_of(type));
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+}  // namespace castor::test
