@@ -3,12 +3,21 @@
 
 namespace castor::bench {
 
-std::vector<ElementType> implemented_types() {
+std::vector<ElementType> all_element_types() {
   std::vector<ElementType> types;
-  for (const ElementInfo& row : element_table) {
-    if (row.implemented) types.push_back(row.type);
-  }
+  for (int i = 0; i < value_type_count; ++i) types.push_back(static_cast<ElementType>(i));
   return types;
+}
+
+std::vector<TypePair> layout_pairs() {
+  using enum ElementType;
+  std::vector<TypePair> pairs;
+  for (const TypePair& pair : {TypePair{u1_lsb_first, u1}, TypePair{u2_msb_first, u2},
+                               TypePair{u3_split, u3}, TypePair{u6_split, u6}}) {
+    pairs.push_back(pair);
+    pairs.push_back({pair.to, pair.from});
+  }
+  return pairs;
 }
 
 void register_measured(const std::string& name, std::function<void(benchmark::State&)> run) {

@@ -12,17 +12,21 @@
 
 namespace castor::bench {
 
-/// Convert/<source>/<destination>/<footprint>: every pair of implemented types.
+/// Convert/<source>/<destination>/<footprint>: every pair of the 27 types, and the older
+/// layouts from and to their own type.
 void register_convert(Session& session, const Selection& selected);
-/// ConvertSpecial/<source>/<destination>: NaNs, infinities and subnormals against ordinary values.
+/// ConvertSpecial/<source>/<destination>: NaNs, infinities and subnormals against ordinary values,
+/// from every format that has any.
 void register_convert_special(Session& session, const Selection& selected);
 /// Compile/<what>/<cold or hit>/<idle or busy>, by what the other core does.
 void register_compile(Session& session, const Selection& selected);
 /// Call/<what>: what a call costs that converts one element.
 void register_call(Session& session, const Selection& selected);
 
-/// The element types that castor implements, in table order.
-std::vector<ElementType> implemented_types();
+/// The 27 types, in table order; without the older layouts.
+std::vector<ElementType> all_element_types();
+/// Each older layout with the type of the same values, both ways.
+std::vector<TypePair> layout_pairs();
 
 /// Registers one benchmark that runs once and reports its own time.
 void register_measured(const std::string& name, std::function<void(benchmark::State&)> run);

@@ -35,8 +35,8 @@ Result<double> time_compile(const Runtime& runtime, const FunctionPtr& function)
 
 Result<std::vector<FunctionPtr>> all_conversions() {
   std::vector<FunctionPtr> functions;
-  for (const ElementType from : implemented_types()) {
-    for (const ElementType to : implemented_types()) {
+  for (const ElementType from : all_element_types()) {
+    for (const ElementType to : all_element_types()) {
       const Result<FunctionPtr> function = conversion(from, to);
       if (!function) return function.error();
       functions.push_back(*function);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "bench/benchmarks.hpp"
 #include "bench/check.hpp"
@@ -96,16 +97,27 @@ Measured measure(Session& session, const Cell& cell, const Workspace& workspace,
   return measured;
 }
 
-Result<MainLoop> find_main_loop(const Session& session, const Cell& cell,
-                                const Workspace& workspace) {
+/// Tensors of which the main loop takes enough iterations: those of the cell, or larger ones.
+Result<Workspace> loop_workspace(Session& session, const Cell& cell, const Workspace& workspace,
+                                 int64_t iteration_elements) {
+  constexpr int64_t enough_iterations = 12;
+  if (workspace.elements >= enough_iterations * iteration_elements) return workspace;
+  const Result<Workspace> larger = session.workspace(cell.pair, large_l1_footprint);
+  if (larger) fill(larger->source, ordinary_tile(cell.pair.from, cell.pair.to, tile_elements));
+  return larger;
+}
+
+Result<MainLoop> find_main_loop(Session& session, const Cell& cell, const Workspace& workspace) {
   const Result<FunctionPtr> function = conversion(cell.pair.from, cell.pair.to);
   if (!function) return function.error();
   const Result<jit::Target> target = jit::choose_target(session.tier());
   if (!target) return target.error();
   Result<PortBound> bound = port_bound(*function, *target);
   if (!bound) return bound.error();
+  const Result<Workspace> tensors = loop_workspace(session, cell, workspace, bound->elements);
+  if (!tensors) return tensors.error();
   Result<LoopSlope> slope =
-      LoopSlope::prepare(session.runtime(), cell.pair, workspace, bound->elements);
+      LoopSlope::prepare(session.runtime(), cell.pair, *tensors, bound->elements);
   if (!slope) return slope.error();
   return MainLoop{std::move(bound).value(), std::move(slope).value()};
 }
@@ -137,8 +149,9 @@ Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
   const Result<Workspace> tensors = session.workspace(cell.pair, cell.footprint);
   if (!tensors) return tensors.error();
   fill(tensors->source, ordinary_tile(cell.pair.from, cell.pair.to, tile_elements));
-  const Result<BoundConversion> call = bind_conversion(session.runtime(), cell.pair, *tensors);
+  Result<BoundConversion> call = bind_conversion(session.runtime(), cell.pair, *tensors);
   if (!call) return call.error();
+  call->options = session.run_options(cell.footprint);
   if (Status status = run_and_check(*call, cell.pair, *tensors); !status) return status;
   const Result<MainLoop> loop = cell.in_l1()
                                     ? find_main_loop(session, cell, *tensors)
@@ -151,17 +164,20 @@ Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
 }  // namespace
 
 void register_convert(Session& session, const Selection& selected) {
+  std::vector<TypePair> pairs;
+  for (const ElementType from : all_element_types()) {
+    for (const ElementType to : all_element_types()) pairs.push_back({from, to});
+  }
+  for (const TypePair& pair : layout_pairs()) pairs.push_back(pair);
   for (const Footprint& footprint : footprints) {
-    for (const ElementType from : implemented_types()) {
-      for (const ElementType to : implemented_types()) {
-        const Cell cell = {{from, to}, footprint};
-        if (!selected(cell.name())) continue;
-        register_measured(cell.name(), [&session, cell](benchmark::State& state) {
-          if (Status status = run_cell(state, session, cell); !status) {
-            session.fail(state, status.error());
-          }
-        });
-      }
+    for (const TypePair& pair : pairs) {
+      const Cell cell = {pair, footprint};
+      if (!selected(cell.name())) continue;
+      register_measured(cell.name(), [&session, cell](benchmark::State& state) {
+        if (Status status = run_cell(state, session, cell); !status) {
+          session.fail(state, status.error());
+        }
+      });
     }
   }
 }

@@ -22,13 +22,26 @@ struct Range {
   double high;
 };
 
+constexpr int far_exponent = 40;  // values beyond 2^40 are left out
+
+/// The exponent of the largest power of two that a floating format holds.
+int largest_exponent(const FloatFormat& format) {
+  const int last_field = (1 << format.exponent_bits) - 1;
+  return last_field - (format.specials == FloatSpecials::ieee ? 1 : 0) - format.bias;
+}
+
 Range range_of(ElementType type) {
-  constexpr double far = 1099511627776.0;  // 2^40
-  if (is_float(type)) {
-    const FloatFormat& format = info(type).format;
-    const double largest =
-        std::ldexp(1.0, std::min(40, (1 << format.exponent_bits) - 2 - format.bias));
-    return {-largest, largest};
+  const double far = std::ldexp(1.0, far_exponent);
+  switch (kind_of(type)) {
+    case ElementKind::boolean: return {-2, 2};
+    case ElementKind::codebook: return {-1, 1};
+    case ElementKind::power_of_two: return {0, far};
+    case ElementKind::floating: {
+      const double largest =
+          std::ldexp(1.0, std::min(far_exponent, largest_exponent(info(type).format)));
+      return {-largest, largest};
+    }
+    default: break;
   }
   return {std::max(static_cast<double>(integer_min(type)), -far),
           std::min(static_cast<double>(integer_max(type)), far)};
@@ -37,46 +50,42 @@ Range range_of(ElementType type) {
 /// The values that both types hold; a few around zero where one of them is boolean.
 Range common_range(ElementType from, ElementType to) {
   const Range a = range_of(from);
-  const Range b = is_boolean(to) ? Range{-2, 2} : range_of(to);
+  const Range b = range_of(to);
   return {std::max(a.low, b.low), std::min(a.high, b.high)};
 }
 
-/// A special value of a floating format with infinities and NaNs, from random bits.
-uint64_t special_pattern(ElementType type, uint64_t random) {
-  const FloatFormat& format = info(type).format;
-  const uint64_t mantissa_mask = (uint64_t{1} << format.mantissa_bits) - 1;
-  const uint64_t exponent_mask = (uint64_t{1} << format.exponent_bits) - 1;
-  const uint64_t sign = (random >> 63) << (bits_of(type) - 1);
-  const uint64_t mantissa = random & mantissa_mask;
-  const auto with_exponent = [&](uint64_t exponent) { return exponent << format.mantissa_bits; };
-  switch ((random >> 60) & 3) {
-    case 0: return sign | with_exponent(exponent_mask) | std::max<uint64_t>(mantissa, 1);
-    case 1: return sign | with_exponent(exponent_mask);
-    case 2: return sign | mantissa;
-    default: break;
+/// The smallest exponent of a normal value; of integers that of 1/2, which gives 0.
+int smallest_exponent(ElementType type) {
+  constexpr int of_nf4 = -3;
+  if (kind_of(type) == ElementKind::codebook) return of_nf4;
+  if (is_float(type)) return std::max(1 - info(type).format.bias, -far_exponent);
+  return kind_of(type) == ElementKind::power_of_two ? -far_exponent : -1;
+}
+
+/// A value that both types hold, from a number in [0, 1).
+double ordinary_value(ElementType from, ElementType to, double unit) {
+  if (is_boolean(from)) return unit < 0.5 ? 0 : 1;
+  const Range range = common_range(from, to);
+  if (is_integer(from)) return range.low + std::floor(unit * (range.high - range.low + 1));
+  if (kind_of(from) == ElementKind::power_of_two || kind_of(to) == ElementKind::power_of_two) {
+    const int low = std::max(smallest_exponent(from), smallest_exponent(to));
+    const double exponent = low + unit * (std::log2(range.high) - low);
+    return kind_of(from) == ElementKind::power_of_two ? std::exp2(std::floor(exponent))
+                                                      : std::exp2(exponent);
   }
-  return (random >> 59) & 1 ? sign : sign | with_exponent(exponent_mask - 1) | mantissa;
+  return range.low + unit * (range.high - range.low);
 }
 
 }  // namespace
 
 std::vector<std::byte> ordinary_tile(ElementType from, ElementType to, size_t count) {
-  const Range range = common_range(from, to);
   std::mt19937_64 random(seed);
   std::vector<uint64_t> patterns(count);
   for (uint64_t& pattern : patterns) {
     const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-    double value = range.low + unit * (range.high - range.low);
-    if (is_boolean(from)) value = unit < 0.5 ? 0 : 1;
-    pattern = numerics::convert(std::bit_cast<uint64_t>(value), ElementType::f64, from, {});
+    const auto value = std::bit_cast<uint64_t>(ordinary_value(from, to, unit));
+    pattern = numerics::convert(value, ElementType::f64, from, {});
   }
-  return samples::pack(from, patterns);
-}
-
-std::vector<std::byte> special_tile(ElementType from, size_t count) {
-  std::mt19937_64 random(seed);
-  std::vector<uint64_t> patterns(count);
-  for (uint64_t& pattern : patterns) pattern = special_pattern(from, random());
   return samples::pack(from, patterns);
 }
 

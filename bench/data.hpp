@@ -12,13 +12,10 @@
 namespace castor::bench {
 
 /// `count` elements of type `from`, in storage, spread evenly over the values that both types can
-/// hold (integers beyond 2^40 left out): no NaNs, infinities or overflows. Depends on its
-/// arguments alone.
+/// hold (those beyond 2^40 left out): no NaNs, infinities or overflows. From
+/// f8e8m0, and to it from floats, spread evenly over the exponents. Depends on its arguments
+/// alone.
 std::vector<std::byte> ordinary_tile(ElementType from, ElementType to, size_t count);
-
-/// `count` elements of a floating type: a quarter each NaNs, infinities, subnormals, and zeros or
-/// numbers near the largest, of either sign, in random order. Depends on its arguments alone.
-std::vector<std::byte> special_tile(ElementType from, size_t count);
 
 /// Elements of a tile that is repeated to fill a tensor.
 inline constexpr size_t tile_elements = size_t{1} << 14;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/footprint.hpp"
 
-#include <algorithm>
+#include <numeric>
+
+#include "bench/plain_kernel.hpp"
 
 namespace castor::bench {
 
 namespace {
+
+constexpr int64_t main_loop_elements = 256;  // a multiple of every main loop's
 
 size_t bytes_for(ElementType type, int64_t elements) {
   return static_cast<size_t>(elements) * static_cast<size_t>(bits_of(type)) / 8;
@@ -14,7 +18,12 @@ size_t bytes_for(ElementType type, int64_t elements) {
 }  // namespace
 
 int64_t element_quantum(const TypePair& pair) {
-  return 2048 / std::min({8, bits_of(pair.from), bits_of(pair.to)});
+  const Ratio ratio = {bits_of(pair.from), bits_of(pair.to)};
+  int64_t quantum = main_loop_elements;
+  for (const PlainVariant& variant : all_plain_variants(ratio)) {
+    quantum = std::lcm(quantum, whole_iterations(ratio, variant));
+  }
+  return quantum;
 }
 
 Workspace first_elements(const TypePair& pair, const Workspace& workspace, int64_t elements) {

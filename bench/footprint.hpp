@@ -23,6 +23,8 @@ inline constexpr Footprint l1_footprint = {"16KiB", size_t{16} << 10, false};
 inline constexpr Footprint l2_footprint = {"256KiB", size_t{256} << 10, false};
 inline constexpr Footprint memory_footprint = {"256MiB", size_t{256} << 20, true};
 inline constexpr std::array footprints = {l1_footprint, l2_footprint, memory_footprint};
+/// Still in L1: for main loops of which too few iterations fit into l1_footprint.
+inline constexpr Footprint large_l1_footprint = {"24KiB", size_t{24} << 10, false};
 
 /// The tensors of one conversion, dense; the destination is aligned to 64.
 struct Workspace {
@@ -34,8 +36,8 @@ struct Workspace {
 /// Room that place_tensors may need beyond the footprint.
 inline constexpr size_t placement_slack = size_t{8} << 10;
 
-/// Elements are rounded down to this many, so that vector loops of up to 256 bytes of the
-/// narrower type have no tail.
+/// Elements are rounded down to a multiple of this, so that neither castor's main loop (up to 256
+/// elements) nor any plain kernel for the pair leaves a tail.
 int64_t element_quantum(const TypePair& pair);
 
 /// Places as many elements as the footprint allows. Where both tensors have equal strides the

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace castor::bench {
 
@@ -25,6 +27,20 @@ Status read_tier(const std::string& name, Options& options) {
                fmt::format("--castor_isa names '{}', expected one of{}", name, known)};
 }
 
+Status read_stores(const std::string& name, Options& options) {
+  using enum StorePolicy;
+  constexpr std::array<std::pair<std::string_view, StorePolicy>, 3> policies = {
+      {{"automatic", automatic}, {"cached", cached}, {"streaming", streaming}}};
+  for (const auto& [known, policy] : policies) {
+    if (name != known) continue;
+    options.stores = policy;
+    return {};
+  }
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("--castor_stores is '{}', expected automatic, cached or streaming", name)};
+}
+
 Status read_seconds(const std::string& text, Options& options) {
   char* end = nullptr;
   options.cell_seconds = std::strtod(text.c_str(), &end);
@@ -36,6 +52,7 @@ Status read_seconds(const std::string& text, Options& options) {
 
 Status read_argument(std::string_view argument, Options& options) {
   if (const auto name = value_of(argument, "--castor_isa=")) return read_tier(*name, options);
+  if (const auto name = value_of(argument, "--castor_stores=")) return read_stores(*name, options);
   if (const auto time = value_of(argument, "--benchmark_min_time=")) {
     return read_seconds(*time, options);
   }
@@ -56,7 +73,7 @@ Result<Options> read_options(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (Status status = read_argument(argument, options); !status) return status.error();
-    if (!argument.starts_with("--castor_isa=")) options.remaining.push_back(argv[i]);
+    if (!argument.starts_with("--castor_")) options.remaining.push_back(argv[i]);
   }
   return options;
 }

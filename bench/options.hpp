@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <castor/castor.hpp>
+
 #include "ir/result.hpp"
 #include "jit/target.hpp"
 
@@ -16,13 +18,17 @@ struct Options {
   /// --benchmark_min_time=SECONDS: spent on each conversion in the caches; six times as much on
   /// each in memory.
   double cell_seconds = 0.1;
+  /// --castor_stores=automatic|cached|streaming: in memory. On a machine whose outermost cache is
+  /// larger than the footprint, `automatic` stores through the caches.
+  StorePolicy stores = StorePolicy::automatic;
   bool writes_file = false;      ///< --benchmark_out=FILE is given
   bool file_is_json = true;      ///< by --benchmark_out_format
   bool displays_text = true;     ///< by --benchmark_format
-  std::vector<char*> remaining;  ///< the program's name and everything but --castor_isa
+  std::vector<char*> remaining;  ///< the program's name and everything but --castor_...
 };
 
-/// Reads the arguments. Fails (invalid_argument) at an unknown tier or a time that is no number.
+/// Reads the arguments. Fails (invalid_argument) at an unknown tier or policy, or a time that is no
+/// number.
 Result<Options> read_options(int argc, char** argv);
 
 }  // namespace castor::bench

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <numeric>
 
 namespace castor::bench {
@@ -16,6 +17,9 @@ struct Group {
   int loads;
   int stores;
 };
+
+/// Loads and stores of one iteration: a longer loop is no faster.
+constexpr int most_vectors = 48;
 
 Group group_of(const Ratio& ratio) {
   const int divisor = std::gcd(ratio.source_bits, ratio.destination_bits);
@@ -47,16 +51,35 @@ std::string PlainVariant::name() const {
                      unroll);
 }
 
-std::vector<PlainVariant> plain_variants(const jit::Host& host, bool non_temporal) {
+std::vector<PlainVariant> all_plain_variants(const Ratio& ratio) {
+  const Group group = group_of(ratio);
   std::vector<PlainVariant> variants;
   for (const int bits : {256, 512}) {
-    if (bits == 512 && !host.runs(jit::Tier::avx512)) continue;
     for (const bool past_caches : {false, true}) {
-      if (past_caches && !non_temporal) continue;
-      for (const int unroll : {1, 2, 4}) variants.push_back({bits, past_caches, unroll});
+      for (const int unroll : {1, 2, 4}) {
+        if (unroll > 1 && unroll * (group.loads + group.stores) > most_vectors) continue;
+        variants.push_back({bits, past_caches, unroll});
+      }
     }
   }
   return variants;
+}
+
+std::vector<PlainVariant> plain_variants(const Ratio& ratio, const jit::Host& host,
+                                         bool non_temporal) {
+  std::vector<PlainVariant> variants = all_plain_variants(ratio);
+  std::erase_if(variants, [&](const PlainVariant& variant) {
+    return (variant.vector_bits == 512 && !host.runs(jit::Tier::avx512)) ||
+           (variant.non_temporal && !non_temporal);
+  });
+  return variants;
+}
+
+int64_t whole_iterations(const Ratio& ratio, const PlainVariant& variant) {
+  // An iteration moves vectors / divisor elements: loads * vectors = elements * source_bits.
+  const int vectors = variant.vector_bits * variant.unroll;
+  const int divisor = std::gcd(ratio.source_bits, ratio.destination_bits);
+  return vectors / std::gcd(vectors, divisor);
 }
 
 PlainKernel::PlainKernel(const Ratio& ratio, const PlainVariant& variant) : variant_(variant) {
@@ -82,6 +105,7 @@ Contender PlainKernel::contender(const std::byte* source, std::byte* destination
                                  size_t source_bytes) const {
   const auto code = code_.getCode<Code>();
   const size_t iterations = source_bytes / iteration_bytes_;
+  assert(iterations > 0 && source_bytes % iteration_bytes_ == 0);
   return {.run = [=](size_t repetitions) {
     for (size_t i = 0; i < repetitions; ++i) code(source, destination, iterations);
   }};

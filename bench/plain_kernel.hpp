@@ -32,9 +32,16 @@ struct PlainVariant {
   std::string name() const;
 };
 
-/// The variants that the host runs: 256 and 512 bits, unrolled 1, 2 and 4 times, cached and, when
-/// asked for, non-temporal stores.
-std::vector<PlainVariant> plain_variants(const jit::Host& host, bool non_temporal);
+/// 256 and 512 bits, cached and non-temporal stores, unrolled 1, 2 and 4 times as far as the loop
+/// stays short. The same on every machine, and so the number of elements that is measured.
+std::vector<PlainVariant> all_plain_variants(const Ratio& ratio);
+/// Those of them that the host runs; with non-temporal stores only when asked for.
+std::vector<PlainVariant> plain_variants(const Ratio& ratio, const jit::Host& host,
+                                         bool non_temporal);
+
+/// The least number of elements that a variant moves in whole iterations: of types of 3 or 6 bits
+/// no element ends where an iteration does, but every few.
+int64_t whole_iterations(const Ratio& ratio, const PlainVariant& variant);
 
 /// Code of one variant. Every byte of the source is loaded once and every byte of the destination
 /// stored once (with bytes just loaded), in ascending order, in as many loads and stores of full
@@ -47,8 +54,8 @@ class PlainKernel {
   /// Bytes of the source that one iteration loads.
   size_t iteration_bytes() const { return iteration_bytes_; }
 
-  /// `source_bytes` is a multiple of iteration_bytes(); the destination has the bytes that the
-  /// ratio gives it and is aligned to 64. Valid while this object lives.
+  /// `source_bytes` is a multiple of iteration_bytes() and not 0; the destination has the bytes
+  /// that the ratio gives it and is aligned to 64. Valid while this object lives.
   Contender contender(const std::byte* source, std::byte* destination, size_t source_bytes) const;
 
  private:

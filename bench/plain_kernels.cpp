@@ -37,8 +37,11 @@ std::span<const std::unique_ptr<PlainKernel>> PlainKernels::fastest(const TypePa
   const auto [at, is_new] = fastest_.try_emplace({ratio, footprint.bytes});
   if (is_new) {
     Kernels all;
-    for (const PlainVariant& variant : plain_variants(jit::host(), footprint.in_memory)) {
-      all.push_back(std::make_unique<PlainKernel>(ratio, variant));
+    for (const PlainVariant& variant : plain_variants(ratio, jit::host(), footprint.in_memory)) {
+      auto kernel = std::make_unique<PlainKernel>(ratio, variant);
+      const size_t bytes = workspace.source.size();
+      if (bytes < kernel->iteration_bytes() || bytes % kernel->iteration_bytes() != 0) continue;
+      all.push_back(std::move(kernel));
     }
     const Effort effort = {
         .batch_ns = 20e3, .budget_ns = 30e6, .rounds_a_group = 4, .least_groups = 1};

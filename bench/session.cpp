@@ -28,8 +28,10 @@ Result<BoundConversion> bind_conversion(const Runtime& runtime, const TypePair& 
   const Result<BoundKernel> bound = kernel->bind({shape});
   if (!bound) return bound.error();
   return BoundConversion{
-      *bound, ConstView(workspace.source.data(), pair.from, shape, workspace.source.size()),
-      View(workspace.destination.data(), pair.to, shape, workspace.destination.size())};
+      *bound,
+      ConstView(workspace.source.data(), pair.from, shape, workspace.source.size()),
+      View(workspace.destination.data(), pair.to, shape, workspace.destination.size()),
+      {}};
 }
 
 Result<std::unique_ptr<Session>> Session::open(const Options& options) {
@@ -51,6 +53,10 @@ Result<std::unique_ptr<Session>> Session::open(const Options& options) {
 Effort Session::effort(const Footprint& footprint) const {
   const double budget = cell_seconds_ * 1e9 * (footprint.in_memory ? 6 : 1);
   return {.budget_ns = budget, .rounds_a_group = footprint.in_memory ? 3 : 4};
+}
+
+RunOptions Session::run_options(const Footprint& footprint) const {
+  return {.stores = footprint.in_memory ? stores_ : StorePolicy::automatic};
 }
 
 Result<Workspace> Session::workspace(const TypePair& pair, const Footprint& footprint) {

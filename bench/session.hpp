@@ -31,8 +31,9 @@ struct BoundConversion {
   BoundKernel kernel;
   ConstView source;
   View destination;
+  RunOptions options = {};
 
-  Status run() const { return kernel.run({&source, 1}, {&destination, 1}); }
+  Status run() const { return kernel.run({&source, 1}, {&destination, 1}, options); }
   /// Only after a run that succeeded: later ones are given the same views.
   Contender contender() const;
 };
@@ -53,6 +54,8 @@ class Session {
   const CoreClock& clock() const { return clock_; }
   PlainKernels& plain_kernels() { return plain_kernels_; }
   Effort effort(const Footprint& footprint) const;
+  /// How conversions of that footprint store.
+  RunOptions run_options(const Footprint& footprint) const;
 
   /// Tensors for the pair, in memory that all pairs of a footprint share.
   Result<Workspace> workspace(const TypePair& pair, const Footprint& footprint);
@@ -68,9 +71,13 @@ class Session {
 
  private:
   Session(const Options& options, Tier tier, Runtime runtime)
-      : cell_seconds_(options.cell_seconds), tier_(tier), runtime_(std::move(runtime)) {}
+      : cell_seconds_(options.cell_seconds),
+        stores_(options.stores),
+        tier_(tier),
+        runtime_(std::move(runtime)) {}
 
   double cell_seconds_;
+  StorePolicy stores_;
   Tier tier_;
   Runtime runtime_;
   std::vector<TierRuntime> all_tiers_;

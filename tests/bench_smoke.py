@@ -110,6 +110,8 @@ def main():
         check(run(sys.executable, report, results)[0] == 1, "bench-report accepts an empty object")
     status, output = run(bench, "--castor_isa=avx3")
     check(status == 2 and "avx3" in output, f"--castor_isa=avx3: exit status {status}: {output}")
+    status, output = run(bench, "--castor_stores=often")
+    check(status == 2 and "often" in output, f"--castor_stores=often: exit status {status}: {output}")
     status, output = run(bench, "--benchmark_filter=Convert/f32/u7")
     check(status == 2 and "u7" in output, f"a filter without match: exit status {status}: {output}")
 
