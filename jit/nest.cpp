@@ -75,6 +75,12 @@ ElementType Nest::element(size_t operand) const {
                                  : program.sinks[operand - inputs.size()].element;
 }
 
+bool has_streaming_stores(const Target& target, ElementType element) {
+  if (!is_sub_byte(element)) return true;
+  const int packed_bytes = target.vector_bits() / 8 * bits_of(element) / 8;
+  return packed_bytes == 16 || packed_bytes == 32;
+}
+
 bool Nest::has_sub_byte_operand() const {
   const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
   return std::any_of(program.sources.begin(), program.sources.end(), is_small) ||

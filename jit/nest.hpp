@@ -49,6 +49,10 @@ enum class Stores : uint8_t {
   streaming,  ///< past the caches: for outputs that the caches cannot hold
 };
 
+/// Whether streaming code stores elements of that type past the caches: sub-byte ones only where a
+/// vector's worth of them fills a vector register again.
+bool has_streaming_stores(const Target& target, ElementType element);
+
 /// Streaming code peels elements until its outputs are at a multiple of this many bytes.
 inline constexpr int64_t streaming_alignment = 64;
 

@@ -51,10 +51,14 @@ class NestLowering {
     nest_.outputs.push_back(index);
     nest_.program.sinks.push_back({function_.type_of(value).element});
     const Storable storable = lanes_[value]->as_storable();
-    builder_.store(sink, storable.lanes, storable.narrowing);
+    if (encodes(storable.narrowing)) {
+      builder_.store_by_cells(sink, storable.lanes, storable.narrowing, storable.cells);
+    } else {
+      builder_.store(sink, storable.lanes, storable.narrowing);
+    }
   }
 
-  /// The whole nest as one table from bytes to 16-bit elements, where that is the fastest way.
+  /// The whole nest as one table of wider elements, where that is the fastest way.
   bool lower_as_table(uint32_t index) {
     const Operation* operation = defining_[function_.results[index]];
     if (operation == nullptr || operation->op != OpKind::convert) return false;
@@ -63,16 +67,15 @@ class NestLowering {
         defining_[operand] == nullptr || defining_[operand]->op == OpKind::constant;
     const ElementType from = function_.type_of(operand).element;
     const ElementType to = function_.type_of(operation->results[0]).element;
-    // From integer to integer is an extension.
-    const bool is_real = !is_integer(to) || !(is_integer(from) || is_boolean(from));
-    if (!from_memory || !is_real || bits_of(from) > 8 || bits_of(to) != 16) return false;
-    const std::optional<ByteTable> table =
-        conversion_table(from, to, canonical_options(from, to, convert_options(*operation)));
-    if (!builder_.has_look_up(table->index_bits)) return false;
+    const std::optional<StoreTable> table =
+        from_memory
+            ? store_table(from, to, canonical_options(from, to, convert_options(*operation)))
+            : std::nullopt;
+    if (!table || !builder_.has_look_up(table->entries.index_bits)) return false;
     LaneTensor bytes = source(operand);
     nest_.outputs.push_back(index);
     nest_.program.sinks.push_back({to});
-    builder_.store_by_table(0, bytes.as_bits(), *table);
+    builder_.store_by_table(0, bytes.as_bits(), table->entries, table->look_up);
     return true;
   }
 

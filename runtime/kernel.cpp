@@ -124,9 +124,10 @@ Status bind_code(const Compiled& compiled, const jit::Nest& nest, const jit::Ite
   return {};
 }
 
-bool has_output_of_whole_bytes(const jit::Nest& nest) {
-  return std::ranges::any_of(nest.program.sinks,
-                             [](const jit::LanePort& sink) { return !is_sub_byte(sink.element); });
+bool has_streamed_output(const jit::Nest& nest, const jit::Target& target) {
+  return std::ranges::any_of(nest.program.sinks, [&](const jit::LanePort& sink) {
+    return jit::has_streaming_stores(target, sink.element);
+  });
 }
 
 /// Picks the code for one nest and fills its argument block as far as binding can.
@@ -151,7 +152,8 @@ Result<BoundNest> bind_nest(const Compiled& compiled, size_t index, const BoundS
   }
   const jit::NestForm form = space.form;
   const bool dense = form == jit::NestForm::dense(nest.operands());
-  if (dense && result.bytes >= least_streaming_bytes && has_output_of_whole_bytes(nest)) {
+  if (dense && result.bytes >= least_streaming_bytes &&
+      has_streamed_output(nest, compiled.target)) {
     space.form.stores = jit::Stores::streaming;
     if (Status status = find_code(compiled, nest, space.form, result.streaming); !status) {
       return status.error();
@@ -245,30 +247,31 @@ int64_t address(const Origin& origin, ElementType element) {
          origin.offset % storage_group * bits / 8;
 }
 
-/// Whether streaming code may store to these outputs: each address a multiple of the element's
-/// size, and all equally far from the alignment, counted in elements. Where sub-byte operands go
-/// along, that is a number of whole groups; sub-byte outputs themselves are not streamed.
-bool outputs_align(const BoundNest& nest, std::span<const View> outputs) {
-  const int64_t unit = nest.any_start.code != nullptr ? storage_group : 1;
+/// Whether streaming code may store to these outputs: each a whole number of elements away from the
+/// alignment, all equally many. Where sub-byte operands go along, that is a number of whole groups.
+bool outputs_align(const BoundNest& nest, std::span<const View> outputs,
+                   const jit::Target& target) {
+  const int64_t unit = nest.sub_byte ? storage_group : 1;
   int64_t common = -1;
   for (const OperandOrigin& operand : nest.operands) {
     if (operand.kind != OperandOrigin::Kind::output) continue;
     const View& view = outputs[operand.index];
-    if (is_sub_byte(view.element)) continue;
-    const int64_t size = bits_of(view.element) / 8;
+    if (!jit::has_streaming_stores(target, view.element)) continue;
+    const int64_t bits = bits_of(view.element);
     const int64_t missing =
-        -address(origin_of(view), view.element) & (jit::streaming_alignment - 1);
-    if (missing % (size * unit) != 0 || (common >= 0 && missing / size != common)) return false;
-    common = missing / size;
+        (-address(origin_of(view), view.element) & (jit::streaming_alignment - 1)) * 8;
+    if (missing % (bits * unit) != 0 || (common >= 0 && missing / bits != common)) return false;
+    common = missing / bits;
   }
   return true;
 }
 
-bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy policy) {
+bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy policy,
+             const jit::Target& target) {
   if (nest.streaming == nullptr || policy == StorePolicy::cached) return false;
   const bool wanted = policy == StorePolicy::streaming ||
                       static_cast<size_t>(nest.bytes) > jit::host().last_cache_bytes;
-  return wanted && outputs_align(nest, outputs);
+  return wanted && outputs_align(nest, outputs, target);
 }
 
 /// Whether a sub-byte operand that the main code takes as contiguous begins inside a byte, or
@@ -446,7 +449,8 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
     }
     for (const BoundNest& nest : state_->nests) {
       if (nest.main.code == nullptr) continue;  // no elements
-      const bool streaming = !in_place && streams(nest, outputs, options.stores);
+      const bool streaming =
+          !in_place && streams(nest, outputs, options.stores, state_->kernel->compiled->target);
       if (nest.sub_byte) {
         run_sub_byte_nest(*state_, nest, streaming, inputs, outputs);
       } else {

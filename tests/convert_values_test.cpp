@@ -4,18 +4,17 @@
 // once and compared with every tier.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/support/conversions.hpp"
+#include "tests/support/on_every_tier.hpp"
 
 namespace castor {
 namespace {
 
 using test::Conversion;
-using test::ExpectedConversion;
 
-/// Random patterns of a wide source for each pair and option.
-constexpr size_t random_count = 3000;
+/// Random patterns of a wide source for each pair and option; convert_sweep_test has more of them
+/// for the default options.
+constexpr size_t random_count = 20'000;
 
 std::vector<uint64_t> inputs_of(ElementType type) {
   if (bits_of(type) <= 16) return samples::all_patterns(type);
@@ -26,22 +25,6 @@ std::vector<uint64_t> inputs_of(ElementType type) {
   return patterns;
 }
 
-void check_on_every_tier(const Conversion& conversion, const ExpectedConversion& expected) {
-  const auto count = static_cast<int64_t>(expected.inputs.size());
-  std::vector<std::byte> actual(expected.output_bytes.size());
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
-    std::fill(actual.begin(), actual.end(), std::byte{0xa5});
-    const ConstView source(expected.input_bytes.data(), conversion.from, {count},
-                           expected.input_bytes.size());
-    const View destination(actual.data(), conversion.to, {count}, actual.size());
-    const Status status = runtime.convert(source, destination, conversion.options);
-    ASSERT_TRUE(status.ok()) << conversion.name() << ": " << status.error().message;
-    ASSERT_TRUE(actual == expected.output_bytes)
-        << name_of(tier) << " " << conversion.name() << ": "
-        << test::first_difference(conversion, expected, actual, expected.inputs.size());
-  }
-}
-
 class ConvertValues : public testing::TestWithParam<ElementType> {};
 
 TEST_P(ConvertValues, AgreeWithTheInterpreterOnEveryTier) {
@@ -49,7 +32,7 @@ TEST_P(ConvertValues, AgreeWithTheInterpreterOnEveryTier) {
   const std::vector<uint64_t> inputs = inputs_of(from);
   for (ElementType to : test::all_element_types()) {
     for (const Conversion& conversion : test::conversions_of(from, to)) {
-      check_on_every_tier(conversion, test::expect(conversion, inputs));
+      test::check_on_every_tier(conversion, test::expect(conversion, inputs));
       if (HasFatalFailure()) return;
     }
   }

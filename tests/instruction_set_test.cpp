@@ -17,7 +17,7 @@ TEST_P(InstructionSet, HoldsEveryConversion) {
   const jit::Target target{GetParam()};
   for (const test::Conversion& conversion : test::all_conversions()) {
     for (const jit::Nest& nest : jit::plan_nests(*test::function_of(conversion), target)) {
-      for (const jit::NestForm& form : test::forms_of(nest)) {
+      for (const jit::NestForm& form : test::forms_of(nest, target)) {
         const Result<jit::MachineCode> code = jit::emit_nest(nest, form, target);
         ASSERT_TRUE(code.ok()) << conversion.name() << ": " << code.error().message;
         const Status status = jit::check_features(*code, target);

@@ -140,7 +140,7 @@ template <class Check>
 void for_all_code(const jit::Target& target, const Check& check) {
   for (const Conversion& conversion : all_conversions()) {
     for (const jit::Nest& nest : plan_nests(*function_of(conversion), target)) {
-      for (const jit::NestForm& form : forms_of(nest)) {
+      for (const jit::NestForm& form : forms_of(nest, target)) {
         const Result<jit::MachineCode> code = emit_nest(nest, form, target);
         ASSERT_TRUE(code.ok()) << conversion.name() << ": " << code.error().message;
         Emitted emitted;

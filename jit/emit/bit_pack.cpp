@@ -3,6 +3,7 @@
 
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/nest.hpp"
 
 namespace castor::jit {
 
@@ -31,6 +32,11 @@ std::vector<int> bytes_of_group(ElementType element) {
     case 4: return {0, 2, 4, 6};
     default: return split ? std::vector<int>{0, 2, 1, 4, 6, 5} : std::vector<int>{0, 1, 2, 4, 5, 6};
   }
+}
+
+/// vpshufb: each group of eight bytes back to front.
+std::vector<uint8_t> reversed_groups(int vector_bits) {
+  return vector_constant<uint8_t>(vector_bits, [](int i) { return i % 16 ^ 7; });
 }
 
 }  // namespace
@@ -74,6 +80,11 @@ std::vector<uint8_t> BitPacker::low_bits(int width) const {
 void BitPacker::prepare(LaneEmitter& emitter) const {
   const int bits = bits_of(element_);
   const StorageOrder order = info(element_).order;
+  if (stores_as_mask()) {
+    if (order == StorageOrder::msb_first) emitter.reserve_vector(reversed_groups(vector_bits_));
+    emitter.reserve_vector(low_bits(1));
+    return;
+  }
   emitter.reserve_vector(picks_);
   if (!joins_.empty()) emitter.reserve_vector(joins_);
   for (const BitField& field : bit_fields(element_)) {
@@ -87,18 +98,45 @@ void BitPacker::prepare(LaneEmitter& emitter) const {
 }
 
 void BitPacker::pack(LaneEmitter& emitter, const Xmm& codes) const {
+  if (info(element_).order != StorageOrder::split) {
+    OwnedVector fallback;
+    emit_and(emitter, codes, codes, emitter.vector(low_bits(bits_of(element_)), fallback));
+  }
+  pack_clean(emitter, codes);
+}
+
+void BitPacker::pack_clean(LaneEmitter& emitter, const Xmm& codes) const {
   const StorageOrder order = info(element_).order;
   if (order == StorageOrder::split) {
     gather_split(emitter, codes);
   } else {
-    const int bits = bits_of(element_);
-    {
-      OwnedVector fallback;
-      emit_and(emitter, codes, codes, emitter.vector(low_bits(bits), fallback));
-    }
-    gather_bits(emitter, codes, bits, order == StorageOrder::msb_first);
+    gather_bits(emitter, codes, bits_of(element_), order == StorageOrder::msb_first);
   }
   compress(emitter, codes);
+}
+
+void BitPacker::store(LaneEmitter& emitter, const Xbyak::Address& to, const Xmm& codes, bool clean,
+                      bool streaming) const {
+  if (stores_as_mask()) return store_as_mask(emitter, to, codes);
+  clean ? pack_clean(emitter, codes) : pack(emitter, codes);
+  const Xmm packed = vector_register(codes.getIdx(), bytes_ * 8);
+  if (streaming && has_streaming_stores(target_, element_))
+    return emitter.code().vmovntps(to, packed);
+  store_packed(emitter, to, codes);
+}
+
+/// u1 on AVX-512: an opmask is a bit for each byte, the first in the lowest.
+void BitPacker::store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
+                              const Xmm& codes) const {
+  Assembler& code = emitter.code();
+  const OwnedMask bits = emitter.scratch_mask();
+  if (info(element_).order == StorageOrder::msb_first) {
+    OwnedVector fallback;
+    code.vpshufb(codes, codes, emitter.vector(reversed_groups(vector_bits_), fallback));
+  }
+  OwnedVector fallback;
+  code.vptestmb(bits.get(), codes, emitter.vector(low_bits(1), fallback));
+  code.kmovq(to, bits.get());
 }
 
 /// Bytes of `width` bits side by side: in each word for 4, in each dword for 2 and 6 (24 bits), in
@@ -170,7 +208,8 @@ void BitPacker::join_halves(LaneEmitter& emitter, const Xmm& halves) const {
   code.vpor(low, low, upper.as(128));
 }
 
-void BitPacker::store(LaneEmitter& emitter, const Xbyak::Address& to, const Xmm& packed) const {
+void BitPacker::store_packed(LaneEmitter& emitter, const Xbyak::Address& to,
+                             const Xmm& packed) const {
   Assembler& code = emitter.code();
   const Xmm low = vector_register(packed.getIdx(), 128);
   const auto behind = [&](int bytes) { return code.ptr[to.getRegExp() + bytes]; };

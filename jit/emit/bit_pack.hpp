@@ -17,10 +17,16 @@ class BitPacker {
   int bytes() const { return bytes_; }
   /// The packed bytes at the bottom of the register that held the elements.
   void pack(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
-  /// Writes exactly bytes() of what `pack` left; may spoil the register.
-  void store(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& packed) const;
+  /// Packs and writes exactly bytes(); spoils the register. `clean`: the upper bits of the codes
+  /// are zero. Past the caches only where the code has aligned it.
+  void store(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& codes, bool clean,
+             bool streaming) const;
 
  private:
+  void pack_clean(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
+  void store_packed(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& packed) const;
+  void store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& codes) const;
+  bool stores_as_mask() const { return bits_of(element_) == 1 && target_.has_avx512(); }
   void gather_bits(LaneEmitter& emitter, const Xbyak::Xmm& codes, int width, bool msb_first) const;
   void gather_split(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
   void compress(LaneEmitter& emitter, const Xbyak::Xmm& units) const;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/byte_table.hpp"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
@@ -73,22 +75,45 @@ void look_up_in_one(LaneEmitter& emitter, const ByteTable& table, EntryByte whic
   }
 }
 
-/// vpermq: the order from which vpunpckl and vpunpckh, which work in 128-bit parts, give words in
-/// the order of the bytes.
-std::vector<uint8_t> unpack_order() {
-  constexpr std::array<uint64_t, 8> qwords = {0, 4, 1, 5, 2, 6, 3, 7};
-  return vector_constant<uint64_t>(512, [&](int i) { return qwords[static_cast<size_t>(i)]; });
+/// vpermd: the order of dwords from which vpunpckl and vpunpckh, which work in 128-bit parts, give
+/// elements in the order of the bytes. Bytes that become words are unpacked once: qword k of a part
+/// goes to vector k. Bytes that become dwords are unpacked twice: dword k goes to vector k.
+std::vector<uint8_t> unpack_order(const LaneEmitter& emitter, int element_bits) {
+  const int vector_bits = emitter.target().vector_bits();
+  const int parts = vector_bits / 128;
+  const int dwords = 32 / element_bits;  // of a part that stay together
+  return vector_constant<uint32_t>(vector_bits, [&](int i) {
+    const int part = i / 4;
+    const int vector = i % 4 / dwords;
+    return (vector * parts + part) * dwords + i % dwords;
+  });
 }
 
-void order_for_unpacking(LaneEmitter& emitter, const Xmm& to, const Xmm& bytes) {
-  Assembler& code = emitter.code();
-  if (!emitter.has_avx512()) {
-    constexpr uint8_t qwords_0_2_1_3 = 0xd8;
-    return code.vpermq(Xbyak::Ymm(to.getIdx()), Xbyak::Ymm(bytes.getIdx()), qwords_0_2_1_3);
-  }
+void order_for_unpacking(LaneEmitter& emitter, int element_bits, const Xmm& to, const Xmm& bytes) {
   OwnedVector fallback;
-  const Xbyak::Zmm order(emitter.vector(unpack_order(), fallback).getIdx());
-  code.vpermq(Xbyak::Zmm(to.getIdx()), order, bytes);
+  const Xmm order = emitter.vector(unpack_order(emitter, element_bits), fallback);
+  if (emitter.has_avx512()) {
+    emitter.code().vpermd(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(order.getIdx()), bytes);
+  } else {
+    emitter.code().vpermd(Xbyak::Ymm(to.getIdx()), Xbyak::Ymm(order.getIdx()), bytes);
+  }
+}
+
+/// Words become the upper halves of dwords; `low` and `high` are the two vectors of words.
+std::vector<OwnedVector> as_upper_halves(LaneEmitter& emitter, OwnedVector low, OwnedVector high) {
+  Assembler& code = emitter.code();
+  const int bits = emitter.target().vector_bits();
+  const OwnedVector zeros = emitter.scratch();
+  const Xmm zero = zeros.as(bits);
+  emitter.has_avx512() ? code.vpxord(zero, zero, zero) : code.vpxor(zero, zero, zero);
+  std::vector<OwnedVector> result;
+  for (const OwnedVector* words : {&low, &high}) {
+    result.push_back(emitter.scratch());
+    code.vpunpcklwd(result.back().as(bits), zero, words->as(bits));
+    result.push_back(emitter.scratch());
+    code.vpunpckhwd(result.back().as(bits), zero, words->as(bits));
+  }
+  return result;
 }
 
 /// A table of 16 in one register, or of 32 in two, that dword permutations take.
@@ -157,32 +182,103 @@ void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   }
 }
 
-void reserve_word_table(LaneEmitter& emitter, const ByteTable& table) {
-  if (emitter.has_avx512()) emitter.reserve_vector(unpack_order());
+void reserve_table(LaneEmitter& emitter, const ByteTable& table) {
   reserve_bytes(emitter, table, EntryByte::low);
   reserve_bytes(emitter, table, EntryByte::high);
 }
 
-TwoVectors look_up_words(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes) {
+void look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes, const Xmm& low,
+                  const Xmm& high) {
+  if (table.index_bits == 8) {
+    const Halves halves(emitter, bytes);
+    look_up_256(emitter, table, EntryByte::low, bytes, halves, low);
+    look_up_256(emitter, table, EntryByte::high, bytes, halves, high);
+  } else {
+    look_up_in_one(emitter, table, EntryByte::low, bytes, low);
+    look_up_in_one(emitter, table, EntryByte::high, bytes, high);
+  }
+}
+
+void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits) {
+  emitter.reserve_vector(unpack_order(emitter, element_bits));
+  reserve_table(emitter, table);
+}
+
+std::vector<OwnedVector> look_up_elements(LaneEmitter& emitter, const ByteTable& table,
+                                          int element_bits, const Xmm& bytes) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
   OwnedVector ordered = emitter.scratch();
   OwnedVector high = emitter.scratch();
-  const OwnedVector low = emitter.scratch();
-  const Xmm indices = ordered.as(bits);
-  order_for_unpacking(emitter, indices, bytes);
-  if (table.index_bits == 8) {
-    const Halves halves(emitter, indices);
-    look_up_256(emitter, table, EntryByte::low, indices, halves, low.as(bits));
-    look_up_256(emitter, table, EntryByte::high, indices, halves, high.as(bits));
-  } else {
-    look_up_in_one(emitter, table, EntryByte::low, indices, low.as(bits));
-    look_up_in_one(emitter, table, EntryByte::high, indices, high.as(bits));
+  {
+    const OwnedVector low = emitter.scratch();
+    const Xmm indices = ordered.as(bits);
+    order_for_unpacking(emitter, element_bits, indices, bytes);
+    look_up_both(emitter, table, indices, low.as(bits), high.as(bits));
+    code.vpunpcklbw(indices, low.as(bits), high.as(bits));
+    code.vpunpckhbw(high.as(bits), low.as(bits), high.as(bits));
   }
-  code.vpunpcklbw(indices, low.as(bits), high.as(bits));
-  code.vpunpckhbw(high.as(bits), low.as(bits), high.as(bits));
-  return {std::move(ordered), std::move(high)};
+  if (element_bits == 32) return as_upper_halves(emitter, std::move(ordered), std::move(high));
+  std::vector<OwnedVector> words;
+  words.push_back(std::move(ordered));
+  words.push_back(std::move(high));
+  return words;
 }
+
+namespace {
+
+/// The one bit pattern in which an entry of the upper half of a table of 256 differs from that of
+/// the lower half, if it is the same for all: 0x80 where a sign goes through.
+std::optional<uint8_t> sign_pattern(const ByteTable& table) {
+  const int pattern = table.entries[128] ^ table.entries[0];
+  for (size_t i = 0; i < 128; ++i) {
+    if ((table.entries[i + 128] ^ table.entries[i]) != pattern) return std::nullopt;
+  }
+  const bool one_bit = pattern == 0x80 || pattern == 0;
+  return one_bit ? std::optional(static_cast<uint8_t>(pattern)) : std::nullopt;
+}
+
+bool upper_half_is_zero(const ByteTable& table) {
+  return std::all_of(table.entries.begin() + 128, table.entries.end(),
+                     [](uint16_t entry) { return entry == 0; });
+}
+
+/// The lower half of a table of 256, for bytes whose upper bit does not count.
+void look_up_128(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes, const Xmm& to) {
+  Assembler& code = emitter.code();
+  const Xbyak::Zmm whole(to.getIdx());
+  code.vmovdqa64(whole, Xbyak::Zmm(bytes.getIdx()));
+  OwnedVector fallbacks[2];
+  const Xmm first = emitter.vector(table_vector(emitter, table, EntryByte::low, 0), fallbacks[0]);
+  const Xmm second = emitter.vector(table_vector(emitter, table, EntryByte::low, 1), fallbacks[1]);
+  code.vpermi2b(to, first, second);
+}
+
+/// Tables of 256 whose upper half follows from the lower one. False if the table is none.
+bool look_up_by_half(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
+                     const Xmm& to) {
+  Assembler& code = emitter.code();
+  const Xbyak::Zmm result(to.getIdx());
+  if (const auto pattern = sign_pattern(table)) {
+    look_up_128(emitter, table, bytes, result);
+    if (*pattern == 0) return true;
+    constexpr uint8_t a_xor_b_and_c = 0x78;
+    const auto sign = vector_constant<uint8_t>(512, [&](int) { return *pattern; });
+    OwnedVector fallback;
+    const Xbyak::Zmm mask(emitter.vector(sign, fallback).getIdx());
+    code.vpternlogd(result, Xbyak::Zmm(bytes.getIdx()), mask, a_xor_b_and_c);
+    return true;
+  }
+  if (!upper_half_is_zero(table)) return false;
+  const OwnedMask upper = emitter.scratch_mask();
+  const OwnedMask lower = emitter.scratch_mask();
+  code.vpmovb2m(upper.get(), Xbyak::Zmm(bytes.getIdx()));
+  code.knotq(lower.get(), upper.get());
+  look_up_128(emitter, table, bytes, result | lower.get() | Xbyak::util::T_z);
+  return true;
+}
+
+}  // namespace
 
 void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   const ByteTable& table = emitter.program().tables[static_cast<size_t>(inst.table)];
@@ -192,6 +288,7 @@ void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   if (table.index_bits != 8) {
     return look_up_in_one(emitter, table, EntryByte::low, bytes, to);
   }
+  if (look_up_by_half(emitter, table, bytes, to)) return;
   const Halves halves(emitter, bytes);
   look_up_256(emitter, table, EntryByte::low, bytes, halves, to);
 }

@@ -8,16 +8,18 @@ namespace castor::jit {
 
 /// Asks for registers that hold the table of a lane operation that looks up.
 void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst);
-/// The same for a sink that stores what `look_up_words` gives.
-void reserve_word_table(LaneEmitter& emitter, const ByteTable& table);
+/// The same for a sink that stores what `look_up_elements` gives.
+void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits);
 
-/// Two vectors of 16-bit elements: those of the first half of a vector of bytes, and the rest.
-struct TwoVectors {
-  OwnedVector low;
-  OwnedVector high;
-};
-/// What the table has for each byte of a whole vector.
-TwoVectors look_up_words(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes);
+/// Both bytes of each entry, apart; tables of 6 or 8 bits.
+void reserve_table(LaneEmitter& emitter, const ByteTable& table);
+void look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes,
+                  const Xbyak::Xmm& low, const Xbyak::Xmm& high);
+
+/// What the table has for each byte of a whole vector: two vectors of 16-bit elements or four of
+/// 32-bit elements with these upper halves, in the order of the bytes.
+std::vector<OwnedVector> look_up_elements(LaneEmitter& emitter, const ByteTable& table,
+                                          int element_bits, const Xbyak::Xmm& bytes);
 
 // Lane operations.
 void emit_look_up(LaneEmitter& emitter, const LaneInst& inst);

@@ -26,6 +26,7 @@ constexpr Row table[] = {
     {LaneOp::shift_left, emit_shift_left},
     {LaneOp::shift_right, emit_shift_right},
     {LaneOp::shift_right_signed, emit_shift_right_signed},
+    {LaneOp::shift_right_by, emit_shift_right_by},
     {LaneOp::min_signed, emit_min_signed},
     {LaneOp::min_unsigned, emit_min_unsigned},
     {LaneOp::max_signed, emit_max_signed},

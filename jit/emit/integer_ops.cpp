@@ -31,6 +31,7 @@ constexpr Widths max_signed = {CASTOR_BINARY(vpmaxsb), CASTOR_BINARY(vpmaxsw),
                                CASTOR_BINARY(vpmaxsd), CASTOR_BINARY(vpmaxsq)};
 constexpr Widths max_unsigned = {CASTOR_BINARY(vpmaxub), CASTOR_BINARY(vpmaxuw),
                                  CASTOR_BINARY(vpmaxud), CASTOR_BINARY(vpmaxuq)};
+constexpr Widths right_by = {nullptr, nullptr, CASTOR_BINARY(vpsrlvd), CASTOR_BINARY(vpsrlvq)};
 
 /// Logic on whole registers: VEX for AVX2; EVEX wants a granularity, that of its mask.
 struct Logic {
@@ -112,6 +113,7 @@ void emit_bit_ternary(LaneEmitter& emitter, const LaneInst& inst) {
 void emit_shift_left(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, left); }
 void emit_shift_right(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, right); }
 void emit_shift_right_signed(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, right_signed); }
+void emit_shift_right_by(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, right_by); }
 void emit_equal(LaneEmitter& e, const LaneInst& i) { emit_compare(e, i, compare_equal); }
 void emit_greater_signed(LaneEmitter& e, const LaneInst& i) { emit_compare(e, i, compare_greater); }
 

@@ -19,6 +19,7 @@ void emit_bit_andnot(LaneEmitter& emitter, const LaneInst& inst);
 void emit_shift_left(LaneEmitter& emitter, const LaneInst& inst);
 void emit_shift_right(LaneEmitter& emitter, const LaneInst& inst);
 void emit_shift_right_signed(LaneEmitter& emitter, const LaneInst& inst);
+void emit_shift_right_by(LaneEmitter& emitter, const LaneInst& inst);
 void emit_bit_ternary(LaneEmitter& emitter, const LaneInst& inst);
 void emit_equal(LaneEmitter& emitter, const LaneInst& inst);
 void emit_greater_signed(LaneEmitter& emitter, const LaneInst& inst);

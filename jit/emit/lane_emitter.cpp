@@ -15,6 +15,8 @@ namespace {
 /// Registers that operations and ports may want besides operands and results.
 constexpr int scratch_vectors = 3;
 constexpr int sub_byte_scratch_vectors = 4;
+constexpr int look_up_scratch_vectors = 7;  ///< for stores by table, and by cells
+constexpr int encoder_scratch_vectors = 11;
 /// k0 means "no mask" in an encoding; k1 is the tail mask.
 constexpr uint32_t usable_masks = 0xfc;
 
@@ -23,6 +25,18 @@ void for_each_operand(const LaneInst& inst, Visit visit) {
   for (LaneId id : {inst.a, inst.b, inst.mask, inst.c}) {
     if (id != no_lane) visit(id);
   }
+}
+
+int scratch_vectors_of(const LaneProgram& program) {
+  const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
+  const bool packs_bits = std::ranges::any_of(program.sources, is_small) ||
+                          std::ranges::any_of(program.sinks, is_small);
+  int scratch = packs_bits ? sub_byte_scratch_vectors : scratch_vectors;
+  for (const LaneInst& inst : program.code) {
+    if (looks_up(inst.narrowing)) scratch = std::max(scratch, look_up_scratch_vectors);
+    if (encodes(inst.narrowing)) scratch = std::max(scratch, encoder_scratch_vectors);
+  }
+  return scratch;
 }
 
 }  // namespace
@@ -73,10 +87,7 @@ void LaneEmitter::plan_constants(int pending_vectors) {
       if (!is_constant(id) && !(is_mask(type_of(id)) && has_avx512())) --alive;
     }
   }
-  const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
-  const bool packs_bits = std::ranges::any_of(program_.sources, is_small) ||
-                          std::ranges::any_of(program_.sinks, is_small);
-  const int scratch = packs_bits ? sub_byte_scratch_vectors : scratch_vectors;
+  const int scratch = scratch_vectors_of(program_);
   pinnable_ = std::max(0, std::popcount(free_vectors_) - most_alive - pending_vectors - scratch);
 }
 

@@ -41,6 +41,12 @@ void store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from, int
   }
 }
 
+/// How lanes become elements, or the words that are to be encoded.
+Narrowing word_narrowing(Narrowing narrowing) {
+  if (narrowing == Narrowing::encode_words) return Narrowing::truncate;
+  return narrowing == Narrowing::encode_high_half ? Narrowing::high_half : narrowing;
+}
+
 }  // namespace
 
 Xbyak::Address address_of(Assembler& code, const OperandPlace& place) {
@@ -85,15 +91,42 @@ void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& t
 }
 
 void MemorySink::prepare(LaneEmitter& emitter) {
-  if (table_ != nullptr) return reserve_word_table(emitter, *table_);
+  if (table_ != nullptr) return reserve_element_table(emitter, *table_, bits_of(element_));
   if (is_sub_byte(element_)) {
     bit_packer_.emplace(emitter.target(), element_);
     bit_packer_->prepare(emitter);
   }
+  if (encoder_) encoder_->prepare(emitter);
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
-  packer_ = Packer(emitter, bits_of(store_.type), chunk_bits_of(element_), store_.narrowing);
+  const int bits = encoder_ ? 16 : chunk_bits_of(element_);
+  packer_ = Packer(emitter, bits_of(store_.type), bits, word_narrowing(store_.narrowing));
   packer_.prepare(emitter);
+}
+
+void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
+  store_ = inst;
+  const auto table = static_cast<size_t>(inst.table);
+  if (looks_up(inst.narrowing)) table_ = &program.tables[table];
+  if (encodes(inst.narrowing)) encoder_.emplace(program.cell_tables[table]);
+}
+
+/// Adds a chunk. True when that completes a vector of bytes or elements, which is then in `full`.
+bool MemorySink::collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
+  OwnedVector packed;
+  if (!packer_.push(emitter, std::move(chunk), packed)) return false;
+  if (!encoder_) {
+    full = std::move(packed);
+    return true;
+  }
+  if (!words_) {
+    words_.emplace(std::move(packed));
+    return false;
+  }
+  const int bits = emitter.target().vector_bits();
+  full = encoder_->encode(emitter, words_->as(bits), packed.as(bits));
+  words_.reset();
+  return true;
 }
 
 /// A whole vector of elements; of sub-byte elements their bytes.
@@ -102,28 +135,48 @@ void MemorySink::store_vector(LaneEmitter& emitter, const OperandPlace& to, Owne
   const int bits = emitter.target().vector_bits();
   const Xbyak::Address address = address_of(code, to);
   if (!bit_packer_) return store_whole(code, address, full.as(bits), bits, locator_.stores());
-  bit_packer_->pack(emitter, full.as(bits));
-  bit_packer_->store(emitter, address, full.as(bits));
+  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing);
+  bit_packer_->store(emitter, address, full.as(bits), clean,
+                     locator_.stores() == Stores::streaming);
 }
 
-/// One chunk of bytes fills two vectors of elements.
+/// One chunk of bytes fills two vectors of elements, or four.
 void MemorySink::store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
-  const TwoVectors elements = look_up_words(emitter, *table_, emitter.use(inst.a));
+  const int element_bits = bits_of(element_);
+  const std::vector<OwnedVector> vectors =
+      look_up_elements(emitter, *table_, element_bits, emitter.use(inst.a));
   Assembler& code = emitter.code();
   OperandPlace place = locator_.locate(operand_, 0);
   const int bits = emitter.target().vector_bits();
-  for (const OwnedVector* half : {&elements.low, &elements.high}) {
+  for (const OwnedVector& vector : vectors) {
     const Xbyak::Address to = address_of(code, place);
     if (place.mode == ChunkMode::masked) {
-      // The mask of the lower half's elements is the lower half of the chunk's.
-      move_masked(code, to | tail_mask, half->as(bits), bits_of(element_));
-      if (half == &elements.low) code.kshiftrq(tail_mask, tail_mask, bits / 16);
+      // The mask of a vector's elements is the lower part of what is left of the chunk's.
+      move_masked(code, to | tail_mask, vector.as(bits), element_bits);
+      code.kshiftrq(tail_mask, tail_mask, static_cast<uint8_t>(bits / element_bits));
     } else {
       const Stores stores = place.mode == ChunkMode::whole ? locator_.stores() : Stores::cached;
-      store_whole(code, to, half->as(bits), bits, stores);
+      store_whole(code, to, vector.as(bits), bits, stores);
     }
     place.displacement += bits / 8;
   }
+}
+
+/// A chunk's elements, narrower than its lanes, in the low part of a register.
+OwnedVector MemorySink::one_chunk(LaneEmitter& emitter, const LaneInst& inst) const {
+  const int lane_bits = bits_of(inst.type);
+  OwnedVector narrowed = emitter.scratch();
+  const Xmm value = emitter.use(inst.a);
+  if (!encoder_) {
+    narrow_one(emitter, narrowed, value, lane_bits, chunk_bits_of(element_), inst.narrowing);
+    return narrowed;
+  }
+  Xmm words = value;
+  if (lane_bits != 16) {
+    narrow_one(emitter, narrowed, value, lane_bits, 16, word_narrowing(inst.narrowing));
+    words = narrowed.as(emitter.lanes() * 16);
+  }
+  return encoder_->encode(emitter, words, words);
 }
 
 void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
@@ -134,8 +187,9 @@ void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
   const bool whole = locator_.mode(operand_) == ChunkMode::whole;
   if (packs_ && whole) {
     OwnedVector full;
-    if (!packer_.push(emitter, emitter.take(inst.a), full)) return;
-    return store_vector(emitter, locator_.locate(operand_, packer_.chunks() - 1), std::move(full));
+    if (!collect(emitter, emitter.take(inst.a), full)) return;
+    const int chunks = packer_.chunks() * (encoder_ ? 2 : 1);
+    return store_vector(emitter, locator_.locate(operand_, chunks - 1), std::move(full));
   }
   if (bit_packer_ && whole) {
     OwnedVector codes = emitter.take(inst.a);
@@ -144,8 +198,7 @@ void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
   OwnedVector narrowed;
   Xmm value = emitter.use(inst.a);
   if (lane_bits != element_bits) {
-    narrowed = emitter.scratch();
-    narrow_one(emitter, narrowed, value, lane_bits, element_bits, inst.narrowing);
+    narrowed = one_chunk(emitter, inst);
     value = narrowed.as(emitter.lanes() * element_bits);
   }
   const OperandPlace place = locator_.locate(operand_, 0);

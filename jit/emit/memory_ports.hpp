@@ -6,6 +6,7 @@
 
 #include "jit/emit/bit_pack.hpp"
 #include "jit/emit/bit_unpack.hpp"
+#include "jit/emit/cell_encoder.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/nest.hpp"
@@ -72,10 +73,7 @@ class MemorySink : public Sink {
   void store(LaneEmitter& emitter, const LaneInst& inst) override;
 
   /// The instruction that stores to this sink, known before any code is emitted.
-  void set_store(const LaneInst& inst, const ByteTable* table) {
-    store_ = inst;
-    table_ = table;
-  }
+  void set_store(const LaneInst& inst, const LaneProgram& program);
   /// Of sub-byte elements.
   const BitPacker& bit_packer() const { return *bit_packer_; }
 
@@ -87,9 +85,14 @@ class MemorySink : public Sink {
   void store_looked_up(LaneEmitter& emitter, const LaneInst& inst);
   void store_vector(LaneEmitter& emitter, const OperandPlace& to, OwnedVector full);
 
+  OwnedVector one_chunk(LaneEmitter& emitter, const LaneInst& inst) const;
+  bool collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
+
   LaneInst store_{};
-  const ByteTable* table_ = nullptr;
+  const ByteTable* table_ = nullptr;    // of a store that looks up
+  std::optional<CellEncoder> encoder_;  // of a store that encodes
   Packer packer_;
+  std::optional<OwnedVector> words_;  // that wait for the encoder's second vector
   std::optional<BitPacker> bit_packer_;
 };
 

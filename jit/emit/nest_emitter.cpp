@@ -154,9 +154,7 @@ void NestEmitter::make_ports() {
   }
   for (const LaneInst& inst : nest_.program.code) {
     if (inst.op != LaneOp::store) continue;
-    const ByteTable* table =
-        inst.table < 0 ? nullptr : &nest_.program.tables[static_cast<size_t>(inst.table)];
-    memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst, table);
+    memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst, nest_.program);
   }
 }
 
@@ -244,15 +242,20 @@ void NestEmitter::emit_streaming_axis() {
   code_.sfence();
 }
 
-/// extent = min(extent, elements of the first output of whole bytes in front of the alignment).
+/// extent = min(extent, elements of the first streamed output in front of the alignment).
 void NestEmitter::emit_elements_to_alignment() {
   size_t output = nest_.inputs.size();
-  while (has_window(output)) ++output;
+  while (!has_streaming_stores(target_, nest_.element(output))) ++output;
+  const int bits = bits_of(nest_.element(output));
   note("elements in front of the first aligned store");
   code_.mov(gpr::counter, frame_.pointer(output));
   code_.neg(gpr::counter);
   code_.and_(gpr::counter, static_cast<uint32_t>(streaming_alignment - 1));
-  code_.shr(gpr::counter, std::countr_zero(static_cast<unsigned>(element_bytes(output))));
+  if (bits < 8) {
+    code_.shl(gpr::counter, std::countr_zero(static_cast<unsigned>(8 / bits)));
+  } else {
+    code_.shr(gpr::counter, std::countr_zero(static_cast<unsigned>(bits / 8)));
+  }
   code_.cmp(gpr::counter, gpr::extent);
   code_.cmovl(gpr::extent, gpr::counter);
 }

@@ -61,8 +61,14 @@ bool to_signed(Narrowing narrowing) {
 
 }  // namespace
 
+/// The upper half of each lane of 16 or 32 bits, in the lower one.
+static void shift_down_half(Assembler& code, const Xmm& to, const Xmm& from, int lane_bits) {
+  lane_bits == 16 ? code.vpsrlw(to, from, 8) : code.vpsrld(to, from, 16);
+}
+
 bool needs_packing(const LaneInst& store, ElementType element, int lanes, const Target& target) {
-  const bool by_table = store.table >= 0;
+  if (encodes(store.narrowing)) return true;
+  const bool by_table = looks_up(store.narrowing);
   const int element_bits = chunk_bits_of(element);
   const int least_bits = is_sub_byte(element) ? target.vector_bits() : 128;
   return !by_table && (bits_of(store.type) != element_bits || lanes * element_bits < least_bits);
@@ -182,8 +188,8 @@ void Packer::clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector&
   const Xmm a = low.as(vector_bits_);
   const Xmm b = high.as(vector_bits_);
   if (narrowing_ == Narrowing::high_half) {
-    code.vpsrld(a, a, 16);
-    code.vpsrld(b, b, 16);
+    shift_down_half(code, a, a, from_bits);
+    shift_down_half(code, b, b, from_bits);
     return;
   }
   const uint64_t kept = element_bits_ == 8 ? 0xff : 0xffff;
@@ -281,7 +287,7 @@ void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from, in
   }
   if (narrowing == Narrowing::high_half) {
     const Xmm shifted = to.as(width_of(from));
-    emitter.code().vpsrld(shifted, from, static_cast<uint8_t>(lane_bits - element_bits));
+    shift_down_half(emitter.code(), shifted, from, lane_bits);
     return emit_truncate(emitter, narrow, shifted, lane_bits, element_bits);
   }
   emit_truncate(emitter, narrow, from, lane_bits, element_bits);

@@ -60,8 +60,7 @@ void Windows::drain_whole(const WindowOperand& at, const BitPacker& packer,
   const OwnedVector vector = emitter_.scratch();
   const Xmm codes = vector.as(vector_bytes() * 8);
   emitter_.code().vmovups(codes, in_window(at));
-  packer.pack(emitter_, codes);
-  packer.store(emitter_, packed, codes);
+  packer.store(emitter_, packed, codes, false, false);
 }
 
 /// cursor = address of the group's first byte. Groups begin at whole bytes.

@@ -61,10 +61,21 @@ void LaneBuilder::store(int sink, LaneId value, Narrowing narrowing) {
           .imm = sink});
 }
 
-void LaneBuilder::store_by_table(int sink, LaneId value, const ByteTable& table) {
+void LaneBuilder::store_by_table(int sink, LaneId value, const ByteTable& table,
+                                 Narrowing look_up) {
   program_.tables.push_back(table);
-  store(sink, value, Narrowing::look_up_16);
+  store(sink, value, look_up);
   program_.code.back().table = static_cast<int32_t>(program_.tables.size()) - 1;
+}
+
+int32_t LaneBuilder::add_cells(const CellTable& table) {
+  program_.cell_tables.push_back(table);
+  return static_cast<int32_t>(program_.cell_tables.size()) - 1;
+}
+
+void LaneBuilder::store_by_cells(int sink, LaneId value, Narrowing narrowing, int32_t cells) {
+  store(sink, value, narrowing);
+  program_.code.back().table = cells;
 }
 
 LaneId LaneBuilder::look_up(LaneId a, const ByteTable& table) {
@@ -160,6 +171,18 @@ LaneId LaneBuilder::not_and_or(LaneId a, LaneId b, LaneId c) {
                  .imm = truth_table});
 }
 
+LaneId LaneBuilder::round_half_even(LaneId a, int count) {
+  const LaneType type = integer_lane(bits_of(type_of(a)));
+  const uint64_t half = uint64_t{1} << (count - 1);
+  const LaneId upper = shift_right(a, count);
+  if (target_.has_avx512()) {
+    // With n = (upper & 1) | (half - 2), a + n + 1 is a - ~n.
+    return sub(a, not_and_or(upper, constant(type, 1), constant(type, half - 2)));
+  }
+  const LaneId last_bit = bit_and(upper, constant(type, 1));
+  return add(add(a, constant(type, half - 1)), last_bit);
+}
+
 LaneId LaneBuilder::quiet_nan(LaneId a, LaneId b) {
   if (target_.has_avx512()) {
     // A digit for each class of b: for quiet and signalling NaN (the lowest two) b made quiet (2),
@@ -208,21 +231,15 @@ LaneId LaneBuilder::magnitude(LaneId a) {
 }
 
 LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
-  const LaneId one = constant(LaneType::i32, 1);
   if (target_.has_avx512()) {
+    const LaneId one = constant(LaneType::i32, 1);
     const LaneId rounded = unary(LaneOp::f64_to_f32, LaneType::f32, a,
                                  static_cast<int64_t>(LaneRounding::toward_zero));
     const LaneId inexact = compare(FloatPredicate::not_equal, f32_to_f64(rounded), a);
     return select(mask_resize(inexact, 32), bit_or(rounded, one), rounded);
   }
-  // Without an instruction that rounds toward zero: step back where nearest went too far.
-  const LaneId nearest = f64_to_f32(a);
-  const LaneId back = f32_to_f64(nearest);
-  const LaneId beyond =
-      mask_resize(compare(FloatPredicate::greater, magnitude(back), magnitude(a)), 32);
-  const LaneId inexact = mask_resize(compare(FloatPredicate::not_equal, back, a), 32);
-  const LaneId toward_zero = select(beyond, sub(nearest, one), nearest);
-  return select(inexact, bit_or(toward_zero, one), toward_zero);
+  // Ten significant bits convert exactly down to 2^-140, where bf16 has long rounded to zero.
+  return f64_to_f32(fold_low_bits(a, 43));
 }
 
 LaneId LaneBuilder::f64_to_f32_odd_for_f16(LaneId a) {
@@ -242,34 +259,53 @@ LaneId LaneBuilder::f64_to_f32_up(LaneId a) {
 }
 
 LaneId LaneBuilder::i64_to_f64(LaneId a, bool is_signed) {
+  return dwords_to_f64(shift_right(a, 32), a, is_signed);
+}
+
+LaneId LaneBuilder::dwords_to_f64(LaneId upper, LaneId lower, bool is_signed) {
   // (2^84 + high * 2^32) - (2^84 + 2^52) + (2^52 + low): the subtraction is exact, the addition
   // rounds once. Signed numbers are biased by 2^63 first, which the constant takes back.
-  const LaneId low = combine_dwords(constant(LaneType::i64, bits_of_2_52), a);
+  const LaneId low = combine_dwords(constant(LaneType::i64, bits_of_2_52), lower);
   const uint64_t high_bits = is_signed ? bits_of_2_84 | 0x80000000 : bits_of_2_84;
-  const LaneId high = bit_xor(shift_right(a, 32), constant(LaneType::i64, high_bits));
+  const LaneId high = bit_xor(upper, constant(LaneType::i64, high_bits));
   const double bias = 0x1p84 + 0x1p52 + (is_signed ? 0x1p63 : 0);
   return float_add(float_sub(high, float_constant(LaneType::f64, bias)), low);
 }
 
 LaneId LaneBuilder::fold_low_bits(LaneId a, int count) {
-  // The sum carries into bit `count` exactly where one of the low bits is set.
-  const LaneId low_mask = constant(integer_lane(bits_of(type_of(a))), (uint64_t{1} << count) - 1);
+  return fold_masked_bits(a,
+                          constant(integer_lane(bits_of(type_of(a))), (uint64_t{1} << count) - 1));
+}
+
+LaneId LaneBuilder::fold_masked_bits(LaneId a, LaneId low_mask) {
+  // The sum carries into the bit above the mask exactly where one of the low bits is set.
   const LaneId carry = add(bit_and(a, low_mask), low_mask);
   return binary(LaneOp::bit_andnot, low_mask, bit_or(a, carry));
 }
 
+LaneId LaneBuilder::fold_to_high_half(LaneId a) {
+  // The sum carries into bit 16 exactly where one of the low bits is set.
+  const LaneId low_mask = constant(LaneType::i32, 0xffff);
+  return bit_or(a, add(bit_and(a, low_mask), low_mask));
+}
+
 LaneId LaneBuilder::i64_to_f64_odd(LaneId a, bool is_signed) {
-  // From 2^53 up, the low 11 bits are folded into bit 11, which then makes the result odd; the
-  // 53 bits that are left convert exactly.
-  const LaneId folded = fold_low_bits(a, 11);
-  LaneId magnitude_bits = a;
-  if (is_signed) {
-    const LaneId zero = constant(LaneType::i64, 0);
-    const LaneId ones = constant(LaneType::i64, ~uint64_t{0});
-    magnitude_bits = bit_xor(a, zero_unless(greater_signed(zero, a), ones));
+  // The low 11 bits, where the number is so big that f32 sees of them only whether any is set.
+  // The 53 bits above convert exactly.
+  const auto number = [&](uint64_t bits) { return constant(LaneType::i64, bits); };
+  if (!is_signed) {
+    // From (2^20 + 1) * 2^32 up the difference is negative: its top 11 bits are ones.
+    const LaneId upper = shift_right(a, 32);
+    const LaneId low_bits = bit_and(a, shift_right(sub(number(1 << 20), upper), 53));
+    return bit_or(dwords_to_f64(upper, bit_xor(a, low_bits), false), low_bits);
   }
-  const LaneId is_small = equal(shift_right(magnitude_bits, 53), constant(LaneType::i64, 0));
-  return i64_to_f64(select(is_small, a, folded), is_signed);
+  // Two's complement is rounded to odd before it is converted, so that the sign does not matter.
+  // The sum is i64's smallest number more than a number below 2^53 for -2^52 <= a < 2^52.
+  constexpr uint64_t least = uint64_t{1} << 63;
+  constexpr uint64_t range = uint64_t{1} << 53;
+  const LaneId is_big =
+      greater_signed(add(a, number(least + range / 2)), number(least + range - 1));
+  return i64_to_f64(fold_masked_bits(a, shift_right(is_big, 53)), true);
 }
 
 LaneId LaneBuilder::integer_to_float(LaneId a, bool is_signed, LaneType to) {
@@ -285,11 +321,26 @@ LaneId LaneBuilder::integer_to_float(LaneId a, bool is_signed, LaneType to) {
     const LaneId magic = constant(LaneType::i64, bits_of_2_52);
     return float_sub(bit_or(extend_zero(a, 64), magic), magic);
   }
-  // u32 -> f32: both halves and the product are exact, the addition rounds once.
-  const LaneId low = bit_and(a, constant(LaneType::i32, 0xffff));
-  const LaneId high = float_mul(unary(LaneOp::signed_to_float, to, shift_right(a, 16)),
-                                float_constant(to, 65536.0));
-  return float_add(high, unary(LaneOp::signed_to_float, to, low));
+  return u32_to_f32(shift_right(a, 16), bit_and(a, constant(LaneType::i32, 0xffff)));
+}
+
+LaneId LaneBuilder::u32_to_f32(LaneId high, LaneId low) {
+  // Both halves and the product are exact, the sum rounds once.
+  const auto as_float = [&](LaneId half) {
+    return unary(LaneOp::signed_to_float, LaneType::f32, half);
+  };
+  return float_sub_product(as_float(low), as_float(high), float_constant(LaneType::f32, -65536.0));
+}
+
+LaneId LaneBuilder::u32_to_f32_odd(LaneId a) {
+  // The low 8 bits, where the number is so big that eight significant bits see of them only whether
+  // any is set: from 33 * 2^16 up the difference is negative. The 24 bits above convert exactly.
+  const auto number = [&](uint64_t bits) { return constant(LaneType::i32, bits); };
+  const LaneId high = shift_right(a, 16);
+  const LaneId low_mask = shift_right(sub(number(32), high), 24);
+  const LaneId low_bits = bit_and(a, low_mask);
+  const LaneId low = bit_and(bit_xor(a, low_bits), number(0xffff));
+  return bit_or(u32_to_f32(high, low), low_bits);
 }
 
 LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
@@ -306,12 +357,19 @@ LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
     const LaneId exact = equal(unary(from, LaneType::i64, rounded, toward_zero), a);
     return select(mask_resize(exact, 32), rounded, bit_or(rounded, constant(LaneType::i32, 1)));
   }
+  if (!is_signed && !target_.has_avx512()) return u32_to_f32_odd(a);
   // From 2^17 up, the low 8 bits are folded into bit 8: 24 bits are left and convert exactly.
   const LaneId folded = fold_low_bits(a, 8);
   LaneId magnitude_bits = a;
   if (is_signed) magnitude_bits = bit_xor(a, shift(LaneOp::shift_right_signed, a, 31));
   const LaneId is_small = equal(shift_right(magnitude_bits, 17), constant(LaneType::i32, 0));
   return integer_to_float(select(is_small, a, folded), is_signed, LaneType::f32);
+}
+
+LaneId LaneBuilder::i64_to_bf16_in_f32(LaneId a, bool is_signed) {
+  constexpr int dropped_bits = 52 - 7;
+  const LaneId rounded = round_half_even(i64_to_f64_odd(a, is_signed), dropped_bits);
+  return f64_to_f32(bit_and(rounded, constant(LaneType::i64, ~uint64_t{0} << dropped_bits)));
 }
 
 LaneId LaneBuilder::float_to_signed(LaneId a, int bits, LaneRounding rounding) {
@@ -328,15 +386,16 @@ LaneId LaneBuilder::float_to_unsigned(LaneId a, int bits, LaneRounding rounding)
   return unary(LaneOp::float_to_unsigned, integer_lane(bits), a, static_cast<int64_t>(rounding));
 }
 
-LaneId LaneBuilder::integral_f64_to_i64(LaneId a) {
-  // high = floor(a / 2^32) and low = a - high * 2^32 are exact; adding 1.5 * 2^52 or 2^52 leaves
-  // their 32 bits in the mantissa.
-  const LaneId high =
-      round(float_mul(a, float_constant(LaneType::f64, 0x1p-32)), LaneRounding::down);
-  const LaneId low = float_sub_product(a, high, float_constant(LaneType::f64, 0x1p32));
-  const LaneId high_bits = float_add(high, float_constant(LaneType::f64, 0x1.8p52));
-  return combine_dwords(shift_left(high_bits, 32), small_f64_to_i64(low));
+LaneId LaneBuilder::f64_bits_to_u64(LaneId bits) {
+  // The significand with its hidden bit at the top, which counts 2^(exponent - 1023), is moved
+  // down.
+  const auto number = [&](uint64_t value) { return constant(LaneType::i64, value); };
+  const LaneId significand = bit_or(shift_left(bits, 11), number(uint64_t{1} << 63));
+  const LaneId exponent = shift_right(bits, 52);
+  return shift_right_by(significand, sub(number(1023 + 63), exponent));
 }
+
+LaneId LaneBuilder::negate_where(LaneId mask, LaneId a) { return sub(bit_xor(a, mask), mask); }
 
 LaneId LaneBuilder::small_f64_to_i64(LaneId a) {
   return float_add(a, float_constant(LaneType::f64, 0x1p52));

@@ -21,8 +21,13 @@ class LaneBuilder {
 
   LaneId load(int source, LaneType type);
   void store(int sink, LaneId value, Narrowing narrowing);
-  /// Bytes become the 16-bit elements that the table has for them.
-  void store_by_table(int sink, LaneId value, const ByteTable& table);
+  /// Bytes become the 16-bit elements that the table has for them (look_up_16), or 32-bit elements
+  /// (look_up_upper_16).
+  void store_by_table(int sink, LaneId value, const ByteTable& table, Narrowing look_up);
+
+  /// Index of a table for a store that encodes.
+  int32_t add_cells(const CellTable& table);
+  void store_by_cells(int sink, LaneId value, Narrowing narrowing, int32_t cells);
 
   /// The same bits in every lane; equal constants are one value.
   LaneId constant(LaneType type, uint64_t bits);
@@ -37,8 +42,9 @@ class LaneBuilder {
   LaneId bit_xor(LaneId a, LaneId b) { return binary(LaneOp::bit_xor, a, b); }
   LaneId shift_left(LaneId a, int count) { return shift(LaneOp::shift_left, a, count); }
   LaneId shift_right(LaneId a, int count) { return shift(LaneOp::shift_right, a, count); }
-  /// ~((a & b) | c). AVX-512 only.
-  LaneId not_and_or(LaneId a, LaneId b, LaneId c);
+  /// a + half - 1 + bit `count` of a, with half = 2^(count - 1): carries into the bits from `count`
+  /// on exactly where nearest even rounds the lower ones up.
+  LaneId round_half_even(LaneId a, int count);
   LaneId min_signed(LaneId a, LaneId b);
   LaneId min_unsigned(LaneId a, LaneId b);
   LaneId max_signed(LaneId a, LaneId b);
@@ -62,7 +68,11 @@ class LaneBuilder {
   }
   LaneId truncate(LaneId a, int bits) { return resize(LaneOp::truncate, a, bits); }
 
-  // Masks.
+  /// a shifted right by as many bits as b says, lane by lane; 0 from the lane's width on. Lanes of
+  /// 32 or 64 bits.
+  LaneId shift_right_by(LaneId a, LaneId b) { return binary(LaneOp::shift_right_by, a, b); }
+
+  // Masks. On AVX2 they may be used as integers of their width: all ones, or zero.
   LaneId mask_and(LaneId a, LaneId b) { return binary(LaneOp::mask_and, a, b); }
   LaneId mask_or(LaneId a, LaneId b) { return binary(LaneOp::mask_or, a, b); }
   LaneId mask_not(LaneId a) { return unary(LaneOp::mask_not, type_of(a), a); }
@@ -108,6 +118,7 @@ class LaneBuilder {
   /// Rounds to odd: an inexact result gets an odd significand, so that rounding it once more to
   /// a format at least two bits shorter is rounding the exact value once.
   /// (Boldo and Melquiond, "When double rounding is odd".)
+  /// On AVX2 as far as eight significant bits and bf16's range can tell: ten bits are kept.
   LaneId f64_to_f32_odd(LaneId a);
   /// The same for a value that will be rounded to f16: what is below f32's normal numbers may be
   /// anything that f16 rounds to zero.
@@ -116,6 +127,9 @@ class LaneBuilder {
   /// Rounds up: the least f32 that is not below a. |a| is not below f32's normal numbers, or the
   /// result's sign is all that matters; NaN stays.
   LaneId f64_to_f32_up(LaneId a);
+
+  /// f32 whose upper half is the value rounded to odd.
+  LaneId fold_to_high_half(LaneId a);
 
   /// An integer lane (i32 or i64) to f32 or f64, one rounding to nearest even.
   LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);
@@ -130,9 +144,13 @@ class LaneBuilder {
   /// Whether the target converts floats to unsigned, and to 64-bit integers, by instruction.
   bool has_wide_conversions() const { return target_.has_avx512(); }
 
-  /// AVX2: the low 64 bits (two's complement) of an integral f64 with -2^63 <= a < 2^64; lanes out
-  /// of that range are arbitrary.
-  LaneId integral_f64_to_i64(LaneId a);
+  /// AVX2: an i64 to the f32 whose upper half is its bf16, rounded once, and whose lower half is 0.
+  LaneId i64_to_bf16_in_f32(LaneId a, bool is_signed);
+
+  /// AVX2: the integer part of an f64 that is not negative; 0 from 2^64 up and for NaN.
+  LaneId f64_bits_to_u64(LaneId bits);
+  /// AVX2: mask ? -a : a, of integers.
+  LaneId negate_where(LaneId mask, LaneId a);
   /// The low 32 bits of an integral f64 with 0 <= a < 2^52, in 64-bit lanes.
   LaneId small_f64_to_i64(LaneId a);
 
@@ -143,13 +161,18 @@ class LaneBuilder {
   LaneId compare(LaneOp op, LaneId a, LaneId b);
   LaneId shift(LaneOp op, LaneId a, int count);
   LaneId resize(LaneOp op, LaneId a, int bits);
+  LaneId not_and_or(LaneId a, LaneId b, LaneId c);
   LaneId flip_sign_bit(LaneId a);
   LaneId i64_to_f64(LaneId a, bool is_signed);
+  LaneId dwords_to_f64(LaneId upper, LaneId lower, bool is_signed);
   LaneId combine_dwords(LaneId upper, LaneId lower) {
     return append({.op = LaneOp::combine_dwords, .type = LaneType::i64, .a = upper, .b = lower});
   }
   LaneId i64_to_f64_odd(LaneId a, bool is_signed);
+  LaneId u32_to_f32(LaneId high, LaneId low);
+  LaneId u32_to_f32_odd(LaneId a);
   LaneId fold_low_bits(LaneId a, int count);
+  LaneId fold_masked_bits(LaneId a, LaneId low_mask);
 
   const Target& target_;
   LaneProgram& program_;

@@ -31,6 +31,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::shift_left, "shift_left", false},
     {LaneOp::shift_right, "shift_right", false},
     {LaneOp::shift_right_signed, "shift_right_signed", false},
+    {LaneOp::shift_right_by, "shift_right_by", false},
     {LaneOp::min_signed, "min_signed", false},
     {LaneOp::min_unsigned, "min_unsigned", false},
     {LaneOp::max_signed, "max_signed", false},
@@ -158,8 +159,10 @@ std::string_view name_of(FloatPredicate predicate) {
 
 std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
-      "truncate",    "high_half",     "saturate_to_signed", "saturate_to_unsigned",
-      "fits_signed", "fits_unsigned", "look_up_16"};
+      "truncate",     "high_half",       "saturate_to_signed", "saturate_to_unsigned",
+      "fits_signed",  "fits_unsigned",   "look_up_16",         "look_up_upper_16",
+      "encode_words", "encode_high_half"};
+  static_assert(std::size(names) == static_cast<size_t>(Narrowing::encode_high_half) + 1);
   return names[static_cast<size_t>(narrowing)];
 }
 

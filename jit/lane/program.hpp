@@ -59,13 +59,22 @@ std::string_view name_of(FloatPredicate predicate);
 /// How a store puts wide lanes into narrower elements.
 enum class Narrowing : uint8_t {
   truncate,              ///< the low bits
-  high_half,             ///< the upper half of the lane's bits (32 -> 16)
+  high_half,             ///< the upper half of the lane's bits (32 -> 16, 16 -> 8)
   saturate_to_signed,    ///< signed lanes, clamped to the signed element
   saturate_to_unsigned,  ///< signed lanes, clamped to the unsigned element
   fits_signed,           ///< truncate, and saturate_to_signed would give the same
   fits_unsigned,         ///< truncate, and saturate_to_unsigned would give the same
   look_up_16,            ///< bytes become 16-bit elements by the store's table
+  look_up_upper_16,      ///< bytes become 32-bit elements, whose upper halves the table has
+  encode_words,          ///< 16-bit floats become codes of at most 8 bits by the store's cells
+  encode_high_half,      ///< the same of the upper half of 32-bit lanes
 };
+constexpr bool looks_up(Narrowing narrowing) {
+  return narrowing == Narrowing::look_up_16 || narrowing == Narrowing::look_up_upper_16;
+}
+constexpr bool encodes(Narrowing narrowing) {
+  return narrowing == Narrowing::encode_words || narrowing == Narrowing::encode_high_half;
+}
 std::string_view name_of(Narrowing narrowing);
 
 enum class LaneOp : uint8_t {
@@ -82,6 +91,7 @@ enum class LaneOp : uint8_t {
   shift_left,
   shift_right,
   shift_right_signed,  // by imm
+  shift_right_by,      // by b, lane by lane
   min_signed,
   min_unsigned,
   max_signed,
@@ -162,6 +172,25 @@ struct DwordTable {
   friend bool operator==(const DwordTable&, const DwordTable&) = default;
 };
 
+/// How 16-bit floats become codes of at most 8 bits: magnitudes in a cell, that is, with equal bits
+/// from `shift` on, have one code up to a threshold and the next one from there.
+struct CellTable {
+  enum Sign : uint8_t { copied, copied_unless_zero, negative_is_zero };
+  enum Nan : uint8_t { as_magnitude, constant, with_sign, with_sign_and_payload };
+
+  ByteTable cells;        ///< low byte: the code; high byte: the first low bits of the next
+  int32_t shift = 0;      ///< at most 7
+  uint16_t base = 0;      ///< the first cell; magnitudes below count as in it
+  uint16_t most = 0;      ///< larger magnitudes count as this
+  uint16_t infinity = 0;  ///< larger magnitudes are NaNs
+  uint8_t sign_bit = 0;   ///< of the code
+  uint8_t nan_code = 0;   ///< without its sign
+  Sign sign = copied;
+  Nan nan = as_magnitude;
+  uint16_t unused = 0;  ///< no padding: tables are compared as bytes
+  friend bool operator==(const CellTable&, const CellTable&) = default;
+};
+
 /// One operand of the nest: an element type in memory or in registers.
 struct LanePort {
   ElementType element;
@@ -173,6 +202,7 @@ struct LaneProgram {
   std::vector<LanePort> sinks;
   std::vector<ByteTable> tables;
   std::vector<DwordTable> dword_tables;
+  std::vector<CellTable> cell_tables;
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.
   int widest_bits() const;

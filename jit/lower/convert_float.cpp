@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats to floats.
+#include <optional>
+
+#include "jit/lower/cells.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/small_float.hpp"
 
@@ -7,24 +10,18 @@ namespace castor::jit {
 
 namespace {
 
-/// value + 0x7fff + (bit 16 of value): carries into the upper half exactly where nearest even
-/// rounds the lower half up.
-LaneId add_rounding(LaneBuilder& builder, LaneId value) {
-  const auto constant = [&](uint64_t bits) { return builder.constant(LaneType::i32, bits); };
-  const LaneId upper = builder.shift_right(value, 16);
-  if (builder.target().has_avx512()) {
-    // With n = (upper & 1) | 0x7ffe, value + n + 1 is value - ~n.
-    return builder.sub(value, builder.not_and_or(upper, constant(1), constant(0x7ffe)));
-  }
-  const LaneId last_bit = builder.bit_and(upper, constant(1));
-  return builder.add(builder.add(value, constant(0x7fff)), last_bit);
-}
-
 /// f32 -> bf16, nearest even. NaNs would carry as numbers do; they are made quiet instead.
 LaneTensor round_to_bf16(LaneBuilder& builder, LaneId value, bool may_be_nan) {
-  LaneId rounded = add_rounding(builder, value);
+  LaneId rounded = builder.round_half_even(value, 16);
   if (may_be_nan) rounded = builder.quiet_nan(rounded, value);
   return LaneTensor::computed(builder, ElementType::bf16, {rounded, Narrowing::high_half});
+}
+
+/// The cells by which a store encodes words, where the target can.
+std::optional<CellTable> cells_for(const LaneBuilder& builder, ElementType words, ElementType to,
+                                   const ConvertOptions& options) {
+  if (bits_of(to) > 8 || !builder.has_look_up(8)) return std::nullopt;
+  return encoding_cells(words, to, options);
 }
 
 }  // namespace
@@ -32,6 +29,11 @@ LaneTensor round_to_bf16(LaneBuilder& builder, LaneId value, bool may_be_nan) {
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                       const ConvertOptions& options, bool may_be_nan) {
   if (bits_of(to) <= 8) {
+    if (const auto cells = cells_for(builder, ElementType::bf16, to, options)) {
+      const LaneId words = builder.fold_to_high_half(value);
+      const Storable storable = {words, Narrowing::encode_high_half, builder.add_cells(*cells)};
+      return LaneTensor::by_cells(builder, to, storable, value, options);
+    }
     return LaneTensor::computed(
         builder, to, {encode_small(builder, value, to, options), Narrowing::fits_unsigned});
   }
@@ -64,6 +66,17 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
                             : to == ElementType::nf4 ? builder.f64_to_f32_up(value)
                                                      : builder.f64_to_f32_odd(value);
     return narrow_f32(builder, prepared, to, options, true);
+  }
+  if (from == ElementType::f16 && to == ElementType::f8e5m2 && !saturate) {
+    return LaneTensor::computed(builder, to,
+                                {round_to_e5m2(builder, source.as_bits()), Narrowing::high_half});
+  }
+  if (from == ElementType::f16 || from == ElementType::bf16) {
+    if (const auto cells = cells_for(builder, from, to, options)) {
+      const Storable storable = {source.as_bits(), Narrowing::encode_words,
+                                 builder.add_cells(*cells)};
+      return LaneTensor::by_cells(builder, to, storable, source.as_f32(), options);
+    }
   }
   LaneId value = source.as_f32();
   if (from == ElementType::bf16 && to == ElementType::f32) {

@@ -48,11 +48,6 @@ Rounded apply_rounding(LaneBuilder& builder, LaneId value, Rounding rounding) {
   return {value, LaneRounding::toward_zero};
 }
 
-/// The float that compares as the integer type's smallest value; exact.
-LaneId lower_limit(LaneBuilder& builder, LaneType lane, ElementType to) {
-  return builder.float_constant(lane, static_cast<double>(integer_min(to)));
-}
-
 /// 2^N of the first value above the integer type's range; exact.
 LaneId first_above(LaneBuilder& builder, LaneType lane, ElementType to) {
   const int value_bits = bits_of(to) - (is_signed_integer(to) ? 1 : 0);
@@ -74,14 +69,21 @@ LaneId ordered(LaneBuilder& builder, LaneId value) {
 /// smallest integer) saturates.
 LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
   const LaneType lane = float_lane(bits_of(builder.type_of(value)));
+  const Narrowing narrowing =
+      bits_of(to) == 32 ? Narrowing::truncate : Narrowing::saturate_to_signed;
   const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
+  const LaneId is_number = ordered(builder, value);
+  if (!builder.has_wide_conversions()) {
+    // NaN becomes zero before the lanes get narrower: masks do so by several instructions.
+    const LaneId number = builder.zero_unless(is_number, rounded.value);
+    const LaneId below = builder.float_min(limit, number);
+    return LaneTensor::computed(
+        builder, to, {builder.float_to_signed(below, 32, rounded.left_to_do), narrowing});
+  }
   const LaneId below = builder.float_min(limit, rounded.value);
   const LaneId integer = builder.float_to_signed(below, 32, rounded.left_to_do);
-  const LaneId is_number = builder.mask_resize(ordered(builder, value), 32);
   return LaneTensor::computed(
-      builder, to,
-      {builder.zero_unless(is_number, integer),
-       bits_of(to) == 32 ? Narrowing::truncate : Narrowing::saturate_to_signed});
+      builder, to, {builder.zero_unless(builder.mask_resize(is_number, 32), integer), narrowing});
 }
 
 /// The same of f16, whose numbers all fit 32 bits: only NaN and +infinity need care.
@@ -132,6 +134,11 @@ LaneTensor saturate_to_wide_signed(LaneBuilder& builder, LaneId value, ElementTy
   const LaneId integer =
       builder.zero_unless(builder.mask_resize(ordered(builder, value), bits),
                           builder.float_to_signed(rounded.value, bits, rounded.left_to_do));
+  if (!builder.has_wide_conversions()) {
+    // Too big a number became the smallest integer; the complement of that is the largest.
+    return LaneTensor::computed(builder, to,
+                                {builder.bit_xor(integer, is_above), Narrowing::truncate});
+  }
   const LaneId largest = builder.constant(integer_lane(bits), integer_max(to));
   return LaneTensor::computed(
       builder, to,
@@ -161,9 +168,8 @@ LaneTensor saturate_f32_to_u32_avx2(LaneBuilder& builder, Rounded rounded) {
   const LaneId low = builder.float_to_signed(shifted, 32, rounded.left_to_do);
   const LaneId top = builder.zero_unless(is_big, integer_constant(0x80000000));
   const LaneId value = builder.bit_xor(low, top);
-  return LaneTensor::computed(
-      builder, ElementType::u32,
-      {builder.select(is_above, integer_constant(0xffffffff), value), Narrowing::truncate});
+  return LaneTensor::computed(builder, ElementType::u32,
+                              {builder.bit_or(value, is_above), Narrowing::truncate});
 }
 
 /// AVX2, u32 from f64: clamped at both ends in float.
@@ -176,33 +182,35 @@ LaneTensor saturate_f64_to_u32_avx2(LaneBuilder& builder, Rounded rounded) {
                               {builder.small_f64_to_i64(integral), Narrowing::truncate});
 }
 
-/// AVX2, 64-bit integers from f16: its numbers fit 32 bits; infinities and NaN are put right after.
-LaneTensor saturate_f16_to_64_avx2(LaneBuilder& builder, LaneId value, ElementType to,
-                                   Rounded rounded) {
+/// AVX2, u32 and u64 from f16: its numbers fit 31 bits, and +infinity becomes the one negative
+/// i32, which the sign turns into all ones.
+LaneTensor saturate_f16_to_unsigned_avx2(LaneBuilder& builder, ElementType to, Rounded rounded) {
+  const LaneId positive =
+      builder.float_max(rounded.value, builder.float_constant(LaneType::f32, 0.0));
+  const LaneId integer = builder.float_to_signed(positive, 32, rounded.left_to_do);
+  const LaneId saturated = builder.bit_or(integer, builder.shift_right_signed(integer, 31));
+  return LaneTensor::computed(builder, to,
+                              {builder.extend_sign(saturated, bits_of(to)), Narrowing::truncate});
+}
+
+/// AVX2, i64 from f16: its numbers fit 32 bits. Infinities, as zero and the smallest i32, are put
+/// right after.
+LaneTensor saturate_f16_to_i64_avx2(LaneBuilder& builder, LaneId value, Rounded rounded) {
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
-  const auto limit = [&](uint64_t bits) { return builder.constant(LaneType::i64, bits); };
-  const LaneId zero = number(0.0);
-  const LaneId is_above =
-      builder.mask_resize(builder.compare(FloatPredicate::greater, value, number(65504.0)), 64);
-  if (!is_signed_integer(to)) {
-    const LaneId positive = builder.float_max(rounded.value, zero);
-    const LaneId integer =
-        builder.extend_zero(builder.float_to_signed(positive, 32, rounded.left_to_do), 64);
-    return LaneTensor::computed(
-        builder, to,
-        {builder.select(is_above, limit(integer_max(to)), integer), Narrowing::truncate});
-  }
-  const LaneId is_below =
-      builder.mask_resize(builder.compare(FloatPredicate::less, value, number(-65504.0)), 64);
-  const LaneId number_or_zero =
-      builder.zero_unless(builder.compare(FloatPredicate::ordered, value, value),
-                          builder.float_to_signed(rounded.value, 32, rounded.left_to_do));
-  const LaneId integer = builder.extend_sign(number_or_zero, 64);
+  const auto bits = [&](uint64_t x) { return builder.constant(LaneType::i64, x); };
+  const auto mask = [&](FloatPredicate predicate, double limit) {
+    return builder.compare(predicate, value, number(limit));
+  };
+  const LaneId kept = builder.zero_unless(mask(FloatPredicate::less_equal, 65504.0), rounded.value);
+  const LaneId integer =
+      builder.extend_sign(builder.float_to_signed(kept, 32, rounded.left_to_do), 64);
+  const LaneId is_above = builder.mask_resize(mask(FloatPredicate::greater, 65504.0), 64);
+  const LaneId is_below = builder.mask_resize(mask(FloatPredicate::less, -65504.0), 64);
+  constexpr uint64_t from_least_i32 = 0x7fffffff80000000;  // to the least i64, by xor
   const LaneId from_below =
-      builder.select(is_below, limit(static_cast<uint64_t>(integer_min(to))), integer);
-  return LaneTensor::computed(
-      builder, to,
-      {builder.select(is_above, limit(integer_max(to)), from_below), Narrowing::truncate});
+      builder.bit_xor(integer, builder.bit_and(bits(from_least_i32), is_below));
+  const LaneId saturated = builder.bit_or(from_below, builder.shift_right(is_above, 1));
+  return LaneTensor::computed(builder, ElementType::i64, {saturated, Narrowing::truncate});
 }
 
 /// The float rounded to an integral value.
@@ -210,16 +218,38 @@ LaneId integral(LaneBuilder& builder, Rounded rounded) {
   return builder.round(rounded.value, rounded.left_to_do);
 }
 
-/// AVX2, 64-bit integers: through integral f64 values split in two halves.
-LaneTensor saturate_by_halves(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
-  const LaneId low_limit = lower_limit(builder, LaneType::f64, to);
-  const LaneId at_least = builder.float_max(integral(builder, rounded), low_limit);
-  LaneId bits = builder.integral_f64_to_i64(at_least);
-  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, at_least,
-                                          first_above(builder, LaneType::f64, to));
-  bits = builder.select(is_above, builder.constant(LaneType::i64, integer_max(to)), bits);
-  if (is_signed_integer(to)) bits = builder.zero_unless(ordered(builder, value), bits);
-  return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
+/// AVX2: f64 lanes that need no rounding but truncation, which moving the significand down does.
+LaneId truncatable(LaneBuilder& builder, Rounded rounded) {
+  return rounded.left_to_do == LaneRounding::toward_zero ? rounded.value
+                                                         : integral(builder, rounded);
+}
+
+LaneId is_negative(LaneBuilder& builder, LaneId f64_value) {
+  return builder.greater_signed(builder.constant(LaneType::i64, 0), f64_value);
+}
+
+/// AVX2, u64 from f64: by moving the significand. NaN and negative numbers become 0 first.
+LaneTensor saturate_to_u64_avx2(LaneBuilder& builder, Rounded rounded) {
+  const LaneId positive =
+      builder.float_max(truncatable(builder, rounded), builder.float_constant(LaneType::f64, 0.0));
+  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, positive,
+                                          first_above(builder, LaneType::f64, ElementType::u64));
+  return LaneTensor::computed(
+      builder, ElementType::u64,
+      {builder.bit_or(builder.f64_bits_to_u64(positive), is_above), Narrowing::truncate});
+}
+
+/// AVX2, i64 from f64: the same of the magnitude, at most 2^63; then the sign. From 2^63 up the
+/// result is one less, which makes the smallest integer the largest.
+LaneTensor saturate_to_i64_avx2(LaneBuilder& builder, Rounded rounded) {
+  const LaneId value = truncatable(builder, rounded);
+  const LaneId limit = first_above(builder, LaneType::f64, ElementType::i64);
+  const LaneId magnitude = builder.float_min(limit, builder.magnitude(value));  // or NaN
+  const LaneId integer =
+      builder.negate_where(is_negative(builder, value), builder.f64_bits_to_u64(magnitude));
+  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, value, limit);
+  return LaneTensor::computed(builder, ElementType::i64,
+                              {builder.add(integer, is_above), Narrowing::truncate});
 }
 
 LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, ElementType to,
@@ -232,8 +262,11 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
   if (is_f16 && is_signed && bits_of(to) <= 16 && wide) {
     return saturate_f16_to_signed(builder, to, rounded);
   }
+  if (is_f16 && bits_of(to) >= 32 && !is_signed && !wide) {
+    return saturate_f16_to_unsigned_avx2(builder, to, rounded);
+  }
   if (is_f16 && bits_of(to) == 64 && !wide) {
-    return saturate_f16_to_64_avx2(builder, value, to, rounded);
+    return saturate_f16_to_i64_avx2(builder, value, rounded);
   }
   if (is_signed && limits_are_exact(lane, to)) {
     return saturate_to_signed(builder, value, to, rounded);
@@ -247,7 +280,8 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
   if (wide) return saturate_to_wide_unsigned(builder, to, lane, rounded);
   if (lane == LaneType::f32) return saturate_f32_to_u32_avx2(builder, rounded);
   if (to == ElementType::u32) return saturate_f64_to_u32_avx2(builder, rounded);
-  return saturate_by_halves(builder, value, to, rounded);
+  return is_signed ? saturate_to_i64_avx2(builder, rounded)
+                   : saturate_to_u64_avx2(builder, rounded);
 }
 
 /// In the range whose low bits `overflow = wrap` keeps: i64, and u64 as well if that is the
@@ -278,8 +312,9 @@ LaneTensor wrap_32_bits(LaneBuilder& builder, ElementType to, Rounded rounded) {
 LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   if (!builder.has_wide_conversions()) {
     const LaneId value = integral(builder, rounded);
-    const LaneId bits =
-        builder.zero_unless(in_wrap_range(builder, value, to), builder.integral_f64_to_i64(value));
+    const LaneId integer = builder.negate_where(is_negative(builder, value),
+                                                builder.f64_bits_to_u64(builder.magnitude(value)));
+    const LaneId bits = builder.zero_unless(in_wrap_range(builder, value, to), integer);
     return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
   }
   LaneId bits = builder.float_to_signed(rounded.value, 64, rounded.left_to_do);

@@ -96,6 +96,10 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
             : builder.f64_to_f32(builder.integer_to_float(integer, is_signed, LaneType::f64));
     return narrow_f32(builder, value, to, options, false);
   }
+  if (to == ElementType::bf16 && significant_bits == 64 && !builder.has_wide_conversions()) {
+    const LaneId value = builder.i64_to_bf16_in_f32(integer, is_signed);
+    return LaneTensor::computed(builder, to, {value, Narrowing::high_half});
+  }
   return narrow_f32(builder, builder.integer_to_f32_odd(integer, is_signed), to, options, false);
 }
 

@@ -37,6 +37,14 @@ LaneTensor LaneTensor::computed(LaneBuilder& builder, ElementType element, Stora
   return tensor;
 }
 
+LaneTensor LaneTensor::by_cells(LaneBuilder& builder, ElementType element, Storable storable,
+                                LaneId value, const ConvertOptions& options) {
+  LaneTensor tensor = computed(builder, element, storable);
+  tensor.value_ = value;
+  tensor.options_ = options;
+  return tensor;
+}
+
 int LaneTensor::natural_bits() const {
   return source_ >= 0 ? lane_bits_of(element_) : bits_of(builder_->type_of(computed_.lanes));
 }
@@ -52,7 +60,9 @@ LaneId LaneTensor::sign_extended(LaneId codes) {
 LaneId LaneTensor::element_wide() {
   // The computed lanes cut down to the element's own width.
   LaneId lanes = computed_.lanes;
-  if (computed_.narrowing == Narrowing::high_half) {
+  if (encodes(computed_.narrowing)) {
+    lanes = encode_small(*builder_, value_, element_, options_);
+  } else if (computed_.narrowing == Narrowing::high_half) {
     lanes = builder_->shift_right(lanes, bits_of(element_));
   } else if (clamps(computed_.narrowing)) {
     lanes = clamped(*builder_, element_, lanes);

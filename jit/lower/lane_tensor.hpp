@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "ir/element_type.hpp"
+#include "ir/convert_options.hpp"
 #include "jit/lane/builder.hpp"
 
 namespace castor::jit {
@@ -18,6 +18,7 @@ constexpr int lane_bits_of(ElementType element) {
 struct Storable {
   LaneId lanes = no_lane;
   Narrowing narrowing = Narrowing::truncate;
+  int32_t cells = -1;  ///< of a narrowing that encodes: index into the program's cell tables
 };
 
 /// One IR value in lanes. It begins as a source that is not loaded yet, or with the representation
@@ -28,6 +29,11 @@ class LaneTensor {
   /// Computed lanes that `storable.narrowing` turns into elements. Lanes of the element's own
   /// width are the element's bits (or, for f32 and f64, the float).
   static LaneTensor computed(LaneBuilder& builder, ElementType element, Storable storable);
+
+  /// Lanes that a sink encodes by cells; `value` is what they stand for, in f32, for consumers that
+  /// need the codes in lanes.
+  static LaneTensor by_cells(LaneBuilder& builder, ElementType element, Storable storable,
+                             LaneId value, const ConvertOptions& options);
 
   ElementType element() const { return element_; }
 
@@ -58,6 +64,8 @@ class LaneTensor {
   ElementType element_;
   int source_ = -1;
   Storable computed_{};
+  LaneId value_ = no_lane;    // f32, of lanes that a sink encodes
+  ConvertOptions options_{};  // that it is encoded with
   std::array<LaneId, 4> integers_ = {no_lane, no_lane, no_lane, no_lane};
   LaneId bits_ = no_lane;
   LaneId f32_ = no_lane;

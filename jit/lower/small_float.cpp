@@ -241,4 +241,14 @@ LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
   return encode_float(builder, value, to, options);
 }
 
+LaneId round_to_e5m2(LaneBuilder& builder, LaneId halves) {
+  const auto word = [&](uint64_t bits) { return builder.constant(LaneType::i16, bits); };
+  constexpr uint64_t f16_infinity = 0x7c00;
+  constexpr uint64_t f16_quiet = 0x0200;
+  const LaneId is_nan =
+      builder.greater_signed(builder.bit_and(halves, word(0x7fff)), word(f16_infinity));
+  const LaneId rounded = builder.round_half_even(halves, 8);
+  return builder.select(is_nan, builder.bit_or(halves, word(f16_quiet)), rounded);
+}
+
 }  // namespace castor::jit

@@ -222,6 +222,29 @@ std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
   return table;
 }
 
+int converted_word(int word, ElementType words, ElementType to, const ConvertOptions& options) {
+  const FloatFormat& format = info(words).format;
+  SmallValue value = float_value(word, format, 16);
+  if (value.is_nan) value.payload = (value.payload >> (format.mantissa_bits - 2) & 3) | 2;
+  return code_of(value, words, to, options) & ((1 << bits_of(to)) - 1);
+}
+
+std::optional<StoreTable> store_table(ElementType from, ElementType to,
+                                      const ConvertOptions& options) {
+  if (bits_of(from) > 8) return std::nullopt;
+  const bool from_whole_number = is_integer(from) || is_boolean(from);
+  if (bits_of(to) == 16) {
+    if (from_whole_number && is_integer(to)) return std::nullopt;  // an extension
+    return StoreTable{*conversion_table(from, to, options), Narrowing::look_up_16};
+  }
+  // Every 8-bit float is a bf16, the upper half of f32, but for an infinity that saturates.
+  const bool is_float_byte = bits_of(from) == 8 && !from_whole_number;
+  if (to != ElementType::f32 || !is_float_byte || options.overflow == Overflow::saturate) {
+    return std::nullopt;
+  }
+  return StoreTable{*conversion_table(from, ElementType::bf16, {}), Narrowing::look_up_upper_16};
+}
+
 DwordTable f32_table(ElementType type) {
   DwordTable table;
   for (size_t i = 0; i < size_t{1} << table.index_bits; ++i) {

@@ -27,6 +27,21 @@ SmallValue small_value(ElementType type, int code);
 std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
                                           const ConvertOptions& options);
 
+/// The code that a 16-bit float of that type has in a type of at most 8 bits. Of NaNs, only the top
+/// two mantissa bits count.
+int converted_word(int word, ElementType words, ElementType to, const ConvertOptions& options);
+
+/// A conversion from bytes to wider elements that a store does by table.
+struct StoreTable {
+  ByteTable entries;
+  Narrowing look_up = Narrowing::look_up_16;
+};
+
+/// Floats of 16 bits from any type of at most 8, 16-bit integers from floats, and f32 from 8-bit
+/// floats; nothing where that is not the fastest way.
+std::optional<StoreTable> store_table(ElementType from, ElementType to,
+                                      const ConvertOptions& options);
+
 /// The f32 bits of the codes of a type of at most five bits.
 DwordTable f32_table(ElementType type);
 

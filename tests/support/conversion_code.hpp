@@ -17,16 +17,16 @@ inline FunctionPtr function_of(const Conversion& conversion) {
 }
 
 /// Dense operands; three loops with every operand strided (sub-byte ones bitwise); dense operands
-/// stored past the caches, where an output is of whole bytes. Between them loops, stages and
+/// stored past the caches, where there are such stores. Between them loops, stages and
 /// windows of either kind.
-inline std::vector<jit::NestForm> forms_of(const jit::Nest& nest) {
+inline std::vector<jit::NestForm> forms_of(const jit::Nest& nest, const jit::Target& target) {
   std::vector<jit::NestForm> forms(2, jit::NestForm::dense(nest.operands()));
   forms[1].rank = 3;
   for (size_t k = 0; k < nest.operands(); ++k) {
     forms[1].access[k] = is_sub_byte(nest.element(k)) ? jit::Access::bitwise : jit::Access::strided;
   }
   for (const jit::LanePort& sink : nest.program.sinks) {
-    if (is_sub_byte(sink.element) || forms.size() == 3) continue;
+    if (!jit::has_streaming_stores(target, sink.element) || forms.size() == 3) continue;
     forms.push_back(jit::NestForm::dense(nest.operands()));
     forms.back().stores = jit::Stores::streaming;
   }

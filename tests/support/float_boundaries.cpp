@@ -88,10 +88,10 @@ void add_powers(Collector& out) {
   }
 }
 
-/// Small integers and halves, and powers of two -+ 1/2, 1 and 3/2: where rounding to integers and
-/// their limits decide.
+/// The integers and halves of 8-bit types, and powers of two -+ 1/2, 1 and 3/2: where rounding to
+/// integers and their limits decide.
 void add_integers_and_halves(Collector& out) {
-  for (uint64_t twice = 0; twice <= 80; ++twice) out.add_value(twice, -1);
+  for (uint64_t twice = 0; twice <= 514; ++twice) out.add_value(twice, -1);
   for (int exponent = 2; exponent <= 62; ++exponent) {
     for (uint64_t twice = 1; twice <= 3; ++twice) {
       out.add_value((uint64_t{2} << exponent) - twice, -1);
@@ -129,20 +129,22 @@ void add_nf4_thresholds(Collector& out) {
   }
 }
 
+/// Every one of them for formats of up to 3 mantissa bits.
 void add_subnormal_midpoints(Collector& out, const FloatFormat& narrow) {
   const int half_ulp = lowest_exponent(narrow) - narrow.mantissa_bits - 1;
   const uint64_t smallest_normal = uint64_t{2} << narrow.mantissa_bits;  // in half ulps
-  for (uint64_t odd = 1; odd <= 9; odd += 2) out.add_value(odd, half_ulp);
+  for (uint64_t odd = 1; odd <= 15; odd += 2) out.add_value(odd, half_ulp);
   out.add_value(smallest_normal - 1, half_ulp);
 }
 
+/// At every exponent of the formats of up to 16 bits.
 void add_midpoints(Collector& out, const FloatFormat& narrow) {
   const int first = lowest_exponent(narrow);
   const int last = highest_exponent(narrow) + 1;  // formats without infinities use one more
   for (int exponent = first; exponent <= last; ++exponent) {
     const bool at_ends = exponent <= first + 1 || exponent >= last - 3;
     const bool near_one = std::abs(exponent) <= 2;
-    if (narrow.exponent_bits <= 5 || at_ends || near_one || exponent % 16 == 0) {
+    if (narrow.mantissa_bits <= 10 || at_ends || near_one || exponent % 16 == 0) {
       add_midpoints(out, narrow, exponent);
     }
   }

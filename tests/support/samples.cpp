@@ -24,7 +24,8 @@ void add_around(std::vector<uint64_t>& out, uint64_t value) {
 }
 
 /// Integers halfway between neighbours of a float format with `precision` significant bits: ties
-/// to the even neighbour below, above, and to the next power of two.
+/// to the even neighbour below, above, and to the next power of two; all of the binade for a
+/// precision of up to 4 bits.
 void add_integer_midpoints(std::vector<uint64_t>& out, int exponent, int precision) {
   if (exponent < precision) return;
   const uint64_t power = uint64_t{1} << exponent;
@@ -32,10 +33,13 @@ void add_integer_midpoints(std::vector<uint64_t>& out, int exponent, int precisi
   add_around(out, power + half_ulp);
   add_around(out, power + 3 * half_ulp);
   add_around(out, power + (power - half_ulp));
+  if (precision > 4) return;
+  for (uint64_t odd = 5; odd >> precision == 0; odd += 2) add_around(out, power + odd * half_ulp);
 }
 
 std::vector<uint64_t> integer_boundaries(ElementType type) {
-  std::vector<uint64_t> out = {0};
+  std::vector<uint64_t> out;
+  for (uint64_t value = 0; value <= 256; ++value) add_around(out, value);
   for (int exponent = 0; exponent < bits_of(type); ++exponent) {
     add_around(out, uint64_t{1} << exponent);
     for (const ElementInfo& row : element_table) {

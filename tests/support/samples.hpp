@@ -18,12 +18,13 @@ namespace castor::samples {
 std::vector<uint64_t> all_patterns(ElementType type);
 
 /// The patterns at which conversions and arithmetic go wrong, ascending and without repetition:
-/// every pattern of a type of up to 8 bits; for wider integers the limits, powers of two and the
-/// rounding midpoints of every float format, each with both neighbours and negated; for wider
-/// floats zeros, subnormals, powers of two, integers plus a half, the limits of the integer types,
-/// the rounding midpoints of every narrower format, f8e8m0 and nf4 included, each with both
-/// neighbours, infinities and NaNs (quiet, signalling, many payloads), of either sign. Some
-/// thousand for the widest types.
+/// every pattern of a type of up to 8 bits; for wider integers the values of 8-bit types, limits,
+/// powers of two and the rounding midpoints of every float format, each with both neighbours and
+/// negated; for wider floats zeros, subnormals, powers of two, integers plus a half, the limits of
+/// the integer types, the rounding midpoints of every narrower format, f8e8m0 and nf4 included,
+/// each with both neighbours, infinities and NaNs (quiet, signalling, many payloads), of either
+/// sign. Midpoints are complete for formats of up to 8 bits; of wider ones, a few of each binade
+/// (f32: of some binades). Some ten thousand for the widest types.
 std::vector<uint64_t> boundary_patterns(ElementType type);
 
 /// `count` patterns that depend on `type` and `seed` alone, on any machine. Even indices hold

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables by which 16-bit floats become codes of at most eight bits.
+#pragma once
+
+#include <optional>
+
+#include "ir/convert_options.hpp"
+#include "jit/lane/program.hpp"
+
+namespace castor::jit {
+
+/// The cells of a conversion from f16 or bf16, exact as well for a bf16 that a wider number was
+/// rounded to odd to. Nothing where no such table exists: for nf4, whose codes are not symmetric,
+/// and for options under which codes do not ascend one by one.
+std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
+                                        const ConvertOptions& options);
+
+}  // namespace castor::jit
