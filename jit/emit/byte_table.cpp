@@ -27,7 +27,7 @@ std::vector<uint8_t> table_vector(const LaneEmitter& emitter, const ByteTable& t
   });
 }
 
-int quarters(const ByteTable& table) { return table.index_bits == 8 ? 4 : 1; }
+int quarters(const ByteTable& table) { return std::max(1, 1 << table.index_bits >> 6); }
 
 void reserve_bytes(LaneEmitter& emitter, const ByteTable& table, EntryByte which) {
   for (int quarter = 0; quarter < quarters(table); ++quarter) {
@@ -73,6 +73,18 @@ void look_up_in_one(LaneEmitter& emitter, const ByteTable& table, EntryByte whic
   } else {
     code.vpermb(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(bytes.getIdx()), Xbyak::Zmm(entries.getIdx()));
   }
+}
+
+/// A table of 128, or the lower half of one of 256; the upper bit of bytes does not count.
+void look_up_128(LaneEmitter& emitter, const ByteTable& table, EntryByte which, const Xmm& bytes,
+                 const Xmm& to) {
+  Assembler& code = emitter.code();
+  const Xbyak::Zmm whole(to.getIdx());
+  code.vmovdqa64(whole, Xbyak::Zmm(bytes.getIdx()));
+  OwnedVector fallbacks[2];
+  const Xmm first = emitter.vector(table_vector(emitter, table, which, 0), fallbacks[0]);
+  const Xmm second = emitter.vector(table_vector(emitter, table, which, 1), fallbacks[1]);
+  code.vpermi2b(to, first, second);
 }
 
 /// vpermd: the order of dwords from which vpunpckl and vpunpckh, which work in 128-bit parts, give
@@ -193,6 +205,9 @@ void look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes
     const Halves halves(emitter, bytes);
     look_up_256(emitter, table, EntryByte::low, bytes, halves, low);
     look_up_256(emitter, table, EntryByte::high, bytes, halves, high);
+  } else if (table.index_bits == 7) {
+    look_up_128(emitter, table, EntryByte::low, bytes, low);
+    look_up_128(emitter, table, EntryByte::high, bytes, high);
   } else {
     look_up_in_one(emitter, table, EntryByte::low, bytes, low);
     look_up_in_one(emitter, table, EntryByte::high, bytes, high);
@@ -243,24 +258,13 @@ bool upper_half_is_zero(const ByteTable& table) {
                      [](uint16_t entry) { return entry == 0; });
 }
 
-/// The lower half of a table of 256, for bytes whose upper bit does not count.
-void look_up_128(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes, const Xmm& to) {
-  Assembler& code = emitter.code();
-  const Xbyak::Zmm whole(to.getIdx());
-  code.vmovdqa64(whole, Xbyak::Zmm(bytes.getIdx()));
-  OwnedVector fallbacks[2];
-  const Xmm first = emitter.vector(table_vector(emitter, table, EntryByte::low, 0), fallbacks[0]);
-  const Xmm second = emitter.vector(table_vector(emitter, table, EntryByte::low, 1), fallbacks[1]);
-  code.vpermi2b(to, first, second);
-}
-
 /// Tables of 256 whose upper half follows from the lower one. False if the table is none.
 bool look_up_by_half(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
                      const Xmm& to) {
   Assembler& code = emitter.code();
   const Xbyak::Zmm result(to.getIdx());
   if (const auto pattern = sign_pattern(table)) {
-    look_up_128(emitter, table, bytes, result);
+    look_up_128(emitter, table, EntryByte::low, bytes, result);
     if (*pattern == 0) return true;
     constexpr uint8_t a_xor_b_and_c = 0x78;
     const auto sign = vector_constant<uint8_t>(512, [&](int) { return *pattern; });
@@ -274,7 +278,7 @@ bool look_up_by_half(LaneEmitter& emitter, const ByteTable& table, const Xmm& by
   const OwnedMask lower = emitter.scratch_mask();
   code.vpmovb2m(upper.get(), Xbyak::Zmm(bytes.getIdx()));
   code.knotq(lower.get(), upper.get());
-  look_up_128(emitter, table, bytes, result | lower.get() | Xbyak::util::T_z);
+  look_up_128(emitter, table, EntryByte::low, bytes, result | lower.get() | Xbyak::util::T_z);
   return true;
 }
 

@@ -11,7 +11,7 @@ void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst);
 /// The same for a sink that stores what `look_up_elements` gives.
 void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits);
 
-/// Both bytes of each entry, apart; tables of 6 or 8 bits.
+/// Both bytes of each entry, apart; tables of 6 bits or more.
 void reserve_table(LaneEmitter& emitter, const ByteTable& table);
 void look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes,
                   const Xbyak::Xmm& low, const Xbyak::Xmm& high);

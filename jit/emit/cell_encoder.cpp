@@ -49,12 +49,19 @@ OwnedVector CellEncoder::encode(LaneEmitter& emitter, const Xmm& low, const Xmm&
   }
   const OwnedVector low_bytes = join_copy(emitter, low, high, false);
   const OwnedVector upper_bytes = join_copy(emitter, low, high, true);
+  const OwnedVector low_bits = low_bits_of(emitter, low_bytes.as(vector_bits));
+  if (table_.sign == CellTable::selects) {
+    select_by_sign(emitter, upper_bytes.as(vector_bits), indices.as(vector_bits),
+                   low_bits.as(vector_bits));
+  }
   OwnedVector codes = emitter.scratch();
-  OwnedVector thresholds = emitter.scratch();
-  look_up_both(emitter, table_.cells, indices.as(vector_bits), codes.as(vector_bits),
-               thresholds.as(vector_bits));
   const Xmm result = codes.as(vector_bits);
-  add_one_from_threshold(emitter, result, thresholds.as(vector_bits), low_bytes.as(vector_bits));
+  {
+    const OwnedVector thresholds = emitter.scratch();
+    look_up_both(emitter, table_.cells, indices.as(vector_bits), result,
+                 thresholds.as(vector_bits));
+    add_one_from_threshold(emitter, result, thresholds.as(vector_bits), low_bits.as(vector_bits));
+  }
   apply_sign(emitter, result, upper_bytes.as(vector_bits));
   put_nans(emitter, result, upper_bytes.as(vector_bits), low_bytes.as(vector_bits), low, high);
   return codes;
@@ -92,18 +99,36 @@ OwnedVector CellEncoder::join_copy(LaneEmitter& emitter, const Xmm& low, const X
   return join(emitter, std::move(copy), high, upper_bytes);
 }
 
-void CellEncoder::add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
-                                         const Xmm& thresholds, const Xmm& low_bytes) const {
+/// What a cell does not tell apart.
+OwnedVector CellEncoder::low_bits_of(LaneEmitter& emitter, const Xmm& low_bytes) const {
+  OwnedVector result = emitter.scratch();
+  OwnedVector fallback;
+  const Xmm mask = emitter.vector(bytes_of((1 << table_.shift) - 1), fallback);
+  emitter.code().vpandd(zmm(result.as(vector_bits)), zmm(low_bytes), zmm(mask));
+  return result;
+}
+
+/// Negative numbers: the upper cells, with low bits that count backward.
+void CellEncoder::select_by_sign(LaneEmitter& emitter, const Xmm& upper, const Xmm& indices,
+                                 const Xmm& low_bits) const {
   Assembler& code = emitter.code();
-  const OwnedVector rest = emitter.scratch();
-  const Xbyak::Zmm low_bits = zmm(rest.as(vector_bits));
-  const OwnedMask next = emitter.scratch_mask();
+  const OwnedMask negative = emitter.scratch_mask();
+  code.vpmovb2m(negative.get(), zmm(upper));
   {
     OwnedVector fallback;
-    const Xmm mask = emitter.vector(bytes_of((1 << table_.shift) - 1), fallback);
-    code.vpandd(low_bits, zmm(low_bytes), zmm(mask));
+    const Xmm first = emitter.vector(bytes_of(first_negative_cell), fallback);
+    code.vpaddb(zmm(indices) | negative.get(), zmm(indices), zmm(first));
   }
-  code.vpcmpub(next.get(), low_bits, zmm(thresholds), compare_not_less);
+  OwnedVector fallback;
+  const Xmm mask = emitter.vector(bytes_of((1 << table_.shift) - 1), fallback);
+  code.vpsubb(zmm(low_bits) | negative.get(), zmm(mask), zmm(low_bits));
+}
+
+void CellEncoder::add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
+                                         const Xmm& thresholds, const Xmm& low_bits) const {
+  Assembler& code = emitter.code();
+  const OwnedMask next = emitter.scratch_mask();
+  code.vpcmpub(next.get(), zmm(low_bits), zmm(thresholds), compare_not_less);
   OwnedVector fallback;
   const Xmm one = emitter.vector(bytes_of(1), fallback);
   code.vpaddb(zmm(codes) | next.get(), zmm(codes), zmm(one));
@@ -111,6 +136,7 @@ void CellEncoder::add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
 
 void CellEncoder::apply_sign(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper) const {
   Assembler& code = emitter.code();
+  if (table_.sign == CellTable::selects) return;
   if (table_.sign == CellTable::negative_is_zero) {
     const OwnedMask negative = emitter.scratch_mask();
     const OwnedMask positive = emitter.scratch_mask();

@@ -22,8 +22,11 @@ class CellEncoder {
                    bool upper_bytes) const;
   OwnedVector join_copy(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high,
                         bool upper_bytes) const;
+  OwnedVector low_bits_of(LaneEmitter& emitter, const Xbyak::Xmm& low_bytes) const;
+  void select_by_sign(LaneEmitter& emitter, const Xbyak::Xmm& upper, const Xbyak::Xmm& indices,
+                      const Xbyak::Xmm& low_bits) const;
   void add_one_from_threshold(LaneEmitter& emitter, const Xbyak::Xmm& codes,
-                              const Xbyak::Xmm& thresholds, const Xbyak::Xmm& low_bytes) const;
+                              const Xbyak::Xmm& thresholds, const Xbyak::Xmm& low_bits) const;
   void apply_sign(LaneEmitter& emitter, const Xbyak::Xmm& codes, const Xbyak::Xmm& upper) const;
   void put_nans(LaneEmitter& emitter, const Xbyak::Xmm& codes, const Xbyak::Xmm& upper,
                 const Xbyak::Xmm& low_bytes, const Xbyak::Xmm& low, const Xbyak::Xmm& high) const;

@@ -157,7 +157,7 @@ struct LaneInst {
   uint32_t origin = 0;  ///< index of the IR operation that it comes from
 };
 
-/// What each byte becomes, by its low bits: 4, 6 or 8 of them. Bits above are ignored, but bit 7
+/// What each byte becomes, by its low bits: 4, 6, 7 or 8 of them. Bits above are ignored, but bit 7
 /// must be 0 for a table of 4.
 struct ByteTable {
   int index_bits = 8;
@@ -172,10 +172,14 @@ struct DwordTable {
   friend bool operator==(const DwordTable&, const DwordTable&) = default;
 };
 
+/// The first cell of negative numbers, where the sign selects cells.
+inline constexpr int first_negative_cell = 64;
+
 /// How 16-bit floats become codes of at most 8 bits: magnitudes in a cell, that is, with equal bits
 /// from `shift` on, have one code up to a threshold and the next one from there.
 struct CellTable {
-  enum Sign : uint8_t { copied, copied_unless_zero, negative_is_zero };
+  /// `selects`: cells from 64 on are those of negative numbers, whose low bits count backward.
+  enum Sign : uint8_t { copied, copied_unless_zero, negative_is_zero, selects };
   enum Nan : uint8_t { as_magnitude, constant, with_sign, with_sign_and_payload };
 
   ByteTable cells;        ///< low byte: the code; high byte: the first low bits of the next

@@ -32,18 +32,19 @@ int cell_shift(ElementType words, ElementType to) {
   return std::min(7, info(words).format.mantissa_bits - info(to).format.mantissa_bits);
 }
 
-/// One cell: its first code, and from which low bits on the next one holds; nothing if there are
-/// other codes in it.
-std::optional<uint16_t> cell_entry(const Magnitudes& magnitudes, int first, int shift) {
+/// One cell, of which `code` gives the codes by low bits: the first one, and from which low bits on
+/// the next one holds; nothing if there are others in it.
+template <class CodeOf>
+std::optional<uint16_t> cell_entry(CodeOf code, int shift) {
   constexpr int never = 0xff;
-  const int code = magnitudes.code(first);
+  const int first = code(0);
   int threshold = never;
-  for (int low = 1; low < 1 << shift && first + low <= magnitudes.infinity(); ++low) {
-    const int here = magnitudes.code(first + low);
-    if (here == code + 1 && threshold == never) threshold = low;
-    if (here != (threshold == never ? code : code + 1)) return std::nullopt;
+  for (int low = 1; low < 1 << shift; ++low) {
+    const int here = code(low);
+    if (here == first + 1 && threshold == never) threshold = low;
+    if (here != (threshold == never ? first : first + 1)) return std::nullopt;
   }
-  return static_cast<uint16_t>(threshold << 8 | code);
+  return static_cast<uint16_t>(threshold << 8 | first);
 }
 
 /// How NaNs get their codes; `top` is the code of the largest magnitudes.
@@ -71,11 +72,42 @@ CellTable::Sign sign_rule(ElementType to) {
                                                          : CellTable::copied;
 }
 
+/// nf4's cells: an eighth of a binade, positive numbers first. Codes descend as the magnitude of a
+/// negative number grows, so its low bits count backward.
+std::optional<CellTable> nf4_cells(ElementType words, const ConvertOptions& options) {
+  const Magnitudes magnitudes(words, ElementType::nf4, options);
+  const int shift = info(words).format.mantissa_bits - 3;
+  const int one = info(words).format.bias << info(words).format.mantissa_bits;
+  CellTable table;
+  table.cells.index_bits = 7;
+  table.shift = shift;
+  table.base = static_cast<uint16_t>(one - (first_negative_cell - 1) * (1 << shift));
+  table.most = static_cast<uint16_t>(one);
+  table.infinity = static_cast<uint16_t>(magnitudes.infinity());
+  table.sign = CellTable::selects;
+  table.nan = CellTable::constant;
+  const int last_low = (1 << shift) - 1;
+  for (int i = 0; i < first_negative_cell; ++i) {
+    const int first = table.base + (i << shift);
+    const auto positive = [&](int low) { return magnitudes.code(first + low); };
+    const auto negative = [&](int low) {
+      return magnitudes.code(0x8000 | (first + last_low - low));
+    };
+    const std::optional<uint16_t> above = cell_entry(positive, shift);
+    const std::optional<uint16_t> below = cell_entry(negative, shift);
+    if (!above || !below) return {};
+    table.cells.entries[static_cast<size_t>(i)] = *above;
+    table.cells.entries[static_cast<size_t>(i + first_negative_cell)] = *below;
+  }
+  return table;
+}
+
 }  // namespace
 
 std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
                                         const ConvertOptions& options) {
-  if (bits_of(to) > 8 || to == ElementType::nf4 || options.nan != NanMode::by_type) return {};
+  if (bits_of(to) > 8 || options.nan != NanMode::by_type) return {};
+  if (to == ElementType::nf4) return nf4_cells(words, options);
   const Magnitudes magnitudes(words, to, options);
   const int infinity = magnitudes.infinity();
   const int shift = cell_shift(words, to);
@@ -101,7 +133,9 @@ std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
   table.sign_bit =
       table.sign == CellTable::negative_is_zero ? 0 : static_cast<uint8_t>(1 << (bits_of(to) - 1));
   for (int i = 0; i < count; ++i) {
-    const std::optional<uint16_t> entry = cell_entry(magnitudes, base + (i << shift), shift);
+    const int begin = base + (i << shift);
+    const auto code = [&](int low) { return magnitudes.code(std::min(begin + low, infinity)); };
+    const std::optional<uint16_t> entry = cell_entry(code, shift);
     if (!entry) return {};
     table.cells.entries[static_cast<size_t>(i)] = *entry;
   }

@@ -9,9 +9,9 @@
 
 namespace castor::jit {
 
-/// The cells of a conversion from f16 or bf16, exact as well for a bf16 that a wider number was
-/// rounded to odd to. Nothing where no such table exists: for nf4, whose codes are not symmetric,
-/// and for options under which codes do not ascend one by one.
+/// The cells of a conversion from f16 or bf16; exact as well, but for nf4, for a bf16 that a wider
+/// number was rounded to odd to. Nothing where no such table exists, as for options under which
+/// codes do not ascend one by one.
 std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
                                         const ConvertOptions& options);
 

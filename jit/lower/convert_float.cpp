@@ -29,7 +29,9 @@ std::optional<CellTable> cells_for(const LaneBuilder& builder, ElementType words
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                       const ConvertOptions& options, bool may_be_nan) {
   if (bits_of(to) <= 8) {
-    if (const auto cells = cells_for(builder, ElementType::bf16, to, options)) {
+    const auto cells = to == ElementType::nf4 ? std::nullopt  // compares with f32 numbers
+                                              : cells_for(builder, ElementType::bf16, to, options);
+    if (cells) {
       const LaneId words = builder.fold_to_high_half(value);
       const Storable storable = {words, Narrowing::encode_high_half, builder.add_cells(*cells)};
       return LaneTensor::by_cells(builder, to, storable, value, options);
