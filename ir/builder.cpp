@@ -145,8 +145,9 @@ ValueId FunctionBuilder::append(Operation operation, const WrittenType& written,
     *error_ = placed(std::move(*error_), operation.where);
     return no_value;
   }
-  if (operation.data && operation.data_hash == 0) {
+  if (operation.data && !operation.data_id.is_of(operation.data)) {
     operation.data_hash = content_hash(operation.data->bytes);
+    operation.data_id = ContentId(operation.data);
   }
   function_.operations.push_back(std::move(operation));
   return function_.operations.back().results.front();

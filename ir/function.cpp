@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <random>
 
 namespace castor {
 
@@ -86,7 +87,89 @@ bool same_attributes(const Attributes& a, const Attributes& b) {
 
 bool same_data(const Operation& a, const Operation& b) {
   if (a.data == b.data) return true;
-  return a.data && b.data && a.data_hash == b.data_hash && a.data->bytes == b.data->bytes;
+  if (!a.data || !b.data || a.data->bytes.size() != b.data->bytes.size()) return false;
+  if (a.data_id.is_of(a.data) && b.data_id.is_of(b.data)) {
+    return a.data_id.same_content(b.data_id);
+  }
+  return a.data->bytes == b.data->bytes;
+}
+
+/// SipHash-2-4 with a result of 128 bits (Aumasson and Bernstein, "SipHash: a fast short-input
+/// PRF"; the longer result as in its authors' reference).
+class SipHash {
+ public:
+  struct Key {
+    uint64_t low;
+    uint64_t high;
+  };
+  explicit SipHash(Key key)
+      : a_(key.low ^ 0x736f6d6570736575),
+        b_(key.high ^ 0x646f72616e646f6d ^ 0xee),
+        c_(key.low ^ 0x6c7967656e657261),
+        d_(key.high ^ 0x7465646279746573) {}
+
+  void add(std::span<const std::byte> bytes) {
+    const auto length = static_cast<uint64_t>(bytes.size());
+    for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t))) {
+      add(word_of(bytes.first(sizeof(uint64_t))));
+    }
+    add(word_of(bytes) | length << 56);
+  }
+  uint64_t low() {
+    c_ ^= 0xee;
+    return finished();
+  }
+  /// After `low`.
+  uint64_t high() {
+    b_ ^= 0xdd;
+    return finished();
+  }
+
+ private:
+  static uint64_t word_of(std::span<const std::byte> bytes) {
+    uint64_t word = 0;
+    if (!bytes.empty()) std::memcpy(&word, bytes.data(), bytes.size());
+    return word;
+  }
+  void add(uint64_t word) {
+    d_ ^= word;
+    rounds(2);
+    a_ ^= word;
+  }
+  uint64_t finished() {
+    rounds(4);
+    return a_ ^ b_ ^ c_ ^ d_;
+  }
+  void rounds(int count) {
+    for (int i = 0; i < count; ++i) {
+      a_ += b_;
+      b_ = std::rotl(b_, 13) ^ a_;
+      a_ = std::rotl(a_, 32);
+      c_ += d_;
+      d_ = std::rotl(d_, 16) ^ c_;
+      a_ += d_;
+      d_ = std::rotl(d_, 21) ^ a_;
+      c_ += b_;
+      b_ = std::rotl(b_, 17) ^ c_;
+      c_ = std::rotl(c_, 32);
+    }
+  }
+
+  uint64_t a_;
+  uint64_t b_;
+  uint64_t c_;
+  uint64_t d_;
+};
+
+/// Drawn at the first constant; constant from then on.
+SipHash::Key process_key() {
+  static const SipHash::Key key = [] {
+    std::random_device random;
+    const auto word = [&] { return uint64_t{random()} << 32 | random(); };
+    const uint64_t low = word();
+    return SipHash::Key{low, word()};
+  }();
+  return key;
 }
 
 /// Compares two functions value by value, each numbered by its own places.
@@ -133,6 +216,14 @@ std::string_view identifier_of(const Attributes& attributes, std::string_view na
 }
 
 }  // namespace
+
+ContentId::ContentId(std::shared_ptr<const ConstantData> data) : data_(std::move(data)) {
+  if (!data_) return;
+  SipHash hash(process_key());
+  hash.add(data_->bytes);
+  low_ = hash.low();
+  high_ = hash.high();
+}
 
 uint64_t content_hash(std::span<const std::byte> bytes) {
   uint64_t state = mixed(0x13198A2E03707344, bytes.size());

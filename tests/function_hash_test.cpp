@@ -142,6 +142,64 @@ TEST(Hash, IgnoresTheNumberingOfValuesAndNamesOfConstants) {
   expect_same(order(true, ""), order(false, "weights"));
 }
 
+ContentId id_of(const std::vector<std::byte>& data) {
+  return ContentId(std::make_shared<const ConstantData>(ConstantData{{}, data}));
+}
+
+TEST(ContentId, DependsOnEveryByteAndTheLength) {
+  std::vector<ContentId> ids;
+  for (size_t size = 0; size < 20; ++size) {
+    const std::vector<std::byte> zeros(size);
+    ids.push_back(id_of(zeros));
+    EXPECT_TRUE(ids.back().same_content(id_of(zeros)));
+    for (size_t at = 0; at < size; ++at) {
+      std::vector<std::byte> one = zeros;
+      one[at] = std::byte{1};
+      ids.push_back(id_of(one));
+    }
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) EXPECT_FALSE(ids[i].same_content(ids[j]));
+  }
+}
+
+Operation constant_operation(std::initializer_list<int> data) {
+  Operation constant{.op = OpKind::constant};
+  constant.data = std::make_shared<const ConstantData>(ConstantData{{}, bytes(data)});
+  return constant;
+}
+
+FunctionPtr function_of(const Operation& constant) {
+  return *built([&](FunctionBuilder& b) {
+    b.result(b.append(constant, {.element = u8, .shape = Shape{2}}));
+  });
+}
+
+TEST(ContentId, OfOtherDataIsNotTrusted) {
+  // An operation copied from a function, ids and all, and given other data.
+  const FunctionPtr first = function_of(constant_operation({1, 2}));
+  Operation copy = first->operations[0];
+  EXPECT_TRUE(copy.data_id.is_of(copy.data));
+  copy.data = constant_operation({3, 4}).data;
+  EXPECT_FALSE(copy.data_id.is_of(copy.data));
+  const FunctionPtr second = function_of(copy);
+  EXPECT_FALSE(same_computation(*first, *second));
+  EXPECT_TRUE(same_computation(*second, *function_of(constant_operation({3, 4}))));
+}
+
+TEST(ContentId, MayBeAbsent) {
+  Function one = *function_of(constant_operation({1, 2}));
+  Function same = one;
+  Function other = one;
+  for (Function* function : {&same, &other}) {
+    const bool is_same = function == &same;
+    function->operations[0].data = constant_operation({1, is_same ? 2 : 3}).data;
+    function->operations[0].data_id = {};
+  }
+  EXPECT_TRUE(same_computation(one, same));
+  EXPECT_FALSE(same_computation(one, other));
+}
+
 TEST(Hash, OfContentDependsOnEveryByteAndTheLength) {
   std::set<uint64_t> hashes;
   for (size_t size = 0; size < 20; ++size) {

@@ -135,9 +135,7 @@ void MemorySink::store_vector(LaneEmitter& emitter, const OperandPlace& to, Owne
   const int bits = emitter.target().vector_bits();
   const Xbyak::Address address = address_of(code, to);
   if (!bit_packer_) return store_whole(code, address, full.as(bits), bits, locator_.stores());
-  const LaneOp made_by = emitter.program().code[static_cast<size_t>(store_.a)].op;
-  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing) ||
-                     made_by == LaneOp::look_up;
+  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing);
   bit_packer_->store(emitter, address, full.as(bits), clean,
                      locator_.stores() == Stores::streaming);
 }

@@ -305,7 +305,7 @@ LaneId LaneBuilder::i64_to_f64_odd(LaneId a, bool is_signed) {
   constexpr uint64_t range = uint64_t{1} << 53;
   const LaneId is_big =
       greater_signed(add(a, number(least + range / 2)), number(least + range - 1));
-  return i64_to_f64(fold_masked_bits(a, shift_right(is_big, 53)), true);
+  return i64_to_f64(fold_masked_bits(a, bit_and(number(0x7ff), is_big)), true);
 }
 
 LaneId LaneBuilder::integer_to_float(LaneId a, bool is_signed, LaneType to) {
@@ -386,13 +386,15 @@ LaneId LaneBuilder::float_to_unsigned(LaneId a, int bits, LaneRounding rounding)
   return unary(LaneOp::float_to_unsigned, integer_lane(bits), a, static_cast<int64_t>(rounding));
 }
 
-LaneId LaneBuilder::f64_bits_to_u64(LaneId bits) {
-  // The significand with its hidden bit at the top, which counts 2^(exponent - 1023), is moved
+LaneId LaneBuilder::float_bits_to_u64(LaneId bits, ElementType format) {
+  // The significand with its hidden bit at the top, which counts 2^(exponent - bias), is moved
   // down.
   const auto number = [&](uint64_t value) { return constant(LaneType::i64, value); };
-  const LaneId significand = bit_or(shift_left(bits, 11), number(uint64_t{1} << 63));
-  const LaneId exponent = shift_right(bits, 52);
-  return shift_right_by(significand, sub(number(1023 + 63), exponent));
+  const int mantissa_bits = info(format).format.mantissa_bits;
+  const auto bias = static_cast<uint64_t>(info(format).format.bias);
+  const LaneId significand =
+      bit_or(shift_left(bits, 63 - mantissa_bits), number(uint64_t{1} << 63));
+  return shift_right_by(significand, sub(number(bias + 63), shift_right(bits, mantissa_bits)));
 }
 
 LaneId LaneBuilder::negate_where(LaneId mask, LaneId a) { return sub(bit_xor(a, mask), mask); }

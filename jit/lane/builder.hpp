@@ -147,8 +147,9 @@ class LaneBuilder {
   /// AVX2: an i64 to the f32 whose upper half is its bf16, rounded once, and whose lower half is 0.
   LaneId i64_to_bf16_in_f32(LaneId a, bool is_signed);
 
-  /// AVX2: the integer part of an f64 that is not negative; 0 from 2^64 up and for NaN.
-  LaneId f64_bits_to_u64(LaneId bits);
+  /// AVX2: the integer part of a float (f32, f64) that is not negative, given by its bits in 64-bit
+  /// lanes; 0 from 2^64 up and for NaN.
+  LaneId float_bits_to_u64(LaneId bits, ElementType format);
   /// AVX2: mask ? -a : a, of integers.
   LaneId negate_where(LaneId mask, LaneId a);
   /// The low 32 bits of an integral f64 with 0 <= a < 2^52, in 64-bit lanes.

@@ -22,10 +22,8 @@ bool is_best_by_table(ElementType from, ElementType to) {
 
 LaneTensor convert_by_table(LaneBuilder& builder, LaneTensor& source, ElementType to,
                             const ByteTable& table) {
-  // The table has codes, not the values of signed sub-byte integers.
-  const bool is_value = !(is_sub_byte(to) && is_signed_integer(to));
-  const Narrowing narrowing = is_value ? Narrowing::fits_unsigned : Narrowing::truncate;
-  return LaneTensor::computed(builder, to, {builder.look_up(source.as_bits(), table), narrowing});
+  return LaneTensor::computed(builder, to,
+                              {builder.look_up(source.as_bits(), table), Narrowing::fits_unsigned});
 }
 
 }  // namespace

@@ -218,38 +218,45 @@ LaneId integral(LaneBuilder& builder, Rounded rounded) {
   return builder.round(rounded.value, rounded.left_to_do);
 }
 
-/// AVX2: f64 lanes that need no rounding but truncation, which moving the significand down does.
+/// The integer part of a float, given by its bits in 64-bit lanes, that is not negative; 0 from
+/// 2^64 up and for NaN.
+LaneId integer_part(LaneBuilder& builder, LaneType lane, LaneId bits) {
+  return builder.float_bits_to_u64(bits,
+                                   lane == LaneType::f32 ? ElementType::f32 : ElementType::f64);
+}
+
+/// Lanes that need no rounding but truncation, which moving the significand down does.
 LaneId truncatable(LaneBuilder& builder, Rounded rounded) {
   return rounded.left_to_do == LaneRounding::toward_zero ? rounded.value
                                                          : integral(builder, rounded);
 }
 
-LaneId is_negative(LaneBuilder& builder, LaneId f64_value) {
-  return builder.greater_signed(builder.constant(LaneType::i64, 0), f64_value);
-}
-
-/// AVX2, u64 from f64: by moving the significand. NaN and negative numbers become 0 first.
-LaneTensor saturate_to_u64_avx2(LaneBuilder& builder, Rounded rounded) {
+/// AVX2, u64: by moving the significand. NaN and negative numbers become 0 first.
+LaneTensor saturate_to_u64_avx2(LaneBuilder& builder, LaneType lane, Rounded rounded) {
   const LaneId positive =
-      builder.float_max(truncatable(builder, rounded), builder.float_constant(LaneType::f64, 0.0));
-  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, positive,
-                                          first_above(builder, LaneType::f64, ElementType::u64));
+      builder.float_max(truncatable(builder, rounded), builder.float_constant(lane, 0.0));
+  const LaneId bits = builder.extend_zero(positive, 64);
+  // As numbers that are not negative compare, so do their bits.
+  const uint64_t below_2_64 = lane == LaneType::f32 ? 0x5f7fffff : 0x43efffffffffffff;
+  const LaneId is_above = builder.greater_signed(bits, builder.constant(LaneType::i64, below_2_64));
   return LaneTensor::computed(
       builder, ElementType::u64,
-      {builder.bit_or(builder.f64_bits_to_u64(positive), is_above), Narrowing::truncate});
+      {builder.bit_or(integer_part(builder, lane, bits), is_above), Narrowing::truncate});
 }
 
-/// AVX2, i64 from f64: the same of the magnitude, at most 2^63; then the sign. From 2^63 up the
-/// result is one less, which makes the smallest integer the largest.
-LaneTensor saturate_to_i64_avx2(LaneBuilder& builder, Rounded rounded) {
+/// AVX2, i64: the same of the magnitude, at most 2^63; then the sign, as complement of one less.
+LaneTensor saturate_to_i64_avx2(LaneBuilder& builder, LaneType lane, Rounded rounded) {
   const LaneId value = truncatable(builder, rounded);
-  const LaneId limit = first_above(builder, LaneType::f64, ElementType::i64);
+  const LaneId limit = first_above(builder, lane, ElementType::i64);
   const LaneId magnitude = builder.float_min(limit, builder.magnitude(value));  // or NaN
-  const LaneId integer =
-      builder.negate_where(is_negative(builder, value), builder.f64_bits_to_u64(magnitude));
-  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, value, limit);
+  const LaneId is_negative = builder.mask_resize(
+      builder.compare(FloatPredicate::less_equal, value, builder.float_constant(lane, -1.0)), 64);
+  const LaneId less_if_negative =
+      builder.add(integer_part(builder, lane, builder.extend_zero(magnitude, 64)), is_negative);
+  // Now only a positive 2^63 has the top bit: its own one less is the largest integer.
+  const LaneId saturated = builder.sub(less_if_negative, builder.shift_right(less_if_negative, 63));
   return LaneTensor::computed(builder, ElementType::i64,
-                              {builder.add(integer, is_above), Narrowing::truncate});
+                              {builder.bit_xor(saturated, is_negative), Narrowing::truncate});
 }
 
 LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, ElementType to,
@@ -278,10 +285,12 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
     return saturate_to_wide_signed(builder, value, to, rounded);
   }
   if (wide) return saturate_to_wide_unsigned(builder, to, lane, rounded);
-  if (lane == LaneType::f32) return saturate_f32_to_u32_avx2(builder, rounded);
-  if (to == ElementType::u32) return saturate_f64_to_u32_avx2(builder, rounded);
-  return is_signed ? saturate_to_i64_avx2(builder, rounded)
-                   : saturate_to_u64_avx2(builder, rounded);
+  if (to == ElementType::u32) {
+    return lane == LaneType::f32 ? saturate_f32_to_u32_avx2(builder, rounded)
+                                 : saturate_f64_to_u32_avx2(builder, rounded);
+  }
+  return is_signed ? saturate_to_i64_avx2(builder, lane, rounded)
+                   : saturate_to_u64_avx2(builder, lane, rounded);
 }
 
 /// In the range whose low bits `overflow = wrap` keeps: i64, and u64 as well if that is the
@@ -312,8 +321,9 @@ LaneTensor wrap_32_bits(LaneBuilder& builder, ElementType to, Rounded rounded) {
 LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   if (!builder.has_wide_conversions()) {
     const LaneId value = integral(builder, rounded);
-    const LaneId integer = builder.negate_where(is_negative(builder, value),
-                                                builder.f64_bits_to_u64(builder.magnitude(value)));
+    const LaneId is_negative = builder.greater_signed(builder.constant(LaneType::i64, 0), value);
+    const LaneId integer = builder.negate_where(
+        is_negative, integer_part(builder, LaneType::f64, builder.magnitude(value)));
     const LaneId bits = builder.zero_unless(in_wrap_range(builder, value, to), integer);
     return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
   }
@@ -341,10 +351,8 @@ LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, El
   if (wraps && bits_of(to) <= 16 && fits_32_bits(source.element())) {
     return wrap_32_bits(builder, to, apply_rounding(builder, source.as_f32(), options.rounding));
   }
-  const bool is_f16 = source.element() == ElementType::f16;
-  const bool needs_64_bit_integers = wraps || (bits_of(to) == 64 && !is_f16);
-  const bool through_f64 = source.element() == ElementType::f64 ||
-                           (needs_64_bit_integers && !builder.has_wide_conversions());
+  const bool through_f64 =
+      source.element() == ElementType::f64 || (wraps && !builder.has_wide_conversions());
   const LaneId value = through_f64 ? source.as_f64() : source.as_f32();
   const Rounded rounded = apply_rounding(builder, value, options.rounding);
   return wraps ? wrap(builder, to, rounded)

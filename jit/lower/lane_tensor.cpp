@@ -83,11 +83,13 @@ LaneId LaneTensor::as_bits() {
   return bits_;
 }
 
-/// Whether the computed lanes hold the element's value, not only its low bits.
+/// Whether the computed lanes hold the element's value, not only its low bits. What fits unsigned
+/// is the code of a signed element.
 bool LaneTensor::has_exact_lanes() const {
+  const Narrowing narrowing = computed_.narrowing;
   return bits_of(builder_->type_of(computed_.lanes)) == bits_of(element_) ||
-         computed_.narrowing == Narrowing::fits_signed ||
-         computed_.narrowing == Narrowing::fits_unsigned || clamps(computed_.narrowing);
+         narrowing == Narrowing::fits_signed || clamps(narrowing) ||
+         (narrowing == Narrowing::fits_unsigned && !is_signed_integer(element_));
 }
 
 LaneId LaneTensor::as_integer(int bits) {
