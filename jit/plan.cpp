@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ir/convert_options.hpp"
+#include "jit/float_environment.hpp"
 #include "jit/lane/optimize.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/small_values.hpp"
@@ -127,6 +128,7 @@ class NestLowering {
 }  // namespace
 
 std::vector<Nest> plan_nests(const Function& function, const Target& target) {
+  const KernelFloatEnvironment environment;  // tables and constants are computed here
   const std::vector<ValueId> groups = iteration_groups(function);
   std::map<ValueId, std::vector<uint32_t>> outputs_of_group;
   for (uint32_t i = 0; i < function.results.size(); ++i) {

@@ -54,6 +54,19 @@ const Finding findings[] = {
      "  %1 = convert %0 : f4e2m1\n  %2 = convert %1 : f8e5m2\n  %3 = convert %2 : f8e5m2fnuz\n"
      "  %4 = convert %3 : u64\n  %5 = convert %4 : u3.split\n  return %5, %2, %1\n}\n",
      {1, 64, 130}},
+    {"codes of a table were taken for those of the narrower type that they are stored as",
+     "func @f(%0: f8e4m3[?]) -> (u4[?]) {\n"
+     "  %1 = convert %0 : u8\n  %2 = convert %1 : u4\n  return %2\n}\n",
+     {64, 256, 300}},
+    {"the same with sub-byte types between",
+     "func @f(%0: bf16[?]) -> (u2.msb_first[?]) {\n"
+     "  %1 = convert %0 : f4e2m1\n  %2 = convert %1 : u6\n  %3 = convert %2 : u2.msb_first\n"
+     "  return %3\n}\n",
+     {64, 130}},
+    {"a table was loaded over the bytes that it was to look up",
+     "func @f(%0: u2[?]) -> (bf16[?], u2[?], f4e2m1[?]) {\n"
+     "  %1 = convert %0 : f4e2m1\n  %2 = convert %0 : bf16\n  return %2, %0, %1\n}\n",
+     {1, 40, 130}},
 };
 
 /// Tensors of one call, each ending where an inaccessible page begins.

@@ -57,6 +57,27 @@ const Conversion conversions[] = {
     {ElementType::f64, ElementType::u64, {.overflow = Overflow::wrap, .rounding = Rounding::up}},
     {ElementType::f32, ElementType::f16, {.overflow = Overflow::saturate}},
     {ElementType::f32, ElementType::boolean, {}},
+    // Tables and constants that are computed while compiling.
+    {ElementType::f8e8m0,
+     ElementType::i16,
+     {.overflow = Overflow::wrap, .rounding = Rounding::half_up}},
+    {ElementType::f8e8m0,
+     ElementType::u4,
+     {.overflow = Overflow::wrap, .rounding = Rounding::nearest_away}},
+    {ElementType::f8e8m0, ElementType::f16, {}},
+    {ElementType::f32, ElementType::f8e8m0, {.overflow = Overflow::nan}},
+    {ElementType::f16, ElementType::f8e8m0, {.overflow = Overflow::nan, .rounding = Rounding::up}},
+    {ElementType::u3, ElementType::f8e5m2, {}},
+    {ElementType::u4, ElementType::f8e4m3, {}},
+    {ElementType::nf4, ElementType::f8e4m3fnuz, {}},
+    {ElementType::nf4, ElementType::bf16, {}},
+    {ElementType::bf16, ElementType::f8e4m3, {}},
+    {ElementType::f16, ElementType::nf4, {}},
+    {ElementType::f32, ElementType::nf4, {}},
+    {ElementType::f64, ElementType::f8e5m2fnuz, {}},
+    {ElementType::f32, ElementType::f4e2m1, {}},
+    {ElementType::f8e4m3, ElementType::f32, {}},
+    {ElementType::f8e5m2fnuz, ElementType::f64, {}},
 };
 
 TEST(Mxcsr, IsNeitherUsedNorChanged) {

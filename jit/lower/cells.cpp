@@ -2,6 +2,8 @@
 #include "jit/lower/cells.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 #include "jit/lower/small_values.hpp"
 
@@ -32,18 +34,32 @@ int cell_shift(ElementType words, ElementType to) {
   return std::min(7, info(words).format.mantissa_bits - info(to).format.mantissa_bits);
 }
 
+/// The least of the numbers from `low` to `high` for which `holds`, which does for `high` and, once
+/// it does, for all above.
+template <class Holds>
+int first_that(int low, int high, Holds holds) {
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (holds(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
 /// One cell, of which `code` gives the codes by low bits: the first one, and from which low bits on
-/// the next one holds; nothing if there are others in it.
+/// the next one holds; nothing if there are others in it. Codes ascend.
 template <class CodeOf>
 std::optional<uint16_t> cell_entry(CodeOf code, int shift) {
   constexpr int never = 0xff;
+  const int last_low = (1 << shift) - 1;
   const int first = code(0);
-  int threshold = never;
-  for (int low = 1; low < 1 << shift; ++low) {
-    const int here = code(low);
-    if (here == first + 1 && threshold == never) threshold = low;
-    if (here != (threshold == never ? first : first + 1)) return std::nullopt;
-  }
+  const int last = code(last_low);
+  if (last != first && last != first + 1) return std::nullopt;
+  const int threshold =
+      last == first ? never : first_that(0, last_low, [&](int low) { return code(low) != first; });
   return static_cast<uint16_t>(threshold << 8 | first);
 }
 
@@ -102,11 +118,8 @@ std::optional<CellTable> nf4_cells(ElementType words, const ConvertOptions& opti
   return table;
 }
 
-}  // namespace
-
-std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
-                                        const ConvertOptions& options) {
-  if (bits_of(to) > 8 || options.nan != NanMode::by_type) return {};
+std::optional<CellTable> make_cells(ElementType words, ElementType to,
+                                    const ConvertOptions& options) {
   if (to == ElementType::nf4) return nf4_cells(words, options);
   const Magnitudes magnitudes(words, to, options);
   const int infinity = magnitudes.infinity();
@@ -114,10 +127,9 @@ std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
   const int bottom = magnitudes.code(0);
   const int top = magnitudes.code(infinity);
   // What lies below the first cell, or above the last, has one code.
-  int first = 0;
-  while (magnitudes.code(first) == bottom && first < infinity) ++first;
-  int last = infinity;
-  while (last > 0 && magnitudes.code(last - 1) == top) --last;
+  const int first =
+      first_that(0, infinity, [&](int bits) { return magnitudes.code(bits) != bottom; });
+  const int last = first_that(0, infinity, [&](int bits) { return magnitudes.code(bits) == top; });
   const int base = std::max((first >> shift) - 1, 0) << shift;
   const int most = std::min(((last >> shift) + 1) << shift, infinity);
   const int count = ((most - base) >> shift) + 1;
@@ -141,6 +153,35 @@ std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
   }
   describe_nans(table, words, to, top, options);
   return table;
+}
+
+/// Tables are made once and kept for the life of the process, for making one takes longer than the
+/// rest of a compilation. A slot is filled without a lock: who comes second drops what it made.
+using Slot = std::atomic<const CellTable*>;
+
+Slot& slot_of(ElementType words, ElementType to, const ConvertOptions& options) {
+  static Slot slots[2][element_type_count][overflow_names.size()][rounding_names.size()];
+  return slots[words == ElementType::f16 ? 0 : 1][static_cast<size_t>(to)]
+              [static_cast<size_t>(options.overflow)][static_cast<size_t>(options.rounding)];
+}
+
+}  // namespace
+
+std::optional<CellTable> encoding_cells(ElementType words, ElementType to,
+                                        const ConvertOptions& options) {
+  // Codes have to ascend with the magnitude, from zero to infinity.
+  const bool ascends = options.nan == NanMode::by_type && options.overflow != Overflow::nan;
+  if (bits_of(to) > 8 || !ascends) return std::nullopt;
+  Slot& slot = slot_of(words, to, options);
+  if (const CellTable* known = slot.load(std::memory_order_acquire)) return *known;
+  const std::optional<CellTable> made = make_cells(words, to, options);
+  if (!made) return std::nullopt;
+  auto kept = std::make_unique<const CellTable>(*made);
+  const CellTable* expected = nullptr;
+  if (slot.compare_exchange_strong(expected, kept.get(), std::memory_order_release)) {
+    static_cast<void>(kept.release());
+  }
+  return made;
 }
 
 }  // namespace castor::jit

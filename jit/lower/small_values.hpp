@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions of types of at most eight bits as tables: what each code becomes, computed on the
-// host while lowering. In double precision, without a rounding instruction, so that the host's
-// floating-point environment cannot show.
+// host while lowering, in double precision.
 #pragma once
 
 #include <optional>
