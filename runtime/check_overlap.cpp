@@ -43,7 +43,7 @@ Error refusal(const OverlapRules& rules, size_t output, const Placed& other) {
   }
   return invalid(
       fmt::format("{} overlaps {}; in place needs the same address, element size, "
-                  "shape and strides, and no later use of the input",
+                  "storage order, shape and strides, and no later use of the input",
                   rules.outputs[output].what, rules.inputs[other.index].what));
 }
 

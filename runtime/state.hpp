@@ -43,7 +43,6 @@ struct OperandOrigin {
   const std::byte* constant = nullptr;  ///< data owned by the function
 };
 
-/// One nest ready to run; without code when it has no elements.
 /// Code of a nest and the argument block that fits it; pointers are filled in by each run.
 struct BoundCode {
   NestCodePtr code;
@@ -51,14 +50,15 @@ struct BoundCode {
   std::vector<jit::Access> access;  ///< of each operand
 };
 
+/// One nest ready to run.
 struct BoundNest {
   BoundCode main;         ///< without code where there are no elements
   NestCodePtr streaming;  ///< for large tensors, else null; takes main's arguments
   BoundCode any_start;    ///< for sub-byte operands that begin inside a byte; else without code
   bool sub_byte = false;  ///< whether an operand's elements are
   int64_t bytes = 0;      ///< of all operands
-  size_t first_base =
-      0;  ///< word of the argument block: the address that bitwise access counts from
+  /// Word of the argument block: the address that the first operand's bitwise access counts from.
+  size_t first_base = 0;
   std::vector<OperandOrigin> operands;
 };
 

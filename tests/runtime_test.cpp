@@ -158,8 +158,8 @@ std::vector<BadCall> bad_calls() {
        "9223372036854775807 reaches element 9223372036854775812 of 2 bytes each",
        {good_input},
        {at(output_data, {3, 1}, INT64_MAX, sizeof output_data)}},
-      {"output 0 (%y) overlaps input %x; in place needs the same address, element size, shape and "
-       "strides, and no later use of the input",
+      {"output 0 (%y) overlaps input %x; in place needs the same address, element size, storage "
+       "order, shape and strides, and no later use of the input",
        {good_input},
        {at(source_data, {3, 1}, 0, sizeof source_data)}},
   };

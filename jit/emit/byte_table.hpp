@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking up in tables that live in registers.
+// Looking up bytes in tables that live in registers.
 #pragma once
 
+#include "jit/emit/dword_table.hpp"
 #include "jit/emit/lane_emitter.hpp"
 
 namespace castor::jit {
 
-/// Asks for registers that hold the table of a lane operation that looks up.
+/// Asks for registers that hold the table of a lane operation that looks up, bytes or dwords.
 void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst);
 /// The same for a sink that stores what `look_up_elements` gives.
 void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits);
@@ -21,8 +22,7 @@ void look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm
 std::vector<OwnedVector> look_up_elements(LaneEmitter& emitter, const ByteTable& table,
                                           int element_bits, const Xbyak::Xmm& bytes);
 
-// Lane operations.
+/// Lane operation.
 void emit_look_up(LaneEmitter& emitter, const LaneInst& inst);
-void emit_look_up_dwords(LaneEmitter& emitter, const LaneInst& inst);
 
 }  // namespace castor::jit

@@ -2,6 +2,7 @@
 // Which emitter emits which lane operation.
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/conversion_ops.hpp"
+#include "jit/emit/dword_table.hpp"
 #include "jit/emit/float_ops.hpp"
 #include "jit/emit/integer_ops.hpp"
 #include "jit/emit/mask_ops.hpp"

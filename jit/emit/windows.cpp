@@ -45,6 +45,123 @@ bool may_straddle(ElementType element, const BitField& field) {
   return false;
 }
 
+/// Emits the loop that copies one field of a group's elements between memory and the window.
+class FieldCopy {
+ public:
+  FieldCopy(Assembler& code, const Frame& frame, const WindowOperand& at, const BitField& field)
+      : code_(code),
+        frame_(frame),
+        at_(at),
+        field_(field),
+        straddles_(may_straddle(at.element, field)) {}
+
+  /// loop::element is the first element's number.
+  void emit(bool in) {
+    Xbyak::Label next;
+    code_.mov(loop::base, at_.base);
+    code_.lea(loop::positions, code_.constant_of(positions_of(at_.element, field_)));
+    code_.xor_(loop::place.cvt32(), loop::place.cvt32());
+    code_.L(next);
+    locate_group();
+    locate_field();
+    in ? read() : write();
+    step(next);
+  }
+
+ private:
+  Xbyak::Address in_window() const {
+    return code_.byte[gpr::stack + loop::place + frame_.stage_offset(at_.operand)];
+  }
+  Xbyak::Address in_memory(int offset) const {
+    return code_.byte[loop::group + loop::byte + offset];
+  }
+  uint32_t field_mask() const { return (1u << field_.width) - 1; }
+  void locate_group();
+  void locate_field();
+  void skip_if_in_one_byte(Xbyak::Label& one_byte);
+  void read();
+  void write();
+  void step(Xbyak::Label& next);
+
+  Assembler& code_;
+  const Frame& frame_;
+  const WindowOperand& at_;
+  const BitField& field_;
+  const bool straddles_;  ///< some element's field lies in two bytes
+};
+
+/// group = address of the eight elements that the element is one of.
+void FieldCopy::locate_group() {
+  code_.mov(loop::group, loop::element);
+  code_.shr(loop::group, 3);
+  code_.imul(loop::group, loop::group, bits_of(at_.element));
+  code_.add(loop::group, loop::base);
+}
+
+/// byte, bit = where the field begins in the group.
+void FieldCopy::locate_field() {
+  code_.mov(loop::bit.cvt32(), loop::element.cvt32());
+  code_.and_(loop::bit.cvt32(), static_cast<uint32_t>(storage_group - 1));
+  code_.movzx(loop::byte.cvt32(), code_.byte[loop::positions + loop::bit]);
+  code_.mov(loop::bit.cvt32(), loop::byte.cvt32());
+  code_.and_(loop::bit.cvt32(), 7);
+  code_.shr(loop::byte.cvt32(), 3);
+}
+
+void FieldCopy::skip_if_in_one_byte(Xbyak::Label& one_byte) {
+  code_.cmp(loop::bit.cvt32(), 8 - field_.width);
+  code_.jle(one_byte);
+}
+
+/// From memory to the window. The first field of an element sets its byte, further ones add to it.
+void FieldCopy::read() {
+  code_.movzx(loop::value.cvt32(), in_memory(0));
+  if (straddles_) {
+    Xbyak::Label one_byte;
+    skip_if_in_one_byte(one_byte);
+    code_.movzx(loop::mask.cvt32(), in_memory(1));
+    code_.shl(loop::mask.cvt32(), 8);
+    code_.or_(loop::value.cvt32(), loop::mask.cvt32());
+    code_.L(one_byte);
+  }
+  code_.shr(loop::value.cvt32(), Xbyak::util::cl);
+  code_.and_(loop::value.cvt32(), field_mask());
+  if (field_.value_bit == 0) return code_.mov(in_window(), loop::value.cvt8());
+  code_.shl(loop::value.cvt32(), field_.value_bit);
+  code_.or_(in_window(), loop::value.cvt8());
+}
+
+/// From the window to memory, where all other bits stay as they are.
+void FieldCopy::write() {
+  code_.movzx(loop::value.cvt32(), in_window());
+  if (field_.value_bit > 0) code_.shr(loop::value.cvt32(), field_.value_bit);
+  code_.and_(loop::value.cvt32(), field_mask());
+  code_.shl(loop::value.cvt32(), Xbyak::util::cl);
+  code_.mov(loop::mask.cvt32(), field_mask());
+  code_.shl(loop::mask.cvt32(), Xbyak::util::cl);
+  code_.not_(loop::mask.cvt32());
+  code_.and_(in_memory(0), loop::mask.cvt8());
+  code_.or_(in_memory(0), loop::value.cvt8());
+  if (!straddles_) return;
+  Xbyak::Label one_byte;
+  skip_if_in_one_byte(one_byte);
+  code_.shr(loop::mask.cvt32(), 8);
+  code_.shr(loop::value.cvt32(), 8);
+  code_.and_(in_memory(1), loop::mask.cvt8());
+  code_.or_(in_memory(1), loop::value.cvt8());
+  code_.L(one_byte);
+}
+
+/// To the next element, as long as the group has one.
+void FieldCopy::step(Xbyak::Label& next) {
+  code_.add(loop::element, at_.step);
+  code_.inc(loop::place);
+  code_.lea(gpr::scratch, code_.ptr[loop::place]);
+  code_.add(gpr::scratch, frame_.group_begin());
+  code_.cmp(gpr::scratch, frame_.group_end());
+  code_.jl(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
 }  // namespace
 
 void Windows::fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
@@ -162,83 +279,11 @@ void Windows::copy_bitwise(const WindowOperand& at, bool in) const {
     for (int i = 0; i < Frame::borrowed_count; ++i) {
       code.mov(frame_.borrowed(i), Reg64(loop::borrowed[i]));
     }
-    copy_field(at, field, in);
+    FieldCopy(code, frame_, at, field).emit(in);
     for (int i = 0; i < Frame::borrowed_count; ++i) {
       code.mov(Reg64(loop::borrowed[i]), frame_.borrowed(i));
     }
   }
-}
-
-void Windows::copy_field(const WindowOperand& at, const BitField& field, bool in) const {
-  Assembler& code = emitter_.code();
-  const bool straddles = may_straddle(at.element, field);
-  const uint32_t field_mask = (1u << field.width) - 1;
-  Xbyak::Label next;
-  Xbyak::Label one_byte;
-  const auto in_memory = [&](int offset) { return code.ptr[loop::group + loop::byte + offset]; };
-  const auto skip_if_in_one_byte = [&] {
-    if (!straddles) return;
-    code.cmp(loop::bit.cvt32(), 8 - field.width);
-    code.jle(one_byte);
-  };
-
-  code.mov(loop::base, at.base);
-  code.lea(loop::positions, code.constant_of(positions_of(at.element, field)));
-  code.xor_(loop::place.cvt32(), loop::place.cvt32());
-  code.L(next);
-  code.mov(loop::group, loop::element);
-  code.shr(loop::group, 3);
-  code.imul(loop::group, loop::group, bits_of(at.element));
-  code.add(loop::group, loop::base);
-  code.mov(loop::bit.cvt32(), loop::element.cvt32());
-  code.and_(loop::bit.cvt32(), static_cast<uint32_t>(storage_group - 1));
-  code.movzx(loop::byte.cvt32(), code.byte[loop::positions + loop::bit]);
-  code.mov(loop::bit.cvt32(), loop::byte.cvt32());
-  code.and_(loop::bit.cvt32(), 7);
-  code.shr(loop::byte.cvt32(), 3);
-
-  const Xbyak::Address in_window = code.byte[gpr::stack + loop::place + window(at)];
-  code.movzx(loop::value.cvt32(), in ? code.byte[loop::group + loop::byte] : in_window);
-  if (in) {
-    skip_if_in_one_byte();
-    if (straddles) {
-      code.movzx(loop::mask.cvt32(), code.byte[loop::group + loop::byte + 1]);
-      code.shl(loop::mask.cvt32(), 8);
-      code.or_(loop::value.cvt32(), loop::mask.cvt32());
-    }
-    code.L(one_byte);
-    code.shr(loop::value.cvt32(), Xbyak::util::cl);
-    code.and_(loop::value.cvt32(), field_mask);
-    if (field.value_bit > 0) {
-      code.shl(loop::value.cvt32(), field.value_bit);
-      code.or_(in_window, loop::value.cvt8());
-    } else {
-      code.mov(in_window, loop::value.cvt8());
-    }
-  } else {
-    if (field.value_bit > 0) code.shr(loop::value.cvt32(), field.value_bit);
-    code.and_(loop::value.cvt32(), field_mask);
-    code.shl(loop::value.cvt32(), Xbyak::util::cl);
-    code.mov(loop::mask.cvt32(), field_mask);
-    code.shl(loop::mask.cvt32(), Xbyak::util::cl);
-    code.not_(loop::mask.cvt32());
-    code.and_(in_memory(0), loop::mask.cvt8());
-    code.or_(in_memory(0), loop::value.cvt8());
-    skip_if_in_one_byte();
-    if (straddles) {
-      code.shr(loop::mask.cvt32(), 8);
-      code.shr(loop::value.cvt32(), 8);
-      code.and_(in_memory(1), loop::mask.cvt8());
-      code.or_(in_memory(1), loop::value.cvt8());
-    }
-    code.L(one_byte);
-  }
-  code.add(loop::element, at.step);
-  code.inc(loop::place);
-  code.lea(gpr::scratch, code.ptr[loop::place]);
-  code.add(gpr::scratch, frame_.group_begin());
-  code.cmp(gpr::scratch, frame_.group_end());
-  code.jl(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
 }  // namespace castor::jit

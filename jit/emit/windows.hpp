@@ -49,7 +49,6 @@ class Windows {
   void copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const;
   void clear_beyond_end(const WindowOperand& at) const;
   void copy_bitwise(const WindowOperand& at, bool in) const;
-  void copy_field(const WindowOperand& at, const struct BitField& field, bool in) const;
 
   LaneEmitter& emitter_;
   const Frame& frame_;

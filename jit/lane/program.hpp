@@ -3,8 +3,9 @@
 //
 // Every value is one vector register with as many lanes as the chunk has elements; the widest
 // lane type of the program decides how many that are. Where values come from and go to is
-// abstract: `load` and `store` name a source and a sink by number, and the emitter binds them to
-// memory (jit/emit/source.hpp, sink.hpp) or to registers that another emitter hands in.
+// abstract: `load` and `store` name a source and a sink by number, and the emitter binds them
+// (Source and Sink in jit/emit/lane_emitter.hpp) to memory (memory_ports.hpp) or to registers that
+// another emitter hands in.
 #pragma once
 
 #include <array>
@@ -78,7 +79,9 @@ constexpr bool encodes(Narrowing narrowing) {
 std::string_view name_of(Narrowing narrowing);
 
 enum class LaneOp : uint8_t {
-  load,      ///< source `imm`, extended to the lane type by the sign of its element type
+  /// Source `imm`, extended to the lane type: integers of whole bytes by the sign of their element
+  /// type; all else, the codes of elements narrower than a byte included, with zeros.
+  load,
   store,     ///< sink `imm` takes a, narrowed by `narrowing`
   constant,  ///< `imm` in every lane
   // integers

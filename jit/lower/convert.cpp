@@ -9,7 +9,7 @@ namespace castor::jit {
 
 namespace {
 
-/// Formats without arithmetic of their own whose numbers are converted as f32.
+/// Floats, f8e8m0 and nf4: everything but integers and boolean.
 bool is_real(ElementType type) {
   return is_float(type) || kind_of(type) == ElementKind::power_of_two ||
          kind_of(type) == ElementKind::codebook;

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats to integers: rounded by mode; out of range saturated (NaN -> 0) or wrapped.
 #include "jit/lower/convert.hpp"
+#include "jit/lower/float_to_integer.hpp"
 
 namespace castor::jit {
 
-namespace {
+LaneId first_above(LaneBuilder& builder, LaneType lane, ElementType to) {
+  const int value_bits = bits_of(to) - (is_signed_integer(to) ? 1 : 0);
+  return builder.float_constant(
+      lane, value_bits == 64 ? 0x1p64 : static_cast<double>(uint64_t{1} << value_bits));
+}
 
-/// A float that is about to become an integer: the lanes, and the rounding that the conversion
-/// itself has still to do.
-struct Rounded {
-  LaneId value;
-  LaneRounding left_to_do;
-};
+LaneId in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to) {
+  const LaneType lane = float_lane(bits_of(builder.type_of(integral_value)));
+  const double above = to == ElementType::u64 ? 0x1p64 : 0x1p63;
+  return builder.mask_and(
+      builder.compare(FloatPredicate::greater_equal, integral_value,
+                      builder.float_constant(lane, -0x1p63)),
+      builder.compare(FloatPredicate::less, integral_value, builder.float_constant(lane, above)));
+}
+
+namespace {
 
 /// Half away from zero: truncate(x + copysign(h, x)) with h the number before one half, which no
 /// sum below the next integer reaches from below a half, nor misses from one half up.
@@ -46,13 +55,6 @@ Rounded apply_rounding(LaneBuilder& builder, LaneId value, Rounding rounding) {
     case Rounding::half_up: return {round_half_up(builder, value), LaneRounding::toward_zero};
   }
   return {value, LaneRounding::toward_zero};
-}
-
-/// 2^N of the first value above the integer type's range; exact.
-LaneId first_above(LaneBuilder& builder, LaneType lane, ElementType to) {
-  const int value_bits = bits_of(to) - (is_signed_integer(to) ? 1 : 0);
-  return builder.float_constant(
-      lane, value_bits == 64 ? 0x1p64 : static_cast<double>(uint64_t{1} << value_bits));
 }
 
 /// Whether the float lane represents every limit of the integer type, so that clamping before the
@@ -155,110 +157,6 @@ LaneTensor saturate_to_wide_unsigned(LaneBuilder& builder, ElementType to, LaneT
       {builder.float_to_unsigned(positive, bits_of(to), rounded.left_to_do), Narrowing::truncate});
 }
 
-/// AVX2, u32 from f32: numbers from 2^31 up are converted less 2^31.
-LaneTensor saturate_f32_to_u32_avx2(LaneBuilder& builder, Rounded rounded) {
-  const auto integer_constant = [&](uint64_t bits) {
-    return builder.constant(LaneType::i32, bits);
-  };
-  const auto number = [&](double value) { return builder.float_constant(LaneType::f32, value); };
-  const LaneId positive = builder.float_max(rounded.value, number(0.0));
-  const LaneId is_big = builder.compare(FloatPredicate::greater_equal, positive, number(0x1p31));
-  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, positive, number(0x1p32));
-  const LaneId shifted = builder.float_sub(positive, builder.zero_unless(is_big, number(0x1p31)));
-  const LaneId low = builder.float_to_signed(shifted, 32, rounded.left_to_do);
-  const LaneId top = builder.zero_unless(is_big, integer_constant(0x80000000));
-  const LaneId value = builder.bit_xor(low, top);
-  return LaneTensor::computed(builder, ElementType::u32,
-                              {builder.bit_or(value, is_above), Narrowing::truncate});
-}
-
-/// AVX2, u32 from f64: clamped at both ends in float.
-LaneTensor saturate_f64_to_u32_avx2(LaneBuilder& builder, Rounded rounded) {
-  const auto number = [&](double value) { return builder.float_constant(LaneType::f64, value); };
-  const LaneId positive = builder.float_max(rounded.value, number(0.0));
-  const LaneId clamped = builder.float_min(positive, number(0xffffffffp0));
-  const LaneId integral = builder.round(clamped, rounded.left_to_do);
-  return LaneTensor::computed(builder, ElementType::u32,
-                              {builder.small_f64_to_i64(integral), Narrowing::truncate});
-}
-
-/// AVX2, u32 and u64 from f16: its numbers fit 31 bits, and +infinity becomes the one negative
-/// i32, which the sign turns into all ones.
-LaneTensor saturate_f16_to_unsigned_avx2(LaneBuilder& builder, ElementType to, Rounded rounded) {
-  const LaneId positive =
-      builder.float_max(rounded.value, builder.float_constant(LaneType::f32, 0.0));
-  const LaneId integer = builder.float_to_signed(positive, 32, rounded.left_to_do);
-  const LaneId saturated = builder.bit_or(integer, builder.shift_right_signed(integer, 31));
-  return LaneTensor::computed(builder, to,
-                              {builder.extend_sign(saturated, bits_of(to)), Narrowing::truncate});
-}
-
-/// AVX2, i64 from f16: its numbers fit 32 bits. Infinities, as zero and the smallest i32, are put
-/// right after.
-LaneTensor saturate_f16_to_i64_avx2(LaneBuilder& builder, LaneId value, Rounded rounded) {
-  const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
-  const auto bits = [&](uint64_t x) { return builder.constant(LaneType::i64, x); };
-  const auto mask = [&](FloatPredicate predicate, double limit) {
-    return builder.compare(predicate, value, number(limit));
-  };
-  const LaneId kept = builder.zero_unless(mask(FloatPredicate::less_equal, 65504.0), rounded.value);
-  const LaneId integer =
-      builder.extend_sign(builder.float_to_signed(kept, 32, rounded.left_to_do), 64);
-  const LaneId is_above = builder.mask_resize(mask(FloatPredicate::greater, 65504.0), 64);
-  const LaneId is_below = builder.mask_resize(mask(FloatPredicate::less, -65504.0), 64);
-  constexpr uint64_t from_least_i32 = 0x7fffffff80000000;  // to the least i64, by xor
-  const LaneId from_below =
-      builder.bit_xor(integer, builder.bit_and(bits(from_least_i32), is_below));
-  const LaneId saturated = builder.bit_or(from_below, builder.shift_right(is_above, 1));
-  return LaneTensor::computed(builder, ElementType::i64, {saturated, Narrowing::truncate});
-}
-
-/// The float rounded to an integral value.
-LaneId integral(LaneBuilder& builder, Rounded rounded) {
-  return builder.round(rounded.value, rounded.left_to_do);
-}
-
-/// The integer part of a float, given by its bits in 64-bit lanes, that is not negative; 0 from
-/// 2^64 up and for NaN.
-LaneId integer_part(LaneBuilder& builder, LaneType lane, LaneId bits) {
-  return builder.float_bits_to_u64(bits,
-                                   lane == LaneType::f32 ? ElementType::f32 : ElementType::f64);
-}
-
-/// Lanes that need no rounding but truncation, which moving the significand down does.
-LaneId truncatable(LaneBuilder& builder, Rounded rounded) {
-  return rounded.left_to_do == LaneRounding::toward_zero ? rounded.value
-                                                         : integral(builder, rounded);
-}
-
-/// AVX2, u64: by moving the significand. NaN and negative numbers become 0 first.
-LaneTensor saturate_to_u64_avx2(LaneBuilder& builder, LaneType lane, Rounded rounded) {
-  const LaneId positive =
-      builder.float_max(truncatable(builder, rounded), builder.float_constant(lane, 0.0));
-  const LaneId bits = builder.extend_zero(positive, 64);
-  // As numbers that are not negative compare, so do their bits.
-  const uint64_t below_2_64 = lane == LaneType::f32 ? 0x5f7fffff : 0x43efffffffffffff;
-  const LaneId is_above = builder.greater_signed(bits, builder.constant(LaneType::i64, below_2_64));
-  return LaneTensor::computed(
-      builder, ElementType::u64,
-      {builder.bit_or(integer_part(builder, lane, bits), is_above), Narrowing::truncate});
-}
-
-/// AVX2, i64: the same of the magnitude, at most 2^63; then the sign, as complement of one less.
-LaneTensor saturate_to_i64_avx2(LaneBuilder& builder, LaneType lane, Rounded rounded) {
-  const LaneId value = truncatable(builder, rounded);
-  const LaneId limit = first_above(builder, lane, ElementType::i64);
-  const LaneId magnitude = builder.float_min(limit, builder.magnitude(value));  // or NaN
-  const LaneId is_negative = builder.mask_resize(
-      builder.compare(FloatPredicate::less_equal, value, builder.float_constant(lane, -1.0)), 64);
-  const LaneId less_if_negative =
-      builder.add(integer_part(builder, lane, builder.extend_zero(magnitude, 64)), is_negative);
-  // Now only a positive 2^63 has the top bit: its own one less is the largest integer.
-  const LaneId saturated = builder.sub(less_if_negative, builder.shift_right(less_if_negative, 63));
-  return LaneTensor::computed(builder, ElementType::i64,
-                              {builder.bit_xor(saturated, is_negative), Narrowing::truncate});
-}
-
 LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, ElementType to,
                     Rounded rounded) {
   const LaneType lane = float_lane(bits_of(builder.type_of(value)));
@@ -293,17 +191,6 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
                    : saturate_to_u64_avx2(builder, lane, rounded);
 }
 
-/// In the range whose low bits `overflow = wrap` keeps: i64, and u64 as well if that is the
-/// destination. NaN is in no range.
-LaneId in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to) {
-  const LaneType lane = float_lane(bits_of(builder.type_of(integral_value)));
-  const double above = to == ElementType::u64 ? 0x1p64 : 0x1p63;
-  return builder.mask_and(
-      builder.compare(FloatPredicate::greater_equal, integral_value,
-                      builder.float_constant(lane, -0x1p63)),
-      builder.compare(FloatPredicate::less, integral_value, builder.float_constant(lane, above)));
-}
-
 /// Whether every number of a type is in i32's range.
 bool fits_32_bits(ElementType type) {
   return type == ElementType::f16 || type == ElementType::nf4 ||
@@ -319,14 +206,7 @@ LaneTensor wrap_32_bits(LaneBuilder& builder, ElementType to, Rounded rounded) {
 }
 
 LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
-  if (!builder.has_wide_conversions()) {
-    const LaneId value = integral(builder, rounded);
-    const LaneId is_negative = builder.greater_signed(builder.constant(LaneType::i64, 0), value);
-    const LaneId integer = builder.negate_where(
-        is_negative, integer_part(builder, LaneType::f64, builder.magnitude(value)));
-    const LaneId bits = builder.zero_unless(in_wrap_range(builder, value, to), integer);
-    return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
-  }
+  if (!builder.has_wide_conversions()) return wrap_avx2(builder, to, rounded);
   LaneId bits = builder.float_to_signed(rounded.value, 64, rounded.left_to_do);
   if (bits_of(to) == 64) {
     // Out of range gives 1 << 63, whose low bits are 0 only for narrower destinations.

@@ -83,8 +83,8 @@ class BoundKernel {
   /// Computes outputs from inputs. Checks number, element types, shapes, strides, offsets, bytes
   /// available and overlap first; on a failure no output has been touched.
   ///
-  /// An output may be an input's exact memory (same address, element size, shape and strides): in
-  /// place. Any other overlap of an output with anything is refused.
+  /// An output may be an input's exact memory (same address, element size, storage order, shape and
+  /// strides): in place. Any other overlap of an output with anything is refused.
   Status run(std::span<const ConstView> inputs, std::span<const View> outputs,
              const RunOptions& options = {}) const;
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notes on the code of a nest, for listings and the port model.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "jit/code.hpp"
+#include "jit/emit/assembler.hpp"
+#include "jit/nest.hpp"
+
+namespace castor::jit {
+
+/// Collects notes and loops while code is emitted; nothing at all when nobody asked for them.
+class Annotations {
+ public:
+  Annotations(const Assembler& code, const Nest& nest, bool wanted)
+      : code_(code), nest_(nest), wanted_(wanted) {}
+
+  /// The code from here on is that part.
+  void note(std::string part, std::string text = "", std::string origin = "") {
+    if (!wanted_) return;
+    notes_.push_back({position(), std::move(part), std::move(text), std::move(origin)});
+  }
+
+  /// The code from `begin` to here is a loop that does so many elements in an iteration.
+  void end_loop(std::string name, size_t begin, int64_t elements) {
+    if (!wanted_) return;
+    CodeLoop loop{.begin = static_cast<uint32_t>(begin),
+                  .end = position(),
+                  .elements = elements,
+                  .name = std::move(name)};
+    for (size_t k = 0; k < nest_.operands(); ++k) {
+      int64_t& bytes = k < nest_.inputs.size() ? loop.load_bytes : loop.store_bytes;
+      bytes += elements * bits_of(nest_.element(k)) / 8;
+    }
+    loops_.push_back(std::move(loop));
+  }
+
+  void move_to(MachineCode& machine_code) {
+    machine_code.notes = std::move(notes_);
+    machine_code.loops = std::move(loops_);
+  }
+
+ private:
+  uint32_t position() const { return static_cast<uint32_t>(code_.getSize()); }
+
+  const Assembler& code_;
+  const Nest& nest_;
+  const bool wanted_;
+  std::vector<CodeNote> notes_;
+  std::vector<CodeLoop> loops_;
+};
+
+}  // namespace castor::jit

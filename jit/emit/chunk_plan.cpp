@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/chunk_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "jit/emit/bit_fields.hpp"
+#include "jit/emit/packer.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// A main loop does at least this many chunks, unless the program is long.
+constexpr int least_chunks = 4;
+/// Instructions of the lane program times chunks: beyond, the loop is unrolled no further.
+constexpr size_t most_unrolled_instructions = 256;
+/// Beyond, not even one group of sub-byte elements is unrolled: there is no main loop.
+constexpr size_t most_instructions = 4096;
+
+}  // namespace
+
+bool is_contiguous(const NestForm& form) {
+  return std::ranges::all_of(form.access, [](Access a) { return a == Access::contiguous; });
+}
+
+ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target) {
+  ChunkPlan plan;
+  plan.lanes = target.vector_bits() / nest.program.widest_bits();
+  plan.has_main_loop = is_contiguous(form);
+  plan.chunks = 1;
+  int packed_chunks = 1;
+  for (const LaneInst& inst : nest.program.code) {
+    if (inst.op != LaneOp::store) continue;
+    const ElementType element = nest.program.sinks[static_cast<size_t>(inst.imm)].element;
+    if (!needs_packing(inst, element, plan.lanes, target)) continue;
+    const int chunks = target.vector_bits() / (plan.lanes * chunk_bits_of(element));
+    packed_chunks = std::max(packed_chunks, chunks);
+    plan.pending_vectors += std::countr_zero(static_cast<unsigned>(chunks));
+  }
+  const size_t length = nest.program.code.size();
+  const bool room = plan.pending_vectors <= target.vector_registers() / 3;
+  const bool is_short = length * static_cast<size_t>(packed_chunks) <= most_unrolled_instructions;
+  const int group_chunks =
+      nest.has_sub_byte_operand() ? codes_per_vector(target.vector_bits()) / plan.lanes : 1;
+  if (!plan.has_main_loop || !room || !is_short) {
+    plan.pending_vectors = 0;
+    plan.chunks = group_chunks;
+    plan.has_main_loop &= length * static_cast<size_t>(group_chunks) <= most_instructions;
+    return plan;
+  }
+  plan.packs = true;
+  plan.chunks = std::max(packed_chunks, group_chunks);
+  while (plan.chunks < least_chunks &&
+         2 * length * static_cast<size_t>(plan.chunks) <= most_unrolled_instructions) {
+    plan.chunks *= 2;
+  }
+  return plan;
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many elements the code of a nest does at a time, and how often its main loop is unrolled.
+#pragma once
+
+#include "jit/nest.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// What the emitter decides about a nest before it emits: visible in `castor dump --stage nest`.
+struct ChunkPlan {
+  int lanes = 0;               ///< elements of a chunk: the widest lane type fills a vector
+  int chunks = 0;              ///< chunks of one iteration of the main loop
+  bool packs = false;          ///< narrow elements are collected to full vectors
+  bool has_main_loop = false;  ///< false where an operand is strided: chunk by chunk
+  int pending_vectors = 0;     ///< registers that packing holds between chunks
+};
+ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target);
+
+/// Whether every operand is walked element after element.
+bool is_contiguous(const NestForm& form);
+
+}  // namespace castor::jit

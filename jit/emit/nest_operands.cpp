@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/nest_operands.hpp"
+
+#include <fmt/format.h>
+
+namespace castor::jit {
+
+namespace {
+
+/// As much of the scratch register as an element takes.
+Xbyak::Reg scratch_of(int bytes) {
+  switch (bytes) {
+    case 1: return gpr::scratch.cvt8();
+    case 2: return gpr::scratch.cvt16();
+    case 4: return gpr::scratch.cvt32();
+    default: return gpr::scratch;
+  }
+}
+
+}  // namespace
+
+NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPlan& plan,
+                           LaneEmitter& emitter, const Frame& frame, Annotations& annotations)
+    : nest_(nest),
+      form_(form),
+      layout_(nest.operands(), form.rank),
+      lanes_(plan.lanes),
+      packs_(plan.packs),
+      target_(emitter.target()),
+      code_(emitter.code()),
+      frame_(frame),
+      annotations_(annotations),
+      windows_(emitter, frame),
+      modes_(nest.operands(), ChunkMode::whole) {
+  make_ports();
+}
+
+void NestOperands::make_ports() {
+  for (size_t k = 0; k < nest_.operands(); ++k) {
+    if (k < nest_.inputs.size()) {
+      sources_.push_back(&memory_sources_.emplace_back(k, nest_.element(k), *this));
+    } else {
+      sinks_.push_back(&memory_sinks_.emplace_back(k, nest_.element(k), packs_, *this));
+    }
+  }
+  for (const LaneInst& inst : nest_.program.code) {
+    if (inst.op != LaneOp::store) continue;
+    memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst, nest_.program);
+  }
+}
+
+void NestOperands::enter_main_loop() {
+  in_tail_ = false;
+  for (size_t k = 0; k < nest_.operands(); ++k) modes_[k] = main_loop_mode(k);
+}
+
+void NestOperands::enter_tail() {
+  in_tail_ = true;
+  chunk_displacement_ = 0;
+  for (size_t k = 0; k < nest_.operands(); ++k) modes_[k] = tail_mode(k);
+}
+
+ChunkMode NestOperands::main_loop_mode(size_t operand) const {
+  if (!has_window(operand)) return ChunkMode::whole;
+  // A chunk that is a whole group, or that packing collects, needs no window.
+  const bool is_source = operand < nest_.inputs.size();
+  const bool in_registers = lanes_ == group_elements() || (!is_source && packs_);
+  return in_registers ? ChunkMode::whole : ChunkMode::staged;
+}
+
+ChunkMode NestOperands::tail_mode(size_t operand) const {
+  return has_window(operand) || is_staged(operand) ? ChunkMode::staged : ChunkMode::masked;
+}
+
+/// Packed bits of whole groups.
+OperandPlace NestOperands::packed_place(size_t operand, int64_t displacement_in_elements) {
+  const int bits = bits_of(nest_.element(operand));
+  code_.imul(gpr::counter, gpr::index, bits);
+  code_.shr(gpr::counter, 3);
+  code_.add(gpr::counter, frame_.pointer(operand));
+  return {.mode = ChunkMode::whole,
+          .base = gpr::counter,
+          .displacement = displacement_in_elements * bits / 8};
+}
+
+OperandPlace NestOperands::locate(size_t operand, int chunks_back) {
+  const int64_t elements = chunk_displacement_ - int64_t{chunks_back} * lanes_;
+  if (modes_[operand] != ChunkMode::staged) {
+    if (has_window(operand)) return packed_place(operand, elements);
+    return {.mode = modes_[operand],
+            .base = frame_.pointer(operand),
+            .index = gpr::index,
+            .scale = element_bytes(operand),
+            .displacement = elements * element_bytes(operand)};
+  }
+  OperandPlace place = {
+      .mode = ChunkMode::staged, .base = gpr::stack, .displacement = frame_.stage_offset(operand)};
+  if (has_window(operand) && in_tail_) {
+    code_.mov(gpr::scratch, gpr::index);
+    code_.sub(gpr::scratch, frame_.group_begin());
+    place.index = gpr::scratch;
+    place.scale = 1;
+  } else if (has_window(operand)) {
+    place.displacement += elements % group_elements();
+  }
+  return place;
+}
+
+void NestOperands::fill_windows() {
+  for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+    if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
+    annotations_.note(fmt::format("fill the window of operand {}", k));
+    if (in_tail_) {
+      windows_.fill(window_operand(k), unpacker(k));
+    } else {
+      const OperandPlace place = packed_place(k, chunk_displacement_);
+      windows_.fill_whole(window_operand(k), unpacker(k), address_of(code_, place));
+    }
+  }
+}
+
+void NestOperands::drain_windows() {
+  for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
+    if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
+    annotations_.note(fmt::format("drain the window of operand {}", k));
+    if (in_tail_) {
+      windows_.drain(window_operand(k), bit_packer(k));
+    } else {
+      const int64_t begin = chunk_displacement_ - int64_t{group_chunks() - 1} * lanes_;
+      const OperandPlace place = packed_place(k, begin);
+      windows_.drain_whole(window_operand(k), bit_packer(k), address_of(code_, place));
+    }
+  }
+}
+
+WindowOperand NestOperands::window_operand(size_t operand) {
+  return {operand, nest_.element(operand), form_.access[operand], step(operand),
+          code_.qword[gpr::arguments + 8 * layout_.base(operand)]};
+}
+
+void NestOperands::stage_in() {
+  for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+    if (is_staged(k)) copy_stage(k, true);
+  }
+}
+
+void NestOperands::stage_out() {
+  for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
+    if (is_staged(k)) copy_stage(k, false);
+  }
+}
+
+/// Copies the chunk's elements one by one between the operand and its stage.
+void NestOperands::copy_stage(size_t operand, bool in) {
+  annotations_.note(fmt::format("copy operand {} {} its stage", operand, in ? "to" : "from"));
+  locate_elements(operand);
+  const int bytes = element_bytes(operand);
+  const Xbyak::Reg data = scratch_of(bytes);
+  const Xbyak::Address element = code_.ptr[gpr::cursor];
+  const Xbyak::Address staged =
+      code_.ptr[gpr::stack + gpr::counter * bytes + frame_.stage_offset(operand)];
+  Xbyak::Label next;
+  code_.xor_(gpr::counter.cvt32(), gpr::counter.cvt32());
+  code_.L(next);
+  code_.mov(data, in ? element : staged);
+  code_.mov(in ? staged : element, data);
+  step_cursor(operand);
+  code_.inc(gpr::counter);
+  code_.cmp(gpr::counter, frame_.chunk_count());
+  code_.jl(next);
+}
+
+/// cursor = address of the chunk's first element.
+void NestOperands::locate_elements(size_t operand) {
+  if (is_contiguous(operand)) {
+    code_.lea(gpr::cursor,
+              code_.ptr[frame_.pointer(operand) + gpr::index * element_bytes(operand)]);
+    return;
+  }
+  code_.mov(gpr::cursor, gpr::index);
+  code_.imul(gpr::cursor, step(operand));
+  code_.add(gpr::cursor, frame_.pointer(operand));
+}
+
+/// cursor = address of the next element.
+void NestOperands::step_cursor(size_t operand) {
+  if (is_contiguous(operand)) {
+    code_.add(gpr::cursor, element_bytes(operand));
+  } else {
+    code_.add(gpr::cursor, step(operand));
+  }
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the chunks of a nest reach its operands: directly, or over a buffer on the stack. Operands of
+// sub-byte elements have a window for it (see emit/windows.hpp). Others have a stage for chunks
+// that are not contiguous, and on AVX2, which has no opmasks, for all chunks of the tail.
+#pragma once
+
+#include <deque>
+
+#include "jit/emit/annotations.hpp"
+#include "jit/emit/bit_fields.hpp"
+#include "jit/emit/chunk_plan.hpp"
+#include "jit/emit/frame.hpp"
+#include "jit/emit/memory_ports.hpp"
+#include "jit/emit/windows.hpp"
+
+namespace castor::jit {
+
+class NestOperands : public OperandLocator {
+ public:
+  NestOperands(const Nest& nest, const NestForm& form, const ChunkPlan& plan, LaneEmitter& emitter,
+               const Frame& frame, Annotations& annotations);
+
+  const std::vector<Source*>& sources() const { return sources_; }
+  const std::vector<Sink*>& sinks() const { return sinks_; }
+
+  /// The chunks emitted from here on are whole.
+  void enter_main_loop();
+  /// They begin at gpr::index and may have fewer elements.
+  void enter_tail();
+  /// Elements from gpr::index to the main loop's chunk that is emitted next.
+  void set_chunk(int64_t displacement_in_elements) {
+    chunk_displacement_ = displacement_in_elements;
+  }
+
+  /// Windows of the group that begins with the chunk.
+  void fill_windows();
+  /// Windows of the group that ends with the chunk.
+  void drain_windows();
+  int group_elements() const { return codes_per_vector(target_.vector_bits()); }
+  int group_chunks() const { return group_elements() / lanes_; }
+
+  /// The chunk's elements, frame.chunk_count() many, from the inputs to their stages.
+  void stage_in();
+  /// The same from the stages of the outputs.
+  void stage_out();
+
+  ChunkMode mode(size_t operand) const override { return modes_[operand]; }
+  Stores stores() const override { return form_.stores; }
+  OperandPlace locate(size_t operand, int chunks_back) override;
+
+ private:
+  void make_ports();
+  bool has_window(size_t operand) const { return is_sub_byte(nest_.element(operand)); }
+  bool is_staged(size_t operand) const {
+    return !has_window(operand) &&
+           (!target_.has_avx512() || form_.access[operand] == Access::strided);
+  }
+  bool is_contiguous(size_t operand) const { return form_.access[operand] == Access::contiguous; }
+  ChunkMode main_loop_mode(size_t operand) const;
+  ChunkMode tail_mode(size_t operand) const;
+  OperandPlace packed_place(size_t operand, int64_t displacement_in_elements);
+  WindowOperand window_operand(size_t operand);
+  void copy_stage(size_t operand, bool in);
+  void locate_elements(size_t operand);
+  void step_cursor(size_t operand);
+  const BitUnpacker& unpacker(size_t input) const { return memory_sources_[input].unpacker(); }
+  const BitPacker& bit_packer(size_t operand) const {
+    return memory_sinks_[operand - nest_.inputs.size()].bit_packer();
+  }
+  int element_bytes(size_t operand) const { return bits_of(nest_.element(operand)) / 8; }
+  /// Of the innermost axis.
+  Xbyak::Address step(size_t operand) const {
+    return code_.qword[gpr::arguments + 8 * layout_.step(operand, 0)];
+  }
+
+  const Nest& nest_;
+  const NestForm& form_;
+  const ArgumentLayout layout_;
+  const int lanes_;  ///< of a chunk
+  const bool packs_;
+  const Target& target_;
+  Assembler& code_;
+  const Frame& frame_;
+  Annotations& annotations_;
+  const Windows windows_;
+  std::deque<MemorySource> memory_sources_;
+  std::deque<MemorySink> memory_sinks_;
+  std::vector<Source*> sources_;
+  std::vector<Sink*> sinks_;
+  std::vector<ChunkMode> modes_;
+  bool in_tail_ = false;
+  int64_t chunk_displacement_ = 0;  ///< in elements
+};
+
+}  // namespace castor::jit
