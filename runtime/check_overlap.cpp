@@ -107,12 +107,19 @@ struct Tensors {
   }
 };
 
-/// Footprints are cheap; most calls have few tensors, which lie apart.
+/// Most calls have few tensors, which lie apart.
 void compare_each_with_each(const Tensors& tensors, Comparison& found) {
+  uintptr_t begin[few_tensors];
+  uintptr_t end[few_tensors];
+  for (size_t i = 0; i < tensors.count(); ++i) {
+    const Footprint at = tensors.at(i);
+    begin[i] = at.begin;
+    end[i] = at.end;
+  }
   for (size_t i = tensors.inputs.size(); i < tensors.count(); ++i) {
-    const Footprint written = tensors.at(i);
     for (size_t other = 0; other < i; ++other) {
-      if (written.meets(tensors.at(other))) found.add(tensors[i], tensors[other]);
+      const bool meet = begin[i] < end[other] && begin[other] < end[i];
+      if (meet) found.add(tensors[i], tensors[other]);
     }
   }
 }
