@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "ir/numerics/format.hpp"
-
 namespace castor {
 
 namespace {
@@ -34,7 +32,7 @@ const Row& row_of(ElementType from, ElementType to) {
   if (from == to) return row_same;
   if (is_boolean(to)) return row_to_boolean;
   if (is_integer(to)) {
-    return is_integer(from) || is_boolean(from) ? row_int_to_int : row_float_to_int;
+    return is_whole(from) ? row_int_to_int : row_float_to_int;
   }
   if (to == ElementType::f4e2m1) return row_to_f4;
   if (to == ElementType::f8e8m0) return row_to_e8m0;
@@ -146,11 +144,11 @@ ConvertOptions canonical_options(ElementType from, ElementType to, ConvertOption
   }
   const bool saturation_is_void = &row == &row_to_boolean || &row == &row_to_f4 ||
                                   &row == &row_to_nf4 || &row == &row_to_e8m0 || is_boolean(from) ||
-                                  (from == to && !numerics::has_infinities(from));
+                                  (from == to && !has_infinities(from));
   if (saturation_is_void && options.overflow == Overflow::saturate) {
     options.overflow = Overflow::by_type;
   }
-  if (!numerics::has_nans(from)) options.nan = NanMode::by_type;
+  if (!has_nans(from)) options.nan = NanMode::by_type;
   return options;
 }
 

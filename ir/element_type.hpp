@@ -154,7 +154,17 @@ constexpr bool is_unsigned_integer(ElementType type) {
 constexpr bool is_integer(ElementType type) {
   return is_signed_integer(type) || is_unsigned_integer(type);
 }
+/// Integers and boolean.
+constexpr bool is_whole(ElementType type) { return is_integer(type) || is_boolean(type); }
 constexpr bool is_float(ElementType type) { return kind_of(type) == ElementKind::floating; }
+/// Whether a code of the type is an infinity, or a NaN.
+constexpr bool has_infinities(ElementType type) {
+  return is_float(type) && info(type).format.specials == FloatSpecials::ieee;
+}
+constexpr bool has_nans(ElementType type) {
+  if (kind_of(type) == ElementKind::power_of_two) return true;
+  return is_float(type) && info(type).format.specials != FloatSpecials::finite;
+}
 
 /// Smallest and largest value of an integer type (boolean: 0 and 1).
 constexpr int64_t integer_min(ElementType type) {

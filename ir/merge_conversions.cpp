@@ -18,8 +18,6 @@ using numerics::encode;
 using numerics::NumberClass;
 using numerics::Unpacked;
 
-bool is_whole(ElementType type) { return is_integer(type) || is_boolean(type); }
-bool is_ieee(ElementType type) { return numerics::has_infinities(type); }
 bool saturates(const ConvertOptions& options) { return options.overflow == Overflow::saturate; }
 bool is_default(const ConvertOptions& options) { return options.overflow == Overflow::by_type; }
 
@@ -68,7 +66,7 @@ Range finite_range(ElementType type) {
 
 /// The same with infinities, which stand beyond all.
 Range range_with_infinities(ElementType type) {
-  return is_ieee(type) ? everything : finite_range(type);
+  return has_infinities(type) ? everything : finite_range(type);
 }
 
 /// Whole numbers that a type holds one and all: of a float, those of at most mantissa_bits + 1
@@ -113,8 +111,8 @@ int fraction_bits(ElementType type) {
 /// for their signalling) included.
 bool holds(ElementType wide, ElementType narrow) {
   if (wide == narrow) return true;
-  const bool has_specials = is_ieee(wide) || (wide == ElementType::f8e4m3 && !is_ieee(narrow) &&
-                                              !numerics::has_nans(narrow));
+  const bool has_specials = has_infinities(wide) || (wide == ElementType::f8e4m3 &&
+                                                     !has_infinities(narrow) && !has_nans(narrow));
   if (!has_specials || narrow == ElementType::nf4) {
     return has_specials && fraction_bits(wide) >= fraction_bits(narrow);
   }
@@ -132,7 +130,7 @@ bool keeps_nonzero(ElementType from, ElementType to, const ConvertOptions& optio
     return bits_of(from) <= bits_of(to);
   }
   if (is_whole(to)) return false;
-  const bool nan_is_zero = options.nan == NanMode::zero && numerics::has_nans(from);
+  const bool nan_is_zero = options.nan == NanMode::zero && has_nans(from);
   const int least = to == ElementType::nf4 ? -1 : least_exponent(to);  // 0.0397... becomes 0
   return !nan_is_zero && least_exponent(from) >= least;
 }
@@ -142,7 +140,7 @@ bool keeps_nonzero(ElementType from, ElementType to, const ConvertOptions& optio
 std::optional<Range> range_kept(ElementType from, ElementType to, const ConvertOptions& options) {
   if (!is_whole(to)) {
     const bool overflows_to_nan =
-        numerics::has_nans(to) && !is_ieee(to) && options.overflow != Overflow::saturate;
+        has_nans(to) && !has_infinities(to) && options.overflow != Overflow::saturate;
     if (overflows_to_nan && !finite_range(to).contains(range_of(from))) return std::nullopt;
     return whole_numbers(to);
   }
@@ -195,7 +193,7 @@ MaybeOptions boolean_asks_for_nonzero(const ConversionPair& pair) {
 }
 
 MaybeOptions saturation_comes_later(const ConversionPair& pair) {
-  if (pair.middle != pair.to || !is_ieee(pair.to) || !saturates(pair.second)) return {};
+  if (pair.middle != pair.to || !has_infinities(pair.to) || !saturates(pair.second)) return {};
   return ConvertOptions{.overflow = Overflow::saturate};
 }
 
@@ -223,8 +221,8 @@ MaybeOptions integers_wrap_twice(const ConversionPair& pair) {
 MaybeOptions float_is_widened_first(const ConversionPair& pair) {
   if (is_whole(pair.from) || is_whole(pair.middle)) return {};
   if (!holds(pair.middle, pair.from)) return {};
-  if (pair.from == pair.to) return is_ieee(pair.from) ? MaybeOptions() : ConvertOptions{};
-  if (is_ieee(pair.from) && saturates(pair.first) &&
+  if (pair.from == pair.to) return has_infinities(pair.from) ? MaybeOptions() : ConvertOptions{};
+  if (has_infinities(pair.from) && saturates(pair.first) &&
       !infinity_is_largest(pair.middle, pair.to, pair.second)) {
     return {};
   }
@@ -281,7 +279,7 @@ constexpr MaybeOptions (*rules[])(const ConversionPair&) = {
 
 bool copies_bits(ElementType type, const ConvertOptions& options, bool normalised) {
   if (is_boolean(type)) return normalised;
-  return !(saturates(options) && is_ieee(type));
+  return !(saturates(options) && has_infinities(type));
 }
 
 std::optional<ConvertOptions> merge_conversions(const ConversionPair& pair) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/storage.hpp"
+
 namespace castor {
 
 std::string to_string(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
@@ -39,8 +41,8 @@ std::optional<int64_t> element_count(const Dims& extents) {
 std::optional<int64_t> byte_size(ElementType type, int64_t count) {
   const int64_t bits = bits_of(type);
   if (info(type).order == StorageOrder::split) {  // whole groups of three bytes
-    const int64_t group = 24 / bits;
-    return (count / group + (count % group != 0)) * 3;
+    const int64_t group = aligned_elements(type);
+    return (count / group + (count % group != 0)) * storage_byte(type, group);
   }
   // Eight elements take as many bytes as one has bits: the product in bits might overflow.
   int64_t bytes = 0;

@@ -61,10 +61,6 @@ bool continues(const Axis& inner, const Axis& outer) {
 
 }  // namespace
 
-int64_t aligned_elements(ElementType type) {
-  return storage_group / std::gcd(storage_group, int64_t{bits_of(type)});
-}
-
 std::string_view name_of(Access access) {
   constexpr std::string_view names[] = {"contiguous", "strided", "bitwise"};
   return names[static_cast<size_t>(access)];
@@ -125,9 +121,7 @@ namespace {
 /// A step of elements in the unit that the access counts: elements or bytes.
 int64_t step_of(ElementType element, Access access, int64_t elements) {
   if (access == Access::bitwise) return elements;
-  if (is_sub_byte(element))
-    return elements / storage_group * bits_of(element) +
-           elements % storage_group * bits_of(element) / 8;
+  if (is_sub_byte(element)) return storage_byte(element, elements);
   return static_cast<int64_t>(static_cast<uint64_t>(elements) *
                               static_cast<uint64_t>(bits_of(element) / 8));
 }

@@ -84,9 +84,6 @@ struct IterationSpace {
 IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides,
                                std::span<const OperandStorage> storage);
 
-/// Elements after which a layout is at the beginning of a byte (or of its group of bytes) again.
-int64_t aligned_elements(ElementType type);
-
 /// The same form for sub-byte operands that begin at any element.
 NestForm bitwise_form(const NestForm& form, std::span<const OperandStorage> storage);
 

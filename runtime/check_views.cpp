@@ -7,6 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/storage.hpp"
+
 namespace castor {
 
 namespace {
@@ -49,22 +51,14 @@ struct Units {
 };
 
 Units units_of(ElementType element) {
-  const int bits = bits_of(element);
-  if (bits % 8 == 0) return {1, bits / 8};
-  if (info(element).order == StorageOrder::split) return {24 / bits, 3};
-  const int64_t common = std::gcd(bits, 8);
-  return {8 / common, bits / common};
+  const int64_t elements = aligned_elements(element);
+  return {elements, storage_byte(element, elements)};
 }
 
-/// Bytes that `count` elements take from the beginning of an array; nothing beyond 2^61.
+/// Bytes that `count` elements take from the beginning of an array, if they can be counted.
 std::optional<uint64_t> bytes_for(ElementType element, uint64_t count) {
-  if (info(element).order == StorageOrder::split) {
-    const auto group = static_cast<uint64_t>(24 / bits_of(element));
-    return (count / group + (count % group != 0)) * 3;
-  }
-  uint64_t bits = 0;
-  if (__builtin_mul_overflow(count, static_cast<uint64_t>(bits_of(element)), &bits)) return {};
-  return bits / 8 + (bits % 8 != 0);
+  if (count > uint64_t{INT64_MAX}) return std::nullopt;
+  return byte_size(element, static_cast<int64_t>(count));
 }
 
 /// Largest distance of which all the tensor's elements are multiples apart, in bytes; 1 where they
@@ -189,7 +183,7 @@ Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view) {
   }
   const uintptr_t end = data + *bytes_for(tensor.element, behind);
   if (row.order == StorageOrder::split) {
-    const uintptr_t group = 24 / bits;
+    const auto group = static_cast<uintptr_t>(aligned_elements(tensor.element));
     return {data + first / group * 3, end, 3, static_cast<uint8_t>(first % group)};
   }
   const uintptr_t phase = first * bits % 8;

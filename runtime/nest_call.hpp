@@ -40,9 +40,7 @@ inline ElementType element_of(const OperandOrigin& operand, std::span<const Cons
 
 /// Address of the first element; of sub-byte elements that of its byte.
 inline int64_t address(const Origin& origin, ElementType element) {
-  const int64_t bits = bits_of(element);
-  return origin.data + origin.offset / storage_group * bits +
-         origin.offset % storage_group * bits / 8;
+  return origin.data + storage_byte(element, origin.offset);
 }
 
 /// Calls the code with a copy of the argument block that has this call's pointers.

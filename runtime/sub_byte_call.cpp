@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "ir/elements.hpp"
 #include "runtime/nest_call.hpp"
 
 namespace castor::detail {
@@ -19,51 +20,51 @@ bool starts_inside_a_byte(const BoundNest& nest, std::span<const ConstView> inpu
     const OperandOrigin& operand = nest.operands[k];
     if (operand.kind == OperandOrigin::Kind::constant) continue;
     if (nest.main.access[k] == jit::Access::bitwise) continue;
-    const int64_t aligned = jit::aligned_elements(element_of(operand, inputs, outputs));
+    const int64_t aligned = aligned_elements(element_of(operand, inputs, outputs));
     if (origin_of(operand, inputs, outputs).offset % aligned != 0) return true;
   }
   return false;
 }
 
-/// The end of a sub-byte output that does not fill its last byte (of the split layouts, its last
-/// group of three bytes). A dense view that begins at element 0 has the unused bits written as 0,
-/// any other leaves them alone (DESIGN.md, Element types); code does the one where it takes the
-/// output as contiguous, the other where it goes bit by bit.
-class LastBytes {
+/// Keeps the bits behind the last element of an output, which code that takes the output as
+/// contiguous writes as 0, over a call.
+class SharedEnd {
  public:
-  /// `bitwise`: whether the code goes bit by bit.
-  LastBytes(const BoundTensor& tensor, const View& view, bool bitwise) {
-    const bool clears = view.offset == 0 && is_dense(tensor);
-    if (bitwise && !clears) return;
-    const int64_t past = view.offset + tensor.last_index + 1;
-    const int64_t rest = past % jit::aligned_elements(tensor.element);
-    if (rest == 0) return;
-    const int64_t first = past - rest;
-    const int64_t begin = first * bits_of(tensor.element) / 8;
-    at_ = static_cast<uint8_t*>(view.data) + begin;
-    count_ = static_cast<size_t>(byte_size(tensor.element, past).value_or(0) - begin);
-    for (int64_t index = first; index < past; ++index) {
-      for (int bit = 0; bit < bits_of(tensor.element); ++bit) {
-        const int64_t place = storage_bit(tensor.element, index, bit) - begin * 8;
-        own_[static_cast<size_t>(place / 8)] |= static_cast<uint8_t>(1 << place % 8);
-      }
-    }
-    if (!clears) std::copy_n(at_, count_, before_.begin());
+  SharedEnd(const BoundTensor& tensor, const View& view)
+      : element_(tensor.element), past_(view.offset + tensor.last_index + 1) {
+    first_ = past_ - past_ % aligned_elements(element_);
+    const int64_t begin = storage_byte(element_, first_);
+    data_ = static_cast<std::byte*>(view.data) + begin;
+    count_ = static_cast<size_t>(byte_size(element_, past_).value_or(begin) - begin);
+    std::copy_n(data_, count_, before_.begin());
   }
 
-  /// After the code has run.
-  void finish() const {
-    for (size_t i = 0; i < count_; ++i) {
-      at_[i] = static_cast<uint8_t>((at_[i] & own_[i]) | (before_[i] & ~own_[i]));
+  /// Puts the output's own last elements among what was there.
+  void restore() {
+    for (int64_t i = 0; i < past_ - first_; ++i) {
+      write_element(before_.data(), element_, i, read_element(data_, element_, i));
     }
+    std::copy_n(before_.begin(), count_, data_);
   }
 
  private:
-  uint8_t* at_ = nullptr;
-  size_t count_ = 0;
-  std::array<uint8_t, 3> own_ = {};     ///< bits of the output's elements
-  std::array<uint8_t, 3> before_ = {};  ///< what the other bits are to be
+  ElementType element_;
+  int64_t past_;       ///< one past the last element
+  int64_t first_ = 0;  ///< element with which its bytes begin
+  std::byte* data_ = nullptr;
+  size_t count_ = 0;  ///< 0 where the last element ends its byte, or group
+  std::array<std::byte, 3> before_ = {};
 };
+
+/// Calls visit(operand, index among the outputs) for each.
+template <class Visit>
+void for_each_sub_byte_output(const BoundNest& nest, std::span<const View> outputs, Visit visit) {
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    const OperandOrigin& operand = nest.operands[k];
+    const bool is_output = operand.kind == OperandOrigin::Kind::output;
+    if (is_output && is_sub_byte(outputs[operand.index].element)) visit(k, operand.index);
+  }
+}
 
 }  // namespace
 
@@ -72,18 +73,24 @@ void run_sub_byte_nest(const BoundState& bound, const BoundNest& nest, bool stre
   const bool any_start =
       nest.any_start.code != nullptr && starts_inside_a_byte(nest, inputs, outputs);
   const BoundCode& code = any_start ? nest.any_start : nest.main;
-  std::array<std::optional<LastBytes>, jit::most_outputs> ends;
-  size_t count = 0;
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const OperandOrigin& operand = nest.operands[k];
-    if (operand.kind != OperandOrigin::Kind::output) continue;
-    const View& view = outputs[operand.index];
-    if (!is_sub_byte(view.element)) continue;
-    ends[count++].emplace(bound.outputs[operand.index], view,
-                          code.access[k] == jit::Access::bitwise);
-  }
+  // A dense output that begins at element 0 has the unused bits of its last byte written as 0, any
+  // other keeps them (DESIGN.md, Element types). Contiguous code does the one, bitwise code the
+  // other; where that is not what the view asks for, it is made up for here.
+  std::array<std::optional<SharedEnd>, jit::most_outputs> ends;
+  size_t kept = 0;
+  for_each_sub_byte_output(nest, outputs, [&](size_t k, size_t index) {
+    const bool clears = outputs[index].offset == 0 && is_dense(bound.outputs[index]);
+    if (clears || code.access[k] == jit::Access::bitwise) return;
+    ends[kept++].emplace(bound.outputs[index], outputs[index]);
+  });
   call(nest, streaming && !any_start ? *nest.streaming : *code.code, code, inputs, outputs);
-  for (size_t i = 0; i < count; ++i) ends[i]->finish();
+  for (size_t i = 0; i < kept; ++i) ends[i]->restore();
+  for_each_sub_byte_output(nest, outputs, [&](size_t k, size_t index) {
+    const bool clears = outputs[index].offset == 0 && is_dense(bound.outputs[index]);
+    if (!clears || code.access[k] != jit::Access::bitwise) return;
+    const BoundTensor& tensor = bound.outputs[index];
+    clear_unused_bits(static_cast<std::byte*>(outputs[index].data), tensor.element, tensor.count);
+  });
 }
 
 }  // namespace castor::detail

@@ -10,7 +10,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ir/numerics/nf4.hpp"
+#include "ir/nf4.hpp"
 #include "tests/support/on_every_tier.hpp"
 
 namespace castor {
@@ -45,7 +45,7 @@ std::vector<double> with_both_ends_extended(std::vector<double> numbers, Element
 /// Points halfway between neighbouring numbers; for nf4 its table of thresholds.
 std::vector<double> midpoints_of(ElementType type) {
   if (type == ElementType::nf4) {
-    return {numerics::nf4_thresholds.begin(), numerics::nf4_thresholds.end()};
+    return {nf4_thresholds.begin(), nf4_thresholds.end()};
   }
   const std::vector<double> numbers = with_both_ends_extended(numbers_of(type), type);
   std::vector<double> midpoints;

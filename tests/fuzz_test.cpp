@@ -326,7 +326,7 @@ TEST(Fuzz, SharedMemoryAndBadCallsMakeSense) {
     bad_calls += can_spoil(*prepared);
     for (size_t i = 0; i < prepared->outputs.size(); ++i) {
       const Image& image = prepared->outputs[i];
-      unaligned += image.place.offset % elements_of_whole_bytes(image.element) != 0;
+      unaligned += image.place.offset % aligned_elements(image.element) != 0;
       hidden += image.hidden > 0;
       if (!prepared->is_interleaved_behind(i)) continue;
       ++interleaved;

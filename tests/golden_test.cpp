@@ -63,7 +63,6 @@ TEST(GoldenDigest, IsWhatIsGenerated) {
 
 /// The family of a conversion, as the listings are chosen by.
 std::string family_of(ElementType from, ElementType to, const ConvertOptions& options) {
-  const auto is_whole = [](ElementType type) { return is_integer(type) || is_boolean(type); };
   if (from == to) return "same type";
   if (is_boolean(to)) return "to boolean";
   if (is_boolean(from)) return "from boolean";

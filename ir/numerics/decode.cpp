@@ -3,8 +3,8 @@
 #include <bit>
 #include <cassert>
 
+#include "ir/nf4.hpp"
 #include "ir/numerics/format.hpp"
-#include "ir/numerics/nf4.hpp"
 #include "ir/numerics/unpacked.hpp"
 
 namespace castor::numerics {
@@ -92,7 +92,8 @@ Unpacked decode_power_of_two(uint64_t bits, const FloatFormat& format) {
 }
 
 Unpacked decode_nf4(uint64_t bits) {
-  return decode_float(f32_bits(nf4_values[bits & low_bits(4)]), info(ElementType::f32).format);
+  return decode_float(std::bit_cast<uint32_t>(nf4_values[bits & low_bits(4)]),
+                      info(ElementType::f32).format);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encoding: one rounding of an exact number, then the range rules of the conversion table.
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstdlib>
 
+#include "ir/nf4.hpp"
 #include "ir/numerics/compare.hpp"
 #include "ir/numerics/format.hpp"
-#include "ir/numerics/nf4.hpp"
 #include "ir/numerics/round.hpp"
 #include "ir/numerics/unpacked.hpp"
 
@@ -69,7 +70,7 @@ uint64_t encode_integer(const Unpacked& number, ElementType from, ElementType to
   // 1. NaN and zero give 0.
   if (number.kind == NumberClass::nan || number.kind == NumberClass::zero) return 0;
   // 2. Integers are exact and wrap unless told to saturate.
-  const bool from_integer = is_integer(from) || is_boolean(from);
+  const bool from_integer = is_whole(from);
   const bool by_type = options.rounding == Rounding::by_type;
   const Rounding rounding = by_type ? Rounding::toward_zero : options.rounding;
   const RoundedInteger value = round_to_integer(number, rounding);
@@ -174,7 +175,7 @@ uint64_t encode_power_of_two(const Unpacked& number, const FloatFormat& format,
 uint64_t encode_nf4(const Unpacked& number) {
   return static_cast<uint64_t>(
       std::count_if(nf4_thresholds.begin(), nf4_thresholds.end(), [&](float threshold) {
-        return is_greater(number, decode(f32_bits(threshold), ElementType::f32));
+        return is_greater(number, decode(std::bit_cast<uint32_t>(threshold), ElementType::f32));
       }));
 }
 

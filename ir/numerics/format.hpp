@@ -42,13 +42,4 @@ constexpr uint64_t largest_finite(const FloatFormat& format) {
 /// Exponent of the smallest normal number: 1 - bias, "emin" of IEEE 754-2019, table 3.1.
 constexpr int smallest_exponent(const FloatFormat& format) { return 1 - format.bias; }
 
-/// Whether a code of the type is an infinity, or a NaN.
-constexpr bool has_infinities(ElementType type) {
-  return is_float(type) && info(type).format.specials == FloatSpecials::ieee;
-}
-constexpr bool has_nans(ElementType type) {
-  if (kind_of(type) == ElementKind::power_of_two) return true;
-  return is_float(type) && info(type).format.specials != FloatSpecials::finite;
-}
-
 }  // namespace castor::numerics

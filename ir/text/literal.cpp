@@ -37,7 +37,7 @@ uint64_t end_of_range(ElementType type, bool negative) {
 /// Whether the number is beyond the range of a format whose overflow leaves no infinity or NaN to
 /// tell it: `convert` clamps there.
 bool is_clamped(const Unpacked& number, ElementType type) {
-  if (is_float(type) && numerics::has_nans(type)) return false;
+  if (is_float(type) && has_nans(type)) return false;
   return is_greater(number, numerics::decode(end_of_range(type, false), type)) ||
          is_greater(numerics::decode(end_of_range(type, true), type), number);
 }
@@ -101,9 +101,9 @@ std::string range_text(ElementType type) {
 
 /// inf, -inf or nan, where the format has it.
 std::optional<uint64_t> read_special(const Token& token, ElementType type) {
-  if (token.is("nan") && numerics::has_nans(type)) return quiet_nan(type);
+  if (token.is("nan") && has_nans(type)) return quiet_nan(type);
   const bool negative = token.text == "-inf";
-  if ((!negative && !token.is("inf")) || !numerics::has_infinities(type)) return std::nullopt;
+  if ((!negative && !token.is("inf")) || !has_infinities(type)) return std::nullopt;
   return float_code({.kind = NumberClass::infinity, .negative = negative}, type);
 }
 
@@ -112,9 +112,9 @@ Result<uint64_t> read_float(const Token& token, ElementType type) {
   const bool is_number = token.kind == TokenKind::integer || token.kind == TokenKind::decimal;
   if (!is_number || token.text == "-inf") {
     return misfit(token,
-                  numerics::has_infinities(type) ? "a number, inf, -inf, nan or a bit pattern"
-                  : numerics::has_nans(type)     ? "a number, nan or a bit pattern"
-                                                 : "a number or a bit pattern",
+                  has_infinities(type) ? "a number, inf, -inf, nan or a bit pattern"
+                  : has_nans(type)     ? "a number, nan or a bit pattern"
+                                       : "a number or a bit pattern",
                   type);
   }
   const Unpacked number = exact_decimal(token.text);

@@ -33,18 +33,4 @@ inline int field_position(ElementType type, const BitField& field, int index) {
 /// Elements of one vector of bytes: what is unpacked and packed at a time.
 constexpr int codes_per_vector(int vector_bits) { return vector_bits / 8; }
 
-/// A vector of constants, element by element.
-template <class T, class ValueOf>
-std::vector<uint8_t> vector_constant(int vector_bits, ValueOf value) {
-  const size_t count = static_cast<size_t>(vector_bits) / 8 / sizeof(T);
-  std::vector<uint8_t> bytes(count * sizeof(T));
-  for (size_t i = 0; i < count; ++i) {
-    const T element = static_cast<T>(value(static_cast<int>(i)));
-    for (size_t b = 0; b < sizeof(T); ++b) {
-      bytes[i * sizeof(T) + b] = static_cast<uint8_t>(element >> (8 * b));
-    }
-  }
-  return bytes;
-}
-
 }  // namespace castor::jit

@@ -3,19 +3,12 @@
 
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 #include "jit/nest.hpp"
 
 namespace castor::jit {
 
 namespace {
-
-void emit_and(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
-  emitter.has_avx512() ? emitter.code().vpandd(to, a, b) : emitter.code().vpand(to, a, b);
-}
-
-void emit_or(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
-  emitter.has_avx512() ? emitter.code().vpord(to, a, b) : emitter.code().vpor(to, a, b);
-}
 
 /// A width that does not divide a byte, or fills it only over eight elements.
 bool needs_dwords(int width) { return width != 4; }

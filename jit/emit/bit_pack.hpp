@@ -13,12 +13,10 @@ class BitPacker {
 
   /// Reserves the constant vectors.
   void prepare(LaneEmitter& emitter) const;
-  /// Bytes in memory of one vector of elements.
-  int bytes() const { return bytes_; }
   /// The packed bytes at the bottom of the register that held the elements.
   void pack(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
-  /// Packs and writes exactly bytes(); spoils the register. `clean`: the upper bits of the codes
-  /// are zero. Past the caches only where the code has aligned it.
+  /// Packs and writes exactly their bytes; spoils the register. `clean`: the upper bits of the
+  /// codes are zero. Past the caches only where the code has aligned it.
   void store(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& codes, bool clean,
              bool streaming) const;
 
@@ -37,7 +35,7 @@ class BitPacker {
   const Target& target_;
   ElementType element_;
   int vector_bits_;
-  int bytes_;
+  int bytes_;                   ///< in memory, of one vector of elements
   std::vector<uint8_t> picks_;  ///< which byte of the register goes where
   std::vector<uint8_t> joins_;  ///< which word, after that, without a byte permutation
 };

@@ -3,20 +3,13 @@
 
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
 namespace {
 
 constexpr uint8_t no_byte = 0x80;  // vpshufb: zero
-
-void emit_and(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
-  emitter.has_avx512() ? emitter.code().vpandd(to, a, b) : emitter.code().vpand(to, a, b);
-}
-
-void emit_or(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
-  emitter.has_avx512() ? emitter.code().vpord(to, a, b) : emitter.code().vpor(to, a, b);
-}
 
 }  // namespace
 

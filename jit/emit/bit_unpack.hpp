@@ -13,9 +13,7 @@ class BitUnpacker {
 
   /// Reserves the constant vectors.
   void prepare(LaneEmitter& emitter) const;
-  /// Bytes in memory of one vector of elements.
-  int bytes() const { return bytes_; }
-  /// The elements at `from`; reads exactly bytes().
+  /// The elements at `from`; reads exactly their bytes.
   void unpack(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
   /// The same of the bytes that `mask` names; AVX-512.
   void unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Opmask& mask,
@@ -45,7 +43,7 @@ class BitUnpacker {
   const Target& target_;
   ElementType element_;
   int vector_bits_;
-  int bytes_;
+  int bytes_;  ///< in memory, of one vector of elements
   std::vector<FieldConstants> fields_;
   std::vector<uint8_t> arrangement_;  ///< AVX-512: which byte, or word, goes where
   std::vector<uint8_t> value_mask_;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <span>
 
-#include "jit/emit/bit_fields.hpp"
 #include "jit/emit/dword_table.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -27,6 +27,8 @@ std::vector<uint8_t> table_vector(const LaneEmitter& emitter, const ByteTable& t
     return which == EntryByte::high ? word >> 8 : word & 0xff;
   });
 }
+
+constexpr uint16_t sign_bit = 0x80;
 
 int quarters(const ByteTable& table) { return std::max(1, 1 << table.index_bits >> 6); }
 
@@ -53,7 +55,7 @@ void look_up_256(LaneEmitter& emitter, const ByteTable& table, EntryByte which, 
                  const Halves& halves, const Xmm& to) {
   Assembler& code = emitter.code();
   const Xbyak::Zmm result(to.getIdx());
-  if (to.getIdx() != bytes.getIdx()) code.vmovdqa64(result, Xbyak::Zmm(bytes.getIdx()));
+  code.vmovdqa64(result, Xbyak::Zmm(bytes.getIdx()));
   for (int half = 0; half < 2; ++half) {
     OwnedVector fallbacks[2];
     const Xmm first = emitter.vector(table_vector(emitter, table, which, 2 * half), fallbacks[0]);
@@ -80,12 +82,14 @@ void look_up_in_one(LaneEmitter& emitter, const ByteTable& table, EntryByte whic
 void look_up_128(LaneEmitter& emitter, const ByteTable& table, EntryByte which, const Xmm& bytes,
                  const Xmm& to) {
   Assembler& code = emitter.code();
-  const Xbyak::Zmm whole(to.getIdx());
-  code.vmovdqa64(whole, Xbyak::Zmm(bytes.getIdx()));
+  code.vmovdqa64(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(bytes.getIdx()));
   OwnedVector fallbacks[2];
   const Xmm first = emitter.vector(table_vector(emitter, table, which, 0), fallbacks[0]);
   const Xmm second = emitter.vector(table_vector(emitter, table, which, 1), fallbacks[1]);
-  code.vpermi2b(to, first, second);
+  Xbyak::Zmm result(to.getIdx());
+  result.setOpmaskIdx(to.getOpmaskIdx());
+  if (to.hasZero()) result.setZero();
+  code.vpermi2b(result, first, second);
 }
 
 /// vpermd: the order of dwords from which vpunpckl and vpunpckh, which work in 128-bit parts, give
@@ -118,7 +122,7 @@ std::vector<OwnedVector> as_upper_halves(LaneEmitter& emitter, OwnedVector low, 
   const int bits = emitter.target().vector_bits();
   const OwnedVector zeros = emitter.scratch();
   const Xmm zero = zeros.as(bits);
-  emitter.has_avx512() ? code.vpxord(zero, zero, zero) : code.vpxor(zero, zero, zero);
+  emit_zero(emitter, zero);
   std::vector<OwnedVector> result;
   for (const OwnedVector* words : {&low, &high}) {
     result.push_back(emitter.scratch());
@@ -129,12 +133,63 @@ std::vector<OwnedVector> as_upper_halves(LaneEmitter& emitter, OwnedVector low, 
   return result;
 }
 
+/// How the upper half of a table of 256 follows from the lower one, by the entries' low bytes.
+enum class UpperHalf : uint8_t {
+  own,           ///< it does not
+  same,          ///< the byte's upper bit does not count
+  signed_lower,  ///< it is the result's upper bit
+  zero,          ///< bytes from 128 up become 0
+};
+
+UpperHalf upper_half_of(const ByteTable& table) {
+  const auto lower = std::span(table.entries).first<128>();
+  const auto upper = std::span(table.entries).last<128>();
+  const auto differ_by = [&](uint16_t pattern) {
+    return std::ranges::equal(lower, upper, {}, [&](uint16_t entry) { return entry ^ pattern; });
+  };
+  if (differ_by(0)) return UpperHalf::same;
+  if (differ_by(sign_bit)) return UpperHalf::signed_lower;
+  const bool is_zero = std::ranges::all_of(upper, [](uint16_t entry) { return entry == 0; });
+  return is_zero ? UpperHalf::zero : UpperHalf::own;
+}
+
+std::vector<uint8_t> sign_bits() {
+  return vector_constant<uint8_t>(512, [](int) { return sign_bit; });
+}
+
+void look_up_signed(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes, const Xmm& to) {
+  constexpr uint8_t a_xor_b_and_c = 0x78;
+  look_up_128(emitter, table, EntryByte::low, bytes, to);
+  OwnedVector fallback;
+  const Xbyak::Zmm signs(emitter.vector(sign_bits(), fallback).getIdx());
+  const Xbyak::Zmm result(to.getIdx());
+  emitter.code().vpternlogd(result, Xbyak::Zmm(bytes.getIdx()), signs, a_xor_b_and_c);
+}
+
+void look_up_positive(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
+                      const Xmm& to) {
+  const Halves halves(emitter, bytes);
+  const Xbyak::Zmm result(to.getIdx());
+  look_up_128(emitter, table, EntryByte::low, bytes,
+              result | halves.lower.get() | Xbyak::util::T_z);
+}
+
+/// What emit_look_up will use.
+void reserve_byte_look_up(LaneEmitter& emitter, const ByteTable& table) {
+  const UpperHalf upper = table.index_bits == 8 ? upper_half_of(table) : UpperHalf::own;
+  const int used = upper == UpperHalf::own ? quarters(table) : 2;
+  for (int quarter = 0; quarter < used; ++quarter) {
+    emitter.reserve_vector(table_vector(emitter, table, EntryByte::low, quarter));
+  }
+  if (upper == UpperHalf::signed_lower) emitter.reserve_vector(sign_bits());
+}
+
 }  // namespace
 
 void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   const auto index = static_cast<size_t>(inst.table);
   if (inst.op == LaneOp::look_up) {
-    reserve_bytes(emitter, emitter.program().tables[index], EntryByte::low);
+    reserve_byte_look_up(emitter, emitter.program().tables[index]);
   } else {
     reserve_dword_table(emitter, emitter.program().dword_tables[index]);
   }
@@ -186,50 +241,6 @@ std::vector<OwnedVector> look_up_elements(LaneEmitter& emitter, const ByteTable&
   return words;
 }
 
-namespace {
-
-/// The one bit pattern in which an entry of the upper half of a table of 256 differs from that of
-/// the lower half, if it is the same for all: 0x80 where a sign goes through.
-std::optional<uint8_t> sign_pattern(const ByteTable& table) {
-  const int pattern = table.entries[128] ^ table.entries[0];
-  for (size_t i = 0; i < 128; ++i) {
-    if ((table.entries[i + 128] ^ table.entries[i]) != pattern) return std::nullopt;
-  }
-  const bool one_bit = pattern == 0x80 || pattern == 0;
-  return one_bit ? std::optional(static_cast<uint8_t>(pattern)) : std::nullopt;
-}
-
-bool upper_half_is_zero(const ByteTable& table) {
-  return std::all_of(table.entries.begin() + 128, table.entries.end(),
-                     [](uint16_t entry) { return entry == 0; });
-}
-
-/// Tables of 256 whose upper half follows from the lower one. False if the table is none.
-bool look_up_by_half(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
-                     const Xmm& to) {
-  Assembler& code = emitter.code();
-  const Xbyak::Zmm result(to.getIdx());
-  if (const auto pattern = sign_pattern(table)) {
-    look_up_128(emitter, table, EntryByte::low, bytes, result);
-    if (*pattern == 0) return true;
-    constexpr uint8_t a_xor_b_and_c = 0x78;
-    const auto sign = vector_constant<uint8_t>(512, [&](int) { return *pattern; });
-    OwnedVector fallback;
-    const Xbyak::Zmm mask(emitter.vector(sign, fallback).getIdx());
-    code.vpternlogd(result, Xbyak::Zmm(bytes.getIdx()), mask, a_xor_b_and_c);
-    return true;
-  }
-  if (!upper_half_is_zero(table)) return false;
-  const OwnedMask upper = emitter.scratch_mask();
-  const OwnedMask lower = emitter.scratch_mask();
-  code.vpmovb2m(upper.get(), Xbyak::Zmm(bytes.getIdx()));
-  code.knotq(lower.get(), upper.get());
-  look_up_128(emitter, table, EntryByte::low, bytes, result | lower.get() | Xbyak::util::T_z);
-  return true;
-}
-
-}  // namespace
-
 void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   const ByteTable& table = emitter.program().tables[static_cast<size_t>(inst.table)];
   const Xmm bytes = emitter.use(inst.a);
@@ -238,7 +249,12 @@ void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   if (table.index_bits != 8) {
     return look_up_in_one(emitter, table, EntryByte::low, bytes, to);
   }
-  if (look_up_by_half(emitter, table, bytes, to)) return;
+  switch (upper_half_of(table)) {
+    case UpperHalf::same: return look_up_128(emitter, table, EntryByte::low, bytes, to);
+    case UpperHalf::signed_lower: return look_up_signed(emitter, table, bytes, to);
+    case UpperHalf::zero: return look_up_positive(emitter, table, bytes, to);
+    case UpperHalf::own: break;
+  }
   const Halves halves(emitter, bytes);
   look_up_256(emitter, table, EntryByte::low, bytes, halves, to);
 }

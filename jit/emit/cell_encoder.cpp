@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/cell_encoder.hpp"
 
-#include "jit/emit/bit_fields.hpp"
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -22,7 +22,7 @@ std::vector<uint8_t> words_of(int value) {
 }
 /// vpermt2b: one byte of each word of two vectors.
 std::vector<uint8_t> every_second_byte(bool upper) {
-  return vector_constant<uint8_t>(vector_bits, [&](int i) { return 2 * i + (upper ? 1 : 0); });
+  return every_second<uint8_t>(vector_bits, upper ? 1 : 0);
 }
 
 Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }

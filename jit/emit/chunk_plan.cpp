@@ -34,7 +34,7 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
     if (inst.op != LaneOp::store) continue;
     const ElementType element = nest.program.sinks[static_cast<size_t>(inst.imm)].element;
     if (!needs_packing(inst, element, plan.lanes, target)) continue;
-    const int chunks = target.vector_bits() / (plan.lanes * chunk_bits_of(element));
+    const int chunks = target.vector_bits() / (plan.lanes * lane_bits_of(element));
     packed_chunks = std::max(packed_chunks, chunks);
     plan.pending_vectors += std::countr_zero(static_cast<unsigned>(chunks));
   }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -31,7 +31,7 @@ void look_up_dwords_avx512(LaneEmitter& emitter, const DwordTable& table, const 
   const Xbyak::Zmm result(to.getIdx());
   if (table.index_bits == 4) return code.vpermd(result, Xbyak::Zmm(index.getIdx()), first);
   const Xmm second = emitter.vector(dword_vector(emitter, table, 1), fallbacks[1]);
-  if (to.getIdx() != index.getIdx()) code.vmovdqa64(result, Xbyak::Zmm(index.getIdx()));
+  code.vmovdqa64(result, Xbyak::Zmm(index.getIdx()));
   code.vpermi2d(result, first, second);
 }
 

@@ -62,7 +62,7 @@ void MemorySource::prepare(LaneEmitter& emitter) {
 
 void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   const OperandPlace place = locator_.locate(operand_, 0);
-  const int element_bits = chunk_bits_of(element_);
+  const int element_bits = lane_bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   const bool masked = place.mode == ChunkMode::masked;
   Assembler& code = emitter.code();
@@ -99,7 +99,7 @@ void MemorySink::prepare(LaneEmitter& emitter) {
   if (encoder_) encoder_->prepare(emitter);
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
-  const int bits = encoder_ ? 16 : chunk_bits_of(element_);
+  const int bits = encoder_ ? 16 : lane_bits_of(element_);
   packer_ = Packer(emitter, bits_of(store_.type), bits, word_narrowing(store_.narrowing));
   packer_.prepare(emitter);
 }
@@ -168,7 +168,7 @@ OwnedVector MemorySink::one_chunk(LaneEmitter& emitter, const LaneInst& inst) co
   OwnedVector narrowed = emitter.scratch();
   const Xmm value = emitter.use(inst.a);
   if (!encoder_) {
-    narrow_one(emitter, narrowed, value, lane_bits, chunk_bits_of(element_), inst.narrowing);
+    narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_), inst.narrowing);
     return narrowed;
   }
   Xmm words = value;
@@ -181,7 +181,7 @@ OwnedVector MemorySink::one_chunk(LaneEmitter& emitter, const LaneInst& inst) co
 
 void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
   if (table_ != nullptr) return store_looked_up(emitter, inst);
-  const int element_bits = chunk_bits_of(element_);
+  const int element_bits = lane_bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   Assembler& code = emitter.code();
   const bool whole = locator_.mode(operand_) == ChunkMode::whole;

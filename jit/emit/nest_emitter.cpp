@@ -20,7 +20,7 @@ int stage_bytes(const Nest& nest, const NestForm& form, const Target& target, in
   int bytes = nest.has_sub_byte_operand() ? window_bytes(target.vector_bits()) : 0;
   if (target.has_avx512() && is_contiguous(form)) return bytes;  // tails are masked
   for (size_t k = 0; k < nest.operands(); ++k) {
-    bytes = std::max(bytes, lanes * chunk_bits_of(nest.element(k)) / 8);
+    bytes = std::max(bytes, lanes * lane_bits_of(nest.element(k)) / 8);
   }
   return (bytes + 63) / 64 * 64;
 }

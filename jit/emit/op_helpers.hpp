@@ -32,6 +32,17 @@ using ImmediateMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, uint
 /// Index of a lane width in tables: 8, 16, 32, 64 bits -> 0, 1, 2, 3.
 inline size_t width_index(int bits) { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; }
 
+// Logic on whole registers, in the encoding that the target has.
+inline void emit_and(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
+  emitter.has_avx512() ? emitter.code().vpandd(to, a, b) : emitter.code().vpand(to, a, b);
+}
+inline void emit_or(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
+  emitter.has_avx512() ? emitter.code().vpord(to, a, b) : emitter.code().vpor(to, a, b);
+}
+inline void emit_zero(LaneEmitter& emitter, const Xmm& to) {
+  emitter.has_avx512() ? emitter.code().vpxord(to, to, to) : emitter.code().vpxor(to, to, to);
+}
+
 /// The register of the current instruction's result, under its mask if it has one. Operands must
 /// have been asked for before.
 inline Xmm define_result(LaneEmitter& emitter, const LaneInst& inst) {

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "jit/emit/resize_ops.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -12,34 +13,21 @@ namespace {
 
 int log2_of(int value) { return std::countr_zero(static_cast<unsigned>(value)); }
 
-/// Table of a permutation over elements of type T in a vector of `vector_bits`; `source(i)` gives
-/// the element that position i takes.
-template <class T, class SourceOf>
-std::vector<uint8_t> permutation(int vector_bits, SourceOf source) {
-  const size_t count = static_cast<size_t>(vector_bits) / 8 / sizeof(T);
-  std::vector<T> table(count);
-  for (size_t i = 0; i < count; ++i) table[i] = static_cast<T>(source(i));
-  std::vector<uint8_t> bytes(count * sizeof(T));
-  std::memcpy(bytes.data(), table.data(), bytes.size());
-  return bytes;
-}
-
-/// vpermt2{d,w,b}: the even elements (or, with `offset` 1, the odd) of two vectors side by side.
-std::vector<uint8_t> every_second(int to_bits, int vector_bits, size_t offset) {
-  const auto source = [&](size_t i) { return 2 * i + offset; };
-  if (to_bits == 32) return permutation<uint32_t>(vector_bits, source);
-  if (to_bits == 16) return permutation<uint16_t>(vector_bits, source);
-  return permutation<uint8_t>(vector_bits, source);
+/// vpermt2{d,w,b}: every second element of two vectors side by side.
+std::vector<uint8_t> every_second_of(int to_bits, int vector_bits, int offset) {
+  if (to_bits == 32) return every_second<uint32_t>(vector_bits, offset);
+  if (to_bits == 16) return every_second<uint16_t>(vector_bits, offset);
+  return every_second<uint8_t>(vector_bits, offset);
 }
 
 /// vpermq / vpermd: puts right what packs did, which interleave their operands by 128-bit parts:
 /// after one pack by qwords, after two by dwords.
 std::vector<uint8_t> order_after_packs(int packs, int vector_bits) {
-  const size_t parts = static_cast<size_t>(vector_bits) / 128;
-  const size_t operands = packs == 1 ? 2 : 4;
-  const auto source = [&](size_t i) { return i / parts + i % parts * operands; };
-  return packs == 1 ? permutation<uint64_t>(vector_bits, source)
-                    : permutation<uint32_t>(vector_bits, source);
+  const int parts = vector_bits / 128;
+  const int operands = packs == 1 ? 2 : 4;
+  const auto source = [&](int i) { return i / parts + i % parts * operands; };
+  return packs == 1 ? vector_constant<uint64_t>(vector_bits, source)
+                    : vector_constant<uint32_t>(vector_bits, source);
 }
 
 /// A ymm or zmm register as the type that cross-lane permutations take.
@@ -69,7 +57,7 @@ static void shift_down_half(Assembler& code, const Xmm& to, const Xmm& from, int
 bool needs_packing(const LaneInst& store, ElementType element, int lanes, const Target& target) {
   if (encodes(store.narrowing)) return true;
   const bool by_table = looks_up(store.narrowing);
-  const int element_bits = chunk_bits_of(element);
+  const int element_bits = lane_bits_of(element);
   const int least_bits = is_sub_byte(element) ? target.vector_bits() : 128;
   return !by_table && (bits_of(store.type) != element_bits || lanes * element_bits < least_bits);
 }
@@ -91,8 +79,8 @@ void Packer::prepare(LaneEmitter& emitter) {
   }
   for (int bits = lane_bits_; bits > element_bits_; bits /= 2) {
     const bool by_permute = bits > 16 || emitter.target().supports(Feature::avx512_vbmi);
-    const size_t offset = narrowing_ == Narrowing::high_half ? 1 : 0;
-    emitter.reserve_vector(by_permute ? every_second(bits / 2, vector_bits_, offset)
+    const int offset = narrowing_ == Narrowing::high_half ? 1 : 0;
+    emitter.reserve_vector(by_permute ? every_second_of(bits / 2, vector_bits_, offset)
                                       : order_after_packs(1, vector_bits_));
   }
 }
@@ -170,9 +158,9 @@ void Packer::narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
 void Packer::permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low,
                           OwnedVector& high) const {
   Assembler& code = emitter.code();
-  const size_t offset = narrowing_ == Narrowing::high_half ? 1 : 0;
+  const int offset = narrowing_ == Narrowing::high_half ? 1 : 0;
   OwnedVector fallback;
-  const Xmm table = emitter.vector(every_second(from_bits / 2, vector_bits_, offset), fallback);
+  const Xmm table = emitter.vector(every_second_of(from_bits / 2, vector_bits_, offset), fallback);
   const Xmm to = low.as(vector_bits_);
   const Xmm other = high.as(vector_bits_);
   switch (from_bits) {
@@ -195,15 +183,10 @@ void Packer::clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector&
   const uint64_t kept = element_bits_ == 8 ? 0xff : 0xffff;
   const uint64_t mask = from_bits == 32 ? kept | kept << 32 : kept * 0x0001000100010001;
   OwnedVector fallback;
-  const auto table = permutation<uint64_t>(vector_bits_, [&](size_t) { return mask; });
+  const auto table = vector_constant<uint64_t>(vector_bits_, [&](int) { return mask; });
   const Xmm keep = emitter.vector(table, fallback);
-  if (emitter.has_avx512()) {
-    code.vpandd(a, a, keep);
-    code.vpandd(b, b, keep);
-  } else {
-    code.vpand(a, a, keep);
-    code.vpand(b, b, keep);
-  }
+  emit_and(emitter, a, a, keep);
+  emit_and(emitter, b, b, keep);
 }
 
 void Packer::pack_in_halves(LaneEmitter& emitter, int from_bits, bool signed_pack, OwnedVector& low,

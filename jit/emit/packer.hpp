@@ -54,11 +54,6 @@ class Packer {
 /// elements than the smallest vector register, or, of sub-byte elements, than the largest.
 bool needs_packing(const LaneInst& store, ElementType element, int lanes, const Target& target);
 
-/// Bits that an element takes in chunks: sub-byte elements are bytes there.
-constexpr int chunk_bits_of(ElementType element) {
-  return is_sub_byte(element) ? 8 : bits_of(element);
-}
-
 /// One chunk narrowed within its register: lanes of `lane_bits` in `from` become elements of
 /// `element_bits` in the low part of `to`.
 void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xbyak::Xmm& from, int lane_bits,

@@ -2,6 +2,7 @@
 #include "jit/emit/windows.hpp"
 
 #include <array>
+#include <bit>
 
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
@@ -196,9 +197,9 @@ void Windows::count_bytes(const WindowOperand& at) const {
   code.mov(gpr::counter, frame_.group_end());
   code.sub(gpr::counter, frame_.group_begin());
   if (info(at.element).order == StorageOrder::split) {
-    const int elements = 24 / bits;  // of three bytes
-    code.add(gpr::counter, elements - 1);
-    code.shr(gpr::counter, bits == 3 ? 3 : 2);
+    const auto group = static_cast<unsigned>(aligned_elements(at.element));  // takes three bytes
+    code.add(gpr::counter, group - 1);
+    code.shr(gpr::counter, std::countr_zero(group));
     code.lea(gpr::counter, code.ptr[gpr::counter + gpr::counter * 2]);
     return;
   }
@@ -242,7 +243,7 @@ void Windows::clear_beyond_end(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const OwnedVector vector = emitter_.scratch();
   const Xmm zero = vector.as(vector_bytes() * 8);
-  emitter_.has_avx512() ? code.vpxord(zero, zero, zero) : code.vpxor(zero, zero, zero);
+  emit_zero(emitter_, zero);
   code.mov(gpr::scratch, frame_.group_end());
   code.sub(gpr::scratch, frame_.group_begin());
   code.vmovups(code.ptr[gpr::stack + gpr::scratch + window(at)], zero);

@@ -198,6 +198,11 @@ struct CellTable {
   friend bool operator==(const CellTable&, const CellTable&) = default;
 };
 
+/// Bits of the lanes that hold an element's own bits: sub-byte elements take bytes.
+constexpr int lane_bits_of(ElementType element) {
+  return is_sub_byte(element) ? 8 : bits_of(element);
+}
+
 /// One operand of the nest: an element type in memory or in registers.
 struct LanePort {
   ElementType element;

@@ -66,12 +66,11 @@ std::optional<uint16_t> cell_entry(CodeOf code, int shift) {
 /// How NaNs get their codes; `top` is the code of the largest magnitudes.
 void describe_nans(CellTable& table, ElementType words, ElementType to, int top,
                    const ConvertOptions& options) {
-  const FloatFormat& format = info(to).format;
   const int quiet_nan = table.infinity | 1 << (info(words).format.mantissa_bits - 1);
   const int code = converted_word(quiet_nan, words, to, options);
   const int negative = converted_word(quiet_nan | 0x8000, words, to, options);
   table.nan_code = static_cast<uint8_t>(code);
-  const bool has_payload = is_float(to) && format.specials == FloatSpecials::ieee;
+  const bool has_payload = has_infinities(to);
   const bool same_rest = negative == (code | table.sign_bit) && table.sign == CellTable::copied;
   if (code == top && (same_rest || negative == code)) {
     table.nan = CellTable::as_magnitude;

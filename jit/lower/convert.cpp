@@ -9,15 +9,9 @@ namespace castor::jit {
 
 namespace {
 
-/// Floats, f8e8m0 and nf4: everything but integers and boolean.
-bool is_real(ElementType type) {
-  return is_float(type) || kind_of(type) == ElementKind::power_of_two ||
-         kind_of(type) == ElementKind::codebook;
-}
-
 /// From byte to byte, where neither bits nor integers are just copied or clamped.
 bool is_best_by_table(ElementType from, ElementType to) {
-  return from != to && bits_of(from) <= 8 && bits_of(to) <= 8 && (is_real(from) || is_real(to));
+  return from != to && bits_of(from) <= 8 && bits_of(to) <= 8 && (!is_whole(from) || !is_whole(to));
 }
 
 LaneTensor convert_by_table(LaneBuilder& builder, LaneTensor& source, ElementType to,
@@ -39,12 +33,12 @@ LaneTensor lower_convert(LaneBuilder& builder, LaneTensor& source, ElementType t
   }
   if (from == to) return convert_same_type(builder, source, options);
   if (is_boolean(to)) return convert_to_boolean(builder, source);
-  if (is_real(from)) {
-    return is_real(to) ? convert_float_to_float(builder, source, to, options)
-                       : convert_float_to_integer(builder, source, to, options);
+  if (!is_whole(from)) {
+    return !is_whole(to) ? convert_float_to_float(builder, source, to, options)
+                         : convert_float_to_integer(builder, source, to, options);
   }
-  return is_real(to) ? convert_integer_to_float(builder, source, to, options)
-                     : convert_integer_to_integer(builder, source, to, options);
+  return !is_whole(to) ? convert_integer_to_float(builder, source, to, options)
+                       : convert_integer_to_integer(builder, source, to, options);
 }
 
 namespace {
@@ -52,7 +46,7 @@ namespace {
 /// Lanes that are zero exactly where the element is.
 LaneId zero_test(LaneBuilder& builder, LaneTensor& source) {
   const ElementType from = source.element();
-  if (!is_real(from)) return source.as_integer(source.natural_bits());
+  if (is_whole(from)) return source.as_integer(source.natural_bits());
   const LaneId bits = source.as_bits();
   const auto constant = [&](uint64_t value) {
     return builder.constant(integer_lane(lane_bits_of(from)), value);
@@ -81,8 +75,7 @@ LaneTensor convert_same_type(LaneBuilder& builder, LaneTensor& source,
   if (is_boolean(type)) {
     return LaneTensor::computed(builder, type, {source.as_integer(8), Narrowing::truncate});
   }
-  const bool has_infinities = is_float(type) && info(type).format.specials == FloatSpecials::ieee;
-  if (!has_infinities || options.overflow != Overflow::saturate) return source;
+  if (!has_infinities(type) || options.overflow != Overflow::saturate) return source;
   // The bits of infinity less one are those of the largest finite number.
   const LaneType lane = integer_lane(bits_of(type));
   const uint64_t magnitude_mask = (uint64_t{1} << (bits_of(type) - 1)) - 1;

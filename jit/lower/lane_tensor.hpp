@@ -9,11 +9,6 @@
 
 namespace castor::jit {
 
-/// Bits of the lanes that hold an element's own bits: sub-byte elements take bytes.
-constexpr int lane_bits_of(ElementType element) {
-  return is_sub_byte(element) ? 8 : bits_of(element);
-}
-
 /// What a sink can store at the least cost: lanes, and how they become elements.
 struct Storable {
   LaneId lanes = no_lane;

@@ -13,6 +13,14 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// The value of a code.
+struct SmallValue {
+  double value = 0;       ///< a number or an infinity
+  bool negative = false;  ///< the sign, of zeros and NaNs as well
+  bool is_nan = false;
+  int payload = 0;  ///< of a NaN: the top two mantissa bits, the quiet bit set
+};
+
 /// x * 2^exponent for numbers that stay normal.
 double scaled(double x, int exponent) { return std::ldexp(x, exponent); }
 
@@ -52,6 +60,21 @@ SmallValue integer_value(int code, ElementType type) {
   const int bits = bits_of(type);
   const bool negative = is_signed_integer(type) && code >> (bits - 1) != 0;
   return number(negative ? code - (1 << bits) : code);
+}
+
+/// Of a type of at most eight bits; bits above the type's are ignored.
+SmallValue small_value(ElementType type, int code) {
+  code &= (1 << bits_of(type)) - 1;
+  switch (kind_of(type)) {
+    case ElementKind::boolean: return number(code != 0);
+    case ElementKind::unsigned_integer:
+    case ElementKind::signed_integer: return integer_value(code, type);
+    case ElementKind::floating: return float_value(code, info(type).format, bits_of(type));
+    case ElementKind::power_of_two:
+      return code == 255 ? SmallValue{.is_nan = true, .payload = 2} : number(scaled(1, code - 127));
+    case ElementKind::codebook: return number(nf4_values[static_cast<size_t>(code)]);
+  }
+  return {};
 }
 
 // ---- Rounding a number to an integer.
@@ -138,7 +161,7 @@ int float_code(const SmallValue& source, ElementType type, const ConvertOptions&
 int integer_code(const SmallValue& source, ElementType from, ElementType to,
                  const ConvertOptions& options) {
   if (source.is_nan) return 0;
-  const bool from_float = !is_integer(from) && !is_boolean(from);
+  const bool from_float = !is_whole(from);
   const bool wraps =
       from_float ? options.overflow == Overflow::wrap : options.overflow != Overflow::saturate;
   const double value =
@@ -193,20 +216,6 @@ int index_bits_of(int bits) { return bits <= 4 ? 4 : bits <= 6 ? 6 : 8; }
 
 }  // namespace
 
-SmallValue small_value(ElementType type, int code) {
-  code &= (1 << bits_of(type)) - 1;
-  switch (kind_of(type)) {
-    case ElementKind::boolean: return number(code != 0);
-    case ElementKind::unsigned_integer:
-    case ElementKind::signed_integer: return integer_value(code, type);
-    case ElementKind::floating: return float_value(code, info(type).format, bits_of(type));
-    case ElementKind::power_of_two:
-      return code == 255 ? SmallValue{.is_nan = true, .payload = 2} : number(scaled(1, code - 127));
-    case ElementKind::codebook: return number(nf4_values[static_cast<size_t>(code)]);
-  }
-  return {};
-}
-
 std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
                                           const ConvertOptions& options) {
   if (bits_of(from) > 8 || bits_of(to) > 16) return std::nullopt;
@@ -232,13 +241,12 @@ int converted_word(int word, ElementType words, ElementType to, const ConvertOpt
 std::optional<StoreTable> store_table(ElementType from, ElementType to,
                                       const ConvertOptions& options) {
   if (bits_of(from) > 8) return std::nullopt;
-  const bool from_whole_number = is_integer(from) || is_boolean(from);
   if (bits_of(to) == 16) {
-    if (from_whole_number && is_integer(to)) return std::nullopt;  // an extension
+    if (is_whole(from) && is_integer(to)) return std::nullopt;  // an extension
     return StoreTable{*conversion_table(from, to, options), Narrowing::look_up_16};
   }
   // Every 8-bit float is a bf16, the upper half of f32, but for an infinity that saturates.
-  const bool is_float_byte = bits_of(from) == 8 && !from_whole_number;
+  const bool is_float_byte = bits_of(from) == 8 && !is_whole(from);
   if (to != ElementType::f32 || !is_float_byte || options.overflow == Overflow::saturate) {
     return std::nullopt;
   }

@@ -10,17 +10,6 @@
 
 namespace castor::jit {
 
-/// The value of a code.
-struct SmallValue {
-  double value = 0;       ///< a number or an infinity
-  bool negative = false;  ///< the sign, of zeros and NaNs as well
-  bool is_nan = false;
-  int payload = 0;  ///< of a NaN: the top two mantissa bits, the quiet bit set
-};
-
-/// Of a type of at most eight bits; bits above the type's are ignored.
-SmallValue small_value(ElementType type, int code);
-
 /// A conversion between a type of at most 8 bits and one of at most 16, by the low bits of the
 /// source's code. Options are canonical and admitted. Nothing for wider types.
 std::optional<ByteTable> conversion_table(ElementType from, ElementType to,

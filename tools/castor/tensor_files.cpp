@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "ir/storage.hpp"
+
 namespace castor::tools {
 
 namespace {
@@ -29,7 +31,7 @@ std::vector<std::byte> to_dense(const ConstView& view, size_t count) {
 /// Elements that fit into so many bytes; of the split layouts, into whole groups.
 int64_t elements_in(ElementType type, size_t bytes) {
   const auto count = static_cast<int64_t>(bytes);
-  if (info(type).order == StorageOrder::split) return count / 3 * (24 / bits_of(type));
+  if (info(type).order == StorageOrder::split) return count / 3 * aligned_elements(type);
   return count * 8 / bits_of(type);
 }
 

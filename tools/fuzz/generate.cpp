@@ -36,7 +36,7 @@ ElementType draw_stored_alike(Random& random, ElementType like) {
 
 /// A start inside a byte.
 int64_t draw_unaligned_offset(Random& random, ElementType type) {
-  const int64_t whole = elements_of_whole_bytes(type);
+  const int64_t whole = aligned_elements(type);
   return whole * random.between(0, 2) + random.between(1, whole - 1);
 }
 
@@ -152,7 +152,7 @@ class DirectedProgram {
     place(Walk::dense);
     Placement& asked =
         cell.position == 0 ? program_.inputs[0].place : program_.results[cell.position - 1].place;
-    const int64_t whole = elements_of_whole_bytes(element);
+    const int64_t whole = aligned_elements(element);
     asked.strides = {cell.walking == Walking::strided ? random_.between(2, 5) : 1};
     asked.offset = cell.walking == Walking::unaligned_start
                        ? draw_unaligned_offset(random_, element)

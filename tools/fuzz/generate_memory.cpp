@@ -65,7 +65,7 @@ bool interleave(Program& program, size_t first, size_t second) {
   const bool fits = is_free(first) && is_free(second) &&
                     are_stored_alike(element, program.element_of(b.value)) &&
                     shape == program.shape_of(b.value) &&
-                    2 * elements_of_whole_bytes(element) * count_of(shape) <= most_reach;
+                    2 * aligned_elements(element) * count_of(shape) <= most_reach;
   if (fits) program.results[second].interleaved_with = static_cast<int>(first);
   return fits;
 }

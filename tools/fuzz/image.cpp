@@ -73,7 +73,7 @@ bool Image::is_dense() const {
 
 size_t first_byte_of(ElementType element, int64_t index) {
   if (info(element).order == StorageOrder::split) {
-    return static_cast<size_t>(index / elements_of_whole_bytes(element) * 3);
+    return static_cast<size_t>(index / aligned_elements(element) * 3);
   }
   return static_cast<size_t>(index * bits_of(element) / 8);
 }

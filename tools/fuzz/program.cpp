@@ -68,7 +68,7 @@ Placement Program::placement_of(size_t result) const {
   if (!is_behind && !interleaved_behind(result)) return spec.place;
   Placement place =
       is_behind ? results[static_cast<size_t>(spec.interleaved_with)].place : spec.place;
-  const int64_t whole = elements_of_whole_bytes(element_of(spec.value));
+  const int64_t whole = aligned_elements(element_of(spec.value));
   place.strides = dense_strides(shape_of(spec.value));
   for (int64_t& stride : place.strides) stride *= 2 * whole;
   if (is_behind) place.offset += whole;

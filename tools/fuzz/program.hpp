@@ -5,9 +5,9 @@
 
 #include <array>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <vector>
+#include "ir/storage.hpp"
 
 #include "ir/function.hpp"
 
@@ -118,13 +118,6 @@ struct Program {
 /// Whether results of `a` may take the memory of `b`: elements are as wide and lie alike.
 constexpr bool are_stored_alike(ElementType a, ElementType b) {
   return bits_of(a) == bits_of(b) && info(a).order == info(b).order;
-}
-
-/// Fewest elements that take whole bytes, from any multiple of so many on.
-constexpr int64_t elements_of_whole_bytes(ElementType type) {
-  const int bits = bits_of(type);
-  if (info(type).order == StorageOrder::split) return 24 / bits;
-  return bits % 8 == 0 ? 1 : 8 / std::gcd(bits, 8);
 }
 
 /// The function of a program; fails where the program makes no sense, which the generator's never

@@ -25,7 +25,7 @@ int misalignment(const Image& image) {
 }
 
 bool starts_unaligned(const Image& image) {
-  return image.place.offset % elements_of_whole_bytes(image.element) != 0;
+  return image.place.offset % aligned_elements(image.element) != 0;
 }
 
 /// Index of the parameter, or nothing for a constant.

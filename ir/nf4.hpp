@@ -3,10 +3,8 @@
 #pragma once
 
 #include <array>
-#include <bit>
-#include <cstdint>
 
-namespace castor::numerics {
+namespace castor {
 
 /// The value of each code, ascending. Source: OpenVINO, element type nf4 (after QLoRA, appendix E).
 inline constexpr std::array<float, 16> nf4_values = {
@@ -38,7 +36,4 @@ inline constexpr std::array<float, 15> nf4_thresholds = {
     0.5016634166240692f,   0.6427869200706482f,   0.8614784181118011f,
 };
 
-/// The bits of an entry as an element of f32.
-constexpr uint64_t f32_bits(float entry) { return std::bit_cast<uint32_t>(entry); }
-
-}  // namespace castor::numerics
+}  // namespace castor

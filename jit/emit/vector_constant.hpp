@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors for the constant pool: permutations, masks, factors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace castor::jit {
+
+/// A vector of constants, element by element.
+template <class T, class ValueOf>
+std::vector<uint8_t> vector_constant(int vector_bits, ValueOf value) {
+  const size_t count = static_cast<size_t>(vector_bits) / 8 / sizeof(T);
+  std::vector<uint8_t> bytes(count * sizeof(T));
+  for (size_t i = 0; i < count; ++i) {
+    const T element = static_cast<T>(value(static_cast<int>(i)));
+    for (size_t b = 0; b < sizeof(T); ++b) {
+      bytes[i * sizeof(T) + b] = static_cast<uint8_t>(element >> (8 * b));
+    }
+  }
+  return bytes;
+}
+
+/// For permutations of two vectors side by side: the even elements, or with `offset` 1 the odd.
+template <class T>
+std::vector<uint8_t> every_second(int vector_bits, int offset) {
+  return vector_constant<T>(vector_bits, [&](int i) { return 2 * i + offset; });
+}
+
+}  // namespace castor::jit
