@@ -18,6 +18,9 @@ void register_convert(Session& session, const Selection& selected);
 /// ConvertSpecial/<source>/<destination>: NaNs, infinities and subnormals against ordinary values,
 /// from every format that has any.
 void register_convert_special(Session& session, const Selection& selected);
+/// Elementwise/<function>/<footprint>: arithmetic, broadcasts and fused functions;
+/// Elementwise/<function>/<rows>x<columns> of square matrices that lie transposed.
+void register_elementwise(Session& session, const Selection& selected);
 /// Compile/<what>/<cold or hit>/<idle or busy>, by what the other core does.
 void register_compile(Session& session, const Selection& selected);
 /// Call/<what>: what a call costs that converts one element.

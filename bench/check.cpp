@@ -39,8 +39,7 @@ Status check_range(const TypePair& pair, const Workspace& workspace, int64_t beg
 
 }  // namespace
 
-Status run_and_check(const BoundConversion& call, const TypePair& pair,
-                     const Workspace& workspace) {
+Status run_and_check(const BoundCall& call, const TypePair& pair, const Workspace& workspace) {
   std::memset(workspace.destination.data(), 0xA5, workspace.destination.size());
   if (Status status = call.run(); !status) return status;
   const int64_t count = workspace.elements;
@@ -57,7 +56,7 @@ Status same_on_all_tiers(std::span<const TierRuntime> tiers, const TypePair& pai
                          const Workspace& workspace) {
   uint64_t first_hash = 0;
   for (const TierRuntime& each : tiers) {
-    const Result<BoundConversion> call = bind_conversion(each.runtime, pair, workspace);
+    const Result<BoundCall> call = bind_conversion(each.runtime, pair, workspace);
     if (!call) return call.error();
     if (Status status = run_and_check(*call, pair, workspace); !status) {
       const Error& error = status.error();

@@ -12,7 +12,7 @@ namespace castor::bench {
 /// Runs the conversion on a poisoned destination and compares some thousand elements (both ends
 /// and a regular sample between) with numerics::convert. The error (internal) names the first
 /// element that differs.
-Status run_and_check(const BoundConversion& call, const TypePair& pair, const Workspace& workspace);
+Status run_and_check(const BoundCall& call, const TypePair& pair, const Workspace& workspace);
 
 /// Runs the conversion on every tier, checks samples, and compares a hash of all bytes. The error
 /// (internal) names the tiers that differ.

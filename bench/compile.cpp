@@ -145,6 +145,7 @@ std::vector<Subject> subjects() {
   }
   all.push_back({"all_pairs/cold", cold_times_of_all});
   all.push_back(cold("10_ops", ten_conversions));
+  all.push_back(cold("10_elementwise_ops", ten_elementwise_ops));
   const Maker one_op = [] { return conversion(f32, u8); };
   const Maker constant_4KiB = [] { return converted_constant(size_t{4} << 10); };
   const Maker constant_1MiB = [] { return converted_constant(size_t{1} << 20); };

@@ -10,6 +10,7 @@
 #include "bench/check.hpp"
 #include "bench/data.hpp"
 #include "bench/loop_slope.hpp"
+#include "bench/plain_contest.hpp"
 #include "bench/port_bound.hpp"
 
 namespace castor::bench {
@@ -56,23 +57,14 @@ Contender memcpy_contender(const Workspace& workspace) {
   }};
 }
 
-double cycles_per_element(const LoopSlope& slope, const Contender& clock, const Contender& many,
-                          const Contender& few) {
-  return median_over_groups(clock.minima.size(), [&](size_t group) {
-    return slope.element_ns(many, few, group) * CoreClock::gigahertz(clock, group);
-  });
-}
-
 /// Measures ours, the clock, the plain kernels and what else the footprint asks for, in turn.
 Measured measure(Session& session, const Cell& cell, const Workspace& workspace,
-                 const BoundConversion& call, const MainLoop* loop) {
-  const auto plain = session.plain_kernels().fastest(cell.pair, cell.footprint, workspace);
+                 const BoundCall& call, const MainLoop* loop) {
   std::vector<Contender> all = {call.contender(), session.clock().contender()};
-  const size_t first_plain = all.size();
-  for (const auto& kernel : plain) {
-    all.push_back(kernel->contender(workspace.source.data(), workspace.destination.data(),
-                                    workspace.source.size()));
-  }
+  const PlainTensors plain = {{workspace.source}, workspace.destination};
+  const PlainContest contest(session.plain_kernels(),
+                             streams_of(Ratio{bits_of(cell.pair.from), bits_of(cell.pair.to)}),
+                             cell.footprint, plain, all);
   const size_t others = all.size();
   if (cell.footprint.in_memory) all.push_back(memcpy_contender(workspace));
   if (loop != nullptr) {
@@ -80,19 +72,15 @@ Measured measure(Session& session, const Cell& cell, const Workspace& workspace,
   }
   measure_in_turn(all, session.effort(cell.footprint));
 
-  size_t fastest = first_plain;
-  for (size_t i = fastest; i < others; ++i) {
-    if (all[i].median_ns() < all[fastest].median_ns()) fastest = i;
-  }
   Measured measured;
   measured.ns = all[0].median_ns();
   measured.gigahertz = CoreClock::gigahertz(all[1]);
-  measured.stream_fraction = median_ratio(all[fastest], all[0]);
-  measured.plain_name = plain[fastest - first_plain]->variant().name();
+  measured.stream_fraction = contest.stream_fraction(all);
+  measured.plain_name = contest.fastest_name(all);
   if (cell.footprint.in_memory) measured.memcpy_fraction = median_ratio(all[others], all[0]);
   if (loop != nullptr) {
     measured.cycles_per_element =
-        cycles_per_element(loop->slope, all[1], all[others], all[others + 1]);
+        loop->slope.cycles_per_element(all[1], all[others], all[others + 1]);
   }
   return measured;
 }
@@ -107,17 +95,17 @@ Result<Workspace> loop_workspace(Session& session, const Cell& cell, const Works
   return larger;
 }
 
-Result<MainLoop> find_main_loop(Session& session, const Cell& cell, const Workspace& workspace) {
-  const Result<FunctionPtr> function = conversion(cell.pair.from, cell.pair.to);
-  if (!function) return function.error();
-  const Result<jit::Target> target = jit::choose_target(session.tier());
-  if (!target) return target.error();
-  Result<PortBound> bound = port_bound(*function, *target);
+Result<MainLoop> find_main_loop(Session& session, const Cell& cell, const Workspace& workspace,
+                                const BoundCall& call) {
+  Result<PortBound> bound = port_bound(call.kernel);
   if (!bound) return bound.error();
   const Result<Workspace> tensors = loop_workspace(session, cell, workspace, bound->elements);
   if (!tensors) return tensors.error();
-  Result<LoopSlope> slope =
-      LoopSlope::prepare(session.runtime(), cell.pair, *tensors, bound->elements);
+  Result<LoopSlope> slope = LoopSlope::prepare(
+      tensors->elements / bound->elements, bound->elements, [&](int64_t elements) {
+        return bind_conversion(session.runtime(), cell.pair,
+                               first_elements(cell.pair, *tensors, elements));
+      });
   if (!slope) return slope.error();
   return MainLoop{std::move(bound).value(), std::move(slope).value()};
 }
@@ -149,12 +137,12 @@ Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
   const Result<Workspace> tensors = session.workspace(cell.pair, cell.footprint);
   if (!tensors) return tensors.error();
   fill(tensors->source, ordinary_tile(cell.pair.from, cell.pair.to, tile_elements));
-  Result<BoundConversion> call = bind_conversion(session.runtime(), cell.pair, *tensors);
+  Result<BoundCall> call = bind_conversion(session.runtime(), cell.pair, *tensors);
   if (!call) return call.error();
   call->options = session.run_options(cell.footprint);
   if (Status status = run_and_check(*call, cell.pair, *tensors); !status) return status;
   const Result<MainLoop> loop = cell.in_l1()
-                                    ? find_main_loop(session, cell, *tensors)
+                                    ? find_main_loop(session, cell, *tensors, *call)
                                     : Result<MainLoop>(Error{ErrorCode::unsupported, "not in L1"});
   const Measured measured = measure(session, cell, *tensors, *call, loop ? &*loop : nullptr);
   report(state, cell, *tensors, measured, loop);

@@ -29,7 +29,7 @@ std::vector<TypePair> special_pairs() {
 struct Tensors {
   HugeBuffer memory;
   Workspace workspace;
-  BoundConversion call;
+  BoundCall call;
 };
 
 Result<Tensors> prepare(const Session& session, const TypePair& pair,
@@ -38,7 +38,7 @@ Result<Tensors> prepare(const Session& session, const TypePair& pair,
   if (!memory) return memory.error();
   const Workspace workspace = place_tensors(pair, l1_footprint.bytes, memory->bytes());
   fill(workspace.source, tile);
-  const Result<BoundConversion> call = bind_conversion(session.runtime(), pair, workspace);
+  const Result<BoundCall> call = bind_conversion(session.runtime(), pair, workspace);
   if (!call) return call.error();
   if (Status status = run_and_check(*call, pair, workspace); !status) return status.error();
   return Tensors{std::move(memory).value(), workspace, *call};

@@ -20,7 +20,7 @@ size_t bytes_for(ElementType type, int64_t elements) {
 int64_t element_quantum(const TypePair& pair) {
   const Ratio ratio = {bits_of(pair.from), bits_of(pair.to)};
   int64_t quantum = main_loop_elements;
-  for (const PlainVariant& variant : all_plain_variants(ratio)) {
+  for (const PlainVariant& variant : all_plain_variants(streams_of(ratio))) {
     quantum = std::lcm(quantum, whole_iterations(ratio, variant));
   }
   return quantum;

@@ -34,7 +34,7 @@ struct Workspace {
 };
 
 /// Room that place_tensors may need beyond the footprint.
-inline constexpr size_t placement_slack = size_t{8} << 10;
+inline constexpr size_t placement_slack = size_t{64} << 10;
 
 /// Elements are rounded down to a multiple of this, so that neither castor's main loop (up to 256
 /// elements) nor any plain kernel for the pair leaves a tail.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/builder.hpp"
+#include "ir/text.hpp"
 
 namespace castor::bench {
 
@@ -35,6 +36,24 @@ Result<FunctionPtr> ten_conversions() {
   }
   builder.result(value);
   return builder.finish();
+}
+
+Result<FunctionPtr> ten_elementwise_ops() {
+  return parse_function(R"(
+func @ten(%x: u8[?n, ?c], %mean: f32[?c], %scale: f32[?c], %low: f32[]) -> (f16[?n, ?c]) {
+  %f = convert %x : f32
+  %d = sub %f, %mean
+  %y = mul %d, %scale
+  %m = max %y, %low
+  %c = clamp %m {lo = -6.0, hi = 6.0}
+  %s = squared_difference %c, %mean
+  %p = add %s, %d
+  %k = less %p, %scale
+  %z = select %k, %p, %c
+  %h = convert %z : f16
+  return %h
+}
+)");
 }
 
 Result<FunctionPtr> converted_constant(size_t bytes) {

@@ -25,6 +25,9 @@ Result<FunctionPtr> conversions(std::span<const TypePair> pairs, int rank);
 /// A chain of ten conversions of which no two can be merged.
 Result<FunctionPtr> ten_conversions();
 
+/// Ten elementwise ops, conversions among them, of features, a mean and a scale by channel.
+Result<FunctionPtr> ten_elementwise_ops();
+
 /// One conversion of a constant of that many bytes.
 Result<FunctionPtr> converted_constant(size_t bytes);
 

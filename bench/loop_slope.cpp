@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "bench/core_clock.hpp"
+
 namespace castor::bench {
 
 namespace {
@@ -22,31 +24,29 @@ std::vector<uint8_t> shuffled_order(size_t count) {
 
 }  // namespace
 
-Result<LoopSlope::Mix> LoopSlope::mix(const Runtime& runtime, const TypePair& pair,
-                                      const Workspace& workspace, int64_t most_iterations,
-                                      int64_t iteration_elements) {
+Result<LoopSlope::Mix> LoopSlope::mix(int64_t most_iterations, int64_t iteration_elements,
+                                      const Bind& bind) {
   Mix mix;
   for (int i = 0; i < sizes; ++i) {
     const int64_t elements = (most_iterations - i) * iteration_elements;
-    const auto call = bind_conversion(runtime, pair, first_elements(pair, workspace, elements));
+    const auto call = bind(elements);
     if (!call) return call.error();
+    if (Status status = call->run(); !status) return status.error();
     mix.calls.push_back(*call);
     mix.elements += elements;
   }
   return mix;
 }
 
-Result<LoopSlope> LoopSlope::prepare(const Runtime& runtime, const TypePair& pair,
-                                     const Workspace& workspace, int64_t iteration_elements) {
-  const int64_t iterations = workspace.elements / iteration_elements;
-  if (iterations < 2 * sizes) {
-    return Error{ErrorCode::internal,
-                 fmt::format("{} iterations fit, expected at least {}", iterations, 2 * sizes)};
+Result<LoopSlope> LoopSlope::prepare(int64_t most_iterations, int64_t iteration_elements,
+                                     const Bind& bind) {
+  if (most_iterations < least_iterations) {
+    return Error{ErrorCode::internal, fmt::format("{} iterations fit, expected at least {}",
+                                                  most_iterations, least_iterations)};
   }
-  const auto many = mix(runtime, pair, workspace, iterations, iteration_elements);
+  const auto many = mix(most_iterations, iteration_elements, bind);
   if (!many) return many.error();
-  const auto few =
-      mix(runtime, pair, workspace, std::max<int64_t>(iterations / 4, sizes), iteration_elements);
+  const auto few = mix(std::max<int64_t>(most_iterations / 4, sizes), iteration_elements, bind);
   if (!few) return few.error();
   LoopSlope slope;
   slope.many_ = *many;
@@ -70,6 +70,13 @@ double LoopSlope::element_ns(const Contender& many, const Contender& few, size_t
   const auto calls_of_each = static_cast<double>(rounds_a_repetition);
   return (many.minima[group] - few.minima[group]) /
          (calls_of_each * static_cast<double>(many_.elements - few_.elements));
+}
+
+double LoopSlope::cycles_per_element(const Contender& clock, const Contender& many,
+                                     const Contender& few) const {
+  return median_over_groups(clock.minima.size(), [&](size_t group) {
+    return element_ns(many, few, group) * CoreClock::gigahertz(clock, group);
+  });
 }
 
 }  // namespace castor::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain kernels: loops that only load one tensor's bytes and store another's. What the machine
+// Plain kernels: loops that only load some tensors' bytes and store another's. What the machine
 // allows to any code that moves as many bytes; the denominator of stream_fraction.
 #pragma once
 
@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,30 @@ namespace castor::bench {
 struct Ratio {
   int source_bits = 8;
   int destination_bits = 8;
-  friend auto operator<=>(const Ratio&, const Ratio&) = default;
 };
+
+/// The tensors of a plain kernel, each aligned to 64 or nearly so.
+struct PlainTensors {
+  std::vector<std::span<const std::byte>> sources;
+  std::span<std::byte> destination;
+
+  size_t bytes() const;
+};
+
+/// Vectors that one group of a plain kernel moves.
+struct Streams {
+  std::vector<int> loads;  ///< from each source
+  int stores = 1;
+
+  int vectors() const;
+  friend auto operator<=>(const Streams&, const Streams&) = default;
+};
+Streams streams_of(const Ratio& ratio);
+/// As near to the tensors' bytes as a group of few vectors comes: within 1 %, where possible.
+Streams streams_of(const PlainTensors& tensors);
+
+/// Sources that a plain kernel loads at the most.
+inline constexpr size_t most_sources = 6;
 
 /// One way to write the loop.
 struct PlainVariant {
@@ -34,33 +57,37 @@ struct PlainVariant {
 
 /// 256 and 512 bits, cached and non-temporal stores, unrolled 1, 2 and 4 times as far as the loop
 /// stays short. The same on every machine, and so the number of elements that is measured.
-std::vector<PlainVariant> all_plain_variants(const Ratio& ratio);
+std::vector<PlainVariant> all_plain_variants(const Streams& streams);
 /// Those of them that the host runs; with non-temporal stores only when asked for.
-std::vector<PlainVariant> plain_variants(const Ratio& ratio, const jit::Host& host,
+std::vector<PlainVariant> plain_variants(const Streams& streams, const jit::Host& host,
                                          bool non_temporal);
 
 /// The least number of elements that a variant moves in whole iterations: of types of 3 or 6 bits
 /// no element ends where an iteration does, but every few.
 int64_t whole_iterations(const Ratio& ratio, const PlainVariant& variant);
 
-/// Code of one variant. Every byte of the source is loaded once and every byte of the destination
-/// stored once (with bytes just loaded), in ascending order, in as many loads and stores of full
-/// vectors as the ratio asks for.
+/// Code of one variant. Every byte of the sources is loaded once and every byte of the destination
+/// stored once (with bytes just loaded), in ascending order, in full vectors. The last bytes, too
+/// few for an iteration, are left out.
 class PlainKernel {
  public:
-  PlainKernel(const Ratio& ratio, const PlainVariant& variant);
+  PlainKernel(const Streams& streams, const PlainVariant& variant);
 
   const PlainVariant& variant() const { return variant_; }
-  /// Bytes of the source that one iteration loads.
-  size_t iteration_bytes() const { return iteration_bytes_; }
+  /// How much of the tensors' bytes the kernel moves, at most 1; 0 where no iteration fits.
+  double share(const PlainTensors& tensors) const;
 
-  /// `source_bytes` is a multiple of iteration_bytes() and not 0; the destination has the bytes
-  /// that the ratio gives it and is aligned to 64. Valid while this object lives.
-  Contender contender(const std::byte* source, std::byte* destination, size_t source_bytes) const;
+  /// The tensors have at least one iteration's bytes. Valid while this object lives.
+  Contender contender(const PlainTensors& tensors) const;
 
  private:
+  size_t iterations(const PlainTensors& tensors) const;
+  /// Bytes that one iteration moves of a tensor from which a group moves that many vectors.
+  size_t bytes_of(int vectors) const;
+  void emit();
+
+  Streams streams_;
   PlainVariant variant_;
-  size_t iteration_bytes_;
   Xbyak::CodeGenerator code_;
 };
 

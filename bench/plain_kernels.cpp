@@ -9,17 +9,19 @@ namespace {
 
 using Kernels = std::vector<std::unique_ptr<PlainKernel>>;
 
+/// Iterations that leave more than this share of the bytes out do not count as a way to move them.
+constexpr double least_share = 0.9;
+
 /// Measures the kernels beside each other and keeps the `count` fastest, in order.
-Kernels keep_fastest(Kernels kernels, const Workspace& workspace, const Effort& effort,
+Kernels keep_fastest(Kernels kernels, const PlainTensors& tensors, const Effort& effort,
                      size_t count) {
   std::vector<Contender> contenders;
-  for (const auto& kernel : kernels) {
-    contenders.push_back(kernel->contender(workspace.source.data(), workspace.destination.data(),
-                                           workspace.source.size()));
-  }
+  for (const auto& kernel : kernels) contenders.push_back(kernel->contender(tensors));
   measure_in_turn(contenders, effort);
   std::vector<std::pair<double, size_t>> order;
-  for (size_t i = 0; i < kernels.size(); ++i) order.emplace_back(contenders[i].median_ns(), i);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    order.emplace_back(contenders[i].median_ns() / kernels[i]->share(tensors), i);
+  }
   std::sort(order.begin(), order.end());
   Kernels kept;
   for (size_t i = 0; i < std::min(count, order.size()); ++i) {
@@ -30,22 +32,19 @@ Kernels keep_fastest(Kernels kernels, const Workspace& workspace, const Effort& 
 
 }  // namespace
 
-std::span<const std::unique_ptr<PlainKernel>> PlainKernels::fastest(const TypePair& pair,
+std::span<const std::unique_ptr<PlainKernel>> PlainKernels::fastest(const Streams& streams,
                                                                     const Footprint& footprint,
-                                                                    const Workspace& workspace) {
-  const Ratio ratio = {bits_of(pair.from), bits_of(pair.to)};
-  const auto [at, is_new] = fastest_.try_emplace({ratio, footprint.bytes});
+                                                                    const PlainTensors& tensors) {
+  const auto [at, is_new] = fastest_.try_emplace({streams, footprint.bytes});
   if (is_new) {
     Kernels all;
-    for (const PlainVariant& variant : plain_variants(ratio, jit::host(), footprint.in_memory)) {
-      auto kernel = std::make_unique<PlainKernel>(ratio, variant);
-      const size_t bytes = workspace.source.size();
-      if (bytes < kernel->iteration_bytes() || bytes % kernel->iteration_bytes() != 0) continue;
-      all.push_back(std::move(kernel));
+    for (const PlainVariant& variant : plain_variants(streams, jit::host(), footprint.in_memory)) {
+      auto kernel = std::make_unique<PlainKernel>(streams, variant);
+      if (kernel->share(tensors) >= least_share) all.push_back(std::move(kernel));
     }
     const Effort effort = {
         .batch_ns = 20e3, .budget_ns = 30e6, .rounds_a_group = 4, .least_groups = 1};
-    at->second = keep_fastest(std::move(all), workspace, effort, footprint.in_memory ? 2 : 3);
+    at->second = keep_fastest(std::move(all), tensors, effort, footprint.in_memory ? 2 : 3);
   }
   return at->second;
 }

@@ -14,18 +14,18 @@
 namespace castor::bench {
 
 /// Measures all variants once for each ratio and footprint and remembers the fastest, which are
-/// then measured again beside each conversion. Not thread safe.
+/// then measured again beside each benchmark. Not thread safe.
 class PlainKernels {
  public:
-  /// The two or three fastest, in descending order of speed. `workspace` gives memory to try
-  /// them on; the destination is overwritten. Valid while this object lives.
-  std::span<const std::unique_ptr<PlainKernel>> fastest(const TypePair& pair,
+  /// The two or three fastest, in descending order of speed. The tensors give memory to try them
+  /// on; the destination is overwritten. Valid while this object lives.
+  std::span<const std::unique_ptr<PlainKernel>> fastest(const Streams& streams,
                                                         const Footprint& footprint,
-                                                        const Workspace& workspace);
+                                                        const PlainTensors& tensors);
 
  private:
   using Kernels = std::vector<std::unique_ptr<PlainKernel>>;
-  std::map<std::pair<Ratio, size_t>, Kernels> fastest_;
+  std::map<std::pair<Streams, size_t>, Kernels> fastest_;
 };
 
 }  // namespace castor::bench

@@ -2,11 +2,10 @@
 // The port model's bound for the main loop of a function's code.
 #pragma once
 
+#include <castor/castor.hpp>
+
 #include <cstdint>
 #include <string>
-
-#include "ir/function.hpp"
-#include "jit/target.hpp"
 
 namespace castor::bench {
 
@@ -16,9 +15,15 @@ struct PortBound {
   std::string limited_by;  ///< "pipes FP0 FP1", "store", ...
 };
 
-/// The bound for the main loop (or, without one, the first loop) of the only nest of `function`,
-/// dense operands. Fails (internal) where there is no such loop or the model has no cost for an
-/// instruction.
-Result<PortBound> port_bound(const FunctionPtr& function, const jit::Target& target);
+/// The bound for the main loop (or, without one, the first loop) of the only nest that the kernel
+/// runs, in the form in which it is bound. Fails (internal) where there is no such loop, where
+/// inputs are copied tile by tile first, or the model has no cost for an instruction.
+Result<PortBound> port_bound(const BoundKernel& kernel);
+
+/// Whether that nest loops over more than the axis of its main loop.
+bool has_outer_loop(const BoundKernel& kernel);
+
+/// Whether two bound kernels of one function walk their tensors alike: by the same code.
+bool same_loops(const BoundKernel& a, const BoundKernel& b);
 
 }  // namespace castor::bench

@@ -8,30 +8,15 @@
 
 namespace castor::bench {
 
-Contender BoundConversion::contender() const {
-  return {.run = [call = *this](size_t repetitions) {
-    for (size_t i = 0; i < repetitions; ++i) static_cast<void>(call.run());
-  }};
-}
-
-Result<BoundConversion> bind_conversion(const Runtime& runtime, const TypePair& pair,
-                                        const Workspace& workspace) {
+Result<BoundCall> bind_conversion(const Runtime& runtime, const TypePair& pair,
+                                  const Workspace& workspace) {
   const Result<FunctionPtr> function = conversion(pair.from, pair.to);
   if (!function) return function.error();
-  const Result<Kernel> kernel = runtime.compile(*function);
-  if (!kernel) return kernel.error();
-  if (kernel->engine() != Engine::jit) {
-    return Error{ErrorCode::internal,
-                 fmt::format("{} is interpreted: {}", pair.name(), kernel->engine_reason())};
-  }
   const Dims shape = {workspace.elements};
-  const Result<BoundKernel> bound = kernel->bind({shape});
-  if (!bound) return bound.error();
-  return BoundConversion{
-      *bound,
-      ConstView(workspace.source.data(), pair.from, shape, workspace.source.size()),
-      View(workspace.destination.data(), pair.to, shape, workspace.destination.size()),
-      {}};
+  return bind_call(
+      runtime, *function,
+      {ConstView(workspace.source.data(), pair.from, shape, workspace.source.size())},
+      {View(workspace.destination.data(), pair.to, shape, workspace.destination.size())});
 }
 
 Result<std::unique_ptr<Session>> Session::open(const Options& options) {
@@ -59,14 +44,20 @@ RunOptions Session::run_options(const Footprint& footprint) const {
   return {.stores = footprint.in_memory ? stores_ : StorePolicy::automatic};
 }
 
-Result<Workspace> Session::workspace(const TypePair& pair, const Footprint& footprint) {
+Result<std::span<std::byte>> Session::memory(const Footprint& footprint) {
   auto at = memory_.find(footprint.bytes);
   if (at == memory_.end()) {
     Result<HugeBuffer> buffer = HugeBuffer::allocate(footprint.bytes + placement_slack);
     if (!buffer) return buffer.error();
     at = memory_.emplace(footprint.bytes, std::move(buffer).value()).first;
   }
-  return place_tensors(pair, footprint.bytes, at->second.bytes());
+  return at->second.bytes();
+}
+
+Result<Workspace> Session::workspace(const TypePair& pair, const Footprint& footprint) {
+  const Result<std::span<std::byte>> bytes = memory(footprint);
+  if (!bytes) return bytes.error();
+  return place_tensors(pair, footprint.bytes, *bytes);
 }
 
 Status Session::check_all_tiers(const TypePair& pair) {

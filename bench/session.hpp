@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/bound_call.hpp"
 #include "bench/core_clock.hpp"
 #include "bench/footprint.hpp"
 #include "bench/huge_buffer.hpp"
@@ -26,21 +27,9 @@ struct TierRuntime {
   Runtime runtime;
 };
 
-/// A conversion bound to its tensors.
-struct BoundConversion {
-  BoundKernel kernel;
-  ConstView source;
-  View destination;
-  RunOptions options = {};
-
-  Status run() const { return kernel.run({&source, 1}, {&destination, 1}, options); }
-  /// Only after a run that succeeded: later ones are given the same views.
-  Contender contender() const;
-};
-
 /// Binds `pair` to the tensors of the workspace. Fails (internal) where the interpreter would run.
-Result<BoundConversion> bind_conversion(const Runtime& runtime, const TypePair& pair,
-                                        const Workspace& workspace);
+Result<BoundCall> bind_conversion(const Runtime& runtime, const TypePair& pair,
+                                  const Workspace& workspace);
 
 /// Not thread safe; lives while benchmarks run.
 class Session {
@@ -57,7 +46,12 @@ class Session {
   /// How conversions of that footprint store.
   RunOptions run_options(const Footprint& footprint) const;
 
-  /// Tensors for the pair, in memory that all pairs of a footprint share.
+  /// One for each tier that the host has.
+  std::span<const TierRuntime> all_tiers() const { return all_tiers_; }
+
+  /// Memory for tensors of that footprint, which all benchmarks share; placement_slack larger.
+  Result<std::span<std::byte>> memory(const Footprint& footprint);
+  /// Tensors for the pair, in that memory.
   Result<Workspace> workspace(const TypePair& pair, const Footprint& footprint);
 
   /// Once for each pair: all tiers give the same bits, and samples of them are right.

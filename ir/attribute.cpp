@@ -59,6 +59,12 @@ struct ToText {
 
 std::string to_string(const AttributeValue& value) { return std::visit(ToText{}, value.value); }
 
+std::string_view kind_name(const AttributeValue& value) {
+  constexpr std::string_view kinds[] = {"an integer",    "a float",  "true or false",
+                                        "an identifier", "a string", "a list"};
+  return kinds[value.value.index()];
+}
+
 const AttributeValue* find(const Attributes& attributes, std::string_view name) {
   for (const Attribute& attribute : attributes) {
     if (attribute.name == name) return &attribute.value;

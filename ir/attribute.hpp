@@ -30,6 +30,10 @@ struct AttributeValue {
 /// show a point, an exponent, `inf` or `nan`, and read back to the same bits.
 std::string to_string(const AttributeValue& value);
 
+/// What kind of value it is: "an integer", "a float", "true or false", "an identifier", "a string"
+/// or "a list".
+std::string_view kind_name(const AttributeValue& value);
+
 struct Attribute {
   std::string name;
   AttributeValue value;

@@ -24,10 +24,11 @@ std::string label(const std::string& name, size_t id) {
   return name.empty() ? fmt::format("unnamed value {}", id) : "%" + name;
 }
 
-/// A written type must be the inferred one; a written `?` leaves the extent open.
-bool agrees(const WrittenType& written, const TensorType& inferred) {
+/// A written type must be the inferred one; a written `?` leaves the extent open. A target shape
+/// is no part of the result's type.
+bool agrees(const OpInfo& row, const WrittenType& written, const TensorType& inferred) {
   if (written.element && *written.element != inferred.element) return false;
-  if (!written.shape) return true;
+  if (!written.shape || row.suffix == TypeSuffix::shape) return true;
   return std::equal(
       written.shape->begin(), written.shape->end(), inferred.shape.begin(), inferred.shape.end(),
       [](const Dim& open, const Dim& dim) { return open == Dim::any() || open == dim; });
@@ -47,6 +48,16 @@ Status check_operands(const Function& function, const Operation& operation) {
                                name_of(operation.op), i, id, function.values.size()));
   }
   return {};
+}
+
+/// Writes down the absence of optional operands that were left out.
+void add_absent_operands(Operation& operation) {
+  if (static_cast<size_t>(operation.op) >= op_count) return;
+  const OpInfo& row = info(operation.op);
+  const auto required = static_cast<size_t>(row.operands - row.optional_operands);
+  const auto all = static_cast<size_t>(row.operands);
+  const size_t found = operation.operands.size();
+  if (found >= required && found < all) operation.operands.resize(all, no_value);
 }
 
 /// The row's check of names, then the types of the results.
@@ -112,6 +123,56 @@ ValueId FunctionBuilder::convert(ValueId value, ElementType to, const ConvertOpt
   return append(std::move(operation), {.element = to, .shape = {}});
 }
 
+ValueId FunctionBuilder::binary(OpKind op, ValueId a, ValueId b, const BroadcastRule& how) {
+  return append({.op = op, .operands = {a, b}, .attributes = attributes_of(op, how)}, {});
+}
+
+ValueId FunctionBuilder::unary(OpKind op, ValueId value) {
+  return append({.op = op, .operands = {value}}, {});
+}
+
+ValueId FunctionBuilder::clamp(ValueId value, std::optional<double> lo, std::optional<double> hi) {
+  Operation operation{.op = OpKind::clamp, .operands = {value}};
+  if (lo) operation.attributes.push_back({"lo", {*lo}});
+  if (hi) operation.attributes.push_back({"hi", {*hi}});
+  return append(std::move(operation), {});
+}
+
+ValueId FunctionBuilder::select(ValueId condition, ValueId a, ValueId b, BroadcastMode mode) {
+  return append({.op = OpKind::select,
+                 .operands = {condition, a, b},
+                 .attributes = attributes_of(OpKind::select, {.mode = mode})},
+                {});
+}
+
+ValueId FunctionBuilder::broadcast(ValueId value, Shape target, const BroadcastRule& how) {
+  const OpKind op = OpKind::broadcast;
+  return append({.op = op, .operands = {value}, .attributes = attributes_of(op, how)},
+                {.element = {}, .shape = std::move(target)});
+}
+
+ValueId FunctionBuilder::reshape(ValueId value, Shape target) {
+  return append({.op = OpKind::reshape, .operands = {value}},
+                {.element = {}, .shape = std::move(target)});
+}
+
+std::pair<ValueId, ValueId> FunctionBuilder::promote(ValueId a, ValueId b,
+                                                     const PromoteOptions& options) {
+  const ValueId first = append({.op = OpKind::convert_promote_types,
+                                .operands = {a, b},
+                                .attributes = attributes_of(options)},
+                               {});
+  return {first, first == no_value ? no_value : first + 1};
+}
+
+ValueId FunctionBuilder::conv_integer(ValueId x, ValueId w, const ConvolutionOptions& options,
+                                      ValueId x_zero_point, ValueId w_zero_point) {
+  return append({.op = OpKind::conv_integer,
+                 .operands = {x, w, x_zero_point, w_zero_point},
+                 .attributes = attributes_of(options)},
+                {});
+}
+
 ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::byte> bytes) {
   if (error_) return no_value;
   Operation operation;
@@ -124,16 +185,18 @@ ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::b
 ValueId FunctionBuilder::append(Operation operation, const WrittenType& written,
                                 std::span<const std::string> result_names) {
   if (error_) return no_value;
+  add_absent_operands(operation);
   auto types = result_types(function_, operation, written, result_names.size());
   if (!types) {
     fail(placed(types.error(), operation.where));
     return no_value;
   }
+  if (info(operation.op).suffix == TypeSuffix::shape) operation.target = written.shape;
   operation.results.clear();
   for (size_t i = 0; i < types->size(); ++i) {
     const TensorType& type = (*types)[i];
     const std::string name = result_names.empty() ? std::string() : result_names[i];
-    if (!agrees(written, type)) {
+    if (!agrees(info(operation.op), written, type)) {
       fail(mistake(fmt::format("{}: {} has type {}, but {} is written", name_of(operation.op),
                                label(name, function_.values.size()), castor::to_string(type),
                                to_string(written)),

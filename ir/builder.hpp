@@ -8,7 +8,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "ir/broadcast.hpp"
+#include "ir/convolution.hpp"
 #include "ir/function.hpp"
+#include "ir/promote.hpp"
 
 namespace castor {
 
@@ -36,8 +39,36 @@ class FunctionBuilder {
   /// A constant from dense data; `bytes` must have exactly the size of the type.
   ValueId constant(const TensorType& type, std::span<const std::byte> bytes);
 
+  /// An elementwise op of two operands: `binary(OpKind::add, a, b)`. Their types are equal, their
+  /// shapes broadcast as `how` says.
+  ValueId binary(OpKind op, ValueId a, ValueId b, const BroadcastRule& how = {});
+
+  /// An op of one operand without attributes: `unary(OpKind::sqrt, x)`.
+  ValueId unary(OpKind op, ValueId value);
+
+  /// min(max(value, lo), hi); a bound may be absent, and is no NaN.
+  ValueId clamp(ValueId value, std::optional<double> lo, std::optional<double> hi);
+
+  /// `a` where the boolean `condition` holds, elsewhere `b`. The mode is numpy or none.
+  ValueId select(ValueId condition, ValueId a, ValueId b,
+                 BroadcastMode mode = BroadcastMode::numpy);
+
+  /// `value` repeated to fill the target shape, whose unknown extents have names of parameters'.
+  ValueId broadcast(ValueId value, Shape target, const BroadcastRule& how = {});
+
+  /// The elements of `value` in another shape; one `?` of it follows from their count.
+  ValueId reshape(ValueId value, Shape target);
+
+  /// Both values converted to their common type, in their order.
+  std::pair<ValueId, ValueId> promote(ValueId a, ValueId b, const PromoteOptions& options = {});
+
+  /// The convolution of `x` by the weights `w`, less their zero points where they have some.
+  ValueId conv_integer(ValueId x, ValueId w, const ConvolutionOptions& options = {},
+                       ValueId x_zero_point = no_value, ValueId w_zero_point = no_value);
+
   /// Any operation of the table, with the names of its results (one for each). Returns the first
-  /// result's id.
+  /// result's id; the others have the ids that follow. Optional operands may be left out at the
+  /// end.
   ValueId append(Operation operation, const WrittenType& written,
                  std::span<const std::string> result_names = {});
 

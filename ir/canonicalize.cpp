@@ -2,14 +2,58 @@
 // Canonical form: fold, merge, drop, in one walk forward and one backward.
 #include "ir/canonicalize.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/builder.hpp"
+#include "ir/excess_precision.hpp"
 #include "ir/merge_conversions.hpp"
 
 namespace castor {
 
 namespace {
+
+/// The operations with two conversions, with default options, in place of each promotion.
+std::vector<Operation> without_promotions(const Function& function) {
+  std::vector<Operation> operations;
+  for (const Operation& operation : function.operations) {
+    if (operation.op != OpKind::convert_promote_types) {
+      operations.push_back(operation);
+      continue;
+    }
+    for (size_t i = 0; i < operation.results.size(); ++i) {
+      operations.push_back({.op = OpKind::convert,
+                            .operands = {operation.operands[i]},
+                            .results = {operation.results[i]},
+                            .where = operation.where});
+    }
+  }
+  return operations;
+}
+
+/// Whether two shapes are the same whatever is bound: every `?` may be another extent.
+bool surely_equal(const Shape& a, const Shape& b) {
+  return a == b && std::ranges::find(a, Dim::any()) == a.end();
+}
+
+/// Whether the op gives every number of the type as it is, bit by bit.
+bool is_identity_on(OpKind op, ElementType type) {
+  switch (op) {
+    case OpKind::floor:
+    case OpKind::ceil:
+    case OpKind::trunc:
+    case OpKind::round_even: return is_integer(type);
+    case OpKind::abs:
+    case OpKind::relu: return is_unsigned_integer(type);
+    default: return false;
+  }
+}
+
+/// Whether the bytes of an operation's boolean results are 0 and 1: select copies, all other
+/// elementwise ops compute.
+bool gives_normalised_booleans(const Operation& operation) {
+  return info(operation.op).family == OpFamily::elementwise && operation.op != OpKind::select;
+}
 
 /// Rewrites the operations of one function in order. Operands are canonical by the time that they
 /// are looked at, so that one walk reaches the fixed point.
@@ -17,10 +61,12 @@ class Rewriter {
  public:
   explicit Rewriter(const Function& function)
       : function_(function),
-        operations_(function.operations),
+        carried_(carried_types(function)),
+        operations_(without_promotions(function)),
         kept_(operations_.size(), false),
         replaced_by_(function.values.size()),
-        definition_(function.values.size(), nullptr) {
+        definition_(function.values.size(), nullptr),
+        changed_(operations_.size() != function.operations.size()) {
     std::iota(replaced_by_.begin(), replaced_by_.end(), ValueId{0});
   }
 
@@ -28,7 +74,7 @@ class Rewriter {
   bool run() {
     for (Operation& operation : operations_) {
       for (ValueId& id : operation.operands) id = replacement(id);
-      if (operation.op == OpKind::convert) rewrite_convert(operation);
+      rewrite(operation);
       for (ValueId id : operation.results) definition_[id] = &operation;
     }
     mark_kept();
@@ -63,19 +109,49 @@ class Rewriter {
     return operation && operation->op == OpKind::convert ? operation : nullptr;
   }
 
+  void rewrite(Operation& operation) {
+    switch (operation.op) {
+      case OpKind::convert: return rewrite_convert(operation);
+      case OpKind::broadcast:
+      case OpKind::reshape: return fold_movement(operation);
+      default: break;
+    }
+    if (operation.operands.size() != 1) return;
+    if (is_identity_on(operation.op, element_of(operation.results[0]))) use_operand_of(operation);
+  }
+
+  /// Uses the operand in place of the result.
+  void use_operand_of(const Operation& operation) {
+    replaced_by_[operation.results[0]] = operation.operands[0];
+    changed_ = true;
+  }
+
+  /// Whether a value is handed on in its own type, not in a wider one.
+  bool is_exact(ValueId id) const { return carried_[id] == element_of(id); }
+
+  /// Nothing moves between equal shapes; but a value that is carried in a wider type is rounded
+  /// where it enters.
+  void fold_movement(const Operation& operation) {
+    const ValueId source = operation.operands[0];
+    const Shape& shape = function_.type_of(operation.results[0]).shape;
+    if (is_exact(source) && surely_equal(shape, function_.type_of(source).shape)) {
+      use_operand_of(operation);
+    }
+  }
+
   void rewrite_convert(Operation& operation) {
     while (!fold(operation) && merge_with_operand(operation)) changed_ = true;
   }
 
-  /// Uses the operand in place of the result where the conversion copies.
+  /// Where the conversion copies: what is carried in a wider type is rounded.
   bool fold(const Operation& operation) {
     const ValueId source = operation.operands[0];
-    const ValueId result = operation.results[0];
-    const bool normalised = conversion_of(source) != nullptr;
-    if (element_of(source) != element_of(result)) return false;
-    if (!copies_bits(element_of(result), convert_options(operation), normalised)) return false;
-    replaced_by_[result] = source;
-    changed_ = true;
+    const ElementType type = element_of(operation.results[0]);
+    const Operation* definition = definition_[source];
+    const bool normalised = definition && gives_normalised_booleans(*definition);
+    if (element_of(source) != type || !is_exact(source)) return false;
+    if (!copies_bits(type, convert_options(operation), normalised)) return false;
+    use_operand_of(operation);
     return true;
   }
 
@@ -84,7 +160,7 @@ class Rewriter {
     const Operation* first = conversion_of(operation.operands[0]);
     if (!first) return false;
     const ValueId source = first->operands[0];
-    const auto merged = merge_conversions({.from = element_of(source),
+    const auto merged = merge_conversions({.from = carried_[source],
                                            .first = convert_options(*first),
                                            .middle = element_of(first->results[0]),
                                            .second = convert_options(operation),
@@ -109,23 +185,35 @@ class Rewriter {
     }
   }
 
+  /// What the text form writes behind the colon.
+  WrittenType written_type(const Operation& operation) const {
+    const TensorType& type = function_.type_of(operation.results[0]);
+    switch (info(operation.op).suffix) {
+      case TypeSuffix::optional_type: break;
+      case TypeSuffix::element: return {.element = type.element, .shape = {}};
+      case TypeSuffix::shape: return {.element = {}, .shape = operation.target};
+      case TypeSuffix::tensor: return {.element = type.element, .shape = type.shape};
+    }
+    return {};
+  }
+
   void append(FunctionBuilder& builder, const Operation& operation,
               std::vector<ValueId>& ids) const {
     Operation copy = operation;
     for (ValueId& id : copy.operands) id = id == no_value ? id : ids[id];
     std::vector<std::string> names;
     for (ValueId id : operation.results) names.push_back(function_.values[id].name);
-    const TensorType& type = function_.type_of(operation.results[0]);
-    ValueId next = builder.append(std::move(copy), {type.element, type.shape}, names);
+    ValueId next = builder.append(std::move(copy), written_type(operation), names);
     for (ValueId id : operation.results) ids[id] = next++;  // appended one after another
   }
 
   const Function& function_;
+  const std::vector<ElementType> carried_;  ///< by ValueId, what its elements are handed on in
   std::vector<Operation> operations_;
   std::vector<bool> kept_;
   std::vector<ValueId> replaced_by_;
   std::vector<const Operation*> definition_;
-  bool changed_ = false;
+  bool changed_;
 };
 
 }  // namespace

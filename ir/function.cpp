@@ -52,13 +52,17 @@ uint64_t hash_of(const Attributes& attributes) {
   return sum;
 }
 
-uint64_t hash_of(const TensorType& type) {
+uint64_t hash_of(const Shape& shape) {
   Hasher hasher;
-  hasher.add(static_cast<uint64_t>(type.element)).add(type.shape.size());
-  for (const Dim& dim : type.shape) {
+  hasher.add(shape.size());
+  for (const Dim& dim : shape) {
     hasher.add(static_cast<uint64_t>(dim.extent)).add(dim.name);
   }
   return hasher.finish();
+}
+
+uint64_t hash_of(const TensorType& type) {
+  return Hasher().add(static_cast<uint64_t>(type.element)).add(hash_of(type.shape)).finish();
 }
 
 /// By ValueId, the place of each value in the order of definition: parameters, then results of
@@ -200,7 +204,7 @@ class Comparison {
   bool same_operation(const Operation& x, const Operation& y) const {
     return x.op == y.op && same_uses(x.operands, y.operands) &&
            same_definitions(x.results, y.results) && same_attributes(x.attributes, y.attributes) &&
-           same_data(x, y);
+           x.target == y.target && same_data(x, y);
   }
 
   const Function& a_;
@@ -246,6 +250,7 @@ uint64_t structural_hash(const Function& function) {
     hasher.add(static_cast<uint64_t>(operation.op)).add(operation.operands.size());
     for (ValueId id : operation.operands) hasher.add(places.of(id));
     hasher.add(hash_of(operation.attributes)).add(operation.data ? operation.data_hash : 0);
+    if (operation.target) hasher.add(hash_of(*operation.target));
     for (ValueId id : operation.results) hasher.add(hash_of(function.type_of(id)));
   }
   hasher.add(function.results.size());

@@ -67,6 +67,7 @@ struct Operation {
   std::vector<ValueId> operands{};
   Attributes attributes{};
   std::vector<ValueId> results{};
+  std::optional<Shape> target{};               ///< of `broadcast` and `reshape`: as it is written
   std::shared_ptr<const ConstantData> data{};  ///< of `constant`, else null
   TextPosition where{};                        ///< in the text that it came from
   uint64_t data_hash = 0;  ///< content_hash of `data`; set when the operation is appended

@@ -1,28 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type inference, and binding of unknown extents.
+// Type inference: the rules of the op table.
 #include "ir/infer.hpp"
 
 #include <fmt/format.h>
 
-#include <unordered_map>
+#include "ir/broadcast.hpp"
+#include "ir/convolution.hpp"
+#include "ir/promote.hpp"
+#include "ir/reshape.hpp"
 
 namespace castor {
 
 namespace {
 
-Error mistake(OpKind op, std::string detail) {
+using Operands = std::span<const TensorType* const>;
+
+Error mistake(OpKind op, const std::string& detail) {
   return {ErrorCode::invalid_function, fmt::format("{}: {}", name_of(op), detail)};
 }
 
-Status check_operands(const OpInfo& row, std::span<const TensorType* const> operand_types) {
-  if (operand_types.size() != static_cast<size_t>(row.operands)) {
-    return mistake(
-        row.op, fmt::format("found {} operands, expected {}", operand_types.size(), row.operands));
+/// `select` takes a condition in front of its values.
+size_t first_value(const OpInfo& row) { return row.infer == InferRule::selection ? 1 : 0; }
+
+/// "2", or "2 to 4" where some are optional.
+std::string operand_count_text(const OpInfo& row) {
+  const int least = row.operands - row.optional_operands;
+  return row.optional_operands == 0 ? fmt::format("{}", least)
+                                    : fmt::format("{} to {}", least, row.operands);
+}
+
+Status check_count(const OpInfo& row, Operands operands) {
+  if (operands.size() != static_cast<size_t>(row.operands)) {
+    return mistake(row.op, fmt::format("found {} operands, expected {}", operands.size(),
+                                       operand_count_text(row)));
   }
-  for (size_t i = 0; i < operand_types.size(); ++i) {
-    if (!operand_types[i]) {
+  const auto required = static_cast<size_t>(row.operands - row.optional_operands);
+  for (size_t i = 0; i < required; ++i) {
+    if (!operands[i]) {
       return mistake(row.op, fmt::format("operand {} is none, but it is not optional", i));
     }
+  }
+  return {};
+}
+
+Status check_class(OpKind op, size_t index, ElementType found, OperandClass expected) {
+  if (admits(expected, found)) return {};
+  return mistake(
+      op, fmt::format("operand {} is {}, expected {}", index, name_of(found), name_of(expected)));
+}
+
+/// Operand types are of the row's class, and equal unless the row's rule makes them so. Those of
+/// convolutions are checked with their shapes.
+Status check_operands(const OpInfo& row, Operands operands) {
+  if (Status status = check_count(row, operands); !status) return status;
+  if (row.infer == InferRule::convolution) return {};
+  const size_t first = first_value(row);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const OperandClass expected = i < first ? OperandClass::boolean : row.types;
+    if (Status status = check_class(row.op, i, operands[i]->element, expected); !status) {
+      return status;
+    }
+  }
+  if (row.infer == InferRule::promoted) return {};
+  for (size_t i = first + 1; i < operands.size(); ++i) {
+    if (operands[i]->element == operands[first]->element) continue;
+    return mistake(
+        row.op,
+        fmt::format("operand {} is {}, expected {} as operand {} is (convert and "
+                    "convert_promote_types make types equal)",
+                    i, name_of(operands[i]->element), name_of(operands[first]->element), first));
   }
   return {};
 }
@@ -42,164 +88,88 @@ Result<TensorType> element_as_named(OpKind op, const TensorType& operand,
   return TensorType{*written.element, operand.shape};
 }
 
-/// Extents bound so far to the named unknowns, and the tensors that the extents came from.
-class BoundNames {
- public:
-  struct Place {
-    int64_t extent;
-    std::string_view kind;  ///< "parameter" or "result"
-    size_t index;
-    int axis;
+/// The target is written; which of its extents may be open is its op's affair.
+Result<Shape> target_of(OpKind op, const WrittenType& written) {
+  if (!written.shape) return mistake(op, "the target shape must be written, such as `: [2, 3]`");
+  return *written.shape;
+}
+
+Result<TensorType> broadcast_type(const Operation& operation, const TensorType& operand,
+                                  const WrittenType& written) {
+  const Result<Shape> target = target_of(operation.op, written);
+  if (!target) return target.error();
+  if (std::ranges::find(*target, Dim::any()) != target->end()) {
+    return mistake(operation.op,
+                   fmt::format("found the target {}, expected numbers and names of unknown "
+                               "extents: nothing says what ? is",
+                               to_string(*target)));
+  }
+  const Result<BroadcastRule> rule = broadcast_rule(operation);
+  if (!rule) return rule.error();
+  const Result<Shape> shape = broadcast_to_target(*rule, operand.shape, *target);
+  if (!shape) return shape.error();
+  return TensorType{operand.element, *shape};
+}
+
+Result<TensorType> reshaped_type(OpKind op, const TensorType& operand, const WrittenType& written) {
+  const Result<Shape> target = target_of(op, written);
+  if (!target) return target.error();
+  const Result<Shape> shape = reshaped(operand.shape, *target);
+  if (!shape) return shape.error();
+  return TensorType{operand.element, *shape};
+}
+
+/// The operands' broadcast shape with an element type.
+Result<TensorType> elementwise(const Operation& operation, Operands operands, ElementType element) {
+  if (operands.size() == 1) return TensorType{element, operands[0]->shape};
+  const Result<BroadcastRule> rule = broadcast_rule(operation);
+  if (!rule) return rule.error();
+  std::vector<const Shape*> shapes;
+  for (const TensorType* operand : operands) shapes.push_back(&operand->shape);
+  const Result<Shape> shape = broadcast_shapes(operation.op, *rule, shapes);
+  if (!shape) return shape.error();
+  return TensorType{element, *shape};
+}
+
+Result<std::vector<TensorType>> promoted(const Operation& operation, Operands operands) {
+  const Result<PromoteOptions> options = promote_options(operation);
+  if (!options) return options.error();
+  const auto side = [&](size_t i) {
+    return PromoteOperand{.type = operands[i]->element, .is_scalar = operands[i]->shape.empty()};
   };
+  const Result<ElementType> common = promoted_type(side(0), side(1), *options);
+  if (!common) return common.error();
+  return std::vector<TensorType>{{*common, operands[0]->shape}, {*common, operands[1]->shape}};
+}
 
-  /// Null if the name had no other extent, else the place of that extent.
-  const Place* bind(const std::string& name, const Place& place) {
-    const auto [found, fresh] = places_.try_emplace(name, place);
-    return fresh || found->second.extent == place.extent ? nullptr : &found->second;
+/// Of the rules that give one result.
+Result<TensorType> result_type(const Operation& operation, Operands operands,
+                               const WrittenType& written) {
+  const OpInfo& row = info(operation.op);
+  switch (row.infer) {
+    case InferRule::as_written: return as_written(row.op, written);
+    case InferRule::element_as_named: return element_as_named(row.op, *operands[0], written);
+    case InferRule::broadcast: return broadcast_type(operation, *operands[0], written);
+    case InferRule::reshaped: return reshaped_type(row.op, *operands[0], written);
+    case InferRule::elementwise: return elementwise(operation, operands, operands[0]->element);
+    case InferRule::comparison: return elementwise(operation, operands, ElementType::boolean);
+    case InferRule::selection: return elementwise(operation, operands, operands[1]->element);
+    case InferRule::convolution: return convolution_type(operation, operands);
+    case InferRule::promoted: break;
   }
-
- private:
-  std::unordered_map<std::string_view, Place> places_;
-};
-
-/// Binds the extents of one function; messages are made on failure only.
-class Binder {
- public:
-  explicit Binder(const Function& function) : function_(function) {
-    bound_.values.resize(function.values.size());
-  }
-
-  Result<BoundShapes> run(std::span<const Dims> parameters) {
-    if (parameters.size() != function_.parameters.size()) {
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("@{} has {} parameters, but {} shapes are given", function_.name,
-                               function_.parameters.size(), parameters.size())};
-    }
-    if (Status status = bind_parameters(parameters); !status) return status.error();
-    for (const Operation& operation : function_.operations) compute(operation);
-    if (Status status = check_sizes(); !status) return status.error();
-    if (Status status = check_results(); !status) return status.error();
-    return std::move(bound_);
-  }
-
- private:
-  Status bind_parameters(std::span<const Dims> parameters) {
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const ValueId id = function_.parameters[i];
-      Status status = match(function_.type_of(id), parameters[i], "parameter", i);
-      if (!status) return status;
-      bound_.values[id] = parameters[i];
-    }
-    return {};
-  }
-
-  /// Extents of an operation's results, by its row's rule.
-  void compute(const Operation& operation) {
-    switch (info(operation.op).infer) {
-      case InferRule::as_written: {
-        const ValueId result = operation.results[0];
-        for (const Dim& dim : function_.type_of(result).shape) {
-          bound_.values[result].push_back(dim.extent);
-        }
-        return;
-      }
-      case InferRule::element_as_named:
-        bound_.values[operation.results[0]] = bound_.values[operation.operands[0]];
-        return;
-    }
-  }
-
-  Status check_sizes() const {
-    for (size_t id = 0; id < bound_.values.size(); ++id) {
-      const std::optional<int64_t> count = element_count(bound_.values[id]);
-      const ElementType element = function_.values[id].type.element;
-      if (count && byte_size(element, *count)) continue;
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("%{}: {}{} is too large: {} must not exceed 2^63 - 1",
-                               function_.values[id].name, name_of(element),
-                               to_string(bound_.values[id]), count ? "its bytes" : "its elements")};
-    }
-    return {};
-  }
-
-  Status check_results() {
-    for (size_t i = 0; i < function_.results.size(); ++i) {
-      const Dims& extents = bound_.values[function_.results[i]];
-      Status status = match(function_.result_types[i], extents, "result", i);
-      if (!status) return status;
-    }
-    return {};
-  }
-
-  /// Checks extents against a declared type and binds its named unknowns.
-  Status match(const TensorType& declared, const Dims& extents, std::string_view kind,
-               size_t index) {
-    const Shape& shape = declared.shape;
-    if (static_cast<size_t>(extents.rank()) != shape.size()) {
-      return refused(
-          kind, index,
-          fmt::format("found {} of rank {}, expected rank {} as in {}", to_string(extents),
-                      extents.rank(), shape.size(), to_string(declared)));
-    }
-    for (int axis = 0; axis < extents.rank(); ++axis) {
-      const int64_t extent = extents[axis];
-      const Dim& dim = shape[axis];
-      if (extent < 0) return refused(kind, index, axis, extent, "an extent that is not negative");
-      if (dim.is_fixed()) {
-        if (extent == dim.extent) continue;
-        return refused(kind, index, axis, extent,
-                       fmt::format("{} as in {}", dim.extent, to_string(declared)));
-      }
-      if (dim.name.empty()) continue;
-      const BoundNames::Place* other = names_.bind(dim.name, {extent, kind, index, axis});
-      if (!other) continue;
-      return refused(kind, index, axis, extent,
-                     fmt::format("{}, the extent of ?{} in {}, axis {}", other->extent, dim.name,
-                                 tensor(other->kind, other->index), other->axis));
-    }
-    return {};
-  }
-
-  /// "parameter 0 (%x)".
-  std::string tensor(std::string_view kind, size_t index) const {
-    const auto& ids = kind == "parameter" ? function_.parameters : function_.results;
-    return fmt::format("{} {} (%{})", kind, index, function_.values[ids[index]].name);
-  }
-  Status refused(std::string_view kind, size_t index, const std::string& detail) const {
-    return Error{ErrorCode::invalid_argument, fmt::format("{}: {}", tensor(kind, index), detail)};
-  }
-  Status refused(std::string_view kind, size_t index, int axis, int64_t found,
-                 const std::string& expected) const {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("{}, axis {}: found {}, expected {}", tensor(kind, index), axis, found,
-                             expected)};
-  }
-
-  const Function& function_;
-  BoundShapes bound_;
-  BoundNames names_;
-};
+  return Error{ErrorCode::internal, fmt::format("{}: its rule gives two results", row.name)};
+}
 
 }  // namespace
 
-Result<std::vector<TensorType>> infer_types(const Operation& operation,
-                                            std::span<const TensorType* const> operand_types,
+Result<std::vector<TensorType>> infer_types(const Operation& operation, Operands operand_types,
                                             const WrittenType& written) {
   const OpInfo& row = info(operation.op);
   if (Status status = check_operands(row, operand_types); !status) return status.error();
-  const auto result = [&]() -> Result<TensorType> {
-    switch (row.infer) {
-      case InferRule::as_written: return as_written(row.op, written);
-      case InferRule::element_as_named: return element_as_named(row.op, *operand_types[0], written);
-    }
-    return mistake(row.op, "its row has no rule of inference");
-  }();
+  if (row.infer == InferRule::promoted) return promoted(operation, operand_types);
+  const Result<TensorType> result = result_type(operation, operand_types, written);
   if (!result) return result.error();
   return std::vector<TensorType>{*result};
-}
-
-Result<BoundShapes> bind_shapes(const Function& function, std::span<const Dims> parameters) {
-  return Binder(function).run(parameters);
 }
 
 }  // namespace castor

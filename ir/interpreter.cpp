@@ -8,13 +8,23 @@
 #include <stdexcept>
 #include <vector>
 
+#include "ir/excess_precision.hpp"
 #include "ir/infer.hpp"
 #include "ir/interpreter/evaluate.hpp"
 #include "ir/interpreter/tensor.hpp"
+#include "ir/numerics/scalar.hpp"
 
 namespace castor {
 
 namespace {
+
+/// Converts every element with default options, in place.
+void convert_to(ElementType type, Tensor& tensor) {
+  for (uint64_t& bits : tensor.elements) {
+    bits = numerics::convert(bits, tensor.element, type, {});
+  }
+  tensor.element = type;
+}
 
 /// Runs one function once. Every member function but write_results may throw std::bad_alloc or
 /// std::length_error.
@@ -23,6 +33,8 @@ class Interpreter {
   Interpreter(const Function& function, const BoundShapes& shapes)
       : function_(function),
         shapes_(shapes),
+        is_excess_allowed_(allows_excess_precision(function)),
+        carried_(carried_types(function)),
         values_(function.values.size()),
         uses_left_(function.values.size(), 0) {
     for (const Operation& operation : function.operations) count_uses(operation.operands);
@@ -37,13 +49,14 @@ class Interpreter {
   }
 
   void run(const Operation& operation) {
+    std::vector<Tensor> converted(operation.operands.size());
     std::vector<const Tensor*> operands;
-    for (ValueId id : operation.operands) {
-      operands.push_back(id == no_value ? nullptr : &values_[id]);
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      operands.push_back(operand(operation, i, converted[i]));
     }
     std::vector<Tensor> results;
     for (ValueId id : operation.results) {
-      results.push_back({function_.type_of(id).element, shapes_.values[id], {}});
+      results.push_back({carried_[id], shapes_.values[id], {}});
     }
     evaluator_of(operation.op)(operation, operands, results);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -52,9 +65,13 @@ class Interpreter {
     free_dead(operation);
   }
 
-  void write_results(std::span<const View> outputs) const {
+  /// Rounds the results that were carried in f32 to their own types. The last step: no operation
+  /// may follow.
+  void write_results(std::span<const View> outputs) {
     for (size_t i = 0; i < outputs.size(); ++i) {
-      write_tensor(values_[function_.results[i]], outputs[i]);
+      const ValueId id = function_.results[i];
+      if (values_[id].element != type_of(id)) convert_to(type_of(id), values_[id]);
+      write_tensor(values_[id], outputs[i]);
     }
   }
 
@@ -63,6 +80,28 @@ class Interpreter {
     for (ValueId id : ids) {
       if (id != no_value) ++uses_left_[id];
     }
+  }
+
+  ElementType type_of(ValueId id) const { return function_.type_of(id).element; }
+
+  /// The type in which an operation takes an operand (ir/excess_precision.hpp).
+  ElementType type_taken(OpKind op, ValueId id) const {
+    if (is_excess_allowed_ && keeps_excess_precision(op) && may_be_carried_wide(type_of(id))) {
+      return ElementType::f32;
+    }
+    return info(op).family == OpFamily::elementwise ? carried_[id] : type_of(id);
+  }
+
+  /// An operand in the type in which the operation takes it, or null if it is absent; `converted`
+  /// holds it where that is not the type that it is carried in.
+  const Tensor* operand(const Operation& operation, size_t index, Tensor& converted) const {
+    const ValueId id = operation.operands[index];
+    if (id == no_value) return nullptr;
+    const ElementType taken = type_taken(operation.op, id);
+    if (taken == carried_[id]) return &values_[id];
+    converted = values_[id];
+    convert_to(taken, converted);
+    return &converted;
   }
 
   /// Frees the operands that no later op and no result reads, and results that nobody reads.
@@ -77,8 +116,10 @@ class Interpreter {
 
   const Function& function_;
   const BoundShapes& shapes_;
-  std::vector<Tensor> values_;       ///< by ValueId
-  std::vector<uint32_t> uses_left_;  ///< by ValueId
+  const bool is_excess_allowed_;
+  const std::vector<ElementType> carried_;  ///< by ValueId, the type of its elements
+  std::vector<Tensor> values_;              ///< by ValueId
+  std::vector<uint32_t> uses_left_;         ///< by ValueId
 };
 
 Status interpret_or_throw(const Function& function, std::span<const ConstView> inputs,

@@ -17,24 +17,104 @@ constexpr AttributeRule convert_attributes[] = {
     {.name = "nan", .kind = AttributeKind::identifier, .choices = choices_of(nan_mode_names)},
 };
 
+constexpr AttributeRule promote_attributes[] = {
+    {.name = "promote_unsafe", .kind = AttributeKind::boolean},
+    {.name = "pytorch_scalar_promotion", .kind = AttributeKind::boolean},
+    {.name = "u64_integer_promotion_target", .kind = AttributeKind::identifier},
+};
+
+constexpr std::string_view broadcast_modes[] = {"numpy", "pdpd", "bidirectional", "explicit"};
+constexpr AttributeRule broadcast_attributes[] = {
+    {.name = "mode", .kind = AttributeKind::identifier, .choices = broadcast_modes},
+    {.name = "axis", .kind = AttributeKind::integer},
+    {.name = "axes", .kind = AttributeKind::list},
+};
+
+constexpr std::string_view binary_broadcasts[] = {"numpy", "none", "pdpd"};
+constexpr AttributeRule binary_attributes[] = {
+    {.name = "broadcast", .kind = AttributeKind::identifier, .choices = binary_broadcasts},
+    {.name = "axis", .kind = AttributeKind::integer},
+};
+
+constexpr AttributeRule clamp_attributes[] = {
+    {.name = "lo", .kind = AttributeKind::number},
+    {.name = "hi", .kind = AttributeKind::number},
+};
+
+constexpr std::string_view select_broadcasts[] = {"numpy", "none"};
+constexpr AttributeRule select_attributes[] = {
+    {.name = "broadcast", .kind = AttributeKind::identifier, .choices = select_broadcasts},
+};
+
+constexpr std::string_view auto_pads[] = {"notset", "same_upper", "same_lower", "valid"};
+constexpr std::string_view layouts[] = {"nchw", "nhwc"};
+constexpr AttributeRule convolution_attributes[] = {
+    {.name = "auto_pad", .kind = AttributeKind::identifier, .choices = auto_pads},
+    {.name = "dilations", .kind = AttributeKind::list},
+    {.name = "group", .kind = AttributeKind::integer},
+    {.name = "kernel_shape", .kind = AttributeKind::list},
+    {.name = "pads", .kind = AttributeKind::list},
+    {.name = "strides", .kind = AttributeKind::list},
+    {.name = "layout", .kind = AttributeKind::identifier, .choices = layouts},
+};
+
+constexpr std::span<const AttributeRule> no_attributes = {};
+
+// clang-format off
+using enum OpFamily;
+using C = OperandClass;
+using S = TypeSuffix;
+using I = InferRule;
+
 constexpr std::array<OpInfo, op_count> table = {{
-    {.op = OpKind::constant,
-     .name = "constant",
-     .operands = 0,
-     .results = 1,
-     .suffix = TypeSuffix::tensor,
-     .infer = InferRule::as_written,
-     .attributes = {},
-     .meaning = "a tensor of literals, or bound by name"},
-    {.op = OpKind::convert,
-     .name = "convert",
-     .operands = 1,
-     .results = 1,
-     .suffix = TypeSuffix::element,
-     .infer = InferRule::element_as_named,
-     .attributes = convert_attributes,
-     .meaning = "elementwise conversion to the element type named"},
+    //  op, name, family, operands, results, types, suffix, result types, attributes, meaning, optional operands
+    {OpKind::constant, "constant", source, 0, 1, C::any, S::tensor, I::as_written, no_attributes, "a tensor of literals, or bound by name"},
+    {OpKind::convert, "convert", elementwise, 1, 1, C::any, S::element, I::element_as_named, convert_attributes, "elementwise conversion to the element type named"},
+    {OpKind::convert_promote_types, "convert_promote_types", elementwise, 2, 2, C::any, S::optional_type, I::promoted, promote_attributes, "both operands converted to their common type"},
+    {OpKind::broadcast, "broadcast", movement, 1, 1, C::any, S::shape, I::broadcast, broadcast_attributes, "broadcast to a target shape"},
+    {OpKind::reshape, "reshape", movement, 1, 1, C::any, S::shape, I::reshaped, no_attributes, "the same elements in another shape"},
+    {OpKind::add, "add", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "a + b"},
+    {OpKind::sub, "sub", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "a - b"},
+    {OpKind::mul, "mul", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "a * b"},
+    {OpKind::div, "div", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "a / b; integers truncate, x / 0 = 0"},
+    {OpKind::floor_div, "floor_div", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "floor(a / b)"},
+    {OpKind::mod, "mod", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "remainder of the sign of a"},
+    {OpKind::floor_mod, "floor_mod", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "remainder of the sign of b"},
+    {OpKind::min, "min", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "the smaller; NaN propagates, -0 is below +0"},
+    {OpKind::max, "max", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "the larger; NaN propagates, -0 is below +0"},
+    {OpKind::squared_difference, "squared_difference", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "(a - b) * (a - b)"},
+    {OpKind::prelu, "prelu", elementwise, 2, 1, C::numeric, S::optional_type, I::elementwise, binary_attributes, "a < 0 ? a * b : a"},
+    {OpKind::abs, "abs", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "the magnitude"},
+    {OpKind::neg, "neg", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "-x"},
+    {OpKind::sign, "sign", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "-1, 0 or 1; NaN stays"},
+    {OpKind::relu, "relu", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "max(x, 0)"},
+    {OpKind::clamp, "clamp", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, clamp_attributes, "min(max(x, lo), hi)"},
+    {OpKind::sqrt, "sqrt", elementwise, 1, 1, C::floating, S::optional_type, I::elementwise, no_attributes, "the square root"},
+    {OpKind::floor, "floor", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "rounded down to an integral value"},
+    {OpKind::ceil, "ceil", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "rounded up to an integral value"},
+    {OpKind::trunc, "trunc", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "rounded toward zero to an integral value"},
+    {OpKind::round_even, "round_even", elementwise, 1, 1, C::numeric, S::optional_type, I::elementwise, no_attributes, "rounded to the nearest integer, ties to even"},
+    {OpKind::is_nan, "is_nan", elementwise, 1, 1, C::floating, S::optional_type, I::comparison, no_attributes, "whether x is NaN"},
+    {OpKind::equal, "equal", elementwise, 2, 1, C::any, S::optional_type, I::comparison, binary_attributes, "a = b"},
+    {OpKind::not_equal, "not_equal", elementwise, 2, 1, C::any, S::optional_type, I::comparison, binary_attributes, "a differs from b, or is unordered"},
+    {OpKind::less, "less", elementwise, 2, 1, C::any, S::optional_type, I::comparison, binary_attributes, "a < b"},
+    {OpKind::less_equal, "less_equal", elementwise, 2, 1, C::any, S::optional_type, I::comparison, binary_attributes, "a <= b"},
+    {OpKind::greater, "greater", elementwise, 2, 1, C::any, S::optional_type, I::comparison, binary_attributes, "a > b"},
+    {OpKind::greater_equal, "greater_equal", elementwise, 2, 1, C::any, S::optional_type, I::comparison, binary_attributes, "a >= b"},
+    {OpKind::logical_and, "logical_and", elementwise, 2, 1, C::boolean, S::optional_type, I::elementwise, binary_attributes, "both"},
+    {OpKind::logical_or, "logical_or", elementwise, 2, 1, C::boolean, S::optional_type, I::elementwise, binary_attributes, "one or both"},
+    {OpKind::logical_xor, "logical_xor", elementwise, 2, 1, C::boolean, S::optional_type, I::elementwise, binary_attributes, "exactly one"},
+    {OpKind::logical_not, "not", elementwise, 1, 1, C::boolean, S::optional_type, I::elementwise, no_attributes, "the opposite"},
+    {OpKind::bitwise_and, "bitwise_and", elementwise, 2, 1, C::integer_or_boolean, S::optional_type, I::elementwise, binary_attributes, "bit by bit"},
+    {OpKind::bitwise_or, "bitwise_or", elementwise, 2, 1, C::integer_or_boolean, S::optional_type, I::elementwise, binary_attributes, "bit by bit"},
+    {OpKind::bitwise_xor, "bitwise_xor", elementwise, 2, 1, C::integer_or_boolean, S::optional_type, I::elementwise, binary_attributes, "bit by bit"},
+    {OpKind::bitwise_not, "bitwise_not", elementwise, 1, 1, C::integer_or_boolean, S::optional_type, I::elementwise, no_attributes, "every bit inverted"},
+    {OpKind::shift_left, "shift_left", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "a * 2^b, modulo 2^N"},
+    {OpKind::shift_right, "shift_right", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "floor(a / 2^b)"},
+    {OpKind::select, "select", elementwise, 3, 1, C::any, S::optional_type, I::selection, select_attributes, "a where the condition holds, else b"},
+    {OpKind::conv_integer, "conv_integer", convolution, 4, 1, C::byte, S::optional_type, I::convolution, convolution_attributes, "convolution of x by w, each less its zero point, modulo 2^32", 2},
 }};
+// clang-format on
 
 constexpr bool table_is_in_enum_order() {
   for (size_t i = 0; i < table.size(); ++i) {
@@ -57,6 +137,35 @@ std::optional<OpKind> op_named(std::string_view name) {
     if (row.name == name) return row.op;
   }
   return std::nullopt;
+}
+
+std::string_view name_of(OperandClass operands) {
+  constexpr std::string_view names[] = {"any type",
+                                        "an integer or a float (not boolean, f8e8m0, nf4)",
+                                        "a float (not f8e8m0, nf4)",
+                                        "an integer",
+                                        "an integer or boolean",
+                                        "boolean",
+                                        "i8 or u8"};
+  return names[static_cast<size_t>(operands)];
+}
+
+bool admits(OperandClass operands, ElementType type) {
+  switch (operands) {
+    case OperandClass::any: return true;
+    case OperandClass::numeric: return is_integer(type) || is_float(type);
+    case OperandClass::floating: return is_float(type);
+    case OperandClass::integer: return is_integer(type);
+    case OperandClass::integer_or_boolean: return is_whole(type);
+    case OperandClass::boolean: return is_boolean(type);
+    case OperandClass::byte: return type == ElementType::i8 || type == ElementType::u8;
+  }
+  return false;
+}
+
+bool keeps_excess_precision(OpKind op) {
+  return info(op).family == OpFamily::elementwise && op != OpKind::convert &&
+         op != OpKind::convert_promote_types;
 }
 
 }  // namespace castor

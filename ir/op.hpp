@@ -9,13 +9,63 @@
 #include <span>
 #include <string_view>
 
+#include "ir/element_type.hpp"
+
 namespace castor {
 
+/// In table order; DESIGN.md, IR and Numerics, says what each computes.
 enum class OpKind : uint8_t {
-  constant,  ///< a tensor known when the function is built
-  convert,   ///< elementwise conversion (OpenVINO Convert-1; DESIGN.md, Numerics)
+  constant,               ///< a tensor known when the function is built
+  convert,                ///< elementwise conversion (OpenVINO Convert-1; DESIGN.md, Numerics)
+  convert_promote_types,  ///< OpenVINO ConvertPromoteTypes-14: two conversions to one type
+  broadcast,              ///< to a target shape (OpenVINO, broadcast rules)
+  reshape,                ///< another shape with as many elements
+  // arithmetic, two operands
+  add,
+  sub,
+  mul,
+  div,
+  floor_div,
+  mod,
+  floor_mod,
+  min,
+  max,
+  squared_difference,
+  prelu,
+  // arithmetic, one operand
+  abs,
+  neg,
+  sign,
+  relu,
+  clamp,
+  sqrt,
+  floor,
+  ceil,
+  trunc,
+  round_even,
+  // truth values
+  is_nan,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  logical_and,
+  logical_or,
+  logical_xor,
+  logical_not,  ///< `not` in the text form
+  // bits
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  bitwise_not,
+  shift_left,
+  shift_right,
+  select,        ///< where a condition holds one value, elsewhere another
+  conv_integer,  ///< convolution of 8-bit integers (ONNX ConvInteger-10)
 };
-inline constexpr int op_count = 2;
+inline constexpr int op_count = static_cast<int>(OpKind::conv_integer) + 1;
 
 /// What the text form writes after the colon of an operation.
 enum class TypeSuffix : uint8_t {
@@ -25,7 +75,8 @@ enum class TypeSuffix : uint8_t {
   tensor,         ///< required: the full type, `f32[2, 3]`
 };
 
-enum class AttributeKind : uint8_t { integer, floating, boolean, identifier, string, list };
+/// `number` is an integer or a float.
+enum class AttributeKind : uint8_t { integer, floating, boolean, identifier, string, list, number };
 
 /// One attribute that an op admits.
 struct AttributeRule {
@@ -35,27 +86,65 @@ struct AttributeRule {
   bool required = false;
 };
 
+/// Element types that an op takes.
+enum class OperandClass : uint8_t {
+  any,
+  numeric,   ///< integers and floats, f4e2m1 included; not boolean, f8e8m0, nf4
+  floating,  ///< floats, f4e2m1 included; not f8e8m0, nf4
+  integer,   ///< signed and unsigned
+  integer_or_boolean,
+  boolean,
+  byte,  ///< i8 and u8
+};
+std::string_view name_of(OperandClass operands);
+bool admits(OperandClass operands, ElementType type);
+
 /// How the result types follow from the operands; see ir/infer.cpp.
 enum class InferRule : uint8_t {
   as_written,        ///< the type suffix is the type
   element_as_named,  ///< the operand's shape with the element type of the suffix
+  promoted,          ///< each operand's shape with the common element type
+  broadcast,         ///< the target shape of the suffix, as the mode makes it
+  reshaped,          ///< the target shape of the suffix
+  elementwise,       ///< the operands' broadcast shape and their common element type
+  comparison,        ///< the operands' broadcast shape, boolean
+  selection,         ///< the broadcast shape of three operands, the type of the last two
+  convolution,       ///< ir/convolution.hpp
+};
+
+/// How the planner treats an op.
+enum class OpFamily : uint8_t {
+  source,       ///< gives a tensor without operands
+  elementwise,  ///< each result element comes from one element of each operand
+  movement,     ///< moves elements without a look at them
+  convolution,  ///< sums products over windows
 };
 
 /// One row of the table.
 struct OpInfo {
   OpKind op;
   std::string_view name;
+  OpFamily family;
   int operands;
   int results;
+  OperandClass types;  ///< of the operands; of `select`, of the last two
   TypeSuffix suffix;
   InferRule infer;
   std::span<const AttributeRule> attributes;
   std::string_view meaning;
+  /// So many of the last operands may be absent: `none` or, from the end, not written. An operation
+  /// has all `operands` entries, absent ones as `no_value`.
+  int optional_operands = 0;
 };
 
 const std::array<OpInfo, op_count>& op_table();
 const OpInfo& info(OpKind op);
 std::string_view name_of(OpKind op);
 std::optional<OpKind> op_named(std::string_view name);
+
+/// Whether a result of the op counts as f32 under `excess_precision = allow` where its type is
+/// f16, bf16 or f8 (DESIGN.md, Numerics, Arithmetic): of elementwise ops that compute, which
+/// `convert` does not, since it says what it rounds to.
+bool keeps_excess_precision(OpKind op);
 
 }  // namespace castor

@@ -33,7 +33,10 @@
 // - Function attributes stand behind the result types, under the word `attributes`:
 //   func @f(%x: f16[2]) -> (f16[2]) attributes {excess_precision = allow} { ... }
 // - An op takes a suffix where its row requires one (in place of an element type a full type may
-//   stand) and may take one elsewhere; what is written is checked against the inferred type.
+//   stand) and may take one elsewhere; what is written is checked against the inferred type, of
+//   each result. The suffix of `broadcast` and `reshape` is the target shape, whose named unknown
+//   extents are those of parameters; of reshape's, one `?` follows from the count.
+// - An optional operand is `none`, or, like all that follow it, not written.
 // - A constant of rank 0 takes one literal, any other a list: flat, or nested by the shape; one
 //   literal never fills a tensor. Decimals are rounded once, to nearest even; a number out of the
 //   type's range is an error, for floats too. `true` and `false` are for boolean alone. A bit

@@ -132,6 +132,22 @@ MaybeFinding results_are_declared(const Function& function) {
   return {};
 }
 
+/// Parameters are all that binds a name before an operation asks for its extent.
+MaybeFinding targets_name_extents_of_parameters(const Function& function) {
+  std::unordered_set<std::string_view> names;
+  for (ValueId id : function.parameters) {
+    for (const Dim& dim : function.type_of(id).shape) names.insert(dim.name);
+  }
+  for (const Operation& operation : function.operations) {
+    if (!operation.target) continue;
+    for (const Dim& dim : *operation.target) {
+      if (dim.name.empty() || names.contains(dim.name)) continue;
+      return Finding{fmt::format("found ?{}, which no parameter has", dim.name), &operation};
+    }
+  }
+  return {};
+}
+
 MaybeFinding function_attributes_are_known(const Function& function) {
   for (const Attribute& attribute : function.attributes) {
     const bool known = attribute.name == "excess_precision" &&
@@ -158,6 +174,8 @@ constexpr FunctionRule function_rules[] = {
     {"types are valid", types_are_valid},
     {"every value is defined once, before it is used", values_are_defined_once_before_use},
     {"a function has results, of the types declared", results_are_declared},
+    {"unknown extents of a target are named as those of parameters",
+     targets_name_extents_of_parameters},
     {"the only function attribute is excess_precision = allow", function_attributes_are_known},
 };
 static_assert(max_operations == 65536 && max_values == 65536);

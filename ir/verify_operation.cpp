@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <cmath>
+
 #include "ir/infer.hpp"
+#include "ir/verify.hpp"
 #include "ir/verify_rules.hpp"
 
 namespace castor::detail {
@@ -36,6 +40,17 @@ MaybeFinding data_is_exact(const Function& function, const Operation& operation)
                              bytes, to_string(type))};
 }
 
+MaybeFinding target_is_valid(const Function& function, const Operation& operation) {
+  const bool expected = info(operation.op).suffix == TypeSuffix::shape;
+  if (operation.target.has_value() != expected) {
+    return Finding{expected ? "found no target" : "found a target on an op without"};
+  }
+  if (!expected) return {};
+  const ElementType element = function.type_of(operation.results[0]).element;
+  const Status status = verify_type({element, *operation.target}, "the target");
+  return status ? MaybeFinding() : finding(status.error());
+}
+
 MaybeFinding results_are_as_inferred(const Function& function, const Operation& operation) {
   std::vector<const TensorType*> operands;
   for (ValueId id : operation.operands) {
@@ -43,7 +58,8 @@ MaybeFinding results_are_as_inferred(const Function& function, const Operation& 
   }
   const TensorType& type = function.type_of(operation.results[0]);
   const auto inferred =
-      infer_types(operation, operands, {.element = type.element, .shape = type.shape});
+      infer_types(operation, operands,
+                  {.element = type.element, .shape = operation.target.value_or(type.shape)});
   if (!inferred) return finding(inferred.error());
   for (size_t i = 0; i < inferred->size(); ++i) {
     const ValueId id = operation.results[i];
@@ -82,16 +98,33 @@ MaybeFinding attributes_are_unique(const Function&, const Operation& operation) 
   return {};
 }
 
+/// What a kind of attribute takes, in the order of AttributeKind.
+constexpr std::array<std::string_view, 7> kinds = {
+    "an integer", "a float", "true or false", "an identifier", "a string", "a list", "a number"};
+
+bool is_of_kind(const AttributeValue& value, AttributeKind kind) {
+  if (kind != AttributeKind::number) return value.value.index() == static_cast<size_t>(kind);
+  return std::holds_alternative<int64_t>(value.value) ||
+         std::holds_alternative<double>(value.value);
+}
+
 MaybeFinding attributes_have_their_kind(const Function&, const Operation& operation) {
-  static constexpr std::array<std::string_view, 6> kinds = {
-      "an integer", "a float", "true or false", "an identifier", "a string", "a list"};
   for (const Attribute& attribute : operation.attributes) {
-    const AttributeRule& rule = *rule_named(info(operation.op), attribute.name);
-    const auto expected = static_cast<size_t>(rule.kind);
-    if (attribute.value.value.index() == expected) continue;
+    const AttributeKind expected = rule_named(info(operation.op), attribute.name)->kind;
+    if (is_of_kind(attribute.value, expected)) continue;
     return Finding{fmt::format("{} = {} is {}, expected {}", attribute.name,
-                               to_string(attribute.value), kinds[attribute.value.value.index()],
-                               kinds[expected])};
+                               to_string(attribute.value), kind_name(attribute.value),
+                               kinds[static_cast<size_t>(expected)])};
+  }
+  return {};
+}
+
+MaybeFinding numbers_are_not_nan(const Function&, const Operation& operation) {
+  for (const Attribute& attribute : operation.attributes) {
+    if (rule_named(info(operation.op), attribute.name)->kind != AttributeKind::number) continue;
+    const auto* number = std::get_if<double>(&attribute.value.value);
+    if (!number || !std::isnan(*number)) continue;
+    return Finding{fmt::format("{} = nan, expected a number, inf or -inf", attribute.name)};
   }
   return {};
 }
@@ -127,12 +160,14 @@ MaybeFinding convert_options_apply(const Function& function, const Operation& op
 constexpr OperationRule rules[] = {
     {"an op has the operands and results of its row", counts_are_the_rows},
     {"a constant, and nothing else, has data of its fixed type's size", data_is_exact},
-    {"results have the types that follow from the operands", results_are_as_inferred},
     {"attributes are those of the op's row", attributes_are_known},
     {"attributes are given once", attributes_are_unique},
     {"attributes have the kind that the row says", attributes_have_their_kind},
     {"identifiers are among the row's choices", identifiers_are_choices},
+    {"numbers are not NaN", numbers_are_not_nan},
     {"required attributes are given", required_attributes_are_there},
+    {"broadcast and reshape, and nothing else, have a target shape", target_is_valid},
+    {"results have the types that follow from the operands", results_are_as_inferred},
     {"options are in the row of the conversion table", convert_options_apply},
 };
 

@@ -6,6 +6,7 @@
 #include "ir/text.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
+#include "jit/operand_walk.hpp"
 
 namespace castor::jit {
 
@@ -21,21 +22,33 @@ std::string operation_text(const Function& function, uint32_t index) {
   return print(function, function.operations[index]);
 }
 
+ValueId value_of(const Function& function, const NestOutput& output) {
+  return output.is_scratch() ? output.value : function.results[output.result];
+}
+
+std::string place_text(const NestOutput& output) {
+  return output.is_scratch() ? "scratch" : fmt::format("result {}", output.result);
+}
+
 /// "  source0  %x: f32, contiguous", "  sink0    %y: u8, contiguous, result 0".
 std::string operand_text(const Function& function, const Nest& nest, const NestForm& form,
                          size_t operand) {
   const size_t inputs = nest.inputs.size();
   const bool is_input = operand < inputs;
-  const uint32_t result = is_input ? 0 : nest.outputs[operand - inputs];
-  const ValueId value = is_input ? nest.inputs[operand] : function.results[result];
+  const ValueId value =
+      is_input ? nest.inputs[operand].value : value_of(function, nest.outputs[operand - inputs]);
   const std::string port = is_input ? fmt::format("source{}", operand)  //
                                     : fmt::format("sink{}", operand - inputs);
   return fmt::format("  {:<9}%{}: {}, {}{}\n", port, function.values[value].name,
                      name_of(nest.element(operand)), name_of(form.access[operand]),
-                     is_input ? "" : fmt::format(", result {}", result));
+                     is_input ? "" : ", " + place_text(nest.outputs[operand - inputs]));
 }
 
 std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
+  if (plan.table_operand >= 0) {
+    return fmt::format("elements by the code of source{}, from a table made for each row",
+                       plan.table_operand);
+  }
   if (!plan.has_main_loop) return "none: a strided operand is copied chunk by chunk";
   const int elements = plan.chunks * plan.lanes;
   int read = 0;
@@ -82,7 +95,7 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
-    const NestForm form = NestForm::dense(nests[i].operands());
+    const NestForm form = likely_form(function, nests[i], target);
     text += heading(i, target) + "\n" + print(function, nests[i], form, target);
   }
   return text;
@@ -93,7 +106,7 @@ Result<std::string> dump_lanes(const Function& function, const Target& target) {
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
     const LaneProgram& program = nests[i].program;
-    const NestForm form = NestForm::dense(nests[i].operands());
+    const NestForm form = likely_form(function, nests[i], target);
     int instructions = 0;
     const std::string lanes = lanes_text(function, program, instructions);
     text += fmt::format("{} {} lanes; {} instructions, {} constants\n{}", heading(i, target),
@@ -115,7 +128,7 @@ Result<std::vector<MachineCode>> emit_annotated(const Function& function, const 
   std::vector<MachineCode> codes;
   for (const Nest& nest : plan_nests(function, target)) {
     Result<MachineCode> code =
-        emit_annotated(function, nest, NestForm::dense(nest.operands()), target);
+        emit_annotated(function, nest, likely_form(function, nest, target), target);
     if (!code.ok()) return code.error();
     codes.push_back(std::move(code).value());
   }

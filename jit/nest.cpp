@@ -2,150 +2,25 @@
 #include "jit/nest.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <numeric>
-
-#include "ir/storage.hpp"
 
 namespace castor::jit {
-
-namespace {
-
-struct Axis {
-  int64_t extent;
-  std::vector<int64_t> strides;  // by operand
-};
-
-/// Axes of more than one element, ordered from the closest walk to the farthest: by the stride of
-/// the last operand (an output), then of the others.
-std::vector<Axis> ordered_axes(const Dims& extents, std::span<const Dims> strides) {
-  std::vector<Axis> axes;
-  for (int i = extents.rank() - 1; i >= 0; --i) {
-    if (extents[i] == 1) continue;
-    Axis axis{extents[i], {}};
-    for (const Dims& operand : strides) axis.strides.push_back(operand[i]);
-    axes.push_back(std::move(axis));
-  }
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
-    return std::lexicographical_compare(a.strides.rbegin(), a.strides.rend(), b.strides.rbegin(),
-                                        b.strides.rend());
-  });
-  return axes;
-}
-
-/// Whether rows of sub-byte elements begin at bytes, and, where they are written, end at bytes.
-bool rows_are_whole_bytes(const std::vector<Axis>& axes, size_t k, const OperandStorage& storage) {
-  const int64_t aligned = aligned_elements(storage.element);
-  for (size_t a = 1; a < axes.size(); ++a) {
-    if (axes[a].strides[k] % aligned != 0) return false;
-  }
-  return axes.size() == 1 || !storage.is_output || axes[0].extent % aligned == 0;
-}
-
-Access access_of(const std::vector<Axis>& axes, size_t k, const OperandStorage& storage) {
-  const bool side_by_side = axes[0].strides[k] == 1;
-  if (!is_sub_byte(storage.element)) return side_by_side ? Access::contiguous : Access::strided;
-  return side_by_side && rows_are_whole_bytes(axes, k, storage) ? Access::contiguous
-                                                                : Access::bitwise;
-}
-
-/// Whether every operand walks `outer` as the continuation of `inner`.
-bool continues(const Axis& inner, const Axis& outer) {
-  for (size_t k = 0; k < inner.strides.size(); ++k) {
-    int64_t behind = 0;
-    if (__builtin_mul_overflow(inner.strides[k], inner.extent, &behind)) return false;
-    if (outer.strides[k] != behind) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-std::string_view name_of(Access access) {
-  constexpr std::string_view names[] = {"contiguous", "strided", "bitwise"};
-  return names[static_cast<size_t>(access)];
-}
 
 ElementType Nest::element(size_t operand) const {
   return operand < inputs.size() ? program.sources[operand].element
                                  : program.sinks[operand - inputs.size()].element;
 }
 
-bool has_streaming_stores(const Target& target, ElementType element) {
-  if (!is_sub_byte(element)) return true;
-  const int packed_bytes = target.vector_bits() / 8 * bits_of(element) / 8;
-  return packed_bytes == 16 || packed_bytes == 32;
+std::vector<OperandStorage> Nest::storage() const {
+  std::vector<OperandStorage> all;
+  for (const LanePort& port : program.sources) all.push_back({port.element, false});
+  for (const LanePort& port : program.sinks) all.push_back({port.element, true});
+  return all;
 }
 
 bool Nest::has_sub_byte_operand() const {
   const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
   return std::any_of(program.sources.begin(), program.sources.end(), is_small) ||
          std::any_of(program.sinks.begin(), program.sinks.end(), is_small);
-}
-
-IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides,
-                               std::span<const OperandStorage> storage) {
-  std::vector<Axis> merged;
-  for (Axis& axis : ordered_axes(extents, strides)) {
-    if (!merged.empty() && continues(merged.back(), axis)) {
-      merged.back().extent *= axis.extent;
-    } else {
-      merged.push_back(std::move(axis));
-    }
-  }
-  if (merged.empty()) merged.push_back({1, std::vector<int64_t>(strides.size(), 1)});
-
-  IterationSpace space;
-  space.form.rank = static_cast<int>(merged.size());
-  space.strides.resize(strides.size());
-  for (size_t a = 0; a < merged.size(); ++a) {
-    space.extents.push_back(merged[a].extent);
-    for (size_t k = 0; k < strides.size(); ++k) space.strides[k][a] = merged[a].strides[k];
-  }
-  for (size_t k = 0; k < strides.size(); ++k) {
-    space.form.access.push_back(access_of(merged, k, storage[k]));
-  }
-  return space;
-}
-
-NestForm bitwise_form(const NestForm& form, std::span<const OperandStorage> storage) {
-  NestForm changed = form;
-  for (size_t k = 0; k < storage.size(); ++k) {
-    if (is_sub_byte(storage[k].element)) changed.access[k] = Access::bitwise;
-  }
-  return changed;
-}
-
-namespace {
-
-/// A step of elements in the unit that the access counts: elements or bytes.
-int64_t step_of(ElementType element, Access access, int64_t elements) {
-  if (access == Access::bitwise) return elements;
-  if (is_sub_byte(element)) return storage_byte(element, elements);
-  return static_cast<int64_t>(static_cast<uint64_t>(elements) *
-                              static_cast<uint64_t>(bits_of(element) / 8));
-}
-
-}  // namespace
-
-std::vector<int64_t> pack_arguments(const Nest& nest, const IterationSpace& space) {
-  const ArgumentLayout layout(nest.operands(), space.form.rank);
-  std::vector<int64_t> words(layout.words(), 0);
-  for (int axis = 0; axis < space.form.rank; ++axis) {
-    words[layout.extent(axis)] = space.extents[axis];
-    for (size_t k = 0; k < nest.operands(); ++k) {
-      const auto& strides = space.strides[k];
-      const auto at = static_cast<size_t>(axis);
-      // The innermost loop counts elements and leaves pointers where they are.
-      const auto behind = axis >= 2 ? static_cast<uint64_t>(space.extents[axis - 1]) *
-                                          static_cast<uint64_t>(strides[at - 1])
-                                    : 0;
-      // Steps may be negative: addresses are added modulo 2^64.
-      const auto step = static_cast<int64_t>(static_cast<uint64_t>(strides[at]) - behind);
-      words[layout.step(k, axis)] = step_of(nest.element(k), space.form.access[k], step);
-    }
-  }
-  return words;
 }
 
 }  // namespace castor::jit

@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include "jit/emit/tile_copy.hpp"
+
 namespace castor {
 
 namespace {
@@ -22,6 +24,7 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
   append(key, target.tier);
   append(key, form.rank);
   append(key, form.stores);
+  append(key, form.baked_period);
   append(key, static_cast<uint32_t>(nest.inputs.size()));
   for (size_t k = 0; k < nest.operands(); ++k) {
     append(key, nest.element(k));
@@ -81,19 +84,31 @@ NestCodePtr CodeCache::insert(std::string key, NestCodePtr code) {
   return code;
 }
 
-Result<NestCodePtr> CodeCache::get(const jit::Nest& nest, const jit::NestForm& form,
-                                   const jit::Target& target) {
-  std::string key = specialisation_key(nest, form, target);
+/// Found, or made by emit().
+template <class Emit>
+Result<NestCodePtr> CodeCache::find_or_emit(std::string key, Emit emit) {
   if (NestCodePtr found = find(key)) {
     hits_.fetch_add(1, std::memory_order_relaxed);
     return found;
   }
-  Result<jit::MachineCode> emitted = jit::emit_nest(nest, form, target);
+  Result<jit::MachineCode> emitted = emit();
   if (!emitted.ok()) return emitted.error();
   Result<jit::CodeBlock> block = memory_.publish(emitted->bytes);
   if (!block.ok()) return block.error();
   compiled_.fetch_add(1, std::memory_order_relaxed);
   return insert(std::move(key), std::make_shared<NestCode>(NestCode{std::move(block).value()}));
+}
+
+Result<NestCodePtr> CodeCache::get(const jit::Nest& nest, const jit::NestForm& form,
+                                   const jit::Target& target) {
+  return find_or_emit(specialisation_key(nest, form, target),
+                      [&] { return jit::emit_nest(nest, form, target); });
+}
+
+Result<NestCodePtr> CodeCache::get_tile_copy(int element_bytes) {
+  std::string key = "tile copy";  // shorter than the key of any nest
+  append(key, element_bytes);
+  return find_or_emit(std::move(key), [&] { return jit::emit_tile_copy(element_bytes); });
 }
 
 }  // namespace castor

@@ -16,11 +16,13 @@
 
 namespace castor {
 
-/// Executable code of one nest in one form.
+/// Executable code of one nest in one form, or of a copy of tiles.
 struct NestCode {
   jit::CodeBlock block;
-  jit::NestFunction entry() const {
-    return reinterpret_cast<jit::NestFunction>(reinterpret_cast<uintptr_t>(block.code()));
+  jit::NestFunction entry() const { return entry_as<jit::NestFunction>(); }
+  template <class FunctionPointer>
+  FunctionPointer entry_as() const {
+    return reinterpret_cast<FunctionPointer>(reinterpret_cast<uintptr_t>(block.code()));
   }
 };
 using NestCodePtr = std::shared_ptr<const NestCode>;
@@ -40,6 +42,8 @@ class CodeCache {
   /// The code for a nest, found or compiled.
   Result<NestCodePtr> get(const jit::Nest& nest, const jit::NestForm& form,
                           const jit::Target& target);
+  /// The code that copies tiles of elements of that many bytes.
+  Result<NestCodePtr> get_tile_copy(int element_bytes);
 
   uint64_t compiled() const { return compiled_.load(std::memory_order_relaxed); }
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
@@ -53,6 +57,8 @@ class CodeCache {
     size_t bytes = 0;
   };
 
+  template <class Emit>
+  Result<NestCodePtr> find_or_emit(std::string key, Emit emit);
   NestCodePtr find(const std::string& key) const;
   NestCodePtr insert(std::string key, NestCodePtr code);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of compiling, in order: verify, canonicalise, plan, look up or emit and publish.
 #include "ir/canonicalize.hpp"
+#include "ir/convolution.hpp"
 #include "ir/verify.hpp"
+#include "jit/operand_walk.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {
@@ -15,14 +17,18 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
     compiled->interpreted_because = runtime.interpreted_because;
     return std::shared_ptr<const Compiled>(std::move(compiled));
   }
+  if (has_convolutions(*compiled->canonical)) {
+    compiled->interpreted_because = "conv_integer has no kernels yet";
+    return std::shared_ptr<const Compiled>(std::move(compiled));
+  }
   compiled->target = *runtime.target;
   compiled->store = runtime.store;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
   for (const jit::Nest& nest : compiled->nests) {
-    const jit::NestForm dense = jit::NestForm::dense(nest.operands());
-    Result<NestCodePtr> code = runtime.store->cache.get(nest, dense, compiled->target);
+    jit::NestForm form = jit::likely_form(*compiled->canonical, nest, compiled->target);
+    Result<NestCodePtr> code = runtime.store->cache.get(nest, form, compiled->target);
     if (code.ok()) {
-      compiled->dense.push_back(std::move(code).value());
+      compiled->likely.push_back({std::move(form), std::move(code).value()});
     } else if (code.error().code == ErrorCode::executable_memory) {
       compiled->interpreted_because = code.error().message;
       break;

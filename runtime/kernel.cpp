@@ -7,6 +7,7 @@
 #include "runtime/check_overlap.hpp"
 #include "runtime/nest_call.hpp"
 #include "runtime/sub_byte_call.hpp"
+#include "runtime/tiled_call.hpp"
 
 namespace castor {
 
@@ -38,7 +39,8 @@ Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
 }
 
 /// Whether streaming code may store to these outputs: each a whole number of elements away from the
-/// alignment, all equally many. Where sub-byte operands go along, that is a number of whole groups.
+/// alignment, all equally many; rows too if the first ones are. Where sub-byte operands go along,
+/// that is a number of whole groups.
 bool outputs_align(const BoundNest& nest, std::span<const View> outputs,
                    const jit::Target& target) {
   const int64_t unit = nest.sub_byte ? storage_group : 1;
@@ -114,19 +116,23 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
     if (!state_->kernel->compiled->interpreted_because.empty()) {
       return interpret(*state_->kernel->function, inputs, outputs);
     }
+    const detail::ScratchPool::Block scratch(state_->scratch);
+    const detail::CallMemory memory{inputs, outputs, scratch.data()};
     for (const BoundNest& nest : state_->nests) {
       if (nest.main.code == nullptr) continue;  // no elements
       const bool streaming =
           !in_place && streams(nest, outputs, options.stores, state_->kernel->compiled->target);
+      const NestCode& code = streaming ? *nest.streaming : *nest.main.code;
       if (nest.sub_byte) {
-        detail::run_sub_byte_nest(*state_, nest, streaming, inputs, outputs);
+        detail::run_sub_byte_nest(*state_, nest, streaming, memory);
+      } else if (nest.tiles) {
+        detail::call_tiled(nest, code, memory);
       } else {
-        detail::call(nest, streaming ? *nest.streaming : *nest.main.code, nest.main, inputs,
-                     outputs);
+        detail::call(nest, code, nest.main, memory);
       }
     }
     return {};
-  } catch (const std::bad_alloc&) {  // of an error's message, or of the interpreter
+  } catch (const std::bad_alloc&) {  // of scratch, of an error's message, or of the interpreter
     return no_memory();
   }
 }

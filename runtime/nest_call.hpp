@@ -17,25 +17,35 @@ struct Origin {
   int64_t offset = 0;
 };
 
+struct CallMemory;
+
+/// Copies the periods of periodic operands to scratch, and points the arguments there.
+void copy_periods(const BoundNest& nest, const CallMemory& memory, int64_t* arguments);
+
 template <class Pointer>
 Origin origin_of(const BasicView<Pointer>& view) {
   return {static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)), view.offset};
 }
 
-inline Origin origin_of(const OperandOrigin& operand, std::span<const ConstView> inputs,
-                        std::span<const View> outputs) {
-  switch (operand.kind) {
-    case OperandOrigin::Kind::input: return origin_of(inputs[operand.index]);
-    case OperandOrigin::Kind::output: return origin_of(outputs[operand.index]);
-    case OperandOrigin::Kind::constant: break;
-  }
-  return {static_cast<int64_t>(reinterpret_cast<uintptr_t>(operand.constant)), 0};
+/// The tensors and the scratch of one call.
+struct CallMemory {
+  std::span<const ConstView> inputs;
+  std::span<const View> outputs;
+  std::byte* scratch = nullptr;
+};
+
+inline int64_t number_of(const void* address) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
 }
 
-inline ElementType element_of(const OperandOrigin& operand, std::span<const ConstView> inputs,
-                              std::span<const View> outputs) {
-  return operand.kind == OperandOrigin::Kind::input ? inputs[operand.index].element
-                                                    : outputs[operand.index].element;
+inline Origin origin_of(const OperandOrigin& operand, const CallMemory& memory) {
+  switch (operand.kind) {
+    case OperandOrigin::Kind::input: return origin_of(memory.inputs[operand.index]);
+    case OperandOrigin::Kind::output: return origin_of(memory.outputs[operand.index]);
+    case OperandOrigin::Kind::scratch: return {number_of(memory.scratch + operand.offset), 0};
+    case OperandOrigin::Kind::constant: break;
+  }
+  return {number_of(operand.constant), 0};
 }
 
 /// Address of the first element; of sub-byte elements that of its byte.
@@ -45,21 +55,20 @@ inline int64_t address(const Origin& origin, ElementType element) {
 
 /// Calls the code with a copy of the argument block that has this call's pointers.
 inline void call(const BoundNest& nest, const NestCode& code, const BoundCode& bound,
-                 std::span<const ConstView> inputs, std::span<const View> outputs) {
+                 const CallMemory& memory) {
   int64_t arguments[jit::most_argument_words];
   std::copy(bound.arguments.begin(), bound.arguments.end(), arguments);
   for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const OperandOrigin& operand = nest.operands[k];
-    const Origin origin = origin_of(operand, inputs, outputs);
-    if (bound.access[k] == jit::Access::bitwise) {
+    const Origin origin = origin_of(nest.operands[k], memory);
+    const ElementType element = nest.elements[k];
+    if (jit::counts_elements(bound.access[k], element)) {
       arguments[k] = origin.offset;
       arguments[nest.first_base + k] = origin.data;
-    } else if (operand.kind == OperandOrigin::Kind::constant) {
-      arguments[k] = origin.data;
     } else {
-      arguments[k] = address(origin, element_of(operand, inputs, outputs));
+      arguments[k] = address(origin, element);
     }
   }
+  if (!nest.periods.empty()) copy_periods(nest, memory, arguments);
   code.entry()(arguments);
 }
 

@@ -4,12 +4,16 @@
 
 #include <castor/castor.hpp>
 
+#include <array>
 #include <atomic>
+#include <optional>
 
+#include "jit/tiles.hpp"
 #include "runtime/check_views.hpp"
 #include "runtime/code_cache.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/kernel_table.hpp"
+#include "runtime/scratch.hpp"
 
 namespace castor::detail {
 
@@ -21,13 +25,19 @@ struct CodeStore {
   CodeCache cache;
 };
 
+/// Code that compiling makes ahead, in the form that a nest most likely has.
+struct LikelyCode {
+  jit::NestForm form;
+  NestCodePtr code;
+};
+
 /// A compiled function, without the names that the caller gave to its values.
 struct Compiled {
   FunctionPtr canonical;  ///< what the nests were planned from
   jit::Target target;
   std::shared_ptr<CodeStore> store;
   std::vector<jit::Nest> nests;
-  std::vector<NestCodePtr> dense;   ///< code of each nest for dense operands
+  std::vector<LikelyCode> likely;   ///< of each nest
   std::string interpreted_because;  ///< not empty: there is no code
 };
 
@@ -38,9 +48,10 @@ struct KernelState {
 
 /// Where a nest's operand comes from at each run.
 struct OperandOrigin {
-  enum class Kind : uint8_t { input, output, constant } kind;
+  enum class Kind : uint8_t { input, output, constant, scratch } kind;
   size_t index = 0;                     ///< of the view among inputs or outputs
   const std::byte* constant = nullptr;  ///< data owned by the function
+  size_t offset = 0;                    ///< in the call's scratch, in bytes
 };
 
 /// Code of a nest and the argument block that fits it; pointers are filled in by each run.
@@ -50,16 +61,54 @@ struct BoundCode {
   std::vector<jit::Access> access;  ///< of each operand
 };
 
+/// A periodic operand's elements, which a call copies to scratch for the code to read.
+struct PeriodCopy {
+  size_t operand = 0;
+  ElementType element = ElementType::f32;
+  size_t offset = 0;   ///< of the copy in scratch, in bytes
+  int64_t length = 0;  ///< elements of the copy: the period, and over and over again
+  Dims extents;        ///< of one period, innermost first
+  Dims strides;        ///< of the operand over them
+};
+
+/// An operand whose part of a tile is copied to scratch, or from there.
+struct BoundTileCopy {
+  size_t operand = 0;
+  jit::TileCopyKind kind = jit::TileCopyKind::strided;
+  bool is_output = false;
+  int64_t element_bytes = 0;
+  size_t offset = 0;  ///< of the copy in scratch, in bytes
+  NestCodePtr code;   ///< of the copy
+};
+
+/// How a nest is walked in tiles (see jit::Tiles); its main code does one.
+struct TiledWalk {
+  std::vector<BoundTileCopy> copies;
+  Dims extents;  ///< of the whole space, innermost first
+  int axis = 0;  ///< tiles lie along the innermost axis and this one; 0: there is no other
+  int64_t columns = 0;
+  int64_t rows = 0;
+  std::vector<std::array<int64_t, max_rank>> steps;  ///< by operand, then axis, in bytes
+};
+
 /// One nest ready to run.
 struct BoundNest {
-  BoundCode main;         ///< without code where there are no elements
-  NestCodePtr streaming;  ///< for large tensors, else null; takes main's arguments
-  BoundCode any_start;    ///< for sub-byte operands that begin inside a byte; else without code
-  bool sub_byte = false;  ///< whether an operand's elements are
-  int64_t bytes = 0;      ///< of all operands
+  jit::IterationSpace space;  ///< that main walks: all, or a tile
+  BoundCode main;             ///< without code where there are no elements
+  NestCodePtr streaming;      ///< for large tensors, else null; takes main's arguments
+  BoundCode any_start;        ///< for sub-byte operands that begin inside a byte; else without code
+  bool sub_byte = false;      ///< whether an operand's elements are
+  int64_t bytes = 0;          ///< of all operands
   /// Word of the argument block: the address that the first operand's bitwise access counts from.
   size_t first_base = 0;
+  std::vector<ElementType> elements;  ///< of each operand
   std::vector<OperandOrigin> operands;
+  /// For each operand, whether it is the tensor of its origin element by element: not broadcast,
+  /// not reshaped.
+  std::vector<bool> walks_space;
+  std::vector<PeriodCopy> periods;
+  std::vector<uint8_t> period_numbers;  ///< see jit::ArgumentLayout; empty where none are needed
+  std::optional<TiledWalk> tiles;       ///< where the nest is walked so
 };
 
 struct BoundState {
@@ -68,9 +117,15 @@ struct BoundState {
   std::vector<BoundTensor> outputs;
   std::vector<Dims> output_shapes;
   std::vector<BoundNest> nests;
+  mutable ScratchPool scratch;
   /// For each input and output: the output may be written where the input lies, because they walk
   /// alike and no nest reads the input after the output's own.
   std::vector<bool> in_place_allowed;  // [input * outputs.size() + output]
+};
+
+/// What a bound kernel consists of, for tools that tell how it runs.
+struct StateAccess {
+  static const BoundState& of(const BoundKernel& kernel) { return *kernel.state_; }
 };
 
 struct RuntimeState {

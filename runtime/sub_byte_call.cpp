@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "ir/elements.hpp"
-#include "runtime/nest_call.hpp"
 
 namespace castor::detail {
 
@@ -14,14 +13,11 @@ namespace {
 
 /// Whether a sub-byte operand that the main code takes as contiguous begins inside a byte, or
 /// inside a group of the split layouts.
-bool starts_inside_a_byte(const BoundNest& nest, std::span<const ConstView> inputs,
-                          std::span<const View> outputs) {
+bool starts_inside_a_byte(const BoundNest& nest, const CallMemory& memory) {
   for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const OperandOrigin& operand = nest.operands[k];
-    if (operand.kind == OperandOrigin::Kind::constant) continue;
-    if (nest.main.access[k] == jit::Access::bitwise) continue;
-    const int64_t aligned = aligned_elements(element_of(operand, inputs, outputs));
-    if (origin_of(operand, inputs, outputs).offset % aligned != 0) return true;
+    if (nest.main.access[k] != jit::Access::contiguous) continue;
+    const int64_t aligned = aligned_elements(nest.elements[k]);
+    if (origin_of(nest.operands[k], memory).offset % aligned != 0) return true;
   }
   return false;
 }
@@ -69,9 +65,9 @@ void for_each_sub_byte_output(const BoundNest& nest, std::span<const View> outpu
 }  // namespace
 
 void run_sub_byte_nest(const BoundState& bound, const BoundNest& nest, bool streaming,
-                       std::span<const ConstView> inputs, std::span<const View> outputs) {
-  const bool any_start =
-      nest.any_start.code != nullptr && starts_inside_a_byte(nest, inputs, outputs);
+                       const CallMemory& memory) {
+  const std::span<const View> outputs = memory.outputs;
+  const bool any_start = nest.any_start.code != nullptr && starts_inside_a_byte(nest, memory);
   const BoundCode& code = any_start ? nest.any_start : nest.main;
   // A dense output that begins at element 0 has the unused bits of its last byte written as 0, any
   // other keeps them (DESIGN.md, Element types). Contiguous code does the one, bitwise code the
@@ -83,7 +79,7 @@ void run_sub_byte_nest(const BoundState& bound, const BoundNest& nest, bool stre
     if (clears || code.access[k] == jit::Access::bitwise) return;
     ends[kept++].emplace(bound.outputs[index], outputs[index]);
   });
-  call(nest, streaming && !any_start ? *nest.streaming : *code.code, code, inputs, outputs);
+  call(nest, streaming && !any_start ? *nest.streaming : *code.code, code, memory);
   for (size_t i = 0; i < kept; ++i) ends[i]->restore();
   for_each_sub_byte_output(nest, outputs, [&](size_t k, size_t index) {
     const bool clears = outputs[index].offset == 0 && is_dense(bound.outputs[index]);

@@ -16,8 +16,10 @@ CONVERSIONS = [f"Convert/{source}/{destination}/{footprint}"
                for footprint in ("16KiB", "256KiB")
                for source in ("u8", "f32", "u3") for destination in ("u8", "f16", "nf4")]
 LAYOUT = "Convert/u2.msb_first/u2/256KiB"
+ELEMENTWISE = ["Elementwise/add_f32_row/16KiB", "Elementwise/image_normalize/256KiB",
+               "Elementwise/dequantize_u4_f32/256KiB", "Elementwise/transposed_f32/512x512"]
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Call/run_rank1_2_views"]
-FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS) + ")$"
+FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + ELEMENTWISE) + ")$"
 SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")
 
 
@@ -47,7 +49,7 @@ def check_results(path):
         check(data["context"].get(key), f"the context has no {key}")
     rows = {row["name"]: row for row in data["benchmarks"]}
     one_core = len(os.sched_getaffinity(0)) == 1
-    expected = set(CONVERSIONS + OTHERS)
+    expected = set(CONVERSIONS + OTHERS + ELEMENTWISE)
     check(set(rows) == expected, f"found {sorted(rows)}, expected {sorted(expected)}")
     for name, row in rows.items():
         if row.get("error_occurred"):
@@ -57,11 +59,13 @@ def check_results(path):
         if name.startswith("ConvertSpecial/"):
             for special in SPECIALS:
                 check_figure(row, f"{special}_fraction")
-        if name in CONVERSIONS:
+        if name in CONVERSIONS + ELEMENTWISE:
             check_figure(row, "GBps")
             check_figure(row, "stream_fraction")
         if name.endswith("/16KiB"):
             check("port_fraction" in row, f"{name} has no port_fraction")
+        if "transposed" in name:
+            check_figure(row, "untransposed_fraction")
 
 
 def check_report(report, results, folder):
@@ -78,7 +82,8 @@ def check_report(report, results, folder):
     with open(table, encoding="utf-8") as file:
         text = file.read()
     for part in ("stream_fraction, 16KiB: 9 pairs", "port_fraction, 16KiB: 9 pairs",
-                 "stream_fraction, 256KiB: 9 pairs", "f32 -> u8", "sub-byte <-> 8-bit", *OTHERS):
+                 "stream_fraction, 256KiB: 9 pairs", "f32 -> u8", "sub-byte <-> 8-bit", *OTHERS,
+                 "image_normalize", "transposed_f32/512x512"):
         check(part in text, f"the table has no '{part}':\n{text}")
 
 

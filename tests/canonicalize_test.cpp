@@ -145,6 +145,153 @@ TEST(Canonicalize, BooleanCopiesOnlyWhatIsNormalised) {
       " %y = convert %x : boolean return %y, %y }");
 }
 
+TEST(Canonicalize, BooleansOfComparisonsAndLogicAreNormalised) {
+  const std::string head = "func @f(%x: f32[], %y: boolean[]) -> (boolean[]) { ";
+  const auto folds = [&](const std::string& operation) {
+    expect_canonical(head + operation + " %c = convert %b : boolean return %c }",
+                     head + operation + " return %b }");
+  };
+  folds("%b = less %x, %x");
+  folds("%b = is_nan %x");
+  folds("%b = logical_xor %y, %y");
+  folds("%b = not %y");
+  folds("%b = bitwise_or %y, %y");
+  // What copies bits copies the bytes 2 to 255.
+  const std::pair<const char*, const char*> copies[] = {
+      {"select %y, %y, %y", "[]"},
+      {"reshape %y : [1]", "[1]"},
+      {"broadcast %y : [2]", "[2]"},
+  };
+  for (const auto& [operation, shape] : copies) {
+    const std::string kept = fmt::format(
+        "func @f(%y: boolean[]) -> (boolean{}) {{ %b = {} %c = convert %b : boolean return %c }}",
+        shape, operation);
+    expect_canonical(kept, kept);
+  }
+}
+
+TEST(Canonicalize, PromotionsAreTwoConversions) {
+  expect_canonical(
+      "func @f(%x: u8[2], %y: i8[]) -> (i16[2], i16[]) {"
+      " %a, %b = convert_promote_types %x, %y {promote_unsafe = true} return %a, %b }",
+      "func @f(%x: u8[2], %y: i8[]) -> (i16[2], i16[]) {"
+      " %a = convert %x : i16 %b = convert %y : i16 return %a, %b }");
+  // Copies fold, conversions merge, and what nothing needs goes.
+  expect_canonical(
+      "func @f(%x: f16[2], %y: f32[]) -> (f32[], f64[2]) {"
+      " %a, %b = convert_promote_types %x, %y %c = convert %a : f64 return %b, %c }",
+      "func @f(%x: f16[2], %y: f32[]) -> (f32[], f64[2]) {"
+      " %c = convert %x : f64 return %y, %c }");
+  expect_canonical(
+      "func @f(%x: boolean[2], %y: boolean[]) -> (boolean[2]) {"
+      " %a, %b = convert_promote_types %x, %y return %a }",
+      "func @f(%x: boolean[2], %y: boolean[]) -> (boolean[2]) {"
+      " %a = convert %x : boolean return %a }");
+  expect_canonical(
+      "func @f(%x: nf4[2], %y: nf4[]) -> (nf4[2], nf4[]) {"
+      " %a, %b = convert_promote_types %x, %y return %a, %b }",
+      "func @f(%x: nf4[2], %y: nf4[]) -> (nf4[2], nf4[]) { return %x, %y }");
+}
+
+TEST(Canonicalize, ShapesThatAreSurelyTheSameFold) {
+  const auto text = [](const char* type, const char* result, const std::string& body) {
+    return fmt::format("func @f(%x: u3{}, %n: u8[?n, ?m]) -> (u3{}) {{ {} }}", type, result, body);
+  };
+  const auto folds = [&](const char* type, const std::string& operation) {
+    expect_canonical(text(type, type, "%y = " + operation + " return %y"),
+                     text(type, type, "return %x"));
+  };
+  const auto stays = [&](const char* type, const char* result, const std::string& operation) {
+    const std::string kept = text(type, result, "%y = " + operation + " return %y");
+    expect_canonical(kept, kept);
+  };
+  folds("[2, 3]", "reshape %x : [2, 3]");
+  folds("[2, 3]", "reshape %x : [2, ?]");
+  folds("[?n, 3]", "reshape %x : [?n, 3]");
+  folds("[]", "reshape %x : []");
+  folds("[2, 3]", "broadcast %x : [2, 3]");
+  folds("[?n, 3]", "broadcast %x : [?n, 3]");
+  folds("[2, 3]", "broadcast %x {mode = bidirectional} : [3]");
+  folds("[?n, 3]", "broadcast %x {mode = bidirectional} : [1]");
+  folds("[2, 3]", "broadcast %x {mode = explicit, axes = [0, 1]} : [2, 3]");
+  folds("[2, 3]", "broadcast %x {mode = pdpd} : [2, 3]");
+  stays("[2, 3]", "[3, 2]", "reshape %x : [3, 2]");
+  stays("[?, 3]", "[?, 3]", "reshape %x : [?, 3]");
+  stays("[?n, 3]", "[?m, 3]", "reshape %x : [?m, 3]");
+  stays("[?n]", "[?m]", "broadcast %x : [?m]");
+  stays("[1]", "[1, 1]", "broadcast %x : [1, 1]");
+  stays("[?]", "[?]", "broadcast %x {mode = bidirectional} : [1]");
+}
+
+TEST(Canonicalize, RoundingIntegersChangesNothing) {
+  const auto text = [](const char* type, const std::string& body) {
+    return fmt::format("func @f(%x: {0}[2]) -> ({0}[2]) {{ {1} }}", type, body);
+  };
+  const std::pair<const char*, const char*> folds[] = {
+      {"i4", "floor"},      {"u6", "ceil"}, {"i64", "trunc"},
+      {"u1", "round_even"}, {"u8", "relu"}, {"u3", "abs"},
+  };
+  for (const auto& [type, op] : folds) {
+    expect_canonical(text(type, fmt::format("%y = {} %x return %y", op)), text(type, "return %x"));
+  }
+  const std::pair<const char*, const char*> stay[] = {
+      {"f32", "floor"}, {"i8", "relu"}, {"i8", "abs"}, {"u8", "neg"}, {"f4e2m1", "trunc"},
+  };
+  for (const auto& [type, op] : stay) {
+    const std::string kept = text(type, fmt::format("%y = {} %x return %y", op));
+    expect_canonical(kept, kept);
+  }
+}
+
+TEST(Canonicalize, KeepsTargetsAndTheSecondOfTwoResults) {
+  expect_canonical(
+      "func @f(%x: u8[2, 1], %y: i8[?n]) -> (i16[2, ?], i16[?n]) {"
+      " %u = convert %x : u8 %a, %b = convert_promote_types %u, %y {promote_unsafe = true}"
+      " %c = broadcast %a {mode = bidirectional} : [?n] return %c, %b }",
+      "func @f(%x: u8[2, 1], %y: i8[?n]) -> (i16[2, ?], i16[?n]) {"
+      " %a = convert %x : i16 %b = convert %y : i16"
+      " %c = broadcast %a {mode = bidirectional} : [?n] return %c, %b }");
+}
+
+/// A value that is carried in f32 is none of its own type.
+TEST(Canonicalize, ConversionsOfCarriedValuesRound) {
+  const auto text = [](const char* result, const std::string& body, bool allowed) {
+    return fmt::format("func @f(%x: f16[2], %y: f16[2]) -> ({}[2]){} {{ %a = add %x, %y {} }}",
+                       result, allowed ? " attributes {excess_precision = allow}" : "", body);
+  };
+  const auto becomes = [&](const char* result, const std::string& before, const std::string& after,
+                           bool allowed) {
+    expect_canonical(text(result, before, allowed), text(result, after, allowed));
+  };
+  // To its own type: a rounding, which must stay.
+  const std::string rounded = "%b = convert %a : f16 return %b";
+  becomes("f16", rounded, "return %a", false);
+  becomes("f16", rounded, rounded, true);
+  const std::string then_used = "%b = convert %a : f16 %c = mul %b, %y return %c";
+  becomes("f16", then_used, then_used, true);
+  const std::string promoted = "%b, %c = convert_promote_types %a, %y return %b";
+  becomes("f16", promoted, "return %a", false);
+  becomes("f16", promoted, rounded, true);
+  // From f32: through f32 and back to f16 rounds once; of an f16 it would quiet NaNs.
+  const std::string there_and_back = "%b = convert %a : f32 %c = convert %b : f16 return %c";
+  becomes("f16", there_and_back, there_and_back, false);
+  becomes("f16", there_and_back, "%c = convert %a : f16 return %c", true);
+  // Rounding to f16 on the way to bf16 counts, though an f16 is held by f32.
+  const std::string twice = "%b = convert %a : f16 %c = convert %b : bf16 return %c";
+  becomes("bf16", twice, "%c = convert %a : bf16 return %c", false);
+  becomes("bf16", twice, twice, true);
+  // Moving rounds.
+  const std::string moved = "%b = reshape %a : [2] return %b";
+  becomes("f16", moved, "return %a", false);
+  becomes("f16", moved, moved, true);
+  // The result of a conversion is not carried.
+  becomes("f16", "%b = convert %a : f16 %c = convert %b : f16 return %c", rounded, true);
+  expect_canonical(
+      text("f16", "%b = convert %x : f16 return %b", true),
+      "func @f(%x: f16[2], %y: f16[2]) -> (f16[2]) attributes {excess_precision = allow} {"
+      " return %x }");
+}
+
 TEST(Canonicalize, DropsWhatNoResultNeeds) {
   expect_canonical(
       "func @f(%x: u8[2], %unused: f32[?n]) -> (u8[2]) {"

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
+#include "ir/text.hpp"
 #include "ir/verify.hpp"
 
 namespace castor {
@@ -151,6 +153,82 @@ TEST(Builder, KeepsTheFirstMistake) {
       {"result 0 (%x): declared i8[2], but its type is u8[2]: element types must be equal",
        [](FunctionBuilder& b) {
          b.result(b.parameter("x", {u8, {2}}), TensorType{i8, {2}});
+       }},
+  };
+  for (const BadBuild& bad : cases) {
+    const auto result = built(bad.build);
+    ASSERT_FALSE(result) << bad.message;
+    EXPECT_EQ(result.error().message, bad.message);
+  }
+}
+
+TEST(Builder, HasAShortFormForEveryKindOfOp) {
+  FunctionBuilder b("f");
+  const ValueId x = b.parameter("x", {u8, {"?n", 3}});
+  const ValueId y = b.parameter("y", {i8, {3}});
+  const auto [p, q] = b.promote(x, y, {.promote_unsafe = true});
+  const ValueId sum = b.binary(OpKind::add, p, q);
+  const ValueId scaled = b.binary(OpKind::mul, sum, q, {.mode = BroadcastMode::pdpd, .axis = 1});
+  const ValueId limited = b.clamp(b.unary(OpKind::abs, scaled), -0.5, std::nullopt);
+  const ValueId chosen =
+      b.select(b.binary(OpKind::less, limited, p), limited, p, BroadcastMode::none);
+  const ValueId flat = b.reshape(chosen, {"?"});
+  const ValueId wide = b.broadcast(y, {"?n", 3});
+  const ValueId wider = b.broadcast(y, {3, 2}, {.mode = BroadcastMode::explicitly, .axes = {0}});
+  for (ValueId id : {flat, wide, wider}) b.result(id);
+  const auto function = b.finish();
+  ASSERT_TRUE(function) << function.error().message;
+  EXPECT_EQ(print(**function),
+            "func @f(%x: u8[?n, 3], %y: i8[3]) -> (i16[?], i8[?n, 3], i8[3, 2]) {\n"
+            "  %0, %1 = convert_promote_types %x, %y {promote_unsafe = true}\n"
+            "  %2 = add %0, %1\n"
+            "  %3 = mul %2, %1 {broadcast = pdpd, axis = 1}\n"
+            "  %4 = abs %3\n"
+            "  %5 = clamp %4 {lo = -0.5}\n"
+            "  %6 = less %5, %0\n"
+            "  %7 = select %6, %5, %0 {broadcast = none}\n"
+            "  %8 = reshape %7 : [?]\n"
+            "  %9 = broadcast %y : [?n, 3]\n"
+            "  %10 = broadcast %y {mode = explicit, axes = [0]} : [3, 2]\n"
+            "  return %8, %9, %10\n"
+            "}\n");
+}
+
+TEST(Builder, ShortFormsKeepTheFirstMistake) {
+  const std::vector<BadBuild> cases = {
+      {"add: operand 1 is f16, expected u8 as operand 0 is (convert and convert_promote_types make "
+       "types equal)",
+       [](FunctionBuilder& b) {
+         const ValueId x = b.parameter("x", {u8, {2}});
+         b.binary(OpKind::add, x, b.parameter("y", {f16, {2}}));
+       }},
+      {"sqrt: operand 0 is u8, expected a float (not f8e8m0, nf4)",
+       [](FunctionBuilder& b) {
+         b.unary(OpKind::sqrt, b.parameter("x", {u8, {2}}));
+       }},
+      {"abs: found 2 operands, expected 1",
+       [](FunctionBuilder& b) {
+         const ValueId x = b.parameter("x", {u8, {2}});
+         b.binary(OpKind::abs, x, x);
+       }},
+      {"add: found 1 operands, expected 2",
+       [](FunctionBuilder& b) {
+         b.unary(OpKind::add, b.parameter("x", {u8, {2}}));
+       }},
+      {"%0 = clamp %x {hi = nan}: numbers are not NaN: hi = nan, expected a number, inf or -inf",
+       [](FunctionBuilder& b) {
+         const double nan = std::numeric_limits<double>::quiet_NaN();
+         b.result(b.clamp(b.parameter("x", {u8, {2}}), std::nullopt, nan));
+       }},
+      {"convert_promote_types: Integer input cannot be safely promoted to floating-point. Found "
+       "u64 "
+       "and f32, expected a floating-point type of at least twice the integer's bits, or "
+       "promote_unsafe = true",
+       [](FunctionBuilder& b) {
+         const ValueId x = b.parameter("x", {u64, {2}});
+         const auto [p, q] = b.promote(x, b.parameter("y", {f32, {2}}));
+         EXPECT_EQ(p, no_value);
+         EXPECT_EQ(q, no_value);
        }},
   };
   for (const BadBuild& bad : cases) {

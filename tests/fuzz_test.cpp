@@ -102,8 +102,10 @@ TEST(Fuzz, RandomProgramsHaveEveryShapeOfThing) {
   std::set<int> ranks;
   for (uint64_t index = 0; index < 2000; ++index) {
     const Program program = generate(program_seed(3, index));
-    constants += !program.constants.empty();
-    long_ones += program.conversions.size() > 12;
+    for (const OperationSpec& operation : program.operations) {
+      constants += operation.op == OpKind::constant;
+    }
+    long_ones += program.operations.size() > 12;
     std::set<size_t> results;
     for (const ResultSpec& result : program.results) {
       in_place += result.in_place_of != ResultSpec::nowhere;
@@ -127,6 +129,42 @@ TEST(Fuzz, RandomProgramsHaveEveryShapeOfThing) {
                     repeated_results, parameter_results}) {
     EXPECT_GT(count, 20);
   }
+}
+
+/// Every op, every way to broadcast, functions that are several nests; and each of them is valid.
+TEST(Fuzz, RandomProgramsAreFunctionsOfAllOps) {
+  std::set<OpKind> ops;
+  std::set<std::pair<bool, BroadcastMode>> modes;
+  int excess = 0, spaces = 0, broadcasts = 0, open_targets = 0, named_targets = 0;
+  for (uint64_t index = 0; index < 3000; ++index) {
+    const Program program = generate(program_seed(17, index));
+    const Result<FunctionPtr> function = build_function(program);
+    ASSERT_TRUE(function.ok()) << function.error().message;
+    excess += program.excess_precision;
+    spaces += program.shape_of(program.results.front().value) !=
+              program.shape_of(program.results.back().value);
+    for (const OperationSpec& operation : program.operations) {
+      ops.insert(operation.op);
+      for (const AxisSpec& axis : operation.target) {
+        open_targets += axis.kind == AxisSpec::Kind::any;
+        named_targets += axis.kind == AxisSpec::Kind::named;
+      }
+      if (operation.operands.empty()) continue;
+      const bool is_broadcast = operation.op == OpKind::broadcast;
+      if (info(operation.op).operands < 2 && !is_broadcast) continue;
+      broadcasts += program.shape_of(operation.operands.front()) !=
+                    program.shape_of(operation.operands.back());
+      const auto rule = broadcast_rule({.op = operation.op, .attributes = operation.attributes});
+      if (operation.op != OpKind::convert_promote_types) {
+        modes.insert({is_broadcast, rule.ok() ? rule->mode : BroadcastMode::numpy});
+      }
+    }
+  }
+  const auto drawn =
+      std::ranges::count_if(op_table(), [](const OpInfo& row) { return is_drawn(row.op); });
+  EXPECT_EQ(ops.size(), static_cast<size_t>(drawn));
+  EXPECT_EQ(modes.size(), 7u);  // three of elementwise ops, four of broadcast
+  for (int count : {excess, spaces, broadcasts, open_targets, named_targets}) EXPECT_GT(count, 50);
 }
 
 TEST(Fuzz, DrawnStridesKeepElementsApart) {
@@ -153,6 +191,11 @@ TEST(Fuzz, CellsAreNumberedWithoutGaps) {
     switch (cell.group) {
       case CellGroup::layouts: EXPECT_EQ(number_of(layout_cell(cell.number)), cell.number); break;
       case CellGroup::access: EXPECT_EQ(number_of(access_cell(cell.number)), cell.number); break;
+      case CellGroup::periods: EXPECT_EQ(number_of(period_cell(cell.number)), cell.number); break;
+      case CellGroup::operation_types:
+        EXPECT_EQ(find_operation_type(operation_type_cells()[cell.number]), cell.number);
+        break;
+      case CellGroup::modes: EXPECT_EQ(find_mode(mode_cells()[cell.number]), cell.number); break;
       case CellGroup::lanes: EXPECT_EQ(find_lane_cell(lane_cell(cell.number)), cell.number); break;
       case CellGroup::tails: EXPECT_EQ(find_tail(tail_cells()[cell.number]), cell.number); break;
       case CellGroup::alignments:
@@ -162,6 +205,17 @@ TEST(Fuzz, CellsAreNumberedWithoutGaps) {
     }
   }
   EXPECT_EQ(texts.size(), cell_count());
+}
+
+/// Of cells that no tier can hit, too.
+TEST(Fuzz, EveryCellHasPrograms) {
+  for (size_t index = 0; index < cell_count(); ++index) {
+    for (uint64_t seed : {1, 2, 3, 4}) {
+      const Program program = generate(directed_seed(index, seed));
+      const Result<FunctionPtr> function = build_function(program);
+      EXPECT_TRUE(function.ok()) << describe(cell_at(index)) << ": " << function.error().message;
+    }
+  }
 }
 
 TEST(Fuzz, ConversionCellsAreTheCanonicalOnes) {
@@ -186,7 +240,7 @@ TEST(Fuzz, CoverageListsWhatIsMissing) {
   for (size_t rank = 0; rank <= most_rank; ++rank) coverage.hit(CellGroup::ranks, rank, 0);
   coverage.hit(CellGroup::operations, 1, 1);
   const std::string text = coverage.print();
-  EXPECT_NE(text.find("  ops x tiers: 1 of 4 cells\n    not hit: constant on avx2\n"),
+  EXPECT_NE(text.find("  ops x tiers: 1 of 88 cells\n    not hit: constant on avx2\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("  ranks x tiers: 7 of 14 cells\n    not hit: rank 0 on avx512\n"),
@@ -256,9 +310,41 @@ TEST(Fuzz, AWrongElementIsMinimisedAndReported) {
       "  return %0\n"
       "\\}\n";
   EXPECT_TRUE(test::has_match(report, minimal)) << report;
-  EXPECT_NE(report.find("minimised: 0 conversions, 1 inputs with 1 elements, 1 results\n"),
+  EXPECT_NE(report.find("minimised: 0 operations, 1 inputs with 1 elements, 1 results\n"),
             std::string::npos)
       << report;
+}
+
+/// Whether the first result depends on such an operation.
+bool computes_with(const Function& function, OpKind op) {
+  std::set<ValueId> needed = {function.results[0]};
+  for (size_t i = function.operations.size(); i-- > 0;) {
+    const Operation& operation = function.operations[i];
+    if (!needed.contains(operation.results[0]) && !needed.contains(operation.results.back())) {
+      continue;
+    }
+    if (operation.op == op) return true;
+    needed.insert(operation.operands.begin(), operation.operands.end());
+  }
+  return false;
+}
+
+/// Whatever else a function does, one operation is left.
+TEST(Fuzz, AFunctionIsMinimisedToTheOpThatFails) {
+  for (OpKind op : {OpKind::floor_div, OpKind::select, OpKind::reshape, OpKind::broadcast}) {
+    const KeptRun kept = run(tampered(
+        [op](const Prepared& prepared, std::span<const View> outputs) {
+          const bool is_empty = count_of(prepared.outputs[0].shape) == 0;
+          if (is_empty || !computes_with(*prepared.function, op)) return;
+          flip(prepared.outputs[0], outputs[0], 0);
+        },
+        300));
+    ASSERT_EQ(kept.reports.size(), 1u) << name_of(op);
+    EXPECT_NE(kept.reports[0].find("minimised: 1 operations, "), std::string::npos)
+        << kept.reports[0];
+    EXPECT_TRUE(test::has_match(kept.reports[0], fmt::format(" = {} %", name_of(op))))
+        << kept.reports[0];
+  }
 }
 
 TEST(Fuzz, TheSeedOfAReportRepeatsIt) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding unknown extents.
+// Types of results, and binding unknown extents.
 #include "ir/infer.hpp"
 
 #include <gtest/gtest.h>
@@ -98,6 +98,78 @@ TEST(BindShapes, SaysWhatDoesNotFit) {
     ASSERT_FALSE(bound) << bad.text;
     EXPECT_EQ(bound.error().message, bad.message);
     EXPECT_EQ(bound.error().code, ErrorCode::invalid_argument);
+  }
+}
+
+/// Every type against every op's class (conv_integer: tests/conv_integer_ir_test.cpp).
+TEST(InferTypes, OperandsAreOfTheRowsClass) {
+  for (const OpInfo& row : op_table()) {
+    if (row.infer == InferRule::convolution) continue;
+    for (const ElementInfo& element : element_table) {
+      const TensorType type = {element.type, {2}};
+      const TensorType condition = {ElementType::boolean, {2}};
+      std::vector<const TensorType*> operands(static_cast<size_t>(row.operands), &type);
+      if (row.infer == InferRule::selection) operands[0] = &condition;
+      const auto types =
+          infer_types({.op = row.op}, operands, {.element = element.type, .shape = Shape{2}});
+      ASSERT_EQ(types.ok(), admits(row.types, element.type)) << row.name << ' ' << element.name;
+      if (types) {
+        ASSERT_EQ(types->size(), static_cast<size_t>(row.results));
+        EXPECT_EQ(types->front().element,
+                  row.infer == InferRule::comparison ? ElementType::boolean : element.type);
+        EXPECT_EQ(types->back().shape, Shape{2});
+        continue;
+      }
+      EXPECT_EQ(types.error().message, std::string(row.name) + ": operand 0 is " +
+                                           std::string(element.name) + ", expected " +
+                                           std::string(name_of(row.types)));
+    }
+  }
+}
+
+struct BadTypes {
+  OpKind op;
+  std::vector<TensorType> operands;
+  const char* message;
+};
+
+TEST(InferTypes, MistakesSayWhatWasFoundAndExpected) {
+  using enum ElementType;
+  const BadTypes cases[] = {
+      {OpKind::add,
+       {{f32, {2}}, {f16, {2}}},
+       "add: operand 1 is f16, expected f32 as operand 0 is (convert and convert_promote_types "
+       "make "
+       "types equal)"},
+      {OpKind::equal,
+       {{u1, {2}}, {u1_lsb_first, {2}}},
+       "equal: operand 1 is u1.lsb_first, expected u1 as operand 0 is (convert and "
+       "convert_promote_types make types equal)"},
+      {OpKind::shift_left,
+       {{u8, {2}}, {boolean, {2}}},
+       "shift_left: operand 1 is boolean, expected an integer"},
+      {OpKind::select,
+       {{u8, {2}}, {u8, {2}}, {u8, {2}}},
+       "select: operand 0 is u8, expected boolean"},
+      {OpKind::select,
+       {{boolean, {2}}, {u8, {2}}, {i8, {2}}},
+       "select: operand 2 is i8, expected u8 as operand 1 is (convert and convert_promote_types "
+       "make types equal)"},
+      {OpKind::select, {{boolean, {2}}}, "select: found 1 operands, expected 3"},
+      {OpKind::broadcast,
+       {{u8, {2}}},
+       "broadcast: the target shape must be written, such as `: [2, 3]`"},
+      {OpKind::reshape,
+       {{u8, {2}}},
+       "reshape: the target shape must be written, such as `: [2, 3]`"},
+  };
+  for (const BadTypes& bad : cases) {
+    std::vector<const TensorType*> operands;
+    for (const TensorType& type : bad.operands) operands.push_back(&type);
+    const auto types = infer_types({.op = bad.op}, operands, {});
+    ASSERT_FALSE(types) << bad.message;
+    EXPECT_EQ(types.error().message, bad.message);
+    EXPECT_EQ(types.error().code, ErrorCode::invalid_function);
   }
 }
 

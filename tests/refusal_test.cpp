@@ -45,7 +45,7 @@ TEST(Refusal, WithoutExecutableMemoryFunctionsAreInterpreted) {
   ASSERT_TRUE(compiled.ok()) << compiled.error().message;
   EXPECT_NE((*compiled)->interpreted_because.find("mprotect"), std::string::npos)
       << (*compiled)->interpreted_because;
-  EXPECT_TRUE((*compiled)->dense.empty());
+  EXPECT_TRUE((*compiled)->likely.empty());
 }
 
 /// One whole use; what it returns is what the first failing step returned.

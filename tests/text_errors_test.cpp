@@ -79,7 +79,7 @@ constexpr BadText bad_texts[] = {
     {IN_F "%y convert", "line 2, column 4: found 'convert', expected ',' or '='"},
     {IN_F "%y, = convert", "line 2, column 5: found '=', expected a value to define, such as %y"},
     {IN_F "%y = convrt %x : f16",
-     "line 2, column 6: found 'convrt', expected an operation: constant, convert"},
+     "line 2, column 6: found 'convrt', expected an operation such as convert"},
     {IN_F "%y = convert : f16", "line 2, column 14: found ':', expected a value or none"},
     {IN_F "%y = convert %z : f16",
      "line 2, column 14: found '%z', expected a value that is defined above"},

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "ir/text.hpp"
 
@@ -166,6 +167,75 @@ TEST(Verify, RulesOfOperations) {
        "operand 0 is none, but it is not optional",
        3, [](Function& f) { f.operations[1].operands = {no_value}; }},
   });
+}
+
+/// The sound function with `clamp`, or `reshape`, of the f32 parameter in place of its conversion.
+std::function<void(Function&)> with(OpKind op, const std::function<void(Operation&)>& change) {
+  return [=](Function& f) {
+    f.operations[1].op = op;
+    f.values[2].type.element = f32;
+    f.result_types[0].element = f32;
+    change(f.operations[1]);
+  };
+}
+
+TEST(Verify, RulesOfTargets) {
+  const std::string there = "broadcast and reshape, and nothing else, have a target shape: ";
+  expect_messages({
+      {"%y = reshape %x : [2, ?n]: " + there + "found no target", 3,
+       with(OpKind::reshape, [](Operation&) {})},
+      {"%y = convert %x : f16: " + there + "found a target on an op without", 3,
+       [](Function& f) {
+         f.operations[1].target = Shape{2, "?n"};
+       }},
+      {"%y = reshape %x : [-2, ?n]: " + there +
+           "the target: axis 0 has extent -2, expected 0 or more",
+       3,
+       with(OpKind::reshape,
+            [](Operation& o) {
+              o.target = Shape{-2, "?n"};
+            })},
+      {"%y = broadcast %x : [2, ?m]: unknown extents of a target are named as those of parameters: "
+       "found ?m, which no parameter has",
+       3,
+       with(OpKind::broadcast,
+            [](Operation& o) {
+              o.target = Shape{2, "?m"};
+            })},
+      {"%y = reshape %x : [?n, 2]: results have the types that follow from the operands: %y is "
+       "f32[2, ?n], expected f32[?n, 2]",
+       3,
+       with(OpKind::reshape,
+            [](Operation& o) {
+              o.target = Shape{"?n", 2};
+            })},
+  });
+  Function function = sound();
+  with(OpKind::broadcast, [](Operation& o) { o.target = Shape{2, "?n"}; })(function);
+  EXPECT_TRUE(verify(function));
+}
+
+TEST(Verify, RulesOfNumbers) {
+  const auto clamp = [](AttributeValue lo) {
+    return with(OpKind::clamp, [=](Operation& o) { o.attributes = {{"lo", lo}}; });
+  };
+  const std::string kind = "attributes have the kind that the row says: lo = ";
+  expect_messages({
+      {"%y = clamp %x {lo = nan}: numbers are not NaN: lo = nan, expected a number, inf or -inf", 3,
+       clamp({std::numeric_limits<double>::quiet_NaN()})},
+      {"%y = clamp %x {lo = low}: " + kind + "low is an identifier, expected a number", 3,
+       clamp({Identifier{"low"}})},
+      {"%y = clamp %x {lo = [1]}: " + kind + "[1] is a list, expected a number", 3,
+       clamp({AttributeValue::List{{int64_t{1}}}})},
+  });
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const AttributeValue& lo :
+       {AttributeValue{int64_t{-3}}, AttributeValue{0.5}, AttributeValue{-infinity}}) {
+    Function function = sound();
+    clamp(lo)(function);
+    const Status status = verify(function);
+    EXPECT_TRUE(status) << status.error().message;
+  }
 }
 
 TEST(Verify, RulesOfAttributes) {

@@ -4,22 +4,13 @@
 #include <cassert>
 
 #include "ir/nf4.hpp"
+#include "ir/numerics/exact.hpp"
 #include "ir/numerics/format.hpp"
 #include "ir/numerics/unpacked.hpp"
 
 namespace castor::numerics {
 
 namespace {
-
-/// The number magnitude * 2^scale, normalised so that bit 63 of the significand is set.
-Unpacked exact_number(bool negative, uint64_t magnitude, int scale) {
-  if (magnitude == 0) return {.kind = NumberClass::zero, .negative = negative};
-  const int leading_zeros = std::countl_zero(magnitude);
-  return {.kind = NumberClass::finite,
-          .negative = negative,
-          .significand = magnitude << leading_zeros,
-          .exponent = 63 - leading_zeros + scale};
-}
 
 // DESIGN.md, Numerics: boolean reads as 0 or 1; any nonzero byte is 1.
 Unpacked decode_boolean(uint64_t bits) { return exact_number(false, (bits & low_bits(8)) != 0, 0); }

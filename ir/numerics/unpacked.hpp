@@ -12,7 +12,7 @@ namespace castor::numerics {
 enum class NumberClass : uint8_t { zero, finite, infinity, nan };
 
 /// A number taken apart, exactly. Every element of every type fits: significands have at most
-/// 64 bits, exponents stay within +-1100.
+/// 64 bits, exponents stay within +-1100; those of products and quotients within +-2200.
 struct Unpacked {
   NumberClass kind = NumberClass::zero;
   bool negative = false;

@@ -28,6 +28,15 @@ std::string values_text(const Function& function, const std::vector<ValueId>& id
   return comma_separated(ids, [&](ValueId id) { return value_text(function, id); });
 }
 
+/// " %a, %b"; optional operands that are absent at the end are not written.
+std::string operands_text(const Function& function, const Operation& operation) {
+  std::vector<ValueId> ids = operation.operands;
+  for (int i = info(operation.op).optional_operands; i > 0 && ids.back() == no_value; --i) {
+    ids.pop_back();
+  }
+  return ids.empty() ? "" : ' ' + values_text(function, ids);
+}
+
 /// " {key = value}", or nothing.
 std::string attributes_text(const Attributes& attributes) {
   if (attributes.empty()) return "";
@@ -41,10 +50,11 @@ std::string data_text(const ConstantData& data, const TensorType& type) {
 }
 
 /// " : f16", as the op's row requires it.
-std::string suffix_text(TypeSuffix suffix, const TensorType& type) {
-  switch (suffix) {
+std::string suffix_text(const Operation& operation, const TensorType& type) {
+  switch (info(operation.op).suffix) {
     case TypeSuffix::element: return fmt::format(" : {}", name_of(type.element));
-    case TypeSuffix::shape: return fmt::format(" : {}", to_string(type.shape));
+    case TypeSuffix::shape:
+      return fmt::format(" : {}", to_string(operation.target.value_or(type.shape)));
     case TypeSuffix::tensor: return fmt::format(" : {}", to_string(type));
     case TypeSuffix::optional_type: break;
   }
@@ -57,9 +67,9 @@ std::string print(const Function& function, const Operation& operation) {
   const OpInfo& row = info(operation.op);
   const TensorType& type = function.type_of(operation.results[0]);
   std::string text = fmt::format("{} = {}", values_text(function, operation.results), row.name);
-  if (!operation.operands.empty()) text += ' ' + values_text(function, operation.operands);
+  text += operands_text(function, operation);
   if (operation.data) text += ' ' + data_text(*operation.data, type);
-  return text + attributes_text(operation.attributes) + suffix_text(row.suffix, type);
+  return text + attributes_text(operation.attributes) + suffix_text(operation, type);
 }
 
 std::string print(const Function& function) {

@@ -7,6 +7,7 @@
 #include "ir/builder.hpp"
 #include "ir/text/constant.hpp"
 #include "ir/text/names.hpp"
+#include "ir/text/op_names.hpp"
 #include "ir/text/read_attributes.hpp"
 #include "ir/text/read_type.hpp"
 
@@ -21,14 +22,6 @@ Error placed(Error error, TextPosition where) {
   if (!error.where.known()) error.where = where;
   if (error.message.size() > longest) error.message.replace(longest, std::string::npos, "...");
   return error;
-}
-
-std::string op_names() {
-  std::string names;
-  for (const OpInfo& row : op_table()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
-  }
-  return names;
 }
 
 /// Reads one function.
@@ -94,7 +87,7 @@ class FunctionReader {
     if (!cursor_.accept('=')) cursor_.fail_found("',' or '='");
     const auto op = op_named(cursor_.at(TokenKind::word) ? cursor_.peek().text : "");
     if (!op) {
-      cursor_.fail_found(fmt::format("an operation: {}", op_names()));
+      cursor_.fail_found(expected_op(cursor_.peek().text));
       return nullptr;
     }
     cursor_.take();

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
+#include "jit/emit/row_table.hpp"
 
 namespace castor::jit {
 
@@ -20,14 +22,22 @@ constexpr size_t most_instructions = 4096;
 
 }  // namespace
 
-bool is_contiguous(const NestForm& form) {
-  return std::ranges::all_of(form.access, [](Access a) { return a == Access::contiguous; });
+bool has_whole_chunks(const NestForm& form) {
+  return !form.has(Access::strided) && !form.has(Access::bitwise);
+}
+
+bool has_window(ElementType element, Access access) {
+  return is_sub_byte(element) && (access == Access::contiguous || access == Access::bitwise);
 }
 
 ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
-  plan.has_main_loop = is_contiguous(form);
+  plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
+  plan.has_main_loop = has_whole_chunks(form);
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    plan.has_windows |= has_window(nest.element(k), form.access[k]);
+  }
   plan.chunks = 1;
   int packed_chunks = 1;
   for (const LaneInst& inst : nest.program.code) {
@@ -42,15 +52,18 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
   const bool room = plan.pending_vectors <= target.vector_registers() / 3;
   const bool is_short = length * static_cast<size_t>(packed_chunks) <= most_unrolled_instructions;
   const int group_chunks =
-      nest.has_sub_byte_operand() ? codes_per_vector(target.vector_bits()) / plan.lanes : 1;
-  if (!plan.has_main_loop || !room || !is_short) {
+      plan.has_windows ? codes_per_vector(target.vector_bits()) / plan.lanes : 1;
+  // Repeated operands are expanded chunk by chunk where the code does not know the period.
+  const int period = std::max(1, form.baked_period);
+  const bool any_period = form.has(Access::repeated) && form.baked_period == 0;
+  if (!plan.has_main_loop || !room || !is_short || any_period) {
     plan.pending_vectors = 0;
-    plan.chunks = group_chunks;
+    plan.chunks = std::lcm(group_chunks, period);
     plan.has_main_loop &= length * static_cast<size_t>(group_chunks) <= most_instructions;
     return plan;
   }
   plan.packs = true;
-  plan.chunks = std::max(packed_chunks, group_chunks);
+  plan.chunks = std::lcm(std::max(packed_chunks, group_chunks), period);
   while (plan.chunks < least_chunks &&
          2 * length * static_cast<size_t>(plan.chunks) <= most_unrolled_instructions) {
     plan.chunks *= 2;

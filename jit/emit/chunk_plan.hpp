@@ -13,11 +13,16 @@ struct ChunkPlan {
   int chunks = 0;              ///< chunks of one iteration of the main loop
   bool packs = false;          ///< narrow elements are collected to full vectors
   bool has_main_loop = false;  ///< false where an operand is strided: chunk by chunk
+  bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks
+  int table_operand = -1;      ///< whose codes index a table for each row (emit/row_table.hpp)
   int pending_vectors = 0;     ///< registers that packing holds between chunks
 };
 ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target);
 
-/// Whether every operand is walked element after element.
-bool is_contiguous(const NestForm& form);
+/// Whether whole chunks of every operand can be reached at once: none is strided or bitwise.
+bool has_whole_chunks(const NestForm& form);
+
+/// Whether the operand's sub-byte elements meet chunks in a window (emit/windows.hpp).
+bool has_window(ElementType element, Access access);
 
 }  // namespace castor::jit

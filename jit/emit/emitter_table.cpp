@@ -7,6 +7,7 @@
 #include "jit/emit/integer_ops.hpp"
 #include "jit/emit/mask_ops.hpp"
 #include "jit/emit/resize_ops.hpp"
+#include "jit/emit/scalar_ops.hpp"
 
 namespace castor::jit {
 
@@ -20,6 +21,8 @@ struct Row {
 constexpr Row table[] = {
     {LaneOp::add, emit_add},
     {LaneOp::sub, emit_sub},
+    {LaneOp::mul, emit_mul},
+    {LaneOp::mul_dwords, emit_mul_dwords},
     {LaneOp::bit_and, emit_bit_and},
     {LaneOp::bit_or, emit_bit_or},
     {LaneOp::bit_xor, emit_bit_xor},
@@ -27,14 +30,22 @@ constexpr Row table[] = {
     {LaneOp::shift_left, emit_shift_left},
     {LaneOp::shift_right, emit_shift_right},
     {LaneOp::shift_right_signed, emit_shift_right_signed},
+    {LaneOp::shift_left_by, emit_shift_left_by},
     {LaneOp::shift_right_by, emit_shift_right_by},
+    {LaneOp::shift_right_signed_by, emit_shift_right_signed_by},
     {LaneOp::min_signed, emit_min_signed},
     {LaneOp::min_unsigned, emit_min_unsigned},
     {LaneOp::max_signed, emit_max_signed},
     {LaneOp::max_unsigned, emit_max_unsigned},
+    {LaneOp::absolute, emit_absolute},
+    {LaneOp::divide_each, emit_divide_each},
+    {LaneOp::remainder_each, emit_remainder_each},
     {LaneOp::bit_ternary, emit_bit_ternary},
     {LaneOp::equal, emit_equal},
     {LaneOp::greater_signed, emit_greater_signed},
+    {LaneOp::compare_signed, emit_compare_signed},
+    {LaneOp::compare_unsigned, emit_compare_unsigned},
+    {LaneOp::any_bits, emit_any_bits},
     {LaneOp::combine_dwords, emit_combine_dwords},
     {LaneOp::extend_zero, emit_extend_zero},
     {LaneOp::extend_sign, emit_extend_sign},
@@ -42,15 +53,22 @@ constexpr Row table[] = {
     {LaneOp::widen_to_high_half, emit_widen_to_high_half},
     {LaneOp::mask_and, emit_mask_and},
     {LaneOp::mask_or, emit_mask_or},
+    {LaneOp::mask_xor, emit_mask_xor},
+    {LaneOp::mask_andnot, emit_mask_andnot},
     {LaneOp::mask_not, emit_mask_not},
     {LaneOp::mask_resize, emit_mask_resize},
     {LaneOp::select, emit_select},
     {LaneOp::float_add, emit_float_add},
     {LaneOp::float_sub, emit_float_sub},
     {LaneOp::float_mul, emit_float_mul},
+    {LaneOp::float_div, emit_float_div},
+    {LaneOp::float_sqrt, emit_float_sqrt},
     {LaneOp::float_sub_product, emit_float_sub_product},
     {LaneOp::float_min, emit_float_min},
     {LaneOp::float_max, emit_float_max},
+    {LaneOp::range_min, emit_range_min},
+    {LaneOp::range_max, emit_range_max},
+    {LaneOp::float_remainder_each, emit_float_remainder_each},
     {LaneOp::fix_up, emit_fix_up},
     {LaneOp::round, emit_round},
     {LaneOp::float_compare, emit_float_compare},

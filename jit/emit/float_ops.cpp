@@ -28,13 +28,27 @@ uint8_t rounding_control(int64_t rounding) {
 
 /// Immediates of vcmpps, the quiet ones (Intel SDM, CMPPS, table 3-1).
 uint8_t predicate_control(int64_t predicate) {
-  constexpr uint8_t controls[] = {
-      0x00 /* EQ_OQ */, 0x11 /* LT_OQ */,  0x12 /* LE_OQ */, 0x1e /* GT_OQ */,
-      0x1d /* GE_OQ */, 0x0c /* NEQ_OQ */, 0x07 /* ORD_Q */, 0x03 /* UNORD_Q */};
+  constexpr uint8_t controls[] = {0x00 /* EQ_OQ */, 0x11 /* LT_OQ */,   0x12 /* LE_OQ */,
+                                  0x1e /* GT_OQ */, 0x1d /* GE_OQ */,   0x0c /* NEQ_OQ */,
+                                  0x07 /* ORD_Q */, 0x03 /* UNORD_Q */, 0x04 /* NEQ_UQ */};
   return controls[predicate];
 }
 
+/// Immediates of vrangeps: what is compared in bits 0 and 1, the sign in bits 2 and 3.
+enum RangeControl : uint8_t { minimum = 0b0100, maximum = 0b0101 };
+
+void emit_range(LaneEmitter& emitter, const LaneInst& inst, RangeControl control) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  const bool single = bits_of(inst.type) == 32;
+  const Xmm to = define_result(emitter, inst);
+  single ? emitter.code().vrangeps(to, a, b, control) : emitter.code().vrangepd(to, a, b, control);
+}
+
 }  // namespace
+
+void emit_range_min(LaneEmitter& e, const LaneInst& i) { emit_range(e, i, minimum); }
+void emit_range_max(LaneEmitter& e, const LaneInst& i) { emit_range(e, i, maximum); }
 
 void emit_float_add(LaneEmitter& e, const LaneInst& i) {
   emit_binary(e, i, {CASTOR_BINARY(vaddps), CASTOR_BINARY(vaddpd)});
@@ -44,6 +58,15 @@ void emit_float_sub(LaneEmitter& e, const LaneInst& i) {
 }
 void emit_float_mul(LaneEmitter& e, const LaneInst& i) {
   emit_binary(e, i, {CASTOR_BINARY(vmulps), CASTOR_BINARY(vmulpd)});
+}
+void emit_float_div(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, {CASTOR_BINARY(vdivps), CASTOR_BINARY(vdivpd)});
+}
+void emit_float_sqrt(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  const bool single = bits_of(inst.type) == 32;
+  const Xmm to = define_result(emitter, inst);
+  single ? emitter.code().vsqrtps(to, a) : emitter.code().vsqrtpd(to, a);
 }
 void emit_float_min(LaneEmitter& e, const LaneInst& i) {
   emit_binary(e, i, {CASTOR_BINARY(vminps), CASTOR_BINARY(vminpd)});
@@ -64,7 +87,10 @@ void emit_fix_up(LaneEmitter& emitter, const LaneInst& inst) {
   constexpr uint8_t no_flags = 0;
   const Xmm b = emitter.use(inst.b);
   const Xmm responses = emitter.use(inst.c);
-  emitter.code().vfixupimmps(emitter.define_from(inst.a), b, responses, no_flags);
+  const bool single = bits_of(inst.type) == 32;
+  const Xmm to = emitter.define_from(inst.a);
+  single ? emitter.code().vfixupimmps(to, b, responses, no_flags)
+         : emitter.code().vfixupimmpd(to, b, responses, no_flags);
 }
 
 void emit_round(LaneEmitter& emitter, const LaneInst& inst) {

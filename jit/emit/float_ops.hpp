@@ -9,9 +9,13 @@ namespace castor::jit {
 void emit_float_add(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_sub(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_mul(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_div(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_sqrt(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_min(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_max(LaneEmitter& emitter, const LaneInst& inst);
+void emit_range_min(LaneEmitter& emitter, const LaneInst& inst);
+void emit_range_max(LaneEmitter& emitter, const LaneInst& inst);
 void emit_fix_up(LaneEmitter& emitter, const LaneInst& inst);
 void emit_round(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_compare(LaneEmitter& emitter, const LaneInst& inst);

@@ -16,18 +16,22 @@ constexpr std::array<int, 9> pointer_registers = {Operand::R9,  Operand::R10, Op
                                                   Operand::RBX, Operand::RBP, Operand::R12,
                                                   Operand::R13, Operand::R14, Operand::R15};
 constexpr size_t first_saved = 3;
+/// The last of them hold the account of periods where there is one.
+constexpr size_t period_registers = 2;
 
 int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 
-Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups)
+Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups, bool periods)
     : code_(code), operands_(operands), stage_bytes_(stage_bytes) {
-  const size_t in_registers = std::min(operands, pointer_registers.size());
-  saved_registers_ = in_registers > first_saved ? in_registers - first_saved : 0;
+  const size_t available = pointer_registers.size() - (periods ? period_registers : 0);
+  in_registers_ = std::min(operands, available);
+  const size_t used = periods ? pointer_registers.size() : in_registers_;
+  saved_registers_ = used > first_saved ? used - first_saved : 0;
   pointer_slots_offset_ = 16 + 8 * rank;
-  const int slots = static_cast<int>(operands - in_registers);
-  group_slots_offset_ = pointer_slots_offset_ + 8 * slots;
+  period_slots_offset_ = pointer_slots_offset_ + 8 * static_cast<int>(operands - in_registers_);
+  group_slots_offset_ = period_slots_offset_ + (periods ? 24 : 0);
   const int group_slots = groups ? 2 + borrowed_count : 0;
   stages_offset_ = round_up(group_slots_offset_ + 8 * group_slots, 64);
   spill_offset_ = stages_offset_ + static_cast<int>(operands) * stage_bytes;
@@ -55,10 +59,8 @@ int Frame::stage_offset(size_t operand) const {
   return stages_offset_ + static_cast<int>(operand) * stage_bytes_;
 }
 
-bool Frame::in_register(size_t operand) const { return operand < pointer_registers.size(); }
-
 Xbyak::Address Frame::pointer_slot(size_t operand) const {
-  return at(pointer_slots_offset_ + 8 * static_cast<int>(operand - pointer_registers.size()));
+  return at(pointer_slots_offset_ + 8 * static_cast<int>(operand - in_registers_));
 }
 
 Xbyak::Reg64 Frame::pointer(size_t operand) const {

@@ -18,14 +18,18 @@ inline const Xbyak::Reg64 counter(Xbyak::Operand::RCX);
 inline const Xbyak::Reg64 limit(Xbyak::Operand::R8);   ///< last index of a whole iteration
 inline const Xbyak::Reg64 cursor(Xbyak::Operand::R8);  ///< in copies to and from the stage
 inline const Xbyak::Reg64 stack(Xbyak::Operand::RSP);
+// Only where the innermost axis is made of periods; else they may hold operand pointers.
+inline const Xbyak::Reg64 phase(Xbyak::Operand::R15);   ///< of `index` in its period
+inline const Xbyak::Reg64 period(Xbyak::Operand::R14);  ///< number of the period
 }  // namespace gpr
 
 /// Where the code keeps what does not live in fixed registers: operand pointers (in registers as
 /// far as there are any), loop counters, the caller's MXCSR, stages, spilled vectors.
 class Frame {
  public:
-  /// `groups`: whether the code goes through groups of sub-byte elements (see emit/windows.hpp).
-  Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups);
+  /// `groups`: whether the code copies sub-byte elements one by one (see emit/windows.hpp).
+  /// `periods`: whether it keeps account of periods.
+  Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups, bool periods);
 
   /// Saves registers and makes room; `leave` undoes it. The room is only known at the end, so
   /// `enter` leaves a field that `leave` fills in.
@@ -35,6 +39,11 @@ class Frame {
   Xbyak::Address saved_mxcsr() const { return at(0); }
   Xbyak::Address chunk_count() const { return at(8); }
   Xbyak::Address loop_counter(int axis) const { return at(16 + 8 * axis); }
+  /// How far an iteration of the main loop, or a chunk of the tail, moves within a period.
+  Xbyak::Address iteration_phase() const { return at(period_slots_offset_); }
+  Xbyak::Address chunk_phase() const { return at(period_slots_offset_ + 8); }
+  /// Whole periods that a chunk has.
+  Xbyak::Address chunk_periods() const { return at(period_slots_offset_ + 16); }
   Xbyak::Address group_begin() const { return at(group_slots_offset_); }
   Xbyak::Address group_end() const { return at(group_slots_offset_ + 8); }
   /// Slots for registers that a copying loop borrows.
@@ -52,17 +61,19 @@ class Frame {
 
  private:
   Xbyak::Address at(int offset) const { return code_.qword[gpr::stack + offset]; }
-  bool in_register(size_t operand) const;
+  bool in_register(size_t operand) const { return operand < in_registers_; }
   Xbyak::Address pointer_slot(size_t operand) const;
 
   Assembler& code_;
   size_t operands_;
   int stage_bytes_;
+  size_t in_registers_;
   int pointer_slots_offset_;
+  int period_slots_offset_;
   int group_slots_offset_;
   int stages_offset_;
   int spill_offset_;
-  size_t saved_registers_;
+  size_t saved_registers_;  ///< from first_saved on
   size_t room_field_ = 0;
 };
 

@@ -2,9 +2,11 @@
 // Emitters of integer arithmetic, logic and comparisons.
 #include "jit/emit/integer_ops.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -31,7 +33,42 @@ constexpr Widths max_signed = {CASTOR_BINARY(vpmaxsb), CASTOR_BINARY(vpmaxsw),
                                CASTOR_BINARY(vpmaxsd), CASTOR_BINARY(vpmaxsq)};
 constexpr Widths max_unsigned = {CASTOR_BINARY(vpmaxub), CASTOR_BINARY(vpmaxuw),
                                  CASTOR_BINARY(vpmaxud), CASTOR_BINARY(vpmaxuq)};
-constexpr Widths right_by = {nullptr, nullptr, CASTOR_BINARY(vpsrlvd), CASTOR_BINARY(vpsrlvq)};
+constexpr Widths left_by = {nullptr, CASTOR_BINARY(vpsllvw), CASTOR_BINARY(vpsllvd),
+                            CASTOR_BINARY(vpsllvq)};
+constexpr Widths right_by = {nullptr, CASTOR_BINARY(vpsrlvw), CASTOR_BINARY(vpsrlvd),
+                             CASTOR_BINARY(vpsrlvq)};
+constexpr Widths right_signed_by = {nullptr, CASTOR_BINARY(vpsravw), CASTOR_BINARY(vpsravd),
+                                    CASTOR_BINARY(vpsravq)};
+constexpr Widths mul = {nullptr, CASTOR_BINARY(vpmullw), CASTOR_BINARY(vpmulld),
+                        CASTOR_BINARY(vpmullq)};
+
+/// The low byte of each word.
+std::vector<uint8_t> low_bytes(int register_bits) {
+  return vector_constant<uint16_t>(std::max(register_bits, 128), [](int) { return 0x00ff; });
+}
+
+/// Even bytes: the low byte of a product of words. Odd ones: the high byte of another, of words
+/// whose low byte is zero.
+void emit_mul_bytes(LaneEmitter& emitter, const LaneInst& inst) {
+  constexpr uint8_t a_where_c_else_b = 0b11100100;
+  Assembler& code = emitter.code();
+  const int bits = emitter.register_bits(inst.type);
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  OwnedVector fallback;
+  const Xmm low = vector_register(emitter.vector(low_bytes(bits), fallback).getIdx(), bits);
+  const OwnedVector odd_a = emitter.scratch();
+  const OwnedVector odd_b = emitter.scratch();
+  const Xmm odd = odd_a.as(bits);
+  code.vpsrlw(odd_b.as(bits), b, 8);
+  emitter.has_avx512() ? code.vpandnd(odd, low, a) : code.vpandn(odd, low, a);
+  code.vpmullw(odd, odd, odd_b.as(bits));
+  const Xmm to = emitter.define();
+  code.vpmullw(to, a, b);
+  if (emitter.has_avx512()) return code.vpternlogd(to, odd, low, a_where_c_else_b);
+  code.vpand(to, to, low);
+  code.vpor(to, to, odd);
+}
 
 /// Logic on whole registers: VEX for AVX2; EVEX wants a granularity, that of its mask.
 struct Logic {
@@ -92,7 +129,70 @@ void emit_compare(LaneEmitter& emitter, const LaneInst& inst, const Compare& com
   }
 }
 
+using ComparisonMnemonic = void (*)(Assembler&, const Opmask&, const Xmm&, const Xmm&, uint8_t);
+#define CASTOR_COMPARISON(name) \
+  [](Assembler& c, const Opmask& t, const Xmm& a, const Xmm& b, uint8_t i) { c.name(t, a, b, i); }
+
+constexpr std::array<ComparisonMnemonic, 4> signed_comparisons = {
+    CASTOR_COMPARISON(vpcmpb), CASTOR_COMPARISON(vpcmpw), CASTOR_COMPARISON(vpcmpd),
+    CASTOR_COMPARISON(vpcmpq)};
+constexpr std::array<ComparisonMnemonic, 4> unsigned_comparisons = {
+    CASTOR_COMPARISON(vpcmpub), CASTOR_COMPARISON(vpcmpuw), CASTOR_COMPARISON(vpcmpud),
+    CASTOR_COMPARISON(vpcmpuq)};
+
+void emit_comparison(LaneEmitter& emitter, const LaneInst& inst,
+                     const std::array<ComparisonMnemonic, 4>& mnemonics) {
+  constexpr uint8_t controls[] = {0 /* EQ */, 4 /* NEQ */, 1 /* LT */,
+                                  2 /* LE */, 6 /* NLE */, 5 /* NLT */};
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  mnemonics[width_index(bits_of(inst.type))](emitter.code(), emitter.define_mask(), a, b,
+                                             controls[inst.imm]);
+}
+
+constexpr std::array<MaskMnemonic, 4> bit_tests = {
+    CASTOR_MASKING(vptestmb), CASTOR_MASKING(vptestmw), CASTOR_MASKING(vptestmd),
+    CASTOR_MASKING(vptestmq)};
+
+constexpr std::array<UnaryMnemonic, 4> absolutes = {CASTOR_UNARY(vpabsb), CASTOR_UNARY(vpabsw),
+                                                    CASTOR_UNARY(vpabsd), CASTOR_UNARY(vpabsq)};
+
 }  // namespace
+
+void emit_mul(LaneEmitter& emitter, const LaneInst& inst) {
+  if (bits_of(inst.type) == 8) return emit_mul_bytes(emitter, inst);
+  emit_binary(emitter, inst, mul);
+}
+
+void reserve_byte_product(LaneEmitter& emitter, const LaneInst& inst) {
+  if (bits_of(inst.type) == 8) {
+    emitter.reserve_vector(low_bytes(emitter.register_bits(inst.type)));
+  }
+}
+
+void emit_mul_dwords(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  emitter.code().vpmuludq(define_result(emitter, inst), a, b);
+}
+
+void emit_absolute(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  absolutes[width_index(bits_of(inst.type))](emitter.code(), define_result(emitter, inst), a);
+}
+
+void emit_compare_signed(LaneEmitter& e, const LaneInst& i) {
+  emit_comparison(e, i, signed_comparisons);
+}
+void emit_compare_unsigned(LaneEmitter& e, const LaneInst& i) {
+  emit_comparison(e, i, unsigned_comparisons);
+}
+
+void emit_any_bits(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  bit_tests[width_index(bits_of(inst.type))](emitter.code(), emitter.define_mask(), a, b);
+}
 
 void emit_add(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, add); }
 void emit_sub(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, sub); }
@@ -113,6 +213,10 @@ void emit_bit_ternary(LaneEmitter& emitter, const LaneInst& inst) {
 void emit_shift_left(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, left); }
 void emit_shift_right(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, right); }
 void emit_shift_right_signed(LaneEmitter& e, const LaneInst& i) { emit_shift(e, i, right_signed); }
+void emit_shift_left_by(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, left_by); }
+void emit_shift_right_signed_by(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, right_signed_by);
+}
 void emit_shift_right_by(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, right_by); }
 void emit_equal(LaneEmitter& e, const LaneInst& i) { emit_compare(e, i, compare_equal); }
 void emit_greater_signed(LaneEmitter& e, const LaneInst& i) { emit_compare(e, i, compare_greater); }

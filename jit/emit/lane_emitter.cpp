@@ -2,6 +2,7 @@
 #include "jit/emit/lane_emitter.hpp"
 
 #include "jit/emit/byte_table.hpp"
+#include "jit/emit/integer_ops.hpp"
 #include "jit/emit/resize_ops.hpp"
 
 #include <algorithm>
@@ -47,8 +48,11 @@ OwnedVector::~OwnedVector() {
 
 OwnedMask::~OwnedMask() { emitter_->free_masks_ |= uint32_t{1} << index_; }
 
+OwnedSlot::~OwnedSlot() { emitter_->free_slots_.push_back(index_); }
+
 LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program,
-                         int lanes, int pending_vectors, uint32_t taken_vectors)
+                         int lanes, int pending_vectors, std::vector<Scope> scopes,
+                         uint32_t taken_vectors)
     : code_(code),
       target_(target),
       program_(program),
@@ -56,39 +60,64 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
       places_(program.code.size()),
       last_use_(program.code.size(), no_lane),
       pinned_(program.code.size(), false),
+      scopes_(std::move(scopes)),
+      kept_(program.code.size(), false),
+      wants_pin_(program.code.size(), false),
+      homes_(program.code.size(), false),
       free_vectors_((target.vector_registers() == 32 ? ~uint32_t{0} : 0xffff) & ~taken_vectors),
       free_masks_(usable_masks) {
+  scopes_.resize(program.code.size(), Scope::chunk);
   for (size_t i = 0; i < program.code.size(); ++i) {
     for_each_operand(program.code[i], [&](LaneId id) {
       last_use_[static_cast<size_t>(id)] = static_cast<LaneId>(i);
+      const bool outlives = is_hoisted(id) && scope_of(id) < scope_of(static_cast<LaneId>(i));
+      kept_[static_cast<size_t>(id)] = kept_[static_cast<size_t>(id)] || outlives;
     });
   }
-  plan_constants(pending_vectors);
+  // Kept values outlive the instructions of their own scope, wherever those stand in the program.
+  for (size_t i = 0; i < program_.code.size(); ++i) {
+    if (kept_[i]) last_use_[i] = no_lane;
+  }
+  const int scratch = scratch_vectors_of(program_);
+  for (Scope scope : {Scope::nest, Scope::row, Scope::chunk}) {
+    const int pending = scope == Scope::chunk ? pending_vectors : 0;
+    const int free = std::popcount(free_vectors_) - most_alive(scope) - pending - scratch;
+    pinnable_ = std::max(0, scope == Scope::nest ? free : std::min(pinnable_, free));
+  }
+  plan_hoisted();
 }
 
-void LaneEmitter::plan_constants(int pending_vectors) {
-  // The most values alive at once, constants apart, decides how many registers constants get.
+/// The most vectors that hold a scope's own values at once, those that others use apart.
+int LaneEmitter::most_alive(Scope scope) const {
+  const auto is_counted = [&](LaneId id) {
+    return !is_constant(id) && scope_of(id) == scope && !(is_mask(type_of(id)) && has_avx512());
+  };
   int alive = 0;
-  int most_alive = 0;
+  int most = 0;
   std::vector<LaneId> dying;
-  for (size_t i = 0; i < program_.code.size(); ++i) {
-    const LaneInst& inst = program_.code[i];
-    if (inst.op == LaneOp::constant) continue;
-    const bool in_vector = !(is_mask(inst.type) && has_avx512());
-    if (inst.op != LaneOp::store && in_vector) most_alive = std::max(most_alive, ++alive);
+  for (LaneId i = 0; i < static_cast<LaneId>(program_.code.size()); ++i) {
+    const LaneInst& inst = program_.code[static_cast<size_t>(i)];
+    if (scope_of(i) != scope || is_constant(i)) continue;
+    if (inst.op != LaneOp::store && is_counted(i)) most = std::max(most, ++alive);
+    if (kept_[static_cast<size_t>(i)]) --alive;  // it has a place of its own
     dying.clear();
     for_each_operand(inst, [&](LaneId id) {
       const bool repeated = std::find(dying.begin(), dying.end(), id) != dying.end();
-      if (last_use_[static_cast<size_t>(id)] == static_cast<LaneId>(i) && !repeated) {
-        dying.push_back(id);
-      }
+      if (last_use_[static_cast<size_t>(id)] == i && !repeated) dying.push_back(id);
     });
-    for (LaneId id : dying) {
-      if (!is_constant(id) && !(is_mask(type_of(id)) && has_avx512())) --alive;
-    }
+    alive -= static_cast<int>(std::ranges::count_if(dying, is_counted));
   }
-  const int scratch = scratch_vectors_of(program_);
-  pinnable_ = std::max(0, std::popcount(free_vectors_) - most_alive - pending_vectors - scratch);
+  return most;
+}
+
+/// Registers for hoisted values, from those that constants could have.
+void LaneEmitter::plan_hoisted() {
+  for (size_t i = 0; i < program_.code.size() && pinnable_ > 0; ++i) {
+    const bool in_mask = is_mask(program_.code[i].type) && has_avx512();
+    if (!kept_[i] || in_mask) continue;
+    wants_pin_[i] = true;
+    --pinnable_;
+  }
 }
 
 void LaneEmitter::load_constants(std::span<Source* const> sources, std::span<Sink* const> sinks) {
@@ -98,6 +127,7 @@ void LaneEmitter::load_constants(std::span<Source* const> sources, std::span<Sin
     if (inst.op == LaneOp::widen_to_high_half && has_avx512()) {
       reserve_vector(high_half_order(lanes_));
     }
+    if (inst.op == LaneOp::mul) reserve_byte_product(*this, inst);
     if (inst.op == LaneOp::look_up || inst.op == LaneOp::look_up_dwords) {
       reserve_look_up(*this, inst);
     }
@@ -155,23 +185,52 @@ Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, OwnedVector& fall
 
 void LaneEmitter::emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                              const std::function<void(LaneId)>& annotate) {
-  for (size_t i = 0; i < program_.code.size(); ++i) {
-    const LaneInst& inst = program_.code[i];
-    if (inst.op == LaneOp::constant) continue;
-    current_ = static_cast<LaneId>(i);
-    operands_.clear();
-    for_each_operand(inst, [&](LaneId id) { operands_.push_back(id); });
-    if (annotate) annotate(current_);
-    if (inst.op == LaneOp::load) {
-      sources[static_cast<size_t>(inst.imm)]->load(*this, inst, define());
-    } else if (inst.op == LaneOp::store) {
-      sinks[static_cast<size_t>(inst.imm)]->store(*this, inst);
-    } else {
-      emitter_of(inst.op)(*this, inst);
-    }
-    release_dying_operands();
+  for (LaneId id = 0; id < static_cast<LaneId>(program_.code.size()); ++id) {
+    if (!is_constant(id) && !is_hoisted(id)) emit(id, sources, sinks, annotate);
   }
   current_ = no_lane;
+}
+
+void LaneEmitter::emit_scope(Scope scope, std::span<Source* const> sources,
+                             const std::function<void(LaneId)>& annotate) {
+  const auto count = static_cast<LaneId>(program_.code.size());
+  for (LaneId id = 0; id < count; ++id) {
+    if (is_constant(id) || scope_of(id) != scope) continue;
+    emit(id, sources, {}, annotate);
+    pinned_[static_cast<size_t>(id)] = wants_pin_[static_cast<size_t>(id)];
+  }
+  current_ = count;  // behind every instruction
+  for (LaneId id = 0; id < count; ++id) {
+    const bool in_slot = kept_[static_cast<size_t>(id)] && !wants_pin_[static_cast<size_t>(id)];
+    if (in_slot && scope_of(id) == scope) keep_in_slot(id);
+  }
+  current_ = no_lane;
+}
+
+/// Stores a value of a wider scope, unless it was spilled, and gives its register back.
+void LaneEmitter::keep_in_slot(LaneId id) {
+  Place& at = place(id);
+  assert(at.vector >= 0 || at.mask >= 0 || at.slot >= 0);
+  if (at.slot < 0) store_in_slot(at);
+  homes_[static_cast<size_t>(id)] = true;
+  release(id);
+}
+
+void LaneEmitter::emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks,
+                       const std::function<void(LaneId)>& annotate) {
+  const LaneInst& inst = program_.code[static_cast<size_t>(id)];
+  current_ = id;
+  operands_.clear();
+  for_each_operand(inst, [&](LaneId operand) { operands_.push_back(operand); });
+  if (annotate) annotate(current_);
+  if (inst.op == LaneOp::load) {
+    sources[static_cast<size_t>(inst.imm)]->load(*this, inst, define());
+  } else if (inst.op == LaneOp::store) {
+    sinks[static_cast<size_t>(inst.imm)]->store(*this, inst);
+  } else {
+    emitter_of(inst.op)(*this, inst);
+  }
+  release_dying_operands();
 }
 
 bool LaneEmitter::is_operand(LaneId id) const {
@@ -183,14 +242,15 @@ void LaneEmitter::release(LaneId id) {
   Place& at = place(id);
   if (at.vector >= 0) free_vectors_ |= uint32_t{1} << at.vector;
   if (at.mask >= 0) free_masks_ |= uint32_t{1} << at.mask;
-  if (at.slot >= 0) free_slots_.push_back(at.slot);
-  at = {};
+  if (at.slot >= 0 && !has_home(id)) free_slots_.push_back(at.slot);
+  at = {.slot = has_home(id) ? at.slot : -1};
 }
 
 void LaneEmitter::release_dying_operands() {
   for (LaneId id : operands_) {
-    // A constant without a register of its own is loaded anew at each use.
-    if (last_use_[static_cast<size_t>(id)] == current_ || is_constant(id)) release(id);
+    // What has no register of its own but lies in memory is loaded anew at each use.
+    const bool reloads = is_constant(id) || has_home(id);
+    if (last_use_[static_cast<size_t>(id)] == current_ || reloads) release(id);
   }
 }
 
@@ -206,6 +266,22 @@ int LaneEmitter::next_use(LaneId id) const {
 
 Xbyak::Address LaneEmitter::slot_address(int slot) {
   return code_.ptr[code_.rsp + static_cast<size_t>(spill_base_ + slot * 64)];
+}
+
+int LaneEmitter::take_slot() {
+  if (free_slots_.empty()) return spill_slots_++;
+  const int slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+void LaneEmitter::store_in_slot(Place& at) {
+  at.slot = take_slot();
+  if (at.mask >= 0) {
+    code_.kmovq(slot_address(at.slot), Xbyak::Opmask(at.mask));
+  } else {
+    code_.vmovups(slot_address(at.slot), vector_register(at.vector, target_.vector_bits()));
+  }
 }
 
 void LaneEmitter::spill(bool mask) {
@@ -225,14 +301,7 @@ void LaneEmitter::spill(bool mask) {
   if (victim == no_lane) throw Xbyak::Error(Xbyak::ERR_INTERNAL);
   Place& at = place(victim);
   if (at.slot < 0) {
-    if (free_slots_.empty()) free_slots_.push_back(spill_slots_++);
-    at.slot = free_slots_.back();
-    free_slots_.pop_back();
-    if (mask) {
-      code_.kmovq(slot_address(at.slot), Xbyak::Opmask(at.mask));
-    } else {
-      code_.vmovups(slot_address(at.slot), vector_register(at.vector, target_.vector_bits()));
-    }
+    store_in_slot(at);
     ++spills_;
   }
   if (mask) {
@@ -326,6 +395,12 @@ OwnedVector LaneEmitter::take(LaneId id) {
 }
 
 OwnedMask LaneEmitter::scratch_mask() { return {*this, allocate_mask()}; }
+
+OwnedSlot LaneEmitter::scratch_slot() { return {*this, take_slot()}; }
+
+Xbyak::Address LaneEmitter::address(const OwnedSlot& slot, int offset) {
+  return code_.ptr[code_.rsp + static_cast<size_t>(spill_base_ + slot.index() * 64 + offset)];
+}
 
 OwnedVector LaneEmitter::scratch() { return {*this, allocate_vector()}; }
 

@@ -9,6 +9,7 @@
 
 #include "jit/code.hpp"
 #include "jit/emit/assembler.hpp"
+#include "jit/lane/hoist.hpp"
 #include "jit/lane/program.hpp"
 #include "jit/target.hpp"
 
@@ -70,23 +71,42 @@ class OwnedMask {
   int index_;
 };
 
+/// As much stack as a vector takes, of one's own until the object dies.
+class OwnedSlot {
+ public:
+  OwnedSlot(LaneEmitter& emitter, int index) : emitter_(&emitter), index_(index) {}
+  OwnedSlot(const OwnedSlot&) = delete;
+  OwnedSlot& operator=(const OwnedSlot&) = delete;
+  ~OwnedSlot();
+  int index() const { return index_; }
+
+ private:
+  LaneEmitter* emitter_;
+  int index_;
+};
+
 /// Emits chunks of one lane program into one function.
 ///
 /// Values live in registers from their definition to their last use; when registers run out, the
 /// value whose next use is farthest goes to the stack. Constants live in registers for the whole
-/// function as far as the program leaves any, else they are loaded at each use.
+/// function as far as the program leaves any, else they are loaded at each use. So do values
+/// that stay the same for a row, or for the whole nest.
 class LaneEmitter {
  public:
-  /// `pending_vectors`: registers that sinks hold from one chunk to the next. `taken_vectors`: a
-  /// bit for each register that belongs to the surrounding code.
+  /// `pending_vectors`: registers that sinks hold from one chunk to the next. `scopes`: of each
+  /// instruction; empty: all belong to chunks. `taken_vectors`: a bit for each register that
+  /// belongs to the surrounding code.
   LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program, int lanes,
-              int pending_vectors, uint32_t taken_vectors = 0);
+              int pending_vectors, std::vector<Scope> scopes = {}, uint32_t taken_vectors = 0);
   LaneEmitter(const LaneEmitter&) = delete;
   LaneEmitter& operator=(const LaneEmitter&) = delete;
 
   /// Fills the registers that hold constants; once, before any loop.
   void load_constants(std::span<Source* const> sources, std::span<Sink* const> sinks);
-  /// Emits the program for one chunk. `annotate(id)` is called before each instruction.
+  /// Emits the instructions of a wider scope: in front of all loops, and at the beginning of rows.
+  void emit_scope(Scope scope, std::span<Source* const> sources,
+                  const std::function<void(LaneId)>& annotate);
+  /// Emits the rest of the program for one chunk. `annotate(id)` is called before each instruction.
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                   const std::function<void(LaneId)>& annotate);
 
@@ -115,6 +135,8 @@ class LaneEmitter {
   OwnedVector take(LaneId id);
   OwnedVector scratch();
   OwnedMask scratch_mask();
+  OwnedSlot scratch_slot();
+  Xbyak::Address address(const OwnedSlot& slot, int offset = 0);
 
   /// A vector constant in a register if one is left, asked for in Sink::prepare; else `vector`
   /// loads it into `fallback`.
@@ -129,6 +151,7 @@ class LaneEmitter {
  private:
   friend class OwnedVector;
   friend class OwnedMask;
+  friend class OwnedSlot;
   struct Place {
     int vector = -1;
     int mask = -1;
@@ -139,11 +162,21 @@ class LaneEmitter {
     int vector;
   };
 
-  void plan_constants(int pending_vectors);
+  int most_alive(Scope scope) const;
+  void plan_hoisted();
+  void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks,
+            const std::function<void(LaneId)>& annotate);
+  void keep_in_slot(LaneId id);
+  int take_slot();
+  void store_in_slot(Place& at);
   int next_use(LaneId id) const;
   bool is_constant(LaneId id) const {
     return program_.code[static_cast<size_t>(id)].op == LaneOp::constant;
   }
+  Scope scope_of(LaneId id) const { return scopes_[static_cast<size_t>(id)]; }
+  bool is_hoisted(LaneId id) const { return !is_constant(id) && scope_of(id) != Scope::chunk; }
+  /// Whether chunks load the value anew at each use.
+  bool has_home(LaneId id) const { return homes_[static_cast<size_t>(id)]; }
   bool is_operand(LaneId id) const;
   int allocate_vector();
   int allocate_mask();
@@ -160,7 +193,11 @@ class LaneEmitter {
   const int lanes_;
   std::vector<Place> places_;
   std::vector<LaneId> last_use_;
-  std::vector<bool> pinned_;  // constants that keep their register
+  std::vector<bool> pinned_;     // constants and hoisted values that keep their register
+  std::vector<Scope> scopes_;    // of instructions
+  std::vector<bool> kept_;       // values that a narrower scope uses
+  std::vector<bool> wants_pin_;  // those of them that shall keep their register
+  std::vector<bool> homes_;      // those that lie in a slot of their own instead
   std::vector<ReservedVector> reserved_;
   int pinnable_ = 0;
   uint32_t free_vectors_ = 0;

@@ -47,6 +47,20 @@ void emit_mask_or(LaneEmitter& e, const LaneInst& i) {
       CASTOR_BINARY(vpor));
 }
 
+void emit_mask_xor(LaneEmitter& e, const LaneInst& i) {
+  emit_mask_logic(
+      e, i,
+      [](Assembler& c, const Opmask& t, const Opmask& a, const Opmask& b) { c.kxorq(t, a, b); },
+      CASTOR_BINARY(vpxor));
+}
+
+void emit_mask_andnot(LaneEmitter& e, const LaneInst& i) {
+  emit_mask_logic(
+      e, i,
+      [](Assembler& c, const Opmask& t, const Opmask& a, const Opmask& b) { c.kandnq(t, a, b); },
+      CASTOR_BINARY(vpandn));
+}
+
 void emit_mask_not(LaneEmitter& emitter, const LaneInst& inst) {
   if (emitter.has_avx512()) {
     const Opmask a = emitter.use_mask(inst.a);

@@ -8,6 +8,8 @@ namespace castor::jit {
 
 void emit_mask_and(LaneEmitter& emitter, const LaneInst& inst);
 void emit_mask_or(LaneEmitter& emitter, const LaneInst& inst);
+void emit_mask_xor(LaneEmitter& emitter, const LaneInst& inst);
+void emit_mask_andnot(LaneEmitter& emitter, const LaneInst& inst);
 void emit_mask_not(LaneEmitter& emitter, const LaneInst& inst);
 void emit_mask_resize(LaneEmitter& emitter, const LaneInst& inst);
 void emit_select(LaneEmitter& emitter, const LaneInst& inst);

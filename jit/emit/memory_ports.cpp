@@ -60,34 +60,34 @@ void MemorySource::prepare(LaneEmitter& emitter) {
   unpacker_->prepare(emitter);
 }
 
+void load_lanes(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
+                ElementType element, int lane_bits) {
+  Assembler& code = emitter.code();
+  const int element_bits = lane_bits_of(element);
+  if (element_bits == lane_bits) {
+    return move_whole(code, to, from, emitter.lanes() * element_bits);
+  }
+  const LoadMnemonic extend = extension(element_bits, lane_bits, is_signed_integer(element));
+  if (emitter.lanes() * lane_bits >= 128) return extend(code, to, from);
+  // From memory the instruction would read as many elements as fill a whole register.
+  move_whole(code, to, from, emitter.lanes() * element_bits);
+  extend(code, to, to);
+}
+
+void load_lanes_masked(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
+                       ElementType element, int lane_bits) {
+  const int element_bits = lane_bits_of(element);
+  if (element_bits == lane_bits) return move_masked(emitter.code(), to, from, element_bits);
+  extension(element_bits, lane_bits, is_signed_integer(element))(emitter.code(), to, from);
+}
+
 void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   const OperandPlace place = locator_.locate(operand_, 0);
-  const int element_bits = lane_bits_of(element_);
   const int lane_bits = bits_of(inst.type);
-  const bool masked = place.mode == ChunkMode::masked;
-  Assembler& code = emitter.code();
-  const Xbyak::Address from = address_of(code, place);
+  const Xbyak::Address from = address_of(emitter.code(), place);
   if (unpacker_ && place.mode == ChunkMode::whole) return unpacker_->unpack(emitter, from, to);
-  Xmm target = to;
-  if (masked) {
-    target.setOpmaskIdx(tail_mask.getIdx());
-    target.setZero();
-  }
-  const LoadMnemonic extend = element_bits == lane_bits
-                                  ? nullptr
-                                  : extension(element_bits, lane_bits, is_signed_integer(element_));
-  const bool is_partial = emitter.lanes() * lane_bits < 128;
-  if (extend && is_partial) {
-    // From memory the instruction would read as many elements as fill a whole register.
-    move_whole(code, to, from, emitter.lanes() * element_bits);
-    extend(code, to, to);
-  } else if (extend) {
-    extend(code, target, from);
-  } else if (masked) {
-    move_masked(code, target, from, element_bits);
-  } else {
-    move_whole(code, target, from, emitter.lanes() * element_bits);
-  }
+  if (place.mode != ChunkMode::masked) return load_lanes(emitter, to, from, element_, lane_bits);
+  load_lanes_masked(emitter, to | tail_mask | Xbyak::util::T_z, from, element_, lane_bits);
 }
 
 void MemorySink::prepare(LaneEmitter& emitter) {

@@ -42,10 +42,19 @@ class OperandLocator {
   /// The place of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
   /// code that loads the base address, which holds until the next call.
   virtual OperandPlace locate(size_t operand, int chunks_back) = 0;
+  /// Elements from the beginning of the main loop's iteration to the chunk being emitted.
+  virtual int64_t element_of_iteration() const = 0;
 };
 
 /// The address that a place means.
 Xbyak::Address address_of(Assembler& code, const OperandPlace& place);
+
+/// Loads a chunk of elements (of sub-byte ones their codes in bytes) into lanes of that many bits.
+void load_lanes(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
+                ElementType element, int lane_bits);
+/// The same under the opmask that `to` names.
+void load_lanes_masked(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
+                       ElementType element, int lane_bits);
 
 class MemorySource : public Source {
  public:

@@ -10,6 +10,8 @@
 #include "jit/emit/annotations.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_operands.hpp"
+#include "jit/emit/row_table.hpp"
+#include "jit/lane/hoist.hpp"
 
 namespace castor::jit {
 
@@ -18,11 +20,23 @@ namespace {
 /// Room for a chunk of the widest elements, and for windows.
 int stage_bytes(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
   int bytes = nest.has_sub_byte_operand() ? window_bytes(target.vector_bits()) : 0;
-  if (target.has_avx512() && is_contiguous(form)) return bytes;  // tails are masked
+  if (target.has_avx512() && has_whole_chunks(form)) return bytes;  // tails are masked
   for (size_t k = 0; k < nest.operands(); ++k) {
     bytes = std::max(bytes, lanes * lane_bits_of(nest.element(k)) / 8);
   }
   return (bytes + 63) / 64 * 64;
+}
+
+/// With a table for each row, only the store belongs to chunks.
+std::vector<Scope> scopes(const Nest& nest, const NestForm& form, const ChunkPlan& plan) {
+  std::vector<Scope> sources;
+  for (size_t k = 0; k < nest.inputs.size(); ++k) {
+    const bool is_table = static_cast<int>(k) == plan.table_operand;
+    sources.push_back(is_table                            ? Scope::nest
+                      : form.access[k] == Access::uniform ? Scope::row
+                                                          : Scope::chunk);
+  }
+  return scopes_of(nest.program, sources);
 }
 
 /// Emits one nest. The methods are in the order of the code that they emit.
@@ -36,13 +50,18 @@ class NestEmitter {
         options_(options),
         plan_(plan_chunks(nest, form, target)),
         layout_(nest.operands(), form.rank),
-        has_groups_(nest.has_sub_byte_operand()),
         code_(buffer),
         frame_(code_, nest.operands(), form.rank, stage_bytes(nest, form, target, plan_.lanes),
-               has_groups_),
-        lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors),
+               nest.has_sub_byte_operand(), form.has_periods()),
+        lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
+               scopes(nest, form, plan_), plan_.table_operand < 0 ? 0 : RowTable::taken_vectors),
         annotations_(code_, nest, options.annotate),
-        operands_(nest, form, plan_, lanes_, frame_, annotations_) {}
+        operands_(nest, form, plan_, lanes_, frame_, annotations_),
+        sources_(operands_.sources()) {
+    if (plan_.table_operand < 0) return;
+    table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, annotations_);
+    sources_[static_cast<size_t>(plan_.table_operand)] = table_->codes();
+  }
 
   MachineCode emit() {
     emit_prologue();
@@ -72,9 +91,16 @@ class NestEmitter {
   void emit_tail_groups();
   void emit_tail_chunks(const Xbyak::Operand& end);
   void emit_tail_count();
+  void emit_phase_steps();
   void emit_chunk(int chunk);
+  static constexpr int nest_part = -2;
+  static constexpr int row_part = -1;
+  std::function<void(LaneId)> annotator(int chunk);
 
   Xbyak::Address argument(size_t word) { return code_.qword[gpr::arguments + 8 * word]; }
+  std::span<Sink* const> sinks() const {
+    return table_ ? table_->sinks() : std::span<Sink* const>(operands_.sinks());
+  }
   void note(std::string part) { annotations_.note(std::move(part)); }
 
   const Nest& nest_;
@@ -83,12 +109,13 @@ class NestEmitter {
   const EmitOptions& options_;
   const ChunkPlan plan_;
   const ArgumentLayout layout_;
-  const bool has_groups_;
   Assembler code_;
   Frame frame_;
   LaneEmitter lanes_;
   Annotations annotations_;
   NestOperands operands_;
+  std::vector<Source*> sources_;
+  std::optional<RowTable> table_;
 };
 
 void NestEmitter::emit_prologue() {
@@ -101,12 +128,28 @@ void NestEmitter::emit_prologue() {
     code_.stmxcsr(frame_.saved_mxcsr());
     code_.ldmxcsr(code_.constant_of(nearest_even_masked));
   }
-  lanes_.load_constants(operands_.sources(), operands_.sinks());
+  lanes_.load_constants(sources_, sinks());
+  if (table_) table_->emit_constants();
+  lanes_.emit_scope(Scope::nest, sources_, annotator(nest_part));
+  if (form_.has_periods()) emit_phase_steps();
+}
+
+/// How far an iteration, and a chunk, go within a period.
+void NestEmitter::emit_phase_steps() {
+  note("steps within a period");
+  for (const bool chunk : {false, true}) {
+    code_.mov(gpr::scratch.cvt32(), plan_.lanes * (chunk ? 1 : plan_.chunks));
+    code_.xor_(gpr::extent.cvt32(), gpr::extent.cvt32());
+    code_.div(argument(layout_.period()));
+    code_.mov(chunk ? frame_.chunk_phase() : frame_.iteration_phase(), gpr::extent);
+    if (chunk) code_.mov(frame_.chunk_periods(), gpr::scratch);
+  }
 }
 
 void NestEmitter::emit_epilogue() {
   note("epilogue");
   if (nest_.program.uses_float_state()) code_.ldmxcsr(frame_.saved_mxcsr());
+  if (form_.stores == Stores::streaming) code_.sfence();
   code_.vzeroupper();
   frame_.leave(lanes_.spill_bytes());
   code_.ret();
@@ -131,8 +174,12 @@ void NestEmitter::emit_axis(int axis) {
 
 void NestEmitter::emit_innermost_axis() {
   note("innermost axis");
+  operands_.enter_row();
+  lanes_.emit_scope(Scope::row, sources_, annotator(row_part));
+  if (table_) emit_chunk(0);
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
+  if (table_) return table_->emit_row();
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_main_loop) emit_main_loop();
   emit_tail_loop();
@@ -147,13 +194,13 @@ void NestEmitter::emit_streaming_axis() {
   code_.jmp(tail, Xbyak::CodeGenerator::T_NEAR);
   code_.L(aligned);
   code_.mov(gpr::index, gpr::extent);  // the last chunk may have counted further
+  if (form_.has_periods()) operands_.locate_period();
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   emit_main_loop();
   code_.L(tail);
   emit_tail_loop();
   code_.cmp(gpr::extent, argument(layout_.extent(0)));
   code_.jl(aligned, Xbyak::CodeGenerator::T_NEAR);
-  code_.sfence();
 }
 
 /// extent = min(extent, elements of the first streamed output in front of the alignment).
@@ -189,6 +236,7 @@ void NestEmitter::emit_main_loop() {
   operands_.enter_main_loop();
   for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);
   note("next iteration");
+  if (form_.has_periods()) operands_.end_iteration();
   code_.add(gpr::index, elements);
   code_.cmp(gpr::index, gpr::limit);
   code_.jle(loop, Xbyak::CodeGenerator::T_NEAR);
@@ -198,9 +246,10 @@ void NestEmitter::emit_main_loop() {
 
 void NestEmitter::emit_main_loop_chunk(int chunk) {
   operands_.set_chunk(int64_t{chunk} * plan_.lanes);
-  if (has_groups_ && chunk % operands_.group_chunks() == 0) operands_.fill_windows();
+  if (plan_.has_windows && chunk % operands_.group_chunks() == 0) operands_.fill_windows();
   emit_chunk(chunk);
-  if (has_groups_ && (chunk + 1) % operands_.group_chunks() == 0) operands_.drain_windows();
+  operands_.end_main_loop_chunk();
+  if (plan_.has_windows && (chunk + 1) % operands_.group_chunks() == 0) operands_.drain_windows();
 }
 
 /// What is left, a chunk at a time, the last one with fewer lanes.
@@ -210,7 +259,7 @@ void NestEmitter::emit_tail_loop() {
   code_.cmp(gpr::index, gpr::extent);
   code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
   operands_.enter_tail();
-  has_groups_ ? emit_tail_groups() : emit_tail_chunks(gpr::extent);
+  plan_.has_windows ? emit_tail_groups() : emit_tail_chunks(gpr::extent);
   code_.L(done);
 }
 
@@ -240,6 +289,7 @@ void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
   emit_chunk(0);
   operands_.stage_out();
   note("next chunk");
+  if (form_.has_periods()) operands_.end_chunk();
   code_.add(gpr::index, plan_.lanes);
   code_.cmp(gpr::index, end);
   code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
@@ -260,17 +310,20 @@ void NestEmitter::emit_tail_count() {
   code_.kmovq(tail_mask, gpr::scratch);
 }
 
-void NestEmitter::emit_chunk(int chunk) {
-  std::function<void(LaneId)> annotate;
-  if (options_.annotate) {
-    annotate = [this, chunk](LaneId id) {
-      const uint32_t origin = nest_.program.code[static_cast<size_t>(id)].origin;
-      annotations_.note(fmt::format("chunk {}", chunk), print(nest_.program, id),
-                        options_.origin_text ? options_.origin_text(origin) : "");
-    };
-  }
-  lanes_.emit_chunk(operands_.sources(), operands_.sinks(), annotate);
+/// Notes each instruction of a chunk, or of what is hoisted out of chunks.
+std::function<void(LaneId)> NestEmitter::annotator(int chunk) {
+  if (!options_.annotate) return {};
+  return [this, chunk](LaneId id) {
+    const uint32_t origin = nest_.program.code[static_cast<size_t>(id)].origin;
+    annotations_.note(chunk == nest_part  ? "once"
+                      : chunk == row_part ? "once a row"
+                                          : fmt::format("chunk {}", chunk),
+                      print(nest_.program, id),
+                      options_.origin_text ? options_.origin_text(origin) : "");
+  };
 }
+
+void NestEmitter::emit_chunk(int chunk) { lanes_.emit_chunk(sources_, sinks(), annotator(chunk)); }
 
 }  // namespace
 

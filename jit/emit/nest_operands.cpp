@@ -25,6 +25,7 @@ NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPl
       form_(form),
       layout_(nest.operands(), form.rank),
       lanes_(plan.lanes),
+      chunks_(plan.chunks),
       packs_(plan.packs),
       target_(emitter.target()),
       code_(emitter.code()),
@@ -35,10 +36,32 @@ NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPl
   make_ports();
 }
 
+void NestOperands::make_source(size_t operand) {
+  const ElementType element = nest_.element(operand);
+  switch (form_.access[operand]) {
+    case Access::uniform:
+      sources_.push_back(
+          &uniform_sources_.try_emplace(operand, operand, element, frame_).first->second);
+      return;
+    case Access::repeated: {
+      const Xbyak::Address numbers = argument(layout_.period_numbers());
+      sources_.push_back(
+          &repeated_sources_
+               .try_emplace(operand, operand, element, form_.baked_period, *this, frame_, numbers)
+               .first->second);
+      return;
+    }
+    default:
+      sources_.push_back(
+          &memory_sources_.try_emplace(operand, operand, element, *this).first->second);
+      return;
+  }
+}
+
 void NestOperands::make_ports() {
   for (size_t k = 0; k < nest_.operands(); ++k) {
     if (k < nest_.inputs.size()) {
-      sources_.push_back(&memory_sources_.emplace_back(k, nest_.element(k), *this));
+      make_source(k);
     } else {
       sinks_.push_back(&memory_sinks_.emplace_back(k, nest_.element(k), packs_, *this));
     }
@@ -47,6 +70,55 @@ void NestOperands::make_ports() {
     if (inst.op != LaneOp::store) continue;
     memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst, nest_.program);
   }
+}
+
+void NestOperands::enter_row() {
+  for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+    if (form_.access[k] != Access::uniform || !is_sub_byte(nest_.element(k))) continue;
+    annotations_.note(fmt::format("the code of operand {} on the stack", k));
+    windows_.fill_one(window_operand(k));
+  }
+  if (form_.has_periods()) begin_periods();
+}
+
+void NestOperands::begin_periods() {
+  code_.xor_(gpr::phase.cvt32(), gpr::phase.cvt32());
+  code_.xor_(gpr::period.cvt32(), gpr::period.cvt32());
+}
+
+/// Overwrites gpr::extent.
+void NestOperands::locate_period() {
+  code_.mov(gpr::scratch, gpr::index);
+  code_.xor_(gpr::extent.cvt32(), gpr::extent.cvt32());
+  code_.div(argument(layout_.period()));
+  code_.mov(gpr::period, gpr::scratch);
+  code_.mov(gpr::phase, gpr::extent);
+}
+
+void NestOperands::advance_phase(const Xbyak::Address& step) {
+  code_.add(gpr::phase, step);
+  code_.mov(gpr::scratch, gpr::phase);
+  code_.sub(gpr::scratch, argument(layout_.period()));
+  code_.cmovns(gpr::phase, gpr::scratch);
+}
+
+void NestOperands::end_iteration() {
+  if (counts_chunks()) return;
+  if (form_.baked_period == 0) return advance_phase(frame_.iteration_phase());
+  code_.add(gpr::period, lanes_ * chunks_ / form_.baked_period);  // iterations are whole periods
+}
+
+void NestOperands::end_main_loop_chunk() {
+  if (counts_chunks()) end_chunk();
+}
+
+void NestOperands::end_chunk() {
+  advance_phase(frame_.chunk_phase());
+  if (!form_.has(Access::repeated)) return;
+  // scratch is not negative where the phase went beyond a period: one more is behind.
+  code_.sar(gpr::scratch, 63);
+  code_.add(gpr::period, frame_.chunk_periods());
+  code_.lea(gpr::period, code_.ptr[gpr::period + gpr::scratch + 1]);
 }
 
 void NestOperands::enter_main_loop() {
@@ -61,6 +133,7 @@ void NestOperands::enter_tail() {
 }
 
 ChunkMode NestOperands::main_loop_mode(size_t operand) const {
+  if (form_.access[operand] == Access::periodic) return ChunkMode::staged;
   if (!has_window(operand)) return ChunkMode::whole;
   // A chunk that is a whole group, or that packing collects, needs no window.
   const bool is_source = operand < nest_.inputs.size();
@@ -69,6 +142,7 @@ ChunkMode NestOperands::main_loop_mode(size_t operand) const {
 }
 
 ChunkMode NestOperands::tail_mode(size_t operand) const {
+  if (form_.access[operand] == Access::periodic) return ChunkMode::staged;
   return has_window(operand) || is_staged(operand) ? ChunkMode::staged : ChunkMode::masked;
 }
 
@@ -83,8 +157,20 @@ OperandPlace NestOperands::packed_place(size_t operand, int64_t displacement_in_
           .displacement = displacement_in_elements * bits / 8};
 }
 
+/// In the copy of the operand's period. The phase is that of the chunk, or of the iteration.
+OperandPlace NestOperands::periodic_place(size_t operand) {
+  const int bytes = lane_bits_of(nest_.element(operand)) / 8;
+  const int64_t elements = counts_chunks() ? 0 : chunk_displacement_;
+  return {.mode = ChunkMode::staged,
+          .base = frame_.pointer(operand),
+          .index = gpr::phase,
+          .scale = bytes,
+          .displacement = elements * bytes};
+}
+
 OperandPlace NestOperands::locate(size_t operand, int chunks_back) {
   const int64_t elements = chunk_displacement_ - int64_t{chunks_back} * lanes_;
+  if (form_.access[operand] == Access::periodic) return periodic_place(operand);
   if (modes_[operand] != ChunkMode::staged) {
     if (has_window(operand)) return packed_place(operand, elements);
     return {.mode = modes_[operand],
@@ -135,7 +221,7 @@ void NestOperands::drain_windows() {
 
 WindowOperand NestOperands::window_operand(size_t operand) {
   return {operand, nest_.element(operand), form_.access[operand], step(operand),
-          code_.qword[gpr::arguments + 8 * layout_.base(operand)]};
+          argument(layout_.base(operand))};
 }
 
 void NestOperands::stage_in() {

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <deque>
+#include <map>
 
 #include "jit/emit/annotations.hpp"
 #include "jit/emit/bit_fields.hpp"
+#include "jit/emit/broadcast_ports.hpp"
 #include "jit/emit/chunk_plan.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/memory_ports.hpp"
@@ -32,6 +34,17 @@ class NestOperands : public OperandLocator {
     chunk_displacement_ = displacement_in_elements;
   }
 
+  /// What uniform operands need on the stack; at the beginning of each row.
+  void enter_row();
+  /// The account of periods begins with a row's first element, or with the one at gpr::index.
+  void begin_periods();
+  void locate_period();
+  /// It goes on behind an iteration of the main loop and its chunks, and behind a chunk of the
+  /// tail.
+  void end_iteration();
+  void end_main_loop_chunk();
+  void end_chunk();
+
   /// Windows of the group that begins with the chunk.
   void fill_windows();
   /// Windows of the group that ends with the chunk.
@@ -47,43 +60,53 @@ class NestOperands : public OperandLocator {
   ChunkMode mode(size_t operand) const override { return modes_[operand]; }
   Stores stores() const override { return form_.stores; }
   OperandPlace locate(size_t operand, int chunks_back) override;
+  int64_t element_of_iteration() const override { return chunk_displacement_; }
 
  private:
   void make_ports();
-  bool has_window(size_t operand) const { return is_sub_byte(nest_.element(operand)); }
+  void make_source(size_t operand);
+  void advance_phase(const Xbyak::Address& step);
+  /// Whether the account goes on from chunk to chunk in the main loop.
+  bool counts_chunks() const { return form_.has(Access::repeated) && form_.baked_period == 0; }
+  bool has_window(size_t operand) const {
+    return jit::has_window(nest_.element(operand), form_.access[operand]);
+  }
   bool is_staged(size_t operand) const {
-    return !has_window(operand) &&
-           (!target_.has_avx512() || form_.access[operand] == Access::strided);
+    if (form_.access[operand] == Access::strided) return true;
+    return !target_.has_avx512() && is_contiguous(operand) && !has_window(operand);
   }
   bool is_contiguous(size_t operand) const { return form_.access[operand] == Access::contiguous; }
   ChunkMode main_loop_mode(size_t operand) const;
   ChunkMode tail_mode(size_t operand) const;
+  OperandPlace periodic_place(size_t operand);
   OperandPlace packed_place(size_t operand, int64_t displacement_in_elements);
   WindowOperand window_operand(size_t operand);
   void copy_stage(size_t operand, bool in);
   void locate_elements(size_t operand);
   void step_cursor(size_t operand);
-  const BitUnpacker& unpacker(size_t input) const { return memory_sources_[input].unpacker(); }
+  const BitUnpacker& unpacker(size_t input) const { return memory_sources_.at(input).unpacker(); }
   const BitPacker& bit_packer(size_t operand) const {
     return memory_sinks_[operand - nest_.inputs.size()].bit_packer();
   }
   int element_bytes(size_t operand) const { return bits_of(nest_.element(operand)) / 8; }
+  Xbyak::Address argument(size_t word) const { return code_.qword[gpr::arguments + 8 * word]; }
   /// Of the innermost axis.
-  Xbyak::Address step(size_t operand) const {
-    return code_.qword[gpr::arguments + 8 * layout_.step(operand, 0)];
-  }
+  Xbyak::Address step(size_t operand) const { return argument(layout_.step(operand, 0)); }
 
   const Nest& nest_;
   const NestForm& form_;
   const ArgumentLayout layout_;
-  const int lanes_;  ///< of a chunk
+  const int lanes_;   ///< of a chunk
+  const int chunks_;  ///< of an iteration
   const bool packs_;
   const Target& target_;
   Assembler& code_;
   const Frame& frame_;
   Annotations& annotations_;
   const Windows windows_;
-  std::deque<MemorySource> memory_sources_;
+  std::map<size_t, MemorySource> memory_sources_;  // by operand, as are the next two
+  std::map<size_t, UniformSource> uniform_sources_;
+  std::map<size_t, RepeatedSource> repeated_sources_;
   std::deque<MemorySink> memory_sinks_;
   std::vector<Source*> sources_;
   std::vector<Sink*> sinks_;

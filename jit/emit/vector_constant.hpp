@@ -22,6 +22,17 @@ std::vector<uint8_t> vector_constant(int vector_bits, ValueOf value) {
   return bytes;
 }
 
+/// The same for elements of that many bits.
+template <class ValueOf>
+std::vector<uint8_t> lanes_constant(int lane_bits, int vector_bits, ValueOf value) {
+  switch (lane_bits) {
+    case 8: return vector_constant<uint8_t>(vector_bits, value);
+    case 16: return vector_constant<uint16_t>(vector_bits, value);
+    case 32: return vector_constant<uint32_t>(vector_bits, value);
+    default: return vector_constant<uint64_t>(vector_bits, value);
+  }
+}
+
 /// For permutations of two vectors side by side: the even elements, or with `offset` 1 the odd.
 template <class T>
 std::vector<uint8_t> every_second(int vector_bits, int offset) {

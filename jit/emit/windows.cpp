@@ -238,6 +238,35 @@ void Windows::fill(const WindowOperand& at, const BitUnpacker& unpacker) const {
   code.vmovups(in_window(at), codes);
 }
 
+/// Codes that lie in one byte need no loop.
+void Windows::copy_one_of_a_byte(const WindowOperand& at) const {
+  Assembler& code = emitter_.code();
+  const int bits = bits_of(at.element);
+  const int log2_bits = std::countr_zero(static_cast<unsigned>(bits));
+  code.mov(gpr::scratch, frame_.pointer(at.operand));
+  code.mov(gpr::counter.cvt32(), gpr::scratch.cvt32());
+  code.and_(gpr::counter.cvt32(), 8 / bits - 1);
+  if (bits > 1) code.shl(gpr::counter.cvt32(), log2_bits);
+  if (info(at.element).order == StorageOrder::msb_first) code.xor_(gpr::counter.cvt32(), 8 - bits);
+  code.shr(gpr::scratch, 3 - log2_bits);
+  code.add(gpr::scratch, at.base);
+  code.movzx(gpr::scratch.cvt32(), code.byte[gpr::scratch]);
+  code.shr(gpr::scratch.cvt32(), Xbyak::util::cl);
+  code.and_(gpr::scratch.cvt32(), (1 << bits) - 1);
+  code.mov(code.qword[gpr::stack + window(at)], gpr::scratch);
+}
+
+void Windows::fill_one(const WindowOperand& at) const {
+  Assembler& code = emitter_.code();
+  const int bits = bits_of(at.element);
+  const bool in_a_byte = 8 % bits == 0 && info(at.element).order != StorageOrder::split;
+  if (in_a_byte) return copy_one_of_a_byte(at);
+  code.mov(frame_.group_begin(), 0);
+  code.mov(frame_.group_end(), 1);
+  code.mov(code.qword[gpr::stack + window(at)], 0);
+  copy_bitwise(at, true);
+}
+
 /// Zeros behind the group's last element.
 void Windows::clear_beyond_end(const WindowOperand& at) const {
   Assembler& code = emitter_.code();

@@ -33,6 +33,9 @@ class Windows {
   void drain_whole(const WindowOperand& at, const BitPacker& packer,
                    const Xbyak::Address& packed) const;
 
+  /// The one element of a uniform operand, as a number of eight bytes. Ends any group.
+  void fill_one(const WindowOperand& at) const;
+
   /// The elements from frame.group_begin() to frame.group_end() of the row.
   void fill(const WindowOperand& at, const BitUnpacker& unpacker) const;
   /// The same; of contiguous elements the last byte's unused bits become 0.
@@ -44,6 +47,7 @@ class Windows {
   Xbyak::Address in_window(const WindowOperand& at, int offset = 0) const {
     return emitter_.code().ptr[gpr::stack + window(at) + offset];
   }
+  void copy_one_of_a_byte(const WindowOperand& at) const;
   void locate_bytes(const WindowOperand& at) const;
   void count_bytes(const WindowOperand& at) const;
   void copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const;

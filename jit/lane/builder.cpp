@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementary intents. Conversions to, from and between floats are in builder_conversions.cpp.
+// Elementary intents. Arithmetic and comparisons that are composed are in builder_arithmetic.cpp,
+// conversions to, from and between floats in builder_conversions.cpp.
 #include "jit/lane/builder.hpp"
 
 #include <bit>
@@ -24,11 +25,28 @@ LaneId LaneBuilder::unary(LaneOp op, LaneType type, LaneId a, int64_t imm) {
   return append({.op = op, .type = type, .a = a, .imm = imm});
 }
 
+std::optional<uint64_t> LaneBuilder::folded(LaneOp op, LaneId a, LaneId b) const {
+  const LaneInst& x = program_.code[static_cast<size_t>(a)];
+  const LaneInst& y = program_.code[static_cast<size_t>(b)];
+  if (x.op != LaneOp::constant || y.op != LaneOp::constant) return std::nullopt;
+  const auto first = static_cast<uint64_t>(x.imm);
+  const auto second = static_cast<uint64_t>(y.imm);
+  switch (op) {
+    case LaneOp::add: return first + second;
+    case LaneOp::sub: return first - second;
+    case LaneOp::bit_and: return first & second;
+    case LaneOp::bit_or: return first | second;
+    case LaneOp::bit_xor: return first ^ second;
+    default: return std::nullopt;
+  }
+}
+
 LaneId LaneBuilder::binary(LaneOp op, LaneId a, LaneId b) {
   const LaneType type = type_of(a);
   const LaneType result = is_mask(type)     ? type
                           : is_float_op(op) ? float_lane(bits_of(type))
                                             : integer_lane(bits_of(type));
+  if (const auto bits = folded(op, a, b)) return constant(result, *bits);
   return append({.op = op, .type = result, .a = a, .b = b});
 }
 
@@ -101,14 +119,13 @@ LaneId LaneBuilder::merge_bits(uint64_t mask, LaneId a, LaneId b) {
 
 LaneId LaneBuilder::constant(LaneType type, uint64_t bits) {
   if (bits_of(type) < 64) bits &= (uint64_t{1} << bits_of(type)) - 1;
-  for (size_t id = 0; id < program_.code.size(); ++id) {
-    const LaneInst& inst = program_.code[id];
-    if (inst.op == LaneOp::constant && bits_of(inst.type) == bits_of(type) &&
-        static_cast<uint64_t>(inst.imm) == bits) {
-      return static_cast<LaneId>(id);
-    }
+  for (LaneId id : constants_) {
+    const LaneInst& inst = program_.code[static_cast<size_t>(id)];
+    if (bits_of(inst.type) == bits_of(type) && static_cast<uint64_t>(inst.imm) == bits) return id;
   }
-  return append({.op = LaneOp::constant, .type = type, .imm = static_cast<int64_t>(bits)});
+  constants_.push_back(
+      append({.op = LaneOp::constant, .type = type, .imm = static_cast<int64_t>(bits)}));
+  return constants_.back();
 }
 
 LaneId LaneBuilder::float_constant(LaneType type, double value) {
@@ -136,6 +153,11 @@ LaneId LaneBuilder::min_unsigned(LaneId a, LaneId b) {
   return select(greater_signed(flip_sign_bit(a), flip_sign_bit(b)), b, a);
 }
 
+LaneId LaneBuilder::max_unsigned(LaneId a, LaneId b) {
+  if (bits_of(type_of(a)) < 64 || target_.has_avx512()) return binary(LaneOp::max_unsigned, a, b);
+  return select(greater_signed(flip_sign_bit(a), flip_sign_bit(b)), a, b);
+}
+
 LaneId LaneBuilder::is_nonzero(LaneId a) {
   const LaneType type = integer_lane(bits_of(type_of(a)));
   const LaneId one = constant(type, 1);
@@ -150,10 +172,16 @@ LaneId LaneBuilder::mask_resize(LaneId a, int bits) {
 }
 
 LaneId LaneBuilder::select(LaneId mask, LaneId a, LaneId otherwise) {
+  const LaneInst& condition = program_.code[static_cast<size_t>(mask)];
+  if (condition.op == LaneOp::mask_not) return select(condition.a, otherwise, a);
   return append({.op = LaneOp::select, .type = type_of(a), .a = a, .c = otherwise, .mask = mask});
 }
 
 LaneId LaneBuilder::zero_unless(LaneId mask, LaneId a) {
+  const LaneInst& condition = program_.code[static_cast<size_t>(mask)];
+  if (condition.op == LaneOp::mask_not && !target_.has_avx512()) {
+    return append({.op = LaneOp::bit_andnot, .type = type_of(a), .a = condition.a, .b = a});
+  }
   return append({.op = LaneOp::select, .type = type_of(a), .a = a, .mask = mask});
 }
 

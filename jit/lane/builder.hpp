@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "jit/lane/program.hpp"
 #include "jit/target.hpp"
@@ -37,6 +39,8 @@ class LaneBuilder {
   // width, and the other way round, without an instruction.
   LaneId add(LaneId a, LaneId b) { return binary(LaneOp::add, a, b); }
   LaneId sub(LaneId a, LaneId b) { return binary(LaneOp::sub, a, b); }
+  /// The low half of the product.
+  LaneId mul(LaneId a, LaneId b);
   LaneId bit_and(LaneId a, LaneId b) { return binary(LaneOp::bit_and, a, b); }
   LaneId bit_or(LaneId a, LaneId b) { return binary(LaneOp::bit_or, a, b); }
   LaneId bit_xor(LaneId a, LaneId b) { return binary(LaneOp::bit_xor, a, b); }
@@ -48,8 +52,13 @@ class LaneBuilder {
   LaneId min_signed(LaneId a, LaneId b);
   LaneId min_unsigned(LaneId a, LaneId b);
   LaneId max_signed(LaneId a, LaneId b);
-  /// Lanes of at most 32 bits.
-  LaneId max_unsigned(LaneId a, LaneId b) { return binary(LaneOp::max_unsigned, a, b); }
+  LaneId max_unsigned(LaneId a, LaneId b);
+  /// The magnitude of a signed number, modulo 2^N.
+  LaneId absolute(LaneId a);
+  LaneId bit_not(LaneId a);
+  /// Of unsigned 64-bit lanes, one after the other; no lane of b may be 0.
+  LaneId divide_each(LaneId a, LaneId b) { return binary(LaneOp::divide_each, a, b); }
+  LaneId remainder_each(LaneId a, LaneId b) { return binary(LaneOp::remainder_each, a, b); }
   /// Arithmetic; lanes of 16 or 32 bits.
   LaneId shift_right_signed(LaneId a, int count) {
     return shift(LaneOp::shift_right_signed, a, count);
@@ -58,6 +67,11 @@ class LaneBuilder {
   LaneId merge_bits(uint64_t mask, LaneId a, LaneId b);
   LaneId equal(LaneId a, LaneId b) { return compare(LaneOp::equal, a, b); }
   LaneId greater_signed(LaneId a, LaneId b) { return compare(LaneOp::greater_signed, a, b); }
+  LaneId compare(IntegerPredicate predicate, bool is_signed, LaneId a, LaneId b);
+  /// Whether a lane is not zero.
+  LaneId is_set(LaneId a);
+  /// Whether a and b have a bit in common.
+  LaneId any_bits(LaneId a, LaneId b);
   /// 1 where a lane is not zero, else 0.
   LaneId is_nonzero(LaneId a);
   LaneId extend_zero(LaneId a, int bits) { return resize(LaneOp::extend_zero, a, bits); }
@@ -68,29 +82,51 @@ class LaneBuilder {
   }
   LaneId truncate(LaneId a, int bits) { return resize(LaneOp::truncate, a, bits); }
 
-  /// a shifted right by as many bits as b says, lane by lane; 0 from the lane's width on. Lanes of
-  /// 32 or 64 bits.
+  // a shifted by as many bits as b, an unsigned number, says, lane by lane; 0, or the sign, from
+  // the lane's width on. Lanes of at least `least_shifted_bits`.
+  LaneId shift_left_by(LaneId a, LaneId b) { return binary(LaneOp::shift_left_by, a, b); }
   LaneId shift_right_by(LaneId a, LaneId b) { return binary(LaneOp::shift_right_by, a, b); }
+  LaneId shift_right_signed_by(LaneId a, LaneId b);
+  int least_shifted_bits() const { return target_.has_avx512() ? 16 : 32; }
 
   // Masks. On AVX2 they may be used as integers of their width: all ones, or zero.
   LaneId mask_and(LaneId a, LaneId b) { return binary(LaneOp::mask_and, a, b); }
   LaneId mask_or(LaneId a, LaneId b) { return binary(LaneOp::mask_or, a, b); }
+  LaneId mask_xor(LaneId a, LaneId b) { return binary(LaneOp::mask_xor, a, b); }
+  /// Not a, but b.
+  LaneId mask_andnot(LaneId a, LaneId b) { return binary(LaneOp::mask_andnot, a, b); }
   LaneId mask_not(LaneId a) { return unary(LaneOp::mask_not, type_of(a), a); }
   LaneId mask_resize(LaneId a, int bits);
   /// mask ? a : otherwise.
   LaneId select(LaneId mask, LaneId a, LaneId otherwise);
   /// mask ? a : 0.
   LaneId zero_unless(LaneId mask, LaneId a);
+  /// mask ? -a : a, of integers.
+  LaneId negate_where(LaneId mask, LaneId a);
 
   // Floats.
   LaneId float_add(LaneId a, LaneId b) { return binary(LaneOp::float_add, a, b); }
   LaneId float_sub(LaneId a, LaneId b) { return binary(LaneOp::float_sub, a, b); }
   LaneId float_mul(LaneId a, LaneId b) { return binary(LaneOp::float_mul, a, b); }
+  LaneId float_div(LaneId a, LaneId b) { return binary(LaneOp::float_div, a, b); }
+  LaneId float_sqrt(LaneId a) {
+    return unary(LaneOp::float_sqrt, float_lane(bits_of(type_of(a))), a);
+  }
+  /// mask ? C's fmod : otherwise. The more lanes the mask has, the slower; where it has none, it
+  /// costs next to nothing.
+  LaneId float_remainder_where(LaneId mask, LaneId a, LaneId b, LaneId otherwise);
   /// c - a * b, rounded once.
   LaneId float_sub_product(LaneId c, LaneId a, LaneId b);
   /// x86's min and max: b where either is NaN.
   LaneId float_min(LaneId a, LaneId b) { return binary(LaneOp::float_min, a, b); }
   LaneId float_max(LaneId a, LaneId b) { return binary(LaneOp::float_max, a, b); }
+  /// The smaller or larger number, -0 below +0; the first NaN, made quiet.
+  LaneId minimum(LaneId a, LaneId b);
+  LaneId maximum(LaneId a, LaneId b);
+  /// NaNs made quiet.
+  LaneId quiet(LaneId a);
+  /// -1, +0 or 1; NaNs made quiet.
+  LaneId sign_of(LaneId a);
   /// b made quiet where b is NaN (its payload's top bits stay), else a; f32.
   LaneId quiet_nan(LaneId a, LaneId b);
   /// 0 where a is NaN, `limit` where it is +infinity, else a; f32, AVX-512 only.
@@ -150,8 +186,6 @@ class LaneBuilder {
   /// AVX2: the integer part of a float (f32, f64) that is not negative, given by its bits in 64-bit
   /// lanes; 0 from 2^64 up and for NaN.
   LaneId float_bits_to_u64(LaneId bits, ElementType format);
-  /// AVX2: mask ? -a : a, of integers.
-  LaneId negate_where(LaneId mask, LaneId a);
   /// The low 32 bits of an integral f64 with 0 <= a < 2^52, in 64-bit lanes.
   LaneId small_f64_to_i64(LaneId a);
 
@@ -159,9 +193,17 @@ class LaneBuilder {
   LaneId append(LaneInst inst);
   LaneId unary(LaneOp op, LaneType type, LaneId a, int64_t imm = 0);
   LaneId binary(LaneOp op, LaneId a, LaneId b);
+  /// Of two constants, what integer arithmetic makes of them.
+  std::optional<uint64_t> folded(LaneOp op, LaneId a, LaneId b) const;
   LaneId compare(LaneOp op, LaneId a, LaneId b);
   LaneId shift(LaneOp op, LaneId a, int count);
   LaneId resize(LaneOp op, LaneId a, int bits);
+  LaneType type_of_float(LaneId a) const { return float_lane(bits_of(type_of(a))); }
+  LaneId zero_like(LaneId a) { return constant(integer_lane(bits_of(type_of(a))), 0); }
+  LaneId least_of_numbers(LaneId a, LaneId b);
+  LaneId most_of_numbers(LaneId a, LaneId b);
+  LaneId compare_signed(IntegerPredicate predicate, LaneId a, LaneId b);
+  LaneId compare_unsigned(IntegerPredicate predicate, LaneId a, LaneId b);
   LaneId not_and_or(LaneId a, LaneId b, LaneId c);
   LaneId flip_sign_bit(LaneId a);
   LaneId i64_to_f64(LaneId a, bool is_signed);
@@ -177,6 +219,7 @@ class LaneBuilder {
 
   const Target& target_;
   LaneProgram& program_;
+  std::vector<LaneId> constants_;
   uint32_t origin_ = 0;
 };
 

@@ -180,8 +180,6 @@ LaneId LaneBuilder::float_bits_to_u64(LaneId bits, ElementType format) {
   return shift_right_by(significand, sub(number(bias + 63), shift_right(bits, mantissa_bits)));
 }
 
-LaneId LaneBuilder::negate_where(LaneId mask, LaneId a) { return sub(bit_xor(a, mask), mask); }
-
 LaneId LaneBuilder::small_f64_to_i64(LaneId a) {
   return float_add(a, float_constant(LaneType::f64, 0x1p52));
 }

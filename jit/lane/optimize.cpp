@@ -2,6 +2,8 @@
 #include "jit/lane/optimize.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <tuple>
 #include <vector>
 
 namespace castor::jit {
@@ -15,6 +17,44 @@ void for_each_operand(Inst& inst, Visit visit) {
   if (inst.b != no_lane) visit(inst.b);
   if (inst.mask != no_lane) visit(inst.mask);
   if (inst.c != no_lane) visit(inst.c);
+}
+
+bool compute_the_same(const LaneInst& x, const LaneInst& y) {
+  const auto tied = [](const LaneInst& i) {
+    return std::tie(i.op, i.type, i.a, i.b, i.c, i.mask, i.imm, i.table);
+  };
+  return tied(x) == tied(y);
+}
+
+size_t hash_of(const LaneInst& inst) {
+  constexpr uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+  uint64_t hash = static_cast<uint64_t>(inst.op) << 8 | static_cast<uint64_t>(inst.type);
+  for (int64_t part : {int64_t{inst.a}, int64_t{inst.b}, int64_t{inst.c}, int64_t{inst.mask},
+                       inst.imm, int64_t{inst.table}}) {
+    hash = (std::rotl(hash, 23) ^ static_cast<uint64_t>(part)) * odd;
+  }
+  return static_cast<size_t>(hash >> 32);
+}
+
+/// Instructions of which an equal one stands before are not used any more. (No load follows a
+/// store to the same memory, see load_before_storing.)
+void share_equals(LaneProgram& program) {
+  const size_t slots = std::bit_ceil(2 * program.code.size());
+  std::vector<LaneId> table(slots, no_lane);  // by hash, the next free place when taken
+  std::vector<LaneId> first_equal(program.code.size());
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    LaneInst& inst = program.code[i];
+    for_each_operand(inst, [&](LaneId& id) { id = first_equal[static_cast<size_t>(id)]; });
+    first_equal[i] = static_cast<LaneId>(i);
+    if (inst.op == LaneOp::store) continue;
+    size_t slot = hash_of(inst) & (slots - 1);
+    while (table[slot] != no_lane &&
+           !compute_the_same(program.code[static_cast<size_t>(table[slot])], inst)) {
+      slot = (slot + 1) & (slots - 1);
+    }
+    if (table[slot] == no_lane) table[slot] = static_cast<LaneId>(i);
+    first_equal[i] = table[slot];
+  }
 }
 
 std::vector<int> count_uses(const LaneProgram& program) {
@@ -34,17 +74,26 @@ bool is_maskable(const LaneInst& inst) {
     case LaneOp::min_signed:
     case LaneOp::min_unsigned:
     case LaneOp::max_signed:
-    case LaneOp::max_unsigned: return true;
+    case LaneOp::max_unsigned:
+    case LaneOp::absolute: return true;
     case LaneOp::bit_and:
     case LaneOp::bit_or:
     case LaneOp::bit_xor:
     case LaneOp::bit_andnot: return bits >= 32;
+    case LaneOp::mul:
     case LaneOp::shift_left:
     case LaneOp::shift_right:
-    case LaneOp::shift_right_signed: return bits >= 16;
+    case LaneOp::shift_right_signed:
+    case LaneOp::shift_left_by:
+    case LaneOp::shift_right_by:
+    case LaneOp::shift_right_signed_by: return bits >= 16;
     case LaneOp::float_add:
     case LaneOp::float_sub:
     case LaneOp::float_mul:
+    case LaneOp::float_div:
+    case LaneOp::float_sqrt:
+    case LaneOp::range_min:
+    case LaneOp::range_max:
     case LaneOp::float_min:
     case LaneOp::float_max:
     case LaneOp::round:
@@ -68,6 +117,45 @@ void fuse_selects(LaneProgram& program) {
     inst = chosen;
     inst.mask = mask;
     inst.c = passthrough;
+  }
+}
+
+/// Whether the operation makes NaNs quiet itself, of the operand that it would hand on.
+bool quiets(LaneOp op) {
+  switch (op) {
+    case LaneOp::float_add:
+    case LaneOp::float_sub:
+    case LaneOp::float_mul:
+    case LaneOp::float_div:
+    case LaneOp::float_sqrt:
+    case LaneOp::f32_to_f64: return true;
+    default: return false;
+  }
+}
+
+/// x + -0, which is x with NaNs made quiet.
+bool is_quieting(const LaneProgram& program, const LaneInst& inst) {
+  if (inst.op != LaneOp::float_add || inst.mask != no_lane) return false;
+  const LaneInst& zero = program.code[static_cast<size_t>(inst.b)];
+  const uint64_t minus_zero = uint64_t{1} << (bits_of(inst.type) - 1);
+  return zero.op == LaneOp::constant && bits_of(zero.type) == bits_of(inst.type) &&
+         static_cast<uint64_t>(zero.imm) == minus_zero;
+}
+
+/// Hands values on as they are where all that reads them makes NaNs quiet.
+void drop_quieting(LaneProgram& program) {
+  std::vector<bool> is_read_as_is(program.code.size(), false);
+  for (const LaneInst& inst : program.code) {
+    const bool as_is = !quiets(inst.op) || inst.mask != no_lane;
+    for_each_operand(inst, [&](LaneId id) {
+      if (as_is) is_read_as_is[static_cast<size_t>(id)] = true;
+    });
+  }
+  for (LaneInst& inst : program.code) {
+    for_each_operand(inst, [&](LaneId& id) {
+      const LaneInst& from = program.code[static_cast<size_t>(id)];
+      if (!is_read_as_is[static_cast<size_t>(id)] && is_quieting(program, from)) id = from.a;
+    });
   }
 }
 
@@ -117,6 +205,9 @@ void load_before_storing(LaneProgram& program) {
 }  // namespace
 
 void optimize(LaneProgram& program, const Target& target) {
+  share_equals(program);
+  drop_quieting(program);
+  drop_dead(program);
   if (target.has_avx512()) fuse_selects(program);
   drop_dead(program);
   load_before_storing(program);

@@ -7,8 +7,9 @@
 
 namespace castor::jit {
 
-/// Fuses a select into the instruction that it selects (AVX-512: one instruction under a mask),
-/// drops what no store needs, and numbers anew. The result computes the same.
+/// Computes equal values once, fuses a select into the instruction that it selects (AVX-512: one
+/// instruction under a mask), drops what no store needs, and numbers anew. The result computes the
+/// same.
 void optimize(LaneProgram& program, const Target& target);
 
 }  // namespace castor::jit

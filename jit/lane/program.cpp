@@ -24,6 +24,8 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::constant, "constant", false},
     {LaneOp::add, "add", false},
     {LaneOp::sub, "sub", false},
+    {LaneOp::mul, "mul", false},
+    {LaneOp::mul_dwords, "mul_dwords", false},
     {LaneOp::bit_and, "and", false},
     {LaneOp::bit_or, "or", false},
     {LaneOp::bit_xor, "xor", false},
@@ -31,14 +33,22 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::shift_left, "shift_left", false},
     {LaneOp::shift_right, "shift_right", false},
     {LaneOp::shift_right_signed, "shift_right_signed", false},
+    {LaneOp::shift_left_by, "shift_left_by", false},
     {LaneOp::shift_right_by, "shift_right_by", false},
+    {LaneOp::shift_right_signed_by, "shift_right_signed_by", false},
     {LaneOp::min_signed, "min_signed", false},
     {LaneOp::min_unsigned, "min_unsigned", false},
     {LaneOp::max_signed, "max_signed", false},
     {LaneOp::max_unsigned, "max_unsigned", false},
+    {LaneOp::absolute, "absolute", false},
+    {LaneOp::divide_each, "divide_each", false},
+    {LaneOp::remainder_each, "remainder_each", false},
     {LaneOp::bit_ternary, "bit_ternary", false},
     {LaneOp::equal, "equal", false},
     {LaneOp::greater_signed, "greater_signed", false},
+    {LaneOp::compare_signed, "compare_signed", false},
+    {LaneOp::compare_unsigned, "compare_unsigned", false},
+    {LaneOp::any_bits, "any_bits", false},
     {LaneOp::combine_dwords, "combine_dwords", false},
     {LaneOp::extend_zero, "extend_zero", false},
     {LaneOp::extend_sign, "extend_sign", false},
@@ -46,15 +56,22 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::widen_to_high_half, "widen_to_high_half", false},
     {LaneOp::mask_and, "mask_and", false},
     {LaneOp::mask_or, "mask_or", false},
+    {LaneOp::mask_xor, "mask_xor", false},
+    {LaneOp::mask_andnot, "mask_andnot", false},
     {LaneOp::mask_not, "mask_not", false},
     {LaneOp::mask_resize, "mask_resize", false},
     {LaneOp::select, "select", false},
     {LaneOp::float_add, "float_add", true},
     {LaneOp::float_sub, "float_sub", true},
     {LaneOp::float_mul, "float_mul", true},
+    {LaneOp::float_div, "float_div", true},
+    {LaneOp::float_sqrt, "float_sqrt", true},
     {LaneOp::float_sub_product, "float_sub_product", true},
     {LaneOp::float_min, "float_min", true},
     {LaneOp::float_max, "float_max", true},
+    {LaneOp::range_min, "range_min", true},
+    {LaneOp::range_max, "range_max", true},
+    {LaneOp::float_remainder_each, "float_remainder_each", true},
     {LaneOp::fix_up, "fix_up", true},
     {LaneOp::round, "round", true},
     {LaneOp::float_compare, "float_compare", true},
@@ -125,6 +142,9 @@ std::string immediate_text(const LaneInst& inst) {
     case LaneOp::shift_left:
     case LaneOp::shift_right:
     case LaneOp::shift_right_signed: return fmt::format(" {}", inst.imm);
+    case LaneOp::compare_signed:
+    case LaneOp::compare_unsigned:
+      return fmt::format(" {}", name_of(static_cast<IntegerPredicate>(inst.imm)));
     case LaneOp::float_compare:
       return fmt::format(" {}", name_of(static_cast<FloatPredicate>(inst.imm)));
     case LaneOp::round:
@@ -152,8 +172,15 @@ std::string_view name_of(LaneRounding rounding) {
 }
 
 std::string_view name_of(FloatPredicate predicate) {
-  constexpr std::string_view names[] = {"equal",         "less",      "less_equal", "greater",
-                                        "greater_equal", "not_equal", "ordered",    "unordered"};
+  constexpr std::string_view names[] = {"equal",   "less",          "less_equal",
+                                        "greater", "greater_equal", "not_equal",
+                                        "ordered", "unordered",     "not_equal_or_unordered"};
+  return names[static_cast<size_t>(predicate)];
+}
+
+std::string_view name_of(IntegerPredicate predicate) {
+  constexpr std::string_view names[] = {"equal",      "not_equal", "less",
+                                        "less_equal", "greater",   "greater_equal"};
   return names[static_cast<size_t>(predicate)];
 }
 

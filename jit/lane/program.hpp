@@ -44,7 +44,7 @@ std::string_view name_of(LaneType type);
 enum class LaneRounding : uint8_t { nearest_even, down, up, toward_zero };
 std::string_view name_of(LaneRounding rounding);
 
-/// Comparisons of floats; quiet, and false where an operand is NaN but for `unordered`.
+/// Comparisons of floats; quiet, and false where an operand is NaN but for the last two.
 enum class FloatPredicate : uint8_t {
   equal,
   less,
@@ -53,9 +53,21 @@ enum class FloatPredicate : uint8_t {
   greater_equal,
   not_equal,
   ordered,
-  unordered
+  unordered,
+  not_equal_or_unordered
 };
 std::string_view name_of(FloatPredicate predicate);
+
+/// Comparisons of integers.
+enum class IntegerPredicate : uint8_t {
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal
+};
+std::string_view name_of(IntegerPredicate predicate);
 
 /// How a store puts wide lanes into narrower elements.
 enum class Narrowing : uint8_t {
@@ -87,6 +99,8 @@ enum class LaneOp : uint8_t {
   // integers
   add,
   sub,
+  mul,         // the low half of the product
+  mul_dwords,  // of 64-bit lanes: the product of the lower halves (AVX2)
   bit_and,
   bit_or,
   bit_xor,
@@ -94,15 +108,23 @@ enum class LaneOp : uint8_t {
   shift_left,
   shift_right,
   shift_right_signed,  // by imm
-  shift_right_by,      // by b, lane by lane
+  shift_left_by,
+  shift_right_by,
+  shift_right_signed_by,  // by b, lane by lane; as far as the target has the instruction
   min_signed,
   min_unsigned,
   max_signed,
   max_unsigned,
+  absolute,
+  divide_each,
+  remainder_each,  // of unsigned 64-bit lanes, one after the other; b is not 0
   bit_ternary,  // any function of a, b, c, by truth table: bit 4 * a + 2 * b + c of imm (AVX-512)
   equal,
   greater_signed,  // -> mask
-  combine_dwords,  // of 64-bit lanes: the upper half of a, the lower half of b (AVX2)
+  compare_signed,
+  compare_unsigned,  // imm is an IntegerPredicate -> mask (AVX-512)
+  any_bits,          // whether a & b is not 0 -> mask (AVX-512)
+  combine_dwords,    // of 64-bit lanes: the upper half of a, the lower half of b (AVX2)
   extend_zero,
   extend_sign,
   truncate,
@@ -110,6 +132,8 @@ enum class LaneOp : uint8_t {
   // masks
   mask_and,
   mask_or,
+  mask_xor,
+  mask_andnot,
   mask_not,
   mask_resize,
   select,  // mask ? a : c; see LaneInst::mask
@@ -117,10 +141,15 @@ enum class LaneOp : uint8_t {
   float_add,
   float_sub,
   float_mul,
+  float_div,
+  float_sqrt,
   float_sub_product,  // c - a * b, rounded once
   float_min,
   float_max,
-  fix_up,         // by b's class: a, b, b quiet or a number; c is vfixupimmps' table (AVX-512, f32)
+  range_min,
+  range_max,             // -0 below +0; of a NaN and a number, the number (AVX-512)
+  float_remainder_each,  // under a mask: C's fmod, one after the other; a is finite, b not 0
+  fix_up,         // by b's class: a, b, b quiet or a number; c is vfixupimmps' table (AVX-512)
   round,          // to an integral value; imm is a LaneRounding
   float_compare,  // imm is a FloatPredicate -> mask
   // between kinds. imm of those that can round is a LaneRounding

@@ -32,6 +32,7 @@ constexpr IsaRow isa_table[] = {
     {.set = "PREFETCH_NOP"},
     {.set = "SSE_PREFETCH"},
     {.set = "SSEMXCSR"},
+    {.set = "X87"},
     {.set = "SSE"},
     {.set = "SSE2"},
     // Older than the feature that stands for them.

@@ -306,6 +306,13 @@ constexpr PortRow table[] = {
     {.mnemonic = "vldmxcsr", .cost = control_register},
     {.mnemonic = "vstmxcsr", .cost = control_register},
     {.mnemonic = "vzeroupper", .cost = zero_upper},
+
+    // x87, for remainders: how long fprem takes depends on the data.
+    {.mnemonic = "fld*", .cost = unmeasured},
+    {.mnemonic = "fst*", .cost = unmeasured},
+    {.mnemonic = "fnst*", .cost = unmeasured},
+    {.mnemonic = "fninit", .cost = unmeasured},
+    {.mnemonic = "fprem", .cost = unmeasured},
 };
 
 bool fits(const PortRow& row, std::string_view mnemonic) {

@@ -73,7 +73,7 @@ LaneTensor convert_same_type(LaneBuilder& builder, LaneTensor& source,
                              const ConvertOptions& options) {
   const ElementType type = source.element();
   if (is_boolean(type)) {
-    return LaneTensor::computed(builder, type, {source.as_integer(8), Narrowing::truncate});
+    return LaneTensor::computed(builder, type, {source.as_integer(8), Narrowing::fits_unsigned});
   }
   if (!has_infinities(type) || options.overflow != Overflow::saturate) return source;
   // The bits of infinity less one are those of the largest finite number.

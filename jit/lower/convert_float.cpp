@@ -34,10 +34,10 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
     if (cells) {
       const LaneId words = builder.fold_to_high_half(value);
       const Storable storable = {words, Narrowing::encode_high_half, builder.add_cells(*cells)};
-      return LaneTensor::by_cells(builder, to, storable, value, options);
+      return LaneTensor::encoded(builder, to, storable, value, options);
     }
-    return LaneTensor::computed(
-        builder, to, {encode_small(builder, value, to, options), Narrowing::fits_unsigned});
+    const Storable codes = {encode_small(builder, value, to, options), Narrowing::fits_unsigned};
+    return LaneTensor::encoded(builder, to, codes, value, options);
   }
   if (options.overflow == Overflow::saturate) value = clamp_to_finite(builder, value, to);
   switch (to) {
@@ -77,7 +77,7 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     if (const auto cells = cells_for(builder, from, to, options)) {
       const Storable storable = {source.as_bits(), Narrowing::encode_words,
                                  builder.add_cells(*cells)};
-      return LaneTensor::by_cells(builder, to, storable, source.as_f32(), options);
+      return LaneTensor::encoded(builder, to, storable, source.as_f32(), options);
     }
   }
   LaneId value = source.as_f32();

@@ -77,10 +77,13 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
   }
   if (significant_bits <= 16) {
     const LaneId exact = builder.integer_to_float(source.as_integer(32), true, LaneType::f32);
-    if (to == ElementType::bf16 && significant_bits <= 8) {
-      return LaneTensor::computed(builder, to, {exact, Narrowing::high_half});
-    }
-    return narrow_f32(builder, exact, to, options, false);
+    const bool by_upper_half = to == ElementType::bf16 && significant_bits <= 8;
+    LaneTensor result = by_upper_half
+                            ? LaneTensor::computed(builder, to, {exact, Narrowing::high_half})
+                            : narrow_f32(builder, exact, to, options, false);
+    const int64_t most = int64_t{1} << significant_bits;
+    if (is_float(to) && most <= exact_integers(to)) result.holds_integer(exact, most);
+    return result;
   }
   const LaneId integer = source.as_integer(significant_bits);
   if (to == ElementType::nf4) {

@@ -37,15 +37,34 @@ LaneTensor LaneTensor::computed(LaneBuilder& builder, ElementType element, Stora
   return tensor;
 }
 
-LaneTensor LaneTensor::by_cells(LaneBuilder& builder, ElementType element, Storable storable,
-                                LaneId value, const ConvertOptions& options) {
+LaneTensor LaneTensor::encoded(LaneBuilder& builder, ElementType element, Storable storable,
+                               LaneId value, const ConvertOptions& options) {
   LaneTensor tensor = computed(builder, element, storable);
   tensor.value_ = value;
   tensor.options_ = options;
   return tensor;
 }
 
+LaneTensor LaneTensor::from_mask(LaneBuilder& builder, LaneId mask) {
+  LaneTensor tensor(builder, ElementType::boolean);
+  tensor.mask_ = mask;
+  return tensor;
+}
+
+LaneTensor& LaneTensor::holds_integer(LaneId value, int64_t most) {
+  f32_ = value;
+  most_integer_ = most;
+  return *this;
+}
+
+/// 1 where true, else 0.
+LaneId LaneTensor::ones_where_true(int bits) {
+  const LaneId one = builder_->constant(integer_lane(bits), 1);
+  return builder_->zero_unless(builder_->mask_resize(mask_, bits), one);
+}
+
 int LaneTensor::natural_bits() const {
+  if (is_mask()) return builder_->target().has_avx512() ? 8 : bits_of(builder_->type_of(mask_));
   return source_ >= 0 ? lane_bits_of(element_) : bits_of(builder_->type_of(computed_.lanes));
 }
 
@@ -76,6 +95,7 @@ LaneId LaneTensor::as_bits() {
   if (is_integer(element_) && !is_sub_byte(element_) && source_ >= 0) {
     return as_integer(bits_of(element_));
   }
+  if (is_mask()) return as_integer(8);
   if (bits_ == no_lane) {
     bits_ = source_ >= 0 ? builder_->load(source_, integer_lane(lane_bits_of(element_)))
                          : element_wide();
@@ -95,10 +115,15 @@ bool LaneTensor::has_exact_lanes() const {
 LaneId LaneTensor::as_integer(int bits) {
   LaneId& cached = integers_[slot_of(bits)];
   if (cached != no_lane) return cached;
+  if (is_mask()) return cached = ones_where_true(bits);
   if (source_ >= 0) {
     cached = sign_extended(builder_->load(source_, integer_lane(bits)));
     if (is_boolean(element_)) cached = builder_->is_nonzero(cached);
     return cached;
+  }
+  if (is_boolean(element_) && computed_.narrowing == Narrowing::truncate) {
+    cached = builder_->is_nonzero(computed_.lanes);  // bytes as they were stored
+    return cached = builder_->extend_zero(cached, bits);
   }
   // Lanes that hold the value exactly need no detour through the element's own width.
   LaneId lanes = clamps(computed_.narrowing) ? clamped(*builder_, element_, computed_.lanes)
@@ -125,7 +150,10 @@ LaneId LaneTensor::bf16_as_f32() {
 
 LaneId LaneTensor::as_f32() {
   if (f32_ == no_lane) {
-    f32_ = element_ == ElementType::f32    ? as_bits()
+    const bool rounds_in_f32 =
+        value_ != no_lane && is_float(element_) && options_ == ConvertOptions{};
+    f32_ = rounds_in_f32                   ? round_to_small(*builder_, value_, element_)
+           : element_ == ElementType::f32  ? as_bits()
            : element_ == ElementType::f16  ? builder_->f16_to_f32(as_bits())
            : element_ == ElementType::bf16 ? bf16_as_f32()
                                            : decode_small(*builder_, as_bits(), element_);
@@ -140,7 +168,26 @@ LaneId LaneTensor::as_f64() {
   return f64_;
 }
 
+LaneId LaneTensor::as_low_bits() {
+  const bool has_garbage_above =
+      source_ < 0 && is_sub_byte(element_) && !clamps(computed_.narrowing);
+  return has_garbage_above ? builder_->truncate(computed_.lanes, lane_bits_of(element_))
+                           : as_bits();
+}
+
+LaneId LaneTensor::as_mask(int bits) {
+  if (is_mask()) return builder_->mask_resize(mask_, bits);
+  if (builder_->target().has_avx512()) bits = natural_bits();  // opmasks have no width
+  LaneId& cached = masks_[slot_of(bits)];
+  if (cached == no_lane) {
+    cached = builder_->is_set(source_ >= 0 ? builder_->load(source_, integer_lane(bits))
+                                           : as_integer(bits));
+  }
+  return cached;
+}
+
 Storable LaneTensor::as_storable() {
+  if (is_mask()) return {as_integer(natural_bits()), Narrowing::fits_unsigned};
   return source_ >= 0 ? Storable{as_bits(), Narrowing::truncate} : computed_;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "ir/convert_options.hpp"
 #include "jit/lane/builder.hpp"
@@ -22,21 +23,38 @@ class LaneTensor {
  public:
   static LaneTensor from_source(LaneBuilder& builder, ElementType element, int source);
   /// Computed lanes that `storable.narrowing` turns into elements. Lanes of the element's own
-  /// width are the element's bits (or, for f32 and f64, the float).
+  /// width are the element's bits (or, for f32 and f64, the float). Booleans are 0 or 1, but bytes
+  /// of any value where they are truncated.
   static LaneTensor computed(LaneBuilder& builder, ElementType element, Storable storable);
 
-  /// Lanes that a sink encodes by cells; `value` is what they stand for, in f32, for consumers that
-  /// need the codes in lanes.
-  static LaneTensor by_cells(LaneBuilder& builder, ElementType element, Storable storable,
-                             LaneId value, const ConvertOptions& options);
+  /// Lanes that are the codes of `value`, f32 lanes of which encode_small makes them, or that a
+  /// sink encodes by cells to the same codes: for consumers that need the codes in lanes, or f32.
+  static LaneTensor encoded(LaneBuilder& builder, ElementType element, Storable storable,
+                            LaneId value, const ConvertOptions& options);
+
+  /// Truth values: a boolean tensor.
+  static LaneTensor from_mask(LaneBuilder& builder, LaneId mask);
 
   ElementType element() const { return element_; }
+
+  /// A float that is known to be an integer of at most that magnitude (zeros of either sign
+  /// included), which its format holds exactly: `value` is it in f32, so that none of its
+  /// consumers needs to round.
+  LaneTensor& holds_integer(LaneId value, int64_t most);
+  /// That magnitude, where it is known.
+  std::optional<int64_t> most_integer() const { return most_integer_; }
 
   /// An integer or boolean as an integer of that many bits (at least its own), extended by its
   /// sign; booleans are 0 or 1.
   LaneId as_integer(int bits);
-  /// The width in which as_integer costs least.
+  /// The width in which as_integer, and of truth values as_mask, costs least.
   int natural_bits() const;
+  /// Lanes of lane_bits_of(element) whose low bits are the integer's; those above may be anything.
+  LaneId as_low_bits();
+  /// Whether the tensor began as truth values.
+  bool is_mask() const { return mask_ != no_lane; }
+  /// A boolean as truth values that belong to lanes of that width.
+  LaneId as_mask(int bits);
   /// A float of at most 32 bits, f8e8m0 or nf4 as f32, exactly. A NaN of bf16 or f32 may still be
   /// signalling.
   LaneId as_f32();
@@ -51,6 +69,7 @@ class LaneTensor {
  private:
   LaneTensor(LaneBuilder& builder, ElementType element) : builder_(&builder), element_(element) {}
   LaneId element_wide();
+  LaneId ones_where_true(int bits);
   LaneId sign_extended(LaneId codes);
   bool has_exact_lanes() const;
   LaneId bf16_as_f32();
@@ -59,12 +78,21 @@ class LaneTensor {
   ElementType element_;
   int source_ = -1;
   Storable computed_{};
-  LaneId value_ = no_lane;    // f32, of lanes that a sink encodes
+  LaneId mask_ = no_lane;     // what began as truth values
+  LaneId value_ = no_lane;    // f32, not rounded yet, of lanes that are encoded
   ConvertOptions options_{};  // that it is encoded with
-  std::array<LaneId, 4> integers_ = {no_lane, no_lane, no_lane, no_lane};
+  using ByWidth = std::array<LaneId, 4>;
+  ByWidth integers_ = {no_lane, no_lane, no_lane, no_lane};
+  ByWidth masks_ = {no_lane, no_lane, no_lane, no_lane};
   LaneId bits_ = no_lane;
   LaneId f32_ = no_lane;
   LaneId f64_ = no_lane;
+  std::optional<int64_t> most_integer_;
 };
+
+/// Up to which magnitude a float format holds every integer.
+constexpr int64_t exact_integers(ElementType format) {
+  return int64_t{1} << (info(format).format.mantissa_bits + 1);
+}
 
 }  // namespace castor::jit

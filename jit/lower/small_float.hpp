@@ -16,6 +16,9 @@ LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type);
 LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
                     const ConvertOptions& options);
 
+/// The f32 of the code that encode_small gives a float type, options by default.
+LaneId round_to_small(LaneBuilder& builder, LaneId value, ElementType to);
+
 /// f8e5m2 of f16 (i16 lanes, rounded to odd if the source was wider), rounded to nearest even: the
 /// upper halves of the lanes. Infinities stay; NaNs become quiet.
 LaneId round_to_e5m2(LaneBuilder& builder, LaneId halves);

@@ -12,10 +12,11 @@ namespace castor::tools {
 
 namespace {
 
-/// One tensor of a run between canaries: dense, behind as many elements as its view skips.
+/// One tensor of a run between canaries, behind as many elements as its view skips.
 struct TestTensor {
   ElementType type;
   Dims shape;
+  Dims strides;
   size_t start;  ///< elements in front of the first
   GuardedBuffer buffer;
   std::vector<std::byte> wanted;  ///< what the buffer must hold in the end
@@ -23,10 +24,27 @@ struct TestTensor {
   template <class Pointer>
   BasicView<Pointer> view() {
     const std::span<std::byte> bytes = buffer.data();
-    return {bytes.data(), type, shape, dense_strides(shape), static_cast<int64_t>(start),
-            bytes.size()};
+    return {bytes.data(), type, shape, strides, static_cast<int64_t>(start), bytes.size()};
   }
   size_t count() const { return static_cast<size_t>(*element_count(shape)); }
+  /// Strides of axes with one element are never taken.
+  bool is_dense() const {
+    const Dims dense = dense_strides(shape);
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      if (shape[axis] != 1 && strides[axis] != dense[axis]) return false;
+    }
+    return start == 0;
+  }
+  /// Where in the buffer the element lies that is the n-th in row-major order.
+  size_t place_of(size_t element) const {
+    int64_t place = static_cast<int64_t>(start);
+    auto rest = static_cast<int64_t>(element);
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      place += rest % shape[axis] * strides[axis];
+      rest /= shape[axis];
+    }
+    return static_cast<size_t>(place);
+  }
 };
 
 /// The tensors of one run.
@@ -40,17 +58,17 @@ struct RunMemory {
 /// A buffer that holds the tensor `dense` where the case wants it.
 TestTensor make_tensor(const CheckCase& test, size_t tensor, ElementType type, const Dims& shape,
                        std::span<const std::byte> dense) {
-  const auto count = static_cast<size_t>(*element_count(shape));
   const size_t start = test.start_of(tensor, type);
-  const size_t bytes = start == 0 ? dense.size() : samples::storage_bytes(type, start + count);
+  const Dims strides = strides_of(test.layout_of(tensor), shape);
+  const size_t bytes = samples::storage_bytes(type, start + test.reach_of(tensor, shape));
   const size_t misaligned = test.misalignment * std::max<size_t>(bits_of(type) / 8, 1);
-  TestTensor made{type, shape, start, GuardedBuffer(bytes, misaligned), {}};
+  TestTensor made{type, shape, strides, start, GuardedBuffer(bytes, misaligned), {}};
   const std::span<std::byte> data = made.buffer.data();
-  if (start == 0) {
+  if (made.is_dense()) {
     std::copy(dense.begin(), dense.end(), data.begin());
   } else {
-    for (size_t i = 0; i < count; ++i) {
-      samples::store_pattern(data, type, start + i, samples::load_pattern(dense, type, i));
+    for (size_t i = 0; i < made.count(); ++i) {
+      samples::store_pattern(data, type, made.place_of(i), samples::load_pattern(dense, type, i));
     }
   }
   made.wanted.assign(data.begin(), data.end());
@@ -61,14 +79,15 @@ TestTensor make_tensor(const CheckCase& test, size_t tensor, ElementType type, c
 /// that a bit that is never written shows.
 void invert(TestTensor& tensor) {
   const std::span<std::byte> data = tensor.buffer.data();
-  if (tensor.start == 0) {
+  if (tensor.is_dense()) {
     std::transform(data.begin(), data.end(), data.begin(), std::bit_not<>());
     return;
   }
-  const uint64_t mask = (uint64_t{1} << bits_of(tensor.type)) - 1;
-  for (size_t i = tensor.start; i < tensor.start + tensor.count(); ++i) {
-    const uint64_t wanted = samples::load_pattern(tensor.wanted, tensor.type, i);
-    samples::store_pattern(data, tensor.type, i, ~wanted & mask);
+  const uint64_t mask = ~uint64_t{0} >> (64 - bits_of(tensor.type));
+  for (size_t i = 0; i < tensor.count(); ++i) {
+    const size_t place = tensor.place_of(i);
+    const uint64_t wanted = samples::load_pattern(tensor.wanted, tensor.type, place);
+    samples::store_pattern(data, tensor.type, place, ~wanted & mask);
   }
 }
 
@@ -100,7 +119,7 @@ void flip_one_bit(RunMemory& memory) {
   for (TestTensor& output : memory.outputs) {
     if (output.count() == 0) continue;
     const std::span<std::byte> data = output.buffer.data();
-    const size_t middle = output.start + output.count() / 2;
+    const size_t middle = output.place_of(output.count() / 2);
     const uint64_t pattern = samples::load_pattern(data, output.type, middle);
     samples::store_pattern(data, output.type, middle, pattern ^ 1);
     return;
@@ -112,8 +131,8 @@ std::optional<Finding> compare_output(const TestTensor& output, size_t index) {
   if (std::equal(actual.begin(), actual.end(), output.wanted.begin())) return {};
   Finding finding{.kind = Finding::Kind::element, .tensor = index, .message = {}};
   for (size_t i = output.count(); i-- > 0;) {
-    const uint64_t wanted = samples::load_pattern(output.wanted, output.type, output.start + i);
-    const uint64_t got = samples::load_pattern(actual, output.type, output.start + i);
+    const uint64_t wanted = samples::load_pattern(output.wanted, output.type, output.place_of(i));
+    const uint64_t got = samples::load_pattern(actual, output.type, output.place_of(i));
     if (wanted == got) continue;
     finding.element = static_cast<int64_t>(i);
     finding.expected = wanted;

@@ -18,6 +18,9 @@ namespace {
 constexpr std::array<int64_t, 22> sizes = {0,  1,  3,  7,  8,   9,   15,  16,  17,  31,  32,
                                            33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1021};
 
+/// Of rows that vectors span several of.
+constexpr std::array<int64_t, 4> short_rows = {1, 3, 4, 5};
+
 constexpr int64_t most_elements = int64_t{1} << 18;  // of one case with chosen sizes
 constexpr size_t most_repetitions = 65536;           // of one fixed shape
 constexpr size_t misalignments = 64;
@@ -98,6 +101,8 @@ class ShapePlan {
     } else {
       add_equal_sizes();
       if (unknowns_.count > 1) add_mixed_sizes();
+      if (unknowns_.count > 1) add_short_rows();
+      if (unknowns_.count > 1) add_ones();
       add_full_size();
     }
     return std::move(plan_);
@@ -128,6 +133,38 @@ class ShapePlan {
     }
   }
 
+  /// Innermost extents of a few elements, others so long that rows are joined.
+  void add_short_rows() {
+    for (int64_t row : short_rows) {
+      Sizes values(static_cast<size_t>(unknowns_.count), 67);
+      for (const std::vector<int>& parameter : unknowns_.of_parameter) {
+        if (!parameter.empty() && parameter.back() >= 0) {
+          values[static_cast<size_t>(parameter.back())] = row;
+        }
+      }
+      add(values);
+    }
+  }
+
+  /// One unknown is 1, or all of one parameter; others are equal, so that they broadcast.
+  void add_ones() {
+    for (int64_t others : {int64_t{5}, int64_t{33}}) {
+      const Sizes all(static_cast<size_t>(unknowns_.count), others);
+      for (size_t one = 0; one < all.size(); ++one) {
+        Sizes values = all;
+        values[one] = 1;
+        add(values);
+      }
+      for (const std::vector<int>& parameter : unknowns_.of_parameter) {
+        Sizes values = all;
+        for (int unknown : parameter) {
+          if (unknown >= 0) values[static_cast<size_t>(unknown)] = 1;
+        }
+        add(values);
+      }
+    }
+  }
+
   /// All unknowns 1 but one, which makes room for every boundary pattern.
   void add_full_size() {
     Sizes values(static_cast<size_t>(unknowns_.count), 1);
@@ -152,6 +189,31 @@ class ShapePlan {
 
 }  // namespace
 
+Dims strides_of(Layout layout, const Dims& shape) {
+  constexpr int64_t gap = 3;
+  Dims strides = dense_strides(shape);
+  if (layout == Layout::dense || shape.empty()) return strides;
+  const int rank = shape.rank();
+  int64_t step = layout == Layout::spread ? 2 : 1;
+  for (int i = 0; i < rank; ++i) {
+    const int axis = layout == Layout::transposed ? i : rank - 1 - i;
+    strides[axis] = step;
+    step *= std::max<int64_t>(shape[axis], 1);
+    if (layout == Layout::padded && i == 0) step += gap;
+  }
+  return strides;
+}
+
+size_t CheckCase::reach_of(size_t tensor, const Dims& shape) const {
+  const Dims strides = strides_of(layout_of(tensor), shape);
+  int64_t last = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == 0) return 0;
+    last += (shape[axis] - 1) * strides[axis];
+  }
+  return static_cast<size_t>(last) + 1;
+}
+
 std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed) {
   std::vector<CheckCase> cases;
   size_t first = 0;
@@ -159,7 +221,9 @@ std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed) {
     for (Fill fill : {Fill::boundary, Fill::random}) {
       const size_t index = cases.size();
       const size_t start = fill == Fill::random ? 1 + index / 2 % 7 : 0;
-      cases.push_back({shapes, fill, seed + index, first, index % misalignments, start});
+      const auto layout =
+          fill == Fill::random ? static_cast<Layout>(index / 2 % layout_count) : Layout::dense;
+      cases.push_back({shapes, fill, seed + index, first, index % misalignments, start, layout});
     }
     first += static_cast<size_t>(largest_count(shapes));
   }
@@ -190,7 +254,11 @@ std::vector<std::byte> InputSource::bytes(const CheckCase& test, size_t index) c
 
 std::string describe(const CheckCase& test) {
   std::string text = test.fill == Fill::boundary ? "boundary patterns" : "random patterns";
-  for (const Dims& shape : test.shapes) text += fmt::format(", {}", to_string(shape));
+  for (size_t i = 0; i < test.shapes.size(); ++i) {
+    text += fmt::format(", {}", to_string(test.shapes[i]));
+    if (test.layout_of(i) == Layout::dense) continue;
+    text += fmt::format(" strides {}", to_string(strides_of(test.layout_of(i), test.shapes[i])));
+  }
   return text;
 }
 

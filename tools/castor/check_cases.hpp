@@ -17,6 +17,18 @@ enum class Fill : uint8_t {
   random,    ///< samples::random_patterns
 };
 
+/// How a tensor's elements lie.
+enum class Layout : uint8_t {
+  dense,
+  padded,      ///< with gaps between rows
+  transposed,  ///< the first axis is the closest
+  spread,      ///< with gaps between elements
+};
+inline constexpr size_t layout_count = 4;
+
+/// Element strides of a tensor of that shape.
+Dims strides_of(Layout layout, const Dims& shape);
+
 /// One set of inputs.
 struct CheckCase {
   std::vector<Dims> shapes;  ///< of the parameters
@@ -25,6 +37,15 @@ struct CheckCase {
   size_t first = 0;         ///< where the walk through the boundary patterns begins
   size_t misalignment = 0;  ///< elements between a 64-byte boundary and every tensor's beginning
   size_t start = 0;         ///< not 0: views of elements narrower than a byte have offsets
+  Layout layout = Layout::dense;  ///< dense: of all tensors; else of the first, others have others
+
+  Layout layout_of(size_t tensor) const {
+    if (layout == Layout::dense) return layout;
+    return static_cast<Layout>((static_cast<size_t>(layout) + tensor) % layout_count);
+  }
+
+  /// Elements from the first to the last one of a tensor of that shape (inputs, then outputs).
+  size_t reach_of(size_t tensor, const Dims& shape) const;
 
   /// Elements in front of the first one of a tensor (inputs, then outputs), in its bytes.
   size_t start_of(size_t tensor, ElementType type) const {
@@ -33,10 +54,11 @@ struct CheckCase {
 };
 
 /// Cases for a function whose `?` dimensions may take any size: sizes of 0, 1, small odd numbers,
-/// and vector multiples with both neighbours, alone and mixed, and one size that holds all
-/// boundary patterns; each with both fills, random ones with starts inside bytes. Fixed shapes are
-/// repeated until they have held all boundary patterns. Only shapes that bind; empty where none
-/// does. A pure function of its arguments.
+/// and vector multiples with both neighbours, alone and mixed; rows of few elements; extents of 1
+/// in one dimension and in one parameter, which broadcast; and one size that holds all boundary
+/// patterns. Each with both fills, random ones with starts inside bytes and with gaps or transposed
+/// strides. Fixed shapes are repeated until they have held all boundary patterns. Only shapes that
+/// bind; empty where none does. A pure function of its arguments.
 std::vector<CheckCase> plan_cases(const Function& function, uint64_t seed);
 
 /// Makes the inputs of a function's cases.

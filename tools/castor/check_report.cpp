@@ -74,8 +74,9 @@ std::string describe_unused_bits(const PreparedCase& prepared, const Finding& fi
 std::string describe_canary(const PreparedCase& prepared, const Finding& finding) {
   const ElementType type = prepared.output_type(finding.tensor);
   const size_t start = prepared.test.start_of(prepared.inputs.size() + finding.tensor, type);
-  const auto count = static_cast<size_t>(*element_count(prepared.output_shapes[finding.tensor]));
-  const auto size = static_cast<ptrdiff_t>(samples::storage_bytes(type, start + count));
+  const size_t reach = prepared.test.reach_of(prepared.inputs.size() + finding.tensor,
+                                              prepared.output_shapes[finding.tensor]);
+  const auto size = static_cast<ptrdiff_t>(samples::storage_bytes(type, start + reach));
   const bool before = finding.byte < 0;
   return fmt::format("output {}: wrote outside the tensor of {} bytes, {} bytes {} it\n",
                      name_of_output(prepared, finding.tensor), size,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fuzz/cells.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 
@@ -14,25 +12,12 @@ namespace castor::fuzz {
 namespace {
 
 constexpr size_t element_sizes = 5;  // narrower than a byte; 1, 2, 4, 8 bytes
-constexpr size_t access_kinds = 2;   // of every size; one more of elements narrower than a byte
-constexpr size_t accesses = element_sizes * access_kinds + 1;
+constexpr size_t access_kinds = 6;   // of jit::Access
 constexpr std::array<int, 9> element_widths = {1, 2, 3, 4, 6, 8, 16, 32, 64};
 constexpr std::array<int, 4> lane_widths = {8, 16, 32, 64};
 constexpr std::array<int, 5> lane_counts = {4, 8, 16, 32, 64};
 constexpr size_t older_layouts = element_type_count - value_type_count;
 constexpr size_t misalignments = 64;
-constexpr std::array<std::string_view, call_count> call_names = {"in place",
-                                                                 "no elements",
-                                                                 "function compiled before",
-                                                                 "code emitted before",
-                                                                 "code emitted",
-                                                                 "stores past the caches",
-                                                                 "interleaved outputs",
-                                                                 "refused: shape",
-                                                                 "refused: too few bytes",
-                                                                 "refused: overlap",
-                                                                 "refused: null"};
-
 constexpr size_t pair_number(ElementType from, ElementType to) {
   return static_cast<size_t>(from) * value_type_count + static_cast<size_t>(to);
 }
@@ -83,6 +68,37 @@ const Conversions& conversions() {
   return all;
 }
 
+std::vector<OperationTypeCell> make_operation_types() {
+  std::vector<OperationTypeCell> cells;
+  for (const OpInfo& row : op_table()) {
+    if (row.op == OpKind::convert || !is_drawn(row.op)) continue;  // convert has its own cells
+    for (const ElementInfo& type : element_table) {
+      if (admits(row.types, type.type)) cells.push_back({row.op, type.type});
+    }
+  }
+  return cells;
+}
+
+std::vector<ModeCell> make_modes() {
+  using enum BroadcastMode;
+  std::vector<ModeCell> cells;
+  for (bool both_repeat : {false, true}) {
+    cells.push_back({.op = OpKind::add, .mode = numpy, .both_repeat = both_repeat});
+    cells.push_back({.op = OpKind::select, .mode = numpy, .both_repeat = both_repeat});
+    cells.push_back({.op = OpKind::broadcast, .mode = bidirectional, .both_repeat = both_repeat});
+  }
+  for (OpKind op : {OpKind::add, OpKind::broadcast}) {
+    cells.push_back({.op = op, .mode = pdpd});
+    cells.push_back({.op = op, .mode = pdpd, .with_axis = true});
+    cells.push_back({.op = op, .mode = pdpd, .with_axis = true, .trailing_ones = true});
+  }
+  for (OpKind op : {OpKind::add, OpKind::select}) cells.push_back({.op = op, .mode = none});
+  for (BroadcastMode mode : {numpy, explicitly}) {
+    cells.push_back({.op = OpKind::broadcast, .mode = mode});
+  }
+  return cells;
+}
+
 std::vector<TailCell> make_tails() {
   std::vector<TailCell> cells;
   for (int lanes = 4; lanes <= 64; lanes *= 2) {
@@ -96,7 +112,11 @@ std::array<GroupInfo, group_count> make_groups() {
       {CellGroup::conversions, "pairs x options", conversion_cells().size(), 0},
       {CellGroup::layouts, "older layouts x directions", 2 * older_layouts, 0},
       {CellGroup::operations, "ops", op_count, 0},
-      {CellGroup::access, "access classes", access_positions * accesses, 0},
+      {CellGroup::operation_types, "ops x element types", operation_type_cells().size(), 0},
+      {CellGroup::modes, "broadcast modes", mode_cells().size(), 0},
+      {CellGroup::access, "access classes", 2 * access_kinds * element_sizes, 0},
+      {CellGroup::nests, "nests", nest_cell_count, 0},
+      {CellGroup::periods, "periods", 2 * longest_period, 0},
       {CellGroup::lanes, "element widths x lanes",
        2 * element_widths.size() * lane_widths.size() * lane_counts.size(), 0},
       {CellGroup::ranks, "ranks", most_rank + 1, 0},
@@ -111,24 +131,36 @@ std::array<GroupInfo, group_count> make_groups() {
   return groups;
 }
 
-std::string describe_conversion(const ConversionCell& cell) {
-  const std::string options = to_string(cell.options);
-  return fmt::format("{} -> {}{}", name_of(cell.from), name_of(cell.to),
-                     options.empty() ? "" : " {" + options + "}");
+jit::Target target_of(jit::Tier tier) {
+  jit::Target target;
+  target.tier = tier;
+  return target;
 }
 
-std::string describe_access(const AccessCell& cell) {
-  constexpr std::array<std::string_view, 3> walks = {"contiguous", "strided", "unaligned start"};
-  const std::string operand =
-      cell.position == 0 ? "input" : fmt::format("output {}", cell.position - 1);
-  const std::string size =
-      cell.element_bytes == 0 ? "sub-byte" : fmt::format("{}-byte", cell.element_bytes);
-  return fmt::format("{} {}, {} elements", operand, walks[static_cast<size_t>(cell.walking)], size);
+bool has_avx512(jit::Tier tier) { return target_of(tier).has_avx512(); }
+
+bool nest_concerns(NestCell cell, jit::Tier tier) {
+  const bool wants_avx512 = cell == NestCell::row_table || cell == NestCell::baked_period;
+  return !wants_avx512 || has_avx512(tier);
 }
 
-std::string describe_lanes(const LaneCell& cell) {
-  return fmt::format("{} of {} bits, {} lanes of {} bits", cell.of_sink ? "sink" : "source",
-                     cell.element_bits, cell.lanes, cell.lane_bits);
+/// Elements narrower than a byte are reached bit by bit, wider ones by strides; outputs repeat no
+/// element.
+bool access_concerns(const AccessCell& cell, jit::Tier tier) {
+  const bool is_sub_byte = cell.element_bytes == 0;
+  switch (cell.access) {
+    case jit::Access::contiguous: return true;
+    case jit::Access::strided: return !is_sub_byte;
+    case jit::Access::bitwise: return is_sub_byte;
+    case jit::Access::uniform:
+    case jit::Access::periodic: return !cell.of_output;
+    case jit::Access::repeated: break;
+  }
+  // Bytes are expanded by instructions of the last tiers.
+  const bool can_expand = cell.element_bytes == 1
+                              ? target_of(tier).supports(jit::Feature::avx512_vbmi)
+                              : has_avx512(tier);
+  return !cell.of_output && !is_sub_byte && can_expand;
 }
 
 bool tail_concerns(const TailCell& cell, jit::Tier tier) {
@@ -159,21 +191,50 @@ size_t number_of(const LayoutCell& cell) {
   return 2 * (static_cast<size_t>(cell.layout) - value_type_count) + cell.as_destination;
 }
 
+const std::vector<OperationTypeCell>& operation_type_cells() {
+  static const std::vector<OperationTypeCell> cells = make_operation_types();
+  return cells;
+}
+
+std::optional<size_t> find_operation_type(const OperationTypeCell& cell) {
+  const auto& cells = operation_type_cells();
+  const auto at = std::ranges::find_if(
+      cells, [&](const auto& one) { return one.op == cell.op && one.type == cell.type; });
+  if (at == cells.end()) return {};
+  return static_cast<size_t>(at - cells.begin());
+}
+
+const std::vector<ModeCell>& mode_cells() {
+  static const std::vector<ModeCell> cells = make_modes();
+  return cells;
+}
+
+std::optional<size_t> find_mode(const ModeCell& cell) { return index_in(mode_cells(), cell); }
+
 AccessCell access_cell(size_t number) {
-  const size_t position = number / accesses;
-  const size_t access = number % accesses;
-  if (access == accesses - 1) return {position, Walking::unaligned_start, 0};
-  const size_t size = access % element_sizes;
-  return {position, static_cast<Walking>(access / element_sizes), size == 0 ? 0 : 1 << (size - 1)};
+  const size_t size = number % element_sizes;
+  number /= element_sizes;
+  return {number >= access_kinds, static_cast<jit::Access>(number % access_kinds),
+          size == 0 ? 0 : 1 << (size - 1)};
 }
 
 size_t number_of(const AccessCell& cell) {
-  const size_t first = cell.position * accesses;
-  if (cell.walking == Walking::unaligned_start) return first + accesses - 1;
   const size_t size = cell.element_bytes == 8   ? 4
                       : cell.element_bytes == 4 ? 3
                                                 : static_cast<size_t>(cell.element_bytes);
-  return first + static_cast<size_t>(cell.walking) * element_sizes + size;
+  const size_t walk = (cell.of_output ? access_kinds : 0) + static_cast<size_t>(cell.access);
+  return walk * element_sizes + size;
+}
+
+PeriodCell period_cell(size_t number) {
+  const int length = static_cast<int>(number % longest_period) + 1;
+  return {number >= longest_period, length == 1 ? 0 : length};
+}
+
+size_t number_of(const PeriodCell& cell) {
+  const bool is_short = cell.length >= 2 && cell.length <= longest_period;
+  return (cell.repeated ? longest_period : 0) +
+         (is_short ? static_cast<size_t>(cell.length) - 1 : 0);
 }
 
 LaneCell lane_cell(size_t number) {
@@ -237,34 +298,12 @@ bool concerns(const Cell& cell, jit::Tier tier) {
   switch (cell.group) {
     case CellGroup::tails: return tail_concerns(tail_cells()[cell.number], tier);
     case CellGroup::lanes: return reachable_lanes(tier)[cell.number];
+    case CellGroup::access: return access_concerns(access_cell(cell.number), tier);
+    case CellGroup::operations: return is_drawn(static_cast<OpKind>(cell.number));
+    case CellGroup::periods: return !period_cell(cell.number).repeated || has_avx512(tier);
+    case CellGroup::nests: return nest_concerns(static_cast<NestCell>(cell.number), tier);
     default: return true;
   }
-}
-
-std::string describe(const Cell& cell) {
-  switch (cell.group) {
-    case CellGroup::conversions: return describe_conversion(conversion_cells()[cell.number]);
-    case CellGroup::layouts: {
-      const LayoutCell layout = layout_cell(cell.number);
-      return fmt::format("{} {}", layout.as_destination ? "to" : "from", name_of(layout.layout));
-    }
-    case CellGroup::operations: return std::string(op_table()[cell.number].name);
-    case CellGroup::access: return describe_access(access_cell(cell.number));
-    case CellGroup::lanes: return describe_lanes(lane_cell(cell.number));
-    case CellGroup::ranks: return fmt::format("rank {}", cell.number);
-    case CellGroup::loops: return fmt::format("{} loops", cell.number + 1);
-    case CellGroup::tails: {
-      const TailCell tail = tail_cells()[cell.number];
-      return fmt::format("{} modulo {}", tail.remainder, tail.lanes);
-    }
-    case CellGroup::alignments: {
-      const AlignmentCell cell_of = alignment_cell(cell.number);
-      return fmt::format("{} at {} modulo 64", cell_of.of_output ? "output" : "input",
-                         cell_of.misalignment);
-    }
-    case CellGroup::calls: return std::string(call_names[cell.number]);
-  }
-  return {};
 }
 
 }  // namespace castor::fuzz

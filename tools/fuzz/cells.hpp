@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/broadcast.hpp"
 #include "ir/convert_options.hpp"
+#include "ir/op.hpp"
 #include "jit/nest.hpp"
 
 namespace castor::fuzz {
@@ -18,7 +20,11 @@ enum class CellGroup : uint8_t {
   conversions,
   layouts,
   operations,
+  operation_types,
+  modes,
   access,
+  nests,
+  periods,
   lanes,
   ranks,
   loops,
@@ -26,7 +32,7 @@ enum class CellGroup : uint8_t {
   alignments,
   calls,
 };
-inline constexpr size_t group_count = 10;
+inline constexpr size_t group_count = 14;
 
 /// A pair of value types with options; of all spellings that mean the same, the canonical one.
 struct ConversionCell {
@@ -41,20 +47,56 @@ struct LayoutCell {
   bool as_destination;
 };
 
-/// How an operand walks the innermost axis.
-enum class Walking : uint8_t {
-  contiguous,
-  strided,
-  unaligned_start,  ///< contiguous, from the middle of a byte on; of elements narrower than a byte
+/// Whether functions are drawn with the op: convolutions are not elementwise.
+inline bool is_drawn(OpKind op) { return info(op).family != OpFamily::convolution; }
+
+/// An op on operands of a type; of `select`, on values.
+struct OperationTypeCell {
+  OpKind op;
+  ElementType type;
 };
 
-/// An operand of a nest: position 0 is its input, the others are its outputs in order.
+/// How the operands of an op are broadcast.
+struct ModeCell {
+  OpKind op;  ///< `broadcast`, `select`, or `add` for all ops of two operands
+  BroadcastMode mode;
+  bool with_axis = false;      ///< pdpd: an axis is given
+  bool trailing_ones = false;  ///< pdpd: B has ones behind A's last axis
+  bool both_repeat = false;    ///< numpy, bidirectional: each side repeats elements
+  friend bool operator==(const ModeCell&, const ModeCell&) = default;
+};
+
+/// An operand of a nest as the code that runs walks it.
 struct AccessCell {
-  size_t position;
-  Walking walking;
+  bool of_output;
+  jit::Access access;
   int element_bytes;  ///< 0: narrower than a byte
 };
-inline constexpr size_t access_positions = 7;
+
+/// What a bound function consists of.
+enum class NestCell : uint8_t {
+  one,
+  two,
+  three,
+  four_and_more,
+  through_scratch,  ///< a nest reads what another has left in scratch
+  copied_periods,
+  any_start,  ///< an operand begins inside a byte
+  excess_precision,
+  transposed_tiles,
+  strided_tiles,
+  several_tiles,
+  row_table,     ///< each row's results are looked up by the codes of an operand
+  baked_period,  ///< the code is for periods of one length
+};
+inline constexpr size_t nest_cell_count = 13;
+
+/// An operand of an axis that is made of periods (of rows, as a rule).
+struct PeriodCell {
+  bool repeated;  ///< one element for each period; else the same elements in each
+  int length;     ///< 2 to longest_period; 0: any other
+};
+inline constexpr int longest_period = 8;
 
 /// An operand's elements in lanes, as a load or a store of the lane program has them.
 struct LaneCell {
@@ -88,8 +130,10 @@ enum class CallCell : uint8_t {
   refused_bytes,
   refused_overlap,
   refused_null,
+  refused_extents,
+  refused_in_place,
 };
-inline constexpr size_t call_count = 11;
+inline constexpr size_t call_count = 13;
 
 inline constexpr int most_rank = 6;
 
@@ -100,8 +144,15 @@ std::optional<size_t> find_conversion(ElementType from, ElementType to,
                                       const ConvertOptions& options);
 LayoutCell layout_cell(size_t number);
 size_t number_of(const LayoutCell& cell);
+const std::vector<OperationTypeCell>& operation_type_cells();
+/// Nothing for a type that the op does not take.
+std::optional<size_t> find_operation_type(const OperationTypeCell& cell);
+const std::vector<ModeCell>& mode_cells();
+std::optional<size_t> find_mode(const ModeCell& cell);
 AccessCell access_cell(size_t number);
 size_t number_of(const AccessCell& cell);
+PeriodCell period_cell(size_t number);
+size_t number_of(const PeriodCell& cell);
 LaneCell lane_cell(size_t number);
 /// Nothing for a shape of lanes that no tier has.
 std::optional<size_t> find_lane_cell(const LaneCell& cell);

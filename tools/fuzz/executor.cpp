@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "ir/infer.hpp"
+#include "runtime/state.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
 
@@ -50,6 +54,36 @@ Finding compare_bytes(const Image& image, std::span<const std::byte> wanted,
   return {};
 }
 
+/// Whether a result lies where an input does that the kernel reads behind it or elsewhere.
+bool overwrites_too_early(const Prepared& prepared, const BoundKernel& bound) {
+  const detail::BoundState& state = detail::StateAccess::of(bound);
+  for (size_t i = 0; i < prepared.outputs.size(); ++i) {
+    if (!prepared.is_in_place(i) || count_of(prepared.outputs[i].shape) == 0) continue;
+    const auto input = static_cast<size_t>(prepared.program.results[i].in_place_of);
+    if (!state.in_place_allowed[input * prepared.outputs.size() + i]) return true;
+  }
+  return false;
+}
+
+/// Binds shapes of which one has an axis that is longer: the rules of the IR say whether that may
+/// be, and the kernel must say the same.
+Finding bind_misfit(const Prepared& prepared, const Kernel& kernel, CallTrace& trace) {
+  const BadCall& bad = prepared.program.bad_call;
+  std::vector<Dims> shapes;
+  for (const Image& input : prepared.inputs) shapes.push_back(input.shape);
+  if (shapes[bad.tensor].empty()) {
+    shapes[bad.tensor].push_back(2);
+  } else {
+    const int last = shapes[bad.tensor].rank() - 1;
+    ++shapes[bad.tensor][std::min(static_cast<int>(bad.other), last)];
+  }
+  const bool fits = bind_shapes(*prepared.function, shapes).ok();
+  trace.refused_extents = !fits;
+  const Result<BoundKernel> bound = kernel.bind(shapes);
+  if (bound.ok() == fits) return {};
+  return bound.ok() ? Finding{.kind = Finding::Kind::accepted} : refusal(bound.error().to_string());
+}
+
 }  // namespace
 
 Result<Executor> Executor::create(const std::vector<Tier>& tiers, Tamper tamper) {
@@ -86,22 +120,39 @@ Call Executor::lay_out(const Prepared& prepared) {
   return call;
 }
 
-Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call) {
+Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call,
+                             CallTrace& trace) {
   const Result<Kernel> kernel = runtime.compile(prepared.function);
   if (!kernel) return refusal(kernel.error().to_string());
   if (kernel->engine() != Engine::jit) {
     return refusal(fmt::format("runs in the interpreter: {}", kernel->engine_reason()));
   }
+  if (prepared.program.bad_call.kind == BadCall::Kind::extents) {
+    if (Finding finding = bind_misfit(prepared, *kernel, trace)) return finding;
+  }
   const Result<BoundKernel> bound = kernel->bind(call.inputs, call.outputs);
   if (!bound) return refusal(bound.error().to_string());
+  trace.bound = *bound;
+  return run_bound(prepared, *bound, call, trace);
+}
+
+Finding Executor::run_bound(const Prepared& prepared, const BoundKernel& bound, const Call& call,
+                            CallTrace& trace) {
   if (const std::optional<Call> bad = spoil(prepared, call)) {
-    if (bound->run(bad->inputs, bad->outputs)) return {.kind = Finding::Kind::accepted};
+    if (bound.run(bad->inputs, bad->outputs)) return {.kind = Finding::Kind::accepted};
     if (Finding touched = compare_untouched(prepared)) return touched;
+  }
+  if (overwrites_too_early(prepared, bound)) {
+    trace.refused_in_place = true;
+    if (bound.run(call.inputs, call.outputs)) return {.kind = Finding::Kind::accepted};
+    return compare_untouched(prepared);
   }
   const StorePolicy stores =
       prepared.program.streams ? StorePolicy::streaming : StorePolicy::automatic;
-  const Status status = bound->run(call.inputs, call.outputs, {.stores = stores});
-  return status ? Finding{} : refusal(status.error().to_string());
+  const Status status = bound.run(call.inputs, call.outputs, {.stores = stores});
+  if (!status) return refusal(status.error().to_string());
+  if (tamper_) tamper_(prepared, call.outputs);
+  return compare(prepared);
 }
 
 Finding Executor::compare_result(const Prepared& prepared, size_t result) {
@@ -156,16 +207,16 @@ Finding Executor::compare_untouched(const Prepared& prepared) {
   return {};
 }
 
-Finding Executor::run(const Prepared& prepared, size_t tier, CacheUse& use) {
+Finding Executor::run(const Prepared& prepared, size_t tier, CallTrace& trace) {
   const Runtime& runtime = runtimes_[tier];
   const CacheStatistics before = runtime.statistics();
   const Call call = lay_out(prepared);
-  Finding finding = run_kernel(prepared, runtime, call);
+  trace = {};
+  Finding finding = run_kernel(prepared, runtime, call, trace);
   const CacheStatistics behind = runtime.statistics();
-  use = {behind.function_hits != before.function_hits, behind.code_hits != before.code_hits,
-         behind.codes != before.codes};
-  if (!finding && tamper_) tamper_(prepared, call.outputs);
-  if (!finding) finding = compare(prepared);
+  trace.found_function = behind.function_hits != before.function_hits;
+  trace.found_code = behind.code_hits != before.code_hits;
+  trace.emitted_code = behind.codes != before.codes;
   finding.tier = tier;
   return finding;
 }

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "castor/castor.hpp"
@@ -15,11 +16,14 @@ namespace castor::fuzz {
 /// Changes a call's outputs before they are compared: how tests plant mismatches.
 using Tamper = std::function<void(const Prepared&, std::span<const View> outputs)>;
 
-/// What a call found in its runtime's cache.
-struct CacheUse {
+/// How a call went: what it found in its runtime's cache, and what ran.
+struct CallTrace {
   bool found_function = false;
   bool found_code = false;
   bool emitted_code = false;
+  bool refused_in_place = false;  ///< as it had to be
+  bool refused_extents = false;   ///< as it had to be
+  std::optional<BoundKernel> bound;
 };
 
 /// Owns pages for every tensor and one runtime for each tier, for the life of a run. A read or
@@ -31,7 +35,7 @@ class Executor {
   static Result<Executor> create(const std::vector<Tier>& tiers, Tamper tamper = {});
 
   /// Copies the program's images into the pages, runs it on that tier and compares every byte.
-  Finding run(const Prepared& prepared, size_t tier, CacheUse& use);
+  Finding run(const Prepared& prepared, size_t tier, CallTrace& trace);
 
  private:
   Executor() = default;
@@ -39,7 +43,10 @@ class Executor {
   Call lay_out(const Prepared& prepared);
   /// Runs the program's bad call, then the program; what was refused that should not be, or the
   /// other way round.
-  Finding run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call);
+  Finding run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call,
+                     CallTrace& trace);
+  Finding run_bound(const Prepared& prepared, const BoundKernel& bound, const Call& call,
+                    CallTrace& trace);
   Finding compare(const Prepared& prepared);
   Finding compare_result(const Prepared& prepared, size_t result);
   Finding compare_input(const Prepared& prepared, size_t input, std::span<const std::byte> wanted);

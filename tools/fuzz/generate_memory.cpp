@@ -22,13 +22,11 @@ Placement draw_placement(Random& random, const Dims& shape, Walk walk, bool is_o
   return place;
 }
 
-/// Whether `result` may take the memory of `input`: elements are stored alike, shapes are equal,
-/// the input's elements do not overlap, and the nest that reads the input (nests run in the order
-/// of the inputs that they start from) is not behind the one that writes the result.
+/// Whether `result` may take the memory of `input`: elements are stored alike and shapes are equal.
+/// Where a nest that reads the input runs behind the one that writes the result, or reads it
+/// elsewhere than it writes, the call is refused.
 bool may_take_memory(const Program& program, const ResultSpec& result, size_t input) {
-  const size_t root = program.root_of(result.value);
-  return root < program.inputs.size() && input <= root &&
-         are_stored_alike(program.element_of(result.value), program.inputs[input].element) &&
+  return are_stored_alike(program.element_of(result.value), program.inputs[input].element) &&
          program.shape_of(result.value) == program.shape_of(input);
 }
 
@@ -85,6 +83,10 @@ void draw_bad_call(Random& random, Program& program, BadCall::Kind kind) {
   program.bad_call = {kind, random.below(tensors), random.below(tensors)};
   if (kind == BadCall::Kind::overlap) {
     program.bad_call.tensor = inputs + random.below(program.results.size());
+  } else if (kind == BadCall::Kind::extents) {
+    const size_t input = random.below(inputs);
+    const auto rank = static_cast<size_t>(program.shape_of(input).rank());
+    program.bad_call = {kind, input, rank == 0 ? 0 : random.below(rank)};
   }
 }
 
@@ -98,9 +100,11 @@ void draw_placements(Random& random, Program& program, Walk walk) {
   }
 }
 
-void draw_data(Random& random, Program& program) {
+void draw_data(Random& random, Program& program, size_t special_percent) {
   for (InputSpec& input : program.inputs) {
-    input.data.kind = random.percent(45) ? DataSpec::Kind::boundary : DataSpec::Kind::random;
+    input.data.kind = random.percent(special_percent) ? DataSpec::Kind::special
+                      : random.percent(45)            ? DataSpec::Kind::boundary
+                                                      : DataSpec::Kind::random;
     input.data.seed = random.next() >> 16;
   }
 }

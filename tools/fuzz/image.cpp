@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/numerics/scalar.hpp"
 #include "ir/storage.hpp"
 #include "tests/support/samples.hpp"
 #include "tools/fuzz/layout.hpp"
@@ -28,22 +29,65 @@ const std::vector<uint64_t>& boundary_table(ElementType type) {
   return tables[static_cast<size_t>(type)];
 }
 
-std::vector<uint64_t> make_patterns(ElementType type, size_t count, const DataSpec& data) {
-  switch (data.kind) {
-    case DataSpec::Kind::same: return std::vector<uint64_t>(count, data.pattern);
-    case DataSpec::Kind::random: return samples::random_patterns(type, count, data.seed);
-    case DataSpec::Kind::boundary: break;
-  }
-  const std::vector<uint64_t>& table = boundary_table(type);
-  Random random(data.seed);
+/// Patterns drawn from a table.
+std::vector<uint64_t> draw_patterns(const std::vector<uint64_t>& table, size_t count,
+                                    uint64_t seed) {
+  Random random(seed);
   std::vector<uint64_t> patterns(count);
   for (uint64_t& pattern : patterns) pattern = random.pick(table);
   return patterns;
 }
 
+std::vector<uint64_t> make_patterns(ElementType type, size_t count, const DataSpec& data) {
+  switch (data.kind) {
+    case DataSpec::Kind::same: return std::vector<uint64_t>(count, data.pattern);
+    case DataSpec::Kind::random: return samples::random_patterns(type, count, data.seed);
+    case DataSpec::Kind::special: return special_patterns(type, count, data.seed);
+    case DataSpec::Kind::boundary: break;
+  }
+  return draw_patterns(boundary_table(type), count, data.seed);
+}
+
 uint64_t mask_of(ElementType type) { return ~uint64_t{0} >> (64 - bits_of(type)); }
 
+/// Small numbers twice; zeros of both signs, limits and NaNs once.
+std::vector<uint64_t> make_special_table(ElementType type) {
+  std::vector<uint64_t> table;
+  for (int round = 0; round < 2; ++round) {
+    for (int8_t number : {0, 0, 1, 2, 3, 5, 7, -1, -2, -3}) {
+      const auto pattern = static_cast<uint64_t>(static_cast<uint8_t>(number));
+      table.push_back(numerics::convert(pattern, ElementType::i8, type, {}));
+    }
+  }
+  const uint64_t all = mask_of(type);
+  const uint64_t sign = all / 2 + 1;
+  for (uint64_t pattern : {sign, sign - 1, all, all - 1, sign + 1, uint64_t{1}}) {
+    table.push_back(pattern & all);
+  }
+  if (!is_float(type)) return table;
+  const int mantissa = info(type).format.mantissa_bits;
+  const uint64_t exponents = (sign - 1) >> mantissa << mantissa;  // infinity, where there is one
+  for (uint64_t pattern : {exponents, exponents - 1, exponents + 1, uint64_t{1} << mantissa}) {
+    table.push_back(pattern);
+    table.push_back(pattern | sign);
+  }
+  return table;
+}
+
+const std::vector<uint64_t>& special_table(ElementType type) {
+  static const std::vector<std::vector<uint64_t>> tables = [] {
+    std::vector<std::vector<uint64_t>> made;
+    for (const ElementInfo& row : element_table) made.push_back(make_special_table(row.type));
+    return made;
+  }();
+  return tables[static_cast<size_t>(type)];
+}
+
 }  // namespace
+
+std::vector<uint64_t> special_patterns(ElementType type, size_t count, uint64_t seed) {
+  return draw_patterns(special_table(type), count, seed);
+}
 
 uint64_t Image::load(const std::byte* base, int64_t distance) const {
   const std::span tensor(base + front, tensor_bytes);

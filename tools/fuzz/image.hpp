@@ -50,6 +50,9 @@ Image make_image(ElementType element, const Dims& shape, const Placement& place)
 /// The image of a tensor that shares the memory of `owner`, with an offset of its own.
 Image make_guest(ElementType element, const Placement& place, const Image& owner);
 
+/// Zeros, ones, limits, infinities, NaNs and small numbers.
+std::vector<uint64_t> special_patterns(ElementType type, size_t count, uint64_t seed);
+
 /// Puts data into an input's image: its elements, and the gaps and the elements in front of them.
 void fill(Image& image, const DataSpec& data);
 

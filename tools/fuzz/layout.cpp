@@ -72,6 +72,23 @@ int64_t reach_of(const Dims& shape, const Dims& strides) {
   return last + 1;
 }
 
+std::optional<int64_t> matching_element(int64_t element, const Dims& result, const Dims& operand) {
+  int64_t index = 0;
+  int64_t step = 1;
+  for (int axis = 0; axis < operand.rank(); ++axis) {
+    const int from_right = operand.rank() - 1 - axis;
+    const int64_t extent = operand[from_right];
+    const int at = result.rank() - 1 - axis;
+    if (extent != 1 && (at < 0 || result[at] != extent)) return {};
+    if (at >= 0 && result[at] > 0) {
+      if (extent != 1) index += element % result[at] * step;
+      element /= result[at];
+    }
+    step *= extent;
+  }
+  return index;
+}
+
 Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t most) {
   Dims strides = dense_strides(shape);
   if (walk == Walk::spread) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "ir/shape.hpp"
 #include "tools/fuzz/random.hpp"
@@ -14,6 +15,11 @@ inline int64_t count_of(const Dims& shape) { return element_count(shape).value_o
 
 /// Elements from the first to the last one, both counted; 0 when there are none.
 int64_t reach_of(const Dims& shape, const Dims& strides);
+
+/// The element of an operand that an elementwise function reads for element `element` of a result,
+/// if axes are aligned on the right and those of 1 are repeated; nothing where shapes do not allow
+/// that.
+std::optional<int64_t> matching_element(int64_t element, const Dims& result, const Dims& operand);
 
 /// Calls visit(distance from the first element, row-major index) for every element, in row-major
 /// order. Distances are in elements.

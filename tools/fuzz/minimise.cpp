@@ -41,8 +41,8 @@ class Trial {
     }
     Result<Executor> executor = Executor::create({tier_}, tamper_);
     if (!executor) return 1;
-    CacheUse use;
-    *shared_ = executor->run(*prepared, 0, use);
+    CallTrace trace;
+    *shared_ = executor->run(*prepared, 0, trace);
     return 0;
   }
 
@@ -64,7 +64,7 @@ bool replace_if_failing(Trial& trial, Mismatch& mismatch, Program candidate) {
 
 /// One step, if any of them leaves a failing program.
 bool reduce_once(Trial& trial, Mismatch& mismatch) {
-  for (Program& candidate : reductions(mismatch.minimised)) {
+  for (Program& candidate : reductions(mismatch.minimised, mismatch.finding)) {
     if (trial.attempts() >= most_attempts) return false;
     if (replace_if_failing(trial, mismatch, std::move(candidate))) return true;
   }

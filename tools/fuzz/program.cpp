@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fuzz/program.hpp"
 
+#include <span>
+
 #include "ir/builder.hpp"
+#include "ir/infer.hpp"
 #include "tests/support/samples.hpp"
 
 namespace castor::fuzz {
@@ -10,9 +13,9 @@ namespace {
 
 constexpr std::array<const char*, 3> names = {"a", "b", "c"};
 
-Shape written_shape(const InputSpec& input) {
+Shape written_shape(const std::vector<AxisSpec>& axes) {
   Shape shape;
-  for (const AxisSpec& axis : input.axes) {
+  for (const AxisSpec& axis : axes) {
     switch (axis.kind) {
       case AxisSpec::Kind::fixed: shape.emplace_back(axis.extent); break;
       case AxisSpec::Kind::any: shape.push_back(Dim::any()); break;
@@ -22,33 +25,97 @@ Shape written_shape(const InputSpec& input) {
   return shape;
 }
 
+/// What the operation names as its result's type, with that target.
+WrittenType written_type(const OperationSpec& operation, Shape target) {
+  WrittenType written;
+  const TypeSuffix suffix = info(operation.op).suffix;
+  if (suffix == TypeSuffix::element || suffix == TypeSuffix::tensor) {
+    written.element = operation.element;
+  }
+  if (suffix == TypeSuffix::shape || suffix == TypeSuffix::tensor) written.shape = target;
+  return written;
+}
+
+Operation without_values(const OperationSpec& operation) {
+  return {.op = operation.op, .attributes = operation.attributes};
+}
+
+/// The types of the results for operands of these types.
+Result<std::vector<TensorType>> infer(const OperationSpec& operation,
+                                      std::span<const TensorType> operands, Shape target) {
+  std::vector<const TensorType*> types;
+  for (const TensorType& operand : operands) types.push_back(&operand);
+  return infer_types(without_values(operation), types, written_type(operation, std::move(target)));
+}
+
+Dims extents_of_fixed(const Shape& shape) {
+  Dims extents;
+  for (const Dim& dim : shape) extents.push_back(dim.extent);
+  return extents;
+}
+
+/// The target's extents; `?` of a reshape stays open.
+Shape bound_target(const Program& program, const OperationSpec& operation) {
+  Shape target;
+  for (const AxisSpec& axis : operation.target) {
+    const bool is_open = axis.kind == AxisSpec::Kind::any;
+    target.push_back(is_open ? Dim::any() : Dim(program.extent_of(axis)));
+  }
+  return target;
+}
+
+/// What the operation's results are: once with the extents of the types, once with those bound.
+Result<std::vector<ValueInfo>> infer_operation(const Program& program,
+                                               const OperationSpec& operation) {
+  std::vector<TensorType> written;
+  std::vector<TensorType> bound;
+  for (size_t operand : operation.operands) {
+    const ValueInfo& value = program.values[operand];
+    written.push_back(value.type);
+    bound.push_back({value.type.element, to_shape(value.shape)});
+  }
+  const auto types = infer(operation, written, written_shape(operation.target));
+  if (!types) return types.error();
+  const auto shapes = infer(operation, bound, bound_target(program, operation));
+  if (!shapes) return shapes.error();
+  std::vector<ValueInfo> values;
+  for (size_t i = 0; i < types->size(); ++i) {
+    values.push_back({(*types)[i], extents_of_fixed((*shapes)[i].shape)});
+  }
+  values.resize(2);
+  return values;
+}
+
 std::optional<TensorType> declared_type(const Program& program, const ResultSpec& result) {
   if (!result.declares_unknowns) return {};
   const auto rank = static_cast<size_t>(program.shape_of(result.value).rank());
   return TensorType{program.element_of(result.value), Shape(rank, Dim::any())};
 }
 
+/// Adds the operation; the ids of its results are behind each other.
+ValueId append(FunctionBuilder& builder, const OperationSpec& operation,
+               const std::vector<ValueId>& ids) {
+  const Shape target = written_shape(operation.target);
+  if (operation.op == OpKind::constant) {
+    return builder.constant({operation.element, target},
+                            samples::pack(operation.element, operation.patterns));
+  }
+  Operation made = without_values(operation);
+  for (size_t operand : operation.operands) made.operands.push_back(ids[operand]);
+  return builder.append(std::move(made), written_type(operation, target));
+}
+
 }  // namespace
 
-ElementType Program::element_of(size_t value) const {
-  if (value < inputs.size()) return inputs[value].element;
-  if (value < first_conversion()) return constants[value - inputs.size()].element;
-  return conversions[value - first_conversion()].to;
+bool Program::is_value(size_t value) const {
+  if (value < first_operation()) return true;
+  const size_t result = (value - first_operation()) % 2;
+  return static_cast<int>(result) < info(operations[operation_of(value)].op).results;
 }
 
-size_t Program::root_of(size_t value) const {
-  while (value >= first_conversion()) value = conversions[value - first_conversion()].operand;
-  return value;
-}
-
-Dims Program::shape_of(size_t value) const {
-  const size_t root = root_of(value);
-  if (root >= inputs.size()) return constants[root - inputs.size()].shape;
+Dims Program::extents_of(const std::vector<AxisSpec>& axes) const {
   Dims shape;
-  for (const AxisSpec& axis : inputs[root].axes) {
-    const bool is_named = axis.kind == AxisSpec::Kind::named;
-    shape.push_back(is_named ? named_sizes[axis.name] : axis.extent);
-  }
+  for (const AxisSpec& axis : axes) shape.push_back(extent_of(axis));
   return shape;
 }
 
@@ -75,23 +142,53 @@ Placement Program::placement_of(size_t result) const {
   return place;
 }
 
+void add_input(Program& program, InputSpec input) {
+  const TensorType type{input.element, written_shape(input.axes)};
+  program.values.push_back({type, program.extents_of(input.axes)});
+  program.inputs.push_back(std::move(input));
+}
+
+bool add_operation(Program& program, OperationSpec operation, int64_t most_elements) {
+  Result<std::vector<ValueInfo>> values = infer_operation(program, operation);
+  if (!values) return false;
+  for (const ValueInfo& value : *values) {
+    if (element_count(value.shape).value_or(INT64_MAX) > most_elements) return false;
+  }
+  program.values.insert(program.values.end(), values->begin(), values->end());
+  program.operations.push_back(std::move(operation));
+  return true;
+}
+
+Status infer_values(Program& program) {
+  program.values.clear();
+  for (const InputSpec& input : program.inputs) {
+    const TensorType type{input.element, written_shape(input.axes)};
+    program.values.push_back({type, program.extents_of(input.axes)});
+  }
+  for (const OperationSpec& operation : program.operations) {
+    Result<std::vector<ValueInfo>> values = infer_operation(program, operation);
+    if (!values) return values.error();
+    program.values.insert(program.values.end(), values->begin(), values->end());
+  }
+  return {};
+}
+
 Result<FunctionPtr> build_function(const Program& program) {
   FunctionBuilder builder("f");
-  std::vector<ValueId> values;
-  values.reserve(program.value_count());
+  std::vector<ValueId> ids;
   for (const InputSpec& input : program.inputs) {
-    values.push_back(builder.parameter("", {input.element, written_shape(input)}));
+    ids.push_back(builder.parameter("", {input.element, written_shape(input.axes)}));
   }
-  for (const ConstantSpec& constant : program.constants) {
-    values.push_back(builder.constant({constant.element, to_shape(constant.shape)},
-                                      samples::pack(constant.element, constant.patterns)));
-  }
-  for (const ConvertSpec& conversion : program.conversions) {
-    values.push_back(
-        builder.convert(values[conversion.operand], conversion.to, conversion.options));
+  for (const OperationSpec& operation : program.operations) {
+    const ValueId first = append(builder, operation, ids);
+    ids.push_back(first);
+    ids.push_back(info(operation.op).results > 1 ? first + 1 : no_value);
   }
   for (const ResultSpec& result : program.results) {
-    builder.result(values[result.value], declared_type(program, result));
+    builder.result(ids[result.value], declared_type(program, result));
+  }
+  if (program.excess_precision) {
+    builder.attribute({"excess_precision", {Identifier{"allow"}}});
   }
   return builder.finish();
 }

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <optional>
 #include <vector>
-#include "ir/storage.hpp"
 
 #include "ir/function.hpp"
+#include "ir/storage.hpp"
 
 namespace castor::fuzz {
 
@@ -38,6 +38,7 @@ struct DataSpec {
   enum class Kind : uint8_t {
     boundary,  ///< drawn from samples::boundary_patterns
     random,    ///< samples::random_patterns
+    special,   ///< zeros, ones, limits, infinities, NaNs and small numbers
     same,      ///< `pattern` everywhere
   };
   Kind kind = Kind::random;
@@ -52,17 +53,14 @@ struct InputSpec {
   DataSpec data;
 };
 
-/// A constant written as literals.
-struct ConstantSpec {
-  ElementType element = ElementType::f32;
-  Dims shape;
-  std::vector<uint64_t> patterns;
-};
-
-struct ConvertSpec {
-  size_t operand = 0;
-  ElementType to = ElementType::f32;
-  ConvertOptions options;
+/// One operation of the table.
+struct OperationSpec {
+  OpKind op = OpKind::convert;
+  std::vector<size_t> operands{};          ///< values
+  Attributes attributes{};                 ///< as the function has them
+  ElementType element = ElementType::f32;  ///< of `convert` and `constant`: of the result
+  std::vector<AxisSpec> target{};          ///< of `broadcast`, `reshape` and `constant`
+  std::vector<uint64_t> patterns{};        ///< of `constant`: its elements
 };
 
 struct ResultSpec {
@@ -85,35 +83,62 @@ struct BadCall {
     bytes,    ///< one too few
     overlap,  ///< a result that begins where another tensor does
     null,     ///< no data
+    extents,  ///< one more in an axis of an input when the function is bound
   };
   Kind kind = Kind::none;
   size_t tensor = 0;  ///< that is wrong: an input, or behind the inputs a result
-  size_t other = 0;   ///< overlap: the tensor that it lies on
+  size_t other = 0;   ///< overlap: the tensor that it lies on; extents: the axis
 };
 
-/// Values are numbered: inputs, then constants, then conversions.
+/// What a value is.
+struct ValueInfo {
+  TensorType type;  ///< as the function has it, with unknown extents
+  Dims shape;       ///< as the program binds it
+};
+
+/// Values are numbered: inputs, then two numbers for each operation, one for each of its results;
+/// where there is one result the second number is nobody's.
 struct Program {
   uint64_t seed = 0;  ///< that it was drawn from
   std::vector<InputSpec> inputs;
-  std::vector<ConstantSpec> constants;
-  std::vector<ConvertSpec> conversions;
+  std::vector<OperationSpec> operations;
   std::vector<ResultSpec> results;
   std::array<int64_t, 3> named_sizes = {};  ///< of ?a, ?b, ?c
+  bool excess_precision = false;            ///< allowed
   bool streams = false;                     ///< asks for stores past the caches
   BadCall bad_call;
+  std::vector<ValueInfo> values;  ///< what follows for each value: see infer_values
 
-  size_t first_conversion() const { return inputs.size() + constants.size(); }
-  size_t value_count() const { return first_conversion() + conversions.size(); }
-  ElementType element_of(size_t value) const;
-  /// The input or constant that a value is computed from.
-  size_t root_of(size_t value) const;
-  Dims shape_of(size_t value) const;
+  size_t first_operation() const { return inputs.size(); }
+  size_t value_count() const { return first_operation() + 2 * operations.size(); }
+  size_t value_of(size_t operation, size_t result = 0) const {
+    return first_operation() + 2 * operation + result;
+  }
+  /// The operation that gives a value behind the inputs.
+  size_t operation_of(size_t value) const { return (value - first_operation()) / 2; }
+  bool is_value(size_t value) const;
+  ElementType element_of(size_t value) const { return values[value].type.element; }
+  const Dims& shape_of(size_t value) const { return values[value].shape; }
+  int64_t extent_of(const AxisSpec& axis) const {
+    return axis.kind == AxisSpec::Kind::named ? named_sizes[axis.name] : axis.extent;
+  }
+  Dims extents_of(const std::vector<AxisSpec>& axes) const;
   /// Where a result lies: where it says, where the input lies whose memory it takes, or alternating
   /// with another result.
   Placement placement_of(size_t result) const;
   /// The result that alternates with this one behind it, or nothing.
   std::optional<size_t> interleaved_behind(size_t result) const;
 };
+
+/// Finds what all values are. Fails where types or shapes do not fit, which the generator's do.
+Status infer_values(Program& program);
+
+/// Adds an input and its value; only in front of all operations.
+void add_input(Program& program, InputSpec input);
+
+/// Adds an operation and its values; false, and nothing is changed, where the operands do not fit
+/// or a result had more elements than that.
+bool add_operation(Program& program, OperationSpec operation, int64_t most_elements);
 
 /// Whether results of `a` may take the memory of `b`: elements are as wide and lie alike.
 constexpr bool are_stored_alike(ElementType a, ElementType b) {

@@ -5,27 +5,33 @@
 #include "tools/fuzz/coverage.hpp"
 #include "tools/fuzz/executor.hpp"
 
+namespace castor::detail {
+struct BoundNest;
+}
+
 namespace castor::fuzz {
 
-/// Marks the cells of one program, a tier at a time. What counts is what runs: conversions that
-/// canonicalisation leaves (or that stand alone between an input and a result), the nests that the
-/// function becomes, and nothing where there are no elements. The prepared program must live on.
+/// Marks the cells of one program, a tier at a time. What counts is what runs: operations that
+/// canonicalisation leaves (or that stand alone between inputs and results), the nests that the
+/// runtime has bound, and nothing where there are no elements. The prepared program must live on.
 class ProgramRecord {
  public:
   explicit ProgramRecord(const Prepared& prepared);
 
-  void mark(Coverage& coverage, size_t tier, Tier name, const CacheUse& use) const;
+  void mark(Coverage& coverage, size_t tier, const CallTrace& trace) const;
 
  private:
   void find_operations(const Function& function, bool only_alone);
+  void find_operation(const Function& function, const Operation& operation);
+  void find_conversion_of(const Function& function, const Operation& operation);
   void find_layout(const LayoutCell& cell);
-  void mark_nest(Coverage& coverage, size_t tier, const jit::Nest& nest, Tier name) const;
-  void mark_operand(Coverage& coverage, size_t tier, const Image& image, bool is_output) const;
-  void mark_calls(Coverage& coverage, size_t tier, const CacheUse& use) const;
+  void mark_nests(Coverage& coverage, size_t tier, const BoundKernel& bound) const;
+  void mark_nest(Coverage& coverage, size_t tier, const detail::BoundNest& nest) const;
+  void mark_calls(Coverage& coverage, size_t tier, const CallTrace& trace) const;
 
   const Prepared& prepared_;
   FunctionPtr canonical_;
-  std::vector<Cell> operations_;  ///< and conversions
+  std::vector<Cell> operations_;  ///< conversions and modes too
 };
 
 }  // namespace castor::fuzz

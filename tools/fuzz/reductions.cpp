@@ -3,44 +3,35 @@
 
 #include <algorithm>
 
-#include "ir/numerics/scalar.hpp"
-#include "tests/support/samples.hpp"
-#include "tools/fuzz/image.hpp"
+#include "tools/fuzz/candidates.hpp"
+#include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
+#include "tools/fuzz/prepared.hpp"
 #include "tools/fuzz/rewrite.hpp"
 
 namespace castor::fuzz {
 
 namespace {
 
-/// Collects changed copies of a program.
-class Reductions {
+/// Fewer results and operations.
+class Reductions : Candidates {
  public:
-  explicit Reductions(const Program& program) : program_(program) {}
+  Reductions(const Program& program, const Finding& finding)
+      : Candidates(program), finding_(finding) {}
 
   std::vector<Program> take() {
     reduce_results();
     reduce_values();
-    reduce_extents();
-    reduce_placements();
-    reduce_spellings();
-    reduce_data();
-    reduce_constants();
     return std::move(all_);
   }
 
  private:
-  /// Adds a copy that `change` has changed.
-  template <class Change>
-  void add(Change change) {
-    Program copy = program_;
-    change(copy);
-    all_.push_back(std::move(copy));
-  }
-
   void reduce_results() {
     for (size_t i = 0; i < program_.results.size() && program_.results.size() > 1; ++i) {
-      add([i](Program& p) { remove_result(p, i); });
+      Program copy = program_;
+      remove_result(copy, i);
+      remove_dead(copy);
+      all_.push_back(std::move(copy));
     }
     for (size_t i = 0; i < program_.results.size(); ++i) {
       const ResultSpec& result = program_.results[i];
@@ -55,134 +46,109 @@ class Reductions {
       }
     }
     if (program_.streams) add([](Program& p) { p.streams = false; });
+    if (program_.excess_precision) add([](Program& p) { p.excess_precision = false; });
     if (program_.bad_call.kind != BadCall::Kind::none) add([](Program& p) { p.bad_call = {}; });
   }
+
+  // ---- Fewer operations.
 
   void reduce_values() {
     Program without_dead = program_;
     if (remove_dead(without_dead)) all_.push_back(std::move(without_dead));
-    for (size_t value = program_.first_conversion(); value < program_.value_count(); ++value) {
-      add([value](Program& p) { bypass(p, value); });
-      Program folded = program_;
-      if (fold_into_input(folded, value)) all_.push_back(std::move(folded));
+    for (size_t value = program_.first_operation(); value < program_.value_count(); ++value) {
+      if (program_.is_value(value)) reduce_value(value);
     }
   }
 
-  bool has_unknowns(size_t root) const {
-    if (root >= program_.inputs.size()) return false;
-    const std::vector<AxisSpec>& axes = program_.inputs[root].axes;
-    return std::any_of(axes.begin(), axes.end(),
-                       [](const AxisSpec& axis) { return axis.kind != AxisSpec::Kind::fixed; });
+  /// Readers of the value take an operand of its operation, another value of the same type and
+  /// shape, or an input.
+  void reduce_value(size_t value) {
+    if (!is_used(value)) return;
+    for (size_t by : program_.operations[program_.operation_of(value)].operands) {
+      add([=](Program& p) { replace_uses(p, value, by); });
+    }
+    for (size_t by = 0; by < std::min(value, program_.first_operation()); ++by) {
+      if (are_alike(by, value)) add([=](Program& p) { replace_uses(p, value, by); });
+    }
+    cut_at(value);
   }
 
-  void reduce_extents() {
-    for (size_t root = 0; root < program_.first_conversion(); ++root) {
-      const Dims shape = program_.shape_of(root);
-      if (!shape.empty()) add([root](Program& p) { reshape(p, root, {}); });
-      if (has_unknowns(root)) add([&](Program& p) { reshape(p, root, shape); });
-      for (int axis = 0; axis < shape.rank(); ++axis) {
-        add([&](Program& p) { remove_axis(p, root, axis); });
-        for (int64_t extent : {int64_t{1}, shape[axis] / 2, shape[axis] - 1}) {
-          if (extent < 1 || extent >= shape[axis]) continue;
-          Dims smaller = shape;
-          smaller[axis] = extent;
-          add([&](Program& p) { reshape(p, root, smaller); });
-        }
-      }
-    }
-  }
-
-  void reduce_placements() {
-    Program plain = program_;
-    bool changes = false;
-    for (size_t tensor = 0; tensor < tensor_count(program_); ++tensor) {
-      changes |= make_plain(plain, tensor);
-    }
-    if (changes) all_.push_back(std::move(plain));
-    for (size_t tensor = 0; tensor < tensor_count(program_); ++tensor) {
-      reduce_placement(tensor);
-    }
-  }
-
-  void reduce_placement(size_t tensor) {
-    const Placement& place = placement(program_, tensor);
-    const Dims dense = dense_strides(shape_of_tensor(program_, tensor));
-    if (place.hides_front) add([&](Program& p) { placement(p, tensor).hides_front = false; });
-    if (!(place.strides == dense)) {
-      add([&](Program& p) { placement(p, tensor).strides = dense; });
-    }
-    if (place.offset != 0) add([&](Program& p) { placement(p, tensor).offset = 0; });
-    if (place.shift != 0) add([&](Program& p) { placement(p, tensor).shift = 0; });
-    if (place.spare) add([&](Program& p) { placement(p, tensor).spare = false; });
-    if (!place.at_end) add([&](Program& p) { placement(p, tensor).at_end = true; });
-  }
-
-  void reduce_spellings() {
-    for (size_t i = 0; i < program_.conversions.size(); ++i) {
-      const ConvertOptions& options = program_.conversions[i].options;
-      const auto change = [&](auto field, auto value) {
-        if (options.*field == value) return;
-        add([&](Program& p) { p.conversions[i].options.*field = value; });
-      };
-      change(&ConvertOptions::overflow, Overflow::by_type);
-      change(&ConvertOptions::rounding, Rounding::by_type);
-      change(&ConvertOptions::nan, NanMode::by_type);
-    }
-  }
-
-  void reduce_data() {
-    for (size_t i = 0; i < program_.inputs.size(); ++i) {
-      const DataSpec& data = program_.inputs[i].data;
-      if (data.kind != DataSpec::Kind::same) {
-        add([i](Program& p) { p.inputs[i].data = {DataSpec::Kind::same, 0, 0}; });
-        continue;
-      }
-      for (uint64_t pattern : plainer_patterns(data.pattern, program_.inputs[i].element)) {
-        add([&](Program& p) { p.inputs[i].data.pattern = pattern; });
-      }
-    }
-  }
-
-  void reduce_constants() {
-    for (size_t i = 0; i < program_.constants.size(); ++i) {
-      const std::vector<uint64_t> zeros(program_.constants[i].patterns.size(), 0);
-      if (program_.constants[i].patterns == zeros) continue;
-      add([&](Program& p) { p.constants[i].patterns = zeros; });
-    }
-  }
-
-  /// Zero, and the pattern with low bits or the sign cleared.
-  static std::vector<uint64_t> plainer_patterns(uint64_t pattern, ElementType type) {
-    std::vector<uint64_t> plainer;
-    const auto add_smaller = [&](uint64_t candidate) {
-      if (candidate < pattern) plainer.push_back(candidate);
+  bool is_used(size_t value) const {
+    const auto reads = [value](const OperationSpec& operation) {
+      return std::ranges::find(operation.operands, value) != operation.operands.end();
     };
-    add_smaller(0);
-    for (int bits = bits_of(type) - 1; bits > 0; --bits) add_smaller(pattern >> bits << bits);
-    add_smaller(pattern & ~(uint64_t{1} << (bits_of(type) - 1)));
-    return plainer;
+    return std::ranges::any_of(program_.operations, reads) ||
+           std::ranges::any_of(program_.results,
+                               [value](const ResultSpec& result) { return result.value == value; });
   }
 
-  const Program& program_;
-  std::vector<Program> all_;
+  bool are_alike(size_t a, size_t b) const {
+    return program_.element_of(a) == program_.element_of(b) &&
+           program_.shape_of(a) == program_.shape_of(b);
+  }
+
+  /// An input with the element that the value has where the wrong element is computed from it.
+  void cut_at(size_t value) {
+    if (program_.inputs.size() >= most_inputs) return;
+    InputSpec input;
+    input.element = program_.element_of(value);
+    const Dims& shape = program_.shape_of(value);
+    for (int64_t extent : shape) input.axes.push_back({AxisSpec::Kind::fixed, extent, 0});
+    input.place.strides = dense_strides(shape);
+    input.data = {DataSpec::Kind::same, 0, element_of(value)};
+    Program copy = program_;
+    cut(copy, value, input);
+    const Program before = copy;
+    if (!infer_values(copy)) return;
+    remove_dead(copy);
+    if (copy.operations.size() >= program_.operations.size()) return;
+    if (build_function(copy)) all_.push_back(std::move(copy));
+  }
+
+  uint64_t element_of(size_t value) const {
+    Program alone = program_;
+    alone.results.assign(1, {});
+    alone.results[0].value = value;
+    alone.results[0].place.strides = dense_strides(program_.shape_of(value));
+    alone.bad_call = {};
+    const Result<Prepared> prepared = prepare(std::move(alone));
+    if (!prepared || count_of(program_.shape_of(value)) == 0) return 0;
+    const Image& image = prepared->outputs[0];
+    int64_t at = 0;
+    if (finding_.kind == Finding::Kind::element) {
+      const Dims& wrong = program_.shape_of(program_.results[finding_.tensor].value);
+      at = matching_element(finding_.element, wrong, image.shape).value_or(0);
+    }
+    return image.load(image.after.data(), at);
+  }
+
+  const Finding& finding_;
 };
 
 }  // namespace
 
-std::vector<Program> reductions(const Program& program) { return Reductions(program).take(); }
+std::vector<Program> reductions(const Program& program, const Finding& finding) {
+  std::vector<Program> all = Reductions(program, finding).take();
+  for (auto more : {smaller_shapes, plainer_programs}) {
+    for (Program& one : more(program)) all.push_back(std::move(one));
+  }
+  return all;
+}
 
 Program with_data_of(const Program& program, const Finding& finding) {
   Program copy = program;
-  const size_t root = copy.root_of(copy.results[finding.tensor].value);
-  for (InputSpec& input : copy.inputs) input.data = {DataSpec::Kind::same, 0, 0};
-  if (root >= copy.inputs.size()) return copy;
-  const InputSpec& input = program.inputs[root];
-  Image image = make_image(input.element, program.shape_of(root), input.place);
-  fill(image, input.data);
-  for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
-    if (index != finding.element) return;
-    copy.inputs[root].data.pattern = image.load(image.before.data(), distance);
-  });
+  const Dims& wrong = program.shape_of(program.results[finding.tensor].value);
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const InputSpec& input = program.inputs[i];
+    Image image = make_image(input.element, program.shape_of(i), input.place);
+    fill(image, input.data);
+    const auto wanted = matching_element(finding.element, wrong, image.shape);
+    copy.inputs[i].data = {DataSpec::Kind::same, 0, 0};
+    for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
+      if (index != wanted.value_or(0)) return;
+      copy.inputs[i].data.pattern = image.load(image.before.data(), distance);
+    });
+  }
   return copy;
 }
 

@@ -10,11 +10,12 @@
 namespace castor::fuzz {
 
 /// Every program that is one step smaller or plainer than this one, the boldest steps first; each
-/// makes sense, each is nearer to a smallest program, and none equals it.
-std::vector<Program> reductions(const Program& program);
+/// makes sense, each is nearer to a smallest program, and none equals it. Where an element is wrong
+/// (`finding`), a value may become an input that has its element everywhere.
+std::vector<Program> reductions(const Program& program, const Finding& finding);
 
-/// The program with the data that a wrong element was computed from in every element of its input,
-/// and zeros in the other inputs.
+/// The program with the data that a wrong element was computed from in every element of its inputs,
+/// as far as operands broadcast on the right.
 Program with_data_of(const Program& program, const Finding& finding);
 
 }  // namespace castor::fuzz

@@ -21,26 +21,31 @@ std::string name_of_value(const Function& function, ValueId value) {
   return "%" + function.values[value].name;
 }
 
-/// The element of the input that a result's element is computed from.
-std::string describe_source(const Prepared& prepared, size_t root, int64_t element) {
-  if (root >= prepared.inputs.size()) return "";
-  const Image& image = prepared.inputs[root];
-  uint64_t pattern = 0;
-  for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
-    if (index == element) pattern = image.load(image.before.data(), distance);
-  });
-  return fmt::format("  input    {} {} {}\n",
-                     name_of_value(*prepared.function, prepared.function->parameters[root]),
-                     name_of(image.element), format_element(pattern, image.element));
+/// The elements of the inputs that a result's element is computed from, as far as operands
+/// broadcast on the right.
+std::string describe_sources(const Prepared& prepared, const Dims& result, int64_t element) {
+  std::string text;
+  for (size_t i = 0; i < prepared.inputs.size(); ++i) {
+    const Image& image = prepared.inputs[i];
+    const std::optional<int64_t> wanted = matching_element(element, result, image.shape);
+    if (!wanted) continue;
+    uint64_t pattern = 0;
+    for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
+      if (index == *wanted) pattern = image.load(image.before.data(), distance);
+    });
+    text += fmt::format("  input    {} {} {}\n",
+                        name_of_value(*prepared.function, prepared.function->parameters[i]),
+                        name_of(image.element), format_element(pattern, image.element));
+  }
+  return text;
 }
 
 std::string describe_element(const Prepared& prepared, const Finding& finding) {
   const ElementType type = prepared.outputs[finding.tensor].element;
   const Dims& shape = prepared.outputs[finding.tensor].shape;
-  const size_t root = prepared.program.root_of(prepared.program.results[finding.tensor].value);
   return fmt::format("{} of {} elements differ, the first at {}\n", finding.differing,
                      count_of(shape), to_string(coordinates(finding.element, shape))) +
-         describe_source(prepared, root, finding.element) +
+         describe_sources(prepared, shape, finding.element) +
          fmt::format("  expected {} {}  (interpreter)\n", name_of(type),
                      format_element(finding.expected, type)) +
          fmt::format("  actual   {} {}  (machine code)\n", name_of(type),
@@ -55,8 +60,9 @@ std::string describe_byte(const Finding& finding) {
 }
 
 std::string describe_bad_call(const BadCall& bad) {
-  constexpr std::array<std::string_view, 5> wrongs = {
-      "nothing wrong", "wrong shape", "one byte too few", "overlap with another tensor", "no data"};
+  constexpr std::array<std::string_view, 6> wrongs = {
+      "nothing wrong", "wrong shape",        "one byte too few", "overlap with another tensor",
+      "no data",       "an extent too large"};
   return fmt::format("tensor {} (inputs, then results): {}", bad.tensor,
                      wrongs[static_cast<size_t>(bad.kind)]);
 }
@@ -133,8 +139,8 @@ std::string describe_sizes(const Program& program) {
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     elements += static_cast<size_t>(count_of(program.shape_of(i)));
   }
-  return fmt::format("{} conversions, {} inputs with {} elements, {} results",
-                     program.conversions.size(), program.inputs.size(), elements,
+  return fmt::format("{} operations, {} inputs with {} elements, {} results",
+                     program.operations.size(), program.inputs.size(), elements,
                      program.results.size());
 }
 

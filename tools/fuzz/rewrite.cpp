@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "ir/numerics/scalar.hpp"
 #include "tools/fuzz/layout.hpp"
 
 namespace castor::fuzz {
 
 namespace {
 
+/// By value: whether a result is computed from it, or lies in its memory.
 std::vector<bool> find_needed(const Program& program) {
   std::vector<bool> needed(program.value_count(), false);
   for (const ResultSpec& result : program.results) {
@@ -18,28 +18,62 @@ std::vector<bool> find_needed(const Program& program) {
       needed[static_cast<size_t>(result.in_place_of)] = true;
     }
   }
-  for (size_t value = program.value_count(); value-- > program.first_conversion();) {
-    if (needed[value]) {
-      needed[program.conversions[value - program.first_conversion()].operand] = true;
-    }
+  for (size_t i = program.operations.size(); i-- > 0;) {
+    const size_t value = program.value_of(i);
+    if (!needed[value] && !needed[value + 1]) continue;
+    needed[value] = needed[value + 1] = true;
+    for (size_t operand : program.operations[i].operands) needed[operand] = true;
   }
   return needed;
 }
 
-/// Removes the elements whose flags, which begin at `first`, are not set.
-template <class T>
-void keep(std::vector<T>& elements, const std::vector<bool>& flags, size_t first) {
-  std::vector<T> kept;
-  for (size_t i = 0; i < elements.size(); ++i) {
-    if (flags[first + i]) kept.push_back(std::move(elements[i]));
+/// Numbers values anew and removes those that are not needed.
+void remove_values(Program& program, const std::vector<bool>& needed) {
+  std::vector<size_t> renumbered(needed.size());
+  size_t next = 0;
+  for (size_t value = 0; value < needed.size(); ++value) {
+    renumbered[value] = next;
+    next += needed[value];
   }
-  elements = std::move(kept);
+  std::vector<OperationSpec> operations;
+  for (size_t i = 0; i < program.operations.size(); ++i) {
+    if (needed[program.value_of(i)]) operations.push_back(std::move(program.operations[i]));
+  }
+  std::vector<InputSpec> inputs;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    if (needed[i]) inputs.push_back(std::move(program.inputs[i]));
+  }
+  program.inputs = std::move(inputs);
+  program.operations = std::move(operations);
+  for (OperationSpec& operation : program.operations) {
+    for (size_t& operand : operation.operands) operand = renumbered[operand];
+  }
+  for (ResultSpec& result : program.results) {
+    result.value = renumbered[result.value];
+    if (result.in_place_of == ResultSpec::nowhere) continue;
+    result.in_place_of = static_cast<int>(renumbered[static_cast<size_t>(result.in_place_of)]);
+  }
+}
+
+/// A bad call of tensors that are there.
+void mend_bad_call(Program& program) {
+  const size_t tensors = tensor_count(program);
+  BadCall& bad = program.bad_call;
+  const bool is_overlap = bad.kind == BadCall::Kind::overlap;
+  const bool is_of_input = bad.kind == BadCall::Kind::extents;
+  if (bad.tensor >= tensors || bad.other >= tensors) bad = {};
+  if (is_overlap && bad.tensor < program.inputs.size()) bad = {};
+  if (is_of_input && bad.tensor >= program.inputs.size()) bad = {};
 }
 
 void mend_options(Program& program) {
-  for (ConvertSpec& conversion : program.conversions) {
-    const ElementType from = program.element_of(conversion.operand);
-    if (!check_convert_options(from, conversion.to, conversion.options)) conversion.options = {};
+  for (OperationSpec& operation : program.operations) {
+    if (operation.op != OpKind::convert) continue;
+    const Operation made{.op = operation.op, .attributes = operation.attributes};
+    const ElementType from = program.element_of(operation.operands[0]);
+    if (!check_convert_options(from, operation.element, convert_options(made))) {
+      operation.attributes.clear();
+    }
   }
 }
 
@@ -62,83 +96,42 @@ void mend_sharing(Program& program) {
   }
 }
 
-void replace_uses(Program& program, size_t value, size_t by) {
-  for (ConvertSpec& conversion : program.conversions) {
-    if (conversion.operand == value) conversion.operand = by;
+/// The strides of the axes that are left where axes have gone or become shorter; nothing where the
+/// new shape is another one.
+std::optional<Dims> strides_left(const Dims& strides, const Dims& from, const Dims& to) {
+  int gone = from.rank() - to.rank();
+  Dims left = to;
+  int axis = from.rank();
+  for (int i = to.rank() - 1; i >= 0; --i) {
+    --axis;
+    for (; gone > 0 && from[axis] != to[i]; --gone) --axis;
+    if (axis < 0 || from[axis] < to[i]) return {};
+    left[i] = strides[axis];
   }
-  for (ResultSpec& result : program.results) {
-    if (result.value == value) result.value = by;
-  }
+  return left;
 }
 
-size_t count_uses(const Program& program, size_t value) {
-  size_t uses = 0;
-  for (const ConvertSpec& conversion : program.conversions) uses += conversion.operand == value;
-  for (const ResultSpec& result : program.results) uses += result.value == value;
-  return uses;
-}
-
-/// A bad call of tensors that are there.
-void mend_bad_call(Program& program) {
-  const size_t tensors = program.inputs.size() + program.results.size();
-  BadCall& bad = program.bad_call;
-  const bool is_overlap = bad.kind == BadCall::Kind::overlap;
-  if (bad.tensor >= tensors || bad.other >= tensors) bad = {};
-  if (is_overlap && bad.tensor < program.inputs.size()) bad = {};
-}
-
-void remove_values(Program& program, const std::vector<bool>& needed) {
-  std::vector<size_t> renumbered(needed.size());
-  size_t next = 0;
-  for (size_t value = 0; value < needed.size(); ++value) {
-    renumbered[value] = next;
-    next += needed[value];
-  }
-  const size_t first_constant = program.inputs.size();
-  const size_t first_conversion = program.first_conversion();
-  keep(program.inputs, needed, 0);
-  keep(program.constants, needed, first_constant);
-  keep(program.conversions, needed, first_conversion);
-  for (ConvertSpec& conversion : program.conversions) {
-    conversion.operand = renumbered[conversion.operand];
-  }
-  for (ResultSpec& result : program.results) {
-    result.value = renumbered[result.value];
-    if (result.in_place_of == ResultSpec::nowhere) continue;
-    result.in_place_of = static_cast<int>(renumbered[static_cast<size_t>(result.in_place_of)]);
-  }
-  mend_bad_call(program);
-}
-
-/// Strides for a shape with smaller extents: what was dense stays dense, gaps stay.
-void shrink_strides(Placement& place, const Dims& from, const Dims& to) {
-  const bool was_dense = place.strides == dense_strides(from);
-  if (was_dense || to.rank() != from.rank()) place.strides = dense_strides(to);
-}
-
-/// Calls change(placement) for the tensors that have the shape of a root.
-template <class Change>
-void change_placements(Program& program, size_t root, Change change) {
-  if (root < program.inputs.size()) change(program.inputs[root].place);
-  for (ResultSpec& result : program.results) {
-    if (program.root_of(result.value) == root) change(result.place);
-  }
-}
-
-void set_shape(Program& program, size_t root, const Dims& shape) {
-  if (root < program.inputs.size()) {
-    std::vector<AxisSpec>& axes = program.inputs[root].axes;
-    axes.clear();
-    for (int64_t extent : shape) axes.push_back({AxisSpec::Kind::fixed, extent, 0});
-  } else {
-    ConstantSpec& constant = program.constants[root - program.inputs.size()];
-    constant.shape = shape;
-    constant.patterns.resize(static_cast<size_t>(count_of(shape)));
-  }
-  mend_sharing(program);
+/// Strides keep their gaps, as far as elements stay apart.
+void mend_strides(Placement& place, const Dims& from, const Dims& to) {
+  if (from == to && place.strides.rank() == to.rank()) return;
+  const bool was_dense = place.strides == dense_strides(from) || count_of(from) == 0;
+  std::optional<Dims> left;
+  if (!was_dense) left = strides_left(place.strides, from, to);
+  place.strides = left.value_or(dense_strides(to));
 }
 
 }  // namespace
+
+bool mend(Program& program, const Program& before) {
+  if (!infer_values(program)) return false;
+  for (size_t tensor = 0; tensor < tensor_count(program); ++tensor) {
+    mend_strides(placement(program, tensor), shape_of_tensor(before, tensor),
+                 shape_of_tensor(program, tensor));
+  }
+  mend_options(program);
+  mend_sharing(program);
+  return true;
+}
 
 void separate(Program& program, size_t result) {
   ResultSpec& spec = program.results[result];
@@ -166,51 +159,51 @@ bool remove_dead(Program& program) {
   const std::vector<bool> needed = find_needed(program);
   if (std::find(needed.begin(), needed.end(), false) == needed.end()) return false;
   remove_values(program, needed);
-  return true;
+  mend_bad_call(program);
+  return infer_values(program).ok();
 }
 
-void bypass(Program& program, size_t conversion_value) {
-  const size_t operand = program.conversions[conversion_value - program.first_conversion()].operand;
-  replace_uses(program, conversion_value, operand);
-  remove_dead(program);
-  mend_options(program);
-  mend_sharing(program);
+void replace_uses(Program& program, size_t value, size_t by) {
+  for (OperationSpec& operation : program.operations) {
+    std::replace(operation.operands.begin(), operation.operands.end(), value, by);
+  }
+  for (ResultSpec& result : program.results) {
+    if (result.value == value) result.value = by;
+  }
 }
 
-bool fold_into_input(Program& program, size_t conversion_value) {
-  const ConvertSpec conversion = program.conversions[conversion_value - program.first_conversion()];
-  if (conversion.operand >= program.inputs.size()) return false;
-  InputSpec& input = program.inputs[conversion.operand];
-  if (input.data.kind != DataSpec::Kind::same) return false;
-  if (count_uses(program, conversion.operand) > 1) return false;
-  input.data.pattern =
-      numerics::convert(input.data.pattern, input.element, conversion.to, conversion.options);
-  input.element = conversion.to;
-  bypass(program, conversion_value);
-  return true;
+void cut(Program& program, size_t value, const InputSpec& input) {
+  const size_t added = program.inputs.size();
+  const auto renumber = [added](size_t& old) { old += old >= added; };
+  for (OperationSpec& operation : program.operations) {
+    std::for_each(operation.operands.begin(), operation.operands.end(), renumber);
+  }
+  for (ResultSpec& result : program.results) renumber(result.value);
+  program.inputs.push_back(input);
+  replace_uses(program, value + 1, added);
+  program.bad_call = {};
 }
 
-void reshape(Program& program, size_t root, const Dims& shape) {
-  const Dims before = program.shape_of(root);
-  change_placements(program, root, [&](Placement& place) { shrink_strides(place, before, shape); });
-  set_shape(program, root, shape);
-}
-
-void remove_axis(Program& program, size_t root, int axis) {
-  const Dims before = program.shape_of(root);
-  const auto without = [axis](const Dims& dims) {
-    Dims kept;
-    for (int i = 0; i < dims.rank(); ++i) {
-      if (i != axis) kept.push_back(dims[i]);
+void write_numbers(Program& program) {
+  for (InputSpec& input : program.inputs) {
+    for (AxisSpec& axis : input.axes) {
+      axis = {AxisSpec::Kind::fixed, program.extent_of(axis), 0};
     }
-    return kept;
-  };
-  change_placements(program, root, [&](Placement& place) {
-    // Without elements, strides may be anything; without that axis they may count.
-    const bool was_dense = place.strides == dense_strides(before) || count_of(before) == 0;
-    place.strides = was_dense ? dense_strides(without(before)) : without(place.strides);
-  });
-  set_shape(program, root, without(before));
+  }
+  for (OperationSpec& operation : program.operations) {
+    for (AxisSpec& axis : operation.target) {
+      if (axis.kind == AxisSpec::Kind::any) continue;
+      axis = {AxisSpec::Kind::fixed, program.extent_of(axis), 0};
+    }
+  }
+}
+
+void resize_constants(Program& program) {
+  for (OperationSpec& operation : program.operations) {
+    if (operation.op != OpKind::constant) continue;
+    const int64_t count = count_of(program.extents_of(operation.target));
+    operation.patterns.resize(static_cast<size_t>(count));
+  }
 }
 
 const Placement& placement(const Program& program, size_t tensor) {
@@ -223,7 +216,7 @@ Placement& placement(Program& program, size_t tensor) {
   return tensor < inputs ? program.inputs[tensor].place : program.results[tensor - inputs].place;
 }
 
-Dims shape_of_tensor(const Program& program, size_t tensor) {
+const Dims& shape_of_tensor(const Program& program, size_t tensor) {
   const size_t inputs = program.inputs.size();
   return program.shape_of(tensor < inputs ? tensor : program.results[tensor - inputs].value);
 }

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to programs that keep them sensible: what refers to the changed part changes with it.
+// Changes to programs: what refers to the changed part changes with it. Afterwards `mend` says
+// whether the program still makes sense.
 #pragma once
 
 #include "tools/fuzz/program.hpp"
 
 namespace castor::fuzz {
 
-/// Removes conversions, inputs and constants that no result needs; false where there are none.
+/// Finds what the values of a changed program are, gives tensors whose shapes have changed strides
+/// that fit, and takes back options and shared memory that no longer fit. False where types or
+/// shapes do not fit together. `before` is the program that it was made from, with as many inputs
+/// and results.
+bool mend(Program& program, const Program& before);
+
+/// Removes operations and inputs that no result needs; false where there are none.
 bool remove_dead(Program& program);
 
 /// Removes one of several results.
@@ -15,18 +22,24 @@ void remove_result(Program& program, size_t result);
 /// Gives both of two results that alternate memory of their own.
 void separate(Program& program, size_t result);
 
-/// Lets everything read the conversion's operand in place of its result. Options that the types no
-/// longer admit become the defaults.
-void bypass(Program& program, size_t conversion_value);
+/// Lets everything that reads a value read another one, which comes before its readers.
+void replace_uses(Program& program, size_t value, size_t by);
 
-/// Gives the input of a conversion the conversion's type and the converted data. False where that
-/// is not what the program would compute: the operand must be an input that nothing else reads,
-/// with the same pattern everywhere.
-bool fold_into_input(Program& program, size_t conversion_value);
+/// Puts a new input in the place of an operation's value.
+void cut(Program& program, size_t value, const InputSpec& input);
 
-/// Gives an input or constant a shape that is smaller, or of rank 0. All axes become numbers.
-void reshape(Program& program, size_t root, const Dims& shape);
-void remove_axis(Program& program, size_t root, int axis);
+/// Everything that is written as an extent: of inputs, constants and targets.
+template <class Change>
+void change_axes(Program& program, Change change) {
+  for (InputSpec& input : program.inputs) change(input.axes);
+  for (OperationSpec& operation : program.operations) change(operation.target);
+}
+
+/// Numbers in place of unknown extents, but for the open one of a reshape.
+void write_numbers(Program& program);
+
+/// Constants have as many elements as their shape.
+void resize_constants(Program& program);
 
 // Tensors: the inputs, then the results.
 inline size_t tensor_count(const Program& program) {
@@ -34,7 +47,7 @@ inline size_t tensor_count(const Program& program) {
 }
 const Placement& placement(const Program& program, size_t tensor);
 Placement& placement(Program& program, size_t tensor);
-Dims shape_of_tensor(const Program& program, size_t tensor);
+const Dims& shape_of_tensor(const Program& program, size_t tensor);
 
 /// Dense, against the end of its pages, without an offset; false where the tensor lies so.
 bool make_plain(Program& program, size_t tensor);

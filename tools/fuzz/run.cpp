@@ -80,10 +80,10 @@ class Worker {
     const ProgramRecord record(*prepared);
     for (size_t tier = 0; tier < options_.tiers.size(); ++tier) {
       progress_.tier = tier;
-      CacheUse use;
-      const Finding finding = executor.run(*prepared, tier, use);
+      CallTrace trace;
+      const Finding finding = executor.run(*prepared, tier, trace);
       if (finding) return finding;
-      record.mark(coverage_, tier, options_.tiers[tier], use);
+      record.mark(coverage_, tier, trace);
     }
     return {};
   }

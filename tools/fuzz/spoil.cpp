@@ -61,7 +61,7 @@ uintptr_t address_of_first(const View& view) {
 
 bool can_spoil(const Prepared& prepared) {
   const BadCall& bad = prepared.program.bad_call;
-  if (bad.kind == BadCall::Kind::none) return false;
+  if (bad.kind == BadCall::Kind::none || bad.kind == BadCall::Kind::extents) return false;
   if (count_of(image_of(prepared, bad.tensor).shape) == 0) return false;
   return bad.kind != BadCall::Kind::overlap ||
          would_overlap(prepared, bad.tensor - prepared.inputs.size(), bad.other);

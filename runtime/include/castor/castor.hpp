@@ -31,6 +31,7 @@ namespace detail {
 struct RuntimeState;
 struct KernelState;
 struct BoundState;
+struct StateAccess;
 }  // namespace detail
 
 using Tier = jit::Tier;
@@ -94,6 +95,7 @@ class BoundKernel {
 
  private:
   friend class Kernel;
+  friend struct detail::StateAccess;
   explicit BoundKernel(std::shared_ptr<const detail::BoundState> state)
       : state_(std::move(state)) {}
   std::shared_ptr<const detail::BoundState> state_;

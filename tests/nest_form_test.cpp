@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iteration spaces: which axes merge, in which order the rest are walked, and what the argument
-// block says.
+// Iteration spaces: which axes merge, in which order the rest are walked, where vectors span rows,
+// and what the argument block says.
 #include <gtest/gtest.h>
 
-#include "ir/text.hpp"
-#include "jit/nest.hpp"
+#include "jit/operand_walk.hpp"
 
 namespace castor::jit {
 namespace {
@@ -99,30 +98,125 @@ TEST(IterationSpace, SubByteRowsAreBytes) {
   }
 }
 
-TEST(Plan, ConnectedValuesShareANest) {
-  const FunctionPtr function =
-      std::move(parse_function("func @f(%x: f32[4], %y: u8[7]) -> (i8[4], f16[7], f64[4]) {\n"
-                               "  %a = convert %x : i8\n  %b = convert %y : f16\n"
-                               "  %c = convert %x : f64\n  return %a, %b, %c\n}\n"))
-          .value();
-  const std::vector<Nest> nests = plan_nests(*function, Target{Tier::avx512});
-  ASSERT_EQ(nests.size(), 2u);
-  EXPECT_EQ(nests[0].outputs, (std::vector<uint32_t>{0, 2}));
-  EXPECT_EQ(nests[0].inputs.size(), 1u);
-  EXPECT_EQ(nests[1].outputs, (std::vector<uint32_t>{1}));
+constexpr Access uniform = Access::uniform;
+constexpr Access periodic = Access::periodic;
+constexpr Access repeated = Access::repeated;
+
+/// Short innermost axes become periods where every operand lets them.
+TEST(Periods, ShortRowsMerge) {
+  struct PeriodRow {
+    const char* name;
+    Dims extents;
+    std::vector<Dims> strides;  // of two inputs and the output
+    int64_t period;             // 0: rows stay
+    Dims expected_extents;      // innermost first
+    std::vector<Access> expected_access;
+  };
+  const PeriodRow period_rows[] = {
+      {"[N, 3] with [3]",
+       {1000, 3},
+       {{3, 1}, {0, 1}, {3, 1}},
+       3,
+       {3000},
+       {contiguous, periodic, contiguous}},
+      {"[N, 1] with [1, 3]",
+       {1000, 3},
+       {{1, 0}, {0, 1}, {3, 1}},
+       3,
+       {3000},
+       {repeated, periodic, contiguous}},
+      {"[H, W, 4] with [H, W, 1]",
+       {20, 30, 4},
+       {{120, 4, 1}, {30, 1, 0}, {120, 4, 1}},
+       4,
+       {2400},
+       {contiguous, repeated, contiguous}},
+      {"a scalar goes along",
+       {1000, 3},
+       {{0, 0}, {0, 1}, {3, 1}},
+       3,
+       {3000},
+       {uniform, periodic, contiguous}},
+      {"two axes in a period",
+       {500, 2, 3},
+       {{6, 3, 1}, {0, 1, 0}, {6, 3, 1}},
+       6,
+       {3000},
+       {contiguous, periodic, contiguous}},
+      {"gaps between rows",
+       {1000, 3},
+       {{4, 1}, {0, 1}, {3, 1}},
+       0,
+       {3, 1000},
+       {contiguous, contiguous, contiguous}},
+      {"long rows",
+       {1000, 600},
+       {{600, 1}, {0, 1}, {600, 1}},
+       0,
+       {600, 1000},
+       {contiguous, contiguous, contiguous}},
+      {"long rows of one element",
+       {1000, 64},
+       {{64, 1}, {1, 0}, {64, 1}},
+       0,
+       {64, 1000},
+       {contiguous, uniform, contiguous}},
+      {"few rows",
+       {4, 3},
+       {{3, 1}, {0, 1}, {3, 1}},
+       0,
+       {3, 4},
+       {contiguous, contiguous, contiguous}},
+      {"a period that changes further out",
+       {5, 1000, 3},
+       {{3000, 3, 1}, {3, 0, 1}, {3000, 3, 1}},
+       0,
+       {3, 1000, 5},
+       {contiguous, contiguous, contiguous}},
+  };
+  const std::vector<OperandStorage> storage = {
+      {ElementType::f32, false}, {ElementType::f32, false}, {ElementType::f32, true}};
+  for (const PeriodRow& row : period_rows) {
+    IterationSpace space = iteration_space(row.extents, row.strides, storage);
+    merge_periods(space, storage, 16, Target{Tier::avx512_vbmi});
+    EXPECT_EQ(space.period, row.period) << row.name;
+    EXPECT_EQ(space.extents, row.expected_extents) << row.name;
+    EXPECT_EQ(space.form.access, row.expected_access) << row.name;
+  }
+}
+
+TEST(Reshape, StridesOfViews) {
+  struct ReshapeRow {
+    Dims extents;
+    Dims strides;
+    Dims target;
+    std::optional<Dims> expected;
+  };
+  const ReshapeRow reshape_rows[] = {
+      {{2, 3, 4}, {12, 4, 1}, {6, 4}, Dims{4, 1}},
+      {{6, 4}, {4, 1}, {2, 3, 2, 2}, Dims{12, 4, 2, 1}},
+      {{6, 4}, {10, 1}, {2, 3, 4}, Dims{30, 10, 1}},
+      {{6, 4}, {10, 1}, {24}, std::nullopt},
+      {{4, 6}, {1, 4}, {4, 2, 3}, Dims{1, 12, 4}},
+      {{4, 6}, {1, 4}, {2, 12}, std::nullopt},
+      {{4, 6}, {6, 1}, {3, 8}, Dims{8, 1}},
+      {{5}, {3}, {1, 5, 1}, Dims{0, 3, 0}},
+      {{}, {}, {1, 1}, Dims{0, 0}},
+  };
+  for (const ReshapeRow& row : reshape_rows) {
+    EXPECT_EQ(reshaped_strides(row.extents, row.strides, row.target), row.expected)
+        << to_string(row.extents) << " by " << to_string(row.strides) << " as "
+        << to_string(row.target);
+  }
 }
 
 TEST(Arguments, OuterAxesStepFromTheEndOfTheRow) {
-  Nest nest;
-  nest.inputs = {0};
-  nest.outputs = {0};
-  nest.program.sources = {{ElementType::u8}};
-  nest.program.sinks = {{ElementType::f32}};
+  const OperandStorage storage[] = {{ElementType::u8, false}, {ElementType::f32, true}};
   const Dims strides[] = {{100, 10, 1}, {12, 4, 1}};
-  const IterationSpace space = iteration_space({2, 3, 4}, strides, storage_of(ElementType::u8));
+  const IterationSpace space = iteration_space({2, 3, 4}, strides, storage);
   ASSERT_EQ(space.form.rank, 3);
   const ArgumentLayout layout(2, 3);
-  const std::vector<int64_t> words = pack_arguments(nest, space);
+  const std::vector<int64_t> words = pack_arguments(storage, space);
   ASSERT_EQ(words.size(), layout.words());
   EXPECT_EQ(words[layout.extent(0)], 4);
   EXPECT_EQ(words[layout.extent(2)], 2);
@@ -134,21 +228,16 @@ TEST(Arguments, OuterAxesStepFromTheEndOfTheRow) {
 
 /// Bitwise access counts elements; the pointer and the base are filled in by each call.
 TEST(Arguments, BitwiseStepsCountElements) {
-  Nest nest;
-  nest.inputs = {0};
-  nest.outputs = {0};
-  nest.program.sources = {{ElementType::u3}};
-  nest.program.sinks = {{ElementType::u4}};
+  const OperandStorage storage[] = {{ElementType::u3, false}, {ElementType::u4, true}};
   const Dims strides[] = {{100, 10, 1}, {48, 16, 1}};
-  const OperandStorage storage[] = {nest.storage(0), nest.storage(1)};
   const IterationSpace space = iteration_space({2, 3, 4}, strides, storage);
   const ArgumentLayout layout(2, 3);
-  const std::vector<int64_t> words = pack_arguments(nest, space);
+  const std::vector<int64_t> words = pack_arguments(storage, space);
   EXPECT_EQ(words[layout.step(0, 0)], 1);
   EXPECT_EQ(words[layout.step(0, 1)], 10);
   EXPECT_EQ(words[layout.step(0, 2)], 100 - 3 * 10);
   EXPECT_EQ(words[layout.step(1, 1)], 8) << "sixteen elements of four bits";
-  EXPECT_EQ(layout.base(1), layout.words() - 1);
+  EXPECT_EQ(layout.base(1), layout.period() - 1);
 }
 
 }  // namespace

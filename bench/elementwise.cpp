@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise/<function>/<footprint>, and Elementwise/<function>/<rows>x<columns>.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "bench/benchmarks.hpp"
+#include "bench/elementwise_check.hpp"
+#include "bench/growing_tensors.hpp"
+#include "bench/plain_contest.hpp"
+#include "bench/port_bound.hpp"
+
+namespace castor::bench {
+
+namespace {
+
+constexpr std::array<int64_t, 3> square_sizes = {512, 1024, 4096};
+
+/// One benchmark: a function at a footprint, or with square tensors.
+struct Cell {
+  ElementwiseRow row;
+  Footprint footprint;  ///< whose memory holds the tensors
+  int64_t square = 0;   ///< rows and columns; 0: as many as the footprint asks for
+
+  std::string name() const {
+    const std::string size =
+        square > 0 ? fmt::format("{0}x{0}", square) : std::string(footprint.name);
+    return fmt::format("Elementwise/{}/{}", row.name, size);
+  }
+  bool in_l1() const { return footprint.bytes == l1_footprint.bytes; }
+  int64_t columns() const { return footprint.bytes <= large_l1_footprint.bytes ? 256 : 1024; }
+};
+
+/// The function bound to filled tensors.
+struct Prepared {
+  ElementwiseCase each;
+  BoundCall call;
+  std::optional<BoundCall> untransposed;  ///< the same tensors, as if none lay transposed
+};
+
+/// The main loop in L1: the port model's bound, and how to measure it.
+struct MainLoop {
+  PortBound bound;
+  LoopSlope slope;
+};
+
+/// Figures of one cell; fractions are medians of the ratio in one moment.
+struct Measured {
+  double ns = 0;
+  double stream_fraction = 0;
+  std::string plain_name;
+  double gigahertz = 0;
+  double cycles_per_element = 0;     ///< in the main loop; in L1 only
+  double untransposed_fraction = 0;  ///< the time of dense operands over ours
+};
+
+Result<Extents> extents_of(const Cell& cell, const ElementwiseCase& each) {
+  if (cell.square > 0) return Extents{cell.square, cell.square};
+  return extents_for(each, cell.footprint.bytes, cell.columns());
+}
+
+bool has_transposed(const ElementwiseRow& row) {
+  return std::ranges::find(row.inputs, Layout::transposed, &InputShape::layout) != row.inputs.end();
+}
+
+/// A call of these tensors that is right.
+Result<BoundCall> checked_call(const Session& session, const Cell& cell,
+                               const ElementwiseCase& each, const Extents& extents,
+                               const ElementwiseTensors& tensors,
+                               std::optional<Layout> layout = {}) {
+  Result<BoundCall> call = bind_tensors(session, each, extents, tensors, layout);
+  if (!call) return call;
+  call->options = session.run_options(cell.footprint);
+  if (Status status = run_and_check(*call, each); !status) return status.error();
+  return call;
+}
+
+Result<Prepared> prepare(Session& session, const Cell& cell) {
+  const Result<ElementwiseCase> each = ElementwiseCase::read(cell.row);
+  if (!each) return each.error();
+  if (Status status = check_all_tiers(session, *each); !status) return status.error();
+  const Result<Extents> extents = extents_of(cell, *each);
+  if (!extents) return extents.error();
+  const auto tensors = filled_tensors(session, *each, *extents, cell.footprint);
+  if (!tensors) return tensors.error();
+  const Result<BoundCall> call = checked_call(session, cell, *each, *extents, *tensors);
+  if (!call) return call.error();
+  Prepared prepared = {*each, *call, {}};
+  if (!has_transposed(cell.row)) return prepared;
+  Result<BoundCall> dense = checked_call(session, cell, *each, *extents, *tensors, Layout::dense);
+  if (!dense) return dense.error();
+  prepared.untransposed = std::move(dense).value();
+  return prepared;
+}
+
+/// The main loop of a bound call, and tensors in L1 that grow along it.
+Result<MainLoop> main_loop_of(Session& session, const ElementwiseCase& each,
+                              const BoundCall& call) {
+  Result<PortBound> bound = port_bound(call.kernel);
+  if (!bound) return bound.error();
+  Result<LoopSlope> slope = growing_slope(session, each, call, bound->elements);
+  if (!slope) return slope.error();
+  return MainLoop{std::move(bound).value(), std::move(slope).value()};
+}
+
+/// The cell's main loop; where the text fixes short rows, that of the same function on longer ones.
+Result<MainLoop> find_main_loop(Session& session, const Cell& cell, const Prepared& prepared) {
+  if (!cell.row.with_columns) return main_loop_of(session, prepared.each, prepared.call);
+  Cell longer = cell;
+  longer.row = *cell.row.with_columns;
+  longer.footprint = large_l1_footprint;  // whose memory is free
+  const Result<Prepared> with_columns = prepare(session, longer);
+  if (!with_columns) return with_columns.error();
+  return main_loop_of(session, with_columns->each, with_columns->call);
+}
+
+Measured measure(Session& session, const Cell& cell, const Prepared& prepared,
+                 const MainLoop* loop) {
+  std::vector<Contender> all = {prepared.call.contender(), session.clock().contender()};
+  const PlainTensors plain = plain_tensors(prepared.call.inputs, prepared.call.outputs.front());
+  const PlainContest contest(session.plain_kernels(), streams_of(plain), cell.footprint, plain,
+                             all);
+  const size_t others = all.size();
+  if (prepared.untransposed) all.push_back(prepared.untransposed->contender());
+  if (loop != nullptr) {
+    for (Contender& contender : loop->slope.contenders()) all.push_back(std::move(contender));
+  }
+  measure_in_turn(all, session.effort(cell.footprint));
+
+  Measured measured;
+  measured.ns = all[0].median_ns();
+  measured.gigahertz = CoreClock::gigahertz(all[1]);
+  measured.stream_fraction = contest.stream_fraction(all);
+  measured.plain_name = contest.fastest_name(all);
+  if (prepared.untransposed) measured.untransposed_fraction = median_ratio(all[others], all[0]);
+  if (loop != nullptr) {
+    measured.cycles_per_element =
+        loop->slope.cycles_per_element(all[1], all[all.size() - 2], all.back());
+  }
+  return measured;
+}
+
+void report(benchmark::State& state, const Cell& cell, const Prepared& prepared,
+            const Measured& measured, const Result<MainLoop>& loop) {
+  const View& result = prepared.call.outputs.front();
+  const auto bytes = static_cast<double>(operand_bytes(prepared.call.inputs, result));
+  report_time(state, measured.ns);
+  auto& counters = state.counters;
+  counters["GBps"] = bytes / measured.ns;
+  counters["plain_GBps"] = bytes / measured.ns / measured.stream_fraction;
+  counters["stream_fraction"] = measured.stream_fraction;
+  counters["GHz"] = measured.gigahertz;
+  if (prepared.untransposed) counters["untransposed_fraction"] = measured.untransposed_fraction;
+  std::string label =
+      fmt::format("{}; plain {}", shapes_text(prepared.call.inputs, result), measured.plain_name);
+  if (cell.in_l1() && loop) {
+    counters["cycles_per_element"] = measured.cycles_per_element;
+    counters["model_cycles_per_element"] = loop->bound.cycles_per_element;
+    counters["port_fraction"] = loop->bound.cycles_per_element / measured.cycles_per_element;
+    label += "; limit " + loop->bound.limited_by;
+  } else if (cell.in_l1()) {
+    label += "; no port model: " + loop.error().message;
+  }
+  state.SetLabel(label);
+}
+
+Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
+  const Result<Prepared> prepared = prepare(session, cell);
+  if (!prepared) return prepared.error();
+  const Result<MainLoop> loop = cell.in_l1()
+                                    ? find_main_loop(session, cell, *prepared)
+                                    : Result<MainLoop>(Error{ErrorCode::unsupported, "not in L1"});
+  const Measured measured = measure(session, cell, *prepared, loop ? &*loop : nullptr);
+  report(state, cell, *prepared, measured, loop);
+  return {};
+}
+
+std::vector<Cell> all_cells() {
+  std::vector<Cell> cells;
+  for (const Footprint& footprint : elementwise_footprints) {
+    for (const ElementwiseRow& row : elementwise_rows()) cells.push_back({row, footprint});
+  }
+  for (const ElementwiseRow& row : square_rows()) {
+    for (const int64_t size : square_sizes) {
+      const bool fits = 3 * size * size * int64_t{sizeof(float)} <=
+                        static_cast<int64_t>(outer_cache_footprint.bytes);
+      cells.push_back({row, fits ? outer_cache_footprint : memory_footprint, size});
+    }
+  }
+  return cells;
+}
+
+}  // namespace
+
+void register_elementwise(Session& session, const Selection& selected) {
+  for (const Cell& cell : all_cells()) {
+    if (!selected(cell.name())) continue;
+    register_measured(cell.name(), [&session, cell](benchmark::State& state) {
+      if (Status status = run_cell(state, session, cell); !status) {
+        session.fail(state, status.error());
+      }
+    });
+  }
+}
+
+}  // namespace castor::bench

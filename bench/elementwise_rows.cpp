@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/elementwise_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace castor::bench {
+
+namespace {
+
+/// Shapes of two operands, by what the second one is.
+struct BroadcastPattern {
+  std::string_view name;
+  std::string_view first;  ///< in the text
+  std::string_view second;
+  InputShape first_shape;
+  InputShape second_shape;
+};
+
+std::vector<BroadcastPattern> broadcast_patterns() {
+  const InputShape matrix = {{rows, columns}};
+  return {
+      {"same", "?n, ?c", "?n, ?c", matrix, matrix},
+      {"scalar", "?n, ?c", "", matrix, {{}}},
+      {"row", "?n, ?c", "?c", matrix, {{columns}}},
+      {"column", "?n, ?c", "?n, 1", matrix, {{rows, 1}}},
+  };
+}
+
+/// One op of two operands, whose patterns have a name or not.
+ElementwiseRow binary(std::string_view op, std::string_view element,
+                      const BroadcastPattern& pattern, std::string_view result = {}) {
+  const std::string text = fmt::format(
+      "func @{0}(%x: {1}[{2}], %y: {1}[{3}]) -> ({4}[?, ?]) {{\n  %z = {0} %x, %y\n"
+      "  return %z\n}}\n",
+      op, element, pattern.first, pattern.second, result.empty() ? element : result);
+  return {fmt::format("{}_{}_{}", op, element, pattern.name),
+          text,
+          {pattern.first_shape, pattern.second_shape}};
+}
+
+ElementwiseRow unary(std::string_view name, std::string_view element, std::string_view operation) {
+  const std::string text =
+      fmt::format("func @{0}(%x: {1}[?n, ?c]) -> ({1}[?n, ?c]) {{\n  %z = {2}\n  return %z\n}}\n",
+                  name, element, operation);
+  return {fmt::format("{}_{}", name, element), text, {{{rows, columns}}}};
+}
+
+/// One op for each of many types: what the arithmetic itself costs.
+void add_single_ops(std::vector<ElementwiseRow>& all) {
+  const BroadcastPattern same = broadcast_patterns().front();
+  struct OneOp {
+    std::string_view op, element, result;
+  };
+  for (const OneOp& each : std::initializer_list<OneOp>{{"add", "f16", ""},
+                                                        {"mul", "bf16", ""},
+                                                        {"add", "i8", ""},
+                                                        {"max", "i8", ""},
+                                                        {"mul", "u8", ""},
+                                                        {"mul", "i32", ""},
+                                                        {"div", "f32", ""},
+                                                        {"less", "f32", "boolean"}}) {
+    all.push_back(binary(each.op, each.element, same, each.result));
+  }
+  all.push_back(unary("sqrt", "f32", "sqrt %x"));
+  all.push_back(unary("clamp", "f32", "clamp %x {lo = 0.0, hi = 6.0}"));
+  all.push_back(
+      {"select_f32",
+       R"(func @select(%k: boolean[?n, ?c], %x: f32[?n, ?c], %y: f32[?n, ?c]) -> (f32[?n, ?c]) {
+  %z = select %k, %x, %y
+  return %z
+}
+)",
+       {{{rows, columns}}, {{rows, columns}}, {{rows, columns}}}});
+}
+
+/// u4 codes less a zero point, times a scale of each row, in arithmetic of that type. `row_extent`:
+/// in the text.
+ElementwiseRow dequantize(std::string_view arithmetic, std::string_view row_extent,
+                          int64_t row_length) {
+  const bool in_f16 = arithmetic == "f16";
+  const std::string text = fmt::format(
+      "func @dequantize(%q: u4[?n, {1}], %s: f16[?n, 1], %p: u4[?n, 1]) -> (f16[?n, {1}]) {{\n"
+      "  %a = convert %q : {0}\n  %b = convert %p : {0}\n{2}  %d = sub %a, %b\n"
+      "  %y = mul %d, {3}\n{4}}}\n",
+      arithmetic, row_extent, in_f16 ? "" : "  %t = convert %s : f32\n", in_f16 ? "%s" : "%t",
+      in_f16 ? "  return %y\n" : "  %h = convert %y : f16\n  return %h\n");
+  return {fmt::format("dequantize_u4_{}", arithmetic),
+          text,
+          {{{rows, row_length}}, {{rows, 1}}, {{rows, 1}}}};
+}
+
+/// Functions of several ops, with conversions between them.
+void add_fused(std::vector<ElementwiseRow>& all) {
+  all.push_back({"image_normalize",
+                 R"(func @normalize(%x: u8[?n, 3], %mean: f32[3], %scale: f32[3]) -> (f16[?n, 3]) {
+  %f = convert %x : f32
+  %d = sub %f, %mean
+  %y = mul %d, %scale
+  %h = convert %y : f16
+  return %h
+}
+)",
+                 {{{rows, 3}}, {{3}}, {{3}}}});
+  for (const std::string_view arithmetic : {"f16", "f32"}) {
+    ElementwiseRow row = dequantize(arithmetic, "64", 64);
+    row.with_columns = std::make_shared<ElementwiseRow>(dequantize(arithmetic, "?c", columns));
+    all.push_back(std::move(row));
+  }
+  all.push_back({"promote_add_saturate",
+                 R"(func @promote(%x: f32[?a, 1, ?c], %y: bf16[?a, 8, ?c]) -> (i8[?a, 8, ?c]) {
+  %f, %g = convert_promote_types %x, %y
+  %z = add %f, %g
+  %r = convert %z {overflow = saturate} : i8
+  return %r
+}
+)",
+                 {{{rows, 1, columns}}, {{rows, 8, columns}}}});
+}
+
+/// Broadcasts along short or several dimensions, and elements that lie apart.
+void add_patterns(std::vector<ElementwiseRow>& all) {
+  const auto add = [&](std::string_view name, std::string_view op, std::string_view first,
+                       std::string_view second, InputShape a, InputShape b) {
+    const BroadcastPattern pattern = {"", first, second, std::move(a), std::move(b)};
+    ElementwiseRow row = binary(op, "f32", pattern);
+    const bool has_three = pattern.first_shape.extents.rank() == 3;
+    if (has_three) row.text.replace(row.text.find("[?, ?]"), 6, "[?, ?, ?]");
+    row.name = name;
+    all.push_back(std::move(row));
+  };
+  add("rgb_outer", "mul", "?n, 1", "1, 3", {{rows, 1}}, {{1, 3}});
+  add("rgba_alpha", "mul", "?h, ?w, 4", "?h, ?w, 1", {{rows, 32, 4}}, {{rows, 32, 1}});
+  add("outer_product", "mul", "?n, 1", "1, ?c", {{rows, 1}}, {{1, columns}});
+  add("every_second", "add", "?n, ?c", "?n, ?c", {{rows, columns}, Layout::every_second},
+      {{rows, columns}});
+  add("every_third", "add", "?n, ?c", "?n, ?c", {{rows, columns}, Layout::every_third},
+      {{rows, columns}});
+}
+
+}  // namespace
+
+Dims Extents::of(const Dims& extents) const {
+  Dims numbers;
+  for (const int64_t extent : extents) {
+    numbers.push_back(extent == bench::rows ? rows : extent == bench::columns ? columns : extent);
+  }
+  return numbers;
+}
+
+std::vector<ElementwiseRow> elementwise_rows() {
+  std::vector<ElementwiseRow> all;
+  for (const std::string_view op : {"add", "mul", "max"}) {
+    for (const BroadcastPattern& pattern : broadcast_patterns()) {
+      all.push_back(binary(op, "f32", pattern));
+    }
+  }
+  add_fused(all);
+  add_patterns(all);
+  add_single_ops(all);
+  return all;
+}
+
+std::vector<ElementwiseRow> square_rows() {
+  ElementwiseRow row = binary("add", "f32", broadcast_patterns().front());
+  row.name = "transposed_f32";
+  row.inputs[1].layout = Layout::transposed;
+  return {row};
+}
+
+}  // namespace castor::bench

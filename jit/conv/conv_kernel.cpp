@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/conv_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "jit/emit/assembler.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Operand;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+
+/// Registers with one meaning throughout the code.
+namespace reg {
+const Reg64 arguments(Operand::RDI);
+const Reg64 planes(Operand::R8);     ///< of the tile's first pixel
+const Reg64 weights(Operand::R9);    ///< of the next tap
+const Reg64 tap(Operand::RSI);       ///< end of the offsets, or one to come: counts up to 0
+const Reg64 taps_end(Operand::R11);  ///< behind the last offset
+const Reg64 stores(Operand::R10);
+const Reg64 window_sums(Operand::RBX);
+const Reg64 tiles(Operand::RBP);
+const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the first pixel
+const Reg64 output(Operand::RAX);
+const Reg64 scratch(Operand::RCX);
+const Reg64 channel_step(Operand::RDX);
+}  // namespace reg
+
+constexpr std::array<int, 2> saved = {Operand::RBX, Operand::RBP};
+
+/// Registers beside accumulators and pixels: a weight, and a product.
+constexpr int work_registers = 2;
+
+/// Emits one kernel. The methods are in the order of the code that they emit.
+class ConvKernelEmitter {
+ public:
+  ConvKernelEmitter(const ConvTile& tile, const Target& target, std::span<uint8_t> buffer)
+      : tile_(tile), target_(target), dot_(dot_product_of(target)), code_(buffer) {}
+
+  MachineCode emit() {
+    emit_prologue();
+    Xbyak::Label next_tile;
+    code_.align_to(32);
+    code_.L(next_tile);
+    emit_start();
+    emit_taps();
+    if (tile_.subtracts_window_sums) emit_window_sums();
+    emit_stores();
+    emit_step();
+    code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
+    emit_epilogue();
+    MachineCode machine_code;
+    machine_code.instruction_bytes = static_cast<uint32_t>(code_.getSize());
+    machine_code.pool_begin = static_cast<uint32_t>(code_.finish());
+    const auto* bytes = reinterpret_cast<const std::byte*>(code_.getCode());
+    machine_code.bytes.assign(bytes, bytes + code_.getSize());
+    return machine_code;
+  }
+
+ private:
+  void emit_prologue();
+  void emit_start();
+  void emit_taps();
+  void emit_tap(int position);
+  void emit_products(int channel, int position);
+  void multiply_add(const Xmm& sum, const Xmm& pixels);
+  void emit_window_sums();
+  void emit_stores();
+  void emit_stores_of(int vector);
+  void store_lanes(int channel, int vector);
+  void emit_step();
+  void emit_epilogue();
+
+  Xmm sum(int channel, int vector) const { return reg(channel * tile_.vectors + vector); }
+  Xmm pixels(int vector) const { return reg(tile_.channels * tile_.vectors + vector); }
+  Xmm weight() const { return reg((tile_.channels + 1) * tile_.vectors); }
+  Xmm product() const { return reg((tile_.channels + 1) * tile_.vectors + 1); }
+  Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
+  int vector_bytes() const { return target_.vector_bits() / 8; }
+  Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
+  Xbyak::Address of_store(int vector, size_t offset) {
+    return code_.ptr[reg::stores + static_cast<size_t>(vector) * sizeof(ConvStore) + offset];
+  }
+
+  const ConvTile& tile_;
+  const Target& target_;
+  const DotProduct dot_;
+  Assembler code_;
+};
+
+void ConvKernelEmitter::emit_prologue() {
+  for (int r : saved) code_.push(Reg64(r));
+  code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
+  code_.mov(reg::stores, argument(offsetof(ConvArguments, stores)));
+  code_.mov(reg::tiles, argument(offsetof(ConvArguments, tiles)));
+  code_.mov(reg::window_sums, argument(offsetof(ConvArguments, window_sums)));
+  code_.mov(reg::channel_step, argument(offsetof(ConvArguments, channel_step)));
+  code_.mov(reg::taps_end, argument(offsetof(ConvArguments, tap_count)));
+  code_.shl(reg::taps_end, 2);
+  code_.add(reg::taps_end, argument(offsetof(ConvArguments, taps)));
+}
+
+/// Accumulators begin with their channel's value.
+void ConvKernelEmitter::emit_start() {
+  code_.mov(reg::scratch, argument(offsetof(ConvArguments, start)));
+  for (int channel = 0; channel < tile_.channels; ++channel) {
+    for (int vector = 0; vector < tile_.vectors; ++vector) {
+      code_.vpbroadcastd(sum(channel, vector), code_.ptr[reg::scratch + 4 * channel]);
+    }
+  }
+  code_.mov(reg::weights, argument(offsetof(ConvArguments, weights)));
+  code_.mov(reg::tap, argument(offsetof(ConvArguments, taps)));
+  code_.sub(reg::tap, reg::taps_end);
+}
+
+/// All taps, two at a time, an odd one first.
+void ConvKernelEmitter::emit_taps() {
+  Xbyak::Label pairs;
+  Xbyak::Label done;
+  Xbyak::Label loop;
+  const int tap_bytes = 4 * tile_.channels;
+  code_.test(reg::tap, 4);
+  code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
+  emit_tap(0);
+  code_.add(reg::weights, tap_bytes);
+  code_.add(reg::tap, 4);
+  code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(pairs);
+  code_.align_to(32);
+  code_.L(loop);
+  emit_tap(0);
+  emit_tap(1);
+  code_.add(reg::weights, 2 * tap_bytes);
+  code_.add(reg::tap, 8);
+  code_.jnz(loop, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(done);
+}
+
+void ConvKernelEmitter::emit_tap(int position) {
+  code_.movsxd(reg::pixel, code_.dword[reg::taps_end + reg::tap + 4 * position]);
+  code_.add(reg::pixel, reg::planes);
+  for (int vector = 0; vector < tile_.vectors; ++vector) {
+    code_.vmovups(pixels(vector), code_.ptr[reg::pixel + vector * vector_bytes()]);
+  }
+  for (int channel = 0; channel < tile_.channels; ++channel) emit_products(channel, position);
+}
+
+void ConvKernelEmitter::emit_products(int channel, int position) {
+  const int offset = 4 * (position * tile_.channels + channel);
+  code_.vpbroadcastd(weight(), code_.ptr[reg::weights + offset]);
+  for (int vector = 0; vector < tile_.vectors; ++vector) {
+    multiply_add(sum(channel, vector), pixels(vector));
+  }
+}
+
+/// sum += pixels times weight().
+void ConvKernelEmitter::multiply_add(const Xmm& to, const Xmm& from) {
+  if (dot_ == DotProduct::words) {
+    code_.vpmaddwd(product(), from, weight());
+    code_.vpaddd(to, to, product());
+  } else if (target_.has_avx512()) {
+    code_.vpdpbusd(to, from, weight());
+  } else {
+    code_.vpdpbusd(to, from, weight(), Xbyak::VexEncoding);
+  }
+}
+
+void ConvKernelEmitter::emit_window_sums() {
+  code_.mov(reg::scratch, argument(offsetof(ConvArguments, weight_zero_points)));
+  for (int vector = 0; vector < tile_.vectors; ++vector) {
+    code_.vmovups(pixels(vector), code_.ptr[reg::window_sums + vector * vector_bytes()]);
+  }
+  for (int channel = 0; channel < tile_.channels; ++channel) {
+    code_.vpbroadcastd(weight(), code_.ptr[reg::scratch + 4 * channel]);
+    for (int vector = 0; vector < tile_.vectors; ++vector) {
+      code_.vpmulld(product(), pixels(vector), weight());
+      code_.vpsubd(sum(channel, vector), sum(channel, vector), product());
+    }
+  }
+}
+
+void ConvKernelEmitter::emit_stores() {
+  for (int vector = 0; vector < tile_.vectors; ++vector) emit_stores_of(vector);
+}
+
+/// One vector of pixels of every channel.
+void ConvKernelEmitter::emit_stores_of(int vector) {
+  code_.mov(reg::output, argument(offsetof(ConvArguments, output)));
+  code_.add(reg::output, of_store(vector, offsetof(ConvStore, offset)));
+  if (target_.has_avx512()) {
+    code_.kmovd(Xbyak::Opmask(1), of_store(vector, offsetof(ConvStore, first_lanes)));
+    if (tile_.has_gaps) {
+      code_.kmovd(Xbyak::Opmask(2), of_store(vector, offsetof(ConvStore, lanes)));
+    }
+  } else {
+    code_.vmovups(weight(), of_store(vector, offsetof(ConvStore, stored)));
+    if (tile_.has_gaps) code_.vmovups(product(), of_store(vector, offsetof(ConvStore, order)));
+  }
+  for (int channel = 0; channel < tile_.channels; ++channel) {
+    store_lanes(channel, vector);
+    if (channel + 1 < tile_.channels) code_.add(reg::output, reg::channel_step);
+  }
+}
+
+/// The lanes that are stored, side by side.
+void ConvKernelEmitter::store_lanes(int channel, int vector) {
+  const Xmm from = sum(channel, vector);
+  if (target_.has_avx512()) {
+    if (tile_.has_gaps) {
+      code_.vpcompressd(from | Xbyak::Opmask(2) | Xbyak::util::T_z, from);
+    }
+    code_.vmovdqu32(code_.ptr[reg::output] | Xbyak::Opmask(1), from);
+    return;
+  }
+  const Xbyak::Ymm lanes(from.getIdx());
+  if (tile_.has_gaps) code_.vpermd(lanes, Xbyak::Ymm(product().getIdx()), lanes);
+  code_.vpmaskmovd(code_.ptr[reg::output], Xbyak::Ymm(weight().getIdx()), lanes);
+}
+
+/// To the next tile; sets the flag that the loop ends by.
+void ConvKernelEmitter::emit_step() {
+  code_.add(reg::planes, tile_.vectors * vector_bytes());
+  if (tile_.subtracts_window_sums) {
+    code_.add(reg::window_sums, tile_.vectors * vector_bytes());
+  }
+  code_.add(reg::stores, tile_.vectors * static_cast<int>(sizeof(ConvStore)));
+  code_.dec(reg::tiles);
+}
+
+void ConvKernelEmitter::emit_epilogue() {
+  code_.vzeroupper();
+  for (size_t i = saved.size(); i-- > 0;) code_.pop(Reg64(saved[i]));
+  code_.ret();
+}
+
+}  // namespace
+
+DotProduct dot_product_of(const Target& target) {
+  const bool has_vnni = target.supports(Feature::avx512_vnni) || target.supports(Feature::avx_vnni);
+  return has_vnni ? DotProduct::bytes : DotProduct::words;
+}
+
+bool fits(const ConvTile& tile, const Target& target) {
+  const int used = (tile.channels + 1) * tile.vectors + work_registers;
+  return tile.channels >= 1 && tile.vectors >= 1 && used <= target.vector_registers();
+}
+
+Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target) {
+  try {
+    constexpr size_t enough = size_t{32} << 10;
+    const std::unique_ptr<uint8_t[]> buffer(new uint8_t[enough]);
+    return ConvKernelEmitter(tile, target, {buffer.get(), enough}).emit();
+  } catch (const Xbyak::Error& error) {
+    return Error{ErrorCode::internal,
+                 fmt::format("the assembler refused an instruction of tier {}: {}",
+                             name_of(target.tier), error.what())};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, "no memory to generate code in"};
+  }
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner kernel of integer convolution: a tile of output channels by vectors of output pixels.
+//
+// The input has been laid out as planes of dwords (jit/conv/conv_plan.hpp), so that a tap of the
+// filter on as many input channels as a dword holds is one offset from the pixel's dword, the same
+// for all pixels. The kernel knows no geometry: offsets come in a table, and so does where the
+// lanes of each vector are stored. One kernel serves every layer that uses its tile.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/result.hpp"
+#include "jit/code.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// What the lanes' dwords hold, and how they are multiplied.
+enum class DotProduct : uint8_t {
+  bytes,  ///< four unsigned bytes by four signed ones: vpdpbusd
+  words,  ///< two signed words by two: vpmaddwd, where there is no VNNI
+};
+DotProduct dot_product_of(const Target& target);
+/// Input channels that a dword holds.
+constexpr int channels_of_dword(DotProduct dot) { return dot == DotProduct::bytes ? 4 : 2; }
+
+/// Everything that the kernel's code depends on besides the target.
+struct ConvTile {
+  int channels = 1;  ///< output channels
+  int vectors = 1;   ///< of output pixels
+  /// Whether window sums times weight zero points are subtracted at the end.
+  bool subtracts_window_sums = false;
+  /// Whether lanes may have to be left out; else only the last ones of a line.
+  bool has_gaps = false;
+  friend bool operator==(const ConvTile&, const ConvTile&) = default;
+};
+
+/// Whether the tile's accumulators and operands fit the target's registers.
+bool fits(const ConvTile& tile, const Target& target);
+
+/// Where the lanes of one vector of pixels go. Lanes that are stored go side by side.
+struct ConvStore {
+  static constexpr int most_lanes = 16;
+  int64_t offset = 0;               ///< bytes from the output of the line's first pixel
+  uint32_t lanes = 0;               ///< a bit for each lane that is stored
+  uint32_t first_lanes = 0;         ///< as many low bits
+  int32_t order[most_lanes] = {};   ///< the lanes that are stored, in order
+  int32_t stored[most_lanes] = {};  ///< as many times -1, then 0
+};
+
+/// The argument of the kernel's code. All pointers are valid for the whole line: a number of
+/// `tiles` tiles side by side, whose last vectors may store no lane but are read.
+struct ConvArguments {
+  const std::byte* planes = nullptr;   ///< dword of the line's first pixel, tap offset 0
+  const int32_t* taps = nullptr;       ///< byte offsets of all taps
+  int64_t tap_count = 0;               ///< at least 1
+  const std::byte* weights = nullptr;  ///< for each tap a dword for each channel of the tile
+  const int32_t* start = nullptr;      ///< value of the accumulators, by channel
+  const int32_t* weight_zero_points = nullptr;  ///< by channel
+  const int32_t* window_sums = nullptr;         ///< by pixel of the line
+  const ConvStore* stores = nullptr;            ///< by vector
+  int32_t* output = nullptr;                    ///< first channel
+  int64_t channel_step = 0;                     ///< bytes between the outputs of two channels
+  int64_t tiles = 0;                            ///< at least 1
+};
+using ConvFunction = void (*)(const ConvArguments* arguments);
+
+/// Emits the kernel. A pure function of its arguments. `tile` fits the target.
+Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target);
+
+}  // namespace castor::jit

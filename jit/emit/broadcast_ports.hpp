@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources of operands that repeat elements along the innermost axis.
+#pragma once
+
+#include "jit/emit/frame.hpp"
+#include "jit/emit/memory_ports.hpp"
+
+namespace castor::jit {
+
+/// One element for every lane; loaded once for a row. Codes of sub-byte elements lie on the stack,
+/// as numbers of any width.
+class UniformSource : public Source {
+ public:
+  UniformSource(size_t operand, ElementType element, const Frame& frame)
+      : operand_(operand), element_(element), frame_(frame) {}
+  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+
+ private:
+  size_t operand_;
+  ElementType element_;
+  const Frame& frame_;
+};
+
+/// One element for each period of the innermost axis (AVX-512). The elements of a chunk's periods
+/// are loaded side by side and then permuted to their lanes: where the period is baked into the
+/// code, by constant orders in the main loop; elsewhere by orders from a table.
+class RepeatedSource : public Source {
+ public:
+  /// `period_numbers`: address of bytes; see ArgumentLayout.
+  RepeatedSource(size_t operand, ElementType element, int baked_period,
+                 const OperandLocator& locator, const Frame& frame,
+                 const Xbyak::Address& period_numbers)
+      : operand_(operand),
+        element_(element),
+        baked_period_(baked_period),
+        locator_(locator),
+        frame_(frame),
+        period_numbers_(period_numbers) {}
+  void prepare(LaneEmitter& emitter) override;
+  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+
+ private:
+  std::vector<uint8_t> order(const LaneEmitter& emitter, int lane_bits, int64_t element) const;
+  void load_by_order(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
+  void load_by_table(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
+  void select_periods(LaneEmitter& emitter) const;
+
+  size_t operand_;
+  ElementType element_;
+  int baked_period_;
+  const OperandLocator& locator_;
+  const Frame& frame_;
+  Xbyak::Address period_numbers_;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/row_table.hpp"
+
+#include <algorithm>
+
+#include "ir/storage.hpp"
+#include "jit/emit/memory_ports.hpp"
+#include "jit/emit/packer.hpp"
+#include "jit/emit/vector_constant.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Zmm;
+
+// Registers for the whole function (RowTable::taken_vectors).
+const Zmm table(31);
+const Zmm byte_of_lane(30);    ///< which of the loaded bytes has a lane's code
+const Zmm factor_of_lane(29);  ///< moves the code to where it counts
+const Zmm indices(28);
+
+/// Tables hold every code that an index may have: a byte shifted right may have bits of the next
+/// codes on top, of which permutations use five (words) or four (dwords).
+constexpr int table_codes = 16;
+
+bool has_codes_in_bytes(ElementType type) {
+  const bool is_power_of_two = bits_of(type) == 1 || bits_of(type) == 2 || bits_of(type) == 4;
+  return is_power_of_two && info(type).order != StorageOrder::split;
+}
+
+bool stores_elements(const LaneProgram& program) {
+  return std::ranges::none_of(program.code, [](const LaneInst& inst) {
+    return inst.op == LaneOp::store && (looks_up(inst.narrowing) || encodes(inst.narrowing));
+  });
+}
+
+/// Programs shorter than that are as fast without.
+constexpr size_t least_instructions = 5;
+
+}  // namespace
+
+int row_table_operand(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
+  if (!target.has_avx512() || lanes < table_codes || nest.outputs.size() != 1) return -1;
+  const int to_bits = bits_of(nest.program.sinks[0].element);
+  if ((to_bits != 16 && to_bits != 32) || form.access.back() != Access::contiguous) return -1;
+  if (!stores_elements(nest.program)) return -1;
+  if (nest.program.code.size() < least_instructions) return -1;
+  int operand = -1;
+  for (size_t k = 0; k < nest.inputs.size(); ++k) {
+    if (form.access[k] == Access::uniform) continue;
+    if (operand >= 0 || form.access[k] != Access::contiguous) return -1;
+    if (!has_codes_in_bytes(nest.element(k))) return -1;
+    operand = static_cast<int>(k);
+  }
+  return operand;
+}
+
+void CodesSource::load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) {
+  const int bits = std::max(128, emitter.lanes() * bits_of(inst.type));
+  const int mask = (1 << bits_of(element_)) - 1;
+  const auto codes =
+      lanes_constant(bits_of(inst.type), bits, [&](int lane) { return lane & mask; });
+  emitter.code().vmovups(vector_register(to.getIdx(), bits), emitter.code().constant(codes));
+}
+
+void TableSink::store(LaneEmitter& emitter, const LaneInst& inst) {
+  Assembler& code = emitter.code();
+  const int lane_bits = bits_of(inst.type);
+  const int element_bits = bits_of(element_);
+  OwnedVector narrowed;
+  Xbyak::Xmm value = emitter.use(inst.a);
+  if (lane_bits != element_bits) {
+    narrowed = emitter.scratch();
+    narrow_one(emitter, narrowed, value, lane_bits, element_bits, inst.narrowing);
+    value = narrowed.as(emitter.lanes() * element_bits);
+  }
+  if (emitter.lanes() * element_bits == 512) {
+    code.vmovdqa64(table, Zmm(value.getIdx()));
+  } else {
+    code.vinserti64x4(table, Zmm(value.getIdx()), Xbyak::Ymm(value.getIdx()), 1);
+  }
+}
+
+RowTable::RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes,
+                   const Frame& frame, Annotations& annotations)
+    : code_(lanes.code()),
+      lanes_(lanes),
+      frame_(frame),
+      annotations_(annotations),
+      stores_(stores),
+      source_(static_cast<size_t>(operand)),
+      sink_(nest.inputs.size()),
+      from_(nest.element(source_)),
+      to_(nest.element(sink_)),
+      codes_(from_),
+      table_sink_(to_),
+      sinks_({&table_sink_}) {}
+
+void RowTable::emit_constants() {
+  const int lane_bits = bits_of(to_);
+  const int lane_bytes = lane_bits / 8;
+  constexpr int nothing = 0x80;
+  const auto byte_of = [&](int i) {
+    if (i % lane_bytes != 1) return nothing;
+    return static_cast<int>(storage_bit(from_, i / lane_bytes, 0) / 8);
+  };
+  // A byte times 2^8, multiplied by 2^(8 - n), has the bits from n on in the product's upper word.
+  const auto factor_of = [&](int lane) { return 1 << (8 - storage_bit(from_, lane, 0) % 8); };
+  code_.vmovups(byte_of_lane, code_.constant(vector_constant<uint8_t>(512, byte_of)));
+  code_.vmovups(factor_of_lane, code_.constant(lanes_constant(lane_bits, 512, factor_of)));
+}
+
+/// gpr::counter counts the bytes of codes.
+Xbyak::Address RowTable::codes_address(int displacement) const {
+  return code_.ptr[frame_.pointer(source_) + gpr::counter + displacement];
+}
+
+Xbyak::Address RowTable::elements_address(int displacement) const {
+  return code_.ptr[frame_.pointer(sink_) + gpr::index * (bits_of(to_) / 8) + displacement];
+}
+
+void RowTable::emit_row() {
+  code_.xor_(gpr::counter.cvt32(), gpr::counter.cvt32());
+  if (stores_ == Stores::streaming) emit_elements_to_alignment();
+  emit_loop(2);
+  emit_loop(1);
+  emit_rest(gpr::extent);
+}
+
+/// Elements in front of the first aligned one, whose codes begin at a byte.
+void RowTable::emit_elements_to_alignment() {
+  annotations_.note("elements in front of the first aligned store");
+  code_.mov(gpr::limit, frame_.pointer(sink_));
+  code_.neg(gpr::limit);
+  code_.and_(gpr::limit, static_cast<uint32_t>(streaming_alignment - 1));
+  code_.shr(gpr::limit, std::countr_zero(static_cast<unsigned>(bits_of(to_) / 8)));
+  code_.cmp(gpr::limit, gpr::extent);
+  code_.cmovg(gpr::limit, gpr::extent);
+  code_.mov(frame_.group_end(), gpr::limit);
+  emit_rest(frame_.group_end());
+  code_.mov(gpr::index, frame_.group_end());
+  code_.imul(gpr::counter, gpr::index, bits_of(from_));
+  code_.shr(gpr::counter, 3);
+}
+
+/// Whole vectors, `vectors` at a time.
+void RowTable::emit_loop(int vectors) {
+  const int elements = vectors * elements_per_vector();
+  Xbyak::Label loop;
+  Xbyak::Label done;
+  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
+  code_.cmp(gpr::index, gpr::limit);
+  code_.jg(done, Xbyak::CodeGenerator::T_NEAR);
+  annotations_.note("main loop");
+  code_.L(loop);
+  const size_t begin = code_.getSize();
+  for (int vector = 0; vector < vectors; ++vector) emit_vector(vector);
+  annotations_.note("next vectors");
+  code_.add(gpr::counter, vectors * bytes_per_vector());
+  code_.add(gpr::index, elements);
+  code_.cmp(gpr::index, gpr::limit);
+  code_.jle(loop, Xbyak::CodeGenerator::T_NEAR);
+  annotations_.end_loop("main loop", begin, elements);
+  code_.L(done);
+}
+
+void RowTable::emit_vector(int vector) {
+  load_codes(vector * bytes_per_vector());
+  look_up();
+  const Xbyak::Address to = elements_address(vector * 64);
+  stores_ == Stores::streaming ? code_.vmovntps(to, indices) : code_.vmovups(to, indices);
+}
+
+/// A vector's codes in each of its 128-bit parts.
+void RowTable::load_codes(int displacement) {
+  const Xbyak::Address from = codes_address(displacement);
+  switch (bytes_per_vector()) {
+    case 16: return code_.vbroadcasti32x4(indices, from);
+    case 8: return code_.vpbroadcastq(indices, from);
+    case 4: return code_.vpbroadcastd(indices, from);
+    default: return code_.vpbroadcastw(indices, from);
+  }
+}
+
+void RowTable::look_up() {
+  annotations_.note("look up");
+  code_.vpshufb(indices, indices, byte_of_lane);
+  code_.vpmulhuw(indices, indices, factor_of_lane);
+  if (bits_of(to_) == 16) {
+    code_.vpermw(indices, indices, table);
+  } else {
+    code_.vpermd(indices, indices, table);
+  }
+}
+
+/// The elements from gpr::index to `end`: less than a vector.
+void RowTable::emit_rest(const Xbyak::Operand& end) {
+  Xbyak::Label done;
+  annotations_.note("less than a vector");
+  code_.cmp(gpr::index, end);
+  code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.mov(gpr::limit, end);
+  code_.sub(gpr::limit, gpr::index);
+  load_last_codes();
+  look_up();
+  code_.or_(gpr::scratch, -1);
+  code_.bzhi(gpr::scratch, gpr::scratch, gpr::limit);
+  code_.kmovq(tail_mask, gpr::scratch);
+  if (bits_of(to_) == 16) {
+    code_.vmovdqu16(elements_address(0) | tail_mask, indices);
+  } else {
+    code_.vmovdqu32(elements_address(0) | tail_mask, indices);
+  }
+  code_.L(done);
+}
+
+/// Only the bytes that the last gpr::limit codes lie in.
+void RowTable::load_last_codes() {
+  const Xbyak::Xmm low(indices.getIdx());
+  code_.mov(frame_.group_begin(), gpr::extent);
+  code_.imul(gpr::extent, gpr::limit, bits_of(from_));
+  code_.add(gpr::extent, 7);
+  code_.shr(gpr::extent, 3);
+  code_.or_(gpr::scratch, -1);
+  code_.bzhi(gpr::scratch, gpr::scratch, gpr::extent);
+  code_.kmovq(tail_mask, gpr::scratch);
+  code_.mov(gpr::extent, frame_.group_begin());
+  code_.vmovdqu8(low | tail_mask | Xbyak::util::T_z, codes_address(0));
+  code_.vshufi32x4(indices, indices, indices, 0);
+}
+
+}  // namespace castor::jit

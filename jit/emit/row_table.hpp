@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of small codes by table: where everything else that an element depends on is the same for
+// the whole row, the program runs once a row, on all codes, and its results are looked up.
+#pragma once
+
+#include "jit/emit/annotations.hpp"
+#include "jit/emit/chunk_plan.hpp"
+#include "jit/emit/frame.hpp"
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+/// The operand whose codes index a table, or -1 where the nest does not allow one: it wants
+/// AVX-512, one contiguous operand of 1, 2 or 4 bits whose codes do not straddle bytes, all others
+/// uniform, and one contiguous output of 16 or 32 bits.
+int row_table_operand(const Nest& nest, const NestForm& form, const Target& target, int lanes);
+
+/// Every code, in the lanes that a load asks for; again and again where there are more lanes.
+class CodesSource : public Source {
+ public:
+  explicit CodesSource(ElementType element) : element_(element) {}
+  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+
+ private:
+  ElementType element_;
+};
+
+/// Keeps what the program stores as a table of 512 bits in a register.
+class TableSink : public Sink {
+ public:
+  explicit TableSink(ElementType element) : element_(element) {}
+  void store(LaneEmitter& emitter, const LaneInst& inst) override;
+
+ private:
+  ElementType element_;
+};
+
+/// Emits the look-ups of a row.
+class RowTable {
+ public:
+  /// Registers that belong to it, for LaneEmitter.
+  static constexpr uint32_t taken_vectors = 0xf0000000;
+
+  RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes, const Frame& frame,
+           Annotations& annotations);
+
+  /// The program's ports while it computes a table.
+  std::span<Sink* const> sinks() const { return sinks_; }
+  Source* codes() { return &codes_; }
+
+  /// Loads what look-ups use; once, in the prologue.
+  void emit_constants();
+  /// The elements of one row, gpr::extent many, by the table.
+  void emit_row();
+
+ private:
+  int elements_per_vector() const { return 512 / bits_of(to_); }
+  int bytes_per_vector() const { return elements_per_vector() * bits_of(from_) / 8; }
+  Xbyak::Address codes_address(int displacement) const;
+  Xbyak::Address elements_address(int displacement) const;
+  void emit_loop(int vectors);
+  void emit_vector(int vector);
+  void emit_elements_to_alignment();
+  void emit_rest(const Xbyak::Operand& end);
+  void load_codes(int displacement);
+  void load_last_codes();
+  void look_up();
+
+  Assembler& code_;
+  LaneEmitter& lanes_;
+  const Frame& frame_;
+  Annotations& annotations_;
+  Stores stores_;
+  size_t source_;
+  size_t sink_;
+  ElementType from_;
+  ElementType to_;
+  CodesSource codes_;
+  TableSink table_sink_;
+  std::array<Sink*, 1> sinks_;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/strided_copy_emitter.hpp"
+
+#include <array>
+#include <cstddef>
+
+#include "jit/emit/tile_copy.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Operand;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+
+const Reg64 arguments(Operand::RDI);
+const Reg64 element(Operand::RAX);
+const Reg64 source(Operand::RSI);
+const Reg64 destination(Operand::RDX);
+const Reg64 left(Operand::RCX);  ///< elements of the row
+const Reg64 source_step(Operand::R8);
+const Reg64 destination_step(Operand::R9);
+const Reg64 source_step_3(Operand::R10);
+const Reg64 destination_step_3(Operand::R11);
+const Reg64 row_source(Operand::RBX);
+const Reg64 row_destination(Operand::RBP);
+const Reg64 rows_left(Operand::R12);
+
+const std::array saved_registers = {row_source, row_destination, rows_left};
+
+/// Elements every second to every fourth of which are wanted are loaded whole and shuffled.
+constexpr int most_shuffled_distance = 4;
+constexpr int vector_bytes = 16;
+
+class StridedCopyEmitter {
+ public:
+  StridedCopyEmitter(Assembler& code, int element_bytes) : code_(code), bytes_(element_bytes) {}
+
+  void emit() {
+    emit_prologue();
+    Xbyak::Label next_row;
+    code_.L(next_row);
+    emit_row();
+    code_.add(row_source, argument(offsetof(TileCopy, source_row_step)));
+    code_.add(row_destination, argument(offsetof(TileCopy, destination_row_step)));
+    code_.dec(rows_left);
+    code_.jnz(next_row, Xbyak::CodeGenerator::T_NEAR);
+    emit_epilogue();
+  }
+
+ private:
+  void emit_prologue();
+  void emit_epilogue();
+  void emit_row();
+  void emit_loop_of_elements(int count);
+  void emit_elements(int count);
+  void emit_element(const Xbyak::Address& to, const Xbyak::Address& from);
+  void emit_shuffled();
+  void emit_loop_of_vectors(int distance);
+  Xbyak::Address shuffle(int distance, int part);
+
+  /// Eight bytes have no room for a shuffle that saves anything.
+  bool has_shuffles() const { return bytes_ <= 4; }
+  Xbyak::Address argument(size_t offset) { return code_.qword[arguments + offset]; }
+
+  Assembler& code_;
+  const int bytes_;
+};
+
+void StridedCopyEmitter::emit_prologue() {
+  for (const Reg64& saved : saved_registers) code_.push(saved);
+  code_.mov(row_source, argument(offsetof(TileCopy, source)));
+  code_.mov(row_destination, argument(offsetof(TileCopy, destination)));
+  code_.mov(source_step, argument(offsetof(TileCopy, source_step)));
+  code_.mov(destination_step, argument(offsetof(TileCopy, destination_step)));
+  code_.mov(rows_left, argument(offsetof(TileCopy, rows)));
+  code_.lea(source_step_3, code_.ptr[source_step + source_step * 2]);
+  code_.lea(destination_step_3, code_.ptr[destination_step + destination_step * 2]);
+}
+
+void StridedCopyEmitter::emit_epilogue() {
+  if (has_shuffles()) code_.vzeroupper();
+  for (size_t i = saved_registers.size(); i-- > 0;) code_.pop(saved_registers[i]);
+  code_.ret();
+}
+
+void StridedCopyEmitter::emit_row() {
+  code_.mov(source, row_source);
+  code_.mov(destination, row_destination);
+  code_.mov(left, argument(offsetof(TileCopy, columns)));
+  if (has_shuffles()) emit_shuffled();
+  Xbyak::Label done;
+  emit_loop_of_elements(4);
+  code_.test(left, left);
+  code_.jz(done);
+  emit_loop_of_elements(1);
+  code_.L(done);
+}
+
+/// `count` at a time, while that many are left.
+void StridedCopyEmitter::emit_loop_of_elements(int count) {
+  Xbyak::Label next;
+  Xbyak::Label done;
+  code_.sub(left, count);
+  code_.jl(done);
+  code_.L(next);
+  emit_elements(count);
+  code_.lea(source, code_.ptr[source + source_step * count]);
+  code_.lea(destination, code_.ptr[destination + destination_step * count]);
+  code_.sub(left, count);
+  code_.jge(next);
+  code_.L(done);
+  code_.add(left, count);
+}
+
+void StridedCopyEmitter::emit_elements(int count) {
+  const Xbyak::Address from[] = {code_.ptr[source], code_.ptr[source + source_step],
+                                 code_.ptr[source + source_step * 2],
+                                 code_.ptr[source + source_step_3]};
+  const Xbyak::Address to[] = {code_.ptr[destination], code_.ptr[destination + destination_step],
+                               code_.ptr[destination + destination_step * 2],
+                               code_.ptr[destination + destination_step_3]};
+  for (int i = 0; i < count; ++i) emit_element(to[i], from[i]);
+}
+
+void StridedCopyEmitter::emit_element(const Xbyak::Address& to, const Xbyak::Address& from) {
+  switch (bytes_) {
+    case 1:
+      code_.movzx(element.cvt32(), code_.byte[from.getRegExp()]);
+      return code_.mov(to, element.cvt8());
+    case 2:
+      code_.movzx(element.cvt32(), code_.word[from.getRegExp()]);
+      return code_.mov(to, element.cvt16());
+    case 4: code_.mov(element.cvt32(), from); return code_.mov(to, element.cvt32());
+    default: code_.mov(element, from); return code_.mov(to, element);
+  }
+}
+
+/// As many vectors of elements as fit, where the destination's lie side by side.
+void StridedCopyEmitter::emit_shuffled() {
+  Xbyak::Label done;
+  code_.cmp(destination_step, bytes_);
+  code_.jne(done, Xbyak::CodeGenerator::T_NEAR);
+  for (int distance = 2; distance <= most_shuffled_distance; ++distance) {
+    Xbyak::Label other;
+    code_.cmp(source_step, distance * bytes_);
+    code_.jne(other, Xbyak::CodeGenerator::T_NEAR);
+    emit_loop_of_vectors(distance);
+    code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(other);
+  }
+  code_.L(done);
+}
+
+/// Two vectors of 16 bytes at a time. Each is made of `distance` vectors of the source, which end
+/// behind their last wanted element: there must be another one after it.
+void StridedCopyEmitter::emit_loop_of_vectors(int distance) {
+  const int elements = 2 * vector_bytes / bytes_;
+  Xbyak::Label next;
+  Xbyak::Label done;
+  code_.cmp(left, elements);
+  code_.jle(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(next);
+  for (int part = 0; part < distance; ++part) {
+    const Ymm vector(part);
+    const int offset = part * vector_bytes;
+    code_.vmovdqu(Xmm(part), code_.ptr[source + offset]);
+    code_.vinserti128(vector, vector, code_.ptr[source + offset + distance * vector_bytes], 1);
+    code_.vpshufb(vector, vector, shuffle(distance, part));
+    if (part > 0) code_.vpor(Ymm(0), Ymm(0), vector);
+  }
+  code_.vmovdqu(code_.ptr[destination], Ymm(0));
+  code_.add(source, 2 * distance * vector_bytes);
+  code_.add(destination, 2 * vector_bytes);
+  code_.sub(left, elements);
+  code_.cmp(left, elements);
+  code_.jg(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(done);
+}
+
+/// Takes the elements that vector `part` of `distance` holds to their places; 0 elsewhere.
+Xbyak::Address StridedCopyEmitter::shuffle(int distance, int part) {
+  constexpr uint8_t zero = 0x80;
+  std::array<uint8_t, 2 * vector_bytes> order;
+  for (int at = 0; at < 2 * vector_bytes; ++at) {
+    const int within = at % vector_bytes;
+    const int from = within / bytes_ * bytes_ * distance + within % bytes_ - part * vector_bytes;
+    const bool here = from >= 0 && from < vector_bytes;
+    order[static_cast<size_t>(at)] = here ? static_cast<uint8_t>(from) : zero;
+  }
+  return code_.constant(order);
+}
+
+}  // namespace
+
+void emit_strided_copy(Assembler& code, int element_bytes) {
+  StridedCopyEmitter(code, element_bytes).emit();
+}
+
+}  // namespace castor::jit

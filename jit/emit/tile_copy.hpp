@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emits the code that copies a tile between two places with any strides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ir/result.hpp"
+#include "jit/code.hpp"
+
+namespace castor::jit {
+
+/// What the code takes: steps in bytes; columns and rows are at least 1.
+struct TileCopy {
+  const std::byte* source;
+  int64_t source_step;      ///< from an element of a row to the next
+  int64_t source_row_step;  ///< from a row's first element to the next row's
+  std::byte* destination;
+  int64_t destination_step;
+  int64_t destination_row_step;
+  int64_t columns;
+  int64_t rows;
+};
+
+/// The type of the code. No byte but the elements is written, and none in front of an element or
+/// behind the last one of a row is read.
+using TileCopyFunction = void (*)(const TileCopy* copy);
+
+/// A copy of elements of 1, 2, 4 or 8 bytes. Fast are tiles at least `transposed_block_bytes` long
+/// and wide, whose rows are the destination's and whose columns are the source's elements side by
+/// side; and rows of every second to fourth element. One code for all tiers: twice as many shuffles
+/// of half the width take no longer, and rows that share a set of the cache fit it better.
+Result<MachineCode> emit_tile_copy(int element_bytes);
+
+/// Blocks of elements that are transposed at once have as many columns and rows as fit in so many
+/// bytes.
+inline constexpr int transposed_block_bytes = 16;
+
+}  // namespace castor::jit

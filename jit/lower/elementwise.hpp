@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of elementwise operations other than conversions. Semantics: DESIGN.md, Numerics,
+// Arithmetic.
+#pragma once
+
+#include <span>
+
+#include "ir/function.hpp"
+#include "jit/lower/lane_tensor.hpp"
+
+namespace castor::jit {
+
+/// The lanes of one operation on `operands`, all of element type `computed_in` (`select`: but the
+/// condition, which is boolean). The result has that type, or is boolean. Under excess precision
+/// `computed_in` is f32 where the operation's own type is narrower (ir/excess_precision.hpp).
+LaneTensor lower_elementwise(LaneBuilder& builder, const Operation& operation,
+                             std::span<LaneTensor* const> operands, ElementType computed_in);
+
+}  // namespace castor::jit

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lower/lower_nest.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "ir/broadcast.hpp"
+#include "ir/convert_options.hpp"
+#include "ir/elements.hpp"
+#include "ir/excess_precision.hpp"
+#include "jit/lane/optimize.hpp"
+#include "jit/lower/convert.hpp"
+#include "jit/lower/elementwise.hpp"
+#include "jit/lower/small_values.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// A value, and the axis of the nest's iteration space that each of its axes lies along (or -1).
+struct Placed {
+  ValueId value;
+  Dims axes;
+};
+
+Dims each_along_itself(int rank) {
+  Dims axes;
+  for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+/// Lowers on demand, from the outputs back to the leaves. A value that is needed in two places of
+/// the iteration space, broadcast in different ways, is lowered for each.
+class NestLowering {
+ public:
+  NestLowering(const FunctionFacts& facts, std::span<const NestOutput> outputs,
+               const Target& target, Nest& nest)
+      : facts_(facts),
+        outputs_(outputs),
+        function_(facts.function),
+        nest_(nest),
+        builder_(target, nest.program),
+        lowered_(function_.values.size()) {}
+
+  void add_output(const NestOutput& output) {
+    const Placed value = in_space(output.value);
+    lower_up_to(value);
+    const ElementType element = output.is_scratch() ? facts_.stored_element(output.value)
+                                                    : function_.type_of(output.value).element;
+    LaneTensor lanes = as_element(*find(value), element);
+    const int sink = static_cast<int>(nest_.outputs.size());
+    nest_.outputs.push_back(output);
+    nest_.program.sinks.push_back({element});
+    const Storable storable = lanes.as_storable();
+    if (encodes(storable.narrowing)) {
+      builder_.store_by_cells(sink, storable.lanes, storable.narrowing, storable.cells);
+    } else {
+      builder_.store(sink, storable.lanes, storable.narrowing);
+    }
+  }
+
+  /// The whole nest as one table of wider elements, where that is the fastest way.
+  bool lower_as_table(const NestOutput& output) {
+    const Operation* operation = facts_.defining[output.value];
+    if (is_leaf(output.value) || operation->op != OpKind::convert) return false;
+    const ValueId operand = operation->operands[0];
+    if (!is_leaf(operand) || facts_.immediate(operand)) return false;
+    const ElementType from = function_.type_of(operand).element;
+    const ElementType to = function_.type_of(output.value).element;
+    const std::optional<StoreTable> table =
+        store_table(from, to, canonical_options(from, to, convert_options(*operation)));
+    if (!table || !builder_.has_look_up(table->entries.index_bits)) return false;
+    LaneTensor bytes = source(in_space(operand));
+    nest_.outputs.push_back(output);
+    nest_.program.sinks.push_back({to});
+    builder_.store_by_table(0, bytes.as_bits(), table->entries, table->look_up);
+    return true;
+  }
+
+ private:
+  struct Entry {
+    Dims axes;
+    LaneTensor lanes;
+  };
+
+  /// Whether this nest reads the value from memory: not what it leaves there itself.
+  bool is_leaf(ValueId value) const {
+    return facts_.leaf[value] && std::ranges::none_of(outputs_, [&](const NestOutput& output) {
+             return output.is_scratch() && output.value == value;
+           });
+  }
+
+  int rank_of(ValueId value) const {
+    return static_cast<int>(function_.type_of(value).shape.size());
+  }
+
+  Placed in_space(ValueId value) const { return {value, each_along_itself(rank_of(value))}; }
+
+  LaneTensor* find(const Placed& placed) {
+    for (Entry& entry : lowered_[placed.value]) {
+      if (entry.axes == placed.axes) return &entry.lanes;
+    }
+    return nullptr;
+  }
+
+  LaneTensor* keep(const Placed& placed, LaneTensor lanes) {
+    return &lowered_[placed.value].emplace_back(Entry{placed.axes, std::move(lanes)}).lanes;
+  }
+
+  /// Where the operand lies when the operation's result lies there.
+  Placed operand_of(const Operation& operation, size_t index, const Placed& result) const {
+    const ValueId operand = operation.operands[index];
+    const Dims along = axes_along_result(operation, index, rank_of(operand), result.axes.rank());
+    Dims axes;
+    for (int64_t axis : along) {
+      axes.push_back(axis < 0 ? -1 : result.axes[static_cast<int>(axis)]);
+    }
+    return {operand, axes};
+  }
+
+  /// Lowers the cone that ends in `value`, its beginning first.
+  void lower_up_to(const Placed& value) {
+    std::vector<Placed> pending = {value};
+    while (!pending.empty()) {
+      const Placed next = pending.back();
+      if (find(next) != nullptr) {
+        pending.pop_back();
+      } else if (is_leaf(next.value)) {
+        keep(next, leaf(next));
+      } else if (!push_operands(next, pending)) {
+        keep(next, lower(*facts_.defining[next.value], next));
+      }
+    }
+  }
+
+  /// Whether operands are missing; these are pending then, the first on top.
+  bool push_operands(const Placed& result, std::vector<Placed>& pending) {
+    const Operation& operation = *facts_.defining[result.value];
+    const size_t before = pending.size();
+    for (size_t i = operation.operands.size(); i-- > 0;) {
+      Placed operand = operand_of(operation, i, result);
+      if (find(operand) == nullptr) pending.push_back(std::move(operand));
+    }
+    return pending.size() > before;
+  }
+
+  LaneTensor leaf(const Placed& placed) {
+    const std::optional<uint64_t> bits = facts_.immediate(placed.value);
+    return bits ? immediate(function_.type_of(placed.value).element, *bits) : source(placed);
+  }
+
+  LaneTensor source(const Placed& placed) {
+    const ElementType element = facts_.stored_element(placed.value);
+    nest_.inputs.push_back({placed.value, placed.axes});
+    nest_.program.sources.push_back({element});
+    return LaneTensor::from_source(builder_, element, static_cast<int>(nest_.inputs.size()) - 1);
+  }
+
+  LaneTensor immediate(ElementType element, uint64_t bits) {
+    const LaneId lanes = builder_.constant(integer_lane(lane_bits_of(element)), bits);
+    return LaneTensor::computed(builder_, element, {.lanes = lanes});
+  }
+
+  LaneTensor lower(const Operation& operation, const Placed& result) {
+    builder_.set_origin(static_cast<uint32_t>(&operation - function_.operations.data()));
+    LaneTensor& first = *find(operand_of(operation, 0, result));
+    const ElementType element = function_.type_of(result.value).element;
+    if (operation.op == OpKind::convert)
+      return converted(first, element, convert_options(operation));
+    if (info(operation.op).family == OpFamily::movement) {
+      return as_element(first, element);  // where it lies is all that changes
+    }
+    return computed(operation, result);
+  }
+
+  LaneTensor computed(const Operation& operation, const Placed& result) {
+    const ValueId last = operation.operands.back();
+    const ElementType own = function_.type_of(last).element;
+    const bool wide = facts_.excess_precision && may_be_carried_wide(own);
+    const ElementType type = wide ? ElementType::f32 : own;
+    std::deque<LaneTensor> converted_operands;
+    std::vector<LaneTensor*> operands;
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      LaneTensor* operand = find(operand_of(operation, i, result));
+      const bool condition = operation.op == OpKind::select && i == 0;
+      if (!condition && operand->element() != type) {
+        operand = &converted_operands.emplace_back(converted(*operand, type, {}));
+      }
+      operands.push_back(operand);
+    }
+    return lower_elementwise(builder_, operation, operands, type);
+  }
+
+  /// The lanes as that type, which they may be wider than under excess precision.
+  LaneTensor as_element(LaneTensor& lanes, ElementType element) {
+    return lanes.element() == element ? lanes : converted(lanes, element, {});
+  }
+
+  LaneTensor converted(LaneTensor& lanes, ElementType to, const ConvertOptions& options) {
+    return lower_convert(builder_, lanes, to, canonical_options(lanes.element(), to, options));
+  }
+
+  const FunctionFacts& facts_;
+  const std::span<const NestOutput> outputs_;
+  const Function& function_;
+  Nest& nest_;
+  LaneBuilder builder_;
+  std::vector<std::deque<Entry>> lowered_;  // by value; entries stay where they are
+};
+
+}  // namespace
+
+FunctionFacts::FunctionFacts(const Function& f)
+    : function(f),
+      defining(f.values.size(), nullptr),
+      carried(carried_types(f)),
+      excess_precision(allows_excess_precision(f)),
+      leaf(f.values.size(), true) {
+  for (const Operation& operation : f.operations) {
+    const bool computes = operation.op != OpKind::constant && operation.op != OpKind::reshape;
+    for (ValueId result : operation.results) {
+      defining[result] = &operation;
+      leaf[result] = !computes;
+    }
+  }
+}
+
+ElementType FunctionFacts::stored_element(ValueId value) const {
+  return leaf[value] ? carried[value] : function.type_of(value).element;
+}
+
+std::optional<uint64_t> FunctionFacts::immediate(ValueId value) const {
+  const Operation* operation = defining[value];
+  if (operation == nullptr || operation->op != OpKind::constant) return std::nullopt;
+  for (const Dim& dim : function.type_of(value).shape) {
+    if (dim.extent != 1) return std::nullopt;
+  }
+  return read_element(operation->data->bytes.data(), function.type_of(value).element, 0);
+}
+
+Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
+                const Target& target) {
+  Nest nest;
+  nest.space = outputs.front().value;
+  NestLowering lowering(facts, outputs, target, nest);
+  if (outputs.size() > 1 || !lowering.lower_as_table(outputs.front())) {
+    for (const NestOutput& output : outputs) lowering.add_output(output);
+  }
+  optimize(nest.program, target);
+  return nest;
+}
+
+Nest copy_nest(ElementType element, ValueId value, int rank, const Target& target) {
+  Nest nest;
+  nest.space = value;
+  nest.inputs.push_back({value, each_along_itself(rank)});
+  nest.outputs.push_back({NestOutput::scratch, value});
+  nest.program.sources.push_back({element});
+  nest.program.sinks.push_back({element});
+  LaneBuilder builder(target, nest.program);
+  builder.store(0, LaneTensor::from_source(builder, element, 0).as_bits(), Narrowing::truncate);
+  return nest;
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of one nest: the operations that its outputs need, and no others, to one lane program.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/function.hpp"
+#include "jit/nest.hpp"
+
+namespace castor::jit {
+
+/// What is known of a function's values before any nest is lowered.
+struct FunctionFacts {
+  explicit FunctionFacts(const Function& function);
+
+  const Function& function;
+  std::vector<const Operation*> defining;  ///< by value; null for parameters
+  std::vector<ElementType> carried;        ///< by value; see ir/excess_precision.hpp
+  bool excess_precision;                   ///< whether any carried type is not the value's own
+  std::vector<bool> leaf;                  ///< by value: nests read it from memory
+
+  /// The type of a value's elements in memory: the one that they are handed on in where elementwise
+  /// ops read them there, its own where only a reshape does.
+  ElementType stored_element(ValueId value) const;
+  /// The only element of a constant with one, whose value code may contain.
+  std::optional<uint64_t> immediate(ValueId value) const;
+};
+
+/// Lowers the nest with those outputs, at least one, whose values have one shape. Everything that
+/// they are computed from is computed in the same iteration space, back to leaves.
+Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
+                const Target& target);
+
+}  // namespace castor::jit

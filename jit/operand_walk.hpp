@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an operand with given extents and strides lies in a nest's iteration space.
+#pragma once
+
+#include <optional>
+
+#include "ir/infer.hpp"
+#include "jit/nest.hpp"
+
+namespace castor::jit {
+
+/// Strides over the iteration space's axes of a tensor whose axes lie along `axes` of them; 0 where
+/// the tensor repeats its elements.
+Dims strides_in_space(const Dims& axes, const Dims& extents, const Dims& strides,
+                      const Dims& space_extents);
+
+/// Strides of a reshaped view of a tensor: the same elements in row-major order. Nothing where no
+/// strides can say so.
+std::optional<Dims> reshaped_strides(const Dims& extents, const Dims& strides, const Dims& target);
+
+/// The iteration space of a nest, periods merged. `strides[k]` are operand k's over the extents of
+/// the space, which has elements.
+IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const Dims> strides,
+                          const Target& target);
+
+/// The form that the nest most likely has: with dense tensors, and unknown extents that are long.
+NestForm likely_form(const Function& function, const Nest& nest, const Target& target);
+
+}  // namespace castor::jit

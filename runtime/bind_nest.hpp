@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding of nests: where operands lie and how they walk, scratch, and the code for that.
+#pragma once
+
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+/// Completes `bound.nests` and `bound.scratch` from the tensors, which are bound already. May
+/// generate code. Throws std::bad_alloc.
+Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes);
+
+}  // namespace castor::detail

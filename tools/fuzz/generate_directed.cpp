@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/fuzz/generate_directed.hpp"
+
+#include "ir/op.hpp"
+#include "tools/fuzz/generate.hpp"
+#include "tools/fuzz/generate_operations.hpp"
+#include "tools/fuzz/planned_lanes.hpp"
+#include "tools/fuzz/program_maker.hpp"
+
+namespace castor::fuzz {
+
+namespace {
+
+constexpr ElementType unsigned_of(int bits) {
+  return bits == 8    ? ElementType::u8
+         : bits == 16 ? ElementType::u16
+         : bits == 32 ? ElementType::u32
+                      : ElementType::u64;
+}
+
+/// A start inside a byte.
+int64_t draw_unaligned_offset(Random& random, ElementType type) {
+  const int64_t whole = aligned_elements(type);
+  return whole * random.between(0, 2) + random.between(1, whole - 1);
+}
+
+/// Makes the program that hits one cell. What the cell does not ask for is drawn as ever.
+class DirectedProgram : ProgramMaker {
+ public:
+  explicit DirectedProgram(Random& random) : ProgramMaker(random) {}
+
+  Program make(const Cell& cell) {
+    switch (cell.group) {
+      case CellGroup::conversions: make_conversion(conversion_cells()[cell.number]); break;
+      case CellGroup::layouts: make_layout(layout_cell(cell.number)); break;
+      case CellGroup::operations: make_operation(static_cast<OpKind>(cell.number)); break;
+      case CellGroup::operation_types:
+        make_operation_type(operation_type_cells()[cell.number]);
+        break;
+      case CellGroup::modes: make_mode(mode_cells()[cell.number]); break;
+      case CellGroup::access: make_access(access_cell(cell.number)); break;
+      case CellGroup::periods: make_periods(period_cell(cell.number)); break;
+      case CellGroup::nests: make_nests(static_cast<NestCell>(cell.number)); break;
+      case CellGroup::lanes: make_lanes(cell.number); break;
+      case CellGroup::ranks: make_rank(static_cast<int>(cell.number)); break;
+      case CellGroup::loops: make_loops(static_cast<int>(cell.number) + 1); break;
+      case CellGroup::tails: make_tail(tail_cells()[cell.number]); break;
+      case CellGroup::alignments: make_alignment(alignment_cell(cell.number)); break;
+      case CellGroup::calls: return generate_call(random_, static_cast<CallCell>(cell.number));
+    }
+    draw_data(random_, program_, 20);
+    return std::move(program_);
+  }
+
+ private:
+  void make_conversion(const ConversionCell& cell) {
+    convert_once(cell.from, cell.to, cell.options, {random_.between(1, 600)});
+    place(random_.percent(50) ? Walk::dense : Walk::any);
+  }
+
+  void make_layout(const LayoutCell& cell) {
+    const ElementType other = draw_element(random_);
+    const ElementType from = cell.as_destination ? other : cell.layout;
+    const ElementType to = cell.as_destination ? cell.layout : other;
+    make_conversion({from, to, draw_options(random_, from, to)});
+  }
+
+  /// A conversion whose plan has such lanes on one of the tiers that have any.
+  void make_lanes(size_t number) {
+    std::vector<ConversionCell> reaching;
+    for (const jit::TierInfo& row : jit::tier_table()) {
+      const auto& conversion = reaching_conversions(row.tier)[number];
+      if (conversion) reaching.push_back(*conversion);
+    }
+    if (reaching.empty()) return make_rank(1);
+    const ConversionCell& reached = random_.pick(reaching);
+    const Dims shape = {random_.between(1, 600)};
+    convert_once(reached.from, reached.to, reached.options, shape);
+    place(Walk::dense);
+    for (Placement* place : {&program_.inputs[0].place, &program_.results[0].place}) {
+      place->offset = 0;
+    }
+  }
+
+  /// What a drawer has put into the program, with one result at least.
+  void finish(OperationDrawer& drawer, Walk walk = Walk::any) {
+    if (random_.percent(30)) drawer.draw_many(1 + random_.below(3));
+    if (program_.inputs.empty()) drawer.add_input(draw_element(random_));
+    if (program_.operations.empty()) drawer.draw(OpKind::convert);
+    drawer.draw_results();
+    place(random_.percent(50) ? Walk::dense : walk);
+  }
+
+  void make_operation(OpKind op) {
+    make_operation_type({op, draw_element(random_, info(op).types)});
+  }
+
+  void make_operation_type(const OperationTypeCell& cell) {
+    OperationDrawer drawer(random_, program_);
+    drawer.draw_on(cell.op, cell.type);
+    finish(drawer);
+  }
+
+  /// Of an op that the cell stands for.
+  void make_mode(const ModeCell& cell) {
+    OperationDrawer drawer(random_, program_);
+    OpKind op = cell.op;
+    while (op == OpKind::add && (info(op).operands != 2 || random_.percent(50))) {
+      op = static_cast<OpKind>(random_.below(op_count));
+      if (info(op).operands != 2 || info(op).results != 1 || !is_drawn(op)) op = OpKind::add;
+    }
+    drawer.draw_mode(op, cell.mode);
+    finish(drawer);
+  }
+
+  void make_nests(NestCell cell) {
+    switch (cell) {
+      case NestCell::transposed_tiles:
+      case NestCell::strided_tiles:
+      case NestCell::several_tiles: return make_tiles(cell);
+      case NestCell::row_table: return make_row_table();
+      case NestCell::baked_period: return make_periods({true, 3});
+      default: break;
+    }
+    OperationDrawer drawer(random_, program_);
+    drawer.draw_inputs();
+    drawer.draw_many(6 + random_.below(12));
+    if (random_.percent(70)) drawer.draw(OpKind::reshape);
+    finish(drawer);
+    if (cell == NestCell::excess_precision) program_.excess_precision = true;
+  }
+
+  size_t add(ElementType type, const Dims& shape) {
+    InputSpec input;
+    input.element = type;
+    for (int64_t extent : shape) input.axes.push_back({AxisSpec::Kind::any, extent, 0});
+    add_input(program_, std::move(input));
+    return program_.inputs.size() - 1;
+  }
+
+  /// An operand or a result with its elements apart, or side by side along the other axis.
+  void make_tiles(NestCell cell) {
+    const bool are_several = cell == NestCell::several_tiles;
+    const ElementType type = draw_element_of(random_, are_several ? 8 : 1 << random_.below(4));
+    const Dims shape = are_several ? Dims{random_.between(34, 44), random_.between(129, 150)}
+                                   : Dims{random_.between(2, 40), random_.between(2, 40)};
+    add(type, shape);
+    add(type, random_.percent(70) ? shape : Dims{shape[0], 1});
+    operate({.op = OpKind::equal, .operands = {0, 1}});
+    add_result(operate({.op = OpKind::select, .operands = {2, 0, 1}}));
+    place(Walk::dense);
+    Placement& asked = random_.percent(60) ? program_.inputs[0].place : program_.results[0].place;
+    const bool is_strided = cell == NestCell::strided_tiles || (are_several && random_.percent(50));
+    asked.strides = is_strided ? Dims{2 * shape[1], 2} : Dims{1, shape[0]};
+  }
+
+  /// Small codes, and for each row a scale and a zero point.
+  void make_row_table() {
+    constexpr std::array codes = {ElementType::u1,  ElementType::u2,          ElementType::u4,
+                                  ElementType::i2,  ElementType::i4,          ElementType::f4e2m1,
+                                  ElementType::nf4, ElementType::u2_msb_first};
+    constexpr std::array results = {ElementType::f16, ElementType::bf16, ElementType::f32,
+                                    ElementType::i16, ElementType::u32};
+    constexpr std::array ops = {OpKind::add, OpKind::sub, OpKind::mul, OpKind::min, OpKind::div};
+    const ElementType to = random_.pick(results);
+    const int64_t rows = random_.between(1, 9);
+    const int64_t columns = 8 * random_.between(9, 20);
+    add(random_.pick(codes), {rows, columns});
+    add(to, {rows, 1});
+    add(to, {rows, 1});
+    size_t value = operate(conversion(0, to));
+    for (size_t operand : {size_t{1}, size_t{2}}) {
+      value = operate({.op = random_.pick(ops), .operands = {value, operand}});
+    }
+    add_result(value);
+    place(Walk::dense);
+    program_.inputs[0].place.offset = random_.percent(70) ? 0 : program_.inputs[0].place.offset;
+  }
+
+  void make_access(const AccessCell& cell) {
+    const jit::Access access = cell.access;
+    const bool is_plain = access == jit::Access::contiguous || access == jit::Access::strided ||
+                          access == jit::Access::bitwise;
+    is_plain ? make_strides(cell) : make_repeats(cell);
+  }
+
+  void make_strides(const AccessCell& cell) {
+    const ElementType element = draw_element_of(random_, cell.element_bytes);
+    // Beside operands narrower than a byte, strided ones are not copied by tiles.
+    const bool is_strided = cell.access == jit::Access::strided;
+    const ElementType other = is_strided ? draw_element_of(random_, 0) : draw_element(random_);
+    convert_once(cell.of_output ? other : element, cell.of_output ? element : other, {},
+                 {random_.between(2, 300)});
+    place(Walk::dense);
+    Placement& asked = cell.of_output ? program_.results[0].place : program_.inputs[0].place;
+    const int64_t whole = aligned_elements(element);
+    const bool is_dense = cell.access == jit::Access::contiguous;
+    const bool begins_inside =
+        cell.access == jit::Access::bitwise && whole > 1 && random_.percent(50);
+    asked.strides = {is_dense || begins_inside ? 1 : random_.between(2, 5)};
+    asked.offset =
+        begins_inside ? draw_unaligned_offset(random_, element) : asked.offset / whole * whole;
+  }
+
+  void make_repeats(const AccessCell& cell) {
+    const int64_t columns = random_.percent(70) ? random_.between(2, 8) : random_.between(2, 70);
+    const ElementType element = draw_element_of(random_, cell.element_bytes);
+    make_rows(element, columns, cell.access == jit::Access::periodic);
+  }
+
+  void make_periods(const PeriodCell& cell) {
+    const int64_t columns = cell.length != 0 ? cell.length : random_.between(9, 40);
+    make_rows(draw_element(random_, OperandClass::numeric), columns, !cell.repeated);
+  }
+
+  /// Many rows, and an operand that is a row or a column.
+  void make_rows(ElementType element, int64_t columns, bool with_row) {
+    const int64_t most = std::max<int64_t>(most_elements / columns, 128 / columns + 8);
+    const int64_t rows = random_.between(128 / columns + 8, most);
+    add(element, {rows, columns});
+    add(element, with_row ? Dims{columns} : Dims{rows, 1});
+    constexpr std::array ops = {OpKind::less, OpKind::max, OpKind::sub, OpKind::bitwise_xor};
+    const OpKind op = random_.pick(ops);
+    const OpKind valid = admits(info(op).types, element) ? op : OpKind::equal;
+    add_result(operate({.op = valid, .operands = {0, 1}}));
+    place(Walk::dense);
+  }
+
+  void make_rank(int rank) {
+    convert_once(draw_shape(random_, rank, random_.between(1, 300)));
+    place(Walk::any);
+  }
+
+  void make_loops(int loops) {
+    Dims shape;
+    for (int axis = 0; axis < loops; ++axis) shape.push_back(random_.between(2, 3));
+    convert_once(shape);
+    place(Walk::spread);
+  }
+
+  /// A copy, whose lanes are as wide as its elements; chunks depend on the tier, so that this may
+  /// take several draws.
+  void make_tail(const TailCell& cell) {
+    int bits = (random_.percent(50) ? 512 : 256) / cell.lanes;
+    if (bits < 8 || bits > 64) bits = bits < 8 ? 8 : 64;
+    const int64_t chunks = random_.between(cell.remainder == 0 ? 1 : 0, 5);
+    convert_once(unsigned_of(bits), unsigned_of(bits), {}, {cell.remainder + chunks * cell.lanes});
+    place(Walk::dense);
+  }
+
+  void make_alignment(const AlignmentCell& cell) {
+    convert_once({random_.between(1, 300)});
+    place(Walk::dense);
+    Placement& asked = cell.of_output ? program_.results[0].place : program_.inputs[0].place;
+    asked.at_end = false;
+    asked.hides_front = false;
+    asked.shift = cell.misalignment;
+    asked.offset = 0;
+  }
+};
+
+}  // namespace
+
+Program generate_for(Random& random, const Cell& cell) {
+  return DirectedProgram(random).make(cell);
+}
+
+}  // namespace castor::fuzz

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing functions of all ops.
+#pragma once
+
+#include "ir/broadcast.hpp"
+#include "tools/fuzz/generate_function.hpp"
+
+namespace castor::fuzz {
+
+/// Adds operations to a program whose operands fit, from values that are there or are made for it
+/// by conversions and constants.
+class OperationDrawer {
+ public:
+  OperationDrawer(Random& random, Program& program);
+
+  /// Inputs of a few types whose shapes broadcast to one space.
+  void draw_inputs();
+  /// One input of that type, with a shape of its own.
+  size_t add_input(ElementType type);
+  /// An operation; false where none was found that fits.
+  bool draw(OpKind op);
+  /// The same on operands of that type (of `select`, the values); drawn until it fits.
+  bool draw_on(OpKind op, ElementType type);
+  /// So many operations of any kind.
+  void draw_many(size_t length);
+  /// The last value, and of the values that nothing reads some.
+  void draw_results();
+  /// One of these ops with shapes that differ, in that mode.
+  bool draw_mode(OpKind op, BroadcastMode mode);
+
+ private:
+  bool add(OperationSpec operation);
+  std::vector<size_t> values_of(OperandClass types) const;
+  std::vector<size_t> values_of(ElementType type) const;
+  size_t pick_value(const std::vector<size_t>& values);
+  std::optional<size_t> operand_of(OperandClass types);
+  size_t converted(size_t value, ElementType type);
+  size_t last() const;
+  ElementType palette_type(OperandClass types);
+
+  bool add_constant(ElementType type, const Dims& shape);
+  bool draw_constant();
+  bool draw_convert();
+  bool draw_promotion();
+  bool draw_reshape();
+  bool draw_broadcast();
+  bool broadcast_as(size_t value, BroadcastMode mode);
+  bool draw_unary(OpKind op);
+  bool draw_clamp(size_t value);
+  bool draw_binary(OpKind op, size_t a);
+  bool combine(OpKind op, size_t a, size_t b);
+  bool combine_pdpd(OpKind op, size_t a, size_t b);
+  bool draw_select(size_t a);
+  size_t draw_condition();
+
+  Random& random_;
+  Program& program_;
+  AxisWriter writer_;
+  Dims space_;
+  std::vector<ElementType> palette_;
+  std::vector<bool> is_read_;  // by value
+  int64_t work_left_ = most_work;
+};
+
+/// A function of all ops: inputs, operations, results.
+void draw_operations(Random& random, Program& program);
+
+}  // namespace castor::fuzz
