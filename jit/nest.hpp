@@ -2,6 +2,7 @@
 // Nests: loops over one iteration space, and the lane program in them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct Nest {
   std::vector<NestInput> inputs;    ///< the program's sources in order
   std::vector<NestOutput> outputs;  ///< the sinks in order
   LaneProgram program;
+  /// Index of the operation, where the nest is a convolution: then the program is empty but for its
+  /// ports, and jit/conv says how it is done.
+  std::optional<uint32_t> convolution;
 
   size_t operands() const { return inputs.size() + outputs.size(); }
   ElementType element(size_t operand) const;

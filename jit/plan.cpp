@@ -123,6 +123,7 @@ class LeafChoice {
         cones_(function_.values.size()),
         stored_(function_.values.size(), false) {
     for (ValueId parameter : function_.parameters) make_leaf(parameter);
+    count_uses();
     for (const Operation& operation : function_.operations) choose(operation);
   }
 
@@ -149,7 +150,33 @@ class LeafChoice {
     as_handed_on ? store(value) : static_cast<void>(stored_[value] = true);
   }
 
+  /// Operations that read a value, and one for being a result more than once.
+  void count_uses() {
+    uses_.assign(function_.values.size(), 0);
+    for (const Operation& operation : function_.operations) {
+      for (ValueId operand : operation.operands) {
+        if (operand != no_value) ++uses_[operand];
+      }
+    }
+    std::vector<bool> is_result(function_.values.size(), false);
+    for (ValueId result : function_.results) {
+      if (is_result[result]) ++uses_[result];
+      is_result[result] = true;
+    }
+  }
+
+  /// Operands and result lie in memory; the result is stored for others, or is the caller's.
+  void choose_convolution(const Operation& operation) {
+    for (ValueId operand : operation.operands) {
+      if (operand != no_value) store_for_reshape(operand);
+    }
+    const ValueId result = operation.results[0];
+    stored_[result] = uses_[result] > 0;
+    make_leaf(result);
+  }
+
   void choose(const Operation& operation) {
+    if (info(operation.op).family == OpFamily::convolution) return choose_convolution(operation);
     if (operation.op == OpKind::reshape) store_for_reshape(operation.operands[0]);
     for (ValueId result : operation.results) {
       if (facts_.leaf[result]) {
@@ -206,6 +233,7 @@ class LeafChoice {
   const size_t most_leaves_;
   std::vector<Cone> cones_;
   std::vector<bool> stored_;
+  std::vector<int> uses_;  ///< by value
 };
 
 /// Groups what must be computed into nests: by shape, and behind the nests whose results they read.
@@ -223,6 +251,13 @@ class Grouping {
     for (uint32_t i = 0; i < facts_.function.results.size(); ++i) {
       add({i, facts_.function.results[i]});
     }
+  }
+
+  /// Whether the output is where a convolution's nest writes.
+  bool is_convolution(const NestOutput& output) const {
+    const Operation* operation = facts_.defining[output.value];
+    if (operation == nullptr || info(operation->op).family != OpFamily::convolution) return false;
+    return output.is_scratch() || !choice_.is_stored(output.value);
   }
 
   /// The outputs of each nest, in the order in which nests run.
@@ -249,7 +284,9 @@ class Grouping {
       const bool is_needed =
           std::ranges::any_of(operation.results, [&](ValueId value) { return needed_[value]; });
       if (!is_needed) continue;
-      for (ValueId operand : operation.operands) needed_[operand] = true;
+      for (ValueId operand : operation.operands) {
+        if (operand != no_value) needed_[operand] = true;
+      }
     }
   }
 
@@ -257,19 +294,26 @@ class Grouping {
   int depth_behind(ValueId value) const {
     const Operation* operation = facts_.defining[value];
     if (operation->op == OpKind::reshape) return depth_[operation->operands[0]];
-    if (facts_.leaf[value] && !choice_.is_stored(value)) return 0;
+    const bool convolves = info(operation->op).family == OpFamily::convolution;
+    if (facts_.leaf[value] && !choice_.is_stored(value) && !convolves) return 0;
     int depth = 0;
-    for (ValueId operand : operation->operands) depth = std::max(depth, depth_[operand]);
-    return depth + (choice_.is_stored(value) ? 1 : 0);
+    for (ValueId operand : operation->operands) {
+      if (operand != no_value) depth = std::max(depth, depth_[operand]);
+    }
+    return depth + (choice_.is_stored(value) || convolves ? 1 : 0);
   }
 
   /// Nests that must run before the one that computes the output.
   int depth_of(const NestOutput& output) const {
-    return depth_[output.value] - (output.is_scratch() ? 1 : 0);
+    return depth_[output.value] - (output.is_scratch() || is_convolution(output) ? 1 : 0);
   }
 
   void add(const NestOutput& output) {
     const std::pair<int, ShapeId> place = {depth_of(output), shapes_[output.value]};
+    if (is_convolution(output)) {  // a nest of its own
+      groups_[{place.first, added_++}].push_back(output);
+      return;
+    }
     const auto found = open_.find(place);
     if (found != open_.end() && groups_[found->second].size() < most_outputs) {
       groups_[found->second].push_back(output);
@@ -297,8 +341,11 @@ std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, co
   FunctionFacts facts(function);
   const LeafChoice choice(facts, shapes, most_leaves);
   std::vector<Nest> nests;
-  for (const std::vector<NestOutput>& outputs : Grouping(facts, shapes, choice).groups()) {
-    nests.push_back(lower_nest(facts, outputs, target));
+  const Grouping grouping(facts, shapes, choice);
+  for (const std::vector<NestOutput>& outputs : grouping.groups()) {
+    nests.push_back(grouping.is_convolution(outputs.front())
+                        ? convolution_nest(facts, outputs.front())
+                        : lower_nest(facts, outputs, target));
   }
   return nests;
 }

@@ -71,7 +71,8 @@ class NestBinder {
         continue;
       }
       if (Status status = copy_for_reshapes(nest); !status) return status;
-      if (Status status = bind(nest, likely); !status) return status;
+      Status status = nest.convolution ? bind_convolution_nest(nest) : bind(nest, likely);
+      if (!status) return status;
       for (const jit::NestInput& input : nest.inputs) count_read(root_of(input.value));
     }
     if (plan_.bytes() > 0) bound_.scratch = ScratchPool(plan_.bytes());
@@ -183,6 +184,75 @@ class NestBinder {
       add_operand(result, place.origin, nest.element(k), true);
     }
     return bind_codes(nest, likely, space, strides, std::move(result));
+  }
+
+  /// Convolutions take dense tensors: others are copied first, and an output behind.
+  Status bind_convolution_nest(const jit::Nest& nest) {
+    BoundNest result;
+    std::vector<const std::byte*> constants;
+    for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      const ValueId value = nest.inputs[k].value;
+      const ElementType element = nest.element(k);
+      if (!is_dense(value, root_place(root_of(value), element))) {
+        if (Status status = bind_copy(root_of(value), element); !status) return status;
+      }
+      const Place place = root_place(root_of(value), element);
+      add_operand(result, place.origin, element, false);
+      constants.push_back(place.origin.constant);
+    }
+    const Place output = output_place(nest.outputs[0], ElementType::i32, extents_of(nest.space));
+    const bool is_direct = is_dense(nest.space, output);
+    const Place to = is_direct ? output : in_scratch(nest.space, ElementType::i32, output.extents);
+    add_operand(result, to.origin, ElementType::i32, true);
+    if (Status status = find_convolution(nest, constants, result); !status) return status;
+    bound_.nests.push_back(std::move(result));
+    return is_direct ? Status() : copy_to(output, to, nest.space);
+  }
+
+  bool is_dense(ValueId value, const Place& place) const {
+    if (element_count(place.extents).value_or(0) == 0) return true;
+    const auto strides = jit::reshaped_strides(place.extents, place.strides, extents_of(value));
+    const auto dense = jit::reshaped_strides(extents_of(value), dense_strides(extents_of(value)),
+                                             extents_of(value));
+    return strides == dense;
+  }
+
+  Status find_convolution(const jit::Nest& nest, std::span<const std::byte* const> constants,
+                          BoundNest& result) {
+    const Operation& operation = function_.operations[*nest.convolution];
+    std::array<const Dims*, 4> extents = {};
+    std::array<int, 4> numbers = {-1, -1, -1, -1};
+    int next = 0;
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      if (operation.operands[i] == no_value) continue;
+      extents[i] = &extents_of(operation.operands[i]);
+      numbers[i] = next++;
+    }
+    const Result<ConvolutionGeometry> geometry =
+        convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
+    if (!geometry.ok()) return geometry.error();
+    const bool per_channel = extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1;
+    auto convolution =
+        bind_convolution(*geometry, result.elements, constants, numbers[2], numbers[3], per_channel,
+                         compiled_.target, compiled_.store->cache, plan_);
+    if (!convolution.ok()) return convolution.error();
+    result.convolution = std::move(convolution).value();
+    if (result.convolution->parts.end > 0) plan_.give_back(result.convolution->scratch);
+    return {};
+  }
+
+  /// From dense scratch to a tensor that is not dense; then the scratch is free.
+  Status copy_to(const Place& to, const Place& from, ValueId value) {
+    const jit::Nest nest =
+        jit::copy_nest(ElementType::i32, value, to.extents.rank(), compiled_.target);
+    BoundNest result;
+    add_operand(result, from.origin, ElementType::i32, true);
+    add_operand(result, to.origin, ElementType::i32, true);
+    const std::vector<Dims> strides = {from.strides, to.strides};
+    Status status = bind_codes(nest, nullptr, to.extents, strides, std::move(result));
+    plan_.give_back(from.origin.offset);
+    scratch_.erase(value);
+    return status;
   }
 
   static bool is_identity(const Dims& axes) {

@@ -111,4 +111,15 @@ Result<NestCodePtr> CodeCache::get_tile_copy(int element_bytes) {
   return find_or_emit(std::move(key), [&] { return jit::emit_tile_copy(element_bytes); });
 }
 
+Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile,
+                                               const jit::Target& target) {
+  std::string key = "convolution";
+  append(key, target.tier);
+  append(key, tile.channels);
+  append(key, tile.vectors);
+  append(key, static_cast<uint8_t>(tile.subtracts_window_sums));
+  append(key, static_cast<uint8_t>(tile.has_gaps));
+  return find_or_emit(std::move(key), [&] { return jit::emit_conv_kernel(tile, target); });
+}
+
 }  // namespace castor

@@ -10,13 +10,14 @@
 #include <unordered_map>
 
 #include "jit/code_memory.hpp"
+#include "jit/conv/conv_kernel.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
 #include "runtime/fork_private.hpp"
 
 namespace castor {
 
-/// Executable code of one nest in one form, or of a copy of tiles.
+/// Executable code of one nest in one form, of a copy of tiles, or of a convolution's kernel.
 struct NestCode {
   jit::CodeBlock block;
   jit::NestFunction entry() const { return entry_as<jit::NestFunction>(); }
@@ -44,6 +45,8 @@ class CodeCache {
                           const jit::Target& target);
   /// The code that copies tiles of elements of that many bytes.
   Result<NestCodePtr> get_tile_copy(int element_bytes);
+  /// The inner kernel of convolutions.
+  Result<NestCodePtr> get_convolution(const jit::ConvTile& tile, const jit::Target& target);
 
   uint64_t compiled() const { return compiled_.load(std::memory_order_relaxed); }
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }

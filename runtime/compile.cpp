@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of compiling, in order: verify, canonicalise, plan, look up or emit and publish.
 #include "ir/canonicalize.hpp"
-#include "ir/convolution.hpp"
+
 #include "ir/verify.hpp"
 #include "jit/operand_walk.hpp"
 #include "runtime/state.hpp"
@@ -17,14 +17,15 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
     compiled->interpreted_because = runtime.interpreted_because;
     return std::shared_ptr<const Compiled>(std::move(compiled));
   }
-  if (has_convolutions(*compiled->canonical)) {
-    compiled->interpreted_because = "conv_integer has no kernels yet";
-    return std::shared_ptr<const Compiled>(std::move(compiled));
-  }
+
   compiled->target = *runtime.target;
   compiled->store = runtime.store;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
   for (const jit::Nest& nest : compiled->nests) {
+    if (nest.convolution) {  // its code depends on extents
+      compiled->likely.emplace_back();
+      continue;
+    }
     jit::NestForm form = jit::likely_form(*compiled->canonical, nest, compiled->target);
     Result<NestCodePtr> code = runtime.store->cache.get(nest, form, compiled->target);
     if (code.ok()) {

@@ -119,6 +119,10 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
     const detail::ScratchPool::Block scratch(state_->scratch);
     const detail::CallMemory memory{inputs, outputs, scratch.data()};
     for (const BoundNest& nest : state_->nests) {
+      if (nest.convolution != nullptr) {
+        detail::run_convolution(*nest.convolution, nest, memory);
+        continue;
+      }
       if (nest.main.code == nullptr) continue;  // no elements
       const bool streaming =
           !in_place && streams(nest, outputs, options.stores, state_->kernel->compiled->target);

@@ -11,6 +11,7 @@
 #include "jit/tiles.hpp"
 #include "runtime/check_views.hpp"
 #include "runtime/code_cache.hpp"
+#include "runtime/convolution.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/kernel_table.hpp"
 #include "runtime/scratch.hpp"
@@ -107,6 +108,7 @@ struct BoundNest {
   /// not reshaped.
   std::vector<bool> walks_space;
   std::vector<PeriodCopy> periods;
+  std::shared_ptr<const BoundConvolution> convolution;  ///< then there is no main code
   std::vector<uint8_t> period_numbers;  ///< see jit::ArgumentLayout; empty where none are needed
   std::optional<TiledWalk> tiles;       ///< where the nest is walked so
 };

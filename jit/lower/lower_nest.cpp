@@ -217,7 +217,9 @@ FunctionFacts::FunctionFacts(const Function& f)
       excess_precision(allows_excess_precision(f)),
       leaf(f.values.size(), true) {
   for (const Operation& operation : f.operations) {
-    const bool computes = operation.op != OpKind::constant && operation.op != OpKind::reshape;
+    const bool computes = info(operation.op).family != OpFamily::source &&
+                          info(operation.op).family != OpFamily::convolution &&
+                          operation.op != OpKind::reshape;
     for (ValueId result : operation.results) {
       defining[result] = &operation;
       leaf[result] = !computes;
@@ -247,6 +249,22 @@ Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
     for (const NestOutput& output : outputs) lowering.add_output(output);
   }
   optimize(nest.program, target);
+  return nest;
+}
+
+Nest convolution_nest(const FunctionFacts& facts, const NestOutput& output) {
+  const Operation& operation = *facts.defining[output.value];
+  Nest nest;
+  nest.space = output.value;
+  nest.convolution = static_cast<uint32_t>(&operation - facts.function.operations.data());
+  for (ValueId operand : operation.operands) {
+    if (operand == no_value) continue;
+    const TensorType& type = facts.function.type_of(operand);
+    nest.inputs.push_back({operand, each_along_itself(static_cast<int>(type.shape.size()))});
+    nest.program.sources.push_back({type.element});
+  }
+  nest.outputs.push_back(output);
+  nest.program.sinks.push_back({facts.function.type_of(output.value).element});
   return nest;
 }
 

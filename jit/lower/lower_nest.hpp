@@ -28,6 +28,9 @@ struct FunctionFacts {
   std::optional<uint64_t> immediate(ValueId value) const;
 };
 
+/// The nest of a convolution, whose result is that output.
+Nest convolution_nest(const FunctionFacts& facts, const NestOutput& output);
+
 /// Lowers the nest with those outputs, at least one, whose values have one shape. Everything that
 /// they are computed from is computed in the same iteration space, back to leaves.
 Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,

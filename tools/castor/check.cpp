@@ -140,7 +140,8 @@ void add_check(CLI::App& app, Action& action) {
   command->add_flag("--self-test-corrupt", options->corrupt)->group("");  // hidden from --help
   command->footer(
       "Inputs are the boundary patterns of each type and random bits; '?' dimensions take\n"
-      "several sizes. A mismatch gives a report and exit status 1.");
+      "several sizes, 1 among them where shapes broadcast; tensors are dense, have gaps or are\n"
+      "transposed. A mismatch gives a report and exit status 1.");
   command->callback([options, &action] { action = [options] { return check(*options); }; });
 }
 

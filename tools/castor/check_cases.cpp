@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <set>
 
 #include "ir/infer.hpp"
 #include "tests/support/samples.hpp"
@@ -104,6 +105,7 @@ class ShapePlan {
       if (unknowns_.count > 1) add_short_rows();
       if (unknowns_.count > 1) add_ones();
       add_full_size();
+      if (plan_.empty()) add_extents_of_values();
     }
     return std::move(plan_);
   }
@@ -173,6 +175,28 @@ class ShapePlan {
     const auto wanted = static_cast<int64_t>(boundary_count(function_));
     values.back() = (wanted - 1) / others + 1;
     add(values);
+  }
+
+  /// Extents that the function itself writes, in all combinations, until a few fit.
+  void add_extents_of_values() {
+    constexpr size_t enough = 8;
+    constexpr int most_attempts = 20000;
+    std::set<int64_t> written = {1};
+    for (const Value& value : function_.values) {
+      for (const Dim& dim : value.type.shape) {
+        if (dim.is_fixed()) written.insert(dim.extent);
+      }
+    }
+    const Sizes extents(written.begin(), written.end());
+    std::vector<size_t> at(static_cast<size_t>(unknowns_.count), 0);
+    for (int attempt = 0; attempt < most_attempts && plan_.size() < enough; ++attempt) {
+      Sizes values;
+      for (size_t index : at) values.push_back(extents[index]);
+      add(values);
+      size_t digit = 0;
+      while (digit < at.size() && ++at[digit] == extents.size()) at[digit++] = 0;
+      if (digit == at.size()) return;
+    }
   }
 
   void add(const Sizes& values) {

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/convolution.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/nest_call.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Zero points by output channel, as the kernel's signed weights have them: unsigned ones less 128.
+/// Without VNNI as they are.
+std::vector<int32_t> weight_zero_points(const BoundConvolution& convolution,
+                                        const std::byte* zero_points, bool per_channel) {
+  const bool bytes = convolution.plan.dot == jit::DotProduct::bytes;
+  const int32_t shift = bytes && !convolution.w_is_signed ? 128 : 0;
+  std::vector<int32_t> result;
+  for (int64_t m = 0; m < convolution.plan.geometry.out_channels; ++m) {
+    int32_t zero = 0;
+    if (zero_points != nullptr) {
+      const std::byte byte = zero_points[per_channel ? m : 0];
+      zero = convolution.w_is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+    }
+    result.push_back(zero - shift);
+  }
+  return result;
+}
+
+/// Every position of the taps counts each channel that there is once.
+std::vector<int32_t> ones(const jit::ConvPlan& plan) {
+  const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
+  std::vector<int32_t> weights;
+  for (int64_t tap = 0; tap < static_cast<int64_t>(plan.taps.size()); ++tap) {
+    const int64_t part = tap / in_slice % plan.dwords;
+    const int64_t channels = std::min<int64_t>(plan.geometry.group_channels() - 4 * part, 4);
+    weights.push_back(static_cast<int32_t>(0x01010101u >> (8 * (4 - channels))));
+  }
+  return weights;
+}
+
+std::vector<LineTables> line_tables(const jit::ConvPlan& plan, const jit::Target& target,
+                                    bool window_sums) {
+  std::vector<LineTables> lines;
+  const auto rest = [](int64_t all, int64_t part) { return all % part == 0 ? part : all % part; };
+  for (int64_t rows : {plan.block.rows, rest(plan.output_rows(), plan.block.rows)}) {
+    for (int64_t columns : {plan.block.columns, rest(plan.output_columns(), plan.block.columns)}) {
+      const jit::ConvBlock block = {rows, columns};
+      lines.push_back(
+          {block, plan.line_tiles(block, target), line_stores(plan, block, target), {}});
+      if (window_sums) lines.back().window_sums = plain_stores(plan, block, target);
+    }
+  }
+  return lines;
+}
+
+/// Whether weights are less their zero points in the kernel's sums.
+bool subtracts_window_sums(const BoundConvolution& convolution) {
+  if (convolution.plan.dot != jit::DotProduct::bytes) return false;
+  return convolution.w_zero_point >= 0 || !convolution.w_is_signed;
+}
+
+Status find_codes(BoundConvolution& convolution, CodeCache& cache) {
+  jit::ConvTile tile = convolution.plan.tile;
+  tile.subtracts_window_sums = subtracts_window_sums(convolution);
+  Result<NestCodePtr> code = cache.get_convolution(tile, convolution.target);
+  if (!code.ok()) return code.error();
+  convolution.code = std::move(code).value();
+  tile.channels = convolution.plan.last_channels;
+  Result<NestCodePtr> last = cache.get_convolution(tile, convolution.target);
+  if (!last.ok()) return last.error();
+  convolution.last_code = std::move(last).value();
+  if (!tile.subtracts_window_sums) return {};
+  const jit::ConvTile sums = {.channels = 1, .vectors = tile.vectors};
+  Result<NestCodePtr> sums_code = cache.get_convolution(sums, convolution.target);
+  if (!sums_code.ok()) return sums_code.error();
+  convolution.sums_code = std::move(sums_code).value();
+  return {};
+}
+
+/// Gives each part of the scratch its place; all begin at whole lines of the cache.
+ConvScratch parts_of(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  ConvScratch parts;
+  size_t end = 0;
+  const auto take = [&](int64_t dwords) {
+    const size_t begin = end;
+    end += (static_cast<size_t>(dwords) * 4 + 63) / 64 * 64;
+    return begin;
+  };
+  const int64_t lanes = plan.line_tiles(plan.block, convolution.target) * plan.tile.vectors *
+                        plan.lanes(convolution.target);
+  parts.planes = take(plan.planes_dwords());
+  parts.start = take(plan.geometry.out_channels);
+  parts.zero_points = take(plan.geometry.out_channels);
+  parts.window_sums = take(convolution.sums_code ? lanes : 0);
+  const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
+  parts.line = take(nhwc ? plan.tile.channels * plan.block.rows * plan.block.columns : 0);
+  parts.end = end;
+  return parts;
+}
+
+bool has_work(const ConvolutionGeometry& geometry) {
+  for (const ConvolutionAxis& axis : geometry.axes) {
+    if (axis.output == 0) return false;
+  }
+  return geometry.batch > 0 && geometry.out_channels > 0;
+}
+
+/// Runs one call of a convolution.
+class ConvolutionRun {
+ public:
+  ConvolutionRun(const BoundConvolution& convolution, const BoundNest& nest,
+                 const CallMemory& memory)
+      : convolution_(convolution),
+        plan_(convolution.plan),
+        scratch_(memory.scratch + convolution.scratch) {
+    for (size_t k = 0; k < nest.operands.size(); ++k) {
+      operands_.push_back(reinterpret_cast<std::byte*>(
+          address(origin_of(nest.operands[k], memory), nest.elements[k])));
+    }
+    y_ = reinterpret_cast<int32_t*>(operands_.back());
+  }
+
+  void run(bool per_channel) {
+    const std::byte* zero_points = operand(convolution_.w_zero_point);
+    const std::vector<int32_t> zeros = weight_zero_points(convolution_, zero_points, per_channel);
+    if (convolution_.packed) {
+      packed_ = convolution_.packed.get();
+    } else {
+      own_ = pack_weights(plan_, operands_[1], convolution_.w_is_signed, zeros);
+      packed_ = &own_;
+    }
+    set_starts(zeros);
+    for (int64_t image = 0; image < plan_.geometry.batch; ++image) {
+      for (int64_t group = 0; group < plan_.geometry.groups; ++group) {
+        for (int64_t outer = 0; outer < plan_.outer_outputs; ++outer)
+          run_blocks(image, group, outer);
+      }
+    }
+  }
+
+ private:
+  const std::byte* operand(int index) const {
+    return index < 0 ? nullptr : operands_[static_cast<size_t>(index)];
+  }
+
+  int32_t* part(size_t offset) const { return reinterpret_cast<int32_t*>(scratch_ + offset); }
+
+  /// As the kernel's unsigned input has it: signed ones plus 128. Without VNNI as it is.
+  int32_t input_zero_point() const {
+    const std::byte* zero = operand(convolution_.x_zero_point);
+    if (zero == nullptr) return 0;
+    return convolution_.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
+  }
+
+  /// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
+  /// first. Modulo 2^32.
+  void set_starts(std::span<const int32_t> zeros) {
+    int32_t* start = part(convolution_.parts.start);
+    int32_t* zero_points = part(convolution_.parts.zero_points);
+    int64_t taps = plan_.geometry.group_channels();
+    for (const ConvolutionAxis& axis : plan_.geometry.axes) taps *= axis.kernel;
+    const auto a = static_cast<uint32_t>(input_zero_point() + (convolution_.x_is_signed ? 128 : 0));
+    for (size_t m = 0; m < zeros.size(); ++m) {
+      const auto b = static_cast<uint32_t>(zeros[m]);
+      const bool bytes = plan_.dot == jit::DotProduct::bytes;
+      const uint32_t sum = bytes ? static_cast<uint32_t>(packed_->sums[m]) : 0;
+      start[m] = bytes ? static_cast<int32_t>(static_cast<uint32_t>(taps) * a * b - a * sum) : 0;
+      zero_points[m] = zeros[m];
+    }
+  }
+
+  void run_blocks(int64_t image, int64_t group, int64_t outer) {
+    BlockPlace place = {.image = image, .group = group, .outer = outer, .block = {}};
+    for (place.row = 0; place.row < plan_.output_rows(); place.row += plan_.block.rows) {
+      place.block.rows = std::min(plan_.block.rows, plan_.output_rows() - place.row);
+      for (place.column = 0; place.column < plan_.output_columns();
+           place.column += plan_.block.columns) {
+        place.block.columns = std::min(plan_.block.columns, plan_.output_columns() - place.column);
+        run_block(place);
+      }
+    }
+  }
+
+  void run_block(const BlockPlace& place) {
+    std::byte* planes = scratch_ + convolution_.parts.planes;
+    const PlaneInput input = {operands_[0], convolution_.x_is_signed, input_zero_point()};
+    fill_planes(plan_, input, place, planes);
+    const LineTables& line = *std::ranges::find_if(convolution_.lines, [&](const LineTables& of) {
+      return of.block.rows == place.block.rows && of.block.columns == place.block.columns;
+    });
+    jit::ConvArguments arguments;
+    arguments.planes = planes;
+    arguments.taps = plan_.taps.data();
+    arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
+    arguments.tiles = line.tiles;
+    if (convolution_.sums_code) sum_windows(line, arguments);
+    for (int64_t tile = 0; tile < plan_.channel_tiles; ++tile) {
+      run_tile(place, line, tile, arguments);
+    }
+  }
+
+  void sum_windows(const LineTables& line, jit::ConvArguments arguments) const {
+    constexpr int32_t zero = 0;
+    arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
+    arguments.start = &zero;
+    arguments.stores = line.window_sums.data();
+    arguments.output = part(convolution_.parts.window_sums);
+    convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
+  }
+
+  /// The output channels of one tile.
+  void run_tile(const BlockPlace& place, const LineTables& line, int64_t tile,
+                jit::ConvArguments arguments) const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t channel =
+        place.group * geometry.group_out_channels() + tile * plan_.tile.channels;
+    const int64_t pixels = plan_.outer_outputs * plan_.output_rows() * plan_.output_columns();
+    const int64_t pixel =
+        (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
+    const bool is_last = tile + 1 == plan_.channel_tiles;
+    arguments.weights = reinterpret_cast<const std::byte*>(
+        packed_->dwords.data() + channel * static_cast<int64_t>(plan_.taps.size()));
+    arguments.start = part(convolution_.parts.start) + channel;
+    arguments.weight_zero_points = part(convolution_.parts.zero_points) + channel;
+    arguments.window_sums = part(convolution_.parts.window_sums);
+    arguments.stores = line.output.data();
+    const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
+    const int64_t block_pixels = place.block.rows * place.block.columns;
+    arguments.output = nhwc ? part(convolution_.parts.line)
+                            : y_ + (place.image * geometry.out_channels + channel) * pixels + pixel;
+    arguments.channel_step = 4 * (nhwc ? block_pixels : pixels);
+    const NestCode& code = is_last ? *convolution_.last_code : *convolution_.code;
+    code.entry_as<jit::ConvFunction>()(&arguments);
+    if (!nhwc) return;
+    const int64_t channels = is_last ? plan_.last_channels : plan_.tile.channels;
+    int32_t* to = y_ + (place.image * pixels + pixel) * geometry.out_channels + channel;
+    for (int64_t i = 0; i < block_pixels; ++i) {
+      for (int64_t m = 0; m < channels; ++m) {
+        to[i * geometry.out_channels + m] = arguments.output[m * block_pixels + i];
+      }
+    }
+  }
+
+  const BoundConvolution& convolution_;
+  const jit::ConvPlan& plan_;
+  std::byte* scratch_;
+  std::vector<std::byte*> operands_;
+  int32_t* y_;
+  PackedWeights own_;
+  const PackedWeights* packed_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
+    const ConvolutionGeometry& geometry, std::span<const ElementType> elements,
+    std::span<const std::byte* const> constants, int x_zero_point, int w_zero_point,
+    bool zero_points_per_channel, const jit::Target& target, CodeCache& cache,
+    ScratchPlan& scratch) {
+  auto bound = std::make_shared<BoundConvolution>();
+  bound->target = target;
+  bound->x_is_signed = elements[0] == ElementType::i8;
+  bound->w_is_signed = elements[1] == ElementType::i8;
+  bound->x_zero_point = x_zero_point;
+  bound->w_zero_point = w_zero_point;
+  bound->zero_points_per_channel = zero_points_per_channel;
+  bound->plan.geometry = geometry;
+  if (!has_work(geometry) || geometry.group_channels() == 0) {
+    return std::shared_ptr<const BoundConvolution>(std::move(bound));
+  }
+  bound->plan = jit::plan_convolution(geometry, target);
+  constexpr int64_t most_plane_bytes = int64_t{1} << 30;
+  if (4 * bound->plan.planes_dwords() > most_plane_bytes) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
+                             "are supported",
+                             4 * bound->plan.planes_dwords(), most_plane_bytes)};
+  }
+  if (Status status = find_codes(*bound, cache); !status) return status.error();
+  if (bound->sums_code) bound->sums_weights = ones(bound->plan);
+  bound->lines = line_tables(bound->plan, target, bound->sums_code != nullptr);
+  const bool zero_points_known =
+      w_zero_point < 0 || constants[static_cast<size_t>(w_zero_point)] != nullptr;
+  const bool needs_zero_points = bound->plan.dot != jit::DotProduct::bytes;
+  if (constants[1] != nullptr && (zero_points_known || !needs_zero_points)) {
+    const std::byte* zeros =
+        w_zero_point < 0 ? nullptr : constants[static_cast<size_t>(w_zero_point)];
+    const std::vector<int32_t> values =
+        zero_points_known ? weight_zero_points(*bound, zeros, zero_points_per_channel)
+                          : std::vector<int32_t>();
+    bound->packed = std::make_shared<const PackedWeights>(
+        pack_weights(bound->plan, constants[1], bound->w_is_signed, values));
+  }
+  bound->parts = parts_of(*bound);
+  bound->scratch = scratch.take(bound->parts.end);
+  return std::shared_ptr<const BoundConvolution>(std::move(bound));
+}
+
+void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
+                     const CallMemory& memory) {
+  if (!has_work(convolution.plan.geometry)) return;
+  if (convolution.code == nullptr) {  // nothing to add up
+    const OperandOrigin& y = nest.operands.back();
+    const int64_t to = address(origin_of(y, memory), ElementType::i32);
+    const Dims extents = convolution.plan.geometry.output_extents();
+    std::memset(reinterpret_cast<void*>(to), 0,
+                static_cast<size_t>(element_count(extents).value_or(0)) * 4);
+    return;
+  }
+  ConvolutionRun(convolution, nest, memory).run(convolution.zero_points_per_channel);
+}
+
+}  // namespace castor::detail

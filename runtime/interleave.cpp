@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/interleave.hpp"
+
+#include <emmintrin.h>
+
+#include <cstring>
+
+namespace castor::detail {
+
+namespace {
+
+/// Rows of four channels that all are there.
+struct FourRows {
+  const uint8_t* rows[4];
+  __m128i flip;
+};
+
+__m128i load_16(const uint8_t* from) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+__m128i load_8(const uint8_t* from) {
+  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+}
+__m128i load_4(const uint8_t* from) {
+  int32_t bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return _mm_cvtsi32_si128(bytes);
+}
+/// Every second of 31 bytes.
+__m128i load_16_of_31(const uint8_t* from) {
+  const __m128i even = _mm_set1_epi16(0x00ff);
+  const __m128i low = _mm_and_si128(load_16(from), even);
+  const __m128i high = _mm_srli_epi16(load_16(from + 15), 8);  // ends with the last byte needed
+  return _mm_packus_epi16(low, high);
+}
+
+void store_4(uint32_t* to, __m128i dwords) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), dwords);
+}
+
+/// Pixels from `i` on, as many as `load` gives: 4, 8 or 16.
+template <int count, class Load>
+void interleave_piece(const FourRows& from, int64_t i, int64_t step, Load load, uint32_t* to) {
+  __m128i bytes[4];
+  for (int channel = 0; channel < 4; ++channel) {
+    bytes[channel] = _mm_xor_si128(load(from.rows[channel] + i * step), from.flip);
+  }
+  const __m128i low_ab = _mm_unpacklo_epi8(bytes[0], bytes[1]);
+  const __m128i low_cd = _mm_unpacklo_epi8(bytes[2], bytes[3]);
+  store_4(to + i, _mm_unpacklo_epi16(low_ab, low_cd));
+  if constexpr (count > 4) store_4(to + i + 4, _mm_unpackhi_epi16(low_ab, low_cd));
+  if constexpr (count > 8) {
+    const __m128i high_ab = _mm_unpackhi_epi8(bytes[0], bytes[1]);
+    const __m128i high_cd = _mm_unpackhi_epi8(bytes[2], bytes[3]);
+    store_4(to + i + 8, _mm_unpacklo_epi16(high_ab, high_cd));
+    store_4(to + i + 12, _mm_unpackhi_epi16(high_ab, high_cd));
+  }
+}
+
+/// Pieces of `count` pixels; the last one ends with the row, and may do some pixels once more.
+template <int count, class Load>
+void interleave_row(const FourRows& from, int64_t pixels, int64_t step, Load load, uint32_t* to) {
+  for (int64_t i = 0; i + count <= pixels; i += count) {
+    interleave_piece<count>(from, i, step, load, to);
+  }
+  if (pixels % count != 0) interleave_piece<count>(from, pixels - count, step, load, to);
+}
+
+/// The same byte by byte, for rows of any step.
+void interleave_any(const uint8_t* const* rows, int64_t step, uint8_t flip, int64_t count,
+                    uint32_t* to) {
+  const uint8_t* a = rows[0];
+  const uint8_t* b = rows[1];
+  const uint8_t* c = rows[2];
+  const uint8_t* d = rows[3];
+  const uint32_t flips = flip * 0x01010101u;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = i * step;
+    to[i] = (a[at] | uint32_t{b[at]} << 8 | uint32_t{c[at]} << 16 | uint32_t{d[at]} << 24) ^ flips;
+  }
+}
+
+/// Pixels whose four channels lie side by side.
+void copy_dwords(const uint8_t* from, int64_t step, uint8_t flip, int64_t count, uint32_t* to) {
+  const uint32_t flips = flip * 0x01010101u;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t dword;
+    std::memcpy(&dword, from + i * step, sizeof(dword));
+    to[i] = dword ^ flips;
+  }
+}
+
+int32_t number_of(std::byte byte, bool is_signed) {
+  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+}
+
+}  // namespace
+
+void interleave_bytes(const DwordSource& from, uint8_t flip, int64_t count, uint32_t* to) {
+  FourRows four = {{}, _mm_set1_epi8(static_cast<char>(flip))};
+  for (int i = 0; i < 4; ++i) {
+    const std::byte* row = from.channels[i] != nullptr ? from.channels[i] : from.channels[0];
+    four.rows[i] = reinterpret_cast<const uint8_t*>(row);
+  }
+  const int64_t step = from.step;
+  const bool side_by_side = four.rows[1] == four.rows[0] + 1 && four.rows[2] == four.rows[0] + 2 &&
+                            four.rows[3] == four.rows[0] + 3;
+  if (side_by_side) return copy_dwords(four.rows[0], step, flip, count, to);
+  if (step == 1 && count >= 16) return interleave_row<16>(four, count, 1, load_16, to);
+  if (step == 1 && count >= 8) return interleave_row<8>(four, count, 1, load_8, to);
+  if (step == 1 && count >= 4) return interleave_row<4>(four, count, 1, load_4, to);
+  if (step == 2 && count >= 16) return interleave_row<16>(four, count, 2, load_16_of_31, to);
+  interleave_any(four.rows, step, flip, count, to);
+}
+
+void interleave_words(const DwordSource& from, bool is_signed, int32_t zero_point, int64_t count,
+                      uint32_t* to) {
+  const std::byte* a = from.channels[0];
+  const std::byte* b = from.channels[1];
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t low = number_of(a[i * from.step], is_signed) - zero_point;
+    const int32_t high = b == nullptr ? 0 : number_of(b[i * from.step], is_signed) - zero_point;
+    to[i] = (static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high) << 16;
+  }
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels of input side by side in dwords.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace castor::detail {
+
+/// Rows of up to four channels; null where there are no more.
+struct DwordSource {
+  const std::byte* channels[4] = {};
+  int64_t step = 1;  ///< bytes from one pixel to the next
+};
+
+/// to[i] = a byte of each channel at pixel i, the first channel's lowest, each with `flip` xored;
+/// what channels that are not there give does not matter.
+void interleave_bytes(const DwordSource& from, uint8_t flip, int64_t count, uint32_t* to);
+
+/// to[i] = a word of each of the first two channels at pixel i, less the zero point.
+void interleave_words(const DwordSource& from, bool is_signed, int32_t zero_point, int64_t count,
+                      uint32_t* to);
+
+}  // namespace castor::detail
