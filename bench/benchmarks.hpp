@@ -21,8 +21,12 @@ void register_convert_special(Session& session, const Selection& selected);
 /// Elementwise/<function>/<footprint>: arithmetic, broadcasts and fused functions;
 /// Elementwise/<function>/<rows>x<columns> of square matrices that lie transposed.
 void register_elementwise(Session& session, const Selection& selected);
+/// ConvInteger/<layer>/<types of x and w>, with /nhwc and /runtime_weights.
+void register_convolution(Session& session, const Selection& selected);
 /// Compile/<what>/<cold or hit>/<idle or busy>, by what the other core does.
 void register_compile(Session& session, const Selection& selected);
+/// Compile/conv_<layer>/cold/<idle or busy>, and Compile/conv_layers of all dense ones.
+void register_compile_convolution(Session& session, const Selection& selected);
 /// Call/<what>: what a call costs that converts one element.
 void register_call(Session& session, const Selection& selected);
 

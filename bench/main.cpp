@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// castor-bench: how fast conversions and elementwise functions run, how long compiling takes, what
-// a call costs.
+// castor-bench: how fast conversions, elementwise functions and convolutions run, how long
+// compiling takes, what a call costs.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -50,7 +50,9 @@ int run(int argc, char** argv) {
   register_convert(**session, *selected);
   register_convert_special(**session, *selected);
   register_elementwise(**session, *selected);
+  register_convolution(**session, *selected);
   register_compile(**session, *selected);
+  register_compile_convolution(**session, *selected);
   register_call(**session, *selected);
   if (selected->count() == 0) {
     fmt::print(stderr, "castor-bench: --benchmark_filter '{}' matches no benchmark\n",

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "ir/text.hpp"
+#include "jit/conv/conv_plan.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
 #include "jit/operand_walk.hpp"
@@ -91,10 +94,55 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
   return text;
 }
 
+namespace {
+
+/// The plan of a convolution's nest, as if unknown extents were long; for one without output there
+/// is none.
+Result<ConvPlan> likely_plan(const Function& function, const Nest& nest, const Target& target) {
+  const Result<BoundShapes> shapes = likely_shapes(function);
+  if (!shapes) return shapes.error();
+  const Operation& operation = function.operations[*nest.convolution];
+  std::array<const Dims*, 4> extents = {};
+  for (size_t i = 0; i < operation.operands.size(); ++i) {
+    if (operation.operands[i] != no_value) extents[i] = &shapes->values[operation.operands[i]];
+  }
+  const Result<ConvolutionGeometry> geometry =
+      convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
+  if (!geometry) return geometry.error();
+  const bool is_empty = element_count(geometry->output_extents()).value_or(0) == 0;
+  if (is_empty || geometry->group_channels() == 0) {
+    return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
+  }
+  return plan_convolution(*geometry, target);
+}
+
+Result<std::string> convolution_text(const Function& function, const Nest& nest,
+                                     const Target& target) {
+  const Result<ConvPlan> plan = likely_plan(function, nest, target);
+  if (!plan) return plan.error();
+  return fmt::format("  {}\n{}", operation_text(function, *nest.convolution), print(*plan, target));
+}
+
+/// The inner kernel, without notes.
+Result<MachineCode> emit_convolution(const Function& function, const Nest& nest,
+                                     const Target& target) {
+  const Result<ConvPlan> plan = likely_plan(function, nest, target);
+  if (!plan) return plan.error();
+  return emit_conv_kernel(plan->tile, target);
+}
+
+}  // namespace
+
 Result<std::string> dump_nest(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
+    if (nests[i].convolution) {
+      Result<std::string> convolution = convolution_text(function, nests[i], target);
+      if (!convolution) return convolution.error();
+      text += heading(i, target) + "\n" + *convolution;
+      continue;
+    }
     const NestForm form = likely_form(function, nests[i], target);
     text += heading(i, target) + "\n" + print(function, nests[i], form, target);
   }
@@ -105,6 +153,10 @@ Result<std::string> dump_lanes(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
+    if (nests[i].convolution) {
+      text += fmt::format("{} a convolution, without lanes\n", heading(i, target));
+      continue;
+    }
     const LaneProgram& program = nests[i].program;
     const NestForm form = likely_form(function, nests[i], target);
     int instructions = 0;
@@ -128,7 +180,9 @@ Result<std::vector<MachineCode>> emit_annotated(const Function& function, const 
   std::vector<MachineCode> codes;
   for (const Nest& nest : plan_nests(function, target)) {
     Result<MachineCode> code =
-        emit_annotated(function, nest, likely_form(function, nest, target), target);
+        nest.convolution
+            ? emit_convolution(function, nest, target)
+            : emit_annotated(function, nest, likely_form(function, nest, target), target);
     if (!code.ok()) return code.error();
     codes.push_back(std::move(code).value());
   }

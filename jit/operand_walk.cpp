@@ -10,18 +10,6 @@ namespace {
 /// What an unknown extent is taken for before it is known.
 constexpr int64_t long_extent = 4096;
 
-/// Extents of every value, if unknown ones are long.
-Result<BoundShapes> likely_shapes(const Function& function) {
-  std::vector<Dims> parameters;
-  for (ValueId parameter : function.parameters) {
-    Dims& extents = parameters.emplace_back();
-    for (const Dim& dim : function.type_of(parameter).shape) {
-      extents.push_back(dim.is_fixed() ? dim.extent : long_extent);
-    }
-  }
-  return bind_shapes(function, parameters);
-}
-
 /// The axes of more than one element of a tensor, merged where one continues the other.
 struct Run {
   int64_t extent;
@@ -80,6 +68,17 @@ IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const
   const int lanes = target.vector_bits() / nest.program.widest_bits();
   merge_periods(space, storage, lanes, target);
   return space;
+}
+
+Result<BoundShapes> likely_shapes(const Function& function) {
+  std::vector<Dims> parameters;
+  for (ValueId parameter : function.parameters) {
+    Dims& extents = parameters.emplace_back();
+    for (const Dim& dim : function.type_of(parameter).shape) {
+      extents.push_back(dim.is_fixed() ? dim.extent : long_extent);
+    }
+  }
+  return bind_shapes(function, parameters);
 }
 
 NestForm likely_form(const Function& function, const Nest& nest, const Target& target) {

@@ -23,6 +23,9 @@ std::optional<Dims> reshaped_strides(const Dims& extents, const Dims& strides, c
 IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const Dims> strides,
                           const Target& target);
 
+/// Extents of every value of the function if unknown ones are long. Fails where these do not fit.
+Result<BoundShapes> likely_shapes(const Function& function);
+
 /// The form that the nest most likely has: with dense tensors, and unknown extents that are long.
 NestForm likely_form(const Function& function, const Nest& nest, const Target& target);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 
 #include "runtime/nest_call.hpp"
@@ -12,21 +13,24 @@ namespace castor::detail {
 namespace {
 
 /// Zero points by output channel, as the kernel's signed weights have them: unsigned ones less 128.
-/// Without VNNI as they are.
-std::vector<int32_t> weight_zero_points(const BoundConvolution& convolution,
-                                        const std::byte* zero_points, bool per_channel) {
+/// Without VNNI as they are. `zero_points` is null where there are none.
+void set_weight_zero_points(const BoundConvolution& convolution, const std::byte* zero_points,
+                            std::span<int32_t> to) {
   const bool bytes = convolution.plan.dot == jit::DotProduct::bytes;
   const int32_t shift = bytes && !convolution.w_is_signed ? 128 : 0;
-  std::vector<int32_t> result;
-  for (int64_t m = 0; m < convolution.plan.geometry.out_channels; ++m) {
-    int32_t zero = 0;
-    if (zero_points != nullptr) {
-      const std::byte byte = zero_points[per_channel ? m : 0];
-      zero = convolution.w_is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
-    }
-    result.push_back(zero - shift);
+  for (size_t m = 0; m < to.size(); ++m) {
+    to[m] = -shift;
+    if (zero_points == nullptr) continue;
+    const std::byte byte = zero_points[convolution.zero_points_per_channel ? m : 0];
+    to[m] += convolution.w_is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
   }
-  return result;
+}
+
+/// The parts of packed weights that begin at `data`.
+template <class Int>
+PackedWeights<Int> packed_weights(const jit::ConvPlan& plan, Int* data) {
+  const size_t dwords = packed_dwords(plan);
+  return {{data, dwords}, {data + dwords, static_cast<size_t>(plan.geometry.out_channels)}};
 }
 
 /// Every position of the taps counts each channel that there is once.
@@ -96,6 +100,9 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
   parts.start = take(plan.geometry.out_channels);
   parts.zero_points = take(plan.geometry.out_channels);
   parts.window_sums = take(convolution.sums_code ? lanes : 0);
+  const bool packs = convolution.packed.empty();
+  parts.weights =
+      take(packs ? static_cast<int64_t>(packed_dwords(plan)) + plan.geometry.out_channels : 0);
   const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
   parts.line = take(nhwc ? plan.tile.channels * plan.block.rows * plan.block.columns : 0);
   parts.end = end;
@@ -118,26 +125,29 @@ class ConvolutionRun {
         plan_(convolution.plan),
         scratch_(memory.scratch + convolution.scratch) {
     for (size_t k = 0; k < nest.operands.size(); ++k) {
-      operands_.push_back(reinterpret_cast<std::byte*>(
-          address(origin_of(nest.operands[k], memory), nest.elements[k])));
+      operands_[k] = reinterpret_cast<std::byte*>(
+          address(origin_of(nest.operands[k], memory), nest.elements[k]));
     }
-    y_ = reinterpret_cast<int32_t*>(operands_.back());
+    y_ = reinterpret_cast<int32_t*>(operands_[nest.operands.size() - 1]);
   }
 
-  void run(bool per_channel) {
-    const std::byte* zero_points = operand(convolution_.w_zero_point);
-    const std::vector<int32_t> zeros = weight_zero_points(convolution_, zero_points, per_channel);
-    if (convolution_.packed) {
-      packed_ = convolution_.packed.get();
+  void run() {
+    int32_t* zeros = part(convolution_.parts.zero_points);
+    const auto channels = static_cast<size_t>(plan_.geometry.out_channels);
+    set_weight_zero_points(convolution_, operand(convolution_.w_zero_point), {zeros, channels});
+    if (convolution_.packed.empty()) {
+      const auto to = packed_weights(plan_, part(convolution_.parts.weights));
+      pack_weights(plan_, operands_[1], convolution_.w_is_signed, zeros, to);
+      packed_ = {to.dwords, to.sums};
     } else {
-      own_ = pack_weights(plan_, operands_[1], convolution_.w_is_signed, zeros);
-      packed_ = &own_;
+      packed_ = packed_weights(plan_, convolution_.packed.data());
     }
-    set_starts(zeros);
+    set_starts({zeros, channels});
     for (int64_t image = 0; image < plan_.geometry.batch; ++image) {
       for (int64_t group = 0; group < plan_.geometry.groups; ++group) {
-        for (int64_t outer = 0; outer < plan_.outer_outputs; ++outer)
+        for (int64_t outer = 0; outer < plan_.outer_outputs; ++outer) {
           run_blocks(image, group, outer);
+        }
       }
     }
   }
@@ -160,16 +170,14 @@ class ConvolutionRun {
   /// first. Modulo 2^32.
   void set_starts(std::span<const int32_t> zeros) {
     int32_t* start = part(convolution_.parts.start);
-    int32_t* zero_points = part(convolution_.parts.zero_points);
     int64_t taps = plan_.geometry.group_channels();
     for (const ConvolutionAxis& axis : plan_.geometry.axes) taps *= axis.kernel;
     const auto a = static_cast<uint32_t>(input_zero_point() + (convolution_.x_is_signed ? 128 : 0));
     for (size_t m = 0; m < zeros.size(); ++m) {
       const auto b = static_cast<uint32_t>(zeros[m]);
       const bool bytes = plan_.dot == jit::DotProduct::bytes;
-      const uint32_t sum = bytes ? static_cast<uint32_t>(packed_->sums[m]) : 0;
+      const uint32_t sum = bytes ? static_cast<uint32_t>(packed_.sums[m]) : 0;
       start[m] = bytes ? static_cast<int32_t>(static_cast<uint32_t>(taps) * a * b - a * sum) : 0;
-      zero_points[m] = zeros[m];
     }
   }
 
@@ -223,7 +231,7 @@ class ConvolutionRun {
         (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
     const bool is_last = tile + 1 == plan_.channel_tiles;
     arguments.weights = reinterpret_cast<const std::byte*>(
-        packed_->dwords.data() + channel * static_cast<int64_t>(plan_.taps.size()));
+        packed_.dwords.data() + channel * static_cast<int64_t>(plan_.taps.size()));
     arguments.start = part(convolution_.parts.start) + channel;
     arguments.weight_zero_points = part(convolution_.parts.zero_points) + channel;
     arguments.window_sums = part(convolution_.parts.window_sums);
@@ -248,10 +256,9 @@ class ConvolutionRun {
   const BoundConvolution& convolution_;
   const jit::ConvPlan& plan_;
   std::byte* scratch_;
-  std::vector<std::byte*> operands_;
-  int32_t* y_;
-  PackedWeights own_;
-  const PackedWeights* packed_ = nullptr;
+  std::array<std::byte*, 5> operands_ = {};
+  int32_t* y_ = nullptr;
+  PackedWeights<const int32_t> packed_;
 };
 
 }  // namespace
@@ -289,11 +296,12 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   if (constants[1] != nullptr && (zero_points_known || !needs_zero_points)) {
     const std::byte* zeros =
         w_zero_point < 0 ? nullptr : constants[static_cast<size_t>(w_zero_point)];
-    const std::vector<int32_t> values =
-        zero_points_known ? weight_zero_points(*bound, zeros, zero_points_per_channel)
-                          : std::vector<int32_t>();
-    bound->packed = std::make_shared<const PackedWeights>(
-        pack_weights(bound->plan, constants[1], bound->w_is_signed, values));
+    const auto channels = static_cast<size_t>(geometry.out_channels);
+    std::vector<int32_t> values(channels);
+    if (zero_points_known) set_weight_zero_points(*bound, zeros, values);
+    bound->packed.resize(packed_dwords(bound->plan) + channels);
+    pack_weights(bound->plan, constants[1], bound->w_is_signed, values.data(),
+                 packed_weights(bound->plan, bound->packed.data()));
   }
   bound->parts = parts_of(*bound);
   bound->scratch = scratch.take(bound->parts.end);
@@ -311,7 +319,7 @@ void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
                 static_cast<size_t>(element_count(extents).value_or(0)) * 4);
     return;
   }
-  ConvolutionRun(convolution, nest, memory).run(convolution.zero_points_per_channel);
+  ConvolutionRun(convolution, nest, memory).run();
 }
 
 }  // namespace castor::detail

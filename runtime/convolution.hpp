@@ -17,11 +17,10 @@ struct CallMemory;
 struct BoundNest;
 
 /// Weights as kernels read them.
+template <class Int>
 struct PackedWeights {
-  /// By group, channel tile, tap and channel of the tile, a dword.
-  std::vector<int32_t> dwords;
-  /// By output channel, the sum of its weights; without VNNI they are not needed.
-  std::vector<int32_t> sums;
+  std::span<Int> dwords;  ///< by group, channel tile, tap and channel of the tile
+  std::span<Int> sums;    ///< by output channel, the sum of its weights, as the kernel has them
 };
 
 /// Where the lanes of a block's line go.
@@ -38,6 +37,7 @@ struct ConvScratch {
   size_t start = 0;        ///< accumulators' first values, by output channel
   size_t zero_points = 0;  ///< of weights, likewise
   size_t window_sums = 0;  ///< by pixel of a line
+  size_t weights = 0;      ///< packed in the call; then their sums
   size_t line = 0;         ///< outputs of a line, for layouts in which they do not lie side by side
   size_t end = 0;
 };
@@ -52,13 +52,13 @@ struct BoundConvolution {
   int x_zero_point = -1;  ///< which operand; -1: none
   int w_zero_point = -1;
   bool zero_points_per_channel = false;
-  NestCodePtr code;       ///< of whole tiles; null where there is nothing to multiply
-  NestCodePtr last_code;  ///< of the last channel tile
-  NestCodePtr sums_code;  ///< of window sums; null where weights have no zero point
-  std::shared_ptr<const PackedWeights> packed;  ///< null where each call packs
-  std::vector<int32_t> sums_weights;            ///< 1 for each channel that there is, by tap
-  std::vector<LineTables> lines;                ///< one for each size of block, at most four
-  size_t scratch = 0;                           ///< where ConvScratch begins
+  NestCodePtr code;                   ///< of whole tiles; null where there is nothing to multiply
+  NestCodePtr last_code;              ///< of the last channel tile
+  NestCodePtr sums_code;              ///< of window sums; null where weights have no zero point
+  std::vector<int32_t> packed;        ///< weights, then their sums; empty where each call packs
+  std::vector<int32_t> sums_weights;  ///< 1 for each channel that there is, by tap
+  std::vector<LineTables> lines;      ///< one for each size of block, at most four
+  size_t scratch = 0;                 ///< where ConvScratch begins
   ConvScratch parts;
 };
 
@@ -71,10 +71,12 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     bool zero_points_per_channel, const jit::Target& target, CodeCache& cache,
     ScratchPlan& scratch);
 
-/// The weights `w`, row-major, as kernels read them. `zero_points` by output channel are taken off
-/// where there is no VNNI. Throws std::bad_alloc.
-PackedWeights pack_weights(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
-                           std::span<const int32_t> zero_points);
+/// Dwords of all packed weights.
+size_t packed_dwords(const jit::ConvPlan& plan);
+/// Packs the weights `w`, which are row-major. `zero_points`, by output channel, are taken off
+/// where there is no VNNI.
+void pack_weights(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
+                  const int32_t* zero_points, const PackedWeights<int32_t>& to);
 
 /// What planes of input hold.
 struct PlaneInput {
@@ -97,7 +99,7 @@ struct BlockPlace {
 void fill_planes(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,
                  std::byte* planes);
 
-/// Runs it. Throws std::bad_alloc where the call packs weights.
+/// Runs it. Allocates nothing.
 void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
                      const CallMemory& memory);
 

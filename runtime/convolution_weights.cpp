@@ -1,96 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
 #include "runtime/convolution.hpp"
+#include "runtime/interleave.hpp"
 
 namespace castor::detail {
 
 namespace {
 
-int32_t number_of(std::byte byte, bool is_signed) {
-  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
-}
-
-/// Packs the dwords of one tap.
-class TapPacker {
+/// Packs the weights of one output channel at a time.
+class WeightPacker {
  public:
-  TapPacker(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
-            std::span<const int32_t> zero_points)
+  WeightPacker(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
+               const int32_t* zero_points)
       : plan_(plan),
         w_(w),
         is_signed_(is_signed),
         zero_points_(zero_points),
-        group_channels_(plan.geometry.group_channels()),
-        positions_(plan.slices * plan.rows.kernel * plan.columns.kernel) {}
+        channels_(plan.geometry.group_channels()),
+        in_slice_(plan.rows.kernel * plan.columns.kernel),
+        row_(plan.slices * in_slice_) {}
 
-  /// Weights of output channel `m` at a kernel position, of the input channels of one dword.
-  int32_t dword(int64_t m, int64_t part, int64_t position) const {
-    const bool bytes = plan_.dot == jit::DotProduct::bytes;
-    const int count = jit::channels_of_dword(plan_.dot);
-    uint32_t packed = 0;
-    for (int i = 0; i < count; ++i) {
-      const int64_t channel = part * count + i;
-      if (channel >= group_channels_) break;
-      const int32_t weight =
-          bytes ? signed_weight(m, channel, position) : difference(m, channel, position);
-      packed |= (static_cast<uint32_t>(weight) & (bytes ? 0xffu : 0xffffu)) << (32 / count * i);
+  /// The dwords of output channel `m`, `step` apart.
+  void pack(int64_t m, int32_t* to, int64_t step) const {
+    for (int64_t slice = 0; slice < plan_.slices; ++slice) {
+      for (int64_t part = 0; part < plan_.dwords; ++part) {
+        for (int64_t first = 0; first < in_slice_; first += most_positions) {
+          const int64_t count = std::min(in_slice_ - first, most_positions);
+          std::array<uint32_t, most_positions> dwords;
+          interleave(m, slice * in_slice_ + first, part, count, dwords.data());
+          for (int64_t i = 0; i < count; ++i, to += step) {
+            *to = static_cast<int32_t>(dwords[static_cast<size_t>(i)]);
+          }
+        }
+      }
     }
-    return static_cast<int32_t>(packed);
   }
 
-  /// As the kernel multiplies it: unsigned weights less 128.
-  int32_t signed_weight(int64_t m, int64_t channel, int64_t position) const {
-    return number(m, channel, position) - (is_signed_ ? 0 : 128);
+  /// The sum of an output channel's weights, as the kernel multiplies them: unsigned ones less 128.
+  int32_t sum(int64_t m) const {
+    const std::byte* weights = w_ + m * channels_ * row_;
+    int32_t total = 0;
+    for (int64_t i = 0; i < channels_ * row_; ++i) {
+      total +=
+          is_signed_ ? static_cast<int8_t>(weights[i]) : static_cast<uint8_t>(weights[i]) - 128;
+    }
+    return total;
   }
 
  private:
-  int32_t number(int64_t m, int64_t channel, int64_t position) const {
-    return number_of(w_[(m * group_channels_ + channel) * positions_ + position], is_signed_);
-  }
-  int32_t difference(int64_t m, int64_t channel, int64_t position) const {
-    return number(m, channel, position) - zero_points_[static_cast<size_t>(m)];
+  static constexpr int64_t most_positions = 64;
+
+  /// The channels of one dword, at `count` kernel positions.
+  void interleave(int64_t m, int64_t position, int64_t part, int64_t count, uint32_t* to) const {
+    const int most = jit::channels_of_dword(plan_.dot);
+    const int64_t first = part * most;
+    const int there = static_cast<int>(std::min<int64_t>(most, channels_ - first));
+    DwordSource source;
+    for (int i = 0; i < there; ++i) {
+      source.channels[i] = w_ + (m * channels_ + first + i) * row_ + position;
+    }
+    if (plan_.dot == jit::DotProduct::words) {
+      return interleave_words(source, is_signed_, zero_points_[m], count, to);
+    }
+    interleave_bytes(source, is_signed_ ? 0 : 0x80, count, to);
+    if (there == most) return;
+    const uint32_t kept = 0xffffffffu >> (8 * (most - there));
+    for (int64_t i = 0; i < count; ++i) to[i] &= kept;
   }
 
   const jit::ConvPlan& plan_;
   const std::byte* w_;
   const bool is_signed_;
-  const std::span<const int32_t> zero_points_;
-  const int64_t group_channels_;
-  const int64_t positions_;
+  const int32_t* zero_points_;
+  const int64_t channels_;
+  const int64_t in_slice_;
+  const int64_t row_;  ///< kernel positions
 };
 
 }  // namespace
 
-PackedWeights pack_weights(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
-                           std::span<const int32_t> zero_points) {
-  const TapPacker packer(plan, w, is_signed, zero_points);
-  const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
+size_t packed_dwords(const jit::ConvPlan& plan) {
+  return static_cast<size_t>(plan.geometry.out_channels) * plan.taps.size();
+}
+
+void pack_weights(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
+                  const int32_t* zero_points, const PackedWeights<int32_t>& to) {
+  const WeightPacker packer(plan, w, is_signed, zero_points);
   const int64_t outputs = plan.geometry.group_out_channels();
-  PackedWeights packed;
-  packed.dwords.reserve(static_cast<size_t>(plan.geometry.out_channels) * plan.taps.size());
-  for (int64_t group = 0; group < plan.geometry.groups; ++group) {
-    for (int64_t first = 0; first < outputs; first += plan.tile.channels) {
-      const int64_t end = std::min<int64_t>(first + plan.tile.channels, outputs);
-      for (int64_t tap = 0; tap < static_cast<int64_t>(plan.taps.size()); ++tap) {
-        const int64_t slice = tap / (plan.dwords * in_slice);
-        const int64_t part = tap / in_slice % plan.dwords;
-        const int64_t position = slice * in_slice + tap % in_slice;
-        for (int64_t m = first; m < end; ++m) {
-          packed.dwords.push_back(packer.dword(group * outputs + m, part, position));
-        }
-      }
-    }
-  }
-  if (plan.dot != jit::DotProduct::bytes) return packed;
-  const int64_t positions = plan.slices * in_slice;
+  const auto taps = static_cast<int64_t>(plan.taps.size());
   for (int64_t m = 0; m < plan.geometry.out_channels; ++m) {
-    uint32_t sum = 0;
-    for (int64_t channel = 0; channel < plan.geometry.group_channels(); ++channel) {
-      for (int64_t position = 0; position < positions; ++position) {
-        sum += static_cast<uint32_t>(packer.signed_weight(m, channel, position));
-      }
-    }
-    packed.sums.push_back(static_cast<int32_t>(sum));
+    const int64_t in_group = m % outputs;
+    const int64_t first = in_group / plan.tile.channels * plan.tile.channels;
+    const int64_t tile = std::min<int64_t>(plan.tile.channels, outputs - first);
+    const int64_t of_tile = m - in_group + first;  // the tile's first channel
+    packer.pack(m, to.dwords.data() + of_tile * taps + (in_group - first), tile);
+    if (plan.dot == jit::DotProduct::bytes) to.sums[static_cast<size_t>(m)] = packer.sum(m);
   }
-  return packed;
 }
 
 }  // namespace castor::detail

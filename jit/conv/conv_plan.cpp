@@ -58,7 +58,7 @@ double cycles_of(const ConvPlan& plan, const ConvTile& tile, int64_t channels, i
   constexpr double pixels_from_l1 = 1;
   constexpr double pixels_from_l2 = 2;  // once for all taps of a plane
   constexpr double weights = 0.5;
-  constexpr double any_load = 0.1;
+  constexpr double any_load = 0.15;
   const auto taps = static_cast<double>(plan.taps.size());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
   const double tap = std::max({m * v * per_product, latency, pixels_from_l1 * v + weights * m,

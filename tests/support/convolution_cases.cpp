@@ -129,20 +129,44 @@ std::vector<Patterns> ConvolutionCase::operands() const {
 }
 
 FunctionPtr function_of(const ConvolutionCase& row, bool unknown_extents) {
+  return function_of(row, ConvolutionForm{.unknown_extents = unknown_extents});
+}
+
+FunctionPtr function_of(const ConvolutionCase& row, const ConvolutionForm& form) {
   FunctionBuilder builder("convolution");
-  const auto parameter = [&](const char* name, const Patterns& tensor) {
+  const auto operand = [&](const char* name, const Patterns& tensor, bool is_constant) {
+    if (is_constant) {
+      return builder.constant({tensor.type, to_shape(tensor.shape)},
+                              samples::pack(tensor.type, tensor.elements));
+    }
     const auto rank = static_cast<size_t>(tensor.shape.rank());
-    return builder.parameter(
-        name, {tensor.type, unknown_extents ? Shape(rank, Dim::any()) : to_shape(tensor.shape)});
+    return builder.parameter(name, {tensor.type, form.unknown_extents ? Shape(rank, Dim::any())
+                                                                      : to_shape(tensor.shape)});
   };
-  const ValueId x = parameter("x", row.x);
-  const ValueId w = parameter("w", row.w);
-  const ValueId x_zero = row.x_zero_point ? parameter("xz", *row.x_zero_point) : no_value;
-  const ValueId w_zero = row.w_zero_point ? parameter("wz", *row.w_zero_point) : no_value;
+  const auto zero_point = [&](const char* name, const std::optional<Patterns>& tensor) {
+    return tensor ? operand(name, *tensor, form.constant_zero_points) : no_value;
+  };
+  const ValueId x = operand("x", row.x, false);
+  const ValueId w = operand("w", row.w, form.constant_weights);
+  const ValueId x_zero = zero_point("xz", row.x_zero_point);
+  const ValueId w_zero = zero_point("wz", row.w_zero_point);
   builder.result(builder.conv_integer(x, w, row.options, x_zero, w_zero));
   const Result<FunctionPtr> function = builder.finish();
   EXPECT_TRUE(function) << function.error().to_string();
   return function ? *function : nullptr;
+}
+
+std::vector<Patterns> parameters_of(const ConvolutionCase& row, const ConvolutionForm& form) {
+  std::vector<Patterns> parameters = {row.x};
+  if (!form.constant_weights) parameters.push_back(row.w);
+  if (form.constant_zero_points) return parameters;
+  if (row.x_zero_point) parameters.push_back(*row.x_zero_point);
+  if (row.w_zero_point) parameters.push_back(*row.w_zero_point);
+  return parameters;
+}
+
+Patterns random_bytes(std::mt19937_64& random, ElementType type, const Dims& shape) {
+  return Draw(random).tensor(type, shape);
 }
 
 ConvolutionCase random_convolution(std::mt19937_64& random, const ConvolutionLimits& limits) {

@@ -27,9 +27,22 @@ struct ConvolutionCase {
 /// The operation on parameters of the operands' types; `unknown_extents`: of unknown extents.
 FunctionPtr function_of(const ConvolutionCase& row, bool unknown_extents = false);
 
+/// How a function has its operands.
+struct ConvolutionForm {
+  bool unknown_extents = false;       ///< of parameters
+  bool constant_weights = false;      ///< else a parameter
+  bool constant_zero_points = false;  ///< else parameters
+};
+FunctionPtr function_of(const ConvolutionCase& row, const ConvolutionForm& form);
+/// Operands that are parameters of that function, in order.
+std::vector<Patterns> parameters_of(const ConvolutionCase& row, const ConvolutionForm& form);
+
 /// y, by the formula: products are scattered from the input positions to the outputs that take
 /// them, summed in 64 bits, then truncated.
 Patterns direct_convolution(const ConvolutionCase& row);
+
+/// A tensor of bytes: as a rule any, at times one byte everywhere or nearly so.
+Patterns random_bytes(std::mt19937_64& random, ElementType type, const Dims& shape);
 
 /// How large random convolutions are.
 struct ConvolutionLimits {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function of one result on dense tensors: in the interpreter, and through a runtime of every
-// tier, whichever engine that takes.
+// tier, whose machine code must compute it.
 #pragma once
 
 #include <fmt/format.h>
@@ -82,6 +82,7 @@ inline std::string mistake_of(const Runtime& runtime, const FunctionPtr& functio
   if (!kernel) return kernel.error().to_string();
   const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
   if (!bound) return bound.error().to_string();
+  if (bound->engine() != Engine::jit) return "interpreted: " + std::string(kernel->engine_reason());
   if (const Status status = bound->run(inputs, outputs); !status) return status.error().to_string();
   if (!result.is_clean_around()) return "wrote outside the result";
   return first_difference(expected, result.patterns());

@@ -2,7 +2,7 @@
 // castor dump: the stages of the lowering, from the text form to annotated machine code.
 #include "jit/dump.hpp"
 #include "ir/canonicalize.hpp"
-#include "ir/convolution.hpp"
+
 #include "ir/text.hpp"
 #include "jit/listing/listing.hpp"
 #include "tools/castor/command.hpp"
@@ -80,10 +80,6 @@ jit::Target target_of(const DumpOptions& options) {
 }
 
 Status dump_stage(const Stage& stage, const FunctionPtr& function, const jit::Target& target) {
-  if (stage.dump != dump_ir && has_convolutions(*function)) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("@{}: conv_integer has no kernels yet", function->name)};
-  }
   const Result<std::string> text = stage.dump(function, target);
   if (!text) return text.error();
   const std::string tier =

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/convolution_peak.hpp"
+
+namespace castor::bench {
+
+namespace {
+
+/// Two multiplications a cycle of five cycles' latency need ten accumulators.
+constexpr int accumulators = 10;
+constexpr int rounds_an_iteration = 4;
+constexpr int iterations_a_repetition = 64;
+constexpr int pixels = accumulators;
+constexpr int weights = accumulators + 1;
+constexpr int first_product = accumulators + 2;
+constexpr int products_in_flight = 4;
+
+}  // namespace
+
+ConvolutionPeak::ConvolutionPeak(jit::Tier tier) : target_{tier} { emit(); }
+
+bool ConvolutionPeak::has_vnni() const {
+  return target_.supports(jit::Feature::avx512_vnni) || target_.supports(jit::Feature::avx_vnni);
+}
+
+Xbyak::Xmm ConvolutionPeak::vector(int index) const {
+  return {target_.has_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index};
+}
+
+void ConvolutionPeak::emit() {
+  using namespace Xbyak::util;
+  for (int i = 0; i < first_product; ++i) {
+    code_.vpxor(Xbyak::Xmm(i), Xbyak::Xmm(i), Xbyak::Xmm(i));
+  }
+  Xbyak::Label top;
+  code_.align(64);
+  code_.L(top);
+  for (int i = 0; i < rounds_an_iteration * accumulators; ++i) emit_product(i % accumulators);
+  code_.dec(rdi);
+  code_.jnz(top, Xbyak::CodeGenerator::T_NEAR);
+  code_.vzeroupper();
+  code_.ret();
+  code_.setProtectModeRE();
+}
+
+void ConvolutionPeak::emit_product(int sum) {
+  if (!has_vnni()) {
+    const Xbyak::Xmm product = vector(first_product + sum % products_in_flight);
+    code_.vpmaddwd(product, vector(pixels), vector(weights));
+    code_.vpaddd(vector(sum), vector(sum), product);
+  } else if (target_.has_avx512()) {
+    code_.vpdpbusd(vector(sum), vector(pixels), vector(weights));
+  } else {
+    code_.vpdpbusd(vector(sum), vector(pixels), vector(weights), Xbyak::VexEncoding);
+  }
+}
+
+Contender ConvolutionPeak::contender() const {
+  const auto loop = code_.getCode<void (*)(size_t iterations)>();
+  return {.run = [loop](size_t repetitions) { loop(repetitions * iterations_a_repetition); }};
+}
+
+double ConvolutionPeak::products() const {
+  const int of_an_instruction = target_.vector_bits() / (has_vnni() ? 8 : 16);
+  return static_cast<double>(of_an_instruction) * accumulators * rounds_an_iteration *
+         iterations_a_repetition;
+}
+
+std::string_view ConvolutionPeak::name() const {
+  if (has_vnni()) return target_.has_avx512() ? "vpdpbusd zmm" : "vpdpbusd ymm";
+  return target_.has_avx512() ? "vpmaddwd, vpaddd zmm" : "vpmaddwd, vpaddd ymm";
+}
+
+}  // namespace castor::bench

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The most products of 8-bit integers that the multiply units sum on one tier.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <string_view>
+
+#include "bench/measure.hpp"
+#include "jit/target.hpp"
+
+namespace castor::bench {
+
+/// A loop of independent multiplications and additions in registers, of the tier's longest vectors:
+/// vpdpbusd, or, without VNNI, vpmaddwd and vpaddd.
+class ConvolutionPeak {
+ public:
+  explicit ConvolutionPeak(jit::Tier tier);
+
+  /// Measures the loop beside other contenders; valid while this object lives.
+  Contender contender() const;
+  /// Products that are summed in one repetition.
+  double products() const;
+  /// "vpdpbusd zmm".
+  std::string_view name() const;
+
+ private:
+  bool has_vnni() const;
+  Xbyak::Xmm vector(int index) const;
+  void emit();
+  void emit_product(int sum);
+
+  jit::Target target_;
+  Xbyak::CodeGenerator code_;
+};
+
+}  // namespace castor::bench

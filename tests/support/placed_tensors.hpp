@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors that lie in guarded pages in various ways, and functions run on them by machine code.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "castor/castor.hpp"
+#include "tests/support/guarded_pages.hpp"
+#include "tests/support/interpreted.hpp"
+
+namespace castor::test {
+
+/// How a tensor lies in its pages.
+enum class Placing : uint8_t {
+  at_end,      ///< dense, its last byte against the page behind
+  at_begin,    ///< dense, its first byte against the page in front
+  spaced,      ///< with gaps along every axis
+  transposed,  ///< its axes in reverse order, without gaps
+  inside,      ///< as rows of a larger tensor, some elements behind its beginning
+};
+inline constexpr int placings = 5;
+
+/// A tensor and where it lies. Of a result: what it must be, or, without elements, only its type
+/// and shape.
+struct Placed {
+  Patterns tensor;
+  Placing placing = Placing::at_end;
+};
+
+/// Memory for a tensor of whole bytes.
+class PlacedTensor {
+ public:
+  PlacedTensor(ElementType type, const Dims& shape, Placing placing);
+  explicit PlacedTensor(const Placed& source);
+
+  View view();
+  /// The elements. They are gone then: what is left must be what the memory held at first.
+  Patterns take();
+  /// Behind `take`: whether nothing but the tensor's elements was written.
+  bool is_clean() const;
+
+ private:
+  template <class Visit>
+  void for_each_element(Visit visit);
+
+  ElementType type_;
+  Dims shape_;
+  Dims strides_;
+  int64_t offset_ = 0;
+  size_t bytes_ = 0;
+  std::unique_ptr<GuardedPages> pages_;
+  std::byte* data_ = nullptr;
+};
+
+/// Runs a function and puts the results' elements into `results`. Gives what went wrong, empty if
+/// nothing did: an error, another engine than machine code, an input that has changed, memory
+/// written outside a result.
+std::string run_placed(const Runtime& runtime, const FunctionPtr& function,
+                       const std::vector<Placed>& operands, std::vector<Placed>& results);
+
+/// On every tier, with results as they must be.
+std::string mistake_on_tiers(const FunctionPtr& function, const std::vector<Placed>& operands,
+                             const std::vector<Placed>& expected);
+
+}  // namespace castor::test
