@@ -5,13 +5,12 @@ namespace castor::bench {
 
 namespace {
 
-/// Two multiplications a cycle of five cycles' latency need ten accumulators.
-constexpr int accumulators = 10;
 constexpr int rounds_an_iteration = 4;
-constexpr int iterations_a_repetition = 64;
-constexpr int pixels = accumulators;
-constexpr int weights = accumulators + 1;
-constexpr int first_product = accumulators + 2;
+constexpr int iterations_a_repetition = 32;
+constexpr int pixels = 0;
+constexpr int weights = 1;
+constexpr int operands = 2;
+/// Registers of products on their way to a sum, where that takes an instruction of its own.
 constexpr int products_in_flight = 4;
 
 }  // namespace
@@ -22,19 +21,24 @@ bool ConvolutionPeak::has_vnni() const {
   return target_.supports(jit::Feature::avx512_vnni) || target_.supports(jit::Feature::avx_vnni);
 }
 
+int ConvolutionPeak::accumulators() const {
+  return target_.vector_registers() - operands - (has_vnni() ? 0 : products_in_flight);
+}
+
 Xbyak::Xmm ConvolutionPeak::vector(int index) const {
   return {target_.has_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index};
 }
 
 void ConvolutionPeak::emit() {
   using namespace Xbyak::util;
-  for (int i = 0; i < first_product; ++i) {
-    code_.vpxor(Xbyak::Xmm(i), Xbyak::Xmm(i), Xbyak::Xmm(i));
+  for (int i = 0; i < operands + accumulators(); ++i) {
+    const Xbyak::Xmm zero = vector(i);
+    target_.has_avx512() ? code_.vpxord(zero, zero, zero) : code_.vpxor(zero, zero, zero);
   }
   Xbyak::Label top;
   code_.align(64);
   code_.L(top);
-  for (int i = 0; i < rounds_an_iteration * accumulators; ++i) emit_product(i % accumulators);
+  for (int i = 0; i < rounds_an_iteration * accumulators(); ++i) emit_product(i % accumulators());
   code_.dec(rdi);
   code_.jnz(top, Xbyak::CodeGenerator::T_NEAR);
   code_.vzeroupper();
@@ -42,15 +46,17 @@ void ConvolutionPeak::emit() {
   code_.setProtectModeRE();
 }
 
-void ConvolutionPeak::emit_product(int sum) {
+void ConvolutionPeak::emit_product(int index) {
+  const Xbyak::Xmm sum = vector(operands + index);
   if (!has_vnni()) {
-    const Xbyak::Xmm product = vector(first_product + sum % products_in_flight);
+    const int in_flight = index % products_in_flight;
+    const Xbyak::Xmm product = vector(operands + accumulators() + in_flight);
     code_.vpmaddwd(product, vector(pixels), vector(weights));
-    code_.vpaddd(vector(sum), vector(sum), product);
+    code_.vpaddd(sum, sum, product);
   } else if (target_.has_avx512()) {
-    code_.vpdpbusd(vector(sum), vector(pixels), vector(weights));
+    code_.vpdpbusd(sum, vector(pixels), vector(weights));
   } else {
-    code_.vpdpbusd(vector(sum), vector(pixels), vector(weights), Xbyak::VexEncoding);
+    code_.vpdpbusd(sum, vector(pixels), vector(weights), Xbyak::VexEncoding);
   }
 }
 
@@ -61,7 +67,7 @@ Contender ConvolutionPeak::contender() const {
 
 double ConvolutionPeak::products() const {
   const int of_an_instruction = target_.vector_bits() / (has_vnni() ? 8 : 16);
-  return static_cast<double>(of_an_instruction) * accumulators * rounds_an_iteration *
+  return static_cast<double>(of_an_instruction) * accumulators() * rounds_an_iteration *
          iterations_a_repetition;
 }
 

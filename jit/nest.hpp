@@ -61,8 +61,8 @@ std::vector<Nest> plan_nests(const Function& function, const Target& target);
 /// A nest that copies a tensor of that type and rank, `value`, to scratch.
 Nest copy_nest(ElementType element, ValueId value, int rank, const Target& target);
 
-/// The value that a chain of reshapes begins with; `value` itself where it is none.
-ValueId reshaped_from(const Function& function, ValueId value);
+/// By value, the one that a chain of reshapes to it begins with; itself where there is none.
+std::vector<ValueId> reshape_roots(const Function& function);
 
 /// The nest in words: operands, access, chunk, unrolling.
 std::string print(const Function& function, const Nest& nest, const NestForm& form,

@@ -3,6 +3,7 @@
 // order in which nests run. Each nest is lowered in jit/lower/lower_nest.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -352,14 +353,13 @@ std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, co
 
 }  // namespace
 
-ValueId reshaped_from(const Function& function, ValueId value) {
-  for (size_t i = function.operations.size(); i-- > 0;) {
-    const Operation& operation = function.operations[i];
-    if (operation.op == OpKind::reshape && operation.results[0] == value) {
-      value = operation.operands[0];
-    }
+std::vector<ValueId> reshape_roots(const Function& function) {
+  std::vector<ValueId> roots(function.values.size());
+  std::iota(roots.begin(), roots.end(), ValueId{0});
+  for (const Operation& operation : function.operations) {
+    if (operation.op == OpKind::reshape) roots[operation.results[0]] = roots[operation.operands[0]];
   }
-  return value;
+  return roots;
 }
 
 std::vector<Nest> plan_nests(const Function& function, const Target& target) {

@@ -55,6 +55,7 @@ class NestBinder {
       : bound_(bound),
         compiled_(*bound.kernel->compiled),
         function_(*compiled_.canonical),
+        roots_(jit::reshape_roots(function_)),
         shapes_(std::move(shapes)) {
     for (const Operation& operation : function_.operations) {
       if (operation.op == OpKind::constant) constants_[operation.results[0]] = &operation;
@@ -80,7 +81,7 @@ class NestBinder {
   }
 
  private:
-  ValueId root_of(ValueId value) const { return jit::reshaped_from(function_, value); }
+  ValueId root_of(ValueId value) const { return roots_[value]; }
   const Dims& extents_of(ValueId value) const { return shapes_.values[value]; }
 
   void count_reads() {
@@ -418,6 +419,7 @@ class NestBinder {
   BoundState& bound_;
   const Compiled& compiled_;
   const Function& function_;
+  const std::vector<ValueId> roots_;
   const BoundShapes shapes_;
   std::map<ValueId, const Operation*> constants_;
   std::map<ValueId, int> reads_left_;  // by the value that a chain of reshapes begins with

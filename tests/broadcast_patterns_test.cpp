@@ -215,6 +215,11 @@ TEST(BroadcastPatterns, SeveralNests) {
        "  %y = convert %a : f32\n  %s = add %x, %x\n  %z = reshape %s : [24]\n"
        "  return %y, %z\n}\n",
        {Layout{{4, 6}, {1, 4}, 1}}},
+      {"func @f(%r: f16[6]) -> (f16[50, 6], f16[2, 3]) attributes {excess_precision = allow} {\n"
+       "  %a = sqrt %r\n  %b = div %a, %r\n  %c = sqrt %b\n  %d = div %r, %c\n"
+       "  %x = broadcast %r : [50, 6]\n  %y = add %x, %d\n  %s = reshape %d : [2, 3]\n"
+       "  %z = neg %s\n  return %y, %z\n}\n",
+       {Layout{{6}}}},
       {"func @f(%x: f16[4, 6]) -> f16[24] attributes {excess_precision = allow} {\n"
        "  %a = add %x, %x\n  %b = mul %a, %x\n  %r = reshape %b : [24]\n  %y = mul %r, %r\n"
        "  return %y\n}\n",

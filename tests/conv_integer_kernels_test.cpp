@@ -92,16 +92,14 @@ TEST_F(ConvKernels, StridesDilationsAndPads) {
         for (int64_t kernel : {1, 2, 3, 5}) {
           const Pads& other = pads[static_cast<size_t>(draw(0, 4))];
           const int64_t window = (kernel - 1) * dilation + 1;
+          const int64_t channels = draw(1, 9);
           const ConvolutionCase row =
-              drawn({1, draw(1, 9), window + draw(0, 7), window + draw(0, 30)},
-                    {draw(1, 5), 0, kernel, kernel},
+              drawn({1, channels, window + draw(0, 7), window + draw(0, 30)},
+                    {draw(1, 5), channels, kernel, kernel},
                     {.dilations = {dilation, draw(1, dilation)},
                      .pads = {other.begin, pad.begin, other.end, pad.end},
                      .strides = {draw(1, 4), stride}});
-          ConvolutionCase whole = row;
-          whole.w =
-              random_bytes(random_, row.w.type, {row.w.shape[0], row.x.shape[1], kernel, kernel});
-          ASSERT_EQ(mistake_of(whole, draw_form()), "");
+          ASSERT_EQ(mistake_of(row, draw_form()), "");
         }
       }
     }

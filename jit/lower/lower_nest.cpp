@@ -146,11 +146,14 @@ class NestLowering {
 
   LaneTensor leaf(const Placed& placed) {
     const std::optional<uint64_t> bits = facts_.immediate(placed.value);
-    return bits ? immediate(function_.type_of(placed.value).element, *bits) : source(placed);
+    if (bits) return immediate(function_.type_of(placed.value).element, *bits);
+    LaneTensor loaded = source(placed);
+    return as_element(loaded, facts_.stored_element(placed.value));
   }
 
   LaneTensor source(const Placed& placed) {
-    const ElementType element = facts_.stored_element(placed.value);
+    // A reshape looks at its operand as it lies in memory, which may be wider than its type.
+    const ElementType element = facts_.stored_element(facts_.roots[placed.value]);
     nest_.inputs.push_back({placed.value, placed.axes});
     nest_.program.sources.push_back({element});
     return LaneTensor::from_source(builder_, element, static_cast<int>(nest_.inputs.size()) - 1);
@@ -213,6 +216,7 @@ class NestLowering {
 FunctionFacts::FunctionFacts(const Function& f)
     : function(f),
       defining(f.values.size(), nullptr),
+      roots(reshape_roots(f)),
       carried(carried_types(f)),
       excess_precision(allows_excess_precision(f)),
       leaf(f.values.size(), true) {

@@ -17,6 +17,7 @@ struct FunctionFacts {
 
   const Function& function;
   std::vector<const Operation*> defining;  ///< by value; null for parameters
+  std::vector<ValueId> roots;              ///< by value; see reshape_roots
   std::vector<ElementType> carried;        ///< by value; see ir/excess_precision.hpp
   bool excess_precision;                   ///< whether any carried type is not the value's own
   std::vector<bool> leaf;                  ///< by value: nests read it from memory

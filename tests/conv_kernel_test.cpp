@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner kernel of convolutions in every tile that fits: its instructions belong to the tier,
+// tiers that this machine cannot run included, and on its own it computes sums of products.
+#include "jit/conv/conv_kernel.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "jit/code_memory.hpp"
+#include "jit/listing/listing.hpp"
+#include "tests/support/conversions.hpp"
+
+namespace castor::jit {
+namespace {
+
+std::vector<ConvTile> tiles_of(const Target& target) {
+  std::vector<ConvTile> tiles;
+  for (int channels = 1; channels <= target.vector_registers(); ++channels) {
+    for (int vectors = 1; vectors <= target.vector_registers(); ++vectors) {
+      for (const bool subtracts : {false, true}) {
+        for (const bool gaps : {false, true}) {
+          const ConvTile tile = {channels, vectors, subtracts, gaps};
+          if (fits(tile, target)) tiles.push_back(tile);
+        }
+      }
+    }
+  }
+  return tiles;
+}
+
+std::string name_of(const ConvTile& tile) {
+  return fmt::format("{} channels by {} vectors, window sums {}, gaps {}", tile.channels,
+                     tile.vectors, tile.subtracts_window_sums, tile.has_gaps);
+}
+
+class ConvKernel : public testing::TestWithParam<Tier> {};
+
+TEST_P(ConvKernel, InstructionsBelongToTheTier) {
+  const Target target{GetParam()};
+  for (const ConvTile& tile : tiles_of(target)) {
+    const Result<MachineCode> code = emit_conv_kernel(tile, target);
+    ASSERT_TRUE(code.ok()) << name_of(tile) << ": " << code.error().message;
+    const Status status = check_features(*code, target);
+    ASSERT_TRUE(status.ok()) << name_of(tile) << ": " << status.error().message;
+    const auto instructions = disassemble(*code);
+    ASSERT_TRUE(instructions.ok()) << name_of(tile) << ": " << instructions.error().message;
+    EXPECT_LE(instructions->size(), 1500u) << name_of(tile);
+    EXPECT_LE(code->bytes.size(), size_t{16} << 10) << name_of(tile);
+    EXPECT_EQ(emit_conv_kernel(tile, target)->bytes, code->bytes) << name_of(tile);
+  }
+}
+
+/// Products are those of the tier: saturating ones are nowhere.
+TEST_P(ConvKernel, MultipliesAsTheTierCan) {
+  const Target target{GetParam()};
+  const bool bytes = dot_product_of(target) == DotProduct::bytes;
+  EXPECT_EQ(bytes, target.supports(Feature::avx_vnni) || target.supports(Feature::avx512_vnni));
+  for (const ConvTile& tile : tiles_of(target)) {
+    int products = 0;
+    const auto instructions = disassemble(*emit_conv_kernel(tile, target));
+    for (const ListedInstruction& instruction : *instructions) {
+      EXPECT_NE(instruction.mnemonic, "vpmaddubsw");
+      products += instruction.mnemonic == (bytes ? "vpdpbusd" : "vpmaddwd");
+    }
+    EXPECT_GE(products, tile.channels * tile.vectors) << name_of(tile);
+    EXPECT_EQ(products % (tile.channels * tile.vectors), 0) << name_of(tile);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, ConvKernel,
+                         testing::Values(Tier::avx2, Tier::avx2_vnni, Tier::avx512,
+                                         Tier::avx512_vnni, Tier::avx512_vbmi),
+                         [](const auto& row) { return std::string(jit::name_of(row.param)); });
+
+/// One call of a kernel on random operands, and what it must leave.
+class KernelCall {
+ public:
+  KernelCall(const ConvTile& tile, const Target& target, int taps, int tiles,
+             std::mt19937_64& random)
+      : tile_(tile),
+        bytes_(dot_product_of(target) == DotProduct::bytes),
+        lanes_(target.vector_bits() / 32),
+        vectors_(tiles * tile.vectors),
+        random_(random) {
+    fill(planes_, vectors_ * lanes_ + most_offset);
+    fill(weights_, taps * tile.channels);
+    fill(start_, tile.channels);
+    fill(zero_points_, tile.channels);
+    fill(window_sums_, vectors_ * lanes_);
+    for (int tap = 0; tap < taps; ++tap) taps_.push_back(4 * draw(most_offset + 1));
+    draw_stores();
+    output_.assign(static_cast<size_t>(tile.channels * channel_dwords_), untouched);
+    arguments_ = {.planes = reinterpret_cast<const std::byte*>(planes_.data()),
+                  .taps = taps_.data(),
+                  .tap_count = taps,
+                  .weights = reinterpret_cast<const std::byte*>(weights_.data()),
+                  .start = start_.data(),
+                  .weight_zero_points = zero_points_.data(),
+                  .window_sums = window_sums_.data(),
+                  .stores = stores_.data(),
+                  .output = output_.data(),
+                  .channel_step = 4 * channel_dwords_,
+                  .tiles = tiles};
+  }
+
+  const ConvArguments* arguments() const { return &arguments_; }
+  const std::vector<int32_t>& output() const { return output_; }
+
+  std::vector<int32_t> expected() const {
+    std::vector<int32_t> all(output_.size(), untouched);
+    for (int channel = 0; channel < tile_.channels; ++channel) {
+      for (int vector = 0; vector < vectors_; ++vector) {
+        const ConvStore& store = stores_[static_cast<size_t>(vector)];
+        auto to = static_cast<size_t>(channel * channel_dwords_ + store.offset / 4);
+        for (int lane = 0; lane < lanes_; ++lane) {
+          if ((store.lanes >> lane & 1) != 0) all[to++] = value(channel, vector * lanes_ + lane);
+        }
+      }
+    }
+    return all;
+  }
+
+ private:
+  static constexpr int most_offset = 40;
+  static constexpr int32_t untouched = 0x5a5a5a5a;
+
+  int draw(int count) { return static_cast<int>(random_() % static_cast<uint64_t>(count)); }
+  void fill(std::vector<int32_t>& to, int count) {
+    for (int i = 0; i < count; ++i) {
+      const int kind = draw(8);  // extremes of bytes and words among them
+      to.push_back(kind == 0   ? -1
+                   : kind == 1 ? int32_t(0x80808080)
+                               : static_cast<int32_t>(random_()));
+    }
+  }
+
+  /// Without gaps all lanes but the last ones of the line.
+  void draw_stores() {
+    int stored = 3;
+    for (int vector = 0; vector < vectors_; ++vector) {
+      const uint32_t all = (1u << lanes_) - 1;
+      ConvStore store;
+      store.offset = 4 * stored;
+      store.lanes = tile_.has_gaps ? static_cast<uint32_t>(random_()) & all : all;
+      if (vector + 1 == vectors_) store.lanes &= all >> draw(lanes_ + 1);
+      int count = 0;
+      for (int lane = 0; lane < lanes_; ++lane) {
+        if ((store.lanes >> lane & 1) == 0) continue;
+        store.order[count] = lane;
+        store.stored[count++] = -1;
+      }
+      store.first_lanes = (1u << count) - 1;
+      stored += count;
+      stores_.push_back(store);
+    }
+    channel_dwords_ = stored + 5;
+  }
+
+  /// Modulo 2^32; each product of words is of 32 bits.
+  uint32_t dot(int32_t pixels, int32_t weights) const {
+    uint32_t sum = 0;
+    const int width = bytes_ ? 8 : 16;
+    for (int shift = 0; shift < 32; shift += width) {
+      const auto a = static_cast<uint32_t>(pixels) >> shift;
+      const auto b = static_cast<uint32_t>(weights) >> shift;
+      sum += bytes_ ? static_cast<uint32_t>(static_cast<uint8_t>(a) * static_cast<int8_t>(b))
+                    : static_cast<uint32_t>(static_cast<int16_t>(a) * static_cast<int16_t>(b));
+    }
+    return sum;
+  }
+
+  int32_t value(int channel, int pixel) const {
+    const auto m = static_cast<size_t>(channel);
+    auto sum = static_cast<uint32_t>(start_[m]);
+    for (size_t tap = 0; tap < taps_.size(); ++tap) {
+      sum += dot(planes_[static_cast<size_t>(pixel + taps_[tap] / 4)],
+                 weights_[tap * static_cast<size_t>(tile_.channels) + m]);
+    }
+    if (tile_.subtracts_window_sums) {
+      sum -= static_cast<uint32_t>(window_sums_[static_cast<size_t>(pixel)]) *
+             static_cast<uint32_t>(zero_points_[m]);
+    }
+    return static_cast<int32_t>(sum);
+  }
+
+  const ConvTile& tile_;
+  const bool bytes_;
+  const int lanes_;
+  const int vectors_;
+  std::mt19937_64& random_;
+  std::vector<int32_t> planes_, weights_, start_, zero_points_, window_sums_, taps_, output_;
+  std::vector<ConvStore> stores_;
+  int channel_dwords_ = 0;
+  ConvArguments arguments_;
+};
+
+TEST(ConvKernelValues, EveryTile) {
+  std::mt19937_64 random(7);
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    const Target target{tier};
+    for (const ConvTile& tile : tiles_of(target)) {
+      const Result<MachineCode> code = emit_conv_kernel(tile, target);
+      ASSERT_TRUE(code.ok()) << code.error().message;
+      CodeMemory memory;
+      const Result<CodeBlock> block = memory.publish(code->bytes);
+      ASSERT_TRUE(block.ok()) << block.error().message;
+      const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
+      for (const int taps : {1, 2, 3, 10}) {
+        for (const int tiles : {1, 3}) {
+          const KernelCall call(tile, target, taps, tiles, random);
+          run(call.arguments());
+          ASSERT_EQ(call.output(), call.expected())
+              << jit::name_of(tier) << ", " << name_of(tile) << ", " << taps << " taps";
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace castor::jit
