@@ -131,7 +131,8 @@ class ConvolutionRun {
     y_ = reinterpret_cast<int32_t*>(operands_[nest.operands.size() - 1]);
   }
 
-  void run() {
+  /// What all tasks read: zero points, weights, first values. Before any of them.
+  void prepare() {
     int32_t* zeros = part(convolution_.parts.zero_points);
     const auto channels = static_cast<size_t>(plan_.geometry.out_channels);
     set_weight_zero_points(convolution_, operand(convolution_.w_zero_point), {zeros, channels});
@@ -143,12 +144,19 @@ class ConvolutionRun {
       packed_ = packed_weights(plan_, convolution_.packed.data());
     }
     set_starts({zeros, channels});
-    for (int64_t image = 0; image < plan_.geometry.batch; ++image) {
-      for (int64_t group = 0; group < plan_.geometry.groups; ++group) {
-        for (int64_t outer = 0; outer < plan_.outer_outputs; ++outer) {
-          run_blocks(image, group, outer);
-        }
-      }
+  }
+
+  /// Channel tiles of all blocks: what tasks share out.
+  int64_t tiles() const { return blocks() * plan_.channel_tiles; }
+
+  /// The tiles from `begin` to `end`, block by block, with planes in a scratch of the task's own.
+  void run(int64_t begin, int64_t end, std::byte* scratch) const {
+    while (begin < end) {
+      const int64_t block = begin / plan_.channel_tiles;
+      const int64_t behind = std::min(end, (block + 1) * plan_.channel_tiles);
+      const int64_t first = begin % plan_.channel_tiles;
+      run_block(place_of(block), first, first + (behind - begin), scratch + convolution_.scratch);
+      begin = behind;
     }
   }
 
@@ -181,20 +189,34 @@ class ConvolutionRun {
     }
   }
 
-  void run_blocks(int64_t image, int64_t group, int64_t outer) {
-    BlockPlace place = {.image = image, .group = group, .outer = outer, .block = {}};
-    for (place.row = 0; place.row < plan_.output_rows(); place.row += plan_.block.rows) {
-      place.block.rows = std::min(plan_.block.rows, plan_.output_rows() - place.row);
-      for (place.column = 0; place.column < plan_.output_columns();
-           place.column += plan_.block.columns) {
-        place.block.columns = std::min(plan_.block.columns, plan_.output_columns() - place.column);
-        run_block(place);
-      }
-    }
+  static int64_t count_of(int64_t all, int64_t part) { return (all + part - 1) / part; }
+  int64_t row_blocks() const { return count_of(plan_.output_rows(), plan_.block.rows); }
+  int64_t column_blocks() const { return count_of(plan_.output_columns(), plan_.block.columns); }
+  int64_t blocks() const {
+    return plan_.geometry.batch * plan_.geometry.groups * plan_.outer_outputs * row_blocks() *
+           column_blocks();
   }
 
-  void run_block(const BlockPlace& place) {
-    std::byte* planes = scratch_ + convolution_.parts.planes;
+  /// Blocks are numbered along columns first, then rows, outer positions, groups and images.
+  BlockPlace place_of(int64_t block) const {
+    const auto next = [&](int64_t extent) {
+      const int64_t index = block % extent;
+      block /= extent;
+      return index;
+    };
+    BlockPlace place;
+    place.column = next(column_blocks()) * plan_.block.columns;
+    place.row = next(row_blocks()) * plan_.block.rows;
+    place.outer = next(plan_.outer_outputs);
+    place.group = next(plan_.geometry.groups);
+    place.image = block;
+    place.block = {.rows = std::min(plan_.block.rows, plan_.output_rows() - place.row),
+                   .columns = std::min(plan_.block.columns, plan_.output_columns() - place.column)};
+    return place;
+  }
+
+  void run_block(const BlockPlace& place, int64_t begin, int64_t end, std::byte* scratch) const {
+    std::byte* planes = scratch + convolution_.parts.planes;
     const PlaneInput input = {operands_[0], convolution_.x_is_signed, input_zero_point()};
     fill_planes(plan_, input, place, planes);
     const LineTables& line = *std::ranges::find_if(convolution_.lines, [&](const LineTables& of) {
@@ -205,24 +227,26 @@ class ConvolutionRun {
     arguments.taps = plan_.taps.data();
     arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
     arguments.tiles = line.tiles;
-    if (convolution_.sums_code) sum_windows(line, arguments);
-    for (int64_t tile = 0; tile < plan_.channel_tiles; ++tile) {
-      run_tile(place, line, tile, arguments);
-    }
+    auto* window_sums = reinterpret_cast<int32_t*>(scratch + convolution_.parts.window_sums);
+    if (convolution_.sums_code) sum_windows(line, arguments, window_sums);
+    arguments.window_sums = window_sums;
+    auto* outputs = reinterpret_cast<int32_t*>(scratch + convolution_.parts.line);
+    for (int64_t tile = begin; tile < end; ++tile) run_tile(place, line, tile, arguments, outputs);
   }
 
-  void sum_windows(const LineTables& line, jit::ConvArguments arguments) const {
+  void sum_windows(const LineTables& line, jit::ConvArguments arguments, int32_t* sums) const {
     constexpr int32_t zero = 0;
     arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
     arguments.start = &zero;
     arguments.stores = line.window_sums.data();
-    arguments.output = part(convolution_.parts.window_sums);
+    arguments.output = sums;
     convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
   }
 
-  /// The output channels of one tile.
+  /// The output channels of one tile; `outputs` is for layouts in which they do not lie side by
+  /// side.
   void run_tile(const BlockPlace& place, const LineTables& line, int64_t tile,
-                jit::ConvArguments arguments) const {
+                jit::ConvArguments arguments, int32_t* outputs) const {
     const ConvolutionGeometry& geometry = plan_.geometry;
     const int64_t channel =
         place.group * geometry.group_out_channels() + tile * plan_.tile.channels;
@@ -234,12 +258,11 @@ class ConvolutionRun {
         packed_.dwords.data() + channel * static_cast<int64_t>(plan_.taps.size()));
     arguments.start = part(convolution_.parts.start) + channel;
     arguments.weight_zero_points = part(convolution_.parts.zero_points) + channel;
-    arguments.window_sums = part(convolution_.parts.window_sums);
     arguments.stores = line.output.data();
     const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
     const int64_t block_pixels = place.block.rows * place.block.columns;
-    arguments.output = nhwc ? part(convolution_.parts.line)
-                            : y_ + (place.image * geometry.out_channels + channel) * pixels + pixel;
+    arguments.output =
+        nhwc ? outputs : y_ + (place.image * geometry.out_channels + channel) * pixels + pixel;
     arguments.channel_step = 4 * (nhwc ? block_pixels : pixels);
     const NestCode& code = is_last ? *convolution_.last_code : *convolution_.code;
     code.entry_as<jit::ConvFunction>()(&arguments);
@@ -319,7 +342,24 @@ void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
                 static_cast<size_t>(element_count(extents).value_or(0)) * 4);
     return;
   }
-  ConvolutionRun(convolution, nest, memory).run();
+  ConvolutionRun run(convolution, nest, memory);
+  run.prepare();
+  const auto most = static_cast<int64_t>(1 + memory.task_scratch.size());
+  const int64_t tasks = std::min(most, run.tiles());
+  if (tasks == 1) return run.run(0, run.tiles(), memory.scratch);
+  struct Share {
+    const ConvolutionRun& run;
+    const CallMemory& memory;
+    int64_t tasks;
+  } share = {run, memory, tasks};
+  const auto task = [](void* context, int index) {
+    const auto& of = *static_cast<const Share*>(context);
+    const int64_t tiles = of.run.tiles();
+    std::byte* scratch =
+        index == 0 ? of.memory.scratch : of.memory.task_scratch[static_cast<size_t>(index) - 1];
+    of.run.run(tiles * index / of.tasks, tiles * (index + 1) / of.tasks, scratch);
+  };
+  memory.executor->run(static_cast<int>(tasks), task, &share);
 }
 
 }  // namespace castor::detail

@@ -46,7 +46,7 @@ class WeightPacker {
       total +=
           is_signed_ ? static_cast<int8_t>(weights[i]) : static_cast<uint8_t>(weights[i]) - 128;
     }
-    return total;
+    return static_cast<int32_t>(total);
   }
 
  private:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The methods of Kernel and BoundKernel, and what every run goes through.
+#include <algorithm>
+#include <memory>
 #include <new>
 
 #include "ir/interpreter.hpp"
@@ -66,6 +68,26 @@ bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy p
   return wanted && outputs_align(nest, outputs, target);
 }
 
+/// Scratch of the tasks that convolutions are shared out to, but the first: none for calls without
+/// an executor, or without a convolution.
+class TaskScratch {
+ public:
+  TaskScratch(const BoundState& bound, const Executor* executor) {
+    if (executor == nullptr) return;
+    const bool has_convolution = std::ranges::any_of(
+        bound.nests, [](const BoundNest& nest) { return nest.convolution != nullptr; });
+    for (int i = 1; has_convolution && i < executor->tasks(); ++i) {
+      owned_.push_back(std::make_unique<detail::ScratchPool::Block>(bound.scratch));
+      blocks_.push_back(owned_.back()->data());
+    }
+  }
+  std::span<std::byte* const> blocks() const { return blocks_; }
+
+ private:
+  std::vector<std::unique_ptr<detail::ScratchPool::Block>> owned_;
+  std::vector<std::byte*> blocks_;
+};
+
 }  // namespace
 
 const Function& Kernel::function() const { return *state_->function; }
@@ -117,7 +139,10 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
       return interpret(*state_->kernel->function, inputs, outputs);
     }
     const detail::ScratchPool::Block scratch(state_->scratch);
-    const detail::CallMemory memory{inputs, outputs, scratch.data()};
+    detail::CallMemory memory{inputs, outputs, scratch.data()};
+    const TaskScratch task_scratch(*state_, options.executor);
+    memory.executor = options.executor;
+    memory.task_scratch = task_scratch.blocks();
     for (const BoundNest& nest : state_->nests) {
       if (nest.convolution != nullptr) {
         detail::run_convolution(*nest.convolution, nest, memory);

@@ -18,8 +18,9 @@ CONVERSIONS = [f"Convert/{source}/{destination}/{footprint}"
 LAYOUT = "Convert/u2.msb_first/u2/256KiB"
 ELEMENTWISE = ["Elementwise/add_f32_row/16KiB", "Elementwise/image_normalize/256KiB",
                "Elementwise/dequantize_u4_f32/256KiB", "Elementwise/transposed_f32/512x512"]
+CONVOLUTIONS = ["ConvInteger/mobilenet_7_1x1/u8i8", "ConvInteger/unusual_5d/i8u8/nhwc"]
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Call/run_rank1_2_views"]
-FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + ELEMENTWISE) + ")$"
+FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + ELEMENTWISE + CONVOLUTIONS) + ")$"
 SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")
 
 
@@ -49,7 +50,7 @@ def check_results(path):
         check(data["context"].get(key), f"the context has no {key}")
     rows = {row["name"]: row for row in data["benchmarks"]}
     one_core = len(os.sched_getaffinity(0)) == 1
-    expected = set(CONVERSIONS + OTHERS + ELEMENTWISE)
+    expected = set(CONVERSIONS + OTHERS + ELEMENTWISE + CONVOLUTIONS)
     check(set(rows) == expected, f"found {sorted(rows)}, expected {sorted(expected)}")
     for name, row in rows.items():
         if row.get("error_occurred"):
@@ -62,6 +63,9 @@ def check_results(path):
         if name in CONVERSIONS + ELEMENTWISE:
             check_figure(row, "GBps")
             check_figure(row, "stream_fraction")
+        if name in CONVOLUTIONS:
+            check_figure(row, "GMACps")
+            check_figure(row, "peak_fraction")
         if name.endswith("/16KiB"):
             check("port_fraction" in row, f"{name} has no port_fraction")
         if "transposed" in name:
@@ -83,7 +87,7 @@ def check_report(report, results, folder):
         text = file.read()
     for part in ("stream_fraction, 16KiB: 9 pairs", "port_fraction, 16KiB: 9 pairs",
                  "stream_fraction, 256KiB: 9 pairs", "f32 -> u8", "sub-byte <-> 8-bit", *OTHERS,
-                 "image_normalize", "transposed_f32/512x512"):
+                 "image_normalize", "transposed_f32/512x512", "mobilenet_7_1x1", "unusual_5d"):
         check(part in text, f"the table has no '{part}':\n{text}")
 
 

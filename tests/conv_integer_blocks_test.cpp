@@ -28,9 +28,9 @@ const std::vector<Layer>& layers() {
   static const std::vector<Layer> all = {
       {{1, 256, 56, 56}, {9, 256, 1, 1}, {}, Split::rows},
       {{1, 384, 3000}, {5, 384, 3}, {.pads = {1, 1}, .strides = {2}}, Split::columns},
-      {{1, 64, 58, 57}, {7, 64, 3, 3}, {.pads = {1, 1, 1, 1}}, Split::rows},
+      {{1, 128, 58, 57}, {7, 128, 3, 3}, {.pads = {1, 1, 1, 1}}, Split::rows},
       {{1, 200, 41, 43}, {6, 200, 3, 3}, {.pads = {2, 0, 1, 3}, .strides = {2, 2}}, Split::rows},
-      {{2, 96, 60, 50}, {5, 96, 2, 3}, {.dilations = {3, 2}, .pads = {3, 5, 0, 1}}, Split::rows},
+      {{2, 160, 60, 50}, {5, 160, 2, 3}, {.dilations = {3, 2}, .pads = {3, 5, 0, 1}}, Split::rows},
       {{1, 40, 90, 83}, {4, 10, 5, 3}, {.group = 4, .pads = {7, 4, 6, 0}, .strides = {3, 1}}, {}},
       {{1, 3, 150, 149}, {10, 3, 7, 7}, {.pads = {3, 3, 3, 3}, .strides = {2, 2}}, Split::none},
       {{1, 3, 130, 160}, {9, 3, 16, 16}, {.strides = {16, 16}}, Split::none},

@@ -73,8 +73,22 @@ enum class StorePolicy : uint8_t {
   streaming,  ///< where the tensors are dense, large (1 MiB and more), aligned and not in place
 };
 
+/// Runs the tasks of a call, at the same time if it likes: an engine's own threads.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// Into how many tasks at the most a call is split; at least 1.
+  virtual int tasks() const = 0;
+  /// Calls task(context, i) for each i from 0 to count - 1, on any threads in any order, and
+  /// returns when all have returned. Tasks do not throw. Several calls may come at the same time.
+  virtual void run(int count, void (*task)(void* context, int index), void* context) = 0;
+};
+
 struct RunOptions {
   StorePolicy stores = StorePolicy::automatic;
+  /// Shares out convolutions, whose results do not depend on it; null: the caller's thread does
+  /// all. Each task but one takes a scratch of its own.
+  Executor* executor = nullptr;
 };
 
 /// A kernel with its `?` dimensions and strides settled. Running it never compiles and never

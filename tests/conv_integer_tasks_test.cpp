@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions shared out to tasks: the same bits, however many there are.
+#include <thread>
+
+#include "tests/support/function_case.hpp"
+
+namespace castor {
+namespace {
+
+/// A thread for each task.
+class ThreadPerTask : public Executor {
+ public:
+  explicit ThreadPerTask(int tasks) : tasks_(tasks) {}
+  int tasks() const override { return tasks_; }
+  void run(int count, void (*task)(void* context, int index), void* context) override {
+    most_ = std::max(most_, count);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back(task, context, i);
+    for (std::thread& thread : threads) thread.join();
+  }
+  int most() const { return most_; }
+
+ private:
+  int tasks_;
+  int most_ = 1;
+};
+
+const test::FunctionCase cases[] = {
+    {"func @one_image(%x: u8[1, 32, 20, 20], %w: i8[40, 32, 3, 3], %z: u8[]) -> i32[1, 40, 20, 20] "
+     "{\n  %y = conv_integer %x, %w, %z {pads = [1, 1, 1, 1]}\n  return %y\n}\n",
+     {{{1, 32, 20, 20}}, {{40, 32, 3, 3}}, {{}}}},
+    {"func @images(%x: i8[5, 8, 9, 9], %w: u8[6, 4, 3, 3], %z: u8[6]) -> i32[5, 6, 4, 4] {\n"
+     "  %y = conv_integer %x, %w, none, %z {group = 2, strides = [2, 2]}\n  return %y\n}\n",
+     {{{5, 8, 9, 9}}, {{6, 4, 3, 3}}, {{6}}}},
+    {"func @nhwc(%x: u8[2, 15, 11, 12], %w: i8[20, 12, 3, 3]) -> i32[2, 13, 9, 20] {\n"
+     "  %y = conv_integer %x, %w {layout = nhwc}\n  return %y\n}\n",
+     {{{2, 15, 11, 12}}, {{20, 12, 3, 3}}}},
+    {"func @blocks(%x: u8[1, 256, 60, 56], %w: i8[9, 256, 1, 1]) -> i32[1, 9, 60, 56] {\n"
+     "  %y = conv_integer %x, %w\n  return %y\n}\n",
+     {{{1, 256, 60, 56}}, {{9, 256, 1, 1}}}},
+};
+
+TEST(ConvIntegerTasks, GiveTheSameBits) {
+  for (const test::FunctionCase& row : cases) {
+    const FunctionPtr function = *parse_function(row.text);
+    for (const auto& [tier, runtime] : test::tier_runtimes()) {
+      test::CaseTensors expected(*function, row, 3, true);
+      const BoundKernel bound =
+          *runtime.compile(function)->bind(expected.inputs(), expected.outputs());
+      ASSERT_EQ(bound.engine(), Engine::jit);
+      ASSERT_TRUE(bound.run(expected.inputs(), expected.outputs()).ok());
+      for (int tasks : {2, 7}) {
+        test::CaseTensors actual(*function, row, 3, true);
+        ThreadPerTask executor(tasks);
+        const RunOptions options = {.executor = &executor};
+        ASSERT_TRUE(bound.run(actual.inputs(), actual.outputs(), options).ok());
+        EXPECT_GT(executor.most(), 1) << function->name;
+        EXPECT_TRUE(std::ranges::equal(actual.output_tensors()[0].bytes(),
+                                       expected.output_tensors()[0].bytes()))
+            << name_of(tier) << ", " << tasks << " tasks: @" << function->name;
+        EXPECT_TRUE(actual.output_tensors()[0].is_clean_around());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace castor
