@@ -20,7 +20,10 @@ std::vector<Run> merged_runs(const Dims& extents, const Dims& strides) {
   std::vector<Run> runs;  // innermost first
   for (int axis = extents.rank() - 1; axis >= 0; --axis) {
     if (extents[axis] == 1) continue;
-    if (!runs.empty() && strides[axis] == runs.back().stride * runs.back().extent) {
+    int64_t behind = 0;  // where the axes so far would go on
+    const bool fits =
+        !runs.empty() && !__builtin_mul_overflow(runs.back().stride, runs.back().extent, &behind);
+    if (fits && strides[axis] == behind) {
       runs.back().extent *= extents[axis];
     } else {
       runs.push_back({extents[axis], strides[axis]});

@@ -69,8 +69,8 @@ bool pays(int64_t period, int64_t rows, bool repeats, int lanes) {
   return period <= longest && rows >= least_rows && period * rows >= least_elements;
 }
 
-/// Longer periods are not worth code of their own.
-constexpr int64_t most_baked_period = 8;
+/// Colours, with transparency or without, are worth code of their own.
+bool is_baked(int64_t period) { return period == 3 || period == 4; }
 
 /// Axes 0 to `outer` become one.
 void merge(IterationSpace& space, int outer, std::span<const Walk> walks) {
@@ -114,7 +114,7 @@ void merge_periods(IterationSpace& space, std::span<const OperandStorage> storag
     const bool repeats = std::ranges::find(walks, Walk::repeated) != walks.end();
     if (!pays(period, space.extents[outer], repeats, lanes)) continue;
     merge(space, outer, walks);
-    if (repeats && period <= most_baked_period) space.form.baked_period = static_cast<int>(period);
+    if (repeats && is_baked(period)) space.form.baked_period = static_cast<int>(period);
     return;
   }
 }

@@ -194,6 +194,8 @@ class LeafChoice {
         unite(cone.computed, cones_[operand].computed);
       }
       unite(cone.computed, {result});
+      // What is read through a broadcast is one more operand of the nest: it walks differently.
+      if (operation.op == OpKind::broadcast) unite(cone.leaves, {result});
     }
   }
 

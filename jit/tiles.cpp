@@ -124,7 +124,7 @@ std::vector<CopiedOperand> gapped_operands(const Nest& nest, const IterationSpac
   if (space.form.rank == 1) return copies;
   for (size_t k = 0; k < nest.operands(); ++k) {
     const auto& strides = space.strides[k];
-    const bool is_repeated = strides[1] == 0;  // rows that are the same have no gap
+    const bool is_repeated = strides[0] == 0 || strides[1] == 0;  // without a gap
     const bool follow = strides[1] == strides[0] * space.extents[0];
     if (!is_repeated && !follow) copies.push_back({k, TileCopyKind::strided});
   }

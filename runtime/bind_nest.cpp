@@ -276,6 +276,7 @@ class NestBinder {
     result.space = jit::nest_space(nest, extents, strides, compiled_.target);
     const jit::IterationSpace& space = result.space;
     result.sub_byte = nest.has_sub_byte_operand();
+    result.first_output = nest.inputs.size();
     result.first_base = jit::ArgumentLayout(nest.operands(), space.form.rank).base(0);
     result.bytes = bytes_of(nest, extents, strides);
     if (const auto tiles = jit::plan_tiles(nest, space)) {
@@ -326,11 +327,13 @@ class NestBinder {
                           std::span<const Dims> strides) {
     int64_t bytes = 0;
     for (size_t k = 0; k < nest.operands(); ++k) {
-      int64_t count = 1;
+      Dims own;
       for (int axis = 0; axis < extents.rank(); ++axis) {
-        if (strides[k][axis] != 0) count *= extents[axis];
+        if (strides[k][axis] != 0) own.push_back(extents[axis]);
       }
-      bytes += byte_size(nest.element(k), count).value_or(0);
+      const std::optional<int64_t> count = element_count(own);
+      const std::optional<int64_t> more = count ? byte_size(nest.element(k), *count) : std::nullopt;
+      if (!more || __builtin_add_overflow(bytes, *more, &bytes)) return INT64_MAX;
     }
     return bytes;
   }

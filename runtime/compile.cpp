@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of compiling, in order: verify, canonicalise, plan, look up or emit and publish.
+#include <fmt/format.h>
+
 #include "ir/canonicalize.hpp"
 
 #include "ir/verify.hpp"
@@ -22,6 +24,12 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   compiled->store = runtime.store;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
   for (const jit::Nest& nest : compiled->nests) {
+    if (nest.inputs.size() > jit::most_inputs) {
+      return Error{ErrorCode::unsupported,
+                   fmt::format("@{}: one of its operations reads {} tensors in different ways; at "
+                               "most {} are supported",
+                               function->name, nest.inputs.size(), jit::most_inputs)};
+    }
     if (nest.convolution) {  // its code depends on extents
       compiled->likely.emplace_back();
       continue;

@@ -105,13 +105,15 @@ class PlaneFiller {
     const int64_t begin = place_.column * axis.stride + phase - axis.pad_begin;  // of entry 0
     const auto entries_to = [&](int64_t column) {  // in front of the first at that column or behind
       const int64_t missing = std::max<int64_t>(column - begin, 0);
-      return std::min((missing + axis.stride - 1) / axis.stride, width());
+      return std::min(missing / axis.stride + (missing % axis.stride != 0 ? 1 : 0), width());
     };
     const int64_t first = entries_to(0);
     const int64_t end = std::max(entries_to(axis.input), first);
     std::fill_n(to, first, padding_);
-    interleave(source_of(part, row * axis.input + begin + first * axis.stride), end - first,
-               to + first);
+    if (first < end) {
+      interleave(source_of(part, row * axis.input + begin + first * axis.stride), end - first,
+                 to + first);
+    }
     std::fill_n(to + end, width() - end, padding_);
   }
 

@@ -47,12 +47,14 @@ bool outputs_align(const BoundNest& nest, std::span<const View> outputs,
                    const jit::Target& target) {
   const int64_t unit = nest.sub_byte ? storage_group : 1;
   int64_t common = -1;
-  for (const OperandOrigin& operand : nest.operands) {
-    if (operand.kind != OperandOrigin::Kind::output) continue;
-    const View& view = outputs[operand.index];
-    if (!jit::has_streaming_stores(target, view.element)) continue;
-    const int64_t bits = bits_of(view.element);
-    const int64_t begin = detail::address(detail::origin_of(view), view.element);
+  for (size_t k = nest.first_output; k < nest.operands.size(); ++k) {
+    const ElementType element = nest.elements[k];
+    if (!jit::has_streaming_stores(target, element)) continue;
+    const int64_t bits = bits_of(element);
+    const OperandOrigin& operand = nest.operands[k];
+    const bool in_scratch = operand.kind == OperandOrigin::Kind::scratch;  // which is aligned
+    const int64_t begin =
+        in_scratch ? 0 : detail::address(detail::origin_of(outputs[operand.index]), element);
     const int64_t missing = (-begin & (jit::streaming_alignment - 1)) * 8;
     if (missing % (bits * unit) != 0 || (common >= 0 && missing / bits != common)) return false;
     common = missing / bits;

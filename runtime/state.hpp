@@ -102,6 +102,7 @@ struct BoundNest {
   int64_t bytes = 0;          ///< of all operands
   /// Word of the argument block: the address that the first operand's bitwise access counts from.
   size_t first_base = 0;
+  size_t first_output = 0;            ///< operands from there on are written
   std::vector<ElementType> elements;  ///< of each operand
   std::vector<OperandOrigin> operands;
   /// For each operand, whether it is the tensor of its origin element by element: not broadcast,

@@ -42,6 +42,11 @@ std::vector<ConvolutionGeometry> layers() {
       geometry_of({1, 1, 1}, {1, 1, 1}),
       geometry_of({1, 5, 100'000}, {3, 5, 9}, {.dilations = {7}, .strides = {3}}),
       geometry_of({1, 4000, 1, 900}, {2, 4000, 1, 3}),
+      geometry_of({1, 64, 100'000}, {2, 64, 3}, {.dilations = {20'000}}),
+      geometry_of({1, 2048, 33, 33}, {256, 2048, 3, 3},
+                  {.dilations = {12, 12}, .pads = {12, 12, 12, 12}}),
+      geometry_of({1, 1, 2}, {1, 1, 2},
+                  {.dilations = {int64_t{1} << 61}, .pads = {int64_t{1} << 61, 0}}),
   };
 }
 

@@ -93,6 +93,24 @@ TEST(Plan, NestsReadABoundedNumberOfTensors) {
   for (const Nest& nest : nests) EXPECT_LE(nest.inputs.size(), most_inputs);
 }
 
+/// A tensor that is broadcast in many ways counts for each of them.
+TEST(Plan, NestsReadABoundedNumberOfBroadcasts) {
+  std::string text = "func @f(%x: f32[2]) -> f32[2, 2, 2, 2, 2, 2, 2, 2] {\n";
+  const std::string target = " : [2, 2, 2, 2, 2, 2, 2, 2]\n";
+  for (int i = 0; i < 100; ++i) {
+    const std::string number = std::to_string(i);
+    text += "  %n" + number + " = mul %x, %x\n  %b" + number + " = broadcast %n" + number +
+            " {mode = explicit, axes = [" + std::to_string(i % 8) + "]}" + target;
+    text += i == 0 ? ""
+                   : "  %s" + number + " = add %" + (i == 1 ? "b0" : "s" + std::to_string(i - 1)) +
+                         ", %b" + number + "\n";
+  }
+  text += "  return %s99\n}\n";
+  for (const Nest& nest : plan_nests(*function_of(text), Target{Tier::avx2})) {
+    EXPECT_LE(nest.inputs.size(), most_inputs);
+  }
+}
+
 /// The program may contain a constant of one element, but reads no tensor for it.
 TEST(Plan, ScalarConstantsAreInTheCode) {
   const FunctionPtr function = function_of(

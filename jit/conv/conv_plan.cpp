@@ -13,7 +13,8 @@ namespace {
 /// Planes of a block shall stay in the second cache, beside weights.
 constexpr int64_t most_plane_bytes = int64_t{384} << 10;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/// Of an `a` that is not negative, however large.
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 ConvPhases phases_of(const ConvolutionAxis& axis) {
   ConvPhases result;
@@ -28,6 +29,17 @@ ConvPhases phases_of(const ConvolutionAxis& axis) {
     result.of_tap.push_back(at - result.phases.begin());
     result.shifts.push_back(tap * axis.dilation / axis.stride);
     result.most_shift = std::max(result.most_shift, result.shifts.back());
+  }
+  return result;
+}
+
+/// Where taps lie so far apart that what is between them would fill planes: a plane for each tap.
+ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
+  ConvPhases result;
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    result.phases.push_back(tap * axis.dilation);
+    result.of_tap.push_back(tap);
+    result.shifts.push_back(0);
   }
   return result;
 }
@@ -114,6 +126,44 @@ void choose_block(ConvPlan& plan) {
   plan.plane_dwords = (plan.block.rows + extra_rows) * plan.pitch + plan.column_phases.most_shift;
 }
 
+/// Dwords that filling the planes of all blocks writes; those of planes that are too large count
+/// many times.
+double filled_dwords(const ConvPlan& plan) {
+  constexpr double most_bytes = 768 << 10;
+  constexpr double dearer = 1000;
+  const double rows = static_cast<double>(plan.block.rows + plan.row_phases.most_shift);
+  const double columns = static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
+  const double planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
+  const auto blocks = static_cast<double>(ceil_div(plan.rows.output, plan.block.rows) *
+                                          ceil_div(plan.columns.output, plan.block.columns));
+  const double dwords = planes * rows * columns;
+  return dwords * blocks * (4 * dwords > most_bytes ? dearer : 1);
+}
+
+/// Phases that taps share, or a plane for each tap along one axis or both where that leaves less
+/// than half to fill; and the blocks that follow.
+void choose_phases(ConvPlan& plan) {
+  constexpr int64_t most_shift = int64_t{1} << 24;
+  constexpr double gain = 0.5;
+  const ConvPhases rows[] = {phases_of(plan.rows), phases_by_tap(plan.rows)};
+  const ConvPhases columns[] = {phases_of(plan.columns), phases_by_tap(plan.columns)};
+  double least = -1;
+  ConvPlan best = plan;
+  for (const ConvPhases& of_rows : rows) {
+    for (const ConvPhases& of_columns : columns) {
+      if (of_rows.most_shift > most_shift || of_columns.most_shift > most_shift) continue;
+      plan.row_phases = of_rows;
+      plan.column_phases = of_columns;
+      choose_block(plan);
+      const double filled = filled_dwords(plan);
+      if (least >= 0 && filled >= gain * least) continue;
+      least = filled;
+      best = plan;
+    }
+  }
+  plan = std::move(best);
+}
+
 void list_taps(ConvPlan& plan) {
   const auto row_count = static_cast<int64_t>(plan.row_phases.phases.size());
   const auto column_count = static_cast<int64_t>(plan.column_phases.phases.size());
@@ -155,9 +205,7 @@ ConvPlan plan_convolution(const ConvolutionGeometry& geometry, const Target& tar
   }
   plan.dot = dot_product_of(target);
   plan.dwords = ceil_div(geometry.group_channels(), channels_of_dword(plan.dot));
-  plan.row_phases = phases_of(plan.rows);
-  plan.column_phases = phases_of(plan.columns);
-  choose_block(plan);
+  choose_phases(plan);
   list_taps(plan);
   const int64_t vectors = ceil_div(plan.line_pixels(plan.block), plan.lanes(target));
   plan.tile = best_tile(plan, vectors, target);

@@ -17,7 +17,8 @@
 
 namespace castor::jit {
 
-/// The phases of one axis: offsets of taps modulo the stride, as far as taps have them.
+/// The phases of one axis: offsets of taps modulo the stride, as far as taps have them; or, where
+/// taps are far apart, the offset of each tap.
 struct ConvPhases {
   std::vector<int64_t> phases;  ///< ascending
   std::vector<int64_t> of_tap;  ///< index into `phases`
