@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/interleave.hpp"
 #include "runtime/nest_call.hpp"
 
 namespace castor::detail {
@@ -269,11 +270,8 @@ class ConvolutionRun {
     if (!nhwc) return;
     const int64_t channels = is_last ? plan_.last_channels : plan_.tile.channels;
     int32_t* to = y_ + (place.image * pixels + pixel) * geometry.out_channels + channel;
-    for (int64_t i = 0; i < block_pixels; ++i) {
-      for (int64_t m = 0; m < channels; ++m) {
-        to[i * geometry.out_channels + m] = arguments.output[m * block_pixels + i];
-      }
-    }
+    transpose_dwords(arguments.output, block_pixels, channels, block_pixels, to,
+                     geometry.out_channels);
   }
 
   const BoundConvolution& convolution_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "runtime/convolution.hpp"
 #include "runtime/interleave.hpp"
@@ -24,6 +25,7 @@ class WeightPacker {
 
   /// The dwords of output channel `m`, `step` apart.
   void pack(int64_t m, int32_t* to, int64_t step) const {
+    if (row_ == 1 && plan_.dot == jit::DotProduct::bytes) return pack_bytes(m, to, step);
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
       for (int64_t part = 0; part < plan_.dwords; ++part) {
         for (int64_t first = 0; first < in_slice_; first += most_positions) {
@@ -40,17 +42,30 @@ class WeightPacker {
 
   /// The sum of an output channel's weights, as the kernel multiplies them: unsigned ones less 128.
   int32_t sum(int64_t m) const {
-    const std::byte* weights = w_ + m * channels_ * row_;
-    int32_t total = 0;
-    for (int64_t i = 0; i < channels_ * row_; ++i) {
-      total +=
-          is_signed_ ? static_cast<int8_t>(weights[i]) : static_cast<uint8_t>(weights[i]) - 128;
-    }
-    return static_cast<int32_t>(total);
+    const int64_t count = channels_ * row_;
+    const uint32_t shifted = sum_of_bytes(w_ + m * count, count, is_signed_ ? 0x80 : 0);
+    return static_cast<int32_t>(shifted - static_cast<uint32_t>(count) * 128);
   }
 
  private:
   static constexpr int64_t most_positions = 64;
+
+  /// The same of a filter of one position, whose channels lie side by side.
+  void pack_bytes(int64_t m, int32_t* to, int64_t step) const {
+    const std::byte* weights = w_ + m * channels_;
+    const uint32_t flip = is_signed_ ? 0 : 0x80808080;
+    int64_t channel = 0;
+    for (; channel + 4 <= channels_; channel += 4, to += step) {
+      uint32_t dword;
+      std::memcpy(&dword, weights + channel, sizeof(dword));
+      *to = static_cast<int32_t>(dword ^ flip);
+    }
+    if (channel == channels_) return;
+    const auto left = static_cast<size_t>(channels_ - channel);
+    uint32_t dword = 0;
+    std::memcpy(&dword, weights + channel, left);
+    *to = static_cast<int32_t>((dword ^ flip) & (0xffffffffu >> (8 * (4 - left))));
+  }
 
   /// The channels of one dword, at `count` kernel positions.
   void interleave(int64_t m, int64_t position, int64_t part, int64_t count, uint32_t* to) const {

@@ -124,4 +124,58 @@ void interleave_words(const DwordSource& from, bool is_signed, int32_t zero_poin
   }
 }
 
+uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
+  __m128i sums = _mm_setzero_si128();
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const __m128i piece = load_16(reinterpret_cast<const uint8_t*>(bytes + i));
+    sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_xor_si128(piece, flips), _mm_setzero_si128()));
+  }
+  auto total = static_cast<uint32_t>(_mm_cvtsi128_si32(sums)) +
+               static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_srli_si128(sums, 8)));
+  for (; i < count; ++i) total += static_cast<uint8_t>(bytes[i]) ^ flip;
+  return total;
+}
+
+namespace {
+
+/// Four rows of four.
+void transpose_block(const int32_t* from, int64_t from_step, int32_t* to, int64_t to_step) {
+  __m128i rows[4];
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_step));
+  }
+  const __m128i low_ab = _mm_unpacklo_epi32(rows[0], rows[1]);
+  const __m128i high_ab = _mm_unpackhi_epi32(rows[0], rows[1]);
+  const __m128i low_cd = _mm_unpacklo_epi32(rows[2], rows[3]);
+  const __m128i high_cd = _mm_unpackhi_epi32(rows[2], rows[3]);
+  const __m128i columns[4] = {
+      _mm_unpacklo_epi64(low_ab, low_cd), _mm_unpackhi_epi64(low_ab, low_cd),
+      _mm_unpacklo_epi64(high_ab, high_cd), _mm_unpackhi_epi64(high_ab, high_cd)};
+  for (int i = 0; i < 4; ++i) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_step), columns[i]);
+  }
+}
+
+}  // namespace
+
+void transpose_dwords(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,
+                      int32_t* to, int64_t to_step) {
+  const int64_t whole_rows = rows / 4 * 4;
+  for (int64_t column = 0; column < columns; ++column) {
+    int64_t first = 0;  // of the rows that are left
+    if (column % 4 == 0 && column + 4 <= columns) {
+      for (int64_t row = 0; row < whole_rows; row += 4) {
+        transpose_block(from + row * from_step + column, from_step, to + column * to_step + row,
+                        to_step);
+      }
+    }
+    if (column < columns / 4 * 4) first = whole_rows;
+    for (int64_t row = first; row < rows; ++row) {
+      to[column * to_step + row] = from[row * from_step + column];
+    }
+  }
+}
+
 }  // namespace castor::detail

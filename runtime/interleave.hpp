@@ -21,4 +21,11 @@ void interleave_bytes(const DwordSource& from, uint8_t flip, int64_t count, uint
 void interleave_words(const DwordSource& from, bool is_signed, int32_t zero_point, int64_t count,
                       uint32_t* to);
 
+/// The sum of bytes as unsigned numbers, each with `flip` xored, modulo 2^32.
+uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip);
+
+/// to[column * to_step + row] = from[row * from_step + column]; steps in dwords.
+void transpose_dwords(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,
+                      int32_t* to, int64_t to_step);
+
 }  // namespace castor::detail

@@ -61,7 +61,7 @@ const std::vector<FunctionRow>& functions() {
        "  %y = conv_integer %x, %x, %z, %z\n  return %y\n}\n",
        {{2, 3, 4}, {1}}},
       {"reshaped",
-       "func @f(%x: u8[6, 20], %w: i8[8, 9]) -> (i32[8, 32]) {\n"
+       "func @f(%x: u8[6, 20], %w: i8[8, 9]) -> (i32[8, 16]) {\n"
        "  %a = reshape %x : [2, 3, 4, 5]\n  %b = reshape %w : [4, 3, 2, 3]\n"
        "  %y = conv_integer %a, %b {pads = [0, 1, 1, 0]}\n  %r = reshape %y : [8, 16]\n"
        "  %t = add %r, %r\n  %s = reshape %t : [8, 16]\n  return %s\n}\n",

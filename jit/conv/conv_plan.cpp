@@ -73,9 +73,10 @@ double cycles_of(const ConvPlan& plan, const ConvTile& tile, int64_t channels, i
   constexpr double any_load = 0.15;
   const auto taps = static_cast<double>(plan.taps.size());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
-  const double tap = std::max({m * v * per_product, latency, pixels_from_l1 * v + weights * m,
-                               pixels_from_l2 * v * planes / taps}) +
-                     any_load * (m + v);
+  const double from_l2 = pixels_from_l2 * v * planes / taps;
+  constexpr double not_hidden = 0.4;
+  const double tap = std::max({m * v * per_product, latency, pixels_from_l1 * v + weights * m}) +
+                     any_load * (m + v) + not_hidden * from_l2;
   constexpr double ends_of_a_product = 3;
   const double line = static_cast<double>(ceil_div(vectors, tile.vectors)) *
                       (tap * taps + m * v * ends_of_a_product);
