@@ -105,7 +105,8 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
   parts.weights =
       take(packs ? static_cast<int64_t>(packed_dwords(plan)) + plan.geometry.out_channels : 0);
   const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
-  parts.line = take(nhwc ? plan.tile.channels * plan.block.rows * plan.block.columns : 0);
+  parts.line =
+      take(nhwc ? plan.geometry.group_out_channels() * plan.block.rows * plan.block.columns : 0);
   parts.end = end;
   return parts;
 }
@@ -233,6 +234,30 @@ class ConvolutionRun {
     arguments.window_sums = window_sums;
     auto* outputs = reinterpret_cast<int32_t*>(scratch + convolution_.parts.line);
     for (int64_t tile = begin; tile < end; ++tile) run_tile(place, line, tile, arguments, outputs);
+    if (is_nhwc()) store_pixels(place, begin, end, outputs);
+  }
+
+  bool is_nhwc() const { return plan_.geometry.layout == ConvolutionLayout::nhwc; }
+  int64_t first_channel(int64_t tile) const {
+    return std::min(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
+  }
+  int64_t output_pixels() const {
+    return plan_.outer_outputs * plan_.output_rows() * plan_.output_columns();
+  }
+  int64_t first_pixel(const BlockPlace& place) const {
+    return (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
+  }
+
+  /// Outputs that lie channel by channel go where they lie pixel by pixel.
+  void store_pixels(const BlockPlace& place, int64_t begin, int64_t end,
+                    const int32_t* outputs) const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t pixels = place.block.rows * place.block.columns;
+    const int64_t first = first_channel(begin);
+    const int64_t pixel = place.image * output_pixels() + first_pixel(place);
+    const int64_t channel = place.group * geometry.group_out_channels() + first;
+    transpose_dwords(outputs + first * pixels, pixels, first_channel(end) - first, pixels,
+                     y_ + pixel * geometry.out_channels + channel, geometry.out_channels);
   }
 
   void sum_windows(const LineTables& line, jit::ConvArguments arguments, int32_t* sums) const {
@@ -244,34 +269,28 @@ class ConvolutionRun {
     convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
   }
 
-  /// The output channels of one tile; `outputs` is for layouts in which they do not lie side by
-  /// side.
+  /// The output channels of one tile; `outputs` takes them where they do not lie side by side.
   void run_tile(const BlockPlace& place, const LineTables& line, int64_t tile,
                 jit::ConvArguments arguments, int32_t* outputs) const {
     const ConvolutionGeometry& geometry = plan_.geometry;
-    const int64_t channel =
-        place.group * geometry.group_out_channels() + tile * plan_.tile.channels;
-    const int64_t pixels = plan_.outer_outputs * plan_.output_rows() * plan_.output_columns();
-    const int64_t pixel =
-        (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
-    const bool is_last = tile + 1 == plan_.channel_tiles;
+    const int64_t channel = place.group * geometry.group_out_channels() + first_channel(tile);
     arguments.weights = reinterpret_cast<const std::byte*>(
         packed_.dwords.data() + channel * static_cast<int64_t>(plan_.taps.size()));
     arguments.start = part(convolution_.parts.start) + channel;
     arguments.weight_zero_points = part(convolution_.parts.zero_points) + channel;
     arguments.stores = line.output.data();
-    const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
-    const int64_t block_pixels = place.block.rows * place.block.columns;
-    arguments.output =
-        nhwc ? outputs : y_ + (place.image * geometry.out_channels + channel) * pixels + pixel;
-    arguments.channel_step = 4 * (nhwc ? block_pixels : pixels);
+    if (is_nhwc()) {
+      const int64_t pixels = place.block.rows * place.block.columns;
+      arguments.output = outputs + first_channel(tile) * pixels;
+      arguments.channel_step = 4 * pixels;
+    } else {
+      const int64_t plane = place.image * geometry.out_channels + channel;
+      arguments.output = y_ + plane * output_pixels() + first_pixel(place);
+      arguments.channel_step = 4 * output_pixels();
+    }
+    const bool is_last = tile + 1 == plan_.channel_tiles;
     const NestCode& code = is_last ? *convolution_.last_code : *convolution_.code;
     code.entry_as<jit::ConvFunction>()(&arguments);
-    if (!nhwc) return;
-    const int64_t channels = is_last ? plan_.last_channels : plan_.tile.channels;
-    int32_t* to = y_ + (place.image * pixels + pixel) * geometry.out_channels + channel;
-    transpose_dwords(arguments.output, block_pixels, channels, block_pixels, to,
-                     geometry.out_channels);
   }
 
   const BoundConvolution& convolution_;

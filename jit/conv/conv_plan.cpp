@@ -12,6 +12,8 @@ namespace {
 
 /// Planes of a block shall stay in the second cache, beside weights.
 constexpr int64_t most_plane_bytes = int64_t{384} << 10;
+/// So shall the outputs of a block, where they are put in another order behind the kernels.
+constexpr int64_t most_output_bytes = int64_t{256} << 10;
 
 /// Of an `a` that is not negative, however large.
 int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
@@ -115,7 +117,12 @@ void choose_block(ConvPlan& plan) {
   plan.pitch = least_pitch(plan.columns, plan.column_phases);
   const int64_t fitting = most_dwords / plan.pitch - extra_rows;
   if (fitting >= 1) {
-    plan.block.rows = ceil_div(rows, ceil_div(rows, std::min(fitting, rows)));
+    int64_t most_rows = std::min(fitting, rows);
+    if (plan.geometry.layout == ConvolutionLayout::nhwc) {
+      const int64_t row_bytes = 4 * columns * plan.geometry.group_out_channels();
+      most_rows = std::clamp<int64_t>(most_output_bytes / row_bytes, 1, most_rows);
+    }
+    plan.block.rows = ceil_div(rows, ceil_div(rows, most_rows));
   } else {
     constexpr int64_t least_columns = 64;
     const int64_t part = most_dwords / (1 + extra_rows) - plan.column_phases.most_shift;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,13 @@ namespace castor::test {
 
 /// How one tensor lies in memory; no strides: dense.
 struct Layout {
+  static constexpr int64_t line = 64;  ///< bytes
+
   Dims shape;
   Dims strides = {};
   int64_t offset = 0;
+  /// Bytes from the beginning of a cache line to the memory's; nothing: it touches a page's end.
+  std::optional<int64_t> line_offset = {};
 
   Dims steps() const { return strides.empty() ? dense_strides(shape) : strides; }
   /// Elements from the beginning of the memory to the last one, included.
@@ -42,8 +47,9 @@ class GuardedTensor {
       : element_(element),
         layout_(layout),
         bytes_(samples::storage_bytes(element, layout.span())),
-        pages_(std::make_unique<GuardedPages>(std::max<size_t>(bytes_, 1))),
+        pages_(std::make_unique<GuardedPages>(bytes_ + Layout::line)),
         data_(at_end ? pages_->at_end(bytes_) : pages_->at_begin()) {
+    if (layout.line_offset) data_ = in_line(data_, *layout.line_offset, at_end);
     pages_->fill(filler);
   }
 
@@ -65,6 +71,13 @@ class GuardedTensor {
 
  private:
   static constexpr std::byte filler{0xc5};
+
+  /// The closest place so far from the beginning of a line, away from the page.
+  static std::byte* in_line(std::byte* from, int64_t line_offset, bool backward) {
+    const int64_t too_far = static_cast<int64_t>(reinterpret_cast<uintptr_t>(from)) - line_offset;
+    return backward ? from - (too_far & (Layout::line - 1))
+                    : from + (-too_far & (Layout::line - 1));
+  }
 
   ElementType element_;
   Layout layout_;
