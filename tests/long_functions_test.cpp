@@ -11,6 +11,7 @@
 #include "tests/support/function_case.hpp"
 #include "tests/support/long_form.hpp"
 #include "tools/fuzz/executor.hpp"
+#include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_function.hpp"
 #include "tools/fuzz/generate_operations.hpp"
 #include "tools/fuzz/prepared.hpp"
@@ -72,25 +73,29 @@ class LongFunction {
     }
   }
 
-  /// One value or condition takes another's place.
+  /// One value or condition takes another's place. A value that is not less (NaN is not) makes way
+  /// for an input now and then, lest all become the same.
   void combine_one() {
-    const size_t at = static_cast<size_t>(round_++);
+    constexpr std::array inputs = {"%a", "%b", "%c"};
+    const auto at = static_cast<size_t>(round_++);
     std::string& value = values_[at % values_.size()];
-    const std::string& other = values_[(at + 5) % values_.size()];
-    std::string& condition = conditions_[at / 7 % 2];
-    if (at % 7 == 3) {
-      value = append("select", {condition, value, other});
-    } else if (at % 13 == 5) {
-      condition = append("greater_equal", {value, other});
+    std::string& other = values_[(at + 5) % values_.size()];
+    std::string& condition = conditions_[at / 4 % 2];
+    if (at % 4 == 2) {
+      condition = append("less", {other, value});
+    } else if (at % 4 == 3) {
+      other = append("select", {condition, value, inputs[at / 4 % 3]});
     } else {
       value = append_next(value, other);
     }
   }
 
   std::string folded() {
-    constexpr std::array folds = {"max", "sub", "min", "add"};
     std::string last = values_[0];
-    for (size_t i = 1; i < values_.size(); ++i) last = append(folds[i % 4], {last, values_[i]});
+    for (size_t i = 1; i < values_.size(); ++i) {
+      last = i % 3 == 0 ? append("sub", {last, values_[i]})
+                        : append("select", {conditions_[i % 3 - 1], last, values_[i]});
+    }
     const std::string either = append("logical_xor", {conditions_[0], conditions_[1]});
     const std::string not_both = append("not", {either});
     return append("select", {not_both, last, values_.front()});
@@ -156,6 +161,19 @@ INSTANTIATE_TEST_SUITE_P(Of, LongFunctions,
 
 // ---- Random functions
 
+/// The last value and those that nothing reads are results, as far as there is room.
+void add_results(fuzz::Program& program) {
+  std::set<size_t> read;
+  for (const fuzz::OperationSpec& operation : program.operations) {
+    read.insert(operation.operands.begin(), operation.operands.end());
+  }
+  for (size_t value = program.value_count(); value-- > program.first_operation();) {
+    if (program.results.size() == fuzz::most_results) return;
+    if (!program.is_value(value) || read.contains(value)) continue;
+    program.results.emplace_back().value = value;
+  }
+}
+
 /// A program of so many operations, of all kinds and types; nothing where the draw had others.
 std::optional<fuzz::Program> draw_program(uint64_t seed, size_t length) {
   fuzz::Random random(seed);
@@ -166,7 +184,7 @@ std::optional<fuzz::Program> draw_program(uint64_t seed, size_t length) {
     drawer.draw_many(1);
   }
   if (program.operations.size() != length) return {};
-  drawer.draw_results();
+  add_results(program);
   program.seed = seed;
   program.excess_precision = random.percent(12);
   fuzz::draw_in_place(random, program);

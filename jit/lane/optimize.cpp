@@ -10,15 +10,6 @@ namespace castor::jit {
 
 namespace {
 
-/// Calls `visit` with each operand of an instruction, by reference.
-template <class Inst, class Visit>
-void for_each_operand(Inst& inst, Visit visit) {
-  if (inst.a != no_lane) visit(inst.a);
-  if (inst.b != no_lane) visit(inst.b);
-  if (inst.mask != no_lane) visit(inst.mask);
-  if (inst.c != no_lane) visit(inst.c);
-}
-
 bool compute_the_same(const LaneInst& x, const LaneInst& y) {
   const auto tied = [](const LaneInst& i) {
     return std::tie(i.op, i.type, i.a, i.b, i.c, i.mask, i.imm, i.table);

@@ -189,6 +189,14 @@ struct LaneInst {
   uint32_t origin = 0;  ///< index of the IR operation that it comes from
 };
 
+/// Calls `visit` with each operand of an instruction, by reference.
+template <class Inst, class Visit>
+void for_each_operand(Inst& inst, Visit visit) {
+  for (auto* id : {&inst.a, &inst.b, &inst.mask, &inst.c}) {
+    if (*id != no_lane) visit(*id);
+  }
+}
+
 /// What each byte becomes, by its low bits: 4, 6, 7 or 8 of them. Bits above are ignored, but bit 7
 /// must be 0 for a table of 4.
 struct ByteTable {

@@ -65,7 +65,10 @@ class GuardedTensor {
   }
 
   std::span<std::byte> bytes() { return {data_, bytes_}; }
-  View view() { return {data_, element_, layout_.shape, layout_.steps(), layout_.offset, bytes_}; }
+  std::span<const std::byte> bytes() const { return {data_, bytes_}; }
+  View view() const {
+    return {data_, element_, layout_.shape, layout_.steps(), layout_.offset, bytes_};
+  }
   /// Whether nothing but the tensor's own bytes was written.
   bool is_clean_around() const { return pages_->is_filled_but({data_, bytes_}, filler); }
 

@@ -71,7 +71,7 @@ const Conversions& conversions() {
 std::vector<OperationTypeCell> make_operation_types() {
   std::vector<OperationTypeCell> cells;
   for (const OpInfo& row : op_table()) {
-    if (row.op == OpKind::convert || !is_drawn(row.op)) continue;  // convert has its own cells
+    if (row.op == OpKind::convert) continue;  // convert has its own cells
     for (const ElementInfo& type : element_table) {
       if (admits(row.types, type.type)) cells.push_back({row.op, type.type});
     }
@@ -299,7 +299,6 @@ bool concerns(const Cell& cell, jit::Tier tier) {
     case CellGroup::tails: return tail_concerns(tail_cells()[cell.number], tier);
     case CellGroup::lanes: return reachable_lanes(tier)[cell.number];
     case CellGroup::access: return access_concerns(access_cell(cell.number), tier);
-    case CellGroup::operations: return is_drawn(static_cast<OpKind>(cell.number));
     case CellGroup::periods: return !period_cell(cell.number).repeated || has_avx512(tier);
     case CellGroup::nests: return nest_concerns(static_cast<NestCell>(cell.number), tier);
     default: return true;

@@ -47,9 +47,6 @@ struct LayoutCell {
   bool as_destination;
 };
 
-/// Whether functions are drawn with the op: convolutions are not elementwise.
-inline bool is_drawn(OpKind op) { return info(op).family != OpFamily::convolution; }
-
 /// An op on operands of a type; of `select`, on values.
 struct OperationTypeCell {
   OpKind op;

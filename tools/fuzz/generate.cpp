@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fuzz/generate.hpp"
 
+#include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_directed.hpp"
 #include "tools/fuzz/generate_operations.hpp"
 
@@ -18,7 +19,9 @@ constexpr std::array bad_call_kinds = {BadCall::Kind::shape, BadCall::Kind::byte
 Program generate_random(Random& random) {
   Program program;
   const bool has_all_ops = random.percent(80);
-  if (has_all_ops) {
+  if (has_all_ops && random.percent(15)) {
+    draw_convolutions(random, program);
+  } else if (has_all_ops) {
     draw_operations(random, program);
   } else {
     draw_conversions(random, program);

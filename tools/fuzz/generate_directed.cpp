@@ -107,7 +107,7 @@ class DirectedProgram : ProgramMaker {
     OpKind op = cell.op;
     while (op == OpKind::add && (info(op).operands != 2 || random_.percent(50))) {
       op = static_cast<OpKind>(random_.below(op_count));
-      if (info(op).operands != 2 || info(op).results != 1 || !is_drawn(op)) op = OpKind::add;
+      if (info(op).operands != 2 || info(op).results != 1) op = OpKind::add;
     }
     drawer.draw_mode(op, cell.mode);
     finish(drawer);

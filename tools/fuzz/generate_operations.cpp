@@ -26,10 +26,7 @@ OpKind draw_op(Random& random) {
                                 OpKind::select,    OpKind::add,
                                 OpKind::mul,       OpKind::sub};
   if (random.percent(20)) return random.pick(often);
-  while (true) {
-    const auto op = static_cast<OpKind>(random.below(op_count));
-    if (is_drawn(op)) return op;
-  }
+  return static_cast<OpKind>(random.below(op_count));
 }
 
 }  // namespace
@@ -157,6 +154,7 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::broadcast: return draw_broadcast();
     case OpKind::reshape: return draw_reshape();
     case OpKind::select: return draw_select(pick_value(values_of(OperandClass::any)));
+    case OpKind::conv_integer: return convolve_any();
     default: break;
   }
   if (info(op).operands == 1) return draw_unary(op);
@@ -166,6 +164,10 @@ bool OperationDrawer::draw(OpKind op) {
 
 bool OperationDrawer::draw_on(OpKind op, ElementType type) {
   palette_ = {type};
+  if (op == OpKind::conv_integer) {
+    draw_convolution_of(type);
+    return !program_.operations.empty();
+  }
   for (int i = 0; i < info(op).operands || i < 1; ++i) add_input(type);
   if (op == OpKind::select) add_input(ElementType::boolean);
   for (int attempt = 0; attempt < 8; ++attempt) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/broadcast.hpp"
+#include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_function.hpp"
 
 namespace castor::fuzz {
@@ -17,10 +18,13 @@ class OperationDrawer {
   void draw_inputs();
   /// One input of that type, with a shape of its own.
   size_t add_input(ElementType type);
+  size_t add_input(ElementType type, const Dims& shape);
   /// An operation; false where none was found that fits.
   bool draw(OpKind op);
   /// The same on operands of that type (of `select`, the values); drawn until it fits.
   bool draw_on(OpKind op, ElementType type);
+  /// Inputs for a convolution, the first of that type; the convolution; operations around it.
+  void draw_convolution_of(ElementType x_type);
   /// So many operations of any kind.
   void draw_many(size_t length);
   /// The last value, and of the values that nothing reads some.
@@ -52,6 +56,10 @@ class OperationDrawer {
   bool combine_pdpd(OpKind op, size_t a, size_t b);
   bool draw_select(size_t a);
   size_t draw_condition();
+  bool convolve_any();
+  bool convolve(size_t x, const DrawnConvolution& drawn, const ConvolutionOperands& given);
+  size_t as_bytes(size_t value);
+  size_t zero_point(std::optional<size_t> value, ElementType type, const Dims& shape);
 
   Random& random_;
   Program& program_;

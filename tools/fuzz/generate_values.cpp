@@ -16,10 +16,13 @@ OperationDrawer::OperationDrawer(Random& random, Program& program)
 }
 
 size_t OperationDrawer::add_input(ElementType type) {
+  const bool is_alone = random_.percent(7);  // of another space
+  return add_input(type, is_alone ? draw_space(random_) : draw_operand_shape(random_, space_));
+}
+
+size_t OperationDrawer::add_input(ElementType type, const Dims& shape) {
   InputSpec input;
   input.element = type;
-  const bool is_alone = random_.percent(7);  // of another space
-  const Dims shape = is_alone ? draw_space(random_) : draw_operand_shape(random_, space_);
   input.axes = writer_.write(program_, shape);
   fuzz::add_input(program_, std::move(input));
   is_read_.push_back(false);
@@ -39,7 +42,9 @@ bool OperationDrawer::add(OperationSpec operation) {
   if (!add_operation(program_, std::move(operation), std::min(most_elements, work_left_))) {
     return false;
   }
-  for (size_t operand : operands) is_read_[operand] = true;
+  for (size_t operand : operands) {
+    if (operand != no_operand) is_read_[operand] = true;
+  }
   is_read_.resize(program_.value_count(), false);
   work_left_ -= count_of(program_.shape_of(last()));
   return true;

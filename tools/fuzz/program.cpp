@@ -44,7 +44,9 @@ Operation without_values(const OperationSpec& operation) {
 Result<std::vector<TensorType>> infer(const OperationSpec& operation,
                                       std::span<const TensorType> operands, Shape target) {
   std::vector<const TensorType*> types;
-  for (const TensorType& operand : operands) types.push_back(&operand);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    types.push_back(operation.operands[i] == no_operand ? nullptr : &operands[i]);
+  }
   return infer_types(without_values(operation), types, written_type(operation, std::move(target)));
 }
 
@@ -69,8 +71,9 @@ Result<std::vector<ValueInfo>> infer_operation(const Program& program,
                                                const OperationSpec& operation) {
   std::vector<TensorType> written;
   std::vector<TensorType> bound;
+  const ValueInfo absent{};
   for (size_t operand : operation.operands) {
-    const ValueInfo& value = program.values[operand];
+    const ValueInfo& value = operand == no_operand ? absent : program.values[operand];
     written.push_back(value.type);
     bound.push_back({value.type.element, to_shape(value.shape)});
   }
@@ -101,7 +104,9 @@ ValueId append(FunctionBuilder& builder, const OperationSpec& operation,
                             samples::pack(operation.element, operation.patterns));
   }
   Operation made = without_values(operation);
-  for (size_t operand : operation.operands) made.operands.push_back(ids[operand]);
+  for (size_t operand : operation.operands) {
+    made.operands.push_back(operand == no_operand ? no_value : ids[operand]);
+  }
   return builder.append(std::move(made), written_type(operation, target));
 }
 

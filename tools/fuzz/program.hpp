@@ -53,10 +53,13 @@ struct InputSpec {
   DataSpec data;
 };
 
+/// In the place of an optional operand that is absent.
+inline constexpr size_t no_operand = SIZE_MAX;
+
 /// One operation of the table.
 struct OperationSpec {
   OpKind op = OpKind::convert;
-  std::vector<size_t> operands{};          ///< values
+  std::vector<size_t> operands{};          ///< values, or no_operand
   Attributes attributes{};                 ///< as the function has them
   ElementType element = ElementType::f32;  ///< of `convert` and `constant`: of the result
   std::vector<AxisSpec> target{};          ///< of `broadcast`, `reshape` and `constant`

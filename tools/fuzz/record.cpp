@@ -146,7 +146,8 @@ bool repeats(const Dims& operand, const Dims& result) { return !(operand == resu
 /// The cell of the operation's way to broadcast, if it has one.
 std::optional<ModeCell> mode_of(const Operation& operation, const std::vector<Dims>& extents) {
   const bool is_broadcast = operation.op == OpKind::broadcast;
-  if (operation.operands.size() < 2 && !is_broadcast) return {};
+  const bool is_convolution = info(operation.op).family == OpFamily::convolution;
+  if ((operation.operands.size() < 2 && !is_broadcast) || is_convolution) return {};
   const Result<BroadcastRule> rule = broadcast_rule(operation);
   if (!rule) return {};
   const OpKind op = is_broadcast || operation.op == OpKind::select ? operation.op : OpKind::add;
@@ -184,7 +185,7 @@ void ProgramRecord::find_operations(const Function& function, bool only_alone) {
         contains(function.results, result) || contains(function.results, operation.results.back());
     const bool is_alone =
         is_result && std::ranges::all_of(operation.operands, [&](ValueId operand) {
-          return contains(function.parameters, operand);
+          return operand == no_value || contains(function.parameters, operand);
         });
     if (only_alone && !is_alone) continue;
     find_operation(function, operation);
@@ -197,8 +198,10 @@ void ProgramRecord::find_operations(const Function& function, bool only_alone) {
 void ProgramRecord::find_operation(const Function& function, const Operation& operation) {
   operations_.push_back({CellGroup::operations, static_cast<size_t>(operation.op)});
   if (operation.op == OpKind::convert) return find_conversion_of(function, operation);
-  const ValueId typed =
-      operation.operands.empty() ? operation.results[0] : operation.operands.back();
+  const bool is_convolution = info(operation.op).family == OpFamily::convolution;
+  const ValueId typed = operation.operands.empty() ? operation.results[0]
+                        : is_convolution           ? operation.operands.front()
+                                                   : operation.operands.back();
   const auto number = find_operation_type({operation.op, function.type_of(typed).element});
   if (number) operations_.push_back({CellGroup::operation_types, *number});
 }

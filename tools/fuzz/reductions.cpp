@@ -65,7 +65,7 @@ class Reductions : Candidates {
   void reduce_value(size_t value) {
     if (!is_used(value)) return;
     for (size_t by : program_.operations[program_.operation_of(value)].operands) {
-      add([=](Program& p) { replace_uses(p, value, by); });
+      if (by != no_operand) add([=](Program& p) { replace_uses(p, value, by); });
     }
     for (size_t by = 0; by < std::min(value, program_.first_operation()); ++by) {
       if (are_alike(by, value)) add([=](Program& p) { replace_uses(p, value, by); });

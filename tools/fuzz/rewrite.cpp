@@ -22,7 +22,9 @@ std::vector<bool> find_needed(const Program& program) {
     const size_t value = program.value_of(i);
     if (!needed[value] && !needed[value + 1]) continue;
     needed[value] = needed[value + 1] = true;
-    for (size_t operand : program.operations[i].operands) needed[operand] = true;
+    for (size_t operand : program.operations[i].operands) {
+      if (operand != no_operand) needed[operand] = true;
+    }
   }
   return needed;
 }
@@ -46,7 +48,9 @@ void remove_values(Program& program, const std::vector<bool>& needed) {
   program.inputs = std::move(inputs);
   program.operations = std::move(operations);
   for (OperationSpec& operation : program.operations) {
-    for (size_t& operand : operation.operands) operand = renumbered[operand];
+    for (size_t& operand : operation.operands) {
+      if (operand != no_operand) operand = renumbered[operand];
+    }
   }
   for (ResultSpec& result : program.results) {
     result.value = renumbered[result.value];
@@ -174,7 +178,7 @@ void replace_uses(Program& program, size_t value, size_t by) {
 
 void cut(Program& program, size_t value, const InputSpec& input) {
   const size_t added = program.inputs.size();
-  const auto renumber = [added](size_t& old) { old += old >= added; };
+  const auto renumber = [added](size_t& old) { old += old >= added && old != no_operand; };
   for (OperationSpec& operation : program.operations) {
     std::for_each(operation.operands.begin(), operation.operands.end(), renumber);
   }

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing `conv_integer`: geometries of a few thousand products with all attributes, and functions
+// around them.
+#include "tools/fuzz/generate_convolution.hpp"
+
+#include <algorithm>
+
+#include "tools/fuzz/generate.hpp"
+#include "tools/fuzz/generate_operations.hpp"
+
+namespace castor::fuzz {
+
+namespace {
+
+constexpr int64_t most_products = 20'000;
+constexpr int least_rank = 3;
+
+/// A divisor; often 1, at times the number itself.
+int64_t draw_group(Random& random, int64_t channels) {
+  if (channels == 0 || random.percent(55)) return 1;
+  if (random.percent(30)) return channels;
+  std::vector<int64_t> divisors;
+  for (int64_t divisor = 1; divisor <= channels; ++divisor) {
+    if (channels % divisor == 0) divisors.push_back(divisor);
+  }
+  return random.pick(divisors);
+}
+
+/// Draws the kernel and the attributes of a convolution of x.
+class ConvolutionDraw {
+ public:
+  ConvolutionDraw(Random& random, const Dims& x) : random_(random) {
+    drawn_.x = x;
+    spatial_axes_ = x.rank() - 2;
+  }
+
+  DrawnConvolution take() {
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      drawn_.options = {};
+      products_ = 1;
+      draw_channels();
+      draw_axes();
+      if (products_ <= most_products) break;
+    }
+    return drawn_;
+  }
+
+ private:
+  int64_t extent(int spatial_axis) const { return drawn_.x[spatial_axis + (is_last() ? 1 : 2)]; }
+  bool is_last() const { return drawn_.options.layout == ConvolutionLayout::nhwc; }
+
+  void draw_channels() {
+    ConvolutionOptions& options = drawn_.options;
+    if (random_.percent(40)) options.layout = ConvolutionLayout::nhwc;
+    const int64_t channels = drawn_.x[is_last() ? drawn_.x.rank() - 1 : 1];
+    options.group = draw_group(random_, channels);
+    const int64_t outputs =
+        random_.percent(2) ? 0 : random_.between(1, random_.percent(20) ? 20 : 5);
+    drawn_.w = {options.group * outputs, channels / options.group};
+    products_ *= std::max<int64_t>(1, drawn_.x[0]) * drawn_.w[0] * drawn_.w[1];
+  }
+
+  void draw_axes() {
+    ConvolutionOptions& options = drawn_.options;
+    if (random_.percent(40)) options.auto_pad = static_cast<AutoPad>(random_.below(4));
+    const bool is_padded = options.auto_pad == AutoPad::notset && random_.percent(60);
+    const bool is_strided = random_.percent(50);
+    const bool is_dilated = random_.percent(40);
+    std::vector<int64_t> ends;
+    for (int axis = 0; axis < spatial_axes_; ++axis) {
+      const int64_t most_pad = random_.percent(15) ? 9 : 2;
+      const int64_t begin = is_padded ? random_.between(0, most_pad) : 0;
+      const int64_t end = is_padded ? random_.between(0, most_pad) : 0;
+      int64_t kernel = random_.between(1, random_.percent(12) ? 7 : 3);
+      int64_t dilation = is_dilated ? random_.between(1, 4) : 1;
+      const int64_t padded = extent(axis) + begin + end;
+      const bool is_same =
+          options.auto_pad == AutoPad::same_upper || options.auto_pad == AutoPad::same_lower;
+      if (!is_same && (kernel - 1) * dilation + 1 > padded) {
+        kernel = std::clamp<int64_t>(padded, 1, kernel);
+        dilation = 1;
+      }
+      drawn_.w.push_back(kernel);
+      products_ *= kernel * std::max<int64_t>(1, padded);
+      if (is_strided) options.strides.push_back(random_.between(1, 4));
+      if (is_dilated) options.dilations.push_back(dilation);
+      if (is_padded) options.pads.push_back(begin);
+      if (is_padded) ends.push_back(end);
+    }
+    options.pads.insert(options.pads.end(), ends.begin(), ends.end());
+    if (random_.percent(40)) options.kernel_shape.assign(drawn_.w.begin() + 2, drawn_.w.end());
+  }
+
+  Random& random_;
+  DrawnConvolution drawn_;
+  int spatial_axes_;
+  int64_t products_ = 1;  ///< at strides of 1, about
+};
+
+/// Images: a few channels as a rule, at times many on few positions.
+Dims draw_image(Random& random) {
+  const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : most_rank - 2));
+  const bool has_many_channels = random.percent(15);
+  Dims shape = {
+      random.between(random.percent(2) ? 0 : 1, random.percent(70) ? 1 : 3),
+      has_many_channels ? random.between(17, 130) : random.between(random.percent(2) ? 0 : 1, 9)};
+  const int64_t longest = has_many_channels ? 12 / axes : axes == 1 ? 70 : 14 / axes + 2;
+  for (int axis = 0; axis < axes; ++axis) {
+    shape.push_back(random.between(random.percent(2) ? 0 : 1, longest));
+  }
+  if (random.percent(30)) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+  return shape;
+}
+
+constexpr std::array byte_types = {ElementType::u8, ElementType::i8};
+
+bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
+
+}  // namespace
+
+DrawnConvolution draw_convolution(Random& random, const Dims& x) {
+  return ConvolutionDraw(random, x).take();
+}
+
+/// The value itself if it is of bytes, else converted to them.
+size_t OperationDrawer::as_bytes(size_t value) {
+  return is_byte(program_.element_of(value)) ? value : converted(value, random_.pick(byte_types));
+}
+
+/// The value in that type; without a value, a constant or nothing.
+size_t OperationDrawer::zero_point(std::optional<size_t> value, ElementType type,
+                                   const Dims& shape) {
+  if (value) {
+    const size_t same = converted(*value, type);
+    return program_.element_of(same) == type ? same : no_operand;
+  }
+  return random_.percent(60) && add_constant(type, shape) ? last() : no_operand;
+}
+
+bool OperationDrawer::convolve(size_t x, const DrawnConvolution& drawn,
+                               const ConvolutionOperands& given) {
+  x = as_bytes(x);
+  if (!is_byte(program_.element_of(x))) return false;
+  if (!given.w && !add_constant(random_.pick(byte_types), drawn.w)) return false;
+  const size_t w = given.w ? as_bytes(*given.w) : last();
+  if (!is_byte(program_.element_of(w))) return false;
+  const auto scalar = [&] { return random_.percent(50) ? Dims{} : Dims{1}; };
+  const size_t x_zero = zero_point(given.x_zero, program_.element_of(x), scalar());
+  const size_t w_zero = zero_point(given.w_zero, program_.element_of(w),
+                                   random_.percent(60) ? Dims{drawn.w[0]} : scalar());
+  OperationSpec operation{.op = OpKind::conv_integer,
+                          .operands = {x, w, x_zero, w_zero},
+                          .attributes = attributes_of(drawn.options)};
+  while (operation.operands.back() == no_operand && random_.percent(80)) {
+    operation.operands.pop_back();
+  }
+  return add(std::move(operation));
+}
+
+/// Of a value that has spatial axes, with constant weights.
+bool OperationDrawer::convolve_any() {
+  std::vector<size_t> images;
+  for (size_t value : values_of(OperandClass::any)) {
+    if (program_.shape_of(value).rank() >= least_rank) images.push_back(value);
+  }
+  if (images.empty()) return false;
+  const size_t x = pick_value(images);
+  return convolve(x, draw_convolution(random_, program_.shape_of(x)), {});
+}
+
+void OperationDrawer::draw_convolution_of(ElementType x_type) {
+  const DrawnConvolution drawn = draw_convolution(random_, draw_image(random_));
+  space_ = drawn.x;
+  const auto element = [&] {
+    return random_.percent(70) ? random_.pick(byte_types) : draw_element(random_);
+  };
+  const size_t x = add_input(x_type, drawn.x);
+  ConvolutionOperands given;
+  if (random_.percent(50)) given.w = add_input(element(), drawn.w);
+  if (random_.percent(30))
+    given.x_zero = add_input(element(), random_.percent(50) ? Dims{} : Dims{1});
+  if (random_.percent(30)) {
+    given.w_zero = add_input(element(), random_.percent(60) ? Dims{drawn.w[0]} : Dims{});
+  }
+  if (random_.percent(30)) add_input(random_.pick(palette_));
+  if (random_.percent(40)) draw_many(1 + random_.below(3));
+  const bool is_last_alike = program_.shape_of(last()) == drawn.x;
+  const size_t image = is_last_alike && random_.percent(70) ? last() : x;
+  if (!convolve(image, drawn, given)) return;
+  space_ = program_.shape_of(last());
+  if (random_.percent(20)) convolve_any();
+  if (random_.percent(60)) draw_many(1 + random_.below(5));
+}
+
+void draw_convolutions(Random& random, Program& program) {
+  OperationDrawer drawer(random, program);
+  drawer.draw_convolution_of(random.percent(70) ? random.pick(byte_types) : draw_element(random));
+  if (program.operations.empty()) drawer.draw(OpKind::convert);
+  drawer.draw_results();
+  program.excess_precision = random.percent(12);
+}
+
+}  // namespace castor::fuzz

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing `conv_integer`.
+#pragma once
+
+#include <optional>
+
+#include "ir/convolution.hpp"
+#include "tools/fuzz/program.hpp"
+#include "tools/fuzz/random.hpp"
+
+namespace castor::fuzz {
+
+/// Extents of x and w, and attributes that go with them.
+struct DrawnConvolution {
+  Dims x;
+  Dims w;
+  ConvolutionOptions options;
+};
+
+/// Values that a convolution takes; for others constants are made, or there are none.
+struct ConvolutionOperands {
+  std::optional<size_t> w{};
+  std::optional<size_t> x_zero{};
+  std::optional<size_t> w_zero{};
+};
+
+/// A convolution of x, whose rank is 3 at least. Where x has axes without elements it may be one
+/// that is refused.
+DrawnConvolution draw_convolution(Random& random, const Dims& x);
+
+/// A function around a convolution, with inputs made for it.
+void draw_convolutions(Random& random, Program& program);
+
+}  // namespace castor::fuzz
