@@ -30,6 +30,10 @@ std::vector<LineTables> line_tables(const jit::ConvPlan& plan, const jit::Target
   for (int64_t rows : {plan.block.rows, rest(plan.output_rows(), plan.block.rows)}) {
     for (int64_t columns : {plan.block.columns, rest(plan.output_columns(), plan.block.columns)}) {
       const jit::ConvBlock block = {rows, columns};
+      const bool is_there = std::ranges::any_of(lines, [&](const LineTables& line) {
+        return line.block.rows == rows && line.block.columns == columns;
+      });
+      if (is_there) continue;
       lines.push_back(
           {block, plan.line_tiles(block, target), line_stores(plan, block, target), {}});
       if (window_sums) lines.back().window_sums = plain_stores(plan, block, target);

@@ -132,7 +132,7 @@ void check_long(ElementType element, int live, int operations) {
   ASSERT_TRUE(function.ok()) << function.error().message << "\n" << made.text();
   ASSERT_EQ((*function)->operations.size(), static_cast<size_t>(operations));
   ASSERT_GE(most_live(**function), static_cast<size_t>(live));
-  for (const auto& [rows, columns] : {std::pair{3, 37}, {2, 64}, {1, 1}, {1, 301}, {50, 3}}) {
+  for (const auto& [rows, columns] : {std::pair{3, 37}, {1, 1}, {1, 203}, {30, 3}}) {
     const Dims space = {rows, columns};
     check_function({made.text(), {Layout{space}, Layout{{columns}}, Layout{{rows, 1}}}}, 7);
     check_function({made.text(), {Layout{space}, Layout{{columns}}, Layout{space}}}, 8);
@@ -147,7 +147,7 @@ TEST_P(LongFunctions, OfSixtyFourOperationsWithSixteenLiveValues) {
 }
 
 TEST_P(LongFunctions, OfUpToTwoHundredOperations) {
-  for (int operations : {40, 63, 65, 100, 150, 191, 192, 193, 200}) {
+  for (int operations : {40, 65, 100, 150, 191, 192, 193, 200}) {
     check_long(GetParam(), operations % 3 == 0 ? 12 : 18, operations);
     if (HasFatalFailure()) return;
   }

@@ -72,13 +72,15 @@ double cycles_of(const ConvPlan& plan, const ConvTile& tile, int64_t channels, i
   constexpr double pixels_from_l1 = 1;
   constexpr double pixels_from_l2 = 2;  // once for all taps of a plane
   constexpr double weights = 0.5;
-  constexpr double any_load = 0.15;
+  // Pixels begin anywhere in a line of the cache, so that most of their loads are two.
+  constexpr double any_pixels = 0.5;
+  constexpr double any_weight = 0.1;
   const auto taps = static_cast<double>(plan.taps.size());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
   const double from_l2 = pixels_from_l2 * v * planes / taps;
   constexpr double not_hidden = 0.4;
   const double tap = std::max({m * v * per_product, latency, pixels_from_l1 * v + weights * m}) +
-                     any_load * (m + v) + not_hidden * from_l2;
+                     any_pixels * v + any_weight * m + not_hidden * from_l2;
   constexpr double ends_of_a_product = 3;
   const double line = static_cast<double>(ceil_div(vectors, tile.vectors)) *
                       (tap * taps + m * v * ends_of_a_product);
@@ -226,18 +228,17 @@ ConvPlan plan_convolution(const ConvolutionGeometry& geometry, const Target& tar
 
 namespace {
 
-ConvStore store_of(int64_t offset, uint32_t lanes, int lane_count) {
+ConvStore store_of(int64_t offset, uint32_t lanes) {
   ConvStore store;
   store.offset = offset;
   store.lanes = lanes;
+  store.first_lanes = (1u << std::popcount(lanes)) - 1;
   int stored = 0;
-  for (int lane = 0; lane < lane_count; ++lane) {
-    if ((lanes >> lane & 1) == 0) continue;
-    store.order[stored] = lane;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    store.order[stored] = std::countr_zero(left);
     store.stored[stored] = -1;
     ++stored;
   }
-  store.first_lanes = (1u << stored) - 1;
   return store;
 }
 
@@ -248,15 +249,20 @@ std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block,
   const int lanes = plan.lanes(target);
   const int64_t vectors = plan.line_tiles(block, target) * plan.tile.vectors;
   std::vector<ConvStore> stores;
+  stores.reserve(static_cast<size_t>(vectors));
   int64_t stored_before = 0;
+  int64_t row = 0;
+  int64_t column = 0;
   for (int64_t vector = 0; vector < vectors; ++vector) {
     uint32_t mask = 0;
     for (int lane = 0; lane < lanes; ++lane) {
-      const int64_t pixel = vector * lanes + lane;
-      const bool is_pixel = pixel / plan.pitch < block.rows && pixel % plan.pitch < block.columns;
+      const bool is_pixel = row < block.rows && column < block.columns;
       mask |= static_cast<uint32_t>(is_pixel) << lane;
+      if (++column < plan.pitch) continue;
+      column = 0;
+      ++row;
     }
-    stores.push_back(store_of(4 * stored_before, mask, lanes));
+    stores.push_back(store_of(4 * stored_before, mask));
     stored_before += std::popcount(mask);
   }
   return stores;
@@ -268,7 +274,7 @@ std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block
   const int64_t vectors = plan.line_tiles(block, target) * plan.tile.vectors;
   std::vector<ConvStore> stores;
   for (int64_t vector = 0; vector < vectors; ++vector) {
-    stores.push_back(store_of(4 * lanes * vector, (1u << lanes) - 1, lanes));
+    stores.push_back(store_of(4 * lanes * vector, (1u << lanes) - 1));
   }
   return stores;
 }

@@ -18,11 +18,12 @@ constexpr std::array bad_call_kinds = {BadCall::Kind::shape, BadCall::Kind::byte
 
 Program generate_random(Random& random) {
   Program program;
-  const bool has_all_ops = random.percent(80);
-  if (has_all_ops && random.percent(15)) {
-    draw_convolutions(random, program);
-  } else if (has_all_ops) {
+  const size_t kind = random.below(100);
+  const bool has_all_ops = kind < 80;
+  if (kind < 68) {
     draw_operations(random, program);
+  } else if (has_all_ops) {
+    draw_convolutions(random, program);
   } else {
     draw_conversions(random, program);
     draw_results(random, program);

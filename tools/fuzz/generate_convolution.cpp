@@ -188,8 +188,10 @@ void OperationDrawer::draw_convolution_of(ElementType x_type) {
   const size_t image = is_last_alike && random_.percent(70) ? last() : x;
   if (!convolve(image, drawn, given)) return;
   space_ = program_.shape_of(last());
-  if (random_.percent(20)) convolve_any();
   if (random_.percent(60)) draw_many(1 + random_.below(5));
+  if (!random_.percent(25)) return;
+  convolve_any();
+  if (random_.percent(50)) draw_many(1 + random_.below(3));
 }
 
 void draw_convolutions(Random& random, Program& program) {

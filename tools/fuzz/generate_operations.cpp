@@ -26,7 +26,10 @@ OpKind draw_op(Random& random) {
                                 OpKind::select,    OpKind::add,
                                 OpKind::mul,       OpKind::sub};
   if (random.percent(20)) return random.pick(often);
-  return static_cast<OpKind>(random.below(op_count));
+  while (true) {  // convolutions are drawn with inputs made for them
+    const auto op = static_cast<OpKind>(random.below(op_count));
+    if (op != OpKind::conv_integer) return op;
+  }
 }
 
 }  // namespace
