@@ -50,6 +50,8 @@ Result<BoundCall> prepare(Session& session, const ConvolutionCase& each) {
   return checked_call(session.runtime(), each, weights, *tensors);
 }
 
+/// Batches of the peak are short, so that on a disturbed machine it is rather the layer that is
+/// found slow than the peak.
 Measured measure(Session& session, const ConvolutionCase& each, const BoundCall& call) {
   const ConvolutionPeak peak(session.tier());
   std::array<Contender, 3> all = {call.contender(), peak.contender(), session.clock().contender()};

@@ -224,6 +224,11 @@ TEST(BroadcastPatterns, SeveralNests) {
        "  %a = add %x, %x\n  %b = mul %a, %x\n  %r = reshape %b : [24]\n  %y = mul %r, %r\n"
        "  return %y\n}\n",
        {Layout{{4, 6}}}},
+      {"func @f(%x: nf4[?a, ?], %y: f8e5m2[?]) -> (f32[?, ?], f8e5m2[?, ?])\n"
+       "    attributes {excess_precision = allow} {\n  %a = convert %x : f8e5m2\n"
+       "  %b = less %a, %y\n  %c = convert %b : f8e5m2\n  %d = mod %c, %c\n"
+       "  %z = prelu %d, %a\n  %w = convert %d : f32\n  return %w, %z\n}\n",
+       {Layout{{3, 33}}, Layout{{33}}}},
   };
   for (const FunctionCase& row : cases) check_function(row);
 }

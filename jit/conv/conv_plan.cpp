@@ -126,7 +126,7 @@ void choose_block(ConvPlan& plan) {
     }
     plan.block.rows = ceil_div(rows, ceil_div(rows, most_rows));
   } else {
-    constexpr int64_t least_columns = 64;
+    constexpr int64_t least_columns = 16;  // a vector
     const int64_t part = most_dwords / (1 + extra_rows) - plan.column_phases.most_shift;
     const int64_t parts =
         ceil_div(columns, std::clamp(part, std::min(least_columns, columns), columns));

@@ -66,6 +66,7 @@ class NestLowering {
     const ValueId operand = operation->operands[0];
     if (!is_leaf(operand) || facts_.immediate(operand)) return false;
     const ElementType from = function_.type_of(operand).element;
+    if (facts_.stored_element(facts_.roots[operand]) != from) return false;  // it lies there wider
     const ElementType to = function_.type_of(output.value).element;
     const std::optional<StoreTable> table =
         store_table(from, to, canonical_options(from, to, convert_options(*operation)));

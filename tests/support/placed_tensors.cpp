@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/interpreter.hpp"
 #include "tests/support/on_every_engine.hpp"
 
 namespace castor::test {
@@ -139,6 +140,40 @@ std::string mistake_on_tiers(const FunctionPtr& function, const std::vector<Plac
     if (!mistake.empty()) return fmt::format("{}: {}", name_of(tier), mistake);
   }
   return {};
+}
+
+std::vector<Patterns> interpreted_results(const Function& function,
+                                          const std::vector<Patterns>& operands) {
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<ConstView> inputs;
+  std::vector<Dims> shapes;
+  for (const Patterns& operand : operands) {
+    memory.push_back(samples::pack(operand.type, operand.elements));
+    inputs.emplace_back(memory.back().data(), operand.type, operand.shape, memory.back().size());
+    shapes.push_back(operand.shape);
+  }
+  const Result<BoundShapes> bound = bind_shapes(function, shapes);
+  EXPECT_TRUE(bound) << bound.error().to_string();
+  if (!bound) return {};
+  std::vector<Patterns> results;
+  std::vector<View> outputs;
+  for (ValueId value : function.results) {
+    results.push_back({function.type_of(value).element, bound->values[value], {}});
+    const Patterns& result = results.back();
+    const auto count = static_cast<size_t>(element_count(result.shape).value());
+    memory.emplace_back(samples::storage_bytes(result.type, count));
+    outputs.emplace_back(memory.back().data(), result.type, result.shape, memory.back().size());
+  }
+  const Status status = interpret(function, inputs, outputs);
+  EXPECT_TRUE(status) << status.error().to_string();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::vector<std::byte>& bytes = memory[operands.size() + i];
+    const auto count = static_cast<size_t>(element_count(results[i].shape).value());
+    for (size_t k = 0; k < count; ++k) {
+      results[i].elements.push_back(samples::load_pattern(bytes, results[i].type, k));
+    }
+  }
+  return results;
 }
 
 }  // namespace castor::test

@@ -64,4 +64,9 @@ std::string run_placed(const Runtime& runtime, const FunctionPtr& function,
 std::string mistake_on_tiers(const FunctionPtr& function, const std::vector<Placed>& operands,
                              const std::vector<Placed>& expected);
 
+/// All results of a function on these operands, by the interpreter; a failure fails the running
+/// test.
+std::vector<Patterns> interpreted_results(const Function& function,
+                                          const std::vector<Patterns>& operands);
+
 }  // namespace castor::test
