@@ -74,7 +74,7 @@ double cycles_of(const ConvPlan& plan, const ConvTile& tile, int64_t channels, i
   constexpr double weights = 0.5;
   // Pixels begin anywhere in a line of the cache, so that most of their loads are two.
   constexpr double any_pixels = 0.5;
-  constexpr double any_weight = 0.1;
+  constexpr double any_weight = 0.25;
   const auto taps = static_cast<double>(plan.taps.size());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
   const double from_l2 = pixels_from_l2 * v * planes / taps;
