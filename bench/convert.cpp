@@ -9,9 +9,8 @@
 #include "bench/benchmarks.hpp"
 #include "bench/check.hpp"
 #include "bench/data.hpp"
-#include "bench/loop_slope.hpp"
 #include "bench/plain_contest.hpp"
-#include "bench/port_bound.hpp"
+#include "bench/stream_report.hpp"
 
 namespace castor::bench {
 
@@ -27,20 +26,8 @@ struct Cell {
   bool in_l1() const { return footprint.bytes == l1_footprint.bytes; }
 };
 
-/// The main loop in L1: the port model's bound, and how to measure it.
-struct MainLoop {
-  PortBound bound;
-  LoopSlope slope;
-};
-
-/// Figures of one cell; fractions are medians of the ratio in one moment.
-struct Measured {
-  double ns = 0;               ///< one run
-  double stream_fraction = 0;  ///< the fastest plain kernel's time over ours
-  std::string plain_name;
+struct Measured : StreamFigures {
   double memcpy_fraction = 0;  ///< memcpy's time for as many bytes over ours; in memory only
-  double gigahertz = 0;
-  double cycles_per_element = 0;  ///< in the main loop; in L1 only
 };
 
 /// Copies half of the bytes that the conversion reads and writes: moves as many.
@@ -74,6 +61,7 @@ Measured measure(Session& session, const Cell& cell, const Workspace& workspace,
 
   Measured measured;
   measured.ns = all[0].median_ns();
+  measured.bytes = static_cast<double>(workspace.source.size() + workspace.destination.size());
   measured.gigahertz = CoreClock::gigahertz(all[1]);
   measured.stream_fraction = contest.stream_fraction(all);
   measured.plain_name = contest.fastest_name(all);
@@ -110,28 +98,6 @@ Result<MainLoop> find_main_loop(Session& session, const Cell& cell, const Worksp
   return MainLoop{std::move(bound).value(), std::move(slope).value()};
 }
 
-void report(benchmark::State& state, const Cell& cell, const Workspace& workspace,
-            const Measured& measured, const Result<MainLoop>& loop) {
-  const auto bytes = static_cast<double>(workspace.source.size() + workspace.destination.size());
-  report_time(state, measured.ns);
-  auto& counters = state.counters;
-  counters["GBps"] = bytes / measured.ns;
-  counters["plain_GBps"] = bytes / measured.ns / measured.stream_fraction;
-  counters["stream_fraction"] = measured.stream_fraction;
-  counters["GHz"] = measured.gigahertz;
-  std::string label = "plain " + measured.plain_name;
-  if (cell.footprint.in_memory) counters["memcpy_fraction"] = measured.memcpy_fraction;
-  if (cell.in_l1() && loop) {
-    counters["cycles_per_element"] = measured.cycles_per_element;
-    counters["model_cycles_per_element"] = loop->bound.cycles_per_element;
-    counters["port_fraction"] = loop->bound.cycles_per_element / measured.cycles_per_element;
-    label += "; limit " + loop->bound.limited_by;
-  } else if (cell.in_l1()) {
-    label += "; no port model: " + loop.error().message;
-  }
-  state.SetLabel(label);
-}
-
 Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
   if (Status status = session.check_all_tiers(cell.pair); !status) return status;
   const Result<Workspace> tensors = session.workspace(cell.pair, cell.footprint);
@@ -145,7 +111,8 @@ Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
                                     ? find_main_loop(session, cell, *tensors, *call)
                                     : Result<MainLoop>(Error{ErrorCode::unsupported, "not in L1"});
   const Measured measured = measure(session, cell, *tensors, *call, loop ? &*loop : nullptr);
-  report(state, cell, *tensors, measured, loop);
+  report_stream(state, "", measured, cell.in_l1() ? &loop : nullptr);
+  if (cell.footprint.in_memory) state.counters["memcpy_fraction"] = measured.memcpy_fraction;
   return {};
 }
 

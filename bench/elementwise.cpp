@@ -9,7 +9,7 @@
 #include "bench/elementwise_check.hpp"
 #include "bench/growing_tensors.hpp"
 #include "bench/plain_contest.hpp"
-#include "bench/port_bound.hpp"
+#include "bench/stream_report.hpp"
 
 namespace castor::bench {
 
@@ -39,19 +39,7 @@ struct Prepared {
   std::optional<BoundCall> untransposed;  ///< the same tensors, as if none lay transposed
 };
 
-/// The main loop in L1: the port model's bound, and how to measure it.
-struct MainLoop {
-  PortBound bound;
-  LoopSlope slope;
-};
-
-/// Figures of one cell; fractions are medians of the ratio in one moment.
-struct Measured {
-  double ns = 0;
-  double stream_fraction = 0;
-  std::string plain_name;
-  double gigahertz = 0;
-  double cycles_per_element = 0;     ///< in the main loop; in L1 only
+struct Measured : StreamFigures {
   double untransposed_fraction = 0;  ///< the time of dense operands over ours
 };
 
@@ -130,6 +118,8 @@ Measured measure(Session& session, const Cell& cell, const Prepared& prepared,
 
   Measured measured;
   measured.ns = all[0].median_ns();
+  measured.bytes =
+      static_cast<double>(operand_bytes(prepared.call.inputs, prepared.call.outputs.front()));
   measured.gigahertz = CoreClock::gigahertz(all[1]);
   measured.stream_fraction = contest.stream_fraction(all);
   measured.plain_name = contest.fastest_name(all);
@@ -141,30 +131,6 @@ Measured measure(Session& session, const Cell& cell, const Prepared& prepared,
   return measured;
 }
 
-void report(benchmark::State& state, const Cell& cell, const Prepared& prepared,
-            const Measured& measured, const Result<MainLoop>& loop) {
-  const View& result = prepared.call.outputs.front();
-  const auto bytes = static_cast<double>(operand_bytes(prepared.call.inputs, result));
-  report_time(state, measured.ns);
-  auto& counters = state.counters;
-  counters["GBps"] = bytes / measured.ns;
-  counters["plain_GBps"] = bytes / measured.ns / measured.stream_fraction;
-  counters["stream_fraction"] = measured.stream_fraction;
-  counters["GHz"] = measured.gigahertz;
-  if (prepared.untransposed) counters["untransposed_fraction"] = measured.untransposed_fraction;
-  std::string label =
-      fmt::format("{}; plain {}", shapes_text(prepared.call.inputs, result), measured.plain_name);
-  if (cell.in_l1() && loop) {
-    counters["cycles_per_element"] = measured.cycles_per_element;
-    counters["model_cycles_per_element"] = loop->bound.cycles_per_element;
-    counters["port_fraction"] = loop->bound.cycles_per_element / measured.cycles_per_element;
-    label += "; limit " + loop->bound.limited_by;
-  } else if (cell.in_l1()) {
-    label += "; no port model: " + loop.error().message;
-  }
-  state.SetLabel(label);
-}
-
 Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
   const Result<Prepared> prepared = prepare(session, cell);
   if (!prepared) return prepared.error();
@@ -172,7 +138,12 @@ Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
                                     ? find_main_loop(session, cell, *prepared)
                                     : Result<MainLoop>(Error{ErrorCode::unsupported, "not in L1"});
   const Measured measured = measure(session, cell, *prepared, loop ? &*loop : nullptr);
-  report(state, cell, *prepared, measured, loop);
+  const std::string shapes =
+      shapes_text(prepared->call.inputs, prepared->call.outputs.front()) + "; ";
+  report_stream(state, shapes, measured, cell.in_l1() ? &loop : nullptr);
+  if (prepared->untransposed) {
+    state.counters["untransposed_fraction"] = measured.untransposed_fraction;
+  }
   return {};
 }
 

@@ -6,19 +6,13 @@
 
 #include "runtime/state.hpp"
 #include "tests/support/conversions.hpp"
+#include "tests/support/to_f16.hpp"
 
 namespace castor {
 namespace {
 
-constexpr std::string_view to_f16_text =
-    "func @to_f16(%x: f32[?n, ?c]) -> (f16[?n, ?c]) {\n"
-    "  %y = convert %x : f16\n"
-    "  return %y\n"
-    "}\n";
-
-Runtime make_runtime(const RuntimeOptions& options = {}) {
-  return std::move(Runtime::create(options)).value();
-}
+using test::make_runtime;
+using test::to_f16_text;
 
 TEST(Cache, NewShapesOfAKnownPatternCompileNothing) {
   const Runtime runtime = make_runtime();

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "ir/interpreter.hpp"
 #include "ir/numerics/unpacked.hpp"
 #include "tests/support/conversions.hpp"
+#include "tests/support/onnx_data.hpp"
 #include "tests/support/onnx_node.hpp"
 
 namespace castor {
@@ -26,7 +26,6 @@ using test::OnnxDataSet;
 using test::OnnxNodeTest;
 using test::OnnxTensor;
 
-constexpr const char* debian_data = "/usr/share/libonnx-testdata/data/node";
 constexpr size_t shared_cast_folders = 60;
 
 /// From this version of ONNX's operator set on (ONNX 1.19), the data is computed with ml_dtypes.
@@ -243,26 +242,20 @@ void expect_all_pass(const Tally& tally) {
 }
 
 TEST(OnnxCast, NamedOrSharedData) {
-  const char* named = std::getenv("CASTOR_ONNX_NODE_DATA");
-  const fs::path data = named != nullptr ? named : CASTOR_SHARED_ONNX_DATA;
-  if (named == nullptr && !fs::is_directory(data)) {
-    GTEST_SKIP() << "no data: CASTOR_ONNX_NODE_DATA is not set, and there is no " << data;
-  }
-  ASSERT_TRUE(fs::is_directory(data)) << "named by CASTOR_ONNX_NODE_DATA: " << data;
-  const Tally cast = run_folders(data, "test_cast_");
+  const auto data = test::named_or_shared_onnx_data();
+  if (!data) GTEST_SKIP() << test::no_shared_onnx_data;
+  const Tally cast = run_folders(data->folder, "test_cast_");
   expect_all_pass(cast);
-  if (named == nullptr) {
+  if (!data->named) {
     EXPECT_EQ(cast.passed, shared_cast_folders);
   }
-  expect_all_pass(run_folders(data, "test_castlike_"));
+  expect_all_pass(run_folders(data->folder, "test_castlike_"));
 }
 
 TEST(OnnxCast, DataOfDebian) {
-  if (!fs::is_directory(debian_data)) {
-    GTEST_SKIP() << "no data: libonnx-testdata is not installed (" << debian_data << ")";
-  }
-  expect_all_pass(run_folders(debian_data, "test_cast_"));
-  expect_all_pass(run_folders(debian_data, "test_castlike_"));
+  if (!fs::is_directory(test::debian_onnx_data)) GTEST_SKIP() << test::no_debian_onnx_data;
+  expect_all_pass(run_folders(test::debian_onnx_data, "test_cast_"));
+  expect_all_pass(run_folders(test::debian_onnx_data, "test_castlike_"));
 }
 
 }  // namespace

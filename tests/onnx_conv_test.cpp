@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
 
 #include "ir/text.hpp"
 #include "tests/support/on_every_engine.hpp"
+#include "tests/support/onnx_data.hpp"
 #include "tests/support/onnx_node.hpp"
 
 namespace castor::test {
@@ -24,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using enum ElementType;
-
-constexpr const char* debian_data = "/usr/share/libonnx-testdata/data/node";
 
 /// The folders that must be there and run; Debian's older data has one more.
 const std::set<std::string> expected_folders = {
@@ -176,14 +174,10 @@ std::set<std::string> check_folders(const fs::path& data) {
 }
 
 TEST(OnnxConv, NamedOrSharedData) {
-  const char* named = std::getenv("CASTOR_ONNX_NODE_DATA");
-  const fs::path data = named != nullptr ? named : CASTOR_SHARED_ONNX_DATA;
-  if (named == nullptr && !fs::is_directory(data)) {
-    GTEST_SKIP() << "no data: CASTOR_ONNX_NODE_DATA is not set, and there is no " << data;
-  }
-  ASSERT_TRUE(fs::is_directory(data)) << "named by CASTOR_ONNX_NODE_DATA: " << data;
-  const std::set<std::string> ran = check_folders(data);
-  if (named == nullptr) {
+  const auto data = named_or_shared_onnx_data();
+  if (!data) GTEST_SKIP() << no_shared_onnx_data;
+  const std::set<std::string> ran = check_folders(data->folder);
+  if (!data->named) {
     EXPECT_EQ(ran, expected_folders);
   } else {
     EXPECT_FALSE(ran.empty());
@@ -191,12 +185,10 @@ TEST(OnnxConv, NamedOrSharedData) {
 }
 
 TEST(OnnxConv, DataOfDebian) {
-  if (!fs::is_directory(debian_data)) {
-    GTEST_SKIP() << "no data: libonnx-testdata is not installed (" << debian_data << ")";
-  }
+  if (!fs::is_directory(debian_onnx_data)) GTEST_SKIP() << no_debian_onnx_data;
   std::set<std::string> expected = expected_folders;
   expected.insert(only_in_debian);
-  EXPECT_EQ(check_folders(debian_data), expected);
+  EXPECT_EQ(check_folders(debian_onnx_data), expected);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "ir/text.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/onnx_data.hpp"
 #include "tests/support/onnx_elementwise.hpp"
 
 namespace castor {
@@ -32,7 +32,6 @@ using test::OnnxGraphTest;
 using test::OnnxListRow;
 using test::OnnxTensor;
 
-constexpr const char* debian_data = "/usr/share/libonnx-testdata/data/node";
 constexpr size_t least_of_shared_data = 284;
 constexpr size_t least_of_debian_data = 195;
 
@@ -201,20 +200,14 @@ void check(const fs::path& data, size_t least) {
 }
 
 TEST(OnnxElementwise, NamedOrSharedData) {
-  const char* named = std::getenv("CASTOR_ONNX_NODE_DATA");
-  const fs::path data = named != nullptr ? named : CASTOR_SHARED_ONNX_DATA;
-  if (named == nullptr && !fs::is_directory(data)) {
-    GTEST_SKIP() << "no data: CASTOR_ONNX_NODE_DATA is not set, and there is no " << data;
-  }
-  ASSERT_TRUE(fs::is_directory(data)) << "named by CASTOR_ONNX_NODE_DATA: " << data;
-  check(data, named == nullptr ? least_of_shared_data : 1);
+  const auto data = test::named_or_shared_onnx_data();
+  if (!data) GTEST_SKIP() << test::no_shared_onnx_data;
+  check(data->folder, data->named ? 1 : least_of_shared_data);
 }
 
 TEST(OnnxElementwise, DataOfDebian) {
-  if (!fs::is_directory(debian_data)) {
-    GTEST_SKIP() << "no data: libonnx-testdata is not installed (" << debian_data << ")";
-  }
-  check(debian_data, least_of_debian_data);
+  if (!fs::is_directory(test::debian_onnx_data)) GTEST_SKIP() << test::no_debian_onnx_data;
+  check(test::debian_onnx_data, least_of_debian_data);
 }
 
 }  // namespace

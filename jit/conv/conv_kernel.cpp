@@ -5,8 +5,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
-#include <new>
 
 #include "jit/emit/assembler.hpp"
 
@@ -34,7 +32,7 @@ const Reg64 scratch(Operand::RCX);
 const Reg64 channel_step(Operand::RDX);
 }  // namespace reg
 
-constexpr std::array<int, 2> saved = {Operand::RBX, Operand::RBP};
+const std::array saved_registers = {reg::window_sums, reg::tiles};
 
 /// Registers beside accumulators and pixels: a weight, and a product.
 constexpr int work_registers = 2;
@@ -57,12 +55,7 @@ class ConvKernelEmitter {
     emit_step();
     code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
     emit_epilogue();
-    MachineCode machine_code;
-    machine_code.instruction_bytes = static_cast<uint32_t>(code_.getSize());
-    machine_code.pool_begin = static_cast<uint32_t>(code_.finish());
-    const auto* bytes = reinterpret_cast<const std::byte*>(code_.getCode());
-    machine_code.bytes.assign(bytes, bytes + code_.getSize());
-    return machine_code;
+    return code_.finish();
   }
 
  private:
@@ -97,7 +90,7 @@ class ConvKernelEmitter {
 };
 
 void ConvKernelEmitter::emit_prologue() {
-  for (int r : saved) code_.push(Reg64(r));
+  code_.push_all(saved_registers);
   code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
   code_.mov(reg::stores, argument(offsetof(ConvArguments, stores)));
   code_.mov(reg::tiles, argument(offsetof(ConvArguments, tiles)));
@@ -237,7 +230,7 @@ void ConvKernelEmitter::emit_step() {
 
 void ConvKernelEmitter::emit_epilogue() {
   code_.vzeroupper();
-  for (size_t i = saved.size(); i-- > 0;) code_.pop(Reg64(saved[i]));
+  code_.pop_all(saved_registers);
   code_.ret();
 }
 
@@ -254,17 +247,9 @@ bool fits(const ConvTile& tile, const Target& target) {
 }
 
 Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target) {
-  try {
-    constexpr size_t enough = size_t{32} << 10;
-    const std::unique_ptr<uint8_t[]> buffer(new uint8_t[enough]);
-    return ConvKernelEmitter(tile, target, {buffer.get(), enough}).emit();
-  } catch (const Xbyak::Error& error) {
-    return Error{ErrorCode::internal,
-                 fmt::format("the assembler refused an instruction of tier {}: {}",
-                             name_of(target.tier), error.what())};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory, "no memory to generate code in"};
-  }
+  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+    return ConvKernelEmitter(tile, target, buffer).emit();
+  });
 }
 
 }  // namespace castor::jit

@@ -6,8 +6,13 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
+
+#include "ir/result.hpp"
+#include "jit/code.hpp"
 
 namespace castor::jit {
 
@@ -40,16 +45,22 @@ class Assembler : public Xbyak::CodeGenerator {
     return constant(bytes);
   }
 
-  /// Writes the pool; call once, after the last instruction. Returns where it begins.
-  size_t finish() {
-    if (!pool_bytes_.empty()) {
-      while (getSize() % 64 != 0) db(breakpoint);
-    }
-    const size_t begin = getSize();
-    L(pool_);
-    for (uint8_t value : pool_bytes_) db(value);
-    ready();
-    return begin;
+  /// Writes the pool and gives all that was written; call once, after the last instruction.
+  MachineCode finish() {
+    MachineCode machine_code;
+    machine_code.instruction_bytes = static_cast<uint32_t>(getSize());
+    machine_code.pool_begin = static_cast<uint32_t>(write_pool());
+    const auto* written = reinterpret_cast<const std::byte*>(getCode());
+    machine_code.bytes.assign(written, written + getSize());
+    return machine_code;
+  }
+
+  /// Saves registers on the stack, and takes them from there.
+  void push_all(std::span<const Xbyak::Reg64> registers) {
+    for (const Xbyak::Reg64& each : registers) push(each);
+  }
+  void pop_all(std::span<const Xbyak::Reg64> registers) {
+    for (size_t i = registers.size(); i-- > 0;) pop(registers[i]);
   }
 
   /// Pads with no-ops to a multiple of `bytes` from the beginning of the code. (Xbyak's own `align`
@@ -64,6 +75,18 @@ class Assembler : public Xbyak::CodeGenerator {
  private:
   static constexpr uint8_t breakpoint = 0xcc;
 
+  /// Returns where the pool begins.
+  size_t write_pool() {
+    if (!pool_bytes_.empty()) {
+      while (getSize() % 64 != 0) db(breakpoint);
+    }
+    const size_t begin = getSize();
+    L(pool_);
+    for (uint8_t value : pool_bytes_) db(value);
+    ready();
+    return begin;
+  }
+
   size_t place(std::span<const uint8_t> bytes) {
     for (size_t at = 0; at + bytes.size() <= pool_bytes_.size(); at += bytes.size()) {
       if (std::memcmp(&pool_bytes_[at], bytes.data(), bytes.size()) == 0) return at;
@@ -77,5 +100,11 @@ class Assembler : public Xbyak::CodeGenerator {
   Xbyak::Label pool_;
   std::vector<uint8_t> pool_bytes_;
 };
+
+/// Calls `emit` with a buffer to write to, and with larger ones while its code does not fit. Fails
+/// (internal) where the assembler refuses an instruction of `what`, and without memory
+/// (out_of_memory).
+Result<MachineCode> assemble(std::string_view what,
+                             const std::function<MachineCode(std::span<uint8_t>)>& emit);
 
 }  // namespace castor::jit

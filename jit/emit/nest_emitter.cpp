@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <new>
 
 #include "jit/emit/annotations.hpp"
 #include "jit/emit/frame.hpp"
@@ -67,11 +66,7 @@ class NestEmitter {
     emit_prologue();
     emit_axis(form_.rank - 1);
     emit_epilogue();
-    MachineCode machine_code;
-    machine_code.instruction_bytes = static_cast<uint32_t>(code_.getSize());
-    machine_code.pool_begin = static_cast<uint32_t>(code_.finish());
-    const auto* bytes = reinterpret_cast<const std::byte*>(code_.getCode());
-    machine_code.bytes.assign(bytes, bytes + code_.getSize());
+    MachineCode machine_code = code_.finish();
     machine_code.spills = lanes_.spills();
     annotations_.move_to(machine_code);
     return machine_code;
@@ -329,20 +324,9 @@ void NestEmitter::emit_chunk(int chunk) { lanes_.emit_chunk(sources_, sinks(), a
 
 Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Target& target,
                               const EmitOptions& options) {
-  for (size_t bytes = size_t{16} << 10;; bytes *= 4) {
-    try {
-      const std::unique_ptr<uint8_t[]> buffer(new uint8_t[bytes]);
-      return NestEmitter(nest, form, target, options, {buffer.get(), bytes}).emit();
-    } catch (const Xbyak::Error& error) {
-      const bool too_small = static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG;
-      if (too_small && bytes < (size_t{64} << 20)) continue;
-      return Error{ErrorCode::internal, fmt::format("the assembler refused an instruction of tier "
-                                                    "{}: {}",
-                                                    name_of(target.tier), error.what())};
-    } catch (const std::bad_alloc&) {
-      return Error{ErrorCode::out_of_memory, "no memory to generate code in"};
-    }
-  }
+  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+    return NestEmitter(nest, form, target, options, buffer).emit();
+  });
 }
 
 }  // namespace castor::jit

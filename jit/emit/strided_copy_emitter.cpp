@@ -70,7 +70,7 @@ class StridedCopyEmitter {
 };
 
 void StridedCopyEmitter::emit_prologue() {
-  for (const Reg64& saved : saved_registers) code_.push(saved);
+  code_.push_all(saved_registers);
   code_.mov(row_source, argument(offsetof(TileCopy, source)));
   code_.mov(row_destination, argument(offsetof(TileCopy, destination)));
   code_.mov(source_step, argument(offsetof(TileCopy, source_step)));
@@ -82,7 +82,7 @@ void StridedCopyEmitter::emit_prologue() {
 
 void StridedCopyEmitter::emit_epilogue() {
   if (has_shuffles()) code_.vzeroupper();
-  for (size_t i = saved_registers.size(); i-- > 0;) code_.pop(saved_registers[i]);
+  code_.pop_all(saved_registers);
   code_.ret();
 }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/tile_copy.hpp"
 
-#include <fmt/format.h>
-
-#include <new>
-
 #include "jit/emit/strided_copy_emitter.hpp"
 #include "jit/emit/transpose_emitter.hpp"
 
@@ -34,27 +30,14 @@ MachineCode emit(int element_bytes, std::span<uint8_t> buffer) {
   emit_transpose(code, element_bytes);
   code.L(other);
   emit_strided_copy(code, element_bytes);
-  MachineCode machine_code;
-  machine_code.instruction_bytes = static_cast<uint32_t>(code.getSize());
-  machine_code.pool_begin = static_cast<uint32_t>(code.finish());
-  const auto* bytes = reinterpret_cast<const std::byte*>(code.getCode());
-  machine_code.bytes.assign(bytes, bytes + code.getSize());
-  return machine_code;
+  return code.finish();
 }
 
 }  // namespace
 
 Result<MachineCode> emit_tile_copy(int element_bytes) {
-  constexpr size_t most_bytes = 8192;
-  try {
-    uint8_t buffer[most_bytes];
-    return emit(element_bytes, buffer);
-  } catch (const Xbyak::Error& error) {
-    return Error{ErrorCode::internal,
-                 fmt::format("the assembler refused a copy of a tile: {}", error.what())};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory, "no memory to generate code in"};
-  }
+  return assemble("a copy of a tile",
+                  [=](std::span<uint8_t> buffer) { return emit(element_bytes, buffer); });
 }
 
 }  // namespace castor::jit

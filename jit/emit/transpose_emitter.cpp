@@ -120,7 +120,7 @@ class TransposeEmitter {
 };
 
 void TransposeEmitter::emit_prologue() {
-  for (const Reg64& saved : saved_registers) code_.push(saved);
+  code_.push_all(saved_registers);
   code_.mov(source, argument(offsetof(TileCopy, source)));
   code_.mov(source_step, argument(offsetof(TileCopy, source_step)));
   code_.mov(destination, argument(offsetof(TileCopy, destination)));
@@ -133,7 +133,7 @@ void TransposeEmitter::emit_prologue() {
 
 void TransposeEmitter::emit_epilogue() {
   code_.vzeroupper();
-  for (size_t i = saved_registers.size(); i-- > 0;) code_.pop(saved_registers[i]);
+  code_.pop_all(saved_registers);
   code_.ret();
 }
 
