@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvInteger/<layer>/<types of x and w>, with /nhwc and /runtime_weights.
+// ConvInteger/<layer>/<types of x and w>, with /nhwc, /runtime_weights, an epilogue
+// and which operands have zero points.
 #include <fmt/format.h>
 
 #include <array>
@@ -84,7 +85,7 @@ Status run_case(benchmark::State& state, Session& session, const ConvolutionCase
 
 void register_convolution(Session& session, const Selection& selected) {
   for (const ConvolutionLayer& layer : convolution_layers()) {
-    for (const ConvolutionVariant& variant : convolution_variants()) {
+    for (const ConvolutionVariant& variant : convolution_variants(layer)) {
       const ConvolutionCase each = {layer, variant};
       if (!selected(each.name())) continue;
       register_measured(each.name(), [&session, each](benchmark::State& state) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -146,6 +148,19 @@ std::vector<Place> places_to_check(const ConvolutionLayer& layer) {
   return places;
 }
 
+/// The bits of the result's element where the convolution's is `sum`.
+uint32_t expected_bits(const ConvolutionCase& each, const ConvolutionWeights& weights,
+                       const Place& place, int32_t sum) {
+  if (each.variant.epilogue == ConvolutionEpilogue::none) return static_cast<uint32_t>(sum);
+  const auto m = static_cast<size_t>(place.channel);
+  const float scaled = static_cast<float>(sum) * weights.scales[m];
+  const float result = std::max(scaled + weights.biases[m], 0.0F);
+  if (each.variant.epilogue == ConvolutionEpilogue::dequantize) {
+    return std::bit_cast<uint32_t>(result);
+  }
+  return static_cast<uint32_t>(std::lrint(std::min(result, 255.0F)));
+}
+
 }  // namespace
 
 Status run_and_check(const BoundCall& call, const ConvolutionCase& each,
@@ -157,13 +172,14 @@ Status run_and_check(const BoundCall& call, const ConvolutionCase& each,
   for (const Place& place : places_to_check(each.layer)) {
     const size_t index = index_of(each.variant.layout, each.layer.out_channels, each.layer.output(),
                                   place.channel, place.position);
-    int32_t found = 0;
-    std::memcpy(&found, tensors.y.data() + index * sizeof found, sizeof found);
-    const int32_t expected = direct.at(place);
+    uint32_t found = 0;
+    const auto bytes = static_cast<size_t>(bits_of(each.variant.y()) / 8);
+    std::memcpy(&found, tensors.y.data() + index * bytes, bytes);
+    const uint32_t expected = expected_bits(each, weights, place, direct.at(place));
     if (found == expected) continue;
     return Error{ErrorCode::internal,
-                 fmt::format("{}: channel {} at {} is {}, expected {}", each.name(), place.channel,
-                             to_string(place.position), found, expected)};
+                 fmt::format("{}: channel {} at {} is 0x{:x}, expected 0x{:x}", each.name(),
+                             place.channel, to_string(place.position), found, expected)};
   }
   return {};
 }

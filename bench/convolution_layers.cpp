@@ -34,6 +34,9 @@ const std::array all_layers = {
     ConvolutionLayer{"mobilenet_5_1x1", 24, {56, 56}, 144},
     ConvolutionLayer{"mobilenet_6_1x1", 64, {14, 14}, 384},
     ConvolutionLayer{"mobilenet_7_1x1", 320, {7, 7}, 1280},
+    ConvolutionLayer{"depthwise_5x5", 144, {56, 56}, 144, 5, 1, 2, 144},
+    ConvolutionLayer{"depthwise_7x7", 96, {56, 56}, 96, 7, 1, 3, 96},
+    ConvolutionLayer{"depthwise_dilated", 144, {56, 56}, 144, 3, 1, 2, 144, 2},
     ConvolutionLayer{"grouped_3x3", 128, {56, 56}, 128, 3, 1, 1, 32},
     ConvolutionLayer{"whisper_1", 80, {3000}, 384, 3, 1, 1},
     ConvolutionLayer{"whisper_2", 384, {3000}, 384, 3, 2, 1},
@@ -73,12 +76,33 @@ int64_t ConvolutionLayer::products() const {
 std::span<const ConvolutionLayer> convolution_layers() { return all_layers; }
 
 std::string ConvolutionVariant::name() const {
-  return fmt::format("{}{}{}{}", name_of(x), name_of(w),
-                     layout == ConvolutionLayout::nhwc ? "/nhwc" : "",
-                     runtime_weights ? "/runtime_weights" : "");
+  constexpr std::string_view epilogues[] = {"", "/dequantize", "/requantize"};
+  constexpr std::string_view with[] = {"", "/zero_points_none", "/zero_points_x", "/zero_points_w",
+                                       "/zero_points_xw"};
+  return fmt::format(
+      "{}{}{}{}{}{}", name_of(x), name_of(w), layout == ConvolutionLayout::nhwc ? "/nhwc" : "",
+      runtime_weights ? "/runtime_weights" : "", epilogues[static_cast<size_t>(epilogue)],
+      with[static_cast<size_t>(zero_points)]);
 }
 
-std::vector<ConvolutionVariant> convolution_variants() {
+bool ConvolutionVariant::has_x_zero_point() const {
+  using enum ConvolutionZeroPoints;
+  return zero_points == usual || zero_points == of_x || zero_points == of_both;
+}
+
+bool ConvolutionVariant::has_weight_zero_points() const {
+  using enum ConvolutionZeroPoints;
+  if (zero_points == usual) return w == ElementType::u8;
+  return zero_points == of_w || zero_points == of_both;
+}
+
+ElementType ConvolutionVariant::y() const {
+  using enum ElementType;
+  constexpr ElementType types[] = {i32, f32, u8};
+  return types[static_cast<size_t>(epilogue)];
+}
+
+std::vector<ConvolutionVariant> convolution_variants(const ConvolutionLayer& layer) {
   using enum ElementType;
   std::vector<ConvolutionVariant> variants;
   for (const ElementType x : {u8, i8}) {
@@ -86,6 +110,21 @@ std::vector<ConvolutionVariant> convolution_variants() {
       variants.push_back({.x = x, .w = w});
       variants.push_back({.x = x, .w = w, .layout = ConvolutionLayout::nhwc});
       variants.push_back({.x = x, .w = w, .runtime_weights = true});
+    }
+  }
+  for (const auto layout : {ConvolutionLayout::nchw, ConvolutionLayout::nhwc}) {
+    for (const auto epilogue : {ConvolutionEpilogue::dequantize, ConvolutionEpilogue::requantize}) {
+      variants.push_back({.x = u8, .w = i8, .layout = layout, .epilogue = epilogue});
+    }
+  }
+  const bool is_depthwise = layer.groups > 1 && layer.group_channels() == 1;
+  if (!is_depthwise && !(layer.name.starts_with("resnet50") && layer.kernel == 3)) return variants;
+  for (const ElementType x : {u8, i8}) {
+    for (const ElementType w : {i8, u8}) {
+      for (const auto zero_points : {ConvolutionZeroPoints::none, ConvolutionZeroPoints::of_x,
+                                     ConvolutionZeroPoints::of_w, ConvolutionZeroPoints::of_both}) {
+        variants.push_back({.x = x, .w = w, .zero_points = zero_points});
+      }
     }
   }
   return variants;

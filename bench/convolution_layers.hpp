@@ -37,20 +37,42 @@ struct ConvolutionLayer {
 /// and some of no usual shape.
 std::span<const ConvolutionLayer> convolution_layers();
 
+/// What is computed from the i32 result, channel by channel.
+enum class ConvolutionEpilogue : uint8_t {
+  none,
+  dequantize,  ///< times a scale, plus a bias, relu: f32
+  requantize,  ///< the same, rounded to u8
+};
+
+/// Which operands have zero points.
+enum class ConvolutionZeroPoints : uint8_t {
+  usual,  ///< x; and unsigned weights: one for each output channel
+  none,
+  of_x,
+  of_w,  ///< one for all output channels, as with the next
+  of_both,
+};
+
 /// What a layer is computed of.
 struct ConvolutionVariant {
   ElementType x;
   ElementType w;
   ConvolutionLayout layout = ConvolutionLayout::nchw;
   bool runtime_weights = false;
+  ConvolutionEpilogue epilogue = ConvolutionEpilogue::none;
+  ConvolutionZeroPoints zero_points = ConvolutionZeroPoints::usual;
 
-  /// "u8i8/nhwc".
+  /// "u8i8/nhwc", "u8i8/dequantize", "u8i8/zero_points_none".
   std::string name() const;
-  /// Only unsigned weights have zero points: one for each output channel.
-  bool has_weight_zero_points() const { return w == ElementType::u8; }
+  bool has_x_zero_point() const;
+  bool has_weight_zero_points() const;
+  /// Of the result.
+  ElementType y() const;
 };
 
-/// Every combination of signs; each in NCHW, in NHWC, and with weights given at run time.
-std::vector<ConvolutionVariant> convolution_variants();
+/// Every combination of signs; each in NCHW, in NHWC, and with weights given at run time. Of u8 and
+/// i8 also what epilogues give. Of ResNet-50's layers of 3 x 3 and of depthwise ones also every
+/// combination of signs and zero points.
+std::vector<ConvolutionVariant> convolution_variants(const ConvolutionLayer& layer);
 
 }  // namespace castor::bench

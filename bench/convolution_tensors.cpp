@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "ir/builder.hpp"
@@ -46,6 +47,39 @@ ConvolutionOptions options_of(const ConvolutionCase& each) {
   return options;
 }
 
+/// A constant that has one element for each output channel.
+ValueId by_channel(FunctionBuilder& builder, const ConvolutionCase& each,
+                   const std::vector<float>& values) {
+  Shape shape = {Dim(each.layer.out_channels)};
+  if (each.variant.layout == ConvolutionLayout::nchw) {
+    shape.resize(1 + static_cast<size_t>(each.layer.input.rank()), Dim(1));
+  }
+  return builder.constant({ElementType::f32, shape}, std::as_bytes(std::span(values)));
+}
+
+ValueId weight_zero_points(FunctionBuilder& builder, const ConvolutionCase& each,
+                           const ConvolutionWeights& weights) {
+  const ConvolutionVariant& variant = each.variant;
+  if (!variant.has_weight_zero_points()) return no_value;
+  const bool differ = variant.zero_points == ConvolutionZeroPoints::usual;
+  const Shape shape = differ ? Shape{Dim(each.layer.out_channels)} : Shape{};
+  const std::span zero_points(weights.zero_points);
+  return builder.constant({variant.w, shape}, zero_points.first(differ ? zero_points.size() : 1));
+}
+
+ValueId with_epilogue(FunctionBuilder& builder, const ConvolutionCase& each,
+                      const ConvolutionWeights& weights, ValueId y) {
+  if (each.variant.epilogue == ConvolutionEpilogue::none) return y;
+  const ValueId scaled = builder.binary(OpKind::mul, builder.convert(y, ElementType::f32),
+                                        by_channel(builder, each, weights.scales));
+  const ValueId sum =
+      builder.binary(OpKind::add, scaled, by_channel(builder, each, weights.biases));
+  const ValueId result = builder.unary(OpKind::relu, sum);
+  if (each.variant.epilogue == ConvolutionEpilogue::dequantize) return result;
+  return builder.convert(result, ElementType::u8,
+                         {.overflow = Overflow::saturate, .rounding = Rounding::nearest_even});
+}
+
 }  // namespace
 
 std::string ConvolutionCase::name() const {
@@ -66,14 +100,24 @@ Dims ConvolutionCase::y_shape() const {
   return shape_of(variant.layout, layer.out_channels, layer.output());
 }
 
-int64_t ConvolutionCase::x_zero_point() const { return variant.x == ElementType::i8 ? -7 : 121; }
+int64_t ConvolutionCase::x_zero_point() const {
+  if (!variant.has_x_zero_point()) return 0;
+  return variant.x == ElementType::i8 ? -7 : 121;
+}
 
 ConvolutionWeights make_weights(const ConvolutionCase& each) {
   ConvolutionWeights made;
   made.weights.resize(elements_of(each.w_shape()));
   made.zero_points.resize(static_cast<size_t>(each.layer.out_channels));
+  for (int64_t m = 0; m < each.layer.out_channels; ++m) {
+    made.scales.push_back(std::ldexp(1 + static_cast<float>(m % 7) / 8, -9));
+    made.biases.push_back(static_cast<float>(m % 31) - 8.25F);
+  }
   fill_with_patterns(made.weights, w_seed);
   if (each.variant.has_weight_zero_points()) fill_with_patterns(made.zero_points, zero_point_seed);
+  if (each.variant.zero_points != ConvolutionZeroPoints::usual) {
+    std::ranges::fill(made.zero_points, made.zero_points[0]);
+  }
   return made;
 }
 
@@ -86,12 +130,11 @@ Result<FunctionPtr> convolution_function(const ConvolutionCase& each,
   const ValueId w = variant.runtime_weights ? builder.parameter("w", w_type)
                                             : builder.constant(w_type, weights.weights);
   const auto x_zero = static_cast<std::byte>(each.x_zero_point());
-  const ValueId x_zero_point = builder.constant({variant.x, {}}, {&x_zero, 1});
-  const ValueId w_zero_point =
-      variant.has_weight_zero_points()
-          ? builder.constant({variant.w, {Dim(each.layer.out_channels)}}, weights.zero_points)
-          : no_value;
-  builder.result(builder.conv_integer(x, w, options_of(each), x_zero_point, w_zero_point));
+  const ValueId x_zero_point =
+      variant.has_x_zero_point() ? builder.constant({variant.x, {}}, {&x_zero, 1}) : no_value;
+  const ValueId w_zero_point = weight_zero_points(builder, each, weights);
+  const ValueId y = builder.conv_integer(x, w, options_of(each), x_zero_point, w_zero_point);
+  builder.result(with_epilogue(builder, each, weights, y));
   return builder.finish();
 }
 
@@ -104,7 +147,7 @@ std::vector<ConstView> ConvolutionTensors::inputs(const ConvolutionCase& each) c
 }
 
 View ConvolutionTensors::output(const ConvolutionCase& each) const {
-  return View(y.data(), ElementType::i32, each.y_shape(), y.size());
+  return View(y.data(), each.variant.y(), each.y_shape(), y.size());
 }
 
 Result<ConvolutionTensors> place_tensors(const ConvolutionCase& each, std::span<std::byte> memory) {
@@ -115,9 +158,10 @@ Result<ConvolutionTensors> place_tensors(const ConvolutionCase& each, std::span<
     end += (bytes + page - 1) / page * page;
     return end <= memory.size() ? memory.subspan(begin, bytes) : std::span<std::byte>();
   };
+  const auto y_bytes = static_cast<size_t>(bits_of(each.variant.y()) / 8);
   const ConvolutionTensors tensors = {take(elements_of(each.x_shape())),
                                       take(elements_of(each.w_shape())),
-                                      take(elements_of(each.y_shape()) * sizeof(int32_t))};
+                                      take(elements_of(each.y_shape()) * y_bytes)};
   if (end > memory.size()) {
     return Error{ErrorCode::internal, fmt::format("{}: tensors of {} bytes, memory of {}",
                                                   each.name(), end, memory.size())};

@@ -28,11 +28,13 @@ struct ConvolutionCase {
 struct ConvolutionWeights {
   std::vector<std::byte> weights;
   std::vector<std::byte> zero_points;
+  std::vector<float> scales;  ///< of epilogues, by output channel, as the next
+  std::vector<float> biases;
 };
 ConvolutionWeights make_weights(const ConvolutionCase& each);
 
-/// The function: zero points are constants, and so are the weights unless they are given at run
-/// time.
+/// The function: zero points, scales and biases are constants, and so are the weights unless they
+/// are given at run time.
 Result<FunctionPtr> convolution_function(const ConvolutionCase& each,
                                          const ConvolutionWeights& weights);
 

@@ -140,7 +140,9 @@ class Rewriter {
   }
 
   void rewrite_convert(Operation& operation) {
-    while (!fold(operation) && merge_with_operand(operation)) changed_ = true;
+    while (!fold(operation) && (merge_with_operand(operation) || skip_relu(operation))) {
+      changed_ = true;
+    }
   }
 
   /// Where the conversion copies: what is carried in a wider type is rounded.
@@ -168,6 +170,19 @@ class Rewriter {
     if (!merged) return false;
     operation.operands[0] = source;
     operation.attributes = attributes_of(*merged);
+    return true;
+  }
+
+  /// Takes a relu's operand where the conversion saturates at 0: NaN becomes 0 as well.
+  bool skip_relu(Operation& operation) const {
+    const Operation* relu = definition_[operation.operands[0]];
+    if (!relu || relu->op != OpKind::relu) return false;
+    const Overflow overflow = convert_options(operation).overflow;
+    const bool by_type_saturates = !is_integer(element_of(operation.operands[0]));
+    const bool saturates =
+        overflow == Overflow::saturate || (overflow == Overflow::by_type && by_type_saturates);
+    if (!saturates || !is_unsigned_integer(element_of(operation.results[0]))) return false;
+    operation.operands[0] = relu->operands[0];
     return true;
   }
 

@@ -7,7 +7,9 @@
 
 #include "ir/text.hpp"
 #include "jit/conv/conv_plan.hpp"
+#include "jit/conv/depthwise_plan.hpp"
 #include "jit/emit/nest_emitter.hpp"
+#include "jit/fuse_convolutions.hpp"
 #include "jit/nest.hpp"
 #include "jit/operand_walk.hpp"
 
@@ -96,9 +98,9 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
 
 namespace {
 
-/// The plan of a convolution's nest, as if unknown extents were long; for one without output there
-/// is none.
-Result<ConvPlan> likely_plan(const Function& function, const Nest& nest, const Target& target) {
+/// The geometry of a convolution's nest, as if unknown extents were long; for one without output
+/// there is none.
+Result<ConvolutionGeometry> likely_geometry(const Function& function, const Nest& nest) {
   const Result<BoundShapes> shapes = likely_shapes(function);
   if (!shapes) return shapes.error();
   const Operation& operation = function.operations[*nest.convolution];
@@ -113,22 +115,38 @@ Result<ConvPlan> likely_plan(const Function& function, const Nest& nest, const T
   if (is_empty || geometry->group_channels() == 0) {
     return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
   }
-  return plan_convolution(*geometry, target);
+  return *geometry;
+}
+
+bool input_is_signed(const Function& function, const Nest& nest) {
+  const ValueId x = function.operations[*nest.convolution].operands[0];
+  return function.values[x].type.element == ElementType::i8;
 }
 
 Result<std::string> convolution_text(const Function& function, const Nest& nest,
                                      const Target& target) {
-  const Result<ConvPlan> plan = likely_plan(function, nest, target);
-  if (!plan) return plan.error();
-  return fmt::format("  {}\n{}", operation_text(function, *nest.convolution), print(*plan, target));
+  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
+  if (!geometry) return geometry.error();
+  const bool x_is_signed = input_is_signed(function, nest);
+  const auto depthwise = plan_depthwise(*geometry, x_is_signed, target);
+  return fmt::format("  {}\n{}  epilogue {}\n", operation_text(function, *nest.convolution),
+                     depthwise ? print(*depthwise, target)
+                               : print(plan_convolution(*geometry, x_is_signed, target)),
+                     text_of(function, *nest.fusion));
 }
 
 /// The inner kernel, without notes.
 Result<MachineCode> emit_convolution(const Function& function, const Nest& nest,
                                      const Target& target) {
-  const Result<ConvPlan> plan = likely_plan(function, nest, target);
-  if (!plan) return plan.error();
-  return emit_conv_kernel(plan->tile, target);
+  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
+  if (!geometry) return geometry.error();
+  const bool x_is_signed = input_is_signed(function, nest);
+  if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
+    return emit_depthwise_kernel(depthwise->form, target);
+  }
+  const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
+  return plan.lanes_hold == ConvLanes::pixels ? emit_conv_kernel(plan.tile, target)
+                                              : emit_channel_kernel(plan.channel_tile, target);
 }
 
 }  // namespace
@@ -145,6 +163,10 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
     }
     const NestForm form = likely_form(function, nests[i], target);
     text += heading(i, target) + "\n" + print(function, nests[i], form, target);
+    if (!nests[i].epilogue) continue;
+    int instructions = 0;
+    text += fmt::format("  pieces   of the result of nest {}; on each of them\n{}", i - 1,
+                        lanes_text(function, nests[i].program, instructions));
   }
   return text;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/function.hpp"
+#include "ir/convolution.hpp"
 #include "jit/lane/program.hpp"
 #include "jit/nest_form.hpp"
 #include "jit/target.hpp"
@@ -36,6 +36,28 @@ struct NestOutput {
   bool is_scratch() const { return result == scratch; }
 };
 
+/// Whether the nest behind a convolution takes its result piece by piece, else why not.
+struct Fusion {
+  enum class Kind : uint8_t {
+    fused,
+    is_result,          ///< the function returns the i32 result, and nothing else reads it
+    reshaped,           ///< `value` is a reshape of it
+    several_nests,      ///< more than one nest reads it
+    other_convolution,  ///< the nest that reads it is the epilogue of the one that makes `value`
+    other_shape,        ///< it is broadcast to `value`
+    partly_repeated,    ///< the nest reads `value` along some of the spatial axes only
+    split_bytes,        ///< rows of `value`, which is of sub-byte elements, end inside bytes
+  } kind;
+  ValueId value = no_value;
+  bool is_fused() const { return kind == Kind::fused; }
+};
+
+/// A nest that takes a convolution's result piece by piece (see jit/epilogue_walk.hpp).
+struct Epilogue {
+  ConvolutionLayout layout = ConvolutionLayout::nchw;
+  size_t source = 0;  ///< the operand that the result is
+};
+
 /// One nest of a function: what it reads, what it writes, and its lane program.
 struct Nest {
   ValueId space = 0;                ///< the value whose shape is the iteration space
@@ -45,6 +67,9 @@ struct Nest {
   /// Index of the operation, where the nest is a convolution: then the program is empty but for its
   /// ports, and jit/conv says how it is done.
   std::optional<uint32_t> convolution;
+  std::optional<Fusion> fusion;  ///< of a convolution
+  /// Set where the nest takes the result of the convolution right in front of it piece by piece.
+  std::optional<Epilogue> epilogue;
 
   size_t operands() const { return inputs.size() + outputs.size(); }
   ElementType element(size_t operand) const;

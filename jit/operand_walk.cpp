@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "jit/epilogue_walk.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -96,6 +98,9 @@ NestForm likely_form(const Function& function, const Nest& nest, const Target& t
     strides.push_back(strides_in_space(input.axes, own, dense_strides(own), extents));
   }
   strides.resize(nest.operands(), dense_strides(extents));
+  if (nest.epilogue) {
+    if (const auto walk = epilogue_walk(nest, extents, strides)) return walk->space.form;
+  }
   return nest_space(nest, extents, strides, target).form;
 }
 

@@ -9,6 +9,7 @@
 
 #include "ir/broadcast.hpp"
 #include "jit/float_environment.hpp"
+#include "jit/fuse_convolutions.hpp"
 #include "jit/leaf_choice.hpp"
 #include "jit/lower/lower_nest.hpp"
 #include "jit/nest.hpp"
@@ -148,7 +149,9 @@ std::vector<Nest> plan_nests(const Function& function, const Target& target) {
   for (size_t most_leaves = 24;; most_leaves /= 2) {
     std::vector<Nest> nests = plan_with(function, shapes, target, most_leaves);
     const auto fits = [](const Nest& nest) { return nest.inputs.size() <= most_inputs; };
-    if (most_leaves == 1 || std::ranges::all_of(nests, fits)) return nests;
+    if (most_leaves > 1 && !std::ranges::all_of(nests, fits)) continue;
+    fuse_convolutions(function, nests);
+    return nests;
   }
 }
 

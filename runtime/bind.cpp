@@ -5,6 +5,7 @@
 
 #include "ir/infer.hpp"
 #include "runtime/bind_nest.hpp"
+#include "runtime/epilogue.hpp"
 
 namespace castor::detail {
 
@@ -47,6 +48,24 @@ Status bind_tensors(BoundState& bound, std::span<const Dims> input_shapes,
   return {};
 }
 
+/// An operand of a nest, or of its epilogue.
+struct Accessed {
+  OperandOrigin origin;
+  bool walks_space = false;
+};
+
+std::vector<Accessed> operands_of(const BoundNest& nest) {
+  std::vector<Accessed> all;
+  const auto add = [&](const BoundNest& part) {
+    for (size_t k = 0; k < part.operands.size(); ++k) {
+      all.push_back({part.operands[k], part.walks_space[k]});
+    }
+  };
+  add(nest);
+  if (nest.epilogue) add(nest.epilogue->nest);
+  return all;
+}
+
 /// Which outputs may be written in place of which inputs. Nests run in order: an output's nest may
 /// not be followed by one that reads the input, and may itself read it only where it writes.
 std::vector<bool> find_in_place(const BoundState& bound) {
@@ -59,17 +78,18 @@ std::vector<bool> find_in_place(const BoundState& bound) {
   }
   std::vector<size_t> written;  // by the nests up to the one looked at
   for (const BoundNest& nest : bound.nests) {
+    const std::vector<Accessed> operands = operands_of(nest);
     std::vector<size_t> now;
-    for (size_t k = 0; k < nest.operands.size(); ++k) {
-      if (nest.operands[k].kind == OperandOrigin::Kind::output)
-        now.push_back(nest.operands[k].index);
+    for (const Accessed& operand : operands) {
+      const bool is_output = operand.origin.kind == OperandOrigin::Kind::output;
+      if (is_output) now.push_back(operand.origin.index);
     }
-    for (size_t k = 0; k < nest.operands.size(); ++k) {
-      const OperandOrigin& origin = nest.operands[k];
+    for (const auto& [origin, walks_space] : operands) {
       if (origin.kind != OperandOrigin::Kind::input) continue;
-      const auto forbid = [&](size_t output) { allowed[origin.index * outputs + output] = false; };
+      const size_t first = origin.index * outputs;
+      const auto forbid = [&](size_t output) { allowed[first + output] = false; };
       std::ranges::for_each(written, forbid);
-      if (!nest.walks_space[k]) std::ranges::for_each(now, forbid);
+      if (!walks_space) std::ranges::for_each(now, forbid);
     }
     written.insert(written.end(), now.begin(), now.end());
   }

@@ -8,6 +8,7 @@
 #include "jit/emit/chunk_plan.hpp"
 #include "jit/operand_walk.hpp"
 #include "runtime/bind_tiles.hpp"
+#include "runtime/epilogue.hpp"
 #include "runtime/scratch_plan.hpp"
 
 namespace castor::detail {
@@ -72,9 +73,20 @@ class NestBinder {
         continue;
       }
       if (Status status = copy_for_reshapes(nest); !status) return status;
+      if (nest.fusion && nest.fusion->is_fused()) {
+        const LikelyCode* next =
+            n + 1 < compiled_.likely.size() ? &compiled_.likely[n + 1] : nullptr;
+        const Result<bool> is_fused = bind_fused(nest, compiled_.nests[n + 1], next);
+        if (!is_fused.ok()) return is_fused.error();
+        if (*is_fused) {
+          for (size_t both : {n, n + 1}) count_reads_of(compiled_.nests[both]);
+          ++n;
+          continue;
+        }
+      }
       Status status = nest.convolution ? bind_convolution_nest(nest) : bind(nest, likely);
       if (!status) return status;
-      for (const jit::NestInput& input : nest.inputs) count_read(root_of(input.value));
+      count_reads_of(nest);
     }
     if (plan_.bytes() > 0) bound_.scratch = ScratchPool(plan_.bytes());
     return {};
@@ -97,6 +109,10 @@ class NestBinder {
     if (place == scratch_.end()) return;
     plan_.give_back(place->second);
     scratch_.erase(place);
+  }
+
+  void count_reads_of(const jit::Nest& nest) {
+    for (const jit::NestInput& input : nest.inputs) count_read(root_of(input.value));
   }
 
   /// Dense tensors in scratch.
@@ -163,10 +179,22 @@ class NestBinder {
   }
 
   Status bind(const jit::Nest& nest, const LikelyCode* likely) {
+    std::vector<Dims> strides;
+    BoundNest result = operands_of(nest, strides);
+    return bind_codes(nest, likely, extents_of(nest.space), strides, std::move(result));
+  }
+
+  /// The nest with its operands, whose strides over the space are appended. The source of an
+  /// epilogue has none.
+  BoundNest operands_of(const jit::Nest& nest, std::vector<Dims>& strides, bool fused = false) {
     const Dims& space = extents_of(nest.space);
     BoundNest result;
-    std::vector<Dims> strides;
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      if (fused && k == nest.epilogue->source) {
+        strides.emplace_back();
+        add_operand(result, {.kind = OperandOrigin::Kind::scratch}, ElementType::i32, true);
+        continue;
+      }
       const jit::NestInput& input = nest.inputs[k];
       const Dims& extents = extents_of(input.value);
       const ValueId root = root_of(input.value);
@@ -184,11 +212,58 @@ class NestBinder {
       strides.push_back(place.strides);
       add_operand(result, place.origin, nest.element(k), true);
     }
-    return bind_codes(nest, likely, space, strides, std::move(result));
+    return result;
   }
 
-  /// Convolutions take dense tensors: others are copied first, and an output behind.
+  /// Binds a convolution and the nest behind it as one. False, and nothing is bound, where the
+  /// tensors' extents and strides do not allow that.
+  Result<bool> bind_fused(const jit::Nest& convolution, const jit::Nest& nest,
+                          const LikelyCode* likely) {
+    const Dims& extents = extents_of(convolution.space);
+    const int64_t group_channels = extents_of(convolution.inputs[1].value)[1];
+    if (extents_of(nest.space) != extents || group_channels == 0) return false;
+    if (Status status = copy_for_reshapes(nest); !status) return status.error();
+    std::vector<Dims> strides;
+    BoundEpilogue epilogue;
+    epilogue.nest = operands_of(nest, strides, true);
+    auto walk = jit::epilogue_walk(nest, extents, strides);
+    if (!walk) return false;
+    epilogue.walk = std::move(*walk);
+    epilogue.source = nest.epilogue->source;
+    if (Status status = bind_epilogue_code(nest, likely, epilogue); !status) return status.error();
+    const Dims& w = extents_of(convolution.inputs[1].value);
+    const size_t piece = plan_.take(piece_bytes(w[0]));
+    Status status = bind_convolution_into(
+        convolution, {.kind = OperandOrigin::Kind::scratch, .offset = piece}, &epilogue);
+    plan_.give_back(piece);
+    if (!status) return status.error();
+    return true;
+  }
+
+  Status bind_epilogue_code(const jit::Nest& nest, const LikelyCode* likely,
+                            BoundEpilogue& epilogue) {
+    BoundNest& result = epilogue.nest;
+    const jit::IterationSpace& space = epilogue.walk.space;
+    result.sub_byte = nest.has_sub_byte_operand();
+    result.first_output = nest.inputs.size();
+    result.first_base = jit::ArgumentLayout(nest.operands(), space.form.rank).base(0);
+    if (Status status = bind_code(nest, likely, space, result, result.main); !status) return status;
+    return bind_any_start(nest, space, result);
+  }
+
+  /// An output that is not dense is copied behind.
   Status bind_convolution_nest(const jit::Nest& nest) {
+    const Place output = output_place(nest.outputs[0], ElementType::i32, extents_of(nest.space));
+    const bool is_direct = is_dense(nest.space, output);
+    const Place to = is_direct ? output : in_scratch(nest.space, ElementType::i32, output.extents);
+    if (Status status = bind_convolution_into(nest, to.origin, nullptr); !status) return status;
+    return is_direct ? Status() : copy_to(output, to, nest.space);
+  }
+
+  /// Convolutions take dense tensors: others are copied first. `epilogue` may be null; else y is
+  /// where a piece lies.
+  Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
+                               BoundEpilogue* epilogue) {
     BoundNest result;
     std::vector<const std::byte*> constants;
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
@@ -201,13 +276,14 @@ class NestBinder {
       add_operand(result, place.origin, element, false);
       constants.push_back(place.origin.constant);
     }
-    const Place output = output_place(nest.outputs[0], ElementType::i32, extents_of(nest.space));
-    const bool is_direct = is_dense(nest.space, output);
-    const Place to = is_direct ? output : in_scratch(nest.space, ElementType::i32, output.extents);
-    add_operand(result, to.origin, ElementType::i32, true);
+    add_operand(result, y, ElementType::i32, true);
     if (Status status = find_convolution(nest, constants, result); !status) return status;
+    if (epilogue != nullptr) {
+      epilogue->piece_offset = static_cast<ptrdiff_t>(y.offset - result.convolution->scratch);
+      result.epilogue = std::make_shared<const BoundEpilogue>(std::move(*epilogue));
+    }
     bound_.nests.push_back(std::move(result));
-    return is_direct ? Status() : copy_to(output, to, nest.space);
+    return {};
   }
 
   bool is_dense(ValueId value, const Place& place) const {

@@ -117,9 +117,59 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile,
   append(key, target.tier);
   append(key, tile.channels);
   append(key, tile.vectors);
-  append(key, static_cast<uint8_t>(tile.subtracts_window_sums));
+  append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.has_gaps));
   return find_or_emit(std::move(key), [&] { return jit::emit_conv_kernel(tile, target); });
+}
+
+Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
+                                               const jit::Target& target) {
+  std::string key = "convolution, channels";
+  append(key, target.tier);
+  for (int value : {tile.channels, tile.rows, tile.columns}) append(key, value);
+  append(key, tile.pixel_step);
+  append(key, tile.row_step);
+  append(key, tile.window_sums);
+  append(key, static_cast<uint8_t>(tile.turns));
+  return find_or_emit(std::move(key), [&] { return jit::emit_channel_kernel(tile, target); });
+}
+
+Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
+                                             const jit::Target& target) {
+  std::string key = "depthwise convolution";
+  append(key, target.tier);
+  for (int value : {form.rows, form.row_stride, form.dwords, form.dword_step, form.source_bytes}) {
+    append(key, value);
+  }
+  for (bool value : {form.flips_input, form.subtracts_window_sums, form.adds}) {
+    append(key, static_cast<uint8_t>(value));
+  }
+  for (const jit::DepthwiseBlock& block : form.blocks) {
+    for (int value : {block.outputs, block.above, block.guarded_above, block.guarded_below,
+                      block.below, int{block.masks_rows}}) {
+      append(key, value);
+    }
+  }
+  return find_or_emit(std::move(key), [&] { return jit::emit_depthwise_kernel(form, target); });
+}
+
+Result<NestCodePtr> CodeCache::get_weight_packer(const jit::WeightUnit& unit,
+                                                 const jit::Target& target) {
+  std::string key = "weights";
+  append(key, target.tier);
+  append(key, unit.positions);
+  append(key, unit.parts);
+  append(key, unit.input_step);
+  return find_or_emit(std::move(key), [&] { return jit::emit_pack_weights(unit, target); });
+}
+
+Result<NestCodePtr> CodeCache::get_plane_filler(const jit::PlaneForm& form,
+                                                const jit::Target& target) {
+  std::string key = "planes";
+  append(key, target.tier);
+  append(key, form.column_stride);
+  append(key, static_cast<uint8_t>(form.is_plain));
+  return find_or_emit(std::move(key), [&] { return jit::emit_fill_planes(form, target); });
 }
 
 }  // namespace castor

@@ -10,7 +10,11 @@
 #include <unordered_map>
 
 #include "jit/code_memory.hpp"
+#include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/depthwise_kernel.hpp"
+#include "jit/conv/pack_planes.hpp"
+#include "jit/conv/pack_weights.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
 #include "runtime/fork_private.hpp"
@@ -45,8 +49,14 @@ class CodeCache {
                           const jit::Target& target);
   /// The code that copies tiles of elements of that many bytes.
   Result<NestCodePtr> get_tile_copy(int element_bytes);
-  /// The inner kernel of convolutions.
+  /// The inner kernels of convolutions.
   Result<NestCodePtr> get_convolution(const jit::ConvTile& tile, const jit::Target& target);
+  Result<NestCodePtr> get_convolution(const jit::ChannelTile& tile, const jit::Target& target);
+  Result<NestCodePtr> get_depthwise(const jit::DepthwiseForm& form, const jit::Target& target);
+
+  /// The code that brings weights and input into the kernels' order.
+  Result<NestCodePtr> get_weight_packer(const jit::WeightUnit& unit, const jit::Target& target);
+  Result<NestCodePtr> get_plane_filler(const jit::PlaneForm& form, const jit::Target& target);
 
   uint64_t compiled() const { return compiled_.load(std::memory_order_relaxed); }
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }

@@ -11,10 +11,15 @@ namespace castor::detail {
 
 namespace {
 
-/// Every position of the taps counts each channel that there is once.
+/// Every tap counts each element of its dword that there is once.
 std::vector<int32_t> ones(const jit::ConvPlan& plan) {
-  const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
   std::vector<int32_t> weights;
+  for (const jit::TapWeights& tap : plan.tap_weights) {
+    const auto channels = std::ranges::count_if(tap, [](int32_t weight) { return weight >= 0; });
+    weights.push_back(static_cast<int32_t>(0x01010101u >> (8 * (4 - channels))));
+  }
+  if (!weights.empty()) return weights;
+  const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
   for (int64_t tap = 0; tap < static_cast<int64_t>(plan.taps.size()); ++tap) {
     const int64_t part = tap / in_slice % plan.dwords;
     const int64_t channels = std::min<int64_t>(plan.geometry.group_channels() - 4 * part, 4);
@@ -23,47 +28,101 @@ std::vector<int32_t> ones(const jit::ConvPlan& plan) {
   return weights;
 }
 
-std::vector<LineTables> line_tables(const jit::ConvPlan& plan, const jit::Target& target,
-                                    bool window_sums) {
-  std::vector<LineTables> lines;
-  const auto rest = [](int64_t all, int64_t part) { return all % part == 0 ? part : all % part; };
-  for (int64_t rows : {plan.block.rows, rest(plan.output_rows(), plan.block.rows)}) {
-    for (int64_t columns : {plan.block.columns, rest(plan.output_columns(), plan.block.columns)}) {
-      const jit::ConvBlock block = {rows, columns};
-      const bool is_there = std::ranges::any_of(lines, [&](const LineTables& line) {
-        return line.block.rows == rows && line.block.columns == columns;
-      });
-      if (is_there) continue;
-      lines.push_back(
-          {block, plan.line_tiles(block, target), line_stores(plan, block, target), {}});
-      if (window_sums) lines.back().window_sums = plain_stores(plan, block, target);
-    }
+/// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
+jit::WindowSums window_sums_of(const BoundConvolution& convolution) {
+  if (convolution.plan.dot != jit::DotProduct::bytes) return jit::WindowSums::none;
+  if (convolution.w_zero_point < 0 && convolution.w_is_signed) return jit::WindowSums::none;
+  constexpr int64_t most = 255;
+  int64_t elements = convolution.plan.geometry.group_channels();
+  for (const ConvolutionAxis& axis : convolution.plan.geometry.axes) {
+    if (elements * most >= jit::end_of_word_sums) return jit::WindowSums::dwords;
+    elements *= axis.kernel;
   }
-  return lines;
+  return elements * most < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
 }
 
-/// Whether weights are less their zero points in the kernel's sums.
-bool subtracts_window_sums(const BoundConvolution& convolution) {
-  if (convolution.plan.dot != jit::DotProduct::bytes) return false;
-  return convolution.w_zero_point >= 0 || !convolution.w_is_signed;
-}
-
-Status find_codes(BoundConvolution& convolution, CodeCache& cache) {
-  jit::ConvTile tile = convolution.plan.tile;
-  tile.subtracts_window_sums = subtracts_window_sums(convolution);
-  Result<NestCodePtr> code = cache.get_convolution(tile, convolution.target);
-  if (!code.ok()) return code.error();
-  convolution.code = std::move(code).value();
+/// The code of whole tiles and of the last channel tile, which has fewer channels.
+template <class Tile>
+Status find_tile_codes(const BoundConvolution& convolution, Tile tile, CodeCache& cache,
+                       NestCodePtr& code, NestCodePtr& last_code) {
+  tile.window_sums = convolution.window_sums;
+  Result<NestCodePtr> whole = cache.get_convolution(tile, convolution.target);
+  if (!whole.ok()) return whole.error();
+  code = std::move(whole).value();
   tile.channels = convolution.plan.last_channels;
   Result<NestCodePtr> last = cache.get_convolution(tile, convolution.target);
   if (!last.ok()) return last.error();
-  convolution.last_code = std::move(last).value();
-  if (!tile.subtracts_window_sums) return {};
-  const jit::ConvTile sums = {.channels = 1, .vectors = tile.vectors};
+  last_code = std::move(last).value();
+  return {};
+}
+
+Status find_codes(BoundConvolution& convolution, CodeCache& cache) {
+  const jit::ConvPlan& plan = convolution.plan;
+  if (plan.lanes_hold == jit::ConvLanes::pixels) {
+    Status status =
+        find_tile_codes(convolution, plan.tile, cache, convolution.code, convolution.last_code);
+    if (!status) return status;
+  }
+  if (convolution.window_sums == jit::WindowSums::none) return {};
+  if (plan.source != jit::ConvSource::planes) return {};
+  const bool compact = plan.lanes_hold == jit::ConvLanes::channels;
+  const jit::ConvTile sums = {.channels = 1,
+                              .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
+                              .has_gaps = compact && plan.tile.has_gaps};
   Result<NestCodePtr> sums_code = cache.get_convolution(sums, convolution.target);
   if (!sums_code.ok()) return sums_code.error();
   convolution.sums_code = std::move(sums_code).value();
+  convolution.sums_weights = ones(plan);
   return {};
+}
+
+/// The tables of one size of block.
+Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit::ConvBlock& block,
+                                 CodeCache& cache) {
+  const jit::ConvPlan& plan = convolution.plan;
+  const bool pixels = plan.lanes_hold == jit::ConvLanes::pixels;
+  BlockTables tables;
+  tables.block = block;
+  if (plan.source == jit::ConvSource::planes) tables.line_tiles = plan.line_tiles(block);
+  if (pixels) tables.output = line_stores(plan, block);
+  if (convolution.sums_code) {
+    tables.window_sums = pixels ? plain_stores(plan, block) : line_stores(plan, block);
+  }
+  if (pixels) return tables;
+  for (jit::ChannelTileRun& run : channel_tile_runs(plan, block)) {
+    BoundTileRun bound = {std::move(run), nullptr, nullptr};
+    Status status =
+        find_tile_codes(convolution, bound.tiles.tile, cache, bound.code, bound.last_code);
+    if (!status) return status.error();
+    tables.runs.push_back(std::move(bound));
+  }
+  return tables;
+}
+
+/// The tables of all sizes of blocks that there are.
+Status find_blocks(BoundConvolution& convolution, CodeCache& cache) {
+  const jit::ConvPlan& plan = convolution.plan;
+  const auto rest = [](int64_t all, int64_t part) { return all % part == 0 ? part : all % part; };
+  for (int64_t rows : {plan.block.rows, rest(plan.output_rows(), plan.block.rows)}) {
+    for (int64_t columns : {plan.block.columns, rest(plan.output_columns(), plan.block.columns)}) {
+      const bool is_there = std::ranges::any_of(convolution.blocks, [&](const BlockTables& of) {
+        return of.block.rows == rows && of.block.columns == columns;
+      });
+      if (is_there) continue;
+      Result<BlockTables> tables = block_tables(convolution, {rows, columns}, cache);
+      if (!tables.ok()) return tables.error();
+      convolution.blocks.push_back(std::move(tables).value());
+    }
+  }
+  return {};
+}
+
+/// Dwords of window sums: of all lanes of a line, or of all pixels of a block.
+int64_t window_sum_count(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  if (convolution.window_sums == jit::WindowSums::none) return 0;
+  if (plan.lanes_hold == jit::ConvLanes::channels) return plan.block.rows * plan.block.columns;
+  return static_cast<int64_t>(convolution.blocks.front().window_sums.size()) * plan.lanes;
 }
 
 /// Gives each part of the scratch its place; all begin at whole lines of the cache.
@@ -71,23 +130,27 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
   const jit::ConvPlan& plan = convolution.plan;
   ConvScratch parts;
   size_t end = 0;
-  const auto take = [&](int64_t dwords) {
+  const auto take_bytes = [&](int64_t bytes) {
     const size_t begin = end;
-    end += (static_cast<size_t>(dwords) * 4 + 63) / 64 * 64;
+    end += (static_cast<size_t>(bytes) + 63) / 64 * 64;
     return begin;
   };
-  const int64_t lanes = plan.line_tiles(plan.block, convolution.target) * plan.tile.vectors *
-                        plan.lanes(convolution.target);
-  parts.planes = take(plan.planes_dwords());
-  parts.start = take(plan.geometry.out_channels);
-  parts.zero_points = take(plan.geometry.out_channels);
-  parts.window_sums = take(convolution.sums_code ? lanes : 0);
+  const auto take = [&](int64_t dwords) { return take_bytes(4 * dwords); };
+  parts.source = take_bytes(plan.source_bytes());
+  // Whole vectors are read of the values of the last channels.
+  parts.start = take(plan.geometry.out_channels + plan.lanes);
+  parts.zero_points = take(plan.geometry.out_channels + plan.lanes);
+  parts.window_sums = take(window_sum_count(convolution));
+  const bool sums_rows =
+      convolution.window_sums != jit::WindowSums::none && plan.source != jit::ConvSource::planes;
+  parts.summing = take(sums_rows ? window_sum_dwords(plan) : 0);
   const bool packs = convolution.packed.empty();
   parts.weights =
       take(packs ? static_cast<int64_t>(packed_dwords(plan)) + plan.geometry.out_channels : 0);
-  const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
-  parts.line =
-      take(nhwc ? plan.geometry.group_out_channels() * plan.block.rows * plan.block.columns : 0);
+  const bool transposes =
+      plan.geometry.layout == ConvolutionLayout::nhwc && plan.lanes_hold == jit::ConvLanes::pixels;
+  parts.line = take(
+      transposes ? plan.geometry.group_out_channels() * plan.block.rows * plan.block.columns : 0);
   parts.end = end;
   return parts;
 }
@@ -97,8 +160,8 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
 Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     const ConvolutionGeometry& geometry, std::span<const ElementType> elements,
     std::span<const std::byte* const> constants, int x_zero_point, int w_zero_point,
-    bool zero_points_per_channel, const jit::Target& target, CodeCache& cache,
-    ScratchPlan& scratch) {
+    bool zero_points_per_channel, const jit::Target& target, CodeCache& cache, ScratchPlan& scratch,
+    const jit::ConvPlan* plan) {
   auto bound = std::make_shared<BoundConvolution>();
   bound->target = target;
   bound->x_is_signed = elements[0] == ElementType::i8;
@@ -110,17 +173,32 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   if (!has_work(geometry) || geometry.group_channels() == 0) {
     return std::shared_ptr<const BoundConvolution>(std::move(bound));
   }
-  bound->plan = jit::plan_convolution(geometry, target);
+  const DepthwiseOperands operands = {bound->x_is_signed, bound->w_is_signed, x_zero_point,
+                                      w_zero_point, zero_points_per_channel};
+  auto depthwise = bind_depthwise(geometry, operands, constants, target, cache);
+  if (!depthwise.ok()) return depthwise.error();
+  if (plan == nullptr && *depthwise != nullptr) {
+    bound->depthwise = std::move(depthwise).value();
+    bound->parts.end = bound->depthwise->scratch_bytes;
+    if (bound->parts.end > 0) bound->scratch = scratch.take(bound->parts.end);
+    return std::shared_ptr<const BoundConvolution>(std::move(bound));
+  }
+  bound->plan =
+      plan != nullptr ? *plan : jit::plan_convolution(geometry, bound->x_is_signed, target);
   constexpr int64_t most_plane_bytes = int64_t{1} << 30;
-  if (4 * bound->plan.planes_dwords() > most_plane_bytes) {
+  if (bound->plan.source_bytes() > most_plane_bytes) {
     return Error{ErrorCode::unsupported,
                  fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
                              "are supported",
-                             4 * bound->plan.planes_dwords(), most_plane_bytes)};
+                             bound->plan.source_bytes(), most_plane_bytes)};
   }
+  bound->multiplies = true;
+  bound->window_sums = window_sums_of(*bound);
   if (Status status = find_codes(*bound, cache); !status) return status.error();
-  if (bound->sums_code) bound->sums_weights = ones(bound->plan);
-  bound->lines = line_tables(bound->plan, target, bound->sums_code != nullptr);
+  Result<MovementCode> movement = find_movement_code(bound->plan, target, cache);
+  if (!movement.ok()) return movement.error();
+  bound->movement = std::move(movement).value();
+  if (Status status = find_blocks(*bound, cache); !status) return status.error();
   const bool zero_points_known =
       w_zero_point < 0 || constants[static_cast<size_t>(w_zero_point)] != nullptr;
   const bool needs_zero_points = bound->plan.dot != jit::DotProduct::bytes;
@@ -131,7 +209,7 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     std::vector<int32_t> values(channels);
     if (zero_points_known) set_weight_zero_points(*bound, zeros, values);
     bound->packed.resize(packed_dwords(bound->plan) + channels);
-    pack_weights(bound->plan, constants[1], bound->w_is_signed, values.data(),
+    pack_weights(bound->plan, bound->movement, constants[1], bound->w_is_signed, values.data(),
                  packed_weights(bound->plan, bound->packed.data()));
   }
   bound->parts = parts_of(*bound);

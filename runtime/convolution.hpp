@@ -9,6 +9,8 @@
 
 #include "jit/conv/conv_plan.hpp"
 #include "runtime/code_cache.hpp"
+#include "runtime/convolution_movement.hpp"
+#include "runtime/depthwise.hpp"
 #include "runtime/scratch_plan.hpp"
 
 namespace castor::detail {
@@ -23,20 +25,29 @@ struct PackedWeights {
   std::span<Int> sums;    ///< by output channel, the sum of its weights, as the kernel has them
 };
 
-/// Where the lanes of a block's line go.
-struct LineTables {
+/// Neighbouring tiles of a block, channels in the lanes, and their code.
+struct BoundTileRun {
+  jit::ChannelTileRun tiles;
+  NestCodePtr code;
+  NestCodePtr last_code;  ///< of the last channel tile
+};
+
+/// What is done for each block of one size.
+struct BlockTables {
   jit::ConvBlock block;
-  int64_t tiles = 0;
-  std::vector<jit::ConvStore> output;
-  std::vector<jit::ConvStore> window_sums;  ///< empty where none are needed
+  int64_t line_tiles = 0;                   ///< pixels in the lanes
+  std::vector<jit::ConvStore> output;       ///< likewise
+  std::vector<jit::ConvStore> window_sums;  ///< of planes; empty where none are needed
+  std::vector<BoundTileRun> runs;           ///< channels in the lanes
 };
 
 /// Parts of the call's scratch, as offsets in bytes.
 struct ConvScratch {
-  size_t planes = 0;
+  size_t source = 0;       ///< planes, or copies of rows
   size_t start = 0;        ///< accumulators' first values, by output channel
   size_t zero_points = 0;  ///< of weights, likewise
-  size_t window_sums = 0;  ///< by pixel of a line
+  size_t window_sums = 0;  ///< by pixel of a line, or of a block
+  size_t summing = 0;      ///< for the work of summing windows of rows
   size_t weights = 0;      ///< packed in the call; then their sums
   size_t line = 0;         ///< outputs of a line, for layouts in which they do not lie side by side
   size_t end = 0;
@@ -52,31 +63,39 @@ struct BoundConvolution {
   int x_zero_point = -1;  ///< which operand; -1: none
   int w_zero_point = -1;
   bool zero_points_per_channel = false;
-  NestCodePtr code;                   ///< of whole tiles; null where there is nothing to multiply
-  NestCodePtr last_code;              ///< of the last channel tile
-  NestCodePtr sums_code;              ///< of window sums; null where weights have no zero point
+  bool multiplies = false;  ///< else all results are 0
+  /// How kernels subtract window sums, where weights have zero points.
+  jit::WindowSums window_sums = jit::WindowSums::none;
+  NestCodePtr code;                   ///< pixels in the lanes: of whole tiles
+  NestCodePtr last_code;              ///< likewise of the last channel tile
+  NestCodePtr sums_code;              ///< of window sums of planes; else null
+  MovementCode movement;
   std::vector<int32_t> packed;        ///< weights, then their sums; empty where each call packs
   std::vector<int32_t> sums_weights;  ///< 1 for each channel that there is, by tap
-  std::vector<LineTables> lines;      ///< one for each size of block, at most four
-  size_t scratch = 0;                 ///< where ConvScratch begins
+  std::vector<BlockTables> blocks;    ///< one for each size of block, at most four
+  std::shared_ptr<const BoundDepthwise> depthwise;  ///< where it is one: then nothing above
+  size_t scratch = 0;                               ///< where ConvScratch begins
   ConvScratch parts;
 };
 
 /// Binds the convolution of a nest. `constants` are the data of constant operands, else null.
 /// Throws std::bad_alloc.
-/// `x_zero_point` and `w_zero_point` number operands.
+/// `x_zero_point` and `w_zero_point` number operands. `plan`: one of the possible plans of a dense
+/// convolution; else the best is chosen.
 Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     const ConvolutionGeometry& geometry, std::span<const ElementType> elements,
     std::span<const std::byte* const> constants, int x_zero_point, int w_zero_point,
-    bool zero_points_per_channel, const jit::Target& target, CodeCache& cache,
-    ScratchPlan& scratch);
+    bool zero_points_per_channel, const jit::Target& target, CodeCache& cache, ScratchPlan& scratch,
+    const jit::ConvPlan* plan = nullptr);
 
 /// Dwords of all packed weights.
 size_t packed_dwords(const jit::ConvPlan& plan);
+/// Where the packed weights of a group's tile begin.
+int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile);
 /// Packs the weights `w`, which are row-major. `zero_points`, by output channel, are taken off
 /// where there is no VNNI.
-void pack_weights(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
-                  const int32_t* zero_points, const PackedWeights<int32_t>& to);
+void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
+                  bool is_signed, const int32_t* zero_points, const PackedWeights<int32_t>& to);
 
 /// What planes of input hold.
 struct PlaneInput {
@@ -96,8 +115,27 @@ struct BlockPlace {
 };
 
 /// Lays the input of a block out in planes; padding is the zero point.
-void fill_planes(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,
-                 std::byte* planes);
+void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
+                 const BlockPlace& place, std::byte* planes);
+
+/// Copies the rows of a block's input; padding is the zero point.
+void copy_rows(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,
+               std::byte* to);
+
+/// Where a block begins in the input itself.
+const std::byte* input_of(const jit::ConvPlan& plan, const PlaneInput& input,
+                          const BlockPlace& place);
+
+/// Sums of the windows of a block's pixels, whose source is rows or the input; `work` has room for
+/// window_sum_dwords.
+void sum_windows(const jit::ConvPlan& plan, const std::byte* source, const jit::ConvBlock& block,
+                 std::span<int32_t> work, int32_t* sums);
+int64_t window_sum_dwords(const jit::ConvPlan& plan);
+
+/// The input position along the outer axes that a slice of the filter takes; nothing in the
+/// padding.
+std::optional<int64_t> outer_position(const jit::ConvPlan& plan, const BlockPlace& place,
+                                      int64_t slice);
 
 /// Runs it. Allocates nothing.
 void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,

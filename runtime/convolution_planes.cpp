@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Filling of planes: by generated code, several planes at a time, and row by row where there is
+// none, or where it would read behind the input.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "runtime/convolution.hpp"
@@ -9,12 +12,36 @@ namespace castor::detail {
 
 namespace {
 
-/// Fills the planes of one block, plane by plane and row by row.
+/// Of an `a` that is not negative.
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+/// Planes of one slice that have their data at the same places: those of one phase of the rows and
+/// of the columns.
+struct PhasePlanes {
+  int64_t slice = 0;
+  int64_t number = 0;     ///< among the planes of one dword
+  int64_t pixel = 0;      ///< of the input: the slice's first
+  int64_t input_row = 0;  ///< of the planes' first row; may be negative
+  int64_t first_row = 0;  ///< with data
+  int64_t end_row = 0;    ///< behind the last one with data
+  int64_t begin = 0;      ///< column of the input, of a row's first dword; may be negative
+  int64_t column = 0;     ///< of the first dword with data
+  int64_t first = 0;      ///< dword of a row with data
+  int64_t end = 0;        ///< behind the last
+  bool has_data() const { return first_row < end_row && first < end; }
+};
+
+/// Fills the planes of one block.
 class PlaneFiller {
  public:
-  PlaneFiller(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,
-              std::byte* planes)
-      : plan_(plan), input_(input), place_(place), planes_(planes) {
+  PlaneFiller(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
+              const BlockPlace& place, std::byte* planes)
+      : plan_(plan),
+        code_(code.planes.get()),
+        form_(plane_form(plan)),
+        input_(input),
+        place_(place),
+        planes_(planes) {
     const ConvolutionGeometry& geometry = plan.geometry;
     const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
     pixels_ = 1;
@@ -25,96 +52,249 @@ class PlaneFiller {
     flip_ = static_cast<uint8_t>(input.is_signed ? 0x80 : 0);
     const auto pad = static_cast<uint8_t>(input.zero_point + (input.is_signed ? 128 : 0));
     padding_ = bytes ? pad * 0x01010101u : 0;
+    rows_ = place.block.rows + plan.row_phases.most_shift;
+    width_ = place.block.columns + plan.column_phases.most_shift;
   }
 
-  void fill() {
+  void fill() const {
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
-      const std::optional<int64_t> outer = outer_position(slice);
-      for (int64_t part = 0; part < plan_.dwords; ++part) fill_part(slice, part, outer);
-    }
-  }
-
- private:
-  /// The input position along the outer axes that the slice takes; nothing in the padding.
-  std::optional<int64_t> outer_position(int64_t slice) const {
-    const std::vector<ConvolutionAxis>& axes = plan_.geometry.axes;
-    int64_t position = 0;
-    int64_t unit = 1;
-    int64_t output = place_.outer;
-    for (size_t i = axes.size() > 2 ? axes.size() - 2 : 0; i-- > 0;) {
-      const ConvolutionAxis& axis = axes[i];
-      const int64_t at =
-          output % axis.output * axis.stride - axis.pad_begin + slice % axis.kernel * axis.dilation;
-      if (at < 0 || at >= axis.input) return std::nullopt;
-      position += at * unit;
-      unit *= axis.input;
-      output /= axis.output;
-      slice /= axis.kernel;
-    }
-    return position;
-  }
-
-  void fill_part(int64_t slice, int64_t part, std::optional<int64_t> outer) {
-    const int64_t rows = place_.block.rows + plan_.row_phases.most_shift;
-    const size_t columns = plan_.column_phases.phases.size();
-    for (size_t r = 0; r < plan_.row_phases.phases.size(); ++r) {
-      if (outer && takes_rows_at_once()) {
-        interleave(source_of(part, *outer * plan_.rows.input * plan_.columns.input +
-                                       place_.row * plan_.columns.input),
-                   place_.block.rows * plan_.columns.input,
-                   reinterpret_cast<uint32_t*>(planes_) +
-                       (slice * plan_.dwords + part) * plan_.plane_dwords);
-        continue;
-      }
-      for (int64_t j = 0; j < rows; ++j) {
-        const int64_t row = (place_.row + j) * plan_.rows.stride + plan_.row_phases.phases[r] -
-                            plan_.rows.pad_begin;
-        const bool is_padding = !outer || row < 0 || row >= plan_.rows.input;
-        for (size_t c = 0; c < columns; ++c) {
-          const int64_t plane = ((slice * plan_.dwords + part) *
-                                     static_cast<int64_t>(plan_.row_phases.phases.size()) +
-                                 static_cast<int64_t>(r)) *
-                                    static_cast<int64_t>(columns) +
-                                static_cast<int64_t>(c);
-          auto* to =
-              reinterpret_cast<uint32_t*>(planes_) + plane * plan_.plane_dwords + j * plan_.pitch;
-          if (is_padding) {
-            std::fill_n(to, width(), padding_);
-          } else {
-            fill_row(part, *outer * plan_.rows.input + row, plan_.column_phases.phases[c], to);
-          }
+      for (size_t r = 0; r < plan_.row_phases.phases.size(); ++r) {
+        for (size_t c = 0; c < plan_.column_phases.phases.size(); ++c) {
+          fill_parts(planes_of(slice, r, c));
         }
       }
     }
   }
 
-  /// Whether a block of planes is one piece of the input: of a filter of one position.
-  bool takes_rows_at_once() const {
-    const auto is_plain = [](const ConvolutionAxis& axis) {
-      return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
+ private:
+  static constexpr int lanes = jit::ConvStore::most_lanes;
+
+  PhasePlanes planes_of(int64_t slice, size_t r, size_t c) const {
+    const ConvolutionAxis& columns = plan_.columns;
+    const ConvolutionAxis& rows = plan_.rows;
+    const std::optional<int64_t> outer = outer_position(plan_, place_, slice);
+    PhasePlanes of;
+    of.slice = slice;
+    of.number = static_cast<int64_t>(r * plan_.column_phases.phases.size() + c);
+    if (!outer) return of;
+    of.pixel = *outer * rows.input * columns.input;
+    of.input_row = place_.row * rows.stride + plan_.row_phases.phases[r] - rows.pad_begin;
+    const int64_t begin =
+        place_.column * columns.stride + plan_.column_phases.phases[c] - columns.pad_begin;
+    // Entries in front of the first at that position of an axis or behind.
+    const auto entries = [](int64_t from, int64_t to, int64_t stride, int64_t most) {
+      return std::min(ceil_div(std::max<int64_t>(to - from, 0), stride), most);
     };
-    return is_plain(plan_.rows) && is_plain(plan_.columns) &&
-           plan_.block.columns == plan_.columns.output;
+    of.first_row = entries(of.input_row, 0, rows.stride, rows_);
+    of.end_row = std::max(entries(of.input_row, rows.input, rows.stride, rows_), of.first_row);
+    of.first = entries(begin, 0, columns.stride, width_);
+    of.end = std::max(entries(begin, columns.input, columns.stride, width_), of.first);
+    of.begin = begin;
+    of.column = begin + of.first * columns.stride;
+    return of;
   }
 
-  int64_t width() const { return place_.block.columns + plan_.column_phases.most_shift; }
+  void fill_parts(const PhasePlanes& of) const {
+    if (code_ == nullptr || !of.has_data()) return fill_rows(of, 0, plan_.dwords, 0);
+    const int64_t whole = plan_.geometry.group_channels() / jit::channels_of_dword(plan_.dot);
+    if (whole > 0) fill_by_code(of, 0, whole);
+    if (whole < plan_.dwords) fill_by_code(of, whole, plan_.dwords);
+  }
+
+  /// Parts that have the same number of channels: by code, but for rows at the end of the input.
+  void fill_by_code(const PhasePlanes& of, int64_t begin, int64_t end) const {
+    int64_t part = end;
+    while (part > begin && room_behind(of, part - 1) < 0) --part;
+    if (part > begin) call(of, begin, part, rows_);
+    for (; part < end; ++part) {
+      const int64_t short_of = -room_behind(of, part);
+      const int64_t row_bytes = plan_.rows.stride * plan_.columns.input;
+      const int64_t rows = std::max(of.end_row - ceil_div(short_of, row_bytes), of.first_row);
+      const bool is_worthwhile = rows > of.first_row && !form_.is_plain;
+      if (is_worthwhile) call(of, part, part + 1, rows);
+      fill_rows(of, part, part + 1, is_worthwhile ? rows : 0);
+    }
+  }
+
+  /// Bytes of the input behind all that the code reads of a part; negative if it reads too far.
+  int64_t room_behind(const PhasePlanes& of, int64_t part) const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t last = std::min<int64_t>(4 * part + 3, geometry.group_channels() - 1);
+    const int64_t channel =
+        place_.image * geometry.channels + place_.group * geometry.group_channels() + last;
+    const int64_t end_row = of.input_row + (of.end_row - 1) * plan_.rows.stride + 1;
+    const int64_t end = channel * pixels_ + of.pixel + end_row * plan_.columns.input;
+    return geometry.batch * geometry.channels * pixels_ - end - (jit::bytes_read(form_) - 1);
+  }
+
+  uint32_t* plane(const PhasePlanes& of, int64_t part) const {
+    const int64_t number = (of.slice * plan_.dwords + part) * plan_.phase_planes() + of.number;
+    return reinterpret_cast<uint32_t*>(planes_) + number * plan_.plane_dwords;
+  }
+
+  /// The first `rows` rows of some parts by code.
+  void call(const PhasePlanes& of, int64_t begin, int64_t end, int64_t rows) const {
+    const int64_t first_row = of.input_row + of.first_row * plan_.rows.stride;
+    const DwordSource source =
+        source_of(begin, of.pixel + first_row * plan_.columns.input + of.column);
+    jit::PlaneFilling filling;
+    filling.source = source.channels[0];
+    for (int i = 1; i < 4; ++i) {
+      filling.channels[i - 1] = source.channels[i] != nullptr ? i * channel_step_ : 0;
+    }
+    filling.source_part_step = 4 * channel_step_;
+    filling.planes = reinterpret_cast<std::byte*>(plane(of, begin));
+    filling.part_step = 4 * plan_.phase_planes() * plan_.plane_dwords;
+    filling.row_step = 4 * plan_.pitch;
+    filling.parts = end - begin;
+    filling.rows = 1;
+    filling.flips = flip_ * 0x01010101u;
+    filling.padding = padding_;
+    if (form_.is_plain) {
+      filling.pixels = rows * plan_.columns.input;
+      code_->entry_as<jit::PlaneFillingFunction>()(&filling);
+    } else if (has_whole_rows(of)) {
+      call_for_one_row(of, rows, filling);
+    } else {
+      call_for_rows(of, rows, filling);
+    }
+  }
+
+  /// Whether data of all rows follow each other in the input.
+  bool has_whole_rows(const PhasePlanes& of) const {
+    return plan_.columns.stride == 1 && plan_.rows.stride == 1 &&
+           of.end - of.first == plan_.columns.input;
+  }
+
+  /// All rows as one.
+  void call_for_one_row(const PhasePlanes& of, int64_t rows, jit::PlaneFilling filling) const {
+    const int64_t end = rows < rows_ ? rows * plan_.pitch : (rows_ - 1) * plan_.pitch + width_;
+    int64_t row = of.first_row;  // the first whose data end behind the vector's beginning
+    int64_t source = 0;
+    call_for_vectors(filling, end, [&](int64_t begin, int64_t behind, jit::PlaneVector& vector) {
+      while (row < of.end_row && row * plan_.pitch + of.end <= begin) ++row;
+      uint32_t present = 0;
+      for (int64_t i = row; i < of.end_row && i * plan_.pitch + of.first < behind; ++i) {
+        const int64_t data = i * plan_.pitch + of.first;  // the row's first dword with data
+        const int64_t from = std::max(data, begin);
+        const int64_t to = std::min(i * plan_.pitch + of.end, behind);
+        if (present == 0) source = (i - of.first_row) * plan_.columns.input + (from - data);
+        present |= bits(from - begin, to - begin);
+      }
+      vector.source = source;
+      vector.lanes |= present;
+    });
+  }
+
+  /// Rows in front of the data, rows with data, and rows behind.
+  void call_for_rows(const PhasePlanes& of, int64_t rows, jit::PlaneFilling filling) const {
+    const int64_t end_row = std::min(of.end_row, rows);
+    std::byte* planes = filling.planes;
+    const auto only_padding = [](int64_t, int64_t, jit::PlaneVector&) {};
+    const auto call_for = [&](int64_t from, int64_t to, int64_t source_step, auto visit) {
+      if (from >= to) return;
+      filling.planes = planes + from * filling.row_step;
+      filling.rows = to - from;
+      filling.source_row_step = source_step;
+      call_for_vectors(filling, width_, visit);
+    };
+    call_for(0, of.first_row, 0, only_padding);
+    call_for(of.first_row, end_row, plan_.rows.stride * plan_.columns.input,
+             [&](int64_t begin, int64_t behind, jit::PlaneVector& vector) {
+               const int64_t from = std::clamp(of.first, begin, behind);
+               const int64_t to = std::clamp(of.end, from, behind);
+               if (from == to) return;
+               vector.source = (from - of.first) * plan_.columns.stride;
+               vector.lanes |= bits(from - begin, to - begin);
+             });
+    call_for(end_row, rows, 0, only_padding);
+  }
+
+  /// Calls the code for dwords 0 to `end`, after visit(begin, end, vector) of each vector of them.
+  template <class Visit>
+  void call_for_vectors(jit::PlaneFilling filling, int64_t end, Visit visit) const {
+    constexpr size_t most_vectors = 256;
+    std::array<jit::PlaneVector, most_vectors> vectors;
+    filling.vectors = vectors.data();
+    for (int64_t begin = 0; begin < end;) {
+      size_t count = 0;
+      for (; count < most_vectors && begin < end; begin += lanes, ++count) {
+        const int64_t behind = std::min<int64_t>(begin + lanes, end);
+        vectors[count] = {.source = 0,
+                          .destination = static_cast<int32_t>(4 * begin),
+                          .lanes = bits(0, behind - begin) << lanes};
+        visit(begin, behind, vectors[count]);
+      }
+      filling.vector_count = static_cast<int64_t>(count);
+      code_->entry_as<jit::PlaneFillingFunction>()(&filling);
+    }
+  }
+
+  static uint32_t bits(int64_t begin, int64_t end) { return (1u << end) - (1u << begin); }
+
+  /// Rows from `row` on, without code.
+  void fill_rows(const PhasePlanes& of, int64_t begin, int64_t end, int64_t row) const {
+    for (int64_t part = begin; part < end; ++part) {
+      if (form_.is_plain && of.has_data()) {
+        interleave(source_of(part, of.pixel + of.input_row * plan_.columns.input),
+                   rows_ * plan_.columns.input, plane(of, part));
+        continue;
+      }
+      for (int64_t i = row; i < rows_; ++i) {
+        fill_row(of, part, i, plane(of, part) + i * plan_.pitch);
+      }
+    }
+  }
 
   /// One row of a plane: padding, data, padding.
-  void fill_row(int64_t part, int64_t row, int64_t phase, uint32_t* to) {
-    const ConvolutionAxis& axis = plan_.columns;
-    const int64_t begin = place_.column * axis.stride + phase - axis.pad_begin;  // of entry 0
-    const auto entries_to = [&](int64_t column) {  // in front of the first at that column or behind
-      const int64_t missing = std::max<int64_t>(column - begin, 0);
-      return std::min(missing / axis.stride + (missing % axis.stride != 0 ? 1 : 0), width());
-    };
-    const int64_t first = entries_to(0);
-    const int64_t end = std::max(entries_to(axis.input), first);
+  void fill_row(const PhasePlanes& of, int64_t part, int64_t row, uint32_t* to) const {
+    const bool is_padding = row < of.first_row || row >= of.end_row;
+    if (plan_.dwords_hold_columns && !is_padding) return fill_row_of_columns(of, part, row, to);
+    const int64_t first = is_padding ? width_ : of.first;
+    const int64_t end = is_padding ? width_ : of.end;
     std::fill_n(to, first, padding_);
     if (first < end) {
-      interleave(source_of(part, row * axis.input + begin + first * axis.stride), end - first,
-                 to + first);
+      const int64_t input_row = of.input_row + row * plan_.rows.stride;
+      interleave(source_of(part, of.pixel + input_row * plan_.columns.input + of.column),
+                 end - first, to + first);
     }
-    std::fill_n(to + end, width() - end, padding_);
+    std::fill_n(to + end, width_ - end, padding_);
+  }
+
+  /// One row of a plane whose dwords hold neighbouring columns, by way of a copy of the row with
+  /// its padding, a piece at a time.
+  void fill_row_of_columns(const PhasePlanes& of, int64_t channel, int64_t row,
+                           uint32_t* to) const {
+    constexpr int64_t most_bytes = 2048;
+    const int64_t held = jit::channels_of_dword(plan_.dot);
+    const int64_t stride = plan_.columns.stride;
+    const int64_t at_once = (most_bytes - held) / stride + 1;
+    const int64_t input_row = of.input_row + row * plan_.rows.stride;
+    std::array<std::byte, most_bytes> piece;
+    for (int64_t i = 0; i < width_; i += at_once) {
+      const int64_t count = std::min(at_once, width_ - i);
+      copy_columns(channel, of.pixel + input_row * plan_.columns.input, of.begin + i * stride,
+                   (count - 1) * stride + held, piece.data());
+      DwordSource source;
+      source.step = stride;
+      for (int64_t k = 0; k < held; ++k) source.channels[k] = piece.data() + k;
+      interleave(source, count, to + i);
+    }
+  }
+
+  /// Columns of a channel's row from `column` on, be they inside the input or padding.
+  void copy_columns(int64_t channel, int64_t row_pixel, int64_t column, int64_t count,
+                    std::byte* to) const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t first = std::clamp<int64_t>(-column, 0, count);
+    const int64_t end = std::clamp<int64_t>(plan_.columns.input - column, first, count);
+    const int64_t of_all =
+        place_.image * geometry.channels + place_.group * geometry.group_channels() + channel;
+    const std::byte* row = input_.x + of_all * pixels_ + row_pixel;
+    std::memset(to, input_.zero_point, static_cast<size_t>(first));
+    if (first < end)
+      std::memcpy(to + first, row + column + first, static_cast<size_t>(end - first));
+    std::memset(to + end, input_.zero_point, static_cast<size_t>(count - end));
   }
 
   /// The channels of a dword at a pixel of the image's spatial extents.
@@ -142,21 +322,25 @@ class PlaneFiller {
   }
 
   const jit::ConvPlan& plan_;
+  const NestCode* code_;
+  const jit::PlaneForm form_;
   const PlaneInput& input_;
   const BlockPlace& place_;
   std::byte* planes_;
   int64_t pixels_;
   int64_t channel_step_;
   int64_t pixel_step_;
-  uint8_t flip_;  ///< makes signed bytes unsigned
+  int64_t rows_;   ///< of a plane
+  int64_t width_;  ///< dwords of a row
+  uint8_t flip_;   ///< makes signed bytes unsigned
   uint32_t padding_;
 };
 
 }  // namespace
 
-void fill_planes(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,
-                 std::byte* planes) {
-  PlaneFiller(plan, input, place, planes).fill();
+void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
+                 const BlockPlace& place, std::byte* planes) {
+  PlaneFiller(plan, code, input, place, planes).fill();
 }
 
 }  // namespace castor::detail

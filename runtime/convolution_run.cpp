@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/convolution_output.hpp"
 #include "runtime/convolution_parts.hpp"
 #include "runtime/interleave.hpp"
 #include "runtime/nest_call.hpp"
@@ -12,6 +13,11 @@ namespace castor::detail {
 
 namespace {
 
+/// An address from which elements are counted that need not begin there.
+int32_t* counted_back(int32_t* from, int64_t elements) {
+  return reinterpret_cast<int32_t*>(reinterpret_cast<intptr_t>(from) - 4 * elements);
+}
+
 /// Runs one call of a convolution.
 class ConvolutionRun {
  public:
@@ -19,12 +25,12 @@ class ConvolutionRun {
                  const CallMemory& memory)
       : convolution_(convolution),
         plan_(convolution.plan),
-        scratch_(memory.scratch + convolution.scratch) {
+        scratch_(memory.scratch + convolution.scratch),
+        output_(plan_.geometry, nest, memory) {
     for (size_t k = 0; k < nest.operands.size(); ++k) {
       operands_[k] = reinterpret_cast<std::byte*>(
           address(origin_of(nest.operands[k], memory), nest.elements[k]));
     }
-    y_ = reinterpret_cast<int32_t*>(operands_[nest.operands.size() - 1]);
   }
 
   /// What all tasks read: zero points, weights, first values. Before any of them.
@@ -34,12 +40,15 @@ class ConvolutionRun {
     set_weight_zero_points(convolution_, operand(convolution_.w_zero_point), {zeros, channels});
     if (convolution_.packed.empty()) {
       const auto to = packed_weights(plan_, part(convolution_.parts.weights));
-      pack_weights(plan_, operands_[1], convolution_.w_is_signed, zeros, to);
+      pack_weights(plan_, convolution_.movement, operands_[1], convolution_.w_is_signed, zeros, to);
       packed_ = {to.dwords, to.sums};
     } else {
       packed_ = packed_weights(plan_, convolution_.packed.data());
     }
     set_starts({zeros, channels});
+    if (convolution_.window_sums == jit::WindowSums::words) {
+      std::transform(zeros, zeros + channels, zeros, jit::words_of_zero_point);
+    }
   }
 
   /// Channel tiles of all blocks: what tasks share out.
@@ -112,87 +121,217 @@ class ConvolutionRun {
   }
 
   void run_block(const BlockPlace& place, int64_t begin, int64_t end, std::byte* scratch) const {
-    std::byte* planes = scratch + convolution_.parts.planes;
+    const BlockTables& tables =
+        *std::ranges::find_if(convolution_.blocks, [&](const BlockTables& of) {
+          return of.block.rows == place.block.rows && of.block.columns == place.block.columns;
+        });
+    const Block block = {place, tables, source_of(place, scratch), scratch};
+    if (convolution_.window_sums != jit::WindowSums::none) sum_block(block);
+    for (int64_t tile = begin; tile < end; ++tile) {
+      plan_.lanes_hold == jit::ConvLanes::pixels ? run_line(block, tile) : run_pixels(block, tile);
+    }
+    if (transposes()) store_pixels(block, begin, end);
+  }
+
+  /// A block that a task works on.
+  struct Block {
+    const BlockPlace& place;
+    const BlockTables& tables;
+    const std::byte* source;
+    std::byte* scratch;  ///< of the task, where this convolution's begins
+  };
+
+  const std::byte* source_of(const BlockPlace& place, std::byte* scratch) const {
     const PlaneInput input = {operands_[0], convolution_.x_is_signed, input_zero_point()};
-    fill_planes(plan_, input, place, planes);
-    const LineTables& line = *std::ranges::find_if(convolution_.lines, [&](const LineTables& of) {
-      return of.block.rows == place.block.rows && of.block.columns == place.block.columns;
-    });
-    jit::ConvArguments arguments;
-    arguments.planes = planes;
-    arguments.taps = plan_.taps.data();
-    arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
-    arguments.tiles = line.tiles;
-    auto* window_sums = reinterpret_cast<int32_t*>(scratch + convolution_.parts.window_sums);
-    if (convolution_.sums_code) sum_windows(line, arguments, window_sums);
-    arguments.window_sums = window_sums;
-    auto* outputs = reinterpret_cast<int32_t*>(scratch + convolution_.parts.line);
-    for (int64_t tile = begin; tile < end; ++tile) run_tile(place, line, tile, arguments, outputs);
-    if (is_nhwc()) store_pixels(place, begin, end, outputs);
+    std::byte* to = scratch + convolution_.parts.source;
+    switch (plan_.source) {
+      case jit::ConvSource::input: return input_of(plan_, input, place);
+      case jit::ConvSource::rows: copy_rows(plan_, input, place, to); break;
+      case jit::ConvSource::planes: fill_planes(plan_, convolution_.movement, input, place, to); break;
+    }
+    return to;
   }
 
-  bool is_nhwc() const { return plan_.geometry.layout == ConvolutionLayout::nhwc; }
-  int64_t first_channel(int64_t tile) const {
-    return std::min(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
-  }
-  int64_t output_pixels() const {
-    return plan_.outer_outputs * plan_.output_rows() * plan_.output_columns();
-  }
-  int64_t first_pixel(const BlockPlace& place) const {
-    return (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
+  int32_t* window_sums(const Block& block) const {
+    return reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.window_sums);
   }
 
-  /// Outputs that lie channel by channel go where they lie pixel by pixel.
-  void store_pixels(const BlockPlace& place, int64_t begin, int64_t end,
-                    const int32_t* outputs) const {
-    const ConvolutionGeometry& geometry = plan_.geometry;
-    const int64_t pixels = place.block.rows * place.block.columns;
-    const int64_t first = first_channel(begin);
-    const int64_t pixel = place.image * output_pixels() + first_pixel(place);
-    const int64_t channel = place.group * geometry.group_out_channels() + first;
-    transpose_dwords(outputs + first * pixels, pixels, first_channel(end) - first, pixels,
-                     y_ + pixel * geometry.out_channels + channel, geometry.out_channels);
+  /// The sums of a block's windows, as kernels read them.
+  void sum_block(const Block& block) const {
+    int32_t* sums = window_sums(block);
+    convolution_.sums_code ? sum_line(block, sums) : sum_rows(block, sums);
+    if (convolution_.window_sums != jit::WindowSums::words) return;
+    std::transform(sums, sums + sum_count(block), sums, jit::words_of_sum);
   }
 
-  void sum_windows(const LineTables& line, jit::ConvArguments arguments, int32_t* sums) const {
+  int64_t sum_count(const Block& block) const {
+    if (plan_.lanes_hold == jit::ConvLanes::channels) {
+      return block.place.block.rows * block.place.block.columns;
+    }
+    return static_cast<int64_t>(block.tables.window_sums.size()) * plan_.lanes;
+  }
+
+  void sum_rows(const Block& block, int32_t* sums) const {
+    auto* work = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.summing);
+    sum_windows(plan_, block.source, block.place.block,
+                {work, static_cast<size_t>(window_sum_dwords(plan_))}, sums);
+  }
+
+  void sum_line(const Block& block, int32_t* sums) const {
     constexpr int32_t zero = 0;
+    const bool compact = plan_.lanes_hold == jit::ConvLanes::channels;
+    const int vectors = compact ? plan_.tile.vectors : jit::vectors_of_window_sums;
+    jit::ConvArguments arguments = line_arguments(block);
+    arguments.tiles = static_cast<int64_t>(block.tables.window_sums.size()) / vectors;
     arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
     arguments.start = &zero;
-    arguments.stores = line.window_sums.data();
+    arguments.stores = block.tables.window_sums.data();
     arguments.output = sums;
     convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
   }
 
-  /// The output channels of one tile; `outputs` takes them where they do not lie side by side.
-  void run_tile(const BlockPlace& place, const LineTables& line, int64_t tile,
-                jit::ConvArguments arguments, int32_t* outputs) const {
-    const ConvolutionGeometry& geometry = plan_.geometry;
-    const int64_t channel = place.group * geometry.group_out_channels() + first_channel(tile);
-    arguments.weights = reinterpret_cast<const std::byte*>(
-        packed_.dwords.data() + channel * static_cast<int64_t>(plan_.taps.size()));
-    arguments.start = part(convolution_.parts.start) + channel;
-    arguments.weight_zero_points = part(convolution_.parts.zero_points) + channel;
-    arguments.stores = line.output.data();
-    if (is_nhwc()) {
-      const int64_t pixels = place.block.rows * place.block.columns;
-      arguments.output = outputs + first_channel(tile) * pixels;
-      arguments.channel_step = 4 * pixels;
-    } else {
-      const int64_t plane = place.image * geometry.out_channels + channel;
-      arguments.output = y_ + plane * output_pixels() + first_pixel(place);
-      arguments.channel_step = 4 * output_pixels();
-    }
+  /// All tiles of a block's line.
+  jit::ConvArguments line_arguments(const Block& block) const {
+    jit::ConvArguments arguments;
+    arguments.planes = block.source;
+    arguments.taps = plan_.taps.data();
+    arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
+    arguments.tiles = block.tables.line_tiles;
+    return arguments;
+  }
+
+  bool transposes() const {
+    return plan_.geometry.layout == ConvolutionLayout::nhwc &&
+           plan_.lanes_hold == jit::ConvLanes::pixels;
+  }
+  int64_t first_channel(int64_t tile) const {
+    return std::min<int64_t>(tile * plan_.tile_channels(), plan_.geometry.group_out_channels());
+  }
+  /// The output channels of a tile, without pixels.
+  OutputPiece piece_of(const Block& block, int64_t tile) const {
+    const int64_t first = first_channel(tile);
+    return {.image = block.place.image,
+            .channel = block.place.group * plan_.geometry.group_out_channels() + first,
+            .channels = first_channel(tile + 1) - first};
+  }
+  /// The number of a block's first pixel.
+  int64_t first_pixel(const BlockPlace& place) const {
+    return (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
+  }
+  const std::byte* weights_of(const Block& block, int64_t tile) const {
+    return reinterpret_cast<const std::byte*>(packed_.dwords.data() +
+                                              packed_tile(plan_, block.place.group, tile));
+  }
+  const int32_t* of_channel(size_t part_of_scratch, int64_t channel) const {
+    return part(part_of_scratch) + channel;
+  }
+
+  /// The output channels of one tile of channels, pixels in the lanes.
+  void run_line(const Block& block, int64_t tile) const {
+    OutputPiece piece = piece_of(block, tile);
+    jit::ConvArguments arguments = line_arguments(block);
+    arguments.weights = weights_of(block, tile);
+    arguments.start = of_channel(convolution_.parts.start, piece.channel);
+    arguments.weight_zero_points = of_channel(convolution_.parts.zero_points, piece.channel);
     const bool is_last = tile + 1 == plan_.channel_tiles;
-    const NestCode& code = is_last ? *convolution_.last_code : *convolution_.code;
-    code.entry_as<jit::ConvFunction>()(&arguments);
+    const auto code =
+        (is_last ? *convolution_.last_code : *convolution_.code).entry_as<jit::ConvFunction>();
+    const int64_t pixels = block.place.block.rows * block.place.block.columns;
+    const int64_t lanes = plan_.tile.vectors * plan_.lanes;
+    const int64_t at_once =
+        transposes() ? arguments.tiles
+                     : std::max<int64_t>(output_.most_elements() / (piece.channels * lanes), 1);
+    for (int64_t first = 0; first < block.tables.line_tiles; first += at_once) {
+      const int64_t end = std::min(first + at_once, block.tables.line_tiles);
+      const jit::ConvStore* stores = block.tables.output.data() + first * plan_.tile.vectors;
+      const int64_t pixel = stores->offset / 4;
+      const int64_t behind = end == block.tables.line_tiles
+                                 ? pixels
+                                 : stores[(end - first) * plan_.tile.vectors].offset / 4;
+      if (pixel == behind) continue;
+      arguments.planes = block.source + 4 * first * lanes;
+      arguments.window_sums = window_sums(block) + first * lanes;
+      arguments.stores = stores;
+      arguments.tiles = end - first;
+      if (transposes()) {
+        auto* line = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.line);
+        arguments.output = line + first_channel(tile) * pixels;
+        arguments.channel_step = 4 * pixels;
+        code(&arguments);
+        continue;
+      }
+      piece.pixel = first_pixel(block.place) + pixel;
+      piece.pixels = behind - pixel;
+      const PieceMemory memory = output_.begin(piece, block.scratch);
+      arguments.output = counted_back(memory.data, pixel);
+      arguments.channel_step = 4 * memory.channel_step;
+      code(&arguments);
+      output_.end(piece, block.scratch);
+    }
+  }
+
+  /// Outputs that lie channel by channel go where they lie pixel by pixel.
+  void store_pixels(const Block& block, int64_t begin, int64_t end) const {
+    const int64_t pixels = block.place.block.rows * block.place.block.columns;
+    const auto* line = reinterpret_cast<const int32_t*>(block.scratch + convolution_.parts.line);
+    OutputPiece piece = piece_of(block, begin);
+    piece.channels = first_channel(end) - first_channel(begin);
+    const int64_t at_once = std::max<int64_t>(output_.most_elements() / piece.channels, 1);
+    for (int64_t pixel = 0; pixel < pixels; pixel += at_once) {
+      piece.pixel = first_pixel(block.place) + pixel;
+      piece.pixels = std::min(at_once, pixels - pixel);
+      const PieceMemory memory = output_.begin(piece, block.scratch);
+      transpose_dwords(line + first_channel(begin) * pixels + pixel, pixels, piece.channels,
+                       piece.pixels, memory.data, memory.pixel_step);
+      output_.end(piece, block.scratch);
+    }
+  }
+
+  /// The output channels of one tile of channels, channels in the lanes.
+  void run_pixels(const Block& block, int64_t tile) const {
+    OutputPiece piece = piece_of(block, tile);
+    jit::ChannelArguments arguments;
+    arguments.source = block.source;
+    arguments.taps = plan_.taps.data();
+    arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
+    arguments.weights = weights_of(block, tile);
+    arguments.start = of_channel(convolution_.parts.start, piece.channel);
+    arguments.weight_zero_points = of_channel(convolution_.parts.zero_points, piece.channel);
+    arguments.window_sums = window_sums(block);
+    const bool is_last = tile + 1 == plan_.channel_tiles;
+    for (const BoundTileRun& run : block.tables.runs) {
+      run_tiles(block, run, is_last ? *run.last_code : *run.code, piece, arguments);
+    }
+  }
+
+  void run_tiles(const Block& block, const BoundTileRun& run, const NestCode& code,
+                 OutputPiece piece, jit::ChannelArguments arguments) const {
+    const std::vector<jit::TilePlace>& places = run.tiles.places;
+    const int pixels = run.tiles.tile.pixels();
+    const auto at_once = static_cast<size_t>(
+        std::max<int64_t>(output_.most_elements() / (piece.channels * pixels), 1));
+    for (size_t first = 0; first < places.size(); first += at_once) {
+      const size_t tiles = std::min(at_once, places.size() - first);
+      const int64_t pixel = places[first].pixel;
+      piece.pixel = first_pixel(block.place) + pixel;
+      piece.pixels = places[first + tiles - 1].pixel + pixels - pixel;
+      const PieceMemory memory = output_.begin(piece, block.scratch);
+      const bool turns = run.tiles.tile.turns;
+      arguments.places = places.data() + first;
+      arguments.tiles = static_cast<int64_t>(tiles);
+      arguments.output = counted_back(memory.data, pixel * memory.pixel_step);
+      arguments.output_step = 4 * (turns ? memory.channel_step : memory.pixel_step);
+      code.entry_as<jit::ChannelFunction>()(&arguments);
+      output_.end(piece, block.scratch);
+    }
   }
 
   const BoundConvolution& convolution_;
   const jit::ConvPlan& plan_;
   std::byte* scratch_;
   std::array<std::byte*, 5> operands_ = {};
-  int32_t* y_ = nullptr;
   PackedWeights<const int32_t> packed_;
+  ConvolutionOutput output_;
 };
 
 }  // namespace
@@ -219,7 +358,10 @@ bool has_work(const ConvolutionGeometry& geometry) {
 void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
                      const CallMemory& memory) {
   if (!has_work(convolution.plan.geometry)) return;
-  if (convolution.code == nullptr) {  // nothing to add up
+  if (convolution.depthwise) {
+    return run_depthwise(*convolution.depthwise, convolution.scratch, nest, memory);
+  }
+  if (!convolution.multiplies) {  // nothing to add up
     const OperandOrigin& y = nest.operands.back();
     const int64_t to = address(origin_of(y, memory), ElementType::i32);
     const Dims extents = convolution.plan.geometry.output_extents();

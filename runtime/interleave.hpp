@@ -21,6 +21,20 @@ void interleave_bytes(const DwordSource& from, uint8_t flip, int64_t count, uint
 void interleave_words(const DwordSource& from, bool is_signed, int32_t zero_point, int64_t count,
                       uint32_t* to);
 
+/// Filters of some positions, one for each channel, `step` bytes apart.
+struct DwordFilters {
+  const std::byte* first = nullptr;
+  int64_t step = 0;
+  int64_t positions = 0;
+};
+
+/// to[d * positions + i] = position i of the d-th four filters, as by interleave_bytes; of `dwords`
+/// times four filters.
+void interleave_filters(const DwordFilters& from, uint8_t flip, int64_t dwords, uint32_t* to);
+/// The same of words, two at a time, as by interleave_words.
+void interleave_word_filters(const DwordFilters& from, bool is_signed, int32_t zero_point,
+                             int64_t dwords, uint32_t* to);
+
 /// The sum of bytes as unsigned numbers, each with `flip` xored, modulo 2^32.
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip);
 

@@ -92,6 +92,8 @@ struct TiledWalk {
   std::vector<std::array<int64_t, max_rank>> steps;  ///< by operand, then axis, in bytes
 };
 
+struct BoundEpilogue;
+
 /// One nest ready to run.
 struct BoundNest {
   jit::IterationSpace space;  ///< that main walks: all, or a tile
@@ -110,6 +112,8 @@ struct BoundNest {
   std::vector<bool> walks_space;
   std::vector<PeriodCopy> periods;
   std::shared_ptr<const BoundConvolution> convolution;  ///< then there is no main code
+  /// Of a convolution whose result it takes piece by piece (see runtime/epilogue.hpp), else null.
+  std::shared_ptr<const BoundEpilogue> epilogue;
   std::vector<uint8_t> period_numbers;  ///< see jit::ArgumentLayout; empty where none are needed
   std::optional<TiledWalk> tiles;       ///< where the nest is walked so
 };

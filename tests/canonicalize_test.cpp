@@ -243,6 +243,37 @@ TEST(Canonicalize, RoundingIntegersChangesNothing) {
   }
 }
 
+/// A conversion that saturates at 0 needs no relu in front of it.
+TEST(Canonicalize, SaturationAtZeroIsRelu) {
+  struct ReluRow {
+    const char* from;
+    const char* to;
+    const char* options;
+    bool is_dropped;
+  };
+  const ReluRow rows[] = {
+      {"f32", "u8", "overflow = saturate, rounding = nearest_even", true},
+      {"f32", "u8", "rounding = down", true},
+      {"f32", "u4", "", true},
+      {"f16", "u64", "rounding = half_up", true},
+      {"i32", "u16", "overflow = saturate", true},
+      {"i32", "u16", "", false},
+      {"f32", "u8", "overflow = wrap", false},
+      {"f32", "i8", "overflow = saturate", false},
+      {"f32", "boolean", "", false},
+      {"f32", "bf16", "overflow = saturate", false},
+  };
+  for (const ReluRow& row : rows) {
+    const auto text = [&](bool with_relu) {
+      return fmt::format(
+          "func @f(%x: {}[?n]) -> ({}[?n]) {{\n{} %y = convert %{}{} : {}\n return %y }}", row.from,
+          row.to, with_relu ? " %m = relu %x\n" : "", with_relu ? "m" : "x",
+          *row.options ? fmt::format(" {{{}}}", row.options) : "", row.to);
+    };
+    expect_canonical(text(true), text(!row.is_dropped));
+  }
+}
+
 TEST(Canonicalize, KeepsTargetsAndTheSecondOfTwoResults) {
   expect_canonical(
       "func @f(%x: u8[2, 1], %y: i8[?n]) -> (i16[2, ?], i16[?n]) {"

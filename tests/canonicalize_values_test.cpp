@@ -46,6 +46,13 @@ constexpr Program programs[] = {
     {"boolean", "boolean", "%a = reshape %x : [256] %r = convert %a : boolean"},
     {"i8", "i8", "%a = floor %x %b = round_even %a %r = add %b, %y"},
     {"u16", "u16", "%a = relu %x %b = abs %a %r = ceil %b"},
+    {"f16", "u8",
+     "%a = relu %x %r = convert %a {overflow = saturate, rounding = nearest_even} : u8"},
+    {"bf16", "u64", "%a = add %x, %y %b = relu %a %r = convert %b {rounding = down} : u64"},
+    {"f8e5m2", "u4", "%a = relu %x %r = convert %a {rounding = half_up} : u4"},
+    {"f16", "u8", "%a = relu %x %r = convert %a {overflow = wrap} : u8"},
+    {"i8", "u2", "%a = relu %x %r = convert %a {overflow = saturate} : u2"},
+    {"i8", "u2", "%a = relu %x %r = convert %a : u2"},
     {"u8", "i16",
      "%a = convert %x : i16 %b = convert %y : i8 %r, %c = convert_promote_types %a, "
      "%b"},

@@ -131,7 +131,7 @@ TEST_P(Blocks, SplitAsMeant) {
   const auto geometry = convolution_geometry(operation, layer.x, layer.w, nullptr, nullptr);
   ASSERT_TRUE(geometry) << geometry.error().to_string();
   for (const auto& [tier, runtime] : tier_runtimes()) {
-    const jit::ConvPlan plan = jit::plan_convolution(*geometry, jit::Target{tier});
+    const jit::ConvPlan plan = jit::plan_convolution(*geometry, false, jit::Target{tier});
     if (layer.split == Split::rows) {
       EXPECT_LT(plan.block.rows, plan.output_rows());
     } else if (layer.split == Split::columns) {

@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions shared out to tasks: the same bits, however many there are.
-#include <thread>
-
 #include "tests/support/function_case.hpp"
+#include "tests/support/thread_per_task.hpp"
 
 namespace castor {
 namespace {
-
-/// A thread for each task.
-class ThreadPerTask : public Executor {
- public:
-  explicit ThreadPerTask(int tasks) : tasks_(tasks) {}
-  int tasks() const override { return tasks_; }
-  void run(int count, void (*task)(void* context, int index), void* context) override {
-    most_ = std::max(most_, count);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < count; ++i) threads.emplace_back(task, context, i);
-    for (std::thread& thread : threads) thread.join();
-  }
-  int most() const { return most_; }
-
- private:
-  int tasks_;
-  int most_ = 1;
-};
 
 const test::FunctionCase cases[] = {
     {"func @one_image(%x: u8[1, 32, 20, 20], %w: i8[40, 32, 3, 3], %z: u8[]) -> i32[1, 40, 20, 20] "
@@ -51,7 +32,7 @@ TEST(ConvIntegerTasks, GiveTheSameBits) {
       ASSERT_TRUE(bound.run(expected.inputs(), expected.outputs()).ok());
       for (int tasks : {2, 7}) {
         test::CaseTensors actual(*function, row, 3, true);
-        ThreadPerTask executor(tasks);
+        test::ThreadPerTask executor(tasks);
         const RunOptions options = {.executor = &executor};
         ASSERT_TRUE(bound.run(actual.inputs(), actual.outputs(), options).ok());
         EXPECT_GT(executor.most(), 1) << function->name;

@@ -15,13 +15,20 @@
 namespace castor::jit {
 namespace {
 
+/// Ways to subtract window sums.
+std::vector<WindowSums> sums_of(const Target& target) {
+  std::vector<WindowSums> all = {WindowSums::none, WindowSums::dwords};
+  if (dot_product_of(target) == DotProduct::bytes) all.push_back(WindowSums::words);
+  return all;
+}
+
 std::vector<ConvTile> tiles_of(const Target& target) {
   std::vector<ConvTile> tiles;
   for (int channels = 1; channels <= target.vector_registers(); ++channels) {
     for (int vectors = 1; vectors <= target.vector_registers(); ++vectors) {
-      for (const bool subtracts : {false, true}) {
+      for (const WindowSums sums : sums_of(target)) {
         for (const bool gaps : {false, true}) {
-          const ConvTile tile = {channels, vectors, subtracts, gaps};
+          const ConvTile tile = {channels, vectors, sums, gaps};
           if (fits(tile, target)) tiles.push_back(tile);
         }
       }
@@ -32,7 +39,7 @@ std::vector<ConvTile> tiles_of(const Target& target) {
 
 std::string name_of(const ConvTile& tile) {
   return fmt::format("{} channels by {} vectors, window sums {}, gaps {}", tile.channels,
-                     tile.vectors, tile.subtracts_window_sums, tile.has_gaps);
+                     tile.vectors, static_cast<int>(tile.window_sums), tile.has_gaps);
 }
 
 class ConvKernel : public testing::TestWithParam<Tier> {};
@@ -178,9 +185,14 @@ class KernelCall {
       sum += dot(planes_[static_cast<size_t>(pixel + taps_[tap] / 4)],
                  weights_[tap * static_cast<size_t>(tile_.channels) + m]);
     }
-    if (tile_.subtracts_window_sums) {
-      sum -= static_cast<uint32_t>(window_sums_[static_cast<size_t>(pixel)]) *
-             static_cast<uint32_t>(zero_points_[m]);
+    const int32_t window = window_sums_[static_cast<size_t>(pixel)];
+    if (tile_.window_sums == WindowSums::dwords) {
+      sum -= static_cast<uint32_t>(window) * static_cast<uint32_t>(zero_points_[m]);
+    } else if (tile_.window_sums == WindowSums::words) {
+      for (int word = 0; word < 2; ++word) {
+        sum += static_cast<uint32_t>(static_cast<int16_t>(window >> 16 * word) *
+                                     static_cast<int16_t>(zero_points_[m] >> 16 * word));
+      }
     }
     return static_cast<int32_t>(sum);
   }
@@ -195,6 +207,22 @@ class KernelCall {
   int channel_dwords_ = 0;
   ConvArguments arguments_;
 };
+
+/// Words of sums and zero points multiply to what they stand for.
+TEST(ConvKernelValues, WindowSumsAsWords) {
+  for (int32_t zero_point = -255; zero_point <= 255; ++zero_point) {
+    for (int32_t sum = 0; sum < end_of_word_sums; sum += sum < 70'000 ? 1 : 9973) {
+      const int32_t sums = words_of_sum(sum);
+      const int32_t zeros = words_of_zero_point(zero_point);
+      int64_t product = 0;
+      for (int word = 0; word < 2; ++word) {
+        product +=
+            static_cast<int16_t>(sums >> 16 * word) * static_cast<int16_t>(zeros >> 16 * word);
+      }
+      ASSERT_EQ(product, -int64_t{sum} * zero_point) << sum;
+    }
+  }
+}
 
 TEST(ConvKernelValues, EveryTile) {
   std::mt19937_64 random(7);

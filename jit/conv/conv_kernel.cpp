@@ -41,7 +41,7 @@ constexpr int work_registers = 2;
 class ConvKernelEmitter {
  public:
   ConvKernelEmitter(const ConvTile& tile, const Target& target, std::span<uint8_t> buffer)
-      : tile_(tile), target_(target), dot_(dot_product_of(target)), code_(buffer) {}
+      : tile_(tile), target_(target), code_(buffer) {}
 
   MachineCode emit() {
     emit_prologue();
@@ -50,7 +50,7 @@ class ConvKernelEmitter {
     code_.L(next_tile);
     emit_start();
     emit_taps();
-    if (tile_.subtracts_window_sums) emit_window_sums();
+    if (tile_.window_sums != WindowSums::none) emit_window_sums();
     emit_stores();
     emit_step();
     code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
@@ -64,10 +64,10 @@ class ConvKernelEmitter {
   void emit_taps();
   void emit_tap(int position);
   void emit_products(int channel, int position);
-  void multiply_add(const Xmm& sum, const Xmm& pixels);
   void emit_window_sums();
   void emit_stores();
   void emit_stores_of(int vector);
+  void emit_compression(int vector);
   void store_lanes(int channel, int vector);
   void emit_step();
   void emit_epilogue();
@@ -85,7 +85,6 @@ class ConvKernelEmitter {
 
   const ConvTile& tile_;
   const Target& target_;
-  const DotProduct dot_;
   Assembler code_;
 };
 
@@ -150,19 +149,7 @@ void ConvKernelEmitter::emit_products(int channel, int position) {
   const int offset = 4 * (position * tile_.channels + channel);
   code_.vpbroadcastd(weight(), code_.ptr[reg::weights + offset]);
   for (int vector = 0; vector < tile_.vectors; ++vector) {
-    multiply_add(sum(channel, vector), pixels(vector));
-  }
-}
-
-/// sum += pixels times weight().
-void ConvKernelEmitter::multiply_add(const Xmm& to, const Xmm& from) {
-  if (dot_ == DotProduct::words) {
-    code_.vpmaddwd(product(), from, weight());
-    code_.vpaddd(to, to, product());
-  } else if (target_.has_avx512()) {
-    code_.vpdpbusd(to, from, weight());
-  } else {
-    code_.vpdpbusd(to, from, weight(), Xbyak::VexEncoding);
+    emit_dot_product(code_, target_, sum(channel, vector), pixels(vector), weight(), product());
   }
 }
 
@@ -174,8 +161,8 @@ void ConvKernelEmitter::emit_window_sums() {
   for (int channel = 0; channel < tile_.channels; ++channel) {
     code_.vpbroadcastd(weight(), code_.ptr[reg::scratch + 4 * channel]);
     for (int vector = 0; vector < tile_.vectors; ++vector) {
-      code_.vpmulld(product(), pixels(vector), weight());
-      code_.vpsubd(sum(channel, vector), sum(channel, vector), product());
+      emit_subtract_window_sums(code_, target_, tile_.window_sums, sum(channel, vector),
+                                pixels(vector), weight(), product());
     }
   }
 }
@@ -186,16 +173,13 @@ void ConvKernelEmitter::emit_stores() {
 
 /// One vector of pixels of every channel.
 void ConvKernelEmitter::emit_stores_of(int vector) {
+  if (tile_.has_gaps) emit_compression(vector);
   code_.mov(reg::output, argument(offsetof(ConvArguments, output)));
   code_.add(reg::output, of_store(vector, offsetof(ConvStore, offset)));
   if (target_.has_avx512()) {
     code_.kmovd(Xbyak::Opmask(1), of_store(vector, offsetof(ConvStore, first_lanes)));
-    if (tile_.has_gaps) {
-      code_.kmovd(Xbyak::Opmask(2), of_store(vector, offsetof(ConvStore, lanes)));
-    }
   } else {
     code_.vmovups(weight(), of_store(vector, offsetof(ConvStore, stored)));
-    if (tile_.has_gaps) code_.vmovups(product(), of_store(vector, offsetof(ConvStore, order)));
   }
   for (int channel = 0; channel < tile_.channels; ++channel) {
     store_lanes(channel, vector);
@@ -203,25 +187,43 @@ void ConvKernelEmitter::emit_stores_of(int vector) {
   }
 }
 
-/// The lanes that are stored, side by side.
+/// Puts the lanes that are stored side by side; of most vectors they are.
+void ConvKernelEmitter::emit_compression(int vector) {
+  Xbyak::Label done;
+  code_.mov(reg::scratch.cvt32(), of_store(vector, offsetof(ConvStore, lanes)));
+  code_.cmp(reg::scratch.cvt32(), of_store(vector, offsetof(ConvStore, first_lanes)));
+  code_.je(done, Xbyak::CodeGenerator::T_NEAR);
+  if (target_.has_avx512()) {
+    code_.kmovd(Xbyak::Opmask(2), reg::scratch.cvt32());
+  } else {
+    code_.vmovups(product(), of_store(vector, offsetof(ConvStore, order)));
+  }
+  for (int channel = 0; channel < tile_.channels; ++channel) {
+    const Xmm lanes = sum(channel, vector);
+    if (target_.has_avx512()) {
+      code_.vpcompressd(lanes | Xbyak::Opmask(2) | Xbyak::util::T_z, lanes);
+    } else {
+      code_.vpermd(Xbyak::Ymm(lanes.getIdx()), Xbyak::Ymm(product().getIdx()),
+                   Xbyak::Ymm(lanes.getIdx()));
+    }
+  }
+  code_.L(done);
+}
+
 void ConvKernelEmitter::store_lanes(int channel, int vector) {
   const Xmm from = sum(channel, vector);
   if (target_.has_avx512()) {
-    if (tile_.has_gaps) {
-      code_.vpcompressd(from | Xbyak::Opmask(2) | Xbyak::util::T_z, from);
-    }
     code_.vmovdqu32(code_.ptr[reg::output] | Xbyak::Opmask(1), from);
-    return;
+  } else {
+    code_.vpmaskmovd(code_.ptr[reg::output], Xbyak::Ymm(weight().getIdx()),
+                     Xbyak::Ymm(from.getIdx()));
   }
-  const Xbyak::Ymm lanes(from.getIdx());
-  if (tile_.has_gaps) code_.vpermd(lanes, Xbyak::Ymm(product().getIdx()), lanes);
-  code_.vpmaskmovd(code_.ptr[reg::output], Xbyak::Ymm(weight().getIdx()), lanes);
 }
 
 /// To the next tile; sets the flag that the loop ends by.
 void ConvKernelEmitter::emit_step() {
   code_.add(reg::planes, tile_.vectors * vector_bytes());
-  if (tile_.subtracts_window_sums) {
+  if (tile_.window_sums != WindowSums::none) {
     code_.add(reg::window_sums, tile_.vectors * vector_bytes());
   }
   code_.add(reg::stores, tile_.vectors * static_cast<int>(sizeof(ConvStore)));
@@ -235,11 +237,6 @@ void ConvKernelEmitter::emit_epilogue() {
 }
 
 }  // namespace
-
-DotProduct dot_product_of(const Target& target) {
-  const bool has_vnni = target.supports(Feature::avx512_vnni) || target.supports(Feature::avx_vnni);
-  return has_vnni ? DotProduct::bytes : DotProduct::words;
-}
 
 bool fits(const ConvTile& tile, const Target& target) {
   const int used = (tile.channels + 1) * tile.vectors + work_registers;

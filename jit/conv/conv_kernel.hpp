@@ -11,25 +11,16 @@
 
 #include "ir/result.hpp"
 #include "jit/code.hpp"
+#include "jit/conv/dot_product.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
 
-/// What the lanes' dwords hold, and how they are multiplied.
-enum class DotProduct : uint8_t {
-  bytes,  ///< four unsigned bytes by four signed ones: vpdpbusd
-  words,  ///< two signed words by two: vpmaddwd, where there is no VNNI
-};
-DotProduct dot_product_of(const Target& target);
-/// Input channels that a dword holds.
-constexpr int channels_of_dword(DotProduct dot) { return dot == DotProduct::bytes ? 4 : 2; }
-
 /// Everything that the kernel's code depends on besides the target.
 struct ConvTile {
-  int channels = 1;  ///< output channels
-  int vectors = 1;   ///< of output pixels
-  /// Whether window sums times weight zero points are subtracted at the end.
-  bool subtracts_window_sums = false;
+  int channels = 1;                           ///< output channels
+  int vectors = 1;                            ///< of output pixels
+  WindowSums window_sums = WindowSums::none;  ///< what is subtracted at the end
   /// Whether lanes may have to be left out; else only the last ones of a line.
   bool has_gaps = false;
   friend bool operator==(const ConvTile&, const ConvTile&) = default;

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/conv/conv_plan.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
+
+#include "jit/conv/conv_planning.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// Planes of a block shall stay in the second cache, beside weights.
-constexpr int64_t most_plane_bytes = int64_t{384} << 10;
 /// So shall the outputs of a block, where they are put in another order behind the kernels.
 constexpr int64_t most_output_bytes = int64_t{256} << 10;
-
-/// Of an `a` that is not negative, however large.
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 ConvPhases phases_of(const ConvolutionAxis& axis) {
   ConvPhases result;
@@ -62,34 +56,6 @@ int64_t least_pitch(const ConvolutionAxis& axis, const ConvPhases& phases) {
   return std::max(pitch, axis.output);
 }
 
-/// Estimated cycles of one line's tiles for all output channels of a group: products, or what
-/// brings their operands, and a little for every load that is not free; then what follows the taps.
-double cycles_of(const ConvPlan& plan, const ConvTile& tile, int64_t channels, int64_t vectors) {
-  const double m = tile.channels;
-  const double v = tile.vectors;
-  const double per_product = plan.dot == DotProduct::bytes ? 1 : 2;
-  constexpr double latency = 5;
-  constexpr double pixels_from_l1 = 1;
-  constexpr double pixels_from_l2 = 2;  // once for all taps of a plane
-  constexpr double weights = 0.5;
-  // Pixels begin anywhere in a line of the cache, so that most of their loads are two.
-  constexpr double any_pixels = 0.5;
-  constexpr double any_weight = 0.25;
-  const auto taps = static_cast<double>(plan.taps.size());
-  const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
-  const double from_l2 = pixels_from_l2 * v * planes / taps;
-  constexpr double not_hidden = 0.4;
-  const double tap = std::max({m * v * per_product, latency, pixels_from_l1 * v + weights * m}) +
-                     any_pixels * v + any_weight * m + not_hidden * from_l2;
-  constexpr double ends_of_a_product = 3;
-  const double line = static_cast<double>(ceil_div(vectors, tile.vectors)) *
-                      (tap * taps + m * v * ends_of_a_product);
-  const auto whole = static_cast<double>(channels / tile.channels);
-  const double rest = static_cast<double>(channels % tile.channels) / m;
-  constexpr double least_rest = 0.4;  // few channels have little to do for each load
-  return line * (whole + (rest > 0 ? std::max(rest, least_rest) : 0));
-}
-
 ConvTile best_tile(const ConvPlan& plan, int64_t vectors, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   ConvTile best;
@@ -98,7 +64,7 @@ ConvTile best_tile(const ConvPlan& plan, int64_t vectors, const Target& target) 
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
       const ConvTile tile = {.channels = m, .vectors = v};
       if (!fits(tile, target)) continue;
-      const double cycles = cycles_of(plan, tile, channels, vectors);
+      const double cycles = cycles_of_line(plan, tile, vectors);
       if (least == 0 || cycles < least) {
         least = cycles;
         best = tile;
@@ -111,12 +77,13 @@ ConvTile best_tile(const ConvPlan& plan, int64_t vectors, const Target& target) 
 /// As many rows as fit, or, where not even one does, a part of a row. All blocks of about a size.
 void choose_block(ConvPlan& plan) {
   const int64_t planes = plan.slices * plan.dwords * plan.phase_planes();
-  const int64_t most_dwords = most_plane_bytes / 4 / planes;
+  const int64_t most_dwords = most_source_bytes / 4 / planes;
   const int64_t extra_rows = plan.row_phases.most_shift;
   const int64_t rows = plan.rows.output;
   const int64_t columns = plan.columns.output;
   plan.block = {.rows = 1, .columns = columns};
-  plan.pitch = least_pitch(plan.columns, plan.column_phases);
+  plan.pitch = plan.dwords_hold_columns ? columns + plan.column_phases.most_shift
+                                        : least_pitch(plan.columns, plan.column_phases);
   const int64_t fitting = most_dwords / plan.pitch - extra_rows;
   if (fitting >= 1) {
     int64_t most_rows = std::min(fitting, rows);
@@ -150,13 +117,22 @@ double filled_dwords(const ConvPlan& plan) {
   return dwords * blocks * (4 * dwords > most_bytes ? dearer : 1);
 }
 
+/// The taps of a row as an axis: each takes as many columns as a dword holds of them.
+ConvolutionAxis column_taps(const ConvPlan& plan) {
+  ConvolutionAxis axis = plan.columns;
+  if (!plan.dwords_hold_columns) return axis;
+  axis.dilation = channels_of_dword(plan.dot);
+  axis.kernel = ceil_div(axis.kernel, axis.dilation);
+  return axis;
+}
+
 /// Phases that taps share, or a plane for each tap along one axis or both where that leaves less
 /// than half to fill; and the blocks that follow.
 void choose_phases(ConvPlan& plan) {
   constexpr int64_t most_shift = int64_t{1} << 24;
   constexpr double gain = 0.5;
   const ConvPhases rows[] = {phases_of(plan.rows), phases_by_tap(plan.rows)};
-  const ConvPhases columns[] = {phases_of(plan.columns), phases_by_tap(plan.columns)};
+  const ConvPhases columns[] = {phases_of(column_taps(plan)), phases_by_tap(column_taps(plan))};
   double least = -1;
   ConvPlan best = plan;
   for (const ConvPhases& of_rows : rows) {
@@ -190,19 +166,43 @@ void list_taps(ConvPlan& plan) {
   }
 }
 
+/// The weights of neighbouring columns that each tap takes.
+void list_weights_of_columns(ConvPlan& plan) {
+  const int64_t held = channels_of_dword(plan.dot);
+  for (int64_t slice = 0; slice < plan.slices; ++slice) {
+    for (int64_t channel = 0; channel < plan.dwords; ++channel) {
+      for (int64_t r = 0; r < plan.rows.kernel; ++r) {
+        const int64_t row =
+            ((channel * plan.slices + slice) * plan.rows.kernel + r) * plan.columns.kernel;
+        for (int64_t s = 0; s < plan.columns.kernel; s += held) {
+          TapWeights weights = {-1, -1, -1, -1};
+          for (int64_t i = 0; i < std::min(held, plan.columns.kernel - s); ++i) {
+            weights[static_cast<size_t>(i)] = static_cast<int32_t>(row + s + i);
+          }
+          plan.tap_weights.push_back(weights);
+        }
+      }
+    }
+  }
+}
+
+/// Whether dwords of columns are possible, and make fewer taps than dwords of channels.
+bool has_few_channels(const ConvPlan& plan) {
+  constexpr int64_t most_stride = 16;
+  constexpr int64_t most_weights = int64_t{1} << 30;
+  const int64_t held = channels_of_dword(plan.dot);
+  const int64_t channels = plan.geometry.group_channels();
+  if (plan.geometry.layout != ConvolutionLayout::nchw || channels >= held) return false;
+  if (plan.columns.kernel == 1 || plan.columns.dilation != 1) return false;
+  if (plan.columns.stride > most_stride || plan.columns.kernel > most_weights) return false;
+  const int64_t rows = plan.slices * plan.rows.kernel;
+  if (rows > most_weights / plan.columns.kernel / channels) return false;
+  return channels * ceil_div(plan.columns.kernel, held) < plan.columns.kernel;
+}
+
 }  // namespace
 
-int64_t ConvPlan::line_tiles(const ConvBlock& of, const Target& target) const {
-  return ceil_div(ceil_div(line_pixels(of), lanes(target)), tile.vectors);
-}
-
-int64_t ConvPlan::planes_dwords() const {
-  constexpr int64_t most_lanes_of_a_tile = 16 * 8;
-  return slices * dwords * phase_planes() * plane_dwords + line_pixels(block) +
-         most_lanes_of_a_tile;
-}
-
-ConvPlan plan_convolution(const ConvolutionGeometry& geometry, const Target& target) {
+ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
   ConvPlan plan;
   plan.geometry = geometry;
   const size_t axes = geometry.axes.size();
@@ -214,90 +214,70 @@ ConvPlan plan_convolution(const ConvolutionGeometry& geometry, const Target& tar
     plan.outer_outputs *= geometry.axes[axis].output;
   }
   plan.dot = dot_product_of(target);
+  plan.lanes = target.vector_bits() / 32;
   plan.dwords = ceil_div(geometry.group_channels(), channels_of_dword(plan.dot));
-  choose_phases(plan);
-  list_taps(plan);
-  const int64_t vectors = ceil_div(plan.line_pixels(plan.block), plan.lanes(target));
-  plan.tile = best_tile(plan, vectors, target);
-  plan.tile.has_gaps = plan.block.rows > 1 && plan.pitch != plan.block.columns;
-  const int64_t channels = geometry.group_out_channels();
-  plan.channel_tiles = ceil_div(channels, plan.tile.channels);
-  plan.last_channels = static_cast<int>(channels - (plan.channel_tiles - 1) * plan.tile.channels);
   return plan;
 }
 
-namespace {
-
-ConvStore store_of(int64_t offset, uint32_t lanes) {
-  ConvStore store;
-  store.offset = offset;
-  store.lanes = lanes;
-  store.first_lanes = (1u << std::popcount(lanes)) - 1;
-  int stored = 0;
-  for (uint32_t left = lanes; left != 0; left &= left - 1) {
-    store.order[stored] = std::countr_zero(left);
-    store.stored[stored] = -1;
-    ++stored;
-  }
-  return store;
+void choose_planes(ConvPlan& plan) {
+  if (plan.dwords_hold_columns) plan.dwords = plan.geometry.group_channels();
+  choose_phases(plan);
+  list_taps(plan);
+  if (plan.dwords_hold_columns) list_weights_of_columns(plan);
 }
 
-}  // namespace
-
-std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block,
-                                   const Target& target) {
-  const int lanes = plan.lanes(target);
-  const int64_t vectors = plan.line_tiles(block, target) * plan.tile.vectors;
-  std::vector<ConvStore> stores;
-  stores.reserve(static_cast<size_t>(vectors));
-  int64_t stored_before = 0;
-  int64_t row = 0;
-  int64_t column = 0;
-  for (int64_t vector = 0; vector < vectors; ++vector) {
-    uint32_t mask = 0;
-    for (int lane = 0; lane < lanes; ++lane) {
-      const bool is_pixel = row < block.rows && column < block.columns;
-      mask |= static_cast<uint32_t>(is_pixel) << lane;
-      if (++column < plan.pitch) continue;
-      column = 0;
-      ++row;
-    }
-    stores.push_back(store_of(4 * stored_before, mask));
-    stored_before += std::popcount(mask);
-  }
-  return stores;
+void set_channel_tiles(ConvPlan& plan, int tile_channels) {
+  const int64_t channels = plan.geometry.group_out_channels();
+  plan.channel_tiles = ceil_div(channels, tile_channels);
+  plan.last_channels = static_cast<int>(channels - (plan.channel_tiles - 1) * tile_channels);
 }
 
-std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block,
-                                    const Target& target) {
-  const int lanes = plan.lanes(target);
-  const int64_t vectors = plan.line_tiles(block, target) * plan.tile.vectors;
-  std::vector<ConvStore> stores;
-  for (int64_t vector = 0; vector < vectors; ++vector) {
-    stores.push_back(store_of(4 * lanes * vector, (1u << lanes) - 1));
-  }
-  return stores;
+ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
+  choose_planes(plan);
+  const int64_t vectors = ceil_div(plan.line_pixels(plan.block), plan.lanes);
+  plan.tile = best_tile(plan, vectors, target);
+  plan.tile.has_gaps = plan.block.rows > 1 && plan.pitch != plan.block.columns;
+  set_channel_tiles(plan, plan.tile.channels);
+  plan.cycles = cycles_of_image(plan, cycles_of_line(plan, plan.tile, vectors));
+  return plan;
 }
 
-std::string print(const ConvPlan& plan, const Target& target) {
-  const ConvolutionGeometry& geometry = plan.geometry;
-  const int64_t pixels = plan.line_pixels(plan.block);
-  const int64_t kept = plan.block.rows * plan.block.columns;
-  const int64_t lanes =
-      plan.line_tiles(plan.block, target) * plan.tile.vectors * plan.lanes(target);
-  std::string text = fmt::format("  groups   {} of {} to {} channels\n", geometry.groups,
-                                 geometry.group_channels(), geometry.group_out_channels());
-  text += fmt::format("  planes   {} of {} dwords, {} input channels a dword, pitch {}\n",
-                      plan.slices * plan.dwords * plan.phase_planes(), plan.plane_dwords,
-                      channels_of_dword(plan.dot), plan.pitch);
-  text += fmt::format("  block    {} of {} output rows, {} of {} columns, {} B of planes\n",
-                      plan.block.rows, plan.rows.output, plan.block.columns, plan.columns.output,
-                      4 * plan.planes_dwords());
-  text +=
-      fmt::format("  line     {} pixels, {} of them stored, in {} lanes\n", pixels, kept, lanes);
-  text += fmt::format("  tile     {} output channels by {} vectors of {} pixels, {} taps\n",
-                      plan.tile.channels, plan.tile.vectors, plan.lanes(target), plan.taps.size());
-  return text;
+std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x_is_signed,
+                                     const Target& target) {
+  std::vector<ConvPlan> plans = plan_channel_lanes(geometry, x_is_signed, target);
+  ConvPlan lines = begin_plan(geometry, target);
+  plans.push_back(plan_pixel_lanes(lines, target));
+  lines.dwords_hold_columns = has_few_channels(lines);
+  if (lines.dwords_hold_columns) plans.push_back(plan_pixel_lanes(std::move(lines), target));
+  return plans;
+}
+
+ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
+                          const Target& target) {
+  std::vector<ConvPlan> plans = possible_plans(geometry, x_is_signed, target);
+  return std::move(*std::ranges::min_element(plans, {}, &ConvPlan::cycles));
+}
+
+int64_t ConvPlan::line_tiles(const ConvBlock& of) const {
+  return ceil_div(ceil_div(line_pixels(of), lanes), tile.vectors);
+}
+
+int64_t ConvPlan::source_bytes() const {
+  constexpr int64_t read_behind = 4;
+  if (source == ConvSource::input) return 0;
+  if (source == ConvSource::rows) {
+    return static_cast<int64_t>(input_rows.planes.size()) * input_rows.plane_bytes + read_behind;
+  }
+  return 4 * (slices * dwords * phase_planes() * plane_dwords + line_pixels(block) +
+              most_lanes_read_behind);
+}
+
+int64_t ConvPlan::source_row_step() const {
+  return source == ConvSource::planes ? 4 * pitch : rows.stride * input_rows.row_bytes;
+}
+
+int64_t ConvPlan::source_column_step() const {
+  return source == ConvSource::planes ? 4 : columns.stride * input_rows.column_bytes;
 }
 
 }  // namespace castor::jit

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an integer convolution is done: the planes that the input is laid out in, the lines of output
-// pixels that kernels walk, and the tile.
+// How an integer convolution is done: where kernels read the input from, the blocks of output
+// pixels that they walk, and the tile.
 //
-// The input of one block of output rows becomes planes of dwords. A plane holds one position along
-// the outer spatial axes of the filter, one dword's worth of input channels, and every stride-th
-// row and column from one phase on, padding included. So a tap of the filter is one offset for all
-// pixels: rows of the block lie at one pitch, and output pixels are lanes of one long line, which
-// at the end of each row has gaps (pitch - width lanes) that are computed and not stored.
+// Pixels in the lanes: the input of one block of output rows becomes planes of dwords. A plane
+// holds one position along the outer spatial axes of the filter, one dword's worth of input
+// channels, and every stride-th row and column from one phase on, padding included. So a tap of the
+// filter is one offset for all pixels: rows of the block lie at one pitch, and output pixels are
+// lanes of one long line, which at the end of each row has gaps (pitch - width lanes) that are
+// computed and not stored.
+//
+// Channels in the lanes: a tile is a few neighbouring pixels. They are read from such planes, or
+// from the input's rows, copied with their padding or as they lie; a tap is any four bytes of a row
+// that belong together.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "ir/convolution.hpp"
+#include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
 
 namespace castor::jit {
@@ -32,6 +39,30 @@ struct ConvBlock {
   int64_t columns = 0;
 };
 
+/// What lies side by side in the vectors of sums.
+enum class ConvLanes : uint8_t { pixels, channels };
+
+/// Where kernels read the input from.
+enum class ConvSource : uint8_t {
+  planes,  ///< dwords of input channels
+  rows,    ///< copies of rows, with their padding
+  input,   ///< the input itself
+};
+
+/// Rows of a block's input, copied or as they lie.
+struct ConvRows {
+  std::vector<int64_t>
+      planes;                ///< where each begins: slices by channels of a group, in nhwc slices
+  int64_t rows = 0;          ///< of a plane, for a whole block
+  int64_t columns = 0;       ///< of a row
+  int64_t column_bytes = 0;  ///< from one column of the source to the next
+  int64_t row_bytes = 0;
+  int64_t plane_bytes = 0;  ///< copied: from one plane to the next
+};
+
+/// The weights that one tap's dword multiplies: places among those of an output channel; -1: none.
+using TapWeights = std::array<int32_t, 4>;
+
 /// The plan of one geometry for one target; `group_channels` and `group_out_channels` may be 0.
 struct ConvPlan {
   ConvolutionGeometry geometry;
@@ -40,45 +71,85 @@ struct ConvPlan {
   int64_t slices = 1;         ///< kernel positions along all outer spatial axes
   int64_t outer_outputs = 1;  ///< output positions along them
   DotProduct dot = DotProduct::bytes;
-  ConvTile tile;              ///< of all channel tiles but the last, without window sums
+  int lanes = 0;  ///< of a vector
+  ConvLanes lanes_hold = ConvLanes::pixels;
+  ConvSource source = ConvSource::planes;
+  ConvTile tile;              ///< pixels in the lanes: of whole tiles, without window sums
+  ChannelTile channel_tile;   ///< channels in the lanes: likewise
   int64_t channel_tiles = 0;  ///< of one group
   int last_channels = 0;      ///< output channels of the last tile
-  int64_t dwords = 0;         ///< planes for the channels of one group
+  /// Of planes: whether a dword holds neighbouring columns of one channel; else channels.
+  bool dwords_hold_columns = false;
+  int64_t dwords = 0;  ///< planes for the channels of one group
   ConvPhases row_phases;
   ConvPhases column_phases;
   int64_t pitch = 0;          ///< dwords from one row of a plane to the next
   ConvBlock block;            ///< the last ones along either axis may be smaller
   int64_t plane_dwords = 0;   ///< from one plane to the next
-  std::vector<int32_t> taps;  ///< byte offsets: slice by slice, dword by dword, row by row
+  ConvRows input_rows;        ///< where the source is not planes
+  std::vector<int32_t> taps;  ///< byte offsets: slice by slice, dword by dword, row by row, unless
+                              ///< tap_weights say what they are
+  std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
+  double cycles = 0;                    ///< of one image by the model
 
   int64_t output_rows() const { return rows.output; }
   int64_t output_columns() const { return columns.output; }
+  /// Output channels of whole tiles.
+  int tile_channels() const {
+    return lanes_hold == ConvLanes::pixels ? tile.channels : channel_tile.channels;
+  }
+  /// Channels that packed weights of a tile are laid out for: of vectors of channels all lanes.
+  int packed_width(int channels) const {
+    return lanes_hold == ConvLanes::pixels ? channels : (channels + lanes - 1) / lanes * lanes;
+  }
+  /// The same of all tiles of a group.
+  int64_t packed_group_width() const {
+    return (channel_tiles - 1) * packed_width(tile_channels()) + packed_width(last_channels);
+  }
   /// Planes of one dword's channels at one slice.
   int64_t phase_planes() const {
     return static_cast<int64_t>(row_phases.phases.size() * column_phases.phases.size());
   }
-  /// Dwords of all planes, and behind them what the last vectors may read.
-  int64_t planes_dwords() const;
+  /// Bytes of all planes or copied rows, and behind them what the last vectors may read.
+  int64_t source_bytes() const;
   /// Lanes of a block's line.
   int64_t line_pixels(const ConvBlock& of) const { return (of.rows - 1) * pitch + of.columns; }
-  int lanes(const Target& target) const { return target.vector_bits() / 32; }
   /// Tiles of a block's line.
-  int64_t line_tiles(const ConvBlock& of, const Target& target) const;
+  int64_t line_tiles(const ConvBlock& of) const;
+  /// Bytes of the source from one output row or column to the next.
+  int64_t source_row_step() const;
+  int64_t source_column_step() const;
 };
 
 /// Plans a convolution that has output elements and taps: channels, output channels, batch and
 /// output extents are not 0.
-ConvPlan plan_convolution(const ConvolutionGeometry& geometry, const Target& target);
+ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
+                          const Target& target);
+/// All plans that plan_convolution chooses from, by the least `cycles`; at least one.
+std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x_is_signed,
+                                     const Target& target);
 
 /// Where the lanes of each vector of a line go in an output whose rows follow each other; for whole
 /// tiles.
-std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block,
-                                   const Target& target);
-/// The same where every lane is stored: for window sums.
-std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block,
-                                    const Target& target);
+std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block);
+/// Vectors of pixels whose window sums are computed at a time.
+inline constexpr int vectors_of_window_sums = 6;
+
+/// Where the lanes of a line go where every lane is stored: for window sums, as whole tiles of
+/// vectors_of_window_sums.
+std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block);
+
+/// Tiles of a block that follow each other in the output, all of one form: pixels from `pixel` on.
+/// Tiles may share pixels.
+struct ChannelTileRun {
+  ChannelTile tile;
+  std::vector<TilePlace> places;
+  int64_t end = 0;  ///< behind the last pixel
+};
+/// All tiles of a block, channels in the lanes, in the order of their pixels.
+std::vector<ChannelTileRun> channel_tile_runs(const ConvPlan& plan, const ConvBlock& block);
 
 /// The plan in words.
-std::string print(const ConvPlan& plan, const Target& target);
+std::string print(const ConvPlan& plan);
 
 }  // namespace castor::jit

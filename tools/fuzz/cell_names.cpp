@@ -53,6 +53,27 @@ std::string describe_access(const AccessCell& cell) {
                      jit::name_of(cell.access), size);
 }
 
+std::string describe_epilogue(const EpilogueCell& cell) {
+  constexpr std::array<std::string_view, 3> kinds = {"dense", "grouped", "depthwise"};
+  constexpr std::array<std::string_view, 2> layouts = {"nchw", "nhwc"};
+  constexpr std::array<std::string_view, epilogue_forms> forms = {"by pieces to sub-byte elements",
+                                                                  "by pieces to 1-byte elements",
+                                                                  "by pieces to 2-byte elements",
+                                                                  "by pieces to 4-byte elements",
+                                                                  "by pieces to 8-byte elements",
+                                                                  "the function's result",
+                                                                  "reshaped",
+                                                                  "several nests",
+                                                                  "two convolutions",
+                                                                  "another shape",
+                                                                  "repeated along some axes",
+                                                                  "rows that end inside bytes",
+                                                                  "views that have no pieces"};
+  return fmt::format("{}, {}, {}", kinds[static_cast<size_t>(cell.kind)],
+                     layouts[static_cast<size_t>(cell.layout)],
+                     forms[static_cast<size_t>(cell.form)]);
+}
+
 std::string describe_lanes(const LaneCell& cell) {
   return fmt::format("{} of {} bits, {} lanes of {} bits", cell.of_sink ? "sink" : "source",
                      cell.element_bits, cell.lanes, cell.lane_bits);
@@ -93,6 +114,7 @@ std::string describe(const Cell& cell) {
                          cell_of.misalignment);
     }
     case CellGroup::calls: return std::string(call_names[cell.number]);
+    case CellGroup::epilogues: return describe_epilogue(epilogue_cell(cell.number));
   }
   return {};
 }

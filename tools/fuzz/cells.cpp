@@ -124,6 +124,7 @@ std::array<GroupInfo, group_count> make_groups() {
       {CellGroup::tails, "tails", tail_cells().size(), 0},
       {CellGroup::alignments, "alignments", 2 * misalignments, 0},
       {CellGroup::calls, "calls", call_count, 0},
+      {CellGroup::epilogues, "epilogues of convolutions", 3 * 2 * epilogue_forms, 0},
   }};
   for (size_t i = 1; i < groups.size(); ++i) {
     groups[i].first = groups[i - 1].first + groups[i - 1].size;
@@ -273,6 +274,22 @@ AlignmentCell alignment_cell(size_t number) {
 
 size_t number_of(const AlignmentCell& cell) {
   return (cell.of_output ? misalignments : 0) + static_cast<size_t>(cell.misalignment);
+}
+
+ConvolutionKind kind_of(int64_t groups, int64_t channels) {
+  if (groups == 1) return ConvolutionKind::dense;
+  return groups == channels ? ConvolutionKind::depthwise : ConvolutionKind::grouped;
+}
+
+EpilogueCell epilogue_cell(size_t number) {
+  const size_t place = number / epilogue_forms;
+  return {static_cast<ConvolutionKind>(place / 2), static_cast<ConvolutionLayout>(place % 2),
+          static_cast<EpilogueForm>(number % epilogue_forms)};
+}
+
+size_t number_of(const EpilogueCell& cell) {
+  const size_t place = 2 * static_cast<size_t>(cell.kind) + static_cast<size_t>(cell.layout);
+  return place * epilogue_forms + static_cast<size_t>(cell.form);
 }
 
 const std::array<GroupInfo, group_count>& group_table() {

@@ -11,6 +11,7 @@
 
 #include "ir/broadcast.hpp"
 #include "ir/convert_options.hpp"
+#include "ir/convolution.hpp"
 #include "ir/op.hpp"
 #include "jit/nest.hpp"
 
@@ -31,8 +32,9 @@ enum class CellGroup : uint8_t {
   tails,
   alignments,
   calls,
+  epilogues,
 };
-inline constexpr size_t group_count = 14;
+inline constexpr size_t group_count = 15;
 
 /// A pair of value types with options; of all spellings that mean the same, the canonical one.
 struct ConversionCell {
@@ -132,6 +134,33 @@ enum class CallCell : uint8_t {
 };
 inline constexpr size_t call_count = 13;
 
+enum class ConvolutionKind : uint8_t { dense, grouped, depthwise };
+ConvolutionKind kind_of(int64_t groups, int64_t channels);
+
+/// What becomes of a convolution's result.
+enum class EpilogueForm : uint8_t {
+  sub_byte,  ///< taken piece by piece, to elements narrower than a byte, or of so many
+  one_byte,
+  two_bytes,
+  four_bytes,
+  eight_bytes,
+  is_result,  ///< for these see jit::Fusion
+  reshaped,
+  several_nests,
+  other_convolution,
+  other_shape,
+  partly_repeated,
+  split_bytes,
+  apart,  ///< the tensors do not allow what was planned
+};
+inline constexpr size_t epilogue_forms = 13;
+
+struct EpilogueCell {
+  ConvolutionKind kind;
+  ConvolutionLayout layout;
+  EpilogueForm form;
+};
+
 inline constexpr int most_rank = 6;
 
 // Cells of a group by their numbers, which count from 0.
@@ -158,6 +187,8 @@ const std::vector<TailCell>& tail_cells();
 std::optional<size_t> find_tail(const TailCell& cell);
 AlignmentCell alignment_cell(size_t number);
 size_t number_of(const AlignmentCell& cell);
+EpilogueCell epilogue_cell(size_t number);
+size_t number_of(const EpilogueCell& cell);
 
 /// A cell without its tier.
 struct Cell {

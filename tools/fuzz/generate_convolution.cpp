@@ -97,7 +97,12 @@ class ConvolutionDraw {
   int64_t products_ = 1;  ///< at strides of 1, about
 };
 
-/// Images: a few channels as a rule, at times many on few positions.
+constexpr std::array byte_types = {ElementType::u8, ElementType::i8};
+
+bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
+
+}  // namespace
+
 Dims draw_image(Random& random) {
   const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : most_rank - 2));
   const bool has_many_channels = random.percent(15);
@@ -111,12 +116,6 @@ Dims draw_image(Random& random) {
   if (random.percent(30)) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
   return shape;
 }
-
-constexpr std::array byte_types = {ElementType::u8, ElementType::i8};
-
-bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
-
-}  // namespace
 
 DrawnConvolution draw_convolution(Random& random, const Dims& x) {
   return ConvolutionDraw(random, x).take();
@@ -196,7 +195,11 @@ void OperationDrawer::draw_convolution_of(ElementType x_type) {
 
 void draw_convolutions(Random& random, Program& program) {
   OperationDrawer drawer(random, program);
-  drawer.draw_convolution_of(random.percent(70) ? random.pick(byte_types) : draw_element(random));
+  if (random.percent(50)) {
+    drawer.draw_epilogue(draw_epilogue_cell(random));
+  } else {
+    drawer.draw_convolution_of(random.percent(70) ? random.pick(byte_types) : draw_element(random));
+  }
   if (program.operations.empty()) drawer.draw(OpKind::convert);
   drawer.draw_results();
   program.excess_precision = random.percent(12);

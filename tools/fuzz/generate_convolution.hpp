@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/convolution.hpp"
+#include "tools/fuzz/cells.hpp"
 #include "tools/fuzz/program.hpp"
 #include "tools/fuzz/random.hpp"
 
@@ -27,6 +28,12 @@ struct ConvolutionOperands {
 /// A convolution of x, whose rank is 3 at least. Where x has axes without elements it may be one
 /// that is refused.
 DrawnConvolution draw_convolution(Random& random, const Dims& x);
+
+/// An image for one: a few channels as a rule, at times many on few positions.
+Dims draw_image(Random& random);
+
+/// A cell of the coverage, of epilogues by pieces as a rule.
+EpilogueCell draw_epilogue_cell(Random& random);
 
 /// A function around a convolution, with inputs made for it.
 void draw_convolutions(Random& random, Program& program);

@@ -47,6 +47,7 @@ class DirectedProgram : ProgramMaker {
       case CellGroup::tails: make_tail(tail_cells()[cell.number]); break;
       case CellGroup::alignments: make_alignment(alignment_cell(cell.number)); break;
       case CellGroup::calls: return generate_call(random_, static_cast<CallCell>(cell.number));
+      case CellGroup::epilogues: make_epilogue(epilogue_cell(cell.number)); break;
     }
     draw_data(random_, program_, 20);
     return std::move(program_);
@@ -128,6 +129,14 @@ class DirectedProgram : ProgramMaker {
     if (random_.percent(70)) drawer.draw(OpKind::reshape);
     finish(drawer);
     if (cell == NestCell::excess_precision) program_.excess_precision = true;
+  }
+
+  void make_epilogue(const EpilogueCell& cell) {
+    OperationDrawer drawer(random_, program_);
+    drawer.draw_epilogue(cell);
+    if (program_.operations.empty()) drawer.draw(OpKind::convert);
+    drawer.draw_results();
+    place(cell.form == EpilogueForm::apart ? Walk::spread : Walk::dense);
   }
 
   size_t add(ElementType type, const Dims& shape) {

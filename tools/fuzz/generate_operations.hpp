@@ -2,7 +2,10 @@
 // Drawing functions of all ops.
 #pragma once
 
+#include <functional>
+
 #include "ir/broadcast.hpp"
+#include "tools/fuzz/cells.hpp"
 #include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_function.hpp"
 
@@ -25,6 +28,8 @@ class OperationDrawer {
   bool draw_on(OpKind op, ElementType type);
   /// Inputs for a convolution, the first of that type; the convolution; operations around it.
   void draw_convolution_of(ElementType x_type);
+  /// A convolution, and what follows it so that it has the cell's form.
+  void draw_epilogue(const EpilogueCell& cell);
   /// So many operations of any kind.
   void draw_many(size_t length);
   /// The last value, and of the values that nothing reads some.
@@ -58,6 +63,10 @@ class OperationDrawer {
   size_t draw_condition();
   bool convolve_any();
   bool convolve(size_t x, const DrawnConvolution& drawn, const ConvolutionOperands& given);
+  Dims draw_beside(const Dims& y, ConvolutionLayout layout, bool in_part);
+  size_t draw_chain(size_t value, const std::vector<size_t>& beside, size_t length);
+  void shape_epilogue(const EpilogueCell& cell, size_t y, const std::vector<size_t>& beside,
+                      const std::function<bool()>& convolve_again);
   size_t as_bytes(size_t value);
   size_t zero_point(std::optional<size_t> value, ElementType type, const Dims& shape);
 

@@ -2,11 +2,14 @@
 #include "tools/fuzz/record.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "ir/canonicalize.hpp"
 #include "ir/excess_precision.hpp"
 #include "ir/infer.hpp"
 #include "jit/emit/chunk_plan.hpp"
+#include "runtime/epilogue.hpp"
 #include "runtime/state.hpp"
 #include "tools/fuzz/layout.hpp"
 #include "tools/fuzz/planned_lanes.hpp"
@@ -128,6 +131,32 @@ void mark_operand(Coverage& coverage, size_t tier, const Image& image, bool is_o
   coverage.hit(CellGroup::alignments, number_of(cell), tier);
 }
 
+EpilogueForm form_of(const jit::Nest& plan, const BoundNest& nest) {
+  using enum EpilogueForm;
+  switch (plan.fusion->kind) {
+    case jit::Fusion::Kind::fused: break;
+    case jit::Fusion::Kind::is_result: return is_result;
+    case jit::Fusion::Kind::reshaped: return reshaped;
+    case jit::Fusion::Kind::several_nests: return several_nests;
+    case jit::Fusion::Kind::other_convolution: return other_convolution;
+    case jit::Fusion::Kind::other_shape: return other_shape;
+    case jit::Fusion::Kind::partly_repeated: return partly_repeated;
+    case jit::Fusion::Kind::split_bytes: return split_bytes;
+  }
+  if (nest.epilogue == nullptr) return apart;
+  constexpr std::array widths = {sub_byte, one_byte, two_bytes, four_bytes, eight_bytes};
+  const int bits = bits_of(nest.epilogue->nest.elements.back());
+  return widths[bits < 8 ? 0
+                         : static_cast<size_t>(std::countr_zero(static_cast<unsigned>(bits)) - 2)];
+}
+
+void mark_epilogue(Coverage& coverage, size_t tier, const jit::Nest& plan, const BoundNest& nest) {
+  const ConvolutionGeometry& geometry = nest.convolution->plan.geometry;
+  const EpilogueCell cell{kind_of(geometry.groups, geometry.channels), geometry.layout,
+                          form_of(plan, nest)};
+  coverage.hit(CellGroup::epilogues, number_of(cell), tier);
+}
+
 CallCell refused_cell(BadCall::Kind kind) {
   switch (kind) {
     case BadCall::Kind::none:
@@ -241,6 +270,14 @@ void ProgramRecord::mark_nests(Coverage& coverage, size_t tier, const BoundKerne
   size_t count = 0;
   for (const BoundNest& nest : bound.nests) {
     const jit::Nest* plan = plans.next(nest);
+    if (nest.convolution != nullptr && plan != nullptr) {
+      mark_epilogue(coverage, tier, *plan, nest);
+    }
+    if (nest.epilogue != nullptr) {
+      plans.next(nest.epilogue->nest);
+      ++count;
+      mark_operands(coverage, tier, nest.epilogue->nest);
+    }
     if (nest.main.code == nullptr) continue;
     ++count;
     mark_nest(coverage, tier, nest);
@@ -264,6 +301,11 @@ void ProgramRecord::mark_nest(Coverage& coverage, size_t tier, const BoundNest& 
   if (nest.space.form.rank <= most_rank) {
     coverage.hit(CellGroup::loops, static_cast<size_t>(nest.space.form.rank) - 1, tier);
   }
+  mark_operands(coverage, tier, nest);
+}
+
+void ProgramRecord::mark_operands(Coverage& coverage, size_t tier, const BoundNest& nest) const {
+  const bool any_start = runs_any_start(prepared_, nest);
   const std::vector<jit::Access>& access = (any_start ? nest.any_start : nest.main).access;
   for (size_t k = 0; k < nest.operands.size(); ++k) {
     const Image* image = image_of(prepared_, nest.operands[k]);

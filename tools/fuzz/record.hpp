@@ -27,6 +27,7 @@ class ProgramRecord {
   void find_layout(const LayoutCell& cell);
   void mark_nests(Coverage& coverage, size_t tier, const BoundKernel& bound) const;
   void mark_nest(Coverage& coverage, size_t tier, const detail::BoundNest& nest) const;
+  void mark_operands(Coverage& coverage, size_t tier, const detail::BoundNest& nest) const;
   void mark_calls(Coverage& coverage, size_t tier, const CallTrace& trace) const;
 
   const Prepared& prepared_;

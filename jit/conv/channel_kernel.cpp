@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/channel_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "jit/conv/dot_product.hpp"
+#include "jit/emit/assembler.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Operand;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+
+/// Registers with one meaning throughout the code.
+namespace reg {
+const Reg64 arguments(Operand::RDI);
+const Reg64 source(Operand::R8);     ///< the tile's first pixel
+const Reg64 weights(Operand::R9);    ///< of the next tap
+const Reg64 tap(Operand::RSI);       ///< end of the offsets, or one to come: counts up to 0
+const Reg64 taps_end(Operand::R11);  ///< behind the last offset
+const Reg64 places(Operand::R10);
+const Reg64 tiles(Operand::RBP);
+const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the tile's first pixel
+const Reg64 output(Operand::RAX);
+const Reg64 output_step(Operand::RDX);
+const Reg64 scratch(Operand::RCX);
+const Reg64 stage(Operand::RBX);  ///< of the channels that are turned around next
+const Reg64 callers_stack(Operand::R12);
+}  // namespace reg
+
+const std::array saved_registers = {reg::tiles, reg::callers_stack};
+
+/// Registers beside accumulators and weights: a pixel, and a product.
+constexpr int work_registers = 2;
+constexpr int quad = 4;
+
+/// Emits one kernel. The methods are in the order of the code that they emit.
+class ChannelKernelEmitter {
+ public:
+  ChannelKernelEmitter(const ChannelTile& tile, const Target& target, std::span<uint8_t> buffer)
+      : tile_(tile),
+        target_(target),
+        vectors_(channel_vectors(tile.channels, target)),
+        lanes_(target.vector_bits() / 32),
+        code_(buffer) {}
+
+  MachineCode emit() {
+    emit_prologue();
+    Xbyak::Label next_tile;
+    code_.align_to(32);
+    code_.L(next_tile);
+    emit_start();
+    emit_taps();
+    if (tile_.window_sums != WindowSums::none) emit_window_sums();
+    tile_.turns ? emit_turned_stores() : emit_stores();
+    code_.add(reg::places, static_cast<int>(sizeof(TilePlace)));
+    code_.dec(reg::tiles);
+    code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
+    emit_epilogue();
+    return code_.finish();
+  }
+
+ private:
+  void emit_prologue();
+  void emit_start();
+  void emit_taps();
+  void emit_tap(int position);
+  void emit_products(int pixel);
+  void emit_window_sums();
+  void emit_stores();
+  void emit_store(const Xmm& from, int vector);
+  void emit_turned_stores();
+  void emit_turned_channels(int first, int count);
+  void emit_piece_loads(int first, int row);
+  void emit_epilogue();
+
+  Xmm sum(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
+  Xmm weight(int vector) const { return reg(tile_.pixels() * vectors_ + vector); }
+  Xmm input() const { return reg((tile_.pixels() + 1) * vectors_); }
+  Xmm product() const { return reg((tile_.pixels() + 1) * vectors_ + 1); }
+  Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
+  int vector_bytes() const { return target_.vector_bits() / 8; }
+  int stage_pitch() const { return vectors_ * vector_bytes(); }
+  /// Channels in the last vector.
+  int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
+  Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
+  Xbyak::Address place(size_t offset) { return code_.qword[reg::places + offset]; }
+  Xbyak::Address lanes_mask(int count);
+
+  const ChannelTile& tile_;
+  const Target& target_;
+  const int vectors_;
+  const int lanes_;
+  Assembler code_;
+};
+
+void ChannelKernelEmitter::emit_prologue() {
+  code_.push_all(saved_registers);
+  code_.mov(reg::callers_stack, Xbyak::util::rsp);
+  if (tile_.turns) {
+    code_.sub(Xbyak::util::rsp, lanes_ * stage_pitch());
+    code_.and_(Xbyak::util::rsp, -64);
+  }
+  code_.mov(reg::places, argument(offsetof(ChannelArguments, places)));
+  code_.mov(reg::tiles, argument(offsetof(ChannelArguments, tiles)));
+  code_.mov(reg::output_step, argument(offsetof(ChannelArguments, output_step)));
+  code_.mov(reg::taps_end, argument(offsetof(ChannelArguments, tap_count)));
+  code_.shl(reg::taps_end, 2);
+  code_.add(reg::taps_end, argument(offsetof(ChannelArguments, taps)));
+  const int stored = tile_.turns ? tile_.pixels() : last_lanes();
+  if (target_.has_avx512()) {
+    code_.mov(reg::scratch.cvt32(), static_cast<uint32_t>((uint64_t{1} << stored) - 1));
+    code_.kmovd(Xbyak::Opmask(1), reg::scratch.cvt32());
+  }
+}
+
+/// Accumulators begin with their channel's value.
+void ChannelKernelEmitter::emit_start() {
+  code_.mov(reg::scratch, argument(offsetof(ChannelArguments, start)));
+  for (int vector = 0; vector < vectors_; ++vector) {
+    code_.vmovups(sum(0, vector), code_.ptr[reg::scratch + vector * vector_bytes()]);
+  }
+  for (int pixel = 1; pixel < tile_.pixels(); ++pixel) {
+    for (int vector = 0; vector < vectors_; ++vector) {
+      code_.vmovaps(sum(pixel, vector), sum(0, vector));
+    }
+  }
+  code_.mov(reg::source, argument(offsetof(ChannelArguments, source)));
+  code_.add(reg::source, place(offsetof(TilePlace, source)));
+  code_.mov(reg::weights, argument(offsetof(ChannelArguments, weights)));
+  code_.mov(reg::tap, argument(offsetof(ChannelArguments, taps)));
+  code_.sub(reg::tap, reg::taps_end);
+}
+
+/// All taps, two at a time, an odd one first.
+void ChannelKernelEmitter::emit_taps() {
+  Xbyak::Label pairs;
+  Xbyak::Label done;
+  Xbyak::Label loop;
+  const int tap_bytes = stage_pitch();
+  code_.test(reg::tap, 4);
+  code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
+  emit_tap(0);
+  code_.add(reg::weights, tap_bytes);
+  code_.add(reg::tap, 4);
+  code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(pairs);
+  code_.align_to(32);
+  code_.L(loop);
+  emit_tap(0);
+  emit_tap(1);
+  code_.add(reg::weights, 2 * tap_bytes);
+  code_.add(reg::tap, 8);
+  code_.jnz(loop, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(done);
+}
+
+void ChannelKernelEmitter::emit_tap(int position) {
+  code_.movsxd(reg::pixel, code_.dword[reg::taps_end + reg::tap + 4 * position]);
+  code_.add(reg::pixel, reg::source);
+  for (int vector = 0; vector < vectors_; ++vector) {
+    const int offset = (position * vectors_ + vector) * vector_bytes();
+    code_.vmovups(weight(vector), code_.ptr[reg::weights + offset]);
+  }
+  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) emit_products(pixel);
+}
+
+void ChannelKernelEmitter::emit_products(int pixel) {
+  const int offset =
+      pixel / tile_.columns * tile_.row_step + pixel % tile_.columns * tile_.pixel_step;
+  code_.vpbroadcastd(input(), code_.ptr[reg::pixel + offset]);
+  for (int vector = 0; vector < vectors_; ++vector) {
+    emit_dot_product(code_, target_, sum(pixel, vector), input(), weight(vector), product());
+  }
+}
+
+void ChannelKernelEmitter::emit_window_sums() {
+  code_.mov(reg::scratch, argument(offsetof(ChannelArguments, weight_zero_points)));
+  for (int vector = 0; vector < vectors_; ++vector) {
+    code_.vmovups(weight(vector), code_.ptr[reg::scratch + vector * vector_bytes()]);
+  }
+  code_.mov(reg::scratch, place(offsetof(TilePlace, pixel)));
+  code_.shl(reg::scratch, 2);
+  code_.add(reg::scratch, argument(offsetof(ChannelArguments, window_sums)));
+  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
+    code_.vpbroadcastd(input(), code_.ptr[reg::scratch + 4 * pixel]);
+    for (int vector = 0; vector < vectors_; ++vector) {
+      emit_subtract_window_sums(code_, target_, tile_.window_sums, sum(pixel, vector), input(),
+                                weight(vector), product());
+    }
+  }
+}
+
+/// A mask for vpmaskmovd of the first lanes.
+Xbyak::Address ChannelKernelEmitter::lanes_mask(int count) {
+  std::array<int32_t, 8> mask = {};
+  std::fill_n(mask.begin(), count, -1);
+  return code_.constant_of(mask);
+}
+
+/// The channels of a pixel lie side by side.
+void ChannelKernelEmitter::emit_stores() {
+  code_.mov(reg::output, place(offsetof(TilePlace, pixel)));
+  code_.imul(reg::output, reg::output_step);
+  code_.add(reg::output, argument(offsetof(ChannelArguments, output)));
+  if (!target_.has_avx512() && last_lanes() < lanes_) {
+    code_.vmovups(input(), lanes_mask(last_lanes()));
+  }
+  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
+    for (int vector = 0; vector < vectors_; ++vector) emit_store(sum(pixel, vector), vector);
+    if (pixel + 1 < tile_.pixels()) code_.add(reg::output, reg::output_step);
+  }
+}
+
+void ChannelKernelEmitter::emit_store(const Xmm& from, int vector) {
+  const Xbyak::Address to = code_.ptr[reg::output + vector * vector_bytes()];
+  const bool is_whole = vector + 1 < vectors_ || last_lanes() == lanes_;
+  if (is_whole) {
+    code_.vmovups(to, from);
+  } else if (target_.has_avx512()) {
+    code_.vmovdqu32(to | Xbyak::Opmask(1), from);
+  } else {
+    code_.vpmaskmovd(to, input(), Xbyak::Ymm(from.getIdx()));
+  }
+}
+
+/// The pixels of a channel lie side by side: the tile goes through a stage on the stack, from where
+/// four channels at a time are taken.
+void ChannelKernelEmitter::emit_turned_stores() {
+  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
+    for (int vector = 0; vector < vectors_; ++vector) {
+      const int offset = pixel * stage_pitch() + vector * vector_bytes();
+      code_.vmovaps(code_.ptr[Xbyak::util::rsp + offset], sum(pixel, vector));
+    }
+  }
+  code_.mov(reg::output, place(offsetof(TilePlace, pixel)));
+  code_.shl(reg::output, 2);
+  code_.add(reg::output, argument(offsetof(ChannelArguments, output)));
+  if (!target_.has_avx512()) code_.vmovups(reg(15), lanes_mask(tile_.pixels()));
+  for (int first = 0; first < tile_.channels; first += quad) {
+    emit_turned_channels(first, std::min(quad, tile_.channels - first));
+  }
+}
+
+/// Up to four channels: 4 by 4 blocks, one in each 128 bits.
+void ChannelKernelEmitter::emit_turned_channels(int first, int count) {
+  for (int row = 0; row < quad; ++row) emit_piece_loads(first, row);
+  const Xmm low_ab = reg(4);
+  const Xmm high_ab = reg(5);
+  const Xmm low_cd = reg(6);
+  const Xmm high_cd = reg(7);
+  code_.vpunpckldq(low_ab, reg(0), reg(1));
+  code_.vpunpckldq(low_cd, reg(2), reg(3));
+  code_.vpunpckhdq(high_ab, reg(0), reg(1));
+  code_.vpunpckhdq(high_cd, reg(2), reg(3));
+  code_.vpunpcklqdq(reg(0), low_ab, low_cd);
+  code_.vpunpckhqdq(reg(1), low_ab, low_cd);
+  code_.vpunpcklqdq(reg(2), high_ab, high_cd);
+  code_.vpunpckhqdq(reg(3), high_ab, high_cd);
+  for (int channel = 0; channel < count; ++channel) {
+    const Xbyak::Address to = code_.ptr[reg::output];
+    if (target_.has_avx512()) {
+      code_.vmovdqu32(to | Xbyak::Opmask(1), reg(channel));
+    } else {
+      code_.vpmaskmovd(to, Xbyak::Ymm(15), Xbyak::Ymm(channel));
+    }
+    code_.add(reg::output, reg::output_step);
+  }
+}
+
+/// Four channels of pixels row, row + 4, row + 8, row + 12, as far as there are any.
+void ChannelKernelEmitter::emit_piece_loads(int first, int row) {
+  const auto piece = [&](int pixel) {
+    return code_.ptr[Xbyak::util::rsp + pixel * stage_pitch() + 4 * first];
+  };
+  const int pixels = tile_.pixels();
+  code_.vmovups(Xmm(row), piece(std::min(row, pixels - 1)));
+  for (int lane = 1; row + quad * lane < pixels; ++lane) {
+    if (target_.has_avx512()) {
+      code_.vinserti32x4(Xbyak::Zmm(row), Xbyak::Zmm(row), piece(row + quad * lane), lane);
+    } else {
+      code_.vinserti128(Xbyak::Ymm(row), Xbyak::Ymm(row), piece(row + quad * lane), lane);
+    }
+  }
+}
+
+void ChannelKernelEmitter::emit_epilogue() {
+  code_.mov(Xbyak::util::rsp, reg::callers_stack);
+  code_.vzeroupper();
+  code_.pop_all(saved_registers);
+  code_.ret();
+}
+
+}  // namespace
+
+int channel_vectors(int channels, const Target& target) {
+  const int lanes = target.vector_bits() / 32;
+  return (channels + lanes - 1) / lanes;
+}
+
+bool fits(const ChannelTile& tile, const Target& target) {
+  if (tile.channels < 1 || tile.rows < 1 || tile.columns < 1) return false;
+  if (tile.turns && tile.pixels() > target.vector_bits() / 32) return false;
+  const int used = (tile.pixels() + 1) * channel_vectors(tile.channels, target) + work_registers;
+  return used <= target.vector_registers();
+}
+
+Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target) {
+  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+    return ChannelKernelEmitter(tile, target, buffer).emit();
+  });
+}
+
+}  // namespace castor::jit

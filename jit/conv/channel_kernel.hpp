@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other inner kernel of integer convolution: output channels in the lanes, by a few pixels.
+//
+// Weights are whole vectors, the pixels' dwords are broadcast. So no lane is lost to the ends of
+// rows, and results of one pixel lie side by side, as layout = nhwc has them; for nchw a tile is
+// turned around on its way to memory.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/result.hpp"
+#include "jit/code.hpp"
+#include "jit/conv/dot_product.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// Everything that the kernel's code depends on besides the target. A tile's pixels follow each
+/// other in the output: a part of one row, or whole rows.
+struct ChannelTile {
+  int channels = 1;        ///< output channels
+  int rows = 1;            ///< of pixels
+  int columns = 1;         ///< pixels of each row
+  int32_t pixel_step = 4;  ///< bytes of the source from one column to the next
+  int32_t row_step = 0;    ///< bytes of the source from one row to the next; 0 where there is one
+  WindowSums window_sums = WindowSums::none;  ///< what is subtracted at the end
+  /// Whether the pixels of a channel lie side by side in the output; else the channels of a pixel.
+  bool turns = false;
+
+  int pixels() const { return rows * columns; }
+  friend bool operator==(const ChannelTile&, const ChannelTile&) = default;
+};
+
+/// Vectors of output channels.
+int channel_vectors(int channels, const Target& target);
+/// Whether the tile's accumulators and operands fit the target's registers, and what is turned
+/// around one vector.
+bool fits(const ChannelTile& tile, const Target& target);
+
+/// Where one tile's pixels lie.
+struct TilePlace {
+  int64_t source = 0;  ///< bytes from the block's first pixel
+  int64_t pixel = 0;   ///< of the output, from the block's first one
+};
+
+/// The argument of the kernel's code. All pointers are valid for all tiles.
+struct ChannelArguments {
+  const std::byte* source = nullptr;            ///< the first pixel's dword, tap offset 0
+  const int32_t* taps = nullptr;                ///< byte offsets of all taps
+  int64_t tap_count = 0;                        ///< at least 1
+  const std::byte* weights = nullptr;           ///< for each tap whole vectors of dwords
+  const int32_t* start = nullptr;               ///< of the accumulators; whole vectors
+  const int32_t* weight_zero_points = nullptr;  ///< whole vectors
+  const int32_t* window_sums = nullptr;         ///< by pixel of the output
+  const TilePlace* places = nullptr;            ///< of all tiles
+  int64_t tiles = 0;                            ///< at least 1
+  int32_t* output = nullptr;                    ///< first channel of the block's first pixel
+  int64_t output_step = 0;  ///< bytes from one channel to the next where the tile turns, else from
+                            ///< one pixel to the next
+};
+using ChannelFunction = void (*)(const ChannelArguments* arguments);
+
+/// Emits the kernel. A pure function of its arguments. `tile` fits the target.
+Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target);
+
+}  // namespace castor::jit

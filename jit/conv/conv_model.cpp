@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model that tiles and forms are chosen by: cycles on a core that does one product of vectors
+// of 512 bits a cycle or two of 256, two loads, and half a store.
+#include <algorithm>
+
+#include "jit/conv/conv_planning.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr double load = 0.5;
+constexpr double store = 2;
+
+/// Of one product and its sum: of words an instruction each.
+double product(const ConvPlan& plan) {
+  const double instruction = plan.lanes == 16 ? 1 : 0.5;
+  return plan.dot == DotProduct::bytes ? instruction : 2 * instruction;
+}
+
+/// Until the next product can be added to the same sum.
+double latency(const ConvPlan& plan) { return plan.dot == DotProduct::bytes ? 5 : 1; }
+
+/// Tiles of output channels in units of whole ones.
+double tiles_of(const ConvPlan& plan, int tile_channels) {
+  const int64_t channels = plan.geometry.group_out_channels();
+  const auto whole = static_cast<double>(channels / tile_channels);
+  const double rest = static_cast<double>(channels % tile_channels) / tile_channels;
+  constexpr double least_rest = 0.4;  // few channels have little to do for each load
+  return whole + (rest > 0 ? std::max(rest, least_rest) : 0);
+}
+
+}  // namespace
+
+/// Products, or what brings their operands, and a little for every load that is not free; then what
+/// follows the taps.
+double cycles_of_line(const ConvPlan& plan, const ConvTile& tile, int64_t vectors) {
+  const double m = tile.channels;
+  const double v = tile.vectors;
+  constexpr double pixels_from_l1 = 1;
+  constexpr double pixels_from_l2 = 2;  // once for all taps of a plane
+  // Pixels begin anywhere in a line of the cache, so that most of their loads are two.
+  constexpr double any_pixels = 0.25;
+  constexpr double any_weight = 0.1;
+  const auto taps = static_cast<double>(plan.taps.size());
+  const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
+  const double from_l2 = pixels_from_l2 * v * planes / taps;
+  constexpr double not_hidden = 0.4;
+  const double tap =
+      std::max({m * v * product(plan), latency(plan), pixels_from_l1 * v + load * m}) +
+      any_pixels * v + any_weight * m + not_hidden * from_l2;
+  constexpr double ends_of_a_product = 3;
+  const double line = static_cast<double>(ceil_div(vectors, tile.vectors)) *
+                      (tap * taps + m * v * ends_of_a_product);
+  return line * tiles_of(plan, tile.channels);
+}
+
+double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block) {
+  const double pixels = tile.pixels();
+  const double v = static_cast<double>(ceil_div(tile.channels, plan.lanes));
+  const auto taps = static_cast<double>(plan.taps.size());
+  constexpr double any_load = 0.05;
+  const double tap = std::max({pixels * v * product(plan), latency(plan), load * (pixels + v)}) +
+                     any_load * (pixels + v);
+  constexpr double start_of_a_product = 1;
+  constexpr double turned_vector = 2;   // of a pixel, by way of the stack
+  constexpr double turned_channel = 9;  // shuffles and a store
+  const double ends =
+      tile.turns ? v * (pixels * turned_vector + plan.lanes * turned_channel) : v * pixels * store;
+  const auto tiles =
+      static_cast<double>(ceil_div(block.rows, tile.rows) * ceil_div(block.columns, tile.columns));
+  return tiles * (tap * taps + pixels * v * start_of_a_product + ends) *
+         tiles_of(plan, tile.channels);
+}
+
+double cycles_of_image(const ConvPlan& plan, double of_a_block) {
+  constexpr double interleaved_dword = 0.6;
+  constexpr double copied_byte = 1.0 / 24;
+  constexpr double copied_row = 15;
+  constexpr double transposed = 0.8;  // of an output
+  const auto row_blocks = static_cast<double>(ceil_div(plan.rows.output, plan.block.rows));
+  const auto column_blocks = static_cast<double>(ceil_div(plan.columns.output, plan.block.columns));
+  double filling = 0;
+  if (plan.source == ConvSource::planes) {
+    filling = interleaved_dword *
+              static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
+              static_cast<double>(plan.block.rows + plan.row_phases.most_shift) *
+              static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
+  } else if (plan.source == ConvSource::rows) {
+    filling = static_cast<double>(plan.input_rows.planes.size()) *
+              static_cast<double>(plan.input_rows.rows) *
+              (copied_row + copied_byte * static_cast<double>(plan.input_rows.row_bytes));
+  }
+  double storing = 0;
+  if (plan.lanes_hold == ConvLanes::pixels && plan.geometry.layout == ConvolutionLayout::nhwc) {
+    storing = transposed * static_cast<double>(plan.block.rows * plan.block.columns *
+                                               plan.geometry.group_out_channels());
+  }
+  return (of_a_block + filling + storing) * row_blocks * column_blocks *
+         static_cast<double>(plan.outer_outputs * plan.geometry.groups);
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planning of both forms shares: inside jit/conv only.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/conv/conv_plan.hpp"
+
+namespace castor::jit {
+
+/// Planes or rows of a block shall stay in the second cache, beside weights.
+inline constexpr int64_t most_source_bytes = int64_t{384} << 10;
+
+/// Dwords behind planes that the last tile of a line may read.
+inline constexpr int64_t most_lanes_read_behind = 16 * 8;
+
+/// Of an `a` that is not negative, however large.
+inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+/// What all plans of a geometry have in common.
+ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target);
+
+/// Chooses the planes and the blocks.
+void choose_planes(ConvPlan& plan);
+
+/// Tiles of that many of a group's output channels.
+void set_channel_tiles(ConvPlan& plan, int tile_channels);
+
+/// Pixels in the lanes.
+ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target);
+
+/// Channels in the lanes, from the sources that are possible: none, or several plans.
+std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bool x_is_signed,
+                                         const Target& target);
+
+/// Estimated cycles of all tiles of one line for all output channels of a group.
+double cycles_of_line(const ConvPlan& plan, const ConvTile& tile, int64_t vectors);
+/// The same of all tiles of a block.
+double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block);
+/// Of one image: all blocks, and what lays out their input.
+double cycles_of_image(const ConvPlan& plan, double of_a_block);
+
+}  // namespace castor::jit

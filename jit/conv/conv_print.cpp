@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of convolutions in words.
+#include <fmt/format.h>
+
+#include "jit/conv/conv_planning.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+std::string source_text(const ConvPlan& plan) {
+  if (plan.source == ConvSource::planes) {
+    return fmt::format("  planes   {} of {} dwords, {} {} a dword, pitch {}\n",
+                       plan.slices * plan.dwords * plan.phase_planes(), plan.plane_dwords,
+                       channels_of_dword(plan.dot),
+                       plan.dwords_hold_columns ? "neighbouring columns" : "input channels",
+                       plan.pitch);
+  }
+  const ConvRows& rows = plan.input_rows;
+  if (plan.source == ConvSource::input) {
+    return fmt::format("  input    as it lies, {} B a row, {} B a column\n", rows.row_bytes,
+                       rows.column_bytes);
+  }
+  return fmt::format("  copies   {} of {} input rows of {} B, {} B a column\n", rows.planes.size(),
+                     rows.rows, rows.row_bytes, rows.column_bytes);
+}
+
+std::string tile_text(const ConvPlan& plan) {
+  if (plan.lanes_hold == ConvLanes::pixels) {
+    const int64_t lanes = plan.line_tiles(plan.block) * plan.tile.vectors * plan.lanes;
+    return fmt::format("  line     {} pixels, {} of them stored, in {} lanes\n",
+                       plan.line_pixels(plan.block), plan.block.rows * plan.block.columns, lanes) +
+           fmt::format("  tile     {} output channels by {} vectors of {} pixels, {} taps\n",
+                       plan.tile.channels, plan.tile.vectors, plan.lanes, plan.taps.size());
+  }
+  const ChannelTile& tile = plan.channel_tile;
+  return fmt::format(
+      "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} taps\n",
+      tile.channels, plan.lanes, tile.rows, tile.columns, tile.turns ? ", turned around" : "",
+      plan.taps.size());
+}
+
+}  // namespace
+
+std::string print(const ConvPlan& plan) {
+  const ConvolutionGeometry& geometry = plan.geometry;
+  return fmt::format("  groups   {} of {} to {} channels\n", geometry.groups,
+                     geometry.group_channels(), geometry.group_out_channels()) +
+         source_text(plan) +
+         fmt::format("  block    {} of {} output rows, {} of {} columns, {} B of {}\n",
+                     plan.block.rows, plan.rows.output, plan.block.columns, plan.columns.output,
+                     plan.source_bytes(),
+                     plan.source == ConvSource::planes ? "planes" : "copied rows") +
+         tile_text(plan) +
+         fmt::format("  model    {:.0f} cycles an image\n", plan.cycles);
+}
+
+}  // namespace castor::jit

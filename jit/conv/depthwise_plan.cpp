@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/depthwise_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "jit/conv/depthwise_columns.hpp"
+#include "jit/conv/dot_product.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr int most_lanes = 16;
+constexpr int taps_of_dword = 4;
+constexpr int64_t most_source_bytes = 64;
+/// Beyond these a plan is not worth its memory.
+constexpr size_t most_columns = 1024;
+
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+/// Plans one geometry step by step; each says whether it can be.
+class Planner {
+ public:
+  Planner(DepthwisePlan& plan, const Target& target)
+      : plan_(plan), form_(plan.form), target_(target) {}
+
+  bool run(bool flips_input) {
+    form_.flips_input = flips_input;
+    if (!choose_sources() || !choose_rows()) return false;
+    choose_blocks();
+    if (!fits_with_window_sums() || !add_columns(plan_.rows_of_vector)) return false;
+    const int64_t whole = plan_.rows.output / plan_.rows_of_vector;
+    for (int64_t phase = 0; phase < std::min(plan_.phases, whole); ++phase) {
+      if (!add_blocks(phase, ceil_div(whole - phase, plan_.phases), plan_.rows_of_vector)) {
+        return false;
+      }
+    }
+    const int64_t rest = plan_.rows.output % plan_.rows_of_vector;
+    if (rest == 0) return true;
+    return add_columns(rest) && add_blocks(whole * plan_.rows_of_vector, 1, rest);
+  }
+
+ private:
+  /// One source for all taps of a row where it can hold them, else one for each dword.
+  bool choose_sources() {
+    const ConvolutionAxis& axis = plan_.columns;
+    constexpr int64_t most_taps = int64_t{DepthwiseColumns::most_dwords} * taps_of_dword;
+    if (axis.kernel > most_taps || axis.dilation > most_source_bytes ||
+        axis.stride > most_source_bytes) {
+      return false;
+    }
+    form_.dwords = static_cast<int>(ceil_div(axis.kernel, taps_of_dword));
+    const int64_t lanes = std::min<int64_t>(most_lanes, axis.output);
+    int64_t window = axis.window();
+    if ((lanes - 1) * axis.stride + window > most_source_bytes && form_.dwords > 1) {
+      window = (taps_of_dword - 1) * axis.dilation + 1;
+      form_.dword_step = static_cast<int>(taps_of_dword * axis.dilation);
+    }
+    if (window > most_source_bytes) return false;
+    plan_.lanes =
+        static_cast<int>(std::min<int64_t>(lanes, (most_source_bytes - window) / axis.stride + 1));
+    set_source_bytes((plan_.lanes - 1) * axis.stride + window);
+    return true;
+  }
+
+  void set_source_bytes(int64_t span) { form_.source_bytes = span <= 32 ? 32 : 64; }
+
+  /// Rows of a filter that is dilated by d, at a stride of s: outputs that are d / gcd(d, s) apart
+  /// take rows d apart.
+  bool choose_rows() {
+    const ConvolutionAxis& axis = plan_.rows;
+    constexpr int64_t most = 64;
+    plan_.rows_of_vector = static_cast<int>(best_rows());
+    const bool one = axis.kernel == 1;
+    const int64_t shared = one ? axis.stride : std::gcd(axis.dilation, axis.stride);
+    const int64_t stride = axis.stride / shared;
+    if (axis.kernel > most || stride > most) return false;
+    plan_.phases = one ? 1 : axis.dilation / shared;
+    plan_.row_step =
+        (one ? axis.stride * plan_.rows_of_vector : axis.dilation) * plan_.columns.input;
+    form_.rows = static_cast<int>(axis.kernel);
+    form_.row_stride = one ? 1 : static_cast<int>(stride) * plan_.rows_of_vector;
+    return true;
+  }
+
+  /// Output rows that share a vector: as cheap as may be. Rows are shuffled and multiplied.
+  int64_t best_rows() {
+    const ConvolutionAxis& columns = plan_.columns;
+    const bool in_order = plan_.rows.dilation == 1 || plan_.rows.kernel == 1;
+    if (columns.output > plan_.lanes || !in_order || form_.dword_step != 0) return 1;
+    const int64_t window = columns.window() + (columns.output - 1) * columns.stride;
+    const auto span = [&](int64_t rows) {
+      return (rows - 1) * plan_.rows.stride * columns.input + window;
+    };
+    int64_t best = 1;
+    double least = 0;
+    for (int64_t rows = 1; rows * columns.output <= most_lanes && rows <= plan_.rows.output;
+         ++rows) {
+      if (rows > 1 && span(rows) > most_source_bytes) break;
+      const double cycles = cycles_of(rows);
+      if (least > 0 && cycles >= least) continue;
+      least = cycles;
+      best = rows;
+    }
+    set_source_bytes(span(best));
+    return best;
+  }
+
+  double cycles_of(int64_t rows_of_vector) const {
+    constexpr double store = 2;
+    const int64_t kernel = plan_.rows.kernel;
+    const auto taken = static_cast<double>(std::min(kernel, rows_of_vector * plan_.rows.stride));
+    const double products = static_cast<double>(kernel * form_.dwords);
+    return static_cast<double>(ceil_div(plan_.rows.output, rows_of_vector)) *
+           (taken * (1 + form_.dwords) + products + store);
+  }
+
+  /// Rows of a block: as many as code of a good length does, all blocks of about a size.
+  void choose_blocks() {
+    constexpr int64_t most_outputs = 16;
+    constexpr int64_t most_products = 96;
+    constexpr int64_t most_input_rows = 64;
+    const int64_t outputs = ceil_div(plan_.rows.output / plan_.rows_of_vector, plan_.phases);
+    const int64_t most_of_memory =
+        DepthwisePlan::most_block_outputs / (plan_.output_step() * plan_.columns.output);
+    int64_t most = std::min(most_outputs, most_products / (form_.rows * form_.dwords));
+    most = std::min({most, most_of_memory, (most_input_rows - form_.rows) / form_.row_stride + 1});
+    most = std::clamp<int64_t>(most, 1, outputs);
+    plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, most)));
+  }
+
+  /// Weights may need them.
+  bool fits_with_window_sums() const {
+    DepthwiseForm form = form_;
+    form.subtracts_window_sums = dot_product_of(target_) == DotProduct::bytes;
+    return fits(form, target_);
+  }
+
+  bool add_columns(int64_t rows) {
+    auto& all = plan_.columns_of_bands;
+    first_columns_ = all.size();
+    if (!jit::add_columns(plan_, form_, rows, target_, all) || all.size() > most_columns) {
+      return false;
+    }
+    return true;
+  }
+
+  /// Outputs from a row on, in blocks; each vector has so many rows.
+  bool add_blocks(int64_t row, int64_t outputs, int64_t rows_of_vector) {
+    for (int64_t first = 0; first < outputs; first += plan_.block_outputs) {
+      const DepthwiseBlock block = {
+          .outputs = static_cast<int>(std::min<int64_t>(plan_.block_outputs, outputs - first)),
+          .masks_rows = rows_of_vector > 1};
+      add_block(block, row + first * plan_.output_step(), rows_of_vector);
+      if (plan_.bands.size() > DepthwisePlan::most_bands || !fits_with_window_sums()) return false;
+    }
+    return true;
+  }
+
+  void add_block(DepthwiseBlock block, int64_t row, int64_t rows_of_vector) {
+    const std::vector<uint64_t> loaded = rows_loaded(block, row, rows_of_vector);
+    set_places(block, loaded, guarded_rows(row, loaded));
+    const size_t number = number_of(block);
+    if (!plan_.bands.empty() && !block.masks_rows) {
+      DepthwiseBand& last = plan_.bands.back();
+      const int64_t next = last.row + last.blocks * block.outputs * plan_.output_step();
+      if (last.block == number && last.first_columns == first_columns_ && next == row) {
+        ++last.blocks;
+        return;
+      }
+    }
+    plan_.bands.push_back({.block = number,
+                           .row = row,
+                           .blocks = 1,
+                           .first_columns = first_columns_,
+                           .columns = plan_.columns_of_bands.size() - first_columns_,
+                           .first_rows_loaded = plan_.rows_loaded.size()});
+    if (!block.masks_rows) return;
+    const auto first = loaded.begin() + block.above;
+    plan_.rows_loaded.insert(plan_.rows_loaded.end(), first, first + block.guarded_above);
+    const auto end = loaded.end() - block.below;
+    plan_.rows_loaded.insert(plan_.rows_loaded.end(), end - block.guarded_below, end);
+  }
+
+  size_t number_of(const DepthwiseBlock& block) {
+    const auto at = std::find(form_.blocks.begin(), form_.blocks.end(), block);
+    const auto number = static_cast<size_t>(at - form_.blocks.begin());
+    if (at == form_.blocks.end()) form_.blocks.push_back(block);
+    return number;
+  }
+
+  /// Of each input row of a block, the bytes of its source that lie in the image as far as rows
+  /// decide it.
+  std::vector<uint64_t> rows_loaded(const DepthwiseBlock& block, int64_t row,
+                                    int64_t rows_of_vector) const {
+    const ConvolutionAxis& axis = plan_.rows;
+    const int64_t step = axis.kernel == 1 ? axis.stride * rows_of_vector : axis.dilation;
+    std::vector<uint64_t> loaded;
+    for (int i = 0; i < form_.input_rows(block); ++i) {
+      const int64_t first = row * axis.stride - axis.pad_begin + i * step;
+      int64_t inside = 0;
+      for (int64_t k = 0; k < rows_of_vector; ++k) inside += is_inside(first + k * axis.stride);
+      loaded.push_back(inside == 0                ? 0
+                       : inside == rows_of_vector ? ~uint64_t{0}
+                                                  : bytes_inside(first, rows_of_vector));
+    }
+    return loaded;
+  }
+
+  bool is_inside(int64_t row) const { return row >= 0 && row < plan_.rows.input; }
+
+  /// Of vectors of several rows, whose columns begin with the padding.
+  uint64_t bytes_inside(int64_t row, int64_t rows_of_vector) const {
+    uint64_t bytes = 0;
+    for (int64_t k = 0; k < rows_of_vector; ++k) {
+      if (!is_inside(row + k * plan_.rows.stride)) continue;
+      const int64_t first = k * plan_.rows.stride * plan_.columns.input + plan_.columns.pad_begin;
+      const int64_t end = std::min<int64_t>(first + plan_.columns.input, 64);
+      for (int64_t byte = first; byte < end; ++byte) bytes |= uint64_t{1} << byte;
+    }
+    return bytes;
+  }
+
+  /// Which input rows have sources that do not lie in the image altogether.
+  std::vector<bool> guarded_rows(int64_t row, const std::vector<uint64_t>& loaded) const {
+    int64_t first = 0;
+    int64_t end = 0;
+    for (size_t i = first_columns_; i < plan_.columns_of_bands.size(); ++i) {
+      const DepthwiseColumns& columns = plan_.columns_of_bands[i];
+      first = std::min(first, columns.input);
+      end = std::max(end, columns.input + (columns.count - 1) * plan_.lanes * plan_.columns.stride);
+    }
+    end += (form_.dwords - 1) * form_.dword_step + form_.source_bytes;
+    std::vector<bool> guarded;
+    for (size_t i = 0; i < loaded.size(); ++i) {
+      const int64_t at = (row * plan_.rows.stride - plan_.rows.pad_begin) * plan_.columns.input +
+                         static_cast<int64_t>(i) * plan_.row_step;
+      guarded.push_back(~loaded[i] != 0 || at + first < 0 || at + end > plan_.plane_inputs());
+    }
+    return guarded;
+  }
+
+  /// Which rows of a block lie outside, and which are guarded. Where the others are no simple
+  /// sequence, all are.
+  static void set_places(DepthwiseBlock& block, const std::vector<uint64_t>& loaded,
+                         const std::vector<bool>& guarded) {
+    const auto count = static_cast<int>(loaded.size());
+    const auto is_out = [&](int row) { return loaded[static_cast<size_t>(row)] == 0; };
+    const auto is_guarded = [&](int row) { return guarded[static_cast<size_t>(row)]; };
+    int begin = 0;
+    while (begin < count && is_out(begin)) ++begin;
+    int end = count;
+    while (end > begin && is_out(end - 1)) --end;
+    block.above = begin;
+    block.below = count - end;
+    while (begin < end && is_guarded(begin)) ++begin;
+    while (end > begin && is_guarded(end - 1)) --end;
+    block.guarded_above = begin - block.above;
+    block.guarded_below = count - block.below - end;
+    for (int row = begin; row < end; ++row) {
+      if (!is_guarded(row)) continue;
+      block.guarded_above = count - block.above - block.below;
+      block.guarded_below = 0;
+    }
+  }
+
+  DepthwisePlan& plan_;
+  DepthwiseForm& form_;
+  const Target& target_;
+  size_t first_columns_ = 0;
+};
+
+}  // namespace
+
+std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
+                                            const Target& target) {
+  if (geometry.layout != ConvolutionLayout::nchw || geometry.group_channels() != 1 ||
+      !target.has_avx512()) {
+    return std::nullopt;
+  }
+  DepthwisePlan plan;
+  plan.geometry = geometry;
+  const size_t axes = geometry.axes.size();
+  plan.columns = geometry.axes[axes - 1];
+  plan.rows =
+      axes > 1 ? geometry.axes[axes - 2] : ConvolutionAxis{.input = 1, .kernel = 1, .output = 1};
+  for (size_t axis = 0; axis + 2 < axes; ++axis) {
+    plan.slices *= geometry.axes[axis].kernel;
+    plan.outer_outputs *= geometry.axes[axis].output;
+  }
+  if (!Planner(plan, target).run(x_is_signed)) return std::nullopt;
+  return plan;
+}
+
+std::string print(const DepthwisePlan& plan, const Target& target) {
+  const DepthwiseForm& form = plan.form;
+  const ConvolutionGeometry& geometry = plan.geometry;
+  std::string text =
+      fmt::format("  depthwise {} channels to {}, {} {} of the filter\n", geometry.channels,
+                  geometry.out_channels, plan.slices, plan.slices == 1 ? "slice" : "slices");
+  text += fmt::format("  vectors  {} columns of {} {}, sources of {} B\n", plan.lanes,
+                      plan.rows_of_vector, plan.rows_of_vector == 1 ? "row" : "rows",
+                      form.source_bytes);
+  text += fmt::format("  filter   {} rows of {} {} of taps, {} B packed for an output channel\n",
+                      form.rows, form.dwords, form.dwords == 1 ? "dword" : "dwords",
+                      4 * weight_dwords(form, target));
+  for (const DepthwiseBand& band : plan.bands) {
+    const DepthwiseBlock& of = form.blocks[band.block];
+    text += fmt::format("  band     from row {}: {} {} of {} vectors, {} input rows, {} outside\n",
+                        band.row, band.blocks, band.blocks == 1 ? "block" : "blocks", of.outputs,
+                        form.input_rows(of), of.above + of.below);
+  }
+  return text;
+}
+
+}  // namespace castor::jit

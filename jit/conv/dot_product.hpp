@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products that convolutions are made of.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/emit/assembler.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// What the lanes' dwords hold, and how they are multiplied.
+enum class DotProduct : uint8_t {
+  bytes,  ///< four unsigned bytes by four signed ones: vpdpbusd
+  words,  ///< two signed words by two: vpmaddwd, where there is no VNNI
+};
+
+inline DotProduct dot_product_of(const Target& target) {
+  const bool has_vnni = target.supports(Feature::avx512_vnni) || target.supports(Feature::avx_vnni);
+  return has_vnni ? DotProduct::bytes : DotProduct::words;
+}
+
+/// Input channels that a dword holds.
+constexpr int channels_of_dword(DotProduct dot) { return dot == DotProduct::bytes ? 4 : 2; }
+/// Bytes of one of them.
+constexpr int bytes_of_channel(DotProduct dot) { return dot == DotProduct::bytes ? 1 : 2; }
+
+/// What is subtracted at the end where weights have zero points: sums of windows, one for each
+/// pixel, times zero points, one for each output channel.
+enum class WindowSums : uint8_t {
+  none,
+  dwords,  ///< both as they are
+  words,   ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
+};
+/// Sums are below this where words hold them.
+inline constexpr int64_t end_of_word_sums = int64_t{1} << 22;
+
+/// A sum s below 2^22 and a zero point z from -255 to 255 as words whose products add up to -s z: s is
+/// h 2^15 + l, so that these are l (-z) and (h 2^8)(-z 2^7).
+constexpr int32_t words_of_sum(int32_t sum) { return (sum & 0x7fff) | (sum >> 15) << 24; }
+constexpr int32_t words_of_zero_point(int32_t zero_point) {
+  const auto negative = static_cast<uint32_t>(-zero_point);
+  return static_cast<int32_t>((negative & 0xffff) | negative << (16 + 7));
+}
+
+/// Emits sum -= window sums times zero points. `product` may be overwritten.
+inline void emit_subtract_window_sums(Assembler& code, const Target& target, WindowSums form,
+                                      const Xbyak::Xmm& sum, const Xbyak::Xmm& window_sums,
+                                      const Xbyak::Xmm& zero_points, const Xbyak::Xmm& product) {
+  if (form == WindowSums::dwords) {
+    code.vpmulld(product, window_sums, zero_points);
+    code.vpsubd(sum, sum, product);
+  } else if (target.has_avx512()) {
+    code.vpdpwssd(sum, window_sums, zero_points);
+  } else {
+    code.vpdpwssd(sum, window_sums, zero_points, Xbyak::VexEncoding);
+  }
+}
+
+/// Emits sum += inputs times weights, dword by dword. `product` may be overwritten.
+inline void emit_dot_product(Assembler& code, const Target& target, const Xbyak::Xmm& sum,
+                             const Xbyak::Xmm& inputs, const Xbyak::Xmm& weights,
+                             const Xbyak::Xmm& product) {
+  if (dot_product_of(target) == DotProduct::words) {
+    code.vpmaddwd(product, inputs, weights);
+    code.vpaddd(sum, sum, product);
+  } else if (target.has_avx512()) {
+    code.vpdpbusd(sum, inputs, weights);
+  } else {
+    code.vpdpbusd(sum, inputs, weights, Xbyak::VexEncoding);
+  }
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing of weights: bytes that lie output channel by output channel become dwords of four input
+// channels, with those of sixteen output channels side by side.
+//
+// A unit is what one vector holds of each output channel, its slots: dwords at neighbouring
+// positions of the filter, or all positions of several dwords.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ir/result.hpp"
+#include "jit/code.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// Everything that the code depends on.
+struct WeightUnit {
+  static constexpr int channels = 16;    ///< output channels
+  static constexpr int most_slots = 16;  ///< dwords of each
+  int positions = 1;
+  int parts = 1;  ///< dwords at each position; where there are several, input_step is `positions`
+  /// Bytes from one input channel to the next where a unit's all lie within a vector; 0 where the
+  /// call says it.
+  int input_step = 0;
+
+  constexpr int slots() const { return positions * parts; }
+  constexpr bool is_one_vector() const { return input_step != 0; }
+  friend bool operator==(const WeightUnit&, const WeightUnit&) = default;
+};
+
+/// Whether there is code for such units.
+bool can_pack(const WeightUnit& unit, const Target& target);
+
+/// Output channels that lie side by side behind packing.
+struct WeightSegment {
+  uint64_t to = 0;     ///< address of channel 0's dword, in the lanes or not; moves on with units
+  int64_t step = 0;    ///< bytes from one slot to the next
+  int64_t skip = 0;    ///< bytes from behind a unit's last slot to the next unit
+  uint64_t lanes = 0;  ///< a bit for each of the unit's channels that is in the segment
+};
+
+/// The argument of the code.
+struct WeightPacking {
+  const std::byte* source = nullptr;  ///< the first unit of the first output channel
+  int64_t channel_step = 0;           ///< bytes from one output channel to the next
+  int64_t inputs[3] = {};             ///< bytes from the first input channel to the other three
+  int64_t unit_step = 0;              ///< from one unit to the next
+  int64_t units = 0;                  ///< at least 1
+  WeightSegment* segments = nullptr;
+  int64_t segment_count = 0;  ///< at least 1
+  int32_t* sums = nullptr;    ///< of sixteen channels: what is packed is added to them
+  uint32_t flips = 0;         ///< xored to every dword
+  uint32_t kept = 0;          ///< bits of each dword that are kept then; others become 0
+};
+using WeightPackingFunction = void (*)(WeightPacking* packing);
+
+/// Bytes that the code reads from the first byte of a unit, or, where that is not one vector, of
+/// each input channel.
+constexpr int64_t bytes_read(const WeightUnit& unit) { return unit.is_one_vector() ? 64 : 16; }
+
+/// Emits the code. A pure function of its arguments.
+Result<MachineCode> emit_pack_weights(const WeightUnit& unit, const Target& target);
+
+}  // namespace castor::jit

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/depthwise.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Whether weights may be such that window sums are needed.
+bool may_need_windows(const BoundDepthwise& bound) {
+  const bool has_vnni = bound.target.supports(jit::Feature::avx512_vnni);
+  return has_vnni && (bound.operands.w_zero_point >= 0 || !bound.operands.w_is_signed);
+}
+
+Status find_codes(BoundDepthwise& bound, CodeCache& cache) {
+  for (const bool subtracts : {false, true}) {
+    for (const bool adds : {false, true}) {
+      if ((subtracts && !may_need_windows(bound)) || (adds && bound.plan.slices == 1)) continue;
+      jit::DepthwiseForm form = bound.plan.form;
+      form.subtracts_window_sums = subtracts;
+      form.adds = adds;
+      Result<NestCodePtr> code = cache.get_depthwise(form, bound.target);
+      if (!code.ok()) return code.error();
+      bound.codes[subtracts][adds] = std::move(code).value();
+    }
+  }
+  return {};
+}
+
+/// An operand that is there but not known is packed in each call.
+bool is_known(int operand, std::span<const std::byte* const> constants) {
+  return operand < 0 || constants[static_cast<size_t>(operand)] != nullptr;
+}
+
+const std::byte* data_of(int operand, std::span<const std::byte* const> constants) {
+  return operand < 0 ? nullptr : constants[static_cast<size_t>(operand)];
+}
+
+void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> constants) {
+  const DepthwiseOperands& operands = bound.operands;
+  const auto starts = static_cast<size_t>(bound.plan.slices * bound.plan.geometry.out_channels);
+  const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
+  if (packs) {
+    bound.packed.resize(packed_dwords(bound));
+    pack_weights(bound, constants[1], data_of(operands.w_zero_point, constants),
+                 depthwise_weights(bound, bound.packed.data()));
+  }
+  if (packs && is_known(operands.x_zero_point, constants)) {
+    bound.starts.resize(starts);
+    set_starts(bound, data_of(operands.x_zero_point, constants),
+               depthwise_weights(bound, bound.packed.data()).sums, bound.starts);
+  }
+  bound.scratch_bytes =
+      4 * ((packs ? 0 : packed_dwords(bound)) + (bound.starts.empty() ? starts : 0));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
+    const ConvolutionGeometry& geometry, const DepthwiseOperands& operands,
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache) {
+  using Bound = std::shared_ptr<const BoundDepthwise>;
+  auto plan = jit::plan_depthwise(geometry, operands.x_is_signed, target);
+  if (!plan) return Bound();
+  auto bound = std::make_shared<BoundDepthwise>();
+  bound->plan = std::move(*plan);
+  bound->target = target;
+  bound->operands = operands;
+  if (Status status = find_codes(*bound, cache); !status) return status.error();
+  pack_constants(*bound, constants);
+  return Bound(std::move(bound));
+}
+
+}  // namespace castor::detail

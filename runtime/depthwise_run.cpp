@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a depthwise convolution: piece by piece, slice by slice of the filter, walk by walk.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "runtime/depthwise.hpp"
+#include "runtime/nest_call.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Outputs of a piece: many for what it costs to begin one, few enough for tasks to share.
+constexpr int64_t piece_outputs = 16384;
+/// Pieces that channels are shared out to, where there are as many.
+constexpr int64_t least_pieces = 16;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The input position along the outer axes that a slice of the filter takes; nothing in padding.
+std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
+                                      int64_t slice) {
+  int64_t position = 0;
+  int64_t unit = 1;
+  for (size_t i = geometry.axes.size() > 2 ? geometry.axes.size() - 2 : 0; i-- > 0;) {
+    const ConvolutionAxis& axis = geometry.axes[i];
+    const int64_t at =
+        output % axis.output * axis.stride - axis.pad_begin + slice % axis.kernel * axis.dilation;
+    if (at < 0 || at >= axis.input) return std::nullopt;
+    position += at * unit;
+    unit *= axis.input;
+    output /= axis.output;
+    slice /= axis.kernel;
+  }
+  return position;
+}
+
+}  // namespace
+
+DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall& call)
+    : depthwise_(depthwise), plan_(depthwise.plan), call_(call) {
+  auto* scratch = reinterpret_cast<int32_t*>(call.scratch);
+  const int32_t* packed = depthwise.packed.data();
+  if (depthwise.packed.empty()) {
+    pack_weights(depthwise, operand(1), operand(depthwise.operands.w_zero_point),
+                 depthwise_weights(depthwise, scratch));
+    packed = scratch;
+    scratch += packed_dwords(depthwise);
+  }
+  weights_ = depthwise_weights(depthwise, packed);
+  starts_ = depthwise.starts;
+  if (starts_.empty()) {
+    const std::span<int32_t> starts(scratch, weights_.sums.size());
+    set_starts(depthwise, operand(depthwise.operands.x_zero_point), weights_.sums, starts);
+    starts_ = starts;
+  }
+  for (const ConvolutionAxis& axis : plan_.geometry.axes) pixels_ *= axis.input;
+  choose_pieces();
+  if (has_whole_planes()) {
+    const DepthwisePart whole = {.row_end = plan_.rows.output};
+    list_blocks(plan_, whole, prefetches_, plane_);
+  }
+}
+
+const std::byte* DepthwiseRun::operand(int index) const {
+  return index < 0 ? nullptr : call_.operands[static_cast<size_t>(index)];
+}
+
+/// Planes of several channels, or rows of one, or, where not even one may be had, a part of a row.
+void DepthwiseRun::choose_pieces() {
+  const ConvolutionGeometry& geometry = plan_.geometry;
+  const int64_t most = call_.output->most_elements();
+  const int64_t plane = plan_.plane_outputs();
+  const int64_t width = plan_.columns.output;
+  const int64_t multiplier = geometry.group_out_channels();
+  const int64_t wished = std::min(most, piece_outputs);
+  prefetches_ = most == std::numeric_limits<int64_t>::max();
+  piece_rows_ = plan_.rows.output;
+  if (plane <= wished) {
+    const int64_t channels = multiplier == 1 ? geometry.channels : multiplier;
+    piece_channels_ = std::clamp<int64_t>(geometry.out_channels / least_pieces, 1,
+                                          std::min(channels, wished / plane));
+  } else {
+    const int64_t unit = plan_.unit_rows();
+    splits_rows_ = unit * width > wished;
+    piece_rows_ = splits_rows_ ? 1 : wished / (unit * width) * unit;
+  }
+}
+
+int64_t DepthwiseRun::row_pieces() const { return ceil_div(plan_.rows.output, piece_rows_); }
+
+int64_t DepthwiseRun::column_pieces() const {
+  return splits_rows_ ? static_cast<int64_t>(plan_.bands[0].columns) : 1;
+}
+
+/// With several output channels for one of x, each piece is of one of x.
+int64_t DepthwiseRun::channel_pieces() const {
+  const int64_t multiplier = plan_.geometry.group_out_channels();
+  if (multiplier == 1) return ceil_div(plan_.geometry.channels, piece_channels_);
+  return plan_.geometry.groups * ceil_div(multiplier, piece_channels_);
+}
+
+int64_t DepthwiseRun::pieces() const {
+  return plan_.geometry.batch * channel_pieces() * plan_.outer_outputs * row_pieces() *
+         column_pieces();
+}
+
+/// Pieces are numbered along columns first, then rows, outer positions, channels and images.
+DepthwiseRun::Place DepthwiseRun::place_of(int64_t piece) const {
+  const auto next = [&](int64_t extent) {
+    const int64_t index = extent == 1 ? 0 : piece % extent;
+    piece = extent == 1 ? piece : piece / extent;
+    return index;
+  };
+  Place place;
+  DepthwisePart& part = place.part;
+  part.is_whole_row = !splits_rows_;
+  part.columns = static_cast<size_t>(next(column_pieces()));
+  part.columns_end = splits_rows_ ? part.columns + 1 : plan_.bands[0].columns;
+  part.row = next(row_pieces()) * piece_rows_;
+  part.row_end = std::min(part.row + piece_rows_, plan_.rows.output);
+  place.outer = next(plan_.outer_outputs);
+  const int64_t multiplier = plan_.geometry.group_out_channels();
+  const int64_t channels = multiplier == 1 ? plan_.geometry.channels : multiplier;
+  const int64_t first = next(ceil_div(channels, piece_channels_)) * piece_channels_;
+  place.channel = next(plan_.geometry.out_channels / channels) * channels + first;
+  place.channels = std::min(piece_channels_, channels - first);
+  place.image = piece;
+  return place;
+}
+
+void DepthwiseRun::run(int64_t begin, int64_t end, std::byte* scratch) const {
+  for (int64_t piece = begin; piece < end; ++piece) run_place(place_of(piece), scratch);
+}
+
+void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
+  const DepthwisePart& part = place.part;
+  const int64_t width = plan_.columns.output;
+  const jit::DepthwiseColumns* columns = plan_.columns_of_bands.data();
+  const int64_t column = columns[part.columns].output / 4;
+  const int64_t column_end =
+      part.columns_end == plan_.bands[0].columns ? width : columns[part.columns_end].output / 4;
+  const OutputPiece piece = {
+      .image = place.image,
+      .channel = place.channel,
+      .channels = place.channels,
+      .pixel = place.outer * plan_.plane_outputs() + part.row * width + column,
+      .pixels = (part.row_end - part.row - 1) * width + column_end - column};
+  PieceMemory to = call_.output->begin(piece, scratch);
+  to.data -= column;  // columns are counted from the row's first one
+  if (has_whole_planes()) {
+    run_blocks(place, plane_, to);
+  } else {
+    DepthwiseBlockList blocks;
+    list_blocks(plan_, part, prefetches_, blocks);
+    run_blocks(place, blocks, to);
+  }
+  call_.output->end(piece, scratch);
+}
+
+/// All slices of the filter, one after the other. Where all lie in padding, results are 0.
+void DepthwiseRun::run_blocks(const Place& place, const DepthwiseBlockList& blocks,
+                              const PieceMemory& to) const {
+  jit::DepthwiseArguments arguments;
+  const std::byte* zero = operand(depthwise_.operands.x_zero_point);
+  arguments.padding =
+      zero == nullptr ? 0 : static_cast<uint8_t>(*zero) * uint64_t{0x0101010101010101};
+  arguments.input_row_step = plan_.row_step;
+  const bool one_to_one = plan_.geometry.group_out_channels() == 1;
+  arguments.input_channel_step = (one_to_one ? pixels_ : 0) - blocks.input_end;
+  arguments.output = to.data;
+  arguments.output_row_step = 4 * plan_.output_step() * plan_.columns.output;
+  arguments.output_channel_step = 4 * to.channel_step - blocks.output_end;
+  arguments.blocks = blocks.blocks.data();
+  arguments.blocks_end = arguments.blocks + blocks.count;
+  bool is_begun = false;
+  for (int64_t slice = 0; slice < plan_.slices; ++slice) {
+    is_begun |= run_slice(place, slice, is_begun, arguments);
+  }
+  if (!is_begun) clear(place, to);
+}
+
+void DepthwiseRun::clear(const Place& place, const PieceMemory& to) const {
+  const DepthwisePart& part = place.part;
+  const int64_t width = plan_.columns.output;
+  const jit::DepthwiseColumns* columns = plan_.columns_of_bands.data();
+  const int64_t column = columns[part.columns].output / 4;
+  const int64_t column_end =
+      part.columns_end == plan_.bands[0].columns ? width : columns[part.columns_end].output / 4;
+  for (int64_t m = 0; m < place.channels; ++m) {
+    for (int64_t row = 0; row < part.row_end - part.row; ++row) {
+      int32_t* outputs = to.data + m * to.channel_step + row * width;
+      std::fill(outputs + column, outputs + column_end, 0);
+    }
+  }
+}
+
+/// Returns false where the slice lies in padding.
+bool DepthwiseRun::run_slice(const Place& place, int64_t slice, bool adds,
+                             jit::DepthwiseArguments arguments) const {
+  const ConvolutionGeometry& geometry = plan_.geometry;
+  const std::optional<int64_t> outer = outer_position(geometry, place.outer, slice);
+  if (!outer) return false;
+  const int64_t channel = place.channel / geometry.group_out_channels();
+  const int64_t first = slice * geometry.out_channels + place.channel;
+  const int record = jit::weight_dwords(plan_.form, depthwise_.target);
+  arguments.input = operand(0) + *outer * plan_.plane_inputs() +
+                    (place.image * geometry.channels + channel) * pixels_;
+  arguments.weights = weights_.dwords.data() + first * record;
+  arguments.weights_end = arguments.weights + place.channels * record;
+  arguments.start = starts_.data() + first;
+  const auto needs = weights_.needs_windows.subspan(static_cast<size_t>(place.channel),
+                                                    static_cast<size_t>(place.channels));
+  const bool subtracts = std::ranges::any_of(needs, [](int32_t each) { return each != 0; });
+  const NestCode& code = *depthwise_.codes[subtracts][adds];
+  code.entry_as<jit::DepthwiseFunction>()(&arguments);
+  return true;
+}
+
+void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const BoundNest& nest,
+                   const CallMemory& memory) {
+  std::array<const std::byte*, 5> operands = {};
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    const int64_t at = address(origin_of(nest.operands[k], memory), nest.elements[k]);
+    operands[k] = reinterpret_cast<const std::byte*>(at);
+  }
+  const ConvolutionOutput output(depthwise.plan.geometry, nest, memory);
+  const DepthwiseCall call = {operands, memory.scratch + scratch, &output};
+  const DepthwiseRun run(depthwise, call);
+  const auto most = static_cast<int64_t>(1 + memory.task_scratch.size());
+  const int64_t tasks = std::min(most, run.pieces());
+  if (tasks == 1) return run.run(0, run.pieces(), memory.scratch + scratch);
+  struct Share {
+    const DepthwiseRun& run;
+    const CallMemory& memory;
+    int64_t tasks;
+    size_t scratch;
+  } share = {run, memory, tasks, scratch};
+  const auto task = [](void* context, int index) {
+    const auto& of = *static_cast<const Share*>(context);
+    const int64_t pieces = of.run.pieces();
+    std::byte* own =
+        index == 0 ? of.memory.scratch : of.memory.task_scratch[static_cast<size_t>(index) - 1];
+    of.run.run(pieces * index / of.tasks, pieces * (index + 1) / of.tasks, own + of.scratch);
+  };
+  memory.executor->run(static_cast<int>(tasks), task, &share);
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The convolution kernel with channels in the lanes, in every tile that fits: its instructions
+// belong to the tier, tiers that this machine cannot run included, and its code stays small.
+#include "jit/conv/channel_kernel.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "jit/conv/dot_product.hpp"
+#include "jit/listing/listing.hpp"
+
+namespace castor::jit {
+namespace {
+
+/// Tiles of one row, of every size, and of several rows.
+std::vector<ChannelTile> tiles_of(const Target& target) {
+  const int lanes = target.vector_bits() / 32;
+  std::vector<ChannelTile> tiles;
+  for (int channels = 1; channels <= 6 * lanes; channels += channels % lanes < 2 ? 1 : lanes / 2) {
+    for (int columns = 1; columns <= target.vector_registers(); ++columns) {
+      for (int rows : {1, 2, 3}) {
+        for (int options = 0; options < 4; ++options) {
+          const bool bytes = dot_product_of(target) == DotProduct::bytes;
+          const WindowSums some = bytes ? WindowSums::words : WindowSums::dwords;
+          const ChannelTile tile = {.channels = channels,
+                                    .rows = rows,
+                                    .columns = columns,
+                                    .pixel_step = 256,
+                                    .row_step = rows > 1 ? 4096 : 0,
+                                    .window_sums = (options & 1) != 0 ? some : WindowSums::none,
+                                    .turns = (options & 2) != 0};
+          if (fits(tile, target)) tiles.push_back(tile);
+        }
+      }
+    }
+  }
+  return tiles;
+}
+
+std::string name_of(const ChannelTile& tile) {
+  return fmt::format("{} channels by {} rows of {}, window sums {}, turns {}", tile.channels,
+                     tile.rows, tile.columns, static_cast<int>(tile.window_sums), tile.turns);
+}
+
+class ChannelKernel : public testing::TestWithParam<Tier> {};
+
+TEST_P(ChannelKernel, InstructionsBelongToTheTier) {
+  const Target target{GetParam()};
+  for (const ChannelTile& tile : tiles_of(target)) {
+    const Result<MachineCode> code = emit_channel_kernel(tile, target);
+    ASSERT_TRUE(code.ok()) << name_of(tile) << ": " << code.error().message;
+    const Status status = check_features(*code, target);
+    ASSERT_TRUE(status.ok()) << name_of(tile) << ": " << status.error().message;
+    const auto instructions = disassemble(*code);
+    ASSERT_TRUE(instructions.ok()) << name_of(tile) << ": " << instructions.error().message;
+    EXPECT_LE(instructions->size(), 1500u) << name_of(tile);
+    EXPECT_LE(code->bytes.size(), size_t{16} << 10) << name_of(tile);
+    EXPECT_EQ(emit_channel_kernel(tile, target)->bytes, code->bytes) << name_of(tile);
+  }
+}
+
+/// Products are those of the tier: saturating ones are nowhere.
+TEST_P(ChannelKernel, MultipliesAsTheTierCan) {
+  const Target target{GetParam()};
+  const bool bytes = dot_product_of(target) == DotProduct::bytes;
+  for (const ChannelTile& tile : tiles_of(target)) {
+    const auto instructions = disassemble(*emit_channel_kernel(tile, target));
+    int products = 0;
+    for (const ListedInstruction& instruction : *instructions) {
+      EXPECT_NE(instruction.mnemonic, "vpmaddubsw");
+      products += instruction.mnemonic == (bytes ? "vpdpbusd" : "vpmaddwd");
+    }
+    const int of_a_tap = tile.pixels() * channel_vectors(tile.channels, target);
+    EXPECT_EQ(products, 3 * of_a_tap) << name_of(tile);  // an odd tap, and two in the loop
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, ChannelKernel,
+                         testing::Values(Tier::avx2, Tier::avx2_vnni, Tier::avx512,
+                                         Tier::avx512_vnni, Tier::avx512_vbmi),
+                         [](const auto& row) { return std::string(jit::name_of(row.param)); });
+
+}  // namespace
+}  // namespace castor::jit

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// An executor with a thread for each task.
+#pragma once
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "castor/castor.hpp"
+
+namespace castor::test {
+
+class ThreadPerTask : public Executor {
+ public:
+  explicit ThreadPerTask(int tasks) : tasks_(tasks) {}
+  int tasks() const override { return tasks_; }
+  void run(int count, void (*task)(void* context, int index), void* context) override {
+    most_ = std::max(most_, count);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back(task, context, i);
+    for (std::thread& thread : threads) thread.join();
+  }
+  /// Tasks that were run at a time, at the most.
+  int most() const { return most_; }
+
+ private:
+  int tasks_;
+  int most_ = 1;
+};
+
+}  // namespace castor::test
