@@ -111,19 +111,22 @@ Result<NestCodePtr> CodeCache::get_tile_copy(int element_bytes) {
   return find_or_emit(std::move(key), [&] { return jit::emit_tile_copy(element_bytes); });
 }
 
-Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile,
-                                               const jit::Target& target) {
+Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const jit::Target& target,
+                                               const jit::TileEpilogue* epilogue) {
   std::string key = "convolution";
   append(key, target.tier);
   append(key, tile.channels);
   append(key, tile.vectors);
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.has_gaps));
-  return find_or_emit(std::move(key), [&] { return jit::emit_conv_kernel(tile, target); });
+  if (epilogue != nullptr) key += epilogue->key;
+  return find_or_emit(std::move(key),
+                      [&] { return jit::emit_conv_kernel(tile, target, epilogue); });
 }
 
 Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
-                                               const jit::Target& target) {
+                                               const jit::Target& target,
+                                               const jit::TileEpilogue* epilogue) {
   std::string key = "convolution, channels";
   append(key, target.tier);
   for (int value : {tile.channels, tile.rows, tile.columns}) append(key, value);
@@ -131,7 +134,9 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
   append(key, tile.row_step);
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.turns));
-  return find_or_emit(std::move(key), [&] { return jit::emit_channel_kernel(tile, target); });
+  if (epilogue != nullptr) key += epilogue->key;
+  return find_or_emit(std::move(key),
+                      [&] { return jit::emit_channel_kernel(tile, target, epilogue); });
 }
 
 Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
@@ -141,7 +146,7 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
   for (int value : {form.rows, form.row_stride, form.dwords, form.dword_step, form.source_bytes}) {
     append(key, value);
   }
-  for (bool value : {form.flips_input, form.subtracts_window_sums, form.adds}) {
+  for (bool value : {form.flips_input, form.signed_input, form.subtracts_window_sums, form.adds}) {
     append(key, static_cast<uint8_t>(value));
   }
   for (const jit::DepthwiseBlock& block : form.blocks) {

@@ -49,9 +49,11 @@ class CodeCache {
                           const jit::Target& target);
   /// The code that copies tiles of elements of that many bytes.
   Result<NestCodePtr> get_tile_copy(int element_bytes);
-  /// The inner kernels of convolutions.
-  Result<NestCodePtr> get_convolution(const jit::ConvTile& tile, const jit::Target& target);
-  Result<NestCodePtr> get_convolution(const jit::ChannelTile& tile, const jit::Target& target);
+  /// The inner kernels of convolutions, with an epilogue or, where it is null, without.
+  Result<NestCodePtr> get_convolution(const jit::ConvTile& tile, const jit::Target& target,
+                                      const jit::TileEpilogue* epilogue = nullptr);
+  Result<NestCodePtr> get_convolution(const jit::ChannelTile& tile, const jit::Target& target,
+                                      const jit::TileEpilogue* epilogue = nullptr);
   Result<NestCodePtr> get_depthwise(const jit::DepthwiseForm& form, const jit::Target& target);
 
   /// The code that brings weights and input into the kernels' order.

@@ -41,26 +41,32 @@ jit::WindowSums window_sums_of(const BoundConvolution& convolution) {
   return elements * most < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
 }
 
+/// Where kernels come from, and what they do behind the sums; null: nothing.
+struct TileCodes {
+  CodeCache& cache;
+  const jit::TileEpilogue* epilogue;
+};
+
 /// The code of whole tiles and of the last channel tile, which has fewer channels.
 template <class Tile>
-Status find_tile_codes(const BoundConvolution& convolution, Tile tile, CodeCache& cache,
+Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const TileCodes& codes,
                        NestCodePtr& code, NestCodePtr& last_code) {
   tile.window_sums = convolution.window_sums;
-  Result<NestCodePtr> whole = cache.get_convolution(tile, convolution.target);
+  Result<NestCodePtr> whole = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
   if (!whole.ok()) return whole.error();
   code = std::move(whole).value();
   tile.channels = convolution.plan.last_channels;
-  Result<NestCodePtr> last = cache.get_convolution(tile, convolution.target);
+  Result<NestCodePtr> last = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
   if (!last.ok()) return last.error();
   last_code = std::move(last).value();
   return {};
 }
 
-Status find_codes(BoundConvolution& convolution, CodeCache& cache) {
+Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
   const jit::ConvPlan& plan = convolution.plan;
   if (plan.lanes_hold == jit::ConvLanes::pixels) {
     Status status =
-        find_tile_codes(convolution, plan.tile, cache, convolution.code, convolution.last_code);
+        find_tile_codes(convolution, plan.tile, codes, convolution.code, convolution.last_code);
     if (!status) return status;
   }
   if (convolution.window_sums == jit::WindowSums::none) return {};
@@ -69,7 +75,7 @@ Status find_codes(BoundConvolution& convolution, CodeCache& cache) {
   const jit::ConvTile sums = {.channels = 1,
                               .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
                               .has_gaps = compact && plan.tile.has_gaps};
-  Result<NestCodePtr> sums_code = cache.get_convolution(sums, convolution.target);
+  Result<NestCodePtr> sums_code = codes.cache.get_convolution(sums, convolution.target);
   if (!sums_code.ok()) return sums_code.error();
   convolution.sums_code = std::move(sums_code).value();
   convolution.sums_weights = ones(plan);
@@ -78,7 +84,7 @@ Status find_codes(BoundConvolution& convolution, CodeCache& cache) {
 
 /// The tables of one size of block.
 Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit::ConvBlock& block,
-                                 CodeCache& cache) {
+                                 const TileCodes& codes) {
   const jit::ConvPlan& plan = convolution.plan;
   const bool pixels = plan.lanes_hold == jit::ConvLanes::pixels;
   BlockTables tables;
@@ -92,7 +98,7 @@ Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit:
   for (jit::ChannelTileRun& run : channel_tile_runs(plan, block)) {
     BoundTileRun bound = {std::move(run), nullptr, nullptr};
     Status status =
-        find_tile_codes(convolution, bound.tiles.tile, cache, bound.code, bound.last_code);
+        find_tile_codes(convolution, bound.tiles.tile, codes, bound.code, bound.last_code);
     if (!status) return status.error();
     tables.runs.push_back(std::move(bound));
   }
@@ -100,7 +106,7 @@ Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit:
 }
 
 /// The tables of all sizes of blocks that there are.
-Status find_blocks(BoundConvolution& convolution, CodeCache& cache) {
+Status find_blocks(BoundConvolution& convolution, const TileCodes& codes) {
   const jit::ConvPlan& plan = convolution.plan;
   const auto rest = [](int64_t all, int64_t part) { return all % part == 0 ? part : all % part; };
   for (int64_t rows : {plan.block.rows, rest(plan.output_rows(), plan.block.rows)}) {
@@ -109,12 +115,37 @@ Status find_blocks(BoundConvolution& convolution, CodeCache& cache) {
         return of.block.rows == rows && of.block.columns == columns;
       });
       if (is_there) continue;
-      Result<BlockTables> tables = block_tables(convolution, {rows, columns}, cache);
+      Result<BlockTables> tables = block_tables(convolution, {rows, columns}, codes);
       if (!tables.ok()) return tables.error();
       convolution.blocks.push_back(std::move(tables).value());
     }
   }
   return {};
+}
+
+/// Whether tiles' vectors lie along the rows that the epilogue goes along.
+bool suits(const jit::ConvPlan& plan, const jit::TileEpilogue& epilogue) {
+  if (plan.lanes_hold == jit::ConvLanes::channels) {
+    return plan.channel_tile.turns != epilogue.rows_of_channels;
+  }
+  return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
+}
+
+Status find_all_codes(BoundConvolution& convolution, const TileCodes& codes) {
+  convolution.blocks.clear();
+  if (Status status = find_codes(convolution, codes); !status) return status;
+  return find_blocks(convolution, codes);
+}
+
+/// Kernels that apply the epilogue, where they can; else kernels without.
+Status find_kernels(BoundConvolution& convolution, CodeCache& cache,
+                    const jit::TileEpilogue* epilogue) {
+  if (epilogue != nullptr && suits(convolution.plan, *epilogue)) {
+    Status status = find_all_codes(convolution, {cache, epilogue});
+    convolution.applies_epilogue = status.ok();
+    if (status.ok() || status.error().code != ErrorCode::unsupported) return status;
+  }
+  return find_all_codes(convolution, {cache, nullptr});
 }
 
 /// Dwords of window sums: of all lanes of a line, or of all pixels of a block.
@@ -161,7 +192,7 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     const ConvolutionGeometry& geometry, std::span<const ElementType> elements,
     std::span<const std::byte* const> constants, int x_zero_point, int w_zero_point,
     bool zero_points_per_channel, const jit::Target& target, CodeCache& cache, ScratchPlan& scratch,
-    const jit::ConvPlan* plan) {
+    const jit::ConvPlan* plan, const jit::TileEpilogue* epilogue) {
   auto bound = std::make_shared<BoundConvolution>();
   bound->target = target;
   bound->x_is_signed = elements[0] == ElementType::i8;
@@ -194,11 +225,10 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   }
   bound->multiplies = true;
   bound->window_sums = window_sums_of(*bound);
-  if (Status status = find_codes(*bound, cache); !status) return status.error();
+  if (Status status = find_kernels(*bound, cache, epilogue); !status) return status.error();
   Result<MovementCode> movement = find_movement_code(bound->plan, target, cache);
   if (!movement.ok()) return movement.error();
   bound->movement = std::move(movement).value();
-  if (Status status = find_blocks(*bound, cache); !status) return status.error();
   const bool zero_points_known =
       w_zero_point < 0 || constants[static_cast<size_t>(w_zero_point)] != nullptr;
   const bool needs_zero_points = bound->plan.dot != jit::DotProduct::bytes;

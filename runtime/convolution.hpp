@@ -63,12 +63,13 @@ struct BoundConvolution {
   int x_zero_point = -1;  ///< which operand; -1: none
   int w_zero_point = -1;
   bool zero_points_per_channel = false;
-  bool multiplies = false;  ///< else all results are 0
+  bool multiplies = false;        ///< else all results are 0
+  bool applies_epilogue = false;  ///< kernels do
   /// How kernels subtract window sums, where weights have zero points.
   jit::WindowSums window_sums = jit::WindowSums::none;
-  NestCodePtr code;                   ///< pixels in the lanes: of whole tiles
-  NestCodePtr last_code;              ///< likewise of the last channel tile
-  NestCodePtr sums_code;              ///< of window sums of planes; else null
+  NestCodePtr code;       ///< pixels in the lanes: of whole tiles
+  NestCodePtr last_code;  ///< likewise of the last channel tile
+  NestCodePtr sums_code;  ///< of window sums of planes; else null
   MovementCode movement;
   std::vector<int32_t> packed;        ///< weights, then their sums; empty where each call packs
   std::vector<int32_t> sums_weights;  ///< 1 for each channel that there is, by tap
@@ -81,12 +82,13 @@ struct BoundConvolution {
 /// Binds the convolution of a nest. `constants` are the data of constant operands, else null.
 /// Throws std::bad_alloc.
 /// `x_zero_point` and `w_zero_point` number operands. `plan`: one of the possible plans of a dense
-/// convolution; else the best is chosen.
+/// convolution; else the best is chosen. `epilogue` may be null; kernels apply it where they can,
+/// else the result is left in pieces.
 Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     const ConvolutionGeometry& geometry, std::span<const ElementType> elements,
     std::span<const std::byte* const> constants, int x_zero_point, int w_zero_point,
     bool zero_points_per_channel, const jit::Target& target, CodeCache& cache, ScratchPlan& scratch,
-    const jit::ConvPlan* plan = nullptr);
+    const jit::ConvPlan* plan = nullptr, const jit::TileEpilogue* epilogue = nullptr);
 
 /// Dwords of all packed weights.
 size_t packed_dwords(const jit::ConvPlan& plan);

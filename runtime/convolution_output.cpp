@@ -82,6 +82,19 @@ int64_t ConvolutionOutput::element_of(size_t operand, const OutputPiece& piece,
          rows.first * steps.row + rows.first_element * steps.element;
 }
 
+void ConvolutionOutput::find_operands(const OutputPiece& piece,
+                                      jit::EpilogueOperand* operands) const {
+  const BoundNest& nest = epilogue_->nest;
+  const Rows rows = rows_of(piece);
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    if (k == epilogue_->source) continue;
+    const ElementType element = nest.elements[k];
+    const Origin first = {origin_of(nest.operands[k], memory_).data, element_of(k, piece, rows)};
+    operands[k] = {address(first, element),
+                   epilogue_->walk.operands[k].row * (bits_of(element) / 8)};
+  }
+}
+
 /// Whether sub-byte elements of the piece begin inside a byte, or those that are written end there.
 bool ConvolutionOutput::splits_bytes(const OutputPiece& piece, const Rows& rows) const {
   const BoundNest& nest = epilogue_->nest;

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "ir/convolution.hpp"
+#include "jit/conv/tile_epilogue.hpp"
 
 namespace castor::detail {
 
@@ -45,6 +46,8 @@ class ConvolutionOutput {
   int64_t most_elements() const;
   /// Where the piece is to be written. `scratch` is the task's own, where the convolution's begins.
   PieceMemory begin(const OutputPiece& piece, std::byte* scratch) const;
+  /// Where the epilogue's operands lie at a piece, for kernels that apply it themselves.
+  void find_operands(const OutputPiece& piece, jit::EpilogueOperand* operands) const;
   /// The piece has been written.
   void end(const OutputPiece& piece, std::byte* scratch) const;
 

@@ -7,29 +7,11 @@
 
 #include "runtime/convolution.hpp"
 #include "runtime/interleave.hpp"
+#include "runtime/plane_phases.hpp"
 
 namespace castor::detail {
 
 namespace {
-
-/// Of an `a` that is not negative.
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-
-/// Planes of one slice that have their data at the same places: those of one phase of the rows and
-/// of the columns.
-struct PhasePlanes {
-  int64_t slice = 0;
-  int64_t number = 0;     ///< among the planes of one dword
-  int64_t pixel = 0;      ///< of the input: the slice's first
-  int64_t input_row = 0;  ///< of the planes' first row; may be negative
-  int64_t first_row = 0;  ///< with data
-  int64_t end_row = 0;    ///< behind the last one with data
-  int64_t begin = 0;      ///< column of the input, of a row's first dword; may be negative
-  int64_t column = 0;     ///< of the first dword with data
-  int64_t first = 0;      ///< dword of a row with data
-  int64_t end = 0;        ///< behind the last
-  bool has_data() const { return first_row < end_row && first < end; }
-};
 
 /// Fills the planes of one block.
 class PlaneFiller {
@@ -60,7 +42,7 @@ class PlaneFiller {
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
       for (size_t r = 0; r < plan_.row_phases.phases.size(); ++r) {
         for (size_t c = 0; c < plan_.column_phases.phases.size(); ++c) {
-          fill_parts(planes_of(slice, r, c));
+          fill_parts(planes_of_phase(plan_, place_, slice, r, c));
         }
       }
     }
@@ -68,31 +50,6 @@ class PlaneFiller {
 
  private:
   static constexpr int lanes = jit::ConvStore::most_lanes;
-
-  PhasePlanes planes_of(int64_t slice, size_t r, size_t c) const {
-    const ConvolutionAxis& columns = plan_.columns;
-    const ConvolutionAxis& rows = plan_.rows;
-    const std::optional<int64_t> outer = outer_position(plan_, place_, slice);
-    PhasePlanes of;
-    of.slice = slice;
-    of.number = static_cast<int64_t>(r * plan_.column_phases.phases.size() + c);
-    if (!outer) return of;
-    of.pixel = *outer * rows.input * columns.input;
-    of.input_row = place_.row * rows.stride + plan_.row_phases.phases[r] - rows.pad_begin;
-    const int64_t begin =
-        place_.column * columns.stride + plan_.column_phases.phases[c] - columns.pad_begin;
-    // Entries in front of the first at that position of an axis or behind.
-    const auto entries = [](int64_t from, int64_t to, int64_t stride, int64_t most) {
-      return std::min(ceil_div(std::max<int64_t>(to - from, 0), stride), most);
-    };
-    of.first_row = entries(of.input_row, 0, rows.stride, rows_);
-    of.end_row = std::max(entries(of.input_row, rows.input, rows.stride, rows_), of.first_row);
-    of.first = entries(begin, 0, columns.stride, width_);
-    of.end = std::max(entries(begin, columns.input, columns.stride, width_), of.first);
-    of.begin = begin;
-    of.column = begin + of.first * columns.stride;
-    return of;
-  }
 
   void fill_parts(const PhasePlanes& of) const {
     if (code_ == nullptr || !of.has_data()) return fill_rows(of, 0, plan_.dwords, 0);
@@ -109,7 +66,8 @@ class PlaneFiller {
     for (; part < end; ++part) {
       const int64_t short_of = -room_behind(of, part);
       const int64_t row_bytes = plan_.rows.stride * plan_.columns.input;
-      const int64_t rows = std::max(of.end_row - ceil_div(short_of, row_bytes), of.first_row);
+      const int64_t rows =
+          std::max(of.end_row - (short_of + row_bytes - 1) / row_bytes, of.first_row);
       const bool is_worthwhile = rows > of.first_row && !form_.is_plain;
       if (is_worthwhile) call(of, part, part + 1, rows);
       fill_rows(of, part, part + 1, is_worthwhile ? rows : 0);
@@ -293,7 +251,7 @@ class PlaneFiller {
     const std::byte* row = input_.x + of_all * pixels_ + row_pixel;
     std::memset(to, input_.zero_point, static_cast<size_t>(first));
     if (first < end)
-      std::memcpy(to + first, row + column + first, static_cast<size_t>(end - first));
+      std::memcpy(to + first, row + (column + first), static_cast<size_t>(end - first));
     std::memset(to + end, input_.zero_point, static_cast<size_t>(count - end));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "runtime/convolution_output.hpp"
 #include "runtime/convolution_parts.hpp"
@@ -147,7 +148,9 @@ class ConvolutionRun {
     switch (plan_.source) {
       case jit::ConvSource::input: return input_of(plan_, input, place);
       case jit::ConvSource::rows: copy_rows(plan_, input, place, to); break;
-      case jit::ConvSource::planes: fill_planes(plan_, convolution_.movement, input, place, to); break;
+      case jit::ConvSource::planes:
+        fill_planes(plan_, convolution_.movement, input, place, to);
+        break;
     }
     return to;
   }
@@ -226,6 +229,14 @@ class ConvolutionRun {
     return part(part_of_scratch) + channel;
   }
 
+  /// A call's operands of an epilogue that kernels apply.
+  using EpilogueOperands = std::array<jit::EpilogueOperand, jit::most_tile_operands + 1>;
+
+  int64_t most_elements() const {
+    return convolution_.applies_epilogue ? std::numeric_limits<int64_t>::max()
+                                         : output_.most_elements();
+  }
+
   /// The output channels of one tile of channels, pixels in the lanes.
   void run_line(const Block& block, int64_t tile) const {
     OutputPiece piece = piece_of(block, tile);
@@ -238,9 +249,9 @@ class ConvolutionRun {
         (is_last ? *convolution_.last_code : *convolution_.code).entry_as<jit::ConvFunction>();
     const int64_t pixels = block.place.block.rows * block.place.block.columns;
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
-    const int64_t at_once =
-        transposes() ? arguments.tiles
-                     : std::max<int64_t>(output_.most_elements() / (piece.channels * lanes), 1);
+    const int64_t at_once = transposes()
+                                ? arguments.tiles
+                                : std::max<int64_t>(most_elements() / (piece.channels * lanes), 1);
     for (int64_t first = 0; first < block.tables.line_tiles; first += at_once) {
       const int64_t end = std::min(first + at_once, block.tables.line_tiles);
       const jit::ConvStore* stores = block.tables.output.data() + first * plan_.tile.vectors;
@@ -262,6 +273,13 @@ class ConvolutionRun {
       }
       piece.pixel = first_pixel(block.place) + pixel;
       piece.pixels = behind - pixel;
+      if (convolution_.applies_epilogue) {
+        EpilogueOperands operands;
+        output_.find_operands(piece, operands.data());
+        arguments.epilogue = operands.data();
+        code(&arguments);
+        continue;
+      }
       const PieceMemory memory = output_.begin(piece, block.scratch);
       arguments.output = counted_back(memory.data, pixel);
       arguments.channel_step = 4 * memory.channel_step;
@@ -308,17 +326,27 @@ class ConvolutionRun {
                  OutputPiece piece, jit::ChannelArguments arguments) const {
     const std::vector<jit::TilePlace>& places = run.tiles.places;
     const int pixels = run.tiles.tile.pixels();
-    const auto at_once = static_cast<size_t>(
-        std::max<int64_t>(output_.most_elements() / (piece.channels * pixels), 1));
+    const auto at_once =
+        static_cast<size_t>(std::max<int64_t>(most_elements() / (piece.channels * pixels), 1));
     for (size_t first = 0; first < places.size(); first += at_once) {
       const size_t tiles = std::min(at_once, places.size() - first);
       const int64_t pixel = places[first].pixel;
       piece.pixel = first_pixel(block.place) + pixel;
       piece.pixels = places[first + tiles - 1].pixel + pixels - pixel;
-      const PieceMemory memory = output_.begin(piece, block.scratch);
-      const bool turns = run.tiles.tile.turns;
       arguments.places = places.data() + first;
       arguments.tiles = static_cast<int64_t>(tiles);
+      if (convolution_.applies_epilogue) {
+        // Places are counted from the block's first pixel.
+        OutputPiece whole = piece;
+        whole.pixel -= pixel;
+        EpilogueOperands operands;
+        output_.find_operands(whole, operands.data());
+        arguments.epilogue = operands.data();
+        code.entry_as<jit::ChannelFunction>()(&arguments);
+        continue;
+      }
+      const PieceMemory memory = output_.begin(piece, block.scratch);
+      const bool turns = run.tiles.tile.turns;
       arguments.output = counted_back(memory.data, pixel * memory.pixel_step);
       arguments.output_step = 4 * (turns ? memory.channel_step : memory.pixel_step);
       code.entry_as<jit::ChannelFunction>()(&arguments);

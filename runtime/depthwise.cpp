@@ -5,22 +5,31 @@ namespace castor::detail {
 
 namespace {
 
-/// Whether weights may be such that window sums are needed.
-bool may_need_windows(const BoundDepthwise& bound) {
-  const bool has_vnni = bound.target.supports(jit::Feature::avx512_vnni);
-  return has_vnni && (bound.operands.w_zero_point >= 0 || !bound.operands.w_is_signed);
+/// The products that calls may need.
+std::vector<DepthwiseProducts> possible_products(const BoundDepthwise& bound) {
+  if (!bound.packed.empty()) return {bound.products};
+  const bool x_is_signed = bound.operands.x_is_signed;
+  std::vector<DepthwiseProducts> all = {{}};
+  if (!bound.target.supports(jit::Feature::avx512_vnni)) return all;
+  if (bound.operands.w_zero_point < 0 && bound.operands.w_is_signed) return all;
+  all.push_back({.signed_input = x_is_signed, .subtracts_window_sums = true});
+  if (x_is_signed) all.push_back({.signed_input = true});
+  return all;
 }
 
 Status find_codes(BoundDepthwise& bound, CodeCache& cache) {
-  for (const bool subtracts : {false, true}) {
+  for (const DepthwiseProducts& products : possible_products(bound)) {
     for (const bool adds : {false, true}) {
-      if ((subtracts && !may_need_windows(bound)) || (adds && bound.plan.slices == 1)) continue;
+      if (adds && bound.plan.slices == 1) continue;
       jit::DepthwiseForm form = bound.plan.form;
-      form.subtracts_window_sums = subtracts;
+      form.signed_input = products.signed_input;
+      form.flips_input = bound.operands.x_is_signed && !products.signed_input;
+      form.subtracts_window_sums = products.subtracts_window_sums;
       form.adds = adds;
       Result<NestCodePtr> code = cache.get_depthwise(form, bound.target);
       if (!code.ok()) return code.error();
-      bound.codes[subtracts][adds] = std::move(code).value();
+      bound.codes[products.signed_input][products.subtracts_window_sums][adds] =
+          std::move(code).value();
     }
   }
   return {};
@@ -40,13 +49,15 @@ void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> con
   const auto starts = static_cast<size_t>(bound.plan.slices * bound.plan.geometry.out_channels);
   const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
   if (packs) {
+    const std::byte* zero_points = data_of(operands.w_zero_point, constants);
+    bound.products = products_of(bound, constants[1], zero_points);
     bound.packed.resize(packed_dwords(bound));
-    pack_weights(bound, constants[1], data_of(operands.w_zero_point, constants),
+    pack_weights(bound, bound.products, constants[1], zero_points,
                  depthwise_weights(bound, bound.packed.data()));
   }
   if (packs && is_known(operands.x_zero_point, constants)) {
     bound.starts.resize(starts);
-    set_starts(bound, data_of(operands.x_zero_point, constants),
+    set_starts(bound, bound.products, data_of(operands.x_zero_point, constants),
                depthwise_weights(bound, bound.packed.data()).sums, bound.starts);
   }
   bound.scratch_bytes =
@@ -65,8 +76,8 @@ Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
   bound->plan = std::move(*plan);
   bound->target = target;
   bound->operands = operands;
-  if (Status status = find_codes(*bound, cache); !status) return status.error();
   pack_constants(*bound, constants);
+  if (Status status = find_codes(*bound, cache); !status) return status.error();
   return Bound(std::move(bound));
 }
 

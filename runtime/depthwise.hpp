@@ -14,8 +14,7 @@
 
 namespace castor::detail {
 
-/// The operands of a convolution whose values do not change from call to call: their numbers, and
-/// what binding knows of them.
+/// What is known of a convolution's operands besides their extents.
 struct DepthwiseOperands {
   bool x_is_signed = false;
   bool w_is_signed = false;
@@ -24,24 +23,30 @@ struct DepthwiseOperands {
   bool zero_points_per_channel = false;
 };
 
-/// Weights as kernels read them. Those of an output channel are less their zero point where all of
-/// the differences are bytes; else unsigned ones less 128, and window sums are subtracted.
+/// How weights are multiplied. Less their zero points where all of these differences are signed
+/// bytes, or unsigned ones by signed input; else as they are, and window sums are subtracted.
+struct DepthwiseProducts {
+  bool signed_input = false;  ///< by unsigned weights; else 128 is added to signed input
+  bool subtracts_window_sums = false;
+};
+
+/// Weights as kernels read them.
 template <class Int>
 struct DepthwiseWeights {
-  std::span<Int> dwords;         ///< by slice of the filter, output channel, row and dword
-  std::span<Int> sums;           ///< by slice and output channel: of weights less the zero point
-  std::span<Int> needs_windows;  ///< by output channel: whether window sums are subtracted
+  std::span<Int> dwords;  ///< by slice of the filter, output channel, row and dword
+  std::span<Int> sums;    ///< by slice and output channel: of weights less the zero point
 };
 
 struct BoundDepthwise {
   jit::DepthwisePlan plan;
   jit::Target target;
   DepthwiseOperands operands;
-  /// By whether window sums are subtracted, then by whether outputs are added to; null where there
-  /// is no need.
-  NestCodePtr codes[2][2];
+  /// By the products, as DepthwiseProducts has them, then by whether outputs are added to; null
+  /// where there is no need.
+  NestCodePtr codes[2][2][2];
   std::vector<int32_t> packed;  ///< DepthwiseWeights; empty where each call packs
   std::vector<int32_t> starts;  ///< first sums, by slice and output channel; likewise
+  DepthwiseProducts products;   ///< of what is packed
   size_t scratch_bytes = 0;     ///< that a call needs, 0 where all is known
 };
 
@@ -58,17 +63,21 @@ template <class Int>
 DepthwiseWeights<Int> depthwise_weights(const BoundDepthwise& depthwise, Int* data) {
   const auto channels = static_cast<size_t>(depthwise.plan.geometry.out_channels);
   const auto slices = static_cast<size_t>(depthwise.plan.slices);
-  const size_t dwords = packed_dwords(depthwise) - (slices + 1) * channels;
-  return {{data, dwords},
-          {data + dwords, slices * channels},
-          {data + dwords + slices * channels, channels}};
+  const size_t dwords = packed_dwords(depthwise) - slices * channels;
+  return {{data, dwords}, {data + dwords, slices * channels}};
 }
-/// Packs the weights `w`, which are row-major; `zero_points` is null where there are none.
-void pack_weights(const BoundDepthwise& depthwise, const std::byte* w, const std::byte* zero_points,
+/// The products that do for the weights `w`, which are row-major; `zero_points` is null where there
+/// are none.
+DepthwiseProducts products_of(const BoundDepthwise& depthwise, const std::byte* w,
+                              const std::byte* zero_points);
+/// Packs the weights for them.
+void pack_weights(const BoundDepthwise& depthwise, const DepthwiseProducts& products,
+                  const std::byte* w, const std::byte* zero_points,
                   const DepthwiseWeights<int32_t>& to);
 /// First values of sums: what the input's zero point times the weights gives, less.
-void set_starts(const BoundDepthwise& depthwise, const std::byte* x_zero_point,
-                std::span<const int32_t> sums, std::span<int32_t> starts);
+void set_starts(const BoundDepthwise& depthwise, const DepthwiseProducts& products,
+                const std::byte* x_zero_point, std::span<const int32_t> sums,
+                std::span<int32_t> starts);
 
 struct BoundNest;
 struct CallMemory;
@@ -118,6 +127,7 @@ class DepthwiseRun {
   const BoundDepthwise& depthwise_;
   const jit::DepthwisePlan& plan_;
   const DepthwiseCall& call_;
+  DepthwiseProducts products_;
   DepthwiseWeights<const int32_t> weights_;
   std::span<const int32_t> starts_;
   int64_t pixels_ = 1;  ///< of a channel of x

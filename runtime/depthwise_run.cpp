@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a depthwise convolution: piece by piece, slice by slice of the filter, walk by walk.
+// One call of a depthwise convolution: piece by piece, slice by slice of the filter, block by block.
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "runtime/depthwise.hpp"
+#include "runtime/epilogue.hpp"
 #include "runtime/nest_call.hpp"
 
 namespace castor::detail {
 
 namespace {
+
+static_assert(most_piece_elements >= jit::DepthwisePlan::most_block_outputs);
 
 /// Outputs of a piece: many for what it costs to begin one, few enough for tasks to share.
 constexpr int64_t piece_outputs = 16384;
@@ -39,11 +42,13 @@ std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64
 }  // namespace
 
 DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall& call)
-    : depthwise_(depthwise), plan_(depthwise.plan), call_(call) {
+    : depthwise_(depthwise), plan_(depthwise.plan), call_(call), products_(depthwise.products) {
   auto* scratch = reinterpret_cast<int32_t*>(call.scratch);
   const int32_t* packed = depthwise.packed.data();
   if (depthwise.packed.empty()) {
-    pack_weights(depthwise, operand(1), operand(depthwise.operands.w_zero_point),
+    const std::byte* zero_points = operand(depthwise.operands.w_zero_point);
+    products_ = products_of(depthwise, operand(1), zero_points);
+    pack_weights(depthwise, products_, operand(1), zero_points,
                  depthwise_weights(depthwise, scratch));
     packed = scratch;
     scratch += packed_dwords(depthwise);
@@ -52,7 +57,8 @@ DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall&
   starts_ = depthwise.starts;
   if (starts_.empty()) {
     const std::span<int32_t> starts(scratch, weights_.sums.size());
-    set_starts(depthwise, operand(depthwise.operands.x_zero_point), weights_.sums, starts);
+    set_starts(depthwise, products_, operand(depthwise.operands.x_zero_point), weights_.sums,
+               starts);
     starts_ = starts;
   }
   for (const ConvolutionAxis& axis : plan_.geometry.axes) pixels_ *= axis.input;
@@ -210,10 +216,8 @@ bool DepthwiseRun::run_slice(const Place& place, int64_t slice, bool adds,
   arguments.weights = weights_.dwords.data() + first * record;
   arguments.weights_end = arguments.weights + place.channels * record;
   arguments.start = starts_.data() + first;
-  const auto needs = weights_.needs_windows.subspan(static_cast<size_t>(place.channel),
-                                                    static_cast<size_t>(place.channels));
-  const bool subtracts = std::ranges::any_of(needs, [](int32_t each) { return each != 0; });
-  const NestCode& code = *depthwise_.codes[subtracts][adds];
+  const NestCode& code =
+      *depthwise_.codes[products_.signed_input][products_.subtracts_window_sums][adds];
   code.entry_as<jit::DepthwiseFunction>()(&arguments);
   return true;
 }

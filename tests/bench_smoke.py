@@ -18,7 +18,8 @@ CONVERSIONS = [f"Convert/{source}/{destination}/{footprint}"
 LAYOUT = "Convert/u2.msb_first/u2/256KiB"
 ELEMENTWISE = ["Elementwise/add_f32_row/16KiB", "Elementwise/image_normalize/256KiB",
                "Elementwise/dequantize_u4_f32/256KiB", "Elementwise/transposed_f32/512x512"]
-CONVOLUTIONS = ["ConvInteger/mobilenet_7_1x1/u8i8", "ConvInteger/unusual_5d/i8u8/nhwc"]
+CONVOLUTIONS = ["ConvInteger/mobilenet_7_1x1/u8i8", "ConvInteger/unusual_5d/i8u8/nhwc",
+                "ConvInteger/mobilenet_7_1x1/u8i8/requantize", "ConvInteger/unusual_5d/u8i8/nhwc/dequantize"]
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Call/run_rank1_2_views"]
 FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + ELEMENTWISE + CONVOLUTIONS) + ")$"
 SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")

@@ -6,6 +6,7 @@
 
 #include "ir/text.hpp"
 #include "jit/conv/depthwise_plan.hpp"
+#include "jit/listing/listing.hpp"
 #include "tests/support/convolution_loops.hpp"
 #include "tests/support/on_every_engine.hpp"
 #include "tests/support/placed_tensors.hpp"
@@ -292,6 +293,39 @@ TEST_F(ConvDepthwise, FormIsChosen) {
           EXPECT_EQ(is_served(target, dilated, axes), target.has_avx512());
         }
       }
+    }
+  }
+}
+
+/// Every kind of code, on tiers that this machine cannot run as well.
+TEST_F(ConvDepthwise, InstructionsBelongToTheTier) {
+  for (const jit::TierInfo& tier : jit::tier_table()) {
+    const jit::Target target{tier.tier};
+    if (!target.has_avx512()) continue;
+    const bool has_vnni = target.supports(jit::Feature::avx512_vnni);
+    for (int i = 0; i < 200; ++i) {
+      jit::DepthwiseForm form = {.rows = static_cast<int>(draw(1, 7)),
+                                 .row_stride = static_cast<int>(draw(1, 4)),
+                                 .dwords = static_cast<int>(draw(1, 4)),
+                                 .dword_step = static_cast<int>(draw(0, 1)) * 8,
+                                 .source_bytes = percent(50) ? 32 : 64,
+                                 .flips_input = percent(50),
+                                 .subtracts_window_sums = has_vnni && percent(50),
+                                 .adds = percent(50)};
+      form.signed_input = has_vnni && !form.flips_input && percent(50);
+      for (int64_t blocks = draw(1, 3); blocks > 0; --blocks) {
+        form.blocks.push_back({.outputs = static_cast<int>(draw(1, 8)),
+                               .above = static_cast<int>(draw(0, 1)),
+                               .guarded_above = static_cast<int>(draw(0, 1)),
+                               .masks_rows = percent(50)});
+      }
+      if (!jit::fits(form, target)) continue;
+      const auto code = jit::emit_depthwise_kernel(form, target);
+      ASSERT_TRUE(code.ok()) << code.error().message;
+      const Status status = jit::check_features(*code, target);
+      ASSERT_TRUE(status.ok()) << status.error().message;
+      EXPECT_EQ(jit::emit_depthwise_kernel(form, target)->bytes, code->bytes);
+      EXPECT_LE(code->bytes.size(), size_t{32} << 10);
     }
   }
 }

@@ -31,11 +31,20 @@ const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the tile's first pixel
 const Reg64 output(Operand::RAX);
 const Reg64 output_step(Operand::RDX);
 const Reg64 scratch(Operand::RCX);
-const Reg64 stage(Operand::RBX);  ///< of the channels that are turned around next
 const Reg64 callers_stack(Operand::R12);
 }  // namespace reg
 
 const std::array saved_registers = {reg::tiles, reg::callers_stack};
+
+// Only with an epilogue, which has registers of its own.
+namespace reg {
+const Reg64 epilogue(Operand::RBX);
+const Reg64 stage(Operand::RCX);  ///< counts bytes of the stage
+}  // namespace reg
+const std::array saved_for_epilogue = {Reg64(Operand::RBX), Reg64(Operand::R13),
+                                       Reg64(Operand::R14), Reg64(Operand::R15)};
+/// Vectors that turning a tile around works with; the first four hold what was turned.
+constexpr uint32_t vectors_of_turning = 0xff;
 
 /// Registers beside accumulators and weights: a pixel, and a product.
 constexpr int work_registers = 2;
@@ -44,12 +53,18 @@ constexpr int quad = 4;
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class ChannelKernelEmitter {
  public:
-  ChannelKernelEmitter(const ChannelTile& tile, const Target& target, std::span<uint8_t> buffer)
+  ChannelKernelEmitter(const ChannelTile& tile, const Target& target, const TileEpilogue* epilogue,
+                       std::span<uint8_t> buffer)
       : tile_(tile),
         target_(target),
         vectors_(channel_vectors(tile.channels, target)),
         lanes_(target.vector_bits() / 32),
-        code_(buffer) {}
+        code_(buffer) {
+    if (epilogue == nullptr) return;
+    epilogue_.emplace(code_, target, *epilogue, tile.turns ? vectors_of_turning : 0, stage_bytes());
+  }
+
+  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
 
   MachineCode emit() {
     emit_prologue();
@@ -59,7 +74,7 @@ class ChannelKernelEmitter {
     emit_start();
     emit_taps();
     if (tile_.window_sums != WindowSums::none) emit_window_sums();
-    tile_.turns ? emit_turned_stores() : emit_stores();
+    emit_results();
     code_.add(reg::places, static_cast<int>(sizeof(TilePlace)));
     code_.dec(reg::tiles);
     code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
@@ -74,11 +89,19 @@ class ChannelKernelEmitter {
   void emit_tap(int position);
   void emit_products(int pixel);
   void emit_window_sums();
+  void emit_results();
   void emit_stores();
   void emit_store(const Xmm& from, int vector);
+  void emit_stage();
   void emit_turned_stores();
-  void emit_turned_channels(int first, int count);
-  void emit_piece_loads(int first, int row);
+  void emit_turned_epilogue();
+  void emit_turned_quad_epilogue(int count);
+  void emit_tile_epilogue();
+  void emit_epilogue_of(int vector);
+  void emit_lanes_mask(int count);
+  void emit_turned_channels(const Xbyak::RegExp& stage, int count);
+  void emit_piece_loads(const Xbyak::RegExp& stage, int row);
+  void emit_turned_store(int channel);
   void emit_epilogue();
 
   Xmm sum(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
@@ -88,6 +111,8 @@ class ChannelKernelEmitter {
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
   int vector_bytes() const { return target_.vector_bits() / 8; }
   int stage_pitch() const { return vectors_ * vector_bytes(); }
+  /// Sums lie there pixel by pixel, of as many pixels as a vector has lanes.
+  int stage_bytes() const { return std::max(lanes_, tile_.pixels()) * stage_pitch(); }
   /// Channels in the last vector.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
@@ -99,26 +124,31 @@ class ChannelKernelEmitter {
   const int vectors_;
   const int lanes_;
   Assembler code_;
+  std::optional<TileEpilogueEmitter> epilogue_;
 };
 
 void ChannelKernelEmitter::emit_prologue() {
   code_.push_all(saved_registers);
+  if (epilogue_) code_.push_all(saved_for_epilogue);
   code_.mov(reg::callers_stack, Xbyak::util::rsp);
-  if (tile_.turns) {
-    code_.sub(Xbyak::util::rsp, lanes_ * stage_pitch());
+  if (tile_.turns || epilogue_) {
+    code_.sub(Xbyak::util::rsp, stage_bytes() + (epilogue_ ? TileEpilogueEmitter::frame_bytes : 0));
     code_.and_(Xbyak::util::rsp, -64);
   }
+  if (epilogue_) epilogue_->enter();
   code_.mov(reg::places, argument(offsetof(ChannelArguments, places)));
   code_.mov(reg::tiles, argument(offsetof(ChannelArguments, tiles)));
   code_.mov(reg::output_step, argument(offsetof(ChannelArguments, output_step)));
   code_.mov(reg::taps_end, argument(offsetof(ChannelArguments, tap_count)));
   code_.shl(reg::taps_end, 2);
   code_.add(reg::taps_end, argument(offsetof(ChannelArguments, taps)));
-  const int stored = tile_.turns ? tile_.pixels() : last_lanes();
-  if (target_.has_avx512()) {
-    code_.mov(reg::scratch.cvt32(), static_cast<uint32_t>((uint64_t{1} << stored) - 1));
-    code_.kmovd(Xbyak::Opmask(1), reg::scratch.cvt32());
-  }
+  if (target_.has_avx512()) emit_lanes_mask(tile_.turns ? tile_.pixels() : last_lanes());
+}
+
+/// Opmask 1 names the first lanes.
+void ChannelKernelEmitter::emit_lanes_mask(int count) {
+  code_.mov(reg::scratch.cvt32(), static_cast<uint32_t>((uint64_t{1} << count) - 1));
+  code_.kmovd(Xbyak::Opmask(1), reg::scratch.cvt32());
 }
 
 /// Accumulators begin with their channel's value.
@@ -198,6 +228,15 @@ void ChannelKernelEmitter::emit_window_sums() {
   }
 }
 
+void ChannelKernelEmitter::emit_results() {
+  if (tile_.turns) {
+    emit_stage();
+    epilogue_ ? emit_turned_epilogue() : emit_turned_stores();
+  } else {
+    epilogue_ ? emit_tile_epilogue() : emit_stores();
+  }
+}
+
 /// A mask for vpmaskmovd of the first lanes.
 Xbyak::Address ChannelKernelEmitter::lanes_mask(int count) {
   std::array<int32_t, 8> mask = {};
@@ -231,27 +270,42 @@ void ChannelKernelEmitter::emit_store(const Xmm& from, int vector) {
   }
 }
 
-/// The pixels of a channel lie side by side: the tile goes through a stage on the stack, from where
-/// four channels at a time are taken.
-void ChannelKernelEmitter::emit_turned_stores() {
+/// Puts the tile on the stack.
+void ChannelKernelEmitter::emit_stage() {
   for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
     for (int vector = 0; vector < vectors_; ++vector) {
       const int offset = pixel * stage_pitch() + vector * vector_bytes();
       code_.vmovaps(code_.ptr[Xbyak::util::rsp + offset], sum(pixel, vector));
     }
   }
+}
+
+/// The pixels of a channel lie side by side: four channels at a time are taken from the stage.
+void ChannelKernelEmitter::emit_turned_stores() {
   code_.mov(reg::output, place(offsetof(TilePlace, pixel)));
   code_.shl(reg::output, 2);
   code_.add(reg::output, argument(offsetof(ChannelArguments, output)));
   if (!target_.has_avx512()) code_.vmovups(reg(15), lanes_mask(tile_.pixels()));
   for (int first = 0; first < tile_.channels; first += quad) {
-    emit_turned_channels(first, std::min(quad, tile_.channels - first));
+    const int count = std::min(quad, tile_.channels - first);
+    emit_turned_channels(Xbyak::util::rsp + 4 * first, count);
+    for (int channel = 0; channel < count; ++channel) emit_turned_store(channel);
   }
 }
 
+void ChannelKernelEmitter::emit_turned_store(int channel) {
+  const Xbyak::Address to = code_.ptr[reg::output];
+  if (target_.has_avx512()) {
+    code_.vmovdqu32(to | Xbyak::Opmask(1), reg(channel));
+  } else {
+    code_.vpmaskmovd(to, Xbyak::Ymm(15), Xbyak::Ymm(channel));
+  }
+  code_.add(reg::output, reg::output_step);
+}
+
 /// Up to four channels: 4 by 4 blocks, one in each 128 bits.
-void ChannelKernelEmitter::emit_turned_channels(int first, int count) {
-  for (int row = 0; row < quad; ++row) emit_piece_loads(first, row);
+void ChannelKernelEmitter::emit_turned_channels(const Xbyak::RegExp& stage, int count) {
+  for (int row = 0; row < quad; ++row) emit_piece_loads(stage, row);
   const Xmm low_ab = reg(4);
   const Xmm high_ab = reg(5);
   const Xmm low_cd = reg(6);
@@ -261,25 +315,14 @@ void ChannelKernelEmitter::emit_turned_channels(int first, int count) {
   code_.vpunpckhdq(high_ab, reg(0), reg(1));
   code_.vpunpckhdq(high_cd, reg(2), reg(3));
   code_.vpunpcklqdq(reg(0), low_ab, low_cd);
-  code_.vpunpckhqdq(reg(1), low_ab, low_cd);
-  code_.vpunpcklqdq(reg(2), high_ab, high_cd);
-  code_.vpunpckhqdq(reg(3), high_ab, high_cd);
-  for (int channel = 0; channel < count; ++channel) {
-    const Xbyak::Address to = code_.ptr[reg::output];
-    if (target_.has_avx512()) {
-      code_.vmovdqu32(to | Xbyak::Opmask(1), reg(channel));
-    } else {
-      code_.vpmaskmovd(to, Xbyak::Ymm(15), Xbyak::Ymm(channel));
-    }
-    code_.add(reg::output, reg::output_step);
-  }
+  if (count > 1) code_.vpunpckhqdq(reg(1), low_ab, low_cd);
+  if (count > 2) code_.vpunpcklqdq(reg(2), high_ab, high_cd);
+  if (count > 3) code_.vpunpckhqdq(reg(3), high_ab, high_cd);
 }
 
 /// Four channels of pixels row, row + 4, row + 8, row + 12, as far as there are any.
-void ChannelKernelEmitter::emit_piece_loads(int first, int row) {
-  const auto piece = [&](int pixel) {
-    return code_.ptr[Xbyak::util::rsp + pixel * stage_pitch() + 4 * first];
-  };
+void ChannelKernelEmitter::emit_piece_loads(const Xbyak::RegExp& stage, int row) {
+  const auto piece = [&](int pixel) { return code_.ptr[stage + pixel * stage_pitch()]; };
   const int pixels = tile_.pixels();
   code_.vmovups(Xmm(row), piece(std::min(row, pixels - 1)));
   for (int lane = 1; row + quad * lane < pixels; ++lane) {
@@ -291,8 +334,63 @@ void ChannelKernelEmitter::emit_piece_loads(int first, int row) {
   }
 }
 
+/// Rows are channels: four at a time are turned around and go through the epilogue.
+void ChannelKernelEmitter::emit_turned_epilogue() {
+  epilogue_->load_constants();
+  code_.mov(reg::epilogue, argument(offsetof(ChannelArguments, epilogue)));
+  code_.mov(reg::stage, place(offsetof(TilePlace, pixel)));
+  epilogue_->point(reg::epilogue, reg::stage);
+  code_.xor_(reg::stage.cvt32(), reg::stage.cvt32());
+  const int whole = tile_.channels / quad * quad;
+  if (whole > 0) {
+    Xbyak::Label next;
+    code_.L(next);
+    emit_turned_quad_epilogue(quad);
+    code_.add(reg::stage.cvt32(), 4 * quad);
+    code_.cmp(reg::stage.cvt32(), 4 * whole);
+    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+  }
+  if (tile_.channels > whole) emit_turned_quad_epilogue(tile_.channels - whole);
+}
+
+void ChannelKernelEmitter::emit_turned_quad_epilogue(int count) {
+  emit_turned_channels(Xbyak::util::rsp + reg::stage, count);
+  for (int channel = 0; channel < count; ++channel) {
+    epilogue_->apply(reg(channel));
+    epilogue_->next_row(argument(offsetof(ChannelArguments, epilogue)));
+  }
+}
+
+/// Rows are pixels. Sums go through the stage, so that the epilogue has all registers.
+void ChannelKernelEmitter::emit_tile_epilogue() {
+  emit_stage();
+  epilogue_->load_constants();
+  for (int vector = 0; vector < vectors_; ++vector) emit_epilogue_of(vector);
+}
+
+/// One vector of channels of every pixel, in a loop over the pixels.
+void ChannelKernelEmitter::emit_epilogue_of(int vector) {
+  emit_lanes_mask(vector + 1 < vectors_ ? lanes_ : last_lanes());
+  code_.mov(reg::epilogue, argument(offsetof(ChannelArguments, epilogue)));
+  code_.mov(reg::stage.cvt32(), vector * lanes_);
+  epilogue_->point(reg::epilogue, reg::stage);
+  code_.mov(reg::stage, place(offsetof(TilePlace, pixel)));
+  epilogue_->skip_rows(reg::epilogue, reg::stage);
+  Xbyak::Label next;
+  const int first = vector * vector_bytes();
+  code_.mov(reg::stage.cvt32(), first);
+  code_.L(next);
+  epilogue_->apply(code_.ptr[Xbyak::util::rsp + reg::stage]);
+  epilogue_->next_row(argument(offsetof(ChannelArguments, epilogue)));
+  code_.add(reg::stage.cvt32(), stage_pitch());
+  code_.cmp(reg::stage.cvt32(), first + stage_pitch() * tile_.pixels());
+  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
 void ChannelKernelEmitter::emit_epilogue() {
+  if (epilogue_) epilogue_->leave();
   code_.mov(Xbyak::util::rsp, reg::callers_stack);
+  if (epilogue_) code_.pop_all(saved_for_epilogue);
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();
@@ -312,10 +410,18 @@ bool fits(const ChannelTile& tile, const Target& target) {
   return used <= target.vector_registers();
 }
 
-Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target) {
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return ChannelKernelEmitter(tile, target, buffer).emit();
-  });
+Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target,
+                                        const TileEpilogue* epilogue) {
+  bool fits_frame = true;
+  Result<MachineCode> code =
+      assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+        ChannelKernelEmitter emitter(tile, target, epilogue, buffer);
+        MachineCode emitted = emitter.emit();
+        fits_frame = emitter.fits_frame();
+        return emitted;
+      });
+  if (!fits_frame) return epilogue_too_large();
+  return code;
 }
 
 }  // namespace castor::jit

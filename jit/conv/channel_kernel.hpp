@@ -11,6 +11,7 @@
 #include "ir/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
+#include "jit/conv/tile_epilogue.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -57,10 +58,14 @@ struct ChannelArguments {
   int32_t* output = nullptr;                    ///< first channel of the block's first pixel
   int64_t output_step = 0;  ///< bytes from one channel to the next where the tile turns, else from
                             ///< one pixel to the next
+  /// Instead of the output, where there is an epilogue: its operands at the output's place.
+  const EpilogueOperand* epilogue = nullptr;
 };
 using ChannelFunction = void (*)(const ChannelArguments* arguments);
 
-/// Emits the kernel. A pure function of its arguments. `tile` fits the target.
-Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target);
+/// Emits the kernel. A pure function of its arguments. `tile` fits the target. `epilogue` may be
+/// null; one that needs more stack than there is is refused (unsupported).
+Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target,
+                                        const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

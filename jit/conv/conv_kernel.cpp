@@ -34,14 +34,27 @@ const Reg64 channel_step(Operand::RDX);
 
 const std::array saved_registers = {reg::window_sums, reg::tiles};
 
+// Only with an epilogue, which has registers of its own.
+namespace reg {
+const Reg64 callers_stack(Operand::R12);
+const Reg64 stage(Operand::RCX);  ///< counts bytes of the stage
+}  // namespace reg
+const std::array saved_for_epilogue = {Reg64(Operand::R12), Reg64(Operand::R13),
+                                       Reg64(Operand::R14), Reg64(Operand::R15)};
+
 /// Registers beside accumulators and pixels: a weight, and a product.
 constexpr int work_registers = 2;
 
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class ConvKernelEmitter {
  public:
-  ConvKernelEmitter(const ConvTile& tile, const Target& target, std::span<uint8_t> buffer)
-      : tile_(tile), target_(target), code_(buffer) {}
+  ConvKernelEmitter(const ConvTile& tile, const Target& target, const TileEpilogue* epilogue,
+                    std::span<uint8_t> buffer)
+      : tile_(tile), target_(target), code_(buffer) {
+    if (epilogue != nullptr) epilogue_.emplace(code_, target, *epilogue, 0, stage_bytes());
+  }
+
+  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
 
   MachineCode emit() {
     emit_prologue();
@@ -51,7 +64,7 @@ class ConvKernelEmitter {
     emit_start();
     emit_taps();
     if (tile_.window_sums != WindowSums::none) emit_window_sums();
-    emit_stores();
+    epilogue_ ? emit_tile_epilogue() : emit_stores();
     emit_step();
     code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
     emit_epilogue();
@@ -69,6 +82,8 @@ class ConvKernelEmitter {
   void emit_stores_of(int vector);
   void emit_compression(int vector);
   void store_lanes(int channel, int vector);
+  void emit_tile_epilogue();
+  void emit_epilogue_of(int vector);
   void emit_step();
   void emit_epilogue();
 
@@ -78,6 +93,8 @@ class ConvKernelEmitter {
   Xmm product() const { return reg((tile_.channels + 1) * tile_.vectors + 1); }
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
   int vector_bytes() const { return target_.vector_bits() / 8; }
+  /// What an epilogue takes the sums from: for each channel the vectors of pixels.
+  int stage_bytes() const { return tile_.channels * tile_.vectors * vector_bytes(); }
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   Xbyak::Address of_store(int vector, size_t offset) {
     return code_.ptr[reg::stores + static_cast<size_t>(vector) * sizeof(ConvStore) + offset];
@@ -86,10 +103,18 @@ class ConvKernelEmitter {
   const ConvTile& tile_;
   const Target& target_;
   Assembler code_;
+  std::optional<TileEpilogueEmitter> epilogue_;
 };
 
 void ConvKernelEmitter::emit_prologue() {
   code_.push_all(saved_registers);
+  if (epilogue_) {
+    code_.push_all(saved_for_epilogue);
+    code_.mov(reg::callers_stack, Xbyak::util::rsp);
+    code_.sub(Xbyak::util::rsp, stage_bytes() + TileEpilogueEmitter::frame_bytes);
+    code_.and_(Xbyak::util::rsp, -64);
+    epilogue_->enter();
+  }
   code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
   code_.mov(reg::stores, argument(offsetof(ConvArguments, stores)));
   code_.mov(reg::tiles, argument(offsetof(ConvArguments, tiles)));
@@ -220,6 +245,38 @@ void ConvKernelEmitter::store_lanes(int channel, int vector) {
   }
 }
 
+/// Sums go through a stage on the stack, so that the epilogue has all registers.
+void ConvKernelEmitter::emit_tile_epilogue() {
+  for (int vector = 0; vector < tile_.vectors; ++vector) {
+    if (tile_.has_gaps) emit_compression(vector);
+    for (int channel = 0; channel < tile_.channels; ++channel) {
+      const int at = (channel * tile_.vectors + vector) * vector_bytes();
+      code_.vmovaps(code_.ptr[Xbyak::util::rsp + at], sum(channel, vector));
+    }
+  }
+  epilogue_->load_constants();
+  for (int vector = 0; vector < tile_.vectors; ++vector) emit_epilogue_of(vector);
+}
+
+/// One vector of pixels of every channel, in a loop over the channels.
+void ConvKernelEmitter::emit_epilogue_of(int vector) {
+  code_.kmovd(Xbyak::Opmask(1), of_store(vector, offsetof(ConvStore, first_lanes)));
+  code_.mov(reg::stage, of_store(vector, offsetof(ConvStore, offset)));
+  code_.shr(reg::stage, 2);
+  code_.mov(reg::output, argument(offsetof(ConvArguments, epilogue)));
+  epilogue_->point(reg::output, reg::stage);
+  const int first = vector * vector_bytes();
+  const int step = tile_.vectors * vector_bytes();
+  Xbyak::Label next;
+  code_.mov(reg::stage.cvt32(), first);
+  code_.L(next);
+  epilogue_->apply(code_.ptr[Xbyak::util::rsp + reg::stage]);
+  epilogue_->next_row(argument(offsetof(ConvArguments, epilogue)));
+  code_.add(reg::stage.cvt32(), step);
+  code_.cmp(reg::stage.cvt32(), first + step * tile_.channels);
+  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
 /// To the next tile; sets the flag that the loop ends by.
 void ConvKernelEmitter::emit_step() {
   code_.add(reg::planes, tile_.vectors * vector_bytes());
@@ -231,6 +288,11 @@ void ConvKernelEmitter::emit_step() {
 }
 
 void ConvKernelEmitter::emit_epilogue() {
+  if (epilogue_) {
+    epilogue_->leave();
+    code_.mov(Xbyak::util::rsp, reg::callers_stack);
+    code_.pop_all(saved_for_epilogue);
+  }
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();
@@ -243,10 +305,18 @@ bool fits(const ConvTile& tile, const Target& target) {
   return tile.channels >= 1 && tile.vectors >= 1 && used <= target.vector_registers();
 }
 
-Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target) {
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return ConvKernelEmitter(tile, target, buffer).emit();
-  });
+Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target,
+                                     const TileEpilogue* epilogue) {
+  bool fits_frame = true;
+  Result<MachineCode> code =
+      assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+        ConvKernelEmitter emitter(tile, target, epilogue, buffer);
+        MachineCode emitted = emitter.emit();
+        fits_frame = emitter.fits_frame();
+        return emitted;
+      });
+  if (!fits_frame) return epilogue_too_large();
+  return code;
 }
 
 }  // namespace castor::jit

@@ -12,6 +12,7 @@
 #include "ir/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
+#include "jit/conv/tile_epilogue.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -52,11 +53,15 @@ struct ConvArguments {
   const ConvStore* stores = nullptr;            ///< by vector
   int32_t* output = nullptr;                    ///< first channel
   int64_t channel_step = 0;                     ///< bytes between the outputs of two channels
-  int64_t tiles = 0;                            ///< at least 1
+  /// Instead of the output, where there is an epilogue: its operands at the output's place.
+  const EpilogueOperand* epilogue = nullptr;
+  int64_t tiles = 0;  ///< at least 1
 };
 using ConvFunction = void (*)(const ConvArguments* arguments);
 
-/// Emits the kernel. A pure function of its arguments. `tile` fits the target.
-Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target);
+/// Emits the kernel. A pure function of its arguments. `tile` fits the target. `epilogue` may be
+/// null; one that needs more stack than there is is refused (unsupported).
+Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target,
+                                     const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "jit/conv/dot_product.hpp"
-#include "jit/emit/assembler.hpp"
+#include "jit/conv/depthwise_registers.hpp"
 
 namespace castor::jit {
 
@@ -46,61 +45,12 @@ const Opmask guard(5);
 const Opmask in_row(6);
 const Opmask stored(7);
 
-bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
-bool has_words(const Target& target) { return dot_product_of(target) == DotProduct::words; }
-
-/// Dwords that a product takes for four taps.
-int dwords_of_product(const Target& target) { return has_words(target) ? 2 : 1; }
-
-/// The vector registers of one kernel, given out in the order of the members.
-class Registers {
- public:
-  Registers(const DepthwiseForm& form, const Target& target) : form_(form), target_(target) {
-    padding = take();
-    source = take();
-    taps = take();
-    if (form.flips_input) flip = take();
-    if (!has_vbmi(target)) moved = take();
-    if (has_words(target)) {
-      odd_taps = take();
-      even_bytes = take();
-      product = take();
-    }
-    if (form.subtracts_window_sums) window_sum = take();
-    first_shuffle_ = take(form.dwords * (has_vbmi(target) ? 1 : 2));
-    first_sum_ = take(form.sums());
-    keeps_start = taken_ < target.vector_registers();
-    if (keeps_start) start = take();
-    weights = form.rows * form.dwords * dwords_of_product(target) +
-              (form.subtracts_window_sums ? form.dwords : 0);
-    keeps_weights = taken_ + weights <= target.vector_registers();
-    if (keeps_weights) first_weight_ = take(weights);
-  }
-
-  bool fit() const { return taken_ <= target_.vector_registers(); }
-
-  Zmm padding, source, taps, flip, moved, odd_taps, even_bytes, product, window_sum, start;
-  bool keeps_start = false;
-  bool keeps_weights = false;  ///< else they are read each time
-  int weights = 0;             ///< that the code multiplies by
-
-  Zmm shuffle(int dword) const { return Zmm(first_shuffle_.getIdx() + dword); }
-  Zmm pieces(int dword) const { return Zmm(first_shuffle_.getIdx() + form_.dwords + dword); }
-  /// Of the output with that number; they take turns.
-  Zmm sum(int output) const { return Zmm(first_sum_.getIdx() + output % form_.sums()); }
-  Zmm weight(int index) const { return Zmm(first_weight_.getIdx() + index); }
-
- private:
-  Zmm take(int count = 1) {
-    taken_ += count;
-    return Zmm(taken_ - count);
-  }
-
-  const DepthwiseForm& form_;
-  const Target& target_;
-  Zmm first_shuffle_, first_sum_, first_weight_;
-  int taken_ = 0;
-};
+/// The number that makes 1 of an odd one, modulo 2^32. Each step doubles the bits that are right.
+constexpr uint32_t inverse_of_odd(uint32_t odd) {
+  uint32_t inverse = odd;
+  for (int bits = 3; bits < 32; bits *= 2) inverse *= 2 - odd * inverse;
+  return inverse;
+}
 
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class DepthwiseEmitter {
@@ -131,6 +81,7 @@ class DepthwiseEmitter {
 
   void emit_prologue();
   void emit_channel();
+  void emit_row_start();
   void emit_blocks();
   void emit_blocks_of_code();
   void emit_shuffles();
@@ -178,7 +129,7 @@ class DepthwiseEmitter {
 
   const DepthwiseForm& form_;
   const Target& target_;
-  const Registers vectors_;
+  const DepthwiseRegisters vectors_;
   DepthwiseBlock block_;  ///< whose code is being emitted
   Assembler code_;
 };
@@ -203,12 +154,22 @@ void DepthwiseEmitter::emit_prologue() {
 
 void DepthwiseEmitter::emit_channel() {
   if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
+  if (form_.subtracts_window_sums) emit_row_start();
   if (vectors_.keeps_weights) {
     for (int i = 0; i < vectors_.weights; ++i) {
       code_.vpbroadcastd(vectors_.weight(i), weight_address(i));
     }
   }
   code_.mov(reg::bands, argument(offsetof(DepthwiseArguments, blocks)));
+}
+
+/// What each row adds to the window sum at first.
+void DepthwiseEmitter::emit_row_start() {
+  const Zmm& row_start = vectors_.row_start;
+  if (!form_.starts_by_row()) return code_.vpxord(row_start, row_start, row_start);
+  const uint32_t by_row = 0 - inverse_of_odd(static_cast<uint32_t>(form_.rows));
+  code_.vpbroadcastd(row_start, code_.constant_of(by_row));
+  code_.vpmulld(row_start, row_start, code_.ptr_b[reg::start]);
 }
 
 /// One entry of blocks, by the code that it names.
@@ -297,6 +258,7 @@ void DepthwiseEmitter::emit_block() {
 void DepthwiseEmitter::emit_row(int row) {
   const bool outside = place_of(row) == Place::outside;
   begin_sums(row);
+  if (form_.subtracts_window_sums) code_.vmovdqa64(vectors_.row_sum, vectors_.row_start);
   if (outside) split_words(vectors_.padding);
   for (int dword = 0; dword < form_.dwords; ++dword) {
     if (!outside) {
@@ -306,6 +268,9 @@ void DepthwiseEmitter::emit_row(int row) {
     const bool takes_padding = outside && !has_words(target_);
     multiply(row, takes_padding ? vectors_.padding : vectors_.taps, dword);
   }
+  if (form_.subtracts_window_sums) {
+    code_.vpaddd(vectors_.window_sum, vectors_.window_sum, vectors_.row_sum);
+  }
 }
 
 /// The sum of the output that this row is the first one of. What window sums have added up to is
@@ -314,6 +279,7 @@ void DepthwiseEmitter::begin_sums(int row) {
   const int output = row / form_.row_stride;
   if (row % form_.row_stride != 0 || output >= block_.outputs) return;
   const Zmm sum = vectors_.sum(output);
+  if (form_.starts_by_row()) return code_.vmovdqa64(sum, vectors_.window_sum);
   if (!vectors_.keeps_start) code_.vpbroadcastd(sum, code_.ptr[reg::start]);
   const Zmm start = vectors_.keeps_start ? vectors_.start : sum;
   if (form_.subtracts_window_sums) {
@@ -381,10 +347,10 @@ void DepthwiseEmitter::split_words(const Zmm& taps) {
   code_.vpandd(vectors_.taps, taps, vectors_.even_bytes);
 }
 
-/// `taps` of a row: into the sums of outputs, and into the window sum.
+/// `taps` of a row: into the sums of outputs, and into the row's own.
 void DepthwiseEmitter::multiply(int row, const Zmm& taps, int dword) {
   if (form_.subtracts_window_sums) {
-    multiply_add(vectors_.window_sum, taps, form_.rows * form_.dwords + dword);
+    multiply_add(vectors_.row_sum, taps, form_.rows * form_.dwords + dword);
   }
   for (int output = first_output(row); output <= last_output(row); ++output) {
     const int tap = row - output * form_.row_stride;
@@ -397,6 +363,9 @@ void DepthwiseEmitter::multiply_add(const Zmm& sum, const Zmm& taps, int weight)
   if (has_words(target_)) {
     multiply_add_words(sum, taps, 2 * weight);
     multiply_add_words(sum, vectors_.odd_taps, 2 * weight + 1);
+  } else if (form_.signed_input) {
+    if (!vectors_.keeps_weights) code_.vpbroadcastd(vectors_.product, weight_address(weight));
+    code_.vpdpbusd(sum, vectors_.keeps_weights ? vectors_.weight(weight) : vectors_.product, taps);
   } else if (vectors_.keeps_weights) {
     code_.vpdpbusd(sum, taps, vectors_.weight(weight));
   } else {
@@ -444,7 +413,7 @@ bool fits(const DepthwiseForm& form, const Target& target) {
   const bool is_sane = form.rows >= 1 && form.rows <= most_rows && form.row_stride <= most_rows &&
                        form.dwords >= 1 && form.dwords <= DepthwiseColumns::most_dwords &&
                        form.blocks.size() <= most_blocks;
-  return is_sane && target.has_avx512() && Registers(form, target).fit() &&
+  return is_sane && target.has_avx512() && DepthwiseRegisters(form, target).fit() &&
          std::ranges::all_of(form.blocks, [&](const DepthwiseBlock& block) {
            return form.input_rows(block) <= most_input_rows;
          });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner kernel of depthwise convolution: output pixels in the lanes, down the rows.
 //
-// At one column position the kernel walks down the rows of a block. Of each row it reads a few
+// At each column position the kernel walks down the rows of a block. Of each row it reads a few
 // bytes, and a shuffle gives every lane the neighbouring taps of its pixel, four in a dword. That
 // vector is multiplied by each row of the filter, into the sums of the outputs that take the row;
 // so a row is read and shuffled once. What lies outside the image is the input's zero point: loads
@@ -35,17 +35,20 @@ struct DepthwiseBlock {
 
 /// Everything that the kernel's code depends on besides the target.
 struct DepthwiseForm {
-  int rows = 1;              ///< of the filter
-  int row_stride = 1;        ///< input rows from an output row to the next
-  int dwords = 1;            ///< of four taps each, in a row of the filter
-  int dword_step = 0;        ///< bytes from a dword's source to the next one's; 0: they share one
-  int source_bytes = 64;     ///< that are read of a row at a time: 32 or 64
-  bool flips_input = false;  ///< signed bytes: 128 is added
+  int rows = 1;               ///< of the filter
+  int row_stride = 1;         ///< input rows from an output row to the next
+  int dwords = 1;             ///< of four taps each, in a row of the filter
+  int dword_step = 0;         ///< bytes from a dword's source to the next one's; 0: they share one
+  int source_bytes = 64;      ///< that are read of a row at a time: 32 or 64
+  bool flips_input = false;   ///< signed bytes: 128 is added
+  bool signed_input = false;  ///< signed bytes as they are, by unsigned weights; not without VNNI
   /// Whether window sums times weight zero points are subtracted. Not without VNNI.
   bool subtracts_window_sums = false;
   bool adds = false;  ///< to outputs that are there
   std::vector<DepthwiseBlock> blocks{};
 
+  /// Whether rows of window sums make up the start, an equal part each: an odd number of rows can.
+  bool starts_by_row() const { return subtracts_window_sums && rows % 2 != 0; }
   /// Input rows of a block.
   int input_rows(const DepthwiseBlock& block) const {
     return (block.outputs - 1) * row_stride + rows;
@@ -57,8 +60,8 @@ struct DepthwiseForm {
 /// Whether code of that form can be made.
 bool fits(const DepthwiseForm& form, const Target& target);
 /// Dwords of weights that an output channel has: by row and dword; then, with VNNI, its zero point
-/// in the bytes of each dword's taps. Without VNNI each dword of four taps is two of words: the
-/// even taps, and the odd ones.
+/// in the bytes of each dword's taps; as signed bytes, or as unsigned ones of signed input. Without
+/// VNNI each dword of four taps is two of words: the even taps, and the odd ones.
 int weight_dwords(const DepthwiseForm& form, const Target& target);
 
 /// Column positions that differ in their place alone: each makes up to 16 neighbouring outputs.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "jit/conv/depthwise_columns.hpp"
 #include "jit/conv/dot_product.hpp"
@@ -18,6 +19,9 @@ constexpr int taps_of_dword = 4;
 constexpr int64_t most_source_bytes = 64;
 /// Beyond these a plan is not worth its memory.
 constexpr size_t most_columns = 1024;
+constexpr int64_t most_blocks = 4096;
+/// Positions and paddings that are reckoned with.
+constexpr int64_t most_positions = int64_t{1} << 30;
 
 int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
@@ -29,8 +33,7 @@ class Planner {
 
   bool run(bool flips_input) {
     form_.flips_input = flips_input;
-    if (!choose_sources() || !choose_rows()) return false;
-    choose_blocks();
+    if (!choose_sources() || !choose_rows() || !choose_blocks()) return false;
     if (!fits_with_window_sums() || !add_columns(plan_.rows_of_vector)) return false;
     const int64_t whole = plan_.rows.output / plan_.rows_of_vector;
     for (int64_t phase = 0; phase < std::min(plan_.phases, whole); ++phase) {
@@ -111,17 +114,19 @@ class Planner {
 
   double cycles_of(int64_t rows_of_vector) const {
     constexpr double store = 2;
+    constexpr double other_columns = 25;  // where the last vector has fewer rows
     const int64_t kernel = plan_.rows.kernel;
     const auto taken = static_cast<double>(std::min(kernel, rows_of_vector * plan_.rows.stride));
     const double products = static_cast<double>(kernel * form_.dwords);
     return static_cast<double>(ceil_div(plan_.rows.output, rows_of_vector)) *
-           (taken * (1 + form_.dwords) + products + store);
+               (taken * (1 + form_.dwords) + products + store) +
+           (plan_.rows.output % rows_of_vector == 0 ? 0 : other_columns);
   }
 
   /// Rows of a block: as many as code of a good length does, all blocks of about a size.
-  void choose_blocks() {
+  bool choose_blocks() {
     constexpr int64_t most_outputs = 16;
-    constexpr int64_t most_products = 96;
+    constexpr int64_t most_products = 224;
     constexpr int64_t most_input_rows = 64;
     const int64_t outputs = ceil_div(plan_.rows.output / plan_.rows_of_vector, plan_.phases);
     const int64_t most_of_memory =
@@ -130,22 +135,21 @@ class Planner {
     most = std::min({most, most_of_memory, (most_input_rows - form_.rows) / form_.row_stride + 1});
     most = std::clamp<int64_t>(most, 1, outputs);
     plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, most)));
+    return ceil_div(outputs, plan_.block_outputs) <= most_blocks;
   }
 
   /// Weights may need them.
   bool fits_with_window_sums() const {
     DepthwiseForm form = form_;
     form.subtracts_window_sums = dot_product_of(target_) == DotProduct::bytes;
-    return fits(form, target_);
+    if (form.subtracts_window_sums) form.signed_input = std::exchange(form.flips_input, false);
+    return fits(form, target_) && fits(form_, target_);
   }
 
   bool add_columns(int64_t rows) {
     auto& all = plan_.columns_of_bands;
     first_columns_ = all.size();
-    if (!jit::add_columns(plan_, form_, rows, target_, all) || all.size() > most_columns) {
-      return false;
-    }
-    return true;
+    return jit::add_columns(plan_, form_, rows, target_, all) && all.size() <= most_columns;
   }
 
   /// Outputs from a row on, in blocks; each vector has so many rows.
@@ -275,6 +279,23 @@ class Planner {
 
 }  // namespace
 
+namespace {
+
+/// The axis without strides and dilations that make no difference.
+ConvolutionAxis plain_axis(ConvolutionAxis axis) {
+  if (axis.output == 1) axis.stride = 1;
+  if (axis.kernel == 1) axis.dilation = 1;
+  return axis;
+}
+
+bool is_small(const ConvolutionAxis& axis) {
+  return axis.input <= most_positions && axis.output <= most_positions &&
+         axis.pad_begin <= most_positions &&
+         (axis.output - 1) * axis.stride + axis.window() <= most_positions;
+}
+
+}  // namespace
+
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
                                             const Target& target) {
   if (geometry.layout != ConvolutionLayout::nchw || geometry.group_channels() != 1 ||
@@ -284,9 +305,10 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
   DepthwisePlan plan;
   plan.geometry = geometry;
   const size_t axes = geometry.axes.size();
-  plan.columns = geometry.axes[axes - 1];
-  plan.rows =
-      axes > 1 ? geometry.axes[axes - 2] : ConvolutionAxis{.input = 1, .kernel = 1, .output = 1};
+  const ConvolutionAxis one = {.input = 1, .kernel = 1, .output = 1};
+  plan.columns = plain_axis(geometry.axes[axes - 1]);
+  plan.rows = plain_axis(axes > 1 ? geometry.axes[axes - 2] : one);
+  if (!is_small(plan.columns) || !is_small(plan.rows)) return std::nullopt;
   for (size_t axis = 0; axis + 2 < axes; ++axis) {
     plan.slices *= geometry.axes[axis].kernel;
     plan.outer_outputs *= geometry.axes[axis].output;

@@ -127,6 +127,8 @@ class LaneBuilder {
   LaneId quiet(LaneId a);
   /// -1, +0 or 1; NaNs made quiet.
   LaneId sign_of(LaneId a);
+  /// max(a, +0) of floats; NaN stays, made quiet, and -0 becomes +0.
+  LaneId at_least_zero(LaneId a);
   /// b made quiet where b is NaN (its payload's top bits stay), else a; f32.
   LaneId quiet_nan(LaneId a, LaneId b);
   /// 0 where a is NaN, `limit` where it is +infinity, else a; f32, AVX-512 only.

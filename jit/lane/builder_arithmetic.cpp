@@ -147,4 +147,17 @@ LaneId LaneBuilder::sign_of(LaneId a) {
   return select(is_nan, float_add(a, a), number);
 }
 
+LaneId LaneBuilder::at_least_zero(LaneId a) {
+  const LaneType type = type_of_float(a);
+  if (target_.has_avx512()) {
+    // A digit for each class: NaNs quiet (2), zeros and negative ones +0 (8), others as they are.
+    constexpr uint64_t responses = 0x18181822;
+    const LaneId table = constant(integer_lane(bits_of(type)), responses);
+    return append({.op = LaneOp::fix_up, .type = type, .a = a, .b = a, .c = table});
+  }
+  // x86's max takes its second operand where that is NaN or both are zero. a + 0 is never -0.
+  const LaneId zero = float_constant(type, 0.0);
+  return float_max(zero, float_add(a, zero));
+}
+
 }  // namespace castor::jit

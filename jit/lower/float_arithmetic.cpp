@@ -15,10 +15,9 @@ LaneId quieted(const Elementwise& op, LaneId value) {
 
 /// max(x, lo); NaN stays, made quiet.
 LaneId at_least(const Elementwise& op, LaneId x, double lo) {
-  // x86's max takes its second operand where that is NaN or both are zero. x + 0 is never -0.
-  const bool is_plus_zero = lo == 0 && !std::signbit(lo);
-  x = is_plus_zero ? op.builder.float_add(x, op.number(0.0)) : quieted(op, x);
-  return op.builder.float_max(op.number(lo), x);
+  if (lo == 0 && !std::signbit(lo)) return op.builder.at_least_zero(x);
+  // x86's max takes its second operand where that is NaN or both are zero.
+  return op.builder.float_max(op.number(lo), quieted(op, x));
 }
 
 /// min(x, hi); the NaNs of x are quiet.

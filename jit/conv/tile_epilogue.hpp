@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elementwise function behind a convolution, as its kernels apply it to a tile of sums before
+// they store it: the tensor of i32 exists nowhere, not even in parts.
+//
+// A tile's vectors of sums lie along rows of the result: rows of a channel's pixels, or of a
+// pixel's channels. Each operand lies along them element by element, or has one element for a row.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jit/emit/lane_emitter.hpp"
+#include "jit/emit/memory_ports.hpp"
+#include "jit/epilogue_walk.hpp"
+
+namespace castor::jit {
+
+struct TileOperand {
+  ElementType element = ElementType::i32;
+  bool repeats = false;  ///< one element for a whole row
+};
+
+/// A function that kernels can apply.
+struct TileEpilogue {
+  LaneProgram program;
+  size_t inputs = 0;
+  size_t source = 0;  ///< the operand that the sums are
+  std::vector<TileOperand> operands;
+  bool rows_of_channels = false;  ///< rows are pixels' channels; else channels' pixels
+  std::string key;  ///< equal keys are equal functions on one target
+};
+
+/// Operands beside the sums, each of which has a register for its address.
+inline constexpr size_t most_tile_operands = 6;
+
+/// The epilogue of a nest, where kernels can apply it: with AVX-512, lanes of at most 32 bits, few
+/// operands of whole bytes, a program that does not go lane by lane and is not long.
+std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
+                                          const Target& target);
+
+/// What a kernel with an epilogue that has more values at once than the stack has room for gives.
+inline Error epilogue_too_large() {
+  return {ErrorCode::unsupported,
+          "an epilogue with more values at once than kernels have room for"};
+}
+
+/// Where an operand of one call lies.
+struct EpilogueOperand {
+  int64_t data = 0;      ///< address of the first row's first element
+  int64_t row_step = 0;  ///< bytes from one row to the next
+};
+
+/// Emits the epilogue in a kernel's code. Between its own chunks the kernel's vectors may be
+/// overwritten but for `taken_vectors`; general registers are RAX and those of `pointers`.
+class TileEpilogueEmitter : public OperandLocator {
+ public:
+  /// `frame`: bytes from the stack pointer to `frame_bytes` that belong to the epilogue.
+  TileEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
+                      uint32_t taken_vectors, int frame);
+
+  static constexpr int frame_bytes = 64 + 32 * 64;
+  /// Whether all values have a place; known when all code is emitted.
+  bool fits_frame() const { return lanes_.spill_bytes() <= frame_bytes - 64; }
+
+  /// Sets the float environment that the program needs, and puts the caller's back.
+  void enter();
+  void leave();
+  /// Fills the registers of constants.
+  void load_constants() { lanes_.load_constants(sources_, sinks_); }
+  /// Points at element `element` of the operands' first rows: `operands` is the address of their
+  /// EpilogueOperands, in another register than RAX.
+  void point(const Xbyak::Reg64& operands, const Xbyak::Reg64& element);
+  /// Goes on by a number of rows, or to the next one.
+  void skip_rows(const Xbyak::Reg64& operands, const Xbyak::Reg64& rows);
+  void next_row(const Xbyak::Address& operands);
+  /// Applies the program to sums in memory, or in a vector: to those lanes that k1 names.
+  void apply(const Xbyak::Address& sums);
+  void apply(const Xbyak::Xmm& sums);
+
+  ChunkMode mode(size_t) const override { return ChunkMode::masked; }
+  Stores stores() const override { return Stores::cached; }
+  OperandPlace locate(size_t operand, int) override;
+  int64_t element_of_iteration() const override { return 0; }
+
+ private:
+  /// The sums, wherever they are.
+  class Sums : public Source {
+   public:
+    void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+    std::optional<Xbyak::Address> address;
+    Xbyak::Xmm vector;
+  };
+  /// One element for all lanes.
+  class Repeated : public Source {
+   public:
+    explicit Repeated(const Xbyak::Reg64& at) : at_(at) {}
+    void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+
+   private:
+    Xbyak::Reg64 at_;
+  };
+
+  void apply_to_sums() { lanes_.emit_chunk(sources_, sinks_, {}); }
+  Xbyak::Reg64 pointer(size_t operand) const;
+
+  Assembler& code_;
+  const TileEpilogue& epilogue_;
+  const int frame_;
+  LaneEmitter lanes_;
+  Sums sums_;
+  std::deque<Repeated> repeated_;
+  std::deque<MemorySource> memory_sources_;
+  std::deque<MemorySink> memory_sinks_;
+  std::vector<Source*> sources_;
+  std::vector<Sink*> sinks_;
+};
+
+}  // namespace castor::jit

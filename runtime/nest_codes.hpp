@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of a nest whose operands' places are known, with its argument blocks.
+#pragma once
+
+#include "runtime/scratch_plan.hpp"
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+/// Picks code, which may be generated, for the nests of one bound function.
+class NestCodes {
+ public:
+  NestCodes(const Compiled& compiled, ScratchPlan& scratch) : compiled_(compiled), plan_(scratch) {}
+
+  /// Completes a nest that has its operands: `strides[k]` are operand k's over `extents`. `likely`
+  /// is code made ahead, or null.
+  Status bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
+              std::span<const Dims> strides, BoundNest& result);
+  /// The same of an epilogue, which walks that space piece by piece.
+  Status bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
+                       const jit::IterationSpace& space, BoundNest& result) const;
+
+ private:
+  Status bind_tiles(const jit::Nest& nest, const LikelyCode* likely, const jit::Tiles& tiles,
+                    BoundNest& result);
+  void plan_periods(const jit::Nest& nest, const jit::IterationSpace& space, BoundNest& result);
+  Status find_code(const jit::Nest& nest, const LikelyCode* likely, const jit::NestForm& form,
+                   NestCodePtr& code) const;
+  Status bind_code(const jit::Nest& nest, const LikelyCode* likely,
+                   const jit::IterationSpace& space, const BoundNest& result,
+                   BoundCode& code) const;
+  bool can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
+                  const BoundNest& result) const;
+  Status bind_streaming(const jit::Nest& nest, const jit::IterationSpace& space,
+                        BoundNest& result) const;
+  Status bind_any_start(const jit::Nest& nest, jit::IterationSpace space, BoundNest& result) const;
+
+  const Compiled& compiled_;
+  ScratchPlan& plan_;
+};
+
+}  // namespace castor::detail
