@@ -156,6 +156,29 @@ int64_t window_sum_count(const BoundConvolution& convolution) {
   return static_cast<int64_t>(convolution.blocks.front().window_sums.size()) * plan.lanes;
 }
 
+/// Dwords of a tile's packed weights.
+int64_t tile_dwords(const jit::ConvPlan& plan) {
+  return plan.packed_width(plan.tile_channels()) * static_cast<int64_t>(plan.taps.size());
+}
+
+/// Whether each tile's weights are used once in a call, so that they need not all be packed at the
+/// same time. Rows that are packed at once are in two tiles at the most.
+bool uses_tiles_once(const jit::ConvPlan& plan) {
+  constexpr int rows_at_once = jit::WeightUnit::channels;
+  return plan.geometry.batch * plan.outer_outputs == 1 && plan.block.rows == plan.rows.output &&
+         plan.block.columns == plan.columns.output && plan.tile_channels() >= rows_at_once;
+}
+
+/// Dwords of weights that a call packs, and of their sums. Of single tiles there are two, because
+/// packing the last one writes to the one before as well.
+int64_t weight_dwords_of_calls(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  if (!convolution.packed.empty()) return 0;
+  const int64_t dwords =
+      convolution.packs_by_tile ? 2 * tile_dwords(plan) : static_cast<int64_t>(packed_dwords(plan));
+  return dwords + plan.geometry.out_channels;
+}
+
 /// Gives each part of the scratch its place; all begin at whole lines of the cache.
 ConvScratch parts_of(const BoundConvolution& convolution) {
   const jit::ConvPlan& plan = convolution.plan;
@@ -175,9 +198,7 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
   const bool sums_rows =
       convolution.window_sums != jit::WindowSums::none && plan.source != jit::ConvSource::planes;
   parts.summing = take(sums_rows ? window_sum_dwords(plan) : 0);
-  const bool packs = convolution.packed.empty();
-  parts.weights =
-      take(packs ? static_cast<int64_t>(packed_dwords(plan)) + plan.geometry.out_channels : 0);
+  parts.weights = take(weight_dwords_of_calls(convolution));
   const bool transposes =
       plan.geometry.layout == ConvolutionLayout::nhwc && plan.lanes_hold == jit::ConvLanes::pixels;
   parts.line = take(
@@ -242,6 +263,7 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     pack_weights(bound->plan, bound->movement, constants[1], bound->w_is_signed, values.data(),
                  packed_weights(bound->plan, bound->packed.data()));
   }
+  bound->packs_by_tile = bound->packed.empty() && uses_tiles_once(bound->plan);
   bound->parts = parts_of(*bound);
   bound->scratch = scratch.take(bound->parts.end);
   return std::shared_ptr<const BoundConvolution>(std::move(bound));

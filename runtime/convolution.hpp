@@ -71,9 +71,11 @@ struct BoundConvolution {
   NestCodePtr last_code;  ///< likewise of the last channel tile
   NestCodePtr sums_code;  ///< of window sums of planes; else null
   MovementCode movement;
-  std::vector<int32_t> packed;        ///< weights, then their sums; empty where each call packs
-  std::vector<int32_t> sums_weights;  ///< 1 for each channel that there is, by tap
-  std::vector<BlockTables> blocks;    ///< one for each size of block, at most four
+  std::vector<int32_t> packed;  ///< weights, then their sums; empty where each call packs
+  /// Where each call packs: whether tile by tile in front of its one use.
+  bool packs_by_tile = false;
+  std::vector<int32_t> sums_weights;                ///< 1 for each channel that there is, by tap
+  std::vector<BlockTables> blocks;                  ///< one for each size of block, at most four
   std::shared_ptr<const BoundDepthwise> depthwise;  ///< where it is one: then nothing above
   size_t scratch = 0;                               ///< where ConvScratch begins
   ConvScratch parts;
@@ -98,6 +100,11 @@ int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile);
 /// where there is no VNNI.
 void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
                   bool is_signed, const int32_t* zero_points, const PackedWeights<int32_t>& to);
+
+/// The same of one tile of a group alone. Rows of the tile before may be packed once more.
+void pack_weight_tile(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
+                      bool is_signed, const int32_t* zero_points, int64_t group, int64_t tile,
+                      const PackedWeights<int32_t>& to);
 
 /// What planes of input hold.
 struct PlaneInput {

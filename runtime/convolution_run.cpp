@@ -39,17 +39,17 @@ class ConvolutionRun {
     int32_t* zeros = part(convolution_.parts.zero_points);
     const auto channels = static_cast<size_t>(plan_.geometry.out_channels);
     set_weight_zero_points(convolution_, operand(convolution_.w_zero_point), {zeros, channels});
-    if (convolution_.packed.empty()) {
+    if (convolution_.packed.empty() && !convolution_.packs_by_tile) {
       const auto to = packed_weights(plan_, part(convolution_.parts.weights));
       pack_weights(plan_, convolution_.movement, operands_[1], convolution_.w_is_signed, zeros, to);
       packed_ = {to.dwords, to.sums};
-    } else {
+    } else if (!convolution_.packs_by_tile) {
       packed_ = packed_weights(plan_, convolution_.packed.data());
     }
-    set_starts({zeros, channels});
     if (convolution_.window_sums == jit::WindowSums::words) {
       std::transform(zeros, zeros + channels, zeros, jit::words_of_zero_point);
     }
+    if (!convolution_.packs_by_tile) set_starts(0, packed_.sums);
   }
 
   /// Channel tiles of all blocks: what tasks share out.
@@ -81,18 +81,25 @@ class ConvolutionRun {
   }
 
   /// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
-  /// first. Modulo 2^32.
-  void set_starts(std::span<const int32_t> zeros) {
-    int32_t* start = part(convolution_.parts.start);
+  /// first. Modulo 2^32. Of output channels from `first` on, whose weights have these sums.
+  void set_starts(int64_t first, std::span<const int32_t> sums) const {
+    int32_t* start = part(convolution_.parts.start) + first;
+    const int32_t* zeros = part(convolution_.parts.zero_points) + first;
     int64_t taps = plan_.geometry.group_channels();
     for (const ConvolutionAxis& axis : plan_.geometry.axes) taps *= axis.kernel;
     const auto a = static_cast<uint32_t>(input_zero_point() + (convolution_.x_is_signed ? 128 : 0));
-    for (size_t m = 0; m < zeros.size(); ++m) {
-      const auto b = static_cast<uint32_t>(zeros[m]);
+    for (size_t m = 0; m < sums.size(); ++m) {
+      const auto b = static_cast<uint32_t>(zero_point_of(zeros[m]));
       const bool bytes = plan_.dot == jit::DotProduct::bytes;
-      const uint32_t sum = bytes ? static_cast<uint32_t>(packed_.sums[m]) : 0;
+      const auto sum = static_cast<uint32_t>(sums[m]);
       start[m] = bytes ? static_cast<int32_t>(static_cast<uint32_t>(taps) * a * b - a * sum) : 0;
     }
+  }
+
+  /// A weight zero point, which kernels may have as words.
+  int32_t zero_point_of(int32_t stored) const {
+    return convolution_.window_sums == jit::WindowSums::words ? jit::zero_point_of_words(stored)
+                                                              : stored;
   }
 
   static int64_t count_of(int64_t all, int64_t part) { return (all + part - 1) / part; }
@@ -129,6 +136,7 @@ class ConvolutionRun {
     const Block block = {place, tables, source_of(place, scratch), scratch};
     if (convolution_.window_sums != jit::WindowSums::none) sum_block(block);
     for (int64_t tile = begin; tile < end; ++tile) {
+      if (convolution_.packs_by_tile) pack_tile(block, tile);
       plan_.lanes_hold == jit::ConvLanes::pixels ? run_line(block, tile) : run_pixels(block, tile);
     }
     if (transposes()) store_pixels(block, begin, end);
@@ -222,8 +230,34 @@ class ConvolutionRun {
     return (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
   }
   const std::byte* weights_of(const Block& block, int64_t tile) const {
-    return reinterpret_cast<const std::byte*>(packed_.dwords.data() +
-                                              packed_tile(plan_, block.place.group, tile));
+    const int32_t* packed =
+        convolution_.packs_by_tile
+            ? tile_buffer(block)
+            : packed_.dwords.data() + packed_tile(plan_, block.place.group, tile);
+    return reinterpret_cast<const std::byte*>(packed);
+  }
+
+  /// Dwords of a whole tile's packed weights.
+  int64_t tile_dwords() const {
+    return plan_.packed_width(plan_.tile_channels()) * static_cast<int64_t>(plan_.taps.size());
+  }
+  /// Where a task packs the weights of one tile; there is room for another one in front.
+  int32_t* tile_buffer(const Block& block) const {
+    return reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.weights) + tile_dwords();
+  }
+
+  /// Packs a tile's weights and sets what its sums begin with.
+  void pack_tile(const Block& block, int64_t tile) const {
+    const int64_t before = packed_tile(plan_, block.place.group, tile);
+    int32_t* sums = tile_buffer(block) + tile_dwords();
+    const auto all = static_cast<size_t>(plan_.geometry.out_channels);
+    const PackedWeights<int32_t> to = {
+        {counted_back(tile_buffer(block), before), packed_dwords(plan_)}, {sums, all}};
+    pack_weight_tile(plan_, convolution_.movement, operands_[1], convolution_.w_is_signed,
+                     part(convolution_.parts.zero_points), block.place.group, tile, to);
+    const OutputPiece piece = piece_of(block, tile);
+    set_starts(piece.channel, to.sums.subspan(static_cast<size_t>(piece.channel),
+                                              static_cast<size_t>(piece.channels)));
   }
   const int32_t* of_channel(size_t part_of_scratch, int64_t channel) const {
     return part(part_of_scratch) + channel;

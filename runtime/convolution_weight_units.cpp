@@ -24,16 +24,13 @@ class UnitPacker {
         to_(to) {}
 
   void pack() const {
-    for_each_tile(plan_, to_.dwords.data(), [&](const PackedTile& tile) {
-      if (tile.width == tile.channels) return;
-      std::fill_n(tile.to, tile.width * static_cast<int64_t>(plan_.taps.size()), 0);
-    });
-    const int64_t outputs = plan_.geometry.out_channels;
-    for (int64_t m = 0; m < outputs;) {
-      // The last ones overlap the ones before them.
-      const int64_t first = std::max<int64_t>(std::min(m, outputs - rows), 0);
-      m = pack_rows(first, std::min(outputs, rows));
-    }
+    for_each_tile(plan_, to_.dwords.data(), [&](const PackedTile& tile) { clear_rest(tile); });
+    pack_range(0, plan_.geometry.out_channels);
+  }
+
+  void pack_tile(const PackedTile& tile) const {
+    clear_rest(tile);
+    pack_range(tile.first, tile.first + tile.channels);
   }
 
  private:
@@ -63,11 +60,28 @@ class UnitPacker {
     int64_t position;  ///< in the slice
   };
 
-  /// Rows from `first` on, as many as are in whole tiles, if any are; gives the row behind them.
-  int64_t pack_rows(int64_t first, int64_t count) const {
+  /// Lanes without a channel hold zeros.
+  void clear_rest(const PackedTile& tile) const {
+    if (tile.width == tile.channels) return;
+    std::fill_n(tile.to, tile.width * static_cast<int64_t>(plan_.taps.size()), 0);
+  }
+
+  /// Rows from `begin` to `end`, where tiles begin and end.
+  void pack_range(int64_t begin, int64_t end) const {
+    const int64_t outputs = plan_.geometry.out_channels;
+    for (int64_t m = begin; m < end;) {
+      // The last ones of all overlap the ones before them.
+      const int64_t first = std::max<int64_t>(std::min(m, outputs - rows), 0);
+      m = pack_rows(first, std::min(outputs, rows), end);
+    }
+  }
+
+  /// Rows from `first` on, as many as are in whole tiles in front of `end`, if any are; gives the
+  /// row behind them.
+  int64_t pack_rows(int64_t first, int64_t count, int64_t end) const {
     Rows of = {.first = first, .count = count};
     int64_t packed = 0;
-    while (packed < count) {
+    while (packed < count && first + packed < end) {
       const PackedTile tile = tile_of(plan_, first + packed, to_.dwords.data());
       const int64_t in_tile = first + packed - tile.first;
       const int64_t here = std::min(count - packed, tile.channels - in_tile);
@@ -219,6 +233,11 @@ class UnitPacker {
 };
 
 }  // namespace
+
+void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
+                       bool is_signed, const PackedTile& tile, const PackedWeights<int32_t>& to) {
+  UnitPacker(plan, code, w, is_signed, to).pack_tile(tile);
+}
 
 void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
                        bool is_signed, const PackedWeights<int32_t>& to) {

@@ -27,6 +27,15 @@ class LoopPacker {
     for (size_t m = 0; m < to.sums.size(); ++m) to.sums[m] = sum(static_cast<int64_t>(m));
   }
 
+  /// One tile, and the sums of its channels.
+  void pack(const PackedTile& tile, const PackedWeights<int32_t>& to) const {
+    pack_tile(tile);
+    if (plan_.dot != jit::DotProduct::bytes) return;
+    for (int64_t m = tile.first; m < tile.first + tile.channels; ++m) {
+      to.sums[static_cast<size_t>(m)] = sum(m);
+    }
+  }
+
  private:
   static constexpr int64_t most_rows = 16;  ///< output channels
   static constexpr int64_t most_taps = 64;
@@ -194,6 +203,17 @@ void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std
     pack_weight_units(plan, code, w, is_signed, to);
   } else {
     LoopPacker(plan, w, is_signed, zero_points).pack(to);
+  }
+}
+
+void pack_weight_tile(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
+                      bool is_signed, const int32_t* zero_points, int64_t group, int64_t tile,
+                      const PackedWeights<int32_t>& to) {
+  const PackedTile of = tile_of(plan, first_of_tile(plan, group, tile), to.dwords.data());
+  if (code.weights != nullptr) {
+    pack_weight_units(plan, code, w, is_signed, of, to);
+  } else {
+    LoopPacker(plan, w, is_signed, zero_points).pack(of, to);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a depthwise convolution: piece by piece, slice by slice of the filter, block by block.
+// One call of a depthwise convolution: piece by piece, slice by slice of the filter, block by
+// block.
 #include <algorithm>
 #include <array>
 #include <optional>

@@ -42,6 +42,14 @@ void for_each_tile(const jit::ConvPlan& plan, int32_t* dwords, Visit visit) {
 /// What makes weights signed.
 inline uint8_t flip_of(bool is_signed) { return is_signed ? 0 : 0x80; }
 
+/// The output channel of a tile's first row.
+inline int64_t first_of_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile) {
+  return group * plan.geometry.group_out_channels() + tile * plan.tile_channels();
+}
+
+/// Packs the tile by code; `code.weights` is there.
+void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
+                       bool is_signed, const PackedTile& tile, const PackedWeights<int32_t>& to);
 /// Packs by code; `code.weights` is there.
 void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
                        bool is_signed, const PackedWeights<int32_t>& to);

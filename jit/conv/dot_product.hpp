@@ -35,13 +35,16 @@ enum class WindowSums : uint8_t {
 /// Sums are below this where words hold them.
 inline constexpr int64_t end_of_word_sums = int64_t{1} << 22;
 
-/// A sum s below 2^22 and a zero point z from -255 to 255 as words whose products add up to -s z: s is
-/// h 2^15 + l, so that these are l (-z) and (h 2^8)(-z 2^7).
+/// A sum s below 2^22 and a zero point z from -255 to 255 as words whose products add up to -s z: s
+/// is h 2^15 + l, so that these are l (-z) and (h 2^8)(-z 2^7).
 constexpr int32_t words_of_sum(int32_t sum) { return (sum & 0x7fff) | (sum >> 15) << 24; }
 constexpr int32_t words_of_zero_point(int32_t zero_point) {
   const auto negative = static_cast<uint32_t>(-zero_point);
   return static_cast<int32_t>((negative & 0xffff) | negative << (16 + 7));
 }
+
+/// The zero point of such words.
+constexpr int32_t zero_point_of_words(int32_t words) { return -static_cast<int16_t>(words); }
 
 /// Emits sum -= window sums times zero points. `product` may be overwritten.
 inline void emit_subtract_window_sums(Assembler& code, const Target& target, WindowSums form,
