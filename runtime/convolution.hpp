@@ -2,6 +2,7 @@
 // Convolutions ready to run: planned, with code, and with weights packed where they are constant.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -123,9 +124,24 @@ struct BlockPlace {
   jit::ConvBlock block;
 };
 
+/// The vectors of the rows that were filled last, which those of the next group may be as well.
+struct KeptVectors {
+  struct Rows {
+    int64_t first_row = 0;
+    int64_t end_row = 0;
+    int64_t first = 0;
+    int64_t end = 0;
+    int64_t dwords = 0;
+    friend bool operator==(const Rows&, const Rows&) = default;
+  };
+  Rows rows;
+  int64_t count = 0;
+  std::array<jit::PlaneVector, 256> vectors;
+};
+
 /// Lays the input of a block out in planes; padding is the zero point.
 void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
-                 const BlockPlace& place, std::byte* planes);
+                 const BlockPlace& place, std::byte* planes, KeptVectors& kept);
 
 /// Copies the rows of a block's input; padding is the zero point.
 void copy_rows(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,

@@ -17,13 +17,14 @@ namespace {
 class PlaneFiller {
  public:
   PlaneFiller(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
-              const BlockPlace& place, std::byte* planes)
+              const BlockPlace& place, std::byte* planes, KeptVectors& kept)
       : plan_(plan),
         code_(code.planes.get()),
         form_(plane_form(plan)),
         input_(input),
         place_(place),
-        planes_(planes) {
+        planes_(planes),
+        kept_(kept) {
     const ConvolutionGeometry& geometry = plan.geometry;
     const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
     pixels_ = 1;
@@ -50,6 +51,7 @@ class PlaneFiller {
 
  private:
   static constexpr int lanes = jit::ConvStore::most_lanes;
+  static constexpr size_t most_vectors = std::tuple_size_v<decltype(KeptVectors::vectors)>;
 
   void fill_parts(const PhasePlanes& of) const {
     if (code_ == nullptr || !of.has_data()) return fill_rows(of, 0, plan_.dwords, 0);
@@ -127,6 +129,8 @@ class PlaneFiller {
   /// All rows as one.
   void call_for_one_row(const PhasePlanes& of, int64_t rows, jit::PlaneFilling filling) const {
     const int64_t end = rows < rows_ ? rows * plan_.pitch : (rows_ - 1) * plan_.pitch + width_;
+    const KeptVectors::Rows key = {of.first_row, of.end_row, of.first, of.end, end};
+    if (kept_.count > 0 && kept_.rows == key) return call_for_kept(filling);
     int64_t row = of.first_row;  // the first whose data end behind the vector's beginning
     int64_t source = 0;
     call_for_vectors(filling, end, [&](int64_t begin, int64_t behind, jit::PlaneVector& vector) {
@@ -142,6 +146,14 @@ class PlaneFiller {
       vector.source = source;
       vector.lanes |= present;
     });
+    if (end > static_cast<int64_t>(most_vectors) * lanes) kept_.count = 0;
+    kept_.rows = key;
+  }
+
+  void call_for_kept(jit::PlaneFilling filling) const {
+    filling.vectors = kept_.vectors.data();
+    filling.vector_count = kept_.count;
+    code_->entry_as<jit::PlaneFillingFunction>()(&filling);
   }
 
   /// Rows in front of the data, rows with data, and rows behind.
@@ -171,9 +183,8 @@ class PlaneFiller {
   /// Calls the code for dwords 0 to `end`, after visit(begin, end, vector) of each vector of them.
   template <class Visit>
   void call_for_vectors(jit::PlaneFilling filling, int64_t end, Visit visit) const {
-    constexpr size_t most_vectors = 256;
-    std::array<jit::PlaneVector, most_vectors> vectors;
-    filling.vectors = vectors.data();
+    std::array<jit::PlaneVector, most_vectors>& vectors = kept_.vectors;
+    kept_.rows = {};
     for (int64_t begin = 0; begin < end;) {
       size_t count = 0;
       for (; count < most_vectors && begin < end; begin += lanes, ++count) {
@@ -183,8 +194,8 @@ class PlaneFiller {
                           .lanes = bits(0, behind - begin) << lanes};
         visit(begin, behind, vectors[count]);
       }
-      filling.vector_count = static_cast<int64_t>(count);
-      code_->entry_as<jit::PlaneFillingFunction>()(&filling);
+      kept_.count = static_cast<int64_t>(count);
+      call_for_kept(filling);
     }
   }
 
@@ -285,6 +296,7 @@ class PlaneFiller {
   const PlaneInput& input_;
   const BlockPlace& place_;
   std::byte* planes_;
+  KeptVectors& kept_;
   int64_t pixels_;
   int64_t channel_step_;
   int64_t pixel_step_;
@@ -297,8 +309,8 @@ class PlaneFiller {
 }  // namespace
 
 void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
-                 const BlockPlace& place, std::byte* planes) {
-  PlaneFiller(plan, code, input, place, planes).fill();
+                 const BlockPlace& place, std::byte* planes, KeptVectors& kept) {
+  PlaneFiller(plan, code, input, place, planes, kept).fill();
 }
 
 }  // namespace castor::detail

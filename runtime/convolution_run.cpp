@@ -57,11 +57,13 @@ class ConvolutionRun {
 
   /// The tiles from `begin` to `end`, block by block, with planes in a scratch of the task's own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
+    KeptVectors kept;
     while (begin < end) {
       const int64_t block = begin / plan_.channel_tiles;
       const int64_t behind = std::min(end, (block + 1) * plan_.channel_tiles);
       const int64_t first = begin % plan_.channel_tiles;
-      run_block(place_of(block), first, first + (behind - begin), scratch + convolution_.scratch);
+      run_block(place_of(block), first, first + (behind - begin), scratch + convolution_.scratch,
+                kept);
       begin = behind;
     }
   }
@@ -128,12 +130,13 @@ class ConvolutionRun {
     return place;
   }
 
-  void run_block(const BlockPlace& place, int64_t begin, int64_t end, std::byte* scratch) const {
+  void run_block(const BlockPlace& place, int64_t begin, int64_t end, std::byte* scratch,
+                 KeptVectors& kept) const {
     const BlockTables& tables =
         *std::ranges::find_if(convolution_.blocks, [&](const BlockTables& of) {
           return of.block.rows == place.block.rows && of.block.columns == place.block.columns;
         });
-    const Block block = {place, tables, source_of(place, scratch), scratch};
+    const Block block = {place, tables, source_of(place, scratch, kept), scratch};
     if (convolution_.window_sums != jit::WindowSums::none) sum_block(block);
     for (int64_t tile = begin; tile < end; ++tile) {
       if (convolution_.packs_by_tile) pack_tile(block, tile);
@@ -150,14 +153,14 @@ class ConvolutionRun {
     std::byte* scratch;  ///< of the task, where this convolution's begins
   };
 
-  const std::byte* source_of(const BlockPlace& place, std::byte* scratch) const {
+  const std::byte* source_of(const BlockPlace& place, std::byte* scratch, KeptVectors& kept) const {
     const PlaneInput input = {operands_[0], convolution_.x_is_signed, input_zero_point()};
     std::byte* to = scratch + convolution_.parts.source;
     switch (plan_.source) {
       case jit::ConvSource::input: return input_of(plan_, input, place);
       case jit::ConvSource::rows: copy_rows(plan_, input, place, to); break;
       case jit::ConvSource::planes:
-        fill_planes(plan_, convolution_.movement, input, place, to);
+        fill_planes(plan_, convolution_.movement, input, place, to, kept);
         break;
     }
     return to;
