@@ -6,10 +6,8 @@
 #include <array>
 
 #include "ir/text.hpp"
-#include "jit/conv/conv_plan.hpp"
-#include "jit/conv/depthwise_plan.hpp"
+#include "jit/dump_convolution.hpp"
 #include "jit/emit/nest_emitter.hpp"
-#include "jit/fuse_convolutions.hpp"
 #include "jit/nest.hpp"
 #include "jit/operand_walk.hpp"
 
@@ -96,67 +94,12 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
   return text;
 }
 
-namespace {
-
-/// The geometry of a convolution's nest, as if unknown extents were long; for one without output
-/// there is none.
-Result<ConvolutionGeometry> likely_geometry(const Function& function, const Nest& nest) {
-  const Result<BoundShapes> shapes = likely_shapes(function);
-  if (!shapes) return shapes.error();
-  const Operation& operation = function.operations[*nest.convolution];
-  std::array<const Dims*, 4> extents = {};
-  for (size_t i = 0; i < operation.operands.size(); ++i) {
-    if (operation.operands[i] != no_value) extents[i] = &shapes->values[operation.operands[i]];
-  }
-  const Result<ConvolutionGeometry> geometry =
-      convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
-  if (!geometry) return geometry.error();
-  const bool is_empty = element_count(geometry->output_extents()).value_or(0) == 0;
-  if (is_empty || geometry->group_channels() == 0) {
-    return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
-  }
-  return *geometry;
-}
-
-bool input_is_signed(const Function& function, const Nest& nest) {
-  const ValueId x = function.operations[*nest.convolution].operands[0];
-  return function.values[x].type.element == ElementType::i8;
-}
-
-Result<std::string> convolution_text(const Function& function, const Nest& nest,
-                                     const Target& target) {
-  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
-  if (!geometry) return geometry.error();
-  const bool x_is_signed = input_is_signed(function, nest);
-  const auto depthwise = plan_depthwise(*geometry, x_is_signed, target);
-  return fmt::format("  {}\n{}  epilogue {}\n", operation_text(function, *nest.convolution),
-                     depthwise ? print(*depthwise, target)
-                               : print(plan_convolution(*geometry, x_is_signed, target)),
-                     text_of(function, *nest.fusion));
-}
-
-/// The inner kernel, without notes.
-Result<MachineCode> emit_convolution(const Function& function, const Nest& nest,
-                                     const Target& target) {
-  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
-  if (!geometry) return geometry.error();
-  const bool x_is_signed = input_is_signed(function, nest);
-  if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
-    return emit_depthwise_kernel(depthwise->form, target);
-  }
-  const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
-  return plan.lanes_hold == ConvLanes::pixels ? emit_conv_kernel(plan.tile, target)
-                                              : emit_channel_kernel(plan.channel_tile, target);
-}
-
-}  // namespace
-
 Result<std::string> dump_nest(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
     if (nests[i].convolution) {
-      Result<std::string> convolution = convolution_text(function, nests[i], target);
+      Result<std::string> convolution = convolution_text(function, nests, i, target);
       if (!convolution) return convolution.error();
       text += heading(i, target) + "\n" + *convolution;
       continue;
@@ -200,11 +143,12 @@ Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, c
 
 Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target) {
   std::vector<MachineCode> codes;
-  for (const Nest& nest : plan_nests(function, target)) {
+  const std::vector<Nest> nests = plan_nests(function, target);
+  for (size_t i = 0; i < nests.size(); ++i) {
     Result<MachineCode> code =
-        nest.convolution
-            ? emit_convolution(function, nest, target)
-            : emit_annotated(function, nest, likely_form(function, nest, target), target);
+        nests[i].convolution
+            ? emit_convolution(function, nests, i, target)
+            : emit_annotated(function, nests[i], likely_form(function, nests[i], target), target);
     if (!code.ok()) return code.error();
     codes.push_back(std::move(code).value());
   }

@@ -140,7 +140,8 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
 }
 
 Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
-                                             const jit::Target& target) {
+                                             const jit::Target& target,
+                                             const jit::TileEpilogue* epilogue) {
   std::string key = "depthwise convolution";
   append(key, target.tier);
   for (int value : {form.rows, form.row_stride, form.dwords, form.dword_step, form.source_bytes}) {
@@ -155,7 +156,9 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
       append(key, value);
     }
   }
-  return find_or_emit(std::move(key), [&] { return jit::emit_depthwise_kernel(form, target); });
+  if (epilogue != nullptr) key += epilogue->key;
+  return find_or_emit(std::move(key),
+                      [&] { return jit::emit_depthwise_kernel(form, target, epilogue); });
 }
 
 Result<NestCodePtr> CodeCache::get_weight_packer(const jit::WeightUnit& unit,

@@ -54,7 +54,8 @@ class CodeCache {
                                       const jit::TileEpilogue* epilogue = nullptr);
   Result<NestCodePtr> get_convolution(const jit::ChannelTile& tile, const jit::Target& target,
                                       const jit::TileEpilogue* epilogue = nullptr);
-  Result<NestCodePtr> get_depthwise(const jit::DepthwiseForm& form, const jit::Target& target);
+  Result<NestCodePtr> get_depthwise(const jit::DepthwiseForm& form, const jit::Target& target,
+                                    const jit::TileEpilogue* epilogue = nullptr);
 
   /// The code that brings weights and input into the kernels' order.
   Result<NestCodePtr> get_weight_packer(const jit::WeightUnit& unit, const jit::Target& target);

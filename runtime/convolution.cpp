@@ -123,14 +123,6 @@ Status find_blocks(BoundConvolution& convolution, const TileCodes& codes) {
   return {};
 }
 
-/// Whether tiles' vectors lie along the rows that the epilogue goes along.
-bool suits(const jit::ConvPlan& plan, const jit::TileEpilogue& epilogue) {
-  if (plan.lanes_hold == jit::ConvLanes::channels) {
-    return plan.channel_tile.turns != epilogue.rows_of_channels;
-  }
-  return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
-}
-
 Status find_all_codes(BoundConvolution& convolution, const TileCodes& codes) {
   convolution.blocks.clear();
   if (Status status = find_codes(convolution, codes); !status) return status;
@@ -140,7 +132,7 @@ Status find_all_codes(BoundConvolution& convolution, const TileCodes& codes) {
 /// Kernels that apply the epilogue, where they can; else kernels without.
 Status find_kernels(BoundConvolution& convolution, CodeCache& cache,
                     const jit::TileEpilogue* epilogue) {
-  if (epilogue != nullptr && suits(convolution.plan, *epilogue)) {
+  if (epilogue != nullptr && can_apply(convolution.plan, *epilogue)) {
     Status status = find_all_codes(convolution, {cache, epilogue});
     convolution.applies_epilogue = status.ok();
     if (status.ok() || status.error().code != ErrorCode::unsupported) return status;
@@ -227,7 +219,7 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   }
   const DepthwiseOperands operands = {bound->x_is_signed, bound->w_is_signed, x_zero_point,
                                       w_zero_point, zero_points_per_channel};
-  auto depthwise = bind_depthwise(geometry, operands, constants, target, cache);
+  auto depthwise = bind_depthwise(geometry, operands, constants, target, cache, epilogue);
   if (!depthwise.ok()) return depthwise.error();
   if (plan == nullptr && *depthwise != nullptr) {
     bound->depthwise = std::move(depthwise).value();

@@ -17,7 +17,7 @@ std::vector<DepthwiseProducts> possible_products(const BoundDepthwise& bound) {
   return all;
 }
 
-Status find_codes(BoundDepthwise& bound, CodeCache& cache) {
+Status find_codes(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
   for (const DepthwiseProducts& products : possible_products(bound)) {
     for (const bool adds : {false, true}) {
       if (adds && bound.plan.slices == 1) continue;
@@ -26,13 +26,42 @@ Status find_codes(BoundDepthwise& bound, CodeCache& cache) {
       form.flips_input = bound.operands.x_is_signed && !products.signed_input;
       form.subtracts_window_sums = products.subtracts_window_sums;
       form.adds = adds;
-      Result<NestCodePtr> code = cache.get_depthwise(form, bound.target);
+      Result<NestCodePtr> code = cache.get_depthwise(form, bound.target, epilogue);
       if (!code.ok()) return code.error();
       bound.codes[products.signed_input][products.subtracts_window_sums][adds] =
           std::move(code).value();
     }
   }
   return {};
+}
+
+/// Kernels that apply the epilogue, with smaller blocks where their code is too long else; or
+/// nothing.
+Result<bool> find_codes_with(BoundDepthwise& bound, CodeCache& cache,
+                             const jit::TileEpilogue& epilogue) {
+  if (epilogue.rows_of_channels || !bound.plan.is_one_pass()) return false;
+  constexpr int64_t least_rows = 4;
+  const bool x_is_signed = bound.operands.x_is_signed;
+  for (int64_t rows = jit::most_rows_of_block; rows >= least_rows; rows /= 2) {
+    auto plan = jit::plan_depthwise(bound.plan.geometry, x_is_signed, bound.target, rows);
+    if (!plan) break;
+    std::swap(bound.plan, *plan);
+    const Status status = find_codes(bound, cache, &epilogue);
+    if (status.ok()) return true;
+    std::swap(bound.plan, *plan);
+    if (status.error().code != ErrorCode::unsupported) return status.error();
+  }
+  return false;
+}
+
+Status find_kernels(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
+  if (epilogue != nullptr) {
+    const Result<bool> found = find_codes_with(bound, cache, *epilogue);
+    if (!found.ok()) return found.error();
+    bound.applies_epilogue = *found;
+    if (*found) return {};
+  }
+  return find_codes(bound, cache, nullptr);
 }
 
 /// An operand that is there but not known is packed in each call.
@@ -68,7 +97,8 @@ void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> con
 
 Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
     const ConvolutionGeometry& geometry, const DepthwiseOperands& operands,
-    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache) {
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    const jit::TileEpilogue* epilogue) {
   using Bound = std::shared_ptr<const BoundDepthwise>;
   auto plan = jit::plan_depthwise(geometry, operands.x_is_signed, target);
   if (!plan) return Bound();
@@ -77,7 +107,7 @@ Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
   bound->target = target;
   bound->operands = operands;
   pack_constants(*bound, constants);
-  if (Status status = find_codes(*bound, cache); !status) return status.error();
+  if (Status status = find_kernels(*bound, cache, epilogue); !status) return status.error();
   return Bound(std::move(bound));
 }
 

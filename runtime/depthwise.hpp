@@ -44,17 +44,20 @@ struct BoundDepthwise {
   /// By the products, as DepthwiseProducts has them, then by whether outputs are added to; null
   /// where there is no need.
   NestCodePtr codes[2][2][2];
-  std::vector<int32_t> packed;  ///< DepthwiseWeights; empty where each call packs
-  std::vector<int32_t> starts;  ///< first sums, by slice and output channel; likewise
-  DepthwiseProducts products;   ///< of what is packed
-  size_t scratch_bytes = 0;     ///< that a call needs, 0 where all is known
+  std::vector<int32_t> packed;    ///< DepthwiseWeights; empty where each call packs
+  std::vector<int32_t> starts;    ///< first sums, by slice and output channel; likewise
+  DepthwiseProducts products;     ///< of what is packed
+  bool applies_epilogue = false;  ///< kernels do
+  size_t scratch_bytes = 0;       ///< that a call needs, 0 where all is known
 };
 
 /// Binds a convolution; null where there is no depthwise form for it. `constants` are the data of
-/// constant operands, else null. Throws std::bad_alloc.
+/// constant operands, else null. `epilogue` is what kernels apply if they can, or null. Throws
+/// std::bad_alloc.
 Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
     const ConvolutionGeometry& geometry, const DepthwiseOperands& operands,
-    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache);
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    const jit::TileEpilogue* epilogue = nullptr);
 
 /// Dwords of all that DepthwiseWeights has.
 size_t packed_dwords(const BoundDepthwise& depthwise);
@@ -110,6 +113,7 @@ class DepthwiseRun {
     DepthwisePart part;
   };
 
+  int64_t most_elements() const;
   void choose_pieces();
   int64_t row_pieces() const;
   int64_t column_pieces() const;
@@ -119,6 +123,9 @@ class DepthwiseRun {
   void run_place(const Place& place, std::byte* scratch) const;
   void run_blocks(const Place& place, const DepthwiseBlockList& blocks,
                   const PieceMemory& to) const;
+  void apply_blocks(const Place& place, const DepthwiseBlockList& blocks,
+                    const OutputPiece& piece) const;
+  jit::DepthwiseArguments arguments_for(const DepthwiseBlockList& blocks) const;
   void clear(const Place& place, const PieceMemory& to) const;
   bool run_slice(const Place& place, int64_t slice, bool adds,
                  jit::DepthwiseArguments arguments) const;

@@ -74,15 +74,20 @@ const std::byte* DepthwiseRun::operand(int index) const {
   return index < 0 ? nullptr : call_.operands[static_cast<size_t>(index)];
 }
 
+int64_t DepthwiseRun::most_elements() const {
+  return depthwise_.applies_epilogue ? std::numeric_limits<int64_t>::max()
+                                     : call_.output->most_elements();
+}
+
 /// Planes of several channels, or rows of one, or, where not even one may be had, a part of a row.
 void DepthwiseRun::choose_pieces() {
   const ConvolutionGeometry& geometry = plan_.geometry;
-  const int64_t most = call_.output->most_elements();
+  const int64_t most = most_elements();
   const int64_t plane = plan_.plane_outputs();
   const int64_t width = plan_.columns.output;
   const int64_t multiplier = geometry.group_out_channels();
   const int64_t wished = std::min(most, piece_outputs);
-  prefetches_ = most == std::numeric_limits<int64_t>::max();
+  prefetches_ = !depthwise_.applies_epilogue && most == std::numeric_limits<int64_t>::max();
   piece_rows_ = plan_.rows.output;
   if (plane <= wished) {
     const int64_t channels = multiplier == 1 ? geometry.channels : multiplier;
@@ -148,27 +153,26 @@ void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
   const int64_t column = columns[part.columns].output / 4;
   const int64_t column_end =
       part.columns_end == plan_.bands[0].columns ? width : columns[part.columns_end].output / 4;
-  const OutputPiece piece = {
-      .image = place.image,
-      .channel = place.channel,
-      .channels = place.channels,
-      .pixel = place.outer * plan_.plane_outputs() + part.row * width + column,
-      .pixels = (part.row_end - part.row - 1) * width + column_end - column};
-  PieceMemory to = call_.output->begin(piece, scratch);
-  to.data -= column;  // columns are counted from the row's first one
-  if (has_whole_planes()) {
-    run_blocks(place, plane_, to);
-  } else {
-    DepthwiseBlockList blocks;
-    list_blocks(plan_, part, prefetches_, blocks);
-    run_blocks(place, blocks, to);
+  OutputPiece piece = {.image = place.image,
+                       .channel = place.channel,
+                       .channels = place.channels,
+                       .pixel = place.outer * plan_.plane_outputs() + part.row * width + column,
+                       .pixels = (part.row_end - part.row - 1) * width + column_end - column};
+  DepthwiseBlockList own;
+  if (!has_whole_planes()) list_blocks(plan_, part, prefetches_, own);
+  const DepthwiseBlockList& blocks = has_whole_planes() ? plane_ : own;
+  // Columns are counted from the row's first one.
+  if (depthwise_.applies_epilogue) {
+    piece.pixel -= column;
+    return apply_blocks(place, blocks, piece);
   }
+  PieceMemory to = call_.output->begin(piece, scratch);
+  to.data -= column;
+  run_blocks(place, blocks, to);
   call_.output->end(piece, scratch);
 }
 
-/// All slices of the filter, one after the other. Where all lie in padding, results are 0.
-void DepthwiseRun::run_blocks(const Place& place, const DepthwiseBlockList& blocks,
-                              const PieceMemory& to) const {
+jit::DepthwiseArguments DepthwiseRun::arguments_for(const DepthwiseBlockList& blocks) const {
   jit::DepthwiseArguments arguments;
   const std::byte* zero = operand(depthwise_.operands.x_zero_point);
   arguments.padding =
@@ -176,16 +180,34 @@ void DepthwiseRun::run_blocks(const Place& place, const DepthwiseBlockList& bloc
   arguments.input_row_step = plan_.row_step;
   const bool one_to_one = plan_.geometry.group_out_channels() == 1;
   arguments.input_channel_step = (one_to_one ? pixels_ : 0) - blocks.input_end;
-  arguments.output = to.data;
   arguments.output_row_step = 4 * plan_.output_step() * plan_.columns.output;
-  arguments.output_channel_step = 4 * to.channel_step - blocks.output_end;
   arguments.blocks = blocks.blocks.data();
   arguments.blocks_end = arguments.blocks + blocks.count;
+  return arguments;
+}
+
+/// All slices of the filter, one after the other. Where all lie in padding, results are 0.
+void DepthwiseRun::run_blocks(const Place& place, const DepthwiseBlockList& blocks,
+                              const PieceMemory& to) const {
+  jit::DepthwiseArguments arguments = arguments_for(blocks);
+  arguments.output = to.data;
+  arguments.output_channel_step = 4 * to.channel_step - blocks.output_end;
   bool is_begun = false;
   for (int64_t slice = 0; slice < plan_.slices; ++slice) {
     is_begun |= run_slice(place, slice, is_begun, arguments);
   }
   if (!is_begun) clear(place, to);
+}
+
+/// By kernels that apply the epilogue; the filter has one slice.
+void DepthwiseRun::apply_blocks(const Place& place, const DepthwiseBlockList& blocks,
+                                const OutputPiece& piece) const {
+  std::array<jit::EpilogueOperand, jit::most_tile_operands + 1> operands;
+  call_.output->find_operands(piece, operands.data());
+  jit::DepthwiseArguments arguments = arguments_for(blocks);
+  arguments.epilogue = operands.data();
+  arguments.output_channel_step = -blocks.output_end;
+  run_slice(place, 0, false, arguments);
 }
 
 void DepthwiseRun::clear(const Place& place, const PieceMemory& to) const {

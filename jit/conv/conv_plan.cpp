@@ -258,6 +258,13 @@ ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
   return std::move(*std::ranges::min_element(plans, {}, &ConvPlan::cycles));
 }
 
+bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue) {
+  if (plan.lanes_hold == ConvLanes::channels) {
+    return plan.channel_tile.turns != epilogue.rows_of_channels;
+  }
+  return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
+}
+
 int64_t ConvPlan::line_tiles(const ConvBlock& of) const {
   return ceil_div(ceil_div(line_pixels(of), lanes), tile.vectors);
 }

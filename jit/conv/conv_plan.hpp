@@ -129,6 +129,10 @@ ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
 std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x_is_signed,
                                      const Target& target);
 
+/// Whether the plan's kernels can apply the epilogue: tiles' vectors lie along the rows that it
+/// goes along.
+bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue);
+
 /// Where the lanes of each vector of a line go in an output whose rows follow each other; for whole
 /// tiles.
 std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "jit/conv/depthwise_registers.hpp"
+#include "jit/conv/row_epilogue.hpp"
 
 namespace castor::jit {
 
@@ -33,17 +34,39 @@ const Reg64 to(Operand::RDX);         ///< the next output
 const Reg64 row_step(Operand::R14);
 const Reg64 output_step(Operand::R15);
 const Reg64 scratch(Operand::RBX);
-const Reg64 prefetched(Operand::RAX);
+const Reg64 prefetched(Operand::RAX);  ///< not with an epilogue
 }  // namespace reg
 
 const std::array saved_registers = {reg::bands,    reg::blocks,      reg::positions,
                                     reg::row_step, reg::output_step, reg::scratch};
 
-/// Masks: of a shuffle's bytes, of those of a guarded source, and of the lanes that are stored.
-Opmask taken(int dword) { return Opmask(1 + dword); }
-const Opmask guard(5);
-const Opmask in_row(6);
-const Opmask stored(7);
+/// Masks: of the lanes that are stored, of the bytes of a guarded source, and of a shuffle's.
+const Opmask stored(1);  // as an epilogue has it
+const Opmask guard(2);
+const Opmask in_row(3);
+Opmask taken(int dword) { return Opmask(7 - dword); }
+
+/// An epilogue may overwrite masks but for those of so many shuffles.
+constexpr int most_epilogue_dwords = 2;
+constexpr uint32_t epilogue_taken_masks = 0xc0;
+/// Registers that an epilogue has at least, and one that encodes by tables or looks up.
+constexpr int least_epilogue_vectors = 10;
+constexpr int least_table_vectors = 16;
+/// With an epilogue straight-line code gets long: lane operations of all stores, and bytes in all.
+constexpr size_t most_epilogue_operations = 1500;
+constexpr size_t most_bytes_with_epilogue = size_t{16} << 10;
+/// Of the stack, in front of the epilogue's frame: where the caller's stack is.
+constexpr int stack_bytes = 64;
+
+/// Registers that the epilogue has to have beside those that the kernel fills anew for each row.
+int spare_vectors(const TileEpilogue* epilogue) {
+  constexpr int of_kernel = 2;
+  if (epilogue == nullptr) return 0;
+  const bool by_tables = std::ranges::any_of(epilogue->program.code, [](const LaneInst& inst) {
+    return looks_up(inst.narrowing) || encodes(inst.narrowing);
+  });
+  return (by_tables ? least_table_vectors : least_epilogue_vectors) - of_kernel;
+}
 
 /// The number that makes 1 of an odd one, modulo 2^32. Each step doubles the bits that are right.
 constexpr uint32_t inverse_of_odd(uint32_t odd) {
@@ -55,8 +78,18 @@ constexpr uint32_t inverse_of_odd(uint32_t odd) {
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class DepthwiseEmitter {
  public:
-  DepthwiseEmitter(const DepthwiseForm& form, const Target& target, std::span<uint8_t> buffer)
-      : form_(form), target_(target), vectors_(form, target), code_(buffer) {}
+  DepthwiseEmitter(const DepthwiseForm& form, const Target& target, const TileEpilogue* epilogue,
+                   std::span<uint8_t> buffer)
+      : form_(form),
+        target_(target),
+        vectors_(form, target, spare_vectors(epilogue)),
+        code_(buffer) {
+    if (epilogue == nullptr) return;
+    const TakenRegisters taken = {vectors_.lasting(), epilogue_taken_masks};
+    epilogue_.emplace(code_, target, *epilogue, taken, stack_bytes, reg::scratch);
+  }
+
+  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
 
   MachineCode emit() {
     emit_prologue();
@@ -80,6 +113,7 @@ class DepthwiseEmitter {
   enum class Place : uint8_t { inside, guarded, outside };
 
   void emit_prologue();
+  void enter_epilogue();
   void emit_channel();
   void emit_row_start();
   void emit_blocks();
@@ -100,6 +134,7 @@ class DepthwiseEmitter {
   void multiply_add(const Zmm& sum, const Zmm& taps, int weight);
   void multiply_add_words(const Zmm& sum, const Zmm& taps, int weight);
   void emit_store(int output);
+  void emit_store_by_epilogue(const Zmm& sum);
   void emit_channel_step();
   void emit_epilogue();
 
@@ -132,10 +167,12 @@ class DepthwiseEmitter {
   const DepthwiseRegisters vectors_;
   DepthwiseBlock block_;  ///< whose code is being emitted
   Assembler code_;
+  std::optional<RowEpilogueEmitter> epilogue_;
 };
 
 void DepthwiseEmitter::emit_prologue() {
   code_.push_all(saved_registers);
+  if (epilogue_) enter_epilogue();
   code_.mov(reg::input, argument(offsetof(DepthwiseArguments, input)));
   code_.mov(reg::output, argument(offsetof(DepthwiseArguments, output)));
   code_.mov(reg::weights, argument(offsetof(DepthwiseArguments, weights)));
@@ -152,7 +189,17 @@ void DepthwiseEmitter::emit_prologue() {
   }
 }
 
+void DepthwiseEmitter::enter_epilogue() {
+  code_.mov(reg::scratch, Xbyak::util::rsp);
+  code_.sub(Xbyak::util::rsp, stack_bytes + TileEpilogueEmitter::frame_bytes);
+  code_.and_(Xbyak::util::rsp, -64);
+  code_.mov(code_.qword[Xbyak::util::rsp], reg::scratch);
+  epilogue_->enter();
+  epilogue_->begin(argument(offsetof(DepthwiseArguments, epilogue)));
+}
+
 void DepthwiseEmitter::emit_channel() {
+  if (epilogue_) epilogue_->begin_row();
   if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
   if (form_.subtracts_window_sums) emit_row_start();
   if (vectors_.keeps_weights) {
@@ -177,7 +224,7 @@ void DepthwiseEmitter::emit_blocks() {
   code_.add(reg::input, of_blocks(offsetof(DepthwiseBlocks, input)));
   code_.add(reg::output, of_blocks(offsetof(DepthwiseBlocks, output)));
   code_.mov(reg::blocks, of_blocks(offsetof(DepthwiseBlocks, count)));
-  code_.mov(reg::prefetched, of_blocks(offsetof(DepthwiseBlocks, prefetched)));
+  if (!epilogue_) code_.mov(reg::prefetched, of_blocks(offsetof(DepthwiseBlocks, prefetched)));
   Xbyak::Label done;
   for (size_t i = 0; i < form_.blocks.size(); ++i) {
     Xbyak::Label next;
@@ -383,14 +430,23 @@ void DepthwiseEmitter::multiply_add_words(const Zmm& sum, const Zmm& taps, int w
 void DepthwiseEmitter::emit_store(int output) {
   const Zmm sum = vectors_.sum(output);
   if (form_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum);
+  if (epilogue_) return emit_store_by_epilogue(sum);
   if (form_.adds) code_.vpaddd(sum | stored, sum, code_.ptr[reg::to]);
   code_.vmovdqu32(code_.ptr[reg::to] | stored, sum);
   code_.prefetchw(code_.ptr[reg::to + reg::prefetched]);
   code_.add(reg::to, reg::output_step);
 }
 
+void DepthwiseEmitter::emit_store_by_epilogue(const Zmm& sum) {
+  code_.mov(reg::scratch, reg::to);
+  code_.shr(reg::scratch, 2);
+  epilogue_->apply(sum);
+  code_.add(reg::to, reg::output_step);
+}
+
 /// To the next channel; sets the flags that the loop ends by.
 void DepthwiseEmitter::emit_channel_step() {
+  if (epilogue_) epilogue_->next_row(argument(offsetof(DepthwiseArguments, epilogue)));
   code_.add(reg::input, argument(offsetof(DepthwiseArguments, input_channel_step)));
   code_.add(reg::output, argument(offsetof(DepthwiseArguments, output_channel_step)));
   code_.add(reg::start, 4);
@@ -399,6 +455,10 @@ void DepthwiseEmitter::emit_channel_step() {
 }
 
 void DepthwiseEmitter::emit_epilogue() {
+  if (epilogue_) {
+    epilogue_->leave();
+    code_.mov(Xbyak::util::rsp, code_.qword[Xbyak::util::rsp]);
+  }
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();
@@ -424,10 +484,37 @@ int weight_dwords(const DepthwiseForm& form, const Target& target) {
   return products + (has_words(target) ? 0 : form.dwords);
 }
 
-Result<MachineCode> emit_depthwise_kernel(const DepthwiseForm& form, const Target& target) {
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return DepthwiseEmitter(form, target, buffer).emit();
-  });
+namespace {
+
+/// Whether registers and masks are enough, and the code of all stores is not too long.
+bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Target& target) {
+  size_t stores = 0;
+  for (const DepthwiseBlock& block : form.blocks) stores += static_cast<size_t>(block.outputs);
+  return !form.adds && form.dwords <= most_epilogue_dwords &&
+         stores * epilogue.program.code.size() <= most_epilogue_operations &&
+         DepthwiseRegisters(form, target, spare_vectors(&epilogue)).fit();
+}
+
+Error epilogue_refused() {
+  return {ErrorCode::unsupported, "an epilogue that depthwise kernels have no room for"};
+}
+
+}  // namespace
+
+Result<MachineCode> emit_depthwise_kernel(const DepthwiseForm& form, const Target& target,
+                                          const TileEpilogue* epilogue) {
+  if (epilogue != nullptr && !may_apply(*epilogue, form, target)) return epilogue_refused();
+  bool fits_frame = true;
+  Result<MachineCode> code =
+      assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+        DepthwiseEmitter emitter(form, target, epilogue, buffer);
+        MachineCode emitted = emitter.emit();
+        fits_frame = emitter.fits_frame();
+        return emitted;
+      });
+  if (!code.ok() || epilogue == nullptr) return code;
+  if (!fits_frame || code->bytes.size() > most_bytes_with_epilogue) return epilogue_refused();
+  return code;
 }
 
 }  // namespace castor::jit

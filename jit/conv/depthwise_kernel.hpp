@@ -15,6 +15,7 @@
 
 #include "ir/result.hpp"
 #include "jit/code.hpp"
+#include "jit/conv/tile_epilogue.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -109,10 +110,16 @@ struct DepthwiseArguments {
   const int32_t* weights_end = nullptr;
   const int32_t* start = nullptr;  ///< value of the sums, by channel
   uint64_t padding = 0;            ///< the input's zero point, as the image has it, in each byte
+  /// Of an epilogue, by operand, at the first channel's output: that one is not written then, but
+  /// `output` counts bytes of i32 from there, and each channel begins at 0.
+  const EpilogueOperand* epilogue = nullptr;
 };
 using DepthwiseFunction = void (*)(const DepthwiseArguments* arguments);
 
-/// Emits the kernel. A pure function of its arguments. `form` fits the target.
-Result<MachineCode> emit_depthwise_kernel(const DepthwiseForm& form, const Target& target);
+/// Emits the kernel. A pure function of its arguments. `form` fits the target. `epilogue` may be
+/// null; one that needs more registers or stack than there are, or makes the code too long, is
+/// refused (unsupported). With one nothing is prefetched, and outputs are not added to.
+Result<MachineCode> emit_depthwise_kernel(const DepthwiseForm& form, const Target& target,
+                                          const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

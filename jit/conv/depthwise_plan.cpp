@@ -28,8 +28,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 /// Plans one geometry step by step; each says whether it can be.
 class Planner {
  public:
-  Planner(DepthwisePlan& plan, const Target& target)
-      : plan_(plan), form_(plan.form), target_(target) {}
+  Planner(DepthwisePlan& plan, const Target& target, int64_t most_rows)
+      : plan_(plan), form_(plan.form), target_(target), most_rows_(most_rows) {}
 
   bool run(bool flips_input) {
     form_.flips_input = flips_input;
@@ -125,13 +125,12 @@ class Planner {
 
   /// Rows of a block: as many as code of a good length does, all blocks of about a size.
   bool choose_blocks() {
-    constexpr int64_t most_outputs = 16;
     constexpr int64_t most_products = 224;
     constexpr int64_t most_input_rows = 64;
     const int64_t outputs = ceil_div(plan_.rows.output / plan_.rows_of_vector, plan_.phases);
     const int64_t most_of_memory =
         DepthwisePlan::most_block_outputs / (plan_.output_step() * plan_.columns.output);
-    int64_t most = std::min(most_outputs, most_products / (form_.rows * form_.dwords));
+    int64_t most = std::min(most_rows_, most_products / (form_.rows * form_.dwords));
     most = std::min({most, most_of_memory, (most_input_rows - form_.rows) / form_.row_stride + 1});
     most = std::clamp<int64_t>(most, 1, outputs);
     plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, most)));
@@ -274,6 +273,7 @@ class Planner {
   DepthwisePlan& plan_;
   DepthwiseForm& form_;
   const Target& target_;
+  const int64_t most_rows_;
   size_t first_columns_ = 0;
 };
 
@@ -296,8 +296,17 @@ bool is_small(const ConvolutionAxis& axis) {
 
 }  // namespace
 
+bool DepthwisePlan::is_one_pass() const {
+  for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
+    const ConvolutionAxis& axis = geometry.axes[i];
+    const int64_t last = (axis.output - 1) * axis.stride - axis.pad_begin;
+    if (axis.kernel > 1 || axis.pad_begin > 0 || last >= axis.input) return false;
+  }
+  return true;
+}
+
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                            const Target& target) {
+                                            const Target& target, int64_t most_rows) {
   if (geometry.layout != ConvolutionLayout::nchw || geometry.group_channels() != 1 ||
       !target.has_avx512()) {
     return std::nullopt;
@@ -313,7 +322,7 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
     plan.slices *= geometry.axes[axis].kernel;
     plan.outer_outputs *= geometry.axes[axis].output;
   }
-  if (!Planner(plan, target).run(x_is_signed)) return std::nullopt;
+  if (!Planner(plan, target, most_rows).run(x_is_signed)) return std::nullopt;
   return plan;
 }
 

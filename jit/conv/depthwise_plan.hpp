@@ -53,16 +53,22 @@ struct DepthwisePlan {
   int64_t plane_inputs() const { return rows.input * columns.input; }
   /// Output rows from an output of a block to the next.
   int64_t output_step() const { return rows_of_vector * phases; }
+  /// Whether one call of a kernel writes each output, the only one.
+  bool is_one_pass() const;
   /// Pieces of a plane begin at multiples of as many rows.
   int64_t unit_rows() const {
     return block_outputs > 1 ? block_outputs * output_step() : rows_of_vector;
   }
 };
 
+/// Output rows of a block at the most, unless there is reason for fewer.
+inline constexpr int64_t most_rows_of_block = 16;
+
 /// Plans a convolution that has output elements and one channel in a group; nothing where the form
-/// of kernels does not serve it.
+/// of kernels does not serve it. `most_rows`: outputs of a block at the most.
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                            const Target& target);
+                                            const Target& target,
+                                            int64_t most_rows = most_rows_of_block);
 
 /// The plan in words.
 std::string print(const DepthwisePlan& plan, const Target& target);

@@ -17,8 +17,10 @@ inline int dwords_of_product(const Target& target) { return has_words(target) ? 
 /// The vector registers of one kernel, given out in the order of the members.
 class DepthwiseRegisters {
  public:
-  DepthwiseRegisters(const DepthwiseForm& form, const Target& target)
-      : form_(form), target_(target) {
+  /// `spare`: registers that an epilogue has to have, beside those that hold nothing from one row
+  /// to the next.
+  DepthwiseRegisters(const DepthwiseForm& form, const Target& target, int spare = 0)
+      : form_(form), target_(target), spare_(spare) {
     padding = take();
     source = take();
     taps = take();
@@ -36,16 +38,20 @@ class DepthwiseRegisters {
     }
     first_shuffle_ = take(form.dwords * (has_vbmi(target) ? 1 : 2));
     first_sum_ = take(form.sums());
-    keeps_start = !form.starts_by_row() && taken_ < target.vector_registers();
+    keeps_start = !form.starts_by_row() && has_room(1);
     if (keeps_start) start = take();
     weights = form.rows * form.dwords * dwords_of_product(target) +
               (form.subtracts_window_sums ? form.dwords : 0);
-    keeps_weights = taken_ + weights <= target.vector_registers();
+    keeps_weights = has_room(weights);
     if (keeps_weights) first_weight_ = take(weights);
     if (!keeps_weights && form.signed_input) product = take();
   }
 
-  bool fit() const { return taken_ <= target_.vector_registers(); }
+  bool fit() const { return has_room(0); }
+  /// A bit for each register that holds something from one row to the next.
+  uint32_t lasting() const {
+    return ((uint32_t{1} << (taken_ - 1) << 1) - 1) & ~bit_of(source) & ~bit_of(taps);
+  }
 
   Xbyak::Zmm padding, source, taps, flip, moved, odd_taps, even_bytes, product, start;
   Xbyak::Zmm window_sum, row_sum, row_start;
@@ -64,6 +70,8 @@ class DepthwiseRegisters {
   Xbyak::Zmm weight(int index) const { return Xbyak::Zmm(first_weight_.getIdx() + index); }
 
  private:
+  static uint32_t bit_of(const Xbyak::Zmm& vector) { return uint32_t{1} << vector.getIdx(); }
+  bool has_room(int count) const { return taken_ + count + spare_ <= target_.vector_registers(); }
   Xbyak::Zmm take(int count = 1) {
     taken_ += count;
     return Xbyak::Zmm(taken_ - count);
@@ -71,6 +79,7 @@ class DepthwiseRegisters {
 
   const DepthwiseForm& form_;
   const Target& target_;
+  const int spare_;
   Xbyak::Zmm first_shuffle_, first_sum_, first_weight_;
   int taken_ = 0;
 };

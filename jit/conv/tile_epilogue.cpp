@@ -60,11 +60,16 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
 TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,
                                          const TileEpilogue& epilogue, uint32_t taken_vectors,
                                          int frame)
+    : TileEpilogueEmitter(code, target, epilogue, {.vectors = taken_vectors}, frame, {}) {}
+
+TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,
+                                         const TileEpilogue& epilogue, const TakenRegisters& taken,
+                                         int frame, std::vector<Scope> scopes)
     : code_(code),
       epilogue_(epilogue),
       frame_(frame),
-      lanes_(code, target, epilogue.program, lanes, 0, {}, taken_vectors) {
-  lanes_.set_spill_base(frame + 64);
+      lanes_(code, target, epilogue.program, lanes, 0, std::move(scopes), taken) {
+  lanes_.set_spill_base(frame + saved_bytes);
   for (size_t k = 0; k < epilogue.operands.size(); ++k) {
     const TileOperand& operand = epilogue.operands[k];
     if (k >= epilogue.inputs) {
@@ -72,7 +77,7 @@ TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,
     } else if (k == epilogue.source) {
       sources_.push_back(&sums_);
     } else if (operand.repeats) {
-      sources_.push_back(&repeated_.emplace_back(pointer(k)));
+      sources_.push_back(&repeated_.emplace_back(k, *this));
     } else {
       sources_.push_back(&memory_sources_.emplace_back(k, operand.element, *this));
     }
@@ -152,7 +157,7 @@ void TileEpilogueEmitter::Sums::load(LaneEmitter& emitter, const LaneInst&, cons
 }
 
 void TileEpilogueEmitter::Repeated::load(LaneEmitter& emitter, const LaneInst&, const Xmm& to) {
-  emitter.code().vpbroadcastd(to, emitter.code().ptr[at_]);
+  emitter.code().vpbroadcastd(to, emitter.code().ptr[locator_.locate(operand_, 0).base]);
 }
 
 }  // namespace castor::jit

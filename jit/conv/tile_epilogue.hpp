@@ -29,7 +29,7 @@ struct TileEpilogue {
   size_t source = 0;  ///< the operand that the sums are
   std::vector<TileOperand> operands;
   bool rows_of_channels = false;  ///< rows are pixels' channels; else channels' pixels
-  std::string key;  ///< equal keys are equal functions on one target
+  std::string key;                ///< equal keys are equal functions on one target
 };
 
 /// Operands beside the sums, each of which has a register for its address.
@@ -62,7 +62,7 @@ class TileEpilogueEmitter : public OperandLocator {
 
   static constexpr int frame_bytes = 64 + 32 * 64;
   /// Whether all values have a place; known when all code is emitted.
-  bool fits_frame() const { return lanes_.spill_bytes() <= frame_bytes - 64; }
+  bool fits_frame() const { return lanes_.spill_bytes() <= frame_bytes - saved_bytes; }
 
   /// Sets the float environment that the program needs, and puts the caller's back.
   void enter();
@@ -84,6 +84,20 @@ class TileEpilogueEmitter : public OperandLocator {
   OperandPlace locate(size_t operand, int) override;
   int64_t element_of_iteration() const override { return 0; }
 
+ protected:
+  static constexpr int saved_bytes = 64;  ///< of the frame, in front of spilled values
+
+  /// `scopes` as LaneEmitter has them.
+  TileEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
+                      const TakenRegisters& taken, int frame, std::vector<Scope> scopes);
+
+  /// The part of the program that is the same for all chunks, or for those of a row.
+  void emit_scope(Scope scope) { lanes_.emit_scope(scope, sources_, {}); }
+
+  Assembler& code_;
+  const TileEpilogue& epilogue_;
+  const int frame_;
+
  private:
   /// The sums, wherever they are.
   class Sums : public Source {
@@ -95,19 +109,17 @@ class TileEpilogueEmitter : public OperandLocator {
   /// One element for all lanes.
   class Repeated : public Source {
    public:
-    explicit Repeated(const Xbyak::Reg64& at) : at_(at) {}
+    Repeated(size_t operand, OperandLocator& locator) : operand_(operand), locator_(locator) {}
     void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
 
    private:
-    Xbyak::Reg64 at_;
+    size_t operand_;
+    OperandLocator& locator_;
   };
 
   void apply_to_sums() { lanes_.emit_chunk(sources_, sinks_, {}); }
   Xbyak::Reg64 pointer(size_t operand) const;
 
-  Assembler& code_;
-  const TileEpilogue& epilogue_;
-  const int frame_;
   LaneEmitter lanes_;
   Sums sums_;
   std::deque<Repeated> repeated_;

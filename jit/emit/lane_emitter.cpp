@@ -45,7 +45,7 @@ OwnedSlot::~OwnedSlot() { emitter_->free_slots_.push_back(index_); }
 
 LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program,
                          int lanes, int pending_vectors, std::vector<Scope> scopes,
-                         uint32_t taken_vectors)
+                         const TakenRegisters& taken)
     : code_(code),
       target_(target),
       program_(program),
@@ -57,8 +57,8 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
       kept_(program.code.size(), false),
       wants_pin_(program.code.size(), false),
       homes_(program.code.size(), false),
-      free_vectors_((target.vector_registers() == 32 ? ~uint32_t{0} : 0xffff) & ~taken_vectors),
-      free_masks_(usable_masks) {
+      free_vectors_((target.vector_registers() == 32 ? ~uint32_t{0} : 0xffff) & ~taken.vectors),
+      free_masks_(usable_masks & ~taken.masks) {
   scopes_.resize(program.code.size(), Scope::chunk);
   for (size_t i = 0; i < program.code.size(); ++i) {
     for_each_operand(program.code[i], [&](LaneId id) {

@@ -85,6 +85,12 @@ class OwnedSlot {
   int index_;
 };
 
+/// A bit for each register that belongs to the surrounding code.
+struct TakenRegisters {
+  uint32_t vectors = 0;
+  uint32_t masks = 0;
+};
+
 /// Emits chunks of one lane program into one function.
 ///
 /// Values live in registers from their definition to their last use; when registers run out, the
@@ -94,10 +100,10 @@ class OwnedSlot {
 class LaneEmitter {
  public:
   /// `pending_vectors`: registers that sinks hold from one chunk to the next. `scopes`: of each
-  /// instruction; empty: all belong to chunks. `taken_vectors`: a bit for each register that
-  /// belongs to the surrounding code.
+  /// instruction; empty: all belong to chunks.
   LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program, int lanes,
-              int pending_vectors, std::vector<Scope> scopes = {}, uint32_t taken_vectors = 0);
+              int pending_vectors, std::vector<Scope> scopes = {},
+              const TakenRegisters& taken = {});
   LaneEmitter(const LaneEmitter&) = delete;
   LaneEmitter& operator=(const LaneEmitter&) = delete;
 

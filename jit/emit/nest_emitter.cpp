@@ -53,7 +53,8 @@ class NestEmitter {
         frame_(code_, nest.operands(), form.rank, stage_bytes(nest, form, target, plan_.lanes),
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
-               scopes(nest, form, plan_), plan_.table_operand < 0 ? 0 : RowTable::taken_vectors),
+               scopes(nest, form, plan_),
+               {.vectors = plan_.table_operand < 0 ? 0 : RowTable::taken_vectors}),
         annotations_(code_, nest, options.annotate),
         operands_(nest, form, plan_, lanes_, frame_, annotations_),
         sources_(operands_.sources()) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/dump_convolution.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ir/text.hpp"
+#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/depthwise_plan.hpp"
+#include "jit/fuse_convolutions.hpp"
+#include "jit/operand_walk.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// The geometry of a convolution's nest, as if unknown extents were long; for one without output
+/// there is none.
+Result<ConvolutionGeometry> likely_geometry(const Function& function, const Nest& nest) {
+  const Result<BoundShapes> shapes = likely_shapes(function);
+  if (!shapes) return shapes.error();
+  const Operation& operation = function.operations[*nest.convolution];
+  std::array<const Dims*, 4> extents = {};
+  for (size_t i = 0; i < operation.operands.size(); ++i) {
+    if (operation.operands[i] != no_value) extents[i] = &shapes->values[operation.operands[i]];
+  }
+  const Result<ConvolutionGeometry> geometry =
+      convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
+  if (!geometry) return geometry.error();
+  const bool is_empty = element_count(geometry->output_extents()).value_or(0) == 0;
+  if (is_empty || geometry->group_channels() == 0) {
+    return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
+  }
+  return *geometry;
+}
+
+bool input_is_signed(const Function& function, const Nest& nest) {
+  const ValueId x = function.operations[*nest.convolution].operands[0];
+  return function.values[x].type.element == ElementType::i8;
+}
+
+/// What kernels apply to their tiles behind the sums; nothing where a nest of its own does, or
+/// where there is nothing.
+std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<const Nest> nests,
+                                            size_t index, const Target& target) {
+  if (!nests[index].fusion || !nests[index].fusion->is_fused()) return std::nullopt;
+  const Nest& nest = nests[index + 1];
+  const Result<BoundShapes> shapes = likely_shapes(function);
+  if (!shapes) return std::nullopt;
+  const Dims& space = shapes->values[nest.space];
+  std::vector<Dims> strides;
+  for (const NestInput& input : nest.inputs) {
+    const Dims& extents = shapes->values[input.value];
+    strides.push_back(strides_in_space(input.axes, extents, dense_strides(extents), space));
+  }
+  strides.resize(nest.operands(), dense_strides(space));
+  const std::optional<EpilogueWalk> walk = epilogue_walk(nest, space, strides);
+  return walk ? tile_epilogue(nest, *walk, target) : std::nullopt;
+}
+
+std::string epilogue_text(const Function& function, const Nest& nest, bool is_applied) {
+  return is_applied ? "the next nest, on each tile, by the kernel itself"
+                    : text_of(function, *nest.fusion);
+}
+
+}  // namespace
+
+Result<std::string> convolution_text(const Function& function, std::span<const Nest> nests,
+                                     size_t index, const Target& target) {
+  const Nest& nest = nests[index];
+  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
+  if (!geometry) return geometry.error();
+  const bool x_is_signed = input_is_signed(function, nest);
+  const std::string operation = print(function, function.operations[*nest.convolution]);
+  if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
+    return fmt::format("  {}\n{}  epilogue {}\n", operation, print(*depthwise, target),
+                       epilogue_text(function, nest, false));
+  }
+  const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
+  const auto epilogue = likely_epilogue(function, nests, index, target);
+  return fmt::format("  {}\n{}  epilogue {}\n", operation, print(plan),
+                     epilogue_text(function, nest, epilogue && can_apply(plan, *epilogue)));
+}
+
+Result<MachineCode> emit_convolution(const Function& function, std::span<const Nest> nests,
+                                     size_t index, const Target& target) {
+  const Nest& nest = nests[index];
+  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
+  if (!geometry) return geometry.error();
+  const bool x_is_signed = input_is_signed(function, nest);
+  if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
+    return emit_depthwise_kernel(depthwise->form, target);
+  }
+  const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
+  std::optional<TileEpilogue> epilogue = likely_epilogue(function, nests, index, target);
+  if (epilogue && !can_apply(plan, *epilogue)) epilogue.reset();
+  const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
+  return plan.lanes_hold == ConvLanes::pixels
+             ? emit_conv_kernel(plan.tile, target, applied)
+             : emit_channel_kernel(plan.channel_tile, target, applied);
+}
+
+}  // namespace castor::jit
