@@ -153,15 +153,28 @@ class WindowSummer {
   }
 
   void add_row(const std::byte* from, int32_t* to) {
-    const int64_t step = plan_.input_rows.column_bytes;
-    if (elements_ == 1 && step == 1) {
-      const auto* bytes = reinterpret_cast<const uint8_t*>(from);
-      for (int64_t i = 0; i < columns_; ++i) to[i] += bytes[i];
-      return;
+    switch (elements_) {
+      case 1: return add_columns<1>(from, to);
+      case 2: return add_columns<2>(from, to);
+      case 3: return add_columns<3>(from, to);
+      case 4: return add_columns<4>(from, to);
+      default: break;
     }
+    const int64_t step = plan_.input_rows.column_bytes;
+    const bool skips = plan_.columns.stride > plan_.columns.window();
     for (int64_t i = 0; i < columns_; ++i) {
-      if (i % plan_.columns.stride >= plan_.columns.window()) continue;
+      if (skips && i % plan_.columns.stride >= plan_.columns.window()) continue;
       to[i] += static_cast<int32_t>(sum_of_bytes(from + i * step, elements_, 0));
+    }
+  }
+
+  /// The same of few elements a column.
+  template <int elements>
+  void add_columns(const std::byte* from, int32_t* to) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(from);
+    const int64_t step = plan_.input_rows.column_bytes;
+    for (int64_t i = 0; i < columns_; ++i) {
+      for (int k = 0; k < elements; ++k) to[i] += bytes[i * step + k];
     }
   }
 

@@ -158,9 +158,9 @@ void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
                        .channels = place.channels,
                        .pixel = place.outer * plan_.plane_outputs() + part.row * width + column,
                        .pixels = (part.row_end - part.row - 1) * width + column_end - column};
-  DepthwiseBlockList own;
-  if (!has_whole_planes()) list_blocks(plan_, part, prefetches_, own);
-  const DepthwiseBlockList& blocks = has_whole_planes() ? plane_ : own;
+  std::optional<DepthwiseBlockList> own;
+  if (!has_whole_planes()) list_blocks(plan_, part, prefetches_, own.emplace());
+  const DepthwiseBlockList& blocks = own ? *own : plane_;
   // Columns are counted from the row's first one.
   if (depthwise_.applies_epilogue) {
     piece.pixel -= column;

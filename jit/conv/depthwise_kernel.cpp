@@ -58,14 +58,12 @@ constexpr size_t most_bytes_with_epilogue = size_t{16} << 10;
 /// Of the stack, in front of the epilogue's frame: where the caller's stack is.
 constexpr int stack_bytes = 64;
 
-/// Registers that the epilogue has to have beside those that the kernel fills anew for each row.
 int spare_vectors(const TileEpilogue* epilogue) {
-  constexpr int of_kernel = 2;
   if (epilogue == nullptr) return 0;
   const bool by_tables = std::ranges::any_of(epilogue->program.code, [](const LaneInst& inst) {
     return looks_up(inst.narrowing) || encodes(inst.narrowing);
   });
-  return (by_tables ? least_table_vectors : least_epilogue_vectors) - of_kernel;
+  return by_tables ? least_table_vectors : least_epilogue_vectors;
 }
 
 /// The number that makes 1 of an odd one, modulo 2^32. Each step doubles the bits that are right.
@@ -85,7 +83,7 @@ class DepthwiseEmitter {
         vectors_(form, target, spare_vectors(epilogue)),
         code_(buffer) {
     if (epilogue == nullptr) return;
-    const TakenRegisters taken = {vectors_.lasting(), epilogue_taken_masks};
+    const TakenRegisters taken = {vectors_.taken(), epilogue_taken_masks};
     epilogue_.emplace(code_, target, *epilogue, taken, stack_bytes, reg::scratch);
   }
 

@@ -17,8 +17,7 @@ inline int dwords_of_product(const Target& target) { return has_words(target) ? 
 /// The vector registers of one kernel, given out in the order of the members.
 class DepthwiseRegisters {
  public:
-  /// `spare`: registers that an epilogue has to have, beside those that hold nothing from one row
-  /// to the next.
+  /// `spare`: registers that are left for an epilogue at least.
   DepthwiseRegisters(const DepthwiseForm& form, const Target& target, int spare = 0)
       : form_(form), target_(target), spare_(spare) {
     padding = take();
@@ -48,10 +47,8 @@ class DepthwiseRegisters {
   }
 
   bool fit() const { return has_room(0); }
-  /// A bit for each register that holds something from one row to the next.
-  uint32_t lasting() const {
-    return ((uint32_t{1} << (taken_ - 1) << 1) - 1) & ~bit_of(source) & ~bit_of(taps);
-  }
+  /// A bit for each register that is given out.
+  uint32_t taken() const { return (uint32_t{1} << (taken_ - 1) << 1) - 1; }
 
   Xbyak::Zmm padding, source, taps, flip, moved, odd_taps, even_bytes, product, start;
   Xbyak::Zmm window_sum, row_sum, row_start;
@@ -70,7 +67,6 @@ class DepthwiseRegisters {
   Xbyak::Zmm weight(int index) const { return Xbyak::Zmm(first_weight_.getIdx() + index); }
 
  private:
-  static uint32_t bit_of(const Xbyak::Zmm& vector) { return uint32_t{1} << vector.getIdx(); }
   bool has_room(int count) const { return taken_ + count + spare_ <= target_.vector_registers(); }
   Xbyak::Zmm take(int count = 1) {
     taken_ += count;

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/depthwise_nhwc_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "jit/conv/dot_product.hpp"
+#include "jit/emit/assembler.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Operand;
+using Xbyak::Opmask;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Zmm;
+
+/// Registers with one meaning throughout the code.
+namespace reg {
+const Reg64 arguments(Operand::RDI);
+const Reg64 from(Operand::RSI);  ///< the next row at the place
+const Reg64 to(Operand::RDX);    ///< the next output row at the place
+const Reg64 scratch(Operand::RCX);
+const Reg64 output_step(Operand::RAX);
+const Reg64 thrice_output_step(Operand::R8);
+const Reg64 output_row_step(Operand::RBX);
+const Reg64 place(Operand::RBP);
+const Reg64 weights(Operand::R9);  ///< of the channels
+const Reg64 start(Operand::R10);   ///< of the channels
+const Reg64 row_step(Operand::R15);
+}  // namespace reg
+
+/// One, three, five and seven times the step from a pixel to the next.
+const std::array odd_steps = {Reg64(Operand::R11), Reg64(Operand::R12), Reg64(Operand::R13),
+                              Reg64(Operand::R14)};
+const std::array saved_registers = {reg::output_row_step, reg::place,   odd_steps[1],
+                                    odd_steps[2],         odd_steps[3], reg::row_step};
+
+/// Masks: of pixels, where there are enough for all of a place; else of the one at hand.
+constexpr int most_pixel_masks = 6;
+const Opmask pixel_at_hand(1);
+const Opmask stored(7);
+
+bool has_words(const Target& target) { return dot_product_of(target) == DotProduct::words; }
+bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
+int vectors_of_product(const Target& target) { return has_words(target) ? 2 : 1; }
+
+/// The vector registers of one kernel, given out in the order of the members.
+class NhwcRegisters {
+ public:
+  NhwcRegisters(const DepthwiseNhwcForm& form, const Target& target) : form_(form) {
+    const int all = target.vector_registers();
+    padding = take();
+    quad = take();
+    order = take();
+    if (!has_vbmi(target)) transposed = take();
+    if (form.flips_input) flip = take();
+    if (form.is_partial) pixel = take();
+    if (has_words(target)) {
+      odd_taps = take();
+      even_bytes = take();
+    }
+    if (has_words(target) || form.signed_input) product = take();
+    if (form.subtracts_window_sums) first_window_sum_ = take(form.outputs);
+    first_sum_ = take(form.outputs * form.sum_rows());
+    fit = taken_ <= all;
+    weights = weight_vectors(form, target);
+    if (!form.subtracts_window_sums && !has_words(target)) weights -= form.products();
+    kept_weights_ = fit ? std::min(weights, all - taken_) : 0;
+    first_weight_ = Zmm(taken_);
+  }
+
+  Zmm padding, quad, order, transposed, flip, pixel, odd_taps, even_bytes, product;
+  bool fit = false;
+  int weights = 0;  ///< vectors that the code multiplies by
+
+  Zmm window_sum(int output) const { return Zmm(first_window_sum_.getIdx() + output); }
+  /// Of an output row with that number; they take turns.
+  Zmm sum(int row, int output) const {
+    return Zmm(first_sum_.getIdx() + row % form_.sum_rows() * form_.outputs + output);
+  }
+  /// Some weights stay in registers, others are read each time.
+  bool keeps(int weight) const { return weight < kept_weights_; }
+  Zmm weight(int index) const { return Zmm(first_weight_.getIdx() + index); }
+
+ private:
+  Zmm take(int count = 1) {
+    taken_ += count;
+    return Zmm(taken_ - count);
+  }
+
+  const DepthwiseNhwcForm& form_;
+  Zmm first_window_sum_, first_sum_, first_weight_;
+  int taken_ = 0;
+  int kept_weights_ = 0;
+};
+
+/// Emits one kernel. The methods are in the order of the code that they emit.
+class NhwcEmitter {
+ public:
+  NhwcEmitter(const DepthwiseNhwcForm& form, const Target& target, std::span<uint8_t> buffer)
+      : form_(form), target_(target), vectors_(form, target), code_(buffer) {}
+
+  MachineCode emit() {
+    emit_prologue();
+    Xbyak::Label done;
+    for (size_t i = 0; i < form_.blocks.size(); ++i) {
+      Xbyak::Label next;
+      const bool is_last = i + 1 == form_.blocks.size();
+      if (!is_last) {
+        code_.cmp(argument(offsetof(DepthwiseNhwcArguments, block)), static_cast<uint32_t>(i));
+        code_.jne(next, Xbyak::CodeGenerator::T_NEAR);
+      }
+      block_ = form_.blocks[i];
+      emit_places();
+      if (!is_last) code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+      code_.L(next);
+    }
+    code_.L(done);
+    emit_epilogue();
+    return code_.finish();
+  }
+
+ private:
+  void emit_prologue();
+  void emit_constants();
+  void emit_places();
+  void emit_place_begin();
+  void emit_masks();
+  void emit_channels();
+  void load_weights();
+  void emit_block();
+  void emit_row(int row);
+  void begin_sums(int row);
+  void load_quad(int quad);
+  void load_pixel(int pixel);
+  void load_inner_pixel(int pixel);
+  void load_guarded_pixel(int pixel);
+  void transpose();
+  void prepare_taps(const Zmm& quad);
+  void multiply(int row, const Zmm& taps, int quad);
+  void multiply_add(const Zmm& sum, const Zmm& taps, int weight);
+  void multiply_add_vector(const Zmm& sum, const Zmm& taps, int weight);
+  void emit_stores(int row);
+  void emit_epilogue();
+
+  bool is_outside(int row) const {
+    return row < block_.above || row >= form_.input_rows(block_) - block_.below;
+  }
+  /// The first output row that takes an input row, and the last one; none where that one is before
+  /// it.
+  int first_output(int row) const {
+    const int behind = row - form_.rows;  // the last row of an output row that is done
+    return behind < 0 ? 0 : behind / form_.row_stride + 1;
+  }
+  int last_output(int row) const { return std::min(row / form_.row_stride, block_.outputs - 1); }
+  Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
+  Xbyak::Address of_place(size_t offset) { return code_.ptr[reg::place + offset]; }
+  Xbyak::Address weight_address(int index) { return code_.ptr[reg::weights + 64 * index]; }
+  Xbyak::Address pixel_address(int pixel) {
+    if (pixel == 0) return code_.ptr[reg::from];
+    int times = 1;
+    while (pixel % (2 * times) == 0) times *= 2;
+    return code_.ptr[reg::from + odd_steps[static_cast<size_t>(pixel / times / 2)] * times];
+  }
+  Xbyak::Address output_address(int output) {
+    if (output == 0) return code_.ptr[reg::to];
+    if (output == 3) return code_.ptr[reg::to + reg::thrice_output_step];
+    return code_.ptr[reg::to + reg::output_step * output];
+  }
+  /// Pixels of a quad.
+  int pixels_of(int quad) const { return std::min(form_.pixels() - 4 * quad, 4); }
+  static Xmm low(const Zmm& vector) { return Xmm(vector.getIdx()); }
+
+  const DepthwiseNhwcForm& form_;
+  const Target& target_;
+  const NhwcRegisters vectors_;
+  DepthwiseNhwcBlock block_;  ///< whose code is being emitted
+  bool guards_ = false;       ///< whether that code leaves out pixels and outputs
+  Assembler code_;
+};
+
+void NhwcEmitter::emit_prologue() {
+  code_.push_all(saved_registers);
+  const Reg64& step = odd_steps[0];
+  code_.mov(step, argument(offsetof(DepthwiseNhwcArguments, pixel_step)));
+  code_.lea(odd_steps[1], code_.ptr[step + step * 2]);
+  code_.lea(odd_steps[2], code_.ptr[step + step * 4]);
+  code_.lea(odd_steps[3], code_.ptr[odd_steps[2] + step * 2]);
+  code_.mov(reg::row_step, argument(offsetof(DepthwiseNhwcArguments, row_step)));
+  code_.mov(reg::output_step, argument(offsetof(DepthwiseNhwcArguments, output_step)));
+  code_.lea(reg::thrice_output_step, code_.ptr[reg::output_step + reg::output_step * 2]);
+  code_.mov(reg::output_row_step, argument(offsetof(DepthwiseNhwcArguments, output_row_step)));
+  code_.mov(reg::place, argument(offsetof(DepthwiseNhwcArguments, places)));
+  emit_constants();
+}
+
+void NhwcEmitter::emit_constants() {
+  code_.vpbroadcastq(vectors_.padding, argument(offsetof(DepthwiseNhwcArguments, padding)));
+  if (form_.flips_input) {
+    code_.vpbroadcastd(vectors_.flip, code_.constant_of(uint32_t{0x80808080}));
+  }
+  if (has_words(target_)) {
+    code_.vpbroadcastd(vectors_.even_bytes, code_.constant_of(uint32_t{0x00ff00ff}));
+  }
+  std::array<uint8_t, 64> bytes;    // to channel c: byte c of each pixel
+  std::array<uint32_t, 16> dwords;  // to four channels: their dword of each pixel
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i % 4 * 16 + i / 4);
+  for (uint32_t i = 0; i < dwords.size(); ++i) dwords[i] = i % 4 * 4 + i / 4;
+  if (has_vbmi(target_)) return code_.vmovdqa64(vectors_.order, code_.constant_of(bytes));
+  code_.vmovdqa64(vectors_.order, code_.constant_of(dwords));
+  std::array<uint8_t, 16> of_dwords;
+  for (size_t i = 0; i < of_dwords.size(); ++i) {
+    of_dwords[i] = static_cast<uint8_t>(i % 4 * 4 + i / 4);
+  }
+  code_.vbroadcasti32x4(vectors_.transposed, code_.constant_of(of_dwords));
+}
+
+/// All places of a block.
+void NhwcEmitter::emit_places() {
+  Xbyak::Label next;
+  Xbyak::Label guarded;
+  Xbyak::Label done;
+  code_.L(next);
+  emit_place_begin();
+  if (!form_.is_partial) {
+    code_.cmp(code_.qword[reg::place + offsetof(DepthwisePlace, is_inner)], 0);
+    code_.je(guarded, Xbyak::CodeGenerator::T_NEAR);
+    guards_ = false;
+    emit_channels();
+    code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  }
+  code_.L(guarded);
+  guards_ = true;
+  emit_masks();
+  emit_channels();
+  code_.L(done);
+  code_.add(reg::place, static_cast<int>(sizeof(DepthwisePlace)));
+  code_.cmp(reg::place, argument(offsetof(DepthwiseNhwcArguments, places_end)));
+  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void NhwcEmitter::emit_place_begin() {
+  code_.mov(reg::from, of_place(offsetof(DepthwisePlace, input)));
+  code_.add(reg::from, argument(offsetof(DepthwiseNhwcArguments, input)));
+  code_.mov(reg::to, of_place(offsetof(DepthwisePlace, output)));
+  code_.imul(reg::to, argument(offsetof(DepthwiseNhwcArguments, output_pixel_step)));
+  code_.add(reg::to, argument(offsetof(DepthwiseNhwcArguments, output)));
+  code_.mov(reg::weights, argument(offsetof(DepthwiseNhwcArguments, weights)));
+  code_.mov(reg::start, argument(offsetof(DepthwiseNhwcArguments, start)));
+}
+
+void NhwcEmitter::emit_masks() {
+  if (form_.pixels() > most_pixel_masks) return;
+  for (int pixel = 0; pixel < form_.pixels(); ++pixel) {
+    const size_t at = offsetof(DepthwisePlace, loaded) + 2 * static_cast<size_t>(pixel);
+    code_.kmovw(Opmask(1 + pixel), of_place(at));
+  }
+}
+
+/// All channels of a place, 16 at a time.
+void NhwcEmitter::emit_channels() {
+  Xbyak::Label next;
+  Xbyak::Label adjust;
+  Xbyak::Label done;
+  code_.align_to(32);
+  code_.L(next);
+  load_weights();
+  emit_block();
+  code_.add(reg::from, argument(offsetof(DepthwiseNhwcArguments, input_vector_step)));
+  code_.add(reg::to, argument(offsetof(DepthwiseNhwcArguments, output_vector_step)));
+  code_.add(reg::weights, 64 * weight_vectors(form_, target_));
+  code_.add(reg::start, 64);
+  code_.cmp(reg::start, argument(offsetof(DepthwiseNhwcArguments, last_start)));
+  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.ja(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.add(reg::from, argument(offsetof(DepthwiseNhwcArguments, input_last_step)));
+  code_.add(reg::to, argument(offsetof(DepthwiseNhwcArguments, output_last_step)));
+  code_.jmp(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(done);
+}
+
+void NhwcEmitter::load_weights() {
+  for (int i = 0; i < vectors_.weights && vectors_.keeps(i); ++i) {
+    code_.vmovups(vectors_.weight(i), weight_address(i));
+  }
+}
+
+/// All rows of a place and of 16 channels.
+void NhwcEmitter::emit_block() {
+  if (form_.subtracts_window_sums) {
+    for (int output = 0; output < form_.outputs; ++output) {
+      const Zmm sum = vectors_.window_sum(output);
+      code_.vpxord(sum, sum, sum);
+    }
+  }
+  for (int row = 0; row < form_.input_rows(block_); ++row) {
+    if (first_output(row) <= last_output(row)) emit_row(row);
+    code_.add(reg::from, reg::row_step);
+    const int behind = row - form_.rows + 1;
+    if (behind >= 0 && behind % form_.row_stride == 0) emit_stores(behind / form_.row_stride);
+  }
+}
+
+/// One input row: into the sums of all outputs that take it.
+void NhwcEmitter::emit_row(int row) {
+  begin_sums(row);
+  if (is_outside(row)) prepare_taps(vectors_.padding);
+  const bool as_it_is = !form_.flips_input && !has_words(target_);
+  const Zmm& taps = is_outside(row) && as_it_is ? vectors_.padding : vectors_.quad;
+  for (int quad = 0; quad < form_.quads(); ++quad) {
+    if (!is_outside(row)) {
+      load_quad(quad);
+      prepare_taps(vectors_.quad);
+    }
+    multiply(row, taps, quad);
+  }
+}
+
+/// Sums of the output row that this row is the first one of. What window sums have added up to is
+/// added here and subtracted at the end, so that the rows between remain.
+void NhwcEmitter::begin_sums(int row) {
+  const int output_row = row / form_.row_stride;
+  if (row % form_.row_stride != 0 || output_row >= block_.outputs) return;
+  for (int output = 0; output < form_.outputs; ++output) {
+    const Zmm sum = vectors_.sum(output_row, output);
+    if (form_.subtracts_window_sums) {
+      code_.vpaddd(sum, vectors_.window_sum(output), code_.ptr[reg::start]);
+    } else {
+      code_.vmovups(sum, code_.ptr[reg::start]);
+    }
+  }
+}
+
+/// Four pixels, 16 bytes each; then channel by channel.
+void NhwcEmitter::load_quad(int quad) {
+  if (guards_ && !form_.is_partial) code_.vmovdqa64(vectors_.quad, vectors_.padding);
+  for (int i = 0; i < pixels_of(quad); ++i) load_pixel(4 * quad + i);
+  transpose();
+}
+
+void NhwcEmitter::load_pixel(int pixel) {
+  if (guards_) {
+    load_guarded_pixel(pixel);
+  } else {
+    load_inner_pixel(pixel);
+  }
+}
+
+void NhwcEmitter::load_inner_pixel(int pixel) {
+  const Zmm& quad = vectors_.quad;
+  const auto place = static_cast<uint8_t>(pixel % 4);
+  if (place == 0) return code_.vmovdqu(low(quad), pixel_address(pixel));
+  code_.vinserti32x4(quad, quad, pixel_address(pixel), place);
+}
+
+void NhwcEmitter::load_guarded_pixel(int pixel) {
+  const Zmm& quad = vectors_.quad;
+  const bool is_at_hand = form_.pixels() <= most_pixel_masks;
+  const Opmask mask = is_at_hand ? Opmask(1 + pixel) : pixel_at_hand;
+  const size_t at = offsetof(DepthwisePlace, loaded) + 2 * static_cast<size_t>(pixel);
+  if (!is_at_hand) code_.kmovw(mask, of_place(at));
+  if (!form_.is_partial) return code_.vbroadcasti32x4(quad | mask, pixel_address(pixel));
+  code_.vmovdqa64(low(vectors_.pixel), low(vectors_.padding));
+  code_.vmovdqu8(low(vectors_.pixel) | mask, pixel_address(pixel));
+  const auto place = static_cast<uint8_t>(pixel % 4);
+  if (place == 0) return code_.vmovdqa64(low(quad), low(vectors_.pixel));
+  code_.vinserti32x4(quad, quad, low(vectors_.pixel), place);
+}
+
+/// Bytes of pixels to bytes of channels.
+void NhwcEmitter::transpose() {
+  const Zmm& quad = vectors_.quad;
+  if (has_vbmi(target_)) return code_.vpermb(quad, vectors_.order, quad);
+  code_.vpermd(quad, vectors_.order, quad);
+  code_.vpshufb(quad, quad, vectors_.transposed);
+}
+
+/// What is multiplied: bytes flipped to unsigned ones; without VNNI words, the even bytes and the
+/// odd ones.
+void NhwcEmitter::prepare_taps(const Zmm& quad) {
+  const Zmm& taps = vectors_.quad;
+  if (form_.flips_input) code_.vpxord(taps, quad, vectors_.flip);
+  if (!has_words(target_)) return;
+  const Zmm& bytes = form_.flips_input ? taps : quad;
+  code_.vpsrlw(vectors_.odd_taps, bytes, 8);
+  code_.vpandd(taps, bytes, vectors_.even_bytes);
+}
+
+/// A quad of a row: into the sums of outputs, and into window sums.
+void NhwcEmitter::multiply(int row, const Zmm& taps, int quad) {
+  const int products = form_.products();
+  for (int output = 0; output < form_.outputs; ++output) {
+    if (!form_.takes(output, quad)) continue;
+    const int product = form_.products_before(quad, output);
+    if (form_.subtracts_window_sums) {
+      multiply_add(vectors_.window_sum(output), taps, form_.rows * products + product);
+    }
+    for (int i = first_output(row); i <= last_output(row); ++i) {
+      const int tap = row - i * form_.row_stride;
+      multiply_add(vectors_.sum(i, output), taps, tap * products + product);
+    }
+  }
+}
+
+/// sum += taps times the weights of that number.
+void NhwcEmitter::multiply_add(const Zmm& sum, const Zmm& taps, int weight) {
+  if (!has_words(target_)) return multiply_add_vector(sum, taps, weight);
+  multiply_add_vector(sum, taps, 2 * weight);
+  multiply_add_vector(sum, vectors_.odd_taps, 2 * weight + 1);
+}
+
+void NhwcEmitter::multiply_add_vector(const Zmm& sum, const Zmm& taps, int weight) {
+  const bool keeps = vectors_.keeps(weight);
+  const Zmm& product = vectors_.product;
+  if (form_.signed_input) {
+    if (!keeps) code_.vmovups(product, weight_address(weight));
+    code_.vpdpbusd(sum, keeps ? vectors_.weight(weight) : product, taps);
+  } else if (keeps) {
+    emit_dot_product(code_, target_, sum, taps, vectors_.weight(weight), product);
+  } else if (has_words(target_)) {
+    code_.vpmaddwd(product, taps, weight_address(weight));
+    code_.vpaddd(sum, sum, product);
+  } else {
+    code_.vpdpbusd(sum, taps, weight_address(weight));
+  }
+}
+
+/// An output row.
+void NhwcEmitter::emit_stores(int row) {
+  for (int output = 0; output < form_.outputs; ++output) {
+    const Zmm sum = vectors_.sum(row, output);
+    if (form_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(output));
+    if (!guards_) {
+      code_.vmovups(output_address(output), sum);
+      continue;
+    }
+    const size_t at = offsetof(DepthwisePlace, stored) + 2 * static_cast<size_t>(output);
+    code_.kmovw(stored, of_place(at));
+    code_.vmovdqu32(output_address(output) | stored, sum);
+  }
+  code_.add(reg::to, reg::output_row_step);
+}
+
+void NhwcEmitter::emit_epilogue() {
+  code_.vzeroupper();
+  code_.pop_all(saved_registers);
+  code_.ret();
+}
+
+}  // namespace
+
+bool fits(const DepthwiseNhwcForm& form, const Target& target) {
+  constexpr int most_rows = 16;
+  constexpr int most_input_rows = 64;  // beyond which code gets long
+  constexpr size_t most_blocks = 16;   // likewise
+  const bool is_sane = form.rows >= 1 && form.rows <= most_rows && form.row_stride <= most_rows &&
+                       form.outputs <= DepthwiseNhwcForm::most_outputs &&
+                       form.pixels() <= DepthwiseNhwcForm::most_pixels &&
+                       form.blocks.size() <= most_blocks;
+  return is_sane && target.has_avx512() && NhwcRegisters(form, target).fit &&
+         std::ranges::all_of(form.blocks, [&](const DepthwiseNhwcBlock& block) {
+           return form.input_rows(block) <= most_input_rows;
+         });
+}
+
+int weight_vectors(const DepthwiseNhwcForm& form, const Target& target) {
+  const int products = form.rows * form.products() * vectors_of_product(target);
+  return products + (has_words(target) ? 0 : form.products());
+}
+
+Result<MachineCode> emit_depthwise_nhwc_kernel(const DepthwiseNhwcForm& form,
+                                               const Target& target) {
+  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+    return NhwcEmitter(form, target, buffer).emit();
+  });
+}
+
+}  // namespace castor::jit
