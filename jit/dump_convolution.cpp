@@ -7,6 +7,7 @@
 
 #include "ir/text.hpp"
 #include "jit/conv/conv_plan.hpp"
+#include "jit/conv/depthwise_nhwc_plan.hpp"
 #include "jit/conv/depthwise_plan.hpp"
 #include "jit/fuse_convolutions.hpp"
 #include "jit/operand_walk.hpp"
@@ -32,6 +33,7 @@ Result<ConvolutionGeometry> likely_geometry(const Function& function, const Nest
   if (is_empty || geometry->group_channels() == 0) {
     return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
   }
+  if (Status status = check_filter(*geometry); !status) return status.error();
   return *geometry;
 }
 
@@ -64,6 +66,21 @@ std::string epilogue_text(const Function& function, const Nest& nest, bool is_ap
                     : text_of(function, *nest.fusion);
 }
 
+/// Depthwise with channels in the lanes, and what its kernels apply; null: nothing.
+struct NhwcChoice {
+  DepthwiseNhwcPlan plan;
+  const TileEpilogue* applied = nullptr;
+};
+
+/// There is a plan without the epilogue.
+NhwcChoice choose_nhwc(const ConvolutionGeometry& geometry, bool x_is_signed,
+                       const std::optional<TileEpilogue>& epilogue, const Target& target) {
+  const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
+  auto plan = plan_depthwise_nhwc(geometry, x_is_signed, target, applied);
+  if (plan) return {std::move(*plan), applied};
+  return {*plan_depthwise_nhwc(geometry, x_is_signed, target)};
+}
+
 }  // namespace
 
 Result<std::string> convolution_text(const Function& function, std::span<const Nest> nests,
@@ -76,6 +93,12 @@ Result<std::string> convolution_text(const Function& function, std::span<const N
   if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
     return fmt::format("  {}\n{}  epilogue {}\n", operation, print(*depthwise, target),
                        epilogue_text(function, nest, false));
+  }
+  if (plan_depthwise_nhwc(*geometry, x_is_signed, target)) {
+    const auto epilogue = likely_epilogue(function, nests, index, target);
+    const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
+    return fmt::format("  {}\n{}  epilogue {}\n", operation, print(choice.plan, target),
+                       epilogue_text(function, nest, choice.applied != nullptr));
   }
   const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
   const auto epilogue = likely_epilogue(function, nests, index, target);
@@ -91,6 +114,11 @@ Result<MachineCode> emit_convolution(const Function& function, std::span<const N
   const bool x_is_signed = input_is_signed(function, nest);
   if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
     return emit_depthwise_kernel(depthwise->form, target);
+  }
+  if (plan_depthwise_nhwc(*geometry, x_is_signed, target)) {
+    const auto epilogue = likely_epilogue(function, nests, index, target);
+    const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
+    return emit_depthwise_nhwc_kernel(choice.plan.form, target, choice.applied);
   }
   const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
   std::optional<TileEpilogue> epilogue = likely_epilogue(function, nests, index, target);

@@ -161,6 +161,26 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
                       [&] { return jit::emit_depthwise_kernel(form, target, epilogue); });
 }
 
+Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseNhwcForm& form,
+                                             const jit::Target& target,
+                                             const jit::TileEpilogue* epilogue) {
+  std::string key = "depthwise convolution, channels";
+  append(key, target.tier);
+  for (int value : {form.rows, form.row_stride, form.columns, form.column_stride, form.outputs}) {
+    append(key, value);
+  }
+  for (bool value :
+       {form.is_partial, form.flips_input, form.signed_input, form.subtracts_window_sums}) {
+    append(key, static_cast<uint8_t>(value));
+  }
+  for (const jit::DepthwiseNhwcBlock& block : form.blocks) {
+    for (int value : {block.outputs, block.above, block.below}) append(key, value);
+  }
+  if (epilogue != nullptr) key += epilogue->key;
+  return find_or_emit(std::move(key),
+                      [&] { return jit::emit_depthwise_nhwc_kernel(form, target, epilogue); });
+}
+
 Result<NestCodePtr> CodeCache::get_weight_packer(const jit::WeightUnit& unit,
                                                  const jit::Target& target) {
   std::string key = "weights";

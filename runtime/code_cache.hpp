@@ -13,6 +13,7 @@
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/depthwise_kernel.hpp"
+#include "jit/conv/depthwise_nhwc_kernel.hpp"
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
 #include "jit/emit/nest_emitter.hpp"
@@ -55,6 +56,8 @@ class CodeCache {
   Result<NestCodePtr> get_convolution(const jit::ChannelTile& tile, const jit::Target& target,
                                       const jit::TileEpilogue* epilogue = nullptr);
   Result<NestCodePtr> get_depthwise(const jit::DepthwiseForm& form, const jit::Target& target,
+                                    const jit::TileEpilogue* epilogue = nullptr);
+  Result<NestCodePtr> get_depthwise(const jit::DepthwiseNhwcForm& form, const jit::Target& target,
                                     const jit::TileEpilogue* epilogue = nullptr);
 
   /// The code that brings weights and input into the kernels' order.

@@ -217,6 +217,7 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   if (!has_work(geometry) || geometry.group_channels() == 0) {
     return std::shared_ptr<const BoundConvolution>(std::move(bound));
   }
+  if (Status status = jit::check_filter(geometry); !status) return status.error();
   const DepthwiseOperands operands = {bound->x_is_signed, bound->w_is_signed, x_zero_point,
                                       w_zero_point, zero_points_per_channel};
   auto depthwise = bind_depthwise(geometry, operands, constants, target, cache, epilogue);
@@ -224,6 +225,14 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   if (plan == nullptr && *depthwise != nullptr) {
     bound->depthwise = std::move(depthwise).value();
     bound->parts.end = bound->depthwise->scratch_bytes;
+    if (bound->parts.end > 0) bound->scratch = scratch.take(bound->parts.end);
+    return std::shared_ptr<const BoundConvolution>(std::move(bound));
+  }
+  auto depthwise_nhwc = bind_depthwise_nhwc(geometry, operands, constants, target, cache, epilogue);
+  if (!depthwise_nhwc.ok()) return depthwise_nhwc.error();
+  if (plan == nullptr && *depthwise_nhwc != nullptr) {
+    bound->depthwise_nhwc = std::move(depthwise_nhwc).value();
+    bound->parts.end = bound->depthwise_nhwc->scratch_bytes;
     if (bound->parts.end > 0) bound->scratch = scratch.take(bound->parts.end);
     return std::shared_ptr<const BoundConvolution>(std::move(bound));
   }

@@ -5,19 +5,14 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/convolution_call_weights.hpp"
 #include "runtime/convolution_output.hpp"
-#include "runtime/convolution_parts.hpp"
 #include "runtime/interleave.hpp"
 #include "runtime/nest_call.hpp"
 
 namespace castor::detail {
 
 namespace {
-
-/// An address from which elements are counted that need not begin there.
-int32_t* counted_back(int32_t* from, int64_t elements) {
-  return reinterpret_cast<int32_t*>(reinterpret_cast<intptr_t>(from) - 4 * elements);
-}
 
 /// Runs one call of a convolution.
 class ConvolutionRun {
@@ -26,31 +21,13 @@ class ConvolutionRun {
                  const CallMemory& memory)
       : convolution_(convolution),
         plan_(convolution.plan),
-        scratch_(memory.scratch + convolution.scratch),
-        output_(plan_.geometry, nest, memory) {
-    for (size_t k = 0; k < nest.operands.size(); ++k) {
-      operands_[k] = reinterpret_cast<std::byte*>(
-          address(origin_of(nest.operands[k], memory), nest.elements[k]));
-    }
-  }
+        operands_(operands_of(nest, memory)),
+        weights_(convolution, {operands_[1], operand(convolution.w_zero_point), input_zero_point()},
+                 memory.scratch + convolution.scratch),
+        output_(plan_.geometry, nest, memory) {}
 
-  /// What all tasks read: zero points, weights, first values. Before any of them.
-  void prepare() {
-    int32_t* zeros = part(convolution_.parts.zero_points);
-    const auto channels = static_cast<size_t>(plan_.geometry.out_channels);
-    set_weight_zero_points(convolution_, operand(convolution_.w_zero_point), {zeros, channels});
-    if (convolution_.packed.empty() && !convolution_.packs_by_tile) {
-      const auto to = packed_weights(plan_, part(convolution_.parts.weights));
-      pack_weights(plan_, convolution_.movement, operands_[1], convolution_.w_is_signed, zeros, to);
-      packed_ = {to.dwords, to.sums};
-    } else if (!convolution_.packs_by_tile) {
-      packed_ = packed_weights(plan_, convolution_.packed.data());
-    }
-    if (convolution_.window_sums == jit::WindowSums::words) {
-      std::transform(zeros, zeros + channels, zeros, jit::words_of_zero_point);
-    }
-    if (!convolution_.packs_by_tile) set_starts(0, packed_.sums);
-  }
+  /// Before any task.
+  void prepare() { weights_.prepare(); }
 
   /// Channel tiles of all blocks: what tasks share out.
   int64_t tiles() const { return blocks() * plan_.channel_tiles; }
@@ -69,39 +46,25 @@ class ConvolutionRun {
   }
 
  private:
+  using Operands = std::array<const std::byte*, 5>;
+
+  static Operands operands_of(const BoundNest& nest, const CallMemory& memory) {
+    Operands operands = {};
+    for (size_t k = 0; k < nest.operands.size(); ++k) {
+      operands[k] = reinterpret_cast<const std::byte*>(
+          address(origin_of(nest.operands[k], memory), nest.elements[k]));
+    }
+    return operands;
+  }
+
   const std::byte* operand(int index) const {
     return index < 0 ? nullptr : operands_[static_cast<size_t>(index)];
   }
 
-  int32_t* part(size_t offset) const { return reinterpret_cast<int32_t*>(scratch_ + offset); }
-
-  /// As the kernel's unsigned input has it: signed ones plus 128. Without VNNI as it is.
   int32_t input_zero_point() const {
     const std::byte* zero = operand(convolution_.x_zero_point);
     if (zero == nullptr) return 0;
     return convolution_.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
-  }
-
-  /// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
-  /// first. Modulo 2^32. Of output channels from `first` on, whose weights have these sums.
-  void set_starts(int64_t first, std::span<const int32_t> sums) const {
-    int32_t* start = part(convolution_.parts.start) + first;
-    const int32_t* zeros = part(convolution_.parts.zero_points) + first;
-    int64_t taps = plan_.geometry.group_channels();
-    for (const ConvolutionAxis& axis : plan_.geometry.axes) taps *= axis.kernel;
-    const auto a = static_cast<uint32_t>(input_zero_point() + (convolution_.x_is_signed ? 128 : 0));
-    for (size_t m = 0; m < sums.size(); ++m) {
-      const auto b = static_cast<uint32_t>(zero_point_of(zeros[m]));
-      const bool bytes = plan_.dot == jit::DotProduct::bytes;
-      const auto sum = static_cast<uint32_t>(sums[m]);
-      start[m] = bytes ? static_cast<int32_t>(static_cast<uint32_t>(taps) * a * b - a * sum) : 0;
-    }
-  }
-
-  /// A weight zero point, which kernels may have as words.
-  int32_t zero_point_of(int32_t stored) const {
-    return convolution_.window_sums == jit::WindowSums::words ? jit::zero_point_of_words(stored)
-                                                              : stored;
   }
 
   static int64_t count_of(int64_t all, int64_t part) { return (all + part - 1) / part; }
@@ -139,7 +102,7 @@ class ConvolutionRun {
     const Block block = {place, tables, source_of(place, scratch, kept), scratch};
     if (convolution_.window_sums != jit::WindowSums::none) sum_block(block);
     for (int64_t tile = begin; tile < end; ++tile) {
-      if (convolution_.packs_by_tile) pack_tile(block, tile);
+      weights_.prepare_tile(place.group, tile, scratch);
       plan_.lanes_hold == jit::ConvLanes::pixels ? run_line(block, tile) : run_pixels(block, tile);
     }
     if (transposes()) store_pixels(block, begin, end);
@@ -232,40 +195,6 @@ class ConvolutionRun {
   int64_t first_pixel(const BlockPlace& place) const {
     return (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
   }
-  const std::byte* weights_of(const Block& block, int64_t tile) const {
-    const int32_t* packed =
-        convolution_.packs_by_tile
-            ? tile_buffer(block)
-            : packed_.dwords.data() + packed_tile(plan_, block.place.group, tile);
-    return reinterpret_cast<const std::byte*>(packed);
-  }
-
-  /// Dwords of a whole tile's packed weights.
-  int64_t tile_dwords() const {
-    return plan_.packed_width(plan_.tile_channels()) * static_cast<int64_t>(plan_.taps.size());
-  }
-  /// Where a task packs the weights of one tile; there is room for another one in front.
-  int32_t* tile_buffer(const Block& block) const {
-    return reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.weights) + tile_dwords();
-  }
-
-  /// Packs a tile's weights and sets what its sums begin with.
-  void pack_tile(const Block& block, int64_t tile) const {
-    const int64_t before = packed_tile(plan_, block.place.group, tile);
-    int32_t* sums = tile_buffer(block) + tile_dwords();
-    const auto all = static_cast<size_t>(plan_.geometry.out_channels);
-    const PackedWeights<int32_t> to = {
-        {counted_back(tile_buffer(block), before), packed_dwords(plan_)}, {sums, all}};
-    pack_weight_tile(plan_, convolution_.movement, operands_[1], convolution_.w_is_signed,
-                     part(convolution_.parts.zero_points), block.place.group, tile, to);
-    const OutputPiece piece = piece_of(block, tile);
-    set_starts(piece.channel, to.sums.subspan(static_cast<size_t>(piece.channel),
-                                              static_cast<size_t>(piece.channels)));
-  }
-  const int32_t* of_channel(size_t part_of_scratch, int64_t channel) const {
-    return part(part_of_scratch) + channel;
-  }
-
   /// A call's operands of an epilogue that kernels apply.
   using EpilogueOperands = std::array<jit::EpilogueOperand, jit::most_tile_operands + 1>;
 
@@ -278,9 +207,9 @@ class ConvolutionRun {
   void run_line(const Block& block, int64_t tile) const {
     OutputPiece piece = piece_of(block, tile);
     jit::ConvArguments arguments = line_arguments(block);
-    arguments.weights = weights_of(block, tile);
-    arguments.start = of_channel(convolution_.parts.start, piece.channel);
-    arguments.weight_zero_points = of_channel(convolution_.parts.zero_points, piece.channel);
+    arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
+    arguments.start = weights_.starts(piece.channel, block.scratch);
+    arguments.weight_zero_points = weights_.zero_points(piece.channel);
     const bool is_last = tile + 1 == plan_.channel_tiles;
     const auto code =
         (is_last ? *convolution_.last_code : *convolution_.code).entry_as<jit::ConvFunction>();
@@ -349,9 +278,9 @@ class ConvolutionRun {
     arguments.source = block.source;
     arguments.taps = plan_.taps.data();
     arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
-    arguments.weights = weights_of(block, tile);
-    arguments.start = of_channel(convolution_.parts.start, piece.channel);
-    arguments.weight_zero_points = of_channel(convolution_.parts.zero_points, piece.channel);
+    arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
+    arguments.start = weights_.starts(piece.channel, block.scratch);
+    arguments.weight_zero_points = weights_.zero_points(piece.channel);
     arguments.window_sums = window_sums(block);
     const bool is_last = tile + 1 == plan_.channel_tiles;
     for (const BoundTileRun& run : block.tables.runs) {
@@ -393,9 +322,8 @@ class ConvolutionRun {
 
   const BoundConvolution& convolution_;
   const jit::ConvPlan& plan_;
-  std::byte* scratch_;
-  std::array<std::byte*, 5> operands_ = {};
-  PackedWeights<const int32_t> packed_;
+  const Operands operands_;
+  CallWeights weights_;
   ConvolutionOutput output_;
 };
 
@@ -425,6 +353,9 @@ void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
   if (!has_work(convolution.plan.geometry)) return;
   if (convolution.depthwise) {
     return run_depthwise(*convolution.depthwise, convolution.scratch, nest, memory);
+  }
+  if (convolution.depthwise_nhwc) {
+    return run_depthwise_nhwc(*convolution.depthwise_nhwc, convolution.scratch, nest, memory);
   }
   if (!convolution.multiplies) {  // nothing to add up
     const OperandOrigin& y = nest.operands.back();

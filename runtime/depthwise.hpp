@@ -141,7 +141,7 @@ class DepthwiseRun {
   int64_t piece_channels_ = 1;
   int64_t piece_rows_ = 1;
   bool splits_rows_ = false;  ///< whether a piece is a part of a row: one entry of columns
-  bool prefetches_ = false;
+  DepthwiseWrites writes_;
   DepthwiseBlockList plane_;  ///< of a whole plane
 };
 

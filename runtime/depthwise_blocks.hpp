@@ -26,8 +26,14 @@ struct DepthwiseBlockList {
   int64_t output_end = 0;
 };
 
+/// How the kernels that take a list write.
+struct DepthwiseWrites {
+  int64_t output_bytes = 4;  ///< 1: outputs are counted, for an epilogue
+  bool prefetches = false;
+};
+
 /// Lists the blocks of a part. Its rows begin and end where blocks do.
-void list_blocks(const jit::DepthwisePlan& plan, const DepthwisePart& part, bool prefetches,
-                 DepthwiseBlockList& to);
+void list_blocks(const jit::DepthwisePlan& plan, const DepthwisePart& part,
+                 const DepthwiseWrites& writes, DepthwiseBlockList& to);
 
 }  // namespace castor::detail

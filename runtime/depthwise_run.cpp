@@ -66,7 +66,7 @@ DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall&
   choose_pieces();
   if (has_whole_planes()) {
     const DepthwisePart whole = {.row_end = plan_.rows.output};
-    list_blocks(plan_, whole, prefetches_, plane_);
+    list_blocks(plan_, whole, writes_, plane_);
   }
 }
 
@@ -87,7 +87,8 @@ void DepthwiseRun::choose_pieces() {
   const int64_t width = plan_.columns.output;
   const int64_t multiplier = geometry.group_out_channels();
   const int64_t wished = std::min(most, piece_outputs);
-  prefetches_ = !depthwise_.applies_epilogue && most == std::numeric_limits<int64_t>::max();
+  writes_ = {.output_bytes = depthwise_.applies_epilogue ? 1 : 4,
+             .prefetches = most == std::numeric_limits<int64_t>::max()};
   piece_rows_ = plan_.rows.output;
   if (plane <= wished) {
     const int64_t channels = multiplier == 1 ? geometry.channels : multiplier;
@@ -159,7 +160,7 @@ void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
                        .pixel = place.outer * plan_.plane_outputs() + part.row * width + column,
                        .pixels = (part.row_end - part.row - 1) * width + column_end - column};
   std::optional<DepthwiseBlockList> own;
-  if (!has_whole_planes()) list_blocks(plan_, part, prefetches_, own.emplace());
+  if (!has_whole_planes()) list_blocks(plan_, part, writes_, own.emplace());
   const DepthwiseBlockList& blocks = own ? *own : plane_;
   // Columns are counted from the row's first one.
   if (depthwise_.applies_epilogue) {
@@ -180,7 +181,7 @@ jit::DepthwiseArguments DepthwiseRun::arguments_for(const DepthwiseBlockList& bl
   arguments.input_row_step = plan_.row_step;
   const bool one_to_one = plan_.geometry.group_out_channels() == 1;
   arguments.input_channel_step = (one_to_one ? pixels_ : 0) - blocks.input_end;
-  arguments.output_row_step = 4 * plan_.output_step() * plan_.columns.output;
+  arguments.output_row_step = writes_.output_bytes * plan_.output_step() * plan_.columns.output;
   arguments.blocks = blocks.blocks.data();
   arguments.blocks_end = arguments.blocks + blocks.count;
   return arguments;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "jit/fuse_convolutions.hpp"
+#include "runtime/convolution.hpp"
 #include "runtime/state.hpp"
 #include "tests/support/function_case.hpp"
 #include "tests/support/thread_per_task.hpp"
@@ -126,16 +127,19 @@ struct Layer {
   Dims kernel;
   const char* attributes = "";
   int64_t group = 1;
+  int64_t stride = 1;  ///< what the attributes say
 
   Dims output(bool nhwc) const {
     Dims all = {image[0], outputs};
-    for (int axis = 2; axis < image.rank(); ++axis) all.push_back(image[axis]);
+    for (int axis = 2; axis < image.rank(); ++axis) {
+      all.push_back((image[axis] + stride - 1) / stride);
+    }
     if (nhwc) std::rotate(all.begin() + 1, all.begin() + 2, all.end());
     return all;
   }
 };
 
-/// Extents of the images are kept by all.
+/// Extents of the images are kept by all, or divided by the stride.
 const Layer layers[] = {
     {"odd", {2, 5, 7, 9}, 7, {3, 3}, "auto_pad = same_upper"},
     {"even", {1, 8, 6, 8}, 6, {3, 3}, "auto_pad = same_upper"},
@@ -151,6 +155,23 @@ const Layer layers[] = {
     {"many_channels", {1, 2, 1, 2}, 5002, {1, 1}},
     {"wide", {1, 2, 1, 5001}, 2, {1, 1}},
     {"wide_depthwise", {1, 2, 2, 5002}, 2, {3, 3}, "auto_pad = same_upper", 2},
+    {"depthwise_5x5", {1, 6, 20, 34}, 6, {5, 5}, "auto_pad = same_upper", 6},
+    {"depthwise_7x7", {2, 3, 39, 18}, 3, {7, 7}, "auto_pad = same_lower", 3},
+    {"depthwise_by_2", {2, 5, 19, 35}, 5, {3, 3}, "auto_pad = same_upper, strides = [2, 2]", 5, 2},
+    {"depthwise_dilated",
+     {1, 4, 21, 40},
+     4,
+     {3, 3},
+     "auto_pad = same_upper, dilations = [2, 2]",
+     4},
+    {"depthwise_14", {1, 20, 14, 14}, 20, {3, 3}, "auto_pad = same_upper", 20},
+    {"depthwise_7_twice", {2, 9, 7, 7}, 18, {3, 3}, "auto_pad = same_upper", 9},
+    {"depthwise_4x4", {1, 9, 4, 4}, 9, {3, 3}, "auto_pad = same_upper", 9},
+    {"depthwise_many_taps", {1, 3, 6, 40}, 3, {2, 11}, "auto_pad = same_upper", 3},
+    {"depthwise_rows", {1, 3, 170, 24}, 3, {3, 3}, "auto_pad = same_upper", 3},
+    {"depthwise_line", {2, 4, 60}, 4, {5}, "auto_pad = same_upper", 4},
+    {"depthwise_volume", {1, 3, 3, 6, 10}, 3, {2, 3, 3}, "auto_pad = same_lower", 3},
+    {"depthwise_sheets", {1, 3, 3, 6, 18}, 3, {1, 3, 3}, "auto_pad = same_lower", 3},
 };
 
 /// Shapes of parameters: c: by channel, n: by image, i: by image and channel, f: full, b: full
@@ -221,6 +242,12 @@ const Chain chains[] = {
      "%1 = convert %y : f32\n %r = mul %1, %a\n %3 = convert %r {overflow = saturate} : i16\n"
      " %q = max %3, %b",
      {f32, i16}},
+    {"unsigned_results",
+     {{'c', f32}, {'f', f32}},
+     "%1 = convert %y : f32\n %2 = mul %1, %a\n %3 = add %2, %b\n"
+     " %r = convert %3 {overflow = saturate, rounding = up} : u16\n"
+     " %q = convert %2 {overflow = saturate, rounding = half_up} : u8",
+     {u16, u8}},
     {"itself_too", {{'c', i32}}, "%q = add %y, %a\n %r = add %y, %y", {i32, i32}},
     {"comparison", {{'f', i32}}, "%r = less %y, %a", {boolean}},
     {"u4",
@@ -362,6 +389,67 @@ TEST_P(ConvEpilogueLayers, AreFused) {
 INSTANTIATE_TEST_SUITE_P(Layers, ConvEpilogueLayers, testing::ValuesIn(layers),
                          [](const auto& row) { return std::string(row.param.name); });
 
+// ---- Depthwise kernels
+
+/// Signs and zero points of a convolution's operands.
+struct DepthwiseBytes {
+  const char* x;
+  const char* w;
+  const char* zero_points;  ///< operands behind x and w
+};
+
+constexpr DepthwiseBytes depthwise_bytes[] = {
+    {"u8", "i8", ""},      {"i8", "i8", ", %xz"},       {"i8", "u8", ", %xz, %wz"},
+    {"u8", "u8", ", %xz"}, {"u8", "u8", ", none, %wz"}, {"i8", "i8", ", none, %wz"},
+};
+
+/// A depthwise convolution with an epilogue of each kind of operand.
+FunctionCase depthwise_case(const DepthwiseBytes& bytes, int64_t size, const char* kernel,
+                            const Dims& w) {
+  const Dims image = {2, 6, size, size};
+  const std::string text = fmt::format(
+      "func @f(%x: {0}{3}, %w: {1}{4}, %xz: {0}[], %wz: {1}[12], %s: f32[12, 1, 1], %t: "
+      "f16[2, 12, {5}, {5}]) -> (u8[2, 12, {5}, {5}], f32[2, 12, {5}, {5}]) {{\n"
+      " %y = conv_integer %x, %w{2} {{group = 6, auto_pad = same_upper{6}}}\n"
+      " %f = convert %y : f32\n %m = mul %f, %s\n %g = convert %t : f32\n %q = add %m, %g\n"
+      " %r = convert %q {{overflow = saturate, rounding = nearest_even}} : u8\n"
+      " return %r, %q\n}}\n",
+      bytes.x, bytes.w, bytes.zero_points, to_string(image), to_string(w), size, kernel);
+  return {text, {{image}, {w}, {{}}, {{12}}, {{12, 1, 1}}, {{2, 12, size, size}}}};
+}
+
+/// Whether the kernels of the first convolution apply its epilogue.
+bool kernels_apply_epilogue(const BoundKernel& bound) {
+  const detail::BoundNest& nest = detail::StateAccess::of(bound).nests.front();
+  return nest.convolution->depthwise != nullptr && nest.convolution->depthwise->applies_epilogue;
+}
+
+TEST(ConvEpilogue, DepthwiseKernelsApplyIt) {
+  uint64_t seed = 100;
+  for (const int64_t size : {5, 7, 14, 18, 33, 56}) {
+    for (const DepthwiseBytes& bytes : depthwise_bytes) {
+      const FunctionCase rows[] = {
+          depthwise_case(bytes, size, "", {12, 1, 3, 3}),
+          depthwise_case(bytes, size, "", {12, 1, 5, 5}),
+          depthwise_case(bytes, size, "", {12, 1, 1, 7}),
+          depthwise_case(bytes, size, ", dilations = [2, 2]", {12, 1, 3, 3}),
+      };
+      for (const FunctionCase& row : rows) {
+        check_function(row, ++seed);
+        if (testing::Test::HasFatalFailure()) return;
+        for (const auto& [tier, runtime] : tier_runtimes()) {
+          if (!jit::Target{tier}.has_avx512()) continue;
+          CaseTensors tensors(**parse_function(row.text), row, seed, true);
+          const auto bound =
+              runtime.compile(*parse_function(row.text))->bind(tensors.inputs(), tensors.outputs());
+          ASSERT_TRUE(bound) << bound.error().to_string();
+          EXPECT_TRUE(kernels_apply_epilogue(*bound)) << name_of(tier) << ": " << row.text;
+        }
+      }
+    }
+  }
+}
+
 // ---- Views
 
 /// A function of x, w and a residual, with places for tensors.
@@ -426,7 +514,8 @@ TEST(ConvEpilogue, SubByteResultsFromAnyElementOn) {
 // ---- Tasks, memory
 
 TEST(ConvEpilogue, TasksGiveTheSameBits) {
-  for (const char* name : {"many_pieces", "grouped", "small_images", "depthwise"}) {
+  for (const char* name : {"many_pieces", "grouped", "small_images", "depthwise",
+                           "depthwise_7_twice", "depthwise_rows"}) {
     const Layer& layer = *std::ranges::find(layers, std::string_view(name),
                                             [](const Layer& each) { return each.name; });
     for (const Chain& chain : chains) {

@@ -236,6 +236,19 @@ TEST(ConvPlan, PrintsWhatItIs) {
   }
 }
 
+/// Filters that no plan has room for are refused before anything is listed.
+TEST(ConvPlan, RefusesHugeFilters) {
+  ConvolutionGeometry geometry = geometry_of({1, 4, 10, 10}, {1, 4, 3, 3});
+  EXPECT_TRUE(check_filter(geometry).ok());
+  geometry.axes[1].kernel = int64_t{1} << 31;
+  const Status status = check_filter(geometry);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::unsupported);
+  EXPECT_NE(status.error().message.find("kernel being 2147483648 along spatial axis 1"),
+            std::string::npos)
+      << status.error().message;
+}
+
 /// Which form layers get on the tier that figures are given for.
 TEST(ConvPlan, ChoosesTheFormByShape) {
   struct Row {

@@ -56,7 +56,8 @@ TEST(LaneEmitter, RegistersAsSourceAndSink) {
     std::vector<uint8_t> buffer(4096);
     Assembler code(buffer);
     const int accumulator = target.vector_registers() - 1;
-    LaneEmitter emitter(code, target, program, lanes, 1, {}, uint32_t{1} << accumulator);
+    LaneEmitter emitter(code, target, program, lanes, 1, {},
+                        {.vectors = uint32_t{1} << accumulator});
     RegisterSource source(accumulator);
     RegisterSink sink(Xbyak::util::rsi);
     Source* const sources[] = {&source};

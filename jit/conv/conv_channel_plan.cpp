@@ -91,15 +91,23 @@ class RowPlanner {
     return extent < axis.window() ? 0 : (extent - axis.window()) / axis.stride + 1;
   }
 
-  /// All columns, and as many rows as stay in the second cache.
+  /// Rows of a block of whole rows, of about a size, at most `fitting` and of few pixels.
+  int64_t rows_of_block(int64_t fitting) const {
+    const int64_t rows = plan_.rows.output;
+    const int64_t few = most_block_pixels / plan_.columns.output;
+    const int64_t most = std::clamp<int64_t>(std::min(fitting, few), 1, rows);
+    return ceil_div(rows, ceil_div(rows, most));
+  }
+
+  /// As many rows as stay in the second cache, or a part of a row.
   bool choose_rows_of_input() {
     ConvRows& rows = plan_.input_rows;
     rows.row_bytes = plan_.columns.input * rows.column_bytes;
     if (rows.row_bytes > most_offset / plan_.rows.window()) return false;
     const int64_t fitting = most_source_bytes / rows.row_bytes / planes();
-    const int64_t most = std::clamp<int64_t>(outputs_of(fitting, plan_.rows), 1, plan_.rows.output);
-    plan_.block = {.rows = ceil_div(plan_.rows.output, ceil_div(plan_.rows.output, most)),
-                   .columns = plan_.columns.output};
+    const int64_t columns = plan_.columns.output;
+    plan_.block = {.rows = rows_of_block(outputs_of(fitting, plan_.rows)),
+                   .columns = ceil_div(columns, ceil_div(columns, most_block_pixels))};
     return true;
   }
 
@@ -109,17 +117,17 @@ class RowPlanner {
     const int64_t columns = plan_.columns.output;
     const int64_t most_columns = most_source_bytes / rows.column_bytes / planes();
     plan_.block = {.rows = 1, .columns = columns};
-    if (columns <= outputs_of(most_columns, plan_.columns)) {
+    if (columns <= std::min(outputs_of(most_columns, plan_.columns), most_block_pixels)) {
       const int64_t row = extent_of(columns, plan_.columns);
       const int64_t fitting = outputs_of(most_columns / row, plan_.rows);
       if (fitting >= 1) {
-        const int64_t most = std::min(fitting, plan_.rows.output);
-        plan_.block.rows = ceil_div(plan_.rows.output, ceil_div(plan_.rows.output, most));
+        plan_.block.rows = rows_of_block(fitting);
         return set_copies();
       }
     }
     constexpr int64_t least_columns = 16;
-    const int64_t part = outputs_of(most_columns / plan_.rows.window(), plan_.columns);
+    const int64_t part =
+        std::min(outputs_of(most_columns / plan_.rows.window(), plan_.columns), most_block_pixels);
     if (part < std::min(least_columns, columns)) return false;
     plan_.block.columns = ceil_div(columns, ceil_div(columns, part));
     return set_copies();

@@ -74,7 +74,8 @@ double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const Conv
 }
 
 double cycles_of_image(const ConvPlan& plan, double of_a_block) {
-  constexpr double interleaved_dword = 0.6;
+  const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
+  const double interleaved_dword = nhwc ? 2 : 0.6;  // side by side, but far from the next pixel's
   constexpr double copied_byte = 1.0 / 24;
   constexpr double copied_row = 15;
   constexpr double transposed = 0.8;  // of an output
@@ -92,7 +93,7 @@ double cycles_of_image(const ConvPlan& plan, double of_a_block) {
               (copied_row + copied_byte * static_cast<double>(plan.input_rows.row_bytes));
   }
   double storing = 0;
-  if (plan.lanes_hold == ConvLanes::pixels && plan.geometry.layout == ConvolutionLayout::nhwc) {
+  if (plan.lanes_hold == ConvLanes::pixels && nhwc) {
     storing = transposed * static_cast<double>(plan.block.rows * plan.block.columns *
                                                plan.geometry.group_out_channels());
   }

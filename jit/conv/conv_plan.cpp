@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/conv/conv_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "jit/conv/conv_planning.hpp"
@@ -74,6 +76,16 @@ ConvTile best_tile(const ConvPlan& plan, int64_t vectors, const Target& target) 
   return best;
 }
 
+/// Of a part of a row, if there are as many: a vector.
+constexpr int64_t least_columns = 16;
+
+/// Pixels of a block at the most.
+int64_t pixels_of_block(const ConvPlan& plan) {
+  if (plan.geometry.layout != ConvolutionLayout::nhwc) return most_block_pixels;
+  const int64_t pixels = most_output_bytes / 4 / plan.geometry.group_out_channels();
+  return std::clamp(pixels, least_columns, most_block_pixels);
+}
+
 /// As many rows as fit, or, where not even one does, a part of a row. All blocks of about a size.
 void choose_block(ConvPlan& plan) {
   const int64_t planes = plan.slices * plan.dwords * plan.phase_planes();
@@ -85,16 +97,13 @@ void choose_block(ConvPlan& plan) {
   plan.pitch = plan.dwords_hold_columns ? columns + plan.column_phases.most_shift
                                         : least_pitch(plan.columns, plan.column_phases);
   const int64_t fitting = most_dwords / plan.pitch - extra_rows;
-  if (fitting >= 1) {
-    int64_t most_rows = std::min(fitting, rows);
-    if (plan.geometry.layout == ConvolutionLayout::nhwc) {
-      const int64_t row_bytes = 4 * columns * plan.geometry.group_out_channels();
-      most_rows = std::clamp<int64_t>(most_output_bytes / row_bytes, 1, most_rows);
-    }
+  const int64_t most_pixels = pixels_of_block(plan);
+  if (fitting >= 1 && columns <= most_pixels) {
+    const int64_t most_rows = std::min({fitting, rows, most_pixels / columns});
     plan.block.rows = ceil_div(rows, ceil_div(rows, most_rows));
   } else {
-    constexpr int64_t least_columns = 16;  // a vector
-    const int64_t part = most_dwords / (1 + extra_rows) - plan.column_phases.most_shift;
+    const int64_t fitting_part = most_dwords / (1 + extra_rows) - plan.column_phases.most_shift;
+    const int64_t part = std::min(fitting_part, most_pixels);
     const int64_t parts =
         ceil_div(columns, std::clamp(part, std::min(least_columns, columns), columns));
     plan.block.columns = ceil_div(columns, parts);
@@ -201,6 +210,22 @@ bool has_few_channels(const ConvPlan& plan) {
 }
 
 }  // namespace
+
+Status check_filter(const ConvolutionGeometry& geometry) {
+  int64_t most = most_filter_weights / std::max<int64_t>(geometry.group_channels(), 1);
+  for (size_t axis = 0; axis < geometry.axes.size(); ++axis) {
+    const int64_t kernel = geometry.axes[axis].kernel;
+    if (kernel <= most) {
+      most /= std::max<int64_t>(kernel, 1);
+      continue;
+    }
+    return Error{ErrorCode::unsupported,
+                 fmt::format("conv_integer: the filter has more than {} weights for each output "
+                             "channel, its kernel being {} along spatial axis {}",
+                             most_filter_weights, kernel, axis)};
+  }
+  return {};
+}
 
 ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
   ConvPlan plan;

@@ -121,8 +121,14 @@ struct ConvPlan {
   int64_t source_column_step() const;
 };
 
+/// Weights of one output channel at the most.
+inline constexpr int64_t most_filter_weights = int64_t{1} << 28;
+
+/// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
+Status check_filter(const ConvolutionGeometry& geometry);
+
 /// Plans a convolution that has output elements and taps: channels, output channels, batch and
-/// output extents are not 0.
+/// output extents are not 0; behind check_filter.
 ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
                           const Target& target);
 /// All plans that plan_convolution chooses from, by the least `cycles`; at least one.

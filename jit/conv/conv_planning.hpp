@@ -11,6 +11,9 @@ namespace castor::jit {
 /// Planes or rows of a block shall stay in the second cache, beside weights.
 inline constexpr int64_t most_source_bytes = int64_t{384} << 10;
 
+/// Pixels of a block, so that their window sums are few as well.
+inline constexpr int64_t most_block_pixels = int64_t{1} << 15;
+
 /// Dwords behind planes that the last tile of a line may read.
 inline constexpr int64_t most_lanes_read_behind = 16 * 8;
 

@@ -25,6 +25,12 @@ std::string source_text(const ConvPlan& plan) {
                      rows.rows, rows.row_bytes, rows.column_bytes);
 }
 
+std::string bytes_text(const ConvPlan& plan) {
+  if (plan.source == ConvSource::input) return "";
+  return fmt::format(", {} B of {}", plan.source_bytes(),
+                     plan.source == ConvSource::planes ? "planes" : "copied rows");
+}
+
 std::string tile_text(const ConvPlan& plan) {
   if (plan.lanes_hold == ConvLanes::pixels) {
     const int64_t lanes = plan.line_tiles(plan.block) * plan.tile.vectors * plan.lanes;
@@ -47,12 +53,9 @@ std::string print(const ConvPlan& plan) {
   return fmt::format("  groups   {} of {} to {} channels\n", geometry.groups,
                      geometry.group_channels(), geometry.group_out_channels()) +
          source_text(plan) +
-         fmt::format("  block    {} of {} output rows, {} of {} columns, {} B of {}\n",
-                     plan.block.rows, plan.rows.output, plan.block.columns, plan.columns.output,
-                     plan.source_bytes(),
-                     plan.source == ConvSource::planes ? "planes" : "copied rows") +
-         tile_text(plan) +
-         fmt::format("  model    {:.0f} cycles an image\n", plan.cycles);
+         fmt::format("  block    {} of {} output rows, {} of {} columns{}\n", plan.block.rows,
+                     plan.rows.output, plan.block.columns, plan.columns.output, bytes_text(plan)) +
+         tile_text(plan) + fmt::format("  model    {:.0f} cycles an image\n", plan.cycles);
 }
 
 }  // namespace castor::jit

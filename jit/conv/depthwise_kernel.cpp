@@ -84,7 +84,7 @@ class DepthwiseEmitter {
         code_(buffer) {
     if (epilogue == nullptr) return;
     const TakenRegisters taken = {vectors_.taken(), epilogue_taken_masks};
-    epilogue_.emplace(code_, target, *epilogue, taken, stack_bytes, reg::scratch);
+    epilogue_.emplace(code_, target, *epilogue, taken, stack_bytes, reg::to);
   }
 
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
@@ -132,7 +132,6 @@ class DepthwiseEmitter {
   void multiply_add(const Zmm& sum, const Zmm& taps, int weight);
   void multiply_add_words(const Zmm& sum, const Zmm& taps, int weight);
   void emit_store(int output);
-  void emit_store_by_epilogue(const Zmm& sum);
   void emit_channel_step();
   void emit_epilogue();
 
@@ -262,6 +261,7 @@ void DepthwiseEmitter::emit_shuffles() {
   code_.mov(reg::from, of_columns(offsetof(DepthwiseColumns, input)));
   code_.add(reg::from, reg::input);
   code_.mov(reg::to, of_columns(offsetof(DepthwiseColumns, output)));
+  if (epilogue_) code_.shr(reg::to, 2);
   code_.add(reg::to, reg::output);
   code_.kmovq(stored, of_columns(offsetof(DepthwiseColumns, stored)));
   for (int dword = 0; dword < form_.dwords; ++dword) {
@@ -428,17 +428,14 @@ void DepthwiseEmitter::multiply_add_words(const Zmm& sum, const Zmm& taps, int w
 void DepthwiseEmitter::emit_store(int output) {
   const Zmm sum = vectors_.sum(output);
   if (form_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum);
-  if (epilogue_) return emit_store_by_epilogue(sum);
-  if (form_.adds) code_.vpaddd(sum | stored, sum, code_.ptr[reg::to]);
-  code_.vmovdqu32(code_.ptr[reg::to] | stored, sum);
-  code_.prefetchw(code_.ptr[reg::to + reg::prefetched]);
-  code_.add(reg::to, reg::output_step);
-}
-
-void DepthwiseEmitter::emit_store_by_epilogue(const Zmm& sum) {
-  code_.mov(reg::scratch, reg::to);
-  code_.shr(reg::scratch, 2);
-  epilogue_->apply(sum);
+  if (epilogue_) {
+    epilogue_->apply(sum);
+    epilogue_->prefetch(of_blocks(offsetof(DepthwiseBlocks, prefetched)), reg::scratch);
+  } else {
+    if (form_.adds) code_.vpaddd(sum | stored, sum, code_.ptr[reg::to]);
+    code_.vmovdqu32(code_.ptr[reg::to] | stored, sum);
+    code_.prefetchw(code_.ptr[reg::to + reg::prefetched]);
+  }
   code_.add(reg::to, reg::output_step);
 }
 

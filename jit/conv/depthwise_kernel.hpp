@@ -110,15 +110,15 @@ struct DepthwiseArguments {
   const int32_t* weights_end = nullptr;
   const int32_t* start = nullptr;  ///< value of the sums, by channel
   uint64_t padding = 0;            ///< the input's zero point, as the image has it, in each byte
-  /// Of an epilogue, by operand, at the first channel's output: that one is not written then, but
-  /// `output` counts bytes of i32 from there, and each channel begins at 0.
+  /// Of an epilogue, by operand, at the first channel's output: that one is not written then.
+  /// `output` and all its steps, but for those of column positions, count elements of a channel.
   const EpilogueOperand* epilogue = nullptr;
 };
 using DepthwiseFunction = void (*)(const DepthwiseArguments* arguments);
 
 /// Emits the kernel. A pure function of its arguments. `form` fits the target. `epilogue` may be
 /// null; one that needs more registers or stack than there are, or makes the code too long, is
-/// refused (unsupported). With one nothing is prefetched, and outputs are not added to.
+/// refused (unsupported). With one outputs are not added to.
 Result<MachineCode> emit_depthwise_kernel(const DepthwiseForm& form, const Target& target,
                                           const TileEpilogue* epilogue = nullptr);
 

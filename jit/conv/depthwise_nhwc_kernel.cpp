@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "jit/conv/dot_product.hpp"
+#include "jit/conv/pixel_epilogue.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit {
@@ -24,36 +26,58 @@ namespace reg {
 const Reg64 arguments(Operand::RDI);
 const Reg64 from(Operand::RSI);  ///< the next row at the place
 const Reg64 to(Operand::RDX);    ///< the next output row at the place
-const Reg64 scratch(Operand::RCX);
-const Reg64 output_step(Operand::RAX);
-const Reg64 thrice_output_step(Operand::R8);
-const Reg64 output_row_step(Operand::RBX);
+const Reg64 output_step(Operand::R8);
 const Reg64 place(Operand::RBP);
 const Reg64 weights(Operand::R9);  ///< of the channels
 const Reg64 start(Operand::R10);   ///< of the channels
 const Reg64 row_step(Operand::R15);
+const Reg64 thrice_output_step(Operand::RCX);
+const Reg64 prefetched(Operand::RBX);
+const Reg64 stored_at(Operand::RAX);
+// Only with an epilogue, which has RAX besides.
+const Reg64 pixel(Operand::RCX);    ///< of the sums
+const Reg64 channel(Operand::RBX);  ///< their first one
 }  // namespace reg
 
 /// One, three, five and seven times the step from a pixel to the next.
 const std::array odd_steps = {Reg64(Operand::R11), Reg64(Operand::R12), Reg64(Operand::R13),
                               Reg64(Operand::R14)};
-const std::array saved_registers = {reg::output_row_step, reg::place,   odd_steps[1],
-                                    odd_steps[2],         odd_steps[3], reg::row_step};
+const std::array saved_registers = {reg::channel, reg::place,   odd_steps[1],
+                                    odd_steps[2], odd_steps[3], reg::row_step};
 
-/// Masks: of pixels, where there are enough for all of a place; else of the one at hand.
+/// Masks: of pixels, where there are enough for all of a place; else of the one at hand. An
+/// epilogue leaves only one as it is, that of its lanes.
 constexpr int most_pixel_masks = 6;
-const Opmask pixel_at_hand(1);
+const Opmask pixel_at_hand(2);
 const Opmask stored(7);
+const Opmask epilogue_lanes(1);
+
+/// Registers that an epilogue has at least, and one that encodes by tables or looks up.
+constexpr int least_epilogue_vectors = 10;
+constexpr int least_table_vectors = 16;
+/// Of the stack, with an epilogue: where the caller's stack is; then the epilogue's frame. In its
+/// routine there is a return address in front of all.
+constexpr int stack_bytes = 64;
+constexpr int return_bytes = 8;
+
+int spare_vectors(const TileEpilogue* epilogue) {
+  if (epilogue == nullptr) return 0;
+  const bool by_tables = std::ranges::any_of(epilogue->program.code, [](const LaneInst& inst) {
+    return looks_up(inst.narrowing) || encodes(inst.narrowing);
+  });
+  return by_tables ? least_table_vectors : least_epilogue_vectors;
+}
 
 bool has_words(const Target& target) { return dot_product_of(target) == DotProduct::words; }
 bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
 int vectors_of_product(const Target& target) { return has_words(target) ? 2 : 1; }
 
-/// The vector registers of one kernel, given out in the order of the members.
+/// The vector registers of one kernel, given out in the order of the members; `spare` ones are
+/// left.
 class NhwcRegisters {
  public:
-  NhwcRegisters(const DepthwiseNhwcForm& form, const Target& target) : form_(form) {
-    const int all = target.vector_registers();
+  NhwcRegisters(const DepthwiseNhwcForm& form, const Target& target, int spare) : form_(form) {
+    const int all = target.vector_registers() - spare;
     padding = take();
     quad = take();
     order = take();
@@ -86,6 +110,8 @@ class NhwcRegisters {
   /// Some weights stay in registers, others are read each time.
   bool keeps(int weight) const { return weight < kept_weights_; }
   Zmm weight(int index) const { return Zmm(first_weight_.getIdx() + index); }
+  /// A bit for each that is in use.
+  uint32_t taken() const { return (uint32_t{1} << (taken_ + kept_weights_)) - 1; }
 
  private:
   Zmm take(int count = 1) {
@@ -102,8 +128,18 @@ class NhwcRegisters {
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class NhwcEmitter {
  public:
-  NhwcEmitter(const DepthwiseNhwcForm& form, const Target& target, std::span<uint8_t> buffer)
-      : form_(form), target_(target), vectors_(form, target), code_(buffer) {}
+  NhwcEmitter(const DepthwiseNhwcForm& form, const Target& target, const TileEpilogue* epilogue,
+              std::span<uint8_t> buffer)
+      : form_(form),
+        target_(target),
+        vectors_(form, target, spare_vectors(epilogue)),
+        code_(buffer) {
+    if (epilogue == nullptr) return;
+    epilogue_.emplace(code_, target, *epilogue, TakenRegisters{vectors_.taken(), 0},
+                      stack_bytes + return_bytes, reg::pixel, reg::channel);
+  }
+
+  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
 
   MachineCode emit() {
     emit_prologue();
@@ -127,6 +163,7 @@ class NhwcEmitter {
 
  private:
   void emit_prologue();
+  void enter_epilogue();
   void emit_constants();
   void emit_places();
   void emit_place_begin();
@@ -146,8 +183,11 @@ class NhwcEmitter {
   void multiply_add(const Zmm& sum, const Zmm& taps, int weight);
   void multiply_add_vector(const Zmm& sum, const Zmm& taps, int weight);
   void emit_stores(int row);
+  void emit_store(const Zmm& sum, int output);
+  void emit_store_by_epilogue(const Zmm& sum, int output);
   void emit_epilogue();
 
+  bool keeps_masks() const { return !epilogue_ && form_.pixels() <= most_pixel_masks; }
   bool is_outside(int row) const {
     return row < block_.above || row >= form_.input_rows(block_) - block_.below;
   }
@@ -182,10 +222,13 @@ class NhwcEmitter {
   DepthwiseNhwcBlock block_;  ///< whose code is being emitted
   bool guards_ = false;       ///< whether that code leaves out pixels and outputs
   Assembler code_;
+  std::optional<PixelEpilogueEmitter> epilogue_;
+  Xbyak::Label routine_;  ///< of the epilogue
 };
 
 void NhwcEmitter::emit_prologue() {
   code_.push_all(saved_registers);
+  if (epilogue_) enter_epilogue();
   const Reg64& step = odd_steps[0];
   code_.mov(step, argument(offsetof(DepthwiseNhwcArguments, pixel_step)));
   code_.lea(odd_steps[1], code_.ptr[step + step * 2]);
@@ -193,10 +236,24 @@ void NhwcEmitter::emit_prologue() {
   code_.lea(odd_steps[3], code_.ptr[odd_steps[2] + step * 2]);
   code_.mov(reg::row_step, argument(offsetof(DepthwiseNhwcArguments, row_step)));
   code_.mov(reg::output_step, argument(offsetof(DepthwiseNhwcArguments, output_step)));
-  code_.lea(reg::thrice_output_step, code_.ptr[reg::output_step + reg::output_step * 2]);
-  code_.mov(reg::output_row_step, argument(offsetof(DepthwiseNhwcArguments, output_row_step)));
+  if (!epilogue_) {
+    code_.mov(reg::prefetched, argument(offsetof(DepthwiseNhwcArguments, prefetched)));
+    code_.lea(reg::thrice_output_step, code_.ptr[reg::output_step + reg::output_step * 2]);
+  }
   code_.mov(reg::place, argument(offsetof(DepthwiseNhwcArguments, places)));
   emit_constants();
+}
+
+void NhwcEmitter::enter_epilogue() {
+  const Reg64& stack = Xbyak::util::rsp;
+  code_.mov(reg::pixel, stack);
+  code_.sub(stack,
+            stack_bytes + PixelEpilogueEmitter::operand_bytes + TileEpilogueEmitter::frame_bytes);
+  code_.and_(stack, -64);
+  code_.mov(code_.qword[stack], reg::pixel);
+  code_.sub(stack, return_bytes);
+  epilogue_->begin(argument(offsetof(DepthwiseNhwcArguments, epilogue)));
+  code_.add(stack, return_bytes);
 }
 
 void NhwcEmitter::emit_constants() {
@@ -252,10 +309,13 @@ void NhwcEmitter::emit_place_begin() {
   code_.add(reg::to, argument(offsetof(DepthwiseNhwcArguments, output)));
   code_.mov(reg::weights, argument(offsetof(DepthwiseNhwcArguments, weights)));
   code_.mov(reg::start, argument(offsetof(DepthwiseNhwcArguments, start)));
+  if (!epilogue_) return;
+  code_.xor_(reg::channel.cvt32(), reg::channel.cvt32());
+  code_.kmovw(epilogue_lanes, argument(offsetof(DepthwiseNhwcArguments, lanes)));
 }
 
 void NhwcEmitter::emit_masks() {
-  if (form_.pixels() > most_pixel_masks) return;
+  if (!keeps_masks()) return;
   for (int pixel = 0; pixel < form_.pixels(); ++pixel) {
     const size_t at = offsetof(DepthwisePlace, loaded) + 2 * static_cast<size_t>(pixel);
     code_.kmovw(Opmask(1 + pixel), of_place(at));
@@ -275,11 +335,16 @@ void NhwcEmitter::emit_channels() {
   code_.add(reg::to, argument(offsetof(DepthwiseNhwcArguments, output_vector_step)));
   code_.add(reg::weights, 64 * weight_vectors(form_, target_));
   code_.add(reg::start, 64);
+  if (epilogue_) code_.add(reg::channel, DepthwiseNhwcForm::lanes);
   code_.cmp(reg::start, argument(offsetof(DepthwiseNhwcArguments, last_start)));
   code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
   code_.ja(done, Xbyak::CodeGenerator::T_NEAR);
   code_.add(reg::from, argument(offsetof(DepthwiseNhwcArguments, input_last_step)));
   code_.add(reg::to, argument(offsetof(DepthwiseNhwcArguments, output_last_step)));
+  if (epilogue_) {
+    code_.add(reg::channel, argument(offsetof(DepthwiseNhwcArguments, input_last_step)));
+    code_.kmovw(epilogue_lanes, argument(offsetof(DepthwiseNhwcArguments, last_lanes)));
+  }
   code_.jmp(next, Xbyak::CodeGenerator::T_NEAR);
   code_.L(done);
 }
@@ -360,10 +425,9 @@ void NhwcEmitter::load_inner_pixel(int pixel) {
 
 void NhwcEmitter::load_guarded_pixel(int pixel) {
   const Zmm& quad = vectors_.quad;
-  const bool is_at_hand = form_.pixels() <= most_pixel_masks;
-  const Opmask mask = is_at_hand ? Opmask(1 + pixel) : pixel_at_hand;
+  const Opmask mask = keeps_masks() ? Opmask(1 + pixel) : pixel_at_hand;
   const size_t at = offsetof(DepthwisePlace, loaded) + 2 * static_cast<size_t>(pixel);
-  if (!is_at_hand) code_.kmovw(mask, of_place(at));
+  if (!keeps_masks()) code_.kmovw(mask, of_place(at));
   if (!form_.is_partial) return code_.vbroadcasti32x4(quad | mask, pixel_address(pixel));
   code_.vmovdqa64(low(vectors_.pixel), low(vectors_.padding));
   code_.vmovdqu8(low(vectors_.pixel) | mask, pixel_address(pixel));
@@ -435,21 +499,56 @@ void NhwcEmitter::emit_stores(int row) {
   for (int output = 0; output < form_.outputs; ++output) {
     const Zmm sum = vectors_.sum(row, output);
     if (form_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(output));
-    if (!guards_) {
-      code_.vmovups(output_address(output), sum);
-      continue;
+    if (epilogue_) {
+      emit_store_by_epilogue(sum, output);
+    } else {
+      emit_store(sum, output);
     }
+  }
+  code_.add(reg::to, argument(offsetof(DepthwiseNhwcArguments, output_row_step)));
+}
+
+void NhwcEmitter::emit_store(const Zmm& sum, int output) {
+  if (output > 0) code_.lea(reg::stored_at, output_address(output));
+  const Reg64& to = output > 0 ? reg::stored_at : reg::to;
+  if (guards_) {
     const size_t at = offsetof(DepthwisePlace, stored) + 2 * static_cast<size_t>(output);
     code_.kmovw(stored, of_place(at));
-    code_.vmovdqu32(output_address(output) | stored, sum);
+    code_.vmovdqu32(code_.ptr[to] | stored, sum);
+  } else {
+    code_.vmovups(code_.ptr[to], sum);
   }
-  code_.add(reg::to, reg::output_row_step);
+  code_.prefetchw(code_.ptr[to + reg::prefetched]);
+}
+
+/// By a call of the routine, where the output is there.
+void NhwcEmitter::emit_store_by_epilogue(const Zmm& sum, int output) {
+  Xbyak::Label done;
+  if (guards_) {
+    const size_t at = offsetof(DepthwisePlace, stored) + 2 * static_cast<size_t>(output);
+    code_.cmp(code_.word[reg::place + at], 0);
+    code_.je(done, Xbyak::CodeGenerator::T_NEAR);
+  }
+  code_.vmovdqa64(vectors_.quad, sum);
+  code_.mov(reg::pixel, reg::to);
+  for (int i = 0; i < output; ++i) code_.add(reg::pixel, reg::output_step);
+  code_.call(routine_);
+  code_.L(done);
 }
 
 void NhwcEmitter::emit_epilogue() {
+  if (epilogue_) {
+    code_.sub(Xbyak::util::rsp, return_bytes);
+    epilogue_->leave();
+    code_.mov(Xbyak::util::rsp, code_.qword[Xbyak::util::rsp + return_bytes]);
+  }
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();
+  if (!epilogue_) return;
+  code_.align_to(32);
+  code_.L(routine_);
+  epilogue_->emit_routine(vectors_.quad, argument(offsetof(DepthwiseNhwcArguments, prefetched)));
 }
 
 }  // namespace
@@ -462,7 +561,7 @@ bool fits(const DepthwiseNhwcForm& form, const Target& target) {
                        form.outputs <= DepthwiseNhwcForm::most_outputs &&
                        form.pixels() <= DepthwiseNhwcForm::most_pixels &&
                        form.blocks.size() <= most_blocks;
-  return is_sane && target.has_avx512() && NhwcRegisters(form, target).fit &&
+  return is_sane && target.has_avx512() && NhwcRegisters(form, target, 0).fit &&
          std::ranges::all_of(form.blocks, [&](const DepthwiseNhwcBlock& block) {
            return form.input_rows(block) <= most_input_rows;
          });
@@ -473,11 +572,25 @@ int weight_vectors(const DepthwiseNhwcForm& form, const Target& target) {
   return products + (has_words(target) ? 0 : form.products());
 }
 
-Result<MachineCode> emit_depthwise_nhwc_kernel(const DepthwiseNhwcForm& form,
-                                               const Target& target) {
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return NhwcEmitter(form, target, buffer).emit();
-  });
+bool may_apply(const TileEpilogue& epilogue, const DepthwiseNhwcForm& form, const Target& target) {
+  return epilogue.rows_of_channels && NhwcRegisters(form, target, spare_vectors(&epilogue)).fit;
+}
+
+Result<MachineCode> emit_depthwise_nhwc_kernel(const DepthwiseNhwcForm& form, const Target& target,
+                                               const TileEpilogue* epilogue) {
+  const Error refused = {ErrorCode::unsupported,
+                         "an epilogue that depthwise kernels have no room for"};
+  if (epilogue != nullptr && !may_apply(*epilogue, form, target)) return refused;
+  bool fits_frame = true;
+  Result<MachineCode> code =
+      assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+        NhwcEmitter emitter(form, target, epilogue, buffer);
+        MachineCode emitted = emitter.emit();
+        fits_frame = emitter.fits_frame();
+        return emitted;
+      });
+  if (!fits_frame) return refused;
+  return code;
 }
 
 }  // namespace castor::jit

@@ -16,6 +16,7 @@
 
 #include "ir/result.hpp"
 #include "jit/code.hpp"
+#include "jit/conv/tile_epilogue.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -90,7 +91,8 @@ struct DepthwisePlace {
   uint16_t stored[DepthwiseNhwcForm::most_outputs] = {};  ///< lanes of each output
 };
 
-/// The argument of the kernel's code: one block of rows. Steps in bytes.
+/// The argument of the kernel's code: one block of rows. Steps in bytes, but with an epilogue those
+/// of the output in pixels.
 struct DepthwiseNhwcArguments {
   int64_t block = 0;                 ///< index in the form
   const std::byte* input = nullptr;  ///< first channel of the block's first row
@@ -100,10 +102,11 @@ struct DepthwiseNhwcArguments {
   /// front of the last channels, which may lie over the ones before.
   int64_t input_vector_step = 0;
   int64_t input_last_step = 0;
-  int32_t* output = nullptr;
+  int64_t output = 0;             ///< address of the first one; with an epilogue the pixel's number
   int64_t output_pixel_step = 0;  ///< of the row's pixels
   int64_t output_step = 0;        ///< from an output of a place to its neighbour
   int64_t output_row_step = 0;
+  int64_t prefetched = 0;  ///< how far ahead of stores lines of the cache are asked for
   int64_t output_vector_step = 0;
   int64_t output_last_step = 0;
   const DepthwisePlace* places = nullptr;
@@ -112,10 +115,19 @@ struct DepthwiseNhwcArguments {
   const int32_t* start = nullptr;              ///< values of the sums, likewise
   const int32_t* last_start = nullptr;         ///< those of the last channels
   uint64_t padding = 0;  ///< the input's zero point, as the image has it, in each byte
+  /// Lanes that are new in a vector, and in the last one of several.
+  uint32_t lanes = 0xffff;
+  uint32_t last_lanes = 0xffff;
+  const EpilogueOperand* epilogue = nullptr;  ///< only with one: its operands at pixel 0
 };
 using DepthwiseNhwcFunction = void (*)(const DepthwiseNhwcArguments* arguments);
 
-/// Emits the kernel. A pure function of its arguments. `form` fits the target.
-Result<MachineCode> emit_depthwise_nhwc_kernel(const DepthwiseNhwcForm& form, const Target& target);
+/// Whether registers are enough for an epilogue, which goes along channels.
+bool may_apply(const TileEpilogue& epilogue, const DepthwiseNhwcForm& form, const Target& target);
+
+/// Emits the kernel. A pure function of its arguments. `form` fits the target. `epilogue` may be
+/// null; one that there is no room for is refused (unsupported).
+Result<MachineCode> emit_depthwise_nhwc_kernel(const DepthwiseNhwcForm& form, const Target& target,
+                                               const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

@@ -56,6 +56,18 @@ void RowEpilogueEmitter::next_row(const Xbyak::Address& operands) {
   }
 }
 
+void RowEpilogueEmitter::prefetch(const Xbyak::Address& distance, const Xbyak::Reg64& scratch) {
+  constexpr int least_bits = 32;  // narrower results come to the same lines again and again
+  for (size_t k = epilogue_.inputs; k < epilogue_.operands.size(); ++k) {
+    const int bits = bits_of(epilogue_.operands[k].element);
+    if (bits < least_bits) continue;
+    code_.mov(scratch, distance);
+    code_.add(scratch, element_);
+    code_.mov(gpr::scratch, row_address(k));
+    code_.prefetchw(code_.ptr[gpr::scratch + scratch * (bits / 8)]);
+  }
+}
+
 OperandPlace RowEpilogueEmitter::locate(size_t operand, int) {
   code_.mov(gpr::scratch, row_address(operand));
   const TileOperand& of = epilogue_.operands[operand];

@@ -23,6 +23,9 @@ class RowEpilogueEmitter final : public TileEpilogueEmitter {
   /// Goes on to the next row, which is to be begun. Overwrites `element`.
   void next_row(const Xbyak::Address& operands);
 
+  /// Asks for the lines of results so many elements ahead. Overwrites `scratch`.
+  void prefetch(const Xbyak::Address& distance, const Xbyak::Reg64& scratch);
+
   OperandPlace locate(size_t operand, int) override;
 
  private:

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "jit/emit/frame.hpp"
+#include "jit/lane/unsigned_stores.hpp"
 
 namespace castor::jit {
 
@@ -53,6 +54,7 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
     epilogue.operands.push_back(operand);
   }
   epilogue.program = nest.program;
+  store_from_unsigned(epilogue.program);
   epilogue.rows_of_channels = walk.rows_of_channels;
   return epilogue;
 }

@@ -261,6 +261,10 @@ void narrow_saturating_avx2(LaneEmitter& emitter, const OwnedVector& to, const X
 void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from, int lane_bits,
                 int element_bits, Narrowing narrowing) {
   const Xmm narrow = to.as(emitter.lanes() * element_bits);
+  if (narrowing == Narrowing::from_unsigned) {
+    return element_bits == 8 ? emitter.code().vpmovusdb(narrow, from)
+                             : emitter.code().vpmovusdw(narrow, from);
+  }
   if (saturates(narrowing)) {
     if (emitter.has_avx512()) {
       return narrow_saturating_avx512(emitter, narrow, from, lane_bits, element_bits,

@@ -186,10 +186,10 @@ std::string_view name_of(IntegerPredicate predicate) {
 
 std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
-      "truncate",     "high_half",       "saturate_to_signed", "saturate_to_unsigned",
-      "fits_signed",  "fits_unsigned",   "look_up_16",         "look_up_upper_16",
-      "encode_words", "encode_high_half"};
-  static_assert(std::size(names) == static_cast<size_t>(Narrowing::encode_high_half) + 1);
+      "truncate",     "high_half",        "saturate_to_signed", "saturate_to_unsigned",
+      "fits_signed",  "fits_unsigned",    "look_up_16",         "look_up_upper_16",
+      "encode_words", "encode_high_half", "from_unsigned"};
+  static_assert(std::size(names) == static_cast<size_t>(Narrowing::from_unsigned) + 1);
   return names[static_cast<size_t>(narrowing)];
 }
 

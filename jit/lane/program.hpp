@@ -81,6 +81,7 @@ enum class Narrowing : uint8_t {
   look_up_upper_16,      ///< bytes become 32-bit elements, whose upper halves the table has
   encode_words,          ///< 16-bit floats become codes of at most 8 bits by the store's cells
   encode_high_half,      ///< the same of the upper half of 32-bit lanes
+  from_unsigned,         ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
   return narrowing == Narrowing::look_up_16 || narrowing == Narrowing::look_up_upper_16;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The epilogue of kernels that make the channels of pixels in any order, as a routine of its own
+// that the kernel's code calls for each vector of sums: so it is there once.
+#pragma once
+
+#include "jit/conv/tile_epilogue.hpp"
+
+namespace castor::jit {
+
+/// Rows of the result are pixels. Besides `taken`, the routine may overwrite all vectors and all
+/// masks but k1, which names the lanes; of general registers RAX.
+class PixelEpilogueEmitter final : public TileEpilogueEmitter {
+ public:
+  /// Where its operands lie in the frame, in front of `TileEpilogueEmitter`'s part.
+  static constexpr int operand_bytes = 128;
+
+  /// `frame`: bytes from the routine's stack pointer to the operands' part. `pixel` and `channel`
+  /// are the registers that say where sums belong, counted from where the operands lie.
+  PixelEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
+                       const TakenRegisters& taken, int frame, const Xbyak::Reg64& pixel,
+                       const Xbyak::Reg64& channel);
+
+  /// Makes all ready; the stack pointer is the routine's. `operands`: where the address of their
+  /// EpilogueOperands lies. Overwrites `pixel`.
+  void begin(const Xbyak::Address& operands);
+  /// The routine, for sums in that vector. `ahead`: how many pixels ahead of wide results lines of
+  /// the cache are asked for.
+  void emit_routine(const Xbyak::Xmm& sums, const Xbyak::Address& ahead);
+
+  OperandPlace locate(size_t operand, int) override;
+
+ private:
+  void prefetch(size_t operand, const Xbyak::Address& ahead);
+  Xbyak::Address slot(size_t operand, size_t field);
+
+  const int operands_;
+  const Xbyak::Reg64 pixel_;
+  const Xbyak::Reg64 channel_;
+};
+
+}  // namespace castor::jit
