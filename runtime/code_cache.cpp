@@ -176,7 +176,12 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseNhwcForm& form,
   for (const jit::DepthwiseNhwcBlock& block : form.blocks) {
     for (int value : {block.outputs, block.above, block.below}) append(key, value);
   }
-  if (epilogue != nullptr) key += epilogue->key;
+  if (epilogue != nullptr) {
+    key += epilogue->key;
+    for (const jit::TileOperand& of : epilogue->operands) {
+      append(key, static_cast<uint8_t>(of.same_in_rows));
+    }
+  }
   return find_or_emit(std::move(key),
                       [&] { return jit::emit_depthwise_nhwc_kernel(form, target, epilogue); });
 }

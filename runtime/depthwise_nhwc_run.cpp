@@ -201,7 +201,6 @@ void NhwcRun::apply_place(const Place& place, const OutputPiece& piece) const {
   jit::DepthwiseNhwcArguments arguments = arguments_of(place);
   arguments.epilogue = operands.data();
   arguments.output_pixel_step = 1;
-  arguments.prefetched = plan_.unit_columns();
   arguments.output = -place.unit * plan_.unit_columns();
   const auto past = static_cast<int>(-arguments.input_last_step);
   arguments.last_lanes = uint32_t{0xffff} << past & 0xffff;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 
 #include "jit/conv/dot_product.hpp"
 #include "jit/emit/assembler.hpp"
@@ -61,7 +62,8 @@ class ChannelKernelEmitter {
         lanes_(target.vector_bits() / 32),
         code_(buffer) {
     if (epilogue == nullptr) return;
-    epilogue_.emplace(code_, target, *epilogue, tile.turns ? vectors_of_turning : 0, stage_bytes());
+    epilogue_ = std::make_unique<TileEpilogueEmitter>(
+        code_, target, *epilogue, tile.turns ? vectors_of_turning : 0, stage_bytes());
   }
 
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
@@ -124,7 +126,7 @@ class ChannelKernelEmitter {
   const int vectors_;
   const int lanes_;
   Assembler code_;
-  std::optional<TileEpilogueEmitter> epilogue_;
+  std::unique_ptr<TileEpilogueEmitter> epilogue_;  ///< null where there is none
 };
 
 void ChannelKernelEmitter::emit_prologue() {

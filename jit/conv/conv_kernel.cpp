@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 
 #include "jit/emit/assembler.hpp"
 
@@ -51,7 +52,8 @@ class ConvKernelEmitter {
   ConvKernelEmitter(const ConvTile& tile, const Target& target, const TileEpilogue* epilogue,
                     std::span<uint8_t> buffer)
       : tile_(tile), target_(target), code_(buffer) {
-    if (epilogue != nullptr) epilogue_.emplace(code_, target, *epilogue, 0, stage_bytes());
+    if (epilogue != nullptr)
+      epilogue_ = std::make_unique<TileEpilogueEmitter>(code_, target, *epilogue, 0, stage_bytes());
   }
 
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
@@ -103,7 +105,7 @@ class ConvKernelEmitter {
   const ConvTile& tile_;
   const Target& target_;
   Assembler code_;
-  std::optional<TileEpilogueEmitter> epilogue_;
+  std::unique_ptr<TileEpilogueEmitter> epilogue_;  ///< null where there is none
 };
 
 void ConvKernelEmitter::emit_prologue() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "jit/conv/depthwise_registers.hpp"
 #include "jit/conv/row_epilogue.hpp"
@@ -84,7 +85,8 @@ class DepthwiseEmitter {
         code_(buffer) {
     if (epilogue == nullptr) return;
     const TakenRegisters taken = {vectors_.taken(), epilogue_taken_masks};
-    epilogue_.emplace(code_, target, *epilogue, taken, stack_bytes, reg::to);
+    epilogue_ =
+        std::make_unique<RowEpilogueEmitter>(code_, target, *epilogue, taken, stack_bytes, reg::to);
   }
 
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
@@ -164,7 +166,7 @@ class DepthwiseEmitter {
   const DepthwiseRegisters vectors_;
   DepthwiseBlock block_;  ///< whose code is being emitted
   Assembler code_;
-  std::optional<RowEpilogueEmitter> epilogue_;
+  std::unique_ptr<RowEpilogueEmitter> epilogue_;  ///< null where there is none
 };
 
 void DepthwiseEmitter::emit_prologue() {

@@ -223,7 +223,8 @@ class NhwcEmitter {
   bool guards_ = false;       ///< whether that code leaves out pixels and outputs
   Assembler code_;
   std::optional<PixelEpilogueEmitter> epilogue_;
-  Xbyak::Label routine_;  ///< of the epilogue
+  Xbyak::Label channels_routine_;  ///< of the epilogue
+  Xbyak::Label routine_;           ///< likewise, for a vector of sums
 };
 
 void NhwcEmitter::emit_prologue() {
@@ -329,6 +330,7 @@ void NhwcEmitter::emit_channels() {
   Xbyak::Label done;
   code_.align_to(32);
   code_.L(next);
+  if (epilogue_) code_.call(channels_routine_);
   load_weights();
   emit_block();
   code_.add(reg::from, argument(offsetof(DepthwiseNhwcArguments, input_vector_step)));
@@ -546,9 +548,11 @@ void NhwcEmitter::emit_epilogue() {
   code_.pop_all(saved_registers);
   code_.ret();
   if (!epilogue_) return;
+  code_.L(channels_routine_);
+  epilogue_->emit_channels_routine();
   code_.align_to(32);
   code_.L(routine_);
-  epilogue_->emit_routine(vectors_.quad, argument(offsetof(DepthwiseNhwcArguments, prefetched)));
+  epilogue_->emit_routine(vectors_.quad);
 }
 
 }  // namespace

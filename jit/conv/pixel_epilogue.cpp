@@ -2,14 +2,30 @@
 #include "jit/conv/pixel_epilogue.hpp"
 
 #include "jit/emit/frame.hpp"
+#include "jit/lane/hoist.hpp"
 
 namespace castor::jit {
+
+namespace {
+
+/// Operands that all pixels share are the same for their channels' vector.
+std::vector<Scope> scopes_in_channels(const TileEpilogue& epilogue) {
+  std::vector<Scope> sources;
+  for (size_t k = 0; k < epilogue.inputs; ++k) {
+    const bool is_shared = k != epilogue.source && epilogue.operands[k].same_in_rows;
+    sources.push_back(is_shared ? Scope::row : Scope::chunk);
+  }
+  return scopes_of(epilogue.program, sources);
+}
+
+}  // namespace
 
 PixelEpilogueEmitter::PixelEpilogueEmitter(Assembler& code, const Target& target,
                                            const TileEpilogue& epilogue,
                                            const TakenRegisters& taken, int frame,
                                            const Xbyak::Reg64& pixel, const Xbyak::Reg64& channel)
-    : TileEpilogueEmitter(code, target, epilogue, taken, frame + operand_bytes, {}),
+    : TileEpilogueEmitter(code, target, epilogue, taken, frame + operand_bytes,
+                          scopes_in_channels(epilogue)),
       operands_(frame),
       pixel_(pixel),
       channel_(channel) {
@@ -24,6 +40,7 @@ Xbyak::Address PixelEpilogueEmitter::slot(size_t operand, size_t field) {
 void PixelEpilogueEmitter::begin(const Xbyak::Address& operands) {
   enter();
   load_constants();
+  emit_scope(Scope::nest);
   code_.mov(gpr::scratch, operands);
   for (size_t k = 0; k < epilogue_.operands.size(); ++k) {
     if (k == epilogue_.source) continue;
@@ -35,22 +52,14 @@ void PixelEpilogueEmitter::begin(const Xbyak::Address& operands) {
   }
 }
 
-void PixelEpilogueEmitter::emit_routine(const Xbyak::Xmm& sums, const Xbyak::Address& ahead) {
-  apply(sums);
-  for (size_t k = epilogue_.inputs; k < epilogue_.operands.size(); ++k) {
-    constexpr int wide_bits = 32;
-    if (bits_of(epilogue_.operands[k].element) >= wide_bits) prefetch(k, ahead);
-  }
+void PixelEpilogueEmitter::emit_channels_routine() {
+  emit_scope(Scope::row);
   code_.ret();
 }
 
-void PixelEpilogueEmitter::prefetch(size_t operand, const Xbyak::Address& ahead) {
-  code_.mov(gpr::scratch, pixel_);
-  code_.add(gpr::scratch, ahead);
-  code_.imul(gpr::scratch, slot(operand, offsetof(EpilogueOperand, row_step)));
-  code_.add(gpr::scratch, slot(operand, offsetof(EpilogueOperand, data)));
-  const int scale = bits_of(epilogue_.operands[operand].element) / 8;
-  code_.prefetchw(code_.ptr[gpr::scratch + channel_ * scale]);
+void PixelEpilogueEmitter::emit_routine(const Xbyak::Xmm& sums) {
+  apply(sums);
+  code_.ret();
 }
 
 OperandPlace PixelEpilogueEmitter::locate(size_t operand, int) {

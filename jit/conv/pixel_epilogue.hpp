@@ -7,8 +7,9 @@
 
 namespace castor::jit {
 
-/// Rows of the result are pixels. Besides `taken`, the routine may overwrite all vectors and all
-/// masks but k1, which names the lanes; of general registers RAX.
+/// Rows of the result are pixels. What is the same for all of them is done once for some channels,
+/// by another routine. Besides `taken`, both may overwrite all vectors and all masks but k1, which
+/// names the lanes; of general registers RAX.
 class PixelEpilogueEmitter final : public TileEpilogueEmitter {
  public:
   /// Where its operands lie in the frame, in front of `TileEpilogueEmitter`'s part.
@@ -23,14 +24,14 @@ class PixelEpilogueEmitter final : public TileEpilogueEmitter {
   /// Makes all ready; the stack pointer is the routine's. `operands`: where the address of their
   /// EpilogueOperands lies. Overwrites `pixel`.
   void begin(const Xbyak::Address& operands);
-  /// The routine, for sums in that vector. `ahead`: how many pixels ahead of wide results lines of
-  /// the cache are asked for.
-  void emit_routine(const Xbyak::Xmm& sums, const Xbyak::Address& ahead);
+  /// The routine for what is the same for all pixels of the channels; comes first.
+  void emit_channels_routine();
+  /// The routine for sums in that vector.
+  void emit_routine(const Xbyak::Xmm& sums);
 
   OperandPlace locate(size_t operand, int) override;
 
  private:
-  void prefetch(size_t operand, const Xbyak::Address& ahead);
   Xbyak::Address slot(size_t operand, size_t field);
 
   const int operands_;

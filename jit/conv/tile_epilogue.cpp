@@ -46,7 +46,8 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
   epilogue.inputs = nest.inputs.size();
   epilogue.source = nest.epilogue->source;
   for (size_t k = 0; k < nest.operands(); ++k) {
-    const TileOperand operand = {nest.element(k), walk.operands[k].element == 0};
+    const TileOperand operand = {nest.element(k), walk.operands[k].element == 0,
+                                 walk.operands[k].row == 0};
     const bool is_repeated_input = operand.repeats && k < epilogue.inputs;
     if (is_sub_byte(operand.element)) return std::nullopt;
     if (is_repeated_input && bits_of(operand.element) != most_lane_bits) return std::nullopt;

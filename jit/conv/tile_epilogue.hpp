@@ -19,7 +19,8 @@ namespace castor::jit {
 
 struct TileOperand {
   ElementType element = ElementType::i32;
-  bool repeats = false;  ///< one element for a whole row
+  bool repeats = false;       ///< one element for a whole row
+  bool same_in_rows = false;  ///< all rows are the same one
 };
 
 /// A function that kernels can apply.
