@@ -80,7 +80,7 @@ struct BoundConvolution {
   std::vector<BlockTables> blocks;                  ///< one for each size of block, at most four
   std::shared_ptr<const BoundDepthwise> depthwise;  ///< where it is one: then nothing above
   std::shared_ptr<const BoundDepthwiseNhwc> depthwise_nhwc;  ///< likewise
-  size_t scratch = 0;                               ///< where ConvScratch begins
+  size_t scratch = 0;                                        ///< where ConvScratch begins
   ConvScratch parts;
 };
 
