@@ -7,7 +7,7 @@
 #include <array>
 #include <optional>
 
-#include "jit/conv/dot_product.hpp"
+#include "jit/conv/depthwise_nhwc_registers.hpp"
 #include "jit/conv/pixel_epilogue.hpp"
 #include "jit/emit/assembler.hpp"
 
@@ -67,63 +67,6 @@ int spare_vectors(const TileEpilogue* epilogue) {
   });
   return by_tables ? least_table_vectors : least_epilogue_vectors;
 }
-
-bool has_words(const Target& target) { return dot_product_of(target) == DotProduct::words; }
-bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
-int vectors_of_product(const Target& target) { return has_words(target) ? 2 : 1; }
-
-/// The vector registers of one kernel, given out in the order of the members; `spare` ones are
-/// left.
-class NhwcRegisters {
- public:
-  NhwcRegisters(const DepthwiseNhwcForm& form, const Target& target, int spare) : form_(form) {
-    const int all = target.vector_registers() - spare;
-    padding = take();
-    quad = take();
-    order = take();
-    if (!has_vbmi(target)) transposed = take();
-    if (form.flips_input) flip = take();
-    if (form.is_partial) pixel = take();
-    if (has_words(target)) {
-      odd_taps = take();
-      even_bytes = take();
-    }
-    if (has_words(target) || form.signed_input) product = take();
-    if (form.subtracts_window_sums) first_window_sum_ = take(form.outputs);
-    first_sum_ = take(form.outputs * form.sum_rows());
-    fit = taken_ <= all;
-    weights = weight_vectors(form, target);
-    if (!form.subtracts_window_sums && !has_words(target)) weights -= form.products();
-    kept_weights_ = fit ? std::min(weights, all - taken_) : 0;
-    first_weight_ = Zmm(taken_);
-  }
-
-  Zmm padding, quad, order, transposed, flip, pixel, odd_taps, even_bytes, product;
-  bool fit = false;
-  int weights = 0;  ///< vectors that the code multiplies by
-
-  Zmm window_sum(int output) const { return Zmm(first_window_sum_.getIdx() + output); }
-  /// Of an output row with that number; they take turns.
-  Zmm sum(int row, int output) const {
-    return Zmm(first_sum_.getIdx() + row % form_.sum_rows() * form_.outputs + output);
-  }
-  /// Some weights stay in registers, others are read each time.
-  bool keeps(int weight) const { return weight < kept_weights_; }
-  Zmm weight(int index) const { return Zmm(first_weight_.getIdx() + index); }
-  /// A bit for each that is in use.
-  uint32_t taken() const { return (uint32_t{1} << (taken_ + kept_weights_)) - 1; }
-
- private:
-  Zmm take(int count = 1) {
-    taken_ += count;
-    return Zmm(taken_ - count);
-  }
-
-  const DepthwiseNhwcForm& form_;
-  Zmm first_window_sum_, first_sum_, first_weight_;
-  int taken_ = 0;
-  int kept_weights_ = 0;
-};
 
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class NhwcEmitter {
