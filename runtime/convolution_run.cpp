@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/ceil_div.hpp"
 #include "runtime/convolution_call_weights.hpp"
 #include "runtime/convolution_output.hpp"
 #include "runtime/interleave.hpp"
@@ -67,9 +68,8 @@ class ConvolutionRun {
     return convolution_.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
   }
 
-  static int64_t count_of(int64_t all, int64_t part) { return (all + part - 1) / part; }
-  int64_t row_blocks() const { return count_of(plan_.output_rows(), plan_.block.rows); }
-  int64_t column_blocks() const { return count_of(plan_.output_columns(), plan_.block.columns); }
+  int64_t row_blocks() const { return ceil_div(plan_.output_rows(), plan_.block.rows); }
+  int64_t column_blocks() const { return ceil_div(plan_.output_columns(), plan_.block.columns); }
   int64_t blocks() const {
     return plan_.geometry.batch * plan_.geometry.groups * plan_.outer_outputs * row_blocks() *
            column_blocks();

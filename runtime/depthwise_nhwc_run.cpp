@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "ir/ceil_div.hpp"
 #include "runtime/depthwise_nhwc.hpp"
 #include "runtime/epilogue.hpp"
 #include "runtime/nest_call.hpp"
@@ -23,8 +24,6 @@ constexpr int64_t line_channels = DepthwiseNhwcPlan::line_channels;
 constexpr int64_t part_outputs = 16384;
 /// Pieces that channels are shared out to, where there are as many.
 constexpr int64_t least_pieces = 16;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// One call: the operands of the bound nest, and its scratch.
 struct NhwcCall {

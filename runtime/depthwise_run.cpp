@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "ir/ceil_div.hpp"
 #include "runtime/depthwise.hpp"
 #include "runtime/epilogue.hpp"
 #include "runtime/nest_call.hpp"
@@ -19,8 +20,6 @@ static_assert(most_piece_elements >= jit::DepthwisePlan::most_block_outputs);
 constexpr int64_t piece_outputs = 16384;
 /// Pieces that channels are shared out to, where there are as many.
 constexpr int64_t least_pieces = 16;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The input position along the outer axes that a slice of the filter takes; nothing in padding.
 std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,

@@ -3,14 +3,9 @@
 
 #include <algorithm>
 
+#include "ir/ceil_div.hpp"
+
 namespace castor::detail {
-
-namespace {
-
-/// Of an `a` that is not negative.
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-
-}  // namespace
 
 PhasePlanes planes_of_phase(const jit::ConvPlan& plan, const BlockPlace& place, int64_t slice,
                             size_t row_phase, size_t column_phase) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ir/ceil_div.hpp"
 #include "jit/conv/conv_plan.hpp"
 
 namespace castor::jit {
@@ -16,9 +17,6 @@ inline constexpr int64_t most_block_pixels = int64_t{1} << 15;
 
 /// Dwords behind planes that the last tile of a line may read.
 inline constexpr int64_t most_lanes_read_behind = 16 * 8;
-
-/// Of an `a` that is not negative, however large.
-inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 /// What all plans of a geometry have in common.
 ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target);

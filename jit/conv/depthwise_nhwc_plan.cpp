@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/ceil_div.hpp"
 #include "jit/conv/dot_product.hpp"
 
 namespace castor::jit {
@@ -18,8 +19,6 @@ constexpr int64_t most_positions = int64_t{1} << 30;
 constexpr int64_t most_channels = int64_t{1} << 16;
 constexpr int64_t most_places = int64_t{1} << 16;
 constexpr int64_t most_phases = 16;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool is_small(const ConvolutionAxis& axis) {
   return axis.input <= most_positions && axis.output <= most_places &&

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/ceil_div.hpp"
 #include "jit/conv/depthwise_columns.hpp"
 #include "jit/conv/dot_product.hpp"
 
@@ -22,8 +23,6 @@ constexpr size_t most_columns = 1024;
 constexpr int64_t most_blocks = 4096;
 /// Positions and paddings that are reckoned with.
 constexpr int64_t most_positions = int64_t{1} << 30;
-
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 /// Plans one geometry step by step; each says whether it can be.
 class Planner {
