@@ -209,10 +209,16 @@ class NestBinder {
     const Result<ConvolutionGeometry> geometry =
         convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
     if (!geometry.ok()) return geometry.error();
-    const bool per_channel = extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1;
-    auto convolution = bind_convolution(*geometry, result.elements, constants, numbers[2],
-                                        numbers[3], per_channel, compiled_.target,
-                                        compiled_.store->cache, places_.scratch(), nullptr, tile);
+    const ConvolutionOperands operands = {
+        .x_is_signed = result.elements[0] == ElementType::i8,
+        .w_is_signed = result.elements[1] == ElementType::i8,
+        .x_zero_point = numbers[2],
+        .w_zero_point = numbers[3],
+        .zero_points_per_channel =
+            extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1};
+    auto convolution =
+        bind_convolution(*geometry, operands, constants, compiled_.target, compiled_.store->cache,
+                         places_.scratch(), {.epilogue = tile});
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
     if (result.convolution->parts.end > 0) places_.scratch().give_back(result.convolution->scratch);

@@ -31,7 +31,8 @@ std::vector<int32_t> ones(const jit::ConvPlan& plan) {
 /// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
 jit::WindowSums window_sums_of(const BoundConvolution& convolution) {
   if (convolution.plan.dot != jit::DotProduct::bytes) return jit::WindowSums::none;
-  if (convolution.w_zero_point < 0 && convolution.w_is_signed) return jit::WindowSums::none;
+  if (convolution.operands.w_zero_point < 0 && convolution.operands.w_is_signed)
+    return jit::WindowSums::none;
   constexpr int64_t most = 255;
   int64_t elements = convolution.plan.geometry.group_channels();
   for (const ConvolutionAxis& axis : convolution.plan.geometry.axes) {
@@ -148,11 +149,6 @@ int64_t window_sum_count(const BoundConvolution& convolution) {
   return static_cast<int64_t>(convolution.blocks.front().window_sums.size()) * plan.lanes;
 }
 
-/// Dwords of a tile's packed weights.
-int64_t tile_dwords(const jit::ConvPlan& plan) {
-  return plan.packed_width(plan.tile_channels()) * static_cast<int64_t>(plan.taps.size());
-}
-
 /// Whether each tile's weights are used once in a call, so that they need not all be packed at the
 /// same time. Rows that are packed at once are in two tiles at the most.
 bool uses_tiles_once(const jit::ConvPlan& plan) {
@@ -191,82 +187,103 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
       convolution.window_sums != jit::WindowSums::none && plan.source != jit::ConvSource::planes;
   parts.summing = take(sums_rows ? window_sum_dwords(plan) : 0);
   parts.weights = take(weight_dwords_of_calls(convolution));
-  const bool transposes =
-      plan.geometry.layout == ConvolutionLayout::nhwc && plan.lanes_hold == jit::ConvLanes::pixels;
-  parts.line = take(
-      transposes ? plan.geometry.group_out_channels() * plan.block.rows * plan.block.columns : 0);
+  parts.line = take(plan.transposes()
+                        ? plan.geometry.group_out_channels() * plan.block.rows * plan.block.columns
+                        : 0);
   parts.end = end;
   return parts;
+}
+
+/// Packs weights that are constant.
+void pack_constants(BoundConvolution& convolution, std::span<const std::byte* const> constants) {
+  const ConvolutionOperands& operands = convolution.operands;
+  const bool zero_points_known = is_known(operands.w_zero_point, constants);
+  const bool needs_zero_points = convolution.plan.dot != jit::DotProduct::bytes;
+  if (constants[1] == nullptr || (needs_zero_points && !zero_points_known)) return;
+  const auto channels = static_cast<size_t>(convolution.plan.geometry.out_channels);
+  std::vector<int32_t> values(channels);
+  if (zero_points_known) {
+    set_weight_zero_points(convolution, data_of(operands.w_zero_point, constants), values);
+  }
+  convolution.packed.resize(packed_dwords(convolution.plan) + channels);
+  pack_weights(convolution.plan, convolution.movement, constants[1], operands.w_is_signed,
+               values.data(), packed_weights(convolution.plan, convolution.packed.data()));
+}
+
+/// By the dense kernels, whose plan has been chosen.
+Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* const> constants,
+                  CodeCache& cache, const jit::TileEpilogue* epilogue) {
+  const int64_t bytes = convolution.plan.source_bytes();
+  constexpr int64_t most_bytes = int64_t{1} << 30;
+  if (bytes > most_bytes) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
+                             "are supported",
+                             bytes, most_bytes)};
+  }
+  convolution.multiplies = true;
+  convolution.window_sums = window_sums_of(convolution);
+  if (Status status = find_kernels(convolution, cache, epilogue); !status) return status;
+  Result<MovementCode> movement = find_movement_code(convolution.plan, convolution.target, cache);
+  if (!movement.ok()) return movement.error();
+  convolution.movement = std::move(movement).value();
+  pack_constants(convolution, constants);
+  convolution.packs_by_tile = convolution.packed.empty() && uses_tiles_once(convolution.plan);
+  convolution.parts = parts_of(convolution);
+  return {};
+}
+
+/// Whether one of the depthwise forms does it; then it is bound to that.
+Result<bool> bind_to_depthwise(BoundConvolution& convolution,
+                               std::span<const std::byte* const> constants, CodeCache& cache,
+                               const jit::TileEpilogue* epilogue) {
+  const auto bind = [&](auto& form, auto bind_form) -> Result<bool> {
+    auto bound = bind_form(convolution.plan.geometry, convolution.operands, constants,
+                           convolution.target, cache, epilogue);
+    if (!bound.ok()) return bound.error();
+    form = std::move(bound).value();
+    if (form != nullptr) convolution.parts.end = form->scratch_bytes;
+    return form != nullptr;
+  };
+  Result<bool> is_bound = bind(convolution.depthwise, bind_depthwise);
+  if (!is_bound.ok() || *is_bound) return is_bound;
+  return bind(convolution.depthwise_nhwc, bind_depthwise_nhwc);
+}
+
+/// By whichever form does it; `convolution` has its geometry, and work.
+Status bind_form(BoundConvolution& convolution, std::span<const std::byte* const> constants,
+                 CodeCache& cache, const ConvolutionChoice& choice) {
+  const ConvolutionGeometry geometry = convolution.plan.geometry;
+  if (Status status = jit::check_filter(geometry); !status) return status;
+  if (choice.plan != nullptr) {
+    convolution.plan = *choice.plan;
+  } else {
+    const Result<bool> is_depthwise =
+        bind_to_depthwise(convolution, constants, cache, choice.epilogue);
+    if (!is_depthwise.ok()) return is_depthwise.error();
+    if (*is_depthwise) return {};
+    convolution.plan =
+        jit::plan_convolution(geometry, convolution.operands.x_is_signed, convolution.target);
+  }
+  return bind_dense(convolution, constants, cache, choice.epilogue);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
-    const ConvolutionGeometry& geometry, std::span<const ElementType> elements,
-    std::span<const std::byte* const> constants, int x_zero_point, int w_zero_point,
-    bool zero_points_per_channel, const jit::Target& target, CodeCache& cache, ScratchPlan& scratch,
-    const jit::ConvPlan* plan, const jit::TileEpilogue* epilogue) {
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    ScratchPlan& scratch, const ConvolutionChoice& choice) {
   auto bound = std::make_shared<BoundConvolution>();
   bound->target = target;
-  bound->x_is_signed = elements[0] == ElementType::i8;
-  bound->w_is_signed = elements[1] == ElementType::i8;
-  bound->x_zero_point = x_zero_point;
-  bound->w_zero_point = w_zero_point;
-  bound->zero_points_per_channel = zero_points_per_channel;
+  bound->operands = operands;
   bound->plan.geometry = geometry;
-  if (!has_work(geometry) || geometry.group_channels() == 0) {
-    return std::shared_ptr<const BoundConvolution>(std::move(bound));
-  }
-  if (Status status = jit::check_filter(geometry); !status) return status.error();
-  const DepthwiseOperands operands = {bound->x_is_signed, bound->w_is_signed, x_zero_point,
-                                      w_zero_point, zero_points_per_channel};
-  auto depthwise = bind_depthwise(geometry, operands, constants, target, cache, epilogue);
-  if (!depthwise.ok()) return depthwise.error();
-  if (plan == nullptr && *depthwise != nullptr) {
-    bound->depthwise = std::move(depthwise).value();
-    bound->parts.end = bound->depthwise->scratch_bytes;
+  if (has_work(geometry) && geometry.group_channels() > 0) {
+    if (Status status = bind_form(*bound, constants, cache, choice); !status) {
+      return status.error();
+    }
     if (bound->parts.end > 0) bound->scratch = scratch.take(bound->parts.end);
-    return std::shared_ptr<const BoundConvolution>(std::move(bound));
   }
-  auto depthwise_nhwc = bind_depthwise_nhwc(geometry, operands, constants, target, cache, epilogue);
-  if (!depthwise_nhwc.ok()) return depthwise_nhwc.error();
-  if (plan == nullptr && *depthwise_nhwc != nullptr) {
-    bound->depthwise_nhwc = std::move(depthwise_nhwc).value();
-    bound->parts.end = bound->depthwise_nhwc->scratch_bytes;
-    if (bound->parts.end > 0) bound->scratch = scratch.take(bound->parts.end);
-    return std::shared_ptr<const BoundConvolution>(std::move(bound));
-  }
-  bound->plan =
-      plan != nullptr ? *plan : jit::plan_convolution(geometry, bound->x_is_signed, target);
-  constexpr int64_t most_plane_bytes = int64_t{1} << 30;
-  if (bound->plan.source_bytes() > most_plane_bytes) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
-                             "are supported",
-                             bound->plan.source_bytes(), most_plane_bytes)};
-  }
-  bound->multiplies = true;
-  bound->window_sums = window_sums_of(*bound);
-  if (Status status = find_kernels(*bound, cache, epilogue); !status) return status.error();
-  Result<MovementCode> movement = find_movement_code(bound->plan, target, cache);
-  if (!movement.ok()) return movement.error();
-  bound->movement = std::move(movement).value();
-  const bool zero_points_known =
-      w_zero_point < 0 || constants[static_cast<size_t>(w_zero_point)] != nullptr;
-  const bool needs_zero_points = bound->plan.dot != jit::DotProduct::bytes;
-  if (constants[1] != nullptr && (zero_points_known || !needs_zero_points)) {
-    const std::byte* zeros =
-        w_zero_point < 0 ? nullptr : constants[static_cast<size_t>(w_zero_point)];
-    const auto channels = static_cast<size_t>(geometry.out_channels);
-    std::vector<int32_t> values(channels);
-    if (zero_points_known) set_weight_zero_points(*bound, zeros, values);
-    bound->packed.resize(packed_dwords(bound->plan) + channels);
-    pack_weights(bound->plan, bound->movement, constants[1], bound->w_is_signed, values.data(),
-                 packed_weights(bound->plan, bound->packed.data()));
-  }
-  bound->packs_by_tile = bound->packed.empty() && uses_tiles_once(bound->plan);
-  bound->parts = parts_of(*bound);
-  bound->scratch = scratch.take(bound->parts.end);
   return std::shared_ptr<const BoundConvolution>(std::move(bound));
 }
 

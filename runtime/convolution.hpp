@@ -55,16 +55,11 @@ struct ConvScratch {
   size_t end = 0;
 };
 
-/// One convolution of a bound kernel. Its operands are those of its nest: x, w, then the zero
-/// points that there are, and y.
+/// One convolution of a bound kernel.
 struct BoundConvolution {
   jit::ConvPlan plan;
   jit::Target target;
-  bool x_is_signed = false;
-  bool w_is_signed = false;
-  int x_zero_point = -1;  ///< which operand; -1: none
-  int w_zero_point = -1;
-  bool zero_points_per_channel = false;
+  ConvolutionOperands operands;
   bool multiplies = false;        ///< else all results are 0
   bool applies_epilogue = false;  ///< kernels do
   /// How kernels subtract window sums, where weights have zero points.
@@ -84,19 +79,25 @@ struct BoundConvolution {
   ConvScratch parts;
 };
 
+/// What decides how a convolution is done besides the convolution itself.
+struct ConvolutionChoice {
+  /// One of the possible plans of a dense convolution; null: the best form is chosen.
+  const jit::ConvPlan* plan = nullptr;
+  /// What kernels apply where they can, else the result is left in pieces; null: nothing.
+  const jit::TileEpilogue* epilogue = nullptr;
+};
+
 /// Binds the convolution of a nest. `constants` are the data of constant operands, else null.
 /// Throws std::bad_alloc.
-/// `x_zero_point` and `w_zero_point` number operands. `plan`: one of the possible plans of a dense
-/// convolution; else the best is chosen. `epilogue` may be null; kernels apply it where they can,
-/// else the result is left in pieces.
 Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
-    const ConvolutionGeometry& geometry, std::span<const ElementType> elements,
-    std::span<const std::byte* const> constants, int x_zero_point, int w_zero_point,
-    bool zero_points_per_channel, const jit::Target& target, CodeCache& cache, ScratchPlan& scratch,
-    const jit::ConvPlan* plan = nullptr, const jit::TileEpilogue* epilogue = nullptr);
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    ScratchPlan& scratch, const ConvolutionChoice& choice = {});
 
 /// Dwords of all packed weights.
 size_t packed_dwords(const jit::ConvPlan& plan);
+/// Dwords of a whole tile's packed weights.
+int64_t tile_dwords(const jit::ConvPlan& plan);
 /// Where the packed weights of a group's tile begin.
 int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile);
 /// Packs the weights `w`, which are row-major. `zero_points`, by output channel, are taken off
@@ -159,9 +160,9 @@ void sum_windows(const jit::ConvPlan& plan, const std::byte* source, const jit::
                  std::span<int32_t> work, int32_t* sums);
 int64_t window_sum_dwords(const jit::ConvPlan& plan);
 
-/// The input position along the outer axes that a slice of the filter takes; nothing in the
-/// padding.
-std::optional<int64_t> outer_position(const jit::ConvPlan& plan, const BlockPlace& place,
+/// The input position along the outer axes that an output position there and a slice of the filter
+/// take; nothing in the padding.
+std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
                                       int64_t slice);
 
 /// Runs it. Allocates nothing.

@@ -23,7 +23,8 @@ void CallWeights::prepare() {
     packed_ = packed_weights(plan, convolution_.packed.data());
   } else if (!convolution_.packs_by_tile) {
     const auto to = packed_weights(plan, dwords_at(scratch_, parts.weights));
-    pack_weights(plan, convolution_.movement, operands_.w, convolution_.w_is_signed, zeros, to);
+    pack_weights(plan, convolution_.movement, operands_.w, convolution_.operands.w_is_signed, zeros,
+                 to);
     packed_ = {to.dwords, to.sums};
   }
   if (convolution_.window_sums == jit::WindowSums::words) {
@@ -42,8 +43,8 @@ void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) 
   int32_t* buffer = tile_buffer(scratch);
   const PackedWeights<int32_t> to = {
       {counted_back(buffer, packed_tile(plan, group, tile)), packed_dwords(plan)},
-      {buffer + tile_dwords(), static_cast<size_t>(plan.geometry.out_channels)}};
-  pack_weight_tile(plan, convolution_.movement, operands_.w, convolution_.w_is_signed,
+      {buffer + tile_dwords(plan), static_cast<size_t>(plan.geometry.out_channels)}};
+  pack_weight_tile(plan, convolution_.movement, operands_.w, convolution_.operands.w_is_signed,
                    dwords_at(scratch_, convolution_.parts.zero_points), group, tile, to);
   const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile_channels();
   const bool is_last = tile + 1 == plan.channel_tiles;
@@ -68,15 +69,9 @@ const int32_t* CallWeights::zero_points(int64_t channel) const {
   return dwords_at(scratch_, convolution_.parts.zero_points) + channel;
 }
 
-/// Dwords of a whole tile's packed weights.
-int64_t CallWeights::tile_dwords() const {
-  const jit::ConvPlan& plan = convolution_.plan;
-  return plan.packed_width(plan.tile_channels()) * static_cast<int64_t>(plan.taps.size());
-}
-
 /// Where a task packs the weights of one tile; there is room for another one in front.
 int32_t* CallWeights::tile_buffer(std::byte* scratch) const {
-  return dwords_at(scratch, convolution_.parts.weights) + tile_dwords();
+  return dwords_at(scratch, convolution_.parts.weights) + tile_dwords(convolution_.plan);
 }
 
 /// A weight zero point, which kernels may have as words.
@@ -95,7 +90,7 @@ void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32
   int64_t taps = geometry.group_channels();
   for (const ConvolutionAxis& axis : geometry.axes) taps *= axis.kernel;
   const auto a =
-      static_cast<uint32_t>(operands_.x_zero_point + (convolution_.x_is_signed ? 128 : 0));
+      static_cast<uint32_t>(operands_.x_zero_point + (convolution_.operands.x_is_signed ? 128 : 0));
   const bool bytes = convolution_.plan.dot == jit::DotProduct::bytes;
   for (size_t m = 0; m < sums.size(); ++m) {
     const auto b = static_cast<uint32_t>(zero_point_of(zeros[m]));

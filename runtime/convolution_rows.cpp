@@ -40,7 +40,7 @@ class RowCopier {
   void copy() {
     const int64_t channels = is_nhwc(plan_) ? 1 : plan_.geometry.group_channels();
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
-      const std::optional<int64_t> outer = outer_position(plan_, place_, slice);
+      const std::optional<int64_t> outer = outer_position(plan_.geometry, place_.outer, slice);
       for (int64_t c = 0; c < channels; ++c) {
         copy_plane(outer, c, to_ + (slice * channels + c) * plan_.input_rows.plane_bytes);
       }
@@ -211,7 +211,7 @@ const std::byte* input_of(const jit::ConvPlan& plan, const PlaneInput& input,
                           const BlockPlace& place) {
   const ConvolutionGeometry& geometry = plan.geometry;
   const int64_t pixels = pixels_of(geometry);
-  const int64_t outer = outer_position(plan, place, 0).value_or(0);
+  const int64_t outer = outer_position(plan.geometry, place.outer, 0).value_or(0);
   const int64_t pixel =
       (outer * plan.rows.input + place.row * plan.rows.stride) * plan.columns.input +
       place.column * plan.columns.stride;
@@ -230,12 +230,11 @@ void sum_windows(const jit::ConvPlan& plan, const std::byte* source, const jit::
   WindowSummer(plan, source, block, work).sum(sums);
 }
 
-std::optional<int64_t> outer_position(const jit::ConvPlan& plan, const BlockPlace& place,
+std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
                                       int64_t slice) {
-  const std::vector<ConvolutionAxis>& axes = plan.geometry.axes;
+  const std::vector<ConvolutionAxis>& axes = geometry.axes;
   int64_t position = 0;
   int64_t unit = 1;
-  int64_t output = place.outer;
   for (size_t i = axes.size() > 2 ? axes.size() - 2 : 0; i-- > 0;) {
     const ConvolutionAxis& axis = axes[i];
     const int64_t at =

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "ir/ceil_div.hpp"
+#include "runtime/convolution_call.hpp"
 #include "runtime/convolution_call_weights.hpp"
 #include "runtime/convolution_output.hpp"
 #include "runtime/interleave.hpp"
-#include "runtime/nest_call.hpp"
 
 namespace castor::detail {
 
@@ -23,7 +23,9 @@ class ConvolutionRun {
       : convolution_(convolution),
         plan_(convolution.plan),
         operands_(operands_of(nest, memory)),
-        weights_(convolution, {operands_[1], operand(convolution.w_zero_point), input_zero_point()},
+        weights_(convolution,
+                 {operands_[1], data_of(convolution.operands.w_zero_point, operands_),
+                  input_zero_point()},
                  memory.scratch + convolution.scratch),
         output_(plan_.geometry, nest, memory) {}
 
@@ -40,32 +42,17 @@ class ConvolutionRun {
       const int64_t block = begin / plan_.channel_tiles;
       const int64_t behind = std::min(end, (block + 1) * plan_.channel_tiles);
       const int64_t first = begin % plan_.channel_tiles;
-      run_block(place_of(block), first, first + (behind - begin), scratch + convolution_.scratch,
-                kept);
+      run_block(place_of(block), first, first + (behind - begin), scratch, kept);
       begin = behind;
     }
   }
 
  private:
-  using Operands = std::array<const std::byte*, 5>;
-
-  static Operands operands_of(const BoundNest& nest, const CallMemory& memory) {
-    Operands operands = {};
-    for (size_t k = 0; k < nest.operands.size(); ++k) {
-      operands[k] = reinterpret_cast<const std::byte*>(
-          address(origin_of(nest.operands[k], memory), nest.elements[k]));
-    }
-    return operands;
-  }
-
-  const std::byte* operand(int index) const {
-    return index < 0 ? nullptr : operands_[static_cast<size_t>(index)];
-  }
-
   int32_t input_zero_point() const {
-    const std::byte* zero = operand(convolution_.x_zero_point);
+    const std::byte* zero = data_of(convolution_.operands.x_zero_point, operands_);
     if (zero == nullptr) return 0;
-    return convolution_.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
+    return convolution_.operands.x_is_signed ? static_cast<int8_t>(*zero)
+                                             : static_cast<uint8_t>(*zero);
   }
 
   int64_t row_blocks() const { return ceil_div(plan_.output_rows(), plan_.block.rows); }
@@ -105,7 +92,7 @@ class ConvolutionRun {
       weights_.prepare_tile(place.group, tile, scratch);
       plan_.lanes_hold == jit::ConvLanes::pixels ? run_line(block, tile) : run_pixels(block, tile);
     }
-    if (transposes()) store_pixels(block, begin, end);
+    if (plan_.transposes()) store_pixels(block, begin, end);
   }
 
   /// A block that a task works on.
@@ -114,10 +101,12 @@ class ConvolutionRun {
     const BlockTables& tables;
     const std::byte* source;
     std::byte* scratch;  ///< of the task, where this convolution's begins
+
+    int64_t pixels() const { return place.block.rows * place.block.columns; }
   };
 
   const std::byte* source_of(const BlockPlace& place, std::byte* scratch, KeptVectors& kept) const {
-    const PlaneInput input = {operands_[0], convolution_.x_is_signed, input_zero_point()};
+    const PlaneInput input = {operands_[0], convolution_.operands.x_is_signed, input_zero_point()};
     std::byte* to = scratch + convolution_.parts.source;
     switch (plan_.source) {
       case jit::ConvSource::input: return input_of(plan_, input, place);
@@ -143,7 +132,7 @@ class ConvolutionRun {
 
   int64_t sum_count(const Block& block) const {
     if (plan_.lanes_hold == jit::ConvLanes::channels) {
-      return block.place.block.rows * block.place.block.columns;
+      return block.pixels();
     }
     return static_cast<int64_t>(block.tables.window_sums.size()) * plan_.lanes;
   }
@@ -177,31 +166,32 @@ class ConvolutionRun {
     return arguments;
   }
 
-  bool transposes() const {
-    return plan_.geometry.layout == ConvolutionLayout::nhwc &&
-           plan_.lanes_hold == jit::ConvLanes::pixels;
-  }
   int64_t first_channel(int64_t tile) const {
     return std::min<int64_t>(tile * plan_.tile_channels(), plan_.geometry.group_out_channels());
   }
-  /// The output channels of a tile, without pixels.
+  /// The output channels of a tile, at the block's first pixel.
   OutputPiece piece_of(const Block& block, int64_t tile) const {
     const int64_t first = first_channel(tile);
     return {.image = block.place.image,
             .channel = block.place.group * plan_.geometry.group_out_channels() + first,
-            .channels = first_channel(tile + 1) - first};
+            .channels = first_channel(tile + 1) - first,
+            .pixel = first_pixel(block.place)};
   }
   /// The number of a block's first pixel.
   int64_t first_pixel(const BlockPlace& place) const {
     return (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
   }
-  /// A call's operands of an epilogue that kernels apply.
-  using EpilogueOperands = std::array<jit::EpilogueOperand, jit::most_tile_operands + 1>;
+  /// Where an epilogue's operands lie at a piece, for kernels that apply it.
+  class EpilogueOperands {
+   public:
+    EpilogueOperands(const ConvolutionOutput& output, const OutputPiece& piece) {
+      output.find_operands(piece, operands_.data());
+    }
+    const jit::EpilogueOperand* data() const { return operands_.data(); }
 
-  int64_t most_elements() const {
-    return convolution_.applies_epilogue ? std::numeric_limits<int64_t>::max()
-                                         : output_.most_elements();
-  }
+   private:
+    std::array<jit::EpilogueOperand, jit::most_tile_operands + 1> operands_;
+  };
 
   /// The output channels of one tile of channels, pixels in the lanes.
   void run_line(const Block& block, int64_t tile) const {
@@ -210,43 +200,47 @@ class ConvolutionRun {
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
+    arguments.window_sums = window_sums(block);
+    arguments.stores = block.tables.output.data();
     const bool is_last = tile + 1 == plan_.channel_tiles;
     const auto code =
         (is_last ? *convolution_.last_code : *convolution_.code).entry_as<jit::ConvFunction>();
-    const int64_t pixels = block.place.block.rows * block.place.block.columns;
+    if (plan_.transposes()) {
+      auto* line = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.line);
+      arguments.output = line + first_channel(tile) * block.pixels();
+      arguments.channel_step = 4 * block.pixels();
+      code(&arguments);
+    } else if (convolution_.applies_epilogue) {
+      const EpilogueOperands operands(output_, piece);
+      arguments.epilogue = operands.data();
+      code(&arguments);
+    } else {
+      run_pieces_of_line(block, piece, arguments, code);
+    }
+  }
+
+  /// `piece` begins with the block's first pixel, `arguments` are of the whole line.
+  void run_pieces_of_line(const Block& block, OutputPiece piece, jit::ConvArguments arguments,
+                          jit::ConvFunction code) const {
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
-    const int64_t at_once = transposes()
-                                ? arguments.tiles
-                                : std::max<int64_t>(most_elements() / (piece.channels * lanes), 1);
+    const int64_t at_once =
+        std::max<int64_t>(output_.most_elements() / (piece.channels * lanes), 1);
+    const int64_t first_pixel = piece.pixel;
     for (int64_t first = 0; first < block.tables.line_tiles; first += at_once) {
       const int64_t end = std::min(first + at_once, block.tables.line_tiles);
       const jit::ConvStore* stores = block.tables.output.data() + first * plan_.tile.vectors;
       const int64_t pixel = stores->offset / 4;
       const int64_t behind = end == block.tables.line_tiles
-                                 ? pixels
+                                 ? block.pixels()
                                  : stores[(end - first) * plan_.tile.vectors].offset / 4;
       if (pixel == behind) continue;
+      piece.pixel = first_pixel + pixel;
+      piece.pixels = behind - pixel;
+      const PieceMemory memory = output_.begin(piece, block.scratch);
       arguments.planes = block.source + 4 * first * lanes;
       arguments.window_sums = window_sums(block) + first * lanes;
       arguments.stores = stores;
       arguments.tiles = end - first;
-      if (transposes()) {
-        auto* line = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.line);
-        arguments.output = line + first_channel(tile) * pixels;
-        arguments.channel_step = 4 * pixels;
-        code(&arguments);
-        continue;
-      }
-      piece.pixel = first_pixel(block.place) + pixel;
-      piece.pixels = behind - pixel;
-      if (convolution_.applies_epilogue) {
-        EpilogueOperands operands;
-        output_.find_operands(piece, operands.data());
-        arguments.epilogue = operands.data();
-        code(&arguments);
-        continue;
-      }
-      const PieceMemory memory = output_.begin(piece, block.scratch);
       arguments.output = counted_back(memory.data, pixel);
       arguments.channel_step = 4 * memory.channel_step;
       code(&arguments);
@@ -256,7 +250,7 @@ class ConvolutionRun {
 
   /// Outputs that lie channel by channel go where they lie pixel by pixel.
   void store_pixels(const Block& block, int64_t begin, int64_t end) const {
-    const int64_t pixels = block.place.block.rows * block.place.block.columns;
+    const int64_t pixels = block.pixels();
     const auto* line = reinterpret_cast<const int32_t*>(block.scratch + convolution_.parts.line);
     OutputPiece piece = piece_of(block, begin);
     piece.channels = first_channel(end) - first_channel(begin);
@@ -288,41 +282,40 @@ class ConvolutionRun {
     }
   }
 
-  void run_tiles(const Block& block, const BoundTileRun& run, const NestCode& code,
+  /// `piece` begins with the block's first pixel, from which places are counted.
+  void run_tiles(const Block& block, const BoundTileRun& run, const NestCode& of_tiles,
                  OutputPiece piece, jit::ChannelArguments arguments) const {
     const std::vector<jit::TilePlace>& places = run.tiles.places;
+    const auto code = of_tiles.entry_as<jit::ChannelFunction>();
+    arguments.places = places.data();
+    arguments.tiles = static_cast<int64_t>(places.size());
+    if (convolution_.applies_epilogue) {
+      const EpilogueOperands operands(output_, piece);
+      arguments.epilogue = operands.data();
+      return code(&arguments);
+    }
     const int pixels = run.tiles.tile.pixels();
-    const auto at_once =
-        static_cast<size_t>(std::max<int64_t>(most_elements() / (piece.channels * pixels), 1));
+    const auto at_once = static_cast<size_t>(
+        std::max<int64_t>(output_.most_elements() / (piece.channels * pixels), 1));
+    const int64_t first_pixel = piece.pixel;
     for (size_t first = 0; first < places.size(); first += at_once) {
       const size_t tiles = std::min(at_once, places.size() - first);
       const int64_t pixel = places[first].pixel;
-      piece.pixel = first_pixel(block.place) + pixel;
+      piece.pixel = first_pixel + pixel;
       piece.pixels = places[first + tiles - 1].pixel + pixels - pixel;
+      const PieceMemory memory = output_.begin(piece, block.scratch);
       arguments.places = places.data() + first;
       arguments.tiles = static_cast<int64_t>(tiles);
-      if (convolution_.applies_epilogue) {
-        // Places are counted from the block's first pixel.
-        OutputPiece whole = piece;
-        whole.pixel -= pixel;
-        EpilogueOperands operands;
-        output_.find_operands(whole, operands.data());
-        arguments.epilogue = operands.data();
-        code.entry_as<jit::ChannelFunction>()(&arguments);
-        continue;
-      }
-      const PieceMemory memory = output_.begin(piece, block.scratch);
-      const bool turns = run.tiles.tile.turns;
       arguments.output = counted_back(memory.data, pixel * memory.pixel_step);
-      arguments.output_step = 4 * (turns ? memory.channel_step : memory.pixel_step);
-      code.entry_as<jit::ChannelFunction>()(&arguments);
+      arguments.output_step = 4 * (run.tiles.tile.turns ? memory.channel_step : memory.pixel_step);
+      code(&arguments);
       output_.end(piece, block.scratch);
     }
   }
 
   const BoundConvolution& convolution_;
   const jit::ConvPlan& plan_;
-  const Operands operands_;
+  const CallOperands operands_;
   CallWeights weights_;
   ConvolutionOutput output_;
 };
@@ -332,12 +325,13 @@ class ConvolutionRun {
 void set_weight_zero_points(const BoundConvolution& convolution, const std::byte* zero_points,
                             std::span<int32_t> to) {
   const bool bytes = convolution.plan.dot == jit::DotProduct::bytes;
-  const int32_t shift = bytes && !convolution.w_is_signed ? 128 : 0;
+  const bool is_signed = convolution.operands.w_is_signed;
+  const int32_t shift = bytes && !is_signed ? 128 : 0;
   for (size_t m = 0; m < to.size(); ++m) {
     to[m] = -shift;
     if (zero_points == nullptr) continue;
-    const std::byte byte = zero_points[convolution.zero_points_per_channel ? m : 0];
-    to[m] += convolution.w_is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+    const std::byte byte = zero_points[convolution.operands.zero_points_per_channel ? m : 0];
+    to[m] += is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
   }
 }
 
@@ -367,22 +361,7 @@ void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
   }
   ConvolutionRun run(convolution, nest, memory);
   run.prepare();
-  const auto most = static_cast<int64_t>(1 + memory.task_scratch.size());
-  const int64_t tasks = std::min(most, run.tiles());
-  if (tasks == 1) return run.run(0, run.tiles(), memory.scratch);
-  struct Share {
-    const ConvolutionRun& run;
-    const CallMemory& memory;
-    int64_t tasks;
-  } share = {run, memory, tasks};
-  const auto task = [](void* context, int index) {
-    const auto& of = *static_cast<const Share*>(context);
-    const int64_t tiles = of.run.tiles();
-    std::byte* scratch =
-        index == 0 ? of.memory.scratch : of.memory.task_scratch[static_cast<size_t>(index) - 1];
-    of.run.run(tiles * index / of.tasks, tiles * (index + 1) / of.tasks, scratch);
-  };
-  memory.executor->run(static_cast<int>(tasks), task, &share);
+  share_out(run, run.tiles(), memory, convolution.scratch);
 }
 
 }  // namespace castor::detail

@@ -191,10 +191,13 @@ size_t packed_dwords(const jit::ConvPlan& plan) {
   return static_cast<size_t>(plan.geometry.groups * plan.packed_group_width()) * plan.taps.size();
 }
 
+int64_t tile_dwords(const jit::ConvPlan& plan) {
+  return plan.packed_width(plan.tile_channels()) * static_cast<int64_t>(plan.taps.size());
+}
+
 int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile) {
-  const int64_t width = plan.packed_width(plan.tile_channels());
-  return (group * plan.packed_group_width() + tile * width) *
-         static_cast<int64_t>(plan.taps.size());
+  const auto taps = static_cast<int64_t>(plan.taps.size());
+  return group * plan.packed_group_width() * taps + tile * tile_dwords(plan);
 }
 
 void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,

@@ -5,20 +5,10 @@ namespace castor::detail {
 
 namespace {
 
-/// The products that calls may need.
-std::vector<DepthwiseProducts> possible_products(const BoundDepthwise& bound) {
-  if (!bound.packed.empty()) return {bound.products};
-  const bool x_is_signed = bound.operands.x_is_signed;
-  std::vector<DepthwiseProducts> all = {{}};
-  if (!bound.target.supports(jit::Feature::avx512_vnni)) return all;
-  if (bound.operands.w_zero_point < 0 && bound.operands.w_is_signed) return all;
-  all.push_back({.signed_input = x_is_signed, .subtracts_window_sums = true});
-  if (x_is_signed) all.push_back({.signed_input = true});
-  return all;
-}
-
 Status find_codes(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
-  for (const DepthwiseProducts& products : possible_products(bound)) {
+  const std::vector<DepthwiseProducts> packed = {bound.products};
+  for (const DepthwiseProducts& products :
+       bound.packed.empty() ? possible_products(bound.operands, bound.target) : packed) {
     for (const bool adds : {false, true}) {
       if (adds && bound.plan.slices == 1) continue;
       jit::DepthwiseForm form = bound.plan.form;
@@ -64,17 +54,8 @@ Status find_kernels(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpil
   return find_codes(bound, cache, nullptr);
 }
 
-/// An operand that is there but not known is packed in each call.
-bool is_known(int operand, std::span<const std::byte* const> constants) {
-  return operand < 0 || constants[static_cast<size_t>(operand)] != nullptr;
-}
-
-const std::byte* data_of(int operand, std::span<const std::byte* const> constants) {
-  return operand < 0 ? nullptr : constants[static_cast<size_t>(operand)];
-}
-
 void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> constants) {
-  const DepthwiseOperands& operands = bound.operands;
+  const ConvolutionOperands& operands = bound.operands;
   const auto starts = static_cast<size_t>(bound.plan.slices * bound.plan.geometry.out_channels);
   const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
   if (packs) {
@@ -95,8 +76,18 @@ void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> con
 
 }  // namespace
 
+std::vector<DepthwiseProducts> possible_products(const ConvolutionOperands& operands,
+                                                 const jit::Target& target) {
+  std::vector<DepthwiseProducts> all = {{}};
+  if (!target.supports(jit::Feature::avx512_vnni)) return all;
+  if (operands.w_zero_point < 0 && operands.w_is_signed) return all;
+  all.push_back({.signed_input = operands.x_is_signed, .subtracts_window_sums = true});
+  if (operands.x_is_signed) all.push_back({.signed_input = true});
+  return all;
+}
+
 Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
-    const ConvolutionGeometry& geometry, const DepthwiseOperands& operands,
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
     const jit::TileEpilogue* epilogue) {
   using Bound = std::shared_ptr<const BoundDepthwise>;

@@ -5,20 +5,10 @@ namespace castor::detail {
 
 namespace {
 
-/// The products that calls may need.
-std::vector<DepthwiseProducts> possible_products(const BoundDepthwiseNhwc& bound) {
-  if (!bound.packed.empty()) return {bound.products};
-  const DepthwiseOperands& operands = bound.filter.operands;
-  std::vector<DepthwiseProducts> all = {{}};
-  if (!bound.target.supports(jit::Feature::avx512_vnni)) return all;
-  if (operands.w_zero_point < 0 && operands.w_is_signed) return all;
-  all.push_back({.signed_input = operands.x_is_signed, .subtracts_window_sums = true});
-  if (operands.x_is_signed) all.push_back({.signed_input = true});
-  return all;
-}
-
 Status find_codes(BoundDepthwiseNhwc& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
-  for (const DepthwiseProducts& products : possible_products(bound)) {
+  const std::vector<DepthwiseProducts> packed = {bound.products};
+  for (const DepthwiseProducts& products :
+       bound.packed.empty() ? possible_products(bound.filter.operands, bound.target) : packed) {
     jit::DepthwiseNhwcForm form = bound.plan.form;
     form.signed_input = products.signed_input;
     form.flips_input = bound.filter.operands.x_is_signed && !products.signed_input;
@@ -30,17 +20,8 @@ Status find_codes(BoundDepthwiseNhwc& bound, CodeCache& cache, const jit::TileEp
   return {};
 }
 
-/// An operand that is there but not known is packed in each call.
-bool is_known(int operand, std::span<const std::byte* const> constants) {
-  return operand < 0 || constants[static_cast<size_t>(operand)] != nullptr;
-}
-
-const std::byte* data_of(int operand, std::span<const std::byte* const> constants) {
-  return operand < 0 ? nullptr : constants[static_cast<size_t>(operand)];
-}
-
 /// The filter alone, as packing for the other layout sees it.
-void set_filter(BoundDepthwiseNhwc& bound, const DepthwiseOperands& operands) {
+void set_filter(BoundDepthwiseNhwc& bound, const ConvolutionOperands& operands) {
   bound.filter.target = bound.target;
   bound.filter.operands = operands;
   jit::DepthwisePlan& plan = bound.filter.plan;
@@ -52,7 +33,7 @@ void set_filter(BoundDepthwiseNhwc& bound, const DepthwiseOperands& operands) {
 }
 
 void pack_constants(BoundDepthwiseNhwc& bound, std::span<const std::byte* const> constants) {
-  const DepthwiseOperands& operands = bound.filter.operands;
+  const ConvolutionOperands& operands = bound.filter.operands;
   const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
   if (packs) {
     const std::byte* zero_points = data_of(operands.w_zero_point, constants);
@@ -73,7 +54,7 @@ void pack_constants(BoundDepthwiseNhwc& bound, std::span<const std::byte* const>
 using Bound = std::shared_ptr<const BoundDepthwiseNhwc>;
 
 /// `epilogue`: what kernels apply, or null.
-Result<Bound> bind_with(const ConvolutionGeometry& geometry, const DepthwiseOperands& operands,
+Result<Bound> bind_with(const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
                         std::span<const std::byte* const> constants, const jit::Target& target,
                         CodeCache& cache, const jit::TileEpilogue* epilogue) {
   auto plan = jit::plan_depthwise_nhwc(geometry, operands.x_is_signed, target, epilogue);
@@ -91,7 +72,7 @@ Result<Bound> bind_with(const ConvolutionGeometry& geometry, const DepthwiseOper
 }  // namespace
 
 Result<std::shared_ptr<const BoundDepthwiseNhwc>> bind_depthwise_nhwc(
-    const ConvolutionGeometry& geometry, const DepthwiseOperands& operands,
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
     const jit::TileEpilogue* epilogue) {
   if (epilogue != nullptr) {

@@ -32,7 +32,7 @@ struct BoundDepthwiseNhwc {
 /// of constant operands, else null. `epilogue` is what kernels apply if they can, or null. Throws
 /// std::bad_alloc.
 Result<std::shared_ptr<const BoundDepthwiseNhwc>> bind_depthwise_nhwc(
-    const ConvolutionGeometry& geometry, const DepthwiseOperands& operands,
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
     const jit::TileEpilogue* epilogue = nullptr);
 

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "ir/ceil_div.hpp"
+#include "runtime/convolution_call.hpp"
 #include "runtime/depthwise_nhwc.hpp"
 #include "runtime/epilogue.hpp"
-#include "runtime/nest_call.hpp"
 
 namespace castor::detail {
 
@@ -27,7 +27,7 @@ constexpr int64_t least_pieces = 16;
 
 /// One call: the operands of the bound nest, and its scratch.
 struct NhwcCall {
-  std::array<const std::byte*, 5> operands = {};
+  CallOperands operands = {};
   std::byte* scratch = nullptr;
   const ConvolutionOutput* output = nullptr;
 };
@@ -69,9 +69,6 @@ class NhwcRun {
   jit::DepthwiseNhwcArguments arguments_of(const Place& place) const;
   void run_block(const Place& place, int64_t row, int64_t phases,
                  jit::DepthwiseNhwcArguments arguments) const;
-  const std::byte* operand(int index) const {
-    return index < 0 ? nullptr : call_.operands[static_cast<size_t>(index)];
-  }
 
   const BoundDepthwiseNhwc& depthwise_;
   const DepthwiseNhwcPlan& plan_;
@@ -87,13 +84,14 @@ class NhwcRun {
 
 NhwcRun::NhwcRun(const BoundDepthwiseNhwc& depthwise, const NhwcCall& call)
     : depthwise_(depthwise), plan_(depthwise.plan), call_(call), products_(depthwise.products) {
-  const DepthwiseOperands& operands = depthwise.filter.operands;
+  const ConvolutionOperands& operands = depthwise.filter.operands;
   auto* scratch = reinterpret_cast<int32_t*>(call.scratch);
   const int32_t* packed = depthwise.packed.data();
   if (depthwise.packed.empty()) {
-    const std::byte* zero_points = operand(operands.w_zero_point);
-    products_ = products_of(depthwise.filter, operand(1), zero_points);
-    pack_weights(depthwise, products_, operand(1), zero_points, packed_nhwc(depthwise, scratch));
+    const std::byte* zero_points = data_of(operands.w_zero_point, call_.operands);
+    products_ = products_of(depthwise.filter, call_.operands[1], zero_points);
+    pack_weights(depthwise, products_, call_.operands[1], zero_points,
+                 packed_nhwc(depthwise, scratch));
     packed = scratch;
     scratch += packed_dwords(depthwise);
   }
@@ -101,7 +99,7 @@ NhwcRun::NhwcRun(const BoundDepthwiseNhwc& depthwise, const NhwcCall& call)
   starts_ = depthwise.starts;
   if (starts_.empty()) {
     const std::span<int32_t> starts(scratch, start_dwords(depthwise));
-    set_starts(depthwise, products_, operand(operands.x_zero_point),
+    set_starts(depthwise, products_, data_of(operands.x_zero_point, call_.operands),
                packed_nhwc(depthwise, packed).sums, starts);
     starts_ = starts;
   }
@@ -217,10 +215,10 @@ void NhwcRun::run_blocks(const Place& place, const jit::DepthwiseNhwcArguments& 
 /// What is the same for all blocks of a piece.
 jit::DepthwiseNhwcArguments NhwcRun::arguments_of(const Place& place) const {
   const int64_t channels = plan_.geometry.channels;
-  const DepthwiseOperands& operands = depthwise_.filter.operands;
+  const ConvolutionOperands& operands = depthwise_.filter.operands;
   jit::DepthwiseNhwcArguments arguments;
-  arguments.input =
-      operand(0) + place.channel + place.image * plan_.rows.input * plan_.columns.input * channels;
+  arguments.input = call_.operands[0] + place.channel +
+                    place.image * plan_.rows.input * plan_.columns.input * channels;
   arguments.pixel_step = plan_.column_step * channels;
   arguments.row_step = plan_.row_step * plan_.columns.input * channels;
   const int64_t past = place.channels % lanes;
@@ -235,7 +233,7 @@ jit::DepthwiseNhwcArguments NhwcRun::arguments_of(const Place& place) const {
       weights_.data() + vector * lanes * jit::weight_vectors(plan_.form, depthwise_.target);
   arguments.start = starts_.data() + vector * lanes;
   arguments.last_start = starts_.data() + last * lanes;
-  const std::byte* zero = operand(operands.x_zero_point);
+  const std::byte* zero = data_of(operands.x_zero_point, call_.operands);
   arguments.padding =
       zero == nullptr ? 0 : static_cast<uint8_t>(*zero) * uint64_t{0x0101010101010101};
   return arguments;
@@ -263,29 +261,9 @@ void NhwcRun::run_block(const Place& place, int64_t row, int64_t phases,
 void run_depthwise_nhwc(const BoundDepthwiseNhwc& depthwise, size_t scratch, const BoundNest& nest,
                         const CallMemory& memory) {
   const ConvolutionOutput output(depthwise.plan.geometry, nest, memory);
-  NhwcCall call = {.scratch = memory.scratch + scratch, .output = &output};
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const int64_t at = address(origin_of(nest.operands[k], memory), nest.elements[k]);
-    call.operands[k] = reinterpret_cast<const std::byte*>(at);
-  }
+  const NhwcCall call = {operands_of(nest, memory), memory.scratch + scratch, &output};
   const NhwcRun run(depthwise, call);
-  const auto most = static_cast<int64_t>(1 + memory.task_scratch.size());
-  const int64_t tasks = std::min(most, run.pieces());
-  if (tasks == 1) return run.run(0, run.pieces(), memory.scratch + scratch);
-  struct Share {
-    const NhwcRun& run;
-    const CallMemory& memory;
-    int64_t tasks;
-    size_t scratch;
-  } share = {run, memory, tasks, scratch};
-  const auto task = [](void* context, int index) {
-    const auto& of = *static_cast<const Share*>(context);
-    const int64_t pieces = of.run.pieces();
-    std::byte* own =
-        index == 0 ? of.memory.scratch : of.memory.task_scratch[static_cast<size_t>(index) - 1];
-    of.run.run(pieces * index / of.tasks, pieces * (index + 1) / of.tasks, own + of.scratch);
-  };
-  memory.executor->run(static_cast<int>(tasks), task, &share);
+  share_out(run, run.pieces(), memory, scratch);
 }
 
 }  // namespace castor::detail

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "ir/ceil_div.hpp"
-#include "runtime/depthwise.hpp"
+#include "runtime/convolution.hpp"
+#include "runtime/convolution_call.hpp"
 #include "runtime/epilogue.hpp"
-#include "runtime/nest_call.hpp"
 
 namespace castor::detail {
 
@@ -21,34 +21,74 @@ constexpr int64_t piece_outputs = 16384;
 /// Pieces that channels are shared out to, where there are as many.
 constexpr int64_t least_pieces = 16;
 
-/// The input position along the outer axes that a slice of the filter takes; nothing in padding.
-std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
-                                      int64_t slice) {
-  int64_t position = 0;
-  int64_t unit = 1;
-  for (size_t i = geometry.axes.size() > 2 ? geometry.axes.size() - 2 : 0; i-- > 0;) {
-    const ConvolutionAxis& axis = geometry.axes[i];
-    const int64_t at =
-        output % axis.output * axis.stride - axis.pad_begin + slice % axis.kernel * axis.dilation;
-    if (at < 0 || at >= axis.input) return std::nullopt;
-    position += at * unit;
-    unit *= axis.input;
-    output /= axis.output;
-    slice /= axis.kernel;
-  }
-  return position;
-}
+/// One call: the operands of the bound nest, and its scratch of `scratch_bytes`.
+struct DepthwiseCall {
+  CallOperands operands = {};
+  std::byte* scratch = nullptr;
+  const ConvolutionOutput* output = nullptr;
+};
 
-}  // namespace
+/// Runs calls piece by piece. Allocates nothing.
+class DepthwiseRun {
+ public:
+  /// Packs what all tasks read.
+  DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall& call);
+
+  /// Pieces of the output, which tasks share out.
+  int64_t pieces() const;
+  /// The pieces from `begin` to `end`; `scratch` belongs to the task and is the output's.
+  void run(int64_t begin, int64_t end, std::byte* scratch) const;
+
+ private:
+  /// One piece: output channels of an image, and a part of their planes.
+  struct Place {
+    int64_t image = 0;
+    int64_t channel = 0;
+    int64_t channels = 0;
+    int64_t outer = 0;  ///< output position along the outer spatial axes, row-major
+    DepthwisePart part;
+  };
+
+  int64_t most_elements() const;
+  void choose_pieces();
+  int64_t row_pieces() const;
+  int64_t column_pieces() const;
+  int64_t channel_pieces() const;
+  bool has_whole_planes() const { return piece_rows_ == plan_.rows.output && !splits_rows_; }
+  Place place_of(int64_t piece) const;
+  void run_place(const Place& place, std::byte* scratch) const;
+  void run_blocks(const Place& place, const DepthwiseBlockList& blocks,
+                  const PieceMemory& to) const;
+  void apply_blocks(const Place& place, const DepthwiseBlockList& blocks,
+                    const OutputPiece& piece) const;
+  jit::DepthwiseArguments arguments_for(const DepthwiseBlockList& blocks) const;
+  void clear(const Place& place, const PieceMemory& to) const;
+  bool run_slice(const Place& place, int64_t slice, bool adds,
+                 jit::DepthwiseArguments arguments) const;
+  int64_t first_column(size_t columns) const;
+
+  const BoundDepthwise& depthwise_;
+  const jit::DepthwisePlan& plan_;
+  const DepthwiseCall& call_;
+  DepthwiseProducts products_;
+  DepthwiseWeights<const int32_t> weights_;
+  std::span<const int32_t> starts_;
+  int64_t pixels_ = 1;  ///< of a channel of x
+  int64_t piece_channels_ = 1;
+  int64_t piece_rows_ = 1;
+  bool splits_rows_ = false;  ///< whether a piece is a part of a row: one entry of columns
+  DepthwiseWrites writes_;
+  DepthwiseBlockList plane_;  ///< of a whole plane
+};
 
 DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall& call)
     : depthwise_(depthwise), plan_(depthwise.plan), call_(call), products_(depthwise.products) {
   auto* scratch = reinterpret_cast<int32_t*>(call.scratch);
   const int32_t* packed = depthwise.packed.data();
   if (depthwise.packed.empty()) {
-    const std::byte* zero_points = operand(depthwise.operands.w_zero_point);
-    products_ = products_of(depthwise, operand(1), zero_points);
-    pack_weights(depthwise, products_, operand(1), zero_points,
+    const std::byte* zero_points = data_of(depthwise.operands.w_zero_point, call_.operands);
+    products_ = products_of(depthwise, call_.operands[1], zero_points);
+    pack_weights(depthwise, products_, call_.operands[1], zero_points,
                  depthwise_weights(depthwise, scratch));
     packed = scratch;
     scratch += packed_dwords(depthwise);
@@ -57,8 +97,8 @@ DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall&
   starts_ = depthwise.starts;
   if (starts_.empty()) {
     const std::span<int32_t> starts(scratch, weights_.sums.size());
-    set_starts(depthwise, products_, operand(depthwise.operands.x_zero_point), weights_.sums,
-               starts);
+    set_starts(depthwise, products_, data_of(depthwise.operands.x_zero_point, call_.operands),
+               weights_.sums, starts);
     starts_ = starts;
   }
   for (const ConvolutionAxis& axis : plan_.geometry.axes) pixels_ *= axis.input;
@@ -67,10 +107,6 @@ DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall&
     const DepthwisePart whole = {.row_end = plan_.rows.output};
     list_blocks(plan_, whole, writes_, plane_);
   }
-}
-
-const std::byte* DepthwiseRun::operand(int index) const {
-  return index < 0 ? nullptr : call_.operands[static_cast<size_t>(index)];
 }
 
 int64_t DepthwiseRun::most_elements() const {
@@ -146,13 +182,17 @@ void DepthwiseRun::run(int64_t begin, int64_t end, std::byte* scratch) const {
   for (int64_t piece = begin; piece < end; ++piece) run_place(place_of(piece), scratch);
 }
 
+/// Of the outputs at an entry of columns; behind all entries, the width.
+int64_t DepthwiseRun::first_column(size_t columns) const {
+  const bool is_behind = columns == plan_.bands[0].columns;
+  return is_behind ? plan_.columns.output : plan_.columns_of_bands[columns].output / 4;
+}
+
 void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
   const DepthwisePart& part = place.part;
   const int64_t width = plan_.columns.output;
-  const jit::DepthwiseColumns* columns = plan_.columns_of_bands.data();
-  const int64_t column = columns[part.columns].output / 4;
-  const int64_t column_end =
-      part.columns_end == plan_.bands[0].columns ? width : columns[part.columns_end].output / 4;
+  const int64_t column = first_column(part.columns);
+  const int64_t column_end = first_column(part.columns_end);
   OutputPiece piece = {.image = place.image,
                        .channel = place.channel,
                        .channels = place.channels,
@@ -174,7 +214,7 @@ void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
 
 jit::DepthwiseArguments DepthwiseRun::arguments_for(const DepthwiseBlockList& blocks) const {
   jit::DepthwiseArguments arguments;
-  const std::byte* zero = operand(depthwise_.operands.x_zero_point);
+  const std::byte* zero = data_of(depthwise_.operands.x_zero_point, call_.operands);
   arguments.padding =
       zero == nullptr ? 0 : static_cast<uint8_t>(*zero) * uint64_t{0x0101010101010101};
   arguments.input_row_step = plan_.row_step;
@@ -213,10 +253,8 @@ void DepthwiseRun::apply_blocks(const Place& place, const DepthwiseBlockList& bl
 void DepthwiseRun::clear(const Place& place, const PieceMemory& to) const {
   const DepthwisePart& part = place.part;
   const int64_t width = plan_.columns.output;
-  const jit::DepthwiseColumns* columns = plan_.columns_of_bands.data();
-  const int64_t column = columns[part.columns].output / 4;
-  const int64_t column_end =
-      part.columns_end == plan_.bands[0].columns ? width : columns[part.columns_end].output / 4;
+  const int64_t column = first_column(part.columns);
+  const int64_t column_end = first_column(part.columns_end);
   for (int64_t m = 0; m < place.channels; ++m) {
     for (int64_t row = 0; row < part.row_end - part.row; ++row) {
       int32_t* outputs = to.data + m * to.channel_step + row * width;
@@ -234,7 +272,7 @@ bool DepthwiseRun::run_slice(const Place& place, int64_t slice, bool adds,
   const int64_t channel = place.channel / geometry.group_out_channels();
   const int64_t first = slice * geometry.out_channels + place.channel;
   const int record = jit::weight_dwords(plan_.form, depthwise_.target);
-  arguments.input = operand(0) + *outer * plan_.plane_inputs() +
+  arguments.input = call_.operands[0] + *outer * plan_.plane_inputs() +
                     (place.image * geometry.channels + channel) * pixels_;
   arguments.weights = weights_.dwords.data() + first * record;
   arguments.weights_end = arguments.weights + place.channels * record;
@@ -245,33 +283,14 @@ bool DepthwiseRun::run_slice(const Place& place, int64_t slice, bool adds,
   return true;
 }
 
+}  // namespace
+
 void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const BoundNest& nest,
                    const CallMemory& memory) {
-  std::array<const std::byte*, 5> operands = {};
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const int64_t at = address(origin_of(nest.operands[k], memory), nest.elements[k]);
-    operands[k] = reinterpret_cast<const std::byte*>(at);
-  }
   const ConvolutionOutput output(depthwise.plan.geometry, nest, memory);
-  const DepthwiseCall call = {operands, memory.scratch + scratch, &output};
+  const DepthwiseCall call = {operands_of(nest, memory), memory.scratch + scratch, &output};
   const DepthwiseRun run(depthwise, call);
-  const auto most = static_cast<int64_t>(1 + memory.task_scratch.size());
-  const int64_t tasks = std::min(most, run.pieces());
-  if (tasks == 1) return run.run(0, run.pieces(), memory.scratch + scratch);
-  struct Share {
-    const DepthwiseRun& run;
-    const CallMemory& memory;
-    int64_t tasks;
-    size_t scratch;
-  } share = {run, memory, tasks, scratch};
-  const auto task = [](void* context, int index) {
-    const auto& of = *static_cast<const Share*>(context);
-    const int64_t pieces = of.run.pieces();
-    std::byte* own =
-        index == 0 ? of.memory.scratch : of.memory.task_scratch[static_cast<size_t>(index) - 1];
-    of.run.run(pieces * index / of.tasks, pieces * (index + 1) / of.tasks, own + of.scratch);
-  };
-  memory.executor->run(static_cast<int>(tasks), task, &share);
+  share_out(run, run.pieces(), memory, scratch);
 }
 
 }  // namespace castor::detail

@@ -13,7 +13,8 @@ int32_t number_of(std::byte byte, bool is_signed) {
 }
 
 /// Of an output channel's weights.
-int32_t zero_point_of(const DepthwiseOperands& operands, const std::byte* zero_points, int64_t m) {
+int32_t zero_point_of(const ConvolutionOperands& operands, const std::byte* zero_points,
+                      int64_t m) {
   if (zero_points == nullptr) return 0;
   return number_of(zero_points[operands.zero_points_per_channel ? m : 0], operands.w_is_signed);
 }
@@ -130,7 +131,7 @@ class ChannelPacker {
   }
 
   const jit::DepthwisePlan& plan_;
-  const DepthwiseOperands& operands_;
+  const ConvolutionOperands& operands_;
   const DepthwiseProducts& products_;
   const std::byte* w_;
   const std::byte* zero_points_;
@@ -155,7 +156,7 @@ size_t packed_dwords(const BoundDepthwise& depthwise) {
 DepthwiseProducts products_of(const BoundDepthwise& depthwise, const std::byte* w,
                               const std::byte* zero_points) {
   if (!depthwise.target.supports(jit::Feature::avx512_vnni)) return {};
-  const DepthwiseOperands& operands = depthwise.operands;
+  const ConvolutionOperands& operands = depthwise.operands;
   const jit::DepthwisePlan& plan = depthwise.plan;
   if (operands.w_is_signed && zero_points == nullptr) return {};
   const int64_t taps = plan.slices * plan.rows.kernel * plan.columns.kernel;

@@ -11,7 +11,7 @@ PhasePlanes planes_of_phase(const jit::ConvPlan& plan, const BlockPlace& place, 
                             size_t row_phase, size_t column_phase) {
   const ConvolutionAxis& columns = plan.columns;
   const ConvolutionAxis& rows = plan.rows;
-  const std::optional<int64_t> outer = outer_position(plan, place, slice);
+  const std::optional<int64_t> outer = outer_position(plan.geometry, place.outer, slice);
   const int64_t height = place.block.rows + plan.row_phases.most_shift;
   const int64_t width = place.block.columns + plan.column_phases.most_shift;
   PhasePlanes of;

@@ -73,8 +73,11 @@ class PlannedRun {
     const int w_zero = row_.w_zero_point ? 2 + (row_.x_zero_point ? 1 : 0) : -1;
     const bool per_channel = row_.w_zero_point && row_.w_zero_point->elements.size() > 1;
     detail::ScratchPlan scratch_plan;
-    auto bound = detail::bind_convolution(geometry, elements, constants, x_zero, w_zero,
-                                          per_channel, target, cache, scratch_plan, &plan);
+    const detail::ConvolutionOperands operands = {row_.x.type == ElementType::i8,
+                                                  row_.w.type == ElementType::i8, x_zero, w_zero,
+                                                  per_channel};
+    auto bound = detail::bind_convolution(geometry, operands, constants, target, cache,
+                                          scratch_plan, {.plan = &plan});
     if (!bound.ok()) {
       ADD_FAILURE() << bound.error().message;
       return {};

@@ -51,11 +51,13 @@ TEST(ConvScratch, IsSmallBesideWeights) {
     ASSERT_TRUE(geometry.ok()) << row.name << ": " << geometry.error().message;
     for (const auto& [tier, runtime] : test::tier_runtimes()) {
       for (const ElementType x : {ElementType::u8, ElementType::i8}) {
-        const std::array elements = {x, ElementType::u8, ElementType::u8, ElementType::i32};
+        const ConvolutionOperands operands = {.x_is_signed = x == ElementType::i8,
+                                              .w_zero_point = 2,
+                                              .zero_points_per_channel = true};
         const std::array<const std::byte*, 4> constants = {};
         ScratchPlan scratch;
-        const auto bound = bind_convolution(*geometry, elements, constants, -1, 2, true,
-                                            jit::Target{tier}, store.cache, scratch);
+        const auto bound = bind_convolution(*geometry, operands, constants, jit::Target{tier},
+                                            store.cache, scratch);
         ASSERT_TRUE(bound.ok()) << row.name << ": " << bound.error().message;
         const size_t weights = 4 * (packed_dwords((*bound)->plan) + static_cast<size_t>(row.w[0]));
         constexpr size_t most = size_t{1} << 20;

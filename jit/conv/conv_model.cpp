@@ -93,7 +93,7 @@ double cycles_of_image(const ConvPlan& plan, double of_a_block) {
               (copied_row + copied_byte * static_cast<double>(plan.input_rows.row_bytes));
   }
   double storing = 0;
-  if (plan.lanes_hold == ConvLanes::pixels && nhwc) {
+  if (plan.transposes()) {
     storing = transposed * static_cast<double>(plan.block.rows * plan.block.columns *
                                                plan.geometry.group_out_channels());
   }

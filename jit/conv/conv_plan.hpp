@@ -92,6 +92,10 @@ struct ConvPlan {
   std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
   double cycles = 0;                    ///< of one image by the model
 
+  /// Whether results lie channel by channel at first, and are put in order behind the kernels.
+  bool transposes() const {
+    return geometry.layout == ConvolutionLayout::nhwc && lanes_hold == ConvLanes::pixels;
+  }
   int64_t output_rows() const { return rows.output; }
   int64_t output_columns() const { return columns.output; }
   /// Output channels of whole tiles.
@@ -154,7 +158,6 @@ std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block
 struct ChannelTileRun {
   ChannelTile tile;
   std::vector<TilePlace> places;
-  int64_t end = 0;  ///< behind the last pixel
 };
 /// All tiles of a block, channels in the lanes, in the order of their pixels.
 std::vector<ChannelTileRun> channel_tile_runs(const ConvPlan& plan, const ConvBlock& block);

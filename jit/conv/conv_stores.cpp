@@ -64,7 +64,7 @@ namespace {
 
 /// Parts of rows: all of one width; the last one of a row may begin inside the one before.
 ChannelTileRun parts_of_rows(const ConvPlan& plan, const ConvBlock& block) {
-  ChannelTileRun run = {.tile = plan.channel_tile, .places = {}, .end = 0};
+  ChannelTileRun run = {.tile = plan.channel_tile, .places = {}};
   const int64_t tiles = ceil_div(block.columns, plan.channel_tile.columns);
   const int64_t width = ceil_div(block.columns, tiles);
   run.tile.columns = static_cast<int>(width);
@@ -75,20 +75,18 @@ ChannelTileRun parts_of_rows(const ConvPlan& plan, const ConvBlock& block) {
                             row * plan.output_columns() + column});
     }
   }
-  run.end = (block.rows - 1) * plan.output_columns() + block.columns;
   return run;
 }
 
 /// Tiles of whole rows from `first` on.
 ChannelTileRun whole_rows(const ConvPlan& plan, int64_t first, int64_t tiles, int rows) {
-  ChannelTileRun run = {.tile = plan.channel_tile, .places = {}, .end = 0};
+  ChannelTileRun run = {.tile = plan.channel_tile, .places = {}};
   run.tile.rows = rows;
   if (rows == 1) run.tile.row_step = 0;
   for (int64_t i = 0; i < tiles; ++i) {
     const int64_t row = first + i * rows;
     run.places.push_back({row * plan.source_row_step(), row * plan.output_columns()});
   }
-  run.end = (first + tiles * rows) * plan.output_columns();
   return run;
 }
 
