@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "jit/conv/dot_product.hpp"
-#include "jit/listing/listing.hpp"
+#include "tests/support/kernel_code.hpp"
 
 namespace castor::jit {
 namespace {
@@ -47,38 +47,24 @@ class ChannelKernel : public testing::TestWithParam<Tier> {};
 TEST_P(ChannelKernel, InstructionsBelongToTheTier) {
   const Target target{GetParam()};
   for (const ChannelTile& tile : tiles_of(target)) {
-    const Result<MachineCode> code = emit_channel_kernel(tile, target);
-    ASSERT_TRUE(code.ok()) << name_of(tile) << ": " << code.error().message;
-    const Status status = check_features(*code, target);
-    ASSERT_TRUE(status.ok()) << name_of(tile) << ": " << status.error().message;
-    const auto instructions = disassemble(*code);
-    ASSERT_TRUE(instructions.ok()) << name_of(tile) << ": " << instructions.error().message;
-    EXPECT_LE(instructions->size(), 1500u) << name_of(tile);
-    EXPECT_LE(code->bytes.size(), size_t{16} << 10) << name_of(tile);
-    EXPECT_EQ(emit_channel_kernel(tile, target)->bytes, code->bytes) << name_of(tile);
+    test::check_kernel_code([&] { return emit_channel_kernel(tile, target); }, target,
+                            name_of(tile));
+    if (HasFatalFailure()) return;
   }
 }
 
 /// Products are those of the tier: saturating ones are nowhere.
 TEST_P(ChannelKernel, MultipliesAsTheTierCan) {
   const Target target{GetParam()};
-  const bool bytes = dot_product_of(target) == DotProduct::bytes;
   for (const ChannelTile& tile : tiles_of(target)) {
-    const auto instructions = disassemble(*emit_channel_kernel(tile, target));
-    int products = 0;
-    for (const ListedInstruction& instruction : *instructions) {
-      EXPECT_NE(instruction.mnemonic, "vpmaddubsw");
-      products += instruction.mnemonic == (bytes ? "vpdpbusd" : "vpmaddwd");
-    }
+    const int64_t products = test::dot_products_in(*emit_channel_kernel(tile, target), target);
     const int of_a_tap = tile.pixels() * channel_vectors(tile.channels, target);
     EXPECT_EQ(products, 3 * of_a_tap) << name_of(tile);  // an odd tap, and two in the loop
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, ChannelKernel,
-                         testing::Values(Tier::avx2, Tier::avx2_vnni, Tier::avx512,
-                                         Tier::avx512_vnni, Tier::avx512_vbmi),
-                         [](const auto& row) { return std::string(jit::name_of(row.param)); });
+INSTANTIATE_TEST_SUITE_P(Tiers, ChannelKernel, testing::ValuesIn(test::all_tiers),
+                         test::name_of_row);
 
 }  // namespace
 }  // namespace castor::jit

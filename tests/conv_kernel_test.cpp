@@ -9,8 +9,8 @@
 #include <random>
 
 #include "jit/code_memory.hpp"
-#include "jit/listing/listing.hpp"
 #include "tests/support/conversions.hpp"
+#include "tests/support/kernel_code.hpp"
 
 namespace castor::jit {
 namespace {
@@ -47,15 +47,8 @@ class ConvKernel : public testing::TestWithParam<Tier> {};
 TEST_P(ConvKernel, InstructionsBelongToTheTier) {
   const Target target{GetParam()};
   for (const ConvTile& tile : tiles_of(target)) {
-    const Result<MachineCode> code = emit_conv_kernel(tile, target);
-    ASSERT_TRUE(code.ok()) << name_of(tile) << ": " << code.error().message;
-    const Status status = check_features(*code, target);
-    ASSERT_TRUE(status.ok()) << name_of(tile) << ": " << status.error().message;
-    const auto instructions = disassemble(*code);
-    ASSERT_TRUE(instructions.ok()) << name_of(tile) << ": " << instructions.error().message;
-    EXPECT_LE(instructions->size(), 1500u) << name_of(tile);
-    EXPECT_LE(code->bytes.size(), size_t{16} << 10) << name_of(tile);
-    EXPECT_EQ(emit_conv_kernel(tile, target)->bytes, code->bytes) << name_of(tile);
+    test::check_kernel_code([&] { return emit_conv_kernel(tile, target); }, target, name_of(tile));
+    if (HasFatalFailure()) return;
   }
 }
 
@@ -65,21 +58,13 @@ TEST_P(ConvKernel, MultipliesAsTheTierCan) {
   const bool bytes = dot_product_of(target) == DotProduct::bytes;
   EXPECT_EQ(bytes, target.supports(Feature::avx_vnni) || target.supports(Feature::avx512_vnni));
   for (const ConvTile& tile : tiles_of(target)) {
-    int products = 0;
-    const auto instructions = disassemble(*emit_conv_kernel(tile, target));
-    for (const ListedInstruction& instruction : *instructions) {
-      EXPECT_NE(instruction.mnemonic, "vpmaddubsw");
-      products += instruction.mnemonic == (bytes ? "vpdpbusd" : "vpmaddwd");
-    }
+    const int64_t products = test::dot_products_in(*emit_conv_kernel(tile, target), target);
     EXPECT_GE(products, tile.channels * tile.vectors) << name_of(tile);
     EXPECT_EQ(products % (tile.channels * tile.vectors), 0) << name_of(tile);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, ConvKernel,
-                         testing::Values(Tier::avx2, Tier::avx2_vnni, Tier::avx512,
-                                         Tier::avx512_vnni, Tier::avx512_vbmi),
-                         [](const auto& row) { return std::string(jit::name_of(row.param)); });
+INSTANTIATE_TEST_SUITE_P(Tiers, ConvKernel, testing::ValuesIn(test::all_tiers), test::name_of_row);
 
 /// One call of a kernel on random operands, and what it must leave.
 class KernelCall {

@@ -9,8 +9,8 @@
 #include "ir/text.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
-#include "jit/listing/listing.hpp"
 #include "jit/operand_walk.hpp"
+#include "tests/support/kernel_code.hpp"
 
 namespace castor::jit {
 namespace {
@@ -83,16 +83,6 @@ TEST_P(TileEpilogues, KernelsApplyWhatTheyCan) {
   }
 }
 
-void check(const Result<MachineCode>& code, const Target& target, std::string_view name) {
-  ASSERT_TRUE(code.ok()) << name << ": " << code.error().message;
-  const Status status = check_features(*code, target);
-  ASSERT_TRUE(status.ok()) << name << ": " << status.error().message;
-  const auto instructions = disassemble(*code);
-  ASSERT_TRUE(instructions.ok()) << name;
-  EXPECT_LE(instructions->size(), 1500u) << name;
-  EXPECT_LE(code->bytes.size(), size_t{16} << 10) << name;
-}
-
 TEST_P(TileEpilogues, CodeBelongsToTheTierAndStaysSmall) {
   const Target target{GetParam()};
   for (const Row& row : rows) {
@@ -100,22 +90,24 @@ TEST_P(TileEpilogues, CodeBelongsToTheTierAndStaysSmall) {
     if (!epilogue) continue;
     for (const ConvTile& tile : {ConvTile{14, 2}, ConvTile{9, 3}, ConvTile{1, 1},
                                  ConvTile{2, 8, WindowSums::dwords, true}}) {
-      check(emit_conv_kernel(tile, target, &*epilogue), target, row.name);
+      test::check_kernel_code([&] { return emit_conv_kernel(tile, target, &*epilogue); }, target,
+                              row.name);
+      if (HasFatalFailure()) return;
     }
     for (const bool turns : {false, true}) {
       for (const int channels : {1, 17, 31, 32, 48}) {
         const ChannelTile tile = {
             .channels = channels, .columns = channels > 32 ? 9 : 14, .turns = turns};
-        check(emit_channel_kernel(tile, target, &*epilogue), target, row.name);
+        test::check_kernel_code([&] { return emit_channel_kernel(tile, target, &*epilogue); },
+                                target, row.name);
+        if (HasFatalFailure()) return;
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, TileEpilogues,
-                         testing::Values(Tier::avx2, Tier::avx2_vnni, Tier::avx512,
-                                         Tier::avx512_vnni, Tier::avx512_vbmi),
-                         [](const auto& row) { return std::string(jit::name_of(row.param)); });
+INSTANTIATE_TEST_SUITE_P(Tiers, TileEpilogues, testing::ValuesIn(test::all_tiers),
+                         test::name_of_row);
 
 }  // namespace
 }  // namespace castor::jit

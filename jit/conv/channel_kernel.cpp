@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "jit/conv/dot_product.hpp"
+#include "jit/conv/tap_loop.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit {
@@ -74,7 +75,8 @@ class ChannelKernelEmitter {
     code_.align_to(32);
     code_.L(next_tile);
     emit_start();
-    emit_taps();
+    emit_tap_loop(code_, {reg::tap, reg::weights}, stage_pitch(),
+                  [&](int position) { emit_tap(position); });
     if (tile_.window_sums != WindowSums::none) emit_window_sums();
     emit_results();
     code_.add(reg::places, static_cast<int>(sizeof(TilePlace)));
@@ -87,7 +89,6 @@ class ChannelKernelEmitter {
  private:
   void emit_prologue();
   void emit_start();
-  void emit_taps();
   void emit_tap(int position);
   void emit_products(int pixel);
   void emit_window_sums();
@@ -169,29 +170,6 @@ void ChannelKernelEmitter::emit_start() {
   code_.mov(reg::weights, argument(offsetof(ChannelArguments, weights)));
   code_.mov(reg::tap, argument(offsetof(ChannelArguments, taps)));
   code_.sub(reg::tap, reg::taps_end);
-}
-
-/// All taps, two at a time, an odd one first.
-void ChannelKernelEmitter::emit_taps() {
-  Xbyak::Label pairs;
-  Xbyak::Label done;
-  Xbyak::Label loop;
-  const int tap_bytes = stage_pitch();
-  code_.test(reg::tap, 4);
-  code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
-  emit_tap(0);
-  code_.add(reg::weights, tap_bytes);
-  code_.add(reg::tap, 4);
-  code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(pairs);
-  code_.align_to(32);
-  code_.L(loop);
-  emit_tap(0);
-  emit_tap(1);
-  code_.add(reg::weights, 2 * tap_bytes);
-  code_.add(reg::tap, 8);
-  code_.jnz(loop, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(done);
 }
 
 void ChannelKernelEmitter::emit_tap(int position) {
@@ -414,16 +392,7 @@ bool fits(const ChannelTile& tile, const Target& target) {
 
 Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target,
                                         const TileEpilogue* epilogue) {
-  bool fits_frame = true;
-  Result<MachineCode> code =
-      assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-        ChannelKernelEmitter emitter(tile, target, epilogue, buffer);
-        MachineCode emitted = emitter.emit();
-        fits_frame = emitter.fits_frame();
-        return emitted;
-      });
-  if (!fits_frame) return epilogue_too_large();
-  return code;
+  return assemble_with_epilogue<ChannelKernelEmitter>(tile, target, epilogue);
 }
 
 }  // namespace castor::jit

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "jit/conv/tap_loop.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit {
@@ -64,7 +65,8 @@ class ConvKernelEmitter {
     code_.align_to(32);
     code_.L(next_tile);
     emit_start();
-    emit_taps();
+    emit_tap_loop(code_, {reg::tap, reg::weights}, 4 * tile_.channels,
+                  [&](int position) { emit_tap(position); });
     if (tile_.window_sums != WindowSums::none) emit_window_sums();
     epilogue_ ? emit_tile_epilogue() : emit_stores();
     emit_step();
@@ -76,7 +78,6 @@ class ConvKernelEmitter {
  private:
   void emit_prologue();
   void emit_start();
-  void emit_taps();
   void emit_tap(int position);
   void emit_products(int channel, int position);
   void emit_window_sums();
@@ -138,29 +139,6 @@ void ConvKernelEmitter::emit_start() {
   code_.mov(reg::weights, argument(offsetof(ConvArguments, weights)));
   code_.mov(reg::tap, argument(offsetof(ConvArguments, taps)));
   code_.sub(reg::tap, reg::taps_end);
-}
-
-/// All taps, two at a time, an odd one first.
-void ConvKernelEmitter::emit_taps() {
-  Xbyak::Label pairs;
-  Xbyak::Label done;
-  Xbyak::Label loop;
-  const int tap_bytes = 4 * tile_.channels;
-  code_.test(reg::tap, 4);
-  code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
-  emit_tap(0);
-  code_.add(reg::weights, tap_bytes);
-  code_.add(reg::tap, 4);
-  code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(pairs);
-  code_.align_to(32);
-  code_.L(loop);
-  emit_tap(0);
-  emit_tap(1);
-  code_.add(reg::weights, 2 * tap_bytes);
-  code_.add(reg::tap, 8);
-  code_.jnz(loop, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(done);
 }
 
 void ConvKernelEmitter::emit_tap(int position) {
@@ -309,16 +287,7 @@ bool fits(const ConvTile& tile, const Target& target) {
 
 Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target,
                                      const TileEpilogue* epilogue) {
-  bool fits_frame = true;
-  Result<MachineCode> code =
-      assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-        ConvKernelEmitter emitter(tile, target, epilogue, buffer);
-        MachineCode emitted = emitter.emit();
-        fits_frame = emitter.fits_frame();
-        return emitted;
-      });
-  if (!fits_frame) return epilogue_too_large();
-  return code;
+  return assemble_with_epilogue<ConvKernelEmitter>(tile, target, epilogue);
 }
 
 }  // namespace castor::jit

@@ -36,7 +36,19 @@ bool is_simple(const LaneProgram& program) {
                               [](const LaneInst& inst) { return is_scalar(inst.op); });
 }
 
+/// Registers that an epilogue has at least, and one that encodes by tables or looks up.
+constexpr int least_vectors = 10;
+constexpr int least_table_vectors = 16;
+
 }  // namespace
+
+int vectors_for(const TileEpilogue* epilogue) {
+  if (epilogue == nullptr) return 0;
+  const bool by_tables = std::ranges::any_of(epilogue->program.code, [](const LaneInst& inst) {
+    return looks_up(inst.narrowing) || encodes(inst.narrowing);
+  });
+  return by_tables ? least_table_vectors : least_vectors;
+}
 
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
                                           const Target& target) {

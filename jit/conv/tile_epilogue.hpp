@@ -6,6 +6,8 @@
 // pixel's channels. Each operand lies along them element by element, or has one element for a row.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <deque>
 #include <optional>
 #include <string>
@@ -41,10 +43,29 @@ inline constexpr size_t most_tile_operands = 6;
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
                                           const Target& target);
 
-/// What a kernel with an epilogue that has more values at once than the stack has room for gives.
-inline Error epilogue_too_large() {
-  return {ErrorCode::unsupported,
-          "an epilogue with more values at once than kernels have room for"};
+/// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
+int vectors_for(const TileEpilogue* epilogue);
+
+/// What a kernel gives that has no room for an epilogue.
+inline Error epilogue_refused() {
+  return {ErrorCode::unsupported, "an epilogue that the convolution's kernel has no room for"};
+}
+
+/// Assembles a kernel by Emitter(form, target, epilogue, buffer), whose frame may turn out to be
+/// too small for the epilogue; it may be null.
+template <class Emitter, class Form>
+Result<MachineCode> assemble_with_epilogue(const Form& form, const Target& target,
+                                           const TileEpilogue* epilogue) {
+  bool fits_frame = true;
+  const std::string what = fmt::format("tier {}", name_of(target.tier));
+  Result<MachineCode> code = assemble(what, [&](std::span<uint8_t> buffer) {
+    Emitter emitter(form, target, epilogue, buffer);
+    MachineCode emitted = emitter.emit();
+    fits_frame = emitter.fits_frame();
+    return emitted;
+  });
+  if (!fits_frame) return epilogue_refused();
+  return code;
 }
 
 /// Where an operand of one call lies.

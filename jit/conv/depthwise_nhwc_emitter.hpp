@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of depthwise kernels of channels-last layouts: inside jit/conv only.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "jit/conv/depthwise_nhwc_kernel.hpp"
+#include "jit/conv/depthwise_nhwc_registers.hpp"
+#include "jit/conv/pixel_epilogue.hpp"
+#include "jit/conv/row_walk.hpp"
+
+namespace castor::jit::depthwise_nhwc {
+
+using Xbyak::Operand;
+using Xbyak::Opmask;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Zmm;
+
+/// Registers with one meaning throughout the code.
+namespace reg {
+inline const Reg64 arguments(Operand::RDI);
+inline const Reg64 from(Operand::RSI);  ///< the next row at the place
+inline const Reg64 to(Operand::RDX);    ///< the next output row at the place
+inline const Reg64 output_step(Operand::R8);
+inline const Reg64 place(Operand::RBP);
+inline const Reg64 weights(Operand::R9);  ///< of the channels
+inline const Reg64 start(Operand::R10);   ///< of the channels
+inline const Reg64 row_step(Operand::R15);
+inline const Reg64 thrice_output_step(Operand::RCX);
+inline const Reg64 prefetched(Operand::RBX);
+inline const Reg64 stored_at(Operand::RAX);
+// Only with an epilogue, which has RAX besides.
+inline const Reg64 pixel(Operand::RCX);    ///< of the sums
+inline const Reg64 channel(Operand::RBX);  ///< their first one
+}  // namespace reg
+
+/// One, three, five and seven times the step from a pixel to the next.
+inline const std::array odd_steps = {Reg64(Operand::R11), Reg64(Operand::R12), Reg64(Operand::R13),
+                                     Reg64(Operand::R14)};
+inline const std::array saved_registers = {reg::channel, reg::place,   odd_steps[1],
+                                           odd_steps[2], odd_steps[3], reg::row_step};
+
+/// Masks: of pixels, where there are enough for all of a place; else of the one at hand. An
+/// epilogue leaves only one as it is, that of its lanes.
+inline constexpr int most_pixel_masks = 6;
+inline const Opmask pixel_at_hand(2);
+inline const Opmask stored(7);
+inline const Opmask epilogue_lanes(1);
+
+/// Of the stack, with an epilogue: where the caller's stack is; then the epilogue's frame. In its
+/// routine there is a return address in front of all.
+inline constexpr int stack_bytes = 64;
+inline constexpr int return_bytes = 8;
+
+/// Emits one kernel. The methods are in the order of the code that they emit.
+class NhwcEmitter {
+ public:
+  NhwcEmitter(const DepthwiseNhwcForm& form, const Target& target, const TileEpilogue* epilogue,
+              std::span<uint8_t> buffer)
+      : form_(form), target_(target), vectors_(form, target, vectors_for(epilogue)), code_(buffer) {
+    if (epilogue == nullptr) return;
+    epilogue_ = std::make_unique<PixelEpilogueEmitter>(
+        code_, target, *epilogue, TakenRegisters{vectors_.taken(), 0}, stack_bytes + return_bytes,
+        reg::pixel, reg::channel);
+  }
+
+  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
+
+  MachineCode emit() {
+    emit_prologue();
+    Xbyak::Label done;
+    for (size_t i = 0; i < form_.blocks.size(); ++i) {
+      Xbyak::Label next;
+      const bool is_last = i + 1 == form_.blocks.size();
+      if (!is_last) {
+        code_.cmp(argument(offsetof(DepthwiseNhwcArguments, block)), static_cast<uint32_t>(i));
+        code_.jne(next, Xbyak::CodeGenerator::T_NEAR);
+      }
+      block_ = form_.blocks[i];
+      emit_places();
+      if (!is_last) code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+      code_.L(next);
+    }
+    code_.L(done);
+    emit_epilogue();
+    return code_.finish();
+  }
+
+ private:
+  void emit_prologue();
+  void enter_epilogue();
+  void emit_constants();
+  void emit_places();
+  void emit_place_begin();
+  void emit_masks();
+  void emit_channels();
+  void load_weights();
+  void emit_block();
+  void emit_row(int row);
+  void begin_sums(int row);
+  void load_quad(int quad);
+  void load_pixel(int pixel);
+  void load_inner_pixel(int pixel);
+  void load_guarded_pixel(int pixel);
+  void transpose();
+  void prepare_taps(const Zmm& quad);
+  void multiply(int row, const Zmm& taps, int quad);
+  void multiply_add(const Zmm& sum, const Zmm& taps, int weight);
+  void multiply_add_vector(const Zmm& sum, const Zmm& taps, int weight);
+  void emit_stores(int row);
+  void emit_store(const Zmm& sum, int output);
+  void emit_store_by_epilogue(const Zmm& sum, int output);
+  void emit_epilogue();
+
+  bool keeps_masks() const { return !epilogue_ && form_.pixels() <= most_pixel_masks; }
+  bool is_outside(int row) const {
+    return row < block_.above || row >= form_.input_rows(block_) - block_.below;
+  }
+  /// Of output rows.
+  RowWalk walk() const { return {form_.rows, form_.row_stride, block_.outputs}; }
+  Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
+  Xbyak::Address of_place(size_t offset) { return code_.ptr[reg::place + offset]; }
+  Xbyak::Address weight_address(int index) { return code_.ptr[reg::weights + 64 * index]; }
+  Xbyak::Address pixel_address(int pixel) {
+    if (pixel == 0) return code_.ptr[reg::from];
+    int times = 1;
+    while (pixel % (2 * times) == 0) times *= 2;
+    return code_.ptr[reg::from + odd_steps[static_cast<size_t>(pixel / times / 2)] * times];
+  }
+  Xbyak::Address output_address(int output) {
+    if (output == 0) return code_.ptr[reg::to];
+    if (output == 3) return code_.ptr[reg::to + reg::thrice_output_step];
+    return code_.ptr[reg::to + reg::output_step * output];
+  }
+  /// Pixels of a quad.
+  int pixels_of(int quad) const { return std::min(form_.pixels() - 4 * quad, 4); }
+  static Xmm low(const Zmm& vector) { return Xmm(vector.getIdx()); }
+
+  const DepthwiseNhwcForm& form_;
+  const Target& target_;
+  const NhwcRegisters vectors_;
+  DepthwiseNhwcBlock block_;  ///< whose code is being emitted
+  bool guards_ = false;       ///< whether that code leaves out pixels and outputs
+  Assembler code_;
+  std::unique_ptr<PixelEpilogueEmitter> epilogue_;  ///< null where there is none
+  Xbyak::Label channels_routine_;                   ///< of the epilogue
+  Xbyak::Label routine_;                            ///< likewise, for a vector of sums
+};
+
+}  // namespace castor::jit::depthwise_nhwc

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop over taps of the dense kernels.
+#pragma once
+
+#include "jit/emit/assembler.hpp"
+
+namespace castor::jit {
+
+/// Registers of the loop.
+struct TapLoop {
+  Xbyak::Reg64 tap;      ///< offsets of taps: from their end, counts up to 0
+  Xbyak::Reg64 weights;  ///< of the next tap
+};
+
+/// Emits all taps, two at a time, an odd one first. `emit_tap(position)` emits the tap that is
+/// `position` behind the loop's; `tap_bytes` are the weights of one.
+template <class EmitTap>
+void emit_tap_loop(Assembler& code, const TapLoop& loop, int tap_bytes, EmitTap emit_tap) {
+  Xbyak::Label pairs;
+  Xbyak::Label done;
+  Xbyak::Label next;
+  code.test(loop.tap, 4);
+  code.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
+  emit_tap(0);
+  code.add(loop.weights, tap_bytes);
+  code.add(loop.tap, 4);
+  code.jz(done, Xbyak::CodeGenerator::T_NEAR);
+  code.L(pairs);
+  code.align_to(32);
+  code.L(next);
+  emit_tap(0);
+  emit_tap(1);
+  code.add(loop.weights, 2 * tap_bytes);
+  code.add(loop.tap, 8);
+  code.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  code.L(done);
+}
+
+}  // namespace castor::jit

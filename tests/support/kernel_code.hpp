@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every emitted kernel must be, on tiers that this machine cannot run as well: made of its
+// tier's instructions, small, and the same when it is emitted again.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "jit/conv/dot_product.hpp"
+#include "jit/listing/listing.hpp"
+
+namespace castor::test {
+
+inline constexpr std::array all_tiers = {jit::Tier::avx2, jit::Tier::avx2_vnni, jit::Tier::avx512,
+                                         jit::Tier::avx512_vnni, jit::Tier::avx512_vbmi};
+
+/// Names the rows of a suite over tiers.
+inline std::string name_of_row(const testing::TestParamInfo<jit::Tier>& row) {
+  return std::string(jit::name_of(row.param));
+}
+
+/// The most that a kernel may have; nothing: any number.
+struct CodeLimits {
+  std::optional<size_t> instructions = 1500;
+  size_t bytes = size_t{16} << 10;
+};
+
+/// Of code that `emit` gives, each time that it is called; failures fail the running test.
+template <class Emit>
+void check_kernel_code(const Emit& emit, const jit::Target& target, std::string_view name,
+                       const CodeLimits& most = {}) {
+  const Result<jit::MachineCode> code = emit();
+  ASSERT_TRUE(code.ok()) << name << ": " << code.error().message;
+  const Status status = jit::check_features(*code, target);
+  ASSERT_TRUE(status.ok()) << name << ": " << status.error().message;
+  if (most.instructions) {
+    const auto instructions = jit::disassemble(*code);
+    ASSERT_TRUE(instructions.ok()) << name << ": " << instructions.error().message;
+    EXPECT_LE(instructions->size(), *most.instructions) << name;
+  }
+  EXPECT_LE(code->bytes.size(), most.bytes) << name;
+  EXPECT_EQ(emit()->bytes, code->bytes) << name;
+}
+
+/// The instructions that multiply as the tier can; saturating ones fail the running test.
+inline int64_t dot_products_in(const jit::MachineCode& code, const jit::Target& target) {
+  const auto instructions = jit::disassemble(code);
+  EXPECT_TRUE(instructions.ok()) << instructions.error().message;
+  if (!instructions.ok()) return 0;
+  const auto count = [&](std::string_view mnemonic) {
+    return std::ranges::count(*instructions, mnemonic, &jit::ListedInstruction::mnemonic);
+  };
+  EXPECT_EQ(count("vpmaddubsw"), 0);
+  const bool bytes = jit::dot_product_of(target) == jit::DotProduct::bytes;
+  return count(bytes ? "vpdpbusd" : "vpmaddwd");
+}
+
+}  // namespace castor::test
