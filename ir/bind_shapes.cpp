@@ -8,6 +8,7 @@
 #include "ir/broadcast.hpp"
 #include "ir/convolution.hpp"
 #include "ir/infer.hpp"
+#include "ir/requantize.hpp"
 #include "ir/reshape.hpp"
 
 namespace castor {
@@ -98,6 +99,7 @@ class Binder {
       case InferRule::reshaped:
         return reshaped(operand(operation, 0), with_names(*operation.target));
       case InferRule::convolution: return convolution_extents(operation);
+      case InferRule::requantized: return requantized_extents(operation);
       case InferRule::elementwise:
       case InferRule::comparison:
       case InferRule::selection: break;
@@ -123,6 +125,17 @@ class Binder {
         operation, operand(operation, 0), operand(operation, 1), optional(2), optional(3));
     if (!geometry) return geometry.error();
     return geometry->output_extents();
+  }
+
+  Result<Dims> requantized_extents(const Operation& operation) const {
+    std::array<const Dims*, requantize_operands> extents{};
+    for (size_t i = 0; i < extents.size(); ++i) {
+      extents[i] = operation.operands[i] == no_value ? nullptr : &operand(operation, i);
+    }
+    const TensorType& from = function_.type_of(operation.operands[0]);
+    const TensorType& to = function_.type_of(operation.results[0]);
+    if (Status status = check_parameter_extents(from, to, extents); !status) return status.error();
+    return *extents[0];
   }
 
   const Dims& operand(const Operation& operation, size_t index) const {

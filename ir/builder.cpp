@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/infer.hpp"
+#include "ir/requantize.hpp"
 #include "ir/verify.hpp"
 
 namespace castor {
@@ -28,6 +29,9 @@ std::string label(const std::string& name, size_t id) {
 /// is no part of the result's type.
 bool agrees(const OpInfo& row, const WrittenType& written, const TensorType& inferred) {
   if (written.element && *written.element != inferred.element) return false;
+  if (written.element && !same_quantization(written.quantization, inferred.quantization)) {
+    return false;
+  }
   if (!written.shape || row.suffix == TypeSuffix::shape) return true;
   return std::equal(
       written.shape->begin(), written.shape->end(), inferred.shape.begin(), inferred.shape.end(),
@@ -35,8 +39,9 @@ bool agrees(const OpInfo& row, const WrittenType& written, const TensorType& inf
 }
 
 std::string to_string(const WrittenType& written) {
-  return fmt::format("{}{}", written.element ? name_of(*written.element) : "",
-                     written.shape ? castor::to_string(*written.shape) : "");
+  const std::string element =
+      written.element ? element_text({*written.element, {}, written.quantization}) : "";
+  return fmt::format("{}{}", element, written.shape ? castor::to_string(*written.shape) : "");
 }
 
 /// Operands are values defined so far, or none.
@@ -173,13 +178,28 @@ ValueId FunctionBuilder::conv_integer(ValueId x, ValueId w, const ConvolutionOpt
                 {});
 }
 
+ValueId FunctionBuilder::requantize(ValueId x, std::optional<Quantization> to,
+                                    const RequantizeOptions& options,
+                                    const std::array<ValueId, 6>& parameters) {
+  WrittenType written{.element = ElementType::f32, .shape = {}};
+  if (to) {
+    const TensorType type = quantized_type(std::move(*to), {});
+    written = {.element = type.element, .shape = {}, .quantization = type.quantization};
+  }
+  Operation operation{.op = OpKind::requantize, .attributes = attributes_of(options)};
+  operation.operands = {x};
+  operation.operands.insert(operation.operands.end(), parameters.begin(), parameters.end());
+  return append(std::move(operation), written);
+}
+
 ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::byte> bytes) {
   if (error_) return no_value;
   Operation operation;
   operation.op = OpKind::constant;
   operation.data = std::make_shared<const ConstantData>(
       ConstantData{.binding = {}, .bytes = {bytes.begin(), bytes.end()}});
-  return append(std::move(operation), {.element = type.element, .shape = type.shape});
+  return append(std::move(operation),
+                {.element = type.element, .shape = type.shape, .quantization = type.quantization});
 }
 
 ValueId FunctionBuilder::append(Operation operation, const WrittenType& written,

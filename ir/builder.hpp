@@ -2,6 +2,7 @@
 // Building functions in C++. The parser builds through the same interface.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ namespace castor {
 struct WrittenType {
   std::optional<ElementType> element;
   std::optional<Shape> shape;
+  QuantizationPtr quantization{};  ///< of an element type that is a quantized format's container
 };
 
 /// Collects parameters and operations, then checks everything at once in `finish`.
@@ -65,6 +67,14 @@ class FunctionBuilder {
   /// The convolution of `x` by the weights `w`, less their zero points where they have some.
   ValueId conv_integer(ValueId x, ValueId w, const ConvolutionOptions& options = {},
                        ValueId x_zero_point = no_value, ValueId w_zero_point = no_value);
+
+  /// `x`, quantized or f32, as another quantized format or, where `to` is null, as f32. Parameters
+  /// that the formats leave to run time: scale, frac and zero point of x, then of the result.
+  ValueId requantize(ValueId x, std::optional<Quantization> to,
+                     const RequantizeOptions& options = {},
+                     const std::array<ValueId, 6>& parameters = no_parameters);
+  static constexpr std::array<ValueId, 6> no_parameters = {no_value, no_value, no_value,
+                                                           no_value, no_value, no_value};
 
   /// Any operation of the table, with the names of its results (one for each). Returns the first
   /// result's id; the others have the ids that follow. Optional operands may be left out at the

@@ -205,9 +205,11 @@ class Rewriter {
     const TensorType& type = function_.type_of(operation.results[0]);
     switch (info(operation.op).suffix) {
       case TypeSuffix::optional_type: break;
-      case TypeSuffix::element: return {.element = type.element, .shape = {}};
+      case TypeSuffix::element:
+        return {.element = type.element, .shape = {}, .quantization = type.quantization};
       case TypeSuffix::shape: return {.element = {}, .shape = operation.target};
-      case TypeSuffix::tensor: return {.element = type.element, .shape = type.shape};
+      case TypeSuffix::tensor:
+        return {.element = type.element, .shape = type.shape, .quantization = type.quantization};
     }
     return {};
   }

@@ -62,7 +62,10 @@ uint64_t hash_of(const Shape& shape) {
 }
 
 uint64_t hash_of(const TensorType& type) {
-  return Hasher().add(static_cast<uint64_t>(type.element)).add(hash_of(type.shape)).finish();
+  Hasher hasher;
+  hasher.add(static_cast<uint64_t>(type.element)).add(hash_of(type.shape));
+  if (type.quantization) hasher.add(to_string(*type.quantization));
+  return hasher.finish();
 }
 
 /// By ValueId, the place of each value in the order of definition: parameters, then results of

@@ -7,6 +7,7 @@
 #include "ir/broadcast.hpp"
 #include "ir/convolution.hpp"
 #include "ir/promote.hpp"
+#include "ir/requantize.hpp"
 #include "ir/reshape.hpp"
 
 namespace castor {
@@ -49,10 +50,23 @@ Status check_class(OpKind op, size_t index, ElementType found, OperandClass expe
       op, fmt::format("operand {} is {}, expected {}", index, name_of(found), name_of(expected)));
 }
 
+/// What quantized integers stand for is `requantize`'s affair alone.
+Status check_not_quantized(OpKind op, Operands operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i] || !operands[i]->quantization) continue;
+    return mistake(op, fmt::format("operand {} is {}, expected a type that is not quantized: only "
+                                   "requantize takes quantized tensors",
+                                   i, to_string(*operands[i])));
+  }
+  return {};
+}
+
 /// Operand types are of the row's class, and equal unless the row's rule makes them so. Those of
-/// convolutions are checked with their shapes.
+/// convolutions are checked with their shapes, those of requantizations with their formats.
 Status check_operands(const OpInfo& row, Operands operands) {
   if (Status status = check_count(row, operands); !status) return status;
+  if (row.infer == InferRule::requantized) return {};
+  if (Status status = check_not_quantized(row.op, operands); !status) return status;
   if (row.infer == InferRule::convolution) return {};
   const size_t first = first_value(row);
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -77,13 +91,18 @@ Result<TensorType> as_written(OpKind op, const WrittenType& written) {
   if (!written.element || !written.shape) {
     return mistake(op, "the full type must be written, such as `: f32[2, 3]`");
   }
-  return TensorType{*written.element, *written.shape};
+  return TensorType{*written.element, *written.shape, written.quantization};
 }
 
 Result<TensorType> element_as_named(OpKind op, const TensorType& operand,
                                     const WrittenType& written) {
   if (!written.element) {
     return mistake(op, "the destination's element type must be written, such as `: f16`");
+  }
+  if (written.quantization) {
+    return mistake(op, fmt::format("found {}, expected a type that is not quantized: requantize "
+                                   "gives quantized tensors",
+                                   to_string(*written.quantization)));
   }
   return TensorType{*written.element, operand.shape};
 }
@@ -155,6 +174,7 @@ Result<TensorType> result_type(const Operation& operation, Operands operands,
     case InferRule::comparison: return elementwise(operation, operands, ElementType::boolean);
     case InferRule::selection: return elementwise(operation, operands, operands[1]->element);
     case InferRule::convolution: return convolution_type(operation, operands);
+    case InferRule::requantized: return requantize_type(operands, written);
     case InferRule::promoted: break;
   }
   return Error{ErrorCode::internal, fmt::format("{}: its rule gives two results", row.name)};

@@ -26,8 +26,8 @@ void convert_to(ElementType type, Tensor& tensor) {
   tensor.element = type;
 }
 
-/// Runs one function once. Every member function but write_results may throw std::bad_alloc or
-/// std::length_error.
+/// Runs one function once. Every member function but write_results may throw std::bad_alloc,
+/// std::length_error or Refusal.
 class Interpreter {
  public:
   Interpreter(const Function& function, const BoundShapes& shapes)
@@ -44,7 +44,9 @@ class Interpreter {
   void read_parameters(std::span<const ConstView> inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const ValueId id = function_.parameters[i];
-      if (uses_left_[id] > 0) values_[id] = read_tensor(inputs[i]);
+      if (uses_left_[id] == 0) continue;
+      values_[id] = read_tensor(inputs[i]);
+      values_[id].quantization = function_.type_of(id).quantization;
     }
   }
 
@@ -56,7 +58,7 @@ class Interpreter {
     }
     std::vector<Tensor> results;
     for (ValueId id : operation.results) {
-      results.push_back({carried_[id], shapes_.values[id], {}});
+      results.push_back({carried_[id], shapes_.values[id], {}, function_.type_of(id).quantization});
     }
     evaluator_of(operation.op)(operation, operands, results);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -149,6 +151,8 @@ Status interpret(const Function& function, std::span<const ConstView> inputs,
                  std::span<const View> outputs) {
   try {
     return interpret_or_throw(function, inputs, outputs);
+  } catch (const Refusal& refusal) {
+    return refusal.error;
   } catch (const std::bad_alloc&) {
     return out_of_memory(function);
   } catch (const std::length_error&) {  // more elements than a vector can ever hold

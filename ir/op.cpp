@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/op.hpp"
 
+#include <algorithm>
+
 #include "ir/convert_options.hpp"
+#include "ir/quantization.hpp"
 
 namespace castor {
 
@@ -56,6 +59,13 @@ constexpr AttributeRule convolution_attributes[] = {
     {.name = "pads", .kind = AttributeKind::list},
     {.name = "strides", .kind = AttributeKind::list},
     {.name = "layout", .kind = AttributeKind::identifier, .choices = layouts},
+};
+
+constexpr std::string_view arithmetics[] = {"exact", "embarc"};
+constexpr std::string_view requantize_roundings[] = {"half_up", "nearest_even"};
+constexpr AttributeRule requantize_attributes[] = {
+    {.name = "arithmetic", .kind = AttributeKind::identifier, .choices = arithmetics},
+    {.name = "rounding", .kind = AttributeKind::identifier, .choices = requantize_roundings},
 };
 
 constexpr std::span<const AttributeRule> no_attributes = {};
@@ -113,6 +123,7 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::shift_right, "shift_right", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "floor(a / 2^b)"},
     {OpKind::select, "select", elementwise, 3, 1, C::any, S::optional_type, I::selection, select_attributes, "a where the condition holds, else b"},
     {OpKind::conv_integer, "conv_integer", convolution, 4, 1, C::byte, S::optional_type, I::convolution, convolution_attributes, "convolution of x by w, each less its zero point, modulo 2^32", 2},
+    {OpKind::requantize, "requantize", requantization, 7, 1, C::quantized, S::element, I::requantized, requantize_attributes, "another scale, zero point and container: (x - zero_point) * scale / 2^frac stays", 6},
 }};
 // clang-format on
 
@@ -146,7 +157,8 @@ std::string_view name_of(OperandClass operands) {
                                         "an integer",
                                         "an integer or boolean",
                                         "boolean",
-                                        "i8 or u8"};
+                                        "i8 or u8",
+                                        "fx8, fx16, sa8, sa32 or f32"};
   return names[static_cast<size_t>(operands)];
 }
 
@@ -159,8 +171,16 @@ bool admits(OperandClass operands, ElementType type) {
     case OperandClass::integer_or_boolean: return is_whole(type);
     case OperandClass::boolean: return is_boolean(type);
     case OperandClass::byte: return type == ElementType::i8 || type == ElementType::u8;
+    case OperandClass::quantized:
+      return type == ElementType::f32 ||
+             std::ranges::any_of(quantized_table,
+                                 [&](const QuantizedInfo& row) { return row.container == type; });
   }
   return false;
+}
+
+bool stands_alone(OpKind op) {
+  return info(op).family == OpFamily::convolution || info(op).family == OpFamily::requantization;
 }
 
 bool keeps_excess_precision(OpKind op) {

@@ -64,8 +64,9 @@ enum class OpKind : uint8_t {
   shift_right,
   select,        ///< where a condition holds one value, elsewhere another
   conv_integer,  ///< convolution of 8-bit integers (ONNX ConvInteger-10)
+  requantize,    ///< between quantized formats and f32 (embARC MLI 2.0, data conversion)
 };
-inline constexpr int op_count = static_cast<int>(OpKind::conv_integer) + 1;
+inline constexpr int op_count = static_cast<int>(OpKind::requantize) + 1;
 
 /// What the text form writes after the colon of an operation.
 enum class TypeSuffix : uint8_t {
@@ -94,7 +95,8 @@ enum class OperandClass : uint8_t {
   integer,   ///< signed and unsigned
   integer_or_boolean,
   boolean,
-  byte,  ///< i8 and u8
+  byte,       ///< i8 and u8
+  quantized,  ///< fx8, fx16, sa8, sa32 and f32
 };
 std::string_view name_of(OperandClass operands);
 bool admits(OperandClass operands, ElementType type);
@@ -110,14 +112,16 @@ enum class InferRule : uint8_t {
   comparison,        ///< the operands' broadcast shape, boolean
   selection,         ///< the broadcast shape of three operands, the type of the last two
   convolution,       ///< ir/convolution.hpp
+  requantized,       ///< the operand's shape with the quantized format of the suffix, or f32
 };
 
 /// How the planner treats an op.
 enum class OpFamily : uint8_t {
-  source,       ///< gives a tensor without operands
-  elementwise,  ///< each result element comes from one element of each operand
-  movement,     ///< moves elements without a look at them
-  convolution,  ///< sums products over windows
+  source,          ///< gives a tensor without operands
+  elementwise,     ///< each result element comes from one element of each operand
+  movement,        ///< moves elements without a look at them
+  convolution,     ///< sums products over windows
+  requantization,  ///< scales by parameters of slices
 };
 
 /// One row of the table.
@@ -141,6 +145,10 @@ const std::array<OpInfo, op_count>& op_table();
 const OpInfo& info(OpKind op);
 std::string_view name_of(OpKind op);
 std::optional<OpKind> op_named(std::string_view name);
+
+/// Whether the op is done by kernels of its own, on tensors in memory: not lowered into a nest with
+/// others.
+bool stands_alone(OpKind op);
 
 /// Whether a result of the op counts as f32 under `excess_precision = allow` where its type is
 /// f16, bf16 or f8 (DESIGN.md, Numerics, Arithmetic): of elementwise ops that compute, which

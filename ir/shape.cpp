@@ -19,9 +19,21 @@ std::string to_string(const Shape& shape) {
   return text + "]";
 }
 
-std::string to_string(const TensorType& type) {
-  return std::string(name_of(type.element)) + to_string(type.shape);
+bool same_quantization(const QuantizationPtr& a, const QuantizationPtr& b) {
+  return a == b || (a && b && *a == *b);
 }
+
+TensorType quantized_type(Quantization quantization, Shape shape) {
+  const ElementType container = info(quantization.format).container;
+  return {container, std::move(shape),
+          std::make_shared<const Quantization>(std::move(quantization))};
+}
+
+std::string element_text(const TensorType& type) {
+  return type.quantization ? to_string(*type.quantization) : std::string(name_of(type.element));
+}
+
+std::string to_string(const TensorType& type) { return element_text(type) + to_string(type.shape); }
 
 Shape to_shape(const Dims& extents) { return {extents.begin(), extents.end()}; }
 

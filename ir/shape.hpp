@@ -7,12 +7,14 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/element_type.hpp"
+#include "ir/quantization.hpp"
 #include "ir/result.hpp"
 
 namespace castor {
@@ -101,14 +103,29 @@ std::optional<int64_t> byte_size(ElementType type, int64_t count);
 /// extents would have with 1 in place of 0 (INT64_MAX where that overflows).
 Dims dense_strides(const Dims& extents);
 
-/// An element type with a shape: the type of an IR value.
+/// A quantization that types share, or null: plain elements.
+using QuantizationPtr = std::shared_ptr<const Quantization>;
+/// Whether both are the same, by value.
+bool same_quantization(const QuantizationPtr& a, const QuantizationPtr& b);
+
+/// An element type with a shape: the type of an IR value. A quantized tensor's elements are those
+/// of its format's container.
 struct TensorType {
   ElementType element = ElementType::f32;
   Shape shape;
-  friend bool operator==(const TensorType&, const TensorType&) = default;
+  QuantizationPtr quantization{};
+  friend bool operator==(const TensorType& a, const TensorType& b) {
+    return a.element == b.element && a.shape == b.shape &&
+           same_quantization(a.quantization, b.quantization);
+  }
 };
 
-/// "f32[1, ?n]".
+/// The type of a quantized tensor.
+TensorType quantized_type(Quantization quantization, Shape shape);
+
+/// "f32", "fx8<frac = 7>".
+std::string element_text(const TensorType& type);
+/// "f32[1, ?n]", "fx8<frac = 7>[2]".
 std::string to_string(const TensorType& type);
 
 }  // namespace castor

@@ -17,7 +17,10 @@
 //   data       = symbol | literal | list          (of `constant` alone)
 //   list       = "[" [ entry { "," entry } ] "]"  entry = literal | list
 //   literal    = integer | decimal | bits | "true" | "false" | "inf" | "nan"
-//   type       = element shape                    suffix = element | shape | type
+//   type       = ( element | quantized ) shape    suffix = element | quantized | shape | type
+//   quantized  = format "<" [ entry-of-format { "," entry-of-format } ] ">"
+//   entry-of-format = "axis" "=" digits | ( "scale" | "frac" | "zero_point" ) "=" slices
+//   slices     = integer | "[" [ integer { "," integer } ] "]" | "?"     (? is given at run time)
 //   shape      = "[" [ dimension { "," dimension } ] "]"
 //   dimension  = digits | "?" | "?" identifier    (no blank behind the ?)
 //
@@ -36,6 +39,8 @@
 //   stand) and may take one elsewhere; what is written is checked against the inferred type, of
 //   each result. The suffix of `broadcast` and `reshape` is the target shape, whose named unknown
 //   extents are those of parameters; of reshape's, one `?` follows from the count.
+// - A format is fx8 or fx16 (with frac), sa8 or sa32 (with scale, frac, zero_point and, where these
+//   are lists of one entry for each index of an axis, that axis); zero_point is 0 if not written.
 // - An optional operand is `none`, or, like all that follow it, not written.
 // - A constant of rank 0 takes one literal, any other a list: flat, or nested by the shape; one
 //   literal never fills a tensor. Decimals are rounded once, to nearest even; a number out of the

@@ -148,6 +148,24 @@ MaybeFinding targets_name_extents_of_parameters(const Function& function) {
   return {};
 }
 
+/// They are checked before anything is written.
+MaybeFinding run_time_parameters_stand_in_front(const Function& function) {
+  std::vector<char> is_given(function.values.size(), 0);
+  for (ValueId id : function.parameters) is_given[id] = 1;
+  for (const Operation& operation : function.operations) {
+    if (operation.op == OpKind::constant) {
+      for (ValueId id : operation.results) is_given[id] = 1;
+    }
+    if (operation.op != OpKind::requantize) continue;
+    for (size_t i = 1; i < operation.operands.size(); ++i) {
+      const ValueId id = operation.operands[i];
+      if (id == no_value || is_given[id]) continue;
+      return Finding{fmt::format("{} is computed", label(function, id)), &operation};
+    }
+  }
+  return {};
+}
+
 MaybeFinding function_attributes_are_known(const Function& function) {
   for (const Attribute& attribute : function.attributes) {
     const bool known = attribute.name == "excess_precision" &&
@@ -176,6 +194,8 @@ constexpr FunctionRule function_rules[] = {
     {"a function has results, of the types declared", results_are_declared},
     {"unknown extents of a target are named as those of parameters",
      targets_name_extents_of_parameters},
+    {"scale, frac and zero point of requantize are parameters of the function, or constants",
+     run_time_parameters_stand_in_front},
     {"the only function attribute is excess_precision = allow", function_attributes_are_known},
 };
 static_assert(max_operations == 65536 && max_values == 65536);

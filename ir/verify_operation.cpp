@@ -57,9 +57,10 @@ MaybeFinding results_are_as_inferred(const Function& function, const Operation& 
     operands.push_back(id == no_value ? nullptr : &function.type_of(id));
   }
   const TensorType& type = function.type_of(operation.results[0]);
-  const auto inferred =
-      infer_types(operation, operands,
-                  {.element = type.element, .shape = operation.target.value_or(type.shape)});
+  const auto inferred = infer_types(operation, operands,
+                                    {.element = type.element,
+                                     .shape = operation.target.value_or(type.shape),
+                                     .quantization = type.quantization});
   if (!inferred) return finding(inferred.error());
   for (size_t i = 0; i < inferred->size(); ++i) {
     const ValueId id = operation.results[i];

@@ -43,6 +43,63 @@ Status check_size(const TensorType& type, std::string_view what) {
   return broken(what, fmt::format("{} takes more than 2^63 - 1 bytes", to_string(type)));
 }
 
+/// One parameter of a quantized type: given for each slice, in its range.
+Status check_parameter(const TensorType& type, const Quantization& quantization,
+                       const QuantizationRule& rule, std::string_view what) {
+  const QuantizationParameter& parameter = quantization.*rule.parameter;
+  if (!parameter) return {};
+  const std::string_view format = info(quantization.format).name;
+  if (rule.asymmetric_only && !info(quantization.format).is_asymmetric) {
+    return broken(what, fmt::format("found {} of {}, which has none", rule.name, format));
+  }
+  if (quantization.is_per_axis() && !type.shape[quantization.axis].is_fixed()) {
+    return broken(what, fmt::format("{} of {} lists entries along axis {} of unknown extent, "
+                                    "expected a fixed extent, or {} = ? to give them at run time",
+                                    rule.name, format, quantization.axis, rule.name));
+  }
+  const int64_t slices = quantization.is_per_axis() ? type.shape[quantization.axis].extent : 1;
+  if (static_cast<int64_t>(parameter->size()) != slices) {
+    return broken(what, fmt::format("{} of {} has {} entries, expected {}: one for each {}",
+                                    rule.name, format, parameter->size(), slices,
+                                    quantization.is_per_axis() ? "index of the axis" : "tensor"));
+  }
+  for (int32_t entry : *parameter) {
+    if (entry >= rule.least && entry <= rule.most) continue;
+    return broken(what, fmt::format("{} of {} is {}, expected {} to {}", rule.name, format, entry,
+                                    rule.least, rule.most));
+  }
+  return {};
+}
+
+Status check_quantization(const TensorType& type, const Quantization& quantization,
+                          std::string_view what) {
+  if (static_cast<size_t>(quantization.format) >= quantized_table.size()) {
+    return broken(what, fmt::format("quantized format {} is not in the table of formats",
+                                    static_cast<int>(quantization.format)));
+  }
+  const QuantizedInfo& format = info(quantization.format);
+  if (type.element != format.container) {
+    return broken(what, fmt::format("{} is held in {}, expected {}", format.name,
+                                    name_of(type.element), name_of(format.container)));
+  }
+  if (quantization.is_per_axis()) {
+    if (!format.is_asymmetric) {
+      return broken(what, fmt::format("found axis = {} of {}, which has one scale a tensor",
+                                      quantization.axis, format.name));
+    }
+    const auto rank = static_cast<int>(type.shape.size());
+    if (quantization.axis < 0 || quantization.axis >= rank) {
+      return broken(what, fmt::format("axis = {} of {}, expected 0 to {}: one of the {} axes",
+                                      quantization.axis, format.name, rank - 1, rank));
+    }
+  }
+  for (const QuantizationRule& rule : quantization_rules) {
+    Status status = check_parameter(type, quantization, rule, what);
+    if (!status) return status;
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_identifier(std::string_view name) {
@@ -68,6 +125,9 @@ Status verify_type(const TensorType& type, std::string_view what) {
   for (size_t axis = 0; axis < type.shape.size(); ++axis) {
     if (Status status = check_dim(type.shape[axis], axis, what); !status) return status;
   }
+  if (type.quantization) {
+    if (Status status = check_quantization(type, *type.quantization, what); !status) return status;
+  }
   return check_size(type, what);
 }
 
@@ -79,6 +139,9 @@ Status verify_declared_type(const TensorType& declared, const TensorType& actual
                                     to_string(actual), detail));
   };
   if (declared.element != actual.element) return differs("element types must be equal");
+  if (!same_quantization(declared.quantization, actual.quantization)) {
+    return differs("quantizations must be equal");
+  }
   if (declared.shape.size() != actual.shape.size()) return differs("ranks must be equal");
   for (size_t axis = 0; axis < declared.shape.size(); ++axis) {
     const Dim& a = declared.shape[axis];

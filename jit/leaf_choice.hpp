@@ -93,7 +93,7 @@ class LeafChoice {
   }
 
   /// Operands and result lie in memory; the result is stored for others, or is the caller's.
-  void choose_convolution(const Operation& operation) {
+  void choose_alone(const Operation& operation) {
     for (ValueId operand : operation.operands) {
       if (operand != no_value) store_for_reshape(operand);
     }
@@ -103,7 +103,7 @@ class LeafChoice {
   }
 
   void choose(const Operation& operation) {
-    if (info(operation.op).family == OpFamily::convolution) return choose_convolution(operation);
+    if (stands_alone(operation.op)) return choose_alone(operation);
     if (operation.op == OpKind::reshape) store_for_reshape(operation.operands[0]);
     for (ValueId result : operation.results) {
       if (facts_.leaf[result]) {

@@ -67,6 +67,8 @@ struct Nest {
   /// Index of the operation, where the nest is a convolution: then the program is empty but for its
   /// ports, and jit/conv says how it is done.
   std::optional<uint32_t> convolution;
+  /// Index of the operation, where the nest is a requantization: likewise empty; jit/requantize.
+  std::optional<uint32_t> requantization;
   std::optional<Fusion> fusion;  ///< of a convolution
   /// Set where the nest takes the result of the convolution right in front of it piece by piece.
   std::optional<Epilogue> epilogue;

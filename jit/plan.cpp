@@ -35,10 +35,10 @@ class Grouping {
     }
   }
 
-  /// Whether the output is where a convolution's nest writes.
-  bool is_convolution(const NestOutput& output) const {
+  /// Whether the output is where the nest of a convolution or requantization writes.
+  bool is_alone(const NestOutput& output) const {
     const Operation* operation = facts_.defining[output.value];
-    if (operation == nullptr || info(operation->op).family != OpFamily::convolution) return false;
+    if (operation == nullptr || !stands_alone(operation->op)) return false;
     return output.is_scratch() || !choice_.is_stored(output.value);
   }
 
@@ -76,23 +76,23 @@ class Grouping {
   int depth_behind(ValueId value) const {
     const Operation* operation = facts_.defining[value];
     if (operation->op == OpKind::reshape) return depth_[operation->operands[0]];
-    const bool convolves = info(operation->op).family == OpFamily::convolution;
-    if (facts_.leaf[value] && !choice_.is_stored(value) && !convolves) return 0;
+    const bool alone = stands_alone(operation->op);
+    if (facts_.leaf[value] && !choice_.is_stored(value) && !alone) return 0;
     int depth = 0;
     for (ValueId operand : operation->operands) {
       if (operand != no_value) depth = std::max(depth, depth_[operand]);
     }
-    return depth + (choice_.is_stored(value) || convolves ? 1 : 0);
+    return depth + (choice_.is_stored(value) || alone ? 1 : 0);
   }
 
   /// Nests that must run before the one that computes the output.
   int depth_of(const NestOutput& output) const {
-    return depth_[output.value] - (output.is_scratch() || is_convolution(output) ? 1 : 0);
+    return depth_[output.value] - (output.is_scratch() || is_alone(output) ? 1 : 0);
   }
 
   void add(const NestOutput& output) {
     const std::pair<int, ShapeId> place = {depth_of(output), shapes_[output.value]};
-    if (is_convolution(output)) {  // a nest of its own
+    if (is_alone(output)) {  // a nest of its own
       groups_[{place.first, added_++}].push_back(output);
       return;
     }
@@ -125,9 +125,8 @@ std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, co
   std::vector<Nest> nests;
   const Grouping grouping(facts, shapes, choice);
   for (const std::vector<NestOutput>& outputs : grouping.groups()) {
-    nests.push_back(grouping.is_convolution(outputs.front())
-                        ? convolution_nest(facts, outputs.front())
-                        : lower_nest(facts, outputs, target));
+    nests.push_back(grouping.is_alone(outputs.front()) ? nest_alone(facts, outputs.front())
+                                                       : lower_nest(facts, outputs, target));
   }
   return nests;
 }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "ir/requantize.hpp"
 #include "jit/operand_walk.hpp"
 #include "runtime/epilogue.hpp"
 #include "runtime/nest_codes.hpp"
+#include "runtime/requantization.hpp"
 #include "runtime/value_places.hpp"
 
 namespace castor::detail {
@@ -50,7 +52,9 @@ class NestBinder {
         places_.count_reads_of(compiled_.nests[++n]);
         continue;
       }
-      Status status = nest.convolution ? bind_convolution_nest(nest) : bind(nest, likely(n));
+      Status status = nest.convolution      ? bind_convolution_nest(nest)
+                      : nest.requantization ? bind_requantization_nest(nest)
+                                            : bind(nest, likely(n));
       if (!status) return status;
       places_.count_reads_of(nest);
     }
@@ -191,6 +195,51 @@ class NestBinder {
       epilogue->piece_offset = static_cast<ptrdiff_t>(y.offset - result.convolution->scratch);
       result.epilogue = std::make_shared<const BoundEpilogue>(std::move(*epilogue));
     }
+    bound_.nests.push_back(std::move(result));
+    return {};
+  }
+
+  /// x and y may have any strides; parameters given at run time are dense.
+  Status bind_requantization_nest(const jit::Nest& nest) {
+    const Operation& operation = compiled_.canonical->operations[*nest.requantization];
+    const TensorType& from = compiled_.canonical->type_of(operation.operands[0]);
+    const TensorType& to = compiled_.canonical->type_of(operation.results[0]);
+    jit::RequantizeForm form{.options = requantize_options(operation)};
+    if (from.quantization) form.from = from.quantization->format;
+    if (to.quantization) form.to = to.quantization->format;
+    BoundSide sides[] = {{.quantization = from.quantization}, {.quantization = to.quantization}};
+
+    const ElementType element = nest.element(0);
+    const Dims& extents = places_.extents_of(nest.space);
+    const Place x = places_.of_root(places_.root_of(operation.operands[0]), element);
+    const Dims x_strides = *jit::reshaped_strides(x.extents, x.strides, extents);
+    BoundNest result;
+    add_operand(result, x.origin, element,
+                places_.root_of(operation.operands[0]) == operation.operands[0]);
+    for (size_t i = 1; i < operation.operands.size(); ++i) {
+      if (operation.operands[i] == no_value) continue;
+      const ValueId root = places_.root_of(operation.operands[i]);
+      const ElementType type = nest.element(result.operands.size());
+      if (!places_.is_dense(operation.operands[i], places_.of_root(root, type))) {
+        if (Status status = bind_copy(root, type); !status) return status;
+      }
+      const size_t rule = (i - 1) % quantization_rules.size();
+      sides[i < destination_parameter(0) ? 0 : 1].operands[rule] =
+          static_cast<int>(result.operands.size());
+      add_operand(result, places_.of_root(root, type).origin, type, false);
+    }
+    const Place y = places_.of_output(nest.outputs[0], nest.element(nest.inputs.size()), extents);
+    add_operand(result, y.origin, nest.element(nest.inputs.size()), true);
+    Status status = Status();
+    if (!form.from && !form.to) {
+      const jit::Nest copy = jit::copy_nest(element, nest.space, extents.rank(), compiled_.target);
+      const std::vector<Dims> strides = {x_strides, y.strides};
+      status = codes_.bind(copy, nullptr, extents, strides, result);
+    } else {
+      status = bind_requantization(form, sides[0], sides[1], {extents, x_strides, y.strides},
+                                   compiled_, places_.scratch(), result);
+    }
+    if (!status) return status;
     bound_.nests.push_back(std::move(result));
     return {};
   }

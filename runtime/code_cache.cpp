@@ -186,6 +186,10 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseNhwcForm& form,
                       [&] { return jit::emit_depthwise_nhwc_kernel(form, target, epilogue); });
 }
 
+Result<NestCodePtr> CodeCache::get_byte_table() {
+  return find_or_emit("byte table", [] { return jit::emit_byte_table(); });
+}
+
 Result<NestCodePtr> CodeCache::get_weight_packer(const jit::WeightUnit& unit,
                                                  const jit::Target& target) {
   std::string key = "weights";

@@ -18,6 +18,7 @@
 #include "jit/conv/pack_weights.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
+#include "jit/requantize/byte_table_kernel.hpp"
 #include "runtime/fork_private.hpp"
 
 namespace castor {
@@ -59,6 +60,9 @@ class CodeCache {
                                     const jit::TileEpilogue* epilogue = nullptr);
   Result<NestCodePtr> get_depthwise(const jit::DepthwiseNhwcForm& form, const jit::Target& target,
                                     const jit::TileEpilogue* epilogue = nullptr);
+
+  /// The code that looks up bytes.
+  Result<NestCodePtr> get_byte_table();
 
   /// The code that brings weights and input into the kernels' order.
   Result<NestCodePtr> get_weight_packer(const jit::WeightUnit& unit, const jit::Target& target);

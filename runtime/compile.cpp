@@ -30,7 +30,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                "most {} are supported",
                                function->name, nest.inputs.size(), jit::most_inputs)};
     }
-    if (nest.convolution) {  // its code depends on extents
+    if (nest.convolution || nest.requantization) {  // code depends on extents, or parameters
       compiled->likely.emplace_back();
       continue;
     }

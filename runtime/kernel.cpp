@@ -8,6 +8,7 @@
 #include "runtime/bind.hpp"
 #include "runtime/check_overlap.hpp"
 #include "runtime/nest_call.hpp"
+#include "runtime/requantization.hpp"
 #include "runtime/sub_byte_call.hpp"
 #include "runtime/tiled_call.hpp"
 
@@ -38,6 +39,15 @@ Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
   }
   const OverlapRules rules{bound.inputs, bound.outputs, bound.in_place_allowed};
   return check_overlap(rules, inputs, outputs, in_place);
+}
+
+/// Checks operands whose values may be refused, before anything is written.
+Status check_values(const BoundState& bound, const detail::CallMemory& memory) {
+  for (const BoundNest& nest : bound.nests) {
+    if (!nest.requantization) continue;
+    if (Status status = detail::check_scales(nest, memory); !status) return status;
+  }
+  return {};
 }
 
 /// Whether streaming code may store to these outputs: each a whole number of elements away from the
@@ -145,7 +155,14 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
     const TaskScratch task_scratch(*state_, options.executor);
     memory.executor = options.executor;
     memory.task_scratch = task_scratch.blocks();
-    for (const BoundNest& nest : state_->nests) {
+    if (Status status = check_values(*state_, memory); !status) return status;
+    for (const BoundNest& bound : state_->nests) {
+      const BoundNest& nest =
+          bound.requantization ? detail::prepare_requantization(bound, memory) : bound;
+      if (nest.tables) {
+        detail::run_byte_tables(nest, memory);
+        continue;
+      }
       if (nest.convolution != nullptr) {
         detail::run_convolution(*nest.convolution, nest, memory);
         continue;

@@ -93,6 +93,8 @@ struct TiledWalk {
 };
 
 struct BoundEpilogue;
+struct BoundRequantization;
+struct BoundByteTables;
 
 /// One nest ready to run.
 struct BoundNest {
@@ -114,6 +116,10 @@ struct BoundNest {
   std::shared_ptr<const BoundConvolution> convolution;  ///< then there is no main code
   /// Of a convolution whose result it takes piece by piece (see runtime/epilogue.hpp), else null.
   std::shared_ptr<const BoundEpilogue> epilogue;
+  /// Of a requantization with parameters given at run time, else null: then there is no main code.
+  std::shared_ptr<const BoundRequantization> requantization;
+  std::shared_ptr<const BoundByteTables> tables;  ///< where bytes are looked up, else null
+  std::shared_ptr<const void> keeps;              ///< what constant operands lie in, if anything
   std::vector<uint8_t> period_numbers;  ///< see jit::ArgumentLayout; empty where none are needed
   std::optional<TiledWalk> tiles;       ///< where the nest is walked so
 };

@@ -29,6 +29,9 @@ void evaluate_select(const Operation& operation, Operands operands, Results resu
 // Convolutions: ir/interpreter/evaluate_convolution.cpp.
 void evaluate_conv_integer(const Operation& operation, Operands operands, Results results);
 
+// Requantization: ir/interpreter/evaluate_requantize.cpp.
+void evaluate_requantize(const Operation& operation, Operands operands, Results results);
+
 /// How many elements a result has.
 size_t result_count(const Tensor& result);
 

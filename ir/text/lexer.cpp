@@ -94,7 +94,9 @@ Token Lexer::next() {
     case '}':
     case ',':
     case ':':
-    case '=': return take(TokenKind::mark, 1);
+    case '=':
+    case '<':
+    case '>': return take(TokenKind::mark, 1);
     default: return malformed(1, {});
   }
 }

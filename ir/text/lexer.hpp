@@ -21,7 +21,7 @@ enum class TokenKind : uint8_t {
   bits,       ///< 0x7fc0
   string,     ///< "text", with its quotes and escapes
   arrow,      ///< ->
-  mark,       ///< one of ( ) [ ] { } , : =
+  mark,       ///< one of ( ) [ ] { } , : = < >
   malformed,  ///< the start of a token that does not go on as one; `problem` says why
 };
 

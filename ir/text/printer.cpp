@@ -52,7 +52,7 @@ std::string data_text(const ConstantData& data, const TensorType& type) {
 /// " : f16", as the op's row requires it.
 std::string suffix_text(const Operation& operation, const TensorType& type) {
   switch (info(operation.op).suffix) {
-    case TypeSuffix::element: return fmt::format(" : {}", name_of(type.element));
+    case TypeSuffix::element: return fmt::format(" : {}", element_text(type));
     case TypeSuffix::shape:
       return fmt::format(" : {}", to_string(operation.target.value_or(type.shape)));
     case TypeSuffix::tensor: return fmt::format(" : {}", to_string(type));

@@ -156,7 +156,7 @@ class FunctionReader {
   std::shared_ptr<const ConstantData> read_data(Cursor start, const WrittenType& written,
                                                 TextPosition type_at) {
     if (!cursor_.ok()) return nullptr;
-    const TensorType type = {*written.element, *written.shape};
+    const TensorType type = {*written.element, *written.shape, written.quantization};
     if (!is_fixed(type.shape)) {
       cursor_.fail(type_at, fmt::format("found ': {}', expected fixed extents for a constant",
                                         to_string(type)));

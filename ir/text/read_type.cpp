@@ -6,21 +6,28 @@
 
 #include <charconv>
 
+#include "ir/text/read_quantization.hpp"
 #include "ir/verify.hpp"
 
 namespace castor::text {
 
 namespace {
 
-ElementType read_element(Cursor& cursor) {
-  const Token& token = cursor.peek();
-  const auto type = element_type_named(cursor.at(TokenKind::word) ? token.text : "");
+/// An element type, or a quantized format with its container's type.
+void read_element(Cursor& cursor, ElementType& element, QuantizationPtr& quantization) {
+  const std::string_view name = cursor.at(TokenKind::word) ? cursor.peek().text : "";
+  if (const auto format = quantized_format_named(name)) {
+    element = info(*format).container;
+    quantization = read_quantization(cursor);
+    return;
+  }
+  const auto type = element_type_named(name);
   if (type) {
     cursor.take();
   } else {
     cursor.fail_found("an element type such as f32");
   }
-  return type.value_or(ElementType{});
+  element = type.value_or(ElementType{});
 }
 
 Dim read_dim(Cursor& cursor) {
@@ -76,7 +83,7 @@ std::string_view expected_suffix(TypeSuffix suffix) {
 TensorType read_type(Cursor& cursor, std::string_view what) {
   const TextPosition where = cursor.where();
   TensorType type;
-  type.element = read_element(cursor);
+  read_element(cursor, type.element, type.quantization);
   type.shape = read_shape(cursor);
   verify_at(cursor, where, type, what);
   return type;
@@ -91,12 +98,15 @@ WrittenType read_suffix(Cursor& cursor, const OpInfo& row, std::string_view what
   const TextPosition where = cursor.where();
   const bool shape_alone = cursor.peek().is('[');
   if (!shape_alone || row.suffix == TypeSuffix::element || row.suffix == TypeSuffix::tensor) {
-    written.element = read_element(cursor);
+    read_element(cursor, written.element.emplace(), written.quantization);
   }
   const bool shape_needed = row.suffix == TypeSuffix::shape || row.suffix == TypeSuffix::tensor;
   if (cursor.peek().is('[') || shape_needed) written.shape = read_shape(cursor);
+  if (written.quantization && !written.shape) return written;  // its axis is checked with the shape
   verify_at(cursor, where,
-            {written.element.value_or(ElementType::f32), written.shape.value_or(Shape{})}, what);
+            {written.element.value_or(ElementType::f32), written.shape.value_or(Shape{}),
+             written.quantization},
+            what);
   return written;
 }
 

@@ -223,8 +223,7 @@ FunctionFacts::FunctionFacts(const Function& f)
       leaf(f.values.size(), true) {
   for (const Operation& operation : f.operations) {
     const bool computes = info(operation.op).family != OpFamily::source &&
-                          info(operation.op).family != OpFamily::convolution &&
-                          operation.op != OpKind::reshape;
+                          !stands_alone(operation.op) && operation.op != OpKind::reshape;
     for (ValueId result : operation.results) {
       defining[result] = &operation;
       leaf[result] = !computes;
@@ -257,11 +256,13 @@ Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
   return nest;
 }
 
-Nest convolution_nest(const FunctionFacts& facts, const NestOutput& output) {
+Nest nest_alone(const FunctionFacts& facts, const NestOutput& output) {
   const Operation& operation = *facts.defining[output.value];
   Nest nest;
   nest.space = output.value;
-  nest.convolution = static_cast<uint32_t>(&operation - facts.function.operations.data());
+  const auto index = static_cast<uint32_t>(&operation - facts.function.operations.data());
+  const bool convolves = info(operation.op).family == OpFamily::convolution;
+  (convolves ? nest.convolution : nest.requantization) = index;
   for (ValueId operand : operation.operands) {
     if (operand == no_value) continue;
     const TensorType& type = facts.function.type_of(operand);

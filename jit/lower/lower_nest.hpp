@@ -29,8 +29,8 @@ struct FunctionFacts {
   std::optional<uint64_t> immediate(ValueId value) const;
 };
 
-/// The nest of a convolution, whose result is that output.
-Nest convolution_nest(const FunctionFacts& facts, const NestOutput& output);
+/// The nest of an operation that stands alone, whose result is that output.
+Nest nest_alone(const FunctionFacts& facts, const NestOutput& output);
 
 /// Lowers the nest with those outputs, at least one, whose values have one shape. Everything that
 /// they are computed from is computed in the same iteration space, back to leaves.

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/requantize/byte_table_kernel.hpp"
+
+#include "jit/emit/assembler.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Label;
+using Xbyak::Opmask;
+using Xbyak::Reg64;
+using Xbyak::Zmm;
+
+constexpr int vector_bytes = 64;
+constexpr int unrolled = 4;
+
+/// Registers of the kernel; the quarters of the table are zmm0 to zmm3.
+class ByteTableEmitter {
+ public:
+  explicit ByteTableEmitter(std::span<uint8_t> buffer) : code_(buffer) {}
+
+  MachineCode emit() {
+    load_arguments();
+    emit_main_loop();
+    emit_rest();
+    code_.vzeroupper();
+    code_.ret();
+    return code_.finish();
+  }
+
+ private:
+  void load_arguments() {
+    const Reg64 arguments = code_.rdi;
+    code_.mov(table_, code_.qword[arguments + offsetof(ByteTableCall, table)]);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      code_.vmovdqu64(Zmm(quarter), code_.zword[table_ + vector_bytes * quarter]);
+    }
+    code_.mov(source_, code_.qword[arguments + offsetof(ByteTableCall, source)]);
+    code_.mov(destination_, code_.qword[arguments + offsetof(ByteTableCall, destination)]);
+    code_.mov(left_, code_.qword[arguments + offsetof(ByteTableCall, count)]);
+  }
+
+  /// Two steps of 128 entries: a byte that one leaves alone is the other's index.
+  void look_up(const Zmm& bytes, const Opmask& upper, const Opmask& lower) {
+    code_.vpmovb2m(upper, bytes);
+    code_.knotq(lower, upper);
+    code_.vpermi2b(bytes | lower, Zmm(0), Zmm(1));
+    code_.vpermi2b(bytes | upper, Zmm(2), Zmm(3));
+  }
+
+  void emit_main_loop() {
+    Label loop;
+    Label done;
+    code_.sub(left_, unrolled * vector_bytes);
+    code_.jl(done, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(loop);
+    for (int i = 0; i < unrolled; ++i) {
+      code_.vmovdqu64(Zmm(4 + i), code_.zword[source_ + vector_bytes * i]);
+    }
+    for (int i = 0; i < unrolled; ++i) {
+      look_up(Zmm(4 + i), Opmask(1 + i % 2), Opmask(3 + i % 2));
+      code_.vmovdqu64(code_.zword[destination_ + vector_bytes * i], Zmm(4 + i));
+    }
+    code_.add(source_, unrolled * vector_bytes);
+    code_.add(destination_, unrolled * vector_bytes);
+    code_.sub(left_, unrolled * vector_bytes);
+    code_.jge(loop, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(done);
+    code_.add(left_, unrolled * vector_bytes);
+  }
+
+  /// Vector by vector, the last one under a mask of as many bytes as are left.
+  void emit_rest() {
+    const Opmask exists(5);
+    Label loop;
+    Label done;
+    code_.mov(all_, -1);
+    code_.L(loop);
+    code_.test(left_, left_);
+    code_.jle(done, Xbyak::CodeGenerator::T_NEAR);
+    code_.bzhi(mask_, all_, left_);  // fewer than 256 bytes are left: all ones from 64 up
+    code_.kmovq(exists, mask_);
+    code_.vmovdqu8(Zmm(4) | exists | Xbyak::util::T_z, code_.zword[source_]);
+    look_up(Zmm(4), Opmask(1), Opmask(3));
+    code_.vmovdqu8(code_.zword[destination_] | exists, Zmm(4));
+    code_.add(source_, vector_bytes);
+    code_.add(destination_, vector_bytes);
+    code_.sub(left_, vector_bytes);
+    code_.jmp(loop, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(done);
+  }
+
+  Assembler code_;
+  const Reg64 source_{Xbyak::Operand::RSI};
+  const Reg64 destination_{Xbyak::Operand::RDX};
+  const Reg64 left_{Xbyak::Operand::RCX};
+  const Reg64 table_{Xbyak::Operand::RAX};
+  const Reg64 mask_{Xbyak::Operand::RAX};
+  const Reg64 all_{Xbyak::Operand::R8};
+};
+
+}  // namespace
+
+bool has_byte_tables(const Target& target) { return target.supports(Feature::avx512_vbmi); }
+
+Result<MachineCode> emit_byte_table() {
+  return assemble("a look-up of bytes",
+                  [](std::span<uint8_t> buffer) { return ByteTableEmitter(buffer).emit(); });
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// To integers, in f64.
+//
+// Exact values lie on a lattice, so those that do not meet the middle between two integers miss it
+// by a part of 2^-49 of themselves at least (a difference of two whole numbers below 2^48 or so),
+// far more than f64 rounds by. What is left are the middles themselves: half up lifts every value
+// by 2^-50 of its magnitude, which takes a middle over and nothing else; ties to even need the
+// product right at middles, for which the factor's lower part is added.
+// The library's products are exact here. Its saturations below 32 bits never show behind those to
+// at most 16 bits; the middles between its 64-bit accumulators' bits are cut_accumulator.cpp's.
+#include <cmath>
+#include <limits>
+
+#include "jit/requantize/double_lanes.hpp"
+#include "jit/requantize/embarc_multiplier.hpp"
+#include "jit/requantize/methods.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr ElementType integer_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64};
+constexpr ElementType even_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
+                                      ElementType::f64};
+
+/// The library's least redundant sign bits of a difference from the zero point.
+int least_norm(const RequantizeForm& form, const SliceParameters& slice) {
+  if (form.from == QuantizedFormat::sa32) return 0;
+  const int32_t farthest =
+      (1 << (bits_of(form.from_element()) - 1)) + std::abs(slice.from_zero_point);
+  return redundant_sign_bits(farthest, 32);
+}
+
+/// Whether the library's 64-bit accumulators never lose bits that rounding would have seen.
+bool rounds_whole_accumulators(const RequantizeForm& form, const SliceParameters& slice,
+                               const EmbarcMultiplier& multiplier) {
+  if (!form.rounds_half_up()) return false;
+  if (form.to != QuantizedFormat::sa32) return true;  // where bits are lost, results saturate
+  const int count = std::min(multiplier.shift, 63) + redundant_sign_bits(multiplier.scale, 32) - 32;
+  return count + least_norm(form, slice) >= 1;
+}
+
+class Double final : public RequantizeMethod {
+ public:
+  std::string_view name() const override { return "double"; }
+
+  bool takes(const RequantizeForm& form) const override {
+    if (!form.to) return false;
+    if (form.is_exact()) return true;
+    return form.from && (!form.has_32_bits() || form.rounds_half_up());
+  }
+
+  /// The source's zero point, the factor, the number that rounds with the destination's zero point
+  /// in it; for ties to even the factor's lower part (exact), or the zero point (library).
+  std::span<const ElementType> constants(const RequantizeForm& form) const override {
+    if (form.rounds_half_up()) return integer_ports;
+    return even_ports;
+  }
+
+  std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
+                                        Effort) const override {
+    const auto to_zero_point = static_cast<double>(slice.to_zero_point);
+    SliceConstants result = {constant_bits(static_cast<double>(slice.from_zero_point))};
+    if (form.is_exact()) {
+      const int exponent = slice.to_frac - slice.from_frac;
+      const double high = static_cast<double>(slice.from_scale) / slice.to_scale;
+      const double low = std::fma(-high, slice.to_scale, slice.from_scale) / slice.to_scale;
+      result[1] = constant_bits(std::ldexp(form.rounds_half_up() ? high : -high, exponent));
+      result[2] = constant_bits(double_rounder + to_zero_point);
+      result[3] = constant_bits(std::ldexp(low, exponent));
+      return result;
+    }
+    const EmbarcMultiplier multiplier = embarc_multiplier(slice, form.rounds_half_up());
+    if (form.has_32_bits() && !rounds_whole_accumulators(form, slice, multiplier)) {
+      return std::nullopt;
+    }
+    const int shift = std::min(multiplier.shift, form.has_32_bits() ? 63 : 31);
+    result[1] = constant_bits(std::ldexp(multiplier.scale, -shift));
+    const bool adds_later = !form.rounds_half_up();
+    result[2] = constant_bits(double_rounder + (adds_later ? 0.0 : to_zero_point));
+    result[3] = constant_bits(to_zero_point);
+    return result;
+  }
+
+  void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
+    LaneBuilder& b = lanes.builder;
+    const LaneId x = form.from ? difference(form, lanes) : finite_double(b, lanes.floats());
+    LaneId rounded = no_lane;
+    if (form.rounds_half_up()) {
+      const LaneId lifted = lift_magnitude(b, b.float_mul(x, lanes.constant(1)));
+      rounded = b.float_add(lifted, lanes.constant(2));
+    } else if (form.is_exact()) {  // the factor is negative: c - a * b
+      const LaneId low = b.float_mul(x, lanes.constant(3));
+      rounded = b.float_add(b.float_sub_product(low, x, lanes.constant(1)), lanes.constant(2));
+    } else {
+      const LaneId value = b.float_add(b.float_mul(x, lanes.constant(1)), lanes.constant(2));
+      rounded = b.float_add(clamp_rounded(b, value, ElementType::i32), lanes.constant(3));
+    }
+    store_rounded(lanes, rounded, form.to_element());
+  }
+};
+
+}  // namespace
+
+const RequantizeMethod& double_method() {
+  static const Double method;
+  return method;
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's approximation of a ratio of scales.
+// Source: embARC MLI 2.0, its conversion of quantization parameters.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "jit/requantize/method.hpp"
+
+namespace castor::jit {
+
+/// scale * 2^-shift, with 2^13 <= scale < 2^15.
+struct EmbarcMultiplier {
+  int32_t scale;
+  int shift;
+};
+
+/// Leading bits of a positive number that repeat its sign, in a type of that many bits.
+constexpr int redundant_sign_bits(int32_t positive, int bits) {
+  return bits - 1 - static_cast<int>(std::bit_width(static_cast<uint32_t>(positive)));
+}
+
+inline EmbarcMultiplier embarc_multiplier(const SliceParameters& slice, bool half_up) {
+  const int up =
+      redundant_sign_bits(slice.from_scale, 32) - redundant_sign_bits(slice.to_scale, 16);
+  const int32_t quotient = (slice.from_scale << up) / slice.to_scale;
+  const int down = 16 - redundant_sign_bits(quotient, 32);
+  const int shift = up + slice.from_frac - slice.to_frac - down;
+  if (down <= 0) return {quotient << -down, shift};
+  const int32_t below = quotient >> down;
+  const int32_t rest = quotient & ((1 << down) - 1);
+  const int32_t half = 1 << (down - 1);
+  const bool rounds_up = rest > half || (rest == half && (half_up || below % 2 != 0));
+  return {std::min(below + (rounds_up ? 1 : 0), 32767), shift};
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// From f32 to integers of at most 16 bits, exactly, in f32.
+//
+// Results change at x = m, where m = (2 k + 1) scale / 2^(frac + 1) for whole k. Where f32 holds
+// every such m, no x lies between m and its neighbour in f32, and the quotient x / (scale / 2^frac)
+// rounded once to f32 is on the same side of k + 1/2 as x is of m: below m, by at least one place
+// of x, it is at least half a place of k + 1/2 below that. Rounded once means here: a product by
+// the factor's upper part added to one by its lower part, 48 bits together, in one operation.
+#include <cmath>
+
+#include "jit/requantize/methods.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// What f32 holds of an odd multiple of a half, and room below the clamped value's bits.
+constexpr double clamped = 0x1p20;
+/// Sums with it are whole: 2^23 to 2^24 have places of 1.
+constexpr float rounder = 0x1.8p23F;
+
+constexpr ElementType scaled_ports[] = {ElementType::f32, ElementType::f32, ElementType::i32};
+constexpr ElementType scaled_even_ports[] = {ElementType::f32, ElementType::f32, ElementType::f32};
+constexpr ElementType fixed_ports[] = {ElementType::f32};
+
+/// Fixed point has a power of two for a factor and no zero point.
+bool is_fixed_point(const RequantizeForm& form) { return !info(*form.to).is_asymmetric; }
+
+/// The value times the factor, rounded once.
+LaneId product(const RequantizeForm& form, const RequantizeLanes& lanes) {
+  LaneBuilder& b = lanes.builder;
+  const LaneId x = lanes.floats();
+  if (is_fixed_point(form)) return b.float_mul(x, lanes.constant(0));
+  const LaneId low = b.float_mul(x, lanes.constant(1));
+  return b.float_sub_product(low, x, lanes.constant(0));
+}
+
+/// NaN as 0, and infinities as something that saturates.
+LaneId finite(LaneBuilder& b, LaneId value) {
+  const LaneId number = b.zero_unless(b.compare(FloatPredicate::ordered, value, value), value);
+  const LaneId above = b.float_max(b.float_constant(LaneType::f32, -clamped), number);
+  return b.float_min(b.float_constant(LaneType::f32, clamped), above);
+}
+
+class FloatQuotient final : public RequantizeMethod {
+ public:
+  std::string_view name() const override { return "float quotient"; }
+
+  bool takes(const RequantizeForm& form) const override {
+    return form.is_exact() && !form.from && !form.has_32_bits();
+  }
+
+  std::span<const ElementType> constants(const RequantizeForm& form) const override {
+    if (is_fixed_point(form)) return fixed_ports;
+    return form.rounds_half_up() ? scaled_ports : scaled_even_ports;
+  }
+
+  std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
+                                        Effort) const override {
+    // Both parts of the factor are normal numbers.
+    if (slice.to_frac < -80 || slice.to_frac > 100) return std::nullopt;
+    const double factor = std::ldexp(form.rounds_half_up() ? 2.0 : 1.0, slice.to_frac);
+    if (is_fixed_point(form)) return SliceConstants{constant_bits(static_cast<float>(factor))};
+    const int64_t farthest = (int64_t{1} << (bits_of(form.to_element()) - 1)) +
+                             std::abs(int64_t{slice.to_zero_point}) + 1;
+    if ((2 * farthest + 1) * slice.to_scale > int64_t{1} << 24) return std::nullopt;
+    const double ratio = factor / slice.to_scale;
+    const auto upper = static_cast<float>(ratio);
+    const float below = std::nextafter(upper, 0.0F);
+    const float high = static_cast<double>(upper) < ratio ? upper : below;
+    // Above the ratio by less than it can tell, and never 0: infinity times it is infinity.
+    const double rest = (ratio - static_cast<double>(high)) * (1 + 0x1p-22) + ratio * 0x1p-50;
+    SliceConstants result = {constant_bits(-high), constant_bits(static_cast<float>(rest))};
+    result[2] = form.rounds_half_up()
+                    ? constant_bits(2 * slice.to_zero_point + 1)
+                    : constant_bits(rounder + static_cast<float>(slice.to_zero_point));
+    return result;
+  }
+
+  void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
+    LaneBuilder& b = lanes.builder;
+    const LaneId value = finite(b, product(form, lanes));
+    if (form.rounds_half_up()) {  // of twice the quotient
+      const LaneId halves = b.float_to_signed(value, 32, LaneRounding::down);
+      const LaneId more = is_fixed_point(form) ? b.constant(LaneType::i32, 1) : lanes.constant(2);
+      lanes.store(b.shift_right_signed(b.add(halves, more), 1), Narrowing::saturate_to_signed);
+      return;
+    }
+    const LaneId more = is_fixed_point(form)
+                            ? b.float_constant(LaneType::f32, static_cast<double>(rounder))
+                            : lanes.constant(2);
+    const LaneId bits = b.float_add(value, more);
+    const LaneId base = b.constant(LaneType::i32, constant_bits(rounder));
+    lanes.store(b.sub(bits, base), Narrowing::saturate_to_signed);
+  }
+};
+
+}  // namespace
+
+const RequantizeMethod& float_quotient_method() {
+  static const FloatQuotient method;
+  return method;
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/requantize/method.hpp"
+
+#include "jit/lane/optimize.hpp"
+#include "jit/requantize/methods.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr LaneType lane_of(ElementType constant) {
+  return constant == ElementType::i32   ? LaneType::i32
+         : constant == ElementType::f32 ? LaneType::f32
+                                        : LaneType::f64;
+}
+
+}  // namespace
+
+LaneId RequantizeLanes::constant(size_t index) const {
+  return builder.load(static_cast<int>(1 + index), lane_of(constants_[index]));
+}
+
+std::span<const RequantizeMethod* const> requantize_methods() {
+  static const std::array<const RequantizeMethod*, 9> methods = {
+      &linear_method(),
+      &rounded_float_method(),
+      &float_quotient_method(),
+      &embarc_from_float_method(),
+      &embarc_to_float_method(),
+      &to_float_method(),
+      &to_float_through_double_method(),
+      &double_method(),
+      &cut_accumulator_method(),
+  };
+  return methods;
+}
+
+LaneProgram requantize_program(const RequantizeMethod& method, const RequantizeForm& form,
+                               const Target& target) {
+  LaneProgram program;
+  const std::span<const ElementType> constants = method.constants(form);
+  program.sources.push_back({form.from_element()});
+  for (ElementType constant : constants) program.sources.push_back({constant});
+  program.sinks.push_back({form.to_element()});
+  LaneBuilder builder(target, program);
+  method.lower(form, RequantizeLanes(builder, constants));
+  optimize(program, target);
+  return program;
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The methods by name: inside jit/requantize only.
+#pragma once
+
+#include "jit/requantize/method.hpp"
+
+namespace castor::jit {
+
+/// Integers of at most 16 bits on either side: (x * multiplier + addend) >> shift in 32 bits.
+const RequantizeMethod& linear_method();
+/// The same sides, exact: x * factor + addend in f32, rounded to the nearest integer, where no
+/// rounding of f32 can cross the middle between two results.
+const RequantizeMethod& rounded_float_method();
+/// f32 to at most 16 bits, exact: the quotient by the scale rounded once to f32, which keeps order
+/// with the middles between results where f32 holds these.
+const RequantizeMethod& float_quotient_method();
+/// The library's f32 arithmetic, to and from f32.
+const RequantizeMethod& embarc_from_float_method();
+const RequantizeMethod& embarc_to_float_method();
+/// Integers of at most 16 bits to f32: one rounding, since both factors are exact in f32.
+const RequantizeMethod& to_float_method();
+/// Any integers to f32, through f64.
+const RequantizeMethod& to_float_through_double_method();
+/// To any integers, in f64: all that is exact, and the library where it rounds but once.
+const RequantizeMethod& double_method();
+/// The library's 64-bit accumulators, whose upper halves it cuts off before it rounds; in f64.
+const RequantizeMethod& cut_accumulator_method();
+
+}  // namespace castor::jit

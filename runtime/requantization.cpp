@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding of requantizations.
+#include "runtime/requantization.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/requantize.hpp"
+#include "runtime/requantization_parameters.hpp"
+#include "runtime/tiled_call.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Shorter runs of one slice are not worth a call of the kernel with tables.
+constexpr int64_t least_table_run = 64;
+/// Elements of a slice from which a call that has to make tables is faster with them.
+constexpr int64_t least_table_elements = 4096;
+constexpr int64_t table_entries = 256;
+
+/// Every byte, in order.
+const std::array<std::byte, table_entries>& every_byte() {
+  static const auto bytes = [] {
+    std::array<std::byte, table_entries> all{};
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::byte>(i);
+    return all;
+  }();
+  return bytes;
+}
+
+int axis_of(const BoundSide& from, const BoundSide& to) {
+  if (from.quantization && from.quantization->is_per_axis()) return from.quantization->axis;
+  if (to.quantization && to.quantization->is_per_axis()) return to.quantization->axis;
+  return Quantization::per_tensor;
+}
+
+bool has_run_time_parameters(const BoundSide& side) {
+  return std::ranges::any_of(side.operands, [](int operand) { return operand >= 0; });
+}
+
+/// Elements side by side in both tensors that share a slice: the last axes from `first` on.
+struct Run {
+  int first = 0;
+  int64_t elements = 1;
+};
+
+Run run_of(const RequantizedTensors& tensors, int axis) {
+  Run run{tensors.extents.rank()};
+  for (int i = tensors.extents.rank() - 1; i > axis; --i) {
+    const int64_t extent = tensors.extents[i];
+    const bool is_dense =
+        tensors.source_strides[i] == run.elements && tensors.destination_strides[i] == run.elements;
+    if (!is_dense && extent != 1) break;
+    run.first = i;
+    run.elements *= extent;
+  }
+  return run;
+}
+
+BoundByteTables byte_tables(const RequantizedTensors& tensors, int axis, const Run& run) {
+  BoundByteTables tables;
+  tables.run = run.elements;
+  for (int i = 0; i < run.first; ++i) {
+    tables.extents.push_back(tensors.extents[i]);
+    tables.source_strides.push_back(tensors.source_strides[i]);
+    tables.destination_strides.push_back(tensors.destination_strides[i]);
+    tables.slice_steps.push_back(i == axis ? 1 : 0);
+  }
+  return tables;
+}
+
+/// How the nest of a method walks its operands.
+struct MethodSpace {
+  Dims extents;
+  Dims source_strides;
+  Dims constant_strides;
+  Dims destination_strides;
+};
+
+MethodSpace space_of(const RequantizedTensors& tensors, int axis) {
+  Dims constants = Dims::filled(tensors.extents.rank(), 0);
+  if (axis >= 0) constants[axis] = 1;
+  return {tensors.extents, tensors.source_strides, constants, tensors.destination_strides};
+}
+
+/// Of what makes tables: every byte for each slice.
+MethodSpace table_space(int64_t slices) {
+  return {{slices, table_entries}, {0, 1}, {1, 0}, {table_entries, 1}};
+}
+
+jit::Nest nest_of(const jit::RequantizeMethod& method, const jit::RequantizeForm& form,
+                  const jit::Target& target) {
+  jit::Nest nest;
+  nest.program = jit::requantize_program(method, form, target);
+  nest.inputs.assign(nest.program.sources.size(), jit::NestInput(0));
+  nest.outputs.push_back(jit::NestOutput(0));
+  return nest;
+}
+
+/// Runs a nest to its end, without streaming stores.
+void run_nest(const BoundNest& nest, const CallMemory& memory) {
+  nest.tiles ? call_tiled(nest, *nest.main.code, memory)
+             : call(nest, *nest.main.code, nest.main, memory);
+}
+
+/// Binds one requantization.
+class RequantizationBinder {
+ public:
+  RequantizationBinder(const jit::RequantizeForm& form, const BoundSide& from, const BoundSide& to,
+                       const RequantizedTensors& tensors, const Compiled& compiled,
+                       ScratchPlan& scratch, BoundNest& nest)
+      : compiled_(compiled),
+        tensors_(tensors),
+        scratch_(scratch),
+        nest_(nest),
+        axis_(axis_of(from, to)) {
+    bound_.form = form;
+    bound_.from = from;
+    bound_.to = to;
+    bound_.slices = axis_ < 0 ? 1 : tensors.extents[axis_];
+  }
+
+  Status bind() {
+    const bool is_open = has_run_time_parameters(bound_.from) || has_run_time_parameters(bound_.to);
+    const Run run = run_of(tensors_, axis_);
+    if (!takes_tables(is_open, run)) return is_open ? bind_open() : bind_closed();
+    BoundByteTables tables = byte_tables(tensors_, axis_, run);
+    Result<NestCodePtr> code = compiled_.store->cache.get_byte_table();
+    if (!code.ok()) return code.error();
+    tables.code = std::move(code).value();
+    return is_open ? bind_open_tables(std::move(tables)) : bind_closed_tables(std::move(tables));
+  }
+
+ private:
+  bool takes_tables(bool is_open, const Run& run) const {
+    const bool has_bytes = bound_.form.from_element() == ElementType::i8 &&
+                           bound_.form.to_element() == ElementType::i8;
+    if (!has_bytes || !jit::has_byte_tables(compiled_.target)) return false;
+    if (run.elements < least_table_run) return false;
+    const int64_t of_slice = *element_count(tensors_.extents) / bound_.slices;
+    return !is_open || of_slice >= least_table_elements;
+  }
+
+  /// Code for one method: operands are x, the constants, y. `constants` are their places.
+  Status bind_method(const jit::RequantizeMethod& method, const MethodSpace& space,
+                     const OperandOrigin& x, std::span<const OperandOrigin> constants,
+                     const OperandOrigin& y, ScratchPlan& scratch, BoundNest& result) const {
+    const jit::Nest nest = nest_of(method, bound_.form, compiled_.target);
+    std::vector<Dims> strides = {space.source_strides};
+    const auto add = [&](const OperandOrigin& origin, bool walks_space) {
+      result.elements.push_back(nest.element(result.operands.size()));
+      result.operands.push_back(origin);
+      result.walks_space.push_back(walks_space);
+    };
+    add(x, true);
+    for (const OperandOrigin& constant : constants) {
+      add(constant, false);
+      strides.push_back(space.constant_strides);
+    }
+    add(y, true);
+    strides.push_back(space.destination_strides);
+    return NestCodes(compiled_, scratch).bind(nest, nullptr, space.extents, strides, result);
+  }
+
+  /// Every method that takes the form, with constants in scratch.
+  Status bind_methods(const MethodSpace& space, const OperandOrigin& x, const OperandOrigin& y) {
+    for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
+      if (!method->takes(bound_.form)) continue;
+      BoundMethod& bound = bound_.methods.emplace_back();
+      bound.method = method;
+      const std::span<const ElementType> types = method->constants(bound_.form);
+      std::vector<OperandOrigin> constants;
+      for (size_t i = 0; i < types.size(); ++i) {
+        const auto bytes = static_cast<size_t>(*byte_size(types[i], bound_.slices));
+        bound.constants[i] = scratch_.take(bytes);
+        constants.push_back({.kind = OperandOrigin::Kind::scratch, .offset = bound.constants[i]});
+      }
+      Status status = bind_method(*method, space, x, constants, y, scratch_, bound.nest);
+      for (size_t i = 0; i < types.size(); ++i) scratch_.give_back(bound.constants[i]);
+      if (!status) return status;
+    }
+    return {};
+  }
+
+  Status bind_open() {
+    const OperandOrigin x = nest_.operands.front();
+    const OperandOrigin y = nest_.operands.back();
+    if (Status status = bind_methods(space_of(tensors_, axis_), x, y); !status) return status;
+    nest_.requantization = std::make_shared<const BoundRequantization>(std::move(bound_));
+    return {};
+  }
+
+  Status bind_open_tables(BoundByteTables tables) {
+    tables.scratch = scratch_.take(static_cast<size_t>(bound_.slices * table_entries));
+    const OperandOrigin x{.kind = OperandOrigin::Kind::constant, .constant = every_byte().data()};
+    const OperandOrigin y{.kind = OperandOrigin::Kind::scratch, .offset = tables.scratch};
+    Status status = bind_methods(table_space(bound_.slices), x, y);
+    scratch_.give_back(tables.scratch);
+    if (!status) return status;
+    nest_.tables = std::make_shared<const BoundByteTables>(std::move(tables));
+    nest_.requantization = std::make_shared<const BoundRequantization>(std::move(bound_));
+    return {};
+  }
+
+  /// The fastest method that does all slices, with its constants.
+  const jit::RequantizeMethod& choose_method(std::vector<std::vector<std::byte>>& constants) const {
+    const SliceReader reader(bound_.from, bound_.to, nullptr, nullptr);
+    const jit::RequantizeMethod* last = nullptr;
+    for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
+      if (!method->takes(bound_.form)) continue;
+      last = method;
+      const std::span<const ElementType> types = method->constants(bound_.form);
+      constants.assign(types.size(), {});
+      const auto write = [&](size_t index, int64_t, uint64_t bits) {
+        const auto* bytes = reinterpret_cast<const std::byte*>(&bits);
+        constants[index].insert(constants[index].end(), bytes, bytes + bits_of(types[index]) / 8);
+      };
+      const jit::Effort effort = jit::Effort::thorough;
+      if (prepare_slices(*method, bound_.form, reader, bound_.slices, effort, write)) break;
+    }
+    return *last;
+  }
+
+  /// The nest of the method that does all slices, whose constants it keeps alive.
+  Status bind_closed_method(const MethodSpace& space, const OperandOrigin& x,
+                            const OperandOrigin& y, ScratchPlan& scratch, BoundNest& result) const {
+    auto constants = std::make_shared<std::vector<std::vector<std::byte>>>();
+    const jit::RequantizeMethod& method = choose_method(*constants);
+    std::vector<OperandOrigin> origins;
+    for (const std::vector<std::byte>& array : *constants) {
+      origins.push_back({.kind = OperandOrigin::Kind::constant, .constant = array.data()});
+    }
+    result.keeps = std::move(constants);
+    return bind_method(method, space, x, origins, y, scratch, result);
+  }
+
+  Status bind_closed() {
+    const OperandOrigin x = nest_.operands.front();
+    const OperandOrigin y = nest_.operands.back();
+    nest_ = {};
+    return bind_closed_method(space_of(tensors_, axis_), x, y, scratch_, nest_);
+  }
+
+  Status bind_closed_tables(BoundByteTables tables) {
+    const auto bytes = static_cast<size_t>(bound_.slices * table_entries);
+    const std::shared_ptr<std::byte[]> own = std::make_shared<std::byte[]>(bytes);
+    const OperandOrigin x{.kind = OperandOrigin::Kind::constant, .constant = every_byte().data()};
+    const OperandOrigin y{.kind = OperandOrigin::Kind::constant, .constant = own.get()};
+    ScratchPlan plan;
+    BoundNest maker;
+    Status status = bind_closed_method(table_space(bound_.slices), x, y, plan, maker);
+    if (!status) return status;
+    ScratchPool pool(plan.bytes());
+    const ScratchPool::Block scratch(pool);
+    run_nest(maker, {.inputs = {}, .outputs = {}, .scratch = scratch.data()});
+    tables.own = own;
+    nest_.tables = std::make_shared<const BoundByteTables>(std::move(tables));
+    return {};
+  }
+
+  const Compiled& compiled_;
+  const RequantizedTensors& tensors_;
+  ScratchPlan& scratch_;
+  BoundNest& nest_;
+  const int axis_;
+  BoundRequantization bound_;
+};
+
+/// Writes a method's constants of all slices to the call's scratch.
+bool prepare_in_scratch(const BoundMethod& bound, const BoundRequantization& requantization,
+                        const SliceReader& reader, const CallMemory& memory) {
+  const std::span<const ElementType> types = bound.method->constants(requantization.form);
+  const auto write = [&](size_t index, int64_t slice, uint64_t bits) {
+    const auto bytes = static_cast<size_t>(bits_of(types[index]) / 8);
+    std::memcpy(memory.scratch + bound.constants[index] + static_cast<size_t>(slice) * bytes, &bits,
+                bytes);
+  };
+  return prepare_slices(*bound.method, requantization.form, reader, requantization.slices,
+                        jit::Effort::quick, write);
+}
+
+}  // namespace
+
+Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& from,
+                           const BoundSide& to, const RequantizedTensors& tensors,
+                           const Compiled& compiled, ScratchPlan& scratch, BoundNest& nest) {
+  return RequantizationBinder(form, from, to, tensors, compiled, scratch, nest).bind();
+}
+
+Status check_scales(const BoundNest& nest, const CallMemory& memory) {
+  const BoundRequantization& requantization = *nest.requantization;
+  const auto check = [&](std::string_view name, const BoundSide& side) -> Status {
+    const SideReader reader(side, &nest, &memory);
+    const auto wrong = reader.wrong_scale(requantization.slices);
+    return wrong ? Status(scale_out_of_range(name, wrong->second, wrong->first)) : Status();
+  };
+  if (Status status = check("source", requantization.from); !status) return status;
+  return check("destination", requantization.to);
+}
+
+const BoundNest& prepare_requantization(const BoundNest& nest, const CallMemory& memory) {
+  const BoundRequantization& requantization = *nest.requantization;
+  const SliceReader reader(requantization.from, requantization.to, &nest, &memory);
+  const auto method = std::ranges::find_if(requantization.methods, [&](const BoundMethod& bound) {
+    return prepare_in_scratch(bound, requantization, reader, memory);
+  });  // the last one takes all parameters
+  if (!nest.tables) return method->nest;
+  run_nest(method->nest, memory);
+  return nest;
+}
+
+void run_byte_tables(const BoundNest& nest, const CallMemory& memory) {
+  const BoundByteTables& tables = *nest.tables;
+  const auto function = tables.code->entry_as<jit::ByteTableFunction>();
+  const std::byte* all = tables.own ? tables.own.get() : memory.scratch + tables.scratch;
+  const auto place = [&](const OperandOrigin& operand) {
+    return reinterpret_cast<std::byte*>(address(origin_of(operand, memory), ElementType::i8));
+  };
+  std::byte* const source = place(nest.operands.front());
+  std::byte* const destination = place(nest.operands.back());
+  Dims at = Dims::filled(tables.extents.rank(), 0);
+  int axis = 0;
+  do {
+    int64_t from = 0;
+    int64_t to = 0;
+    int64_t slice = 0;
+    for (int i = 0; i < at.rank(); ++i) {
+      from += at[i] * tables.source_strides[i];
+      to += at[i] * tables.destination_strides[i];
+      slice += at[i] * tables.slice_steps[i];
+    }
+    const jit::ByteTableCall call{source + from, destination + to, tables.run,
+                                  all + slice * table_entries};
+    function(&call);
+    axis = at.rank() - 1;
+    while (axis >= 0 && ++at[axis] == tables.extents[axis]) at[axis--] = 0;
+  } while (axis >= 0);
+}
+
+}  // namespace castor::detail
