@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   register_convert_special(**session, *selected);
   register_elementwise(**session, *selected);
   register_convolution(**session, *selected);
+  register_requantize(**session, *selected);
   register_compile(**session, *selected);
   register_compile_convolution(**session, *selected);
   register_call(**session, *selected);

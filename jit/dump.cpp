@@ -7,9 +7,11 @@
 
 #include "ir/text.hpp"
 #include "jit/dump_convolution.hpp"
+#include "jit/dump_requantization.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
 #include "jit/operand_walk.hpp"
+#include "jit/requantize/byte_table_kernel.hpp"
 
 namespace castor::jit {
 
@@ -83,10 +85,14 @@ std::string lanes_text(const Function& function, const LaneProgram& program, int
 
 std::string print(const Function& function, const Nest& nest, const NestForm& form,
                   const Target& target) {
-  const ChunkPlan plan = plan_chunks(nest, form, target);
   std::string text = fmt::format("  loops    {}\n", form.rank);
   for (size_t k = 0; k < nest.operands(); ++k) text += operand_text(function, nest, form, k);
-  text += fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n",
+  return text + loops_text(nest, form, target);
+}
+
+std::string loops_text(const Nest& nest, const NestForm& form, const Target& target) {
+  const ChunkPlan plan = plan_chunks(nest, form, target);
+  std::string text = fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n",
                       plan.lanes, nest.program.widest_bits(), target.vector_bits());
   text += fmt::format("  main     {}\n", main_loop_text(nest, plan));
   text += fmt::format("  tail     chunk by chunk, {}\n",
@@ -104,6 +110,12 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
       text += heading(i, target) + "\n" + *convolution;
       continue;
     }
+    if (nests[i].requantization) {
+      Result<std::string> requantization = requantization_text(function, nests[i], target);
+      if (!requantization) return requantization.error();
+      text += heading(i, target) + "\n" + *requantization;
+      continue;
+    }
     const NestForm form = likely_form(function, nests[i], target);
     text += heading(i, target) + "\n" + print(function, nests[i], form, target);
     if (!nests[i].epilogue) continue;
@@ -114,6 +126,24 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
   return text;
 }
 
+namespace {
+
+/// A nest with lanes, and the form that it most likely has.
+struct ShownNest {
+  Nest nest;
+  NestForm form;
+};
+
+/// Not of a convolution's nest.
+Result<ShownNest> shown_nest(const Function& function, const Nest& nest, const Target& target) {
+  if (!nest.requantization) return ShownNest{nest, likely_form(function, nest, target)};
+  Result<LikelyRequantization> likely = likely_requantization(function, nest, target);
+  if (!likely) return likely.error();
+  return ShownNest{std::move(likely->nest), std::move(likely->form)};
+}
+
+}  // namespace
+
 Result<std::string> dump_lanes(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
@@ -122,12 +152,14 @@ Result<std::string> dump_lanes(const Function& function, const Target& target) {
       text += fmt::format("{} a convolution, without lanes\n", heading(i, target));
       continue;
     }
-    const LaneProgram& program = nests[i].program;
-    const NestForm form = likely_form(function, nests[i], target);
+    const Result<ShownNest> shown = shown_nest(function, nests[i], target);
+    if (!shown) return shown.error();
+    const auto& [nest, form] = *shown;
+    const LaneProgram& program = nest.program;
     int instructions = 0;
     const std::string lanes = lanes_text(function, program, instructions);
     text += fmt::format("{} {} lanes; {} instructions, {} constants\n{}", heading(i, target),
-                        plan_chunks(nests[i], form, target).lanes, instructions,
+                        plan_chunks(nest, form, target).lanes, instructions,
                         program.code.size() - static_cast<size_t>(instructions), lanes);
   }
   return text;
@@ -141,14 +173,26 @@ Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, c
   return emit_nest(nest, form, target, options);
 }
 
+namespace {
+
+Result<MachineCode> emit_one(const Function& function, std::span<const Nest> nests, size_t index,
+                             const Target& target) {
+  if (nests[index].convolution) return emit_convolution(function, nests, index, target);
+  if (nests[index].requantization && looks_bytes_up(function, nests[index], target)) {
+    return emit_byte_table();
+  }
+  const Result<ShownNest> shown = shown_nest(function, nests[index], target);
+  if (!shown) return shown.error();
+  return emit_annotated(function, shown->nest, shown->form, target);
+}
+
+}  // namespace
+
 Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target) {
   std::vector<MachineCode> codes;
   const std::vector<Nest> nests = plan_nests(function, target);
   for (size_t i = 0; i < nests.size(); ++i) {
-    Result<MachineCode> code =
-        nests[i].convolution
-            ? emit_convolution(function, nests, i, target)
-            : emit_annotated(function, nests[i], likely_form(function, nests[i], target), target);
+    Result<MachineCode> code = emit_one(function, nests, i, target);
     if (!code.ok()) return code.error();
     codes.push_back(std::move(code).value());
   }

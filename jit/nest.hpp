@@ -95,6 +95,9 @@ std::vector<ValueId> reshape_roots(const Function& function);
 std::string print(const Function& function, const Nest& nest, const NestForm& form,
                   const Target& target);
 
+/// What its loops do: chunk, main loop, tail.
+std::string loops_text(const Nest& nest, const NestForm& form, const Target& target);
+
 /// Results that one nest computes at the most; a function with more becomes several nests. It
 /// bounds the stack that the code takes.
 inline constexpr size_t most_outputs = 16;

@@ -5,6 +5,7 @@
 
 #include "ir/requantize.hpp"
 #include "jit/operand_walk.hpp"
+#include "jit/requantize/plan.hpp"
 #include "runtime/epilogue.hpp"
 #include "runtime/nest_codes.hpp"
 #include "runtime/requantization.hpp"
@@ -181,13 +182,8 @@ class NestBinder {
     std::vector<const std::byte*> constants;
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       const ValueId value = nest.inputs[k].value;
-      const ElementType element = nest.element(k);
-      if (!places_.is_dense(value, places_.of_root(places_.root_of(value), element))) {
-        if (Status status = bind_copy(places_.root_of(value), element); !status) return status;
-      }
-      const Place place = places_.of_root(places_.root_of(value), element);
-      add_operand(result, place.origin, element, false);
-      constants.push_back(place.origin.constant);
+      if (Status status = add_dense_operand(result, value, nest.element(k)); !status) return status;
+      constants.push_back(result.operands.back().constant);
     }
     add_operand(result, y, ElementType::i32, true);
     if (Status status = find_convolution(nest, constants, tile, result); !status) return status;
@@ -201,46 +197,53 @@ class NestBinder {
 
   /// x and y may have any strides; parameters given at run time are dense.
   Status bind_requantization_nest(const jit::Nest& nest) {
-    const Operation& operation = compiled_.canonical->operations[*nest.requantization];
-    const TensorType& from = compiled_.canonical->type_of(operation.operands[0]);
-    const TensorType& to = compiled_.canonical->type_of(operation.results[0]);
-    jit::RequantizeForm form{.options = requantize_options(operation)};
-    if (from.quantization) form.from = from.quantization->format;
-    if (to.quantization) form.to = to.quantization->format;
-    BoundSide sides[] = {{.quantization = from.quantization}, {.quantization = to.quantization}};
-
-    const ElementType element = nest.element(0);
+    const Function& function = *compiled_.canonical;
+    const Operation& operation = function.operations[*nest.requantization];
     const Dims& extents = places_.extents_of(nest.space);
-    const Place x = places_.of_root(places_.root_of(operation.operands[0]), element);
-    const Dims x_strides = *jit::reshaped_strides(x.extents, x.strides, extents);
     BoundNest result;
-    add_operand(result, x.origin, element,
-                places_.root_of(operation.operands[0]) == operation.operands[0]);
-    for (size_t i = 1; i < operation.operands.size(); ++i) {
-      if (operation.operands[i] == no_value) continue;
-      const ValueId root = places_.root_of(operation.operands[i]);
-      const ElementType type = nest.element(result.operands.size());
-      if (!places_.is_dense(operation.operands[i], places_.of_root(root, type))) {
-        if (Status status = bind_copy(root, type); !status) return status;
+    const ValueId x_root = places_.root_of(operation.operands[0]);
+    const Place x = places_.of_root(x_root, nest.element(0));
+    add_operand(result, x.origin, nest.element(0), x_root == operation.operands[0]);
+    BoundSide sides[] = {{.quantization = function.type_of(operation.operands[0]).quantization},
+                         {.quantization = function.type_of(operation.results[0]).quantization}};
+    for (size_t r = 0; r < quantization_rules.size(); ++r) {
+      for (size_t side : {0, 1}) {
+        const size_t operand = side == 0 ? source_parameter(r) : destination_parameter(r);
+        if (operation.operands[operand] == no_value) continue;
+        sides[side].operands[r] = static_cast<int>(result.operands.size());
+        const ElementType element = quantization_rules[r].element;
+        Status status = add_dense_operand(result, operation.operands[operand], element);
+        if (!status) return status;
       }
-      const size_t rule = (i - 1) % quantization_rules.size();
-      sides[i < destination_parameter(0) ? 0 : 1].operands[rule] =
-          static_cast<int>(result.operands.size());
-      add_operand(result, places_.of_root(root, type).origin, type, false);
     }
-    const Place y = places_.of_output(nest.outputs[0], nest.element(nest.inputs.size()), extents);
-    add_operand(result, y.origin, nest.element(nest.inputs.size()), true);
-    Status status = Status();
-    if (!form.from && !form.to) {
-      const jit::Nest copy = jit::copy_nest(element, nest.space, extents.rank(), compiled_.target);
-      const std::vector<Dims> strides = {x_strides, y.strides};
-      status = codes_.bind(copy, nullptr, extents, strides, result);
-    } else {
-      status = bind_requantization(form, sides[0], sides[1], {extents, x_strides, y.strides},
-                                   compiled_, places_.scratch(), result);
-    }
+    const size_t last = nest.inputs.size();
+    const Place y = places_.of_output(nest.outputs[0], nest.element(last), extents);
+    add_operand(result, y.origin, nest.element(last), true);
+    const RequantizedTensors tensors = {
+        extents, *jit::reshaped_strides(x.extents, x.strides, extents), y.strides};
+    const auto form = jit::requantize_form(function, operation);
+    if (!form) return bind_f32_copy(tensors, std::move(result));
+    Status status = bind_requantization(*form, sides[0], sides[1], tensors, compiled_,
+                                        places_.scratch(), result);
     if (!status) return status;
     bound_.nests.push_back(std::move(result));
+    return {};
+  }
+
+  Status bind_f32_copy(const RequantizedTensors& tensors, BoundNest result) {
+    const jit::Nest nest =
+        jit::copy_nest(ElementType::f32, 0, tensors.extents.rank(), compiled_.target);
+    const std::vector<Dims> strides = {tensors.source_strides, tensors.destination_strides};
+    return bind_codes(nest, nullptr, tensors.extents, strides, std::move(result));
+  }
+
+  /// A value that is read densely, copied first where it does not lie so.
+  Status add_dense_operand(BoundNest& result, ValueId value, ElementType element) {
+    const ValueId root = places_.root_of(value);
+    if (!places_.is_dense(value, places_.of_root(root, element))) {
+      if (Status status = bind_copy(root, element); !status) return status;
+    }
+    add_operand(result, places_.of_root(root, element).origin, element, false);
     return {};
   }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ir/requantize.hpp"
+#include "jit/requantize/plan.hpp"
 #include "runtime/requantization_parameters.hpp"
 #include "runtime/tiled_call.hpp"
 
@@ -13,10 +14,6 @@ namespace castor::detail {
 
 namespace {
 
-/// Shorter runs of one slice are not worth a call of the kernel with tables.
-constexpr int64_t least_table_run = 64;
-/// Elements of a slice from which a call that has to make tables is faster with them.
-constexpr int64_t least_table_elements = 4096;
 constexpr int64_t table_entries = 256;
 
 /// Every byte, in order.
@@ -29,36 +26,11 @@ const std::array<std::byte, table_entries>& every_byte() {
   return bytes;
 }
 
-int axis_of(const BoundSide& from, const BoundSide& to) {
-  if (from.quantization && from.quantization->is_per_axis()) return from.quantization->axis;
-  if (to.quantization && to.quantization->is_per_axis()) return to.quantization->axis;
-  return Quantization::per_tensor;
-}
-
 bool has_run_time_parameters(const BoundSide& side) {
   return std::ranges::any_of(side.operands, [](int operand) { return operand >= 0; });
 }
 
-/// Elements side by side in both tensors that share a slice: the last axes from `first` on.
-struct Run {
-  int first = 0;
-  int64_t elements = 1;
-};
-
-Run run_of(const RequantizedTensors& tensors, int axis) {
-  Run run{tensors.extents.rank()};
-  for (int i = tensors.extents.rank() - 1; i > axis; --i) {
-    const int64_t extent = tensors.extents[i];
-    const bool is_dense =
-        tensors.source_strides[i] == run.elements && tensors.destination_strides[i] == run.elements;
-    if (!is_dense && extent != 1) break;
-    run.first = i;
-    run.elements *= extent;
-  }
-  return run;
-}
-
-BoundByteTables byte_tables(const RequantizedTensors& tensors, int axis, const Run& run) {
+BoundByteTables byte_tables(const RequantizedTensors& tensors, int axis, const jit::SliceRun& run) {
   BoundByteTables tables;
   tables.run = run.elements;
   for (int i = 0; i < run.first; ++i) {
@@ -70,33 +42,17 @@ BoundByteTables byte_tables(const RequantizedTensors& tensors, int axis, const R
   return tables;
 }
 
-/// How the nest of a method walks its operands.
-struct MethodSpace {
-  Dims extents;
-  Dims source_strides;
-  Dims constant_strides;
-  Dims destination_strides;
+/// Of what makes tables: every byte for each slice, the axis being 0.
+RequantizedTensors table_tensors(int64_t slices) {
+  return {{slices, table_entries}, {0, 1}, {table_entries, 1}};
+}
+
+/// What a method reads and writes, but for its constants.
+struct MethodOperands {
+  RequantizedTensors tensors;
+  OperandOrigin x;
+  OperandOrigin y;
 };
-
-MethodSpace space_of(const RequantizedTensors& tensors, int axis) {
-  Dims constants = Dims::filled(tensors.extents.rank(), 0);
-  if (axis >= 0) constants[axis] = 1;
-  return {tensors.extents, tensors.source_strides, constants, tensors.destination_strides};
-}
-
-/// Of what makes tables: every byte for each slice.
-MethodSpace table_space(int64_t slices) {
-  return {{slices, table_entries}, {0, 1}, {1, 0}, {table_entries, 1}};
-}
-
-jit::Nest nest_of(const jit::RequantizeMethod& method, const jit::RequantizeForm& form,
-                  const jit::Target& target) {
-  jit::Nest nest;
-  nest.program = jit::requantize_program(method, form, target);
-  nest.inputs.assign(nest.program.sources.size(), jit::NestInput(0));
-  nest.outputs.push_back(jit::NestOutput(0));
-  return nest;
-}
 
 /// Runs a nest to its end, without streaming stores.
 void run_nest(const BoundNest& nest, const CallMemory& memory) {
@@ -114,7 +70,7 @@ class RequantizationBinder {
         tensors_(tensors),
         scratch_(scratch),
         nest_(nest),
-        axis_(axis_of(from, to)) {
+        axis_(jit::requantize_axis(from.quantization, to.quantization)) {
     bound_.form = form;
     bound_.from = from;
     bound_.to = to;
@@ -123,8 +79,12 @@ class RequantizationBinder {
 
   Status bind() {
     const bool is_open = has_run_time_parameters(bound_.from) || has_run_time_parameters(bound_.to);
-    const Run run = run_of(tensors_, axis_);
-    if (!takes_tables(is_open, run)) return is_open ? bind_open() : bind_closed();
+    const jit::SliceRun run = jit::slice_run(tensors_.extents, tensors_.source_strides,
+                                             tensors_.destination_strides, axis_);
+    const int64_t of_slice = *element_count(tensors_.extents) / bound_.slices;
+    if (!jit::takes_byte_tables(bound_.form, compiled_.target, run.elements, of_slice, is_open)) {
+      return is_open ? bind_open() : bind_closed();
+    }
     BoundByteTables tables = byte_tables(tensors_, axis_, run);
     Result<NestCodePtr> code = compiled_.store->cache.get_byte_table();
     if (!code.ok()) return code.error();
@@ -133,38 +93,27 @@ class RequantizationBinder {
   }
 
  private:
-  bool takes_tables(bool is_open, const Run& run) const {
-    const bool has_bytes = bound_.form.from_element() == ElementType::i8 &&
-                           bound_.form.to_element() == ElementType::i8;
-    if (!has_bytes || !jit::has_byte_tables(compiled_.target)) return false;
-    if (run.elements < least_table_run) return false;
-    const int64_t of_slice = *element_count(tensors_.extents) / bound_.slices;
-    return !is_open || of_slice >= least_table_elements;
-  }
-
-  /// Code for one method: operands are x, the constants, y. `constants` are their places.
-  Status bind_method(const jit::RequantizeMethod& method, const MethodSpace& space,
-                     const OperandOrigin& x, std::span<const OperandOrigin> constants,
-                     const OperandOrigin& y, ScratchPlan& scratch, BoundNest& result) const {
-    const jit::Nest nest = nest_of(method, bound_.form, compiled_.target);
-    std::vector<Dims> strides = {space.source_strides};
+  /// Code for one method over such tensors: operands are x, the constants, y.
+  Status bind_method(const jit::RequantizeMethod& method, const MethodOperands& operands, int axis,
+                     std::span<const OperandOrigin> constants, ScratchPlan& scratch,
+                     BoundNest& result) const {
+    const jit::Nest nest = jit::requantize_nest(method, bound_.form, compiled_.target);
     const auto add = [&](const OperandOrigin& origin, bool walks_space) {
       result.elements.push_back(nest.element(result.operands.size()));
       result.operands.push_back(origin);
       result.walks_space.push_back(walks_space);
     };
-    add(x, true);
-    for (const OperandOrigin& constant : constants) {
-      add(constant, false);
-      strides.push_back(space.constant_strides);
-    }
-    add(y, true);
-    strides.push_back(space.destination_strides);
-    return NestCodes(compiled_, scratch).bind(nest, nullptr, space.extents, strides, result);
+    add(operands.x, true);
+    for (const OperandOrigin& constant : constants) add(constant, false);
+    add(operands.y, true);
+    const RequantizedTensors& over = operands.tensors;
+    const std::vector<Dims> strides =
+        jit::requantize_strides(nest, over.source_strides, over.destination_strides, axis);
+    return NestCodes(compiled_, scratch).bind(nest, nullptr, over.extents, strides, result);
   }
 
   /// Every method that takes the form, with constants in scratch.
-  Status bind_methods(const MethodSpace& space, const OperandOrigin& x, const OperandOrigin& y) {
+  Status bind_methods(const MethodOperands& operands, int axis) {
     for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
       if (!method->takes(bound_.form)) continue;
       BoundMethod& bound = bound_.methods.emplace_back();
@@ -176,26 +125,33 @@ class RequantizationBinder {
         bound.constants[i] = scratch_.take(bytes);
         constants.push_back({.kind = OperandOrigin::Kind::scratch, .offset = bound.constants[i]});
       }
-      Status status = bind_method(*method, space, x, constants, y, scratch_, bound.nest);
+      Status status = bind_method(*method, operands, axis, constants, scratch_, bound.nest);
       for (size_t i = 0; i < types.size(); ++i) scratch_.give_back(bound.constants[i]);
       if (!status) return status;
     }
     return {};
   }
 
+  MethodOperands own_operands() const {
+    return {tensors_, nest_.operands.front(), nest_.operands.back()};
+  }
+  /// Of what makes tables there.
+  MethodOperands table_operands(const OperandOrigin& to) const {
+    const OperandOrigin from{.kind = OperandOrigin::Kind::constant,
+                             .constant = every_byte().data()};
+    return {table_tensors(bound_.slices), from, to};
+  }
+
   Status bind_open() {
-    const OperandOrigin x = nest_.operands.front();
-    const OperandOrigin y = nest_.operands.back();
-    if (Status status = bind_methods(space_of(tensors_, axis_), x, y); !status) return status;
+    if (Status status = bind_methods(own_operands(), axis_); !status) return status;
     nest_.requantization = std::make_shared<const BoundRequantization>(std::move(bound_));
     return {};
   }
 
   Status bind_open_tables(BoundByteTables tables) {
     tables.scratch = scratch_.take(static_cast<size_t>(bound_.slices * table_entries));
-    const OperandOrigin x{.kind = OperandOrigin::Kind::constant, .constant = every_byte().data()};
-    const OperandOrigin y{.kind = OperandOrigin::Kind::scratch, .offset = tables.scratch};
-    Status status = bind_methods(table_space(bound_.slices), x, y);
+    const OperandOrigin to{.kind = OperandOrigin::Kind::scratch, .offset = tables.scratch};
+    Status status = bind_methods(table_operands(to), 0);
     scratch_.give_back(tables.scratch);
     if (!status) return status;
     nest_.tables = std::make_shared<const BoundByteTables>(std::move(tables));
@@ -223,8 +179,8 @@ class RequantizationBinder {
   }
 
   /// The nest of the method that does all slices, whose constants it keeps alive.
-  Status bind_closed_method(const MethodSpace& space, const OperandOrigin& x,
-                            const OperandOrigin& y, ScratchPlan& scratch, BoundNest& result) const {
+  Status bind_closed_method(const MethodOperands& operands, int axis, ScratchPlan& scratch,
+                            BoundNest& result) const {
     auto constants = std::make_shared<std::vector<std::vector<std::byte>>>();
     const jit::RequantizeMethod& method = choose_method(*constants);
     std::vector<OperandOrigin> origins;
@@ -232,24 +188,22 @@ class RequantizationBinder {
       origins.push_back({.kind = OperandOrigin::Kind::constant, .constant = array.data()});
     }
     result.keeps = std::move(constants);
-    return bind_method(method, space, x, origins, y, scratch, result);
+    return bind_method(method, operands, axis, origins, scratch, result);
   }
 
   Status bind_closed() {
-    const OperandOrigin x = nest_.operands.front();
-    const OperandOrigin y = nest_.operands.back();
+    const MethodOperands operands = own_operands();
     nest_ = {};
-    return bind_closed_method(space_of(tensors_, axis_), x, y, scratch_, nest_);
+    return bind_closed_method(operands, axis_, scratch_, nest_);
   }
 
   Status bind_closed_tables(BoundByteTables tables) {
     const auto bytes = static_cast<size_t>(bound_.slices * table_entries);
     const std::shared_ptr<std::byte[]> own = std::make_shared<std::byte[]>(bytes);
-    const OperandOrigin x{.kind = OperandOrigin::Kind::constant, .constant = every_byte().data()};
-    const OperandOrigin y{.kind = OperandOrigin::Kind::constant, .constant = own.get()};
+    const OperandOrigin to{.kind = OperandOrigin::Kind::constant, .constant = own.get()};
     ScratchPlan plan;
     BoundNest maker;
-    Status status = bind_closed_method(table_space(bound_.slices), x, y, plan, maker);
+    Status status = bind_closed_method(table_operands(to), 0, plan, maker);
     if (!status) return status;
     ScratchPool pool(plan.bytes());
     const ScratchPool::Block scratch(pool);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/dump_requantization.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ir/requantize.hpp"
+#include "ir/text.hpp"
+#include "jit/operand_walk.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// The operation behind a nest.
+struct Requantization {
+  const Operation& operation;
+  QuantizationPtr from;
+  QuantizationPtr to;
+  Dims extents;
+
+  int axis() const { return requantize_axis(from, to); }
+  int64_t slices() const { return axis() < 0 ? 1 : extents[axis()]; }
+  bool is_open() const {
+    return std::ranges::any_of(operation.operands.begin() + 1, operation.operands.end(),
+                               [](ValueId id) { return id != no_value; });
+  }
+};
+
+Result<Requantization> requantization_of(const Function& function, const Nest& nest) {
+  const Operation& operation = function.operations[*nest.requantization];
+  const Result<BoundShapes> shapes = likely_shapes(function);
+  if (!shapes) return shapes.error();
+  return Requantization{operation, function.type_of(operation.operands[0]).quantization,
+                        function.type_of(operation.results[0]).quantization,
+                        shapes->values[operation.operands[0]]};
+}
+
+int32_t entry_of(const QuantizationPtr& side, QuantizationParameter Quantization::*parameter,
+                 int64_t slice, int32_t otherwise) {
+  if (!side || !((*side).*parameter)) return otherwise;
+  const std::vector<int32_t>& entries = *((*side).*parameter);
+  return entries[entries.size() == 1 ? 0 : static_cast<size_t>(slice)];
+}
+
+SliceParameters slice_of(const Requantization& requantization, int64_t slice) {
+  const auto& [operation, from, to, extents] = requantization;
+  return {.from_scale = entry_of(from, &Quantization::scale, slice, 1),
+          .from_frac = entry_of(from, &Quantization::frac, slice, 0),
+          .from_zero_point = entry_of(from, &Quantization::zero_point, slice, 0),
+          .to_scale = entry_of(to, &Quantization::scale, slice, 1),
+          .to_frac = entry_of(to, &Quantization::frac, slice, 0),
+          .to_zero_point = entry_of(to, &Quantization::zero_point, slice, 0)};
+}
+
+bool does_all(const RequantizeMethod& method, const RequantizeForm& form,
+              const Requantization& requantization) {
+  for (int64_t slice = 0; slice < requantization.slices(); ++slice) {
+    const SliceParameters parameters = slice_of(requantization, slice);
+    if (!method.prepare(form, parameters, Effort::thorough)) return false;
+  }
+  return true;
+}
+
+std::vector<const RequantizeMethod*> likely_methods(const RequantizeForm& form,
+                                                    const Requantization& requantization) {
+  std::vector<const RequantizeMethod*> methods;
+  for (const RequantizeMethod* method : requantize_methods()) {
+    if (!method->takes(form)) continue;
+    if (requantization.is_open()) {
+      methods.push_back(method);
+    } else if (does_all(*method, form, requantization)) {
+      return {method};
+    }
+  }
+  return methods;
+}
+
+bool looks_up(const RequantizeForm& form, const Requantization& requantization,
+              const Target& target) {
+  const Dims& extents = requantization.extents;
+  const Dims strides = dense_strides(extents);
+  const SliceRun run = slice_run(extents, strides, strides, requantization.axis());
+  const int64_t slices = std::max<int64_t>(requantization.slices(), 1);
+  return takes_byte_tables(form, target, run.elements, element_count(extents).value_or(0) / slices,
+                           requantization.is_open());
+}
+
+}  // namespace
+
+Result<LikelyRequantization> likely_requantization(const Function& function, const Nest& nest,
+                                                   const Target& target) {
+  const Result<Requantization> requantization = requantization_of(function, nest);
+  if (!requantization) return requantization.error();
+  const Dims& extents = requantization->extents;
+  const Dims strides = dense_strides(extents);
+  LikelyRequantization likely;
+  const auto form = requantize_form(function, requantization->operation);
+  if (!form) {
+    likely.nest = copy_nest(ElementType::f32, requantization->operation.operands[0], extents.rank(),
+                            target);
+    likely.form = likely_form(function, likely.nest, target);
+    return likely;
+  }
+  likely.methods = likely_methods(*form, *requantization);
+  likely.nest = requantize_nest(*likely.methods.front(), *form, target);
+  const std::vector<Dims> all =
+      requantize_strides(likely.nest, strides, strides, requantization->axis());
+  likely.form = element_count(extents).value_or(0) == 0
+                    ? NestForm::dense(likely.nest.operands())
+                    : nest_space(likely.nest, extents, all, target).form;
+  return likely;
+}
+
+bool looks_bytes_up(const Function& function, const Nest& nest, const Target& target) {
+  const Result<Requantization> requantization = requantization_of(function, nest);
+  if (!requantization) return false;
+  const auto form = requantize_form(function, requantization->operation);
+  return form && looks_up(*form, *requantization, target);
+}
+
+Result<std::string> requantization_text(const Function& function, const Nest& nest,
+                                        const Target& target) {
+  const Result<Requantization> requantization = requantization_of(function, nest);
+  if (!requantization) return requantization.error();
+  const Result<LikelyRequantization> likely = likely_requantization(function, nest, target);
+  if (!likely) return likely.error();
+  std::string text =
+      fmt::format("  operation {}\n", print(function, requantization->operation));
+  if (likely->methods.empty()) return text + "  method   a copy\n";
+  std::vector<std::string_view> names;
+  for (const RequantizeMethod* method : likely->methods) names.push_back(method->name());
+  text += fmt::format("  method   {}{}\n", fmt::join(names, ", else "),
+                      requantization->is_open() ? ": the first that is exact for all slices" : "");
+  const auto form = requantize_form(function, requantization->operation);
+  text += fmt::format("  slices   {}, each with {} constants\n", requantization->slices(),
+                      likely->methods.front()->constants(*form).size());
+  if (looks_up(*form, *requantization, target)) {
+    return text + "  bytes    looked up in 256 for each slice, which the method makes\n";
+  }
+  return text + fmt::format("  loops    {}\n", likely->form.rank) +
+         loops_text(likely->nest, likely->form, target);
+}
+
+}  // namespace castor::jit
