@@ -92,8 +92,9 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
 
 std::string loops_text(const Nest& nest, const NestForm& form, const Target& target) {
   const ChunkPlan plan = plan_chunks(nest, form, target);
-  std::string text = fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n",
-                      plan.lanes, nest.program.widest_bits(), target.vector_bits());
+  std::string text =
+      fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n", plan.lanes,
+                  nest.program.widest_bits(), target.vector_bits());
   text += fmt::format("  main     {}\n", main_loop_text(nest, plan));
   text += fmt::format("  tail     chunk by chunk, {}\n",
                       target.has_avx512() ? "masked" : "through a stage on the stack");

@@ -97,8 +97,8 @@ Result<LikelyRequantization> likely_requantization(const Function& function, con
   LikelyRequantization likely;
   const auto form = requantize_form(function, requantization->operation);
   if (!form) {
-    likely.nest = copy_nest(ElementType::f32, requantization->operation.operands[0], extents.rank(),
-                            target);
+    likely.nest =
+        copy_nest(ElementType::f32, requantization->operation.operands[0], extents.rank(), target);
     likely.form = likely_form(function, likely.nest, target);
     return likely;
   }
@@ -125,8 +125,7 @@ Result<std::string> requantization_text(const Function& function, const Nest& ne
   if (!requantization) return requantization.error();
   const Result<LikelyRequantization> likely = likely_requantization(function, nest, target);
   if (!likely) return likely.error();
-  std::string text =
-      fmt::format("  operation {}\n", print(function, requantization->operation));
+  std::string text = fmt::format("  operation {}\n", print(function, requantization->operation));
   if (likely->methods.empty()) return text + "  method   a copy\n";
   std::vector<std::string_view> names;
   for (const RequantizeMethod* method : likely->methods) names.push_back(method->name());

@@ -120,6 +120,8 @@ class LaneBuilder {
   /// x86's min and max: b where either is NaN.
   LaneId float_min(LaneId a, LaneId b) { return binary(LaneOp::float_min, a, b); }
   LaneId float_max(LaneId a, LaneId b) { return binary(LaneOp::float_max, a, b); }
+  /// a clamped to magnitudes up to `limit`; a NaN becomes a number or stays.
+  LaneId clamp_magnitude(LaneId a, double limit);
   /// The smaller or larger number, -0 below +0; the first NaN, made quiet.
   LaneId minimum(LaneId a, LaneId b);
   LaneId maximum(LaneId a, LaneId b);

@@ -99,6 +99,12 @@ LaneId LaneBuilder::most_of_numbers(LaneId a, LaneId b) {
   return bit_and(second_of_zeros, float_max(b, a));
 }
 
+LaneId LaneBuilder::clamp_magnitude(LaneId a, double limit) {
+  const LaneId most = float_constant(type_of_float(a), limit);
+  if (target_.has_avx512()) return binary(LaneOp::range_magnitude, a, most);
+  return float_min(most, float_max(float_constant(type_of_float(a), -limit), a));
+}
+
 LaneId LaneBuilder::minimum(LaneId a, LaneId b) {
   const LaneId is_nan = compare(FloatPredicate::unordered, a, b);
   const LaneId first_nan = float_add(a, b);

@@ -85,6 +85,7 @@ bool is_maskable(const LaneInst& inst) {
     case LaneOp::float_sqrt:
     case LaneOp::range_min:
     case LaneOp::range_max:
+    case LaneOp::range_magnitude:
     case LaneOp::float_min:
     case LaneOp::float_max:
     case LaneOp::round:

@@ -71,6 +71,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::float_max, "float_max", true},
     {LaneOp::range_min, "range_min", true},
     {LaneOp::range_max, "range_max", true},
+    {LaneOp::range_magnitude, "range_magnitude", true},
     {LaneOp::float_remainder_each, "float_remainder_each", true},
     {LaneOp::fix_up, "fix_up", true},
     {LaneOp::round, "round", true},

@@ -149,6 +149,7 @@ enum class LaneOp : uint8_t {
   float_max,
   range_min,
   range_max,             // -0 below +0; of a NaN and a number, the number (AVX-512)
+  range_magnitude,       // a, its magnitude at most b's; of NaN and a number, either sign (AVX-512)
   float_remainder_each,  // under a mask: C's fmod, one after the other; a is finite, b not 0
   fix_up,         // by b's class: a, b, b quiet or a number; c is vfixupimmps' table (AVX-512)
   round,          // to an integral value; imm is a LaneRounding

@@ -19,7 +19,7 @@ namespace {
 constexpr ElementType ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
                                  ElementType::f64};
 
-/// Of a positive number of f64, the power of two not above it.
+/// Of a number of f64 but 0, the power of two not above its magnitude.
 LaneId power_of_two(LaneBuilder& b, LaneId value) {
   return b.bit_and(value, b.constant(LaneType::i64, 0x7FF0000000000000));
 }
@@ -57,12 +57,10 @@ class CutAccumulator final : public RequantizeMethod {
     LaneBuilder& b = lanes.builder;
     const LaneId d = difference(form, lanes);
     const LaneId product = b.float_mul(d, lanes.constant(1));
-    // Redundant sign bits are those of d, or of -1 - d where that is not negative; 1/2 stands for
-    // 0.
-    const LaneId complement = b.float_sub(b.float_constant(LaneType::f64, -1.0), d);
-    const LaneId magnitude = b.float_max(d, complement);
-    const LaneId power =
-        power_of_two(b, b.float_add(magnitude, b.float_constant(LaneType::f64, 0.5)));
+    // Redundant sign bits are those of d, or of -1 - d where that is not negative: |d + 1/2| is
+    // either of them and 1/2.
+    const LaneId moved = b.float_add(d, b.float_constant(LaneType::f64, 0.5));
+    const LaneId power = power_of_two(b, moved);
     const LaneId unit = b.float_mul(power, lanes.constant(2));
     const LaneId cut =
         b.float_mul(b.round(b.float_mul(product, inverse(b, unit)), LaneRounding::down), unit);

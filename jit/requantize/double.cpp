@@ -19,25 +19,32 @@ namespace castor::jit {
 
 namespace {
 
-constexpr ElementType integer_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64};
-constexpr ElementType even_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
+constexpr ElementType ports[] = {ElementType::f64, ElementType::f64, ElementType::f64};
+constexpr ElementType more_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
                                       ElementType::f64};
 
 /// The library's least redundant sign bits of a difference from the zero point.
 int least_norm(const RequantizeForm& form, const SliceParameters& slice) {
   if (form.from == QuantizedFormat::sa32) return 0;
   const int32_t farthest =
-      (1 << (bits_of(form.from_element()) - 1)) + std::abs(slice.from_zero_point);
+      (1 << (bits_of(form.from_element()) - 1)) - 1 + std::abs(slice.from_zero_point);
   return redundant_sign_bits(farthest, 32);
 }
 
-/// Whether the library's 64-bit accumulators never lose bits that rounding would have seen.
+/// Whether the bits that the library's 64-bit accumulators cut off are zeros, or none that rounding
+/// would have seen.
 bool rounds_whole_accumulators(const RequantizeForm& form, const SliceParameters& slice,
                                const EmbarcMultiplier& multiplier) {
+  const int norms = redundant_sign_bits(multiplier.scale, 32) + least_norm(form, slice);
+  if (norms >= 32) return true;
   if (!form.rounds_half_up()) return false;
-  if (form.to != QuantizedFormat::sa32) return true;  // where bits are lost, results saturate
-  const int count = std::min(multiplier.shift, 63) + redundant_sign_bits(multiplier.scale, 32) - 32;
-  return count + least_norm(form, slice) >= 1;
+  if (form.to != QuantizedFormat::sa32) return true;  // where bits are cut off, results saturate
+  return std::min(multiplier.shift, 63) + norms >= 33;
+}
+
+/// Whether the library adds the destination's zero point to what is rounded and saturated.
+bool adds_later(const RequantizeForm& form) {
+  return !form.is_exact() && (!form.rounds_half_up() || form.to == QuantizedFormat::sa32);
 }
 
 class Double final : public RequantizeMethod {
@@ -45,16 +52,15 @@ class Double final : public RequantizeMethod {
   std::string_view name() const override { return "double"; }
 
   bool takes(const RequantizeForm& form) const override {
-    if (!form.to) return false;
-    if (form.is_exact()) return true;
-    return form.from && (!form.has_32_bits() || form.rounds_half_up());
+    return form.to && (form.is_exact() || form.from);
   }
 
   /// The source's zero point, the factor, the number that rounds with the destination's zero point
-  /// in it; for ties to even the factor's lower part (exact), or the zero point (library).
+  /// in it; then the factor's lower part, or that zero point where it is added later.
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
-    if (form.rounds_half_up()) return integer_ports;
-    return even_ports;
+    const bool has_more = form.is_exact() ? !form.rounds_half_up() : adds_later(form);
+    if (has_more) return more_ports;
+    return ports;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
@@ -76,8 +82,7 @@ class Double final : public RequantizeMethod {
     }
     const int shift = std::min(multiplier.shift, form.has_32_bits() ? 63 : 31);
     result[1] = constant_bits(std::ldexp(multiplier.scale, -shift));
-    const bool adds_later = !form.rounds_half_up();
-    result[2] = constant_bits(double_rounder + (adds_later ? 0.0 : to_zero_point));
+    result[2] = constant_bits(double_rounder + (adds_later(form) ? 0.0 : to_zero_point));
     result[3] = constant_bits(to_zero_point);
     return result;
   }
@@ -85,16 +90,18 @@ class Double final : public RequantizeMethod {
   void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
     LaneBuilder& b = lanes.builder;
     const LaneId x = form.from ? difference(form, lanes) : finite_double(b, lanes.floats());
+    const LaneId product = b.float_mul(x, lanes.constant(1));
     LaneId rounded = no_lane;
     if (form.rounds_half_up()) {
-      const LaneId lifted = lift_magnitude(b, b.float_mul(x, lanes.constant(1)));
-      rounded = b.float_add(lifted, lanes.constant(2));
+      rounded = b.float_add(lift_magnitude(b, product), lanes.constant(2));
     } else if (form.is_exact()) {  // the factor is negative: c - a * b
       const LaneId low = b.float_mul(x, lanes.constant(3));
       rounded = b.float_add(b.float_sub_product(low, x, lanes.constant(1)), lanes.constant(2));
     } else {
-      const LaneId value = b.float_add(b.float_mul(x, lanes.constant(1)), lanes.constant(2));
-      rounded = b.float_add(clamp_rounded(b, value, ElementType::i32), lanes.constant(3));
+      rounded = b.float_add(product, lanes.constant(2));
+    }
+    if (adds_later(form)) {
+      rounded = b.float_add(clamp_rounded(b, rounded, ElementType::i32), lanes.constant(3));
     }
     store_rounded(lanes, rounded, form.to_element());
   }

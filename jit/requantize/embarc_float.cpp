@@ -50,20 +50,17 @@ class EmbarcFromFloat final : public RequantizeMethod {
     LaneBuilder& b = lanes.builder;
     const LaneId x = lanes.floats();
     const LaneId product = b.float_mul(x, lanes.constant(0));
-    const LaneId number =
-        b.zero_unless(b.compare(FloatPredicate::ordered, product, product), product);
-    const LaneId sign = b.bit_and(x, b.constant(LaneType::i32, 0x80000000));
-    const LaneId half = b.bit_or(sign, b.float_constant(LaneType::f32, 0.5));
+    const LaneId is_number = b.compare(FloatPredicate::ordered, product, product);
+    const LaneId half = b.merge_bits(0x80000000, x, b.float_constant(LaneType::f32, 0.5));
     const LaneId zero_point = lanes.constant(1);
     if (!form.has_32_bits()) {
-      const LaneId above = b.float_max(b.float_constant(LaneType::f32, -0x1p20), number);
-      const LaneId bounded = b.float_min(b.float_constant(LaneType::f32, 0x1p20), above);
+      const LaneId bounded = b.zero_unless(is_number, b.clamp_magnitude(product, 0x1p20));
       const LaneId whole =
           b.float_to_signed(b.float_add(bounded, half), 32, LaneRounding::toward_zero);
       lanes.store(b.add(whole, zero_point), Narrowing::saturate_to_signed);
       return;
     }
-    const LaneId sum = b.float_add(number, half);
+    const LaneId sum = b.float_add(b.zero_unless(is_number, product), half);
     const LaneId whole = b.float_to_signed(sum, 32, LaneRounding::toward_zero);
     const LaneId is_above =
         b.compare(FloatPredicate::greater_equal, sum, b.float_constant(LaneType::f32, 0x1p31));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From f32 to integers of at most 16 bits, exactly, in f32.
+// From f32 and fixed point to integers of at most 16 bits, exactly, in f32.
 //
 // Results change at x = m, where m = (2 k + 1) scale / 2^(frac + 1) for whole k. Where f32 holds
 // every such m, no x lies between m and its neighbour in f32, and the quotient x / (scale / 2^frac)
@@ -24,22 +24,28 @@ constexpr ElementType scaled_even_ports[] = {ElementType::f32, ElementType::f32,
 constexpr ElementType fixed_ports[] = {ElementType::f32};
 
 /// Fixed point has a power of two for a factor and no zero point.
-bool is_fixed_point(const RequantizeForm& form) { return !info(*form.to).is_asymmetric; }
+bool gives_fixed_point(const RequantizeForm& form) { return !info(*form.to).is_asymmetric; }
+
+/// f32 itself, or fixed point without its power of two.
+LaneId source(const RequantizeForm& form, const RequantizeLanes& lanes) {
+  if (!form.from) return lanes.floats();
+  return lanes.builder.integer_to_float(lanes.integers(), true, LaneType::f32);
+}
 
 /// The value times the factor, rounded once.
 LaneId product(const RequantizeForm& form, const RequantizeLanes& lanes) {
   LaneBuilder& b = lanes.builder;
-  const LaneId x = lanes.floats();
-  if (is_fixed_point(form)) return b.float_mul(x, lanes.constant(0));
+  const LaneId x = source(form, lanes);
+  if (gives_fixed_point(form)) return b.float_mul(x, lanes.constant(0));
   const LaneId low = b.float_mul(x, lanes.constant(1));
   return b.float_sub_product(low, x, lanes.constant(0));
 }
 
-/// NaN as 0, and infinities as something that saturates.
-LaneId finite(LaneBuilder& b, LaneId value) {
-  const LaneId number = b.zero_unless(b.compare(FloatPredicate::ordered, value, value), value);
-  const LaneId above = b.float_max(b.float_constant(LaneType::f32, -clamped), number);
-  return b.float_min(b.float_constant(LaneType::f32, clamped), above);
+/// Clamped to what saturates, NaN as 0. Products of integers are small.
+LaneId finite(const RequantizeForm& form, LaneBuilder& b, LaneId value) {
+  if (form.from) return value;
+  return b.zero_unless(b.compare(FloatPredicate::ordered, value, value),
+                       b.clamp_magnitude(value, clamped));
 }
 
 class FloatQuotient final : public RequantizeMethod {
@@ -47,22 +53,30 @@ class FloatQuotient final : public RequantizeMethod {
   std::string_view name() const override { return "float quotient"; }
 
   bool takes(const RequantizeForm& form) const override {
-    return form.is_exact() && !form.from && !form.has_32_bits();
+    const bool has_exact_source = !form.from || !info(*form.from).is_asymmetric;
+    return form.is_exact() && form.to && has_exact_source && !form.has_32_bits();
   }
 
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
-    if (is_fixed_point(form)) return fixed_ports;
+    if (gives_fixed_point(form)) return fixed_ports;
     return form.rounds_half_up() ? scaled_ports : scaled_even_ports;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort) const override {
     // Both parts of the factor are normal numbers.
-    if (slice.to_frac < -80 || slice.to_frac > 100) return std::nullopt;
-    const double factor = std::ldexp(form.rounds_half_up() ? 2.0 : 1.0, slice.to_frac);
-    if (is_fixed_point(form)) return SliceConstants{constant_bits(static_cast<float>(factor))};
-    const int64_t farthest = (int64_t{1} << (bits_of(form.to_element()) - 1)) +
-                             std::abs(int64_t{slice.to_zero_point}) + 1;
+    const int exponent = slice.to_frac - slice.from_frac;
+    if (exponent < -80 || exponent > 100) return std::nullopt;
+    const double factor = std::ldexp(form.rounds_half_up() ? 2.0 : 1.0, exponent);
+    if (form.from) {
+      const double largest = std::ldexp(factor, bits_of(form.from_element()) - 1);
+      if (largest / slice.to_scale > clamped) return std::nullopt;
+    }
+    if (gives_fixed_point(form)) return SliceConstants{constant_bits(static_cast<float>(factor))};
+    const int64_t least = integer_min(form.to_element());
+    const auto most = static_cast<int64_t>(integer_max(form.to_element()));
+    const int64_t zero_point = slice.to_zero_point;
+    const int64_t farthest = std::max(std::abs(least - zero_point), std::abs(most - zero_point));
     if ((2 * farthest + 1) * slice.to_scale > int64_t{1} << 24) return std::nullopt;
     const double ratio = factor / slice.to_scale;
     const auto upper = static_cast<float>(ratio);
@@ -79,14 +93,15 @@ class FloatQuotient final : public RequantizeMethod {
 
   void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
     LaneBuilder& b = lanes.builder;
-    const LaneId value = finite(b, product(form, lanes));
+    const LaneId value = finite(form, b, product(form, lanes));
     if (form.rounds_half_up()) {  // of twice the quotient
       const LaneId halves = b.float_to_signed(value, 32, LaneRounding::down);
-      const LaneId more = is_fixed_point(form) ? b.constant(LaneType::i32, 1) : lanes.constant(2);
+      const LaneId more =
+          gives_fixed_point(form) ? b.constant(LaneType::i32, 1) : lanes.constant(2);
       lanes.store(b.shift_right_signed(b.add(halves, more), 1), Narrowing::saturate_to_signed);
       return;
     }
-    const LaneId more = is_fixed_point(form)
+    const LaneId more = gives_fixed_point(form)
                             ? b.float_constant(LaneType::f32, static_cast<double>(rounder))
                             : lanes.constant(2);
     const LaneId bits = b.float_add(value, more);

@@ -109,13 +109,14 @@ bool is_exact(const Line& line, const SliceParameters& slice, const Range& x,
 /// A line that gives the exact results, found by trial.
 std::optional<Line> tried_line(const RequantizeForm& form, const SliceParameters& slice) {
   const int exponent = slice.to_frac - slice.from_frac;
-  if (exponent < -28 || exponent > 12) return std::nullopt;
+  if (exponent < -28 || exponent > 28) return std::nullopt;
   const Range x = range_of(form.from_element());
   const Range results = range_of(form.to_element());
   for (int shift = 30; shift >= 8; --shift) {
     // floor(from_scale * 2^(exponent + shift) / to_scale)
     const int up = exponent + shift;
     if (up < 0) return std::nullopt;
+    if (up > 47) continue;  // 64 bits
     const int64_t below = (int64_t{slice.from_scale} << up) / slice.to_scale;
     if (!fits(line_through_zero_points(slice, below + 1, shift), x)) continue;
     // Ties of both signs want a little more than a half.

@@ -21,7 +21,7 @@ LaneId RequantizeLanes::constant(size_t index) const {
 }
 
 std::span<const RequantizeMethod* const> requantize_methods() {
-  static const std::array<const RequantizeMethod*, 9> methods = {
+  static const std::array<const RequantizeMethod*, 10> methods = {
       &linear_method(),
       &rounded_float_method(),
       &float_quotient_method(),
@@ -29,6 +29,7 @@ std::span<const RequantizeMethod* const> requantize_methods() {
       &embarc_to_float_method(),
       &to_float_method(),
       &to_float_through_double_method(),
+      &rounded_double_method(),
       &double_method(),
       &cut_accumulator_method(),
   };

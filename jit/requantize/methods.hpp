@@ -11,8 +11,10 @@ const RequantizeMethod& linear_method();
 /// The same sides, exact: x * factor + addend in f32, rounded to the nearest integer, where no
 /// rounding of f32 can cross the middle between two results.
 const RequantizeMethod& rounded_float_method();
-/// f32 to at most 16 bits, exact: the quotient by the scale rounded once to f32, which keeps order
-/// with the middles between results where f32 holds these.
+/// The same in f64, for any integers; and for the library's sources of 32 bits.
+const RequantizeMethod& rounded_double_method();
+/// f32 or fixed point to at most 16 bits, exact: the quotient by the scale rounded once to f32,
+/// which keeps order with the middles between results where f32 holds these.
 const RequantizeMethod& float_quotient_method();
 /// The library's f32 arithmetic, to and from f32.
 const RequantizeMethod& embarc_from_float_method();

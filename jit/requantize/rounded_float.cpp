@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// x * factor + addend in f32, rounded to the nearest integer.
+// x * factor + addend in f32 or f64, rounded to the nearest integer.
 //
 // The exact value of an element, (x - z) s / t * 2^e + w, lies on a lattice; so the middles between
 // two integers are either met exactly or missed by a certain distance at least. The addend lifts
 // all values by half that distance: what met a middle is rounded up, and no other value changes
-// sides as long as all errors of f32 together stay below that half.
+// sides as long as all errors of the arithmetic together stay below that half.
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "jit/requantize/embarc_multiplier.hpp"
 #include "jit/requantize/methods.hpp"
 
 namespace castor::jit {
 
 namespace {
-
-constexpr ElementType ports[] = {ElementType::f32, ElementType::f32};
 
 /// The least distance, but 0, of an exact value from the middle between two integers: of
 /// a D - b (2 k + 1) over 2 b for all whole D and k, where a / b is twice the ratio.
@@ -24,37 +24,84 @@ double least_distance(const SliceParameters& slice, int exponent) {
   return static_cast<double>(std::gcd(a, b)) / (2.0 * static_cast<double>(b));
 }
 
+/// The exact ratio of a slice's scales, or the library's multiplier.
+struct Ratio {
+  double value;     ///< rounded once to f64
+  double distance;  ///< the least distance, but 0, of a value from the middle between two integers
+};
+
+std::optional<Ratio> exact_ratio(const SliceParameters& slice) {
+  const int exponent = slice.to_frac - slice.from_frac;
+  if (exponent < -45 || exponent > 40) return std::nullopt;
+  return Ratio{std::ldexp(slice.from_scale / double(slice.to_scale), exponent),
+               least_distance(slice, exponent)};
+}
+
+/// Of a source of 32 bits and a result of at most 16.
+std::optional<Ratio> embarc_ratio(const SliceParameters& slice) {
+  const EmbarcMultiplier multiplier = embarc_multiplier(slice, true);
+  const int shift = std::min(multiplier.shift, 63);
+  if (shift < -40) return std::nullopt;
+  return Ratio{std::ldexp(multiplier.scale, -shift), std::ldexp(1.0, -std::max(shift, 1))};
+}
+
+/// x, clamped to where the library's difference from the zero point does not saturate.
+LaneId clamped_integers(const RequantizeForm& form, const RequantizeLanes& lanes) {
+  if (form.is_exact()) return lanes.integers();
+  LaneBuilder& b = lanes.builder;
+  return b.min_signed(b.max_signed(lanes.integers(), lanes.constant(2)), lanes.constant(3));
+}
+
+/// In f32, or in f64.
+template <class Float>
 class RoundedFloat final : public RequantizeMethod {
  public:
-  std::string_view name() const override { return "rounded float"; }
+  static constexpr bool is_double = sizeof(Float) == sizeof(double);
+  static constexpr int digits = is_double ? 53 : 24;
+  static constexpr ElementType element = is_double ? ElementType::f64 : ElementType::f32;
+  static constexpr ElementType ports[] = {element, element};
+  static constexpr ElementType clamped_ports[] = {element, element, ElementType::i32,
+                                                  ElementType::i32};
+
+  std::string_view name() const override { return is_double ? "rounded double" : "rounded float"; }
 
   bool takes(const RequantizeForm& form) const override {
-    return form.is_exact() && form.rounds_half_up() && form.from && form.to && !form.has_32_bits();
+    if (!form.rounds_half_up() || !form.from || !form.to) return false;
+    if (!is_double) return form.is_exact() && !form.has_32_bits();
+    return form.is_exact() || (form.has_32_bits() && form.to != QuantizedFormat::sa32);
   }
 
-  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
+  std::span<const ElementType> constants(const RequantizeForm& form) const override {
+    if (form.is_exact()) return ports;
+    return clamped_ports;
+  }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort) const override {
-    const int exponent = slice.to_frac - slice.from_frac;
-    if (exponent < -30 || exponent > 20) return std::nullopt;
-    const double ratio = std::ldexp(slice.from_scale / double(slice.to_scale), exponent);
-    const double lift = least_distance(slice, exponent) / 2;
-    const double addend = slice.to_zero_point - slice.from_zero_point * ratio + lift;
-    // Elements whose results do not saturate, and the next ones, are below this; the others' errors
-    // grow no faster than they are beyond it.
+    const std::optional<Ratio> ratio = form.is_exact() ? exact_ratio(slice) : embarc_ratio(slice);
+    if (!ratio) return std::nullopt;
+    const double lift = ratio->distance / 2;
+    const double addend = slice.to_zero_point - slice.from_zero_point * ratio->value + lift;
+    // Elements whose results do not saturate, and the next ones, are below `most`; the others'
+    // errors grow no faster than they are beyond it.
     const double most = std::ldexp(1.0, bits_of(form.to_element()) - 1) + 2;
-    const double errors =
-        std::ldexp(2 * most + 2 * std::abs(addend) + 2, -24) + std::ldexp(std::abs(addend), -50);
-    const double largest = std::ldexp(ratio, bits_of(form.from_element()) - 1) + std::abs(addend);
-    if (!(errors < lift) || !(largest < 0x1p30)) return std::nullopt;
-    return SliceConstants{constant_bits(static_cast<float>(-ratio)),
-                          constant_bits(static_cast<float>(addend))};
+    const double parts =
+        std::abs(slice.to_zero_point) + std::abs(slice.from_zero_point) * ratio->value + lift;
+    const double errors = std::ldexp(2 * most + 2 * parts + 2, -digits) + std::ldexp(parts, -50);
+    const double largest =
+        std::ldexp(ratio->value, bits_of(form.from_element()) - 1) + std::abs(addend);
+    if (!(errors < lift) || !(largest < 0x1p31 - 0x1p8)) return std::nullopt;
+    const int32_t zero_point = slice.from_zero_point;
+    return SliceConstants{
+        constant_bits(static_cast<Float>(-ratio->value)), constant_bits(static_cast<Float>(addend)),
+        constant_bits(std::numeric_limits<int32_t>::min() + std::max(zero_point, 0)),
+        constant_bits(std::numeric_limits<int32_t>::max() + std::min(zero_point, 0))};
   }
 
-  void lower(const RequantizeForm&, const RequantizeLanes& lanes) const override {
+  void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
     LaneBuilder& b = lanes.builder;
-    const LaneId x = b.integer_to_float(lanes.integers(), true, LaneType::f32);
+    const LaneType lane = is_double ? LaneType::f64 : LaneType::f32;
+    const LaneId x = b.integer_to_float(clamped_integers(form, lanes), true, lane);
     const LaneId value = b.float_sub_product(lanes.constant(1), x, lanes.constant(0));
     lanes.store(b.float_to_signed(value, 32, LaneRounding::nearest_even),
                 Narrowing::saturate_to_signed);
@@ -64,7 +111,12 @@ class RoundedFloat final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& rounded_float_method() {
-  static const RoundedFloat method;
+  static const RoundedFloat<float> method;
+  return method;
+}
+
+const RequantizeMethod& rounded_double_method() {
+  static const RoundedFloat<double> method;
   return method;
 }
 

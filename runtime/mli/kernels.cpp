@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/mli/kernels.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+namespace castor::mli {
+
+namespace {
+
+/// The quantized format of an element type; nothing for fp32.
+std::optional<QuantizedFormat> format_named(uint16_t type) {
+  switch (type) {
+    case MLI_EL_FX_8: return QuantizedFormat::fx8;
+    case MLI_EL_FX_16: return QuantizedFormat::fx16;
+    case MLI_EL_SA_8: return QuantizedFormat::sa8;
+    case MLI_EL_SA_32: return QuantizedFormat::sa32;
+    default: return std::nullopt;
+  }
+}
+
+/// One side with all its parameters given at run time.
+std::optional<Quantization> quantization_of(uint16_t type, int8_t axis) {
+  const std::optional<QuantizedFormat> format = format_named(type);
+  if (!format) return std::nullopt;
+  Quantization quantization;
+  quantization.format = *format;
+  quantization.axis = axis;
+  return quantization;
+}
+
+/// Adds the parameters of a side, and puts them in their places among `operands`.
+void add_parameters(FunctionBuilder& builder, const std::optional<Quantization>& side,
+                    std::span<ValueId> operands) {
+  if (!side) return;
+  for (size_t r = 0; r < quantization_rules.size(); ++r) {
+    const QuantizationRule& rule = quantization_rules[r];
+    if (rule.asymmetric_only && !info(side->format).is_asymmetric) continue;
+    const Shape shape = side->is_per_axis() ? Shape{Dim::any()} : Shape{};
+    operands[r] = builder.parameter("", {rule.element, shape});
+  }
+}
+
+Result<FunctionPtr> function_of(const ConversionForm& form) {
+  const auto from = quantization_of(form.source_type, form.source_axis);
+  const auto to = quantization_of(form.destination_type, form.destination_axis);
+  const Shape shape(form.rank, Dim::any());
+  FunctionBuilder builder("convert");
+  const ValueId x = builder.parameter(
+      "x", from ? quantized_type(*from, shape) : TensorType{ElementType::f32, shape});
+  std::array<ValueId, 6> parameters = FunctionBuilder::no_parameters;
+  add_parameters(builder, from, std::span(parameters).first<3>());
+  add_parameters(builder, to, std::span(parameters).last<3>());
+  const bool is_exact = form.arithmetic == CASTOR_MLI_EXACT;
+  const bool is_up = form.rounding == CASTOR_MLI_UP;
+  builder.result(builder.requantize(
+      x, to,
+      {.arithmetic = is_exact ? RequantizeArithmetic::exact : RequantizeArithmetic::embarc,
+       .rounding = is_up ? RequantizeRounding::half_up : RequantizeRounding::nearest_even},
+      parameters));
+  return builder.finish();
+}
+
+int8_t axis_of(const mli_tensor& tensor, const FormatInfo& format) {
+  const bool has_axis = format.is_asymmetric && is_per_axis(tensor);
+  return has_axis ? static_cast<int8_t>(tensor.el_params.sa.dim) : int8_t{-1};
+}
+
+template <class Int>
+Dims dims_of(const std::array<Int, MLI_MAX_RANK>& numbers, int rank) {
+  Dims dims;
+  for (int axis = 0; axis < rank; ++axis) dims.push_back(numbers[static_cast<size_t>(axis)]);
+  return dims;
+}
+
+}  // namespace
+
+ConversionForm form_of(const mli_tensor& source, const mli_tensor& destination, const Mode& mode) {
+  const FormatInfo& from = *format_of(source);
+  const FormatInfo& to = *format_of(destination);
+  ConversionForm form;
+  form.source_type = static_cast<uint16_t>(from.type);
+  form.destination_type = static_cast<uint16_t>(to.type);
+  form.rank = static_cast<uint8_t>(source.rank);
+  form.source_axis = axis_of(source, from);
+  form.destination_axis = axis_of(destination, to);
+  form.arithmetic = static_cast<uint8_t>(mode.arithmetic);
+  form.rounding = static_cast<uint8_t>(mode.rounding);
+  std::copy_n(source.shape, source.rank, form.shape.begin());
+  std::copy_n(source.mem_stride, source.rank, form.source_strides.begin());
+  std::copy_n(destination.mem_stride, source.rank, form.destination_strides.begin());
+  return form;
+}
+
+size_t ConversionKernels::Hash::operator()(const ConversionForm& form) const {
+  static_assert(std::has_unique_object_representations_v<decltype(form.shape)>);
+  const auto text = [](const auto& numbers) {
+    return std::string_view(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers));
+  };
+  const std::hash<std::string_view> hash;
+  const size_t kinds = static_cast<size_t>(form.source_type) << 32 |
+                       static_cast<size_t>(form.destination_type) << 16 |
+                       static_cast<size_t>(static_cast<uint8_t>(form.source_axis)) << 8 |
+                       static_cast<uint8_t>(form.destination_axis);
+  return kinds * 0x9E3779B97F4A7C15 ^ hash(text(form.shape)) ^ hash(text(form.source_strides)) * 3 ^
+         hash(text(form.destination_strides)) * 5 ^
+         static_cast<size_t>(form.arithmetic << 1 | form.rounding);
+}
+
+ConversionKernels& ConversionKernels::shared() {
+  static ConversionKernels kernels = [] {
+    Result<Runtime> runtime = Runtime::create();
+    if (runtime.ok()) return ConversionKernels(*runtime);
+    RuntimeOptions options;  // a tier that the environment asks for and the machine lacks
+    options.interpret = true;
+    return ConversionKernels(*Runtime::create(options));
+  }();
+  return kernels;
+}
+
+Result<BoundKernel> ConversionKernels::find(const ConversionForm& form) {
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = kernels_.find(form);
+    if (found != kernels_.end()) return found->second;
+  }
+  Result<BoundKernel> bound = bind(form);
+  if (!bound.ok()) return bound.error();
+  const std::unique_lock lock(mutex_);
+  if (kernels_.size() >= most_forms) kernels_.clear();
+  ++bound_;
+  return kernels_.try_emplace(form, *bound).first->second;
+}
+
+Result<BoundKernel> ConversionKernels::bind(const ConversionForm& form) const {
+  const Result<FunctionPtr> function = function_of(form);
+  if (!function) return function.error();
+  const Result<Kernel> kernel = runtime_.compile(*function);
+  if (!kernel) return kernel.error();
+  const Dims shape = dims_of(form.shape, form.rank);
+  std::vector<Dims> shapes = {shape};
+  std::vector<Dims> strides = {dims_of(form.source_strides, form.rank)};
+  const std::vector<ValueId>& parameters = (*function)->parameters;
+  for (size_t i = 1; i < parameters.size(); ++i) {
+    const bool is_scalar = (*function)->type_of(parameters[i]).shape.empty();
+    const int axis = std::max(form.source_axis, form.destination_axis);
+    shapes.push_back(is_scalar ? Dims() : Dims{shape[axis]});
+    strides.push_back(dense_strides(shapes.back()));
+  }
+  strides.push_back(dims_of(form.destination_strides, form.rank));
+  return kernel->bind(shapes, strides);
+}
+
+KernelStatistics ConversionKernels::statistics() const {
+  const std::shared_lock lock(mutex_);
+  return {.bound = bound_, .code_compiled = runtime_.statistics().codes};
+}
+
+}  // namespace castor::mli

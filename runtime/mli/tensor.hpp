@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fields of an mli_tensor say, read so that no contents can do harm.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "castor/mli.h"
+
+namespace castor::mli {
+
+/// One row of the table of supported element types.
+struct FormatInfo {
+  mli_element_type type;
+  uint32_t bytes;      ///< of an element
+  bool is_asymmetric;  ///< has scale and zero point, and may be quantized along an axis
+};
+
+/// The format of a tensor; null for all other element types, whatever number stands there.
+const FormatInfo* format_of(const mli_tensor& tensor);
+
+/// The address of the elements of a tensor of rank 1 and more.
+inline std::byte* data_of(const mli_tensor& tensor) {
+  return reinterpret_cast<std::byte*>(tensor.data.mem.pi8);
+}
+
+/// Whether an asymmetric tensor has parameters for each slice along an axis.
+inline bool is_per_axis(const mli_tensor& tensor) { return tensor.el_params.sa.dim >= 0; }
+
+/// The distance from the first element to the last, in elements. Of a tensor that passed its
+/// checks.
+uint64_t last_element(const mli_tensor& tensor);
+
+/// An entry of an array of parameters, which need not be aligned.
+template <class Parameter>
+Parameter entry(const Parameter* array, uint32_t index) {
+  Parameter value;
+  std::memcpy(&value, reinterpret_cast<const std::byte*>(array) + index * sizeof(Parameter),
+              sizeof(Parameter));
+  return value;
+}
+
+// Parameters of a slice. Of an asymmetric tensor per axis, the index is within its arrays.
+int32_t scale_of(const mli_tensor& tensor, const FormatInfo& format, uint32_t slice);
+int32_t frac_bits_of(const mli_tensor& tensor, const FormatInfo& format, uint32_t slice);
+int16_t zero_point_of(const mli_tensor& tensor, const FormatInfo& format, uint32_t slice);
+
+}  // namespace castor::mli
