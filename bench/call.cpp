@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Call/<what>: calls that convert one element of each tensor. Times are medians.
+#include <castor/mli.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -61,6 +62,28 @@ Result<Distribution> time_convert(const Runtime& runtime, const TypePair& pair) 
   return time_calls([&] { return runtime.convert(views.inputs[0], views.outputs[0]); });
 }
 
+/// mli_hlp_convert_tensor of a known form, of one element of sa8 to another scale.
+Result<Distribution> time_mli(const Runtime&) {
+  alignas(64) std::array<std::array<int8_t, 64>, 2> elements = {};
+  std::array<mli_tensor, 2> tensors = {};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    mli_tensor& tensor = tensors[i];
+    tensor.data.capacity = 1;
+    tensor.data.mem.pi8 = elements[i].data();
+    tensor.rank = 1;
+    tensor.shape[0] = 1;
+    tensor.mem_stride[0] = 1;
+    tensor.el_type = MLI_EL_SA_8;
+    tensor.el_params.sa.dim = -1;
+    tensor.el_params.sa.scale.mem.i16 = static_cast<int16_t>(20000 + 3000 * i);
+    tensor.el_params.sa.scale_frac_bits.mem.i8 = 18;
+  }
+  return time_calls([&]() -> Status {
+    if (mli_hlp_convert_tensor(&tensors[0], &tensors[1]) == MLI_STATUS_OK) return {};
+    return Error{ErrorCode::internal, "mli_hlp_convert_tensor failed"};
+  });
+}
+
 constexpr std::array<TypePair, 2> pairs = {{{f32, u8}, {f32, f16}}};
 
 /// A way of calling, by name.
@@ -68,12 +91,13 @@ struct CallSubject {
   std::string_view name;
   Result<Distribution> (*time)(const Runtime& runtime);
 };
-constexpr std::array<CallSubject, 3> subjects = {{
+constexpr std::array<CallSubject, 4> subjects = {{
     {"run_rank1_2_views",
      [](const Runtime& runtime) {
        return time_run(runtime, {&pairs[0], 1}, 1);
      }},
     {"run_rank6_4_views", [](const Runtime& runtime) { return time_run(runtime, pairs, 6); }},
+    {"mli_convert_tensor", time_mli},
     {"convert", [](const Runtime& runtime) { return time_convert(runtime, pairs[0]); }},
 }};
 

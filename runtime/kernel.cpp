@@ -80,6 +80,18 @@ bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy p
   return wanted && outputs_align(nest, outputs, target);
 }
 
+void run_elementwise(const BoundState& bound, const BoundNest& nest, bool streaming,
+                     const detail::CallMemory& memory) {
+  const NestCode& code = streaming ? *nest.streaming : *nest.main.code;
+  if (nest.sub_byte) {
+    detail::run_sub_byte_nest(bound, nest, streaming, memory);
+  } else if (nest.tiles) {
+    detail::call_tiled(nest, code, memory);
+  } else {
+    detail::call(nest, code, nest.main, memory);
+  }
+}
+
 /// Scratch of the tasks that convolutions are shared out to, but the first: none for calls without
 /// an executor, or without a convolution.
 class TaskScratch {
@@ -150,39 +162,34 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
     if (!state_->kernel->compiled->interpreted_because.empty()) {
       return interpret(*state_->kernel->function, inputs, outputs);
     }
-    const detail::ScratchPool::Block scratch(state_->scratch);
-    detail::CallMemory memory{inputs, outputs, scratch.data()};
-    const TaskScratch task_scratch(*state_, options.executor);
-    memory.executor = options.executor;
-    memory.task_scratch = task_scratch.blocks();
-    if (Status status = check_values(*state_, memory); !status) return status;
-    for (const BoundNest& bound : state_->nests) {
-      const BoundNest& nest =
-          bound.requantization ? detail::prepare_requantization(bound, memory) : bound;
-      if (nest.tables) {
-        detail::run_byte_tables(nest, memory);
-        continue;
-      }
-      if (nest.convolution != nullptr) {
-        detail::run_convolution(*nest.convolution, nest, memory);
-        continue;
-      }
-      if (nest.main.code == nullptr) continue;  // no elements
-      const bool streaming =
-          !in_place && streams(nest, outputs, options.stores, state_->kernel->compiled->target);
-      const NestCode& code = streaming ? *nest.streaming : *nest.main.code;
-      if (nest.sub_byte) {
-        detail::run_sub_byte_nest(*state_, nest, streaming, memory);
-      } else if (nest.tiles) {
-        detail::call_tiled(nest, code, memory);
-      } else {
-        detail::call(nest, code, nest.main, memory);
-      }
-    }
-    return {};
+    return detail::run_checked(*state_, inputs, outputs, options, in_place);
   } catch (const std::bad_alloc&) {  // of scratch, of an error's message, or of the interpreter
     return no_memory();
   }
+}
+
+Status detail::run_checked(const BoundState& bound, std::span<const ConstView> inputs,
+                           std::span<const View> outputs, const RunOptions& options,
+                           bool in_place) {
+  const ScratchPool::Block scratch(bound.scratch);
+  CallMemory memory{inputs, outputs, scratch.data()};
+  const TaskScratch task_scratch(bound, options.executor);
+  memory.executor = options.executor;
+  memory.task_scratch = task_scratch.blocks();
+  if (Status status = check_values(bound, memory); !status) return status;
+  for (const BoundNest& each : bound.nests) {
+    const BoundNest& nest = each.requantization ? prepare_requantization(each, memory) : each;
+    if (nest.tables) {
+      run_byte_tables(nest, memory);
+    } else if (nest.convolution != nullptr) {
+      run_convolution(*nest.convolution, nest, memory);
+    } else if (nest.main.code != nullptr) {  // else there are no elements
+      const bool streaming =
+          !in_place && streams(nest, outputs, options.stores, bound.kernel->compiled->target);
+      run_elementwise(bound, nest, streaming, memory);
+    }
+  }
+  return {};
 }
 
 std::span<const Dims> BoundKernel::output_shapes() const { return state_->output_shapes; }

@@ -1,93 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 // The conversions of castor/mli.h.
+#include <algorithm>
 #include <new>
 
+#include "ir/interpreter.hpp"
 #include "runtime/mli/check.hpp"
 #include "runtime/mli/kernels.hpp"
+#include "runtime/state.hpp"
 
 namespace castor::mli {
 
 namespace {
 
-/// Views of the tensors of one call, in the order of the kernel's inputs.
+/// The addresses that a kernel reads, and the one that it writes, as views without shapes: the
+/// checks, and the kernel's form, know these.
 class CallViews {
  public:
-  CallViews(const ConversionForm& form, const mli_tensor& source, mli_tensor& destination)
-      : shape_(dims_of(form.shape, form.rank)) {
-    const Dims source_strides = dims_of(form.source_strides, form.rank);
-    const Dims destination_strides = dims_of(form.destination_strides, form.rank);
+  CallViews(const mli_tensor& source, mli_tensor& destination) {
     const FormatInfo& from = *format_of(source);
     const FormatInfo& to = *format_of(destination);
-    add({source.rank > 0 ? data_of(source) : static_cast<const void*>(&source.data.mem),
-         container_of(from), shape_, source_strides, 0, bytes_of(source, from)});
+    add(source.rank > 0 ? data_of(source) : static_cast<const void*>(&source.data.mem));
     add_parameters(source, from);
     add_parameters(destination, to);
-    output_ = {
-        destination.rank > 0 ? data_of(destination) : static_cast<void*>(&destination.data.mem),
-        container_of(to),
-        shape_,
-        destination_strides,
-        0,
-        bytes_of(destination, to)};
+    output_.data =
+        destination.rank > 0 ? data_of(destination) : static_cast<void*>(&destination.data.mem);
   }
 
   std::span<const ConstView> inputs() const { return std::span(inputs_).first(count_); }
   std::span<const View> outputs() const { return {&output_, 1}; }
+  bool is_in_place() const { return inputs_[0].data == output_.data; }
 
  private:
-  template <class Int>
-  static Dims dims_of(const std::array<Int, MLI_MAX_RANK>& numbers, int rank) {
-    Dims dims;
-    for (int axis = 0; axis < rank; ++axis) dims.push_back(numbers[static_cast<size_t>(axis)]);
-    return dims;
-  }
-
-  static ElementType container_of(const FormatInfo& format) {
-    if (format.type == MLI_EL_FP_32) return ElementType::f32;
-    return format.bytes == 1   ? ElementType::i8
-           : format.bytes == 2 ? ElementType::i16
-                               : ElementType::i32;
-  }
-
-  /// What the elements reach, which the checks have found to be there.
-  static size_t bytes_of(const mli_tensor& tensor, const FormatInfo& format) {
-    return static_cast<size_t>(last_element(tensor) + 1) * format.bytes;
-  }
-
-  void add(const ConstView& view) { inputs_[count_++] = view; }
-
-  /// A parameter of a tensor: a value in place of the pointer, or an array along the axis.
-  template <class Parameter>
-  void add(const mli_tensor& tensor, const Parameter& value, const Parameter* array,
-           ElementType element) {
-    if (tensor.el_params.sa.dim < 0) return add({&value, element, {}, sizeof(value)});
-    const auto slices = shape_[tensor.el_params.sa.dim];
-    add({array, element, {slices}, static_cast<size_t>(slices) * sizeof(value)});
-  }
+  void add(const void* data) { inputs_[count_++].data = data; }
 
   void add_parameters(const mli_tensor& tensor, const FormatInfo& format) {
     if (format.type == MLI_EL_FP_32) return;
-    if (!format.is_asymmetric) {
-      const int8_t& frac_bits = tensor.el_params.fx.frac_bits;
-      return add({&frac_bits, ElementType::i8, {}, sizeof(frac_bits)});
-    }
+    if (!format.is_asymmetric) return add(&tensor.el_params.fx.frac_bits);
     const auto& sa = tensor.el_params.sa;
-    add(tensor, sa.scale.mem.i16, sa.scale.mem.pi16, ElementType::i16);
-    add(tensor, sa.scale_frac_bits.mem.i8, sa.scale_frac_bits.mem.pi8, ElementType::i8);
-    add(tensor, sa.zero_point.mem.i16, sa.zero_point.mem.pi16, ElementType::i16);
+    for (const mli_data_container* parameter : {&sa.scale, &sa.scale_frac_bits, &sa.zero_point}) {
+      add(sa.dim < 0 ? static_cast<const void*>(&parameter->mem) : parameter->mem.pi8);
+    }
   }
 
-  Dims shape_;
   std::array<ConstView, most_inputs> inputs_;
   size_t count_ = 0;
   View output_;
 };
 
-/// What remains to go wrong in a conversion that passed its checks.
-mli_status status_of(const Error& error) {
-  // Parameters that lie in the destination's elements.
-  const bool overlaps = error.code == ErrorCode::invalid_argument;
-  return overlaps ? MLI_STATUS_INCOMPATEBLE_TENSORS : MLI_STATUS_NOT_SUPPORTED;
+/// The views in full, for the interpreter.
+class FullViews {
+ public:
+  FullViews(const ConversionForm& form, const Function& function, const CallViews& views) {
+    const Dims shape = dims_of(form.shape, form.rank);
+    for (size_t i = 0; i < views.inputs().size(); ++i) {
+      const TensorType& type = function.type_of(function.parameters[i]);
+      const bool is_slices = i > 0 && !type.shape.empty();
+      const int axis = std::max(form.source_axis, form.destination_axis);
+      const Dims extents = i == 0 ? shape : is_slices ? Dims{shape[axis]} : Dims();
+      const Dims strides =
+          i == 0 ? dims_of(form.source_strides, form.rank) : dense_strides(extents);
+      inputs.push_back({views.inputs()[i].data, type.element, extents, strides, 0, SIZE_MAX / 2});
+    }
+    const ElementType element = function.type_of(function.results[0]).element;
+    outputs.push_back({views.outputs()[0].data, element, shape,
+                       dims_of(form.destination_strides, form.rank), 0, SIZE_MAX / 2});
+  }
+
+  std::vector<ConstView> inputs;
+  std::vector<View> outputs;
+};
+
+Status run(const BoundKernel& kernel, const ConversionForm& form, const CallViews& views) {
+  const detail::BoundState& state = detail::StateAccess::of(kernel);
+  if (kernel.engine() == Engine::jit) {
+    return detail::run_checked(state, views.inputs(), views.outputs(), {}, views.is_in_place());
+  }
+  const Function& function = *state.kernel->function;
+  const FullViews full(form, function, views);
+  return interpret(function, full.inputs, full.outputs);
 }
 
 mli_status convert(const mli_tensor* source, mli_tensor* destination, Accepted accepted) noexcept {
@@ -95,11 +85,10 @@ mli_status convert(const mli_tensor* source, mli_tensor* destination, Accepted a
     const mli_status status = check_conversion(source, destination, accepted);
     if (status != MLI_STATUS_OK) return status;
     const ConversionForm form = form_of(*source, *destination, current_mode());
-    const Result<BoundKernel> kernel = ConversionKernels::shared().find(form);
-    if (!kernel) return status_of(kernel.error());
-    const CallViews views(form, *source, *destination);
-    const Status done = kernel->run(views.inputs(), views.outputs());
-    return done ? MLI_STATUS_OK : status_of(done.error());
+    const auto kernel = ConversionKernels::shared().find(form);
+    if (!kernel) return MLI_STATUS_NOT_SUPPORTED;
+    const bool is_done = run(**kernel, form, CallViews(*source, *destination)).ok();
+    return is_done ? MLI_STATUS_OK : MLI_STATUS_NOT_SUPPORTED;
   } catch (const std::bad_alloc&) {
     return MLI_STATUS_NOT_SUPPORTED;
   }

@@ -2,9 +2,7 @@
 #include "runtime/mli/kernels.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
-#include <string_view>
 
 namespace castor::mli {
 
@@ -53,12 +51,11 @@ Result<FunctionPtr> function_of(const ConversionForm& form) {
   std::array<ValueId, 6> parameters = FunctionBuilder::no_parameters;
   add_parameters(builder, from, std::span(parameters).first<3>());
   add_parameters(builder, to, std::span(parameters).last<3>());
-  const bool is_exact = form.arithmetic == CASTOR_MLI_EXACT;
-  const bool is_up = form.rounding == CASTOR_MLI_UP;
   builder.result(builder.requantize(
       x, to,
-      {.arithmetic = is_exact ? RequantizeArithmetic::exact : RequantizeArithmetic::embarc,
-       .rounding = is_up ? RequantizeRounding::half_up : RequantizeRounding::nearest_even},
+      {.arithmetic = form.is_exact ? RequantizeArithmetic::exact : RequantizeArithmetic::embarc,
+       .rounding =
+           form.is_convergent ? RequantizeRounding::nearest_even : RequantizeRounding::half_up},
       parameters));
   return builder.finish();
 }
@@ -66,13 +63,6 @@ Result<FunctionPtr> function_of(const ConversionForm& form) {
 int8_t axis_of(const mli_tensor& tensor, const FormatInfo& format) {
   const bool has_axis = format.is_asymmetric && is_per_axis(tensor);
   return has_axis ? static_cast<int8_t>(tensor.el_params.sa.dim) : int8_t{-1};
-}
-
-template <class Int>
-Dims dims_of(const std::array<Int, MLI_MAX_RANK>& numbers, int rank) {
-  Dims dims;
-  for (int axis = 0; axis < rank; ++axis) dims.push_back(numbers[static_cast<size_t>(axis)]);
-  return dims;
 }
 
 }  // namespace
@@ -86,8 +76,8 @@ ConversionForm form_of(const mli_tensor& source, const mli_tensor& destination, 
   form.rank = static_cast<uint8_t>(source.rank);
   form.source_axis = axis_of(source, from);
   form.destination_axis = axis_of(destination, to);
-  form.arithmetic = static_cast<uint8_t>(mode.arithmetic);
-  form.rounding = static_cast<uint8_t>(mode.rounding);
+  form.is_exact = mode.arithmetic == CASTOR_MLI_EXACT;
+  form.is_convergent = mode.rounding == CASTOR_MLI_CONVERGENT;
   std::copy_n(source.shape, source.rank, form.shape.begin());
   std::copy_n(source.mem_stride, source.rank, form.source_strides.begin());
   std::copy_n(destination.mem_stride, source.rank, form.destination_strides.begin());
@@ -95,18 +85,9 @@ ConversionForm form_of(const mli_tensor& source, const mli_tensor& destination, 
 }
 
 size_t ConversionKernels::Hash::operator()(const ConversionForm& form) const {
-  static_assert(std::has_unique_object_representations_v<decltype(form.shape)>);
-  const auto text = [](const auto& numbers) {
-    return std::string_view(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers));
-  };
-  const std::hash<std::string_view> hash;
-  const size_t kinds = static_cast<size_t>(form.source_type) << 32 |
-                       static_cast<size_t>(form.destination_type) << 16 |
-                       static_cast<size_t>(static_cast<uint8_t>(form.source_axis)) << 8 |
-                       static_cast<uint8_t>(form.destination_axis);
-  return kinds * 0x9E3779B97F4A7C15 ^ hash(text(form.shape)) ^ hash(text(form.source_strides)) * 3 ^
-         hash(text(form.destination_strides)) * 5 ^
-         static_cast<size_t>(form.arithmetic << 1 | form.rounding);
+  uint64_t hash = 0x9E3779B97F4A7C15;
+  for (uint64_t word : form.words()) hash = std::rotl((hash ^ word) * 0xD6E8FEB86659FD93, 29);
+  return hash;
 }
 
 ConversionKernels& ConversionKernels::shared() {
@@ -120,18 +101,19 @@ ConversionKernels& ConversionKernels::shared() {
   return kernels;
 }
 
-Result<BoundKernel> ConversionKernels::find(const ConversionForm& form) {
+Result<std::shared_ptr<const BoundKernel>> ConversionKernels::find(const ConversionForm& form) {
   {
     const std::shared_lock lock(mutex_);
     const auto found = kernels_.find(form);
     if (found != kernels_.end()) return found->second;
   }
-  Result<BoundKernel> bound = bind(form);
+  const Result<BoundKernel> bound = bind(form);
   if (!bound.ok()) return bound.error();
+  auto kernel = std::make_shared<const BoundKernel>(*bound);
   const std::unique_lock lock(mutex_);
   if (kernels_.size() >= most_forms) kernels_.clear();
   ++bound_;
-  return kernels_.try_emplace(form, *bound).first->second;
+  return kernels_.try_emplace(form, std::move(kernel)).first->second;
 }
 
 Result<BoundKernel> ConversionKernels::bind(const ConversionForm& form) const {

@@ -5,10 +5,10 @@
 #include <castor/castor.hpp>
 
 #include <array>
-#include <compare>
+#include <bit>
 #include <cstdint>
+#include <memory>
 #include <shared_mutex>
-#include <string>
 #include <unordered_map>
 
 #include "runtime/mli/mode.hpp"
@@ -17,21 +17,34 @@
 namespace castor::mli {
 
 /// What a kernel depends on: all of two tensors but data and parameters, and the arithmetic.
+/// Without padding: forms are compared and hashed word by word.
 struct ConversionForm {
   uint16_t source_type = 0;
   uint16_t destination_type = 0;
-  uint8_t rank = 0;
   int8_t source_axis = -1;  ///< of parameters; -1: of the whole tensor, or fx, or fp32
   int8_t destination_axis = -1;
-  uint8_t arithmetic = 0;
-  uint8_t rounding = 0;
+  uint8_t rank = 0;
+  bool is_exact = false;
   /// Entries from `rank` on are 0.
   std::array<uint32_t, MLI_MAX_RANK> shape = {};
   std::array<int32_t, MLI_MAX_RANK> source_strides = {};
   std::array<int32_t, MLI_MAX_RANK> destination_strides = {};
+  uint64_t is_convergent = 0;
 
-  friend bool operator==(const ConversionForm&, const ConversionForm&) = default;
+  using Words = std::array<uint64_t, 8>;
+  Words words() const { return std::bit_cast<Words>(*this); }
+  friend bool operator==(const ConversionForm& a, const ConversionForm& b) {
+    return a.words() == b.words();
+  }
 };
+
+/// The first `rank` entries.
+template <class Int>
+Dims dims_of(const std::array<Int, MLI_MAX_RANK>& numbers, int rank) {
+  Dims dims;
+  for (int axis = 0; axis < rank; ++axis) dims.push_back(numbers[static_cast<size_t>(axis)]);
+  return dims;
+}
 
 /// The form of a conversion that passed its checks.
 ConversionForm form_of(const mli_tensor& source, const mli_tensor& destination, const Mode& mode);
@@ -49,8 +62,8 @@ class ConversionKernels {
   /// The process's own.
   static ConversionKernels& shared();
 
-  /// Found, or compiled and bound. Throws std::bad_alloc.
-  Result<BoundKernel> find(const ConversionForm& form);
+  /// Found, or compiled and bound; stays where it is. Throws std::bad_alloc.
+  Result<std::shared_ptr<const BoundKernel>> find(const ConversionForm& form);
   KernelStatistics statistics() const;
 
  private:
@@ -65,7 +78,7 @@ class ConversionKernels {
 
   const Runtime runtime_;
   mutable std::shared_mutex mutex_;
-  std::unordered_map<ConversionForm, BoundKernel, Hash> kernels_;
+  std::unordered_map<ConversionForm, std::shared_ptr<const BoundKernel>, Hash> kernels_;
   uint64_t bound_ = 0;
 };
 
