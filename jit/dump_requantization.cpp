@@ -20,6 +20,9 @@ struct Requantization {
   Dims extents;
 
   int axis() const { return requantize_axis(from, to); }
+  RequantizedTensors tensors() const {
+    return {extents, dense_strides(extents), dense_strides(extents), axis()};
+  }
   int64_t slices() const { return axis() < 0 ? 1 : extents[axis()]; }
   bool is_open() const {
     return std::ranges::any_of(operation.operands.begin() + 1, operation.operands.end(),
@@ -79,8 +82,7 @@ std::vector<const RequantizeMethod*> likely_methods(const RequantizeForm& form,
 bool looks_up(const RequantizeForm& form, const Requantization& requantization,
               const Target& target) {
   const Dims& extents = requantization.extents;
-  const Dims strides = dense_strides(extents);
-  const SliceRun run = slice_run(extents, strides, strides, requantization.axis());
+  const SliceRun run = slice_run(requantization.tensors());
   const int64_t slices = std::max<int64_t>(requantization.slices(), 1);
   return takes_byte_tables(form, target, run.elements, element_count(extents).value_or(0) / slices,
                            requantization.is_open());
@@ -93,7 +95,6 @@ Result<LikelyRequantization> likely_requantization(const Function& function, con
   const Result<Requantization> requantization = requantization_of(function, nest);
   if (!requantization) return requantization.error();
   const Dims& extents = requantization->extents;
-  const Dims strides = dense_strides(extents);
   LikelyRequantization likely;
   const auto form = requantize_form(function, requantization->operation);
   if (!form) {
@@ -104,11 +105,13 @@ Result<LikelyRequantization> likely_requantization(const Function& function, con
   }
   likely.methods = likely_methods(*form, *requantization);
   likely.nest = requantize_nest(*likely.methods.front(), *form, target);
-  const std::vector<Dims> all =
-      requantize_strides(likely.nest, strides, strides, requantization->axis());
-  likely.form = element_count(extents).value_or(0) == 0
-                    ? NestForm::dense(likely.nest.operands())
-                    : nest_space(likely.nest, extents, all, target).form;
+  if (element_count(extents).value_or(0) == 0) {
+    likely.form = NestForm::dense(likely.nest.operands());
+    return likely;
+  }
+  const RequantizedTensors tensors = join_rows(requantization->tensors()).tensors;
+  const std::vector<Dims> strides = requantize_strides(likely.nest, tensors);
+  likely.form = nest_space(likely.nest, tensors.extents, strides, target).form;
   return likely;
 }
 

@@ -219,8 +219,9 @@ class NestBinder {
     const size_t last = nest.inputs.size();
     const Place y = places_.of_output(nest.outputs[0], nest.element(last), extents);
     add_operand(result, y.origin, nest.element(last), true);
-    const RequantizedTensors tensors = {
-        extents, *jit::reshaped_strides(x.extents, x.strides, extents), y.strides};
+    const jit::RequantizedTensors tensors = {
+        extents, *jit::reshaped_strides(x.extents, x.strides, extents), y.strides,
+        jit::requantize_axis(sides[0].quantization, sides[1].quantization)};
     const auto form = jit::requantize_form(function, operation);
     if (!form) return bind_f32_copy(tensors, std::move(result));
     Status status = bind_requantization(*form, sides[0], sides[1], tensors, compiled_,
@@ -230,7 +231,7 @@ class NestBinder {
     return {};
   }
 
-  Status bind_f32_copy(const RequantizedTensors& tensors, BoundNest result) {
+  Status bind_f32_copy(const jit::RequantizedTensors& tensors, BoundNest result) {
     const jit::Nest nest =
         jit::copy_nest(ElementType::f32, 0, tensors.extents.rank(), compiled_.target);
     const std::vector<Dims> strides = {tensors.source_strides, tensors.destination_strides};

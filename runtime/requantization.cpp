@@ -30,26 +30,26 @@ bool has_run_time_parameters(const BoundSide& side) {
   return std::ranges::any_of(side.operands, [](int operand) { return operand >= 0; });
 }
 
-BoundByteTables byte_tables(const RequantizedTensors& tensors, int axis, const jit::SliceRun& run) {
+BoundByteTables byte_tables(const jit::RequantizedTensors& tensors, const jit::SliceRun& run) {
   BoundByteTables tables;
   tables.run = run.elements;
   for (int i = 0; i < run.first; ++i) {
     tables.extents.push_back(tensors.extents[i]);
     tables.source_strides.push_back(tensors.source_strides[i]);
     tables.destination_strides.push_back(tensors.destination_strides[i]);
-    tables.slice_steps.push_back(i == axis ? 1 : 0);
+    tables.slice_steps.push_back(i == tensors.axis ? 1 : 0);
   }
   return tables;
 }
 
 /// Of what makes tables: every byte for each slice, the axis being 0.
-RequantizedTensors table_tensors(int64_t slices) {
-  return {{slices, table_entries}, {0, 1}, {table_entries, 1}};
+jit::RequantizedTensors table_tensors(int64_t slices) {
+  return {{slices, table_entries}, {0, 1}, {table_entries, 1}, 0};
 }
 
 /// What a method reads and writes, but for its constants.
 struct MethodOperands {
-  RequantizedTensors tensors;
+  jit::RequantizedTensors tensors;
   OperandOrigin x;
   OperandOrigin y;
 };
@@ -64,28 +64,23 @@ void run_nest(const BoundNest& nest, const CallMemory& memory) {
 class RequantizationBinder {
  public:
   RequantizationBinder(const jit::RequantizeForm& form, const BoundSide& from, const BoundSide& to,
-                       const RequantizedTensors& tensors, const Compiled& compiled,
+                       const jit::RequantizedTensors& tensors, const Compiled& compiled,
                        ScratchPlan& scratch, BoundNest& nest)
-      : compiled_(compiled),
-        tensors_(tensors),
-        scratch_(scratch),
-        nest_(nest),
-        axis_(jit::requantize_axis(from.quantization, to.quantization)) {
+      : compiled_(compiled), tensors_(tensors), scratch_(scratch), nest_(nest) {
     bound_.form = form;
     bound_.from = from;
     bound_.to = to;
-    bound_.slices = axis_ < 0 ? 1 : tensors.extents[axis_];
+    bound_.slices = tensors.axis < 0 ? 1 : tensors.extents[tensors.axis];
   }
 
   Status bind() {
     const bool is_open = has_run_time_parameters(bound_.from) || has_run_time_parameters(bound_.to);
-    const jit::SliceRun run = jit::slice_run(tensors_.extents, tensors_.source_strides,
-                                             tensors_.destination_strides, axis_);
+    const jit::SliceRun run = jit::slice_run(tensors_);
     const int64_t of_slice = *element_count(tensors_.extents) / bound_.slices;
     if (!jit::takes_byte_tables(bound_.form, compiled_.target, run.elements, of_slice, is_open)) {
       return is_open ? bind_open() : bind_closed();
     }
-    BoundByteTables tables = byte_tables(tensors_, axis_, run);
+    BoundByteTables tables = byte_tables(tensors_, run);
     Result<NestCodePtr> code = compiled_.store->cache.get_byte_table();
     if (!code.ok()) return code.error();
     tables.code = std::move(code).value();
@@ -94,7 +89,7 @@ class RequantizationBinder {
 
  private:
   /// Code for one method over such tensors: operands are x, the constants, y.
-  Status bind_method(const jit::RequantizeMethod& method, const MethodOperands& operands, int axis,
+  Status bind_method(const jit::RequantizeMethod& method, const MethodOperands& operands,
                      std::span<const OperandOrigin> constants, ScratchPlan& scratch,
                      BoundNest& result) const {
     const jit::Nest nest = jit::requantize_nest(method, bound_.form, compiled_.target);
@@ -106,14 +101,13 @@ class RequantizationBinder {
     add(operands.x, true);
     for (const OperandOrigin& constant : constants) add(constant, false);
     add(operands.y, true);
-    const RequantizedTensors& over = operands.tensors;
-    const std::vector<Dims> strides =
-        jit::requantize_strides(nest, over.source_strides, over.destination_strides, axis);
+    const jit::RequantizedTensors& over = operands.tensors;
+    const std::vector<Dims> strides = jit::requantize_strides(nest, over);
     return NestCodes(compiled_, scratch).bind(nest, nullptr, over.extents, strides, result);
   }
 
   /// Every method that takes the form, with constants in scratch.
-  Status bind_methods(const MethodOperands& operands, int axis) {
+  Status bind_methods(const MethodOperands& operands) {
     for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
       if (!method->takes(bound_.form)) continue;
       BoundMethod& bound = bound_.methods.emplace_back();
@@ -121,19 +115,22 @@ class RequantizationBinder {
       const std::span<const ElementType> types = method->constants(bound_.form);
       std::vector<OperandOrigin> constants;
       for (size_t i = 0; i < types.size(); ++i) {
-        const auto bytes = static_cast<size_t>(*byte_size(types[i], bound_.slices));
+        const auto bytes = static_cast<size_t>(*byte_size(types[i], bound_.slices * bound_.copies));
         bound.constants[i] = scratch_.take(bytes);
         constants.push_back({.kind = OperandOrigin::Kind::scratch, .offset = bound.constants[i]});
       }
-      Status status = bind_method(*method, operands, axis, constants, scratch_, bound.nest);
+      Status status = bind_method(*method, operands, constants, scratch_, bound.nest);
       for (size_t i = 0; i < types.size(); ++i) scratch_.give_back(bound.constants[i]);
       if (!status) return status;
     }
     return {};
   }
 
-  MethodOperands own_operands() const {
-    return {tensors_, nest_.operands.front(), nest_.operands.back()};
+  /// The tensors themselves, in rows that are not too short.
+  MethodOperands own_operands() {
+    const jit::LongSlices joined = jit::join_rows(tensors_);
+    bound_.copies = joined.copies;
+    return {joined.tensors, nest_.operands.front(), nest_.operands.back()};
   }
   /// Of what makes tables there.
   MethodOperands table_operands(const OperandOrigin& to) const {
@@ -143,7 +140,7 @@ class RequantizationBinder {
   }
 
   Status bind_open() {
-    if (Status status = bind_methods(own_operands(), axis_); !status) return status;
+    if (Status status = bind_methods(own_operands()); !status) return status;
     nest_.requantization = std::make_shared<const BoundRequantization>(std::move(bound_));
     return {};
   }
@@ -151,7 +148,7 @@ class RequantizationBinder {
   Status bind_open_tables(BoundByteTables tables) {
     tables.scratch = scratch_.take(static_cast<size_t>(bound_.slices * table_entries));
     const OperandOrigin to{.kind = OperandOrigin::Kind::scratch, .offset = tables.scratch};
-    Status status = bind_methods(table_operands(to), 0);
+    Status status = bind_methods(table_operands(to));
     scratch_.give_back(tables.scratch);
     if (!status) return status;
     nest_.tables = std::make_shared<const BoundByteTables>(std::move(tables));
@@ -175,11 +172,16 @@ class RequantizationBinder {
       const jit::Effort effort = jit::Effort::thorough;
       if (prepare_slices(*method, bound_.form, reader, bound_.slices, effort, write)) break;
     }
+    for (std::vector<std::byte>& array : constants) {
+      const size_t once = array.size();
+      array.resize(once * static_cast<size_t>(bound_.copies));
+      for (size_t at = once; at < array.size(); ++at) array[at] = array[at - once];
+    }
     return *last;
   }
 
   /// The nest of the method that does all slices, whose constants it keeps alive.
-  Status bind_closed_method(const MethodOperands& operands, int axis, ScratchPlan& scratch,
+  Status bind_closed_method(const MethodOperands& operands, ScratchPlan& scratch,
                             BoundNest& result) const {
     auto constants = std::make_shared<std::vector<std::vector<std::byte>>>();
     const jit::RequantizeMethod& method = choose_method(*constants);
@@ -188,13 +190,13 @@ class RequantizationBinder {
       origins.push_back({.kind = OperandOrigin::Kind::constant, .constant = array.data()});
     }
     result.keeps = std::move(constants);
-    return bind_method(method, operands, axis, origins, scratch, result);
+    return bind_method(method, operands, origins, scratch, result);
   }
 
   Status bind_closed() {
     const MethodOperands operands = own_operands();
     nest_ = {};
-    return bind_closed_method(operands, axis_, scratch_, nest_);
+    return bind_closed_method(operands, scratch_, nest_);
   }
 
   Status bind_closed_tables(BoundByteTables tables) {
@@ -203,7 +205,7 @@ class RequantizationBinder {
     const OperandOrigin to{.kind = OperandOrigin::Kind::constant, .constant = own.get()};
     ScratchPlan plan;
     BoundNest maker;
-    Status status = bind_closed_method(table_operands(to), 0, plan, maker);
+    Status status = bind_closed_method(table_operands(to), plan, maker);
     if (!status) return status;
     ScratchPool pool(plan.bytes());
     const ScratchPool::Block scratch(pool);
@@ -214,10 +216,9 @@ class RequantizationBinder {
   }
 
   const Compiled& compiled_;
-  const RequantizedTensors& tensors_;
+  const jit::RequantizedTensors& tensors_;
   ScratchPlan& scratch_;
   BoundNest& nest_;
-  const int axis_;
   BoundRequantization bound_;
 };
 
@@ -227,17 +228,25 @@ bool prepare_in_scratch(const BoundMethod& bound, const BoundRequantization& req
   const std::span<const ElementType> types = bound.method->constants(requantization.form);
   const auto write = [&](size_t index, int64_t slice, uint64_t bits) {
     const auto bytes = static_cast<size_t>(bits_of(types[index]) / 8);
-    std::memcpy(memory.scratch + bound.constants[index] + static_cast<size_t>(slice) * bytes, &bits,
-                bytes);
+    std::byte* const array = memory.scratch + bound.constants[index];
+    std::memcpy(array + static_cast<size_t>(slice) * bytes, &bits, bytes);
   };
-  return prepare_slices(*bound.method, requantization.form, reader, requantization.slices,
-                        jit::Effort::quick, write);
+  const bool does_all = prepare_slices(*bound.method, requantization.form, reader,
+                                       requantization.slices, jit::Effort::quick, write);
+  for (size_t i = 0; i < types.size() && does_all; ++i) {
+    const auto once = static_cast<size_t>(bits_of(types[i]) / 8 * requantization.slices);
+    std::byte* const array = memory.scratch + bound.constants[i];
+    for (int64_t copy = 1; copy < requantization.copies; ++copy) {
+      std::memcpy(array + static_cast<size_t>(copy) * once, array, once);
+    }
+  }
+  return does_all;
 }
 
 }  // namespace
 
 Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& from,
-                           const BoundSide& to, const RequantizedTensors& tensors,
+                           const BoundSide& to, const jit::RequantizedTensors& tensors,
                            const Compiled& compiled, ScratchPlan& scratch, BoundNest& nest) {
   return RequantizationBinder(form, from, to, tensors, compiled, scratch, nest).bind();
 }

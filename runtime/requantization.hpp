@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "jit/requantize/method.hpp"
+#include "jit/requantize/plan.hpp"
 #include "runtime/nest_codes.hpp"
 #include "runtime/state.hpp"
 
@@ -49,20 +49,14 @@ struct BoundRequantization {
   BoundSide from;
   BoundSide to;
   int64_t slices = 1;
+  int64_t copies = 1;                ///< of all slices' constants, one after the other
   std::vector<BoundMethod> methods;  ///< the fastest first; with tables, these make them
-};
-
-/// What is requantized: tensors over the same extents.
-struct RequantizedTensors {
-  Dims extents;
-  Dims source_strides;
-  Dims destination_strides;
 };
 
 /// Completes a nest that has its operands: x, parameters given at run time, y. May generate code,
 /// and computes constants of slices where the types have all parameters. Throws std::bad_alloc.
 Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& from,
-                           const BoundSide& to, const RequantizedTensors& tensors,
+                           const BoundSide& to, const jit::RequantizedTensors& tensors,
                            const Compiled& compiled, ScratchPlan& scratch, BoundNest& nest);
 
 /// Refuses scales given at run time that are not 1 to 32767.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/requantize/plan.hpp"
 
+#include <algorithm>
+
 #include "ir/requantize.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 
@@ -10,6 +12,10 @@ namespace {
 
 /// Shorter runs of one slice are not worth a call of the kernel with tables.
 constexpr int64_t least_table_run = 64;
+/// Rows of one index of each slice are joined to rows of at most so many elements.
+constexpr int64_t most_joined_elements = 512;
+/// Shorter ones would be merged into periods again, whose loops are slower.
+constexpr int64_t least_joined_elements = 320;
 /// Elements of a slice from which a call that has to make tables is faster with them.
 constexpr int64_t least_open_table_elements = 4096;
 
@@ -44,27 +50,41 @@ Nest requantize_nest(const RequantizeMethod& method, const RequantizeForm& form,
   return nest;
 }
 
-std::vector<Dims> requantize_strides(const Nest& nest, const Dims& source, const Dims& destination,
-                                     int axis) {
-  Dims along_axis = Dims::filled(source.rank(), 0);
-  if (axis >= 0) along_axis[axis] = 1;
+std::vector<Dims> requantize_strides(const Nest& nest, const RequantizedTensors& tensors) {
+  Dims along_axis = Dims::filled(tensors.extents.rank(), 0);
+  if (tensors.axis >= 0) along_axis[tensors.axis] = 1;
   std::vector<Dims> strides(nest.operands(), along_axis);
-  strides.front() = source;
-  strides.back() = destination;
+  strides.front() = tensors.source_strides;
+  strides.back() = tensors.destination_strides;
   return strides;
 }
 
-SliceRun slice_run(const Dims& extents, const Dims& source_strides, const Dims& destination_strides,
-                   int axis) {
-  SliceRun run{extents.rank()};
-  for (int i = extents.rank() - 1; i > axis; --i) {
+SliceRun slice_run(const RequantizedTensors& tensors) {
+  SliceRun run{tensors.extents.rank()};
+  for (int i = tensors.extents.rank() - 1; i > tensors.axis; --i) {
     const bool is_dense =
-        source_strides[i] == run.elements && destination_strides[i] == run.elements;
-    if (!is_dense && extents[i] != 1) break;
+        tensors.source_strides[i] == run.elements && tensors.destination_strides[i] == run.elements;
+    if (!is_dense && tensors.extents[i] != 1) break;
     run.first = i;
-    run.elements *= extents[i];
+    run.elements *= tensors.extents[i];
   }
   return run;
+}
+
+LongSlices join_rows(const RequantizedTensors& tensors) {
+  const int last = tensors.extents.rank() - 1;
+  if (last < 1 || tensors.axis != last) return {tensors};
+  const Dims dense = dense_strides(tensors.extents);
+  if (!(tensors.source_strides == dense) || !(tensors.destination_strides == dense)) {
+    return {tensors};
+  }
+  const int64_t slices = tensors.extents[last];
+  const int64_t rows = *element_count(tensors.extents) / std::max<int64_t>(slices, 1);
+  int64_t copies = slices == 0 ? 1 : most_joined_elements / slices;
+  while (copies > 1 && rows % copies != 0) --copies;
+  const int64_t columns = copies * slices;
+  if (copies <= 1 || columns < least_joined_elements) return {tensors};
+  return {{{rows / copies, columns}, {columns, 1}, {columns, 1}, 1}, copies};
 }
 
 bool takes_byte_tables(const RequantizeForm& form, const Target& target, int64_t run,

@@ -16,21 +16,37 @@ std::optional<RequantizeForm> requantize_form(const Function& function, const Op
 /// The axis of quantization of either side, or Quantization::per_tensor.
 int requantize_axis(const QuantizationPtr& from, const QuantizationPtr& to);
 
+/// Tensors over the same extents, and the axis of quantization or Quantization::per_tensor.
+struct RequantizedTensors {
+  Dims extents;
+  Dims source_strides;
+  Dims destination_strides;
+  int axis = Quantization::per_tensor;
+};
+
+/// How often the constants of all slices stand one after the other, so that the innermost axis is
+/// long.
+struct LongSlices {
+  RequantizedTensors tensors;
+  int64_t copies = 1;
+};
+/// The same elements with rows joined, where the axis of quantization is the innermost, and short,
+/// and the tensors are dense.
+LongSlices join_rows(const RequantizedTensors& tensors);
+
 /// The nest that computes by a method: operands are x, the constants of slices, and the result.
 Nest requantize_nest(const RequantizeMethod& method, const RequantizeForm& form,
                      const Target& target);
 
 /// Strides of such a nest over the tensors' extents: constants lie along the axis.
-std::vector<Dims> requantize_strides(const Nest& nest, const Dims& source, const Dims& destination,
-                                     int axis);
+std::vector<Dims> requantize_strides(const Nest& nest, const RequantizedTensors& tensors);
 
 /// Elements side by side in both tensors that share a slice: the last axes from `first` on.
 struct SliceRun {
   int first = 0;
   int64_t elements = 1;
 };
-SliceRun slice_run(const Dims& extents, const Dims& source_strides, const Dims& destination_strides,
-                   int axis);
+SliceRun slice_run(const RequantizedTensors& tensors);
 
 /// Whether bytes are looked up in a table of 256 for each slice, which a method makes. `is_open`:
 /// parameters are given at run time, so that each call makes its tables.
