@@ -19,6 +19,9 @@ namespace {
 /// Slices of the axis of quantization.
 constexpr int64_t slices = 64;
 
+/// Of containers of 32 bits.
+constexpr int free_bits = 4;
+
 /// What shares parameters; the other axis of the tensor has all other elements.
 enum class Granularity : uint8_t { tensor, outer_axis, inner_axis };
 constexpr std::array<std::string_view, 3> granularity_names = {"tensor", "outer_axis",
@@ -30,9 +33,7 @@ using Side = std::optional<QuantizedFormat>;
 constexpr std::array<Side, 5> sides = {QuantizedFormat::fx8, QuantizedFormat::fx16,
                                        QuantizedFormat::sa8, QuantizedFormat::sa32, Side()};
 std::string_view name_of(const Side& side) { return side ? info(*side).name : "f32"; }
-ElementType element_of(const Side& side) {
-  return side ? info(*side).container : ElementType::f32;
-}
+ElementType element_of(const Side& side) { return side ? info(*side).container : ElementType::f32; }
 bool has_axis(const Side& side) { return side && info(*side).is_asymmetric; }
 
 struct Cell {
@@ -42,15 +43,16 @@ struct Cell {
   Granularity granularity;
 
   std::string name() const {
-    return fmt::format("Requantize/{}/{}/{}/{}",
-                       arithmetic_names[static_cast<size_t>(arithmetic)], name_of(from),
-                       name_of(to), granularity_names[static_cast<size_t>(granularity)]);
+    return fmt::format("Requantize/{}/{}/{}/{}", arithmetic_names[static_cast<size_t>(arithmetic)],
+                       name_of(from), name_of(to),
+                       granularity_names[static_cast<size_t>(granularity)]);
   }
   TypePair pair() const { return {element_of(from), element_of(to)}; }
   int axis() const { return granularity == Granularity::outer_axis ? 0 : 1; }
 };
 
-/// Parameters as models have them: values of about -4 to 4 fill most of a container.
+/// Parameters as models have them: values of about -4 to 4 fill most of a container, or, of 32
+/// bits, which are accumulators, leave a few bits free.
 Quantization parameters_of(const Cell& cell, QuantizedFormat format, uint32_t seed) {
   std::mt19937 random(seed);
   const auto between = [&](int32_t least, int32_t most) {
@@ -71,7 +73,7 @@ Quantization parameters_of(const Cell& cell, QuantizedFormat format, uint32_t se
   result.zero_point = std::vector<int32_t>();
   for (int64_t i = 0; i < (per_axis ? slices : 1); ++i) {
     result.scale->push_back(between(1 << 14, (1 << 15) - 1));
-    result.frac->push_back(value_bits - 2 + 14);
+    result.frac->push_back(value_bits - 2 + 14 - (value_bits == 31 ? free_bits : 0));
     result.zero_point->push_back(between(-20, 20));
   }
   return result;
@@ -133,10 +135,10 @@ Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
   const Dims extents = extents_of(cell, tensors->elements);
   const Result<FunctionPtr> function = function_of(cell, extents);
   if (!function) return function.error();
-  Result<BoundCall> call = bind_call(
-      session.runtime(), *function,
-      {{tensors->source.data(), pair.from, extents, tensors->source.size()}},
-      {{tensors->destination.data(), pair.to, extents, tensors->destination.size()}});
+  Result<BoundCall> call =
+      bind_call(session.runtime(), *function,
+                {{tensors->source.data(), pair.from, extents, tensors->source.size()}},
+                {{tensors->destination.data(), pair.to, extents, tensors->destination.size()}});
   if (!call) return call.error();
   if (Status status = check_result(*function, *call); !status) return status;
 

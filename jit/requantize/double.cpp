@@ -23,19 +23,11 @@ constexpr ElementType ports[] = {ElementType::f64, ElementType::f64, ElementType
 constexpr ElementType more_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
                                       ElementType::f64};
 
-/// The library's least redundant sign bits of a difference from the zero point.
-int least_norm(const RequantizeForm& form, const SliceParameters& slice) {
-  if (form.from == QuantizedFormat::sa32) return 0;
-  const int32_t farthest =
-      (1 << (bits_of(form.from_element()) - 1)) - 1 + std::abs(slice.from_zero_point);
-  return redundant_sign_bits(farthest, 32);
-}
-
 /// Whether the bits that the library's 64-bit accumulators cut off are zeros, or none that rounding
 /// would have seen.
 bool rounds_whole_accumulators(const RequantizeForm& form, const SliceParameters& slice,
                                const EmbarcMultiplier& multiplier) {
-  const int norms = redundant_sign_bits(multiplier.scale, 32) + least_norm(form, slice);
+  const int norms = least_norms(form, slice, multiplier);
   if (norms >= 32) return true;
   if (!form.rounds_half_up()) return false;
   if (form.to != QuantizedFormat::sa32) return true;  // where bits are cut off, results saturate

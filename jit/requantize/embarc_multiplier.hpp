@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 
 #include "jit/requantize/method.hpp"
 
@@ -34,6 +35,18 @@ inline EmbarcMultiplier embarc_multiplier(const SliceParameters& slice, bool hal
   const int32_t half = 1 << (down - 1);
   const bool rounds_up = rest > half || (rest == half && (half_up || below % 2 != 0));
   return {std::min(below + (rounds_up ? 1 : 0), 32767), shift};
+}
+
+/// Redundant sign bits, at the least, of a difference from the zero point and of the multiplier:
+/// how far the library moves the product of 64 bits to the left before it cuts the lower 32 bits
+/// off, which are zeros where this is 32 or more.
+inline int least_norms(const RequantizeForm& form, const SliceParameters& slice,
+                       const EmbarcMultiplier& multiplier) {
+  const int norm = redundant_sign_bits(multiplier.scale, 32);
+  if (form.from == QuantizedFormat::sa32) return norm;
+  const int32_t farthest =
+      (1 << (bits_of(form.from_element()) - 1)) - 1 + std::abs(slice.from_zero_point);
+  return norm + redundant_sign_bits(farthest, 32);
 }
 
 }  // namespace castor::jit

@@ -37,17 +37,24 @@ std::optional<Ratio> exact_ratio(const SliceParameters& slice) {
                least_distance(slice, exponent)};
 }
 
-/// Of a source of 32 bits and a result of at most 16.
-std::optional<Ratio> embarc_ratio(const SliceParameters& slice) {
+/// Where the library's 64-bit accumulators lose nothing that shows.
+std::optional<Ratio> embarc_ratio(const RequantizeForm& form, const SliceParameters& slice) {
   const EmbarcMultiplier multiplier = embarc_multiplier(slice, true);
   const int shift = std::min(multiplier.shift, 63);
   if (shift < -40) return std::nullopt;
+  const bool may_lose = form.to == QuantizedFormat::sa32;  // to less, results saturate then
+  if (may_lose && least_norms(form, slice, multiplier) < 32) return std::nullopt;
   return Ratio{std::ldexp(multiplier.scale, -shift), std::ldexp(1.0, -std::max(shift, 1))};
+}
+
+/// Whether the library's difference from the zero point may.
+bool may_saturate(const RequantizeForm& form) {
+  return !form.is_exact() && form.from == QuantizedFormat::sa32;
 }
 
 /// x, clamped to where the library's difference from the zero point does not saturate.
 LaneId clamped_integers(const RequantizeForm& form, const RequantizeLanes& lanes) {
-  if (form.is_exact()) return lanes.integers();
+  if (!may_saturate(form)) return lanes.integers();
   LaneBuilder& b = lanes.builder;
   return b.min_signed(b.max_signed(lanes.integers(), lanes.constant(2)), lanes.constant(3));
 }
@@ -68,17 +75,18 @@ class RoundedFloat final : public RequantizeMethod {
   bool takes(const RequantizeForm& form) const override {
     if (!form.rounds_half_up() || !form.from || !form.to) return false;
     if (!is_double) return form.is_exact() && !form.has_32_bits();
-    return form.is_exact() || (form.has_32_bits() && form.to != QuantizedFormat::sa32);
+    return form.is_exact() || form.has_32_bits();
   }
 
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
-    if (form.is_exact()) return ports;
-    return clamped_ports;
+    if (may_saturate(form)) return clamped_ports;
+    return ports;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort) const override {
-    const std::optional<Ratio> ratio = form.is_exact() ? exact_ratio(slice) : embarc_ratio(slice);
+    const std::optional<Ratio> ratio =
+        form.is_exact() ? exact_ratio(slice) : embarc_ratio(form, slice);
     if (!ratio) return std::nullopt;
     const double lift = ratio->distance / 2;
     const double addend = slice.to_zero_point - slice.from_zero_point * ratio->value + lift;
