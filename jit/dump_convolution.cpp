@@ -66,6 +66,29 @@ std::string epilogue_text(const Function& function, const Nest& nest, bool is_ap
                     : text_of(function, *nest.fusion);
 }
 
+/// Depthwise with pixels in the lanes, and what its kernels apply; null: nothing.
+struct DepthwiseChoice {
+  DepthwisePlan plan;
+  const TileEpilogue* applied = nullptr;
+};
+
+/// Nothing where there is no plan.
+std::optional<DepthwiseChoice> choose_depthwise(const ConvolutionGeometry& geometry,
+                                                bool x_is_signed,
+                                                const std::optional<TileEpilogue>& epilogue,
+                                                const Target& target) {
+  const auto serves = [&](const DepthwisePlan& plan) {
+    return emit_depthwise_kernel(plan.form, target, &*epilogue).ok();
+  };
+  if (epilogue) {
+    auto plan = plan_depthwise_with(*epilogue, geometry, x_is_signed, target, serves);
+    if (plan) return DepthwiseChoice{std::move(*plan), &*epilogue};
+  }
+  auto plan = plan_depthwise(geometry, x_is_signed, target);
+  if (!plan) return std::nullopt;
+  return DepthwiseChoice{std::move(*plan)};
+}
+
 /// Depthwise with channels in the lanes, and what its kernels apply; null: nothing.
 struct NhwcChoice {
   DepthwiseNhwcPlan plan;
@@ -90,18 +113,17 @@ Result<std::string> convolution_text(const Function& function, std::span<const N
   if (!geometry) return geometry.error();
   const bool x_is_signed = input_is_signed(function, nest);
   const std::string operation = print(function, function.operations[*nest.convolution]);
-  if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
-    return fmt::format("  {}\n{}  epilogue {}\n", operation, print(*depthwise, target),
-                       epilogue_text(function, nest, false));
+  const auto epilogue = likely_epilogue(function, nests, index, target);
+  if (const auto choice = choose_depthwise(*geometry, x_is_signed, epilogue, target)) {
+    return fmt::format("  {}\n{}  epilogue {}\n", operation, print(choice->plan, target),
+                       epilogue_text(function, nest, choice->applied != nullptr));
   }
   if (plan_depthwise_nhwc(*geometry, x_is_signed, target)) {
-    const auto epilogue = likely_epilogue(function, nests, index, target);
     const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
     return fmt::format("  {}\n{}  epilogue {}\n", operation, print(choice.plan, target),
                        epilogue_text(function, nest, choice.applied != nullptr));
   }
   const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
-  const auto epilogue = likely_epilogue(function, nests, index, target);
   return fmt::format("  {}\n{}  epilogue {}\n", operation, print(plan),
                      epilogue_text(function, nest, epilogue && can_apply(plan, *epilogue)));
 }
@@ -112,16 +134,15 @@ Result<MachineCode> emit_convolution(const Function& function, std::span<const N
   const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
   if (!geometry) return geometry.error();
   const bool x_is_signed = input_is_signed(function, nest);
-  if (const auto depthwise = plan_depthwise(*geometry, x_is_signed, target)) {
-    return emit_depthwise_kernel(depthwise->form, target);
+  std::optional<TileEpilogue> epilogue = likely_epilogue(function, nests, index, target);
+  if (const auto choice = choose_depthwise(*geometry, x_is_signed, epilogue, target)) {
+    return emit_depthwise_kernel(choice->plan.form, target, choice->applied);
   }
   if (plan_depthwise_nhwc(*geometry, x_is_signed, target)) {
-    const auto epilogue = likely_epilogue(function, nests, index, target);
     const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
     return emit_depthwise_nhwc_kernel(choice.plan.form, target, choice.applied);
   }
   const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
-  std::optional<TileEpilogue> epilogue = likely_epilogue(function, nests, index, target);
   if (epilogue && !can_apply(plan, *epilogue)) epilogue.reset();
   const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
   return plan.lanes_hold == ConvLanes::pixels

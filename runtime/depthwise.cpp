@@ -5,13 +5,14 @@ namespace castor::detail {
 
 namespace {
 
-Status find_codes(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
+Status find_codes(BoundDepthwise& bound, const jit::DepthwisePlan& plan, CodeCache& cache,
+                  const jit::TileEpilogue* epilogue) {
   const std::vector<DepthwiseProducts> packed = {bound.products};
   for (const DepthwiseProducts& products :
        bound.packed.empty() ? possible_products(bound.operands, bound.target) : packed) {
     for (const bool adds : {false, true}) {
-      if (adds && bound.plan.slices == 1) continue;
-      jit::DepthwiseForm form = bound.plan.form;
+      if (adds && plan.slices == 1) continue;
+      jit::DepthwiseForm form = plan.form;
       form.signed_input = products.signed_input;
       form.flips_input = bound.operands.x_is_signed && !products.signed_input;
       form.subtracts_window_sums = products.subtracts_window_sums;
@@ -25,23 +26,20 @@ Status find_codes(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilog
   return {};
 }
 
-/// Kernels that apply the epilogue, with smaller blocks where their code is too long else; or
-/// nothing.
+/// Kernels that apply the epilogue, or nothing.
 Result<bool> find_codes_with(BoundDepthwise& bound, CodeCache& cache,
                              const jit::TileEpilogue& epilogue) {
-  if (epilogue.rows_of_channels || !bound.plan.is_one_pass()) return false;
-  constexpr int64_t least_rows = 4;
-  const bool x_is_signed = bound.operands.x_is_signed;
-  for (int64_t rows = jit::most_rows_of_block; rows >= least_rows; rows /= 2) {
-    auto plan = jit::plan_depthwise(bound.plan.geometry, x_is_signed, bound.target, rows);
-    if (!plan) break;
-    std::swap(bound.plan, *plan);
-    const Status status = find_codes(bound, cache, &epilogue);
-    if (status.ok()) return true;
-    std::swap(bound.plan, *plan);
-    if (status.error().code != ErrorCode::unsupported) return status.error();
-  }
-  return false;
+  Status status;
+  const auto serves = [&](const jit::DepthwisePlan& plan) {
+    status = find_codes(bound, plan, cache, &epilogue);
+    return status.ok() || status.error().code != ErrorCode::unsupported;
+  };
+  auto plan = jit::plan_depthwise_with(epilogue, bound.plan.geometry, bound.operands.x_is_signed,
+                                       bound.target, serves);
+  if (!plan) return false;
+  if (!status.ok()) return status.error();
+  bound.plan = std::move(*plan);
+  return true;
 }
 
 Status find_kernels(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
@@ -51,7 +49,7 @@ Status find_kernels(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpil
     bound.applies_epilogue = *found;
     if (*found) return {};
   }
-  return find_codes(bound, cache, nullptr);
+  return find_codes(bound, bound.plan, cache, nullptr);
 }
 
 void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> constants) {

@@ -325,6 +325,19 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
   return plan;
 }
 
+std::optional<DepthwisePlan> plan_depthwise_with(
+    const TileEpilogue& epilogue, const ConvolutionGeometry& geometry, bool x_is_signed,
+    const Target& target, const std::function<bool(const DepthwisePlan&)>& serves) {
+  constexpr int64_t least_rows = 4;
+  if (epilogue.rows_of_channels) return std::nullopt;
+  for (int64_t rows = most_rows_of_block; rows >= least_rows; rows /= 2) {
+    auto plan = plan_depthwise(geometry, x_is_signed, target, rows);
+    if (!plan || !plan->is_one_pass()) break;
+    if (serves(*plan)) return plan;
+  }
+  return std::nullopt;
+}
+
 std::string print(const DepthwisePlan& plan, const Target& target) {
   const DepthwiseForm& form = plan.form;
   const ConvolutionGeometry& geometry = plan.geometry;

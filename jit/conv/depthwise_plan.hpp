@@ -8,6 +8,7 @@
 // spatial axes there is a pass for each position of the filter, which adds to the one before.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +70,12 @@ inline constexpr int64_t most_rows_of_block = 16;
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
                                             const Target& target,
                                             int64_t most_rows = most_rows_of_block);
+
+/// Plans one for kernels that apply the epilogue: the first that `serves`, of plans whose blocks,
+/// and so their code, get shorter and shorter; nothing where none does.
+std::optional<DepthwisePlan> plan_depthwise_with(
+    const TileEpilogue& epilogue, const ConvolutionGeometry& geometry, bool x_is_signed,
+    const Target& target, const std::function<bool(const DepthwisePlan&)>& serves);
 
 /// The plan in words.
 std::string print(const DepthwisePlan& plan, const Target& target);
