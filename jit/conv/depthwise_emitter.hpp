@@ -58,16 +58,25 @@ inline constexpr uint32_t inverse_of_odd(uint32_t odd) {
   return inverse;
 }
 
+/// Vectors that a kernel leaves to an epilogue; null: none.
+inline int spare_vectors(const TileEpilogue* epilogue) {
+  return vectors_for(epilogue) + (epilogue == nullptr ? 0 : vectors_of_packs(*epilogue));
+}
+
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class DepthwiseEmitter {
  public:
   DepthwiseEmitter(const DepthwiseForm& form, const Target& target, const TileEpilogue* epilogue,
                    std::span<uint8_t> buffer)
-      : form_(form), target_(target), vectors_(form, target, vectors_for(epilogue)), code_(buffer) {
+      : form_(form),
+        target_(target),
+        vectors_(form, target, spare_vectors(epilogue)),
+        code_(buffer) {
     if (epilogue == nullptr) return;
+    packed_ = packed_epilogue(*epilogue);
     const TakenRegisters taken = {vectors_.taken(), epilogue_taken_masks};
-    epilogue_ =
-        std::make_unique<RowEpilogueEmitter>(code_, target, *epilogue, taken, stack_bytes, reg::to);
+    epilogue_ = std::make_unique<RowEpilogueEmitter>(code_, target, packed_ ? *packed_ : *epilogue,
+                                                     taken, stack_bytes, reg::to, reg::output_step);
   }
 
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
@@ -142,6 +151,7 @@ class DepthwiseEmitter {
   const DepthwiseRegisters vectors_;
   DepthwiseBlock block_;  ///< whose code is being emitted
   Assembler code_;
+  std::optional<TileEpilogue> packed_;            ///< the epilogue, where its stores pack
   std::unique_ptr<RowEpilogueEmitter> epilogue_;  ///< null where there is none
 };
 

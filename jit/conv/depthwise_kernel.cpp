@@ -180,7 +180,7 @@ bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Ta
   for (const DepthwiseBlock& block : form.blocks) stores += static_cast<size_t>(block.outputs);
   return !form.adds && form.dwords <= depthwise::most_epilogue_dwords &&
          stores * epilogue.program.code.size() <= most_epilogue_operations &&
-         DepthwiseRegisters(form, target, vectors_for(&epilogue)).fit();
+         DepthwiseRegisters(form, target, depthwise::spare_vectors(&epilogue)).fit();
 }
 
 }  // namespace

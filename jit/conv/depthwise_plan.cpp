@@ -64,8 +64,20 @@ class Planner {
     if (window > most_source_bytes) return false;
     plan_.lanes =
         static_cast<int>(std::min<int64_t>(lanes, (most_source_bytes - window) / axis.stride + 1));
+    narrow_sources(window);
     set_source_bytes((plan_.lanes - 1) * axis.stride + window);
     return true;
+  }
+
+  /// Fewer lanes where half as many bytes are read for them, since these lie more often in a single
+  /// line of the cache, and a row gets no more vectors.
+  void narrow_sources(int64_t window) {
+    const ConvolutionAxis& axis = plan_.columns;
+    if (window > most_source_bytes / 2) return;
+    const int64_t lanes = (most_source_bytes / 2 - window) / axis.stride + 1;
+    if (lanes >= plan_.lanes) return;
+    if (ceil_div(axis.output, lanes) > ceil_div(axis.output, int64_t{plan_.lanes})) return;
+    plan_.lanes = static_cast<int>(lanes);
   }
 
   void set_source_bytes(int64_t span) { form_.source_bytes = span <= 32 ? 32 : 64; }

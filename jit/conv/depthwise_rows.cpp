@@ -4,6 +4,9 @@
 
 namespace castor::jit::depthwise {
 
+/// How far ahead lines of the input are asked for, where few sums are made of a row: bytes.
+constexpr int prefetched_input = 4096;
+
 /// All rows at one column position.
 void DepthwiseEmitter::emit_block() {
   if (form_.subtracts_window_sums) {
@@ -14,6 +17,7 @@ void DepthwiseEmitter::emit_block() {
     code_.add(reg::from, reg::row_step);
     if (const int output = walk().done_by(row); output >= 0) emit_store(output);
   }
+  if (epilogue_) epilogue_->flush();
 }
 
 /// One input row: into the sums of all outputs that take it.
@@ -63,6 +67,7 @@ template <class Vector>
 void DepthwiseEmitter::load_source(const Vector& source, const Vector& padding, const Vector& flip,
                                    int dword, int row) {
   const Xbyak::Address address = code_.ptr[reg::from + dword * form_.dword_step];
+  if (form_.row_stride > 1) code_.prefetcht0(code_.ptr[reg::from + prefetched_input]);
   if (place_of(row) == Place::inside) {
     if (form_.flips_input) return code_.vpxord(source, flip, address);
     return code_.vmovups(source, address);

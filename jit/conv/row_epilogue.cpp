@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/conv/row_epilogue.hpp"
 
+#include <algorithm>
+#include <cassert>
+
 #include "jit/emit/frame.hpp"
 #include "jit/lane/hoist.hpp"
 
@@ -11,6 +14,7 @@ namespace {
 /// Of the frame, before the rows' addresses: the caller's MXCSR.
 constexpr int mxcsr_bytes = 8;
 
+constexpr int packed_chunks = 4;
 /// Operands with one element for a row are the same for it.
 std::vector<Scope> scopes_in_rows(const TileEpilogue& epilogue) {
   std::vector<Scope> sources;
@@ -21,14 +25,39 @@ std::vector<Scope> scopes_in_rows(const TileEpilogue& epilogue) {
   return scopes_of(epilogue.program, sources);
 }
 
+int count_packable(const TileEpilogue& epilogue) {
+  const auto packs = [&](const LaneInst& inst) { return is_packable(epilogue, inst); };
+  return static_cast<int>(std::ranges::count_if(epilogue.program.code, packs));
+}
+
 }  // namespace
+
+std::optional<TileEpilogue> packed_epilogue(const TileEpilogue& epilogue) {
+  if (count_packable(epilogue) == 0) return std::nullopt;
+  TileEpilogue packed = epilogue;
+  packed.program = epilogue.packed;
+  packed.packs = true;
+  return packed;
+}
+
+/// Two chunks in one vector, and a third.
+int vectors_of_packs(const TileEpilogue& epilogue) { return 2 * count_packable(epilogue); }
 
 RowEpilogueEmitter::RowEpilogueEmitter(Assembler& code, const Target& target,
                                        const TileEpilogue& epilogue, const TakenRegisters& taken,
-                                       int frame, const Xbyak::Reg64& element)
-    : TileEpilogueEmitter(code, target, epilogue, taken, frame, scopes_in_rows(epilogue)),
-      element_(element) {
+                                       int frame, const Xbyak::Reg64& element,
+                                       const Xbyak::Reg64& row_step)
+    : TileEpilogueEmitter(code, target, epilogue, taken, frame, scopes_in_rows(epilogue),
+                          epilogue.packs ? vectors_of_packs(epilogue) : 0),
+      element_(element),
+      row_step_(row_step) {
   static_assert(mxcsr_bytes + 8 * (most_tile_operands + 1) <= saved_bytes);
+  if (!epilogue.packs) return;
+  for (const LaneInst& inst : epilogue.program.code) {
+    if (!is_packable(epilogue, inst)) continue;
+    const auto sink = static_cast<size_t>(inst.imm);
+    sinks_[sink] = &packed_.emplace_back(epilogue.inputs + sink, inst, *this);
+  }
 }
 
 Xbyak::Address RowEpilogueEmitter::row_address(size_t operand) {
@@ -56,6 +85,10 @@ void RowEpilogueEmitter::next_row(const Xbyak::Address& operands) {
   }
 }
 
+void RowEpilogueEmitter::flush() {
+  for (PackedRows& rows : packed_) rows.flush(lanes_);
+}
+
 void RowEpilogueEmitter::prefetch(const Xbyak::Address& distance, const Xbyak::Reg64& scratch) {
   constexpr int least_bits = 32;  // narrower results come to the same lines again and again
   for (size_t k = epilogue_.inputs; k < epilogue_.operands.size(); ++k) {
@@ -76,6 +109,69 @@ OperandPlace RowEpilogueEmitter::locate(size_t operand, int) {
           .base = gpr::scratch,
           .index = element_,
           .scale = bits_of(of.element) / 8};
+}
+
+void RowEpilogueEmitter::PackedRows::prepare(LaneEmitter& emitter) {
+  packer_ = Packer(emitter, bits_of(store_.type), 8, store_.narrowing);
+  assert(packer_.chunks() == packed_chunks);
+  packer_.prepare(emitter);
+}
+
+void RowEpilogueEmitter::PackedRows::store(LaneEmitter& emitter, const LaneInst& inst) {
+  ++waiting_;
+  OwnedVector full;
+  if (!packer_.push(emitter, emitter.take(inst.a), full)) return;
+  rows_.code_.mov(gpr::scratch, rows_.row_address(operand_));
+  rows_.code_.add(gpr::scratch, rows_.element_);
+  put(emitter, full);
+}
+
+/// What fills the rest of the vector is not stored.
+void RowEpilogueEmitter::PackedRows::flush(LaneEmitter& emitter) {
+  if (waiting_ == 0) return;
+  OwnedVector full;
+  for (int i = waiting_; i < packed_chunks; ++i) packer_.push(emitter, emitter.scratch(), full);
+  rows_.code_.mov(gpr::scratch, rows_.row_address(operand_));
+  rows_.code_.add(gpr::scratch, rows_.element_);
+  rows_.code_.sub(gpr::scratch, rows_.row_step_);
+  put(emitter, full);
+}
+
+/// Stores the chunks that have waited, of which the scratch register points at the last. Parts of a
+/// vector can be stored by themselves, but not under a mask.
+void RowEpilogueEmitter::PackedRows::put(LaneEmitter& emitter, const OwnedVector& full) {
+  Assembler& code = rows_.code_;
+  const Xbyak::Zmm vector(full.as(512).getIdx());
+  const OwnedVector part = emitter.scratch();
+  const Xbyak::Xmm masked = part.as(128);
+  Xbyak::Label whole;
+  Xbyak::Label done;
+  code.kortestw(tail_mask, tail_mask);
+  code.jc(whole, Xbyak::CodeGenerator::T_NEAR);
+  put_chunks(vector, &masked);
+  code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  code.L(whole);
+  put_chunks(vector, nullptr);
+  code.L(done);
+  waiting_ = 0;
+}
+
+/// `masked`: a register for parts that are stored under the mask; null: whole ones.
+void RowEpilogueEmitter::PackedRows::put_chunks(const Xbyak::Zmm& full, const Xbyak::Xmm* masked) {
+  Assembler& code = rows_.code_;
+  const Xbyak::Address to = code.ptr[gpr::scratch];
+  for (int chunk = waiting_ - 1; chunk > 0; --chunk) {
+    const auto part = static_cast<uint8_t>(chunk);
+    if (masked == nullptr) {
+      code.vextracti32x4(to, full, part);
+    } else {
+      code.vextracti32x4(*masked, full, part);
+      code.vmovdqu8(to | tail_mask, *masked);
+    }
+    code.sub(gpr::scratch, rows_.row_step_);
+  }
+  const Xbyak::Xmm first(full.getIdx());
+  code.vmovdqu8(masked == nullptr ? to : to | tail_mask, first);
 }
 
 }  // namespace castor::jit

@@ -7,13 +7,22 @@
 
 namespace castor::jit {
 
+/// The epilogue for kernels that pack results of 8 bits: four chunks at a time, which lie in rows
+/// one below the other. Nothing where there are no such results.
+std::optional<TileEpilogue> packed_epilogue(const TileEpilogue& epilogue);
+/// Vectors that wait to be packed in such a kernel at most.
+int vectors_of_packs(const TileEpilogue& epilogue);
+
 /// Besides `taken`, all vectors and masks may be overwritten between the kernel's own chunks;
 /// general registers are RAX, and `element`, which the kernel sets: the first sum's number in its
 /// row.
 class RowEpilogueEmitter final : public TileEpilogueEmitter {
  public:
+  /// Chunks that come after each other are `row_step` elements apart. Results of 8 bits are packed
+  /// where the epilogue is one of packed_epilogue.
   RowEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
-                     const TakenRegisters& taken, int frame, const Xbyak::Reg64& element);
+                     const TakenRegisters& taken, int frame, const Xbyak::Reg64& element,
+                     const Xbyak::Reg64& row_step);
 
   /// What is the same for all rows; goes to the operands' first ones. `operands`: where the address
   /// of their EpilogueOperands lies. Overwrites `element`.
@@ -23,15 +32,40 @@ class RowEpilogueEmitter final : public TileEpilogueEmitter {
   /// Goes on to the next row, which is to be begun. Overwrites `element`.
   void next_row(const Xbyak::Address& operands);
 
+  /// Stores what waits to be packed; `element` is one row further than at the last chunk.
+  void flush();
+
   /// Asks for the lines of results so many elements ahead. Overwrites `scratch`.
   void prefetch(const Xbyak::Address& distance, const Xbyak::Reg64& scratch);
 
   OperandPlace locate(size_t operand, int) override;
 
  private:
+  /// A result of 8 bits.
+  class PackedRows : public Sink {
+   public:
+    PackedRows(size_t operand, const LaneInst& store, RowEpilogueEmitter& rows)
+        : operand_(operand), store_(store), rows_(rows) {}
+    void prepare(LaneEmitter& emitter) override;
+    void store(LaneEmitter& emitter, const LaneInst& inst) override;
+    void flush(LaneEmitter& emitter);
+
+   private:
+    void put(LaneEmitter& emitter, const OwnedVector& full);
+    void put_chunks(const Xbyak::Zmm& full, const Xbyak::Xmm* masked);
+
+    size_t operand_;
+    LaneInst store_;
+    RowEpilogueEmitter& rows_;
+    Packer packer_;
+    int waiting_ = 0;  ///< chunks
+  };
+
   Xbyak::Address row_address(size_t operand);
 
   const Xbyak::Reg64 element_;
+  const Xbyak::Reg64 row_step_;
+  std::deque<PackedRows> packed_;
 };
 
 }  // namespace castor::jit

@@ -42,6 +42,12 @@ constexpr int least_table_vectors = 16;
 
 }  // namespace
 
+bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst) {
+  if (inst.op != LaneOp::store || looks_up(inst.narrowing) || encodes(inst.narrowing)) return false;
+  const TileOperand& to = epilogue.operands[epilogue.inputs + static_cast<size_t>(inst.imm)];
+  return bits_of(inst.type) == 32 && bits_of(to.element) == 8;
+}
+
 int vectors_for(const TileEpilogue* epilogue) {
   if (epilogue == nullptr) return 0;
   const bool by_tables = std::ranges::any_of(epilogue->program.code, [](const LaneInst& inst) {
@@ -67,6 +73,7 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
     epilogue.operands.push_back(operand);
   }
   epilogue.program = nest.program;
+  epilogue.packed = nest.program;
   store_from_unsigned(epilogue.program);
   epilogue.rows_of_channels = walk.rows_of_channels;
   return epilogue;
@@ -79,11 +86,11 @@ TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,
 
 TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,
                                          const TileEpilogue& epilogue, const TakenRegisters& taken,
-                                         int frame, std::vector<Scope> scopes)
+                                         int frame, std::vector<Scope> scopes, int pending_vectors)
     : code_(code),
       epilogue_(epilogue),
       frame_(frame),
-      lanes_(code, target, epilogue.program, lanes, 0, std::move(scopes), taken) {
+      lanes_(code, target, epilogue.program, lanes, pending_vectors, std::move(scopes), taken) {
   lanes_.set_spill_base(frame + saved_bytes);
   for (size_t k = 0; k < epilogue.operands.size(); ++k) {
     const TileOperand& operand = epilogue.operands[k];

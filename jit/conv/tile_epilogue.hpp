@@ -27,7 +27,9 @@ struct TileOperand {
 
 /// A function that kernels can apply.
 struct TileEpilogue {
-  LaneProgram program;
+  LaneProgram program;  ///< where each chunk is narrowed by itself
+  LaneProgram packed;   ///< the same where stores narrow several at a time
+  bool packs = false;   ///< whether `program` is that
   size_t inputs = 0;
   size_t source = 0;  ///< the operand that the sums are
   std::vector<TileOperand> operands;
@@ -42,6 +44,10 @@ inline constexpr size_t most_tile_operands = 6;
 /// operands of whole bytes, a program that does not go lane by lane and is not long.
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
                                           const Target& target);
+
+/// Whether an instruction stores elements of 8 bits to which 32-bit lanes may be packed, several
+/// chunks at a time.
+bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);
 
 /// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
 int vectors_for(const TileEpilogue* epilogue);
@@ -109,9 +115,10 @@ class TileEpilogueEmitter : public OperandLocator {
  protected:
   static constexpr int saved_bytes = 64;  ///< of the frame, in front of spilled values
 
-  /// `scopes` as LaneEmitter has them.
+  /// `scopes` and `pending_vectors` as LaneEmitter has them.
   TileEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
-                      const TakenRegisters& taken, int frame, std::vector<Scope> scopes);
+                      const TakenRegisters& taken, int frame, std::vector<Scope> scopes,
+                      int pending_vectors = 0);
 
   /// The part of the program that is the same for all chunks, or for those of a row.
   void emit_scope(Scope scope) { lanes_.emit_scope(scope, sources_, {}); }
@@ -119,6 +126,8 @@ class TileEpilogueEmitter : public OperandLocator {
   Assembler& code_;
   const TileEpilogue& epilogue_;
   const int frame_;
+  LaneEmitter lanes_;
+  std::vector<Sink*> sinks_;
 
  private:
   /// The sums, wherever they are.
@@ -142,13 +151,11 @@ class TileEpilogueEmitter : public OperandLocator {
   void apply_to_sums() { lanes_.emit_chunk(sources_, sinks_, {}); }
   Xbyak::Reg64 pointer(size_t operand) const;
 
-  LaneEmitter lanes_;
   Sums sums_;
   std::deque<Repeated> repeated_;
   std::deque<MemorySource> memory_sources_;
   std::deque<MemorySink> memory_sinks_;
   std::vector<Source*> sources_;
-  std::vector<Sink*> sinks_;
 };
 
 }  // namespace castor::jit

@@ -38,6 +38,8 @@ const Layer layers[] = {
      {3, 3},
      "auto_pad = same_upper, dilations = [2, 2]",
      4},
+    {"depthwise_fours", {2, 4, 19, 36}, 4, {3, 3}, "auto_pad = same_upper", 4},
+    {"depthwise_fours_5x5", {1, 3, 14, 24}, 3, {5, 5}, "auto_pad = same_upper", 3},
     {"depthwise_14", {1, 20, 14, 14}, 20, {3, 3}, "auto_pad = same_upper", 20},
     {"depthwise_7_twice", {2, 9, 7, 7}, 18, {3, 3}, "auto_pad = same_upper", 9},
     {"depthwise_4x4", {1, 9, 4, 4}, 9, {3, 3}, "auto_pad = same_upper", 9},
