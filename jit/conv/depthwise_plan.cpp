@@ -10,6 +10,7 @@
 #include "ir/ceil_div.hpp"
 #include "jit/conv/depthwise_columns.hpp"
 #include "jit/conv/dot_product.hpp"
+#include "jit/conv/row_epilogue.hpp"
 
 namespace castor::jit {
 
@@ -27,8 +28,8 @@ constexpr int64_t most_positions = int64_t{1} << 30;
 /// Plans one geometry step by step; each says whether it can be.
 class Planner {
  public:
-  Planner(DepthwisePlan& plan, const Target& target, int64_t most_rows)
-      : plan_(plan), form_(plan.form), target_(target), most_rows_(most_rows) {}
+  Planner(DepthwisePlan& plan, const Target& target, const BlockRows& rows)
+      : plan_(plan), form_(plan.form), target_(target), block_rows_(rows) {}
 
   bool run(bool flips_input) {
     form_.flips_input = flips_input;
@@ -141,10 +142,12 @@ class Planner {
     const int64_t outputs = ceil_div(plan_.rows.output / plan_.rows_of_vector, plan_.phases);
     const int64_t most_of_memory =
         DepthwisePlan::most_block_outputs / (plan_.output_step() * plan_.columns.output);
-    int64_t most = std::min(most_rows_, most_products / (form_.rows * form_.dwords));
+    int64_t most = std::min(block_rows_.most, most_products / (form_.rows * form_.dwords));
     most = std::min({most, most_of_memory, (most_input_rows - form_.rows) / form_.row_stride + 1});
     most = std::clamp<int64_t>(most, 1, outputs);
-    plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, most)));
+    const int64_t even = ceil_div(outputs, ceil_div(outputs, most));
+    const int64_t stepped = ceil_div(even, block_rows_.step) * block_rows_.step;
+    plan_.block_outputs = static_cast<int>(stepped > most ? even : stepped);
     return ceil_div(outputs, plan_.block_outputs) <= most_blocks;
   }
 
@@ -284,7 +287,7 @@ class Planner {
   DepthwisePlan& plan_;
   DepthwiseForm& form_;
   const Target& target_;
-  const int64_t most_rows_;
+  const BlockRows block_rows_;
   size_t first_columns_ = 0;
 };
 
@@ -317,7 +320,7 @@ bool DepthwisePlan::is_one_pass() const {
 }
 
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                            const Target& target, int64_t most_rows) {
+                                            const Target& target, const BlockRows& rows) {
   if (geometry.layout != ConvolutionLayout::nchw || geometry.group_channels() != 1 ||
       !target.has_avx512()) {
     return std::nullopt;
@@ -333,16 +336,17 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
     plan.slices *= geometry.axes[axis].kernel;
     plan.outer_outputs *= geometry.axes[axis].output;
   }
-  if (!Planner(plan, target, most_rows).run(x_is_signed)) return std::nullopt;
+  if (!Planner(plan, target, rows).run(x_is_signed)) return std::nullopt;
   return plan;
 }
 
 std::optional<DepthwisePlan> plan_depthwise_with(
     const TileEpilogue& epilogue, const ConvolutionGeometry& geometry, bool x_is_signed,
     const Target& target, const std::function<bool(const DepthwisePlan&)>& serves) {
-  constexpr int64_t least_rows = 4;
+  constexpr int64_t least_rows = 4;  // and what is packed at a time
   if (epilogue.rows_of_channels) return std::nullopt;
-  for (int64_t rows = most_rows_of_block; rows >= least_rows; rows /= 2) {
+  BlockRows rows = {.step = packed_epilogue(epilogue) ? least_rows : 1};
+  for (; rows.most >= least_rows; rows.most /= 2) {
     auto plan = plan_depthwise(geometry, x_is_signed, target, rows);
     if (!plan || !plan->is_one_pass()) break;
     if (serves(*plan)) return plan;

@@ -62,14 +62,16 @@ struct DepthwisePlan {
   }
 };
 
-/// Output rows of a block at the most, unless there is reason for fewer.
-inline constexpr int64_t most_rows_of_block = 16;
+/// Output rows of a block, unless there is reason for others.
+struct BlockRows {
+  int64_t most = 16;
+  int64_t step = 1;  ///< they are a multiple of it
+};
 
 /// Plans a convolution that has output elements and one channel in a group; nothing where the form
-/// of kernels does not serve it. `most_rows`: outputs of a block at the most.
+/// of kernels does not serve it.
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                            const Target& target,
-                                            int64_t most_rows = most_rows_of_block);
+                                            const Target& target, const BlockRows& rows = {});
 
 /// Plans one for kernels that apply the epilogue: the first that `serves`, of plans whose blocks,
 /// and so their code, get shorter and shorter; nothing where none does.
