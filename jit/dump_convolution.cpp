@@ -7,8 +7,8 @@
 
 #include "ir/text.hpp"
 #include "jit/conv/conv_plan.hpp"
-#include "jit/conv/depthwise_nhwc_plan.hpp"
 #include "jit/conv/depthwise_plan.hpp"
+#include "jit/conv/grouped_nhwc_plan.hpp"
 #include "jit/fuse_convolutions.hpp"
 #include "jit/operand_walk.hpp"
 
@@ -89,9 +89,9 @@ std::optional<DepthwiseChoice> choose_depthwise(const ConvolutionGeometry& geome
   return DepthwiseChoice{std::move(*plan)};
 }
 
-/// Depthwise with channels in the lanes, and what its kernels apply; null: nothing.
+/// Groups of few channels, channels in the lanes, and what its kernels apply; null: nothing.
 struct NhwcChoice {
-  DepthwiseNhwcPlan plan;
+  GroupedNhwcPlan plan;
   const TileEpilogue* applied = nullptr;
 };
 
@@ -99,9 +99,9 @@ struct NhwcChoice {
 NhwcChoice choose_nhwc(const ConvolutionGeometry& geometry, bool x_is_signed,
                        const std::optional<TileEpilogue>& epilogue, const Target& target) {
   const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
-  auto plan = plan_depthwise_nhwc(geometry, x_is_signed, target, applied);
+  auto plan = plan_grouped_nhwc(geometry, x_is_signed, target, applied);
   if (plan) return {std::move(*plan), applied};
-  return {*plan_depthwise_nhwc(geometry, x_is_signed, target)};
+  return {*plan_grouped_nhwc(geometry, x_is_signed, target)};
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ Result<std::string> convolution_text(const Function& function, std::span<const N
     return fmt::format("  {}\n{}  epilogue {}\n", operation, print(choice->plan, target),
                        epilogue_text(function, nest, choice->applied != nullptr));
   }
-  if (plan_depthwise_nhwc(*geometry, x_is_signed, target)) {
+  if (plan_grouped_nhwc(*geometry, x_is_signed, target)) {
     const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
     return fmt::format("  {}\n{}  epilogue {}\n", operation, print(choice.plan, target),
                        epilogue_text(function, nest, choice.applied != nullptr));
@@ -138,9 +138,9 @@ Result<MachineCode> emit_convolution(const Function& function, std::span<const N
   if (const auto choice = choose_depthwise(*geometry, x_is_signed, epilogue, target)) {
     return emit_depthwise_kernel(choice->plan.form, target, choice->applied);
   }
-  if (plan_depthwise_nhwc(*geometry, x_is_signed, target)) {
+  if (plan_grouped_nhwc(*geometry, x_is_signed, target)) {
     const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
-    return emit_depthwise_nhwc_kernel(choice.plan.form, target, choice.applied);
+    return emit_grouped_nhwc_kernel(choice.plan.form, target, choice.applied);
   }
   const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
   if (epilogue && !can_apply(plan, *epilogue)) epilogue.reset();

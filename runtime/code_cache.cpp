@@ -161,19 +161,20 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
                       [&] { return jit::emit_depthwise_kernel(form, target, epilogue); });
 }
 
-Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseNhwcForm& form,
-                                             const jit::Target& target,
-                                             const jit::TileEpilogue* epilogue) {
-  std::string key = "depthwise convolution, channels";
+Result<NestCodePtr> CodeCache::get_grouped(const jit::GroupedNhwcForm& form,
+                                           const jit::Target& target,
+                                           const jit::TileEpilogue* epilogue) {
+  std::string key = "grouped convolution, channels";
   append(key, target.tier);
-  for (int value : {form.rows, form.row_stride, form.columns, form.column_stride, form.outputs}) {
+  for (int value :
+       {form.rows, form.row_stride, form.columns, form.column_stride, form.outputs, form.parts}) {
     append(key, value);
   }
-  for (bool value :
-       {form.is_partial, form.flips_input, form.signed_input, form.subtracts_window_sums}) {
+  for (bool value : {form.repeats, form.is_partial, form.masks_lanes, form.flips_input,
+                     form.signed_input, form.subtracts_window_sums, form.adds}) {
     append(key, static_cast<uint8_t>(value));
   }
-  for (const jit::DepthwiseNhwcBlock& block : form.blocks) {
+  for (const jit::GroupedNhwcBlock& block : form.blocks) {
     for (int value : {block.outputs, block.above, block.below}) append(key, value);
   }
   if (epilogue != nullptr) {
@@ -183,7 +184,7 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseNhwcForm& form,
     }
   }
   return find_or_emit(std::move(key),
-                      [&] { return jit::emit_depthwise_nhwc_kernel(form, target, epilogue); });
+                      [&] { return jit::emit_grouped_nhwc_kernel(form, target, epilogue); });
 }
 
 Result<NestCodePtr> CodeCache::get_byte_table() {

@@ -13,7 +13,7 @@
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/depthwise_kernel.hpp"
-#include "jit/conv/depthwise_nhwc_kernel.hpp"
+#include "jit/conv/grouped_nhwc_kernel.hpp"
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
 #include "jit/emit/nest_emitter.hpp"
@@ -58,8 +58,8 @@ class CodeCache {
                                       const jit::TileEpilogue* epilogue = nullptr);
   Result<NestCodePtr> get_depthwise(const jit::DepthwiseForm& form, const jit::Target& target,
                                     const jit::TileEpilogue* epilogue = nullptr);
-  Result<NestCodePtr> get_depthwise(const jit::DepthwiseNhwcForm& form, const jit::Target& target,
-                                    const jit::TileEpilogue* epilogue = nullptr);
+  Result<NestCodePtr> get_grouped(const jit::GroupedNhwcForm& form, const jit::Target& target,
+                                  const jit::TileEpilogue* epilogue = nullptr);
 
   /// The code that looks up bytes.
   Result<NestCodePtr> get_byte_table();

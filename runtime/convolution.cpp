@@ -233,10 +233,10 @@ Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* cons
   return {};
 }
 
-/// Whether one of the depthwise forms does it; then it is bound to that.
-Result<bool> bind_to_depthwise(BoundConvolution& convolution,
-                               std::span<const std::byte* const> constants, CodeCache& cache,
-                               const jit::TileEpilogue* epilogue) {
+/// Whether one of the forms for groups of few channels does it; then it is bound to that.
+Result<bool> bind_grouped(BoundConvolution& convolution,
+                          std::span<const std::byte* const> constants, CodeCache& cache,
+                          const jit::TileEpilogue* epilogue) {
   const auto bind = [&](auto& form, auto bind_form) -> Result<bool> {
     auto bound = bind_form(convolution.plan.geometry, convolution.operands, constants,
                            convolution.target, cache, epilogue);
@@ -247,7 +247,7 @@ Result<bool> bind_to_depthwise(BoundConvolution& convolution,
   };
   Result<bool> is_bound = bind(convolution.depthwise, bind_depthwise);
   if (!is_bound.ok() || *is_bound) return is_bound;
-  return bind(convolution.depthwise_nhwc, bind_depthwise_nhwc);
+  return bind(convolution.grouped_nhwc, bind_grouped_nhwc);
 }
 
 /// By whichever form does it; `convolution` has its geometry, and work.
@@ -258,10 +258,9 @@ Status bind_form(BoundConvolution& convolution, std::span<const std::byte* const
   if (choice.plan != nullptr) {
     convolution.plan = *choice.plan;
   } else {
-    const Result<bool> is_depthwise =
-        bind_to_depthwise(convolution, constants, cache, choice.epilogue);
-    if (!is_depthwise.ok()) return is_depthwise.error();
-    if (*is_depthwise) return {};
+    const Result<bool> is_grouped = bind_grouped(convolution, constants, cache, choice.epilogue);
+    if (!is_grouped.ok()) return is_grouped.error();
+    if (*is_grouped) return {};
     convolution.plan =
         jit::plan_convolution(geometry, convolution.operands.x_is_signed, convolution.target);
   }

@@ -12,7 +12,7 @@
 #include "runtime/code_cache.hpp"
 #include "runtime/convolution_movement.hpp"
 #include "runtime/depthwise.hpp"
-#include "runtime/depthwise_nhwc.hpp"
+#include "runtime/grouped_nhwc.hpp"
 #include "runtime/scratch_plan.hpp"
 
 namespace castor::detail {
@@ -74,8 +74,8 @@ struct BoundConvolution {
   std::vector<int32_t> sums_weights;                ///< 1 for each channel that there is, by tap
   std::vector<BlockTables> blocks;                  ///< one for each size of block, at most four
   std::shared_ptr<const BoundDepthwise> depthwise;  ///< where it is one: then nothing above
-  std::shared_ptr<const BoundDepthwiseNhwc> depthwise_nhwc;  ///< likewise
-  size_t scratch = 0;                                        ///< where ConvScratch begins
+  std::shared_ptr<const BoundGroupedNhwc> grouped_nhwc;  ///< likewise
+  size_t scratch = 0;                                    ///< where ConvScratch begins
   ConvScratch parts;
 };
 

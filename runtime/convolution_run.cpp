@@ -348,8 +348,8 @@ void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
   if (convolution.depthwise) {
     return run_depthwise(*convolution.depthwise, convolution.scratch, nest, memory);
   }
-  if (convolution.depthwise_nhwc) {
-    return run_depthwise_nhwc(*convolution.depthwise_nhwc, convolution.scratch, nest, memory);
+  if (convolution.grouped_nhwc) {
+    return run_grouped_nhwc(*convolution.grouped_nhwc, convolution.scratch, nest, memory);
   }
   if (!convolution.multiplies) {  // nothing to add up
     const OperandOrigin& y = nest.operands.back();

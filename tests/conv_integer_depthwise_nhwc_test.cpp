@@ -5,9 +5,8 @@
 #include <bit>
 
 #include "ir/text.hpp"
-#include "jit/conv/depthwise_nhwc_plan.hpp"
+#include "jit/conv/grouped_nhwc_plan.hpp"
 #include "tests/support/depthwise_cases.hpp"
-#include "tests/support/kernel_code.hpp"
 #include "tests/support/on_every_engine.hpp"
 
 namespace castor::test {
@@ -80,11 +79,21 @@ TEST_F(ConvDepthwiseNhwc, KernelsStridesAndDilations) {
 
 TEST_F(ConvDepthwiseNhwc, LargePadding) { check_large_padding(60, 20, {40, 30, 20, 20}); }
 
-/// Lines, volumes and beyond; the last of these have another form.
+/// Several outputs of each channel: vectors begin and end anywhere among them.
+TEST_F(ConvDepthwiseNhwc, AnyMultiplier) {
+  for (int64_t multiplier = 2; multiplier <= 40; multiplier += multiplier < 18 ? 1 : 5) {
+    for (int i = 0; i < 6; ++i) {
+      const Depthwise row = {.channels = draw_channels(), .multiplier = multiplier};
+      ASSERT_EQ(mistake_of(with_axes(row, static_cast<int>(draw(1, 2)))), "") << multiplier;
+    }
+  }
+}
+
+/// Lines, and volumes, whose filters have several slices.
 TEST_F(ConvDepthwiseNhwc, OtherNumbersOfAxes) {
-  for (int axes : {1, 3}) {
+  for (int axes : {1, 3, 4}) {
     for (int i = 0; i < 60; ++i) {
-      const Depthwise row = {.channels = draw_channels()};
+      const Depthwise row = {.channels = draw_channels(), .multiplier = percent(80) ? 1 : 3};
       ASSERT_EQ(mistake_of(with_axes(row, axes)), "") << axes << " axes, " << i;
     }
   }
@@ -110,6 +119,14 @@ TEST_F(ConvDepthwiseNhwc, LargeImages) {
       {.channels = 1030, .input = {7, 7}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}},
   };
   for (const Depthwise& row : rows) ASSERT_EQ(mistake_of(row), "");
+}
+
+TEST_F(ConvDepthwiseNhwc, SignsAndZeroPointsOfSeveralOutputs) {
+  check_signs_and_zero_points({.channels = 10,
+                               .multiplier = 3,
+                               .input = {8, 9},
+                               .kernel = {3, 3},
+                               .options = {.pads = {1, 1, 1, 1}}});
 }
 
 TEST_F(ConvDepthwiseNhwc, SignsAndZeroPoints) {
@@ -206,42 +223,12 @@ TEST_F(ConvDepthwiseNhwc, FormIsChosen) {
                                                   .out_channels = channels,
                                                   .groups = channels,
                                                   .axes = {2, axis}};
-            EXPECT_EQ(jit::plan_depthwise_nhwc(geometry, true, target).has_value(),
-                      target.has_avx512())
+            EXPECT_EQ(jit::plan_grouped_nhwc(geometry, true, target).has_value(),
+                      target.has_avx512() || channels >= 8)
                 << kernel << " " << stride << " " << dilation << " " << channels;
           }
         }
       }
-    }
-  }
-}
-
-/// Every kind of code, on tiers that this machine cannot run as well.
-TEST_F(ConvDepthwiseNhwc, InstructionsBelongToTheTier) {
-  const CodeLimits limits = {.instructions = {}, .bytes = size_t{64} << 10};
-  for (const jit::TierInfo& tier : jit::tier_table()) {
-    const jit::Target target{tier.tier};
-    if (!target.has_avx512()) continue;
-    const bool has_vnni = target.supports(jit::Feature::avx512_vnni);
-    for (int i = 0; i < 200; ++i) {
-      jit::DepthwiseNhwcForm form = {.rows = static_cast<int>(draw(1, 7)),
-                                     .row_stride = static_cast<int>(draw(1, 4)),
-                                     .columns = static_cast<int>(draw(1, 7)),
-                                     .column_stride = static_cast<int>(draw(1, 4)),
-                                     .outputs = static_cast<int>(draw(1, 4)),
-                                     .is_partial = percent(30),
-                                     .flips_input = percent(50),
-                                     .subtracts_window_sums = has_vnni && percent(50)};
-      form.signed_input = has_vnni && !form.flips_input && percent(50);
-      for (int64_t blocks = draw(1, 3); blocks > 0; --blocks) {
-        form.blocks.push_back({.outputs = static_cast<int>(draw(1, 8)),
-                               .above = static_cast<int>(draw(0, 1)),
-                               .below = static_cast<int>(draw(0, 1))});
-      }
-      if (!jit::fits(form, target)) continue;
-      check_kernel_code([&] { return jit::emit_depthwise_nhwc_kernel(form, target); }, target,
-                        name_of(tier.tier), limits);
-      if (HasFatalFailure()) return;
     }
   }
 }

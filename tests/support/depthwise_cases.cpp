@@ -19,7 +19,7 @@ Placing DepthwiseCases::draw_placing() {
 ConvolutionCase DepthwiseCases::drawn(const Depthwise& of, ElementType x_type, ElementType w_type) {
   const bool is_nhwc = layout_ == ConvolutionLayout::nhwc;
   Dims x = {draw(1, 2)};
-  Dims w = {of.channels * of.multiplier, 1};
+  Dims w = {of.groups() * of.multiplier, of.group_channels};
   if (!is_nhwc) x.push_back(of.channels);
   for (int axis = 0; axis < of.input.rank(); ++axis) {
     x.push_back(of.input[axis]);
@@ -29,7 +29,7 @@ ConvolutionCase DepthwiseCases::drawn(const Depthwise& of, ElementType x_type, E
   ConvolutionCase row{.options = of.options,
                       .x = random_bytes(random_, x_type, x),
                       .w = random_bytes(random_, w_type, w)};
-  row.options.group = of.channels;
+  row.options.group = of.groups();
   row.options.layout = layout_;
   const bool narrow = percent(25);
   for (uint64_t& bits : row.w.elements) bits = narrow ? bits % 60 : bits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of either layout for tests: random ones, run by machine code on every tier
-// with each tensor at the end or the beginning of its pages.
+// Depthwise and grouped convolutions of either layout for tests: random ones, run by machine code
+// on every tier with each tensor at the end or the beginning of its pages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,13 +17,16 @@ namespace castor::test {
 
 inline constexpr std::array byte_types = {ElementType::u8, ElementType::i8};
 
-/// What makes one depthwise convolution; lists of extents along the spatial axes.
+/// What makes one depthwise or grouped convolution; lists of extents along the spatial axes.
 struct Depthwise {
   int64_t channels = 3;
-  int64_t multiplier = 1;
+  int64_t multiplier = 1;  ///< output channels of a group
   Dims input{};
   Dims kernel{};
   ConvolutionOptions options{};
+  int64_t group_channels = 1;
+
+  int64_t groups() const { return channels / group_channels; }
 };
 
 /// Base of the tests of one layout. Everything is drawn from one sequence, in the order of the

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of depthwise kernels of channels-last layouts: inside jit/conv only.
+// The code of grouped kernels of channels-last layouts: inside jit/conv only.
 #pragma once
 
 #include <array>
 #include <memory>
 
-#include "jit/conv/depthwise_nhwc_kernel.hpp"
-#include "jit/conv/depthwise_nhwc_registers.hpp"
+#include "jit/conv/grouped_nhwc_kernel.hpp"
+#include "jit/conv/grouped_nhwc_registers.hpp"
 #include "jit/conv/pixel_epilogue.hpp"
 #include "jit/conv/row_walk.hpp"
 
-namespace castor::jit::depthwise_nhwc {
+namespace castor::jit::grouped_nhwc {
 
 using Xbyak::Operand;
 using Xbyak::Opmask;
@@ -25,12 +25,12 @@ inline const Reg64 from(Operand::RSI);  ///< the next row at the place
 inline const Reg64 to(Operand::RDX);    ///< the next output row at the place
 inline const Reg64 output_step(Operand::R8);
 inline const Reg64 place(Operand::RBP);
-inline const Reg64 weights(Operand::R9);  ///< of the channels
-inline const Reg64 start(Operand::R10);   ///< of the channels
+inline const Reg64 weights(Operand::R9);  ///< record of the vector of channels
+inline const Reg64 vector(Operand::R10);
 inline const Reg64 row_step(Operand::R15);
 inline const Reg64 thrice_output_step(Operand::RCX);
 inline const Reg64 prefetched(Operand::RBX);
-inline const Reg64 stored_at(Operand::RAX);
+inline const Reg64 scratch(Operand::RAX);
 // Only with an epilogue, which has RAX besides.
 inline const Reg64 pixel(Operand::RCX);    ///< of the sums
 inline const Reg64 channel(Operand::RBX);  ///< their first one
@@ -57,7 +57,7 @@ inline constexpr int return_bytes = 8;
 /// Emits one kernel. The methods are in the order of the code that they emit.
 class NhwcEmitter {
  public:
-  NhwcEmitter(const DepthwiseNhwcForm& form, const Target& target, const TileEpilogue* epilogue,
+  NhwcEmitter(const GroupedNhwcForm& form, const Target& target, const TileEpilogue* epilogue,
               std::span<uint8_t> buffer)
       : form_(form), target_(target), vectors_(form, target, vectors_for(epilogue)), code_(buffer) {
     if (epilogue == nullptr) return;
@@ -75,7 +75,7 @@ class NhwcEmitter {
       Xbyak::Label next;
       const bool is_last = i + 1 == form_.blocks.size();
       if (!is_last) {
-        code_.cmp(argument(offsetof(DepthwiseNhwcArguments, block)), static_cast<uint32_t>(i));
+        code_.cmp(argument(offsetof(GroupedNhwcArguments, block)), static_cast<uint32_t>(i));
         code_.jne(next, Xbyak::CodeGenerator::T_NEAR);
       }
       block_ = form_.blocks[i];
@@ -92,43 +92,66 @@ class NhwcEmitter {
   void emit_prologue();
   void enter_epilogue();
   void emit_constants();
+  void emit_orders();
   void emit_places();
-  void emit_place_begin();
   void emit_masks();
   void emit_channels();
-  void load_weights();
+  void emit_vector_begin();
+  void load_record();
   void emit_block();
   void emit_row(int row);
   void begin_sums(int row);
+  void emit_pixels_of_channel(int row);
+  void emit_channels_of_pixels(int row);
+  void load_padding(const Xmm& to);
   void load_quad(int quad);
-  void load_pixel(int pixel);
   void load_inner_pixel(int pixel);
   void load_guarded_pixel(int pixel);
+  void load_halves(int quad);
+  void load_partial_pixel(int pixel);
+  Xbyak::RegExp guarded_address(int pixel);
   void transpose();
-  void prepare_taps(const Zmm& quad);
-  void multiply(int row, const Zmm& taps, int quad);
-  void multiply_add(const Zmm& sum, const Zmm& taps, int weight);
-  void multiply_add_vector(const Zmm& sum, const Zmm& taps, int weight);
+  void transpose_halves();
+  void load_channels(int pixel);
+  void prepare_taps(const Xmm& quad);
+  void multiply(int row, const Xmm& taps, int quad);
+  void multiply_add(const Xmm& sum, const Xmm& taps, int weight);
+  void multiply_add_vector(const Xmm& sum, const Xmm& taps, int index);
   void emit_stores(int row);
-  void emit_store(const Zmm& sum, int output);
-  void emit_store_by_epilogue(const Zmm& sum, int output);
+  void emit_store(const Xmm& sum, int output);
+  void emit_stored_lanes(int output);
+  void emit_whole_store(const Xmm& sum, const Xbyak::Address& to);
+  void emit_masked_store_of_8(const Xmm& sum, const Xbyak::Address& to);
+  void emit_store_by_epilogue(const Xmm& sum, int output);
   void emit_epilogue();
 
-  bool keeps_masks() const { return !epilogue_ && form_.pixels() <= most_pixel_masks; }
+  bool has_avx512() const { return target_.has_avx512(); }
+  bool keeps_masks() const {
+    return has_avx512() && !epilogue_ && form_.pixels() <= most_pixel_masks;
+  }
   bool is_outside(int row) const {
     return row < block_.above || row >= form_.input_rows(block_) - block_.below;
   }
   /// Of output rows.
   RowWalk walk() const { return {form_.rows, form_.row_stride, block_.outputs}; }
+  int vector_bytes() const { return target_.vector_bits() / 8; }
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   Xbyak::Address of_place(size_t offset) { return code_.ptr[reg::place + offset]; }
-  Xbyak::Address weight_address(int index) { return code_.ptr[reg::weights + 64 * index]; }
-  Xbyak::Address pixel_address(int pixel) {
-    if (pixel == 0) return code_.ptr[reg::from];
+  Xbyak::Address of_vector(size_t offset) { return code_.ptr[reg::vector + offset]; }
+  Xbyak::Address of_record(int index) { return code_.ptr[reg::weights + vector_bytes() * index]; }
+  static size_t loaded_at(int pixel) {
+    return offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel);
+  }
+  static size_t stored_at(int output) {
+    return offsetof(NhwcPlace, stored) + 2 * static_cast<size_t>(output);
+  }
+  static Xbyak::RegExp pixel_place(int pixel) {
+    if (pixel == 0) return reg::from;
     int times = 1;
     while (pixel % (2 * times) == 0) times *= 2;
-    return code_.ptr[reg::from + odd_steps[static_cast<size_t>(pixel / times / 2)] * times];
+    return reg::from + odd_steps[static_cast<size_t>(pixel / times / 2)] * times;
   }
+  Xbyak::Address pixel_address(int pixel) { return code_.ptr[pixel_place(pixel)]; }
   Xbyak::Address output_address(int output) {
     if (output == 0) return code_.ptr[reg::to];
     if (output == 3) return code_.ptr[reg::to + reg::thrice_output_step];
@@ -136,17 +159,17 @@ class NhwcEmitter {
   }
   /// Pixels of a quad.
   int pixels_of(int quad) const { return std::min(form_.pixels() - 4 * quad, 4); }
-  static Xmm low(const Zmm& vector) { return Xmm(vector.getIdx()); }
+  static Xmm low(const Xmm& vector) { return Xmm(vector.getIdx()); }
 
-  const DepthwiseNhwcForm& form_;
+  const GroupedNhwcForm& form_;
   const Target& target_;
   const NhwcRegisters vectors_;
-  DepthwiseNhwcBlock block_;  ///< whose code is being emitted
-  bool guards_ = false;       ///< whether that code leaves out pixels and outputs
+  GroupedNhwcBlock block_;  ///< whose code is being emitted
+  bool guards_ = false;     ///< whether that code leaves out pixels and outputs
   Assembler code_;
   std::unique_ptr<PixelEpilogueEmitter> epilogue_;  ///< null where there is none
   Xbyak::Label channels_routine_;                   ///< of the epilogue
   Xbyak::Label routine_;                            ///< likewise, for a vector of sums
 };
 
-}  // namespace castor::jit::depthwise_nhwc
+}  // namespace castor::jit::grouped_nhwc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/conv/depthwise_nhwc_plan.hpp"
+#include "jit/conv/grouped_nhwc_plan.hpp"
 
 #include <fmt/format.h>
 
@@ -7,18 +7,19 @@
 #include <numeric>
 
 #include "ir/ceil_div.hpp"
-#include "jit/conv/dot_product.hpp"
+#include "jit/conv/grouped_nhwc_registers.hpp"
 
 namespace castor::jit {
 
 namespace {
 
 /// Positions and paddings that are reckoned with; channels; places and blocks of rows beyond which
-/// a plan is not worth its time; phases that a unit may have.
+/// a plan is not worth its time; phases that a unit may have; slices of a filter.
 constexpr int64_t most_positions = int64_t{1} << 30;
 constexpr int64_t most_channels = int64_t{1} << 16;
 constexpr int64_t most_places = int64_t{1} << 16;
 constexpr int64_t most_phases = 16;
+constexpr int64_t most_slices = 1024;
 
 bool is_small(const ConvolutionAxis& axis) {
   return axis.input <= most_positions && axis.output <= most_places &&
@@ -50,12 +51,14 @@ Phases phases_of(const ConvolutionAxis& axis) {
 /// Plans one geometry step by step; each says whether it can be.
 class Planner {
  public:
-  Planner(DepthwiseNhwcPlan& plan, const Target& target, const TileEpilogue* epilogue)
+  Planner(GroupedNhwcPlan& plan, const Target& target, const TileEpilogue* epilogue)
       : plan_(plan), form_(plan.form), target_(target), epilogue_(epilogue) {}
 
   bool run(bool flips_input) {
+    if (epilogue_ != nullptr && !plan_.is_one_pass()) return false;
     form_.flips_input = flips_input;
-    form_.is_partial = plan_.geometry.channels < DepthwiseNhwcForm::lanes;
+    if (!choose_quads()) return false;
+    add_vectors();
     if (!choose_steps() || !choose_outputs()) return false;
     choose_block();
     add_places();
@@ -65,6 +68,55 @@ class Planner {
   }
 
  private:
+  bool choose_quads() {
+    const int64_t channels = plan_.geometry.group_channels();
+    if (channels > GroupedNhwcForm::pixel_bytes) return false;
+    const bool is_depthwise = channels == 1;
+    plan_.lanes = target_.vector_bits() / 32;
+    plan_.held = channels_of_dword(dot_product_of(target_));
+    form_.parts = is_depthwise ? 0 : static_cast<int>(ceil_div(channels, plan_.held));
+    form_.repeats = is_depthwise && plan_.geometry.group_out_channels() > 1;
+    form_.is_partial = plan_.geometry.channels < bytes_read();
+    return true;
+  }
+
+  /// Of a pixel for a vector.
+  int64_t bytes_read() const {
+    return form_.parts == 0 && !target_.has_avx512() ? plan_.lanes : GroupedNhwcForm::pixel_bytes;
+  }
+
+  /// As many channels as lanes, unless their groups' channels of x are more than a vector reads.
+  void add_vectors() {
+    const int64_t channels = plan_.geometry.out_channels;
+    const int64_t of_group = plan_.geometry.group_out_channels();
+    const int64_t groups = bytes_read() / plan_.geometry.group_channels();
+    for (int64_t channel = 0; channel < channels;) {
+      const int64_t end = std::min((channel / of_group + groups) * of_group, channels);
+      const int64_t count = std::min<int64_t>(end - channel, plan_.lanes);
+      plan_.overlaps = form_.parts == 0 && count < plan_.lanes && channels >= plan_.lanes;
+      const int64_t shared = plan_.overlaps ? plan_.lanes - count : 0;
+      plan_.vectors.push_back(vector_at(channel - shared, shared, count));
+      channel += count;
+    }
+    const uint32_t all = (uint32_t{1} << plan_.lanes) - 1;
+    form_.masks_lanes = std::ranges::any_of(plan_.vectors, [&](const NhwcVector& vector) {
+      return vector.lanes != all && (!plan_.overlaps || plan_.slices > 1);
+    });
+  }
+
+  NhwcVector vector_at(int64_t channel, int64_t first_lane, int64_t lanes) const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t input = channel / geometry.group_out_channels() * geometry.group_channels();
+    NhwcVector vector;
+    vector.input = std::min(input, std::max<int64_t>(geometry.channels - bytes_read(), 0));
+    vector.channel = channel;
+    vector.lanes = ((uint32_t{1} << lanes) - 1) << first_lane;
+    for (int lane = 0; lane < std::min(plan_.lanes, 8); ++lane) {
+      vector.lanes_mask[lane] = (vector.lanes >> lane & 1) != 0 ? -1 : 0;
+    }
+    return vector;
+  }
+
   bool choose_steps() {
     constexpr int64_t most_rows = 16;
     const Phases rows = phases_of(plan_.rows);
@@ -75,22 +127,22 @@ class Planner {
     plan_.column_phases = columns.count;
     if (rows.count > most_phases || columns.count > most_phases) return false;
     if (plan_.rows.kernel > most_rows || rows.stride > most_rows) return false;
-    if (plan_.columns.kernel > DepthwiseNhwcForm::most_pixels) return false;
+    if (plan_.columns.kernel > GroupedNhwcForm::most_pixels) return false;
     form_.rows = static_cast<int>(plan_.rows.kernel);
     form_.row_stride = static_cast<int>(rows.stride);
     form_.columns = static_cast<int>(plan_.columns.kernel);
     // Beyond that neighbours share nothing anyway.
     form_.column_stride =
-        static_cast<int>(std::min<int64_t>(columns.stride, DepthwiseNhwcForm::most_pixels));
+        static_cast<int>(std::min<int64_t>(columns.stride, GroupedNhwcForm::most_pixels));
     return true;
   }
 
   /// Neighbours that are made at a place: as cheap as may be.
   bool choose_outputs() {
     double least = 0;
-    DepthwiseNhwcForm tried = form_;
-    for (tried.outputs = 1; tried.outputs <= DepthwiseNhwcForm::most_outputs; ++tried.outputs) {
-      if (!fits_with_window_sums(tried)) continue;
+    GroupedNhwcForm tried = form_;
+    for (tried.outputs = 1; tried.outputs <= GroupedNhwcForm::most_outputs; ++tried.outputs) {
+      if (!fits_with_window_sums(tried) || !has_short_rows(tried)) continue;
       const int64_t units = ceil_div(plan_.columns.output, tried.outputs * plan_.column_phases);
       const double cost = static_cast<double>(units) * cycles_of(tried);
       if (least > 0 && cost >= least) continue;
@@ -100,13 +152,26 @@ class Planner {
     return least > 0;
   }
 
+  /// Products of an output row, all of which stand in the code.
+  bool has_short_rows(const GroupedNhwcForm& form) const {
+    constexpr int most_products = 256;
+    return form.parts == 0 || form.rows * form.products() <= most_products;
+  }
+
   /// For an output row of a place: pixels, quads and products, which the same units do; and stores.
-  double cycles_of(const DepthwiseNhwcForm& form) const {
-    const int transposing = target_.supports(Feature::avx512_vbmi) ? 1 : 2;
-    const int quad = transposing + (form.flips_input ? 1 : 0);
-    const int row = form.pixels() - form.quads() + form.quads() * quad;
+  double cycles_of(const GroupedNhwcForm& form) const {
     const auto rows = static_cast<double>(plan_.rows.output == 1 ? form.rows : form.row_stride);
-    return rows * row + form.rows * form.products() + 1.5 * form.outputs;
+    return rows * cycles_of_row(form) + form.rows * form.products() + 1.5 * form.outputs;
+  }
+
+  double cycles_of_row(const GroupedNhwcForm& form) const {
+    const int flipping = form.flips_input ? 1 : 0;
+    if (form.parts > 0) {
+      constexpr double load = 0.5;
+      return form.pixels() * (load + flipping + form.parts);
+    }
+    const int transposing = has_vbmi(target_) ? 1 : (target_.has_avx512() ? 2 : 3);
+    return form.pixels() - form.quads() + form.quads() * (transposing + flipping);
   }
 
   /// Rows of a block: as many as code of a good length does, all blocks of about a size.
@@ -122,7 +187,7 @@ class Planner {
   }
 
   /// Weights may need them.
-  bool fits_with_window_sums(DepthwiseNhwcForm form) const {
+  bool fits_with_window_sums(GroupedNhwcForm form) const {
     if (!has_room(form)) return false;
     if (dot_product_of(target_) == DotProduct::words) return true;
     form.subtracts_window_sums = true;
@@ -131,7 +196,7 @@ class Planner {
     return has_room(form);
   }
 
-  bool has_room(const DepthwiseNhwcForm& form) const {
+  bool has_room(const GroupedNhwcForm& form) const {
     return fits(form, target_) && (epilogue_ == nullptr || may_apply(*epilogue_, form, target_));
   }
 
@@ -144,10 +209,10 @@ class Planner {
     }
   }
 
-  DepthwisePlace place_at(int64_t column) const {
+  NhwcPlace place_at(int64_t column) const {
     const ConvolutionAxis& axis = plan_.columns;
     const int64_t first = column * axis.stride - axis.pad_begin;
-    DepthwisePlace place;
+    NhwcPlace place;
     place.input = first * plan_.geometry.channels;
     place.output = column;
     bool is_inner = true;
@@ -155,29 +220,25 @@ class Planner {
       const int64_t at = first + i * plan_.column_step;
       const bool is_inside = at >= 0 && at < axis.input;
       is_inner = is_inner && is_inside;
-      const int mask = form_.is_partial ? channel_mask() : 0xf << (i % 4 * 4);
+      const int mask = form_.is_partial   ? (1 << plan_.geometry.channels) - 1
+                       : form_.parts == 0 ? 0xf << (i % 4 * 4)
+                                          : 0xffff;
       place.loaded[i] = static_cast<uint16_t>(is_inside ? mask : 0);
     }
     for (int i = 0; i < form_.outputs; ++i) {
       const bool is_there = column + i * plan_.column_phases < axis.output;
       is_inner = is_inner && is_there;
-      place.stored[i] = static_cast<uint16_t>(is_there ? channel_mask() : 0);
+      place.stored[i] = static_cast<uint16_t>(is_there ? 0xffff : 0);
     }
     place.is_inner = is_inner ? 1 : 0;
     return place;
   }
 
-  int channel_mask() const {
-    const int64_t channels = plan_.geometry.channels;
-    return channels < DepthwiseNhwcForm::lanes ? (1 << channels) - 1 : 0xffff;
-  }
-
   /// Whether pieces of the output may have to be smaller than a unit of blocks.
   bool has_single_rows() const {
-    const int64_t channels = std::min(plan_.geometry.channels, DepthwiseNhwcPlan::line_channels);
+    const int64_t channels = std::min(plan_.geometry.out_channels, GroupedNhwcPlan::line_channels);
     return epilogue_ == nullptr && plan_.unit_rows() > 1 &&
-           plan_.unit_rows() * plan_.columns.output * channels >
-               DepthwiseNhwcPlan::most_unit_outputs;
+           plan_.unit_rows() * plan_.columns.output * channels > GroupedNhwcPlan::most_unit_outputs;
   }
 
   /// The blocks of units of so many rows in each phase.
@@ -191,20 +252,20 @@ class Planner {
     }
   }
 
-  void add_block(const DepthwiseNhwcBlock& block) {
+  void add_block(const GroupedNhwcBlock& block) {
     if (plan_.number_of(block) == form_.blocks.size()) form_.blocks.push_back(block);
   }
 
-  DepthwiseNhwcPlan& plan_;
-  DepthwiseNhwcForm& form_;
+  GroupedNhwcPlan& plan_;
+  GroupedNhwcForm& form_;
   const Target& target_;
   const TileEpilogue* epilogue_;
 };
 
 }  // namespace
 
-DepthwiseNhwcBlock DepthwiseNhwcPlan::block_at(int64_t row, int64_t outputs) const {
-  DepthwiseNhwcBlock block = {.outputs = static_cast<int>(outputs)};
+GroupedNhwcBlock GroupedNhwcPlan::block_at(int64_t row, int64_t outputs) const {
+  GroupedNhwcBlock block = {.outputs = static_cast<int>(outputs)};
   const int64_t count = form.input_rows(block);
   const int64_t first = row * rows.stride - rows.pad_begin;
   const int64_t above = first < 0 ? ceil_div(-first, row_step) : 0;
@@ -214,40 +275,60 @@ DepthwiseNhwcBlock DepthwiseNhwcPlan::block_at(int64_t row, int64_t outputs) con
   return block;
 }
 
-size_t DepthwiseNhwcPlan::number_of(const DepthwiseNhwcBlock& block) const {
+size_t GroupedNhwcPlan::number_of(const GroupedNhwcBlock& block) const {
   return static_cast<size_t>(std::ranges::find(form.blocks, block) - form.blocks.begin());
 }
 
-std::optional<DepthwiseNhwcPlan> plan_depthwise_nhwc(const ConvolutionGeometry& geometry,
-                                                     bool x_is_signed, const Target& target,
-                                                     const TileEpilogue* epilogue) {
-  const bool is_one_to_one =
-      geometry.channels == geometry.groups && geometry.out_channels == geometry.groups;
-  const size_t axes = geometry.axes.size();
-  if (geometry.layout != ConvolutionLayout::nhwc || !is_one_to_one || axes > 2 ||
-      !target.has_avx512() || geometry.channels > most_channels) {
+bool GroupedNhwcPlan::is_one_pass() const {
+  for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
+    const ConvolutionAxis& axis = geometry.axes[i];
+    const int64_t last = (axis.output - 1) * axis.stride - axis.pad_begin;
+    if (axis.kernel > 1 || axis.pad_begin > 0 || last >= axis.input) return false;
+  }
+  return true;
+}
+
+std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,
+                                                 bool x_is_signed, const Target& target,
+                                                 const TileEpilogue* epilogue) {
+  const bool is_grouped = geometry.groups > 1 || geometry.channels * geometry.out_channels == 1;
+  if (geometry.layout != ConvolutionLayout::nhwc || !is_grouped ||
+      std::max(geometry.channels, geometry.out_channels) > most_channels) {
     return std::nullopt;
   }
-  DepthwiseNhwcPlan plan;
+  GroupedNhwcPlan plan;
   plan.geometry = geometry;
+  const size_t axes = geometry.axes.size();
   const ConvolutionAxis one = {.input = 1, .kernel = 1, .output = 1};
   plan.columns = plain_axis(geometry.axes[axes - 1]);
   plan.rows = plain_axis(axes > 1 ? geometry.axes[axes - 2] : one);
-  if (!is_small(plan.columns) || !is_small(plan.rows)) return std::nullopt;
+  for (size_t axis = 0; axis + 2 < axes; ++axis) {
+    plan.slices *= geometry.axes[axis].kernel;
+    plan.outer_outputs *= geometry.axes[axis].output;
+  }
+  if (!is_small(plan.columns) || !is_small(plan.rows) || plan.slices > most_slices) {
+    return std::nullopt;
+  }
   if (!Planner(plan, target, epilogue).run(x_is_signed)) return std::nullopt;
   return plan;
 }
 
-std::string print(const DepthwiseNhwcPlan& plan, const Target& target) {
-  const DepthwiseNhwcForm& form = plan.form;
+std::string print(const GroupedNhwcPlan& plan, const Target& target) {
+  const GroupedNhwcForm& form = plan.form;
+  const ConvolutionGeometry& geometry = plan.geometry;
   std::string text =
-      fmt::format("  depthwise {} channels, side by side in the lanes\n", plan.geometry.channels);
+      form.parts == 0
+          ? fmt::format("  depthwise {} channels, side by side in the lanes\n",
+                        geometry.out_channels)
+          : fmt::format("  grouped  {} groups of {} to {} channels, side by side in the lanes\n",
+                        geometry.groups, geometry.group_channels(), geometry.group_out_channels());
+  text += fmt::format("  vectors  {} of {} lanes\n", plan.vectors.size(), plan.lanes);
   text += fmt::format("  places   {} of {} {}, {} pixels in {} {}\n", plan.places.size(),
                       form.outputs, form.outputs == 1 ? "output" : "outputs", form.pixels(),
                       form.quads(), form.quads() == 1 ? "quad" : "quads");
-  text += fmt::format("  filter   {} rows of {} {}, {} B packed for 16 channels\n", form.rows,
+  text += fmt::format("  filter   {} rows of {} {}, {} B packed for a vector\n", form.rows,
                       form.products(), form.products() == 1 ? "product" : "products",
-                      64 * weight_vectors(form, target));
+                      4 * plan.lanes * record_vectors(form, target));
   text += fmt::format("  blocks   {} rows, code for {} {}\n", plan.block_outputs,
                       form.blocks.size(), form.blocks.size() == 1 ? "kind" : "kinds");
   return text;
