@@ -22,6 +22,8 @@ static_assert(most_piece_elements >= GroupedNhwcPlan::most_unit_outputs);
 constexpr int64_t line_channels = GroupedNhwcPlan::line_channels;
 /// Outputs of a part of a row, where rows are parted for tasks to share.
 constexpr int64_t part_outputs = 16384;
+/// Bytes of a piece's records at the most, if they are of several vectors: each place reads all.
+constexpr int64_t most_record_bytes = 24 << 10;
 /// Pieces that channels are shared out to, where there are as many.
 constexpr int64_t least_pieces = 16;
 
@@ -145,20 +147,21 @@ void NhwcRun::choose_pieces() {
   choose_channels(most, pixels);
 }
 
-/// All of them where they may be had; the last piece may have nearly twice as many as the others.
+/// As many as may be had; the last piece may have nearly twice as many as the others.
 void NhwcRun::choose_channels(int64_t most, int64_t pixels) {
   const int64_t channels = plan_.geometry.out_channels;
   const int64_t lanes = plan_.lanes;
-  piece_vectors_ = vectors();
+  const auto record_bytes = 4 * static_cast<int64_t>(record_dwords(grouped_));
+  piece_vectors_ = std::clamp<int64_t>(most_record_bytes / record_bytes, 1, vectors());
   if (channels > most / pixels) {
-    piece_vectors_ = std::max<int64_t>(most / pixels / 2 / lanes, 1);
+    piece_vectors_ = std::clamp<int64_t>(most / pixels / 2 / lanes, 1, piece_vectors_);
     return;
   }
   const int64_t others =
       plan_.geometry.batch * plan_.outer_outputs * row_pieces() * column_pieces();
   if (others >= least_pieces || channels < 2 * line_channels) return;
   const int64_t lines = channels * others / least_pieces / line_channels;
-  piece_vectors_ = std::min(std::max<int64_t>(lines, 1) * line_channels / lanes, vectors());
+  piece_vectors_ = std::min(std::max<int64_t>(lines, 1) * line_channels / lanes, piece_vectors_);
 }
 
 int64_t NhwcRun::pieces() const {

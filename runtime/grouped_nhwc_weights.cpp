@@ -34,6 +34,7 @@ class LanePacker {
         w_(w),
         zero_points_(zero_points),
         in_bytes_(jit::dot_product_of(grouped.target) == jit::DotProduct::bytes),
+        is_signed_(grouped.operands.w_is_signed),
         channels_(plan_.geometry.group_channels()),
         taps_(plan_.rows.kernel * plan_.columns.kernel) {}
 
@@ -47,7 +48,7 @@ class LanePacker {
     // What is taken off here; the rest is left to window sums.
     taken_off_ = zero_point_;
     if (products_.subtracts_window_sums) {
-      const int32_t to_signed = operands_.w_is_signed ? 0 : 128;
+      const int32_t to_signed = is_signed_ ? 0 : 128;
       taken_off_ = products_.signed_input ? to_signed - 128 : to_signed;
     }
     sum_ = 0;
@@ -55,30 +56,27 @@ class LanePacker {
       to = form_.parts == 0 ? pack_row(row, to) : pack_row_of_group(row, to);
     }
     if (in_bytes_) pack_zero_points(to);
-    return sum_;
+    return sum_ - static_cast<int32_t>(channels_ * taps_) * (zero_point_ - taken_off_);
   }
 
  private:
   int32_t number_of(std::byte byte) const {
-    return operands_.w_is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+    return is_signed_ ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
   }
 
-  /// A weight as it is multiplied.
-  int32_t take_weight(int64_t channel, int row, int column) {
-    const int64_t at = channel * plan_.slices * taps_ + row * form_.columns + column;
-    const int32_t weight = number_of(filter_[at]);
-    sum_ += weight - zero_point_;
-    return weight - taken_off_;
-  }
-
+  /// Weights as they are multiplied, one channel's of a row.
   int32_t* pack_row(int row, int32_t* to) {
+    const std::byte* weights = filter_ + row * form_.columns;
     Bytes bytes = 0;
     Words words = {};
+    int32_t sum = 0;
     for (int column = 0; column < form_.columns; ++column) {
-      const int32_t weight = take_weight(0, row, column);
+      const int32_t weight = number_of(weights[column]) - taken_off_;
+      sum += weight;
       bytes |= Bytes{static_cast<uint8_t>(weight)} << (8 * column);
       words[static_cast<size_t>(column)] = weight;
     }
+    sum_ += sum;
     return in_bytes_ ? pack_bytes(bytes, to) : pack_words(words, to);
   }
 
@@ -112,22 +110,27 @@ class LanePacker {
 
   /// By column, then by part.
   int32_t* pack_row_of_group(int row, int32_t* to) {
+    const int64_t channel_step = plan_.slices * taps_;
+    const int32_t taken_off = taken_off_;
+    const int bits = in_bytes_ ? 8 : 16;
+    const uint32_t mask = (uint32_t{1} << bits) - 1;
+    int32_t sum = 0;
     for (int column = 0; column < form_.columns; ++column) {
+      const std::byte* weights = filter_ + row * form_.columns + column;
       for (int64_t first = 0; first < channels_; first += plan_.held) {
-        int32_t weights[4] = {};
         const int64_t count = std::min<int64_t>(channels_ - first, plan_.held);
-        for (int64_t i = 0; i < count; ++i) weights[i] = take_weight(first + i, row, column);
-        *to = in_bytes_ ? dword_of_bytes(weights) : pair_of(weights[0], weights[1]);
+        uint32_t dword = 0;
+        for (int i = 0; i < count; ++i) {
+          const int32_t weight = number_of(weights[(first + i) * channel_step]) - taken_off;
+          sum += weight;
+          dword |= (static_cast<uint32_t>(weight) & mask) << (bits * i);
+        }
+        *to = static_cast<int32_t>(dword);
         to += plan_.lanes;
       }
     }
+    sum_ += sum;
     return to;
-  }
-
-  static int32_t dword_of_bytes(const int32_t (&numbers)[4]) {
-    uint32_t dword = 0;
-    for (int i = 0; i < 4; ++i) dword |= (static_cast<uint32_t>(numbers[i]) & 0xff) << (8 * i);
-    return static_cast<int32_t>(dword);
   }
 
   /// What is left of the zero point, in the bytes of taps that there are.
@@ -151,6 +154,7 @@ class LanePacker {
   const std::byte* w_;
   const std::byte* zero_points_;
   const bool in_bytes_;
+  const bool is_signed_;
   const int64_t channels_;  ///< of a group
   const int64_t taps_;      ///< of a slice
   const std::byte* filter_ = nullptr;
@@ -159,7 +163,7 @@ class LanePacker {
   int32_t sum_ = 0;
 };
 
-/// Says of each lane which of a pixel's bytes it has. `channels`: how many there are.
+/// Says of each lane which of a pixel's bytes it has.
 class OrderPacker {
  public:
   OrderPacker(const BoundGroupedNhwc& grouped, const jit::NhwcVector& vector, int32_t* to)

@@ -73,7 +73,7 @@ void NhwcEmitter::emit_places() {
   Xbyak::Label guarded;
   Xbyak::Label done;
   code_.L(next);
-  if (!form_.is_partial) {
+  if (!form_.always_guards()) {
     code_.cmp(code_.qword[reg::place + offsetof(NhwcPlace, is_inner)], 0);
     code_.je(guarded, Xbyak::CodeGenerator::T_NEAR);
     guards_ = false;

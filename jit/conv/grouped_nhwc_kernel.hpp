@@ -55,6 +55,9 @@ struct GroupedNhwcForm {
   bool adds = false;  ///< to outputs that are there
   std::vector<GroupedNhwcBlock> blocks{};
 
+  /// Whether there is no code for places without padding alone: where few bytes are read, and where
+  /// many products make guards cheap, but code long.
+  bool always_guards() const { return is_partial || parts > 1; }
   /// Input rows of a block.
   int input_rows(const GroupedNhwcBlock& block) const {
     return (block.outputs - 1) * row_stride + rows;

@@ -70,7 +70,7 @@ class Planner {
  private:
   bool choose_quads() {
     const int64_t channels = plan_.geometry.group_channels();
-    if (channels > GroupedNhwcForm::pixel_bytes) return false;
+    if (channels > GroupedNhwcForm::pixel_bytes || has_few_outputs()) return false;
     const bool is_depthwise = channels == 1;
     plan_.lanes = target_.vector_bits() / 32;
     plan_.held = channels_of_dword(dot_product_of(target_));
@@ -78,6 +78,13 @@ class Planner {
     form_.repeats = is_depthwise && plan_.geometry.group_out_channels() > 1;
     form_.is_partial = plan_.geometry.channels < bytes_read();
     return true;
+  }
+
+  /// Whether most lanes would have nothing to do, because one group is all that a vector reads.
+  bool has_few_outputs() const {
+    constexpr int64_t least_outputs = 8;
+    return plan_.geometry.group_channels() > GroupedNhwcForm::pixel_bytes / 2 &&
+           plan_.geometry.group_out_channels() < least_outputs;
   }
 
   /// Of a pixel for a vector.
@@ -161,7 +168,18 @@ class Planner {
   /// For an output row of a place: pixels, quads and products, which the same units do; and stores.
   double cycles_of(const GroupedNhwcForm& form) const {
     const auto rows = static_cast<double>(plan_.rows.output == 1 ? form.rows : form.row_stride);
-    return rows * cycles_of_row(form) + form.rows * form.products() + 1.5 * form.outputs;
+    return rows * cycles_of_row(form) + cycles_of_products(form) + 1.5 * form.outputs;
+  }
+
+  /// Of sums that many products are added to, a few must be under way at a time.
+  double cycles_of_products(const GroupedNhwcForm& form) const {
+    const double products = form.rows * form.products();
+    if (form.parts == 0) return products;
+    if (has_words(target_)) return 2 * products;
+    constexpr double latency = 4;
+    const double sums =
+        form.outputs * static_cast<double>(std::min<int64_t>(most_rows(form), form.sum_rows()));
+    return products * std::max(1.0, latency / sums);
   }
 
   double cycles_of_row(const GroupedNhwcForm& form) const {
@@ -174,16 +192,20 @@ class Planner {
     return form.pixels() - form.quads() + form.quads() * (transposing + flipping);
   }
 
-  /// Rows of a block: as many as code of a good length does, all blocks of about a size.
+  /// Rows of a block: all blocks of about a size.
   void choose_block() {
-    constexpr int64_t most_outputs = 8;
-    constexpr int64_t most_products = 224;
-    constexpr int64_t most_input_rows = 64;
     const int64_t outputs = ceil_div(plan_.rows.output, plan_.row_phases);
-    int64_t most = std::min<int64_t>(most_outputs, most_products / (form_.rows * form_.products()));
-    most = std::min<int64_t>(most, (most_input_rows - form_.rows) / form_.row_stride + 1);
-    most = std::clamp<int64_t>(most, 1, outputs);
-    plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, most)));
+    plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, most_rows(form_))));
+  }
+
+  /// As many as code of a good length does. Where all code guards, there is less of it.
+  int64_t most_rows(const GroupedNhwcForm& form) const {
+    constexpr int64_t most_outputs = 8;
+    constexpr int64_t most_input_rows = 64;
+    const int64_t products = form.always_guards() ? 300 : 224;
+    int64_t most = std::min<int64_t>(most_outputs, products / (form.rows * form.products()));
+    most = std::min<int64_t>(most, (most_input_rows - form.rows) / form.row_stride + 1);
+    return std::clamp<int64_t>(most, 1, ceil_div(plan_.rows.output, plan_.row_phases));
   }
 
   /// Weights may need them.
