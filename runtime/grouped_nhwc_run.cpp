@@ -230,6 +230,7 @@ void NhwcRun::apply_place(const Place& place, const OutputPiece& piece) const {
   arguments.epilogue = operands.data();
   arguments.first_channel = piece.channel;
   arguments.output_pixel_step = 1;
+  arguments.prefetched = plan_.unit_columns();
   arguments.output = -place.unit * plan_.unit_columns();
   run_slices(place, arguments);
 }

@@ -152,7 +152,7 @@ void NhwcEmitter::emit_epilogue() {
   epilogue_->emit_channels_routine();
   code_.align_to(32);
   code_.L(routine_);
-  epilogue_->emit_routine(vectors_.quad);
+  epilogue_->emit_routine(vectors_.quad, argument(offsetof(GroupedNhwcArguments, prefetched)));
 }
 
 }  // namespace grouped_nhwc

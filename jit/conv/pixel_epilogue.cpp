@@ -57,9 +57,23 @@ void PixelEpilogueEmitter::emit_channels_routine() {
   code_.ret();
 }
 
-void PixelEpilogueEmitter::emit_routine(const Xbyak::Xmm& sums) {
+void PixelEpilogueEmitter::emit_routine(const Xbyak::Xmm& sums, const Xbyak::Address& ahead) {
   apply(sums);
+  prefetch(ahead);
   code_.ret();
+}
+
+void PixelEpilogueEmitter::prefetch(const Xbyak::Address& ahead) {
+  constexpr int least_bits = 32;  // narrower results come to the same lines again and again
+  for (size_t k = epilogue_.inputs; k < epilogue_.operands.size(); ++k) {
+    const int bits = bits_of(epilogue_.operands[k].element);
+    if (bits < least_bits) continue;
+    code_.mov(gpr::scratch, pixel_);
+    code_.add(gpr::scratch, ahead);
+    code_.imul(gpr::scratch, slot(k, offsetof(EpilogueOperand, row_step)));
+    code_.add(gpr::scratch, slot(k, offsetof(EpilogueOperand, data)));
+    code_.prefetchw(code_.ptr[gpr::scratch + channel_ * (bits / 8)]);
+  }
 }
 
 OperandPlace PixelEpilogueEmitter::locate(size_t operand, int) {

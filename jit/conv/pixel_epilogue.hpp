@@ -26,13 +26,14 @@ class PixelEpilogueEmitter final : public TileEpilogueEmitter {
   void begin(const Xbyak::Address& operands);
   /// The routine for what is the same for all pixels of the channels; comes first.
   void emit_channels_routine();
-  /// The routine for sums in that vector.
-  void emit_routine(const Xbyak::Xmm& sums);
+  /// The routine for sums in that vector. It asks for the lines of results so many pixels `ahead`.
+  void emit_routine(const Xbyak::Xmm& sums, const Xbyak::Address& ahead);
 
   OperandPlace locate(size_t operand, int) override;
 
  private:
   Xbyak::Address slot(size_t operand, size_t field);
+  void prefetch(const Xbyak::Address& ahead);
 
   const int operands_;
   const Xbyak::Reg64 pixel_;
