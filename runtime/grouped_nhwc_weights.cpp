@@ -22,6 +22,19 @@ int32_t pair_of(int32_t low, int32_t high) {
                                                                           << 16);
 }
 
+uint32_t dword_of(int32_t byte) { return (static_cast<uint32_t>(byte) & 0xff) * 0x01010101; }
+
+int32_t sum_of_bytes(uint32_t bytes) {
+  const uint32_t pairs = (bytes & 0x00ff00ff) + (bytes >> 8 & 0x00ff00ff);
+  return static_cast<int32_t>((pairs & 0xffff) + (pairs >> 16));
+}
+
+/// Byte by byte, modulo 256.
+uint32_t difference_of_bytes(uint32_t a, uint32_t b) {
+  constexpr uint32_t high = 0x80808080;
+  return ((a | high) - (b & ~high)) ^ ((a ^ ~b) & high);
+}
+
 /// Packs one output channel at a time to its lane of a vector's record.
 class LanePacker {
  public:
@@ -110,27 +123,40 @@ class LanePacker {
 
   /// By column, then by part.
   int32_t* pack_row_of_group(int row, int32_t* to) {
-    const int64_t channel_step = plan_.slices * taps_;
-    const int32_t taken_off = taken_off_;
-    const int bits = in_bytes_ ? 8 : 16;
-    const uint32_t mask = (uint32_t{1} << bits) - 1;
-    int32_t sum = 0;
     for (int column = 0; column < form_.columns; ++column) {
       const std::byte* weights = filter_ + row * form_.columns + column;
       for (int64_t first = 0; first < channels_; first += plan_.held) {
         const int64_t count = std::min<int64_t>(channels_ - first, plan_.held);
-        uint32_t dword = 0;
-        for (int i = 0; i < count; ++i) {
-          const int32_t weight = number_of(weights[(first + i) * channel_step]) - taken_off;
-          sum += weight;
-          dword |= (static_cast<uint32_t>(weight) & mask) << (bits * i);
-        }
-        *to = static_cast<int32_t>(dword);
+        const std::byte* from = weights + first * plan_.slices * taps_;
+        *to = in_bytes_ ? bytes_of_channels(from, count) : words_of_channels(from, count);
         to += plan_.lanes;
       }
     }
-    sum_ += sum;
     return to;
+  }
+
+  /// Weights of up to four channels, all at the same time.
+  int32_t bytes_of_channels(const std::byte* from, int64_t count) {
+    const int64_t step = plan_.slices * taps_;
+    const auto byte = [&](int i) { return std::to_integer<uint32_t>(from[i * step]) << (8 * i); };
+    uint32_t bytes = byte(0);
+    if (count == 4) {
+      bytes |= byte(1) | byte(2) | byte(3);
+    } else {
+      for (int i = 1; i < count; ++i) bytes |= byte(i);
+    }
+    const uint32_t there = 0xffffffffu >> (8 * (4 - count));
+    const int32_t flip = is_signed_ ? 0x80 : 0;  // to unsigned bytes
+    sum_ += sum_of_bytes((bytes ^ dword_of(flip)) & there) -
+            static_cast<int32_t>(count) * (flip + taken_off_);
+    return static_cast<int32_t>(difference_of_bytes(bytes, dword_of(taken_off_)) & there);
+  }
+
+  int32_t words_of_channels(const std::byte* from, int64_t count) {
+    const int32_t low = number_of(from[0]) - taken_off_;
+    const int32_t high = count > 1 ? number_of(from[plan_.slices * taps_]) - taken_off_ : 0;
+    sum_ += low + high;
+    return pair_of(low, high);
   }
 
   /// What is left of the zero point, in the bytes of taps that there are.
@@ -166,15 +192,24 @@ class LanePacker {
 /// Says of each lane which of a pixel's bytes it has.
 class OrderPacker {
  public:
-  OrderPacker(const BoundGroupedNhwc& grouped, const jit::NhwcVector& vector, int32_t* to)
-      : plan_(grouped.plan), vector_(vector), to_(to), target_(grouped.target) {}
+  explicit OrderPacker(const BoundGroupedNhwc& grouped)
+      : plan_(grouped.plan),
+        target_(grouped.target),
+        channels_(plan_.geometry.group_channels()),
+        outputs_(plan_.geometry.group_out_channels()) {}
 
-  void pack() {
+  /// Orders of a vector.
+  void pack(const jit::NhwcVector& vector, int32_t* to) {
     const jit::GroupedNhwcForm& form = plan_.form;
-    for (int lane = 0; lane < plan_.lanes; ++lane) {
-      const int64_t m = std::min(vector_.channel + lane, plan_.geometry.out_channels - 1);
-      const int64_t first =
-          m / plan_.geometry.group_out_channels() * plan_.geometry.group_channels() - vector_.input;
+    to_ = to;
+    const int64_t group = vector.channel / outputs_;
+    int64_t first = group * channels_ - vector.input;        // channel of the lane's group
+    int64_t left = (group + 1) * outputs_ - vector.channel;  // lanes that the group has
+    for (int lane = 0; lane < plan_.lanes; ++lane, --left) {
+      if (left == 0) {
+        first += channels_;
+        left = outputs_;
+      }
       if (form.repeats) set_pixels(lane, first);
       for (int part = 0; part < form.parts; ++part) set_channels(part, lane, first);
     }
@@ -194,8 +229,7 @@ class OrderPacker {
     const auto at = [&](int i) {
       const int64_t channel = int64_t{part} * plan_.held + i;
       const int64_t byte = first + channel;
-      const bool is_there =
-          channel < plan_.geometry.group_channels() && byte < GroupedNhwcForm::pixel_bytes;
+      const bool is_there = channel < channels_ && byte < GroupedNhwcForm::pixel_bytes;
       return is_there ? static_cast<int>(byte) : absent;
     };
     if (plan_.held == 4) return set(part, lane, {at(0), at(1), at(2), at(3)});
@@ -221,9 +255,10 @@ class OrderPacker {
   }
 
   const jit::GroupedNhwcPlan& plan_;
-  const jit::NhwcVector& vector_;
-  int32_t* to_;
   const jit::Target& target_;
+  const int64_t channels_;  ///< of a group
+  const int64_t outputs_;   ///< likewise
+  int32_t* to_ = nullptr;
 };
 
 }  // namespace
@@ -247,18 +282,20 @@ void pack_weights(const BoundGroupedNhwc& grouped, const DepthwiseProducts& prod
                   const std::byte* w, const std::byte* zero_points, const PackedNhwc<int32_t>& to) {
   const jit::GroupedNhwcPlan& plan = grouped.plan;
   LanePacker packer(grouped, products, w, zero_points);
+  OrderPacker orders(grouped);
+  const size_t record_size = record_dwords(grouped);
   std::ranges::fill(to.records, 0);
   int32_t* record = to.records.data();
   for (int64_t slice = 0; slice < plan.slices; ++slice) {
     int32_t* sums = to.sums.data() + slice * plan.geometry.out_channels;
     for (const jit::NhwcVector& vector : plan.vectors) {
-      OrderPacker(grouped, vector, record).pack();
+      orders.pack(vector, record);
       int32_t* weights = record + plan.form.orders() * plan.lanes;
       for (int lane = 0; lane < vector.channels(); ++lane) {
         const int64_t m = vector.channel + lane;
         sums[m] = packer.pack(slice, m, weights + lane);
       }
-      record += record_dwords(grouped);
+      record += record_size;
     }
   }
 }

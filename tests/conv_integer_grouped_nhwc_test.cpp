@@ -149,25 +149,40 @@ TEST_F(ConvGroupedNhwc, EpiloguesAreApplied) {
   }
 }
 
+/// A group's channels and outputs, a filter, and whether there is a plan of this form.
+struct Choice {
+  int64_t channels;
+  int64_t outputs;
+  Dims kernel;
+  bool is_chosen;
+};
+
+constexpr bool chosen = true;
+
 /// The form is chosen where it should be: what the other tests run is not another form.
 TEST_F(ConvGroupedNhwc, FormIsChosen) {
+  const Choice rows[] = {
+      {2, 2, {3, 3}, chosen},   {4, 4, {3, 3}, chosen},    {8, 8, {3, 3}, chosen},
+      {16, 16, {3, 3}, chosen}, {3, 5, {5, 5}, chosen},    {4, 1, {7, 7}, chosen},
+      {8, 2, {3, 3}, chosen},   {4, 64, {3, 3}, chosen},   {16, 8, {3, 3}, chosen},
+      {6, 20, {3}, chosen},     {4, 4, {3, 3, 3}, chosen}, {8, 4, {1, 1}, chosen},
+      {2, 2, {1, 9}, !chosen},  {17, 16, {1, 1}, !chosen}, {16, 4, {3, 3}, !chosen},
+      {8, 16, {5, 5}, !chosen}, {16, 16, {7, 7}, !chosen},
+  };
   for (const jit::TierInfo& tier : jit::tier_table()) {
-    for (int64_t channels = 2; channels <= 20; ++channels) {
-      for (int64_t outputs : {1, 4, 16, 40}) {
-        for (size_t axes : {1, 2, 3}) {
-          const ConvolutionAxis axis = {
-              .input = 20, .kernel = 3, .pad_begin = 1, .pad_end = 1, .output = 20};
-          const ConvolutionGeometry geometry = {.layout = ConvolutionLayout::nhwc,
-                                                .batch = 1,
-                                                .channels = 8 * channels,
-                                                .out_channels = 8 * outputs,
-                                                .groups = 8,
-                                                .axes = {axes, axis}};
-          EXPECT_EQ(jit::plan_grouped_nhwc(geometry, true, jit::Target{tier.tier}).has_value(),
-                    channels <= 8 || (channels <= 16 && outputs >= 8))
-              << channels << " to " << outputs << ", " << axes << " axes, " << tier.name;
-        }
+    for (const Choice& row : rows) {
+      ConvolutionGeometry geometry = {.layout = ConvolutionLayout::nhwc,
+                                      .batch = 1,
+                                      .channels = 8 * row.channels,
+                                      .out_channels = 8 * row.outputs,
+                                      .groups = 8};
+      for (const int64_t kernel : row.kernel) {
+        geometry.axes.push_back({.input = 20, .kernel = kernel, .output = 20 - kernel + 1});
       }
+      EXPECT_EQ(jit::plan_grouped_nhwc(geometry, true, jit::Target{tier.tier}).has_value(),
+                row.is_chosen)
+          << row.channels << " to " << row.outputs << ", " << to_string(row.kernel) << ", "
+          << tier.name;
     }
   }
 }

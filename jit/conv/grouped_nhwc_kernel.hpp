@@ -104,8 +104,8 @@ struct GroupedNhwcForm {
 
 /// Whether code of that form can be made.
 bool fits(const GroupedNhwcForm& form, const Target& target);
-/// Vectors of sums that a dword of the filter is multiplied by: without VNNI a dword of four taps
-/// is two of words: the even taps, and the odd ones. Channels of a group come as words already.
+/// Vectors that a quad's weights take. Without VNNI words are multiplied: neighbouring pixels of a
+/// quad are the even ones and the odd ones, in two vectors; channels are words already.
 int vectors_of_weight(const GroupedNhwcForm& form, const Target& target);
 /// Vectors of what one vector of output channels has: orders; weights by row and weight; with VNNI
 /// the zero points in the bytes of their taps.

@@ -70,7 +70,9 @@ class Planner {
  private:
   bool choose_quads() {
     const int64_t channels = plan_.geometry.group_channels();
-    if (channels > GroupedNhwcForm::pixel_bytes || has_few_outputs()) return false;
+    if (channels > GroupedNhwcForm::pixel_bytes || has_few_outputs() || has_large_groups()) {
+      return false;
+    }
     const bool is_depthwise = channels == 1;
     plan_.lanes = target_.vector_bits() / 32;
     plan_.held = channels_of_dword(dot_product_of(target_));
@@ -85,6 +87,17 @@ class Planner {
     constexpr int64_t least_outputs = 8;
     return plan_.geometry.group_channels() > GroupedNhwcForm::pixel_bytes / 2 &&
            plan_.geometry.group_out_channels() < least_outputs;
+  }
+
+  /// Whether a group has so much to multiply that the general form, group by group, is faster.
+  bool has_large_groups() const {
+    constexpr int64_t most_dwords = 36;
+    constexpr int64_t lanes = 16;
+    const int64_t outputs = plan_.geometry.group_out_channels();
+    if (plan_.geometry.group_channels() == 1 || outputs < lanes / 2) return false;
+    const int64_t dwords = plan_.slices * plan_.rows.kernel * plan_.columns.kernel *
+                           ceil_div(plan_.geometry.group_channels(), 4);
+    return dwords * (has_words(target_) ? 1 : ceil_div(outputs, lanes)) > most_dwords;
   }
 
   /// Of a pixel for a vector.
@@ -176,7 +189,7 @@ class Planner {
     const double products = form.rows * form.products();
     if (form.parts == 0) return products;
     if (has_words(target_)) return 2 * products;
-    constexpr double latency = 4;
+    constexpr double latency = 8;  // of two products a cycle
     const double sums =
         form.outputs * static_cast<double>(std::min<int64_t>(most_rows(form), form.sum_rows()));
     return products * std::max(1.0, latency / sums);
@@ -313,7 +326,8 @@ bool GroupedNhwcPlan::is_one_pass() const {
 std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,
                                                  bool x_is_signed, const Target& target,
                                                  const TileEpilogue* epilogue) {
-  const bool is_grouped = geometry.groups > 1 || geometry.channels * geometry.out_channels == 1;
+  const bool is_grouped =
+      geometry.groups > 1 || (geometry.channels == 1 && geometry.out_channels == 1);
   if (geometry.layout != ConvolutionLayout::nhwc || !is_grouped ||
       std::max(geometry.channels, geometry.out_channels) > most_channels) {
     return std::nullopt;
