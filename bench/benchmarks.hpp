@@ -26,6 +26,8 @@ void register_convolution(Session& session, const Selection& selected);
 /// Requantize/<arithmetic>/<source>/<destination>/<granularity>: fx8, fx16, sa8, sa32 and f32;
 /// parameters by tensor, or along the outer or inner axis of a matrix.
 void register_requantize(Session& session, const Selection& selected);
+/// ConvIntegerThreads/<layer>/<types of x and w>, with /nhwc: two threads against one.
+void register_convolution_threads(Session& session, const Selection& selected);
 /// Compile/<what>/<cold or hit>/<idle or busy>, by what the other core does.
 void register_compile(Session& session, const Selection& selected);
 /// Compile/conv_<layer>/cold/<idle or busy>, and Compile/conv_layers of all dense ones.

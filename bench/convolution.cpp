@@ -6,7 +6,7 @@
 #include <array>
 
 #include "bench/benchmarks.hpp"
-#include "bench/convolution_check.hpp"
+#include "bench/convolution_call.hpp"
 #include "bench/convolution_peak.hpp"
 
 namespace castor::bench {
@@ -21,35 +21,6 @@ struct Measured {
   double peak_fraction = 0;
   double gigahertz = 0;
 };
-
-Result<BoundCall> checked_call(const Runtime& runtime, const ConvolutionCase& each,
-                               const ConvolutionWeights& weights,
-                               const ConvolutionTensors& tensors) {
-  const Result<FunctionPtr> function = convolution_function(each, weights);
-  if (!function) return function.error();
-  Result<BoundCall> call =
-      bind_call(runtime, *function, tensors.inputs(each), {tensors.output(each)});
-  if (!call) return call;
-  if (Status status = run_and_check(*call, each, weights, tensors); !status) return status.error();
-  return call;
-}
-
-/// A call whose results are right, on this tier and on every other that the host has.
-Result<BoundCall> prepare(Session& session, const ConvolutionCase& each) {
-  const Result<std::span<std::byte>> memory = session.memory(memory_of_layers);
-  if (!memory) return memory.error();
-  const ConvolutionWeights weights = make_weights(each);
-  const Result<ConvolutionTensors> tensors = place_tensors(each, *memory);
-  if (!tensors) return tensors.error();
-  fill_inputs(*tensors, weights);
-  for (const TierRuntime& of : session.all_tiers()) {
-    const Result<BoundCall> call = checked_call(of.runtime, each, weights, *tensors);
-    if (call) continue;
-    return Error{call.error().code,
-                 fmt::format("tier {}: {}", name_of(of.tier), call.error().message)};
-  }
-  return checked_call(session.runtime(), each, weights, *tensors);
-}
 
 /// Batches of the peak are short, so that on a disturbed machine it is rather the layer that is
 /// found slow than the peak.
@@ -68,7 +39,7 @@ Measured measure(Session& session, const ConvolutionCase& each, const BoundCall&
 }
 
 Status run_case(benchmark::State& state, Session& session, const ConvolutionCase& each) {
-  const Result<BoundCall> call = prepare(session, each);
+  const Result<BoundCall> call = prepare_convolution(session, each);
   if (!call) return call.error();
   const Measured measured = measure(session, each, *call);
   report_time(state, measured.ns);

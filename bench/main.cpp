@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   register_elementwise(**session, *selected);
   register_convolution(**session, *selected);
   register_requantize(**session, *selected);
+  register_convolution_threads(**session, *selected);
   register_compile(**session, *selected);
   register_compile_convolution(**session, *selected);
   register_call(**session, *selected);

@@ -61,6 +61,7 @@ class NestBinder {
     }
     const size_t scratch = places_.scratch().bytes();
     if (scratch > 0) bound_.scratch = ScratchPool(scratch);
+    bound_.task_scratch = TaskScratchPool(scratch);
     return {};
   }
 

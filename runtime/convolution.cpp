@@ -90,8 +90,10 @@ Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit:
   const bool pixels = plan.lanes_hold == jit::ConvLanes::pixels;
   BlockTables tables;
   tables.block = block;
-  if (plan.source == jit::ConvSource::planes) tables.line_tiles = plan.line_tiles(block);
-  if (pixels) tables.output = line_stores(plan, block);
+  if (pixels) {
+    tables.output = line_stores(plan, block);
+    tables.pixel_tiles = plan.line_tiles(block);
+  }
   if (convolution.sums_code) {
     tables.window_sums = pixels ? plain_stores(plan, block) : line_stores(plan, block);
   }
@@ -101,6 +103,7 @@ Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit:
     Status status =
         find_tile_codes(convolution, bound.tiles.tile, codes, bound.code, bound.last_code);
     if (!status) return status.error();
+    tables.pixel_tiles += static_cast<int64_t>(bound.tiles.places.size());
     tables.runs.push_back(std::move(bound));
   }
   return tables;

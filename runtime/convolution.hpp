@@ -37,7 +37,7 @@ struct BoundTileRun {
 /// What is done for each block of one size.
 struct BlockTables {
   jit::ConvBlock block;
-  int64_t line_tiles = 0;                   ///< pixels in the lanes
+  int64_t pixel_tiles = 0;                  ///< of the line, or places of all runs
   std::vector<jit::ConvStore> output;       ///< likewise
   std::vector<jit::ConvStore> window_sums;  ///< of planes; empty where none are needed
   std::vector<BoundTileRun> runs;           ///< channels in the lanes

@@ -2,6 +2,7 @@
 // What calls of convolutions of every form share: operands, and work for tasks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/nest_call.hpp"
@@ -20,12 +21,16 @@ inline CallOperands operands_of(const BoundNest& nest, const CallMemory& memory)
   return operands;
 }
 
+/// Tasks of a call at the most.
+inline int64_t most_tasks(const CallMemory& memory) {
+  return static_cast<int64_t>(1 + memory.task_scratch.size());
+}
+
 /// Shares out `parts` to the call's tasks: each calls run.run(begin, end, scratch) once, `scratch`
 /// being that offset of a scratch of its own.
 template <class Run>
 void share_out(const Run& run, int64_t parts, const CallMemory& memory, size_t offset) {
-  const auto most = static_cast<int64_t>(1 + memory.task_scratch.size());
-  const int64_t tasks = std::min(most, parts);
+  const int64_t tasks = std::min(most_tasks(memory), parts);
   if (tasks == 1) return run.run(0, parts, memory.scratch + offset);
   struct Share {
     const Run& run;

@@ -111,7 +111,7 @@ class PlaneFiller {
     filling.flips = flip_ * 0x01010101u;
     filling.padding = padding_;
     if (form_.is_plain) {
-      filling.pixels = rows * plan_.columns.input;
+      filling.pixels = plain_pixels();
       code_->entry_as<jit::PlaneFillingFunction>()(&filling);
     } else if (has_whole_rows(of)) {
       call_for_one_row(of, rows, filling);
@@ -201,12 +201,15 @@ class PlaneFiller {
 
   static uint32_t bits(int64_t begin, int64_t end) { return (1u << end) - (1u << begin); }
 
+  /// Of a plain form: whole rows, or a piece of one.
+  int64_t plain_pixels() const { return (rows_ - 1) * plan_.columns.input + width_; }
+
   /// Rows from `row` on, without code.
   void fill_rows(const PhasePlanes& of, int64_t begin, int64_t end, int64_t row) const {
     for (int64_t part = begin; part < end; ++part) {
       if (form_.is_plain && of.has_data()) {
-        interleave(source_of(part, of.pixel + of.input_row * plan_.columns.input),
-                   rows_ * plan_.columns.input, plane(of, part));
+        interleave(source_of(part, of.pixel + of.input_row * plan_.columns.input + of.column),
+                   plain_pixels(), plane(of, part));
         continue;
       }
       for (int64_t i = row; i < rows_; ++i) {

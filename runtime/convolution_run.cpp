@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/ceil_div.hpp"
+#include "runtime/convolution_blocks.hpp"
 #include "runtime/convolution_call.hpp"
 #include "runtime/convolution_call_weights.hpp"
 #include "runtime/convolution_output.hpp"
@@ -18,10 +19,12 @@ namespace {
 /// Runs one call of a convolution.
 class ConvolutionRun {
  public:
-  ConvolutionRun(const BoundConvolution& convolution, const BoundNest& nest,
+  ConvolutionRun(const BoundConvolution& convolution, const TaskTeams& teams, const BoundNest& nest,
                  const CallMemory& memory)
       : convolution_(convolution),
         plan_(convolution.plan),
+        blocks_(convolution),
+        teams_(teams),
         operands_(operands_of(nest, memory)),
         weights_(convolution,
                  {operands_[1], data_of(convolution.operands.w_zero_point, operands_),
@@ -32,18 +35,15 @@ class ConvolutionRun {
   /// Before any task.
   void prepare() { weights_.prepare(); }
 
-  /// Channel tiles of all blocks: what tasks share out.
-  int64_t tiles() const { return blocks() * plan_.channel_tiles; }
-
-  /// The tiles from `begin` to `end`, block by block, with planes in a scratch of the task's own.
+  /// The tasks from `begin` to `end`, each of which works in a scratch of its own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
     KeptVectors kept;
-    while (begin < end) {
-      const int64_t block = begin / plan_.channel_tiles;
-      const int64_t behind = std::min(end, (block + 1) * plan_.channel_tiles);
-      const int64_t first = begin % plan_.channel_tiles;
-      run_block(place_of(block), first, first + (behind - begin), scratch, kept);
-      begin = behind;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t member = task % teams_.members;
+      blocks_.for_each_part(task / teams_.members, teams_.teams, [&](const BlockPart& part) {
+        run_share(part, blocks_.share_of(part, member, teams_.members),
+                  blocks_.share_of(part, member + 1, teams_.members), scratch, kept);
+      });
     }
   }
 
@@ -55,114 +55,165 @@ class ConvolutionRun {
                                              : static_cast<uint8_t>(*zero);
   }
 
-  int64_t row_blocks() const { return ceil_div(plan_.output_rows(), plan_.block.rows); }
-  int64_t column_blocks() const { return ceil_div(plan_.output_columns(), plan_.block.columns); }
-  int64_t blocks() const {
-    return plan_.geometry.batch * plan_.geometry.groups * plan_.outer_outputs * row_blocks() *
-           column_blocks();
-  }
-
-  /// Blocks are numbered along columns first, then rows, outer positions, groups and images.
-  BlockPlace place_of(int64_t block) const {
-    const auto next = [&](int64_t extent) {
-      const int64_t index = block % extent;
-      block /= extent;
-      return index;
-    };
-    BlockPlace place;
-    place.column = next(column_blocks()) * plan_.block.columns;
-    place.row = next(row_blocks()) * plan_.block.rows;
-    place.outer = next(plan_.outer_outputs);
-    place.group = next(plan_.geometry.groups);
-    place.image = block;
-    place.block = {.rows = std::min(plan_.block.rows, plan_.output_rows() - place.row),
-                   .columns = std::min(plan_.block.columns, plan_.output_columns() - place.column)};
-    return place;
-  }
-
-  void run_block(const BlockPlace& place, int64_t begin, int64_t end, std::byte* scratch,
-                 KeptVectors& kept) const {
-    const BlockTables& tables =
-        *std::ranges::find_if(convolution_.blocks, [&](const BlockTables& of) {
-          return of.block.rows == place.block.rows && of.block.columns == place.block.columns;
-        });
-    const Block block = {place, tables, source_of(place, scratch, kept), scratch};
-    if (convolution_.window_sums != jit::WindowSums::none) sum_block(block);
-    for (int64_t tile = begin; tile < end; ++tile) {
-      weights_.prepare_tile(place.group, tile, scratch);
-      plan_.lanes_hold == jit::ConvLanes::pixels ? run_line(block, tile) : run_pixels(block, tile);
-    }
-    if (plan_.transposes()) store_pixels(block, begin, end);
-  }
-
-  /// A block that a task works on.
+  /// A block that a task works on, or the part of one whose input it has laid out.
   struct Block {
-    const BlockPlace& place;
+    const BlockPlace& place;  ///< of the whole block, from which all offsets count
+    const BlockPlace& inner;  ///< what of it is laid out
     const BlockTables& tables;
     const std::byte* source;
     std::byte* scratch;  ///< of the task, where this convolution's begins
 
     int64_t pixels() const { return place.block.rows * place.block.columns; }
   };
+  /// Some pixel tiles of some channel tiles.
+  struct Tiles {
+    int64_t begin = 0;  ///< channel tiles
+    int64_t end = 0;
+    PixelTiles pixels;
+  };
 
-  const std::byte* source_of(const BlockPlace& place, std::byte* scratch, KeptVectors& kept) const {
-    const PlaneInput input = {operands_[0], convolution_.operands.x_is_signed, input_zero_point()};
-    std::byte* to = scratch + convolution_.parts.source;
-    switch (plan_.source) {
-      case jit::ConvSource::input: return input_of(plan_, input, place);
-      case jit::ConvSource::rows: copy_rows(plan_, input, place, to); break;
-      case jit::ConvSource::planes:
-        fill_planes(plan_, convolution_.movement, input, place, to, kept);
-        break;
+  /// A task's share of a part: the rest of a channel tile, whole ones, the beginning of another.
+  void run_share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end,
+                 std::byte* scratch, KeptVectors& kept) const {
+    const PixelTiles& all = part.tiles;
+    const int64_t first = begin.channel_tile;
+    if (first == end.channel_tile) {
+      return run_alone({first, first + 1, {begin.pixel_tile, end.pixel_tile}}, part, scratch, kept);
     }
-    return to;
+    const bool begins_inside = begin.pixel_tile > all.begin;
+    const std::array shares = {
+        Tiles{first, begins_inside ? first + 1 : first, {begin.pixel_tile, all.end}},
+        Tiles{begins_inside ? first + 1 : first, end.channel_tile, all},
+        Tiles{end.channel_tile,
+              std::min(end.channel_tile + 1, plan_.channel_tiles),
+              {all.begin, end.pixel_tile}}};
+    run_tiles(shares, part, all, scratch, kept);
+  }
+
+  void run_alone(const Tiles& tiles, const BlockPart& part, std::byte* scratch,
+                 KeptVectors& kept) const {
+    run_tiles({&tiles, 1}, part, tiles.pixels, scratch, kept);
+  }
+
+  /// `laid_out` are the pixel tiles of all `shares`.
+  void run_tiles(std::span<const Tiles> shares, const BlockPart& part, const PixelTiles& laid_out,
+                 std::byte* scratch, KeptVectors& kept) const {
+    if (laid_out.count() == 0) return;
+    const PixelRange pixels = blocks_.pixels_of(*part.tables, laid_out);
+    if (pixels.begin == pixels.end) return;
+    const BlockPlace inner = ConvolutionBlocks::part_with(part.place, pixels);
+    const std::byte* source = source_of(part.place, inner, scratch, kept);
+    const Block block = {part.place, inner, *part.tables, source, scratch};
+    if (convolution_.window_sums != jit::WindowSums::none) sum_block(block, laid_out);
+    for (const Tiles& tiles : shares) {
+      if (tiles.begin < tiles.end && tiles.pixels.count() > 0) run_tiles(block, tiles);
+    }
+  }
+
+  void run_tiles(const Block& block, const Tiles& tiles) const {
+    for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+      weights_.prepare_tile(block.place.group, tile, block.scratch);
+      plan_.lanes_hold == jit::ConvLanes::pixels ? run_line(block, tile, tiles.pixels)
+                                                 : run_pixels(block, tile, tiles.pixels);
+    }
+    if (plan_.transposes()) store_pixels(block, tiles);
+  }
+
+  /// Bytes of a block's source in front of a part of it.
+  int64_t source_bytes_before(const BlockPlace& place, const BlockPlace& inner) const {
+    return (inner.row - place.row) * plan_.source_row_step() +
+           (inner.column - place.column) * plan_.source_column_step();
+  }
+
+  /// The source of a block, of which the inner part is laid out.
+  const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
+                             KeptVectors& kept) const {
+    const PlaneInput input = {operands_[0], convolution_.operands.x_is_signed, input_zero_point()};
+    if (plan_.source == jit::ConvSource::input) return input_of(plan_, input, place);
+    std::byte* source = scratch + convolution_.parts.source;
+    std::byte* to = source + source_bytes_before(place, inner);
+    if (plan_.source == jit::ConvSource::rows) {
+      copy_rows(plan_, input, inner, to);
+    } else {
+      fill_planes(plan_, convolution_.movement, input, inner, to, kept);
+    }
+    return source;
   }
 
   int32_t* window_sums(const Block& block) const {
     return reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.window_sums);
   }
 
-  /// The sums of a block's windows, as kernels read them.
-  void sum_block(const Block& block) const {
-    int32_t* sums = window_sums(block);
-    convolution_.sums_code ? sum_line(block, sums) : sum_rows(block, sums);
+  /// The sums of the windows of some pixel tiles, as kernels read them.
+  void sum_block(const Block& block, const PixelTiles& tiles) const {
+    const PixelRange sums = convolution_.sums_code ? sum_line(block, tiles) : sum_rows(block);
     if (convolution_.window_sums != jit::WindowSums::words) return;
-    std::transform(sums, sums + sum_count(block), sums, jit::words_of_sum);
+    int32_t* first = window_sums(block);
+    std::transform(first + sums.begin, first + sums.end, first + sums.begin, jit::words_of_sum);
   }
 
-  int64_t sum_count(const Block& block) const {
-    if (plan_.lanes_hold == jit::ConvLanes::channels) {
-      return block.pixels();
-    }
-    return static_cast<int64_t>(block.tables.window_sums.size()) * plan_.lanes;
+  /// The pixels of the inner part, as those of the block are numbered.
+  PixelRange inner_pixels(const Block& block) const {
+    const int64_t columns = block.place.block.columns;
+    const int64_t first =
+        (block.inner.row - block.place.row) * columns + block.inner.column - block.place.column;
+    return {first, first + (block.inner.block.rows - 1) * columns + block.inner.block.columns};
   }
 
-  void sum_rows(const Block& block, int32_t* sums) const {
+  /// Gives which sums they are.
+  PixelRange sum_rows(const Block& block) const {
+    const PixelRange pixels = inner_pixels(block);
     auto* work = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.summing);
-    sum_windows(plan_, block.source, block.place.block,
-                {work, static_cast<size_t>(window_sum_dwords(plan_))}, sums);
+    sum_windows(plan_, block.source + source_bytes_before(block.place, block.inner),
+                block.inner.block, {work, static_cast<size_t>(window_sum_dwords(plan_))},
+                window_sums(block) + pixels.begin);
+    return pixels;
   }
 
-  void sum_line(const Block& block, int32_t* sums) const {
+  /// Sums of all lanes of a line; channels in the lanes, of pixels side by side.
+  PixelRange sum_line(const Block& block, const PixelTiles& tiles) const {
     constexpr int32_t zero = 0;
     const bool compact = plan_.lanes_hold == jit::ConvLanes::channels;
-    const int vectors = compact ? plan_.tile.vectors : jit::vectors_of_window_sums;
+    const int64_t lanes =
+        plan_.lanes * (compact ? plan_.tile.vectors : jit::vectors_of_window_sums);
+    const int64_t line = source_bytes_before(block.place, block.inner) / 4;
+    PixelRange summed = {
+        line, line + (block.inner.block.rows - 1) * plan_.pitch + block.inner.block.columns};
+    if (!compact) {
+      const int64_t of_a_tile = plan_.lanes * plan_.tile.vectors;
+      summed = {tiles.begin * of_a_tile, tiles.end * of_a_tile};
+    }
+    const int64_t first = summed.begin / lanes;
+    const int64_t last =
+        std::min(ceil_div(summed.end, lanes),
+                 static_cast<int64_t>(block.tables.window_sums.size()) * plan_.lanes / lanes);
     jit::ConvArguments arguments = line_arguments(block);
-    arguments.tiles = static_cast<int64_t>(block.tables.window_sums.size()) / vectors;
+    arguments.planes += 4 * first * lanes;
+    arguments.tiles = last - first;
     arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
     arguments.start = &zero;
-    arguments.stores = block.tables.window_sums.data();
-    arguments.output = sums;
+    arguments.stores = block.tables.window_sums.data() + first * lanes / plan_.lanes;
+    arguments.output = window_sums(block);
     convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
+    return compact ? inner_pixels(block) : PixelRange{first * lanes, last * lanes};
   }
 
-  /// All tiles of a block's line.
+  /// The beginning of a block's line.
   jit::ConvArguments line_arguments(const Block& block) const {
     jit::ConvArguments arguments;
     arguments.planes = block.source;
     arguments.taps = plan_.taps.data();
     arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
-    arguments.tiles = block.tables.line_tiles;
+    return arguments;
+  }
+  /// Some of its tiles.
+  jit::ConvArguments line_arguments(const Block& block, const PixelTiles& tiles) const {
+    jit::ConvArguments arguments = line_arguments(block);
+    const int64_t vectors = tiles.begin * plan_.tile.vectors;
+    arguments.planes += 4 * vectors * plan_.lanes;
+    arguments.window_sums = window_sums(block) + vectors * plan_.lanes;
+    arguments.stores = block.tables.output.data() + vectors;
+    arguments.tiles = tiles.count();
     return arguments;
   }
 
@@ -193,15 +244,18 @@ class ConvolutionRun {
     std::array<jit::EpilogueOperand, jit::most_tile_operands + 1> operands_;
   };
 
-  /// The output channels of one tile of channels, pixels in the lanes.
-  void run_line(const Block& block, int64_t tile) const {
+  /// How many of `count` parts of that many elements are one piece of the output.
+  int64_t at_once_of(int64_t elements, int64_t count) const {
+    return std::clamp<int64_t>(output_.most_elements() / elements, 1, count);
+  }
+
+  /// Some pixels of one tile of channels, pixels in the lanes.
+  void run_line(const Block& block, int64_t tile, const PixelTiles& tiles) const {
     OutputPiece piece = piece_of(block, tile);
-    jit::ConvArguments arguments = line_arguments(block);
+    jit::ConvArguments arguments = line_arguments(block, tiles);
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
-    arguments.window_sums = window_sums(block);
-    arguments.stores = block.tables.output.data();
     const bool is_last = tile + 1 == plan_.channel_tiles;
     const auto code =
         (is_last ? *convolution_.last_code : *convolution_.code).entry_as<jit::ConvFunction>();
@@ -215,58 +269,56 @@ class ConvolutionRun {
       arguments.epilogue = operands.data();
       code(&arguments);
     } else {
-      run_pieces_of_line(block, piece, arguments, code);
+      run_pieces_of_line(block, tiles, piece, arguments, code);
     }
   }
 
-  /// `piece` begins with the block's first pixel, `arguments` are of the whole line.
-  void run_pieces_of_line(const Block& block, OutputPiece piece, jit::ConvArguments arguments,
-                          jit::ConvFunction code) const {
+  /// `piece` begins with the block's first pixel; `arguments` are of all tiles.
+  void run_pieces_of_line(const Block& block, const PixelTiles& tiles, OutputPiece piece,
+                          const jit::ConvArguments& arguments, jit::ConvFunction code) const {
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
-    const int64_t at_once =
-        std::max<int64_t>(output_.most_elements() / (piece.channels * lanes), 1);
+    const int64_t at_once = at_once_of(piece.channels * lanes, tiles.count());
     const int64_t first_pixel = piece.pixel;
-    for (int64_t first = 0; first < block.tables.line_tiles; first += at_once) {
-      const int64_t end = std::min(first + at_once, block.tables.line_tiles);
-      const jit::ConvStore* stores = block.tables.output.data() + first * plan_.tile.vectors;
-      const int64_t pixel = stores->offset / 4;
-      const int64_t behind = end == block.tables.line_tiles
-                                 ? block.pixels()
-                                 : stores[(end - first) * plan_.tile.vectors].offset / 4;
-      if (pixel == behind) continue;
-      piece.pixel = first_pixel + pixel;
-      piece.pixels = behind - pixel;
+    for (int64_t first = tiles.begin; first < tiles.end; first += at_once) {
+      const PixelTiles some = {first, std::min(first + at_once, tiles.end)};
+      const PixelRange pixels = blocks_.pixels_of(block.tables, some);
+      if (pixels.begin == pixels.end) continue;
+      piece.pixel = first_pixel + pixels.begin;
+      piece.pixels = pixels.end - pixels.begin;
       const PieceMemory memory = output_.begin(piece, block.scratch);
-      arguments.planes = block.source + 4 * first * lanes;
-      arguments.window_sums = window_sums(block) + first * lanes;
-      arguments.stores = stores;
-      arguments.tiles = end - first;
-      arguments.output = counted_back(memory.data, pixel);
-      arguments.channel_step = 4 * memory.channel_step;
-      code(&arguments);
+      const jit::ConvArguments place = line_arguments(block, some);
+      jit::ConvArguments of_piece = arguments;
+      of_piece.planes = place.planes;
+      of_piece.window_sums = place.window_sums;
+      of_piece.stores = place.stores;
+      of_piece.tiles = place.tiles;
+      of_piece.output = counted_back(memory.data, pixels.begin);
+      of_piece.channel_step = 4 * memory.channel_step;
+      code(&of_piece);
       output_.end(piece, block.scratch);
     }
   }
 
   /// Outputs that lie channel by channel go where they lie pixel by pixel.
-  void store_pixels(const Block& block, int64_t begin, int64_t end) const {
+  void store_pixels(const Block& block, const Tiles& tiles) const {
     const int64_t pixels = block.pixels();
+    const PixelRange range = blocks_.pixels_of(block.tables, tiles.pixels);
     const auto* line = reinterpret_cast<const int32_t*>(block.scratch + convolution_.parts.line);
-    OutputPiece piece = piece_of(block, begin);
-    piece.channels = first_channel(end) - first_channel(begin);
-    const int64_t at_once = std::max<int64_t>(output_.most_elements() / piece.channels, 1);
-    for (int64_t pixel = 0; pixel < pixels; pixel += at_once) {
+    OutputPiece piece = piece_of(block, tiles.begin);
+    piece.channels = first_channel(tiles.end) - first_channel(tiles.begin);
+    const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
+    for (int64_t pixel = range.begin; pixel < range.end; pixel += at_once) {
       piece.pixel = first_pixel(block.place) + pixel;
-      piece.pixels = std::min(at_once, pixels - pixel);
+      piece.pixels = std::min(at_once, range.end - pixel);
       const PieceMemory memory = output_.begin(piece, block.scratch);
-      transpose_dwords(line + first_channel(begin) * pixels + pixel, pixels, piece.channels,
+      transpose_dwords(line + first_channel(tiles.begin) * pixels + pixel, pixels, piece.channels,
                        piece.pixels, memory.data, memory.pixel_step);
       output_.end(piece, block.scratch);
     }
   }
 
-  /// The output channels of one tile of channels, channels in the lanes.
-  void run_pixels(const Block& block, int64_t tile) const {
+  /// Some pixels of one tile of channels, channels in the lanes.
+  void run_pixels(const Block& block, int64_t tile, const PixelTiles& tiles) const {
     OutputPiece piece = piece_of(block, tile);
     jit::ChannelArguments arguments;
     arguments.source = block.source;
@@ -277,35 +329,42 @@ class ConvolutionRun {
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
     arguments.window_sums = window_sums(block);
     const bool is_last = tile + 1 == plan_.channel_tiles;
+    int64_t before = 0;  // tiles of the runs before
     for (const BoundTileRun& run : block.tables.runs) {
-      run_tiles(block, run, is_last ? *run.last_code : *run.code, piece, arguments);
+      const auto count = static_cast<int64_t>(run.tiles.places.size());
+      const PixelTiles of_run = {std::clamp<int64_t>(tiles.begin - before, 0, count),
+                                 std::clamp<int64_t>(tiles.end - before, 0, count)};
+      before += count;
+      if (of_run.count() == 0) continue;
+      run_places(block, run, of_run, is_last ? *run.last_code : *run.code, piece, arguments);
     }
   }
 
-  /// `piece` begins with the block's first pixel, from which places are counted.
-  void run_tiles(const Block& block, const BoundTileRun& run, const NestCode& of_tiles,
-                 OutputPiece piece, jit::ChannelArguments arguments) const {
+  /// Some tiles of a run. `piece` begins with the block's first pixel, from which places are
+  /// counted.
+  void run_places(const Block& block, const BoundTileRun& run, const PixelTiles& tiles,
+                  const NestCode& of_tiles, OutputPiece piece,
+                  jit::ChannelArguments arguments) const {
     const std::vector<jit::TilePlace>& places = run.tiles.places;
     const auto code = of_tiles.entry_as<jit::ChannelFunction>();
-    arguments.places = places.data();
-    arguments.tiles = static_cast<int64_t>(places.size());
     if (convolution_.applies_epilogue) {
       const EpilogueOperands operands(output_, piece);
       arguments.epilogue = operands.data();
+      arguments.places = places.data() + tiles.begin;
+      arguments.tiles = tiles.count();
       return code(&arguments);
     }
     const int pixels = run.tiles.tile.pixels();
-    const auto at_once = static_cast<size_t>(
-        std::max<int64_t>(output_.most_elements() / (piece.channels * pixels), 1));
+    const int64_t at_once = at_once_of(piece.channels * pixels, tiles.count());
     const int64_t first_pixel = piece.pixel;
-    for (size_t first = 0; first < places.size(); first += at_once) {
-      const size_t tiles = std::min(at_once, places.size() - first);
-      const int64_t pixel = places[first].pixel;
+    for (int64_t first = tiles.begin; first < tiles.end; first += at_once) {
+      const int64_t end = std::min(first + at_once, tiles.end);
+      const int64_t pixel = places[static_cast<size_t>(first)].pixel;
       piece.pixel = first_pixel + pixel;
-      piece.pixels = places[first + tiles - 1].pixel + pixels - pixel;
+      piece.pixels = places[static_cast<size_t>(end - 1)].pixel + pixels - pixel;
       const PieceMemory memory = output_.begin(piece, block.scratch);
       arguments.places = places.data() + first;
-      arguments.tiles = static_cast<int64_t>(tiles);
+      arguments.tiles = end - first;
       arguments.output = counted_back(memory.data, pixel * memory.pixel_step);
       arguments.output_step = 4 * (run.tiles.tile.turns ? memory.channel_step : memory.pixel_step);
       code(&arguments);
@@ -315,6 +374,8 @@ class ConvolutionRun {
 
   const BoundConvolution& convolution_;
   const jit::ConvPlan& plan_;
+  const ConvolutionBlocks blocks_;
+  const TaskTeams teams_;
   const CallOperands operands_;
   CallWeights weights_;
   ConvolutionOutput output_;
@@ -359,9 +420,10 @@ void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
                 static_cast<size_t>(element_count(extents).value_or(0)) * 4);
     return;
   }
-  ConvolutionRun run(convolution, nest, memory);
+  const TaskTeams teams = choose_teams(convolution, most_tasks(memory));
+  ConvolutionRun run(convolution, teams, nest, memory);
   run.prepare();
-  share_out(run, run.tiles(), memory, convolution.scratch);
+  share_out(run, teams.tasks(), memory, convolution.scratch);
 }
 
 }  // namespace castor::detail

@@ -92,25 +92,14 @@ void run_elementwise(const BoundState& bound, const BoundNest& nest, bool stream
   }
 }
 
-/// Scratch of the tasks that convolutions are shared out to, but the first: none for calls without
-/// an executor, or without a convolution.
-class TaskScratch {
- public:
-  TaskScratch(const BoundState& bound, const Executor* executor) {
-    if (executor == nullptr) return;
-    const bool has_convolution = std::ranges::any_of(
-        bound.nests, [](const BoundNest& nest) { return nest.convolution != nullptr; });
-    for (int i = 1; has_convolution && i < executor->tasks(); ++i) {
-      owned_.push_back(std::make_unique<detail::ScratchPool::Block>(bound.scratch));
-      blocks_.push_back(owned_.back()->data());
-    }
-  }
-  std::span<std::byte* const> blocks() const { return blocks_; }
-
- private:
-  std::vector<std::unique_ptr<detail::ScratchPool::Block>> owned_;
-  std::vector<std::byte*> blocks_;
-};
+/// Tasks beside the first that convolutions are shared out to: none for calls without an executor,
+/// or without a convolution.
+size_t more_tasks(const BoundState& bound, const Executor* executor) {
+  if (executor == nullptr) return 0;
+  const bool has_convolution = std::ranges::any_of(
+      bound.nests, [](const BoundNest& nest) { return nest.convolution != nullptr; });
+  return has_convolution ? static_cast<size_t>(std::max(executor->tasks(), 1) - 1) : 0;
+}
 
 }  // namespace
 
@@ -173,9 +162,10 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
                            bool in_place) {
   const ScratchPool::Block scratch(bound.scratch);
   CallMemory memory{inputs, outputs, scratch.data()};
-  const TaskScratch task_scratch(bound, options.executor);
+  const TaskScratchPool::Blocks task_scratch(bound.task_scratch,
+                                             more_tasks(bound, options.executor));
   memory.executor = options.executor;
-  memory.task_scratch = task_scratch.blocks();
+  memory.task_scratch = task_scratch.data();
   if (Status status = check_values(bound, memory); !status) return status;
   for (const BoundNest& each : bound.nests) {
     const BoundNest& nest = each.requantization ? prepare_requantization(each, memory) : each;

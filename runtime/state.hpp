@@ -15,6 +15,7 @@
 #include "runtime/fork_private.hpp"
 #include "runtime/kernel_table.hpp"
 #include "runtime/scratch.hpp"
+#include "runtime/task_scratch.hpp"
 
 namespace castor::detail {
 
@@ -131,6 +132,7 @@ struct BoundState {
   std::vector<Dims> output_shapes;
   std::vector<BoundNest> nests;
   mutable ScratchPool scratch;
+  mutable TaskScratchPool task_scratch;
   /// For each input and output: the output may be written where the input lies, because they walk
   /// alike and no nest reads the input after the output's own.
   std::vector<bool> in_place_allowed;  // [input * outputs.size() + output]

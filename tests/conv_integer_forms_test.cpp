@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dense convolutions by every form that is possible, not only the one that is thought the fastest:
-// pixels in the lanes, channels in the lanes, from planes, copied rows, and the input itself.
+// pixels in the lanes, channels in the lanes, from planes, copied rows, and the input itself; by
+// one task, and shared out to several.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -49,10 +50,38 @@ class GuardedBytes {
   std::byte* data_;
 };
 
-/// Runs one convolution by one plan.
+/// Runs tasks one after the other, the last one first.
+class BackwardExecutor : public Executor {
+ public:
+  explicit BackwardExecutor(int tasks) : tasks_(tasks) {}
+  int tasks() const override { return tasks_; }
+  void run(int count, void (*task)(void* context, int index), void* context) override {
+    for (int i = count; i-- > 0;) task(context, i);
+  }
+
+ private:
+  int tasks_;
+};
+
+/// A task's scratch against pages that nobody may touch, full of what results must not depend on.
+class GuardedScratch {
+ public:
+  explicit GuardedScratch(size_t bytes) : pages_(bytes + 64) {
+    pages_.fill(std::byte{0x5a});
+    data_ = pages_.at_end((bytes + 63) / 64 * 64);
+  }
+  std::byte* data() const { return data_; }
+
+ private:
+  GuardedPages pages_;
+  std::byte* data_;
+};
+
+/// Runs one convolution by one plan, shared out to some tasks.
 class PlannedRun {
  public:
-  PlannedRun(const ConvolutionCase& row, bool constant_weights) : row_(row) {
+  PlannedRun(const ConvolutionCase& row, bool constant_weights, int tasks)
+      : row_(row), executor_(tasks) {
     for (const Patterns& operand : row.operands()) {
       operands_.push_back(std::make_unique<GuardedBytes>(operand));
       shapes_.push_back(operand);
@@ -103,11 +132,20 @@ class PlannedRun {
     elements.push_back(ElementType::i32);
     nest.elements = std::move(elements);
     const std::array outputs = {View{data, ElementType::i32, extents, 4 * count}};
-    GuardedPages scratch(scratch_bytes + 64);
+    std::vector<std::unique_ptr<GuardedScratch>> scratch;
+    std::vector<std::byte*> task_scratch;
+    for (int i = 0; i < executor_.tasks(); ++i) {
+      scratch.push_back(std::make_unique<GuardedScratch>(scratch_bytes));
+      if (i > 0) task_scratch.push_back(scratch.back()->data());
+    }
     detail::CallMemory memory = {.inputs = inputs, .outputs = outputs};
-    memory.scratch = scratch.at_end((scratch_bytes + 63) / 64 * 64);
+    memory.scratch = scratch[0]->data();
+    memory.executor = &executor_;
+    memory.task_scratch = task_scratch;
     detail::run_convolution(bound, nest, memory);
-    EXPECT_TRUE(y.is_filled_but({data, 4 * count}, std::byte{0xa5}));
+    EXPECT_TRUE(y.is_filled_but({data, 4 * count}, std::byte{0xa5}))
+        << executor_.tasks() << " tasks\n"
+        << print(bound.plan);
     std::vector<uint64_t> results;
     for (size_t i = 0; i < count; ++i) {
       uint32_t element;
@@ -121,6 +159,7 @@ class PlannedRun {
   std::vector<std::unique_ptr<GuardedBytes>> operands_;
   std::vector<Patterns> shapes_;
   bool constant_weights_ = false;
+  BackwardExecutor executor_;
 };
 
 /// Which forms have been seen, by lanes and source.
@@ -135,14 +174,15 @@ class ConvForms : public testing::Test {
     if (element_count(geometry.output_extents()).value() == 0) return;
     const Patterns expected = ConvolutionLoops(row).all();
     const bool constant = random_() % 2 == 0;
-    PlannedRun run(row, constant);
+    const int tasks = random_() % 3 == 0 ? 1 : 1 + static_cast<int>(random_() % 16);
+    PlannedRun run(row, constant, tasks);
     for (const auto& [tier, runtime] : tier_runtimes()) {
       const jit::Target target{tier};
       const bool is_signed = row.x.type == ElementType::i8;
       for (const jit::ConvPlan& plan : possible_plans(geometry, is_signed, target)) {
         const auto results = run.results(geometry, plan, target, store_.cache);
         ++seen_[static_cast<size_t>(plan.lanes_hold)][static_cast<size_t>(plan.source)];
-        ASSERT_EQ(results, expected.elements) << name_of(tier) << "\n"
+        ASSERT_EQ(results, expected.elements) << name_of(tier) << ", " << tasks << " tasks\n"
                                               << print(*function_of(row)) << print(plan);
       }
     }

@@ -19,6 +19,19 @@ const test::FunctionCase cases[] = {
     {"func @blocks(%x: u8[1, 256, 60, 56], %w: i8[9, 256, 1, 1]) -> i32[1, 9, 60, 56] {\n"
      "  %y = conv_integer %x, %w\n  return %y\n}\n",
      {{{1, 256, 60, 56}}, {{9, 256, 1, 1}}}},
+    {"func @signal(%x: u8[1, 20, 700], %w: u8[17, 20, 3], %z: u8[17]) -> i32[1, 17, 700] {\n"
+     "  %y = conv_integer %x, %w, none, %z {pads = [1, 1]}\n  return %y\n}\n",
+     {{{1, 20, 700}}, {{17, 20, 3}}, {{17}}}},
+    {"func @rows_of_one_filter_position(%x: i8[1, 24, 500], %w: i8[40, 24, 1]) -> i32[1, 40, 500] "
+     "{\n  %y = conv_integer %x, %w\n  return %y\n}\n",
+     {{{1, 24, 500}}, {{40, 24, 1}}}},
+    {"func @small_image(%x: u8[1, 48, 7, 7], %w: u8[70, 48, 3, 3], %z: u8[]) -> f32[1, 70, 7, 7] "
+     "{\n  %y = conv_integer %x, %w, none, %z {pads = [1, 1, 1, 1]}\n  %f = convert %y : f32\n"
+     "  return %f\n}\n",
+     {{{1, 48, 7, 7}}, {{70, 48, 3, 3}}, {{}}}},
+    {"func @outer_axis(%x: u8[1, 8, 6, 10, 10], %w: i8[12, 8, 3, 3, 3]) -> i32[1, 12, 4, 8, 8] {\n"
+     "  %y = conv_integer %x, %w\n  return %y\n}\n",
+     {{{1, 8, 6, 10, 10}}, {{12, 8, 3, 3, 3}}}},
 };
 
 TEST(ConvIntegerTasks, GiveTheSameBits) {
@@ -30,7 +43,7 @@ TEST(ConvIntegerTasks, GiveTheSameBits) {
           *runtime.compile(function)->bind(expected.inputs(), expected.outputs());
       ASSERT_EQ(bound.engine(), Engine::jit);
       ASSERT_TRUE(bound.run(expected.inputs(), expected.outputs()).ok());
-      for (int tasks : {2, 7}) {
+      for (int tasks : {2, 3, 7, 16}) {
         test::CaseTensors actual(*function, row, 3, true);
         test::ThreadPerTask executor(tasks);
         const RunOptions options = {.executor = &executor};

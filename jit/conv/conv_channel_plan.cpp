@@ -273,7 +273,7 @@ void choose_tile(ConvPlan& plan, const Target& target) {
     plan.block.rows -= plan.block.rows % plan.channel_tile.rows;
   }
   set_channel_tiles(plan, plan.channel_tile.channels);
-  plan.cycles = cycles_of_image(plan, least);
+  set_cycles(plan, least);
 }
 
 /// Whether the distances of a tile's pixels can stand in its code.

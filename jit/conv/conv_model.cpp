@@ -73,32 +73,40 @@ double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const Conv
          tiles_of(plan, tile.channels);
 }
 
-double cycles_of_image(const ConvPlan& plan, double of_a_block) {
+namespace {
+
+/// Of one block: what lays out its input.
+double filling_cycles(const ConvPlan& plan) {
   const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
   const double interleaved_dword = nhwc ? 2 : 0.6;  // side by side, but far from the next pixel's
   constexpr double copied_byte = 1.0 / 24;
   constexpr double copied_row = 15;
-  constexpr double transposed = 0.8;  // of an output
-  const auto row_blocks = static_cast<double>(ceil_div(plan.rows.output, plan.block.rows));
-  const auto column_blocks = static_cast<double>(ceil_div(plan.columns.output, plan.block.columns));
-  double filling = 0;
   if (plan.source == ConvSource::planes) {
-    filling = interleaved_dword *
-              static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
-              static_cast<double>(plan.block.rows + plan.row_phases.most_shift) *
-              static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
-  } else if (plan.source == ConvSource::rows) {
-    filling = static_cast<double>(plan.input_rows.planes.size()) *
-              static_cast<double>(plan.input_rows.rows) *
-              (copied_row + copied_byte * static_cast<double>(plan.input_rows.row_bytes));
+    return interleaved_dword *
+           static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
+           static_cast<double>(plan.block.rows + plan.row_phases.most_shift) *
+           static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
   }
+  if (plan.source == ConvSource::input) return 0;
+  return static_cast<double>(plan.input_rows.planes.size()) *
+         static_cast<double>(plan.input_rows.rows) *
+         (copied_row + copied_byte * static_cast<double>(plan.input_rows.row_bytes));
+}
+
+}  // namespace
+
+void set_cycles(ConvPlan& plan, double of_a_block) {
+  constexpr double transposed = 0.8;  // of an output
+  const double blocks = static_cast<double>(ceil_div(plan.rows.output, plan.block.rows)) *
+                        static_cast<double>(ceil_div(plan.columns.output, plan.block.columns)) *
+                        static_cast<double>(plan.outer_outputs * plan.geometry.groups);
   double storing = 0;
   if (plan.transposes()) {
     storing = transposed * static_cast<double>(plan.block.rows * plan.block.columns *
                                                plan.geometry.group_out_channels());
   }
-  return (of_a_block + filling + storing) * row_blocks * column_blocks *
-         static_cast<double>(plan.outer_outputs * plan.geometry.groups);
+  plan.filling_cycles = filling_cycles(plan) * blocks;
+  plan.cycles = (of_a_block + storing) * blocks + plan.filling_cycles;
 }
 
 }  // namespace castor::jit

@@ -263,7 +263,7 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   plan.tile = best_tile(plan, vectors, target);
   plan.tile.has_gaps = plan.block.rows > 1 && plan.pitch != plan.block.columns;
   set_channel_tiles(plan, plan.tile.channels);
-  plan.cycles = cycles_of_image(plan, cycles_of_line(plan, plan.tile, vectors));
+  set_cycles(plan, cycles_of_line(plan, plan.tile, vectors));
   return plan;
 }
 

@@ -91,6 +91,7 @@ struct ConvPlan {
                               ///< tap_weights say what they are
   std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
   double cycles = 0;                    ///< of one image by the model
+  double filling_cycles = 0;            ///< those of them in which its input is laid out
 
   /// Whether results lie channel by channel at first, and are put in order behind the kernels.
   bool transposes() const {

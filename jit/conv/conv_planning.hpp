@@ -38,7 +38,7 @@ std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bo
 double cycles_of_line(const ConvPlan& plan, const ConvTile& tile, int64_t vectors);
 /// The same of all tiles of a block.
 double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block);
-/// Of one image: all blocks, and what lays out their input.
-double cycles_of_image(const ConvPlan& plan, double of_a_block);
+/// Sets the cycles of one image: of all blocks, and of what lays out their input.
+void set_cycles(ConvPlan& plan, double of_a_block);
 
 }  // namespace castor::jit
