@@ -106,6 +106,7 @@ int64_t ConvolutionBlocks::between_pixels(const BlockTables& tables, int64_t til
 
 ShareBegin ConvolutionBlocks::share_of(const BlockPart& part, int64_t member,
                                        int64_t members) const {
+  if (member == 0) return {0, part.tiles.begin};
   if (member == members) return {plan_.channel_tiles, part.tiles.begin};
   const int64_t channels = plan_.tile_channels();
   const int64_t pixel_tiles = part.tiles.count();
@@ -121,6 +122,7 @@ ShareBegin ConvolutionBlocks::share_of(const BlockPart& part, int64_t member,
 }
 
 PixelRange ConvolutionBlocks::pixels_of(const BlockTables& tables, const PixelTiles& tiles) const {
+  if (tiles.count() == tables.pixel_tiles) return {0, tables.block.rows * tables.block.columns};
   if (plan_.lanes_hold == jit::ConvLanes::channels) {
     return {pixels_of_tile(tables, tiles.begin).begin, pixels_of_tile(tables, tiles.end - 1).end};
   }
@@ -134,6 +136,7 @@ PixelRange ConvolutionBlocks::pixels_of(const BlockTables& tables, const PixelTi
 BlockPlace ConvolutionBlocks::part_with(const BlockPlace& place, const PixelRange& pixels) {
   BlockPlace part = place;
   const int64_t columns = place.block.columns;
+  if (pixels.end - pixels.begin == place.block.rows * columns) return part;
   if (place.block.rows == 1) {
     part.column += pixels.begin;
     part.block.columns = pixels.end - pixels.begin;

@@ -78,7 +78,8 @@ class ConvolutionRun {
     const PixelTiles& all = part.tiles;
     const int64_t first = begin.channel_tile;
     if (first == end.channel_tile) {
-      return run_alone({first, first + 1, {begin.pixel_tile, end.pixel_tile}}, part, scratch, kept);
+      const Tiles tiles = {first, first + 1, {begin.pixel_tile, end.pixel_tile}};
+      return run_tiles({&tiles, 1}, part, tiles.pixels, scratch, kept);
     }
     const bool begins_inside = begin.pixel_tile > all.begin;
     const std::array shares = {
@@ -88,11 +89,6 @@ class ConvolutionRun {
               std::min(end.channel_tile + 1, plan_.channel_tiles),
               {all.begin, end.pixel_tile}}};
     run_tiles(shares, part, all, scratch, kept);
-  }
-
-  void run_alone(const Tiles& tiles, const BlockPart& part, std::byte* scratch,
-                 KeptVectors& kept) const {
-    run_tiles({&tiles, 1}, part, tiles.pixels, scratch, kept);
   }
 
   /// `laid_out` are the pixel tiles of all `shares`.
@@ -206,15 +202,13 @@ class ConvolutionRun {
     arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
     return arguments;
   }
-  /// Some of its tiles.
-  jit::ConvArguments line_arguments(const Block& block, const PixelTiles& tiles) const {
-    jit::ConvArguments arguments = line_arguments(block);
+  /// Lets the arguments be of some tiles of the line.
+  void set_tiles(jit::ConvArguments& arguments, const Block& block, const PixelTiles& tiles) const {
     const int64_t vectors = tiles.begin * plan_.tile.vectors;
-    arguments.planes += 4 * vectors * plan_.lanes;
+    arguments.planes = block.source + 4 * vectors * plan_.lanes;
     arguments.window_sums = window_sums(block) + vectors * plan_.lanes;
     arguments.stores = block.tables.output.data() + vectors;
     arguments.tiles = tiles.count();
-    return arguments;
   }
 
   int64_t first_channel(int64_t tile) const {
@@ -252,7 +246,8 @@ class ConvolutionRun {
   /// Some pixels of one tile of channels, pixels in the lanes.
   void run_line(const Block& block, int64_t tile, const PixelTiles& tiles) const {
     OutputPiece piece = piece_of(block, tile);
-    jit::ConvArguments arguments = line_arguments(block, tiles);
+    jit::ConvArguments arguments = line_arguments(block);
+    set_tiles(arguments, block, tiles);
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
@@ -275,7 +270,7 @@ class ConvolutionRun {
 
   /// `piece` begins with the block's first pixel; `arguments` are of all tiles.
   void run_pieces_of_line(const Block& block, const PixelTiles& tiles, OutputPiece piece,
-                          const jit::ConvArguments& arguments, jit::ConvFunction code) const {
+                          jit::ConvArguments arguments, jit::ConvFunction code) const {
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
     const int64_t at_once = at_once_of(piece.channels * lanes, tiles.count());
     const int64_t first_pixel = piece.pixel;
@@ -286,15 +281,10 @@ class ConvolutionRun {
       piece.pixel = first_pixel + pixels.begin;
       piece.pixels = pixels.end - pixels.begin;
       const PieceMemory memory = output_.begin(piece, block.scratch);
-      const jit::ConvArguments place = line_arguments(block, some);
-      jit::ConvArguments of_piece = arguments;
-      of_piece.planes = place.planes;
-      of_piece.window_sums = place.window_sums;
-      of_piece.stores = place.stores;
-      of_piece.tiles = place.tiles;
-      of_piece.output = counted_back(memory.data, pixels.begin);
-      of_piece.channel_step = 4 * memory.channel_step;
-      code(&of_piece);
+      set_tiles(arguments, block, some);
+      arguments.output = counted_back(memory.data, pixels.begin);
+      arguments.channel_step = 4 * memory.channel_step;
+      code(&arguments);
       output_.end(piece, block.scratch);
     }
   }
