@@ -90,10 +90,9 @@ std::string brand_string() {
 }
 
 /// The outermost data cache; where the CPU does not tell, what server cores have at the least.
-size_t last_cache_bytes(const CpuType& cpu) {
+size_t last_cache_bytes(const DetectedCaches& caches) {
   constexpr size_t unknown = size_t{16} << 20;
-  const uint32_t levels = cpu.getDataCacheLevels();
-  const size_t bytes = levels == 0 ? 0 : cpu.getDataCacheSize(levels - 1);
+  const auto bytes = static_cast<size_t>(caches.last);
   return bytes < (size_t{1} << 20) ? unknown : bytes;
 }
 
@@ -102,7 +101,9 @@ Host detect_host() {
   found.cpu = brand_string();
   const CpuType cpu;
   found.features = detect_features(cpu);
-  found.last_cache_bytes = last_cache_bytes(cpu);
+  const DetectedCaches caches = detect_caches();
+  found.caches = caches.near;
+  found.last_cache_bytes = last_cache_bytes(caches);
   for (const TierInfo& row : tiers) {
     if (found.runs(row.tier)) found.best = row.tier;
   }
@@ -117,7 +118,7 @@ std::string tier_names() {
 
 /// `tier`, if the machine runs it; `asked_by` begins the error.
 Result<Target> target_for(Tier tier, const Host& machine, std::string_view asked_by) {
-  if (machine.runs(tier)) return Target{tier};
+  if (machine.runs(tier)) return Target{tier, machine.caches};
   return Error{
       ErrorCode::unsupported,
       fmt::format("{} {}, which this machine ({}) cannot run: it lacks {}; {}", asked_by,
@@ -153,6 +154,10 @@ std::string names_of(FeatureSet features) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+std::string print(const Target& target) {
+  return fmt::format("{}, caches of {}", name_of(target.tier), print(target.caches));
+}
+
 const Host& host() {
   static const Host found = detect_host();
   return found;
@@ -168,7 +173,7 @@ Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
     return Error{ErrorCode::invalid_argument,
                  fmt::format("CASTOR_ISA names '{}', expected one of {}", named, tier_names())};
   }
-  if (machine.best) return Target{*machine.best};
+  if (machine.best) return Target{*machine.best, machine.caches};
   return target_for(Tier::avx2, machine, "the lowest tier is");
 }
 

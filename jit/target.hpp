@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ir/result.hpp"
+#include "jit/cache_sizes.hpp"
 
 namespace castor::jit {
 
@@ -79,9 +80,11 @@ std::optional<Tier> tier_named(std::string_view name);
 /// The names of the features in the set, in the order of `Feature`, parted by blanks.
 std::string names_of(FeatureSet features);
 
-/// Everything about the machine that generated code depends on. A value: part of every kernel key.
+/// Everything about the machine that plans and generated code depend on. A value. Code depends on
+/// the tier alone, which is part of every kernel key; the sizes of caches decide which of it runs.
 struct Target {
   Tier tier = Tier::avx2;
+  CacheSizes caches = {};
 
   bool supports(Feature feature) const { return info(tier).features.has(feature); }
   bool has_avx512() const { return supports(Feature::avx512f); }
@@ -94,6 +97,7 @@ struct Target {
 struct Host {
   std::string cpu;              ///< brand string
   FeatureSet features;          ///< usable: by CPU and operating system
+  CacheSizes caches = {};       ///< of a core
   size_t last_cache_bytes = 0;  ///< capacity of the outermost data cache that a core uses
   std::optional<Tier> best;     ///< the last row of the table that runs; nothing below avx2
   /// Whether code for the tier runs here.
@@ -104,11 +108,14 @@ struct Host {
 /// only where the operating system saves the registers that it needs (XCR0).
 const Host& host();
 
-/// The tier to use: `requested`, else the environment variable CASTOR_ISA (unset and empty are the
-/// same), else the best that the host runs. Fails (unsupported) for a tier that the host cannot
-/// run, naming the features that it lacks, and when the host is below every tier; fails
-/// (invalid_argument) for an unknown name in CASTOR_ISA, naming those known. Thread safe unless
-/// the environment is being changed.
+/// "avx512_vbmi, caches of 32 KiB first, 1024 KiB second".
+std::string print(const Target& target);
+
+/// The tier to use, with the host's caches: `requested`, else the environment variable CASTOR_ISA
+/// (unset and empty are the same), else the best that the host runs. Fails (unsupported) for a tier
+/// that the host cannot run, naming the features that it lacks, and when the host is below every
+/// tier; fails (invalid_argument) for an unknown name in CASTOR_ISA, naming those known. Thread
+/// safe unless the environment is being changed.
 Result<Target> choose_target(std::optional<Tier> requested);
 /// The same rule for a machine and a value of CASTOR_ISA (null: unset) that the caller names.
 Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,

@@ -207,6 +207,7 @@ Result<NestCodePtr> CodeCache::get_plane_filler(const jit::PlaneForm& form,
   append(key, target.tier);
   append(key, form.column_stride);
   append(key, static_cast<uint8_t>(form.is_plain));
+  append(key, static_cast<uint8_t>(form.holds_columns));
   return find_or_emit(std::move(key), [&] { return jit::emit_fill_planes(form, target); });
 }
 

@@ -149,7 +149,9 @@ int64_t window_sum_count(const BoundConvolution& convolution) {
   const jit::ConvPlan& plan = convolution.plan;
   if (convolution.window_sums == jit::WindowSums::none) return 0;
   if (plan.lanes_hold == jit::ConvLanes::channels) return plan.block.rows * plan.block.columns;
-  return static_cast<int64_t>(convolution.blocks.front().window_sums.size()) * plan.lanes;
+  const BlockTables& largest = convolution.blocks.front();
+  const int64_t read = largest.output.back().source / 4 + plan.tile.vectors * plan.lanes;
+  return std::max(read, static_cast<int64_t>(largest.window_sums.size()) * plan.lanes);
 }
 
 /// Whether each tile's weights are used once in a call, so that they need not all be packed at the

@@ -87,8 +87,12 @@ ConvolutionBlocks::Cut ConvolutionBlocks::cut_at(int64_t team, int64_t teams) co
 int64_t ConvolutionBlocks::tile_near(const BlockTables& tables, int64_t pixel) const {
   const jit::ConvBlock& block = tables.block;
   if (plan_.lanes_hold == jit::ConvLanes::pixels) {
-    const int64_t lane = pixel / block.columns * plan_.pitch + pixel % block.columns;
-    const int64_t tile = nearest(lane, 1, plan_.tile.vectors * plan_.lanes);
+    const int64_t row = pixel / block.columns;
+    const int64_t column = pixel % block.columns;
+    const int64_t lanes = plan_.tile.vectors * plan_.lanes;
+    const int64_t tile = plan_.rows_are_lines
+                             ? row * plan_.row_tiles(block) + nearest(column, 1, lanes)
+                             : nearest(row * plan_.pitch + column, 1, lanes);
     return std::min(tile, tables.pixel_tiles);
   }
   return between_pixels(tables, nearest(pixel, tables.pixel_tiles, block.rows * block.columns));

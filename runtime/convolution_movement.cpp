@@ -31,7 +31,8 @@ bool takes_whole_rows(const jit::ConvPlan& plan) {
   const auto is_plain = [](const ConvolutionAxis& axis) {
     return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
   };
-  return is_plain(plan.rows) && is_plain(plan.columns) && plan.block.columns == plan.columns.output;
+  return is_plain(plan.rows) && is_plain(plan.columns) &&
+         plan.block.columns == plan.columns.output && plan.pitch == plan.columns.input;
 }
 
 }  // namespace
@@ -71,7 +72,9 @@ WeightUnits weight_units(const WeightExtents& extents) {
 
 jit::PlaneForm plane_form(const jit::ConvPlan& plan) {
   const int64_t stride = std::min<int64_t>(plan.columns.stride, jit::ConvStore::most_lanes);
-  return {.column_stride = static_cast<int>(stride), .is_plain = takes_whole_rows(plan)};
+  return {.column_stride = static_cast<int>(stride),
+          .is_plain = takes_whole_rows(plan) && !plan.dwords_hold_columns,
+          .holds_columns = plan.dwords_hold_columns};
 }
 
 Result<MovementCode> find_movement_code(const jit::ConvPlan& plan, const jit::Target& target,
@@ -94,8 +97,8 @@ Result<MovementCode> find_movement_code(const jit::ConvPlan& plan, const jit::Ta
     }
   }
   const jit::PlaneForm form = plane_form(plan);
-  const bool has_planes = plan.geometry.layout == ConvolutionLayout::nchw &&
-                          plan.source == jit::ConvSource::planes && !plan.dwords_hold_columns;
+  const bool has_planes =
+      plan.geometry.layout == ConvolutionLayout::nchw && plan.source == jit::ConvSource::planes;
   if (has_planes && jit::can_fill(form, target)) {
     Result<NestCodePtr> filler = cache.get_plane_filler(form, target);
     if (!filler.ok()) return filler.error();

@@ -55,6 +55,7 @@ class PlaneFiller {
 
   void fill_parts(const PhasePlanes& of) const {
     if (code_ == nullptr || !of.has_data()) return fill_rows(of, 0, plan_.dwords, 0);
+    if (plan_.dwords_hold_columns) return fill_columns_by_code(of);
     const int64_t whole = plan_.geometry.group_channels() / jit::channels_of_dword(plan_.dot);
     if (whole > 0) fill_by_code(of, 0, whole);
     if (whole < plan_.dwords) fill_by_code(of, whole, plan_.dwords);
@@ -116,8 +117,45 @@ class PlaneFiller {
     } else if (has_whole_rows(of)) {
       call_for_one_row(of, rows, filling);
     } else {
-      call_for_rows(of, rows, filling);
+      call_for_padded_rows(of, rows, filling);
     }
+  }
+
+  void call_for_padded_rows(const PhasePlanes& of, int64_t rows,
+                            const jit::PlaneFilling& filling) const {
+    call_for_rows(of, rows, filling, [&](int64_t begin, int64_t behind, jit::PlaneVector& vector) {
+      const int64_t from = std::clamp(of.first, begin, behind);
+      const int64_t to = std::clamp(of.end, from, behind);
+      if (from == to) return;
+      vector.source = (from - of.first) * plan_.columns.stride;
+      vector.lanes |= bits(from - begin, to - begin);
+    });
+  }
+
+  /// Planes whose dwords hold neighbouring columns. Nothing outside the rows of data is read.
+  void fill_columns_by_code(const PhasePlanes& of) const {
+    const int64_t first_row = of.input_row + of.first_row * plan_.rows.stride;
+    jit::PlaneFilling filling;
+    filling.source = channel_at(0) + of.pixel + first_row * plan_.columns.input;
+    filling.source_part_step = pixels_;
+    filling.planes = reinterpret_cast<std::byte*>(plane(of, 0));
+    filling.part_step = 4 * plan_.phase_planes() * plan_.plane_dwords;
+    filling.row_step = 4 * plan_.pitch;
+    filling.parts = plan_.dwords;
+    filling.flips = flip_ * 0x01010101u;
+    filling.padding = padding_ ^ filling.flips;
+    call_for_rows(of, rows_, filling, [&](int64_t begin, int64_t behind, jit::PlaneVector& vector) {
+      const int64_t stride = plan_.columns.stride;
+      const int64_t column = of.begin + begin * stride;
+      const int64_t count = (behind - begin - 1) * stride + 4;
+      const int64_t first = std::clamp<int64_t>(-column, 0, count);
+      const int64_t end = std::clamp<int64_t>(plan_.columns.input - column, first, count);
+      vector.source = column;
+      vector.bytes = low_bits(end) & ~low_bits(first);
+    });
+  }
+  static uint64_t low_bits(int64_t count) {
+    return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
   }
 
   /// Whether data of all rows follow each other in the input.
@@ -156,8 +194,11 @@ class PlaneFiller {
     code_->entry_as<jit::PlaneFillingFunction>()(&filling);
   }
 
-  /// Rows in front of the data, rows with data, and rows behind.
-  void call_for_rows(const PhasePlanes& of, int64_t rows, jit::PlaneFilling filling) const {
+  /// Rows in front of the data, rows with data, of whose vectors visit(begin, end, vector) is
+  /// called, and rows behind.
+  template <class Visit>
+  void call_for_rows(const PhasePlanes& of, int64_t rows, jit::PlaneFilling filling,
+                     Visit with_data) const {
     const int64_t end_row = std::min(of.end_row, rows);
     std::byte* planes = filling.planes;
     const auto only_padding = [](int64_t, int64_t, jit::PlaneVector&) {};
@@ -169,14 +210,7 @@ class PlaneFiller {
       call_for_vectors(filling, width_, visit);
     };
     call_for(0, of.first_row, 0, only_padding);
-    call_for(of.first_row, end_row, plan_.rows.stride * plan_.columns.input,
-             [&](int64_t begin, int64_t behind, jit::PlaneVector& vector) {
-               const int64_t from = std::clamp(of.first, begin, behind);
-               const int64_t to = std::clamp(of.end, from, behind);
-               if (from == to) return;
-               vector.source = (from - of.first) * plan_.columns.stride;
-               vector.lanes |= bits(from - begin, to - begin);
-             });
+    call_for(of.first_row, end_row, plan_.rows.stride * plan_.columns.input, with_data);
     call_for(end_row, rows, 0, only_padding);
   }
 
@@ -254,15 +288,20 @@ class PlaneFiller {
     }
   }
 
+  /// The first pixel of one of the group's channels, where channels lie one behind the other.
+  const std::byte* channel_at(int64_t channel) const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t of_all =
+        place_.image * geometry.channels + place_.group * geometry.group_channels() + channel;
+    return input_.x + of_all * pixels_;
+  }
+
   /// Columns of a channel's row from `column` on, be they inside the input or padding.
   void copy_columns(int64_t channel, int64_t row_pixel, int64_t column, int64_t count,
                     std::byte* to) const {
-    const ConvolutionGeometry& geometry = plan_.geometry;
     const int64_t first = std::clamp<int64_t>(-column, 0, count);
     const int64_t end = std::clamp<int64_t>(plan_.columns.input - column, first, count);
-    const int64_t of_all =
-        place_.image * geometry.channels + place_.group * geometry.group_channels() + channel;
-    const std::byte* row = input_.x + of_all * pixels_ + row_pixel;
+    const std::byte* row = channel_at(channel) + row_pixel;
     std::memset(to, input_.zero_point, static_cast<size_t>(first));
     if (first < end)
       std::memcpy(to + first, row + (column + first), static_cast<size_t>(end - first));

@@ -176,15 +176,17 @@ class ConvolutionRun {
     PixelRange summed = {
         line, line + (block.inner.block.rows - 1) * plan_.pitch + block.inner.block.columns};
     if (!compact) {
-      const int64_t of_a_tile = plan_.lanes * plan_.tile.vectors;
-      summed = {tiles.begin * of_a_tile, tiles.end * of_a_tile};
+      const auto source_of_tile = [&](int64_t tile) {
+        return block.tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].source / 4;
+      };
+      summed = {source_of_tile(tiles.begin),
+                source_of_tile(tiles.end - 1) + plan_.tile.vectors * plan_.lanes};
     }
     const int64_t first = summed.begin / lanes;
     const int64_t last =
         std::min(ceil_div(summed.end, lanes),
                  static_cast<int64_t>(block.tables.window_sums.size()) * plan_.lanes / lanes);
     jit::ConvArguments arguments = line_arguments(block);
-    arguments.planes += 4 * first * lanes;
     arguments.tiles = last - first;
     arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
     arguments.start = &zero;
@@ -205,8 +207,7 @@ class ConvolutionRun {
   /// Lets the arguments be of some tiles of the line.
   void set_tiles(jit::ConvArguments& arguments, const Block& block, const PixelTiles& tiles) const {
     const int64_t vectors = tiles.begin * plan_.tile.vectors;
-    arguments.planes = block.source + 4 * vectors * plan_.lanes;
-    arguments.window_sums = window_sums(block) + vectors * plan_.lanes;
+    arguments.window_sums = window_sums(block);
     arguments.stores = block.tables.output.data() + vectors;
     arguments.tiles = tiles.count();
   }

@@ -135,6 +135,7 @@ class KernelCall {
       const uint32_t all = (1u << lanes_) - 1;
       ConvStore store;
       store.offset = 4 * stored;
+      store.source = int64_t{4} * vector * lanes_;
       store.lanes = tile_.has_gaps ? static_cast<uint32_t>(random_()) & all : all;
       if (vector + 1 == vectors_) store.lanes &= all >> draw(lanes_ + 1);
       int count = 0;

@@ -114,8 +114,8 @@ TEST(ConvPlan, TapsStayInsideThePlanes) {
     std::ranges::sort(sorted);
     ASSERT_TRUE(std::ranges::adjacent_find(sorted) == sorted.end()) << "two taps read one dword";
     ASSERT_GE(sorted.front(), 0);
-    const int64_t lanes = plan.line_tiles(plan.block) * plan.tile.vectors * plan.lanes;
-    ASSERT_LE(sorted.back() + 4 * lanes, plan.source_bytes());
+    const int64_t last_vector = line_stores(plan, plan.block).back().source;
+    ASSERT_LE(sorted.back() + last_vector + 4 * plan.lanes, plan.source_bytes());
   });
 }
 
@@ -173,9 +173,15 @@ TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
       for (const ConvStore& store : line_stores(plan, block)) {
         int count = 0;
         for (int64_t lane = 0; lane < lanes; ++lane) {
-          const int64_t pixel = vector * lanes + lane;
-          const bool is_output =
-              pixel < plan.line_pixels(block) && pixel % plan.pitch < block.columns;
+          const int64_t row_vectors = plan.row_tiles(block) * plan.tile.vectors;
+          const int64_t row = plan.rows_are_lines ? vector / row_vectors : 0;
+          const int64_t column =
+              (plan.rows_are_lines ? vector % row_vectors : vector) * lanes + lane;
+          const int64_t pixel = row * plan.pitch + column;
+          ASSERT_EQ(store.source, 4 * (pixel - lane));
+          const bool is_output = plan.rows_are_lines ? column < block.columns
+                                                     : pixel < plan.line_pixels(block) &&
+                                                           pixel % plan.pitch < block.columns;
           ASSERT_EQ((store.lanes >> lane & 1) != 0, is_output) << pixel;
           if (!is_output) continue;
           ASSERT_EQ(store.order[count], lane);

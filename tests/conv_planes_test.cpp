@@ -21,8 +21,8 @@ TEST(FillPlanes, CodeBelongsToTheTier) {
   int codes = 0;
   for (const jit::Tier tier : all_tiers) {
     const jit::Target target{tier};
-    for (const jit::PlaneForm& form :
-         {jit::PlaneForm{1, false}, jit::PlaneForm{1, true}, jit::PlaneForm{2, false}}) {
+    for (const jit::PlaneForm& form : {jit::PlaneForm{1, false}, jit::PlaneForm{1, true},
+                                       jit::PlaneForm{2, false}, jit::PlaneForm{2, false, true}}) {
       if (!jit::can_fill(form, target)) continue;
       const Result<jit::MachineCode> code = jit::emit_fill_planes(form, target);
       ASSERT_TRUE(code.ok()) << code.error().message;
@@ -33,7 +33,7 @@ TEST(FillPlanes, CodeBelongsToTheTier) {
       ++codes;
     }
   }
-  EXPECT_EQ(codes, 6);
+  EXPECT_EQ(codes, 7);
 }
 
 /// What the planes of one block must hold.

@@ -104,7 +104,7 @@ class RowPlanner {
     ConvRows& rows = plan_.input_rows;
     rows.row_bytes = plan_.columns.input * rows.column_bytes;
     if (rows.row_bytes > most_offset / plan_.rows.window()) return false;
-    const int64_t fitting = most_source_bytes / rows.row_bytes / planes();
+    const int64_t fitting = most_source_bytes(plan_.caches) / rows.row_bytes / planes();
     const int64_t columns = plan_.columns.output;
     plan_.block = {.rows = rows_of_block(outputs_of(fitting, plan_.rows)),
                    .columns = ceil_div(columns, ceil_div(columns, most_block_pixels))};
@@ -115,7 +115,7 @@ class RowPlanner {
   bool choose_copies() {
     const ConvRows& rows = plan_.input_rows;
     const int64_t columns = plan_.columns.output;
-    const int64_t most_columns = most_source_bytes / rows.column_bytes / planes();
+    const int64_t most_columns = most_source_bytes(plan_.caches) / rows.column_bytes / planes();
     plan_.block = {.rows = 1, .columns = columns};
     if (columns <= std::min(outputs_of(most_columns, plan_.columns), most_block_pixels)) {
       const int64_t row = extent_of(columns, plan_.columns);

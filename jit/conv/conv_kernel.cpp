@@ -118,10 +118,8 @@ void ConvKernelEmitter::emit_prologue() {
     code_.and_(Xbyak::util::rsp, -64);
     epilogue_->enter();
   }
-  code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
   code_.mov(reg::stores, argument(offsetof(ConvArguments, stores)));
   code_.mov(reg::tiles, argument(offsetof(ConvArguments, tiles)));
-  code_.mov(reg::window_sums, argument(offsetof(ConvArguments, window_sums)));
   code_.mov(reg::channel_step, argument(offsetof(ConvArguments, channel_step)));
   code_.mov(reg::taps_end, argument(offsetof(ConvArguments, tap_count)));
   code_.shl(reg::taps_end, 2);
@@ -130,6 +128,8 @@ void ConvKernelEmitter::emit_prologue() {
 
 /// Accumulators begin with their channel's value.
 void ConvKernelEmitter::emit_start() {
+  code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
+  code_.add(reg::planes, of_store(0, offsetof(ConvStore, source)));
   code_.mov(reg::scratch, argument(offsetof(ConvArguments, start)));
   for (int channel = 0; channel < tile_.channels; ++channel) {
     for (int vector = 0; vector < tile_.vectors; ++vector) {
@@ -160,6 +160,8 @@ void ConvKernelEmitter::emit_products(int channel, int position) {
 
 void ConvKernelEmitter::emit_window_sums() {
   code_.mov(reg::scratch, argument(offsetof(ConvArguments, weight_zero_points)));
+  code_.mov(reg::window_sums, argument(offsetof(ConvArguments, window_sums)));
+  code_.add(reg::window_sums, of_store(0, offsetof(ConvStore, source)));
   for (int vector = 0; vector < tile_.vectors; ++vector) {
     code_.vmovups(pixels(vector), code_.ptr[reg::window_sums + vector * vector_bytes()]);
   }
@@ -259,10 +261,6 @@ void ConvKernelEmitter::emit_epilogue_of(int vector) {
 
 /// To the next tile; sets the flag that the loop ends by.
 void ConvKernelEmitter::emit_step() {
-  code_.add(reg::planes, tile_.vectors * vector_bytes());
-  if (tile_.window_sums != WindowSums::none) {
-    code_.add(reg::window_sums, tile_.vectors * vector_bytes());
-  }
   code_.add(reg::stores, tile_.vectors * static_cast<int>(sizeof(ConvStore)));
   code_.dec(reg::tiles);
 }

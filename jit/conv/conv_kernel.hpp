@@ -34,6 +34,7 @@ bool fits(const ConvTile& tile, const Target& target);
 struct ConvStore {
   static constexpr int most_lanes = 16;
   int64_t offset = 0;               ///< bytes from the output of the line's first pixel
+  int64_t source = 0;               ///< bytes from the line's first dword to the first lane's
   uint32_t lanes = 0;               ///< a bit for each lane that is stored
   uint32_t first_lanes = 0;         ///< as many low bits
   int32_t order[most_lanes] = {};   ///< the lanes that are stored, in order
@@ -41,7 +42,7 @@ struct ConvStore {
 };
 
 /// The argument of the kernel's code. All pointers are valid for the whole line: a number of
-/// `tiles` tiles side by side, whose last vectors may store no lane but are read.
+/// `tiles` tiles, each of vectors side by side, whose last ones may store no lane but are read.
 struct ConvArguments {
   const std::byte* planes = nullptr;   ///< dword of the line's first pixel, tap offset 0
   const int32_t* taps = nullptr;       ///< byte offsets of all taps
@@ -49,7 +50,7 @@ struct ConvArguments {
   const std::byte* weights = nullptr;  ///< for each tap a dword for each channel of the tile
   const int32_t* start = nullptr;      ///< value of the accumulators, by channel
   const int32_t* weight_zero_points = nullptr;  ///< by channel
-  const int32_t* window_sums = nullptr;         ///< by pixel of the line
+  const int32_t* window_sums = nullptr;         ///< by dword of the line
   const ConvStore* stores = nullptr;            ///< by vector
   int32_t* output = nullptr;                    ///< first channel
   int64_t channel_step = 0;                     ///< bytes between the outputs of two channels

@@ -21,6 +21,19 @@ double product(const ConvPlan& plan) {
 /// Until the next product can be added to the same sum.
 double latency(const ConvPlan& plan) { return plan.dot == DotProduct::bytes ? 5 : 1; }
 
+/// Whether stores write whole lines of the cache, where the output begins with one.
+bool has_whole_lines(const ConvPlan& plan) {
+  return plan.rows_are_lines && plan.block.columns * 4 % 64 == 0;
+}
+
+/// Which part of the taps does not begin with a line of the cache at a row's first pixel.
+double unaligned_taps(const ConvPlan& plan) {
+  if (!plan.rows_are_lines) return 1;
+  const auto unaligned =
+      std::ranges::count_if(plan.taps, [](int32_t tap) { return tap % 64 != 0; });
+  return static_cast<double>(unaligned) / static_cast<double>(plan.taps.size());
+}
+
 /// Tiles of output channels in units of whole ones.
 double tiles_of(const ConvPlan& plan, int tile_channels) {
   const int64_t channels = plan.geometry.group_out_channels();
@@ -34,25 +47,28 @@ double tiles_of(const ConvPlan& plan, int tile_channels) {
 
 /// Products, or what brings their operands, and a little for every load that is not free; then what
 /// follows the taps.
-double cycles_of_line(const ConvPlan& plan, const ConvTile& tile, int64_t vectors) {
-  const double m = tile.channels;
-  const double v = tile.vectors;
+double cycles_of_line(const ConvPlan& plan) {
+  const double m = plan.tile.channels;
+  const double v = plan.tile.vectors;
   constexpr double pixels_from_l1 = 1;
   constexpr double pixels_from_l2 = 2;  // once for all taps of a plane
-  // Pixels begin anywhere in a line of the cache, so that most of their loads are two.
-  constexpr double any_pixels = 0.25;
+  // Pixels begin anywhere in a line of the cache, so that most of their loads are two; where rows
+  // are lines, those of many taps do not.
+  const double any_pixels = 0.25 * unaligned_taps(plan);
   constexpr double any_weight = 0.1;
   const auto taps = static_cast<double>(plan.taps.size());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
-  const double from_l2 = pixels_from_l2 * v * planes / taps;
+  const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
+  const bool stays_near = plane_bytes <= 0.75 * static_cast<double>(plan.caches.first);
+  const double from_l2 = stays_near ? 0 : pixels_from_l2 * v * planes / taps;
   constexpr double not_hidden = 0.4;
   const double tap =
       std::max({m * v * product(plan), latency(plan), pixels_from_l1 * v + load * m}) +
       any_pixels * v + any_weight * m + not_hidden * from_l2;
-  constexpr double ends_of_a_product = 3;
-  const double line = static_cast<double>(ceil_div(vectors, tile.vectors)) *
-                      (tap * taps + m * v * ends_of_a_product);
-  return line * tiles_of(plan, tile.channels);
+  const double ends_of_a_product = has_whole_lines(plan) ? 2 : 3;
+  const double line =
+      static_cast<double>(plan.line_tiles(plan.block)) * (tap * taps + m * v * ends_of_a_product);
+  return line * tiles_of(plan, plan.tile.channels);
 }
 
 double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block) {
@@ -78,7 +94,8 @@ namespace {
 /// Of one block: what lays out its input.
 double filling_cycles(const ConvPlan& plan) {
   const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
-  const double interleaved_dword = nhwc ? 2 : 0.6;  // side by side, but far from the next pixel's
+  // Side by side, but far from the next pixel's; or by one permutation of a row's bytes.
+  const double interleaved_dword = nhwc ? 2 : plan.dwords_hold_columns ? 0.2 : 0.6;
   constexpr double copied_byte = 1.0 / 24;
   constexpr double copied_row = 15;
   if (plan.source == ConvSource::planes) {

@@ -12,7 +12,7 @@ namespace castor::jit {
 namespace {
 
 /// So shall the outputs of a block, where they are put in another order behind the kernels.
-constexpr int64_t most_output_bytes = int64_t{256} << 10;
+int64_t most_output_bytes(const ConvPlan& plan) { return second_cache(plan.caches) / 4; }
 
 ConvPhases phases_of(const ConvolutionAxis& axis) {
   ConvPhases result;
@@ -58,18 +58,19 @@ int64_t least_pitch(const ConvolutionAxis& axis, const ConvPhases& phases) {
   return std::max(pitch, axis.output);
 }
 
-ConvTile best_tile(const ConvPlan& plan, int64_t vectors, const Target& target) {
+ConvTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
+  const int64_t vectors = plan.line_vectors(plan.block);
   ConvTile best;
   double least = 0;
   for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
-      const ConvTile tile = {.channels = m, .vectors = v};
-      if (!fits(tile, target)) continue;
-      const double cycles = cycles_of_line(plan, tile, vectors);
+      plan.tile = {.channels = m, .vectors = v};
+      if (!fits(plan.tile, target)) continue;
+      const double cycles = cycles_of_line(plan);
       if (least == 0 || cycles < least) {
         least = cycles;
-        best = tile;
+        best = plan.tile;
       }
     }
   }
@@ -82,24 +83,34 @@ constexpr int64_t least_columns = 16;
 /// Pixels of a block at the most.
 int64_t pixels_of_block(const ConvPlan& plan) {
   if (plan.geometry.layout != ConvolutionLayout::nhwc) return most_block_pixels;
-  const int64_t pixels = most_output_bytes / 4 / plan.geometry.group_out_channels();
+  const int64_t pixels = most_output_bytes(plan) / 4 / plan.geometry.group_out_channels();
   return std::clamp(pixels, least_columns, most_block_pixels);
+}
+
+/// Rows of a block of few channels, so that there is enough to do with each tile of channels, and
+/// little is laid out twice.
+int64_t least_near_rows(const ConvPlan& plan) {
+  constexpr int64_t least_pixels = 1024;
+  return std::max(ceil_div(least_pixels, plan.columns.output), 3 * plan.row_phases.most_shift);
 }
 
 /// As many rows as fit, or, where not even one does, a part of a row. All blocks of about a size.
 void choose_block(ConvPlan& plan) {
   const int64_t planes = plan.slices * plan.dwords * plan.phase_planes();
-  const int64_t most_dwords = most_source_bytes / 4 / planes;
+  const int64_t most_dwords = most_source_bytes(plan.caches) / 4 / planes;
   const int64_t extra_rows = plan.row_phases.most_shift;
   const int64_t rows = plan.rows.output;
   const int64_t columns = plan.columns.output;
   plan.block = {.rows = 1, .columns = columns};
   plan.pitch = plan.dwords_hold_columns ? columns + plan.column_phases.most_shift
                                         : least_pitch(plan.columns, plan.column_phases);
+  if (plan.rows_are_lines) plan.pitch = ceil_div(plan.pitch, plan.lanes) * plan.lanes;
   const int64_t fitting = most_dwords / plan.pitch - extra_rows;
   const int64_t most_pixels = pixels_of_block(plan);
   if (fitting >= 1 && columns <= most_pixels) {
-    const int64_t most_rows = std::min({fitting, rows, most_pixels / columns});
+    const int64_t near = near_source_bytes(plan.caches) / 4 / planes / plan.pitch - extra_rows;
+    const bool stays_near = plan.rows_are_lines && near >= least_near_rows(plan);
+    const int64_t most_rows = std::min({stays_near ? near : fitting, rows, most_pixels / columns});
     plan.block.rows = ceil_div(rows, ceil_div(rows, most_rows));
   } else {
     const int64_t fitting_part = most_dwords / (1 + extra_rows) - plan.column_phases.most_shift;
@@ -110,12 +121,15 @@ void choose_block(ConvPlan& plan) {
     plan.pitch = plan.block.columns + plan.column_phases.most_shift;
   }
   plan.plane_dwords = (plan.block.rows + extra_rows) * plan.pitch + plan.column_phases.most_shift;
+  if (plan.rows_are_lines) {
+    plan.plane_dwords = ceil_div(plan.plane_dwords, plan.lanes) * plan.lanes;
+  }
 }
 
 /// Dwords that filling the planes of all blocks writes; those of planes that are too large count
 /// many times.
 double filled_dwords(const ConvPlan& plan) {
-  constexpr double most_bytes = 768 << 10;
+  const auto most_bytes = static_cast<double>(second_cache(plan.caches) * 3 / 4);
   constexpr double dearer = 1000;
   const double rows = static_cast<double>(plan.block.rows + plan.row_phases.most_shift);
   const double columns = static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
@@ -209,6 +223,14 @@ bool has_few_channels(const ConvPlan& plan) {
   return channels * ceil_div(plan.columns.kernel, held) < plan.columns.kernel;
 }
 
+/// Whether rows that are lines of their own leave few lanes empty, so that it is worth trying.
+bool has_whole_vectors(const ConvPlan& plan) {
+  constexpr int64_t most_lost = 16;  // of so many lanes, one
+  const int64_t lanes = ceil_div(plan.columns.output, plan.lanes) * plan.lanes;
+  return plan.geometry.layout == ConvolutionLayout::nchw && plan.rows.output > 1 &&
+         (lanes - plan.columns.output) * most_lost <= lanes;
+}
+
 }  // namespace
 
 Status check_filter(const ConvolutionGeometry& geometry) {
@@ -240,6 +262,7 @@ ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
   }
   plan.dot = dot_product_of(target);
   plan.lanes = target.vector_bits() / 32;
+  plan.caches = target.caches;
   plan.dwords = ceil_div(geometry.group_channels(), channels_of_dword(plan.dot));
   return plan;
 }
@@ -259,11 +282,11 @@ void set_channel_tiles(ConvPlan& plan, int tile_channels) {
 
 ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   choose_planes(plan);
-  const int64_t vectors = ceil_div(plan.line_pixels(plan.block), plan.lanes);
-  plan.tile = best_tile(plan, vectors, target);
-  plan.tile.has_gaps = plan.block.rows > 1 && plan.pitch != plan.block.columns;
+  plan.tile = best_tile(plan, target);
+  plan.tile.has_gaps =
+      !plan.rows_are_lines && plan.block.rows > 1 && plan.pitch != plan.block.columns;
   set_channel_tiles(plan, plan.tile.channels);
-  set_cycles(plan, cycles_of_line(plan, plan.tile, vectors));
+  set_cycles(plan, cycles_of_line(plan));
   return plan;
 }
 
@@ -271,9 +294,15 @@ std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x
                                      const Target& target) {
   std::vector<ConvPlan> plans = plan_channel_lanes(geometry, x_is_signed, target);
   ConvPlan lines = begin_plan(geometry, target);
-  plans.push_back(plan_pixel_lanes(lines, target));
-  lines.dwords_hold_columns = has_few_channels(lines);
-  if (lines.dwords_hold_columns) plans.push_back(plan_pixel_lanes(std::move(lines), target));
+  const bool rows_may_be_lines = has_whole_vectors(lines);
+  for (const bool holds_columns : {false, true}) {
+    if (holds_columns && !has_few_channels(lines)) break;
+    lines.dwords_hold_columns = holds_columns;
+    lines.rows_are_lines = false;
+    plans.push_back(plan_pixel_lanes(lines, target));
+    lines.rows_are_lines = rows_may_be_lines;
+    if (rows_may_be_lines) plans.push_back(plan_pixel_lanes(lines, target));
+  }
   return plans;
 }
 
@@ -290,8 +319,16 @@ bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue) {
   return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
 }
 
+int64_t ConvPlan::line_vectors(const ConvBlock& of) const {
+  return rows_are_lines ? of.rows * ceil_div(of.columns, lanes) : ceil_div(line_pixels(of), lanes);
+}
+
+int64_t ConvPlan::row_tiles(const ConvBlock& of) const {
+  return ceil_div(ceil_div(of.columns, lanes), tile.vectors);
+}
+
 int64_t ConvPlan::line_tiles(const ConvBlock& of) const {
-  return ceil_div(ceil_div(line_pixels(of), lanes), tile.vectors);
+  return rows_are_lines ? of.rows * row_tiles(of) : ceil_div(line_vectors(of), tile.vectors);
 }
 
 int64_t ConvPlan::source_bytes() const {

@@ -7,7 +7,8 @@
 // channels, and every stride-th row and column from one phase on, padding included. So a tap of the
 // filter is one offset for all pixels: rows of the block lie at one pitch, and output pixels are
 // lanes of one long line, which at the end of each row has gaps (pitch - width lanes) that are
-// computed and not stored.
+// computed and not stored. Where rows are lines of their own, as those that are whole vectors wide
+// are, each begins with a vector, and there are no gaps.
 //
 // Channels in the lanes: a tile is a few neighbouring pixels. They are read from such planes, or
 // from the input's rows, copied with their padding or as they lie; a tap is any four bytes of a row
@@ -71,7 +72,8 @@ struct ConvPlan {
   int64_t slices = 1;         ///< kernel positions along all outer spatial axes
   int64_t outer_outputs = 1;  ///< output positions along them
   DotProduct dot = DotProduct::bytes;
-  int lanes = 0;  ///< of a vector
+  int lanes = 0;      ///< of a vector
+  CacheSizes caches;  ///< that blocks follow
   ConvLanes lanes_hold = ConvLanes::pixels;
   ConvSource source = ConvSource::planes;
   ConvTile tile;              ///< pixels in the lanes: of whole tiles, without window sums
@@ -83,10 +85,11 @@ struct ConvPlan {
   int64_t dwords = 0;  ///< planes for the channels of one group
   ConvPhases row_phases;
   ConvPhases column_phases;
-  int64_t pitch = 0;          ///< dwords from one row of a plane to the next
-  ConvBlock block;            ///< the last ones along either axis may be smaller
-  int64_t plane_dwords = 0;   ///< from one plane to the next
-  ConvRows input_rows;        ///< where the source is not planes
+  int64_t pitch = 0;            ///< dwords from one row of a plane to the next
+  bool rows_are_lines = false;  ///< pixels in the lanes: whether each row begins with a tile
+  ConvBlock block;              ///< the last ones along either axis may be smaller
+  int64_t plane_dwords = 0;     ///< from one plane to the next
+  ConvRows input_rows;          ///< where the source is not planes
   std::vector<int32_t> taps;  ///< byte offsets: slice by slice, dword by dword, row by row, unless
                               ///< tap_weights say what they are
   std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
@@ -119,6 +122,10 @@ struct ConvPlan {
   int64_t source_bytes() const;
   /// Lanes of a block's line.
   int64_t line_pixels(const ConvBlock& of) const { return (of.rows - 1) * pitch + of.columns; }
+  /// Vectors of a block's line, not counting those that only fill a tile.
+  int64_t line_vectors(const ConvBlock& of) const;
+  /// Tiles of a row that is a line of its own.
+  int64_t row_tiles(const ConvBlock& of) const;
   /// Tiles of a block's line.
   int64_t line_tiles(const ConvBlock& of) const;
   /// Bytes of the source from one output row or column to the next.
@@ -144,8 +151,8 @@ std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x
 /// goes along.
 bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue);
 
-/// Where the lanes of each vector of a line go in an output whose rows follow each other; for whole
-/// tiles.
+/// Where the lanes of each vector of a line come from and go in an output whose rows follow each
+/// other; for whole tiles.
 std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block);
 /// Vectors of pixels whose window sums are computed at a time.
 inline constexpr int vectors_of_window_sums = 6;

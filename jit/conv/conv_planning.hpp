@@ -2,6 +2,7 @@
 // What the planning of both forms shares: inside jit/conv only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ir/ceil_div.hpp"
@@ -9,8 +10,19 @@
 
 namespace castor::jit {
 
+/// What blocks may take of the second cache: all scratch shall be less than 1 MiB, however large
+/// the cache is.
+constexpr int64_t second_cache(const CacheSizes& caches) {
+  return std::clamp(caches.second, int64_t{128} << 10, int64_t{1} << 20);
+}
+
 /// Planes or rows of a block shall stay in the second cache, beside weights.
-inline constexpr int64_t most_source_bytes = int64_t{384} << 10;
+constexpr int64_t most_source_bytes(const CacheSizes& caches) {
+  return second_cache(caches) * 3 / 8;
+}
+/// Planes of few channels shall stay in the first cache from one tile of output channels to the
+/// next, beside what is stored meanwhile.
+constexpr int64_t near_source_bytes(const CacheSizes& caches) { return caches.first * 5 / 8; }
 
 /// Pixels of a block, so that their window sums are few as well.
 inline constexpr int64_t most_block_pixels = int64_t{1} << 15;
@@ -34,8 +46,8 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target);
 std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bool x_is_signed,
                                          const Target& target);
 
-/// Estimated cycles of all tiles of one line for all output channels of a group.
-double cycles_of_line(const ConvPlan& plan, const ConvTile& tile, int64_t vectors);
+/// Estimated cycles of all tiles of one block's line for all output channels of a group.
+double cycles_of_line(const ConvPlan& plan);
 /// The same of all tiles of a block.
 double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block);
 /// Sets the cycles of one image: of all blocks, and of what lays out their input.

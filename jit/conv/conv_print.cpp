@@ -34,10 +34,15 @@ std::string bytes_text(const ConvPlan& plan) {
 std::string tile_text(const ConvPlan& plan) {
   if (plan.lanes_hold == ConvLanes::pixels) {
     const int64_t lanes = plan.line_tiles(plan.block) * plan.tile.vectors * plan.lanes;
-    return fmt::format("  line     {} pixels, {} of them stored, in {} lanes\n",
-                       plan.line_pixels(plan.block), plan.block.rows * plan.block.columns, lanes) +
-           fmt::format("  tile     {} output channels by {} vectors of {} pixels, {} taps\n",
-                       plan.tile.channels, plan.tile.vectors, plan.lanes, plan.taps.size());
+    const std::string line =
+        plan.rows_are_lines
+            ? fmt::format("  lines    {} rows of {} pixels, each in {} lanes\n", plan.block.rows,
+                          plan.block.columns, lanes / plan.block.rows)
+            : fmt::format("  line     {} pixels, {} of them stored, in {} lanes\n",
+                          plan.line_pixels(plan.block), plan.block.rows * plan.block.columns,
+                          lanes);
+    return line + fmt::format("  tile     {} output channels by {} vectors of {} pixels, {} taps\n",
+                              plan.tile.channels, plan.tile.vectors, plan.lanes, plan.taps.size());
   }
   const ChannelTile& tile = plan.channel_tile;
   return fmt::format(
@@ -55,7 +60,8 @@ std::string print(const ConvPlan& plan) {
          source_text(plan) +
          fmt::format("  block    {} of {} output rows, {} of {} columns{}\n", plan.block.rows,
                      plan.rows.output, plan.block.columns, plan.columns.output, bytes_text(plan)) +
-         tile_text(plan) + fmt::format("  model    {:.0f} cycles an image\n", plan.cycles);
+         tile_text(plan) + fmt::format("  caches   {}\n", print(plan.caches)) +
+         fmt::format("  model    {:.0f} cycles an image\n", plan.cycles);
 }
 
 }  // namespace castor::jit

@@ -9,9 +9,10 @@ namespace castor::jit {
 
 namespace {
 
-ConvStore store_of(int64_t offset, uint32_t lanes) {
+ConvStore store_of(int64_t offset, int64_t source, uint32_t lanes) {
   ConvStore store;
   store.offset = offset;
+  store.source = source;
   store.lanes = lanes;
   store.first_lanes = (1u << std::popcount(lanes)) - 1;
   int stored = 0;
@@ -23,9 +24,27 @@ ConvStore store_of(int64_t offset, uint32_t lanes) {
   return store;
 }
 
+/// Where each row is a line.
+std::vector<ConvStore> row_stores(const ConvPlan& plan, const ConvBlock& block) {
+  const int64_t lanes = plan.lanes;
+  const int64_t vectors = plan.row_tiles(block) * plan.tile.vectors;
+  std::vector<ConvStore> stores;
+  stores.reserve(static_cast<size_t>(block.rows * vectors));
+  for (int64_t row = 0; row < block.rows; ++row) {
+    for (int64_t vector = 0; vector < vectors; ++vector) {
+      const int64_t column = vector * lanes;
+      const int64_t stored = std::clamp<int64_t>(block.columns - column, 0, lanes);
+      stores.push_back(store_of(4 * (row * block.columns + std::min(column, block.columns)),
+                                4 * (row * plan.pitch + column), (1u << stored) - 1));
+    }
+  }
+  return stores;
+}
+
 }  // namespace
 
 std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block) {
+  if (plan.rows_are_lines) return row_stores(plan, block);
   const int lanes = plan.lanes;
   const int64_t vectors = plan.line_tiles(block) * plan.tile.vectors;
   std::vector<ConvStore> stores;
@@ -42,7 +61,7 @@ std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block)
       column = 0;
       ++row;
     }
-    stores.push_back(store_of(4 * stored_before, mask));
+    stores.push_back(store_of(4 * stored_before, 4 * vector * lanes, mask));
     stored_before += std::popcount(mask);
   }
   return stores;
@@ -55,7 +74,8 @@ std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block
   static_assert(lanes_of_a_tile <= most_lanes_read_behind);
   std::vector<ConvStore> stores;
   for (int64_t vector = 0; vector < tiles * vectors_of_window_sums; ++vector) {
-    stores.push_back(store_of(4 * plan.lanes * vector, (1u << plan.lanes) - 1));
+    const int64_t offset = 4 * plan.lanes * vector;
+    stores.push_back(store_of(offset, offset, (1u << plan.lanes) - 1));
   }
   return stores;
 }

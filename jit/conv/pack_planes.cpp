@@ -79,10 +79,13 @@ class FillPlanesEmitter {
  private:
   void emit_prologue();
   std::vector<uint8_t> order_of_bytes() const;
+  std::vector<uint8_t> order_of_columns() const;
   std::vector<uint8_t> order_of_dwords() const;
   void emit_pixels();
   void emit_rows();
   void emit_vectors();
+  void load_padded();
+  void load_columns();
   void load_pixels();
   void load_every_pixel();
   void load_every_second_pixel();
@@ -108,7 +111,8 @@ void FillPlanesEmitter::emit_prologue() {
   code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PlaneFilling, flips)]);
   code_.vpbroadcastd(padding, code_.dword[reg::arguments + offsetof(PlaneFilling, padding)]);
   if (permutes_bytes_) {
-    code_.vmovdqu32(order, code_.constant(order_of_bytes()));
+    code_.vmovdqu32(order,
+                    code_.constant(form_.holds_columns ? order_of_columns() : order_of_bytes()));
     return;
   }
   code_.vmovdqu32(order, code_.constant(order_of_dwords()));
@@ -122,6 +126,11 @@ std::vector<uint8_t> FillPlanesEmitter::order_of_bytes() const {
   return vector_constant<uint8_t>(512, [&](int i) {
     return i % 4 * lanes * form_.column_stride + i / 4 * form_.column_stride;
   });
+}
+
+/// Of a row's bytes, the columns of each dword.
+std::vector<uint8_t> FillPlanesEmitter::order_of_columns() const {
+  return vector_constant<uint8_t>(512, [&](int i) { return i / 4 * form_.column_stride + i % 4; });
 }
 
 /// Four pixels of each channel side by side. Every second pixel has been packed from the first two
@@ -186,15 +195,29 @@ void FillPlanesEmitter::emit_vectors() {
   code_.mov(reg::source, of_vector(offsetof(PlaneVector, source)));
   code_.add(reg::source, reg::row_source);
   code_.movsxd(reg::destination, code_.dword[reg::vector + offsetof(PlaneVector, destination)]);
-  code_.kmovd(present, of_vector(offsetof(PlaneVector, lanes)));
-  code_.kshiftrd(stored, present, lanes);
-  load_pixels();
-  code_.vmovdqa32(padded, padding);
-  code_.vpexpandd(padded | present, pixels);
+  code_.kmovw(stored, of_vector(offsetof(PlaneVector, lanes) + 2));
+  form_.holds_columns ? load_columns() : load_padded();
   code_.vmovdqu32(code_.ptr[reg::row_planes + reg::destination] | stored, padded);
   code_.add(reg::vector, sizeof(PlaneVector));
   code_.dec(reg::vectors);
   code_.jnz(next);
+}
+
+/// Sixteen dwords of channels, some of which are padding.
+void FillPlanesEmitter::load_padded() {
+  code_.kmovw(present, of_vector(offsetof(PlaneVector, lanes)));
+  load_pixels();
+  code_.vmovdqa32(padded, padding);
+  code_.vpexpandd(padded | present, pixels);
+}
+
+/// Sixteen dwords of columns, some of whose bytes are padding, which is not read.
+void FillPlanesEmitter::load_columns() {
+  code_.kmovq(present, of_vector(offsetof(PlaneVector, bytes)));
+  code_.vmovdqa32(padded, padding);
+  code_.vmovdqu8(padded | present, code_.ptr[reg::source]);
+  code_.vpermb(padded, order, padded);
+  code_.vpxord(padded, padded, flips);
 }
 
 /// Sixteen pixels from the source on.
@@ -239,6 +262,9 @@ void FillPlanesEmitter::emit_epilogue() {
 }  // namespace
 
 bool can_fill(const PlaneForm& form, const Target& target) {
+  if (form.holds_columns) {
+    return form.column_stride <= 4 && !form.is_plain && target.supports(Feature::avx512_vbmi);
+  }
   const bool has_step = form.column_stride == 1 || (form.column_stride == 2 && !form.is_plain);
   return has_step && target.supports(Feature::avx512_vnni);
 }

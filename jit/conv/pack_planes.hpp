@@ -16,6 +16,9 @@ struct PlaneForm {
   int column_stride = 1;  ///< bytes from one pixel to the next: 1 or 2
   /// Whether pixels are all that there is, without padding: one row, of any number of pixels.
   bool is_plain = false;
+  /// Whether a dword holds four neighbouring columns of one channel; then there are no others, and
+  /// `column_stride` may be up to 4.
+  bool holds_columns = false;
   friend bool operator==(const PlaneForm&, const PlaneForm&) = default;
 };
 
@@ -29,6 +32,9 @@ struct PlaneVector {
   /// A bit for each lane with a pixel, which follow each other in the source; others are padding.
   /// Above, from bit 16 on, one for each lane that is stored.
   uint32_t lanes = 0;
+  /// Where dwords hold columns, instead of the low bits of `lanes`: a bit for each byte from
+  /// `source` on that is input, which may begin in front of the row; others are padding.
+  uint64_t bytes = 0;
 };
 
 /// The argument of the code.
@@ -45,7 +51,7 @@ struct PlaneFilling {
   const PlaneVector* vectors = nullptr;
   int64_t vector_count = 0;  ///< at least 1
   int64_t pixels = 0;        ///< of a plain form, instead of rows and vectors; at least 1
-  uint32_t flips = 0;        ///< xored to every pixel
+  uint32_t flips = 0;        ///< xored to every pixel; where dwords hold columns to padding as well
   uint32_t padding = 0;
 };
 using PlaneFillingFunction = void (*)(const PlaneFilling* filling);

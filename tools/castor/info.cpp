@@ -106,6 +106,7 @@ Outcome print_info() {
   const std::string features = names_of(host.features);
   fmt::print("features:     {}\n", features.empty() ? "none that castor uses" : features);
   fmt::print("best tier:    {}\n", host.best ? name_of(*host.best) : "none: interpreter only");
+  fmt::print("caches:       {}\n", print(host.caches));
   fmt::print("tier in use:  {}\n", tier_in_use());
   print_tiers();
   print_element_types();
