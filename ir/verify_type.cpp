@@ -88,6 +88,10 @@ Status check_quantization(const TensorType& type, const Quantization& quantizati
                                       quantization.axis, format.name));
     }
     const auto rank = static_cast<int>(type.shape.size());
+    if (rank == 0) {
+      return broken(what, fmt::format("axis = {} of {}, expected none: a scalar has no axes",
+                                      quantization.axis, format.name));
+    }
     if (quantization.axis < 0 || quantization.axis >= rank) {
       return broken(what, fmt::format("axis = {} of {}, expected 0 to {}: one of the {} axes",
                                       quantization.axis, format.name, rank - 1, rank));

@@ -116,6 +116,7 @@ Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const Kern
   bound->kernel = std::move(kernel);
   if (Status status = bind_tensors(*bound, input_shapes, strides); !status) return status.error();
   if (Status status = bind_nests(*bound, input_shapes); !status) return status.error();
+  bound->scales = scale_checks(*bound->kernel->function, bound->inputs);
   bound->in_place_allowed = find_in_place(*bound);
   return std::shared_ptr<const BoundState>(std::move(bound));
 }

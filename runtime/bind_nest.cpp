@@ -196,7 +196,7 @@ class NestBinder {
     return {};
   }
 
-  /// x and y may have any strides; parameters given at run time are dense.
+  /// All tensors may have any strides.
   Status bind_requantization_nest(const jit::Nest& nest) {
     const Function& function = *compiled_.canonical;
     const Operation& operation = function.operations[*nest.requantization];
@@ -205,31 +205,40 @@ class NestBinder {
     const ValueId x_root = places_.root_of(operation.operands[0]);
     const Place x = places_.of_root(x_root, nest.element(0));
     add_operand(result, x.origin, nest.element(0), x_root == operation.operands[0]);
-    BoundSide sides[] = {{.quantization = function.type_of(operation.operands[0]).quantization},
-                         {.quantization = function.type_of(operation.results[0]).quantization}};
-    for (size_t r = 0; r < quantization_rules.size(); ++r) {
-      for (size_t side : {0, 1}) {
-        const size_t operand = side == 0 ? source_parameter(r) : destination_parameter(r);
-        if (operation.operands[operand] == no_value) continue;
-        sides[side].operands[r] = static_cast<int>(result.operands.size());
-        const ElementType element = quantization_rules[r].element;
-        Status status = add_dense_operand(result, operation.operands[operand], element);
-        if (!status) return status;
-      }
-    }
+    const BoundSide from = bind_side(result, operation, operation.operands[0], source_parameter(0));
+    const BoundSide to =
+        bind_side(result, operation, operation.results[0], destination_parameter(0));
     const size_t last = nest.inputs.size();
     const Place y = places_.of_output(nest.outputs[0], nest.element(last), extents);
     add_operand(result, y.origin, nest.element(last), true);
     const jit::RequantizedTensors tensors = {
         extents, *jit::reshaped_strides(x.extents, x.strides, extents), y.strides,
-        jit::requantize_axis(sides[0].quantization, sides[1].quantization)};
+        jit::requantize_axis(from.quantization, to.quantization)};
     const auto form = jit::requantize_form(function, operation);
     if (!form) return bind_f32_copy(tensors, std::move(result));
-    Status status = bind_requantization(*form, sides[0], sides[1], tensors, compiled_,
-                                        places_.scratch(), result);
+    Status status =
+        bind_requantization(*form, from, to, tensors, compiled_, places_.scratch(), result);
     if (!status) return status;
     bound_.nests.push_back(std::move(result));
     return {};
+  }
+
+  /// The quantization of a value, with operands for the parameters that are given at run time:
+  /// parameters of the function and constants, where they lie.
+  BoundSide bind_side(BoundNest& result, const Operation& operation, ValueId value,
+                      size_t first_operand) {
+    BoundSide side;
+    side.quantization = compiled_.canonical->type_of(value).quantization;
+    for (size_t r = 0; r < quantization_rules.size(); ++r) {
+      const ValueId parameter = operation.operands[first_operand + r];
+      if (parameter == no_value) continue;
+      const ElementType element = quantization_rules[r].element;
+      const Place place = places_.of_root(parameter, element);
+      side.operands[r] = static_cast<int>(result.operands.size());
+      if (!place.strides.empty()) side.strides[r] = place.strides[0];
+      add_operand(result, place.origin, element, false);
+    }
+    return side;
   }
 
   Status bind_f32_copy(const jit::RequantizedTensors& tensors, BoundNest result) {

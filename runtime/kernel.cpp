@@ -41,15 +41,6 @@ Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
   return check_overlap(rules, inputs, outputs, in_place);
 }
 
-/// Checks operands whose values may be refused, before anything is written.
-Status check_values(const BoundState& bound, const detail::CallMemory& memory) {
-  for (const BoundNest& nest : bound.nests) {
-    if (!nest.requantization) continue;
-    if (Status status = detail::check_scales(nest, memory); !status) return status;
-  }
-  return {};
-}
-
 /// Whether streaming code may store to these outputs: each a whole number of elements away from the
 /// alignment, all equally many; rows too if the first ones are. Where sub-byte operands go along,
 /// that is a number of whole groups.
@@ -160,13 +151,13 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
 Status detail::run_checked(const BoundState& bound, std::span<const ConstView> inputs,
                            std::span<const View> outputs, const RunOptions& options,
                            bool in_place) {
+  if (Status status = check_scales(bound.scales, inputs); !status) return status;
   const ScratchPool::Block scratch(bound.scratch);
   CallMemory memory{inputs, outputs, scratch.data()};
   const TaskScratchPool::Blocks task_scratch(bound.task_scratch,
                                              more_tasks(bound, options.executor));
   memory.executor = options.executor;
   memory.task_scratch = task_scratch.data();
-  if (Status status = check_values(bound, memory); !status) return status;
   for (const BoundNest& each : bound.nests) {
     const BoundNest& nest = each.requantization ? prepare_requantization(each, memory) : each;
     if (nest.tables) {

@@ -251,17 +251,6 @@ Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& fro
   return RequantizationBinder(form, from, to, tensors, compiled, scratch, nest).bind();
 }
 
-Status check_scales(const BoundNest& nest, const CallMemory& memory) {
-  const BoundRequantization& requantization = *nest.requantization;
-  const auto check = [&](std::string_view name, const BoundSide& side) -> Status {
-    const SideReader reader(side, &nest, &memory);
-    const auto wrong = reader.wrong_scale(requantization.slices);
-    return wrong ? Status(scale_out_of_range(name, wrong->second, wrong->first)) : Status();
-  };
-  if (Status status = check("source", requantization.from); !status) return status;
-  return check("destination", requantization.to);
-}
-
 const BoundNest& prepare_requantization(const BoundNest& nest, const CallMemory& memory) {
   const BoundRequantization& requantization = *nest.requantization;
   const SliceReader reader(requantization.from, requantization.to, &nest, &memory);

@@ -22,6 +22,7 @@ struct BoundSide {
   /// The operand of the nest that is a parameter, in the order of quantization_rules; -1: it is in
   /// the type.
   std::array<int, 3> operands = {-1, -1, -1};
+  std::array<int64_t, 3> strides = {1, 1, 1};  ///< of those operands, in elements
 };
 
 /// A method with its code; the constants of slices are operands behind x, each an array.
@@ -59,14 +60,12 @@ Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& fro
                            const BoundSide& to, const jit::RequantizedTensors& tensors,
                            const Compiled& compiled, ScratchPlan& scratch, BoundNest& nest);
 
-/// Refuses scales given at run time that are not 1 to 32767.
-Status check_scales(const BoundNest& nest, const CallMemory& memory);
-
 /// Computes the constants of slices of one call: the nest to run for it, which reads them from the
 /// call's scratch.
 const BoundNest& prepare_requantization(const BoundNest& nest, const CallMemory& memory);
 
-/// Looks bytes up run by run; tables made in the call by `maker`.
+/// Looks bytes up run by run, in the tables of the types or those that `prepare_requantization` has
+/// made.
 void run_byte_tables(const BoundNest& nest, const CallMemory& memory);
 
 }  // namespace castor::detail

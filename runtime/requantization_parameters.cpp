@@ -8,7 +8,7 @@ namespace castor::detail {
 int32_t SideReader::Parameter::at(int64_t slice) const {
   const int64_t index = is_per_slice ? slice : 0;
   if (data != nullptr) {
-    const uint64_t bits = read_element(data, element, index);
+    const uint64_t bits = read_element(data, element, index * stride);
     return element == ElementType::i8 ? static_cast<int8_t>(bits) : static_cast<int16_t>(bits);
   }
   return entries == nullptr ? otherwise : (*entries)[static_cast<size_t>(index)];
@@ -25,6 +25,7 @@ SideReader::SideReader(const BoundSide& side, const BoundNest* nest, const CallM
     if (side.operands[r] >= 0) {
       const auto operand = static_cast<size_t>(side.operands[r]);
       const Origin origin = origin_of(nest->operands[operand], *memory);
+      parameter.stride = side.strides[r];
       parameter.data = reinterpret_cast<const std::byte*>(address(origin, rule.element));
     } else if (const auto& given = (*side.quantization).*rule.parameter) {
       parameter.entries = &*given;
@@ -34,16 +35,6 @@ SideReader::SideReader(const BoundSide& side, const BoundNest* nest, const CallM
 
 std::array<int32_t, 3> SideReader::at(int64_t slice) const {
   return {parameters_[0].at(slice), parameters_[1].at(slice), parameters_[2].at(slice)};
-}
-
-std::optional<std::pair<int64_t, int32_t>> SideReader::wrong_scale(int64_t slices) const {
-  const Parameter& scale = parameters_[0];
-  if (scale.data == nullptr) return std::nullopt;
-  for (int64_t slice = 0; slice < (scale.is_per_slice ? slices : 1); ++slice) {
-    const int32_t found = scale.at(slice);
-    if (found < quantization_rules[0].least) return std::pair{slice, found};
-  }
-  return std::nullopt;
 }
 
 jit::SliceParameters SliceReader::at(int64_t slice) const {

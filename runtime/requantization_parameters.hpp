@@ -16,12 +16,11 @@ class SideReader {
   /// In the order of quantization_rules: scale, frac, zero point. One entry stands for all slices
   /// where there is but one.
   std::array<int32_t, 3> at(int64_t slice) const;
-  /// The first scale given at run time that is out of its range, or nothing.
-  std::optional<std::pair<int64_t, int32_t>> wrong_scale(int64_t slices) const;
 
  private:
   struct Parameter {
-    const std::byte* data = nullptr;  ///< dense, of `element`; null: entries of the type
+    const std::byte* data = nullptr;  ///< of `element`; null: entries of the type
+    int64_t stride = 1;               ///< in elements
     ElementType element = ElementType::i16;
     const std::vector<int32_t>* entries = nullptr;  ///< null: the default
     int32_t otherwise = 0;

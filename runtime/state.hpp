@@ -14,6 +14,7 @@
 #include "runtime/convolution.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/kernel_table.hpp"
+#include "runtime/scale_checks.hpp"
 #include "runtime/scratch.hpp"
 #include "runtime/task_scratch.hpp"
 
@@ -131,6 +132,7 @@ struct BoundState {
   std::vector<BoundTensor> outputs;
   std::vector<Dims> output_shapes;
   std::vector<BoundNest> nests;
+  std::vector<ScaleCheck> scales;  ///< of machine code; the interpreter checks them itself
   mutable ScratchPool scratch;
   mutable TaskScratchPool task_scratch;
   /// For each input and output: the output may be written where the input lies, because they walk

@@ -105,7 +105,7 @@ TEST(FuzzPrograms, RandomProgramsAreFunctionsOfAllOps) {
       if (operation.operands.empty()) continue;
       const bool is_broadcast = operation.op == OpKind::broadcast;
       if (info(operation.op).operands < 2 && !is_broadcast) continue;
-      if (operation.op == OpKind::conv_integer) continue;
+      if (stands_alone(operation.op)) continue;
       broadcasts += program.shape_of(operation.operands.front()) !=
                     program.shape_of(operation.operands.back());
       const auto rule = broadcast_rule({.op = operation.op, .attributes = operation.attributes});
@@ -117,6 +117,50 @@ TEST(FuzzPrograms, RandomProgramsAreFunctionsOfAllOps) {
   EXPECT_EQ(ops.size(), static_cast<size_t>(op_count));
   EXPECT_EQ(modes.size(), 7u);  // three of elementwise ops, four of broadcast
   for (int count : {excess, spaces, broadcasts, open_targets, named_targets}) EXPECT_GT(count, 50);
+}
+
+TEST(FuzzPrograms, RandomProgramsRequantizeInEveryWay) {
+  int from_inputs = 0, from_floats = 0, from_constants = 0, from_quantized = 0;
+  int parameter_inputs = 0, parameter_constants = 0, half_steps = 0, bad_scales = 0;
+  std::set<size_t> forms, slices;
+  for (uint64_t index = 0; index < 4000; ++index) {
+    const Program program = generate(program_seed(23, index));
+    const Result<FunctionPtr> function = build_function(program);
+    ASSERT_TRUE(function.ok()) << function.error().message;
+    bad_scales += program.bad_call.kind == BadCall::Kind::scale;
+    for (const InputSpec& input : program.inputs) {
+      half_steps += input.data.kind == DataSpec::Kind::halves;
+    }
+    for (const Operation& operation : (*function)->operations) {
+      if (operation.op != OpKind::requantize) continue;
+      forms.insert(number_of(requantize_cell_of(**function, operation)));
+      slices.insert(number_of(slice_cell_of(**function, operation)));
+    }
+    const auto is_input = [&](size_t value) { return value < program.first_operation(); };
+    const auto is_constant = [&](size_t value) {
+      return !is_input(value) &&
+             program.operations[program.operation_of(value)].op == OpKind::constant;
+    };
+    for (const OperationSpec& operation : program.operations) {
+      if (operation.op != OpKind::requantize) continue;
+      const size_t x = operation.operands[0];
+      from_inputs += is_input(x) && program.is_quantized(x);
+      from_floats += !program.is_quantized(x);
+      from_constants += is_constant(x) && program.is_quantized(x);
+      from_quantized += !is_input(x) && !is_constant(x) && program.is_quantized(x);
+      for (size_t i = 1; i < operation.operands.size(); ++i) {
+        const size_t parameter = operation.operands[i];
+        if (parameter == no_operand) continue;
+        (is_input(parameter) ? parameter_inputs : parameter_constants) += 1;
+      }
+    }
+  }
+  EXPECT_EQ(forms.size(), requantize_cell_count);
+  EXPECT_EQ(slices.size(), slice_cell_count);
+  const std::vector<int> counts = {from_inputs,    from_floats,      from_constants,
+                                   from_quantized, parameter_inputs, parameter_constants,
+                                   half_steps,     bad_scales};
+  for (size_t i = 0; i < counts.size(); ++i) EXPECT_GT(counts[i], 15) << i;
 }
 
 TEST(FuzzPrograms, DrawnStridesKeepElementsApart) {
@@ -148,6 +192,10 @@ TEST(FuzzCells, CellsAreNumberedWithoutGaps) {
         EXPECT_EQ(find_operation_type(operation_type_cells()[cell.number]), cell.number);
         break;
       case CellGroup::modes: EXPECT_EQ(find_mode(mode_cells()[cell.number]), cell.number); break;
+      case CellGroup::requantizations:
+        EXPECT_EQ(number_of(requantize_cell(cell.number)), cell.number);
+        break;
+      case CellGroup::slices: EXPECT_EQ(number_of(slice_cell(cell.number)), cell.number); break;
       case CellGroup::lanes: EXPECT_EQ(find_lane_cell(lane_cell(cell.number)), cell.number); break;
       case CellGroup::tails: EXPECT_EQ(find_tail(tail_cells()[cell.number]), cell.number); break;
       case CellGroup::alignments:
@@ -192,7 +240,7 @@ TEST(FuzzCells, CoverageListsWhatIsMissing) {
   for (size_t rank = 0; rank <= most_rank; ++rank) coverage.hit(CellGroup::ranks, rank, 0);
   coverage.hit(CellGroup::operations, 1, 1);
   const std::string text = coverage.print();
-  EXPECT_NE(text.find("  ops x tiers: 1 of 90 cells\n    not hit: constant on avx2\n"),
+  EXPECT_NE(text.find("  ops x tiers: 1 of 92 cells\n    not hit: constant on avx2\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("  ranks x tiers: 7 of 14 cells\n    not hit: rank 0 on avx512\n"),

@@ -96,9 +96,9 @@ void flip_a_bit(const Prepared& prepared, std::span<const View> outputs) {
 }
 
 TEST(Fuzz, AWrongElementIsMinimisedAndReported) {
-  const KeptRun kept = run(tampered(flip_a_bit, 60));
+  const KeptRun kept = run(tampered(flip_a_bit, 120));
   ASSERT_GT(kept.summary.mismatches, 1u);
-  EXPECT_EQ(kept.summary.programs, 60u);
+  EXPECT_EQ(kept.summary.programs, 120u);
   ASSERT_EQ(kept.reports.size(), 1u);
   const std::string& report = kept.reports[0];
   const std::string minimal =
@@ -139,7 +139,8 @@ bool computes_with(const Function& function, OpKind op) {
 
 /// Whatever else a function does, one operation is left.
 TEST(Fuzz, AFunctionIsMinimisedToTheOpThatFails) {
-  for (OpKind op : {OpKind::floor_div, OpKind::select, OpKind::reshape, OpKind::broadcast}) {
+  for (OpKind op : {OpKind::floor_div, OpKind::select, OpKind::reshape, OpKind::broadcast,
+                    OpKind::requantize}) {
     const KeptRun kept = run(tampered(
         [op](const Prepared& prepared, std::span<const View> outputs) {
           const bool is_empty = count_of(prepared.outputs[0].shape) == 0;

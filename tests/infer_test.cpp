@@ -2,7 +2,10 @@
 // Types of results, and binding unknown extents.
 #include "ir/infer.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "ir/text.hpp"
 
@@ -101,10 +104,11 @@ TEST(BindShapes, SaysWhatDoesNotFit) {
   }
 }
 
-/// Every type against every op's class (conv_integer: tests/conv_integer_ir_test.cpp).
+/// Every type against every op's class (conv_integer: tests/conv_integer_ir_test.cpp; requantize:
+/// tests/requantize_ir_test.cpp).
 TEST(InferTypes, OperandsAreOfTheRowsClass) {
   for (const OpInfo& row : op_table()) {
-    if (row.infer == InferRule::convolution) continue;
+    if (stands_alone(row.op)) continue;
     for (const ElementInfo& element : element_table) {
       const TensorType type = {element.type, {2}};
       const TensorType condition = {ElementType::boolean, {2}};
@@ -123,6 +127,36 @@ TEST(InferTypes, OperandsAreOfTheRowsClass) {
       EXPECT_EQ(types.error().message, std::string(row.name) + ": operand 0 is " +
                                            std::string(element.name) + ", expected " +
                                            std::string(name_of(row.types)));
+    }
+  }
+}
+
+/// Integers of a quantized type are numbers to requantize alone.
+TEST(InferTypes, OnlyRequantizeTakesQuantizedTensors) {
+  for (const OpInfo& row : op_table()) {
+    if (row.operands == 0) continue;
+    for (const QuantizedInfo& format : quantized_table) {
+      Quantization quantization{.format = format.format, .frac = {{7}}};
+      if (format.is_asymmetric) quantization.scale = quantization.zero_point = {{5}};
+      const TensorType type = quantized_type(quantization, {2});
+      const TensorType condition = {ElementType::boolean, {2}};
+      std::vector<const TensorType*> operands(static_cast<size_t>(row.operands), &type);
+      if (row.infer == InferRule::selection) operands[0] = &condition;
+      if (row.op == OpKind::requantize) {
+        std::fill(operands.begin() + 1, operands.end(), nullptr);
+      }
+      const auto types =
+          infer_types({.op = row.op}, operands, {.element = ElementType::f32, .shape = Shape{2}});
+      ASSERT_EQ(types.ok(), row.op == OpKind::requantize) << row.name << ' ' << format.name;
+      if (types) {
+        EXPECT_EQ(types->front(), (TensorType{ElementType::f32, {2}}));
+        continue;
+      }
+      const int first = row.infer == InferRule::selection ? 1 : 0;
+      EXPECT_EQ(types.error().message,
+                fmt::format("{}: operand {} is {}, expected a type that is not quantized: only "
+                            "requantize takes quantized tensors",
+                            row.name, first, to_string(type)));
     }
   }
 }

@@ -11,7 +11,8 @@ size_t result_count(const Tensor& result) {
 void evaluate_constant(const Operation& operation, Operands, Results results) {
   const std::vector<std::byte>& bytes = operation.data->bytes;
   const Tensor& type = results[0];
-  results[0] = read_tensor(ConstView(bytes.data(), type.element, type.shape, bytes.size()));
+  results[0].elements =
+      read_tensor(ConstView(bytes.data(), type.element, type.shape, bytes.size())).elements;
 }
 
 void evaluate_broadcast(const Operation& operation, Operands operands, Results results) {

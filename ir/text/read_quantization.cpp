@@ -56,7 +56,8 @@ class EntryReader {
     }
     if (!cursor_.accept('>')) cursor_.fail_found("',' or '>'");
     if (row_.is_asymmetric && !was_given("zero_point")) {
-      const size_t slices = result_.scale ? result_.scale->size() : 1;
+      const QuantizationParameter& given = result_.scale ? result_.scale : result_.frac;
+      const size_t slices = given ? given->size() : 1;
       result_.zero_point.emplace(slices, 0);
     }
     for (const QuantizationRule& rule : quantization_rules) {

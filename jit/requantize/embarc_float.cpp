@@ -41,7 +41,7 @@ class EmbarcFromFloat final : public RequantizeMethod {
     const float reciprocal = 1.0F / static_cast<float>(slice.to_scale);
     const double factor = std::ldexp(static_cast<double>(reciprocal), slice.to_frac);
     const int32_t zero_point = slice.to_zero_point;
-    return SliceConstants{constant_bits(static_cast<float>(factor)), constant_bits(zero_point),
+    return SliceConstants{constant_bits(to_f32(factor)), constant_bits(zero_point),
                           constant_bits(least - std::min(zero_point, 0)),
                           constant_bits(most - std::max(zero_point, 0))};
   }
@@ -90,7 +90,7 @@ class EmbarcToFloat final : public RequantizeMethod {
     const double factor = std::ldexp(slice.from_scale, -slice.from_frac);
     return SliceConstants{constant_bits(zero_point), constant_bits(least + std::max(zero_point, 0)),
                           constant_bits(most + std::min(zero_point, 0)),
-                          constant_bits(static_cast<float>(factor))};
+                          constant_bits(to_f32(factor))};
   }
 
   void lower(const RequantizeForm&, const RequantizeLanes& lanes) const override {

@@ -14,8 +14,8 @@ namespace castor::jit {
 
 namespace {
 
-/// What f32 holds of an odd multiple of a half, and room below the clamped value's bits.
-constexpr double clamped = 0x1p20;
+/// Beyond every result, doubled and with a zero point; f32 holds halves up to here.
+constexpr double most_quotient = 0x1p20;
 /// Sums with it are whole: 2^23 to 2^24 have places of 1.
 constexpr float rounder = 0x1.8p23F;
 
@@ -45,7 +45,7 @@ LaneId product(const RequantizeForm& form, const RequantizeLanes& lanes) {
 LaneId finite(const RequantizeForm& form, LaneBuilder& b, LaneId value) {
   if (form.from) return value;
   return b.zero_unless(b.compare(FloatPredicate::ordered, value, value),
-                       b.clamp_magnitude(value, clamped));
+                       b.clamp_magnitude(value, most_quotient));
 }
 
 class FloatQuotient final : public RequantizeMethod {
@@ -70,7 +70,7 @@ class FloatQuotient final : public RequantizeMethod {
     const double factor = std::ldexp(form.rounds_half_up() ? 2.0 : 1.0, exponent);
     if (form.from) {
       const double largest = std::ldexp(factor, bits_of(form.from_element()) - 1);
-      if (largest / slice.to_scale > clamped) return std::nullopt;
+      if (largest / slice.to_scale > most_quotient) return std::nullopt;
     }
     if (gives_fixed_point(form)) return SliceConstants{constant_bits(static_cast<float>(factor))};
     const int64_t least = integer_min(form.to_element());

@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,6 +101,11 @@ std::span<const RequantizeMethod* const> requantize_methods();
 /// The method's lanes: source 0 is x, then come the constants; sink 0 is the result.
 LaneProgram requantize_program(const RequantizeMethod& method, const RequantizeForm& form,
                                const Target& target);
+
+/// A positive number of f64 rounded to f32, infinity from 2^128 on.
+constexpr float to_f32(double value) {
+  return value < 0x1p128 ? static_cast<float>(value) : std::numeric_limits<float>::infinity();
+}
 
 constexpr uint64_t constant_bits(double value) { return std::bit_cast<uint64_t>(value); }
 constexpr uint64_t constant_bits(float value) { return std::bit_cast<uint32_t>(value); }

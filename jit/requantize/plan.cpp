@@ -72,7 +72,8 @@ SliceRun slice_run(const RequantizedTensors& tensors) {
 }
 
 LongSlices join_rows(const RequantizedTensors& tensors) {
-  const int last = tensors.extents.rank() - 1;
+  int last = tensors.extents.rank() - 1;
+  while (last > tensors.axis && tensors.extents[last] == 1) --last;
   if (last < 1 || tensors.axis != last) return {tensors};
   const Dims dense = dense_strides(tensors.extents);
   if (!(tensors.source_strides == dense) || !(tensors.destination_strides == dense)) {

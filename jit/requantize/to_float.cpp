@@ -31,7 +31,7 @@ class ToFloat final : public RequantizeMethod {
     // The library's factor may be infinite.
     if (form.is_exact() && factor >= 0x1p128) return std::nullopt;
     return SliceConstants{constant_bits(static_cast<float>(slice.from_zero_point)),
-                          constant_bits(static_cast<float>(factor))};
+                          constant_bits(to_f32(factor))};
   }
 
   void lower(const RequantizeForm&, const RequantizeLanes& lanes) const override {

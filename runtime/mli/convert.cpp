@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The conversions of castor/mli.h.
 #include <algorithm>
-#include <new>
 
 #include "ir/interpreter.hpp"
 #include "runtime/mli/check.hpp"
@@ -89,7 +88,7 @@ mli_status convert(const mli_tensor* source, mli_tensor* destination, Accepted a
     if (!kernel) return MLI_STATUS_NOT_SUPPORTED;
     const bool is_done = run(**kernel, form, CallViews(*source, *destination)).ok();
     return is_done ? MLI_STATUS_OK : MLI_STATUS_NOT_SUPPORTED;
-  } catch (const std::bad_alloc&) {
+  } catch (...) {  // memory was refused
     return MLI_STATUS_NOT_SUPPORTED;
   }
 }

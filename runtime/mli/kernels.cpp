@@ -77,7 +77,9 @@ ConversionForm form_of(const mli_tensor& source, const mli_tensor& destination, 
   form.source_axis = axis_of(source, from);
   form.destination_axis = axis_of(destination, to);
   form.is_exact = mode.arithmetic == CASTOR_MLI_EXACT;
-  form.is_convergent = mode.rounding == CASTOR_MLI_CONVERGENT;
+  const bool gives_float = to.type == MLI_EL_FP_32;
+  const bool rounds = !gives_float && (form.is_exact || from.type != MLI_EL_FP_32);
+  form.is_convergent = rounds && mode.rounding == CASTOR_MLI_CONVERGENT;
   std::copy_n(source.shape, source.rank, form.shape.begin());
   std::copy_n(source.mem_stride, source.rank, form.source_strides.begin());
   std::copy_n(destination.mem_stride, source.rank, form.destination_strides.begin());
@@ -91,14 +93,15 @@ size_t ConversionKernels::Hash::operator()(const ConversionForm& form) const {
 }
 
 ConversionKernels& ConversionKernels::shared() {
-  static ConversionKernels kernels = [] {
+  // Never destroyed: threads may convert while the process ends.
+  static ConversionKernels* const kernels = [] {
     Result<Runtime> runtime = Runtime::create();
-    if (runtime.ok()) return ConversionKernels(*runtime);
+    if (runtime.ok()) return new ConversionKernels(*runtime);
     RuntimeOptions options;  // a tier that the environment asks for and the machine lacks
     options.interpret = true;
-    return ConversionKernels(*Runtime::create(options));
+    return new ConversionKernels(*Runtime::create(options));
   }();
-  return kernels;
+  return *kernels;
 }
 
 Result<std::shared_ptr<const BoundKernel>> ConversionKernels::find(const ConversionForm& form) {

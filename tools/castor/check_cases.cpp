@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/infer.hpp"
+#include "ir/requantize.hpp"
 #include "tests/support/samples.hpp"
 
 namespace castor::tools {
@@ -28,6 +29,15 @@ constexpr size_t misalignments = 64;
 
 std::vector<uint64_t> boundary_set(ElementType type) {
   return bits_of(type) <= 16 ? samples::all_patterns(type) : samples::boundary_patterns(type);
+}
+
+/// Whether the value is a scale of a `requantize`, which must be positive.
+bool is_scale(const Function& function, ValueId value) {
+  return std::ranges::any_of(function.operations, [&](const Operation& operation) {
+    return operation.op == OpKind::requantize &&
+           (operation.operands[source_parameter(0)] == value ||
+            operation.operands[destination_parameter(0)] == value);
+  });
 }
 
 /// The most boundary patterns that any parameter has.
@@ -261,18 +271,22 @@ InputSource::InputSource(const Function& function, uint64_t seed) {
     if (!parameters_.empty()) {
       std::shuffle(boundary.begin(), boundary.end(), std::mt19937_64(seed + parameters_.size()));
     }
-    parameters_.push_back({type, std::move(boundary)});
+    parameters_.push_back({type, std::move(boundary), is_scale(function, id)});
   }
 }
 
 std::vector<std::byte> InputSource::bytes(const CheckCase& test, size_t index) const {
-  const auto& [type, boundary] = parameters_[index];
+  const auto& [type, boundary, positive] = parameters_[index];
   const auto count = static_cast<size_t>(element_count(test.shapes[index]).value_or(0));
-  if (test.fill == Fill::random) {
-    return samples::pack(type, samples::random_patterns(type, count, test.seed + index));
-  }
   std::vector<uint64_t> patterns(count);
-  for (size_t i = 0; i < count; ++i) patterns[i] = boundary[(test.first + i) % boundary.size()];
+  if (test.fill == Fill::random) {
+    patterns = samples::random_patterns(type, count, test.seed + index);
+  } else {
+    for (size_t i = 0; i < count; ++i) patterns[i] = boundary[(test.first + i) % boundary.size()];
+  }
+  for (uint64_t& pattern : patterns) {
+    if (positive) pattern = std::max<uint64_t>(pattern & 0x7fff, 1);
+  }
   return samples::pack(type, patterns);
 }
 

@@ -76,6 +76,7 @@ class InputSource {
   struct Parameter {
     ElementType type;
     std::vector<uint64_t> boundary;
+    bool is_scale;  ///< of a requantization: positive numbers of 16 bits
   };
   std::vector<Parameter> parameters_;
 };

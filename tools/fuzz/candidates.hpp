@@ -34,6 +34,9 @@ class Candidates {
 /// With smaller extents, fewer axes, numbers in place of unknown extents.
 std::vector<Program> smaller_shapes(const Program& program);
 
+/// With one scale, frac and zero point for all slices, and plainer ones.
+std::vector<Program> plainer_quantizations(const Program& program);
+
 /// With plainer places in memory, attributes, data and constants.
 std::vector<Program> plainer_programs(const Program& program);
 

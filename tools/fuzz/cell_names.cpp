@@ -23,12 +23,27 @@ constexpr std::array<std::string_view, call_count> call_names = {"in place",
                                                                  "refused: overlap",
                                                                  "refused: null",
                                                                  "refused: extents",
-                                                                 "refused: in place"};
+                                                                 "refused: in place",
+                                                                 "refused: scale"};
 
 constexpr std::array<std::string_view, nest_cell_count> nest_names = {
-    "one nest",       "two nests", "three nests",      "four nests and more", "through scratch",
-    "copied periods", "any start", "excess precision", "transposed tiles",    "strided tiles",
-    "several tiles",  "row table", "baked period"};
+    "one nest",
+    "two nests",
+    "three nests",
+    "four nests and more",
+    "through scratch",
+    "copied periods",
+    "any start",
+    "excess precision",
+    "transposed tiles",
+    "strided tiles",
+    "several tiles",
+    "row table",
+    "baked period",
+    "bytes by tables",
+    "bytes by a call's tables",
+    "slices by a method",
+    "slices by a method of the call"};
 
 std::string describe_conversion(const ConversionCell& cell) {
   const std::string options = to_string(cell.options);
@@ -115,6 +130,8 @@ std::string describe(const Cell& cell) {
     }
     case CellGroup::calls: return std::string(call_names[cell.number]);
     case CellGroup::epilogues: return describe_epilogue(epilogue_cell(cell.number));
+    case CellGroup::requantizations: return describe(requantize_cell(cell.number));
+    case CellGroup::slices: return describe(slice_cell(cell.number));
   }
   return {};
 }

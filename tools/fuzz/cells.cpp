@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ir/op.hpp"
+#include "jit/requantize/byte_table_kernel.hpp"
 #include "tools/fuzz/planned_lanes.hpp"
 
 namespace castor::fuzz {
@@ -125,6 +126,8 @@ std::array<GroupInfo, group_count> make_groups() {
       {CellGroup::alignments, "alignments", 2 * misalignments, 0},
       {CellGroup::calls, "calls", call_count, 0},
       {CellGroup::epilogues, "epilogues of convolutions", 3 * 2 * epilogue_forms, 0},
+      {CellGroup::requantizations, "formats x arithmetics of requantize", requantize_cell_count, 0},
+      {CellGroup::slices, "slices of requantize", slice_cell_count, 0},
   }};
   for (size_t i = 1; i < groups.size(); ++i) {
     groups[i].first = groups[i - 1].first + groups[i - 1].size;
@@ -141,6 +144,9 @@ jit::Target target_of(jit::Tier tier) {
 bool has_avx512(jit::Tier tier) { return target_of(tier).has_avx512(); }
 
 bool nest_concerns(NestCell cell, jit::Tier tier) {
+  if (cell == NestCell::bound_bytes || cell == NestCell::called_bytes) {
+    return jit::has_byte_tables(target_of(tier));
+  }
   const bool wants_avx512 = cell == NestCell::row_table || cell == NestCell::baked_period;
   return !wants_avx512 || has_avx512(tier);
 }

@@ -14,6 +14,7 @@
 #include "ir/convolution.hpp"
 #include "ir/op.hpp"
 #include "jit/nest.hpp"
+#include "tools/fuzz/requantize_cells.hpp"
 
 namespace castor::fuzz {
 
@@ -33,8 +34,10 @@ enum class CellGroup : uint8_t {
   alignments,
   calls,
   epilogues,
+  requantizations,
+  slices,
 };
-inline constexpr size_t group_count = 15;
+inline constexpr size_t group_count = 17;
 
 /// A pair of value types with options; of all spellings that mean the same, the canonical one.
 struct ConversionCell {
@@ -87,8 +90,13 @@ enum class NestCell : uint8_t {
   several_tiles,
   row_table,     ///< each row's results are looked up by the codes of an operand
   baked_period,  ///< the code is for periods of one length
+  // requantizations
+  bound_bytes,   ///< bytes looked up in tables that were made when the kernel was bound
+  called_bytes,  ///< in tables that the call makes
+  bound_slices,  ///< by a method whose constants were computed when the kernel was bound
+  called_slices  ///< by the call
 };
-inline constexpr size_t nest_cell_count = 13;
+inline constexpr size_t nest_cell_count = 17;
 
 /// An operand of an axis that is made of periods (of rows, as a rule).
 struct PeriodCell {
@@ -131,8 +139,9 @@ enum class CallCell : uint8_t {
   refused_null,
   refused_extents,
   refused_in_place,
+  refused_scale,
 };
-inline constexpr size_t call_count = 13;
+inline constexpr size_t call_count = 14;
 
 enum class ConvolutionKind : uint8_t { dense, grouped, depthwise };
 ConvolutionKind kind_of(int64_t groups, int64_t channels);

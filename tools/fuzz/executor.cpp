@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "ir/infer.hpp"
+#include "ir/interpreter.hpp"
 #include "runtime/state.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
@@ -136,11 +138,36 @@ Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, c
   return run_bound(prepared, *bound, call, trace);
 }
 
+/// With 0 or less for one scale: the interpreter and the kernel refuse the call.
+Finding Executor::run_with_bad_scale(const Prepared& prepared, const BoundKernel& bound,
+                                     const Call& call) {
+  constexpr std::array<uint64_t, 3> wrong = {0, 0xffff, 0x8000};
+  const BadCall& bad = prepared.program.bad_call;
+  const Image& image = prepared.inputs[bad.tensor];
+  std::byte* base = place_of(image, input_pages(bad.tensor));
+  const int64_t wanted = static_cast<int64_t>(bad.other) % count_of(image.shape);
+  int64_t place = 0;
+  for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
+    if (index == wanted) place = distance;
+  });
+  const uint64_t right = image.load(base, place);
+  image.store(base, place, wrong[bad.other % wrong.size()]);
+  const Status expected = interpret(*prepared.function, call.inputs, call.outputs);
+  const Status found = bound.run(call.inputs, call.outputs);
+  image.store(base, place, right);
+  if (expected.ok() || found.ok()) return {.kind = Finding::Kind::accepted};
+  if (Finding touched = compare_untouched(prepared)) return touched;
+  return {};
+}
+
 Finding Executor::run_bound(const Prepared& prepared, const BoundKernel& bound, const Call& call,
                             CallTrace& trace) {
   if (const std::optional<Call> bad = spoil(prepared, call)) {
     if (bound.run(bad->inputs, bad->outputs)) return {.kind = Finding::Kind::accepted};
     if (Finding touched = compare_untouched(prepared)) return touched;
+  }
+  if (prepared.program.bad_call.kind == BadCall::Kind::scale && can_spoil(prepared)) {
+    if (Finding finding = run_with_bad_scale(prepared, bound, call)) return finding;
   }
   if (overwrites_too_early(prepared, bound)) {
     trace.refused_in_place = true;

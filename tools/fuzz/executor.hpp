@@ -47,6 +47,7 @@ class Executor {
                      CallTrace& trace);
   Finding run_bound(const Prepared& prepared, const BoundKernel& bound, const Call& call,
                     CallTrace& trace);
+  Finding run_with_bad_scale(const Prepared& prepared, const BoundKernel& bound, const Call& call);
   Finding compare(const Prepared& prepared);
   Finding compare_result(const Prepared& prepared, size_t result);
   Finding compare_input(const Prepared& prepared, size_t input, std::span<const std::byte> wanted);

@@ -4,6 +4,7 @@
 #include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_directed.hpp"
 #include "tools/fuzz/generate_operations.hpp"
+#include "tools/fuzz/generate_requantize.hpp"
 
 namespace castor::fuzz {
 
@@ -15,15 +16,18 @@ constexpr int random_bits = 63 - number_bits;
 constexpr std::array bad_call_kinds = {BadCall::Kind::shape, BadCall::Kind::bytes,
                                        BadCall::Kind::overlap, BadCall::Kind::null,
                                        BadCall::Kind::extents};
+constexpr size_t bad_scale_percent = 50;  // of programs with one to spoil
 
 Program generate_random(Random& random) {
   Program program;
   const size_t kind = random.below(100);
   const bool has_all_ops = kind < 80;
-  if (kind < 68) {
+  if (kind < 60) {
     draw_operations(random, program);
-  } else if (has_all_ops) {
+  } else if (kind < 70) {
     draw_convolutions(random, program);
+  } else if (has_all_ops) {
+    draw_requantizations(random, program);
   } else {
     draw_conversions(random, program);
     draw_results(random, program);
@@ -32,7 +36,11 @@ Program generate_random(Random& random) {
   draw_interleaving(random, program, 10);
   draw_placements(random, program, random.percent(5) ? Walk::spread : Walk::any);
   draw_data(random, program, has_all_ops ? 45 : 5);
-  if (random.percent(4)) draw_bad_call(random, program, random.pick(bad_call_kinds));
+  if (random.percent(4)) {
+    draw_bad_call(random, program, random.pick(bad_call_kinds));
+  } else if (!scale_inputs(program).empty() && random.percent(bad_scale_percent)) {
+    draw_bad_call(random, program, BadCall::Kind::scale);
+  }
   return program;
 }
 

@@ -9,7 +9,7 @@ namespace castor::fuzz {
 
 /// Most inputs, results and elements (with gaps) of a tensor that a program has. Programs that
 /// stream have tensors of up to `most_streamed_bytes`.
-inline constexpr size_t most_inputs = 6;
+inline constexpr size_t most_inputs = 10;
 inline constexpr size_t most_results = 6;
 inline constexpr int64_t most_reach = 8192;
 inline constexpr int64_t most_streamed_bytes = int64_t{1} << 20;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawing programs for one way to be called: in place, past the caches, refused.
 #include "tools/fuzz/generate.hpp"
+#include "tools/fuzz/generate_operations.hpp"
 #include "tools/fuzz/program_maker.hpp"
 
 namespace castor::fuzz {
@@ -13,6 +14,7 @@ BadCall::Kind bad_call_of(CallCell call) {
     case CallCell::refused_bytes: return BadCall::Kind::bytes;
     case CallCell::refused_overlap: return BadCall::Kind::overlap;
     case CallCell::refused_null: return BadCall::Kind::null;
+    case CallCell::refused_scale: return BadCall::Kind::scale;
     default: return BadCall::Kind::none;
   }
 }
@@ -37,6 +39,7 @@ class DirectedCall : ProgramMaker {
       case CallCell::refused_overlap: return make_overlap(shape);
       case CallCell::in_place: make_in_place(shape); break;
       case CallCell::interleaved_outputs: interleave_two(shape); break;
+      case CallCell::refused_scale: requantize_at_run_time(); break;
       case CallCell::repeated_function:
       case CallCell::repeated_code:
         convert_once(ElementType::u8, ElementType::f32, {}, {9});  // the same each time
@@ -93,6 +96,13 @@ class DirectedCall : ProgramMaker {
     add_result(sum);
     program_.results[0].in_place_of = 1;
     place(Walk::dense);
+  }
+
+  void requantize_at_run_time() {
+    constexpr SliceCell slices{SlicedSides::both, AxisPlace::outermost, GivenIn::operands};
+    OperationDrawer drawer(random_, program_);
+    drawer.draw_requantization(draw_requantization_like(random_, nullptr, &slices));
+    drawer.draw_results();
   }
 
   /// One input, converted to two types that are stored alike.

@@ -4,6 +4,7 @@
 #include "ir/op.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_operations.hpp"
+#include "tools/fuzz/generate_requantize.hpp"
 #include "tools/fuzz/planned_lanes.hpp"
 #include "tools/fuzz/program_maker.hpp"
 
@@ -48,6 +49,16 @@ class DirectedProgram : ProgramMaker {
       case CellGroup::alignments: make_alignment(alignment_cell(cell.number)); break;
       case CellGroup::calls: return generate_call(random_, static_cast<CallCell>(cell.number));
       case CellGroup::epilogues: make_epilogue(epilogue_cell(cell.number)); break;
+      case CellGroup::requantizations: {
+        const RequantizeCell formats = requantize_cell(cell.number);
+        make_requantization(draw_requantization_like(random_, &formats, nullptr));
+        break;
+      }
+      case CellGroup::slices: {
+        const SliceCell slices = slice_cell(cell.number);
+        make_requantization(draw_requantization_like(random_, nullptr, &slices));
+        break;
+      }
     }
     draw_data(random_, program_, 20);
     return std::move(program_);
@@ -121,6 +132,10 @@ class DirectedProgram : ProgramMaker {
       case NestCell::several_tiles: return make_tiles(cell);
       case NestCell::row_table: return make_row_table();
       case NestCell::baked_period: return make_periods({true, 3});
+      case NestCell::bound_bytes:
+      case NestCell::called_bytes:
+      case NestCell::bound_slices:
+      case NestCell::called_slices: return make_slices(cell);
       default: break;
     }
     OperationDrawer drawer(random_, program_);
@@ -137,6 +152,33 @@ class DirectedProgram : ProgramMaker {
     if (program_.operations.empty()) drawer.draw(OpKind::convert);
     drawer.draw_results();
     place(cell.form == EpilogueForm::apart ? Walk::spread : Walk::dense);
+  }
+
+  void make_requantization(const DrawnRequantization& drawn, Walk walk = Walk::any) {
+    OperationDrawer drawer(random_, program_);
+    drawer.draw_requantization(drawn);
+    drawer.draw_results();
+    place(random_.percent(50) ? Walk::dense : walk);
+  }
+
+  /// Between bytes with long runs, or from f32.
+  void make_slices(NestCell cell) {
+    const bool by_tables = cell == NestCell::bound_bytes || cell == NestCell::called_bytes;
+    const bool in_types = cell == NestCell::bound_bytes || cell == NestCell::bound_slices;
+    RequantizeCell formats = requantize_cell(random_.below(requantize_cell_count));
+    formats.to = QuantizedFormat::sa8;
+    formats.from.reset();
+    if (by_tables) formats.from = QuantizedFormat::sa8;
+    DrawnRequantization drawn = draw_requantization_like(random_, &formats, nullptr);
+    draw_given(random_, drawn, in_types ? GivenIn::types : GivenIn::operands);
+    drawn.from.axis = drawn.to.axis = Quantization::per_tensor;
+    if (by_tables) {
+      drawn.shape = {random_.between(4096, 4600)};
+    } else {
+      drawn.shape = {random_.between(1, 9), random_.between(1, 100)};
+      drawn.to.axis = static_cast<int>(random_.below(2));
+    }
+    make_requantization(drawn, Walk::dense);
   }
 
   size_t add(ElementType type, const Dims& shape) {

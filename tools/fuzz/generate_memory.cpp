@@ -81,6 +81,12 @@ void draw_bad_call(Random& random, Program& program, BadCall::Kind kind) {
   const size_t inputs = program.inputs.size();
   const size_t tensors = inputs + program.results.size();
   program.bad_call = {kind, random.below(tensors), random.below(tensors)};
+  if (kind == BadCall::Kind::scale) {
+    const std::vector<size_t> scales = scale_inputs(program);
+    program.bad_call = {};
+    if (!scales.empty()) program.bad_call = {kind, random.pick(scales), random.below(1000)};
+    return;
+  }
   if (kind == BadCall::Kind::overlap) {
     program.bad_call.tensor = inputs + random.below(program.results.size());
   } else if (kind == BadCall::Kind::extents) {
@@ -102,10 +108,11 @@ void draw_placements(Random& random, Program& program, Walk walk) {
 
 void draw_data(Random& random, Program& program, size_t special_percent) {
   for (InputSpec& input : program.inputs) {
+    input.data.seed = random.next() >> 16;
+    if (input.data.is_made_to_fit()) continue;
     input.data.kind = random.percent(special_percent) ? DataSpec::Kind::special
                       : random.percent(45)            ? DataSpec::Kind::boundary
                                                       : DataSpec::Kind::random;
-    input.data.seed = random.next() >> 16;
   }
 }
 

@@ -150,6 +150,8 @@ bool OperationDrawer::draw_select(size_t a) {
 }
 
 bool OperationDrawer::draw(OpKind op) {
+  if (op == OpKind::requantize) return draw_requantize(false);
+  if (op != OpKind::constant && values_of(OperandClass::any).empty()) return false;
   switch (op) {
     case OpKind::constant: return draw_constant();
     case OpKind::convert: return draw_convert();
@@ -170,6 +172,10 @@ bool OperationDrawer::draw_on(OpKind op, ElementType type) {
   if (op == OpKind::conv_integer) {
     draw_convolution_of(type);
     return !program_.operations.empty();
+  }
+  if (op == OpKind::requantize) {
+    draw_requantization_of(type);
+    return true;
   }
   for (int i = 0; i < info(op).operands || i < 1; ++i) add_input(type);
   if (op == OpKind::select) add_input(ElementType::boolean);

@@ -8,6 +8,7 @@
 #include "tools/fuzz/cells.hpp"
 #include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_function.hpp"
+#include "tools/fuzz/generate_requantize.hpp"
 
 namespace castor::fuzz {
 
@@ -22,6 +23,7 @@ class OperationDrawer {
   /// One input of that type, with a shape of its own.
   size_t add_input(ElementType type);
   size_t add_input(ElementType type, const Dims& shape);
+  size_t add_input(InputSpec input);
   /// An operation; false where none was found that fits.
   bool draw(OpKind op);
   /// The same on operands of that type (of `select`, the values); drawn until it fits.
@@ -30,6 +32,13 @@ class OperationDrawer {
   void draw_convolution_of(ElementType x_type);
   /// A convolution, and what follows it so that it has the cell's form.
   void draw_epilogue(const EpilogueCell& cell);
+  /// An input in one of these formats' containers, requantized.
+  void draw_requantization_of(ElementType container);
+  /// An input made for a requantization, and that.
+  void draw_requantization(const DrawnRequantization& drawn);
+  /// A requantization of a value that is there. With `may_add_inputs`, values of operations may
+  /// have other numbers behind it.
+  bool draw_requantize(bool may_add_inputs);
   /// So many operations of any kind.
   void draw_many(size_t length);
   /// The last value, and of the values that nothing reads some.
@@ -38,7 +47,7 @@ class OperationDrawer {
   bool draw_mode(OpKind op, BroadcastMode mode);
 
  private:
-  bool add(OperationSpec operation);
+  bool add(OperationSpec operation, int64_t most = most_elements);
   std::vector<size_t> values_of(OperandClass types) const;
   std::vector<size_t> values_of(ElementType type) const;
   size_t pick_value(const std::vector<size_t>& values);
@@ -68,6 +77,11 @@ class OperationDrawer {
   void shape_epilogue(const EpilogueCell& cell, size_t y, const std::vector<size_t>& beside,
                       const std::function<bool()>& convolve_again);
   size_t as_bytes(size_t value);
+  bool draw_quantized_constant();
+  std::optional<size_t> requantize_source();
+  bool requantize(size_t x, const DrawnRequantization& drawn, bool may_add_inputs);
+  size_t parameter_input(const ParameterOperand& operand);
+  size_t parameter_constant(const ParameterOperand& operand);
   size_t zero_point(std::optional<size_t> value, ElementType type, const Dims& shape);
 
   Random& random_;

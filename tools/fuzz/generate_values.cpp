@@ -24,22 +24,27 @@ size_t OperationDrawer::add_input(ElementType type, const Dims& shape) {
   InputSpec input;
   input.element = type;
   input.axes = writer_.write(program_, shape);
+  return add_input(std::move(input));
+}
+
+size_t OperationDrawer::add_input(InputSpec input) {
+  const size_t added = program_.inputs.size();
   fuzz::add_input(program_, std::move(input));
-  is_read_.push_back(false);
-  return program_.inputs.size() - 1;
+  is_read_.insert(is_read_.begin() + static_cast<ptrdiff_t>(added), false);
+  return added;
 }
 
 void OperationDrawer::draw_inputs() {
-  const size_t count = 1 + random_.below(random_.percent(70) ? 3 : most_inputs);
+  const size_t count = 1 + random_.below(random_.percent(70) ? 3 : 6);
   const bool are_alike = random_.percent(50);
   for (size_t i = 0; i < count; ++i) {
     add_input(are_alike ? palette_.front() : random_.pick(palette_));
   }
 }
 
-bool OperationDrawer::add(OperationSpec operation) {
+bool OperationDrawer::add(OperationSpec operation, int64_t most) {
   const std::vector<size_t> operands = operation.operands;
-  if (!add_operation(program_, std::move(operation), std::min(most_elements, work_left_))) {
+  if (!add_operation(program_, std::move(operation), std::min(most, work_left_))) {
     return false;
   }
   for (size_t operand : operands) {
@@ -58,7 +63,7 @@ size_t OperationDrawer::last() const {
 std::vector<size_t> OperationDrawer::values_of(OperandClass types) const {
   std::vector<size_t> values;
   for (size_t value = 0; value < program_.value_count(); ++value) {
-    if (!program_.is_value(value)) continue;
+    if (!program_.is_value(value) || program_.is_quantized(value)) continue;
     if (admits(types, program_.element_of(value))) values.push_back(value);
   }
   return values;
@@ -67,7 +72,8 @@ std::vector<size_t> OperationDrawer::values_of(OperandClass types) const {
 std::vector<size_t> OperationDrawer::values_of(ElementType type) const {
   std::vector<size_t> values;
   for (size_t value = 0; value < program_.value_count(); ++value) {
-    if (program_.is_value(value) && program_.element_of(value) == type) values.push_back(value);
+    if (!program_.is_value(value) || program_.is_quantized(value)) continue;
+    if (program_.element_of(value) == type) values.push_back(value);
   }
   return values;
 }
@@ -99,8 +105,9 @@ size_t OperationDrawer::converted(size_t value, ElementType type) {
 std::optional<size_t> OperationDrawer::operand_of(OperandClass types) {
   const std::vector<size_t> values = values_of(types);
   if (!values.empty()) return pick_value(values);
-  if (!random_.percent(30)) return {};
-  return converted(pick_value(values_of(OperandClass::any)), palette_type(types));
+  const std::vector<size_t> others = values_of(OperandClass::any);
+  if (others.empty() || !random_.percent(30)) return {};
+  return converted(pick_value(others), palette_type(types));
 }
 
 bool OperationDrawer::add_constant(ElementType type, const Dims& shape) {

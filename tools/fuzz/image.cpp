@@ -2,6 +2,8 @@
 #include "tools/fuzz/image.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "ir/numerics/scalar.hpp"
 #include "ir/storage.hpp"
@@ -38,17 +40,33 @@ std::vector<uint64_t> draw_patterns(const std::vector<uint64_t>& table, size_t c
   return patterns;
 }
 
+uint64_t mask_of(ElementType type) { return ~uint64_t{0} >> (64 - bits_of(type)); }
+
+std::vector<uint64_t> half_steps(size_t count, const DataSpec& data) {
+  Random random(data.seed);
+  std::vector<uint64_t> patterns(count);
+  for (uint64_t& pattern : patterns) {
+    const int64_t most = random.percent(70) ? 300 : 70'000;
+    const auto halves = static_cast<double>(random.between(-most, most) * data.scale);
+    const auto number = static_cast<float>(std::ldexp(halves, -data.frac - 1));
+    const auto beside = static_cast<uint32_t>(random.percent(30) ? random.between(-1, 1) : 0);
+    pattern = std::bit_cast<uint32_t>(number) + beside;
+  }
+  return patterns;
+}
+
 std::vector<uint64_t> make_patterns(ElementType type, size_t count, const DataSpec& data) {
   switch (data.kind) {
     case DataSpec::Kind::same: return std::vector<uint64_t>(count, data.pattern);
     case DataSpec::Kind::random: return samples::random_patterns(type, count, data.seed);
     case DataSpec::Kind::special: return special_patterns(type, count, data.seed);
+    case DataSpec::Kind::range:
+      return range_patterns(type, data.least, data.most, count, data.seed);
+    case DataSpec::Kind::halves: return half_steps(count, data);
     case DataSpec::Kind::boundary: break;
   }
   return draw_patterns(boundary_table(type), count, data.seed);
 }
-
-uint64_t mask_of(ElementType type) { return ~uint64_t{0} >> (64 - bits_of(type)); }
 
 /// Small numbers twice; zeros of both signs, limits and NaNs once.
 std::vector<uint64_t> make_special_table(ElementType type) {
@@ -87,6 +105,18 @@ const std::vector<uint64_t>& special_table(ElementType type) {
 
 std::vector<uint64_t> special_patterns(ElementType type, size_t count, uint64_t seed) {
   return draw_patterns(special_table(type), count, seed);
+}
+
+std::vector<uint64_t> range_patterns(ElementType type, int32_t least, int32_t most, size_t count,
+                                     uint64_t seed) {
+  Random random(seed);
+  std::vector<uint64_t> patterns(count);
+  for (uint64_t& pattern : patterns) {
+    const size_t kind = random.below(8);
+    const int64_t number = kind == 0 ? least : kind == 1 ? most : random.between(least, most);
+    pattern = static_cast<uint64_t>(number) & mask_of(type);
+  }
+  return patterns;
 }
 
 uint64_t Image::load(const std::byte* base, int64_t distance) const {

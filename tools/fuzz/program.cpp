@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fuzz/program.hpp"
 
+#include <algorithm>
 #include <span>
 
 #include "ir/builder.hpp"
 #include "ir/infer.hpp"
+#include "ir/requantize.hpp"
 #include "tests/support/samples.hpp"
 
 namespace castor::fuzz {
@@ -31,9 +33,14 @@ WrittenType written_type(const OperationSpec& operation, Shape target) {
   const TypeSuffix suffix = info(operation.op).suffix;
   if (suffix == TypeSuffix::element || suffix == TypeSuffix::tensor) {
     written.element = operation.element;
+    written.quantization = operation.quantization;
   }
   if (suffix == TypeSuffix::shape || suffix == TypeSuffix::tensor) written.shape = target;
   return written;
+}
+
+TensorType type_of(const InputSpec& input) {
+  return {input.element, written_shape(input.axes), input.quantization};
 }
 
 Operation without_values(const OperationSpec& operation) {
@@ -47,6 +54,7 @@ Result<std::vector<TensorType>> infer(const OperationSpec& operation,
   for (size_t i = 0; i < operands.size(); ++i) {
     types.push_back(operation.operands[i] == no_operand ? nullptr : &operands[i]);
   }
+  types.resize(static_cast<size_t>(info(operation.op).operands), nullptr);  // left out at the end
   return infer_types(without_values(operation), types, written_type(operation, std::move(target)));
 }
 
@@ -75,7 +83,7 @@ Result<std::vector<ValueInfo>> infer_operation(const Program& program,
   for (size_t operand : operation.operands) {
     const ValueInfo& value = operand == no_operand ? absent : program.values[operand];
     written.push_back(value.type);
-    bound.push_back({value.type.element, to_shape(value.shape)});
+    bound.push_back({value.type.element, to_shape(value.shape), value.type.quantization});
   }
   const auto types = infer(operation, written, written_shape(operation.target));
   if (!types) return types.error();
@@ -91,8 +99,15 @@ Result<std::vector<ValueInfo>> infer_operation(const Program& program,
 
 std::optional<TensorType> declared_type(const Program& program, const ResultSpec& result) {
   if (!result.declares_unknowns) return {};
-  const auto rank = static_cast<size_t>(program.shape_of(result.value).rank());
-  return TensorType{program.element_of(result.value), Shape(rank, Dim::any())};
+  TensorType type = program.values[result.value].type;
+  const Shape own = std::move(type.shape);
+  type.shape.assign(own.size(), Dim::any());
+  const bool has_slices = type.quantization && type.quantization->is_per_axis();
+  if (has_slices) {  // parameters that are listed want a number
+    const auto axis = static_cast<size_t>(type.quantization->axis);
+    type.shape[axis] = own[axis];
+  }
+  return type;
 }
 
 /// Adds the operation; the ids of its results are behind each other.
@@ -100,7 +115,7 @@ ValueId append(FunctionBuilder& builder, const OperationSpec& operation,
                const std::vector<ValueId>& ids) {
   const Shape target = written_shape(operation.target);
   if (operation.op == OpKind::constant) {
-    return builder.constant({operation.element, target},
+    return builder.constant({operation.element, target, operation.quantization},
                             samples::pack(operation.element, operation.patterns));
   }
   Operation made = without_values(operation);
@@ -148,9 +163,28 @@ Placement Program::placement_of(size_t result) const {
 }
 
 void add_input(Program& program, InputSpec input) {
-  const TensorType type{input.element, written_shape(input.axes)};
-  program.values.push_back({type, program.extents_of(input.axes)});
+  const size_t added = program.inputs.size();
+  for (OperationSpec& operation : program.operations) {
+    for (size_t& operand : operation.operands) operand += operand >= added && operand != no_operand;
+  }
+  for (ResultSpec& result : program.results) result.value += result.value >= added;
+  program.values.insert(program.values.begin() + static_cast<ptrdiff_t>(added),
+                        {type_of(input), program.extents_of(input.axes)});
   program.inputs.push_back(std::move(input));
+}
+
+std::vector<size_t> scale_inputs(const Program& program) {
+  std::vector<size_t> scales;
+  for (const OperationSpec& operation : program.operations) {
+    if (operation.op != OpKind::requantize) continue;
+    for (size_t operand : {source_parameter(0), destination_parameter(0)}) {
+      if (operand >= operation.operands.size()) continue;
+      const size_t value = operation.operands[operand];
+      const bool is_new = std::ranges::find(scales, value) == scales.end();
+      if (value < program.inputs.size() && is_new) scales.push_back(value);
+    }
+  }
+  return scales;
 }
 
 bool add_operation(Program& program, OperationSpec operation, int64_t most_elements) {
@@ -167,8 +201,7 @@ bool add_operation(Program& program, OperationSpec operation, int64_t most_eleme
 Status infer_values(Program& program) {
   program.values.clear();
   for (const InputSpec& input : program.inputs) {
-    const TensorType type{input.element, written_shape(input.axes)};
-    program.values.push_back({type, program.extents_of(input.axes)});
+    program.values.push_back({type_of(input), program.extents_of(input.axes)});
   }
   for (const OperationSpec& operation : program.operations) {
     Result<std::vector<ValueInfo>> values = infer_operation(program, operation);
@@ -182,7 +215,7 @@ Result<FunctionPtr> build_function(const Program& program) {
   FunctionBuilder builder("f");
   std::vector<ValueId> ids;
   for (const InputSpec& input : program.inputs) {
-    ids.push_back(builder.parameter("", {input.element, written_shape(input.axes)}));
+    ids.push_back(builder.parameter("", type_of(input)));
   }
   for (const OperationSpec& operation : program.operations) {
     const ValueId first = append(builder, operation, ids);

@@ -40,10 +40,19 @@ struct DataSpec {
     random,    ///< samples::random_patterns
     special,   ///< zeros, ones, limits, infinities, NaNs and small numbers
     same,      ///< `pattern` everywhere
+    range,     ///< integers from `least` to `most`, these two more often than others
+    halves,    ///< of f32: multiples of half a step, scale / 2^frac, and numbers beside them
   };
   Kind kind = Kind::random;
   uint64_t seed = 0;
   uint64_t pattern = 0;
+  int32_t least = 0;  ///< of range
+  int32_t most = 0;
+  int32_t scale = 1;  ///< of halves
+  int32_t frac = 0;
+
+  /// Whether it goes with what the tensor is for: not to be drawn anew.
+  bool is_made_to_fit() const { return kind == Kind::range || kind == Kind::halves; }
 };
 
 struct InputSpec {
@@ -51,6 +60,7 @@ struct InputSpec {
   std::vector<AxisSpec> axes;
   Placement place;
   DataSpec data;
+  QuantizationPtr quantization{};  ///< then `element` is its container
 };
 
 /// In the place of an optional operand that is absent.
@@ -61,9 +71,10 @@ struct OperationSpec {
   OpKind op = OpKind::convert;
   std::vector<size_t> operands{};          ///< values, or no_operand
   Attributes attributes{};                 ///< as the function has them
-  ElementType element = ElementType::f32;  ///< of `convert` and `constant`: of the result
+  ElementType element = ElementType::f32;  ///< of `convert`, `constant`, `requantize`: the result's
   std::vector<AxisSpec> target{};          ///< of `broadcast`, `reshape` and `constant`
   std::vector<uint64_t> patterns{};        ///< of `constant`: its elements
+  QuantizationPtr quantization{};          ///< of `requantize` and `constant`: of the result
 };
 
 struct ResultSpec {
@@ -87,10 +98,11 @@ struct BadCall {
     overlap,  ///< a result that begins where another tensor does
     null,     ///< no data
     extents,  ///< one more in an axis of an input when the function is bound
+    scale,    ///< 0 or less among the elements of an input that is a scale
   };
   Kind kind = Kind::none;
   size_t tensor = 0;  ///< that is wrong: an input, or behind the inputs a result
-  size_t other = 0;   ///< overlap: the tensor that it lies on; extents: the axis
+  size_t other = 0;  ///< overlap: the tensor that it lies on; extents: the axis; scale: the element
 };
 
 /// What a value is.
@@ -121,6 +133,7 @@ struct Program {
   size_t operation_of(size_t value) const { return (value - first_operation()) / 2; }
   bool is_value(size_t value) const;
   ElementType element_of(size_t value) const { return values[value].type.element; }
+  bool is_quantized(size_t value) const { return values[value].type.quantization != nullptr; }
   const Dims& shape_of(size_t value) const { return values[value].shape; }
   int64_t extent_of(const AxisSpec& axis) const {
     return axis.kind == AxisSpec::Kind::named ? named_sizes[axis.name] : axis.extent;
@@ -136,12 +149,16 @@ struct Program {
 /// Finds what all values are. Fails where types or shapes do not fit, which the generator's do.
 Status infer_values(Program& program);
 
-/// Adds an input and its value; only in front of all operations.
+/// Adds an input behind the others, and its value: those of operations have numbers one higher
+/// then.
 void add_input(Program& program, InputSpec input);
 
 /// Adds an operation and its values; false, and nothing is changed, where the operands do not fit
 /// or a result had more elements than that.
 bool add_operation(Program& program, OperationSpec operation, int64_t most_elements);
+
+/// The inputs that operations take as scales, each once.
+std::vector<size_t> scale_inputs(const Program& program);
 
 /// Whether results of `a` may take the memory of `b`: elements are as wide and lie alike.
 constexpr bool are_stored_alike(ElementType a, ElementType b) {

@@ -10,6 +10,7 @@
 #include "ir/infer.hpp"
 #include "jit/emit/chunk_plan.hpp"
 #include "runtime/epilogue.hpp"
+#include "runtime/requantization.hpp"
 #include "runtime/state.hpp"
 #include "tools/fuzz/layout.hpp"
 #include "tools/fuzz/planned_lanes.hpp"
@@ -73,10 +74,15 @@ class Plans {
  public:
   explicit Plans(const BoundState& bound) : nests_(bound.kernel->compiled->nests) {}
 
-  /// Of the next bound nest; null for a copy.
+  /// Of the next bound nest; null for a copy, and for a requantization, whose lanes are not
+  /// planned.
   const jit::Nest* next(const BoundNest& bound) {
     if (next_ == nests_.size()) return nullptr;
     const jit::Nest& nest = nests_[next_];
+    if (nest.requantization) {
+      if (is_requantization(nest, bound)) ++next_;
+      return nullptr;
+    }
     bool is_planned = bound.elements.size() == nest.operands();
     for (size_t k = 0; is_planned && k < nest.operands(); ++k) {
       is_planned = bound.elements[k] == nest.element(k);
@@ -86,6 +92,12 @@ class Plans {
   }
 
  private:
+  /// Not a copy of a parameter that is not dense. f32 to f32 is a nest of its own.
+  static bool is_requantization(const jit::Nest& nest, const BoundNest& bound) {
+    return bound.elements.empty() || bound.requantization || bound.tables || bound.keeps ||
+           nest.operands() == bound.elements.size();
+  }
+
   const std::vector<jit::Nest>& nests_;
   size_t next_ = 0;
 };
@@ -157,6 +169,15 @@ void mark_epilogue(Coverage& coverage, size_t tier, const jit::Nest& plan, const
   coverage.hit(CellGroup::epilogues, number_of(cell), tier);
 }
 
+void mark_requantization(Coverage& coverage, size_t tier, const BoundNest& nest) {
+  const bool is_of_call = nest.requantization != nullptr;
+  if (nest.tables) {
+    hit(coverage, is_of_call ? NestCell::called_bytes : NestCell::bound_bytes, tier);
+  } else if (is_of_call || nest.keeps) {
+    hit(coverage, is_of_call ? NestCell::called_slices : NestCell::bound_slices, tier);
+  }
+}
+
 CallCell refused_cell(BadCall::Kind kind) {
   switch (kind) {
     case BadCall::Kind::none:
@@ -165,6 +186,7 @@ CallCell refused_cell(BadCall::Kind kind) {
     case BadCall::Kind::bytes: return CallCell::refused_bytes;
     case BadCall::Kind::overlap: return CallCell::refused_overlap;
     case BadCall::Kind::null: return CallCell::refused_null;
+    case BadCall::Kind::scale: return CallCell::refused_scale;
   }
   return CallCell::refused_shape;
 }
@@ -175,8 +197,7 @@ bool repeats(const Dims& operand, const Dims& result) { return !(operand == resu
 /// The cell of the operation's way to broadcast, if it has one.
 std::optional<ModeCell> mode_of(const Operation& operation, const std::vector<Dims>& extents) {
   const bool is_broadcast = operation.op == OpKind::broadcast;
-  const bool is_convolution = info(operation.op).family == OpFamily::convolution;
-  if ((operation.operands.size() < 2 && !is_broadcast) || is_convolution) return {};
+  if ((operation.operands.size() < 2 && !is_broadcast) || stands_alone(operation.op)) return {};
   const Result<BroadcastRule> rule = broadcast_rule(operation);
   if (!rule) return {};
   const OpKind op = is_broadcast || operation.op == OpKind::select ? operation.op : OpKind::add;
@@ -227,12 +248,15 @@ void ProgramRecord::find_operations(const Function& function, bool only_alone) {
 void ProgramRecord::find_operation(const Function& function, const Operation& operation) {
   operations_.push_back({CellGroup::operations, static_cast<size_t>(operation.op)});
   if (operation.op == OpKind::convert) return find_conversion_of(function, operation);
-  const bool is_convolution = info(operation.op).family == OpFamily::convolution;
-  const ValueId typed = operation.operands.empty() ? operation.results[0]
-                        : is_convolution           ? operation.operands.front()
-                                                   : operation.operands.back();
+  const ValueId typed = operation.operands.empty()   ? operation.results[0]
+                        : stands_alone(operation.op) ? operation.operands.front()
+                                                     : operation.operands.back();
   const auto number = find_operation_type({operation.op, function.type_of(typed).element});
   if (number) operations_.push_back({CellGroup::operation_types, *number});
+  if (operation.op != OpKind::requantize) return;
+  operations_.push_back(
+      {CellGroup::requantizations, number_of(requantize_cell_of(function, operation))});
+  operations_.push_back({CellGroup::slices, number_of(slice_cell_of(function, operation))});
 }
 
 void ProgramRecord::find_conversion_of(const Function& function, const Operation& operation) {
@@ -278,6 +302,7 @@ void ProgramRecord::mark_nests(Coverage& coverage, size_t tier, const BoundKerne
       ++count;
       mark_operands(coverage, tier, nest.epilogue->nest);
     }
+    mark_requantization(coverage, tier, nest);
     if (nest.main.code == nullptr) continue;
     ++count;
     mark_nest(coverage, tier, nest);

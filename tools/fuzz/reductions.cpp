@@ -84,7 +84,9 @@ class Reductions : Candidates {
 
   bool are_alike(size_t a, size_t b) const {
     return program_.element_of(a) == program_.element_of(b) &&
-           program_.shape_of(a) == program_.shape_of(b);
+           program_.shape_of(a) == program_.shape_of(b) &&
+           same_quantization(program_.values[a].type.quantization,
+                             program_.values[b].type.quantization);
   }
 
   /// An input with the element that the value has where the wrong element is computed from it.
@@ -92,6 +94,7 @@ class Reductions : Candidates {
     if (program_.inputs.size() >= most_inputs) return;
     InputSpec input;
     input.element = program_.element_of(value);
+    input.quantization = program_.values[value].type.quantization;
     const Dims& shape = program_.shape_of(value);
     for (int64_t extent : shape) input.axes.push_back({AxisSpec::Kind::fixed, extent, 0});
     input.place.strides = dense_strides(shape);
@@ -129,7 +132,7 @@ class Reductions : Candidates {
 
 std::vector<Program> reductions(const Program& program, const Finding& finding) {
   std::vector<Program> all = Reductions(program, finding).take();
-  for (auto more : {smaller_shapes, plainer_programs}) {
+  for (auto more : {smaller_shapes, plainer_quantizations, plainer_programs}) {
     for (Program& one : more(program)) all.push_back(std::move(one));
   }
   return all;

@@ -60,9 +60,9 @@ std::string describe_byte(const Finding& finding) {
 }
 
 std::string describe_bad_call(const BadCall& bad) {
-  constexpr std::array<std::string_view, 6> wrongs = {
-      "nothing wrong", "wrong shape",        "one byte too few", "overlap with another tensor",
-      "no data",       "an extent too large"};
+  constexpr std::array<std::string_view, 7> wrongs = {
+      "nothing wrong", "wrong shape",         "one byte too few",    "overlap with another tensor",
+      "no data",       "an extent too large", "a scale of 0 or less"};
   return fmt::format("tensor {} (inputs, then results): {}", bad.tensor,
                      wrongs[static_cast<size_t>(bad.kind)]);
 }

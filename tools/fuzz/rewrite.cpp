@@ -68,6 +68,9 @@ void mend_bad_call(Program& program) {
   if (bad.tensor >= tensors || bad.other >= tensors) bad = {};
   if (is_overlap && bad.tensor < program.inputs.size()) bad = {};
   if (is_of_input && bad.tensor >= program.inputs.size()) bad = {};
+  const std::vector<size_t> scales = scale_inputs(program);
+  const bool has_scale = std::ranges::find(scales, bad.tensor) != scales.end();
+  if (bad.kind == BadCall::Kind::scale && !has_scale) bad = {};
 }
 
 void mend_options(Program& program) {
@@ -127,6 +130,7 @@ void mend_strides(Placement& place, const Dims& from, const Dims& to) {
 }  // namespace
 
 bool mend(Program& program, const Program& before) {
+  mend_quantizations(program);
   if (!infer_values(program)) return false;
   for (size_t tensor = 0; tensor < tensor_count(program); ++tensor) {
     mend_strides(placement(program, tensor), shape_of_tensor(before, tensor),
@@ -178,12 +182,7 @@ void replace_uses(Program& program, size_t value, size_t by) {
 
 void cut(Program& program, size_t value, const InputSpec& input) {
   const size_t added = program.inputs.size();
-  const auto renumber = [added](size_t& old) { old += old >= added && old != no_operand; };
-  for (OperationSpec& operation : program.operations) {
-    std::for_each(operation.operands.begin(), operation.operands.end(), renumber);
-  }
-  for (ResultSpec& result : program.results) renumber(result.value);
-  program.inputs.push_back(input);
+  add_input(program, input);
   replace_uses(program, value + 1, added);
   program.bad_call = {};
 }

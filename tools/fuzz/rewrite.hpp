@@ -13,6 +13,9 @@ namespace castor::fuzz {
 /// and results.
 bool mend(Program& program, const Program& before);
 
+/// Makes quantized types and what gives their parameters fit shapes that have changed.
+void mend_quantizations(Program& program);
+
 /// Removes operations and inputs that no result needs; false where there are none.
 bool remove_dead(Program& program);
 

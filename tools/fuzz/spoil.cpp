@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fuzz/spoil.hpp"
 
+#include <algorithm>
+
+#include "ir/canonicalize.hpp"
+#include "ir/infer.hpp"
+#include "ir/requantize.hpp"
 #include "tests/support/samples.hpp"
 #include "tools/fuzz/layout.hpp"
 
@@ -30,6 +35,23 @@ bool would_overlap(const Prepared& prepared, size_t result, size_t other) {
   const Image& read = image_of(prepared, other);
   return other >= inputs || !are_stored_alike(written.element, read.element) ||
          !walk_alike(written, read);
+}
+
+/// Whether elements that a result needs are computed with the scale that an input is. What nothing
+/// needs is not computed, and not checked.
+bool counts_as_scale(const Prepared& prepared, size_t input) {
+  const FunctionPtr function = canonicalize(prepared.function);
+  std::vector<Dims> shapes;
+  for (const Image& image : prepared.inputs) shapes.push_back(image.shape);
+  const Result<BoundShapes> bound = bind_shapes(*function, shapes);
+  if (!bound) return false;
+  const ValueId scale = function->parameters[input];
+  return std::ranges::any_of(function->operations, [&](const Operation& operation) {
+    return operation.op == OpKind::requantize &&
+           count_of(bound->values[operation.results[0]]) > 0 &&
+           (operation.operands[source_parameter(0)] == scale ||
+            operation.operands[destination_parameter(0)] == scale);
+  });
 }
 
 template <class View>
@@ -63,12 +85,13 @@ bool can_spoil(const Prepared& prepared) {
   const BadCall& bad = prepared.program.bad_call;
   if (bad.kind == BadCall::Kind::none || bad.kind == BadCall::Kind::extents) return false;
   if (count_of(image_of(prepared, bad.tensor).shape) == 0) return false;
+  if (bad.kind == BadCall::Kind::scale) return counts_as_scale(prepared, bad.tensor);
   return bad.kind != BadCall::Kind::overlap ||
          would_overlap(prepared, bad.tensor - prepared.inputs.size(), bad.other);
 }
 
 std::optional<Call> spoil(const Prepared& prepared, const Call& call) {
-  if (!can_spoil(prepared)) return {};
+  if (!can_spoil(prepared) || prepared.program.bad_call.kind == BadCall::Kind::scale) return {};
   const BadCall& bad = prepared.program.bad_call;
   const size_t inputs = prepared.inputs.size();
   Call spoilt = call;

@@ -19,7 +19,8 @@ struct Call {
 /// overlaps two tensors that would not be in place of each other.
 bool can_spoil(const Prepared& prepared);
 
-/// The call with the view changed that the program's bad call names; nothing where there is none.
+/// The call with the view changed that the program's bad call names; nothing where there is none,
+/// or where it is an element that is wrong.
 std::optional<Call> spoil(const Prepared& prepared, const Call& call);
 
 }  // namespace castor::fuzz

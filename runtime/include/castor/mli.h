@@ -172,9 +172,8 @@ typedef enum castor_mli_arithmetic {
   /// fp32 it is rounded to nearest, ties to even. For everyone who does not simulate a device.
   CASTOR_MLI_EXACT = 0,
   /// Bit for bit the library's results, which approximate the ratio of two scales by a multiplier
-  /// of
-  /// 16 bits and use f32 operations to and from fp32. Inputs for which the library defines nothing
-  /// saturate (fp32 beyond int32_t after scaling) or give the zero point (NaN).
+  /// of 16 bits and use f32 operations to and from fp32. Inputs for which the library defines
+  /// nothing saturate (fp32 beyond int32_t after scaling) or give the zero point (NaN).
   CASTOR_MLI_EMBARC = 1
 } castor_mli_arithmetic;
 
