@@ -8,22 +8,11 @@ namespace {
 Status find_codes(BoundDepthwise& bound, const jit::DepthwisePlan& plan, CodeCache& cache,
                   const jit::TileEpilogue* epilogue) {
   const std::vector<DepthwiseProducts> packed = {bound.products};
-  for (const DepthwiseProducts& products :
-       bound.packed.empty() ? possible_products(bound.operands, bound.target) : packed) {
-    for (const bool adds : {false, true}) {
-      if (adds && plan.slices == 1) continue;
-      jit::DepthwiseForm form = plan.form;
-      form.signed_input = products.signed_input;
-      form.flips_input = bound.operands.x_is_signed && !products.signed_input;
-      form.subtracts_window_sums = products.subtracts_window_sums;
-      form.adds = adds;
-      Result<NestCodePtr> code = cache.get_depthwise(form, bound.target, epilogue);
-      if (!code.ok()) return code.error();
-      bound.codes[products.signed_input][products.subtracts_window_sums][adds] =
-          std::move(code).value();
-    }
-  }
-  return {};
+  return find_product_codes(
+      plan.form, bound.packed.empty() ? possible_products(bound.operands, bound.target) : packed,
+      bound.operands.x_is_signed, plan.slices, bound.codes, [&](const jit::DepthwiseForm& form) {
+        return cache.get_depthwise(form, bound.target, epilogue);
+      });
 }
 
 /// Kernels that apply the epilogue, or nothing.

@@ -12,15 +12,9 @@
 #include "runtime/convolution_operands.hpp"
 #include "runtime/convolution_output.hpp"
 #include "runtime/depthwise_blocks.hpp"
+#include "runtime/depthwise_products.hpp"
 
 namespace castor::detail {
-
-/// How weights are multiplied. Less their zero points where all of these differences are signed
-/// bytes, or unsigned ones by signed input; else as they are, and window sums are subtracted.
-struct DepthwiseProducts {
-  bool signed_input = false;  ///< by unsigned weights; else 128 is added to signed input
-  bool subtracts_window_sums = false;
-};
 
 /// Weights as kernels read them.
 template <class Int>
@@ -35,7 +29,7 @@ struct BoundDepthwise {
   ConvolutionOperands operands;
   /// By the products, as DepthwiseProducts has them, then by whether outputs are added to; null
   /// where there is no need.
-  NestCodePtr codes[2][2][2];
+  DepthwiseCodes codes;
   std::vector<int32_t> packed;    ///< DepthwiseWeights; empty where each call packs
   std::vector<int32_t> starts;    ///< first sums, by slice and output channel; likewise
   DepthwiseProducts products;     ///< of what is packed

@@ -8,32 +8,11 @@ namespace castor::detail {
 
 namespace {
 
-int32_t number_of(std::byte byte, bool is_signed) {
-  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
-}
-
 /// Of an output channel's weights.
 int32_t zero_point_of(const ConvolutionOperands& operands, const std::byte* zero_points,
                       int64_t m) {
   if (zero_points == nullptr) return 0;
   return number_of(zero_points[operands.zero_points_per_channel ? m : 0], operands.w_is_signed);
-}
-
-struct Range {
-  int32_t least = 0;
-  int32_t most = 0;
-};
-
-Range range_of(const std::byte* weights, int64_t count, bool is_signed) {
-  const uint8_t flip = is_signed ? 0x80 : 0;  // keeps the order
-  uint8_t least = 255;
-  uint8_t most = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const auto weight = static_cast<uint8_t>(std::to_integer<uint8_t>(weights[i]) ^ flip);
-    least = std::min(least, weight);
-    most = std::max(most, weight);
-  }
-  return {least - flip, most - flip};
 }
 
 /// Packs the weights of one output channel at a time.
@@ -166,7 +145,7 @@ DepthwiseProducts products_of(const BoundDepthwise& depthwise, const std::byte* 
   int32_t least = 0;                                                          // of the differences
   int32_t most = 0;
   for (int64_t m = 0; m < count; ++m) {
-    const Range range = range_of(w + m * weights, weights, operands.w_is_signed);
+    const WeightRange range = range_of(w + m * weights, weights, operands.w_is_signed);
     const int32_t zero_point = zero_point_of(operands, zero_points, m);
     least = std::min(least, range.least - zero_point);
     most = std::max(most, range.most - zero_point);

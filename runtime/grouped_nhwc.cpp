@@ -7,22 +7,12 @@ namespace {
 
 Status find_codes(BoundGroupedNhwc& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
   const std::vector<DepthwiseProducts> packed = {bound.products};
-  for (const DepthwiseProducts& products :
-       bound.packed.empty() ? possible_products(bound) : packed) {
-    for (const bool adds : {false, true}) {
-      if (adds && bound.plan.slices == 1) continue;
-      jit::GroupedNhwcForm form = bound.plan.form;
-      form.signed_input = products.signed_input;
-      form.flips_input = bound.operands.x_is_signed && !products.signed_input;
-      form.subtracts_window_sums = products.subtracts_window_sums;
-      form.adds = adds;
-      Result<NestCodePtr> code = cache.get_grouped(form, bound.target, epilogue);
-      if (!code.ok()) return code.error();
-      bound.codes[products.signed_input][products.subtracts_window_sums][adds] =
-          std::move(code).value();
-    }
-  }
-  return {};
+  return find_product_codes(bound.plan.form,
+                            bound.packed.empty() ? possible_products(bound) : packed,
+                            bound.operands.x_is_signed, bound.plan.slices, bound.codes,
+                            [&](const jit::GroupedNhwcForm& form) {
+                              return cache.get_grouped(form, bound.target, epilogue);
+                            });
 }
 
 void pack_constants(BoundGroupedNhwc& bound, std::span<const std::byte* const> constants) {
