@@ -13,11 +13,14 @@ namespace {
 constexpr int32_t least = std::numeric_limits<int32_t>::min();
 constexpr int32_t most = std::numeric_limits<int32_t>::max();
 
+constexpr ElementType fixed_ports[] = {ElementType::f32};
 constexpr ElementType narrow_ports[] = {ElementType::f32, ElementType::i32};
 constexpr ElementType wide_ports[] = {ElementType::f32, ElementType::i32, ElementType::i32,
                                       ElementType::i32};
 constexpr ElementType to_float_ports[] = {ElementType::i32, ElementType::i32, ElementType::i32,
                                           ElementType::f32};
+
+bool has_zero_point(const RequantizeForm& form) { return info(*form.to).is_asymmetric; }
 
 /// x clamped to what `addend` may be added to, or subtracted from, within 32 bits.
 LaneId clamped(LaneBuilder& b, LaneId x, LaneId low, LaneId high) {
@@ -33,7 +36,8 @@ class EmbarcFromFloat final : public RequantizeMethod {
 
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
     if (form.has_32_bits()) return wide_ports;
-    return narrow_ports;
+    if (has_zero_point(form)) return narrow_ports;
+    return fixed_ports;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm&, const SliceParameters& slice,
@@ -52,12 +56,12 @@ class EmbarcFromFloat final : public RequantizeMethod {
     const LaneId product = b.float_mul(x, lanes.constant(0));
     const LaneId is_number = b.compare(FloatPredicate::ordered, product, product);
     const LaneId half = b.merge_bits(0x80000000, x, b.float_constant(LaneType::f32, 0.5));
-    const LaneId zero_point = lanes.constant(1);
     if (!form.has_32_bits()) {
       const LaneId bounded = b.zero_unless(is_number, b.clamp_magnitude(product, 0x1p20));
       const LaneId whole =
           b.float_to_signed(b.float_add(bounded, half), 32, LaneRounding::toward_zero);
-      lanes.store(b.add(whole, zero_point), Narrowing::saturate_to_signed);
+      const LaneId result = has_zero_point(form) ? b.add(whole, lanes.constant(1)) : whole;
+      lanes.store(result, Narrowing::saturate_to_signed);
       return;
     }
     const LaneId sum = b.float_add(b.zero_unless(is_number, product), half);
@@ -67,7 +71,7 @@ class EmbarcFromFloat final : public RequantizeMethod {
     const LaneId saturated =
         b.select(is_above, b.constant(LaneType::i32, constant_bits(most)), whole);
     const LaneId bounded = clamped(b, saturated, lanes.constant(2), lanes.constant(3));
-    lanes.store(b.add(bounded, zero_point), Narrowing::truncate);
+    lanes.store(b.add(bounded, lanes.constant(1)), Narrowing::truncate);
   }
 };
 
