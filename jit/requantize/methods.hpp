@@ -11,6 +11,8 @@ const RequantizeMethod& linear_method();
 /// The same sides, exact: x * factor + addend in f32, rounded to the nearest integer, where no
 /// rounding of f32 can cross the middle between two results.
 const RequantizeMethod& rounded_float_method();
+/// The same with the factor in two parts.
+const RequantizeMethod& split_rounded_float_method();
 /// The same in f64, for any integers; and for the library's sources of 32 bits.
 const RequantizeMethod& rounded_double_method();
 /// f32 or fixed point to at most 16 bits, exact: the quotient by the scale rounded once to f32,

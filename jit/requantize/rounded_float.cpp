@@ -116,7 +116,58 @@ class RoundedFloat final : public RequantizeMethod {
   }
 };
 
+/// In f32 with the ratio in two parts, whose 48 bits leave nothing but the roundings of the sums:
+/// x * low + addend, then x * high + that.
+class SplitRoundedFloat final : public RequantizeMethod {
+ public:
+  static constexpr ElementType ports[] = {ElementType::f32, ElementType::f32, ElementType::f32};
+
+  std::string_view name() const override { return "split rounded float"; }
+
+  bool takes(const RequantizeForm& form) const override {
+    return form.is_exact() && form.rounds_half_up() && form.from && form.to && !form.has_32_bits();
+  }
+
+  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
+
+  std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
+                                        Effort) const override {
+    const std::optional<Ratio> ratio = exact_ratio(slice);
+    if (!ratio) return std::nullopt;
+    const double lift = ratio->distance / 2;
+    const double addend = slice.to_zero_point - slice.from_zero_point * ratio->value + lift;
+    const double parts =
+        std::abs(slice.to_zero_point) + std::abs(slice.from_zero_point) * ratio->value + lift;
+    // Below 2^(bits - 1), beyond which results saturate, the last sum is off by half a place of
+    // 2^(bits - 2) at most; the first, and its addend, by less than a place of what `parts` are.
+    const int bits = bits_of(form.to_element());
+    const double errors = std::ldexp(1.0, bits - 26) + std::ldexp(parts, -23) +
+                          std::ldexp(std::ldexp(1.0, bits) + parts, -46);
+    const double largest =
+        std::ldexp(ratio->value, bits_of(form.from_element()) - 1) + std::abs(addend);
+    if (!(errors < lift) || !(largest < 0x1p31 - 0x1p8)) return std::nullopt;
+    const auto high = static_cast<float>(ratio->value);
+    const auto low = static_cast<float>(ratio->value - static_cast<double>(high));
+    return SliceConstants{constant_bits(-high), constant_bits(-low),
+                          constant_bits(static_cast<float>(addend))};
+  }
+
+  void lower(const RequantizeForm&, const RequantizeLanes& lanes) const override {
+    LaneBuilder& b = lanes.builder;
+    const LaneId x = b.integer_to_float(lanes.integers(), true, LaneType::f32);
+    const LaneId low = b.float_sub_product(lanes.constant(2), x, lanes.constant(1));
+    const LaneId value = b.float_sub_product(low, x, lanes.constant(0));
+    lanes.store(b.float_to_signed(value, 32, LaneRounding::nearest_even),
+                Narrowing::saturate_to_signed);
+  }
+};
+
 }  // namespace
+
+const RequantizeMethod& split_rounded_float_method() {
+  static const SplitRoundedFloat method;
+  return method;
+}
 
 const RequantizeMethod& rounded_float_method() {
   static const RoundedFloat<float> method;
