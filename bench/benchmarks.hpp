@@ -43,6 +43,18 @@ std::vector<TypePair> layout_pairs();
 /// Registers one benchmark that runs once and reports its own time.
 void register_measured(const std::string& name, std::function<void(benchmark::State&)> run);
 
+/// Registers those cells that are selected by their name(): each runs by `run(state, session,
+/// cell)`, whose failure is the benchmark's.
+template <class Cells, class Run>
+void register_cells(Session& session, const Selection& selected, const Cells& cells, Run run) {
+  for (const auto& cell : cells) {
+    if (!selected(cell.name())) continue;
+    register_measured(cell.name(), [&session, cell, run](benchmark::State& state) {
+      if (Status status = run(state, session, cell); !status) session.fail(state, status.error());
+    });
+  }
+}
+
 /// Sets the time (nanoseconds) of the only iteration.
 void report_time(benchmark::State& state, double nanoseconds);
 

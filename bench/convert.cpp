@@ -124,17 +124,11 @@ void register_convert(Session& session, const Selection& selected) {
     for (const ElementType to : all_element_types()) pairs.push_back({from, to});
   }
   for (const TypePair& pair : layout_pairs()) pairs.push_back(pair);
+  std::vector<Cell> cells;
   for (const Footprint& footprint : footprints) {
-    for (const TypePair& pair : pairs) {
-      const Cell cell = {pair, footprint};
-      if (!selected(cell.name())) continue;
-      register_measured(cell.name(), [&session, cell](benchmark::State& state) {
-        if (Status status = run_cell(state, session, cell); !status) {
-          session.fail(state, status.error());
-        }
-      });
-    }
+    for (const TypePair& pair : pairs) cells.push_back({pair, footprint});
   }
+  register_cells(session, selected, cells, run_cell);
 }
 
 }  // namespace castor::bench

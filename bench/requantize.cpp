@@ -180,14 +180,7 @@ std::vector<Cell> all_cells() {
 }  // namespace
 
 void register_requantize(Session& session, const Selection& selected) {
-  for (const Cell& cell : all_cells()) {
-    if (!selected(cell.name())) continue;
-    register_measured(cell.name(), [&session, cell](benchmark::State& state) {
-      if (Status status = run_cell(state, session, cell); !status) {
-        session.fail(state, status.error());
-      }
-    });
-  }
+  register_cells(session, selected, all_cells(), run_cell);
 }
 
 }  // namespace castor::bench

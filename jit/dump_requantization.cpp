@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "ir/requantize.hpp"
 #include "ir/text.hpp"
 #include "jit/operand_walk.hpp"
@@ -39,43 +42,15 @@ Result<Requantization> requantization_of(const Function& function, const Nest& n
                         shapes->values[operation.operands[0]]};
 }
 
-int32_t entry_of(const QuantizationPtr& side, QuantizationParameter Quantization::*parameter,
-                 int64_t slice, int32_t otherwise) {
-  if (!side || !((*side).*parameter)) return otherwise;
-  const std::vector<int32_t>& entries = *((*side).*parameter);
-  return entries[entries.size() == 1 ? 0 : static_cast<size_t>(slice)];
-}
-
-SliceParameters slice_of(const Requantization& requantization, int64_t slice) {
-  const auto& [operation, from, to, extents] = requantization;
-  return {.from_scale = entry_of(from, &Quantization::scale, slice, 1),
-          .from_frac = entry_of(from, &Quantization::frac, slice, 0),
-          .from_zero_point = entry_of(from, &Quantization::zero_point, slice, 0),
-          .to_scale = entry_of(to, &Quantization::scale, slice, 1),
-          .to_frac = entry_of(to, &Quantization::frac, slice, 0),
-          .to_zero_point = entry_of(to, &Quantization::zero_point, slice, 0)};
-}
-
-bool does_all(const RequantizeMethod& method, const RequantizeForm& form,
-              const Requantization& requantization) {
-  for (int64_t slice = 0; slice < requantization.slices(); ++slice) {
-    const SliceParameters parameters = slice_of(requantization, slice);
-    if (!method.prepare(form, parameters, Effort::thorough)) return false;
-  }
-  return true;
-}
-
 std::vector<const RequantizeMethod*> likely_methods(const RequantizeForm& form,
                                                     const Requantization& requantization) {
-  std::vector<const RequantizeMethod*> methods;
-  for (const RequantizeMethod* method : requantize_methods()) {
-    if (!method->takes(form)) continue;
-    if (requantization.is_open()) {
-      methods.push_back(method);
-    } else if (does_all(*method, form, requantization)) {
-      return {method};
-    }
+  if (!requantization.is_open()) {
+    const auto& [operation, from, to, extents] = requantization;
+    return {choose_method(form, from, to, requantization.slices()).method};
   }
+  std::vector<const RequantizeMethod*> methods;
+  std::ranges::copy_if(requantize_methods(), std::back_inserter(methods),
+                       [&](const RequantizeMethod* method) { return method->takes(form); });
   return methods;
 }
 

@@ -3,7 +3,6 @@
 #include "runtime/requantization.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ir/requantize.hpp"
 #include "jit/requantize/plan.hpp"
@@ -15,6 +14,7 @@ namespace castor::detail {
 namespace {
 
 constexpr int64_t table_entries = 256;
+constexpr size_t most_constants = jit::most_slice_constants;
 
 /// Every byte, in order.
 const std::array<std::byte, table_entries>& every_byte() {
@@ -106,21 +106,27 @@ class RequantizationBinder {
     return NestCodes(compiled_, scratch).bind(nest, nullptr, over.extents, strides, result);
   }
 
+  ConstantArrays arrays_of(const jit::RequantizeMethod& method) const {
+    return {.types = method.constants(bound_.form),
+            .slices = bound_.slices,
+            .copies = bound_.copies,
+            .data = {}};
+  }
+
   /// Every method that takes the form, with constants in scratch.
   Status bind_methods(const MethodOperands& operands) {
     for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
       if (!method->takes(bound_.form)) continue;
       BoundMethod& bound = bound_.methods.emplace_back();
       bound.method = method;
-      const std::span<const ElementType> types = method->constants(bound_.form);
+      const ConstantArrays arrays = arrays_of(*method);
       std::vector<OperandOrigin> constants;
-      for (size_t i = 0; i < types.size(); ++i) {
-        const auto bytes = static_cast<size_t>(*byte_size(types[i], bound_.slices * bound_.copies));
-        bound.constants[i] = scratch_.take(bytes);
+      for (size_t i = 0; i < arrays.types.size(); ++i) {
+        bound.constants[i] = scratch_.take(arrays.bytes_of(i));
         constants.push_back({.kind = OperandOrigin::Kind::scratch, .offset = bound.constants[i]});
       }
       Status status = bind_method(*method, operands, constants, scratch_, bound.nest);
-      for (size_t i = 0; i < types.size(); ++i) scratch_.give_back(bound.constants[i]);
+      for (size_t i = 0; i < constants.size(); ++i) scratch_.give_back(bound.constants[i]);
       if (!status) return status;
     }
     return {};
@@ -156,41 +162,25 @@ class RequantizationBinder {
     return {};
   }
 
-  /// The fastest method that does all slices, with its constants.
-  const jit::RequantizeMethod& choose_method(std::vector<std::vector<std::byte>>& constants) const {
-    const SliceReader reader(bound_.from, bound_.to, nullptr, nullptr);
-    const jit::RequantizeMethod* last = nullptr;
-    for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
-      if (!method->takes(bound_.form)) continue;
-      last = method;
-      const std::span<const ElementType> types = method->constants(bound_.form);
-      constants.assign(types.size(), {});
-      const auto write = [&](size_t index, int64_t, uint64_t bits) {
-        const auto* bytes = reinterpret_cast<const std::byte*>(&bits);
-        constants[index].insert(constants[index].end(), bytes, bytes + bits_of(types[index]) / 8);
-      };
-      const jit::Effort effort = jit::Effort::thorough;
-      if (prepare_slices(*method, bound_.form, reader, bound_.slices, effort, write)) break;
-    }
-    for (std::vector<std::byte>& array : constants) {
-      const size_t once = array.size();
-      array.resize(once * static_cast<size_t>(bound_.copies));
-      for (size_t at = once; at < array.size(); ++at) array[at] = array[at - once];
-    }
-    return *last;
-  }
-
   /// The nest of the method that does all slices, whose constants it keeps alive.
   Status bind_closed_method(const MethodOperands& operands, ScratchPlan& scratch,
                             BoundNest& result) const {
-    auto constants = std::make_shared<std::vector<std::vector<std::byte>>>();
-    const jit::RequantizeMethod& method = choose_method(*constants);
+    const jit::ChosenMethod chosen = jit::choose_method(bound_.form, bound_.from.quantization,
+                                                        bound_.to.quantization, bound_.slices);
+    ConstantArrays arrays = arrays_of(*chosen.method);
+    auto constants = std::make_shared<std::array<std::vector<std::byte>, most_constants>>();
     std::vector<OperandOrigin> origins;
-    for (const std::vector<std::byte>& array : *constants) {
-      origins.push_back({.kind = OperandOrigin::Kind::constant, .constant = array.data()});
+    for (size_t i = 0; i < arrays.types.size(); ++i) {
+      (*constants)[i].resize(arrays.bytes_of(i));
+      arrays.data[i] = (*constants)[i].data();
+      origins.push_back({.kind = OperandOrigin::Kind::constant, .constant = arrays.data[i]});
     }
+    for (int64_t slice = 0; slice < bound_.slices; ++slice) {
+      arrays.set(slice, chosen.constants[static_cast<size_t>(slice)]);
+    }
+    arrays.repeat();
     result.keeps = std::move(constants);
-    return bind_method(method, operands, origins, scratch, result);
+    return bind_method(*chosen.method, operands, origins, scratch, result);
   }
 
   Status bind_closed() {
@@ -222,25 +212,25 @@ class RequantizationBinder {
   BoundRequantization bound_;
 };
 
-/// Writes a method's constants of all slices to the call's scratch.
+/// Writes a method's constants of all slices to the call's scratch; false, with some of them
+/// written, where the method cannot do a slice.
 bool prepare_in_scratch(const BoundMethod& bound, const BoundRequantization& requantization,
                         const SliceReader& reader, const CallMemory& memory) {
-  const std::span<const ElementType> types = bound.method->constants(requantization.form);
-  const auto write = [&](size_t index, int64_t slice, uint64_t bits) {
-    const auto bytes = static_cast<size_t>(bits_of(types[index]) / 8);
-    std::byte* const array = memory.scratch + bound.constants[index];
-    std::memcpy(array + static_cast<size_t>(slice) * bytes, &bits, bytes);
-  };
-  const bool does_all = prepare_slices(*bound.method, requantization.form, reader,
-                                       requantization.slices, jit::Effort::quick, write);
-  for (size_t i = 0; i < types.size() && does_all; ++i) {
-    const auto once = static_cast<size_t>(bits_of(types[i]) / 8 * requantization.slices);
-    std::byte* const array = memory.scratch + bound.constants[i];
-    for (int64_t copy = 1; copy < requantization.copies; ++copy) {
-      std::memcpy(array + static_cast<size_t>(copy) * once, array, once);
-    }
+  ConstantArrays arrays{.types = bound.method->constants(requantization.form),
+                        .slices = requantization.slices,
+                        .copies = requantization.copies,
+                        .data = {}};
+  for (size_t i = 0; i < arrays.types.size(); ++i) {
+    arrays.data[i] = memory.scratch + bound.constants[i];
   }
-  return does_all;
+  for (int64_t slice = 0; slice < requantization.slices; ++slice) {
+    const auto constants =
+        bound.method->prepare(requantization.form, reader.at(slice), jit::Effort::quick);
+    if (!constants) return false;
+    arrays.set(slice, *constants);
+  }
+  arrays.repeat();
+  return true;
 }
 
 }  // namespace
@@ -253,7 +243,7 @@ Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& fro
 
 const BoundNest& prepare_requantization(const BoundNest& nest, const CallMemory& memory) {
   const BoundRequantization& requantization = *nest.requantization;
-  const SliceReader reader(requantization.from, requantization.to, &nest, &memory);
+  const SliceReader reader(requantization, nest, memory);
   const auto method = std::ranges::find_if(requantization.methods, [&](const BoundMethod& bound) {
     return prepare_in_scratch(bound, requantization, reader, memory);
   });  // the last one takes all parameters

@@ -1,51 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/requantization_parameters.hpp"
 
+#include <cstring>
+
 #include "ir/elements.hpp"
 
 namespace castor::detail {
 
-int32_t SideReader::Parameter::at(int64_t slice) const {
-  const int64_t index = is_per_slice ? slice : 0;
-  if (data != nullptr) {
-    const uint64_t bits = read_element(data, element, index * stride);
-    return element == ElementType::i8 ? static_cast<int8_t>(bits) : static_cast<int16_t>(bits);
-  }
-  return entries == nullptr ? otherwise : (*entries)[static_cast<size_t>(index)];
+namespace {
+
+using Parameter = int32_t jit::SliceParameters::*;
+
+/// In the order of quantization_rules.
+constexpr Parameter source_parameters[] = {&jit::SliceParameters::from_scale,
+                                           &jit::SliceParameters::from_frac,
+                                           &jit::SliceParameters::from_zero_point};
+constexpr Parameter destination_parameters[] = {&jit::SliceParameters::to_scale,
+                                                &jit::SliceParameters::to_frac,
+                                                &jit::SliceParameters::to_zero_point};
+
+}  // namespace
+
+SliceReader::SliceReader(const BoundRequantization& requantization, const BoundNest& nest,
+                         const CallMemory& memory)
+    : from_(requantization.from.quantization), to_(requantization.to.quantization) {
+  add(requantization.from, source_parameters, nest, memory);
+  add(requantization.to, destination_parameters, nest, memory);
 }
 
-SideReader::SideReader(const BoundSide& side, const BoundNest* nest, const CallMemory* memory) {
-  parameters_[0].otherwise = 1;
-  if (!side.quantization) return;
-  for (size_t r = 0; r < quantization_rules.size(); ++r) {
-    const QuantizationRule& rule = quantization_rules[r];
-    Parameter& parameter = parameters_[r];
-    parameter.element = rule.element;
-    parameter.is_per_slice = side.quantization->is_per_axis();
-    if (side.operands[r] >= 0) {
-      const auto operand = static_cast<size_t>(side.operands[r]);
-      const Origin origin = origin_of(nest->operands[operand], *memory);
-      parameter.stride = side.strides[r];
-      parameter.data = reinterpret_cast<const std::byte*>(address(origin, rule.element));
-    } else if (const auto& given = (*side.quantization).*rule.parameter) {
-      parameter.entries = &*given;
-    }
+void SliceReader::add(const BoundSide& side, std::span<const Parameter> parameters,
+                      const BoundNest& nest, const CallMemory& memory) {
+  for (size_t r = 0; r < parameters.size(); ++r) {
+    if (side.operands[r] < 0) continue;
+    const ElementType element = quantization_rules[r].element;
+    const Origin origin = origin_of(nest.operands[static_cast<size_t>(side.operands[r])], memory);
+    operands_[count_++] = {.parameter = parameters[r],
+                           .data = reinterpret_cast<const std::byte*>(address(origin, element)),
+                           .element = element,
+                           .step = side.quantization->is_per_axis() ? side.strides[r] : 0};
   }
-}
-
-std::array<int32_t, 3> SideReader::at(int64_t slice) const {
-  return {parameters_[0].at(slice), parameters_[1].at(slice), parameters_[2].at(slice)};
 }
 
 jit::SliceParameters SliceReader::at(int64_t slice) const {
-  const auto [from_scale, from_frac, from_zero_point] = from_.at(slice);
-  const auto [to_scale, to_frac, to_zero_point] = to_.at(slice);
-  return {.from_scale = from_scale,
-          .from_frac = from_frac,
-          .from_zero_point = from_zero_point,
-          .to_scale = to_scale,
-          .to_frac = to_frac,
-          .to_zero_point = to_zero_point};
+  jit::SliceParameters result = jit::slice_parameters(from_, to_, slice);
+  for (const Operand& operand : std::span(operands_).first(count_)) {
+    const uint64_t bits = read_element(operand.data, operand.element, slice * operand.step);
+    result.*operand.parameter =
+        operand.element == ElementType::i8 ? static_cast<int8_t>(bits) : static_cast<int16_t>(bits);
+  }
+  return result;
+}
+
+void ConstantArrays::set(int64_t slice, const jit::SliceConstants& constants) const {
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto bytes = static_cast<size_t>(bits_of(types[i]) / 8);
+    std::memcpy(data[i] + static_cast<size_t>(slice) * bytes, &constants[i], bytes);
+  }
+}
+
+void ConstantArrays::repeat() const {
+  for (size_t i = 0; i < types.size(); ++i) {
+    const size_t once = bytes_of(i) / static_cast<size_t>(copies);
+    for (int64_t copy = 1; copy < copies; ++copy) {
+      std::memcpy(data[i] + static_cast<size_t>(copy) * once, data[i], once);
+    }
+  }
 }
 
 }  // namespace castor::detail

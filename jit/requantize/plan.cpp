@@ -41,6 +41,42 @@ int requantize_axis(const QuantizationPtr& from, const QuantizationPtr& to) {
   return Quantization::per_tensor;
 }
 
+SliceParameters slice_parameters(const QuantizationPtr& from, const QuantizationPtr& to,
+                                 int64_t slice) {
+  const auto set = [slice](int32_t& value, const QuantizationParameter& entries) {
+    if (entries) value = (*entries)[entries->size() == 1 ? 0 : static_cast<size_t>(slice)];
+  };
+  SliceParameters result;
+  if (from) {
+    set(result.from_scale, from->scale);
+    set(result.from_frac, from->frac);
+    set(result.from_zero_point, from->zero_point);
+  }
+  if (to) {
+    set(result.to_scale, to->scale);
+    set(result.to_frac, to->frac);
+    set(result.to_zero_point, to->zero_point);
+  }
+  return result;
+}
+
+ChosenMethod choose_method(const RequantizeForm& form, const QuantizationPtr& from,
+                           const QuantizationPtr& to, int64_t slices) {
+  ChosenMethod chosen;
+  for (const RequantizeMethod* method : requantize_methods()) {
+    if (!method->takes(form)) continue;
+    chosen = {method, {}};
+    for (int64_t slice = 0; slice < slices; ++slice) {
+      const auto constants =
+          method->prepare(form, slice_parameters(from, to, slice), Effort::thorough);
+      if (!constants) break;
+      chosen.constants.push_back(*constants);
+    }
+    if (static_cast<int64_t>(chosen.constants.size()) == slices) break;
+  }  // the last one does all
+  return chosen;
+}
+
 Nest requantize_nest(const RequantizeMethod& method, const RequantizeForm& form,
                      const Target& target) {
   Nest nest;

@@ -16,6 +16,20 @@ std::optional<RequantizeForm> requantize_form(const Function& function, const Op
 /// The axis of quantization of either side, or Quantization::per_tensor.
 int requantize_axis(const QuantizationPtr& from, const QuantizationPtr& to);
 
+/// The parameters of a slice that the types have; those given at run time are the defaults. One
+/// entry stands for all slices where there is but one.
+SliceParameters slice_parameters(const QuantizationPtr& from, const QuantizationPtr& to,
+                                 int64_t slice);
+
+/// A method, and the constants of all slices.
+struct ChosenMethod {
+  const RequantizeMethod* method = nullptr;
+  std::vector<SliceConstants> constants;
+};
+/// The fastest method that does every slice of types that have all parameters.
+ChosenMethod choose_method(const RequantizeForm& form, const QuantizationPtr& from,
+                           const QuantizationPtr& to, int64_t slices);
+
 /// Tensors over the same extents, and the axis of quantization or Quantization::per_tensor.
 struct RequantizedTensors {
   Dims extents;
