@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "ir/export.hpp"
+
 namespace castor {
 
 /// An identifier, such as `saturate`; told apart from a quoted string.
@@ -23,16 +25,16 @@ struct AttributeValue {
   std::variant<int64_t, double, bool, Identifier, std::string, List> value;
 
   /// Equal kind and equal value; floats by bit pattern, so that NaN equals itself.
-  friend bool operator==(const AttributeValue& a, const AttributeValue& b);
+  CASTOR_API friend bool operator==(const AttributeValue& a, const AttributeValue& b);
 };
 
 /// As the text form writes it: `3`, `0.5`, `true`, `saturate`, `"text"`, `[1, 2]`. Floats always
 /// show a point, an exponent, `inf` or `nan`, and read back to the same bits.
-std::string to_string(const AttributeValue& value);
+CASTOR_API std::string to_string(const AttributeValue& value);
 
 /// What kind of value it is: "an integer", "a float", "true or false", "an identifier", "a string"
 /// or "a list".
-std::string_view kind_name(const AttributeValue& value);
+CASTOR_API std::string_view kind_name(const AttributeValue& value);
 
 struct Attribute {
   std::string name;
@@ -44,6 +46,6 @@ struct Attribute {
 using Attributes = std::vector<Attribute>;
 
 /// The attribute of that name, or null.
-const AttributeValue* find(const Attributes& attributes, std::string_view name);
+CASTOR_API const AttributeValue* find(const Attributes& attributes, std::string_view name);
 
 }  // namespace castor

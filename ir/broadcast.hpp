@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/export.hpp"
 #include "ir/function.hpp"
 
 namespace castor {
@@ -29,10 +30,10 @@ struct BroadcastRule {
 
 /// The rule of an operation with the attribute `broadcast`, or of `broadcast` (`mode`). The error
 /// says which attribute does not fit, what was found and what was expected.
-Result<BroadcastRule> broadcast_rule(const Operation& operation);
+CASTOR_API Result<BroadcastRule> broadcast_rule(const Operation& operation);
 
 /// The attributes that say this rule; defaults are not written.
-Attributes attributes_of(OpKind op, const BroadcastRule& rule);
+CASTOR_API Attributes attributes_of(OpKind op, const BroadcastRule& rule);
 
 /// The shape of an elementwise operation's result (numpy, none, pdpd); `operands` are two or three
 /// shapes, for pdpd A and B. Trailing ones of B that lie behind A's last axis are passed over.
@@ -40,24 +41,25 @@ Attributes attributes_of(OpKind op, const BroadcastRule& rule);
 /// extents are bound: n other than 1 with an unknown gives n, 1 with an unknown gives the unknown,
 /// equal names give the name, other unknowns `?` (none and pdpd: A's). The error names two shapes,
 /// the axis and the rule.
-Result<Shape> broadcast_shapes(OpKind op, const BroadcastRule& rule,
-                               std::span<const Shape* const> operands);
+CASTOR_API Result<Shape> broadcast_shapes(OpKind op, const BroadcastRule& rule,
+                                          std::span<const Shape* const> operands);
 /// The same rules, and the same messages, for extents.
-Result<Dims> broadcast_shapes(OpKind op, const BroadcastRule& rule,
-                              std::span<const Dims* const> operands);
+CASTOR_API Result<Dims> broadcast_shapes(OpKind op, const BroadcastRule& rule,
+                                         std::span<const Dims* const> operands);
 
 /// The shape that `broadcast` gives data: the target, but for bidirectional the broadcast shape of
 /// both. pdpd takes the target as A, the data as B.
-Result<Shape> broadcast_to_target(const BroadcastRule& rule, const Shape& data,
-                                  const Shape& target);
-Result<Dims> broadcast_to_target(const BroadcastRule& rule, const Dims& data, const Dims& target);
+CASTOR_API Result<Shape> broadcast_to_target(const BroadcastRule& rule, const Shape& data,
+                                             const Shape& target);
+CASTOR_API Result<Dims> broadcast_to_target(const BroadcastRule& rule, const Dims& data,
+                                            const Dims& target);
 
 /// For each axis of operand `operand` (of rank `operand_rank`) of an elementwise operation or of a
 /// `broadcast`, the axis of the result (of rank `result_rank`) that it lies along, or -1 for one of
 /// extent 1 that lies along none (pdpd: trailing ones behind A's last axis). An operand axis of
 /// extent 1 repeats its element along the result's axis, as do result axes without an operand axis.
 /// The operation is verified: ranks and attributes fit. Depends on ranks and attributes only.
-Dims axes_along_result(const Operation& operation, size_t operand, int operand_rank,
-                       int result_rank);
+CASTOR_API Dims axes_along_result(const Operation& operation, size_t operand, int operand_rank,
+                                  int result_rank);
 
 }  // namespace castor

@@ -11,6 +11,7 @@
 
 #include "ir/broadcast.hpp"
 #include "ir/convolution.hpp"
+#include "ir/export.hpp"
 #include "ir/function.hpp"
 #include "ir/promote.hpp"
 
@@ -27,7 +28,7 @@ struct WrittenType {
 ///
 /// The first mistake is kept and every later call does nothing, so calls need no checks of their
 /// own. Not thread safe; the finished function is.
-class FunctionBuilder {
+class CASTOR_API FunctionBuilder {
  public:
   explicit FunctionBuilder(std::string name) { function_.name = std::move(name); }
 

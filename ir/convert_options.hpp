@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "ir/element_type.hpp"
+#include "ir/export.hpp"
 #include "ir/result.hpp"
 
 namespace castor {
@@ -46,22 +47,24 @@ struct ConvertOptions {
 };
 
 /// "overflow = saturate, rounding = down"; empty for the defaults.
-std::string to_string(const ConvertOptions& options);
+CASTOR_API std::string to_string(const ConvertOptions& options);
 
-std::optional<Overflow> overflow_named(std::string_view name);
-std::optional<Rounding> rounding_named(std::string_view name);
-std::optional<NanMode> nan_mode_named(std::string_view name);
+CASTOR_API std::optional<Overflow> overflow_named(std::string_view name);
+CASTOR_API std::optional<Rounding> rounding_named(std::string_view name);
+CASTOR_API std::optional<NanMode> nan_mode_named(std::string_view name);
 
 /// Checks that each option is one of its enumeration (invalid_argument).
-Status check_enumerations(const ConvertOptions& options);
+CASTOR_API Status check_enumerations(const ConvertOptions& options);
 
 /// Checks the options against the row of the conversion table (DESIGN.md, Numerics, `convert`)
 /// that the two types select; `saturate` is accepted everywhere. The error names the option, the
 /// types and what the row admits.
-Status check_convert_options(ElementType from, ElementType to, const ConvertOptions& options);
+CASTOR_API Status check_convert_options(ElementType from, ElementType to,
+                                        const ConvertOptions& options);
 
 /// The same options with every default that the types imply written out as `by_type`, so that
 /// two spellings of one conversion compare equal.
-ConvertOptions canonical_options(ElementType from, ElementType to, ConvertOptions options);
+CASTOR_API ConvertOptions canonical_options(ElementType from, ElementType to,
+                                            ConvertOptions options);
 
 }  // namespace castor

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/export.hpp"
 #include "ir/function.hpp"
 
 namespace castor {
@@ -44,10 +45,11 @@ struct ConvolutionOptions {
 /// The options of a `conv_integer` with that many spatial axes: strides, dilations and pads in full
 /// length, whether written or not (pads are 0 where auto_pad says them). The error names the
 /// attribute, what was found and what was expected.
-Result<ConvolutionOptions> convolution_options(const Operation& operation, int spatial_axes);
+CASTOR_API Result<ConvolutionOptions> convolution_options(const Operation& operation,
+                                                          int spatial_axes);
 
 /// The attributes that say these options; defaults are not written.
-Attributes attributes_of(const ConvolutionOptions& options);
+CASTOR_API Attributes attributes_of(const ConvolutionOptions& options);
 
 /// One spatial axis. Output position o takes input positions o * stride - pad_begin + k * dilation
 /// for k from 0 to kernel - 1; those below 0 and from `input` on are padding, which adds 0.
@@ -77,23 +79,24 @@ struct ConvolutionGeometry {
   int64_t group_channels() const { return channels / groups; }
   int64_t group_out_channels() const { return out_channels / groups; }
   /// The extents of y.
-  Dims output_extents() const;
+  CASTOR_API Dims output_extents() const;
   friend bool operator==(const ConvolutionGeometry&, const ConvolutionGeometry&) = default;
 };
 
 /// The geometry for extents of the operands; of a zero point that is absent, null. The error names
 /// the operand or attribute, what was found and what was expected.
-Result<ConvolutionGeometry> convolution_geometry(const Operation& operation, const Dims& x,
-                                                 const Dims& w, const Dims* x_zero_point,
-                                                 const Dims* w_zero_point);
+CASTOR_API Result<ConvolutionGeometry> convolution_geometry(const Operation& operation,
+                                                            const Dims& x, const Dims& w,
+                                                            const Dims* x_zero_point,
+                                                            const Dims* w_zero_point);
 
 /// Whether the function has a convolution.
-bool has_convolutions(const Function& function);
+CASTOR_API bool has_convolutions(const Function& function);
 
 /// The result's type; four operands, the last two null where absent. Unknown extents: what they
 /// must be is taken for granted, and checked in the same words where extents are bound. An output
 /// extent that surely is the input's has its name; other unknown ones are `?`.
-Result<TensorType> convolution_type(const Operation& operation,
-                                    std::span<const TensorType* const> operands);
+CASTOR_API Result<TensorType> convolution_type(const Operation& operation,
+                                               std::span<const TensorType* const> operands);
 
 }  // namespace castor

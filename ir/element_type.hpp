@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "ir/export.hpp"
+
 namespace castor {
 
 /// The 27 element types of OpenVINO and ONNX, then the same values in older storage layouts of
@@ -177,6 +179,6 @@ constexpr uint64_t integer_max(ElementType type) {
 }
 
 /// The type with that name, or nothing. Names are lower case, as `name_of` gives them.
-std::optional<ElementType> element_type_named(std::string_view name);
+CASTOR_API std::optional<ElementType> element_type_named(std::string_view name);
 
 }  // namespace castor

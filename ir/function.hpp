@@ -12,6 +12,7 @@
 
 #include "ir/attribute.hpp"
 #include "ir/convert_options.hpp"
+#include "ir/export.hpp"
 #include "ir/op.hpp"
 #include "ir/result.hpp"
 #include "ir/shape.hpp"
@@ -48,7 +49,7 @@ class ContentId {
  public:
   /// Knows nothing, and is of no data.
   ContentId() = default;
-  explicit ContentId(std::shared_ptr<const ConstantData> data);
+  CASTOR_API explicit ContentId(std::shared_ptr<const ConstantData> data);
 
   /// Whether the id was computed from this very object, which it keeps alive.
   bool is_of(const std::shared_ptr<const ConstantData>& data) const { return data_ == data; }
@@ -94,20 +95,20 @@ using FunctionPtr = std::shared_ptr<const Function>;
 
 /// The options of a `convert` operation, as its attributes give them (unverified names are
 /// taken as defaults).
-ConvertOptions convert_options(const Operation& operation);
+CASTOR_API ConvertOptions convert_options(const Operation& operation);
 
 /// The attributes that say these options; defaults are not written.
-Attributes attributes_of(const ConvertOptions& options);
+CASTOR_API Attributes attributes_of(const ConvertOptions& options);
 
 /// Hash of bytes, the same in every process. Well mixed, not cryptographic.
-uint64_t content_hash(std::span<const std::byte> bytes);
+CASTOR_API uint64_t content_hash(std::span<const std::byte> bytes);
 
 /// The value of `Function::hash`, from the operations' `data_hash`: reads no constant's bytes.
-uint64_t structural_hash(const Function& function);
+CASTOR_API uint64_t structural_hash(const Function& function);
 
 /// Whether two functions compute the same: equal but for the names of functions, values and
 /// constants, the order of attributes, and text positions. Names of unknown dimensions count.
 /// Constants are compared by their ids, by their bytes only where an operation has none.
-bool same_computation(const Function& a, const Function& b);
+CASTOR_API bool same_computation(const Function& a, const Function& b);
 
 }  // namespace castor

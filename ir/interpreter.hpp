@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "ir/export.hpp"
 #include "ir/function.hpp"
 #include "ir/view.hpp"
 
@@ -16,7 +17,7 @@ namespace castor {
 /// and results, of their element types and bound shapes, in bounds, no output overlapping itself,
 /// another output or an input. Extents are taken from the inputs. Fails only for shapes that do
 /// not bind or memory that is refused; then no output has been touched. Thread safe.
-Status interpret(const Function& function, std::span<const ConstView> inputs,
-                 std::span<const View> outputs);
+CASTOR_API Status interpret(const Function& function, std::span<const ConstView> inputs,
+                            std::span<const View> outputs);
 
 }  // namespace castor

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ir/element_type.hpp"
+#include "ir/export.hpp"
 
 namespace castor {
 
@@ -98,8 +99,8 @@ enum class OperandClass : uint8_t {
   byte,       ///< i8 and u8
   quantized,  ///< fx8, fx16, sa8, sa32 and f32
 };
-std::string_view name_of(OperandClass operands);
-bool admits(OperandClass operands, ElementType type);
+CASTOR_API std::string_view name_of(OperandClass operands);
+CASTOR_API bool admits(OperandClass operands, ElementType type);
 
 /// How the result types follow from the operands; see ir/infer.cpp.
 enum class InferRule : uint8_t {
@@ -141,18 +142,18 @@ struct OpInfo {
   int optional_operands = 0;
 };
 
-const std::array<OpInfo, op_count>& op_table();
-const OpInfo& info(OpKind op);
-std::string_view name_of(OpKind op);
-std::optional<OpKind> op_named(std::string_view name);
+CASTOR_API const std::array<OpInfo, op_count>& op_table();
+CASTOR_API const OpInfo& info(OpKind op);
+CASTOR_API std::string_view name_of(OpKind op);
+CASTOR_API std::optional<OpKind> op_named(std::string_view name);
 
 /// Whether the op is done by kernels of its own, on tensors in memory: not lowered into a nest with
 /// others.
-bool stands_alone(OpKind op);
+CASTOR_API bool stands_alone(OpKind op);
 
 /// Whether a result of the op counts as f32 under `excess_precision = allow` where its type is
 /// f16, bf16 or f8 (DESIGN.md, Numerics, Arithmetic): of elementwise ops that compute, which
 /// `convert` does not, since it says what it rounds to.
-bool keeps_excess_precision(OpKind op);
+CASTOR_API bool keeps_excess_precision(OpKind op);
 
 }  // namespace castor

@@ -55,6 +55,7 @@
 // clang-format on
 #pragma once
 
+#include "ir/export.hpp"
 #include "ir/function.hpp"
 
 namespace castor {
@@ -77,14 +78,14 @@ struct PromoteOperand {
 /// The common type, which depends on the two types, the options and which operand is a scalar: not
 /// on the operands' order, and not on values. The error has OpenVINO's text, both types and what
 /// would help.
-Result<ElementType> promoted_type(const PromoteOperand& a, const PromoteOperand& b,
-                                  const PromoteOptions& options);
+CASTOR_API Result<ElementType> promoted_type(const PromoteOperand& a, const PromoteOperand& b,
+                                             const PromoteOptions& options);
 
 /// The options of an operation, as its attributes give them. The error says which attribute does
 /// not fit, what was found and what was expected.
-Result<PromoteOptions> promote_options(const Operation& operation);
+CASTOR_API Result<PromoteOptions> promote_options(const Operation& operation);
 
 /// The attributes that say these options; defaults are not written.
-Attributes attributes_of(const PromoteOptions& options);
+CASTOR_API Attributes attributes_of(const PromoteOptions& options);
 
 }  // namespace castor

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/element_type.hpp"
+#include "ir/export.hpp"
 
 namespace castor {
 
@@ -38,7 +39,7 @@ inline constexpr std::array<QuantizedInfo, 4> quantized_table = {{
 constexpr const QuantizedInfo& info(QuantizedFormat format) {
   return quantized_table[static_cast<size_t>(format)];
 }
-std::optional<QuantizedFormat> quantized_format_named(std::string_view name);
+CASTOR_API std::optional<QuantizedFormat> quantized_format_named(std::string_view name);
 
 /// A parameter of each slice, or nothing where it is given at run time.
 using QuantizationParameter = std::optional<std::vector<int32_t>>;
@@ -92,6 +93,6 @@ struct RequantizeOptions {
 };
 
 /// "sa8<axis = 1, scale = [3, 4], frac = [7, 8], zero_point = ?>", as the text form has it.
-std::string to_string(const Quantization& quantization);
+CASTOR_API std::string to_string(const Quantization& quantization);
 
 }  // namespace castor

@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "ir/export.hpp"
+
 namespace castor {
 
 /// What kind of failure a request met. `unsupported` means that the request is well formed but
@@ -25,7 +27,7 @@ enum class ErrorCode : uint8_t {
 };
 
 /// The code's name as printed, e.g. "invalid_text".
-std::string_view name_of(ErrorCode code);
+CASTOR_API std::string_view name_of(ErrorCode code);
 
 /// A place in the text form; lines and columns count from 1, line 0 means "not from a text".
 struct TextPosition {
@@ -42,7 +44,7 @@ struct Error {
   TextPosition where{};
 
   /// "line 3, column 7: message", or the message alone when the position is unknown.
-  std::string to_string() const;
+  CASTOR_API std::string to_string() const;
 };
 
 /// Success, or an Error. One pointer wide; success allocates nothing, and a failure for which
@@ -50,13 +52,13 @@ struct Error {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error) noexcept;
+  CASTOR_API Status(Error error) noexcept;
   Status(Status&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
   Status& operator=(Status&& other) noexcept {
     std::swap(error_, other.error_);
     return *this;
   }
-  ~Status();
+  CASTOR_API ~Status();
 
   bool ok() const { return error_ == nullptr; }
   explicit operator bool() const { return ok(); }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/element_type.hpp"
+#include "ir/export.hpp"
 #include "ir/quantization.hpp"
 #include "ir/result.hpp"
 
@@ -60,7 +61,7 @@ class Dims {
 };
 
 /// "[2, 3]".
-std::string to_string(const Dims& dims);
+CASTOR_API std::string to_string(const Dims& dims);
 
 /// One dimension of a tensor type: a number, `?`, or a named unknown `?n`.
 struct Dim {
@@ -88,25 +89,25 @@ struct Dim {
 using Shape = std::vector<Dim>;
 
 /// "[1, 64, ?h, ?]".
-std::string to_string(const Shape& shape);
-Shape to_shape(const Dims& extents);
-bool is_fixed(const Shape& shape);
+CASTOR_API std::string to_string(const Shape& shape);
+CASTOR_API Shape to_shape(const Dims& extents);
+CASTOR_API bool is_fixed(const Shape& shape);
 
 /// The number of elements, or nothing when it exceeds 2^63 - 1. A zero-sized dimension gives 0
 /// whatever the others are.
-std::optional<int64_t> element_count(const Dims& extents);
+CASTOR_API std::optional<int64_t> element_count(const Dims& extents);
 /// ceil(count * bits / 8), for the split layouts whole groups of 3 bytes; nothing when it exceeds
 /// 2^63 - 1.
-std::optional<int64_t> byte_size(ElementType type, int64_t count);
+CASTOR_API std::optional<int64_t> byte_size(ElementType type, int64_t count);
 
 /// Element strides of a dense row-major tensor; a zero-sized tensor gets the strides that its
 /// extents would have with 1 in place of 0 (INT64_MAX where that overflows).
-Dims dense_strides(const Dims& extents);
+CASTOR_API Dims dense_strides(const Dims& extents);
 
 /// A quantization that types share, or null: plain elements.
 using QuantizationPtr = std::shared_ptr<const Quantization>;
 /// Whether both are the same, by value.
-bool same_quantization(const QuantizationPtr& a, const QuantizationPtr& b);
+CASTOR_API bool same_quantization(const QuantizationPtr& a, const QuantizationPtr& b);
 
 /// An element type with a shape: the type of an IR value. A quantized tensor's elements are those
 /// of its format's container.
@@ -121,11 +122,11 @@ struct TensorType {
 };
 
 /// The type of a quantized tensor.
-TensorType quantized_type(Quantization quantization, Shape shape);
+CASTOR_API TensorType quantized_type(Quantization quantization, Shape shape);
 
 /// "f32", "fx8<frac = 7>".
-std::string element_text(const TensorType& type);
+CASTOR_API std::string element_text(const TensorType& type);
 /// "f32[1, ?n]", "fx8<frac = 7>[2]".
-std::string to_string(const TensorType& type);
+CASTOR_API std::string to_string(const TensorType& type);
 
 }  // namespace castor

@@ -56,6 +56,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/export.hpp"
 #include "ir/function.hpp"
 
 namespace castor {
@@ -77,19 +78,20 @@ struct ParseOptions {
 /// breaks come with the verifier's code and the place of the operation or name. Any input is safe:
 /// texts over `max_text_bytes`, nesting over `max_nesting`, ranks over `max_rank` and sizes that
 /// overflow are refused by message; time and memory are linear in the text's length. Thread safe.
-Result<std::vector<FunctionPtr>> parse(std::string_view text, const ParseOptions& options = {});
+CASTOR_API Result<std::vector<FunctionPtr>> parse(std::string_view text,
+                                                  const ParseOptions& options = {});
 
 /// Reads a text and picks one function: the one of that name, or the only one when `name` is
 /// empty. Thread safe.
-Result<FunctionPtr> parse_function(std::string_view text, std::string_view name = {},
-                                   const ParseOptions& options = {});
+CASTOR_API Result<FunctionPtr> parse_function(std::string_view text, std::string_view name = {},
+                                              const ParseOptions& options = {});
 
 /// The text form of a function, one operation a line; `parse(print(f))` computes the same and
 /// prints the same. A constant that was bound by name is written as `@name`, every other by its
 /// literals: their text may exceed `max_text_bytes`. Thread safe.
-std::string print(const Function& function);
+CASTOR_API std::string print(const Function& function);
 
 /// One operation as `print` writes it, without indentation: "%y = convert %x : f16".
-std::string print(const Function& function, const Operation& operation);
+CASTOR_API std::string print(const Function& function, const Operation& operation);
 
 }  // namespace castor

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "ir/export.hpp"
+
 namespace castor::jit {
 
 /// Capacities in bytes. By default those of plans that shall be the same on every machine.
@@ -15,7 +17,7 @@ struct CacheSizes {
 };
 
 /// "32 KiB first, 1024 KiB second".
-std::string print(const CacheSizes& caches);
+CASTOR_API std::string print(const CacheSizes& caches);
 
 /// What the CPU says of its caches.
 struct DetectedCaches {
@@ -24,6 +26,6 @@ struct DetectedCaches {
 };
 
 /// Asks cpuid leaf 4, or where that is empty leaf 0x8000001D.
-DetectedCaches detect_caches();
+CASTOR_API DetectedCaches detect_caches();
 
 }  // namespace castor::jit

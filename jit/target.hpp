@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/export.hpp"
 #include "ir/result.hpp"
 #include "jit/cache_sizes.hpp"
 
@@ -71,14 +72,14 @@ struct TierInfo {
 };
 
 /// The tiers in the order of `Tier`.
-const std::array<TierInfo, tier_count>& tier_table();
-const TierInfo& info(Tier tier);
-std::string_view name_of(Tier tier);
-std::string_view name_of(Feature feature);
+CASTOR_API const std::array<TierInfo, tier_count>& tier_table();
+CASTOR_API const TierInfo& info(Tier tier);
+CASTOR_API std::string_view name_of(Tier tier);
+CASTOR_API std::string_view name_of(Feature feature);
 /// The tier of that name (exact, lower case); nothing for any other text.
-std::optional<Tier> tier_named(std::string_view name);
+CASTOR_API std::optional<Tier> tier_named(std::string_view name);
 /// The names of the features in the set, in the order of `Feature`, parted by blanks.
-std::string names_of(FeatureSet features);
+CASTOR_API std::string names_of(FeatureSet features);
 
 /// Everything about the machine that plans and generated code depend on. A value. Code depends on
 /// the tier alone, which is part of every kernel key; the sizes of caches decide which of it runs.
@@ -106,19 +107,19 @@ struct Host {
 
 /// Asks the CPU; the answer is the same for the life of the process, and cached. A feature counts
 /// only where the operating system saves the registers that it needs (XCR0).
-const Host& host();
+CASTOR_API const Host& host();
 
 /// "avx512_vbmi, caches of 32 KiB first, 1024 KiB second".
-std::string print(const Target& target);
+CASTOR_API std::string print(const Target& target);
 
 /// The tier to use, with the host's caches: `requested`, else the environment variable CASTOR_ISA
 /// (unset and empty are the same), else the best that the host runs. Fails (unsupported) for a tier
 /// that the host cannot run, naming the features that it lacks, and when the host is below every
 /// tier; fails (invalid_argument) for an unknown name in CASTOR_ISA, naming those known. Thread
 /// safe unless the environment is being changed.
-Result<Target> choose_target(std::optional<Tier> requested);
+CASTOR_API Result<Target> choose_target(std::optional<Tier> requested);
 /// The same rule for a machine and a value of CASTOR_ISA (null: unset) that the caller names.
-Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
-                             const char* castor_isa);
+CASTOR_API Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
+                                        const char* castor_isa);
 
 }  // namespace castor::jit

@@ -157,9 +157,11 @@ struct RuntimeState {
 };
 
 /// Runs machine code for tensors that were checked in full: of the views, only `data` and `offset`
-/// are looked at. Refuses values that the function does not take. Throws std::bad_alloc.
-Status run_checked(const BoundState& bound, std::span<const ConstView> inputs,
-                   std::span<const View> outputs, const RunOptions& options, bool in_place);
+/// are looked at. Refuses values that the function does not take. Throws std::bad_alloc. Shown by
+/// the shared library for castor_mli alone.
+CASTOR_API Status run_checked(const BoundState& bound, std::span<const ConstView> inputs,
+                              std::span<const View> outputs, const RunOptions& options,
+                              bool in_place);
 
 /// Runtime::create with other system calls, so that tests can refuse memory.
 Result<std::shared_ptr<RuntimeState>> make_runtime(const RuntimeOptions& options,

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ir/builder.hpp"
+#include "ir/export.hpp"
 #include "ir/text.hpp"
 #include "ir/view.hpp"
 #include "jit/target.hpp"
@@ -37,7 +38,7 @@ struct StateAccess;
 using Tier = jit::Tier;
 
 /// The library's version, "major.minor.patch".
-std::string_view version();
+CASTOR_API std::string_view version();
 
 /// What executes a kernel.
 enum class Engine : uint8_t {
@@ -93,7 +94,7 @@ struct RunOptions {
 
 /// A kernel with its `?` dimensions and strides settled. Running it never compiles and never
 /// allocates (interpreter apart).
-class BoundKernel {
+class CASTOR_API BoundKernel {
  public:
   /// Computes outputs from inputs. Checks number, element types, shapes, strides, offsets, bytes
   /// available and overlap first; on a failure no output has been touched.
@@ -116,7 +117,7 @@ class BoundKernel {
 };
 
 /// A compiled function.
-class Kernel {
+class CASTOR_API Kernel {
  public:
   const Function& function() const;
   Engine engine() const;
@@ -139,7 +140,7 @@ class Kernel {
 };
 
 /// Compiles functions and owns the cache of kernels. Kernels survive their runtime.
-class Runtime {
+class CASTOR_API Runtime {
  public:
   /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run. Where
   /// there is no AVX2, or executable memory is refused, functions run in the interpreter and
