@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   add_dump(app, action);
   add_check(app, action);
   add_fuzz(app, action);
+  add_manual(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -58,9 +59,10 @@ int run(int argc, char** argv) {
     return report(command, wrong_use(fmt::format("{} (see {} --help)", error.what(), command)));
   }
   if (!action) {
-    return report("castor",
-                  wrong_use("a subcommand is required: info, run, convert, dump, check or fuzz "
-                            "(see castor --help)"));
+    return report(
+        "castor",
+        wrong_use("a subcommand is required: info, run, convert, dump, check, fuzz, manual "
+                  "or completion (see castor --help)"));
   }
   if (const Outcome outcome = perform(action)) return report(command_name(app), *outcome);
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "castor/export.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -138,10 +140,10 @@ typedef struct mli_tensor {
 ///
 /// May be called from any thread, at the same time too, if no two calls share memory that one of
 /// them writes.
-mli_status mli_hlp_convert_tensor(const mli_tensor* src, mli_tensor* dst);
+CASTOR_API mli_status mli_hlp_convert_tensor(const mli_tensor* src, mli_tensor* dst);
 
 /// As mli_hlp_convert_tensor, for the four integer types only.
-mli_status mli_hlp_convert_tensor_safx(const mli_tensor* src, mli_tensor* dst);
+CASTOR_API mli_status mli_hlp_convert_tensor_safx(const mli_tensor* src, mli_tensor* dst);
 
 // The helpers below read one tensor; they may be called from any thread. They check no more than
 // they need, and return 0 for a null pointer, an element type that is not supported, and an index
@@ -149,20 +151,20 @@ mli_status mli_hlp_convert_tensor_safx(const mli_tensor* src, mli_tensor* dst);
 
 /// The product of the dimensions from `start_dim` on, modulo 2^32; 1 at rank 0, whatever start_dim
 /// is; 0 if start_dim >= rank, or rank > MLI_MAX_RANK.
-uint32_t mli_hlp_count_elem_num(const mli_tensor* in, uint32_t start_dim);
+CASTOR_API uint32_t mli_hlp_count_elem_num(const mli_tensor* in, uint32_t start_dim);
 
 /// Bytes of an element: 1, 2 or 4.
-uint32_t mli_hlp_tensor_element_size(const mli_tensor* in);
+CASTOR_API uint32_t mli_hlp_tensor_element_size(const mli_tensor* in);
 
 /// Fractional bits: of fx, of the slice `scale_idx` of sa (any index is good without an axis); 0 of
 /// fp32.
-int32_t mli_hlp_tensor_scale_shift(const mli_tensor* in, uint32_t scale_idx);
+CASTOR_API int32_t mli_hlp_tensor_scale_shift(const mli_tensor* in, uint32_t scale_idx);
 
 /// The scale of slice `scale_idx` of sa (any index is good without an axis); 1 of fx and fp32.
-int32_t mli_hlp_tensor_scale(const mli_tensor* in, uint32_t scale_idx);
+CASTOR_API int32_t mli_hlp_tensor_scale(const mli_tensor* in, uint32_t scale_idx);
 
 /// The zero point of slice `zero_idx` of sa (any index is good without an axis); 0 of fx and fp32.
-int16_t mli_hlp_tensor_zero_offset(const mli_tensor* in, uint32_t zero_idx);
+CASTOR_API int16_t mli_hlp_tensor_zero_offset(const mli_tensor* in, uint32_t zero_idx);
 
 // castor's own: what conversions compute.
 
@@ -189,11 +191,12 @@ typedef enum castor_mli_rounding {
 /// what castor was configured with (CASTOR_MLI_ARITHMETIC and CASTOR_MLI_ROUNDING), by default
 /// embarc and up. Returns MLI_STATUS_ARGUMENT_ERROR, and changes nothing, for values not listed
 /// above.
-mli_status castor_mli_set_arithmetic(castor_mli_arithmetic arithmetic,
-                                     castor_mli_rounding rounding);
+CASTOR_API mli_status castor_mli_set_arithmetic(castor_mli_arithmetic arithmetic,
+                                                castor_mli_rounding rounding);
 
 /// Tells the present choice; either pointer may be null.
-void castor_mli_get_arithmetic(castor_mli_arithmetic* arithmetic, castor_mli_rounding* rounding);
+CASTOR_API void castor_mli_get_arithmetic(castor_mli_arithmetic* arithmetic,
+                                          castor_mli_rounding* rounding);
 
 // The binary layout of the library's x86-64 build.
 static_assert(sizeof(mli_status) == 4, "mli_status");
