@@ -129,7 +129,6 @@ __m128i high_numbers(const TwoRows& from, __m128i words) {
 
 /// Eight words of a channel at neighbouring pixels.
 struct EveryPixel {
-  static constexpr int64_t step = 1;
   static __m128i load(const TwoRows& from, const uint8_t* row, int64_t i, bool) {
     return low_numbers(from, _mm_unpacklo_epi8(load_8(row + i), _mm_setzero_si128()));
   }
@@ -137,7 +136,6 @@ struct EveryPixel {
 /// At every second pixel. The byte behind the last pixel is not read, nor the one in front of the
 /// first.
 struct EverySecondPixel {
-  static constexpr int64_t step = 2;
   static __m128i load(const TwoRows& from, const uint8_t* row, int64_t i, bool is_last) {
     return is_last ? high_numbers(from, load_16(row + 2 * i - 1))
                    : low_numbers(from, load_16(row + 2 * i));

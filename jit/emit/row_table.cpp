@@ -85,7 +85,6 @@ void TableSink::store(LaneEmitter& emitter, const LaneInst& inst) {
 RowTable::RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes,
                    const Frame& frame, Annotations& annotations)
     : code_(lanes.code()),
-      lanes_(lanes),
       frame_(frame),
       annotations_(annotations),
       stores_(stores),

@@ -67,7 +67,6 @@ class RowTable {
   void look_up();
 
   Assembler& code_;
-  LaneEmitter& lanes_;
   const Frame& frame_;
   Annotations& annotations_;
   Stores stores_;

@@ -104,8 +104,8 @@ std::vector<uint32_t> labels_of(std::span<const DecodedInstruction> program) {
     if (const auto target = branch_target(decoded)) labels.push_back(*target);
   }
   std::ranges::sort(labels);
-  const auto repeated = std::ranges::unique(labels);
-  labels.erase(repeated.begin(), repeated.end());
+  const auto unique_end = std::unique(labels.begin(), labels.end());
+  labels.erase(unique_end, labels.end());
   return labels;
 }
 
