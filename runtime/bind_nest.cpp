@@ -98,6 +98,7 @@ class NestBinder {
   Status bind(const jit::Nest& nest, const LikelyCode* likely) {
     std::vector<Dims> strides;
     BoundNest result = operands_of(nest, strides);
+    result.planned = &nest;
     return bind_codes(nest, likely, places_.extents_of(nest.space), strides, std::move(result));
   }
 
@@ -145,6 +146,7 @@ class NestBinder {
     std::vector<Dims> strides;
     BoundEpilogue epilogue;
     epilogue.nest = operands_of(nest, strides, true);
+    epilogue.nest.planned = &nest;
     auto walk = jit::epilogue_walk(nest, extents, strides);
     if (!walk) return false;
     epilogue.walk = std::move(*walk);
@@ -180,6 +182,7 @@ class NestBinder {
   Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
                                BoundEpilogue* epilogue, const jit::TileEpilogue* tile) {
     BoundNest result;
+    result.planned = &nest;
     std::vector<const std::byte*> constants;
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       const ValueId value = nest.inputs[k].value;
@@ -216,6 +219,7 @@ class NestBinder {
         jit::requantize_axis(from.quantization, to.quantization)};
     const auto form = jit::requantize_form(function, operation);
     if (!form) return bind_f32_copy(tensors, std::move(result));
+    result.planned = &nest;
     Status status =
         bind_requantization(*form, from, to, tensors, compiled_, places_.scratch(), result);
     if (!status) return status;

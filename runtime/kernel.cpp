@@ -6,6 +6,7 @@
 
 #include "ir/interpreter.hpp"
 #include "runtime/bind.hpp"
+#include "runtime/bound_code.hpp"
 #include "runtime/check_overlap.hpp"
 #include "runtime/nest_call.hpp"
 #include "runtime/requantization.hpp"
@@ -102,6 +103,8 @@ Engine Kernel::engine() const {
 
 std::string_view Kernel::engine_reason() const { return state_->compiled->interpreted_because; }
 
+std::optional<Tier> Kernel::tier() const { return detail::tier_of(*state_->compiled); }
+
 Result<BoundKernel> Kernel::bind(std::span<const Dims> input_shapes,
                                  std::span<const Dims> strides) const {
   try {
@@ -174,6 +177,10 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
 }
 
 std::span<const Dims> BoundKernel::output_shapes() const { return state_->output_shapes; }
+
+std::optional<Tier> BoundKernel::tier() const { return detail::tier_of(*state_->kernel->compiled); }
+
+size_t BoundKernel::code_bytes() const { return detail::code_bytes(*state_); }
 
 Engine BoundKernel::engine() const {
   return state_->kernel->compiled->interpreted_because.empty() ? Engine::jit : Engine::interpreter;

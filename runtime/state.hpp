@@ -100,6 +100,9 @@ struct BoundByteTables;
 
 /// One nest ready to run.
 struct BoundNest {
+  /// What it was bound from, of Compiled::nests; null for copies that binding adds, and where there
+  /// are no elements.
+  const jit::Nest* planned = nullptr;
   jit::IterationSpace space;  ///< that main walks: all, or a tile
   BoundCode main;             ///< without code where there are no elements
   NestCodePtr streaming;      ///< for large tensors, else null; takes main's arguments
@@ -140,9 +143,10 @@ struct BoundState {
   std::vector<bool> in_place_allowed;  // [input * outputs.size() + output]
 };
 
-/// What a bound kernel consists of, for tools that tell how it runs.
+/// What kernels consist of, for tools that tell how they run, and for other interfaces.
 struct StateAccess {
   static const BoundState& of(const BoundKernel& kernel) { return *kernel.state_; }
+  static const KernelState& of(const Kernel& kernel) { return *kernel.state_; }
 };
 
 struct RuntimeState {

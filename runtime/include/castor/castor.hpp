@@ -107,6 +107,11 @@ class CASTOR_API BoundKernel {
   /// Extents of the outputs, in the function's order.
   std::span<const Dims> output_shapes() const;
   Engine engine() const;
+  /// The tier of its code; nothing in the interpreter.
+  std::optional<Tier> tier() const;
+  /// Bytes of machine code that its calls may go through, constants among them; code that other
+  /// kernels share counts in each.
+  size_t code_bytes() const;
 
  private:
   friend class Kernel;
@@ -121,8 +126,10 @@ class CASTOR_API Kernel {
  public:
   const Function& function() const;
   Engine engine() const;
-  /// Why the interpreter executes this kernel; empty for generated code.
+  /// Why the interpreter executes this kernel; empty for generated code. Ends in a zero.
   std::string_view engine_reason() const;
+  /// The tier of its code; nothing in the interpreter.
+  std::optional<Tier> tier() const;
 
   /// Settles shapes and strides. `input_shapes`: extents of every input. `strides`: in elements,
   /// of every input, then of every output; none at all means that every tensor is dense. Strides
@@ -135,6 +142,7 @@ class CASTOR_API Kernel {
 
  private:
   friend class Runtime;
+  friend struct detail::StateAccess;
   explicit Kernel(std::shared_ptr<const detail::KernelState> state) : state_(std::move(state)) {}
   std::shared_ptr<const detail::KernelState> state_;
 };

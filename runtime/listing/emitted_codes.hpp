@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The codes of an elementwise nest, emitted once more with notes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "jit/code.hpp"
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+struct EmittedCode {
+  std::string part;       ///< "", ", streaming stores", ", from any element"
+  jit::MachineCode code;  ///< the same bytes as those of `bound`
+  const NestCode* bound;
+};
+
+/// Calls `visit` with each code of a nest that was bound from a planned elementwise nest; with none
+/// for any other. Ends at the first failure.
+Status for_each_emitted(const Compiled& compiled, const BoundNest& nest,
+                        const std::function<Status(const EmittedCode&)>& visit);
+
+}  // namespace castor::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Listings of bound kernels.
+#include <fmt/format.h>
+#include <castor/listing.hpp>
+
+#include <cstring>
+#include <new>
+
+#include "jit/dump.hpp"
+#include "jit/listing/listing.hpp"
+#include "runtime/epilogue.hpp"
+#include "runtime/listing/emitted_codes.hpp"
+
+namespace castor {
+
+namespace {
+
+/// Writes one bound kernel's listing, nest by nest in the order in which they run.
+class Writer {
+ public:
+  explicit Writer(const detail::BoundState& bound) : bound_(bound) {}
+
+  Result<std::string> write() {
+    for (size_t n = 0; n < bound_.nests.size(); ++n) {
+      if (Status status = nest(bound_.nests[n], fmt::format("nest {}", n)); !status) {
+        return status.error();
+      }
+    }
+    return std::move(text_);
+  }
+
+ private:
+  const detail::Compiled& compiled() const { return *bound_.kernel->compiled; }
+
+  void heading(std::string_view name) {
+    text_ += fmt::format("{}; {}\n", text_.empty() ? "" : "\n", name);
+  }
+
+  Status nest(const detail::BoundNest& nest, const std::string& name) {
+    if (nest.planned != nullptr && (nest.convolution || nest.requantization || nest.tables)) {
+      return large_form(nest, name);
+    }
+    Status status =
+        detail::for_each_emitted(compiled(), nest, [&](const detail::EmittedCode& code) {
+          heading(name + code.part);
+          return append(code.code);
+        });
+    if (!status || nest.planned != nullptr) return status;
+    if (nest.main.code == nullptr) {
+      heading(name + ": no elements");
+    } else {
+      heading(fmt::format("{}: a copy of a tensor, {} bytes", name, nest.main.code->block.size()));
+    }
+    return {};
+  }
+
+  /// A convolution or requantization, then the nest that takes its result piece by piece.
+  Status large_form(const detail::BoundNest& nest, const std::string& name) {
+    heading(name + ", as for large tensors");
+    const auto codes = jit::emit_annotated(*compiled().canonical, compiled().target);
+    if (!codes) {
+      text_ += fmt::format("; no listing: {}\n", codes.error().message);
+    } else {
+      const auto index = static_cast<size_t>(nest.planned - compiled().nests.data());
+      if (Status status = append((*codes)[index]); !status) return status;
+    }
+    return nest.epilogue ? this->nest(nest.epilogue->nest, name + ", epilogue") : Status();
+  }
+
+  Status append(const jit::MachineCode& code) {
+    const Result<std::string> lines = jit::listing(code);
+    if (!lines) return lines.error();
+    text_ += *lines;
+    return {};
+  }
+
+  const detail::BoundState& bound_;
+  std::string text_;
+};
+
+}  // namespace
+
+Result<std::string> listing(const BoundKernel& kernel) {
+  try {
+    const detail::BoundState& bound = detail::StateAccess::of(kernel);
+    const std::string& reason = bound.kernel->compiled->interpreted_because;
+    if (!reason.empty()) return fmt::format("; interpreted: {}\n", reason);
+    return Writer(bound).write();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, "no memory left"};
+  }
+}
+
+}  // namespace castor
