@@ -103,7 +103,10 @@ Engine Kernel::engine() const {
 
 std::string_view Kernel::engine_reason() const { return state_->compiled->interpreted_because; }
 
-std::optional<Tier> Kernel::tier() const { return detail::tier_of(*state_->compiled); }
+std::optional<Tier> Kernel::tier() const {
+  if (engine() != Engine::jit) return std::nullopt;
+  return state_->compiled->target.tier;
+}
 
 Result<BoundKernel> Kernel::bind(std::span<const Dims> input_shapes,
                                  std::span<const Dims> strides) const {
@@ -178,7 +181,10 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
 
 std::span<const Dims> BoundKernel::output_shapes() const { return state_->output_shapes; }
 
-std::optional<Tier> BoundKernel::tier() const { return detail::tier_of(*state_->kernel->compiled); }
+std::optional<Tier> BoundKernel::tier() const {
+  if (engine() != Engine::jit) return std::nullopt;
+  return state_->kernel->compiled->target.tier;
+}
 
 size_t BoundKernel::code_bytes() const { return detail::code_bytes(*state_); }
 

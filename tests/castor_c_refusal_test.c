@@ -163,6 +163,13 @@ static void test_bad_binding(void) {
   castor_runtime_destroy(runtime);
 }
 
+/// A view of a call that is refused.
+struct bad_view {
+  int is_output;
+  castor_view view;
+  const char* message;
+};
+
 static void never(void* context, int32_t count, void (*task)(void*, int32_t), void* task_context) {
   (void)context;
   (void)count;
@@ -207,7 +214,7 @@ static void test_bad_runs(void) {
       {1, {integers, CASTOR_NF4 + 5, 2, shape, NULL, 0, 24}, "output 1: element type 32"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    castor_view* const place = rows[i].output ? outputs + 1 : inputs;
+    castor_view* const place = rows[i].is_output ? outputs + 1 : inputs;
     const castor_view good = *place;
     *place = rows[i].view;
     EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, NULL, &error),
@@ -254,7 +261,8 @@ static void test_bad_runs(void) {
   castor_bound_kernel_destroy(bound);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+  interprets = argc == 2 && strcmp(argv[1], "interpret") == 0;
   test_destroying_nothing();
   test_asking_nothing();
   test_struct_sizes();

@@ -371,7 +371,8 @@ static void test_convert(void) {
   castor_runtime_destroy(runtime);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+  interprets = argc == 2 && strcmp(argv[1], "interpret") == 0;
   test_version();
   test_runtime_options();
   test_statistics();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bound kernels of the C API: what they are, and running.
-#include <castor/kernel.h>
+#include <castor/c/kernel.h>
 
 #include <fmt/format.h>
 

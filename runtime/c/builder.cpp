@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building functions op by op through the C API.
-#include <castor/function.h>
+#include <castor/c/function.h>
 #include <fmt/format.h>
 
 #include "ir/verify.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of the C API: from text, to text, and what they take and give.
-#include <castor/function.h>
+#include <castor/c/function.h>
 #include <fmt/format.h>
 
 #include "ir/text.hpp"

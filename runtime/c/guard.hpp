@@ -2,7 +2,7 @@
 // The border of the C API: what happens inside becomes a status and a message.
 #pragma once
 
-#include <castor/base.h>
+#include <castor/c/base.h>
 
 #include <exception>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of the C API: what they are, and binding.
-#include <castor/kernel.h>
+#include <castor/c/kernel.h>
 
 #include <fmt/format.h>
 

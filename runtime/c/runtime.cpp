@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runtimes of the C API.
-#include <castor/runtime.h>
+#include <castor/c/runtime.h>
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 // said in C++.
 #pragma once
 
-#include <castor/function.h>
+#include <castor/c/function.h>
 
 #include <castor/castor.hpp>
 

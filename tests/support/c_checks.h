@@ -50,9 +50,14 @@ static const char scale_text[] =
     "  return %h, %i\n"
     "}\n";
 
+/// Whether runtimes interpret: the programs' argument `interpret`.
+static int interprets = 0;
+
 static inline castor_runtime* new_runtime(void) {
   castor_runtime* runtime = NULL;
-  EXPECT_OK(castor_runtime_create(NULL, &runtime, &error));
+  castor_runtime_options options = CASTOR_RUNTIME_OPTIONS;
+  options.interpret = interprets;
+  EXPECT_OK(castor_runtime_create(interprets ? &options : NULL, &runtime, &error));
   return runtime;
 }
 

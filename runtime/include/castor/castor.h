@@ -26,8 +26,8 @@
 //   does not know, unless they are zero; a newer one takes what older headers lack as zero.
 #pragma once
 
-#include "castor/base.h"
-#include "castor/function.h"
-#include "castor/kernel.h"
-#include "castor/runtime.h"
-#include "castor/tensor.h"
+#include "castor/c/base.h"
+#include "castor/c/function.h"
+#include "castor/c/kernel.h"
+#include "castor/c/runtime.h"
+#include "castor/c/tensor.h"

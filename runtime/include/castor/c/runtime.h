@@ -2,8 +2,8 @@
 // Runtimes of castor's C API. Include castor/castor.h.
 #pragma once
 
-#include "castor/function.h"
-#include "castor/kernel.h"
+#include "castor/c/function.h"
+#include "castor/c/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

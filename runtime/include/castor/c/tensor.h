@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "castor/base.h"
+#include "castor/c/base.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,10 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Exported by the shared library; what is not marked so is hidden there.
-#ifndef CASTOR_API
-#define CASTOR_API __attribute__((visibility("default")))
-#endif
+#include "castor/export.h"
 
 #ifdef __cplusplus
 #define CASTOR_NOEXCEPT noexcept

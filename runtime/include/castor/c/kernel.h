@@ -2,7 +2,7 @@
 // Kernels of castor's C API: compiled, bound to shapes, run. Include castor/castor.h.
 #pragma once
 
-#include "castor/function.h"
+#include "castor/c/function.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,7 @@
 // Functions of castor's C API: from text, and op by op. Include castor/castor.h.
 #pragma once
 
-#include "castor/tensor.h"
+#include "castor/c/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
