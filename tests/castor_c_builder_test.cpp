@@ -87,7 +87,6 @@ std::vector<std::string> texts() {
   all.push_back(
       "func @e(%a: f16[2]) -> (f16[2], f16[?]) attributes {excess_precision = allow} {\n"
       "  return %a, %a\n}\n");
-  all.push_back("func @nothing() -> () {\n  return\n}\n");
   return all;
 }
 
@@ -133,6 +132,7 @@ struct MistakeRow {
   castor_status status;
   const char* message;  ///< a part of it
   void (*make)(castor_builder* builder, castor_value x);
+  bool is_late = false;  ///< found when all is there
 };
 
 castor_operation operation_of(const char* op, const castor_value* operands, size_t count) {
@@ -277,8 +277,8 @@ const MistakeRow mistake_rows[] = {
        castor_attribute attribute = castor_identifier_attribute("lo", "a \"b\"");
        attribute.kind = CASTOR_ATTRIBUTE_STRING;
        add_with_attribute(b, x, attribute);
-       castor_builder_output(b, x, nullptr);
-     }},
+     },
+     true},
     {"convert to nothing", CASTOR_INVALID_ARGUMENT, "convert: element type 0",
      [](castor_builder* b, castor_value x) { castor_builder_convert(b, x, 0, nullptr, nullptr); }},
     {"convert with a rounding", CASTOR_INVALID_ARGUMENT, "rounding 7, expected 0 to 6",
@@ -300,7 +300,8 @@ const MistakeRow mistake_rows[] = {
      [](castor_builder* b, castor_value) {
        const castor_tensor_type type = {CASTOR_F32, 1, &two, nullptr};
        castor_builder_constant(b, &type, "12345678", 7, nullptr);
-     }},
+     },
+     true},
     {"data of another op", CASTOR_INVALID_ARGUMENT, "relu: data, which only a constant has",
      [](castor_builder* b, castor_value x) {
        castor_operation operation = operation_of("relu", &x, 1);
@@ -333,7 +334,8 @@ const MistakeRow mistake_rows[] = {
      [](castor_builder* b, castor_value) {
        const castor_attribute attribute = castor_integer_attribute("foo", 1);
        castor_builder_attribute(b, &attribute);
-     }},
+     },
+     true},
     {"undefined output", CASTOR_INVALID_FUNCTION, "result 0 is value 9",
      [](castor_builder* b, castor_value) { castor_builder_output(b, 9, nullptr); }},
     {"declared type", CASTOR_INVALID_FUNCTION, "element types must be equal",
@@ -356,8 +358,9 @@ TEST(CastorCBuilder, TellsTheFirstMistake) {
     const castor_tensor_type type = {CASTOR_F32, 1, &two, nullptr};
     const castor_value x = castor_builder_input(builder, "x", &type);
     row.make(builder, x);
-    if (std::string_view(row.name) != "attribute of the function" &&
-        std::string_view(row.name) != "string") {  // those that only the verifier looks at
+    if (row.is_late) {
+      castor_builder_output(builder, x, nullptr);
+    } else {
       EXPECT_EQ(castor_builder_unary(builder, "nonsense", x, nullptr), CASTOR_NO_VALUE) << row.name;
     }
     auto* function = reinterpret_cast<castor_function*>(builder);
@@ -376,9 +379,10 @@ TEST(CastorCBuilder, IsSpentAfterItsFunction) {
   castor_builder* builder = nullptr;
   castor_function* function = nullptr;
   ASSERT_EQ(castor_builder_create("f", &builder, nullptr), CASTOR_OK);
+  const castor_tensor_type type = {CASTOR_F32, 0, nullptr, nullptr};
+  castor_builder_output(builder, castor_builder_input(builder, nullptr, &type), nullptr);
   ASSERT_EQ(castor_builder_finish(builder, &function, &error), CASTOR_OK) << error.message;
   castor_function_destroy(function);
-  const castor_tensor_type type = {CASTOR_F32, 0, nullptr, nullptr};
   EXPECT_EQ(castor_builder_input(builder, "x", &type), CASTOR_NO_VALUE);
   EXPECT_EQ(castor_builder_finish(builder, &function, &error), CASTOR_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "the builder has finished its function");
