@@ -87,10 +87,11 @@ const ListingRow rows[] = {
 
 /// Checks that each code of an elementwise nest is emitted once more with the same bytes, and
 /// counts them.
-size_t check_codes(const detail::Compiled& compiled, const detail::BoundNest& nest) {
+size_t check_codes(const detail::Compiled& compiled, const detail::BoundNest& nest,
+                   const jit::NestForm& form) {
   size_t count = 0;
-  const Status status =
-      detail::for_each_emitted(compiled, nest, [&](const detail::EmittedCode& code) -> Status {
+  const Status status = detail::for_each_emitted(
+      compiled, nest, form, [&](const detail::EmittedCode& code) -> Status {
         const std::span bound(code.bound->block.code(), code.bound->block.size());
         EXPECT_TRUE(std::ranges::equal(code.code.bytes, bound)) << code.part;
         ++count;
@@ -114,8 +115,10 @@ TEST(Listing, ShowsTheCodeThatIsBound) {
       size_t emitted = 0;
       for (const detail::BoundNest& nest : state.nests) {
         const bool is_other = nest.convolution || nest.requantization || nest.tables;
-        if (!is_other) emitted += check_codes(*state.kernel->compiled, nest);
-        if (nest.epilogue) emitted += check_codes(*state.kernel->compiled, nest.epilogue->nest);
+        if (!is_other) emitted += check_codes(*state.kernel->compiled, nest, nest.space.form);
+        if (nest.epilogue)
+          emitted += check_codes(*state.kernel->compiled, nest.epilogue->nest,
+                                 nest.epilogue->walk.space.form);
       }
       EXPECT_GE(emitted, row.emitted);
       const Result<std::string> text = listing(*bound);

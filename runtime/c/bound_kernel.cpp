@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <type_traits>
+
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
 #include "runtime/c/structs.hpp"
@@ -24,8 +27,13 @@ class Views {
 
   Status read(const castor_view* given, size_t count, const char* what) {
     if (Status status = needed(given, count, what); !status) return status;
-    if (count > few.size()) many.resize(count);
-    views = count > few.size() ? std::span<View>(many) : std::span(few).first(count);
+    if (count > few) {
+      many.resize(count);
+      views = many;
+    } else {
+      views = {reinterpret_cast<View*>(place), count};
+      std::uninitialized_default_construct(views.begin(), views.end());
+    }
     for (size_t i = 0; i < count; ++i) {
       if (Status status = read_view(given[i], {what, i}, views[i]); !status) return status;
     }
@@ -34,7 +42,10 @@ class Views {
   std::span<const View> get() const { return views; }
 
  private:
-  std::array<View, 16> few;
+  static constexpr size_t few = 16;
+  static_assert(std::is_trivially_destructible_v<View>);
+
+  alignas(View) std::byte place[few * sizeof(View)];  // only views that there are get a beginning
   std::vector<View> many;
   std::span<View> views;
 };

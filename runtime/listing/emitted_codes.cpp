@@ -14,8 +14,7 @@ struct Part {
 };
 
 /// The forms that NestCodes gives a nest's codes.
-std::vector<Part> parts_of(const BoundNest& nest) {
-  const jit::NestForm& main = nest.space.form;
+std::vector<Part> parts_of(const BoundNest& nest, const jit::NestForm& main) {
   jit::NestForm streaming = main;
   streaming.stores = jit::Stores::streaming;
   streaming.baked_period = 0;
@@ -27,10 +26,10 @@ std::vector<Part> parts_of(const BoundNest& nest) {
 
 }  // namespace
 
-Status for_each_emitted(const Compiled& compiled, const BoundNest& nest,
+Status for_each_emitted(const Compiled& compiled, const BoundNest& nest, const jit::NestForm& form,
                         const std::function<Status(const EmittedCode&)>& visit) {
   if (nest.planned == nullptr) return {};
-  for (const Part& part : parts_of(nest)) {
+  for (const Part& part : parts_of(nest, form)) {
     if (part.code == nullptr) continue;
     Result<jit::MachineCode> code =
         jit::emit_annotated(*compiled.canonical, *nest.planned, part.form, compiled.target);

@@ -37,11 +37,14 @@ class Writer {
   }
 
   Status nest(const detail::BoundNest& nest, const std::string& name) {
-    if (nest.planned != nullptr && (nest.convolution || nest.requantization || nest.tables)) {
-      return large_form(nest, name);
-    }
+    const bool is_large = nest.convolution || nest.requantization || nest.tables;
+    return is_large ? large_form(nest, name) : elementwise(nest, nest.space.form, name);
+  }
+
+  Status elementwise(const detail::BoundNest& nest, const jit::NestForm& form,
+                     const std::string& name) {
     Status status =
-        detail::for_each_emitted(compiled(), nest, [&](const detail::EmittedCode& code) {
+        detail::for_each_emitted(compiled(), nest, form, [&](const detail::EmittedCode& code) {
           heading(name + code.part);
           return append(code.code);
         });
@@ -64,7 +67,8 @@ class Writer {
       const auto index = static_cast<size_t>(nest.planned - compiled().nests.data());
       if (Status status = append((*codes)[index]); !status) return status;
     }
-    return nest.epilogue ? this->nest(nest.epilogue->nest, name + ", epilogue") : Status();
+    if (!nest.epilogue) return {};
+    return elementwise(nest.epilogue->nest, nest.epilogue->walk.space.form, name + ", epilogue");
   }
 
   Status append(const jit::MachineCode& code) {
