@@ -61,6 +61,7 @@ class Writer {
   Status large_form(const detail::BoundNest& nest, const std::string& name) {
     heading(name + ", as for large tensors");
     const auto codes = jit::emit_annotated(*compiled().canonical, compiled().target);
+    if (!codes && codes.error().code != ErrorCode::unsupported) return codes.error();
     if (!codes) {
       text_ += fmt::format("; no listing: {}\n", codes.error().message);
     } else {
@@ -87,8 +88,9 @@ class Writer {
 Result<std::string> listing(const BoundKernel& kernel) {
   try {
     const detail::BoundState& bound = detail::StateAccess::of(kernel);
-    const std::string& reason = bound.kernel->compiled->interpreted_because;
-    if (!reason.empty()) return fmt::format("; interpreted: {}\n", reason);
+    if (kernel.engine() == Engine::interpreter) {
+      return fmt::format("; interpreted: {}\n", bound.kernel->compiled->interpreted_because);
+    }
     return Writer(bound).write();
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::out_of_memory, "no memory left"};
