@@ -219,10 +219,10 @@ class NestBinder {
         jit::requantize_axis(from.quantization, to.quantization)};
     const auto form = jit::requantize_form(function, operation);
     if (!form) return bind_f32_copy(tensors, std::move(result));
-    result.planned = &nest;
     Status status =
         bind_requantization(*form, from, to, tensors, compiled_, places_.scratch(), result);
     if (!status) return status;
+    result.planned = &nest;
     bound_.nests.push_back(std::move(result));
     return {};
   }

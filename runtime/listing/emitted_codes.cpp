@@ -28,7 +28,7 @@ std::vector<Part> parts_of(const BoundNest& nest, const jit::NestForm& main) {
 
 Status for_each_emitted(const Compiled& compiled, const BoundNest& nest, const jit::NestForm& form,
                         const std::function<Status(const EmittedCode&)>& visit) {
-  if (nest.planned == nullptr) return {};
+  if (nest.planned == nullptr || !is_elementwise(nest)) return {};
   for (const Part& part : parts_of(nest, form)) {
     if (part.code == nullptr) continue;
     Result<jit::MachineCode> code =

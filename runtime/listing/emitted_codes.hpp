@@ -16,6 +16,11 @@ struct EmittedCode {
   const NestCode* bound;
 };
 
+/// Whether a nest's code comes from lanes alone: not that of a convolution or requantization.
+inline bool is_elementwise(const BoundNest& nest) {
+  return nest.planned == nullptr || !(nest.planned->convolution || nest.planned->requantization);
+}
+
 /// Calls `visit` with each code of a nest that was bound from a planned elementwise nest; with none
 /// for any other. `form` is that of its main code: of its space or, behind a convolution, of the
 /// epilogue's walk. Ends at the first failure.

@@ -37,8 +37,8 @@ class Writer {
   }
 
   Status nest(const detail::BoundNest& nest, const std::string& name) {
-    const bool is_large = nest.convolution || nest.requantization || nest.tables;
-    return is_large ? large_form(nest, name) : elementwise(nest, nest.space.form, name);
+    return detail::is_elementwise(nest) ? elementwise(nest, nest.space.form, name)
+                                        : large_form(nest, name);
   }
 
   Status elementwise(const detail::BoundNest& nest, const jit::NestForm& form,
