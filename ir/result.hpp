@@ -22,7 +22,7 @@ enum class ErrorCode : uint8_t {
   unsupported,        ///< well formed, but not implemented
   out_of_memory,      ///< an allocation was refused
   executable_memory,  ///< the system refuses memory that can be executed
-  io,                 ///< a file cannot be read or written (tools only)
+  io,                 ///< a file cannot be read or written (tools, and ObserveOptions)
   internal,           ///< a bug in castor
 };
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/convolution.hpp"
@@ -72,6 +73,9 @@ struct Nest {
   std::optional<Fusion> fusion;  ///< of a convolution
   /// Set where the nest takes the result of the convolution right in front of it piece by piece.
   std::optional<Epilogue> epilogue;
+  /// Of a nest that requantizes: name of the method, which lives as long as the program; else
+  /// empty.
+  std::string_view method{};
 
   size_t operands() const { return inputs.size() + outputs.size(); }
   ElementType element(size_t operand) const;

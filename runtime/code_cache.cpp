@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "jit/emit/tile_copy.hpp"
+#include "runtime/observe/observer.hpp"
 
 namespace castor {
 
@@ -84,31 +85,36 @@ NestCodePtr CodeCache::insert(std::string key, NestCodePtr code) {
   return code;
 }
 
-/// Found, or made by emit().
-template <class Emit>
-Result<NestCodePtr> CodeCache::find_or_emit(std::string key, Emit emit) {
+/// Found, or made by the recipe.
+Result<NestCodePtr> CodeCache::find_or_emit(std::string key, const CodeRecipe& recipe) {
   if (NestCodePtr found = find(key)) {
     hits_.fetch_add(1, std::memory_order_relaxed);
     return found;
   }
-  Result<jit::MachineCode> emitted = emit();
+  Result<jit::MachineCode> emitted = recipe.emit();
   if (!emitted.ok()) return emitted.error();
   Result<jit::CodeBlock> block = memory_.publish(emitted->bytes);
   if (!block.ok()) return block.error();
   compiled_.fetch_add(1, std::memory_order_relaxed);
-  return insert(std::move(key), std::make_shared<NestCode>(NestCode{std::move(block).value()}));
+  auto code = std::make_shared<NestCode>(NestCode{std::move(block).value()});
+  if (observer_ != nullptr) {
+    code->watch = observer_->code_made(recipe, key, *emitted, code->block);
+  }
+  return insert(std::move(key), std::move(code));
 }
 
 Result<NestCodePtr> CodeCache::get(const jit::Nest& nest, const jit::NestForm& form,
-                                   const jit::Target& target) {
+                                   const jit::Target& target, const Function* function) {
   return find_or_emit(specialisation_key(nest, form, target),
-                      [&] { return jit::emit_nest(nest, form, target); });
+                      NestRecipe(nest, form, target, function));
 }
 
 Result<NestCodePtr> CodeCache::get_tile_copy(int element_bytes) {
   std::string key = "tile copy";  // shorter than the key of any nest
   append(key, element_bytes);
-  return find_or_emit(std::move(key), [&] { return jit::emit_tile_copy(element_bytes); });
+  return find_or_emit(std::move(key),
+                      KernelRecipe(TileCopyForm{element_bytes}, nullptr, nullptr,
+                                   [&] { return jit::emit_tile_copy(element_bytes); }));
 }
 
 Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const jit::Target& target,
@@ -120,8 +126,9 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const 
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.has_gaps));
   if (epilogue != nullptr) key += epilogue->key;
-  return find_or_emit(std::move(key),
-                      [&] { return jit::emit_conv_kernel(tile, target, epilogue); });
+  return find_or_emit(std::move(key), KernelRecipe(tile, &target, epilogue, [&] {
+                        return jit::emit_conv_kernel(tile, target, epilogue);
+                      }));
 }
 
 Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
@@ -135,8 +142,9 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.turns));
   if (epilogue != nullptr) key += epilogue->key;
-  return find_or_emit(std::move(key),
-                      [&] { return jit::emit_channel_kernel(tile, target, epilogue); });
+  return find_or_emit(std::move(key), KernelRecipe(tile, &target, epilogue, [&] {
+                        return jit::emit_channel_kernel(tile, target, epilogue);
+                      }));
 }
 
 Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
@@ -157,8 +165,9 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
     }
   }
   if (epilogue != nullptr) key += epilogue->key;
-  return find_or_emit(std::move(key),
-                      [&] { return jit::emit_depthwise_kernel(form, target, epilogue); });
+  return find_or_emit(std::move(key), KernelRecipe(form, &target, epilogue, [&] {
+                        return jit::emit_depthwise_kernel(form, target, epilogue);
+                      }));
 }
 
 Result<NestCodePtr> CodeCache::get_grouped(const jit::GroupedNhwcForm& form,
@@ -183,12 +192,14 @@ Result<NestCodePtr> CodeCache::get_grouped(const jit::GroupedNhwcForm& form,
       append(key, static_cast<uint8_t>(of.same_in_rows));
     }
   }
-  return find_or_emit(std::move(key),
-                      [&] { return jit::emit_grouped_nhwc_kernel(form, target, epilogue); });
+  return find_or_emit(std::move(key), KernelRecipe(form, &target, epilogue, [&] {
+                        return jit::emit_grouped_nhwc_kernel(form, target, epilogue);
+                      }));
 }
 
 Result<NestCodePtr> CodeCache::get_byte_table() {
-  return find_or_emit("byte table", [] { return jit::emit_byte_table(); });
+  return find_or_emit("byte table", KernelRecipe(ByteTableForm{}, nullptr, nullptr,
+                                                 [] { return jit::emit_byte_table(); }));
 }
 
 Result<NestCodePtr> CodeCache::get_weight_packer(const jit::WeightUnit& unit,
@@ -198,7 +209,9 @@ Result<NestCodePtr> CodeCache::get_weight_packer(const jit::WeightUnit& unit,
   append(key, unit.positions);
   append(key, unit.parts);
   append(key, unit.input_step);
-  return find_or_emit(std::move(key), [&] { return jit::emit_pack_weights(unit, target); });
+  return find_or_emit(std::move(key), KernelRecipe(unit, &target, nullptr, [&] {
+                        return jit::emit_pack_weights(unit, target);
+                      }));
 }
 
 Result<NestCodePtr> CodeCache::get_plane_filler(const jit::PlaneForm& form,
@@ -208,7 +221,9 @@ Result<NestCodePtr> CodeCache::get_plane_filler(const jit::PlaneForm& form,
   append(key, form.column_stride);
   append(key, static_cast<uint8_t>(form.is_plain));
   append(key, static_cast<uint8_t>(form.holds_columns));
-  return find_or_emit(std::move(key), [&] { return jit::emit_fill_planes(form, target); });
+  return find_or_emit(std::move(key), KernelRecipe(form, &target, nullptr, [&] {
+                        return jit::emit_fill_planes(form, target);
+                      }));
 }
 
 }  // namespace castor

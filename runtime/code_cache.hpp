@@ -20,12 +20,17 @@
 #include "jit/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 #include "runtime/fork_private.hpp"
+#include "runtime/observe/code_recipe.hpp"
 
 namespace castor {
+
+class Observer;
 
 /// Executable code of one nest in one form, of a copy of tiles, or of a convolution's kernel.
 struct NestCode {
   jit::CodeBlock block;
+  /// What those who watch the code keep as long as it lives; usually null.
+  std::shared_ptr<const void> watch{};
   jit::NestFunction entry() const { return entry_as<jit::NestFunction>(); }
   template <class FunctionPointer>
   FunctionPointer entry_as() const {
@@ -43,12 +48,15 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
 /// first (kernels that hold it keep it alive). A failed compile leaves nothing behind.
 class CodeCache {
  public:
-  CodeCache(jit::CodeMemory& memory, const jit::SystemCalls& system, size_t capacity_bytes)
-      : memory_(memory), capacity_bytes_(capacity_bytes), entries_(system) {}
+  /// `observer` is told of all code that is made; it may be null.
+  CodeCache(jit::CodeMemory& memory, const jit::SystemCalls& system, size_t capacity_bytes,
+            Observer* observer = nullptr)
+      : memory_(memory), capacity_bytes_(capacity_bytes), observer_(observer), entries_(system) {}
 
-  /// The code for a nest, found or compiled.
+  /// The code for a nest, found or compiled. `function` is the canonical one that the nest is of,
+  /// for those who watch; it may be null.
   Result<NestCodePtr> get(const jit::Nest& nest, const jit::NestForm& form,
-                          const jit::Target& target);
+                          const jit::Target& target, const Function* function = nullptr);
   /// The code that copies tiles of elements of that many bytes.
   Result<NestCodePtr> get_tile_copy(int element_bytes);
   /// The inner kernels of convolutions, with an epilogue or, where it is null, without.
@@ -80,13 +88,13 @@ class CodeCache {
     size_t bytes = 0;
   };
 
-  template <class Emit>
-  Result<NestCodePtr> find_or_emit(std::string key, Emit emit);
+  Result<NestCodePtr> find_or_emit(std::string key, const CodeRecipe& recipe);
   NestCodePtr find(const std::string& key) const;
   NestCodePtr insert(std::string key, NestCodePtr code);
 
   jit::CodeMemory& memory_;
   const size_t capacity_bytes_;
+  Observer* const observer_;
   mutable ForkPrivate<Entries> entries_;
   std::atomic<uint64_t> compiled_ = 0;
   std::atomic<uint64_t> hits_ = 0;

@@ -15,6 +15,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   if (Status status = verify(*function); !status) return status.error();
   auto compiled = std::make_shared<Compiled>();
   compiled->canonical = canonicalize(function);
+  compiled->observer = runtime.observer;
   if (!runtime.target) {
     compiled->interpreted_because = runtime.interpreted_because;
     return std::shared_ptr<const Compiled>(std::move(compiled));
@@ -35,7 +36,8 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
       continue;
     }
     jit::NestForm form = jit::likely_form(*compiled->canonical, nest, compiled->target);
-    Result<NestCodePtr> code = runtime.store->cache.get(nest, form, compiled->target);
+    Result<NestCodePtr> code =
+        runtime.store->cache.get(nest, form, compiled->target, compiled->canonical.get());
     if (code.ok()) {
       compiled->likely.push_back({std::move(form), std::move(code).value()});
     } else if (code.error().code == ErrorCode::executable_memory) {

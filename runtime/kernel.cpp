@@ -113,7 +113,11 @@ Result<BoundKernel> Kernel::bind(std::span<const Dims> input_shapes,
   try {
     Result<std::shared_ptr<const BoundState>> bound =
         detail::bind_kernel(state_, input_shapes, strides);
-    if (!bound.ok()) return bound.error();
+    if (!bound.ok()) {
+      const Observer* observer = state_->compiled->observer.get();
+      if (observer != nullptr) observer->refused("bind @" + state_->function->name, bound.error());
+      return bound.error();
+    }
     return BoundKernel(std::move(bound).value());
   } catch (const std::bad_alloc&) {
     return no_memory();

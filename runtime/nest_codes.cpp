@@ -147,7 +147,8 @@ Status NestCodes::find_code(const jit::Nest& nest, const LikelyCode* likely,
     code = likely->code;
     return {};
   }
-  Result<NestCodePtr> found = compiled_.store->cache.get(nest, form, compiled_.target);
+  Result<NestCodePtr> found =
+      compiled_.store->cache.get(nest, form, compiled_.target, compiled_.canonical.get());
   if (!found.ok()) return found.error();
   code = std::move(found).value();
   return {};

@@ -27,7 +27,9 @@ Result<KernelStatePtr> kernel_of(detail::RuntimeState& runtime, const FunctionPt
     runtime.function_hits.fetch_add(1, std::memory_order_relaxed);
     return found;
   }
+  const CompileWatch watch(runtime.observer.get(), *function);
   Result<std::shared_ptr<const detail::Compiled>> compiled = detail::compile(function, runtime);
+  watch.done(compiled);
   if (!compiled.ok()) return compiled.error();
   return add_kernel(runtime, function, std::move(compiled).value());
 }
@@ -62,6 +64,9 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
                                                                    const jit::SystemCalls& system) {
   auto state = std::make_shared<RuntimeState>(system);
   state->cache_bytes = options.cache_bytes;
+  Result<std::shared_ptr<Observer>> observer = Observer::create(options.observe, system);
+  if (!observer.ok()) return observer.error();
+  state->observer = std::move(observer).value();
   if (options.interpret) {
     state->interpreted_because = "the runtime was asked to interpret";
     return state;
@@ -74,7 +79,8 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   Result<jit::Target> target = jit::choose_target(options.tier);
   if (!target.ok()) return target.error();
   state->target = *target;
-  state->store = std::make_shared<CodeStore>(system, options.cache_bytes / 2);
+  state->store = std::make_shared<CodeStore>(system_calls_for(options.observe, system),
+                                             options.cache_bytes / 2, state->observer);
   return state;
 }
 
@@ -105,7 +111,10 @@ Result<Kernel> Runtime::compile(const FunctionPtr& function) const {
 Result<Kernel> Runtime::compile(std::string_view text, std::string_view name) const {
   try {
     Result<FunctionPtr> function = parse_function(text, name);
-    if (!function.ok()) return function.error();
+    if (!function.ok()) {
+      if (state_->observer) state_->observer->refused("compile", function.error());
+      return function.error();
+    }
     return compile(*function);
   } catch (const std::bad_alloc&) {
     return no_memory();
@@ -128,6 +137,13 @@ Status Runtime::convert(const ConstView& source, const View& destination,
   } catch (const std::bad_alloc&) {
     return no_memory();
   }
+}
+
+Status Runtime::observation() const {
+  if (!state_->observer) return {};
+  std::optional<Error> failure = state_->observer->failure();
+  if (!failure) return {};
+  return std::move(*failure);
 }
 
 std::optional<Tier> Runtime::tier() const {

@@ -14,6 +14,7 @@
 #include "runtime/convolution.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/kernel_table.hpp"
+#include "runtime/observe/observer.hpp"
 #include "runtime/scale_checks.hpp"
 #include "runtime/scratch.hpp"
 #include "runtime/task_scratch.hpp"
@@ -22,8 +23,12 @@ namespace castor::detail {
 
 /// Code memory and cache; shared by a runtime and its kernels, which may outlive it.
 struct CodeStore {
-  CodeStore(const jit::SystemCalls& system, size_t capacity_bytes)
-      : memory(system), cache(memory, system, capacity_bytes) {}
+  CodeStore(const jit::SystemCalls& system, size_t capacity_bytes,
+            std::shared_ptr<Observer> watcher = nullptr)
+      : observer(std::move(watcher)),
+        memory(system),
+        cache(memory, system, capacity_bytes, observer.get()) {}
+  std::shared_ptr<Observer> observer;  ///< null: nobody watches
   jit::CodeMemory memory;
   CodeCache cache;
 };
@@ -39,6 +44,7 @@ struct Compiled {
   FunctionPtr canonical;  ///< what the nests were planned from
   jit::Target target;
   std::shared_ptr<CodeStore> store;
+  std::shared_ptr<Observer> observer;  ///< null: nobody watches
   std::vector<jit::Nest> nests;
   std::vector<LikelyCode> likely;   ///< of each nest
   std::string interpreted_because;  ///< not empty: there is no code
@@ -155,6 +161,7 @@ struct RuntimeState {
   std::string interpreted_because;
   size_t cache_bytes = 0;
   std::shared_ptr<CodeStore> store;
+  std::shared_ptr<Observer> observer;  ///< null: nobody watches
   mutable ForkPrivate<KernelTable> table;
   std::atomic<uint64_t> functions = 0;
   std::atomic<uint64_t> function_hits = 0;

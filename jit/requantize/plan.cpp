@@ -83,6 +83,7 @@ Nest requantize_nest(const RequantizeMethod& method, const RequantizeForm& form,
   nest.program = requantize_program(method, form, target);
   nest.inputs.assign(nest.program.sources.size(), NestInput(0));
   nest.outputs.emplace_back(0);
+  nest.method = method.name();
   return nest;
 }
 

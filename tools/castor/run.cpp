@@ -6,6 +6,7 @@
 #include "ir/infer.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/castor/observe_options.hpp"
 #include "tools/castor/tensor_files.hpp"
 
 namespace castor::tools {
@@ -166,6 +167,7 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("NAME");
   add_isa_option(*command, options->runtime.tier);
   add_interpret_option(*command, options->runtime.interpret);
+  add_observe_options(*command, options->runtime.observe);
   command->footer(
       "Types that NumPy lacks travel as raw bits in unsigned integers (bf16 as uint16, 8-bit\n"
       "floats as uint8); elements narrower than a byte as their packed bytes, uint8 of one\n"

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "castor/observe.hpp"
 #include "ir/builder.hpp"
 #include "ir/export.hpp"
 #include "ir/text.hpp"
@@ -55,6 +56,8 @@ struct RuntimeOptions {
   /// Bound of the cache: half for machine code, half for the functions that it was made for (their
   /// code and constants). What was added first is dropped first; kernels in use keep theirs.
   size_t cache_bytes = size_t{64} << 20;
+  /// What is told to profilers, debuggers, files and a log; nothing by default.
+  ObserveOptions observe{};
 };
 
 /// Counters of one runtime, since it was made.
@@ -152,7 +155,8 @@ class CASTOR_API Runtime {
  public:
   /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run. Where
   /// there is no AVX2, or executable memory is refused, functions run in the interpreter and
-  /// `Kernel::engine_reason` says why.
+  /// `Kernel::engine_reason` says why. Fails (io) where files that `options.observe` asks for
+  /// cannot be written.
   static Result<Runtime> create(const RuntimeOptions& options = {});
 
   Result<Kernel> compile(const FunctionPtr& function) const;
@@ -166,6 +170,9 @@ class CASTOR_API Runtime {
   /// The tier that code is generated for; nothing when everything is interpreted.
   std::optional<Tier> tier() const;
   CacheStatistics statistics() const;
+  /// Whether everything that `RuntimeOptions::observe` asks for could be written in this process;
+  /// else the first failure.
+  Status observation() const;
 
  private:
   explicit Runtime(std::shared_ptr<detail::RuntimeState> state) : state_(std::move(state)) {}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a runtime tells the outside about its code: profilers, debuggers, people, a log.
+//
+//   castor::RuntimeOptions options;
+//   options.observe.perf_map = true;               // perf report shows kernels by name
+//   options.observe.dump_directory = "kernels";    // IR, nests and listings as files
+//   options.observe.listing = castor::listing_writer();  // castor/listing.hpp, castor::listing
+//
+// All of it happens where code is made: finding code in the cache and running it cost the same with
+// and without, and where no option is set, so does making code.
+//
+// Code has names such as `castor_convert_f32_i8_contiguous_avx512`: what it computes, the element
+// types of what it reads and writes, how it walks them, the tier. They are C identifiers of at most
+// 120 characters, the same in every process; where the words do not tell pieces of code apart
+// (fused operations, constants in the code), a hash of what it was specialised for stands behind
+// them. Code that several functions share has the name that the first of them gave it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ir/export.hpp"
+#include "ir/result.hpp"
+
+namespace castor {
+
+namespace jit {
+struct MachineCode;
+}
+
+/// Machine code as text. Null where a program links no disassembler: see castor/listing.hpp.
+using ListingWriter = Result<std::string> (*)(const jit::MachineCode& code);
+
+/// What a message is about, from the least to the most important.
+enum class LogLevel : uint8_t {
+  debug,    ///< each piece of code: made, given back
+  info,     ///< each function compiled, with the time that it took
+  warning,  ///< functions that the interpreter executes, and why; requests that were refused
+  error,    ///< files that could not be written
+};
+/// "debug", "info", "warning", "error".
+CASTOR_API std::string_view name_of(LogLevel level);
+
+/// Takes one message: a line without its end. Called from whichever thread did what it tells of,
+/// also from several at a time, with no lock of castor held. Must not throw.
+using LogFunction = void (*)(void* context, LogLevel level, std::string_view message);
+
+/// Each option stands for itself; any may be combined. The library reads no environment variables
+/// for these: what a program writes is its own decision.
+///
+/// Files are written as code is made, and complete at each moment. What goes wrong with them later
+/// (a full disk) fails no compile: it is logged, and Runtime::observation tells the first of it.
+/// Their directories are made where only their last part is missing. After a fork the child writes
+/// files of its own, named by its own process id, of the code that it makes itself.
+struct ObserveOptions {
+  /// Appends a line for each piece of code to perf-PID.map in `perf_map_directory`; perf reads it
+  /// in /tmp. Such a file cannot say that code is gone: where its memory is used again, the newest
+  /// line counts. Since perf looks there only for code in memory without a file behind it, code is
+  /// then made in pages of its own (at least 4 KiB each) instead of arenas of a memfd.
+  bool perf_map = false;
+  std::string perf_map_directory = "/tmp";
+  /// Not empty: writes jit-PID.dump there, in the jitdump format of Linux, with the code itself, so
+  /// that perf annotate shows it. Runtimes of one process share the file:
+  ///   perf record -k mono program; perf inject --jit -i perf.data -o jitted.data;
+  ///   perf annotate -i jitted.data
+  std::string jitdump_directory{};
+  /// Registers code with GDB (its JIT interface), so that it shows names in backtraces, takes
+  /// breakpoints there, and disassembles; unregisters it when the code dies.
+  bool gdb = false;
+  /// Not empty: writes files there, named by function and by code. For each function its text
+  /// (`NAME.castor`, which the castor command runs; large constants in .bin files beside it) and
+  /// its nests and lanes (`NAME.nests.txt`); for each piece of code its nest, or the kernel's form
+  /// (`NAME.nest.txt`), and its listing (`NAME.asm.txt`), or without `listing` the bytes
+  /// (`NAME.bin`). No file is overwritten: where another one has the name, a hash of the content
+  /// stands behind it.
+  std::string dump_directory{};
+  ListingWriter listing = nullptr;
+  /// Not null: takes messages from `log_level` on. `log_context` must live as long as the runtime
+  /// and all its kernels.
+  LogFunction log = nullptr;
+  void* log_context = nullptr;
+  LogLevel log_level = LogLevel::info;
+};
+
+}  // namespace castor

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of pieces of code, for profilers, debuggers and files.
+//
+// castor_<what>_<element types>_<access>_<tier>, C identifiers of at most `most_name_characters`.
+// Types and access are those of the operands in order, inputs first; runs of equal ones are
+// written once, with their number: f32x2_f32. What differs where the words are equal has different
+// hashes behind them: the words say it all for one operation whose attributes they name, for others
+// they do not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/function.hpp"
+#include "jit/conv/channel_kernel.hpp"
+#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/depthwise_kernel.hpp"
+#include "jit/conv/grouped_nhwc_kernel.hpp"
+#include "jit/conv/pack_planes.hpp"
+#include "jit/conv/pack_weights.hpp"
+#include "jit/nest.hpp"
+
+namespace castor {
+
+inline constexpr size_t most_name_characters = 120;
+
+/// Indices of the operations that the nest computes, ascending; none where it only copies.
+std::vector<uint32_t> operations_of(const Function& function, const jit::Nest& nest);
+
+/// The name of a nest's code. `function` is the canonical one that the nest is of; null: unknown.
+/// `key` is the specialisation key. Deterministic, thread safe.
+std::string code_name(const Function* function, const jit::Nest& nest, const jit::NestForm& form,
+                      const jit::Target& target, std::string_view key);
+
+/// The form of code that copies tiles, and of code that looks up bytes; the same for all tiers.
+struct TileCopyForm {
+  int element_bytes = 1;
+};
+struct ByteTableForm {};
+
+/// A kernel's form in words.
+struct KernelWords {
+  std::string name;        ///< "conv_tile_4x3_gaps"
+  bool says_all = true;    ///< whether other forms have other names
+  std::string parameters;  ///< lines: "  channels 4"
+};
+KernelWords words_of(const jit::ConvTile& tile);
+KernelWords words_of(const jit::ChannelTile& tile);
+KernelWords words_of(const jit::DepthwiseForm& form);
+KernelWords words_of(const jit::GroupedNhwcForm& form);
+KernelWords words_of(const jit::WeightUnit& unit);
+KernelWords words_of(const jit::PlaneForm& form);
+KernelWords words_of(const TileCopyForm& form);
+KernelWords words_of(const ByteTableForm& form);
+
+/// The name of a kernel's code. `target`: null where the code is the same for all. `epilogue`: null
+/// where there is none.
+std::string code_name(const KernelWords& words, const jit::Target* target,
+                      const jit::TileEpilogue* epilogue, std::string_view key);
+
+/// Letters and digits of the text, with one underscore for whatever stands between them; of at most
+/// `most_name_characters` characters.
+std::string as_identifier(std::string_view text);
+/// Eight hexadecimal digits of a hash of the bytes; the same in every process.
+std::string short_hash(std::string_view bytes);
+/// "castor_" + front + "_" + back, the front cut where that is too long; with a hash of `key`
+/// behind where it is cut, or where `says_all` is false.
+std::string bounded_name(std::string_view front, std::string_view back, bool says_all,
+                         std::string_view key);
+
+}  // namespace castor

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// GDB's JIT interface ("JIT Compilation Interface" in its manual; LLDB reads it too).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+extern "C" {
+
+/// One symbol file in the list that debuggers walk. The layouts and names are GDB's.
+struct jit_code_entry {
+  jit_code_entry* next_entry;
+  jit_code_entry* prev_entry;
+  const char* symfile_addr;
+  uint64_t symfile_size;
+};
+
+struct jit_descriptor {
+  uint32_t version;
+  uint32_t action_flag;
+  jit_code_entry* relevant_entry;
+  jit_code_entry* first_entry;
+};
+
+// The only state that castor shares between all runtimes of a process, by GDB's contract: a
+// debugger looks for one list of code in a process, under these names, and stops the process in
+// this function whenever the list has changed. The symbols are weak and visible, so that other code
+// generators of the process (LLVM has them too) and castor have one list.
+extern jit_descriptor __jit_debug_descriptor;
+void __jit_debug_register_code();
+}
+
+namespace castor {
+
+/// Registers code with debuggers for as long as it lives. Making and ending it is thread safe among
+/// castor's own; other generators that change the list at the same moment have locks of their own,
+/// which nobody can take for them.
+class GdbRegistration {
+ public:
+  GdbRegistration(std::string_view name, std::span<const std::byte> code);
+  ~GdbRegistration();
+  GdbRegistration(const GdbRegistration&) = delete;
+  GdbRegistration& operator=(const GdbRegistration&) = delete;
+
+ private:
+  std::vector<std::byte> symbols_;
+  std::unique_ptr<jit_code_entry> entry_;
+};
+
+}  // namespace castor

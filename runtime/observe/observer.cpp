@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/observe/observer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+
+#include "runtime/observe/gdb_jit.hpp"
+
+namespace castor {
+
+namespace {
+
+std::span<const std::byte> bytes_of(const jit::CodeBlock& block) {
+  return {block.code(), block.size()};
+}
+
+/// What ends together with a piece of code.
+class CodeWatch {
+ public:
+  CodeWatch(std::shared_ptr<const Observer> observer, std::string name,
+            std::span<const std::byte> code, bool has_debugger)
+      : observer_(std::move(observer)), name_(std::move(name)), bytes_(code.size()) {
+    if (has_debugger) registration_.emplace(name_, code);
+  }
+  ~CodeWatch() {
+    if (!observer_->logs(LogLevel::debug)) return;
+    try {
+      observer_->log(LogLevel::debug, fmt::format("{}: {} bytes of code are gone", name_, bytes_));
+    } catch (const std::bad_alloc&) {  // a message less
+    }
+  }
+  CodeWatch(const CodeWatch&) = delete;
+  CodeWatch& operator=(const CodeWatch&) = delete;
+
+ private:
+  std::shared_ptr<const Observer> observer_;
+  std::string name_;
+  size_t bytes_;
+  std::optional<GdbRegistration> registration_;
+};
+
+Error no_memory() { return {ErrorCode::out_of_memory, "no memory left to observe with"}; }
+
+}  // namespace
+
+std::string_view name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug: return "debug";
+    case LogLevel::info: return "info";
+    case LogLevel::warning: return "warning";
+    case LogLevel::error: return "error";
+  }
+  return "unknown";
+}
+
+jit::SystemCalls system_calls_for(const ObserveOptions& options, const jit::SystemCalls& system) {
+  jit::SystemCalls calls = system;
+  if (!options.perf_map) return calls;
+  calls.memfd_create = [](const char*, unsigned) {
+    errno = ENOSYS;
+    return -1;
+  };
+  return calls;
+}
+
+Result<std::shared_ptr<Observer>> Observer::create(const ObserveOptions& options,
+                                                   const jit::SystemCalls& system) {
+  const bool is_wanted = options.perf_map || !options.jitdump_directory.empty() || options.gdb ||
+                         !options.dump_directory.empty() || options.log != nullptr;
+  if (!is_wanted) return std::shared_ptr<Observer>();
+  if (!options.dump_directory.empty()) {
+    if (Status status = prepare_directory(options.dump_directory); !status) return status.error();
+  }
+  auto observer = std::make_shared<Observer>(options, system);
+  if (Status status = observer->open(observer->files_.get()); !status) return status.error();
+  return observer;
+}
+
+Observer::Observer(const ObserveOptions& options, const jit::SystemCalls& system)
+    : options_(options),
+      dump_(options.dump_directory.empty() ? std::nullopt
+                                           : std::optional<DumpDirectory>(options.dump_directory)),
+      files_(system) {}
+
+Observer::~Observer() {
+  try {
+    Files& files = files_.get();
+    if (files.jitdump && files.process == ::getpid()) check(files.jitdump->close());
+  } catch (const std::bad_alloc&) {  // the closing record may be missing
+  }
+}
+
+/// Opens this process's files, where they are not open.
+Status Observer::open(Files& files) const {
+  if (files.process == ::getpid()) return {};
+  files.perf_map.reset();
+  files.jitdump.reset();
+  files.process = ::getpid();
+  if (options_.perf_map) {
+    Result<PerfMap> opened = PerfMap::open(options_.perf_map_directory);
+    if (!opened.ok()) return opened.error();
+    files.perf_map = std::move(opened).value();
+  }
+  if (!options_.jitdump_directory.empty()) {
+    Result<Jitdump> opened = Jitdump::open(options_.jitdump_directory);
+    if (!opened.ok()) return opened.error();
+    files.jitdump = std::move(opened).value();
+  }
+  return {};
+}
+
+Status Observer::add_to_files(std::string_view name, std::span<const std::byte> code) const {
+  if (!options_.perf_map && options_.jitdump_directory.empty()) return {};
+  Files& files = files_.get();
+  const std::lock_guard lock(files.mutex);
+  if (Status opened = open(files); !opened) return opened;
+  Status mapped = files.perf_map ? files.perf_map->add(name, code) : Status();
+  Status dumped = files.jitdump ? files.jitdump->add(name, code) : Status();
+  return mapped ? std::move(dumped) : std::move(mapped);
+}
+
+/// Keeps the first failure, and logs all.
+void Observer::check(const Status& status) const {
+  if (status) return;
+  {
+    Files& files = files_.get();
+    const std::lock_guard lock(files.mutex);
+    if (!files.failure) files.failure = status.error();
+  }
+  if (logs(LogLevel::error)) log(LogLevel::error, status.error().message);
+}
+
+std::optional<Error> Observer::failure() const {
+  Files& files = files_.get();
+  const std::lock_guard lock(files.mutex);
+  return files.failure;
+}
+
+std::shared_ptr<const void> Observer::code_made(const CodeRecipe& recipe, std::string_view key,
+                                                const jit::MachineCode& code,
+                                                const jit::CodeBlock& block) noexcept {
+  try {
+    return report(recipe, key, code, block);
+  } catch (const std::bad_alloc&) {
+    try {
+      check(no_memory());
+    } catch (const std::bad_alloc&) {  // nor memory to say so
+    }
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const void> Observer::report(const CodeRecipe& recipe, std::string_view key,
+                                             const jit::MachineCode& code,
+                                             const jit::CodeBlock& block) {
+  std::string name = recipe.name(key);
+  check(add_to_files(name, bytes_of(block)));
+  if (dump_) check(dump_->write(name, recipe, code, options_.listing));
+  const bool tells = logs(LogLevel::debug);
+  if (tells) {
+    log(LogLevel::debug, fmt::format("{}: {} bytes of code at {}", name, block.size(),
+                                     static_cast<const void*>(block.code())));
+  }
+  if (!tells && !options_.gdb) return nullptr;
+  return std::make_shared<const CodeWatch>(shared_from_this(), std::move(name), bytes_of(block),
+                                           options_.gdb);
+}
+
+}  // namespace castor

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of subcommands that say who watches the code that is made.
+#pragma once
+
+#include <castor/observe.hpp>
+
+#include <CLI/CLI.hpp>
+
+namespace castor::tools {
+
+/// Adds --perf-map, --jitdump, --gdb, --dump-dir and --log. Messages go to standard error.
+void add_observe_options(CLI::App& command, ObserveOptions& options);
+
+}  // namespace castor::tools
