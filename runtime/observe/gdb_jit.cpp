@@ -2,6 +2,7 @@
 #include "runtime/observe/gdb_jit.hpp"
 
 #include <mutex>
+#include <new>
 
 #include "runtime/fork_private.hpp"
 #include "runtime/observe/symbol_file.hpp"
@@ -54,18 +55,23 @@ void unlink(jit_code_entry& entry) {
 }  // namespace
 
 GdbRegistration::GdbRegistration(std::string_view name, std::span<const std::byte> code)
-    : symbols_(symbol_file(name, code)), entry_(std::make_unique<jit_code_entry>()) {
-  entry_->symfile_addr = reinterpret_cast<const char*>(symbols_.data());
-  entry_->symfile_size = symbols_.size();
+    : entry_(std::make_unique<Entry>(Entry{symbol_file(name, code)})) {
+  jit_code_entry& listed = entry_->listed;
+  listed.symfile_addr = reinterpret_cast<const char*>(entry_->symbols.data());
+  listed.symfile_size = entry_->symbols.size();
   const std::lock_guard lock(list_mutex());
-  link(*entry_);
-  tell_debugger(register_code, entry_.get());
+  link(listed);
+  tell_debugger(register_code, &listed);
 }
 
 GdbRegistration::~GdbRegistration() {
-  const std::lock_guard lock(list_mutex());
-  unlink(*entry_);
-  tell_debugger(unregister_code, entry_.get());
+  try {
+    const std::lock_guard lock(list_mutex());
+    unlink(entry_->listed);
+    tell_debugger(unregister_code, &entry_->listed);
+  } catch (const std::bad_alloc&) {  // of the lock, in a forked child: the list keeps its entry
+    (void)entry_.release();
+  }
 }
 
 }  // namespace castor

@@ -47,8 +47,11 @@ class GdbRegistration {
   GdbRegistration& operator=(const GdbRegistration&) = delete;
 
  private:
-  std::vector<std::byte> symbols_;
-  std::unique_ptr<jit_code_entry> entry_;
+  struct Entry {
+    std::vector<std::byte> symbols;
+    jit_code_entry listed{};
+  };
+  std::unique_ptr<Entry> entry_;
 };
 
 }  // namespace castor
