@@ -30,7 +30,10 @@ NamedCode named(const Function& function, const jit::Nest& nest, const jit::Nest
 
 /// Names of all nests, in the forms that they most likely have.
 std::vector<std::string> names_of(std::string_view text, Tier tier) {
-  const FunctionPtr function = canonicalize(parse_function(text).value());
+  const Result<FunctionPtr> parsed = parse_function(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().to_string() << " in\n" << text;
+  if (!parsed.ok()) return {};
+  const FunctionPtr function = canonicalize(*parsed);
   const jit::Target target{tier};
   std::vector<std::string> names;
   for (const jit::Nest& nest : jit::plan_nests(*function, target)) {
@@ -78,7 +81,7 @@ const NameRow rows[] = {
      "castor_add_f32_f32_contiguous_avx2_HASH"},
     {"func @f(%x: f32[?n, ?c], %y: f32[?n, 1]) -> (f32[?n, ?c]) { %z = mul %x, %y return %z }",
      Tier::avx2, "castor_mul_f32x2_f32_contiguous_uniform_contiguous_loops2_avx2"},
-    {"func @f(%x: f32[?n]) -> (f32[?n]) { %z = clamp %x {min = 0.0, max = 6.0} return %z }",
+    {"func @f(%x: f32[?n]) -> (f32[?n]) { %z = clamp %x {lo = 0.0, hi = 6.0} return %z }",
      Tier::avx2, "castor_clamp_f32_f32_contiguous_avx2_HASH"},
     {"func @f(%x: i32[?n], %s: f32[]) -> (u8[?n]) { %a = convert %x : f32 %b = mul %a, %s "
      "%c = round_even %b %d = convert %c : u8 return %d }",

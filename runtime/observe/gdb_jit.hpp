@@ -27,9 +27,10 @@ struct jit_descriptor {
 };
 
 // The only state that castor shares between all runtimes of a process, by GDB's contract: a
-// debugger looks for one list of code in a process, under these names, and stops the process in
-// this function whenever the list has changed. The symbols are weak and visible, so that other code
-// generators of the process (LLVM has them too) and castor have one list.
+// debugger looks for one list of code in a program or library, under these names, and stops the
+// process in this function whenever the list has changed. The symbols are weak, so that a program
+// which links another code generator with its own (LLVM has them too) has one list for both; and
+// visible, so that debuggers find them in libraries without symbol tables.
 extern jit_descriptor __jit_debug_descriptor;
 void __jit_debug_register_code();
 }
