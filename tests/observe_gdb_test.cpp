@@ -11,6 +11,7 @@
 #include "runtime/observe/symbol_file.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/observed.hpp"
+#include "tests/support/process_maps.hpp"
 
 namespace castor {
 namespace {
@@ -108,6 +109,18 @@ TEST(Gdb, SeesCodeAsLongAsItLives) {
   EXPECT_EQ(registered().size(), 0u);
   EXPECT_EQ(__jit_debug_descriptor.action_flag, 0u);
   EXPECT_EQ(__jit_debug_descriptor.relevant_entry, nullptr);
+}
+
+TEST(Gdb, CodeLiesWhereBreakpointsCanBeWritten) {  // not in sealed mappings of a memfd
+  const ObservedRuntime runtime(with_gdb());
+  const NestCodePtr code = runtime.code_of(test::to_i8_text);
+  const auto address = reinterpret_cast<uintptr_t>(code->block.code());
+  const std::vector<test::ProcessMapping> maps = test::process_maps();
+  const auto around = std::ranges::find_if(maps, [&](const test::ProcessMapping& mapping) {
+    return mapping.begin <= address && address < mapping.end;
+  });
+  ASSERT_NE(around, maps.end());
+  EXPECT_EQ(around->permissions, "r-xp");
 }
 
 TEST(Gdb, SeesNothingThatIsNotAskedFor) {

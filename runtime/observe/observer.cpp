@@ -58,7 +58,7 @@ std::string_view name_of(LogLevel level) {
 
 jit::SystemCalls system_calls_for(const ObserveOptions& options, const jit::SystemCalls& system) {
   jit::SystemCalls calls = system;
-  if (!options.perf_map) return calls;
+  if (!options.perf_map && !options.gdb) return calls;
   calls.memfd_create = [](const char*, unsigned) {
     errno = ENOSYS;
     return -1;

@@ -89,8 +89,10 @@ class CompileWatch {
   std::chrono::steady_clock::time_point begin_;
 };
 
-/// The system calls that make code memory which these options want: perf map needs memory without a
-/// file behind it.
+/// The system calls that make code memory which these options want: without memfds. perf looks
+/// names of its map up for memory that no file is behind, and GDB cannot put breakpoints into
+/// mappings that are sealed against writing. Code memory then falls back to private pages for each
+/// piece of code.
 jit::SystemCalls system_calls_for(const ObserveOptions& options, const jit::SystemCalls& system);
 
 }  // namespace castor

@@ -56,8 +56,8 @@ using LogFunction = void (*)(void* context, LogLevel level, std::string_view mes
 struct ObserveOptions {
   /// Appends a line for each piece of code to perf-PID.map in `perf_map_directory`; perf reads it
   /// in /tmp. Such a file cannot say that code is gone: where its memory is used again, the newest
-  /// line counts. Since perf looks there only for code in memory without a file behind it, code is
-  /// then made in pages of its own (at least 4 KiB each) instead of arenas of a memfd.
+  /// line counts. Since perf looks there only for code in memory without a file behind it, each
+  /// piece of code then has pages of its own (at least 4 KiB) instead of a part of an arena.
   bool perf_map = false;
   std::string perf_map_directory = "/tmp";
   /// Not empty: writes jit-PID.dump there, in the jitdump format of Linux, with the code itself, so
@@ -65,8 +65,10 @@ struct ObserveOptions {
   ///   perf record -k mono program; perf inject --jit -i perf.data -o jitted.data;
   ///   perf annotate -i jitted.data
   std::string jitdump_directory{};
-  /// Registers code with GDB (its JIT interface), so that it shows names in backtraces, takes
-  /// breakpoints there, and disassembles; unregisters it when the code dies.
+  /// Registers code with GDB (its JIT interface), so that it shows names and disassembles, and
+  /// takes breakpoints by name, pending ones too; unregisters it when the code dies. Each piece of
+  /// code then has pages of its own, as for `perf_map`, since GDB cannot write breakpoints to
+  /// arenas. Code has no unwind information: backtraces are right at its first instruction.
   bool gdb = false;
   /// Not empty: writes files there, named by function and by code. For each function its text
   /// (`NAME.castor`, which the castor command runs; large constants in .bin files beside it) and
