@@ -71,9 +71,8 @@ const NameRow rows[] = {
      "return %y }",
      Tier::avx2, "castor_convert_wrap_down_f32_i8_contiguous_avx2"},
     // The types' own rule by its name is the same conversion.
-    {"func @f(%x: f32[?n]) -> (f16[?n]) { %y = convert %x {rounding = nearest_even} : f16 return "
-     "%y }",
-     Tier::avx512_vbmi, "castor_convert_f32_f16_contiguous_avx512_vbmi"},
+    {"func @f(%x: f32[?n]) -> (i8[?n]) { %y = convert %x {rounding = toward_zero} : i8 return %y }",
+     Tier::avx512_vbmi, "castor_convert_f32_i8_contiguous_avx512_vbmi"},
     {"func @f(%x: f32[?n], %y: f32[?n]) -> (f32[?n]) { %z = add %x, %y return %z }", Tier::avx2,
      "castor_add_f32x2_f32_contiguous_avx2"},
     // Operands that are one tensor make other code than two.
@@ -98,7 +97,8 @@ const NameRow rows[] = {
 TEST(CodeNames, SayWhatCodeComputes) {
   for (const NameRow& row : rows) {
     const std::vector<std::string> names = names_of(row.text, row.tier);
-    ASSERT_EQ(names.size(), 1u) << row.text;
+    EXPECT_EQ(names.size(), 1u) << row.text;
+    if (names.empty()) continue;
     EXPECT_EQ(without_hash(names[0]), row.name) << row.text;
     EXPECT_TRUE(is_identifier(names[0])) << names[0];
     EXPECT_EQ(names_of(row.text, row.tier), names);
@@ -149,7 +149,7 @@ std::vector<jit::NestForm> forms_of_two_operands() {
   return forms;
 }
 
-TEST(CodeNames, DifferExactlyWhereKeysDo) {
+TEST(CodeNames, DifferWhereKeysDo) {
   std::map<std::string, std::string> keys;  // by name
   const std::vector<jit::NestForm> forms = forms_of_two_operands();
   for (const test::Conversion& conversion : test::all_conversions()) {
