@@ -35,7 +35,7 @@ using ListingWriter = Result<std::string> (*)(const jit::MachineCode& code);
 /// What a message is about, from the least to the most important.
 enum class LogLevel : uint8_t {
   debug,    ///< each piece of code: made, given back
-  info,     ///< each function compiled, with the time that it took
+  info,     ///< each function compiled, with the time that it took, observing included
   warning,  ///< functions that the interpreter executes, and why; requests that were refused
   error,    ///< files that could not be written
 };
