@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/code_cache.hpp"
 
-#include <mutex>
-
 #include "jit/emit/tile_copy.hpp"
 #include "runtime/observe/observer.hpp"
 
@@ -45,62 +43,21 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
   return key;
 }
 
-NestCodePtr CodeCache::find(const std::string& key) const {
-  const Entries& entries = entries_.get();
-  const std::shared_lock lock(entries.mutex);
-  const auto at = entries.codes.find(key);
-  return at == entries.codes.end() ? nullptr : at->second;
-}
-
-size_t CodeCache::bytes() const {
-  const Entries& entries = entries_.get();
-  const std::shared_lock lock(entries.mutex);
-  return entries.bytes;
-}
-
-NestCodePtr CodeCache::insert(std::string key, NestCodePtr code) {
-  Entries& entries = entries_.get();
-  const std::unique_lock lock(entries.mutex);
-  entries.oldest_first.emplace_back();  // whatever may throw comes before anything is counted
-  const auto [at, inserted] = [&] {
-    try {
-      return entries.codes.emplace(std::move(key), code);
-    } catch (...) {
-      entries.oldest_first.pop_back();
-      throw;
-    }
-  }();
-  if (!inserted) {
-    entries.oldest_first.pop_back();
-    return at->second;  // another thread was faster: one code for all
-  }
-  entries.oldest_first.back() = &at->first;
-  entries.bytes += code->block.size();
-  while (entries.bytes > capacity_bytes_ && entries.oldest_first.size() > 1) {
-    const auto oldest = entries.codes.find(*entries.oldest_first.front());
-    entries.oldest_first.pop_front();
-    entries.bytes -= oldest->second->block.size();
-    entries.codes.erase(oldest);
-  }
-  return code;
-}
-
 /// Found, or made by the recipe.
-Result<NestCodePtr> CodeCache::find_or_emit(std::string key, const CodeRecipe& recipe) {
-  if (NestCodePtr found = find(key)) {
-    hits_.fetch_add(1, std::memory_order_relaxed);
-    return found;
-  }
-  Result<jit::MachineCode> emitted = recipe.emit();
-  if (!emitted.ok()) return emitted.error();
-  Result<jit::CodeBlock> block = memory_.publish(emitted->bytes);
-  if (!block.ok()) return block.error();
-  compiled_.fetch_add(1, std::memory_order_relaxed);
-  auto code = std::make_shared<NestCode>(NestCode{std::move(block).value()});
-  if (observer_ != nullptr) {
-    code->watch = observer_->code_made(recipe, key, *emitted, code->block);
-  }
-  return insert(std::move(key), std::move(code));
+Result<NestCodePtr> CodeCache::find_or_emit(const std::string& key, const CodeRecipe& recipe) {
+  const uint64_t hash = std::hash<std::string>()(key);
+  return codes_.get().get(hash, key, [&]() -> Result<Codes::Made> {
+    Result<jit::MachineCode> emitted = recipe.emit();
+    if (!emitted.ok()) return emitted.error();
+    Result<jit::CodeBlock> block = memory_.publish(emitted->bytes);
+    if (!block.ok()) return block.error();
+    const size_t bytes = block->size() + key.size();
+    auto code = std::make_shared<NestCode>(NestCode{std::move(block).value()});
+    if (observer_ != nullptr) {
+      code->watch = observer_->code_made(recipe, key, *emitted, code->block);
+    }
+    return Codes::Made{std::move(code), bytes};
+  });
 }
 
 Result<NestCodePtr> CodeCache::get(const jit::Nest& nest, const jit::NestForm& form,
@@ -112,9 +69,8 @@ Result<NestCodePtr> CodeCache::get(const jit::Nest& nest, const jit::NestForm& f
 Result<NestCodePtr> CodeCache::get_tile_copy(int element_bytes) {
   std::string key = "tile copy";  // shorter than the key of any nest
   append(key, element_bytes);
-  return find_or_emit(std::move(key),
-                      KernelRecipe(TileCopyForm{element_bytes}, nullptr, nullptr,
-                                   [&] { return jit::emit_tile_copy(element_bytes); }));
+  return find_or_emit(key, KernelRecipe(TileCopyForm{element_bytes}, nullptr, nullptr,
+                                        [&] { return jit::emit_tile_copy(element_bytes); }));
 }
 
 Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const jit::Target& target,
@@ -126,7 +82,7 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const 
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.has_gaps));
   if (epilogue != nullptr) key += epilogue->key;
-  return find_or_emit(std::move(key), KernelRecipe(tile, &target, epilogue, [&] {
+  return find_or_emit(key, KernelRecipe(tile, &target, epilogue, [&] {
                         return jit::emit_conv_kernel(tile, target, epilogue);
                       }));
 }
@@ -142,7 +98,7 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.turns));
   if (epilogue != nullptr) key += epilogue->key;
-  return find_or_emit(std::move(key), KernelRecipe(tile, &target, epilogue, [&] {
+  return find_or_emit(key, KernelRecipe(tile, &target, epilogue, [&] {
                         return jit::emit_channel_kernel(tile, target, epilogue);
                       }));
 }
@@ -165,7 +121,7 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
     }
   }
   if (epilogue != nullptr) key += epilogue->key;
-  return find_or_emit(std::move(key), KernelRecipe(form, &target, epilogue, [&] {
+  return find_or_emit(key, KernelRecipe(form, &target, epilogue, [&] {
                         return jit::emit_depthwise_kernel(form, target, epilogue);
                       }));
 }
@@ -192,7 +148,7 @@ Result<NestCodePtr> CodeCache::get_grouped(const jit::GroupedNhwcForm& form,
       append(key, static_cast<uint8_t>(of.same_in_rows));
     }
   }
-  return find_or_emit(std::move(key), KernelRecipe(form, &target, epilogue, [&] {
+  return find_or_emit(key, KernelRecipe(form, &target, epilogue, [&] {
                         return jit::emit_grouped_nhwc_kernel(form, target, epilogue);
                       }));
 }
@@ -209,9 +165,8 @@ Result<NestCodePtr> CodeCache::get_weight_packer(const jit::WeightUnit& unit,
   append(key, unit.positions);
   append(key, unit.parts);
   append(key, unit.input_step);
-  return find_or_emit(std::move(key), KernelRecipe(unit, &target, nullptr, [&] {
-                        return jit::emit_pack_weights(unit, target);
-                      }));
+  return find_or_emit(key, KernelRecipe(unit, &target, nullptr,
+                                        [&] { return jit::emit_pack_weights(unit, target); }));
 }
 
 Result<NestCodePtr> CodeCache::get_plane_filler(const jit::PlaneForm& form,
@@ -221,9 +176,8 @@ Result<NestCodePtr> CodeCache::get_plane_filler(const jit::PlaneForm& form,
   append(key, form.column_stride);
   append(key, static_cast<uint8_t>(form.is_plain));
   append(key, static_cast<uint8_t>(form.holds_columns));
-  return find_or_emit(std::move(key), KernelRecipe(form, &target, nullptr, [&] {
-                        return jit::emit_fill_planes(form, target);
-                      }));
+  return find_or_emit(key, KernelRecipe(form, &target, nullptr,
+                                        [&] { return jit::emit_fill_planes(form, target); }));
 }
 
 }  // namespace castor

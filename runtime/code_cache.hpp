@@ -2,12 +2,8 @@
 // The cache of machine code, by what the code depends on and nothing else.
 #pragma once
 
-#include <atomic>
-#include <deque>
 #include <memory>
-#include <shared_mutex>
 #include <string>
-#include <unordered_map>
 
 #include "jit/code_memory.hpp"
 #include "jit/conv/channel_kernel.hpp"
@@ -19,6 +15,7 @@
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
+#include "runtime/clock_cache.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/observe/code_recipe.hpp"
 
@@ -44,14 +41,15 @@ using NestCodePtr = std::shared_ptr<const NestCode>;
 std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
                                const jit::Target& target);
 
-/// Code by specialisation key. Thread safe. Bounded: the code that was added first is dropped
-/// first (kernels that hold it keep it alive). A failed compile leaves nothing behind.
+/// Code by specialisation key, in a ClockCache: thread safe, without a lock where the code is
+/// there; bounded (kernels that hold dropped code keep it alive); generated once for all who ask at
+/// the same time. A failed compile leaves nothing behind. May throw std::bad_alloc.
 class CodeCache {
  public:
   /// `observer` is told of all code that is made; it may be null.
   CodeCache(jit::CodeMemory& memory, const jit::SystemCalls& system, size_t capacity_bytes,
             Observer* observer = nullptr)
-      : memory_(memory), capacity_bytes_(capacity_bytes), observer_(observer), entries_(system) {}
+      : memory_(memory), observer_(observer), codes_(system, capacity_bytes) {}
 
   /// The code for a nest, found or compiled. `function` is the canonical one that the nest is of,
   /// for those who watch; it may be null.
@@ -76,28 +74,17 @@ class CodeCache {
   Result<NestCodePtr> get_weight_packer(const jit::WeightUnit& unit, const jit::Target& target);
   Result<NestCodePtr> get_plane_filler(const jit::PlaneForm& form, const jit::Target& target);
 
-  uint64_t compiled() const { return compiled_.load(std::memory_order_relaxed); }
-  uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
-  size_t bytes() const;
+  /// What the codes count for is their size, their key's, and the cache's own memory.
+  CacheCounters counters() const { return codes_.get().counters(); }
 
  private:
-  struct Entries {
-    mutable std::shared_mutex mutex;
-    std::unordered_map<std::string, NestCodePtr> codes;
-    std::deque<const std::string*> oldest_first;  // keys of codes, whose nodes do not move
-    size_t bytes = 0;
-  };
+  using Codes = ClockCache<std::string, NestCode>;
 
-  Result<NestCodePtr> find_or_emit(std::string key, const CodeRecipe& recipe);
-  NestCodePtr find(const std::string& key) const;
-  NestCodePtr insert(std::string key, NestCodePtr code);
+  Result<NestCodePtr> find_or_emit(const std::string& key, const CodeRecipe& recipe);
 
   jit::CodeMemory& memory_;
-  const size_t capacity_bytes_;
   Observer* const observer_;
-  mutable ForkPrivate<Entries> entries_;
-  std::atomic<uint64_t> compiled_ = 0;
-  std::atomic<uint64_t> hits_ = 0;
+  mutable ForkPrivate<Codes, size_t> codes_;
 };
 
 }  // namespace castor

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <tuple>
 
 #include "jit/fork_local.hpp"
 
@@ -10,12 +11,14 @@ namespace castor {
 
 /// A `T` for this process. A child that was forked while another thread held a lock of the
 /// parent's object could never take it; so it finds a fresh object, and leaves the parent's alone.
-/// Where the system cannot tell a child from its parent, both have the parent's.
-template <class T>
+/// Where the system cannot tell a child from its parent, both have the parent's. Each is made of
+/// the same arguments.
+template <class T, class... Arguments>
 class ForkPrivate {
  public:
-  explicit ForkPrivate(const jit::SystemCalls& system) : local_(system) {
-    if (local_.refusal()) inherited_ = std::make_unique<T>();
+  explicit ForkPrivate(const jit::SystemCalls& system, Arguments... arguments)
+      : arguments_(std::move(arguments)...), local_(system) {
+    if (local_.refusal()) inherited_ = make();
   }
   ~ForkPrivate() {
     if (!inherited_) delete local_.get();
@@ -27,13 +30,18 @@ class ForkPrivate {
   T& get() {
     if (inherited_) return *inherited_;
     if (T* mine = local_.get()) return *mine;
-    auto fresh = std::make_unique<T>();
+    auto fresh = make();
     T* installed = local_.install(fresh.get());
     if (installed == fresh.get()) (void)fresh.release();
     return *installed;
   }
 
  private:
+  std::unique_ptr<T> make() const {
+    return std::apply([](const auto&... each) { return std::make_unique<T>(each...); }, arguments_);
+  }
+
+  const std::tuple<Arguments...> arguments_;
   jit::ForkLocal<T> local_;
   std::unique_ptr<T> inherited_;
 };

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernel_table.hpp"
 
-#include <mutex>
-
+#include "ir/builder.hpp"
+#include "runtime/observe/observer.hpp"
 #include "runtime/state.hpp"
 
 namespace castor {
 
 namespace {
 
-/// What remembering a kernel costs besides code and constants, roughly.
+/// What a kernel's plan and its function's operations take besides code and constants, roughly.
 constexpr size_t bytes_of_a_kernel = 1024;
+constexpr size_t bytes_of_a_conversion = 512;
 
 size_t bytes_held(const detail::KernelState& kernel) {
   size_t bytes = bytes_of_a_kernel;
@@ -23,54 +24,65 @@ size_t bytes_held(const detail::KernelState& kernel) {
   return bytes;
 }
 
+/// A kernel of the same computation, for the caller's function and its names. Both share what was
+/// compiled; it is kept alive through `kernel`, so that no count is written that is not the
+/// caller's own.
+KernelStatePtr under_names_of(const FunctionPtr& function, const KernelStatePtr& kernel) {
+  if (kernel->function == function) return kernel;
+  std::shared_ptr<const detail::Compiled> compiled(kernel, kernel->compiled.get());
+  return std::make_shared<detail::KernelState>(detail::KernelState{function, std::move(compiled)});
+}
+
+uint64_t key_of(ElementType from, ElementType to, int rank, const ConvertOptions& options) {
+  return static_cast<uint64_t>(from) | static_cast<uint64_t>(to) << 8 |
+         static_cast<uint64_t>(rank) << 16 | static_cast<uint64_t>(options.overflow) << 24 |
+         static_cast<uint64_t>(options.rounding) << 32 | static_cast<uint64_t>(options.nan) << 40;
+}
+
 }  // namespace
 
-KernelStatePtr KernelTable::find(const FunctionPtr& function) const {
-  const std::shared_lock lock(mutex_);
-  const auto [begin, end] = kernels_.equal_range(function->hash);
-  for (auto at = begin; at != end; ++at) {
-    const KernelStatePtr& kernel = at->second;
-    if (kernel->function == function) return kernel;
-    if (same_computation(*kernel->function, *function)) {
-      return std::make_shared<detail::KernelState>(detail::KernelState{function, kernel->compiled});
-    }
-  }
-  return nullptr;
-}
-
-void KernelTable::add(KernelStatePtr kernel, size_t capacity_bytes) {
+Result<KernelTable::Kernels::Made> KernelTable::compile(const FunctionPtr& function,
+                                                        const detail::RuntimeState& runtime) {
+  const CompileWatch watch(runtime.observer.get(), *function);
+  Result<std::shared_ptr<const detail::Compiled>> compiled = detail::compile(function, runtime);
+  watch.done(compiled);
+  if (!compiled.ok()) return compiled.error();
+  // Executable memory that was refused may be granted later.
+  const bool keep = (*compiled)->interpreted_because.empty() || !runtime.target;
+  auto kernel = std::make_shared<detail::KernelState>(
+      detail::KernelState{function, std::move(compiled).value()});
   const size_t bytes = bytes_held(*kernel);
-  const std::unique_lock lock(mutex_);
-  oldest_first_.emplace_back();  // whatever may throw comes before anything is counted
-  try {
-    oldest_first_.back() = kernels_.emplace(kernel->function->hash, kernel);
-  } catch (...) {
-    oldest_first_.pop_back();
-    throw;
-  }
-  bytes_ += bytes;
-  while (bytes_ > capacity_bytes && oldest_first_.size() > 1) {
-    const Kernels::iterator oldest = oldest_first_.front();
-    oldest_first_.pop_front();
-    bytes_ -= bytes_held(*oldest->second);
-    kernels_.erase(oldest);
-  }
+  return Kernels::Made{std::move(kernel), bytes, keep};
 }
 
-size_t KernelTable::bytes() const {
-  const std::shared_lock lock(mutex_);
-  return bytes_;
+Result<KernelStatePtr> KernelTable::get(const FunctionPtr& function,
+                                        const detail::RuntimeState& runtime) {
+  bool is_mine = false;
+  const Result<KernelStatePtr> kernel = kernels_.get(function->hash, function, [&] {
+    is_mine = true;
+    return compile(function, runtime);
+  });
+  if (kernel.ok()) return under_names_of(function, *kernel);
+  if (is_mine) return kernel.error();
+  // The failure of another thread that was asked for the same computation; its message has the
+  // names of that thread's function.
+  const Result<Kernels::Made> made = compile(function, runtime);
+  if (!made.ok()) return made.error();
+  return made->value;
 }
 
-FunctionPtr KernelTable::find_conversion(uint64_t key) const {
-  const std::shared_lock lock(mutex_);
-  const auto at = conversions_.find(key);
-  return at == conversions_.end() ? nullptr : at->second;
-}
-
-FunctionPtr KernelTable::add_conversion(uint64_t key, FunctionPtr function) {
-  const std::unique_lock lock(mutex_);
-  return conversions_.emplace(key, std::move(function)).first->second;
+Result<FunctionPtr> KernelTable::get_conversion(ElementType from, ElementType to, int rank,
+                                                const ConvertOptions& options) {
+  return conversions_.get(
+      key_of(from, to, rank, options), key_of(from, to, rank, options),
+      [&]() -> Result<Conversions::Made> {
+        FunctionBuilder builder("convert");
+        const TensorType type{from, Shape(static_cast<size_t>(rank), Dim::any())};
+        builder.result(builder.convert(builder.parameter("source", type), to, options));
+        Result<FunctionPtr> function = builder.finish();
+        if (!function.ok()) return function.error();
+        return Conversions::Made{std::move(function).value(), bytes_of_a_conversion};
+      });
 }
 
 }  // namespace castor

@@ -3,46 +3,57 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <shared_mutex>
-#include <unordered_map>
 
 #include "ir/function.hpp"
+#include "runtime/clock_cache.hpp"
 
 namespace castor {
 
 namespace detail {
 struct KernelState;
-struct Compiled;
+struct RuntimeState;
 }  // namespace detail
 
 using KernelStatePtr = std::shared_ptr<const detail::KernelState>;
 
 /// Kernels by the function that they were compiled from, and the functions of one-call
-/// conversions. Thread safe. Bounded by the bytes that the kernels keep alive (code and
-/// constants): what was added first is forgotten first.
+/// conversions, each in a ClockCache: thread safe, without a lock for what is known; each function
+/// is compiled once for all who ask for it at the same time. Bounded by the bytes that the kernels
+/// keep alive (code and constants). May throw std::bad_alloc.
 class KernelTable {
  public:
-  /// The kernel of the same computation, under the names of `function`; or null.
-  KernelStatePtr find(const FunctionPtr& function) const;
-  /// Adds a kernel. `capacity_bytes` is the table's bound.
-  void add(KernelStatePtr kernel, size_t capacity_bytes);
+  /// An eighth of the capacity is for the functions of conversions.
+  explicit KernelTable(size_t capacity_bytes)
+      : kernels_(capacity_bytes - capacity_bytes / 8), conversions_(capacity_bytes / 8) {}
 
-  FunctionPtr find_conversion(uint64_t key) const;
-  FunctionPtr add_conversion(uint64_t key, FunctionPtr function);
+  /// The kernel of the function, under its own names: known by the same computation, or compiled
+  /// for `runtime`.
+  Result<KernelStatePtr> get(const FunctionPtr& function, const detail::RuntimeState& runtime);
 
-  /// Bytes of code and constants that the kernels keep alive; shared code counts for each.
-  size_t bytes() const;
+  /// A function that converts one tensor of that rank, every extent unknown.
+  Result<FunctionPtr> get_conversion(ElementType from, ElementType to, int rank,
+                                     const ConvertOptions& options);
+
+  /// Of the kernels. They count for their code, even if it is shared, their constants, and what
+  /// remembering them costs.
+  CacheCounters kernel_counters() const { return kernels_.counters(); }
+  CacheCounters conversion_counters() const { return conversions_.counters(); }
 
  private:
-  using Kernels = std::unordered_multimap<uint64_t, KernelStatePtr>;  // by Function::hash
+  struct SameComputation {
+    bool operator()(const FunctionPtr& a, const FunctionPtr& b) const {
+      return same_computation(*a, *b);
+    }
+  };
+  using Kernels = ClockCache<FunctionPtr, detail::KernelState, SameComputation>;
+  using Conversions = ClockCache<uint64_t, Function>;
 
-  mutable std::shared_mutex mutex_;
+  static Result<Kernels::Made> compile(const FunctionPtr& function,
+                                       const detail::RuntimeState& runtime);
+
   Kernels kernels_;
-  std::deque<Kernels::iterator> oldest_first_;
-  size_t bytes_ = 0;
-  std::unordered_map<uint64_t, FunctionPtr> conversions_;
+  Conversions conversions_;
 };
 
 }  // namespace castor

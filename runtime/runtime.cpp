@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "runtime/observe/observer.hpp"
 #include "runtime/state.hpp"
 
 namespace castor {
@@ -11,59 +12,13 @@ namespace {
 
 Error no_memory() { return {ErrorCode::out_of_memory, "no memory left"}; }
 
-KernelStatePtr add_kernel(detail::RuntimeState& runtime, const FunctionPtr& function,
-                          std::shared_ptr<const detail::Compiled> compiled) {
-  // Executable memory that was refused may be granted later.
-  const bool keep = compiled->interpreted_because.empty() || !runtime.target;
-  auto kernel =
-      std::make_shared<detail::KernelState>(detail::KernelState{function, std::move(compiled)});
-  runtime.functions.fetch_add(1, std::memory_order_relaxed);
-  if (keep) runtime.table.get().add(kernel, runtime.cache_bytes / 2);
-  return kernel;
-}
-
-Result<KernelStatePtr> kernel_of(detail::RuntimeState& runtime, const FunctionPtr& function) {
-  if (KernelStatePtr found = runtime.table.get().find(function)) {
-    runtime.function_hits.fetch_add(1, std::memory_order_relaxed);
-    return found;
-  }
-  const CompileWatch watch(runtime.observer.get(), *function);
-  Result<std::shared_ptr<const detail::Compiled>> compiled = detail::compile(function, runtime);
-  watch.done(compiled);
-  if (!compiled.ok()) return compiled.error();
-  return add_kernel(runtime, function, std::move(compiled).value());
-}
-
-/// A conversion of one tensor of a rank, with every extent unknown.
-Result<FunctionPtr> conversion_function(ElementType from, ElementType to, int rank,
-                                        const ConvertOptions& options) {
-  FunctionBuilder builder("convert");
-  const TensorType type{from, Shape(static_cast<size_t>(rank), Dim::any())};
-  builder.result(builder.convert(builder.parameter("source", type), to, options));
-  return builder.finish();
-}
-
-Result<FunctionPtr> cached_conversion(detail::RuntimeState& runtime, ElementType from,
-                                      ElementType to, int rank, const ConvertOptions& options) {
-  const uint64_t key =
-      static_cast<uint64_t>(from) | static_cast<uint64_t>(to) << 8 |
-      static_cast<uint64_t>(rank) << 16 | static_cast<uint64_t>(options.overflow) << 24 |
-      static_cast<uint64_t>(options.rounding) << 32 | static_cast<uint64_t>(options.nan) << 40;
-  KernelTable& table = runtime.table.get();
-  if (FunctionPtr known = table.find_conversion(key)) return known;
-  Result<FunctionPtr> function = conversion_function(from, to, rank, options);
-  if (!function.ok()) return function;
-  return table.add_conversion(key, std::move(function).value());
-}
-
 }  // namespace
 
 std::string_view version() { return CASTOR_VERSION; }
 
 Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const RuntimeOptions& options,
                                                                    const jit::SystemCalls& system) {
-  auto state = std::make_shared<RuntimeState>(system);
-  state->cache_bytes = options.cache_bytes;
+  auto state = std::make_shared<RuntimeState>(system, options.cache_bytes);
   Result<std::shared_ptr<Observer>> observer = Observer::create(options.observe, system);
   if (!observer.ok()) return observer.error();
   state->observer = std::move(observer).value();
@@ -100,7 +55,7 @@ Result<Kernel> Runtime::compile(const FunctionPtr& function) const {
     return Error{ErrorCode::invalid_argument, "compile: no function (null)"};
   }
   try {
-    Result<KernelStatePtr> kernel = kernel_of(*state_, function);
+    Result<KernelStatePtr> kernel = state_->table.get().get(function, *state_);
     if (!kernel.ok()) return kernel.error();
     return Kernel(std::move(kernel).value());
   } catch (const std::bad_alloc&) {
@@ -124,8 +79,8 @@ Result<Kernel> Runtime::compile(std::string_view text, std::string_view name) co
 Status Runtime::convert(const ConstView& source, const View& destination,
                         const ConvertOptions& options) const {
   try {
-    Result<FunctionPtr> function = cached_conversion(*state_, source.element, destination.element,
-                                                     source.shape.rank(), options);
+    const Result<FunctionPtr> function = state_->table.get().get_conversion(
+        source.element, destination.element, source.shape.rank(), options);
     if (!function.ok()) return function.error();
     Result<Kernel> kernel = compile(*function);
     if (!kernel.ok()) return kernel.error();
@@ -153,13 +108,24 @@ std::optional<Tier> Runtime::tier() const {
 
 CacheStatistics Runtime::statistics() const {
   CacheStatistics statistics;
-  statistics.functions = state_->functions.load(std::memory_order_relaxed);
-  statistics.function_hits = state_->function_hits.load(std::memory_order_relaxed);
-  if (state_->store) {
-    const CodeCache& cache = state_->store->cache;
-    statistics.codes = cache.compiled();
-    statistics.code_hits = cache.hits();
-    statistics.code_bytes = cache.bytes();
+  try {
+    KernelTable& table = state_->table.get();
+    const CacheCounters functions = table.kernel_counters();
+    statistics.functions = functions.made;
+    statistics.function_hits = functions.hits;
+    statistics.function_misses = functions.misses;
+    statistics.function_evictions = functions.evictions;
+    statistics.function_compile_ns = functions.make_ns;
+    statistics.function_bytes = functions.bytes + table.conversion_counters().bytes;
+    if (!state_->store) return statistics;
+    const CacheCounters codes = state_->store->cache.counters();
+    statistics.codes = codes.made;
+    statistics.code_hits = codes.hits;
+    statistics.code_misses = codes.misses;
+    statistics.code_evictions = codes.evictions;
+    statistics.code_compile_ns = codes.make_ns;
+    statistics.code_bytes = codes.bytes;
+  } catch (const std::bad_alloc&) {  // for a cache that nobody used yet: it counted nothing
   }
   return statistics;
 }

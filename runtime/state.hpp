@@ -5,7 +5,6 @@
 #include <castor/castor.hpp>
 
 #include <array>
-#include <atomic>
 #include <optional>
 
 #include "jit/tiles.hpp"
@@ -156,15 +155,13 @@ struct StateAccess {
 };
 
 struct RuntimeState {
-  explicit RuntimeState(const jit::SystemCalls& system) : table(system) {}
+  RuntimeState(const jit::SystemCalls& system, size_t cache_bytes)
+      : table(system, cache_bytes / 2) {}
   std::optional<jit::Target> target;
   std::string interpreted_because;
-  size_t cache_bytes = 0;
   std::shared_ptr<CodeStore> store;
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
-  mutable ForkPrivate<KernelTable> table;
-  std::atomic<uint64_t> functions = 0;
-  std::atomic<uint64_t> function_hits = 0;
+  mutable ForkPrivate<KernelTable, size_t> table;
 };
 
 /// Runs machine code for tensors that were checked in full: of the views, only `data` and `offset`

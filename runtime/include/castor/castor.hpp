@@ -11,6 +11,8 @@
 // All handles are immutable, cheap to copy, and may be used from any thread.
 #pragma once
 
+#include <castor/statistics.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,19 +56,12 @@ struct RuntimeOptions {
   /// Never generate code.
   bool interpret = false;
   /// Bound of the cache: half for machine code, half for the functions that it was made for (their
-  /// code and constants). What was added first is dropped first; kernels in use keep theirs.
+  /// code and constants). What was added first is dropped first, unless it was used since; what is
+  /// larger than its part is not kept at all. Kernels in use keep theirs, whatever is dropped. 0
+  /// keeps nothing.
   size_t cache_bytes = size_t{64} << 20;
   /// What is told to profilers, debuggers, files and a log; nothing by default.
   ObserveOptions observe{};
-};
-
-/// Counters of one runtime, since it was made.
-struct CacheStatistics {
-  uint64_t functions = 0;      ///< functions compiled (a repeated function counts once)
-  uint64_t function_hits = 0;  ///< compile calls that found their function
-  uint64_t codes = 0;          ///< pieces of machine code generated
-  uint64_t code_hits = 0;      ///< requests for machine code that found it
-  uint64_t code_bytes = 0;     ///< machine code held by the cache at present
 };
 
 /// How outputs are stored. Streaming stores go past the caches, which is faster for outputs that no
@@ -150,7 +145,9 @@ class CASTOR_API Kernel {
   std::shared_ptr<const detail::KernelState> state_;
 };
 
-/// Compiles functions and owns the cache of kernels. Kernels survive their runtime.
+/// Compiles functions and owns the cache of kernels. Kernels survive their runtime. Runtimes share
+/// nothing. A child process that inherits one by fork() goes on with an empty cache of its own,
+/// even if other threads of the parent were compiling; kernels that it inherits still run.
 class CASTOR_API Runtime {
  public:
   /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run. Where
@@ -159,6 +156,9 @@ class CASTOR_API Runtime {
   /// cannot be written.
   static Result<Runtime> create(const RuntimeOptions& options = {});
 
+  /// The kernel of the function: from the cache, where a function that computes the same has one,
+  /// or compiled. Finding it takes no lock. While one thread compiles a function, others that ask
+  /// for it wait and get the same code. Failures are not kept.
   Result<Kernel> compile(const FunctionPtr& function) const;
   /// Parses the text and compiles the function of that name, or the only one.
   Result<Kernel> compile(std::string_view text, std::string_view name = {}) const;
@@ -169,6 +169,7 @@ class CASTOR_API Runtime {
 
   /// The tier that code is generated for; nothing when everything is interpreted.
   std::optional<Tier> tier() const;
+  /// Takes the caches' locks for a moment.
   CacheStatistics statistics() const;
   /// Whether everything that `RuntimeOptions::observe` asks for could be written in this process;
   /// else the first failure.
