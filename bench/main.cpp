@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // castor-bench: how fast conversions, elementwise functions and convolutions run, how long
-// compiling takes, what a call costs.
+// compiling takes, what a look-up and a call cost.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
   register_convolution_threads(**session, *selected);
   register_compile(**session, *selected);
   register_compile_convolution(**session, *selected);
+  register_cache_lookup(**session, *selected);
   register_call(**session, *selected);
   if (selected->count() == 0) {
     fmt::print(stderr, "castor-bench: --benchmark_filter '{}' matches no benchmark\n",

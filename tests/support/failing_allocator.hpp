@@ -24,6 +24,12 @@ inline void* allocate_or_null(size_t size) {
   return std::malloc(size);
 }
 
+inline void* allocate_aligned_or_null(size_t size, size_t alignment) {
+  if (allocations_left == 0) return nullptr;
+  if (allocations_left > 0) --allocations_left;
+  return std::aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
+}
+
 }  // namespace castor::test
 
 // Not inlined, so that the compiler does not see malloc meet delete.
@@ -36,3 +42,12 @@ inline void* allocate_or_null(size_t size) {
 }
 [[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
 [[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
+  const size_t bytes = static_cast<size_t>(alignment);
+  if (void* at = castor::test::allocate_aligned_or_null(size, bytes)) return at;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, size_t, std::align_val_t) noexcept {
+  std::free(at);
+}
