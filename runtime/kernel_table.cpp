@@ -27,9 +27,10 @@ size_t bytes_held(const detail::KernelState& kernel) {
 /// A kernel of the same computation, for the caller's function and its names. Both share what was
 /// compiled; it is kept alive through `kernel`, so that no count is written that is not the
 /// caller's own.
-KernelStatePtr under_names_of(const FunctionPtr& function, const KernelStatePtr& kernel) {
+KernelStatePtr under_names_of(const FunctionPtr& function, KernelStatePtr kernel) {
   if (kernel->function == function) return kernel;
-  std::shared_ptr<const detail::Compiled> compiled(kernel, kernel->compiled.get());
+  const detail::Compiled* const shared = kernel->compiled.get();
+  std::shared_ptr<const detail::Compiled> compiled(std::move(kernel), shared);
   return std::make_shared<detail::KernelState>(detail::KernelState{function, std::move(compiled)});
 }
 
@@ -58,11 +59,11 @@ Result<KernelTable::Kernels::Made> KernelTable::compile(const FunctionPtr& funct
 Result<KernelStatePtr> KernelTable::get(const FunctionPtr& function,
                                         const detail::RuntimeState& runtime) {
   bool is_mine = false;
-  const Result<KernelStatePtr> kernel = kernels_.get(function->hash, function, [&] {
+  Result<KernelStatePtr> kernel = kernels_.get(function->hash, function, [&] {
     is_mine = true;
     return compile(function, runtime);
   });
-  if (kernel.ok()) return under_names_of(function, *kernel);
+  if (kernel.ok()) return under_names_of(function, std::move(kernel).value());
   if (is_mine) return kernel.error();
   // The failure of another thread that was asked for the same computation; its message has the
   // names of that thread's function.
