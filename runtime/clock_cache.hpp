@@ -77,7 +77,8 @@ class ClockCache {
   }
 
  private:
-  struct Entry : Retired {
+  /// On lines of its own, lest it lies next to something that is written often.
+  struct alignas(cache_line_size) Entry : Retired {
     Entry(uint64_t hash_of_key, const Key& asked, const Made& made, size_t stripes, size_t all)
         : hash(hash_of_key), key(asked), owners(made.value, stripes), bytes(all) {}
     const uint64_t hash;

@@ -50,7 +50,8 @@ Result<KernelTable::Kernels::Made> KernelTable::compile(const FunctionPtr& funct
   if (!compiled.ok()) return compiled.error();
   // Executable memory that was refused may be granted later.
   const bool keep = (*compiled)->interpreted_because.empty() || !runtime.target;
-  auto kernel = std::make_shared<detail::KernelState>(
+  auto kernel = std::allocate_shared<detail::KernelState>(
+      LineAllocator<detail::KernelState>(),
       detail::KernelState{function, std::move(compiled).value()});
   const size_t bytes = bytes_held(*kernel);
   return Kernels::Made{std::move(kernel), bytes, keep};

@@ -59,7 +59,7 @@ class StripedOwners {
   struct Keeper {
     Pointer value;
   };
-  std::vector<Pointer> owners_;
+  std::vector<Pointer, LineAllocator<Pointer>> owners_;
 };
 
 }  // namespace castor
