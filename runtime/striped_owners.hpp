@@ -24,9 +24,7 @@ struct LineAllocator {
   T* allocate(size_t count) {
     return static_cast<T*>(::operator new (bytes_of(count), std::align_val_t{cache_line_size}));
   }
-  void deallocate(T* at, size_t count) {
-    ::operator delete (at, bytes_of(count), std::align_val_t{cache_line_size});
-  }
+  void deallocate(T* at, size_t) { ::operator delete (at, std::align_val_t{cache_line_size}); }
   bool operator==(const LineAllocator&) const = default;
 };
 
