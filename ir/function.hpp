@@ -2,6 +2,7 @@
 // Functions: lists of operations on tensor values in SSA form.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,8 @@ class ContentId {
   bool same_content(const ContentId& other) const {
     return low_ == other.low_ && high_ == other.high_;
   }
+  /// The id as numbers: equal ones are of the same content.
+  std::array<uint64_t, 2> words() const { return {low_, high_}; }
 
  private:
   std::shared_ptr<const ConstantData> data_;

@@ -69,16 +69,10 @@ Result<MappedPages> map_writable(const SystemCalls& system, int fd, size_t bytes
 
 }  // namespace
 
-CodeArena::CodeArena(MappedPages pages, CodeMapping mapping,
-                     std::shared_ptr<std::atomic<size_t>> mapped_bytes)
-    : pages_(std::move(pages)), mapping_(mapping), mapped_bytes_(std::move(mapped_bytes)) {
-  mapped_bytes_->fetch_add(pages_.size(), std::memory_order_relaxed);
-}
-
-CodeArena::~CodeArena() { mapped_bytes_->fetch_sub(pages_.size(), std::memory_order_relaxed); }
-
 Result<OpenArena> OpenArena::map(const SystemCalls& system, size_t bytes,
-                                 const std::shared_ptr<std::atomic<size_t>>& mapped_bytes) {
+                                 const std::shared_ptr<CodeBudget>& budget) {
+  Result<CodeShare> share = CodeShare::take(budget, bytes);
+  if (!share.ok()) return share.error();
   const Descriptor memfd(system, create_memfd(system));
   if (memfd.get() < 0) return refused("memfd_create", bytes, errno);
   if (!file_size_allowed(bytes)) return refused("memfd under RLIMIT_FSIZE", bytes, EFBIG);
@@ -97,7 +91,7 @@ Result<OpenArena> OpenArena::map(const SystemCalls& system, size_t bytes,
   if (!executable.ok()) return executable.error();
   touch(writable->begin(), executable->begin(), bytes);
   return OpenArena(
-      std::make_shared<CodeArena>(std::move(*executable), CodeMapping::dual, mapped_bytes),
+      std::make_shared<CodeArena>(std::move(*executable), CodeMapping::dual, std::move(*share)),
       std::move(*writable));
 }
 
@@ -108,10 +102,12 @@ const std::byte* OpenArena::append(std::span<const std::byte> code, size_t align
   return executable;
 }
 
-Result<std::shared_ptr<CodeArena>> map_protected(
-    const SystemCalls& system, std::span<const std::byte> code,
-    const std::shared_ptr<std::atomic<size_t>>& mapped_bytes) {
+Result<std::shared_ptr<CodeArena>> map_protected(const SystemCalls& system,
+                                                 std::span<const std::byte> code,
+                                                 const std::shared_ptr<CodeBudget>& budget) {
   const size_t bytes = round_up(code.size(), page_bytes);
+  Result<CodeShare> share = CodeShare::take(budget, bytes);
+  if (!share.ok()) return share.error();
   Result<MappedPages> pages =
       MappedPages::map(system, "mmap(PROT_READ | PROT_WRITE)", bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -120,7 +116,7 @@ Result<std::shared_ptr<CodeArena>> map_protected(
   if (system.mprotect(pages->begin(), bytes, PROT_READ | PROT_EXEC) != 0) {
     return refused("mprotect(PROT_READ | PROT_EXEC)", bytes, errno);
   }
-  return std::make_shared<CodeArena>(std::move(*pages), CodeMapping::protected_, mapped_bytes);
+  return std::make_shared<CodeArena>(std::move(*pages), CodeMapping::protected_, std::move(*share));
 }
 
 }  // namespace castor::jit

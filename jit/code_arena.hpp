@@ -2,13 +2,13 @@
 // The pages that machine code lives in: one mapping to execute, and while filling one to write.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "ir/result.hpp"
+#include "jit/code_budget.hpp"
 #include "jit/system_memory.hpp"
 
 namespace castor::jit {
@@ -23,10 +23,11 @@ enum class CodeMapping : uint8_t {
 /// unmapped with the last of them.
 class CodeArena {
  public:
-  /// Adds the size of `pages` to `mapped_bytes` for as long as the arena lives.
-  CodeArena(MappedPages pages, CodeMapping mapping,
-            std::shared_ptr<std::atomic<size_t>> mapped_bytes);
-  ~CodeArena();
+  /// `share` is as large as `pages`.
+  CodeArena(MappedPages pages, CodeMapping mapping, CodeShare share)
+      : share_(std::move(share)), pages_(std::move(pages)), mapping_(mapping) {
+    share_.set_mapped();
+  }
   CodeArena(const CodeArena&) = delete;
   CodeArena& operator=(const CodeArena&) = delete;
 
@@ -35,9 +36,9 @@ class CodeArena {
   CodeMapping mapping() const { return mapping_; }
 
  private:
+  CodeShare share_;  // given back when the pages are unmapped
   MappedPages pages_;
   CodeMapping mapping_;
-  std::shared_ptr<std::atomic<size_t>> mapped_bytes_;
 };
 
 /// An arena being filled, front to back; bytes once written are never written again. Its writable
@@ -47,7 +48,7 @@ class OpenArena {
   /// Maps an arena of `bytes` bytes (a multiple of `page_bytes`) and takes the page faults of both
   /// mappings.
   static Result<OpenArena> map(const SystemCalls& system, size_t bytes,
-                               const std::shared_ptr<std::atomic<size_t>>& mapped_bytes);
+                               const std::shared_ptr<CodeBudget>& budget);
 
   const std::shared_ptr<CodeArena>& arena() const { return arena_; }
   bool fits(size_t code_bytes) const { return code_bytes <= arena_->size() - used_; }
@@ -67,8 +68,8 @@ class OpenArena {
 };
 
 /// Private pages that hold `code` alone: written, then made executable, and never changed again.
-Result<std::shared_ptr<CodeArena>> map_protected(
-    const SystemCalls& system, std::span<const std::byte> code,
-    const std::shared_ptr<std::atomic<size_t>>& mapped_bytes);
+Result<std::shared_ptr<CodeArena>> map_protected(const SystemCalls& system,
+                                                 std::span<const std::byte> code,
+                                                 const std::shared_ptr<CodeBudget>& budget);
 
 }  // namespace castor::jit

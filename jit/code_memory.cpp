@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -17,21 +18,47 @@ struct CodeMemory::Filling {
   std::optional<OpenArena> arena;
   size_t next_arena_bytes = first_arena_bytes;
 
-  /// Makes sure that `arena` has room for `code_bytes`, which do not exceed the largest arena.
-  Status make_room(size_t code_bytes, const SystemCalls& system,
-                   const std::shared_ptr<std::atomic<size_t>>& mapped_bytes) {
+  /// Makes sure that `arena` has room for `code_bytes`. Arenas that hold several codes have at most
+  /// `largest_bytes`.
+  Status make_room(size_t code_bytes, size_t largest_bytes, const SystemCalls& system,
+                   const std::shared_ptr<CodeBudget>& budget) {
     if (arena && arena->fits(code_bytes)) return {};
-    const size_t bytes = std::max(next_arena_bytes, round_up(code_bytes, page_bytes));
-    Result<OpenArena> opened = OpenArena::map(system, bytes, mapped_bytes);
+    leave_if_dead();
+    const size_t least = round_up(code_bytes, page_bytes);
+    const size_t left = budget->left() / page_bytes * page_bytes;
+    const size_t bytes = std::max(std::min({next_arena_bytes, largest_bytes, left}), least);
+    Result<OpenArena> opened = OpenArena::map(system, bytes, budget);
     if (!opened.ok()) return opened.error();
     arena = std::move(*opened);
-    next_arena_bytes = std::min(2 * bytes, largest_arena_bytes);
+    next_arena_bytes = std::clamp(2 * bytes, first_arena_bytes, largest_arena_bytes);
     return {};
+  }
+
+  /// Unmaps the arena where nobody holds code in it, so that its bytes may be mapped anew.
+  void leave_if_dead() {
+    if (!arena || arena->arena().use_count() > 1) return;
+    std::atomic_thread_fence(std::memory_order_acquire);  // behind the last use of its code
+    arena.reset();
   }
 };
 
-CodeMemory::CodeMemory(const SystemCalls& system)
-    : system_(system), mapped_bytes_(std::make_shared<std::atomic<size_t>>(0)), filling_(system_) {}
+namespace {
+
+/// Of memory with a limit: small enough that one code alone, which keeps an arena mapped, takes but
+/// a small part.
+size_t largest_arena(size_t limit) {
+  constexpr size_t arenas = 16;
+  const size_t part = limit / arenas / page_bytes * page_bytes;
+  return std::clamp(part, page_bytes, CodeMemory::largest_arena_bytes);
+}
+
+}  // namespace
+
+CodeMemory::CodeMemory(const SystemCalls& system, size_t limit)
+    : system_(system),
+      shared_arena_bytes_(largest_arena(limit)),
+      budget_(std::make_shared<CodeBudget>(limit)),
+      filling_(system_) {}
 
 CodeMemory::~CodeMemory() {
   if (newest_ == nullptr) return;
@@ -68,6 +95,7 @@ Result<CodeBlock> CodeMemory::publish(std::span<const std::byte> code) {
     if (dual.ok()) return dual;
     Result<CodeBlock> own = publish_protected(code);
     if (own.ok()) return own;
+    if (own.error().message == dual.error().message) return own;  // the limit
     return Error{own.error().code,
                  fmt::format("{}; before that, {}", own.error().message, dual.error().message)};
   } catch (const std::bad_alloc&) {
@@ -78,15 +106,15 @@ Result<CodeBlock> CodeMemory::publish(std::span<const std::byte> code) {
 Result<CodeBlock> CodeMemory::publish_dual(std::span<const std::byte> code) {
   if (filling_.refusal()) return *filling_.refusal();
   if (code.size() > largest_arena_bytes) {
-    Result<OpenArena> own =
-        OpenArena::map(system_, round_up(code.size(), page_bytes), mapped_bytes_);
+    Result<OpenArena> own = OpenArena::map(system_, round_up(code.size(), page_bytes), budget_);
     if (!own.ok()) return own.error();
     const std::byte* at = own->append(code, code_alignment);
     return CodeBlock(own->arena(), at, code.size());
   }
   Filling& filling = own_filling();
   const std::lock_guard lock(filling.mutex);
-  if (Status room = filling.make_room(code.size(), system_, mapped_bytes_); !room.ok()) {
+  if (Status room = filling.make_room(code.size(), shared_arena_bytes_, system_, budget_);
+      !room.ok()) {
     return room.error();
   }
   const std::byte* at = filling.arena->append(code, code_alignment);
@@ -94,7 +122,7 @@ Result<CodeBlock> CodeMemory::publish_dual(std::span<const std::byte> code) {
 }
 
 Result<CodeBlock> CodeMemory::publish_protected(std::span<const std::byte> code) {
-  Result<std::shared_ptr<CodeArena>> pages = map_protected(system_, code, mapped_bytes_);
+  Result<std::shared_ptr<CodeArena>> pages = map_protected(system_, code, budget_);
   if (!pages.ok()) return pages.error();
   return CodeBlock(*pages, (*pages)->begin(), code.size());
 }

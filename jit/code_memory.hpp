@@ -3,8 +3,8 @@
 // an executable page in use never loses its permission.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -36,7 +36,8 @@ class CodeBlock {
 /// Arenas start small and double, since touching new pages is what costs: the first code pays for
 /// four pages (20 us), much code some 2.5 us a page. They are filled from front to back, and
 /// the bytes of a dead block are never written again; an arena is unmapped when its last block is
-/// dead and it is no longer filled. Code that is larger than the largest arena gets its own.
+/// dead and it is no longer filled. Code that is larger than the largest arena gets its own. Under
+/// a limit arenas are at most a sixteenth of it, or a page, and near it as small as they must be.
 ///
 /// Fork: code published before goes on working in parent and child, which share its pages. The
 /// child has no writable mapping of them, and opens arenas of its own when it publishes; the parent
@@ -56,7 +57,8 @@ class CodeMemory {
 
   /// Maps one page, nothing executable. Throws std::bad_alloc when there is no memory for itself;
   /// what the system refuses is reported by `publish`.
-  explicit CodeMemory(const SystemCalls& system = SystemCalls::real());
+  /// `limit` bounds the bytes mapped at a time, whoever holds them.
+  explicit CodeMemory(const SystemCalls& system = SystemCalls::real(), size_t limit = SIZE_MAX);
   /// Unmaps arenas that hold no living block.
   ~CodeMemory();
   CodeMemory(const CodeMemory&) = delete;
@@ -65,12 +67,13 @@ class CodeMemory {
   /// Copies `code` (position independent, at least one byte) into executable memory at an address
   /// that is a multiple of `code_alignment`. Falls back from dual mapping to pages of the block's
   /// own. When the system refuses both it fails, with out_of_memory if memory is what the fallback
-  /// lacked and with executable_memory otherwise; the message names both calls that failed.
+  /// lacked and with executable_memory otherwise; the message names both calls that failed. At the
+  /// limit it fails with executable_memory, and names what is mapped and the limit.
   Result<CodeBlock> publish(std::span<const std::byte> code);
 
   /// Bytes of executable mappings that this object made (or inherited through fork) and that are
   /// mapped at present.
-  size_t mapped_bytes() const { return mapped_bytes_->load(std::memory_order_relaxed); }
+  size_t mapped_bytes() const { return budget_->mapped(); }
 
  private:
   struct Filling;
@@ -81,7 +84,8 @@ class CodeMemory {
   Result<CodeBlock> publish_protected(std::span<const std::byte> code);
 
   const SystemCalls system_;
-  const std::shared_ptr<std::atomic<size_t>> mapped_bytes_;
+  const size_t shared_arena_bytes_;  // at the most
+  const std::shared_ptr<CodeBudget> budget_;
   ForkLocal<Filling> filling_;  // what this process fills; null after a fork
   Filling* newest_ = nullptr;   // owned: the same, or what the parent filled when it forked
 };

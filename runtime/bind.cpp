@@ -5,6 +5,7 @@
 
 #include "ir/infer.hpp"
 #include "runtime/bind_nest.hpp"
+#include "runtime/check_overlap.hpp"
 #include "runtime/epilogue.hpp"
 
 namespace castor::detail {
@@ -66,6 +67,33 @@ std::vector<Accessed> operands_of(const BoundNest& nest) {
   return all;
 }
 
+/// Nests with code; or, where executable memory is refused, none, and the reason.
+Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes) {
+  bound.interpreted_because = bound.kernel->compiled->interpreted_because;
+  Status status = bind_nests(bound, input_shapes);
+  if (status.ok() || status.error().code != ErrorCode::executable_memory) return status;
+  const Observer* observer = bound.kernel->compiled->observer.get();
+  if (observer != nullptr) {
+    observer->refused("code of @" + bound.kernel->function->name, status.error());
+  }
+  bound.interpreted_because = status.error().message;
+  bound.nests.clear();
+  bound.scratch_bytes = 0;
+  return {};
+}
+
+/// How much scratch a call takes, and what of it the kernel keeps.
+void bind_scratch(BoundState& bound, const BindOptions& options) {
+  bound.keeps_scratch = options.scratch == ScratchOwner::kernel;
+  if (!bound.interpreted_because.empty()) return;
+  const size_t work = overlap_work_bytes(bound.inputs.size() + bound.outputs.size());
+  bound.scratch_bytes = jit::round_up(std::max(bound.scratch_bytes, work), scratch_alignment);
+  if (!bound.keeps_scratch || bound.scratch_bytes == 0) return;
+  const MemorySourcePtr& memory = bound.kernel->compiled->memory->scratch;
+  bound.scratch = ScratchPool(memory, bound.scratch_bytes);
+  bound.task_scratch = TaskScratchPool(memory, bound.scratch_bytes);
+}
+
 /// Which outputs may be written in place of which inputs. Nests run in order: an output's nest may
 /// not be followed by one that reads the input, and may itself read it only where it writes.
 std::vector<bool> find_in_place(const BoundState& bound) {
@@ -107,7 +135,8 @@ Status check_counts(const Function& function, size_t input_shapes, size_t stride
 
 Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const KernelState> kernel,
                                                       std::span<const Dims> input_shapes,
-                                                      std::span<const Dims> strides) {
+                                                      std::span<const Dims> strides,
+                                                      const BindOptions& options) {
   if (Status status = check_counts(*kernel->function, input_shapes.size(), strides.size());
       !status) {
     return status.error();
@@ -115,7 +144,8 @@ Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const Kern
   auto bound = std::make_shared<BoundState>();
   bound->kernel = std::move(kernel);
   if (Status status = bind_tensors(*bound, input_shapes, strides); !status) return status.error();
-  if (Status status = bind_nests(*bound, input_shapes); !status) return status.error();
+  if (Status status = bind_engine(*bound, input_shapes); !status) return status.error();
+  bind_scratch(*bound, options);
   bound->scales = scale_checks(*bound->kernel->function, bound->inputs);
   bound->in_place_allowed = find_in_place(*bound);
   return std::shared_ptr<const BoundState>(std::move(bound));

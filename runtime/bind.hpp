@@ -15,9 +15,11 @@ inline Status check_count(std::string_view what, size_t found, size_t expected) 
                fmt::format("{} {} given; the function has {}", found, what, expected)};
 }
 
-/// What Kernel::bind promises. Generates the code that these strides need and the cache lacks.
+/// What Kernel::bind promises. Generates the code that these strides need and the cache lacks;
+/// where executable memory is refused, the interpreter will run the kernel.
 Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const KernelState> kernel,
                                                       std::span<const Dims> input_shapes,
-                                                      std::span<const Dims> strides);
+                                                      std::span<const Dims> strides,
+                                                      const BindOptions& options = {});
 
 }  // namespace castor::detail

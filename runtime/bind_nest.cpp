@@ -59,9 +59,7 @@ class NestBinder {
       if (!status) return status;
       places_.count_reads_of(nest);
     }
-    const size_t scratch = places_.scratch().bytes();
-    if (scratch > 0) bound_.scratch = ScratchPool(scratch);
-    bound_.task_scratch = TaskScratchPool(scratch);
+    bound_.scratch_bytes = places_.scratch().bytes();
     return {};
   }
 
@@ -184,13 +182,17 @@ class NestBinder {
     BoundNest result;
     result.planned = &nest;
     std::vector<const std::byte*> constants;
+    ConvolutionChoice choice{.epilogue = tile};
+    choice.weights.store = compiled_.memory->weights.get();
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       const ValueId value = nest.inputs[k].value;
       if (Status status = add_dense_operand(result, value, nest.element(k)); !status) return status;
       constants.push_back(result.operands.back().constant);
+      if (constants.back() == nullptr) continue;
+      choice.weights.contents[k] = places_.content_of(places_.root_of(value)).words();
     }
     add_operand(result, y, ElementType::i32, true);
-    if (Status status = find_convolution(nest, constants, tile, result); !status) return status;
+    if (Status status = find_convolution(nest, constants, choice, result); !status) return status;
     if (epilogue != nullptr) {
       epilogue->piece_offset = static_cast<ptrdiff_t>(y.offset - result.convolution->scratch);
       result.epilogue = std::make_shared<const BoundEpilogue>(std::move(*epilogue));
@@ -263,7 +265,7 @@ class NestBinder {
   }
 
   Status find_convolution(const jit::Nest& nest, std::span<const std::byte* const> constants,
-                          const jit::TileEpilogue* tile, BoundNest& result) {
+                          const ConvolutionChoice& choice, BoundNest& result) {
     const Operation& operation = compiled_.canonical->operations[*nest.convolution];
     std::array<const Dims*, 4> extents = {};
     std::array<int, 4> numbers = {-1, -1, -1, -1};
@@ -283,9 +285,8 @@ class NestBinder {
         .w_zero_point = numbers[3],
         .zero_points_per_channel =
             extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1};
-    auto convolution =
-        bind_convolution(*geometry, operands, constants, compiled_.target, compiled_.store->cache,
-                         places_.scratch(), {.epilogue = tile});
+    auto convolution = bind_convolution(*geometry, operands, constants, compiled_.target,
+                                        compiled_.store->cache, places_.scratch(), choice);
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
     if (result.convolution->parts.end > 0) places_.scratch().give_back(result.convolution->scratch);

@@ -6,7 +6,7 @@
 
 namespace castor::detail {
 
-/// Completes `bound.nests` and `bound.scratch` from the tensors, which are bound already. May
+/// Completes `bound.nests` and `bound.scratch_bytes` from the tensors, which are bound already. May
 /// generate code. Throws std::bad_alloc.
 Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes);
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory_resource>
 #include <optional>
+#include <vector>
 
 namespace castor {
 
@@ -125,22 +127,22 @@ void compare_each_with_each(const Tensors& tensors, Comparison& found) {
 }
 
 /// Drops what ends in front of `address`, and compares `tensor` with what is left.
-void compare_with_open(std::vector<Placed>& open, const Placed& tensor, Comparison& found) {
+void compare_with_open(std::pmr::vector<Placed>& open, const Placed& tensor, Comparison& found) {
   std::erase_if(open, [&](const Placed& one) { return one.at.end <= tensor.at.begin; });
   for (const Placed& one : open) found.add(tensor, one);
 }
 
 /// Goes from low to high addresses; open is what begins in front of the current one and may reach
 /// it. Inputs are not compared with inputs.
-void sweep(const Tensors& tensors, Comparison& found) {
-  std::vector<Placed> sorted;
-  sorted.reserve(tensors.count());
+void sweep(const Tensors& tensors, std::pmr::memory_resource& memory, Comparison& found) {
+  std::pmr::vector<Placed> sorted(&memory);
+  std::pmr::vector<Placed> open_inputs(&memory);
+  std::pmr::vector<Placed> open_outputs(&memory);
+  for (auto* list : {&sorted, &open_inputs, &open_outputs}) list->reserve(tensors.count());
   for (size_t i = 0; i < tensors.count(); ++i) sorted.push_back(tensors[i]);
   std::erase_if(sorted, [](const Placed& one) { return one.at.empty(); });
   std::sort(sorted.begin(), sorted.end(),
             [](const Placed& a, const Placed& b) { return a.at.begin < b.at.begin; });
-  std::vector<Placed> open_inputs;
-  std::vector<Placed> open_outputs;
   for (const Placed& tensor : sorted) {
     compare_with_open(open_outputs, tensor, found);
     if (tensor.is_output) compare_with_open(open_inputs, tensor, found);
@@ -150,14 +152,24 @@ void sweep(const Tensors& tensors, Comparison& found) {
 
 }  // namespace
 
+size_t overlap_work_bytes(size_t tensors) {
+  constexpr size_t lists = 3;
+  constexpr size_t to_alignment = alignof(Placed);
+  return tensors <= few_tensors ? 0 : lists * (tensors * sizeof(Placed) + to_alignment);
+}
+
 Status check_overlap(const OverlapRules& rules, std::span<const ConstView> inputs,
-                     std::span<const View> outputs, bool& in_place) {
+                     std::span<const View> outputs, std::span<std::byte> work, bool& in_place) {
   const Tensors tensors{rules, inputs, outputs};
   Comparison found(rules);
   if (tensors.count() <= few_tensors) {
     compare_each_with_each(tensors, found);
+  } else if (work.empty()) {
+    sweep(tensors, *std::pmr::new_delete_resource(), found);
   } else {
-    sweep(tensors, found);
+    std::pmr::monotonic_buffer_resource memory(work.data(), work.size(),
+                                               std::pmr::null_memory_resource());
+    sweep(tensors, memory, found);
   }
   return found.finish(in_place);
 }

@@ -18,9 +18,13 @@ struct OverlapRules {
 
 /// Refuses outputs that share a byte with an input or with another output, unless one lies exactly
 /// where an input does and may; `in_place` becomes true where one does. The views are checked
-/// (check_view). Allocates nothing for up to 16 tensors; sorts the footprints of more (and may then
-/// throw std::bad_alloc), so that only tensors whose intervals meet are compared.
+/// (check_view). Up to 16 tensors are compared each with each; the footprints of more are sorted in
+/// `work`, of overlap_work_bytes or none at all: then memory is allocated for it, which may throw
+/// std::bad_alloc.
 Status check_overlap(const OverlapRules& rules, std::span<const ConstView> inputs,
-                     std::span<const View> outputs, bool& in_place);
+                     std::span<const View> outputs, std::span<std::byte> work, bool& in_place);
+
+/// Bytes that checking so many tensors takes; 0 for few.
+size_t overlap_work_bytes(size_t tensors);
 
 }  // namespace castor

@@ -14,6 +14,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                                 const RuntimeState& runtime) {
   if (Status status = verify(*function); !status) return status.error();
   auto compiled = std::make_shared<Compiled>();
+  compiled->memory = runtime.memory;
   compiled->canonical = canonicalize(function);
   compiled->observer = runtime.observer;
   if (!runtime.target) {
@@ -42,6 +43,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
       compiled->likely.push_back({std::move(form), std::move(code).value()});
     } else if (code.error().code == ErrorCode::executable_memory) {
       compiled->interpreted_because = code.error().message;
+      compiled->likely.clear();
       break;
     } else {
       return code.error();

@@ -199,25 +199,44 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
   return parts;
 }
 
-/// Packs weights that are constant.
-void pack_constants(BoundConvolution& convolution, std::span<const std::byte* const> constants) {
+/// What decides where packing puts a weight.
+WeightForm weight_form(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  WeightForm form("dense", convolution.target, convolution.operands.w_is_signed);
+  form.add(plan.dot, plan.lanes_hold, plan.lanes, plan.tile_channels(), plan.channel_tiles,
+           plan.last_channels, plan.geometry.groups, plan.geometry.out_channels,
+           plan.geometry.group_channels(), plan.dwords, plan.slices, plan.rows.kernel,
+           plan.columns.kernel, plan.taps.size(), plan.tap_weights.size());
+  for (const jit::TapWeights& tap : plan.tap_weights) form.add(tap[0], tap[1], tap[2], tap[3]);
+  return form;
+}
+
+/// Packs weights that are constant, or finds them packed.
+Status pack_constants(BoundConvolution& convolution, std::span<const std::byte* const> constants,
+                      const WeightSharing& sharing) {
   const ConvolutionOperands& operands = convolution.operands;
+  const bool takes_zero_points_off = convolution.plan.dot != jit::DotProduct::bytes;
   const bool zero_points_known = is_known(operands.w_zero_point, constants);
-  const bool needs_zero_points = convolution.plan.dot != jit::DotProduct::bytes;
-  if (constants[1] == nullptr || (needs_zero_points && !zero_points_known)) return;
+  if (constants[1] == nullptr || (takes_zero_points_off && !zero_points_known)) return {};
   const auto channels = static_cast<size_t>(convolution.plan.geometry.out_channels);
-  std::vector<int32_t> values(channels);
-  if (zero_points_known) {
-    set_weight_zero_points(convolution, data_of(operands.w_zero_point, constants), values);
-  }
-  convolution.packed.resize(packed_dwords(convolution.plan) + channels);
-  pack_weights(convolution.plan, convolution.movement, constants[1], operands.w_is_signed,
-               values.data(), packed_weights(convolution.plan, convolution.packed.data()));
+  WeightSources from;
+  if (takes_zero_points_off) from = {operands.w_zero_point, operands.zero_points_per_channel};
+  const auto pack = [&](int32_t* to) {
+    std::vector<int32_t> values(channels);
+    set_weight_zero_points(convolution, data_of(from.zero_points, constants), values);
+    pack_weights(convolution.plan, convolution.movement, constants[1], operands.w_is_signed,
+                 values.data(), packed_weights(convolution.plan, to));
+  };
+  Result<PackedDwords> packed = share_weights(sharing, weight_form(convolution), from,
+                                              packed_dwords(convolution.plan) + channels, pack);
+  if (!packed.ok()) return packed.error();
+  convolution.packed = std::move(packed).value();
+  return {};
 }
 
 /// By the dense kernels, whose plan has been chosen.
 Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* const> constants,
-                  CodeCache& cache, const jit::TileEpilogue* epilogue) {
+                  CodeCache& cache, const ConvolutionChoice& choice) {
   const int64_t bytes = convolution.plan.source_bytes();
   constexpr int64_t most_bytes = int64_t{1} << 30;
   if (bytes > most_bytes) {
@@ -228,11 +247,13 @@ Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* cons
   }
   convolution.multiplies = true;
   convolution.window_sums = window_sums_of(convolution);
-  if (Status status = find_kernels(convolution, cache, epilogue); !status) return status;
+  if (Status status = find_kernels(convolution, cache, choice.epilogue); !status) return status;
   Result<MovementCode> movement = find_movement_code(convolution.plan, convolution.target, cache);
   if (!movement.ok()) return movement.error();
   convolution.movement = std::move(movement).value();
-  pack_constants(convolution, constants);
+  if (Status status = pack_constants(convolution, constants, choice.weights); !status) {
+    return status;
+  }
   convolution.packs_by_tile = convolution.packed.empty() && uses_tiles_once(convolution.plan);
   convolution.parts = parts_of(convolution);
   return {};
@@ -241,10 +262,10 @@ Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* cons
 /// Whether one of the forms for groups of few channels does it; then it is bound to that.
 Result<bool> bind_grouped(BoundConvolution& convolution,
                           std::span<const std::byte* const> constants, CodeCache& cache,
-                          const jit::TileEpilogue* epilogue) {
+                          const ConvolutionChoice& choice) {
   const auto bind = [&](auto& form, auto bind_form) -> Result<bool> {
     auto bound = bind_form(convolution.plan.geometry, convolution.operands, constants,
-                           convolution.target, cache, epilogue);
+                           convolution.target, cache, choice.epilogue, choice.weights);
     if (!bound.ok()) return bound.error();
     form = std::move(bound).value();
     if (form != nullptr) convolution.parts.end = form->scratch_bytes;
@@ -263,13 +284,13 @@ Status bind_form(BoundConvolution& convolution, std::span<const std::byte* const
   if (choice.plan != nullptr) {
     convolution.plan = *choice.plan;
   } else {
-    const Result<bool> is_grouped = bind_grouped(convolution, constants, cache, choice.epilogue);
+    const Result<bool> is_grouped = bind_grouped(convolution, constants, cache, choice);
     if (!is_grouped.ok()) return is_grouped.error();
     if (*is_grouped) return {};
     convolution.plan =
         jit::plan_convolution(geometry, convolution.operands.x_is_signed, convolution.target);
   }
-  return bind_dense(convolution, constants, cache, choice.epilogue);
+  return bind_dense(convolution, constants, cache, choice);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "runtime/depthwise.hpp"
 #include "runtime/grouped_nhwc.hpp"
 #include "runtime/scratch_plan.hpp"
+#include "runtime/weight_sharing.hpp"
 
 namespace castor::detail {
 
@@ -22,7 +23,7 @@ struct BoundNest;
 
 /// Weights as kernels read them.
 template <class Int>
-struct PackedWeights {
+struct DenseWeights {
   std::span<Int> dwords;  ///< by group, channel tile, tap and channel of the tile
   std::span<Int> sums;    ///< by output channel, the sum of its weights, as the kernel has them
 };
@@ -68,7 +69,7 @@ struct BoundConvolution {
   NestCodePtr last_code;  ///< likewise of the last channel tile
   NestCodePtr sums_code;  ///< of window sums of planes; else null
   MovementCode movement;
-  std::vector<int32_t> packed;  ///< weights, then their sums; empty where each call packs
+  PackedDwords packed;  ///< weights, then their sums; empty where each call packs
   /// Where each call packs: whether tile by tile in front of its one use.
   bool packs_by_tile = false;
   std::vector<int32_t> sums_weights;                ///< 1 for each channel that there is, by tap
@@ -85,6 +86,7 @@ struct ConvolutionChoice {
   const jit::ConvPlan* plan = nullptr;
   /// What kernels apply where they can, else the result is left in pieces; null: nothing.
   const jit::TileEpilogue* epilogue = nullptr;
+  WeightSharing weights = {};
 };
 
 /// Binds the convolution of a nest. `constants` are the data of constant operands, else null.
@@ -103,12 +105,12 @@ int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile);
 /// Packs the weights `w`, which are row-major. `zero_points`, by output channel, are taken off
 /// where there is no VNNI.
 void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
-                  bool is_signed, const int32_t* zero_points, const PackedWeights<int32_t>& to);
+                  bool is_signed, const int32_t* zero_points, const DenseWeights<int32_t>& to);
 
 /// The same of one tile of a group alone. Rows of the tile before may be packed once more.
 void pack_weight_tile(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
                       bool is_signed, const int32_t* zero_points, int64_t group, int64_t tile,
-                      const PackedWeights<int32_t>& to);
+                      const DenseWeights<int32_t>& to);
 
 /// What planes of input hold.
 struct PlaneInput {

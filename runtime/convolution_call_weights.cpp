@@ -41,7 +41,7 @@ void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) 
   if (!convolution_.packs_by_tile) return;
   const jit::ConvPlan& plan = convolution_.plan;
   int32_t* buffer = tile_buffer(scratch);
-  const PackedWeights<int32_t> to = {
+  const DenseWeights<int32_t> to = {
       {counted_back(buffer, packed_tile(plan, group, tile)), packed_dwords(plan)},
       {buffer + tile_dwords(plan), static_cast<size_t>(plan.geometry.out_channels)}};
   pack_weight_tile(plan, convolution_.movement, operands_.w, convolution_.operands.w_is_signed,

@@ -40,7 +40,7 @@ class CallWeights {
   const BoundConvolution& convolution_;
   const WeightOperands operands_;
   std::byte* scratch_;  ///< of the call
-  PackedWeights<const int32_t> packed_;
+  DenseWeights<const int32_t> packed_;
 };
 
 /// An address from which dwords are counted that need not begin there.

@@ -14,7 +14,7 @@ namespace {
 class UnitPacker {
  public:
   UnitPacker(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
-             bool is_signed, const PackedWeights<int32_t>& to)
+             bool is_signed, const DenseWeights<int32_t>& to)
       : plan_(plan),
         code_(code),
         extents_(weight_extents(plan)),
@@ -229,18 +229,18 @@ class UnitPacker {
   const WeightUnits units_;
   const std::byte* w_;
   const uint8_t flip_;
-  const PackedWeights<int32_t>& to_;
+  const DenseWeights<int32_t>& to_;
 };
 
 }  // namespace
 
 void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
-                       bool is_signed, const PackedTile& tile, const PackedWeights<int32_t>& to) {
+                       bool is_signed, const PackedTile& tile, const DenseWeights<int32_t>& to) {
   UnitPacker(plan, code, w, is_signed, to).pack_tile(tile);
 }
 
 void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
-                       bool is_signed, const PackedWeights<int32_t>& to) {
+                       bool is_signed, const DenseWeights<int32_t>& to) {
   UnitPacker(plan, code, w, is_signed, to).pack();
 }
 

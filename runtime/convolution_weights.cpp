@@ -21,14 +21,14 @@ class LoopPacker {
         zero_points_(zero_points),
         extents_(weight_extents(plan)) {}
 
-  void pack(const PackedWeights<int32_t>& to) const {
+  void pack(const DenseWeights<int32_t>& to) const {
     for_each_tile(plan_, to.dwords.data(), [&](const PackedTile& tile) { pack_tile(tile); });
     if (plan_.dot != jit::DotProduct::bytes) return;
     for (size_t m = 0; m < to.sums.size(); ++m) to.sums[m] = sum(static_cast<int64_t>(m));
   }
 
   /// One tile, and the sums of its channels.
-  void pack(const PackedTile& tile, const PackedWeights<int32_t>& to) const {
+  void pack(const PackedTile& tile, const DenseWeights<int32_t>& to) const {
     pack_tile(tile);
     if (plan_.dot != jit::DotProduct::bytes) return;
     for (int64_t m = tile.first; m < tile.first + tile.channels; ++m) {
@@ -201,7 +201,7 @@ int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile) {
 }
 
 void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
-                  bool is_signed, const int32_t* zero_points, const PackedWeights<int32_t>& to) {
+                  bool is_signed, const int32_t* zero_points, const DenseWeights<int32_t>& to) {
   if (code.weights != nullptr) {
     pack_weight_units(plan, code, w, is_signed, to);
   } else {
@@ -211,7 +211,7 @@ void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std
 
 void pack_weight_tile(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
                       bool is_signed, const int32_t* zero_points, int64_t group, int64_t tile,
-                      const PackedWeights<int32_t>& to) {
+                      const DenseWeights<int32_t>& to) {
   const PackedTile of = tile_of(plan, first_of_tile(plan, group, tile), to.dwords.data());
   if (code.weights != nullptr) {
     pack_weight_units(plan, code, w, is_signed, of, to);

@@ -41,16 +41,40 @@ Status find_kernels(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpil
   return find_codes(bound, bound.plan, cache, nullptr);
 }
 
-void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> constants) {
+/// What decides where packing puts a weight, and in what form.
+WeightForm weight_form(const BoundDepthwise& bound) {
+  const jit::DepthwisePlan& plan = bound.plan;
+  WeightForm form("depthwise", bound.target, bound.operands.w_is_signed);
+  form.add(plan.geometry.out_channels, plan.slices, plan.rows.kernel, plan.columns.kernel,
+           jit::weight_dwords(plan.form, bound.target), bound.products.signed_input,
+           bound.products.subtracts_window_sums);
+  return form;
+}
+
+/// Packs weights that are constant, or finds them packed.
+Status pack_weights(BoundDepthwise& bound, std::span<const std::byte* const> constants,
+                    const WeightSharing& sharing) {
+  const ConvolutionOperands& operands = bound.operands;
+  const std::byte* zero_points = data_of(operands.w_zero_point, constants);
+  bound.products = products_of(bound, constants[1], zero_points);
+  const auto pack = [&](int32_t* to) {
+    pack_weights(bound, bound.products, constants[1], zero_points, depthwise_weights(bound, to));
+  };
+  const WeightSources from = {operands.w_zero_point, operands.zero_points_per_channel};
+  Result<PackedDwords> packed =
+      share_weights(sharing, weight_form(bound), from, packed_dwords(bound), pack);
+  if (!packed.ok()) return packed.error();
+  bound.packed = std::move(packed).value();
+  return {};
+}
+
+Status pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> constants,
+                      const WeightSharing& sharing) {
   const ConvolutionOperands& operands = bound.operands;
   const auto starts = static_cast<size_t>(bound.plan.slices * bound.plan.geometry.out_channels);
   const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
   if (packs) {
-    const std::byte* zero_points = data_of(operands.w_zero_point, constants);
-    bound.products = products_of(bound, constants[1], zero_points);
-    bound.packed.resize(packed_dwords(bound));
-    pack_weights(bound, bound.products, constants[1], zero_points,
-                 depthwise_weights(bound, bound.packed.data()));
+    if (Status status = pack_weights(bound, constants, sharing); !status) return status;
   }
   if (packs && is_known(operands.x_zero_point, constants)) {
     bound.starts.resize(starts);
@@ -59,6 +83,7 @@ void pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> con
   }
   bound.scratch_bytes =
       4 * ((packs ? 0 : packed_dwords(bound)) + (bound.starts.empty() ? starts : 0));
+  return {};
 }
 
 }  // namespace
@@ -76,7 +101,7 @@ std::vector<DepthwiseProducts> possible_products(const ConvolutionOperands& oper
 Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
     const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
-    const jit::TileEpilogue* epilogue) {
+    const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
   using Bound = std::shared_ptr<const BoundDepthwise>;
   auto plan = jit::plan_depthwise(geometry, operands.x_is_signed, target);
   if (!plan) return Bound();
@@ -84,7 +109,7 @@ Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
   bound->plan = std::move(*plan);
   bound->target = target;
   bound->operands = operands;
-  pack_constants(*bound, constants);
+  if (Status status = pack_constants(*bound, constants, sharing); !status) return status.error();
   if (Status status = find_kernels(*bound, cache, epilogue); !status) return status.error();
   return Bound(std::move(bound));
 }

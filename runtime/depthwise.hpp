@@ -13,6 +13,7 @@
 #include "runtime/convolution_output.hpp"
 #include "runtime/depthwise_blocks.hpp"
 #include "runtime/depthwise_products.hpp"
+#include "runtime/weight_sharing.hpp"
 
 namespace castor::detail {
 
@@ -30,7 +31,7 @@ struct BoundDepthwise {
   /// By the products, as DepthwiseProducts has them, then by whether outputs are added to; null
   /// where there is no need.
   DepthwiseCodes codes;
-  std::vector<int32_t> packed;    ///< DepthwiseWeights; empty where each call packs
+  PackedDwords packed;            ///< DepthwiseWeights; empty where each call packs
   std::vector<int32_t> starts;    ///< first sums, by slice and output channel; likewise
   DepthwiseProducts products;     ///< of what is packed
   bool applies_epilogue = false;  ///< kernels do
@@ -43,7 +44,7 @@ struct BoundDepthwise {
 Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
     const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
-    const jit::TileEpilogue* epilogue = nullptr);
+    const jit::TileEpilogue* epilogue = nullptr, const WeightSharing& sharing = {});
 
 /// Dwords of all that DepthwiseWeights has.
 size_t packed_dwords(const BoundDepthwise& depthwise);

@@ -21,7 +21,7 @@ struct BoundGroupedNhwc {
   /// By the products, as DepthwiseProducts has them, then by whether outputs are added to; null
   /// where there is no need.
   DepthwiseCodes codes;
-  std::vector<int32_t> packed;           ///< PackedNhwc; empty where each call packs
+  PackedDwords packed;                   ///< PackedNhwc; empty where each call packs
   std::vector<jit::NhwcVector> vectors;  ///< with their starts, by slice and vector; likewise
   DepthwiseProducts products;            ///< of what is packed
   bool applies_epilogue = false;         ///< kernels do
@@ -34,7 +34,7 @@ struct BoundGroupedNhwc {
 Result<std::shared_ptr<const BoundGroupedNhwc>> bind_grouped_nhwc(
     const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
-    const jit::TileEpilogue* epilogue = nullptr);
+    const jit::TileEpilogue* epilogue = nullptr, const WeightSharing& sharing = {});
 
 /// The products that calls may need whose weights are not known.
 std::vector<DepthwiseProducts> possible_products(const BoundGroupedNhwc& grouped);

@@ -7,6 +7,7 @@
 #include "ir/interpreter.hpp"
 #include "runtime/bind.hpp"
 #include "runtime/bound_code.hpp"
+#include "runtime/call_scratch.hpp"
 #include "runtime/check_overlap.hpp"
 #include "runtime/nest_call.hpp"
 #include "runtime/requantization.hpp"
@@ -21,10 +22,9 @@ using detail::BoundNest;
 using detail::BoundState;
 using detail::OperandOrigin;
 
-Error no_memory() { return {ErrorCode::out_of_memory, "no memory left"}; }
-
-Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
-                  std::span<const View> outputs, bool& in_place) {
+/// Number and views of the tensors.
+Status check_tensors(const BoundState& bound, std::span<const ConstView> inputs,
+                     std::span<const View> outputs) {
   if (Status status = detail::check_count("inputs", inputs.size(), bound.inputs.size()); !status) {
     return status;
   }
@@ -38,8 +38,7 @@ Status check_call(const BoundState& bound, std::span<const ConstView> inputs,
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (Status status = check_view(bound.outputs[o], outputs[o]); !status) return status;
   }
-  const OverlapRules rules{bound.inputs, bound.outputs, bound.in_place_allowed};
-  return check_overlap(rules, inputs, outputs, in_place);
+  return {};
 }
 
 /// Whether streaming code may store to these outputs: each a whole number of elements away from the
@@ -84,13 +83,33 @@ void run_elementwise(const BoundState& bound, const BoundNest& nest, bool stream
   }
 }
 
-/// Tasks beside the first that convolutions are shared out to: none for calls without an executor,
-/// or without a convolution.
-size_t more_tasks(const BoundState& bound, const Executor* executor) {
-  if (executor == nullptr) return 0;
-  const bool has_convolution = std::ranges::any_of(
-      bound.nests, [](const BoundNest& nest) { return nest.convolution != nullptr; });
-  return has_convolution ? static_cast<size_t>(std::max(executor->tasks(), 1) - 1) : 0;
+int tasks_of(const RunOptions& options) {
+  return options.executor == nullptr ? 1 : options.executor->tasks();
+}
+
+/// Memory for the check of overlap, which comes before anything else uses the scratch.
+std::span<std::byte> overlap_work(const BoundState& bound, const detail::CallScratch& scratch) {
+  return {scratch.data(), scratch.data() == nullptr ? 0 : bound.scratch_bytes};
+}
+
+/// Runs nests of checked tensors one after the other.
+Status run_nests(const BoundState& bound, const detail::CallMemory& memory, StorePolicy stores,
+                 bool in_place) {
+  if (Status status = detail::check_scales(bound.scales, memory.inputs); !status) return status;
+  for (const BoundNest& each : bound.nests) {
+    const BoundNest& nest =
+        each.requantization ? detail::prepare_requantization(each, memory) : each;
+    if (nest.tables) {
+      detail::run_byte_tables(nest, memory);
+    } else if (nest.convolution != nullptr) {
+      detail::run_convolution(*nest.convolution, nest, memory);
+    } else if (nest.main.code != nullptr) {  // else there are no elements
+      const bool streaming =
+          !in_place && streams(nest, memory.outputs, stores, bound.kernel->compiled->target);
+      run_elementwise(bound, nest, streaming, memory);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -108,28 +127,29 @@ std::optional<Tier> Kernel::tier() const {
   return state_->compiled->target.tier;
 }
 
-Result<BoundKernel> Kernel::bind(std::span<const Dims> input_shapes,
-                                 std::span<const Dims> strides) const {
+Result<BoundKernel> Kernel::bind(std::span<const Dims> input_shapes, std::span<const Dims> strides,
+                                 const BindOptions& options) const {
   try {
     Result<std::shared_ptr<const BoundState>> bound =
-        detail::bind_kernel(state_, input_shapes, strides);
+        detail::bind_kernel(state_, input_shapes, strides, options);
     if (!bound.ok()) {
       const Observer* observer = state_->compiled->observer.get();
       if (observer != nullptr) observer->refused("bind @" + state_->function->name, bound.error());
       return bound.error();
     }
     return BoundKernel(std::move(bound).value());
-  } catch (const std::bad_alloc&) {
-    return no_memory();
+  } catch (const std::bad_alloc& failure) {
+    return detail::memory_error(failure);
   }
 }
 
-Result<BoundKernel> Kernel::bind(std::initializer_list<Dims> input_shapes) const {
-  return bind(std::span(input_shapes.begin(), input_shapes.size()));
+Result<BoundKernel> Kernel::bind(std::initializer_list<Dims> input_shapes,
+                                 const BindOptions& options) const {
+  return bind(std::span(input_shapes.begin(), input_shapes.size()), {}, options);
 }
 
-Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs,
-                                 std::span<const View> outputs) const {
+Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs, std::span<const View> outputs,
+                                 const BindOptions& options) const {
   try {
     std::vector<Dims> shapes;
     std::vector<Dims> strides;
@@ -138,50 +158,50 @@ Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs,
       strides.push_back(input.strides);
     }
     for (const View& output : outputs) strides.push_back(output.strides);
-    return bind(shapes, strides);
-  } catch (const std::bad_alloc&) {
-    return no_memory();
+    return bind(shapes, strides, options);
+  } catch (const std::bad_alloc& failure) {
+    return detail::memory_error(failure);
   }
 }
 
 Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View> outputs,
                         const RunOptions& options) const {
   try {
-    bool in_place = false;
-    if (Status status = check_call(*state_, inputs, outputs, in_place); !status) return status;
-    if (!state_->kernel->compiled->interpreted_because.empty()) {
-      return interpret(*state_->kernel->function, inputs, outputs);
+    const BoundState& bound = *state_;
+    if (Status status = check_tensors(bound, inputs, outputs); !status) return status;
+    const int tasks = tasks_of(options);
+    if (!options.scratch.empty() || !bound.keeps_scratch) {
+      Status status = detail::check_scratch(bound, options.scratch, tasks, inputs, outputs);
+      if (!status) return status;
     }
-    return detail::run_checked(*state_, inputs, outputs, options, in_place);
-  } catch (const std::bad_alloc&) {  // of scratch, of an error's message, or of the interpreter
-    return no_memory();
+    const detail::CallScratch scratch(bound, options.scratch, tasks);
+    const OverlapRules rules{bound.inputs, bound.outputs, bound.in_place_allowed};
+    bool in_place = false;
+    if (Status status =
+            check_overlap(rules, inputs, outputs, overlap_work(bound, scratch), in_place);
+        !status) {
+      return status;
+    }
+    if (!bound.interpreted_because.empty()) {
+      return interpret(*bound.kernel->function, inputs, outputs);
+    }
+    const detail::CallMemory memory{inputs, outputs, scratch.data(), options.executor,
+                                    scratch.of_tasks()};
+    return run_nests(bound, memory, options.stores, in_place);
+  } catch (const std::bad_alloc& failure) {  // of scratch, a message, or the interpreter
+    return detail::memory_error(failure);
   }
 }
 
 Status detail::run_checked(const BoundState& bound, std::span<const ConstView> inputs,
                            std::span<const View> outputs, const RunOptions& options,
                            bool in_place) {
-  if (Status status = check_scales(bound.scales, inputs); !status) return status;
-  const ScratchPool::Block scratch(bound.scratch);
-  CallMemory memory{inputs, outputs, scratch.data()};
-  const TaskScratchPool::Blocks task_scratch(bound.task_scratch,
-                                             more_tasks(bound, options.executor));
-  memory.executor = options.executor;
-  memory.task_scratch = task_scratch.data();
-  for (const BoundNest& each : bound.nests) {
-    const BoundNest& nest = each.requantization ? prepare_requantization(each, memory) : each;
-    if (nest.tables) {
-      run_byte_tables(nest, memory);
-    } else if (nest.convolution != nullptr) {
-      run_convolution(*nest.convolution, nest, memory);
-    } else if (nest.main.code != nullptr) {  // else there are no elements
-      const bool streaming =
-          !in_place && streams(nest, outputs, options.stores, bound.kernel->compiled->target);
-      run_elementwise(bound, nest, streaming, memory);
-    }
-  }
-  return {};
+  const CallScratch scratch(bound, options.scratch, tasks_of(options));
+  const CallMemory memory{inputs, outputs, scratch.data(), options.executor, scratch.of_tasks()};
+  return run_nests(bound, memory, options.stores, in_place);
 }
+
+size_t BoundKernel::scratch_bytes(int tasks) const { return detail::scratch_bytes(*state_, tasks); }
 
 std::span<const Dims> BoundKernel::output_shapes() const { return state_->output_shapes; }
 
@@ -193,7 +213,9 @@ std::optional<Tier> BoundKernel::tier() const {
 size_t BoundKernel::code_bytes() const { return detail::code_bytes(*state_); }
 
 Engine BoundKernel::engine() const {
-  return state_->kernel->compiled->interpreted_because.empty() ? Engine::jit : Engine::interpreter;
+  return state_->interpreted_because.empty() ? Engine::jit : Engine::interpreter;
 }
+
+std::string_view BoundKernel::engine_reason() const { return state_->interpreted_because; }
 
 }  // namespace castor

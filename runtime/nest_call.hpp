@@ -32,8 +32,8 @@ struct CallMemory {
   std::span<const ConstView> inputs;
   std::span<const View> outputs;
   std::byte* scratch = nullptr;
-  Executor* executor = nullptr;                   ///< null: all is done by the caller's thread
-  std::span<std::byte* const> task_scratch = {};  ///< of all tasks but the first
+  Executor* executor = nullptr;   ///< null: all is done by the caller's thread
+  TaskScratch task_scratch = {};  ///< of all tasks but the first
 };
 
 inline int64_t number_of(const void* address) {

@@ -49,9 +49,9 @@ inline int64_t first_of_tile(const jit::ConvPlan& plan, int64_t group, int64_t t
 
 /// Packs the tile by code; `code.weights` is there.
 void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
-                       bool is_signed, const PackedTile& tile, const PackedWeights<int32_t>& to);
+                       bool is_signed, const PackedTile& tile, const DenseWeights<int32_t>& to);
 /// Packs by code; `code.weights` is there.
 void pack_weight_units(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,
-                       bool is_signed, const PackedWeights<int32_t>& to);
+                       bool is_signed, const DenseWeights<int32_t>& to);
 
 }  // namespace castor::detail

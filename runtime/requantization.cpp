@@ -197,8 +197,7 @@ class RequantizationBinder {
     BoundNest maker;
     Status status = bind_closed_method(table_operands(to), plan, maker);
     if (!status) return status;
-    ScratchPool pool(plan.bytes());
-    const ScratchPool::Block scratch(pool);
+    const MemoryBlock scratch(compiled_.memory->scratch, plan.bytes());
     run_nest(maker, {.inputs = {}, .outputs = {}, .scratch = scratch.data()});
     tables.own = own;
     nest_.tables = std::make_shared<const BoundByteTables>(std::move(tables));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "runtime/observe/observer.hpp"
@@ -8,17 +9,17 @@
 
 namespace castor {
 
-namespace {
-
-Error no_memory() { return {ErrorCode::out_of_memory, "no memory left"}; }
-
-}  // namespace
-
 std::string_view version() { return CASTOR_VERSION; }
 
 Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const RuntimeOptions& options,
                                                                    const jit::SystemCalls& system) {
-  auto state = std::make_shared<RuntimeState>(system, options.cache_bytes);
+  // Of bounded executable memory, at least half is left to kernels in use.
+  const size_t cache_bytes = std::min(options.cache_bytes, options.code_bytes_limit / 2);
+  auto state = std::make_shared<RuntimeState>(system, cache_bytes);
+  Result<RuntimeMemoryPtr> memory =
+      make_runtime_memory(options.allocator, options.packed_weights, system);
+  if (!memory.ok()) return memory.error();
+  state->memory = std::move(memory).value();
   Result<std::shared_ptr<Observer>> observer = Observer::create(options.observe, system);
   if (!observer.ok()) return observer.error();
   state->observer = std::move(observer).value();
@@ -34,8 +35,9 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   Result<jit::Target> target = jit::choose_target(options.tier);
   if (!target.ok()) return target.error();
   state->target = *target;
-  state->store = std::make_shared<CodeStore>(system_calls_for(options.observe, system),
-                                             options.cache_bytes / 2, state->observer);
+  state->store =
+      std::make_shared<CodeStore>(system_calls_for(options.observe, system), cache_bytes / 2,
+                                  state->observer, options.code_bytes_limit);
   return state;
 }
 
@@ -45,8 +47,8 @@ Result<Runtime> Runtime::create(const RuntimeOptions& options) {
         detail::make_runtime(options, jit::SystemCalls::real());
     if (!state.ok()) return state.error();
     return Runtime(std::move(state).value());
-  } catch (const std::bad_alloc&) {
-    return no_memory();
+  } catch (const std::bad_alloc& failure) {
+    return detail::memory_error(failure);
   }
 }
 
@@ -58,8 +60,8 @@ Result<Kernel> Runtime::compile(const FunctionPtr& function) const {
     Result<KernelStatePtr> kernel = state_->table.get().get(function, *state_);
     if (!kernel.ok()) return kernel.error();
     return Kernel(std::move(kernel).value());
-  } catch (const std::bad_alloc&) {
-    return no_memory();
+  } catch (const std::bad_alloc& failure) {
+    return detail::memory_error(failure);
   }
 }
 
@@ -71,8 +73,8 @@ Result<Kernel> Runtime::compile(std::string_view text, std::string_view name) co
       return function.error();
     }
     return compile(*function);
-  } catch (const std::bad_alloc&) {
-    return no_memory();
+  } catch (const std::bad_alloc& failure) {
+    return detail::memory_error(failure);
   }
 }
 
@@ -89,8 +91,8 @@ Status Runtime::convert(const ConstView& source, const View& destination,
     Result<BoundKernel> bound = kernel->bind(inputs, outputs);
     if (!bound.ok()) return bound.error();
     return bound->run(inputs, outputs);
-  } catch (const std::bad_alloc&) {
-    return no_memory();
+  } catch (const std::bad_alloc& failure) {
+    return detail::memory_error(failure);
   }
 }
 
@@ -104,6 +106,14 @@ Status Runtime::observation() const {
 std::optional<Tier> Runtime::tier() const {
   if (!state_->target) return std::nullopt;
   return state_->target->tier;
+}
+
+MemoryStatistics Runtime::memory() const {
+  MemoryStatistics statistics;
+  statistics.scratch_bytes = state_->memory->scratch->bytes();
+  statistics.packed_weight_bytes = state_->memory->weights->statistics().bytes;
+  if (state_->store) statistics.code_bytes = state_->store->memory.mapped_bytes();
+  return statistics;
 }
 
 CacheStatistics Runtime::statistics() const {

@@ -14,6 +14,7 @@
 #include "runtime/fork_private.hpp"
 #include "runtime/kernel_table.hpp"
 #include "runtime/observe/observer.hpp"
+#include "runtime/runtime_memory.hpp"
 #include "runtime/scale_checks.hpp"
 #include "runtime/scratch.hpp"
 #include "runtime/task_scratch.hpp"
@@ -23,9 +24,9 @@ namespace castor::detail {
 /// Code memory and cache; shared by a runtime and its kernels, which may outlive it.
 struct CodeStore {
   CodeStore(const jit::SystemCalls& system, size_t capacity_bytes,
-            std::shared_ptr<Observer> watcher = nullptr)
+            std::shared_ptr<Observer> watcher = nullptr, size_t code_bytes_limit = no_limit)
       : observer(std::move(watcher)),
-        memory(system),
+        memory(system, code_bytes_limit),
         cache(memory, system, capacity_bytes, observer.get()) {}
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
   jit::CodeMemory memory;
@@ -44,6 +45,7 @@ struct Compiled {
   jit::Target target;
   std::shared_ptr<CodeStore> store;
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
+  RuntimeMemoryPtr memory;
   std::vector<jit::Nest> nests;
   std::vector<LikelyCode> likely;   ///< of each nest
   std::string interpreted_because;  ///< not empty: there is no code
@@ -140,7 +142,10 @@ struct BoundState {
   std::vector<BoundTensor> outputs;
   std::vector<Dims> output_shapes;
   std::vector<BoundNest> nests;
-  std::vector<ScaleCheck> scales;  ///< of machine code; the interpreter checks them itself
+  std::vector<ScaleCheck> scales;   ///< of machine code; the interpreter checks them itself
+  std::string interpreted_because;  ///< not empty: there is no code, and no nest
+  size_t scratch_bytes = 0;         ///< of a task
+  bool keeps_scratch = true;        ///< else every call brings its own
   mutable ScratchPool scratch;
   mutable TaskScratchPool task_scratch;
   /// For each input and output: the output may be written where the input lies, because they walk
@@ -161,6 +166,7 @@ struct RuntimeState {
   std::string interpreted_because;
   std::shared_ptr<CodeStore> store;
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
+  RuntimeMemoryPtr memory;
   mutable ForkPrivate<KernelTable, size_t> table;
 };
 

@@ -3,74 +3,97 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
-#include <span>
-#include <vector>
+#include <new>
+#include <utility>
 
 #include "runtime/scratch.hpp"
 
 namespace castor::detail {
+
+/// The scratch of each of a call's tasks but the first, one behind the other.
+struct TaskScratch {
+  std::byte* first = nullptr;
+  size_t step = 0;  ///< bytes from one to the next
+  size_t count = 0;
+
+  size_t size() const { return count; }
+  std::byte* operator[](size_t task) const { return first + task * step; }
+};
 
 /// Blocks for the tasks of one call at a time are kept from call to call; calls that run at the
 /// same time make their own. Thread safe.
 class TaskScratchPool {
  public:
   TaskScratchPool() = default;
-  /// Of blocks of that many bytes.
-  explicit TaskScratchPool(size_t bytes) : bytes_(bytes) {}
+  /// Of blocks of that many bytes, a multiple of scratch_alignment.
+  TaskScratchPool(MemorySourcePtr source, size_t bytes)
+      : source_(std::move(source)), bytes_(bytes) {}
   TaskScratchPool(TaskScratchPool&& other) noexcept
-      : bytes_(other.bytes_), spare_(other.spare_.exchange(nullptr)) {}
+      : source_(std::move(other.source_)),
+        bytes_(other.bytes_),
+        spare_(other.spare_.exchange(nullptr)) {}
   TaskScratchPool& operator=(TaskScratchPool&& other) noexcept {
+    free(spare_.exchange(nullptr));
+    source_ = std::move(other.source_);
     bytes_ = other.bytes_;
-    delete spare_.exchange(other.spare_.exchange(nullptr));
+    spare_ = other.spare_.exchange(nullptr);
     return *this;
   }
-  ~TaskScratchPool() { delete spare_.load(); }
+  ~TaskScratchPool() { free(spare_.load()); }
 
  private:
-  /// Blocks that lie in one piece of memory.
-  struct Set {
-    /// Throws std::bad_alloc.
-    Set(size_t count, size_t bytes) : memory(count * bytes), block(memory), places(count) {
-      for (size_t i = 0; i < count; ++i) places[i] = block.data() + i * bytes;
-    }
-    ScratchPool memory;
-    ScratchPool::Block block;
-    std::vector<std::byte*> places;
+  /// What a piece of memory begins with; the blocks come behind it.
+  struct alignas(scratch_alignment) Head {
+    size_t count = 0;
+    size_t bytes = 0;  ///< of the piece
   };
 
  public:
   /// The blocks of a call, for its duration.
   class Blocks {
    public:
-    /// Throws std::bad_alloc.
-    Blocks(TaskScratchPool& pool, size_t count) : pool_(pool), count_(count) {
-      if (count == 0) return;
-      set_.reset(pool.spare_.exchange(nullptr, std::memory_order_acquire));
-      if (set_ == nullptr || set_->places.size() < count) {
-        set_.reset();
-        set_ = std::make_unique<Set>(count, pool.bytes_);
-      }
+    /// One or more, of a pool whose blocks have bytes; of null: none. Throws std::bad_alloc.
+    Blocks(TaskScratchPool* pool, size_t count) : pool_(pool), count_(count) {
+      if (pool == nullptr) return;
+      head_ = pool->spare_.exchange(nullptr, std::memory_order_acquire);
+      if (head_ != nullptr && head_->count >= count) return;
+      pool->free(std::exchange(head_, nullptr));
+      head_ = pool->make(count);
     }
     Blocks(const Blocks&) = delete;
     Blocks& operator=(const Blocks&) = delete;
     ~Blocks() {
-      if (set_ != nullptr) delete pool_.spare_.exchange(set_.release(), std::memory_order_acq_rel);
+      if (pool_ != nullptr) pool_->free(pool_->spare_.exchange(head_, std::memory_order_acq_rel));
     }
-    std::span<std::byte* const> data() const {
-      if (set_ == nullptr) return {};
-      return std::span<std::byte* const>(set_->places).first(count_);
+    /// Only where there are any.
+    TaskScratch data() const {
+      return {reinterpret_cast<std::byte*>(head_ + 1), pool_->bytes_, count_};
     }
 
    private:
-    TaskScratchPool& pool_;
+    TaskScratchPool* pool_;
     size_t count_;
-    std::unique_ptr<Set> set_;
+    Head* head_ = nullptr;
   };
 
  private:
+  Head* make(size_t count) {
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(count, bytes_, &bytes) ||
+        __builtin_add_overflow(bytes, sizeof(Head), &bytes)) {
+      throw std::bad_alloc();
+    }
+    return std::construct_at(reinterpret_cast<Head*>(source_->allocate(bytes)), Head{count, bytes});
+  }
+  void free(Head* head) {
+    if (head != nullptr) source_->release(reinterpret_cast<std::byte*>(head), head->bytes);
+  }
+
+  MemorySourcePtr source_;
   size_t bytes_ = 0;
-  std::atomic<Set*> spare_ = nullptr;
+  std::atomic<Head*> spare_ = nullptr;
 };
 
 }  // namespace castor::detail

@@ -48,6 +48,11 @@ Place ValuePlaces::of_root(ValueId root, ElementType element) {
           dense_strides(extents_of(root))};
 }
 
+ContentId ValuePlaces::content_of(ValueId root) const {
+  const Operation& constant = *constants_.at(root);
+  return constant.data_id.is_of(constant.data) ? constant.data_id : ContentId(constant.data);
+}
+
 Place ValuePlaces::of_output(const jit::NestOutput& output, ElementType element,
                              const Dims& extents) {
   if (output.is_scratch()) return in_scratch(output.value, element, extents);

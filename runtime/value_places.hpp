@@ -33,6 +33,8 @@ class ValuePlaces {
   /// The tensor that a chain of reshapes begins with, as the caller or the function has it.
   Place of_root(ValueId root, ElementType element);
   Place of_output(const jit::NestOutput& output, ElementType element, const Dims& extents);
+  /// The content id of a root whose place is a constant's.
+  ContentId content_of(ValueId root) const;
   /// Whether the elements lie as those of a dense tensor of the value's extents.
   bool is_dense(ValueId value, const Place& place) const;
 

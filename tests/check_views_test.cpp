@@ -195,7 +195,7 @@ struct ManyTensors {
   }
   Status check(bool& in_place) const {
     in_place = false;
-    return check_overlap({inputs, outputs, allowed}, sources, destinations, in_place);
+    return check_overlap({inputs, outputs, allowed}, sources, destinations, {}, in_place);
   }
   std::string refusal() const {
     bool in_place = false;

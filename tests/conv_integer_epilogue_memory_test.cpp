@@ -111,7 +111,7 @@ TEST(ConvEpilogue, ScratchIsSmall) {
     const auto bound = runtime.compile(*parse_function(text))->bind(shapes);
     ASSERT_TRUE(bound) << bound.error().to_string();
     ASSERT_TRUE(is_fused(*bound));
-    const size_t bytes = detail::StateAccess::of(*bound).scratch.bytes();
+    const size_t bytes = bound->scratch_bytes();
     const size_t weights = 64 * 64 * 9 * 2;  // as words where there is no VNNI
     EXPECT_LE(bytes, (size_t{1} << 20) + weights) << name_of(tier);
   }

@@ -3,6 +3,8 @@
 // pixels in the lanes, channels in the lanes, from planes, copied rows, and the input itself; by
 // one task, and shared out to several.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -63,18 +65,39 @@ class BackwardExecutor : public Executor {
   int tasks_;
 };
 
-/// A task's scratch against pages that nobody may touch, full of what results must not depend on.
+/// Scratch of some tasks, each against pages that nobody may touch, full of what results must not
+/// depend on.
 class GuardedScratch {
  public:
-  explicit GuardedScratch(size_t bytes) : pages_(bytes + 64) {
-    pages_.fill(std::byte{0x5a});
-    data_ = pages_.at_end((bytes + 63) / 64 * 64);
+  GuardedScratch(size_t bytes, size_t tasks) : bytes_((bytes + 63) / 64 * 64) {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const size_t pages = (bytes_ + page - 1) / page * page;
+    step_ = pages + page;
+    size_ = tasks * step_ + page;
+    void* all = ::mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) throw std::bad_alloc();
+    base_ = static_cast<std::byte*>(all);
+    for (size_t task = 0; task < tasks; ++task) {
+      std::byte* at = base_ + page + task * step_;
+      if (::mprotect(at, pages, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+      std::memset(at, 0x5a, pages);
+    }
+    first_ = base_ + page + pages - bytes_;
   }
-  std::byte* data() const { return data_; }
+  ~GuardedScratch() { ::munmap(base_, size_); }
+  GuardedScratch(const GuardedScratch&) = delete;
+  GuardedScratch& operator=(const GuardedScratch&) = delete;
+
+  std::byte* of_call() const { return first_; }
+  /// Of `count` tasks behind the first.
+  detail::TaskScratch of_tasks(size_t count) const { return {first_ + step_, step_, count}; }
 
  private:
-  GuardedPages pages_;
-  std::byte* data_;
+  size_t bytes_;
+  size_t step_ = 0;
+  size_t size_ = 0;
+  std::byte* base_ = nullptr;
+  std::byte* first_ = nullptr;
 };
 
 /// Runs one convolution by one plan, shared out to some tasks.
@@ -132,16 +155,12 @@ class PlannedRun {
     elements.push_back(ElementType::i32);
     nest.elements = std::move(elements);
     const std::array outputs = {View{data, ElementType::i32, extents, 4 * count}};
-    std::vector<std::unique_ptr<GuardedScratch>> scratch;
-    std::vector<std::byte*> task_scratch;
-    for (int i = 0; i < executor_.tasks(); ++i) {
-      scratch.push_back(std::make_unique<GuardedScratch>(scratch_bytes));
-      if (i > 0) task_scratch.push_back(scratch.back()->data());
-    }
+    const auto tasks = static_cast<size_t>(executor_.tasks());
+    const GuardedScratch scratch(scratch_bytes, tasks);
     detail::CallMemory memory = {.inputs = inputs, .outputs = outputs};
-    memory.scratch = scratch[0]->data();
+    memory.scratch = scratch.of_call();
     memory.executor = &executor_;
-    memory.task_scratch = task_scratch;
+    memory.task_scratch = scratch.of_tasks(tasks - 1);
     detail::run_convolution(bound, nest, memory);
     EXPECT_TRUE(y.is_filled_but({data, 4 * count}, std::byte{0xa5}))
         << executor_.tasks() << " tasks\n"

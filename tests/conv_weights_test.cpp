@@ -188,7 +188,7 @@ class ConvWeights : public testing::Test {
     packed_.fill(poison);
     std::byte* memory = percent(50) ? packed_.at_end(4 * count) : packed_.at_begin();
     std::vector<int32_t> sums(outputs);
-    const PackedWeights<int32_t> to = {{reinterpret_cast<int32_t*>(memory), count}, sums};
+    const DenseWeights<int32_t> to = {{reinterpret_cast<int32_t*>(memory), count}, sums};
     const Result<MovementCode> code = find_movement_code(plan, target, cache_);
     if (!code.ok()) return code.error().message;
     by_code_ += code->weights != nullptr;

@@ -89,7 +89,7 @@ Result<std::string> listing(const BoundKernel& kernel) {
   try {
     const detail::BoundState& bound = detail::StateAccess::of(kernel);
     if (kernel.engine() == Engine::interpreter) {
-      return fmt::format("; interpreted: {}\n", bound.kernel->compiled->interpreted_because);
+      return fmt::format("; interpreted: {}\n", bound.interpreted_because);
     }
     return Writer(bound).write();
   } catch (const std::bad_alloc&) {

@@ -147,6 +147,7 @@ inline void check_function(const FunctionCase& row, uint64_t seed = 1) {
       ASSERT_EQ(kernel->engine(), Engine::jit) << kernel->engine_reason();
       const Result<BoundKernel> bound = kernel->bind(actual.inputs(), actual.outputs());
       ASSERT_TRUE(bound.ok()) << bound.error().message;
+      ASSERT_EQ(bound->engine(), Engine::jit) << bound->engine_reason();
       const Status status = bound->run(actual.inputs(), actual.outputs());
       ASSERT_TRUE(status.ok()) << status.error().message;
       for (size_t i = 0; i < actual.output_tensors().size(); ++i) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/castor/check_case.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ir/infer.hpp"
@@ -111,6 +113,10 @@ RunMemory make_memory(const PreparedCase& prepared) {
 Status run_kernel(const Kernel& kernel, RunMemory& memory) {
   const Result<BoundKernel> bound = kernel.bind(memory.sources, memory.destinations);
   if (!bound) return bound.error();
+  if (bound->engine() != Engine::jit) {
+    return Error{ErrorCode::executable_memory,
+                 fmt::format("bound to the interpreter: {}", bound->engine_reason())};
+  }
   return bound->run(memory.sources, memory.destinations);
 }
 

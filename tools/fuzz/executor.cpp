@@ -134,6 +134,9 @@ Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, c
   }
   const Result<BoundKernel> bound = kernel->bind(call.inputs, call.outputs);
   if (!bound) return refusal(bound.error().to_string());
+  if (bound->engine() != Engine::jit) {
+    return refusal(fmt::format("bound to the interpreter: {}", bound->engine_reason()));
+  }
   trace.bound = *bound;
   return run_bound(prepared, *bound, call, trace);
 }

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "castor/memory.hpp"
 #include "castor/observe.hpp"
 #include "ir/builder.hpp"
 #include "ir/export.hpp"
@@ -62,6 +63,17 @@ struct RuntimeOptions {
   size_t cache_bytes = size_t{64} << 20;
   /// What is told to profilers, debuggers, files and a log; nothing by default.
   ObserveOptions observe{};
+  /// For scratch, and for packed weights unless `packed_weights` is set.
+  Allocator allocator{};
+  /// Where packed weights are looked up, and kept for other kernels that use them; without one the
+  /// runtime makes its own.
+  PackedWeights packed_weights{};
+  /// Bytes of executable memory at the most, in whole pages, whoever holds the code in it: kernels,
+  /// also those that outlive the runtime, and the cache. The cache takes at most half of it. What
+  /// finds no room runs in the interpreter, and engine_reason() of the kernel or the bound kernel
+  /// names what is mapped and the limit; code whose kernels have died or that the cache has dropped
+  /// makes room for the next one that is compiled or bound.
+  size_t code_bytes_limit = no_limit;
 };
 
 /// How outputs are stored. Streaming stores go past the caches, which is faster for outputs that no
@@ -88,10 +100,28 @@ struct RunOptions {
   /// Shares out convolutions, whose results do not depend on it; null: the caller's thread does
   /// all. Each task but one takes a scratch of its own.
   Executor* executor = nullptr;
+  /// Memory for the call's intermediate results, at least BoundKernel::scratch_bytes() bytes for as
+  /// many tasks as the executor has, at a multiple of scratch_alignment, apart from all tensors;
+  /// its contents do not matter, and nothing is kept in it. With it a run that succeeds allocates
+  /// nothing at all (the interpreter apart). None: the bound kernel's own is used.
+  std::span<std::byte> scratch{};
 };
 
-/// A kernel with its `?` dimensions and strides settled. Running it never compiles and never
-/// allocates (interpreter apart).
+/// Whose scratch the calls of a bound kernel use.
+enum class ScratchOwner : uint8_t {
+  /// The bound kernel keeps one task's scratch, made when it is bound, and that of more tasks from
+  /// the first call that has an executor on; only calls that run at the same time allocate more.
+  kernel,
+  /// The caller: the bound kernel keeps none, and every call that needs scratch must bring it.
+  caller,
+};
+
+struct BindOptions {
+  ScratchOwner scratch = ScratchOwner::kernel;
+};
+
+/// A kernel with its `?` dimensions and strides settled. Running it never compiles, and allocates
+/// nothing but scratch (see RunOptions::scratch and ScratchOwner; the interpreter apart).
 class CASTOR_API BoundKernel {
  public:
   /// Computes outputs from inputs. Checks number, element types, shapes, strides, offsets, bytes
@@ -104,12 +134,20 @@ class CASTOR_API BoundKernel {
 
   /// Extents of the outputs, in the function's order.
   std::span<const Dims> output_shapes() const;
+  /// What executes it: the interpreter also where executable memory was refused at binding, or its
+  /// limit was reached. Binding again later may find room.
   Engine engine() const;
   /// The tier of its code; nothing in the interpreter.
   std::optional<Tier> tier() const;
   /// Bytes of machine code that its calls may go through, constants among them; code that other
   /// kernels share counts in each.
   size_t code_bytes() const;
+  /// Why the interpreter does; empty for generated code. Ends in a zero.
+  std::string_view engine_reason() const;
+  /// Bytes of scratch that a call takes, split into that many tasks at the most (fewer than 1 count
+  /// as 1): a multiple of scratch_alignment, 0 where it takes none, SIZE_MAX where they cannot be
+  /// counted.
+  size_t scratch_bytes(int tasks = 1) const;
 
  private:
   friend class Kernel;
@@ -132,11 +170,13 @@ class CASTOR_API Kernel {
   /// Settles shapes and strides. `input_shapes`: extents of every input. `strides`: in elements,
   /// of every input, then of every output; none at all means that every tensor is dense. Strides
   /// are positive wherever the extent exceeds 1; outputs may not overlap themselves.
-  Result<BoundKernel> bind(std::span<const Dims> input_shapes,
-                           std::span<const Dims> strides = {}) const;
-  Result<BoundKernel> bind(std::initializer_list<Dims> input_shapes) const;
+  Result<BoundKernel> bind(std::span<const Dims> input_shapes, std::span<const Dims> strides = {},
+                           const BindOptions& options = {}) const;
+  Result<BoundKernel> bind(std::initializer_list<Dims> input_shapes,
+                           const BindOptions& options = {}) const;
   /// Settles shapes and strides as these views have them.
-  Result<BoundKernel> bind(std::span<const ConstView> inputs, std::span<const View> outputs) const;
+  Result<BoundKernel> bind(std::span<const ConstView> inputs, std::span<const View> outputs,
+                           const BindOptions& options = {}) const;
 
  private:
   friend class Runtime;
@@ -150,10 +190,11 @@ class CASTOR_API Kernel {
 /// even if other threads of the parent were compiling; kernels that it inherits still run.
 class CASTOR_API Runtime {
  public:
-  /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run. Where
-  /// there is no AVX2, or executable memory is refused, functions run in the interpreter and
-  /// `Kernel::engine_reason` says why. Fails (io) where files that `options.observe` asks for
-  /// cannot be written.
+  /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run, or the
+  /// allocator has one callback without the other. Where there is no AVX2, or executable memory is
+  /// refused, functions run in the interpreter and `Kernel::engine_reason` says why, or, where code
+  /// is first needed when a kernel is bound, `BoundKernel::engine_reason`. Fails (io) where
+  /// files that `options.observe` asks for cannot be written.
   static Result<Runtime> create(const RuntimeOptions& options = {});
 
   /// The kernel of the function: from the cache, where a function that computes the same has one,
@@ -174,6 +215,7 @@ class CASTOR_API Runtime {
   /// Whether everything that `RuntimeOptions::observe` asks for could be written in this process;
   /// else the first failure.
   Status observation() const;
+  MemoryStatistics memory() const;
 
  private:
   explicit Runtime(std::shared_ptr<detail::RuntimeState> state) : state_(std::move(state)) {}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scratch of one call: what the caller gives, or what the bound kernel keeps.
+#pragma once
+
+#include <span>
+
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+/// Tasks beside the first that need scratch of their own, when the call is split into `tasks`.
+size_t more_tasks(const BoundState& bound, int tasks);
+/// Bytes of scratch of a call that is split so; SIZE_MAX where they cannot be counted.
+size_t scratch_bytes(const BoundState& bound, int tasks);
+
+/// Refuses scratch that is too small for so many tasks, not aligned, or not apart from the tensors,
+/// whose views are checked; and no scratch where the kernel keeps none.
+Status check_scratch(const BoundState& bound, std::span<const std::byte> given, int tasks,
+                     std::span<const ConstView> inputs, std::span<const View> outputs);
+
+/// The scratch of a call, for its duration. Inline, because a call of a small tensor takes a few
+/// tens of nanoseconds.
+class CallScratch {
+ public:
+  /// `given` is checked, or empty. Throws std::bad_alloc.
+  CallScratch(const BoundState& bound, std::span<std::byte> given, int tasks)
+      : bytes_(bound.scratch_bytes),
+        more_(tasks <= 1 ? 0 : more_tasks(bound, tasks)),
+        given_(given.empty() ? nullptr : given.data()),
+        kept_(bytes_ > 0 && given_ == nullptr ? &bound.scratch : nullptr),
+        kept_of_tasks_(kept_.data() != nullptr && more_ > 0 ? &bound.task_scratch : nullptr,
+                       more_) {}
+
+  std::byte* data() const { return given_ != nullptr ? given_ : kept_.data(); }
+  /// Of as many bytes for each of the tasks beside the first.
+  TaskScratch of_tasks() const {
+    if (kept_.data() != nullptr && more_ > 0) return kept_of_tasks_.data();
+    return {given_ == nullptr ? nullptr : given_ + bytes_, bytes_, more_};
+  }
+
+ private:
+  const size_t bytes_;
+  const size_t more_;
+  std::byte* const given_;
+  const ScratchPool::Block kept_;
+  const TaskScratchPool::Blocks kept_of_tasks_;
+};
+
+}  // namespace castor::detail
