@@ -26,6 +26,12 @@ void register_convolution(Session& session, const Selection& selected);
 /// Requantize/<arithmetic>/<source>/<destination>/<granularity>: fx8, fx16, sa8, sa32 and f32;
 /// parameters by tensor, or along the outer or inner axis of a matrix.
 void register_requantize(Session& session, const Selection& selected);
+/// RequantizeThreads/<arithmetic>/<source>/<destination>/<granularity>: 256 MiB, by two threads.
+void register_requantize_threads(Session& session, const Selection& selected);
+/// ConvertThreads/<source>/<destination>/256MiB: two threads against one, and against the memory.
+void register_convert_threads(Session& session, const Selection& selected);
+/// WakeUp/<executor>/<KiB>: where two threads begin to win.
+void register_wake_up(Session& session, const Selection& selected);
 /// ConvIntegerThreads/<layer>/<types of x and w>, with /nhwc: two threads against one.
 void register_convolution_threads(Session& session, const Selection& selected);
 /// Compile/<what>/<cold or hit>/<idle or busy>, by what the other core does.

@@ -53,6 +53,9 @@ int run(int argc, char** argv) {
   register_convolution(**session, *selected);
   register_requantize(**session, *selected);
   register_convolution_threads(**session, *selected);
+  register_convert_threads(**session, *selected);
+  register_requantize_threads(**session, *selected);
+  register_wake_up(**session, *selected);
   register_compile(**session, *selected);
   register_compile_convolution(**session, *selected);
   register_cache_lookup(**session, *selected);

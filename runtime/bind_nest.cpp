@@ -10,6 +10,7 @@
 #include "runtime/nest_codes.hpp"
 #include "runtime/requantization.hpp"
 #include "runtime/value_places.hpp"
+#include "runtime/work_estimate.hpp"
 
 namespace castor::detail {
 
@@ -289,6 +290,7 @@ class NestBinder {
                                         compiled_.store->cache, places_.scratch(), choice);
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
+    result.nanoseconds = convolution_ns(*geometry);
     if (result.convolution->parts.end > 0) places_.scratch().give_back(result.convolution->scratch);
     return {};
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/requantization.hpp"
+
 namespace castor::detail {
 
 namespace {
@@ -36,28 +38,47 @@ Status check_apart(const BoundState& bound, std::span<const std::byte> given,
   return {};
 }
 
-std::string in_words(int tasks) {
+std::string in_words(int64_t tasks) {
   return tasks <= 1 ? std::string() : fmt::format(" for {} tasks", tasks);
+}
+
+/// Tasks that a nest may be split into and that write to scratch of their own: 1 for all but
+/// convolutions and tiles.
+int64_t tasks_with_scratch(const BoundNest& nest, const CallTasks& tasks) {
+  int64_t most = 1;
+  if (nest.convolution) most = tasks.count_for(nest.nanoseconds);
+  if (nest.tiles) most = tasks.count_for(nest.main.nanoseconds);
+  if (!nest.requantization) return most;
+  for (const BoundMethod& method : nest.requantization->methods) {
+    most = std::max(most, tasks_with_scratch(method.nest, tasks));
+  }
+  return most;
+}
+
+/// Whether there may be several of those.
+bool splits_scratch(const BoundNest& nest) {
+  if (nest.convolution || nest.tiles) return true;
+  const auto splits = [](const BoundMethod& method) { return splits_scratch(method.nest); };
+  return nest.requantization && std::ranges::any_of(nest.requantization->methods, splits);
 }
 
 }  // namespace
 
-size_t more_tasks(const BoundState& bound, int tasks) {
-  if (tasks <= 1) return 0;
-  const bool has_convolution = std::ranges::any_of(
-      bound.nests, [](const BoundNest& nest) { return nest.convolution != nullptr; });
-  return has_convolution ? static_cast<size_t>(tasks - 1) : 0;
+size_t more_tasks(const BoundState& bound, const CallTasks& tasks) {
+  int64_t most = 1;
+  for (const BoundNest& nest : bound.nests) most = std::max(most, tasks_with_scratch(nest, tasks));
+  return static_cast<size_t>(most - 1);
 }
 
-size_t scratch_bytes(const BoundState& bound, int tasks) {
+size_t scratch_bytes(const BoundState& bound, int64_t tasks) {
+  const bool splits = tasks > 1 && std::ranges::any_of(bound.nests, splits_scratch);
+  const int64_t blocks = splits ? std::min(tasks, CallTasks::most_tasks) : 1;
   size_t bytes = 0;
-  if (__builtin_mul_overflow(bound.scratch_bytes, 1 + more_tasks(bound, tasks), &bytes)) {
-    return SIZE_MAX;
-  }
+  if (__builtin_mul_overflow(bound.scratch_bytes, blocks, &bytes)) return SIZE_MAX;
   return bytes;
 }
 
-Status check_scratch(const BoundState& bound, std::span<const std::byte> given, int tasks,
+Status check_scratch(const BoundState& bound, std::span<const std::byte> given, int64_t tasks,
                      std::span<const ConstView> inputs, std::span<const View> outputs) {
   if (given.empty() && bound.keeps_scratch) return {};
   const size_t needed = scratch_bytes(bound, tasks);

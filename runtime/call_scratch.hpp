@@ -4,18 +4,19 @@
 
 #include <span>
 
+#include "runtime/call_tasks.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {
 
-/// Tasks beside the first that need scratch of their own, when the call is split into `tasks`.
-size_t more_tasks(const BoundState& bound, int tasks);
-/// Bytes of scratch of a call that is split so; SIZE_MAX where they cannot be counted.
-size_t scratch_bytes(const BoundState& bound, int tasks);
+/// Tasks of a call that need scratch of their own, beside the first.
+size_t more_tasks(const BoundState& bound, const CallTasks& tasks);
+/// Bytes of scratch that a call by so many tasks may need; SIZE_MAX where they cannot be counted.
+size_t scratch_bytes(const BoundState& bound, int64_t tasks);
 
 /// Refuses scratch that is too small for so many tasks, not aligned, or not apart from the tensors,
 /// whose views are checked; and no scratch where the kernel keeps none.
-Status check_scratch(const BoundState& bound, std::span<const std::byte> given, int tasks,
+Status check_scratch(const BoundState& bound, std::span<const std::byte> given, int64_t tasks,
                      std::span<const ConstView> inputs, std::span<const View> outputs);
 
 /// The scratch of a call, for its duration. Inline, because a call of a small tensor takes a few
@@ -23,9 +24,9 @@ Status check_scratch(const BoundState& bound, std::span<const std::byte> given, 
 class CallScratch {
  public:
   /// `given` is checked, or empty. Throws std::bad_alloc.
-  CallScratch(const BoundState& bound, std::span<std::byte> given, int tasks)
+  CallScratch(const BoundState& bound, std::span<std::byte> given, const CallTasks& tasks)
       : bytes_(bound.scratch_bytes),
-        more_(tasks <= 1 ? 0 : more_tasks(bound, tasks)),
+        more_(tasks.most() <= 1 ? 0 : more_tasks(bound, tasks)),
         given_(given.empty() ? nullptr : given.data()),
         kept_(bytes_ > 0 && given_ == nullptr ? &bound.scratch : nullptr),
         kept_of_tasks_(kept_.data() != nullptr && more_ > 0 ? &bound.task_scratch : nullptr,

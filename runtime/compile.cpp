@@ -24,6 +24,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
 
   compiled->target = *runtime.target;
   compiled->store = runtime.store;
+  compiled->executor = runtime.executor;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
   for (const jit::Nest& nest : compiled->nests) {
     if (nest.inputs.size() > jit::most_inputs) {

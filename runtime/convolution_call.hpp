@@ -21,31 +21,16 @@ inline CallOperands operands_of(const BoundNest& nest, const CallMemory& memory)
   return operands;
 }
 
-/// Tasks of a call at the most.
-inline int64_t most_tasks(const CallMemory& memory) {
-  return static_cast<int64_t>(1 + memory.task_scratch.size());
-}
-
-/// Shares out `parts` to the call's tasks: each calls run.run(begin, end, scratch) once, `scratch`
-/// being that offset of a scratch of its own.
+/// Shares out `parts` to at most so many tasks: each calls run.run(begin, end, scratch) once,
+/// `scratch` being that offset of a scratch of its own.
 template <class Run>
-void share_out(const Run& run, int64_t parts, const CallMemory& memory, size_t offset) {
-  const int64_t tasks = std::min(most_tasks(memory), parts);
-  if (tasks == 1) return run.run(0, parts, memory.scratch + offset);
-  struct Share {
-    const Run& run;
-    const CallMemory& memory;
-    int64_t parts;
-    int64_t tasks;
-    size_t offset;
-  } share = {run, memory, parts, tasks, offset};
-  const auto task = [](void* context, int index) {
-    const auto& of = *static_cast<const Share*>(context);
-    std::byte* scratch =
-        index == 0 ? of.memory.scratch : of.memory.task_scratch[static_cast<size_t>(index) - 1];
-    of.run.run(of.parts * index / of.tasks, of.parts * (index + 1) / of.tasks, scratch + of.offset);
-  };
-  memory.executor->run(static_cast<int>(tasks), task, &share);
+void share_out(const Run& run, int64_t parts, int64_t most, const CallMemory& memory,
+               size_t offset) {
+  const int64_t tasks = std::min(most, parts);
+  if (tasks <= 1) return run.run(0, parts, memory.scratch + offset);
+  memory.tasks->run(tasks, [&](int64_t index) {
+    run.run(parts * index / tasks, parts * (index + 1) / tasks, scratch_of(memory, index) + offset);
+  });
 }
 
 }  // namespace castor::detail

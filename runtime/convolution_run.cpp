@@ -411,10 +411,10 @@ void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
                 static_cast<size_t>(element_count(extents).value_or(0)) * 4);
     return;
   }
-  const TaskTeams teams = choose_teams(convolution, most_tasks(memory));
+  const TaskTeams teams = choose_teams(convolution, most_tasks(memory, nest.nanoseconds));
   ConvolutionRun run(convolution, teams, nest, memory);
   run.prepare();
-  share_out(run, teams.tasks(), memory, convolution.scratch);
+  share_out(run, teams.tasks(), teams.tasks(), memory, convolution.scratch);
 }
 
 }  // namespace castor::detail

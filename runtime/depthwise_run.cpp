@@ -290,7 +290,7 @@ void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const BoundN
   const ConvolutionOutput output(depthwise.plan.geometry, nest, memory);
   const DepthwiseCall call = {operands_of(nest, memory), memory.scratch + scratch, &output};
   const DepthwiseRun run(depthwise, call);
-  share_out(run, run.pieces(), memory, scratch);
+  share_out(run, run.pieces(), most_tasks(memory, nest.nanoseconds), memory, scratch);
 }
 
 }  // namespace castor::detail

@@ -301,7 +301,7 @@ void run_grouped_nhwc(const BoundGroupedNhwc& grouped, size_t scratch, const Bou
   const ConvolutionOutput output(grouped.plan.geometry, nest, memory);
   const NhwcCall call = {operands_of(nest, memory), memory.scratch + scratch, &output};
   const NhwcRun run(grouped, call);
-  share_out(run, run.pieces(), memory, scratch);
+  share_out(run, run.pieces(), most_tasks(memory, nest.nanoseconds), memory, scratch);
 }
 
 }  // namespace castor::detail

@@ -22,6 +22,11 @@ using detail::BoundNest;
 using detail::BoundState;
 using detail::OperandOrigin;
 
+Error lost_tasks() {
+  return {ErrorCode::invalid_argument,
+          "the executor has thrown, or not run each of its tasks once; outputs are incomplete"};
+}
+
 /// Number and views of the tensors.
 Status check_tensors(const BoundState& bound, std::span<const ConstView> inputs,
                      std::span<const View> outputs) {
@@ -83,8 +88,10 @@ void run_elementwise(const BoundState& bound, const BoundNest& nest, bool stream
   }
 }
 
-int tasks_of(const RunOptions& options) {
-  return options.executor == nullptr ? 1 : options.executor->tasks();
+/// Of the call's executor, or else the runtime's.
+detail::CallTasks tasks_of(const BoundState& bound, const RunOptions& options) {
+  Executor* own = bound.kernel->compiled->executor.get();
+  return detail::CallTasks(options.executor != nullptr ? options.executor : own);
 }
 
 /// Memory for the check of overlap, which comes before anything else uses the scratch.
@@ -109,6 +116,7 @@ Status run_nests(const BoundState& bound, const detail::CallMemory& memory, Stor
       run_elementwise(bound, nest, streaming, memory);
     }
   }
+  if (memory.tasks != nullptr && memory.tasks->has_failed()) return lost_tasks();
   return {};
 }
 
@@ -169,9 +177,9 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
   try {
     const BoundState& bound = *state_;
     if (Status status = check_tensors(bound, inputs, outputs); !status) return status;
-    const int tasks = tasks_of(options);
+    detail::CallTasks tasks = tasks_of(bound, options);
     if (!options.scratch.empty() || !bound.keeps_scratch) {
-      Status status = detail::check_scratch(bound, options.scratch, tasks, inputs, outputs);
+      Status status = detail::check_scratch(bound, options.scratch, tasks.most(), inputs, outputs);
       if (!status) return status;
     }
     const detail::CallScratch scratch(bound, options.scratch, tasks);
@@ -185,8 +193,8 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
     if (!bound.interpreted_because.empty()) {
       return interpret(*bound.kernel->function, inputs, outputs);
     }
-    const detail::CallMemory memory{inputs, outputs, scratch.data(), options.executor,
-                                    scratch.of_tasks()};
+    const detail::CallMemory memory{inputs, outputs, scratch.data(),
+                                    tasks.most() > 1 ? &tasks : nullptr, scratch.of_tasks()};
     return run_nests(bound, memory, options.stores, in_place);
   } catch (const std::bad_alloc& failure) {  // of scratch, a message, or the interpreter
     return detail::memory_error(failure);
@@ -196,8 +204,10 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
 Status detail::run_checked(const BoundState& bound, std::span<const ConstView> inputs,
                            std::span<const View> outputs, const RunOptions& options,
                            bool in_place) {
-  const CallScratch scratch(bound, options.scratch, tasks_of(options));
-  const CallMemory memory{inputs, outputs, scratch.data(), options.executor, scratch.of_tasks()};
+  CallTasks tasks = tasks_of(bound, options);
+  const CallScratch scratch(bound, options.scratch, tasks);
+  const CallMemory memory{inputs, outputs, scratch.data(), tasks.most() > 1 ? &tasks : nullptr,
+                          scratch.of_tasks()};
   return run_nests(bound, memory, options.stores, in_place);
 }
 

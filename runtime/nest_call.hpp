@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ir/storage.hpp"
+#include "runtime/call_tasks.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {
@@ -32,9 +33,25 @@ struct CallMemory {
   std::span<const ConstView> inputs;
   std::span<const View> outputs;
   std::byte* scratch = nullptr;
-  Executor* executor = nullptr;   ///< null: all is done by the caller's thread
+  CallTasks* tasks = nullptr;     ///< null: all is done by the caller's thread
   TaskScratch task_scratch = {};  ///< of all tasks but the first
 };
+
+/// Tasks with scratch of their own, at the most, of a nest that takes one thread so long.
+inline int64_t most_tasks(const CallMemory& memory, int64_t nanoseconds) {
+  if (memory.tasks == nullptr) return 1;
+  const auto scratch = static_cast<int64_t>(1 + memory.task_scratch.size());
+  return std::min(memory.tasks->count_for(nanoseconds), scratch);
+}
+
+/// The scratch of a task: the first one's is the call's.
+inline std::byte* scratch_of(const CallMemory& memory, int64_t task) {
+  return task == 0 ? memory.scratch : memory.task_scratch[static_cast<size_t>(task) - 1];
+}
+
+/// Calls the code part by part, by several tasks.
+void call_split(const BoundNest& nest, const NestCode& code, const BoundCode& bound,
+                const int64_t* arguments, int64_t tasks, CallTasks& by);
 
 inline int64_t number_of(const void* address) {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
@@ -55,7 +72,8 @@ inline int64_t address(const Origin& origin, ElementType element) {
   return origin.data + storage_byte(element, origin.offset);
 }
 
-/// Calls the code with a copy of the argument block that has this call's pointers.
+/// Calls the code with a copy of the argument block that has this call's pointers; in parts, where
+/// the call has tasks and the nest is large.
 inline void call(const BoundNest& nest, const NestCode& code, const BoundCode& bound,
                  const CallMemory& memory) {
   int64_t arguments[jit::most_argument_words];
@@ -71,6 +89,8 @@ inline void call(const BoundNest& nest, const NestCode& code, const BoundCode& b
     }
   }
   if (!nest.periods.empty()) copy_periods(nest, memory, arguments);
+  const int64_t tasks = memory.tasks == nullptr ? 1 : memory.tasks->count_for(bound.nanoseconds);
+  if (tasks > 1) return call_split(nest, code, bound, arguments, tasks, *memory.tasks);
   code.entry()(arguments);
 }
 

@@ -6,6 +6,7 @@
 #include "jit/emit/chunk_plan.hpp"
 #include "jit/operand_walk.hpp"
 #include "runtime/bind_tiles.hpp"
+#include "runtime/work_estimate.hpp"
 
 namespace castor::detail {
 
@@ -73,6 +74,14 @@ void describe(const jit::Nest& nest, const jit::IterationSpace& space, BoundNest
   result.first_base = jit::ArgumentLayout(nest.operands(), space.form.rank).base(0);
 }
 
+/// Of a nest over these extents, whose code takes its operands so.
+int64_t estimate(const jit::Nest& nest, std::span<const jit::Access> access,
+                 const jit::Target& target, const Dims& extents, const BoundNest& result) {
+  double elements = 1;
+  for (const int64_t extent : extents) elements *= static_cast<double>(extent);
+  return nest_ns(nest, access, target, elements, result.bytes);
+}
+
 }  // namespace
 
 Status NestCodes::bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
@@ -82,12 +91,16 @@ Status NestCodes::bind(const jit::Nest& nest, const LikelyCode* likely, const Di
   describe(nest, space, result);
   result.bytes = bytes_of(nest, extents, strides);
   if (const auto tiles = jit::plan_tiles(nest, space)) {
+    result.main.nanoseconds = estimate(nest, space.form.access, compiled_.target, extents, result);
     return bind_tiles(nest, likely, *tiles, result);
   }
   plan_periods(nest, space, result);
   if (Status status = bind_code(nest, likely, space, result, result.main); !status) return status;
   if (Status status = bind_streaming(nest, space, result); !status) return status;
   if (Status status = bind_any_start(nest, space, result); !status) return status;
+  for (BoundCode* code : {&result.main, &result.any_start}) {
+    code->nanoseconds = estimate(nest, code->access, compiled_.target, extents, result);
+  }
   for (const PeriodCopy& copy : result.periods) plan_.give_back(copy.offset);
   return {};
 }

@@ -8,6 +8,7 @@
 #include "jit/requantize/plan.hpp"
 #include "runtime/requantization_parameters.hpp"
 #include "runtime/tiled_call.hpp"
+#include "runtime/work_estimate.hpp"
 
 namespace castor::detail {
 
@@ -84,6 +85,7 @@ class RequantizationBinder {
     Result<NestCodePtr> code = compiled_.store->cache.get_byte_table();
     if (!code.ok()) return code.error();
     tables.code = std::move(code).value();
+    nest_.nanoseconds = byte_tables_ns(*element_count(tensors_.extents));
     return is_open ? bind_open_tables(std::move(tables)) : bind_closed_tables(std::move(tables));
   }
 
@@ -249,34 +251,6 @@ const BoundNest& prepare_requantization(const BoundNest& nest, const CallMemory&
   if (!nest.tables) return method->nest;
   run_nest(method->nest, memory);
   return nest;
-}
-
-void run_byte_tables(const BoundNest& nest, const CallMemory& memory) {
-  const BoundByteTables& tables = *nest.tables;
-  const auto function = tables.code->entry_as<jit::ByteTableFunction>();
-  const std::byte* all = tables.own ? tables.own.get() : memory.scratch + tables.scratch;
-  const auto place = [&](const OperandOrigin& operand) {
-    return reinterpret_cast<std::byte*>(address(origin_of(operand, memory), ElementType::i8));
-  };
-  std::byte* const source = place(nest.operands.front());
-  std::byte* const destination = place(nest.operands.back());
-  Dims at = Dims::filled(tables.extents.rank(), 0);
-  int axis = 0;
-  do {
-    int64_t from = 0;
-    int64_t to = 0;
-    int64_t slice = 0;
-    for (int i = 0; i < at.rank(); ++i) {
-      from += at[i] * tables.source_strides[i];
-      to += at[i] * tables.destination_strides[i];
-      slice += at[i] * tables.slice_steps[i];
-    }
-    const jit::ByteTableCall call{source + from, destination + to, tables.run,
-                                  all + slice * table_entries};
-    function(&call);
-    axis = at.rank() - 1;
-    while (axis >= 0 && ++at[axis] == tables.extents[axis]) at[axis--] = 0;
-  } while (axis >= 0);
 }
 
 }  // namespace castor::detail

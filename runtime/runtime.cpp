@@ -23,6 +23,7 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   Result<std::shared_ptr<Observer>> observer = Observer::create(options.observe, system);
   if (!observer.ok()) return observer.error();
   state->observer = std::move(observer).value();
+  state->executor = options.executor;
   if (options.interpret) {
     state->interpreted_because = "the runtime was asked to interpret";
     return state;

@@ -47,8 +47,9 @@ struct Compiled {
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
   RuntimeMemoryPtr memory;
   std::vector<jit::Nest> nests;
-  std::vector<LikelyCode> likely;   ///< of each nest
-  std::string interpreted_because;  ///< not empty: there is no code
+  std::vector<LikelyCode> likely;      ///< of each nest
+  std::string interpreted_because;     ///< not empty: there is no code
+  std::shared_ptr<Executor> executor;  ///< of calls that name none; may be null
 };
 
 struct KernelState {
@@ -69,6 +70,7 @@ struct BoundCode {
   NestCodePtr code;
   std::vector<int64_t> arguments;
   std::vector<jit::Access> access;  ///< of each operand
+  int64_t nanoseconds = 0;          ///< that one thread takes for the whole nest, as estimated
 };
 
 /// A periodic operand's elements, which a call copies to scratch for the code to read.
@@ -116,6 +118,7 @@ struct BoundNest {
   BoundCode any_start;        ///< for sub-byte operands that begin inside a byte; else without code
   bool sub_byte = false;      ///< whether an operand's elements are
   int64_t bytes = 0;          ///< of all operands
+  int64_t nanoseconds = 0;    ///< of a convolution or byte tables: see BoundCode
   /// Word of the argument block: the address that the first operand's bitwise access counts from.
   size_t first_base = 0;
   size_t first_output = 0;            ///< operands from there on are written
@@ -164,6 +167,7 @@ struct RuntimeState {
       : table(system, cache_bytes / 2) {}
   std::optional<jit::Target> target;
   std::string interpreted_because;
+  std::shared_ptr<Executor> executor;
   std::shared_ptr<CodeStore> store;
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
   RuntimeMemoryPtr memory;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/ceil_div.hpp"
 #include "jit/emit/tile_copy.hpp"
 
 namespace castor::detail {
@@ -41,10 +42,12 @@ bool goes_better_by_columns(const jit::TileCopy& copy, int64_t element_bytes) {
   return copy.columns < std::min(copy.rows, short_row);
 }
 
-/// One call: walks the tiles, and has the code do each.
+/// One task of a call: walks the tiles, and has the code do its own ones. `scratch` belongs to the
+/// task.
 class TileLoop {
  public:
-  TileLoop(const BoundNest& nest, const NestCode& code, const CallMemory& memory)
+  TileLoop(const BoundNest& nest, const NestCode& code, const CallMemory& memory,
+           std::byte* scratch)
       : nest_(nest),
         code_(code.entry()),
         walk_(*nest.tiles),
@@ -54,19 +57,32 @@ class TileLoop {
       pointers_[k] = address(origin_of(nest.operands[k], memory), nest.elements[k]);
     }
     for (size_t c = 0; c < walk_.copies.size(); ++c) {
-      copies_[c] = number_of(memory.scratch + walk_.copies[c].offset);
+      copies_[c] = number_of(scratch + walk_.copies[c].offset);
     }
   }
 
-  /// The tiles of all indices along the axes from `axis` on.
-  void run(int axis) {
-    if (axis == walk_.axis) return run(axis + 1);
-    if (axis == walk_.extents.rank()) return run_tiles();
-    for (int64_t i = 0; i < walk_.extents[axis]; ++i) {
-      run(axis + 1);
-      move(axis, 1);
+  /// The tiles of the nest.
+  int64_t count() const {
+    int64_t tiles = ceil_div(walk_.extents[0], walk_.columns) * tile_rows();
+    for (int axis = 1; axis < walk_.extents.rank(); ++axis) {
+      if (axis != walk_.axis) tiles *= walk_.extents[axis];
     }
-    move(axis, -walk_.extents[axis]);
+    return tiles;
+  }
+
+  /// The tiles from `begin` to `end`, which are numbered along `TiledWalk::axis` first, then along
+  /// the innermost axis, and then along the others, the outermost first.
+  void run(int64_t begin, int64_t end) {
+    const int64_t of_plane = tile_rows() * ceil_div(walk_.extents[0], walk_.columns);
+    for (int64_t tile = begin; tile < end;) {
+      const int64_t plane = tile / of_plane;
+      const int64_t first = tile % of_plane;
+      const int64_t last = std::min(first + end - tile, of_plane);
+      move_to(plane, 1);
+      run_tiles(first, last - first);
+      move_to(plane, -1);
+      tile += last - first;
+    }
   }
 
  private:
@@ -78,24 +94,34 @@ class TileLoop {
     int64_t rows;
   };
 
-  /// The pointers go on along an outer axis.
-  void move(int axis, int64_t count) {
-    for (size_t k = 0; k < nest_.operands.size(); ++k) pointers_[k] += count * step(k, axis);
+  int64_t rows() const { return walk_.axis > 0 ? walk_.extents[walk_.axis] : 1; }
+  int64_t tile_rows() const { return ceil_div(rows(), walk_.rows); }
+
+  /// The pointers go to a combination of indices along the outer axes, or (-1) back.
+  void move_to(int64_t plane, int64_t direction) {
+    for (int axis = walk_.extents.rank() - 1; axis > 0; --axis) {
+      if (axis == walk_.axis) continue;
+      const int64_t count = direction * (plane % walk_.extents[axis]);
+      plane /= walk_.extents[axis];
+      for (size_t k = 0; k < nest_.operands.size(); ++k) pointers_[k] += count * step(k, axis);
+    }
   }
 
   int64_t step(size_t operand, int axis) const {
     return walk_.steps[operand][static_cast<size_t>(axis)];
   }
 
-  /// The tiles along their two axes.
-  void run_tiles() {
-    const int64_t columns = walk_.extents[0];
-    const int64_t rows = walk_.axis > 0 ? walk_.extents[walk_.axis] : 1;
-    for (int64_t column = 0; column < columns; column += walk_.columns) {
-      for (int64_t row = 0; row < rows; row += walk_.rows) {
-        run_tile({column, row, std::min(walk_.columns, columns - column),
-                  std::min(walk_.rows, rows - row)});
-      }
+  /// So many tiles along their two axes, from that one on.
+  void run_tiles(int64_t first, int64_t count) {
+    int64_t column = first / tile_rows() * walk_.columns;
+    int64_t row = first % tile_rows() * walk_.rows;
+    for (; count > 0; --count) {
+      run_tile({column, row, std::min(walk_.columns, walk_.extents[0] - column),
+                std::min(walk_.rows, rows() - row)});
+      row += walk_.rows;
+      if (row < rows()) continue;
+      row = 0;
+      column += walk_.columns;
     }
   }
 
@@ -154,7 +180,14 @@ class TileLoop {
 }  // namespace
 
 void call_tiled(const BoundNest& nest, const NestCode& code, const CallMemory& memory) {
-  TileLoop(nest, code, memory).run(1);
+  TileLoop loop(nest, code, memory, memory.scratch);
+  const int64_t tiles = loop.count();
+  const int64_t tasks = std::min(most_tasks(memory, nest.main.nanoseconds), tiles);
+  if (tasks <= 1) return loop.run(0, tiles);
+  memory.tasks->run(tasks, [&](int64_t task) {
+    TileLoop part(nest, code, memory, scratch_of(memory, task));
+    part.run(tiles * task / tasks, tiles * (task + 1) / tasks);
+  });
 }
 
 }  // namespace castor::detail

@@ -57,6 +57,7 @@ class BackwardExecutor : public Executor {
  public:
   explicit BackwardExecutor(int tasks) : tasks_(tasks) {}
   int tasks() const override { return tasks_; }
+  int64_t wake_up_ns() const override { return 0; }
   void run(int count, void (*task)(void* context, int index), void* context) override {
     for (int i = count; i-- > 0;) task(context, i);
   }
@@ -159,7 +160,8 @@ class PlannedRun {
     const GuardedScratch scratch(scratch_bytes, tasks);
     detail::CallMemory memory = {.inputs = inputs, .outputs = outputs};
     memory.scratch = scratch.of_call();
-    memory.executor = &executor_;
+    detail::CallTasks call_tasks(&executor_);
+    memory.tasks = &call_tasks;
     memory.task_scratch = scratch.of_tasks(tasks - 1);
     detail::run_convolution(bound, nest, memory);
     EXPECT_TRUE(y.is_filled_but({data, 4 * count}, std::byte{0xa5}))

@@ -51,7 +51,7 @@ TEST(FuzzPrograms, ProgramsDependOnTheirSeedAlone) {
 
 TEST(FuzzPrograms, RandomProgramsHaveEveryShapeOfThing) {
   int zero_sizes = 0, unknown = 0, named = 0, strided = 0, offsets = 0, in_place = 0, constants = 0;
-  int long_ones = 0, repeated_results = 0, parameter_results = 0;
+  int long_ones = 0, repeated_results = 0, parameter_results = 0, split = 0, threads = 0;
   std::set<int> ranks;
   for (uint64_t index = 0; index < 2000; ++index) {
     const Program program = generate(program_seed(3, index));
@@ -59,6 +59,8 @@ TEST(FuzzPrograms, RandomProgramsHaveEveryShapeOfThing) {
       constants += operation.op == OpKind::constant;
     }
     long_ones += program.operations.size() > 12;
+    split += program.tasks > 1;
+    threads += program.runs_threads;
     std::set<size_t> results;
     for (const ResultSpec& result : program.results) {
       in_place += result.in_place_of != ResultSpec::nowhere;
@@ -79,7 +81,7 @@ TEST(FuzzPrograms, RandomProgramsHaveEveryShapeOfThing) {
   }
   EXPECT_EQ(ranks.size(), 7u);
   for (int count : {zero_sizes, unknown, named, strided, offsets, in_place, constants, long_ones,
-                    repeated_results, parameter_results}) {
+                    repeated_results, parameter_results, split, threads}) {
     EXPECT_GT(count, 20);
   }
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "castor/castor.hpp"
+#include "castor/thread_pool.hpp"
 #include "ir/infer.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
@@ -19,6 +20,7 @@ struct RunOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   RuntimeOptions runtime;
+  int threads = 1;  ///< 0: one for each core
 };
 
 Outcome check_counts(const Function& function, const RunOptions& options) {
@@ -119,9 +121,15 @@ Result<std::vector<OutputTensor>> make_outputs(const Function& function,
   return outputs;
 }
 
-Status compute(const FunctionPtr& function, const RuntimeOptions& options,
+Status compute(const FunctionPtr& function, const RunOptions& options,
                const std::vector<Array>& inputs, std::vector<OutputTensor>& outputs) {
-  const Result<Runtime> runtime = Runtime::create(options);
+  RuntimeOptions with_threads = options.runtime;
+  if (options.threads != 1) {
+    const Result<std::shared_ptr<Executor>> pool = make_thread_pool(options.threads);
+    if (!pool) return pool.error();
+    with_threads.executor = *pool;
+  }
+  const Result<Runtime> runtime = Runtime::create(with_threads);
   if (!runtime) return runtime.error();
   const Result<Kernel> kernel = runtime->compile(function);
   if (!kernel) return kernel.error();
@@ -142,7 +150,7 @@ Outcome run_function(const RunOptions& options) {
   if (!inputs) return failed(inputs.error());
   Result<std::vector<OutputTensor>> outputs = make_outputs(**function, *inputs);
   if (!outputs) return failed(outputs.error());
-  const Status computed = compute(*function, options.runtime, *inputs, *outputs);
+  const Status computed = compute(*function, options, *inputs, *outputs);
   if (!computed) return failed(computed.error());
   for (size_t i = 0; i < outputs->size(); ++i) {
     const Status written = write_tensor(options.outputs[i], (*outputs)[i]);
@@ -165,6 +173,11 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("Y.npy");
   command->add_option("--func", options->function, "function to run, where the text has several")
       ->type_name("NAME");
+  command
+      ->add_option("--threads", options->threads,
+                   "threads for large tensors; 0: one for each core (default: 1)")
+      ->check(CLI::Range(0, 256))
+      ->type_name("N");
   add_isa_option(*command, options->runtime.tier);
   add_interpret_option(*command, options->runtime.interpret);
   add_observe_options(*command, options->runtime.observe);

@@ -9,6 +9,8 @@
 #include "ir/infer.hpp"
 #include "ir/interpreter.hpp"
 #include "runtime/state.hpp"
+#include "tests/support/executors.hpp"
+#include "tests/support/thread_per_task.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
 
@@ -179,7 +181,11 @@ Finding Executor::run_bound(const Prepared& prepared, const BoundKernel& bound, 
   }
   const StorePolicy stores =
       prepared.program.streams ? StorePolicy::streaming : StorePolicy::automatic;
-  const Status status = bound.run(call.inputs, call.outputs, {.stores = stores});
+  test::Backwards backwards(prepared.program.tasks);
+  test::ThreadPerTask threads(prepared.program.tasks);
+  RunOptions options = {.stores = stores, .executor = &backwards};
+  if (prepared.program.runs_threads) options.executor = &threads;
+  const Status status = bound.run(call.inputs, call.outputs, options);
   if (!status) return refusal(status.error().to_string());
   if (tamper_) tamper_(prepared, call.outputs);
   return compare(prepared);

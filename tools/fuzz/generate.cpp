@@ -44,6 +44,16 @@ Program generate_random(Random& random) {
   return program;
 }
 
+/// How the call is split. Drawn from other numbers than all the rest, so that programs are what
+/// they were before calls could be split.
+void draw_tasks(uint64_t seed, Program& program) {
+  constexpr uint64_t other = 0x7461736b73;
+  Random random(mix(seed) ^ other);
+  if (!random.percent(35)) return;
+  program.tasks = static_cast<int>(random.between(2, random.percent(80) ? 7 : 40));
+  program.runs_threads = random.percent(5);  // which takes as long as many a program
+}
+
 }  // namespace
 
 uint64_t program_seed(uint64_t run_seed, uint64_t index) {
@@ -61,6 +71,7 @@ Program generate(uint64_t seed) {
   const bool is_directed = seed >> 63 != 0 && cell < cell_count();
   Program program = is_directed ? generate_for(random, cell_at(cell)) : generate_random(random);
   program.seed = seed;
+  draw_tasks(seed, program);
   return program;
 }
 

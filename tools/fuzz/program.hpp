@@ -121,6 +121,8 @@ struct Program {
   std::array<int64_t, 3> named_sizes = {};  ///< of ?a, ?b, ?c
   bool excess_precision = false;            ///< allowed
   bool streams = false;                     ///< asks for stores past the caches
+  int tasks = 1;                            ///< that the call is split into, if it can be
+  bool runs_threads = false;                ///< a thread for each task, else the last task first
   BadCall bad_call;
   std::vector<ValueInfo> values;  ///< what follows for each value: see infer_values
 

@@ -45,6 +45,9 @@ class Reductions : Candidates {
         add([i](Program& p) { p.results[i].declares_unknowns = false; });
       }
     }
+    if (program_.runs_threads) add([](Program& p) { p.runs_threads = false; });
+    if (program_.tasks > 1) add([](Program& p) { p.tasks = 1; });
+    if (program_.tasks > 2) add([](Program& p) { p.tasks = 2; });
     if (program_.streams) add([](Program& p) { p.streams = false; });
     if (program_.excess_precision) add([](Program& p) { p.excess_precision = false; });
     if (program_.bad_call.kind != BadCall::Kind::none) add([](Program& p) { p.bad_call = {}; });

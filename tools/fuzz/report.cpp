@@ -134,6 +134,12 @@ std::string repeat_command(const Mismatch& mismatch, const RunPosition& position
                      position.run_seed, position.index + 1, tiers.size() == 1 ? tier : "all");
 }
 
+std::string describe_tasks(const Program& program) {
+  if (program.tasks == 1) return "";
+  return fmt::format("split into at most {} tasks, {}\n", program.tasks,
+                     program.runs_threads ? "each in a thread of its own" : "the last one first");
+}
+
 std::string describe_sizes(const Program& program) {
   size_t elements = 0;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -156,7 +162,7 @@ std::string report(const Mismatch& mismatch, const RunPosition& position) {
   } else if (const Result<Prepared> prepared = prepare(mismatch.minimised)) {
     function = prepared->function;
     text += describe_finding(*prepared, mismatch.finding) + describe_tensors(*prepared) +
-            tools::describe_function(function);
+            describe_tasks(mismatch.minimised) + tools::describe_function(function);
   }
   text += fmt::format("minimised: {}\n     from: {}\n", describe_sizes(mismatch.minimised),
                       describe_sizes(mismatch.original));

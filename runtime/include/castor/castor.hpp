@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "castor/executor.hpp"
 #include "castor/memory.hpp"
 #include "castor/observe.hpp"
 #include "ir/builder.hpp"
@@ -53,7 +54,7 @@ enum class Engine : uint8_t {
 struct RuntimeOptions {
   /// Generate code for this tier instead of the best that the machine has (or that the
   /// environment variable CASTOR_ISA names).
-  std::optional<Tier> tier;
+  std::optional<Tier> tier{};
   /// Never generate code.
   bool interpret = false;
   /// Bound of the cache: half for machine code, half for the functions that it was made for (their
@@ -74,6 +75,9 @@ struct RuntimeOptions {
   /// names what is mapped and the limit; code whose kernels have died or that the cache has dropped
   /// makes room for the next one that is compiled or bound.
   size_t code_bytes_limit = no_limit;
+  /// Whose threads do large work of calls that name no executor themselves; null: the caller's
+  /// thread does all. Held by the runtime and its kernels as long as they live.
+  std::shared_ptr<Executor> executor = nullptr;
 };
 
 /// How outputs are stored. Streaming stores go past the caches, which is faster for outputs that no
@@ -84,21 +88,10 @@ enum class StorePolicy : uint8_t {
   streaming,  ///< where the tensors are dense, large (1 MiB and more), aligned and not in place
 };
 
-/// Runs the tasks of a call, at the same time if it likes: an engine's own threads.
-class Executor {
- public:
-  virtual ~Executor() = default;
-  /// Into how many tasks at the most a call is split; at least 1.
-  virtual int tasks() const = 0;
-  /// Calls task(context, i) for each i from 0 to count - 1, on any threads in any order, and
-  /// returns when all have returned. Tasks do not throw. Several calls may come at the same time.
-  virtual void run(int count, void (*task)(void* context, int index), void* context) = 0;
-};
-
 struct RunOptions {
   StorePolicy stores = StorePolicy::automatic;
-  /// Shares out convolutions, whose results do not depend on it; null: the caller's thread does
-  /// all. Each task but one takes a scratch of its own.
+  /// Whose threads do large work, instead of the runtime's executor; null: the runtime's. (A
+  /// SerialExecutor keeps the call on its own thread.) Borrowed until the call returns.
   Executor* executor = nullptr;
   /// Memory for the call's intermediate results, at least BoundKernel::scratch_bytes() bytes for as
   /// many tasks as the executor has, at a multiple of scratch_alignment, apart from all tensors;

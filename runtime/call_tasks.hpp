@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tasks of one call: how many a piece of work becomes, and running them.
+#pragma once
+
+#include <castor/executor.hpp>
+
+#include <algorithm>
+#include <atomic>
+
+namespace castor::detail {
+
+/// The executor of one call, asked once for what it wants. Used by the call's own thread alone.
+class CallTasks {
+ public:
+  /// Beyond that many, tasks have nothing left to win.
+  static constexpr int64_t most_tasks = 256;
+
+  /// `executor` may be null: nothing is split.
+  explicit CallTasks(Executor* executor) : executor_(executor) {
+    if (executor == nullptr) return;
+    most_ = std::clamp<int64_t>(executor->tasks(), 1, most_tasks);
+    if (most_ > 1) wake_up_ns_ = std::max<int64_t>(executor->wake_up_ns(), 0);
+  }
+
+  /// Tasks of any work at the most; 1: nothing is split.
+  int64_t most() const { return most_; }
+
+  /// The number of tasks for work that takes one thread so long: 1 where it is not worth more.
+  int64_t count_for(int64_t nanoseconds) const {
+    if (most_ == 1 || wake_up_ns_ == 0) return most_;
+    return std::clamp<int64_t>(nanoseconds / wake_up_ns_, 1, most_);
+  }
+
+  /// Calls task(i) for each i from 0 to count - 1, by the executor; `count` is at least 2.
+  template <class Task>
+  void run(int64_t count, const Task& task) {
+    struct Shared {
+      const Task& task;
+      const int count;
+      std::atomic<int> done;
+    } shared = {task, static_cast<int>(count), 0};
+    const auto run_one = [](void* context, int index) {
+      auto& all = *static_cast<Shared*>(context);
+      if (index < 0 || index >= all.count) return;
+      all.task(int64_t{index});
+      all.done.fetch_add(1, std::memory_order_release);
+    };
+    try {
+      executor_->run(shared.count, run_one, &shared);
+    } catch (...) {
+      has_failed_ = true;
+    }
+    if (shared.done.load(std::memory_order_acquire) != shared.count) has_failed_ = true;
+  }
+
+  /// Whether the executor has thrown, or not run every task once.
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  Executor* executor_;
+  int64_t most_ = 1;
+  int64_t wake_up_ns_ = 0;
+  bool has_failed_ = false;
+};
+
+}  // namespace castor::detail

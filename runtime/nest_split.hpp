@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a nest can be cut, so that its parts may run at the same time.
+#pragma once
+
+#include <optional>
+
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+/// A nest whose argument block is complete: the code that is called, its operands' first elements.
+struct ReadyNest {
+  const BoundNest& nest;
+  const BoundCode& code;
+  const NestCode& entry;     ///< code.code or nest.streaming
+  const int64_t* arguments;  ///< with periods copied
+  bool streams() const { return &entry == nest.streaming.get(); }
+};
+
+/// A nest cut into units along one axis, for every index of the axes further out. Units are
+/// numbered in the order in which the nest runs. No two write one byte, and each writes the bytes
+/// that the whole nest does.
+struct NestSplit {
+  int axis = 0;
+  int64_t extent = 1;  ///< of the axis
+  int64_t unit = 1;    ///< indices along the axis
+  int64_t first = 0;   ///< that the first unit has more
+  int64_t units = 1;   ///< along the axis
+  int64_t rows = 1;    ///< of the axes further out
+
+  int64_t count() const { return units * rows; }
+  /// The index along the axis with which a unit begins; behind the last one, the extent.
+  int64_t begin_of(int64_t number) const {
+    if (number == 0) return 0;
+    return number == units ? extent : first + number * unit;
+  }
+};
+
+/// A split that lets so many tasks have nearly equal parts, along as far out an axis as there is
+/// one; fewer units where the nest is too small, or bytes are shared.
+NestSplit split_nest(const ReadyNest& ready, int64_t tasks);
+
+/// Runs the units from `begin` to `end`.
+void run_units(const ReadyNest& ready, const NestSplit& split, int64_t begin, int64_t end);
+
+}  // namespace castor::detail
