@@ -184,12 +184,12 @@ NestSplit split_nest(const ReadyNest& ready, int64_t tasks) {
 
 void run_units(const ReadyNest& ready, const NestSplit& split, int64_t begin, int64_t end) {
   PartRunner runner(ready, split);
-  while (begin < end) {
-    const int64_t unit = begin % split.units;
-    const int64_t units = std::min(end - begin, split.units - unit);
-    runner.run(begin / split.units, split.begin_of(unit), split.begin_of(unit + units));
-    begin += units;
+  NestSplit::Place place = split.begin_of(begin);
+  const NestSplit::Place last = split.begin_of(end);
+  for (; place.row < last.row; place = {place.row + 1, 0}) {
+    runner.run(place.row, place.index, split.extent);
   }
+  if (place.index < last.index) runner.run(place.row, place.index, last.index);
 }
 
 }  // namespace castor::detail

@@ -17,22 +17,30 @@ struct ReadyNest {
   bool streams() const { return &entry == nest.streaming.get(); }
 };
 
-/// A nest cut into units along one axis, for every index of the axes further out. Units are
-/// numbered in the order in which the nest runs. No two write one byte, and each writes the bytes
-/// that the whole nest does.
+/// A nest cut into units along one axis, for every index of the axes further out: its rows. Units
+/// are numbered in the order in which the nest runs. No two write one byte, and each writes the
+/// bytes that the whole nest does.
 struct NestSplit {
+  /// An index along the axis, in a row.
+  struct Place {
+    int64_t row = 0;
+    int64_t index = 0;
+  };
+
   int axis = 0;
   int64_t extent = 1;  ///< of the axis
   int64_t unit = 1;    ///< indices along the axis
-  int64_t first = 0;   ///< that the first unit has more
-  int64_t units = 1;   ///< along the axis
-  int64_t rows = 1;    ///< of the axes further out
+  int64_t first = 0;   ///< the first index of a row with which a unit begins
+  int64_t units = 1;   ///< that begin in a row
+  int64_t rows = 1;    ///< the product of the extents further out
 
   int64_t count() const { return units * rows; }
-  /// The index along the axis with which a unit begins; behind the last one, the extent.
-  int64_t begin_of(int64_t number) const {
-    if (number == 0) return 0;
-    return number == units ? extent : first + number * unit;
+  /// Where a unit begins; behind the last one, the end. The very first one begins with the nest;
+  /// what is in front of `first` in another row belongs to the last unit of the row before.
+  Place begin_of(int64_t number) const {
+    if (number == 0) return {};
+    if (number == count()) return {rows, 0};
+    return {number / units, first + number % units * unit};
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "castor/thread_pool.hpp"
 #include "tests/support/cli.hpp"
 
 namespace castor::test {
@@ -51,6 +52,8 @@ TEST_F(Cli, WrongUseIsStatusTwoAndOneLine) {
       {{"run", text, "--bogus"}, "--bogus"},
       {{"run", text, "--in", in, "--out", out, "--isa", "mmx"},
        "unknown tier 'mmx', expected avx2"},
+      {{"run", text, "--in", in, "--out", out, "--threads", "-2"}, "--threads"},
+      {{"run", text, "--in", in, "--out", out, "--threads", "257"}, "--threads"},
       {{"run", text, "--out", out}, "@to_f16 has 1 input, found 0 --in"},
       {{"run", text, "--in", in, "--in", in, "--out", out}, "@to_f16 has 1 input, found 2 --in"},
       {{"run", text, "--in", in}, "@to_f16 has 1 output, found 0 --out"},
@@ -149,6 +152,26 @@ TEST_F(Cli, RunGivesTheSameBitsOnEveryTierAndInterpreted) {
     const std::string out = path(tier + ".npy");
     expect_success(castor({"run", text, "--in", in, "--out", out, "--isa", tier}));
     EXPECT_EQ(read_text(out), read_text(expected)) << tier;
+  }
+}
+
+TEST_F(Cli, RunSplitsLargeTensors) {
+  const std::string text = write("f.castor", to_f16_text);
+  std::vector<float> values(2000 * 1000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 4001) - 2000;
+  const std::string in = write_array("in.npy", ElementType::f32, {2000, 1000}, values);
+  const std::string expected = path("expected.npy");
+  expect_success(castor({"run", text, "--in", in, "--out", expected}));
+  for (const std::string threads : {"0", "2"}) {
+    const std::string out = path(threads + ".npy");
+    const CommandResult result =
+        castor({"run", text, "--in", in, "--out", out, "--threads", threads});
+    if (!has_thread_pool()) {
+      expect_contains(result.err, "built without oneTBB");
+      continue;
+    }
+    expect_success(result);
+    EXPECT_TRUE(read_text(out) == read_text(expected)) << threads;
   }
 }
 

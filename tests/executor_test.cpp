@@ -57,7 +57,9 @@ void expect_bytes_of_one_task(const BoundKernel& bound, const Function& function
 /// Runs a case on every tier with every number of tasks.
 void check_split(const SplitCase& each, const std::string& name = "") {
   const FunctionCase& row = each.function;
-  const FunctionPtr function = *parse_function(row.text);
+  const Result<FunctionPtr> parsed = parse_function(row.text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().to_string() << "\n" << row.text;
+  const FunctionPtr function = *parsed;
   CaseTensors expected(*function, row, 3, true);
   ASSERT_TRUE(interpret(*function, expected.inputs(), expected.outputs()).ok());
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
@@ -187,7 +189,7 @@ const SplitCase shapes[] = {
       "  %a = convert %x : u4\n  %b = convert %x : f64\n  %c = convert %x : u3.split\n"
       "  return %a, %b, %c\n}\n",
       {{{7001}}},
-      {{.shape = {7001}, .offset = 1}, {{7001}}, {.shape = {7001}, .offset = 8}}}},
+      {{.shape = {7001}, .offset = 1}, {{7001}}, {.shape = {7001}, .offset = 1}}}},
     // Positions at which both results begin a byte do not exist: the caller's thread does all.
     {{"func @never_together(%x: f32[7001]) -> (u4[7001], u4[7001]) {\n"
       "  %a = convert %x : u4\n  %s = add %x, %x\n  %b = convert %s : u4\n  return %a, %b\n}\n",
@@ -195,7 +197,7 @@ const SplitCase shapes[] = {
       {{.shape = {7001}, .offset = 1}, {.shape = {7001}, .offset = 2}}},
      false},
     {{"func @nests(%x: u8[60, 100], %w: f32[1, 100]) -> (f32[60, 100], f32[100]) {\n"
-      "  %f = convert %x : f32\n  %z = mul %f, %w\n  %q = reshape %w {shape = [100]} : f32[100]\n"
+      "  %f = convert %x : f32\n  %z = mul %f, %w\n  %q = reshape %w : [100]\n"
       "  %r = sqrt %q\n  return %z, %r\n}\n",
       {{{60, 100}}, {{1, 100}}}}},
     {{"func @behind_convolution(%x: u8[1, 8, 20, 21], %w: i8[9, 8, 3, 3], %s: f32[9, 1, 1]) -> "
