@@ -83,3 +83,5 @@ TEST(ExecutorRequantize, GivesTheSameBits) {
 
 }  // namespace
 }  // namespace castor::test
+
+int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }
