@@ -11,8 +11,9 @@ namespace {
 // castor-bench --benchmark_filter='(Convert|Elementwise|Requantize)/.*256KiB' and ConvInteger/.*.
 constexpr double bytes_a_ns = 64;
 constexpr double instructions_a_ns = 8;
-/// Of operands whose elements are reached one by one.
-constexpr double single_elements_a_ns = 1;
+/// Of operands whose elements are copied first, and of those whose bits are reached one by one.
+constexpr double strided_elements_a_ns = 2;
+constexpr double bitwise_elements_a_ns = 0.5;
 constexpr double table_bytes_a_ns = 32;
 constexpr double products_a_ns = 400;
 constexpr double convolution_bytes_a_ns = 16;
@@ -28,12 +29,13 @@ int64_t nest_ns(const jit::Nest& nest, std::span<const jit::Access> operands,
                 const jit::Target& target, double elements, int64_t bytes) {
   const double lanes = target.vector_bits() / std::max(nest.program.widest_bits(), 1);
   const auto length = static_cast<double>(nest.program.code.size());
-  double single = 0;
+  double single = 0;  // ns for operands that are not contiguous
   for (const jit::Access access : operands) {
-    if (access == jit::Access::strided || access == jit::Access::bitwise) single += elements;
+    if (access == jit::Access::strided) single += elements / strided_elements_a_ns;
+    if (access == jit::Access::bitwise) single += elements / bitwise_elements_a_ns;
   }
   return to_ns(static_cast<double>(bytes) / bytes_a_ns +
-               elements / lanes * length / instructions_a_ns + single / single_elements_a_ns);
+               elements / lanes * length / instructions_a_ns + single);
 }
 
 int64_t byte_tables_ns(int64_t elements) {
