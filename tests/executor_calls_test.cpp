@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <climits>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 

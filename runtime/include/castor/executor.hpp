@@ -36,9 +36,11 @@ class CASTOR_API Executor {
   /// with an error; when it throws, no task may be running or begin later.
   virtual void run(int count, void (*task)(void* context, int index), void* context) = 0;
 
-  /// What pools take whose threads sleep when they have nothing to do. (Measured: see
-  /// `castor-bench --benchmark_filter=WakeUp/.*`.)
-  static constexpr int64_t usual_wake_up_ns = 10'000;
+  /// Of pools whose threads sleep when they have nothing to do: two of them begin to win somewhere
+  /// between 45 and 125 us of work (waking takes 20 us, and data in the caller's cache as long
+  /// again). Threads that spin begin to win at 5 us; their executor says 2'000. Measured on two
+  /// cores of a virtual machine: `castor-bench --benchmark_filter='WakeUp/.*'`.
+  static constexpr int64_t usual_wake_up_ns = 40'000;
 };
 
 /// The caller's thread alone: for single calls of a runtime that has another executor.
