@@ -43,7 +43,9 @@ enum class LogLevel : uint8_t {
 CASTOR_API std::string_view name_of(LogLevel level);
 
 /// Takes one message: a line without its end. Called from whichever thread did what it tells of,
-/// also from several at a time, with no lock of castor held. Must not throw.
+/// also from several at a time, with no lock of castor held. Must not throw. May use the runtime,
+/// but must not wait for what it is told of: the function, or code, is handed out after this
+/// returns.
 using LogFunction = void (*)(void* context, LogLevel level, std::string_view message);
 
 /// Each option stands for itself; any may be combined. The library reads no environment variables
