@@ -246,7 +246,7 @@ static void test_bad_runs(void) {
   EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
                 CASTOR_INVALID_ARGUMENT, "stores 3, expected 0 to 2");
   options.stores = CASTOR_STORES_AUTOMATIC;
-  castor_executor executor = {sizeof executor, NULL, 0, never};
+  castor_executor executor = {sizeof executor, NULL, 0, never, 0};
   options.executor = &executor;
   EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
                 CASTOR_INVALID_ARGUMENT, "0 tasks of the executor, expected 1 or more");

@@ -301,7 +301,7 @@ static void test_executor(void) {
   EXPECT_OK(castor_kernel_bind_views(kernel, inputs, 2, &y, 1, &bound, &error));
   EXPECT_OK(castor_bound_kernel_run(bound, inputs, 2, &y, 1, NULL, &error));
   struct pool pool = {0, 0};
-  const castor_executor executor = {sizeof executor, &pool, 4, backwards};
+  const castor_executor executor = {sizeof executor, &pool, 4, backwards, -1};
   castor_run_options options = CASTOR_RUN_OPTIONS;
   options.executor = &executor;
   y.data = shared;

@@ -55,6 +55,9 @@ class ExecutorFromC final : public Executor {
  public:
   explicit ExecutorFromC(const castor_executor& given) : given_(given) {}
   int tasks() const override { return given_.tasks; }
+  int64_t wake_up_ns() const override {
+    return given_.wake_up_ns == 0 ? usual_wake_up_ns : given_.wake_up_ns;
+  }
   void run(int count, void (*task)(void* context, int index), void* context) override {
     given_.parallel_for(given_.context, count, task, context);
   }

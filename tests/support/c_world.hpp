@@ -93,7 +93,7 @@ enum class Ready { runtime, function, kernel, bound };
 inline void run_in_order(void*, int32_t count, void (*task)(void*, int32_t), void* context) {
   for (int32_t i = 0; i < count; ++i) task(context, i);
 }
-inline constexpr castor_executor in_order = {sizeof(castor_executor), nullptr, 3, run_in_order};
+inline constexpr castor_executor in_order = {sizeof(castor_executor), nullptr, 3, run_in_order, -1};
 
 inline constexpr std::byte untouched{0x5a};
 

@@ -96,6 +96,10 @@ typedef struct castor_executor {
   /// returns when all have returned. Several calls may come at the same time.
   void (*parallel_for)(void* context, int32_t count,
                        void (*task)(void* task_context, int32_t index), void* task_context);
+  /// How long it takes, in nanoseconds, from a call of parallel_for until other threads are at
+  /// work: every task is given at least so much to do, and smaller work is done without such a
+  /// call. 0: what pools take whose threads sleep (40 us); negative: nothing.
+  int64_t wake_up_ns;
 } castor_executor;
 
 /// How a call is run. A field of zeros is its default.
