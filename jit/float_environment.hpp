@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host arithmetic while code is made: always in the same environment.
+// Host arithmetic while code is planned and made: always in the same environment.
 #pragma once
 
 #include <xmmintrin.h>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/infer.hpp"
+#include "jit/float_environment.hpp"
 #include "runtime/bind_nest.hpp"
 #include "runtime/check_overlap.hpp"
 #include "runtime/epilogue.hpp"
@@ -141,6 +142,7 @@ Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const Kern
       !status) {
     return status.error();
   }
+  const jit::KernelFloatEnvironment environment;  // plans weigh costs in floats
   auto bound = std::make_shared<BoundState>();
   bound->kernel = std::move(kernel);
   if (Status status = bind_tensors(*bound, input_shapes, strides); !status) return status.error();

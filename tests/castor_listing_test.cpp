@@ -145,7 +145,7 @@ TEST(Listing, CountsSharedCodeOnce) {
   EXPECT_GT(one, 0u);
   EXPECT_EQ(one, two);
   EXPECT_EQ(runtime.statistics().codes, 1u);
-  EXPECT_EQ(runtime.statistics().code_bytes, one);
+  EXPECT_GT(runtime.statistics().code_bytes, one) << "keys are counted, too";
 }
 
 TEST(Listing, OfTheInterpreterSaysSo) {

@@ -111,5 +111,45 @@ TEST(Mxcsr, IsNeitherUsedNorChanged) {
   }
 }
 
+/// Convolutions and their epilogues are planned by a model of costs when they are bound.
+TEST(Mxcsr, BindingConvolutionsNeitherUsesNorChangesIt) {
+  const char* text =
+      "func @f(%x: u8[?n, ?c, 9, 13], %w: i8[24, ?c, 3, 3], %s: f32[24, 1, 1]) -> u8[?n, 24, 7, "
+      "11] {\n"
+      "  %y = conv_integer %x, %w\n"
+      "  %f = convert %y : f32\n"
+      "  %m = mul %f, %s\n"
+      "  %u = convert %m {overflow = saturate} : u8\n"
+      "  return %u\n"
+      "}\n";
+  const std::vector<std::byte> x(2 * 17 * 9 * 13, std::byte{77});
+  const std::vector<std::byte> w(24 * 17 * 9, std::byte{3});
+  const std::vector<float> scales(24, 0.0123f);
+  const std::vector<ConstView> inputs = {
+      {x.data(), ElementType::u8, {2, 17, 9, 13}, x.size()},
+      {w.data(), ElementType::i8, {24, 17, 3, 3}, w.size()},
+      {scales.data(), ElementType::f32, {24, 1, 1}, 4 * scales.size()}};
+  std::vector<std::vector<std::byte>> results;
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    for (const Row& row : rows) {
+      std::vector<std::byte>& y = results.emplace_back(2 * 24 * 7 * 11);
+      const View output(y.data(), ElementType::u8, {2, 24, 7, 11}, y.size());
+      unsigned after = 0;
+      bool ok = false;
+      {
+        const WithMxcsr environment(row.mxcsr);
+        const Runtime fresh = *Runtime::create({.tier = tier});
+        const Result<Kernel> kernel = fresh.compile(text);
+        const Result<BoundKernel> bound = kernel->bind(inputs, {&output, 1});
+        ok = bound->run(inputs, {&output, 1}).ok();
+        after = _mm_getcsr();
+      }
+      ASSERT_TRUE(ok);
+      EXPECT_EQ(after, row.mxcsr) << row.name;
+      EXPECT_EQ(y, results.front()) << name_of(tier) << ", " << row.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace castor

@@ -16,15 +16,18 @@ BUILD, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 VERSION = sys.argv[3]
 SOVERSION = ".".join(VERSION.split(".")[:2])
 INSTALLED = [
-    "bin/castor", "include/castor/castor.hpp", "include/castor/mli.h", "include/castor/ir/text.hpp",
+    "bin/castor", "include/castor/castor.h", "include/castor/castor.hpp", "include/castor/mli.h", "include/castor/ir/text.hpp",
     "include/castor/jit/target.hpp", "{lib}/libcastor.a", "{lib}/libcastor.so",
     "{lib}/libcastor.so." + SOVERSION, "{lib}/libcastor_mli.a", "{lib}/libcastor_mli.so",
+    "{lib}/libcastor_listing.so", "{lib}/libcastor_threads.so", "{lib}/pkgconfig/castor-listing.pc",
     "{lib}/cmake/castor/castorConfig.cmake", "{lib}/pkgconfig/castor.pc",
     "{lib}/pkgconfig/castor-mli.pc", "share/man/man1/castor.1",
     "share/bash-completion/completions/castor", "share/doc/castor/README.md",
 ]
 CPP_OUTPUT = f"castor {VERSION}: 2 4 6"
 MLI_OUTPUT = "mli: 64 -32 16 127"
+C_OUTPUT = f"castor {VERSION}: machine code"
+COMPONENTS_OUTPUT = "listed, 2 tasks"
 
 
 def check(condition, message):
@@ -54,8 +57,10 @@ def install(folder):
 
 def check_symbols(lib, prefix):
     """Shared libraries show their interface: all of it, and nothing else."""
-    for library, allowed, header in (("libcastor.so", r"castor(_|::)", None),
-                                     ("libcastor_mli.so", r"(castor_)?mli_", "mli.h")):
+    for library, allowed, header in (("libcastor.so", r"castor(_|::)|__jit_debug_", "c/*.h"),
+                                     ("libcastor_mli.so", r"(castor_)?mli_", "mli.h"),
+                                     ("libcastor_listing.so", r"castor(_|::).*listing", "listing.h"),
+                                     ("libcastor_threads.so", r"castor(_|::).*thread", "threads.h")):
         listed = run("nm", "--dynamic", "--defined-only", "--demangle", lib / library)
         symbols = {line.split(" ", 2)[2] for line in listed.splitlines()}
         symbols = {re.sub(r"@.*", "", symbol) for symbol in symbols if " A " not in symbol}
@@ -63,9 +68,8 @@ def check_symbols(lib, prefix):
         strangers = [symbol for symbol in symbols
                      if not re.match(r"((vtable|typeinfo|typeinfo name) for )?" + allowed, symbol)]
         check(not strangers, f"{library} shows {strangers[:5]}")
-        if header is None:
-            continue
-        text = (prefix / "include/castor" / header).read_text()
+        files = sorted((prefix / "include/castor").glob(header))
+        text = "".join(file.read_text() for file in files)
         declared = set(re.findall(r"CASTOR_API [\w *]*?\b(\w+)\(", text))
         check(declared and declared <= symbols, f"{library} lacks {declared - symbols}")
 
@@ -76,7 +80,9 @@ def check_cmake_consumer(prefix, folder):
         "-DCMAKE_BUILD_TYPE=Release")
     run("cmake", "--build", build, "--parallel", "2")
     for name, output in (("cpp_shared", CPP_OUTPUT), ("cpp_static", CPP_OUTPUT),
-                         ("mli_shared", MLI_OUTPUT), ("mli_static", MLI_OUTPUT)):
+                         ("mli_shared", MLI_OUTPUT), ("mli_static", MLI_OUTPUT),
+                         ("c_shared", C_OUTPUT), ("components", COMPONENTS_OUTPUT),
+                         ("components_static", COMPONENTS_OUTPUT)):
         found = run(build / name).strip()
         check(found == output, f"{name} prints {found}, expected {output}")
     needed = run("readelf", "--dynamic", build / "cpp_shared")
@@ -98,11 +104,15 @@ def check_pkg_config_consumer(prefix, lib, folder):
     search = dict(os.environ, PKG_CONFIG_PATH=str(lib / "pkgconfig"), LD_LIBRARY_PATH=str(lib))
     for package, source, compiler, output in (
             ("castor", "consumer.cpp", ["c++", "-std=c++20"], CPP_OUTPUT),
-            ("castor-mli", "consumer_mli.c", ["cc", "-std=c11"], MLI_OUTPUT)):
-        check(run("pkg-config", "--modversion", package, env=search).strip() == VERSION,
+            ("castor", "consumer.c", ["cc", "-std=c11"], C_OUTPUT),
+            ("castor-mli", "consumer_mli.c", ["cc", "-std=c11"], MLI_OUTPUT),
+            ("castor-listing castor-threads", "consumer_components.cpp", ["c++", "-std=c++20"],
+             COMPONENTS_OUTPUT)):
+        packages = package.split()
+        check(set(run("pkg-config", "--modversion", *packages, env=search).split()) == {VERSION},
               f"pkg-config: another version of {package}")
-        flags = run("pkg-config", "--cflags", "--libs", package, env=search).split()
-        program = folder / package
+        flags = run("pkg-config", "--cflags", "--libs", *packages, env=search).split()
+        program = folder / source.replace(".", "_")
         run(*compiler, SOURCE / "tests/package" / source, "-o", program, *flags,
             f"-Wl,-rpath-link,{lib}")
         found = run(program, env=search).strip()
