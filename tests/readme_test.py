@@ -10,8 +10,13 @@ SOURCE = pathlib.Path(sys.argv[1])
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", (SOURCE / "README.md").read_text(), re.M | re.S)
 
 
+def same_on_every_tier(text):
+    """How many codes there are depends on the tier."""
+    return re.sub(r"^codes: \d+ generated, \d+ hits$", "codes", text, flags=re.M)
+
+
 def check(text, what):
-    if text not in BLOCKS:
+    if same_on_every_tier(text) not in map(same_on_every_tier, BLOCKS):
         sys.exit(f"readme_test: the README does not quote {what} as it is:\n{text}")
 
 
