@@ -4,7 +4,7 @@
 #include <castor/listing.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <castor/kernel_listing.hpp>
+#include <castor/listing.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings in C.
 #include <castor/listing.h>
-#include <castor/kernel_listing.hpp>
+#include <castor/listing.hpp>
 
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"

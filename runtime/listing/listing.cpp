@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings of bound kernels.
 #include <fmt/format.h>
-#include <castor/kernel_listing.hpp>
+#include <castor/listing.hpp>
 
 #include <cstring>
 #include <new>
