@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "runtime/c/executor.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
 #include "runtime/c/structs.hpp"
@@ -15,9 +16,6 @@
 namespace castor::c {
 
 namespace {
-
-constexpr size_t run_options_1 = sizeof(castor_run_options);
-constexpr size_t executor_1 = sizeof(castor_executor);
 
 /// The views of a call, without an allocation where they are few.
 template <class Pointer>
@@ -50,49 +48,25 @@ class Views {
   std::span<View> views;
 };
 
-/// The caller's threads.
-class ExecutorFromC final : public Executor {
- public:
-  explicit ExecutorFromC(const castor_executor& given) : given_(given) {}
-  int tasks() const override { return given_.tasks; }
-  int64_t wake_up_ns() const override {
-    return given_.wake_up_ns == 0 ? usual_wake_up_ns : given_.wake_up_ns;
-  }
-  void run(int count, void (*task)(void* context, int index), void* context) override {
-    given_.parallel_for(given_.context, count, task, context);
-  }
-
- private:
-  const castor_executor given_;
-};
-
-Status read_executor(const castor_executor* given, std::optional<ExecutorFromC>& executor) {
-  if (given == nullptr) return {};
-  castor_executor fields;
-  Status status = read_struct(given, executor_1, "castor_executor", fields);
-  if (!status) return status;
-  if (fields.tasks < 1) {
-    return invalid(fmt::format("{} tasks of the executor, expected 1 or more", fields.tasks));
-  }
-  if (fields.parallel_for == nullptr) return invalid("no parallel_for of the executor (NULL)");
-  executor.emplace(fields);
-  return {};
-}
-
 Status run(const BoundKernel& kernel, std::span<const ConstView> inputs,
            std::span<const View> outputs, const castor_run_options* options) {
   castor_run_options given;
-  Status status = read_struct(options, run_options_1, "castor_run_options", given);
+  Status status = read_struct(options, "castor_run_options", given);
   if (!status) return status;
   if (given.stores < CASTOR_STORES_AUTOMATIC || given.stores > CASTOR_STORES_STREAMING) {
     return invalid(fmt::format("stores {}, expected 0 to {}", given.stores,
                                static_cast<int>(CASTOR_STORES_STREAMING)));
+  }
+  if (status = check_reserved(given.reserved, "castor_run_options"); !status) return status;
+  if (given.scratch == nullptr && given.scratch_bytes != 0) {
+    return invalid(fmt::format("no scratch (NULL) for its {} bytes", given.scratch_bytes));
   }
   std::optional<ExecutorFromC> executor;
   if (status = read_executor(given.executor, executor); !status) return status;
   RunOptions how;
   how.stores = static_cast<StorePolicy>(given.stores);
   how.executor = executor ? &*executor : nullptr;
+  how.scratch = {static_cast<std::byte*>(given.scratch), given.scratch_bytes};
   return kernel.run(inputs, outputs, how);
 }
 
@@ -121,6 +95,14 @@ castor_engine castor_bound_kernel_engine(const castor_bound_kernel* bound) noexc
 
 castor_tier castor_bound_kernel_tier(const castor_bound_kernel* bound) noexcept {
   return bound == nullptr ? CASTOR_TIER_NONE : castor::c::to_c(bound->kernel.tier());
+}
+
+const char* castor_bound_kernel_engine_reason(const castor_bound_kernel* bound) noexcept {
+  return bound == nullptr ? "" : bound->kernel.engine_reason().data();  // of a std::string
+}
+
+size_t castor_bound_kernel_scratch_bytes(const castor_bound_kernel* bound, int32_t tasks) noexcept {
+  return bound == nullptr ? 0 : bound->kernel.scratch_bytes(tasks);
 }
 
 size_t castor_bound_kernel_code_bytes(const castor_bound_kernel* bound) noexcept {

@@ -13,8 +13,6 @@ namespace castor::c {
 
 namespace {
 
-constexpr size_t operation_1 = sizeof(castor_operation);
-
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 /// Runs one step of building, which throws or gives a Status of its own, unless there has been a
@@ -224,7 +222,7 @@ castor_value castor_builder_op(castor_builder* builder,
   return c::step_to_value(builder, [&](FunctionBuilder& to, castor_value& value) -> Status {
     if (Status status = c::needed(operation, "operation"); !status) return status;
     castor_operation given;
-    Status status = c::read_struct(operation, c::operation_1, "castor_operation", given);
+    Status status = c::read_struct(operation, "castor_operation", given);
     return status.ok() ? c::append(to, given, value) : std::move(status);
   });
 }

@@ -13,8 +13,6 @@ namespace castor::c {
 
 namespace {
 
-constexpr size_t parse_options_1 = sizeof(castor_parse_options);
-
 Result<std::vector<std::byte>> constant_named(std::span<const castor_named_constant> constants,
                                               std::string_view name) {
   std::string names;
@@ -44,7 +42,7 @@ Result<FunctionPtr> parsed(const char* text, size_t length, const char* name,
                            const castor_parse_options* options) {
   if (Status status = needed(text, length, "text"); !status) return status.error();
   castor_parse_options given;
-  Status status = read_struct(options, parse_options_1, "castor_parse_options", given);
+  Status status = read_struct(options, "castor_parse_options", given);
   if (!status) return status.error();
   status = needed(given.constants, given.constant_count, "constants");
   if (!status) return status.error();

@@ -13,11 +13,12 @@
 
 namespace castor::c {
 
-/// Writes the outcome of a call; `error` may be null. They allocate nothing.
-castor_status report_success(castor_error* error) noexcept;
-castor_status report(castor_error* error, const Error& failure) noexcept;
-castor_status report_no_memory(castor_error* error) noexcept;
-castor_status report_exception(castor_error* error, const char* what) noexcept;
+/// Writes the outcome of a call; `error` may be null. They allocate nothing. The shared library
+/// shows them to castor's components.
+CASTOR_API castor_status report_success(castor_error* error) noexcept;
+CASTOR_API castor_status report(castor_error* error, const Error& failure) noexcept;
+CASTOR_API castor_status report_no_memory(castor_error* error) noexcept;
+CASTOR_API castor_status report_exception(castor_error* error, const char* what) noexcept;
 
 /// Runs the body of a C function, which gives a Status and may throw.
 template <class Body>

@@ -58,6 +58,14 @@ struct castor_bound_kernel {
   castor::BoundKernel kernel;
 };
 
+struct castor_packed_weights {
+  castor::PackedWeights weights;
+};
+
+struct castor_disassembler {
+  castor::ListingWriter write;
+};
+
 struct castor_runtime {
   castor::Runtime runtime;
 };

@@ -6,6 +6,7 @@
 
 #include "runtime/c/guard.hpp"
 #include "runtime/c/kernel.hpp"
+#include "runtime/c/structs.hpp"
 #include "runtime/c/tensor.hpp"
 #include "runtime/state.hpp"
 
@@ -27,6 +28,19 @@ Status read_all(const castor_extents* given, size_t count, const char* what,
     to.push_back(*dims);
   }
   return {};
+}
+
+Result<BindOptions> options_of(const castor_bind_options* options) {
+  castor_bind_options given;
+  Status status = read_struct(options, "castor_bind_options", given);
+  if (!status) return status.error();
+  status = check_reserved(given.reserved, "castor_bind_options");
+  if (!status) return status.error();
+  if (given.scratch < CASTOR_SCRATCH_OF_KERNEL || given.scratch > CASTOR_SCRATCH_OF_CALLER) {
+    return invalid(fmt::format("scratch {} in castor_bind_options, expected 0 to {}", given.scratch,
+                               static_cast<int>(CASTOR_SCRATCH_OF_CALLER)));
+  }
+  return BindOptions{.scratch = static_cast<ScratchOwner>(given.scratch)};
 }
 
 template <class Pointer>
@@ -78,39 +92,43 @@ castor_tier castor_kernel_tier(const castor_kernel* kernel) noexcept {
 
 castor_status castor_kernel_bind(const castor_kernel* kernel, const castor_extents* shapes,
                                  size_t shape_count, const castor_extents* strides,
-                                 size_t stride_count, castor_bound_kernel** bound,
-                                 castor_error* error) noexcept {
+                                 size_t stride_count, const castor_bind_options* options,
+                                 castor_bound_kernel** bound, castor_error* error) noexcept {
   using namespace castor;
   return c::guarded_make(error, bound, [&](std::unique_ptr<castor_bound_kernel>& made) -> Status {
     if (Status status = c::needed(kernel, "kernel"); !status) return status;
     if (Status status = c::needed(shapes, shape_count, "shapes"); !status) return status;
     if (Status status = c::needed(strides, stride_count, "strides"); !status) return status;
+    const Result<BindOptions> how = c::options_of(options);
+    if (!how) return how.error();
     std::vector<Dims> extents;
     Status status = c::read_all(shapes, shape_count, "shape of input", extents);
     if (!status) return status;
     std::vector<Dims> steps;
     status = c::read_all(strides, stride_count, "strides of tensor", steps);
     if (!status) return status;
-    return c::make_bound(kernel->kernel.bind(extents, steps), made);
+    return c::make_bound(kernel->kernel.bind(extents, steps, *how), made);
   });
 }
 
 castor_status castor_kernel_bind_views(const castor_kernel* kernel, const castor_view* inputs,
                                        size_t input_count, const castor_view* outputs,
-                                       size_t output_count, castor_bound_kernel** bound,
-                                       castor_error* error) noexcept {
+                                       size_t output_count, const castor_bind_options* options,
+                                       castor_bound_kernel** bound, castor_error* error) noexcept {
   using namespace castor;
   return c::guarded_make(error, bound, [&](std::unique_ptr<castor_bound_kernel>& made) -> Status {
     if (Status status = c::needed(kernel, "kernel"); !status) return status;
     if (Status status = c::needed(inputs, input_count, "inputs"); !status) return status;
     if (Status status = c::needed(outputs, output_count, "outputs"); !status) return status;
+    const Result<BindOptions> how = c::options_of(options);
+    if (!how) return how.error();
     std::vector<ConstView> from;
     Status status = c::read_all(inputs, input_count, "input", from);
     if (!status) return status;
     std::vector<View> to;
     status = c::read_all(outputs, output_count, "output", to);
     if (!status) return status;
-    return c::make_bound(kernel->kernel.bind(from, to), made);
+    return c::make_bound(kernel->kernel.bind(from, to, *how), made);
   });
 }
 

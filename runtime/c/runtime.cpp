@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "runtime/c/executor.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
 #include "runtime/c/kernel.hpp"
+#include "runtime/c/memory.hpp"
+#include "runtime/c/observe.hpp"
 #include "runtime/c/structs.hpp"
 #include "runtime/c/tensor.hpp"
 
@@ -14,12 +17,9 @@ namespace castor::c {
 
 namespace {
 
-constexpr size_t runtime_options_1 = sizeof(castor_runtime_options);
-constexpr size_t statistics_1 = sizeof(castor_statistics);
-
 Result<RuntimeOptions> options_of(const castor_runtime_options* options) {
   castor_runtime_options given;
-  Status status = read_struct(options, runtime_options_1, "castor_runtime_options", given);
+  Status status = read_struct(options, "castor_runtime_options", given);
   if (!status) return status.error();
   RuntimeOptions result;
   if (given.tier < 0 || given.tier > jit::tier_count) {
@@ -28,6 +28,14 @@ Result<RuntimeOptions> options_of(const castor_runtime_options* options) {
   if (given.tier != CASTOR_TIER_AUTOMATIC) result.tier = static_cast<Tier>(given.tier - 1);
   result.interpret = given.interpret != 0;
   if (given.cache_bytes != 0) result.cache_bytes = given.cache_bytes;
+  result.code_bytes_limit = limit_of(given.code_bytes_limit);
+  if (given.packed_weights != nullptr) result.packed_weights = given.packed_weights->weights;
+  std::optional<ExecutorFromC> executor;
+  if (status = read_executor(given.executor, executor); !status) return status.error();
+  if (executor) result.executor = std::make_shared<ExecutorFromC>(*executor);
+  if (status = read_allocator(given.allocator, result.allocator); !status) return status.error();
+  status = read_observe_options(given.observe, result.observe);
+  if (!status) return status.error();
   return result;
 }
 
@@ -35,9 +43,24 @@ castor_statistics counters_in_c(const CacheStatistics& counters) {
   castor_statistics result = CASTOR_STATISTICS;
   result.functions = counters.functions;
   result.function_hits = counters.function_hits;
+  result.function_misses = counters.function_misses;
+  result.function_evictions = counters.function_evictions;
+  result.function_compile_ns = counters.function_compile_ns;
+  result.function_bytes = counters.function_bytes;
   result.codes = counters.codes;
   result.code_hits = counters.code_hits;
+  result.code_misses = counters.code_misses;
+  result.code_evictions = counters.code_evictions;
+  result.code_compile_ns = counters.code_compile_ns;
   result.code_bytes = counters.code_bytes;
+  return result;
+}
+
+castor_memory_statistics bytes_in_c(const MemoryStatistics& bytes) {
+  castor_memory_statistics result = CASTOR_MEMORY_STATISTICS;
+  result.scratch_bytes = bytes.scratch_bytes;
+  result.packed_weight_bytes = bytes.packed_weight_bytes;
+  result.code_bytes = bytes.code_bytes;
   return result;
 }
 
@@ -113,12 +136,28 @@ castor_status castor_runtime_statistics(const castor_runtime* runtime,
   using namespace castor;
   return c::guarded(error, [&]() -> Status {
     if (Status status = c::needed(runtime, "runtime"); !status) return status;
-    if (Status status = c::needed(statistics, "statistics"); !status) return status;
-    Status status = c::check_struct_size(statistics, c::statistics_1, sizeof(castor_statistics),
-                                         "castor_statistics");
-    if (!status) return status;
-    c::write_struct(c::counters_in_c(runtime->runtime.statistics()), statistics);
-    return {};
+    return c::fill_struct(statistics, "castor_statistics",
+                          [&] { return c::counters_in_c(runtime->runtime.statistics()); });
+  });
+}
+
+castor_status castor_runtime_memory(const castor_runtime* runtime,
+                                    castor_memory_statistics* statistics,
+                                    castor_error* error) noexcept {
+  using namespace castor;
+  return c::guarded(error, [&]() -> Status {
+    if (Status status = c::needed(runtime, "runtime"); !status) return status;
+    return c::fill_struct(statistics, "castor_memory_statistics",
+                          [&] { return c::bytes_in_c(runtime->runtime.memory()); });
+  });
+}
+
+castor_status castor_runtime_observation(const castor_runtime* runtime,
+                                         castor_error* error) noexcept {
+  using namespace castor;
+  return c::guarded(error, [&]() -> Status {
+    if (Status status = c::needed(runtime, "runtime"); !status) return status;
+    return runtime->runtime.observation();
   });
 }
 

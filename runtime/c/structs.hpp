@@ -15,8 +15,9 @@ namespace castor::c {
 /// A larger size is no structure of any version.
 inline constexpr size_t most_struct_bytes = 4096;
 
-/// Checks struct_size of the structure at `given`: `least` bytes is what the first version had,
-/// `here` what this library knows.
+/// Checks struct_size of the structure at `given`: `least` bytes is what the first version of it
+/// had (a structure that grows keeps that number, as an offset of the field that came then), `here`
+/// what this library knows.
 inline Status check_struct_size(const void* given, size_t least, size_t here, const char* name) {
   size_t size = 0;
   std::memcpy(&size, given, sizeof size);
@@ -30,7 +31,8 @@ inline Status check_struct_size(const void* given, size_t least, size_t here, co
 /// Copies the fields that `given` has to `fields`; those that it lacks are zero. Refuses what this
 /// library does not know, unless it is zero. A null `given` is the default: zeros.
 template <class Struct>
-Status read_struct(const Struct* given, size_t least, const char* name, Struct& fields) {
+Status read_struct(const Struct* given, const char* name, Struct& fields,
+                   size_t least = sizeof(Struct)) {
   fields = {};
   if (given == nullptr) return {};
   Status status = check_struct_size(given, least, sizeof(Struct), name);
@@ -47,6 +49,12 @@ Status read_struct(const Struct* given, size_t least, const char* name, Struct& 
   return {};
 }
 
+/// Refuses what is set in a field that has no meaning yet.
+inline Status check_reserved(int32_t reserved, const char* name) {
+  if (reserved == 0) return {};
+  return invalid(fmt::format("reserved is {} in {}, expected 0", reserved, name));
+}
+
 /// Copies `fields` to the structure at `to`, as many as it has room for, and zeros behind them;
 /// struct_size, which was checked, stays.
 template <class Struct>
@@ -58,6 +66,15 @@ void write_struct(const Struct& fields, Struct* to) {
               reinterpret_cast<const unsigned char*>(&fields) + sizeof(size_t),
               known - sizeof(size_t));
   std::fill(bytes + known, bytes + size, static_cast<unsigned char>(0));
+}
+
+/// Writes what `ask()` gives to the structure of the caller, which is checked first.
+template <class Struct, class Ask>
+Status fill_struct(Struct* to, const char* name, const Ask& ask, size_t least = sizeof(Struct)) {
+  if (Status status = needed(to, "statistics"); !status) return status;
+  if (Status status = check_struct_size(to, least, sizeof(Struct), name); !status) return status;
+  write_struct(ask(), to);
+  return {};
 }
 
 }  // namespace castor::c

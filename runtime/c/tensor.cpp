@@ -10,8 +10,6 @@ namespace castor::c {
 
 namespace {
 
-constexpr size_t convert_options_1 = sizeof(castor_convert_options);
-
 bool is_element(castor_element_type type) { return type >= 1 && type <= element_type_count; }
 
 Error no_element(castor_element_type type, std::string_view what) {
@@ -141,7 +139,7 @@ Result<Dims> dims_of(const castor_extents& extents, std::string_view what) {
 
 Result<ConvertOptions> convert_options_of(const castor_convert_options* options) {
   castor_convert_options given;
-  Status status = read_struct(options, convert_options_1, "castor_convert_options", given);
+  Status status = read_struct(options, "castor_convert_options", given);
   if (!status) return status.error();
   ConvertOptions result;
   status = read_option(given.overflow, overflow_names.size(), "overflow", result.overflow);
@@ -150,10 +148,8 @@ Result<ConvertOptions> convert_options_of(const castor_convert_options* options)
   if (!status) return status.error();
   status = read_option(given.nan, nan_mode_names.size(), "nan", result.nan);
   if (!status) return status.error();
-  if (given.reserved != 0) {
-    return invalid(
-        fmt::format("reserved is {} in castor_convert_options, expected 0", given.reserved));
-  }
+  status = check_reserved(given.reserved, "castor_convert_options");
+  if (!status) return status.error();
   return result;
 }
 

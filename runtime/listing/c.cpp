@@ -18,3 +18,8 @@ extern "C" castor_status castor_bound_kernel_listing(const castor_bound_kernel* 
     return {};
   });
 }
+
+extern "C" const castor_disassembler* castor_listing_writer() noexcept {
+  static const castor_disassembler writer = {castor::listing_writer()};
+  return &writer;
+}

@@ -97,7 +97,7 @@ static inline castor_bound_kernel* bound_alone(int64_t n) {
   EXPECT(strcmp(castor_function_name(castor_kernel_function(kernel)), "scale") == 0);
   const int64_t pixels[] = {n, 3};
   const castor_extents shapes[] = {{pixels, 2}, {pixels + 1, 1}};
-  EXPECT_OK(castor_kernel_bind(kernel, shapes, 2, NULL, 0, &bound, &error));
+  EXPECT_OK(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, &bound, &error));
   castor_kernel_destroy(kernel);
   return bound;
 }

@@ -93,7 +93,8 @@ enum class Ready { runtime, function, kernel, bound };
 inline void run_in_order(void*, int32_t count, void (*task)(void*, int32_t), void* context) {
   for (int32_t i = 0; i < count; ++i) task(context, i);
 }
-inline constexpr castor_executor in_order = {sizeof(castor_executor), nullptr, 3, run_in_order, -1};
+inline constexpr castor_executor in_order = {
+    sizeof(castor_executor), nullptr, 3, 0, run_in_order, -1};
 
 inline constexpr std::byte untouched{0x5a};
 
@@ -128,7 +129,8 @@ class World {
     return castor_function_parse(row.text.data(), row.text.size(), "f", nullptr, to, error);
   }
   castor_status bind_views(castor_error* error, castor_bound_kernel** to) const {
-    return castor_kernel_bind_views(kernel, inputs.data(), inputs.size(), &output, 1, to, error);
+    return castor_kernel_bind_views(kernel, inputs.data(), inputs.size(), &output, 1, nullptr, to,
+                                    error);
   }
   castor_status run(const castor_run_options* options, castor_error* error) const {
     return castor_bound_kernel_run(bound, inputs.data(), inputs.size(), &output, 1, options, error);

@@ -8,7 +8,7 @@
 //   castor_error error;
 //   castor_runtime_create(NULL, &runtime, &error);
 //   castor_runtime_compile_text(runtime, text, strlen(text), NULL, &kernel, &error);
-//   castor_kernel_bind(kernel, &shape, 1, NULL, 0, &bound, &error);   // shapes of the inputs
+//   castor_kernel_bind(kernel, &shape, 1, NULL, 0, NULL, &bound, &error);  // shapes of the inputs
 //   castor_bound_kernel_run(bound, &input, 1, &output, 1, NULL, &error);
 //
 // What holds for every function:
@@ -20,14 +20,20 @@
 // - Who gets a handle from a call destroys it, once, when no thread uses it any more. Destroying
 //   NULL does nothing. Handles hold what they need: they are destroyed in any order.
 // - A pointer that a call returns belongs to the handle that it was asked of, and lives as long.
-//   What a call is given it does not keep: it may be gone when the call returns.
+//   What a call is given it does not keep: it may be gone when the call returns. Only callbacks
+//   and their contexts are kept, for as long as castor_executor, castor_allocator and
+//   castor_observe_options say. Callbacks throw nothing and do not jump out.
 // - Structures that may grow begin with struct_size, which the caller sets (the macros of their
 //   names in capitals do). A library that is older than the caller's headers refuses fields that it
 //   does not know, unless they are zero; a newer one takes what older headers lack as zero.
 #pragma once
 
 #include "castor/c/base.h"
+#include "castor/c/dlpack.h"
+#include "castor/c/executor.h"
 #include "castor/c/function.h"
 #include "castor/c/kernel.h"
+#include "castor/c/memory.h"
+#include "castor/c/observe.h"
 #include "castor/c/runtime.h"
 #include "castor/c/tensor.h"

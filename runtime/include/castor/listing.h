@@ -16,6 +16,10 @@ CASTOR_API castor_status castor_bound_kernel_listing(const castor_bound_kernel* 
                                                      castor_text** text,
                                                      castor_error* error) CASTOR_NOEXCEPT;
 
+/// For castor_observe_options::listing: the annotated listing that `castor dump --stage asm` prints
+/// of each piece of code. Lives for ever; never NULL. Thread safe.
+CASTOR_API const castor_disassembler* castor_listing_writer(void) CASTOR_NOEXCEPT;
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

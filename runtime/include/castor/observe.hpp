@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -42,10 +43,10 @@ enum class LogLevel : uint8_t {
 /// "debug", "info", "warning", "error".
 CASTOR_API std::string_view name_of(LogLevel level);
 
-/// Takes one message: a line without its end. Called from whichever thread did what it tells of,
-/// also from several at a time, with no lock of castor held. Must not throw. May use the runtime,
-/// but must not wait for what it is told of: the function, or code, is handed out after this
-/// returns.
+/// Takes one message: a line without its end, and a zero behind its last character. Called from
+/// whichever thread did what it tells of, also from several at a time, with no lock of castor held.
+/// Must not throw. May use the runtime, but must not wait for what it is told of: the function, or
+/// code, is handed out after this returns.
 using LogFunction = void (*)(void* context, LogLevel level, std::string_view message);
 
 /// Each option stands for itself; any may be combined. The library reads no environment variables
@@ -85,6 +86,9 @@ struct ObserveOptions {
   LogFunction log = nullptr;
   void* log_context = nullptr;
   LogLevel log_level = LogLevel::info;
+  /// Held by the runtime and its kernels until `log` is called no more: what `log_context` points
+  /// to, where nobody else keeps it.
+  std::shared_ptr<void> log_owner = nullptr;
 };
 
 }  // namespace castor

@@ -2,7 +2,9 @@
 // Kernels of castor's C API: compiled, bound to shapes, run. Include castor/castor.h.
 #pragma once
 
+#include "castor/c/executor.h"
 #include "castor/c/function.h"
+#include "castor/c/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,19 +51,40 @@ CASTOR_API const char* castor_kernel_engine_reason(const castor_kernel* kernel) 
 /// The tier of its code; CASTOR_TIER_NONE in the interpreter, and for NULL.
 CASTOR_API castor_tier castor_kernel_tier(const castor_kernel* kernel) CASTOR_NOEXCEPT;
 
+/// Whose scratch the calls of a bound kernel use.
+typedef int32_t castor_scratch_owner;
+enum {
+  /// The bound kernel keeps one task's scratch, made when it is bound, and that of more tasks from
+  /// the first call that has an executor on; only calls that run at the same time allocate more.
+  CASTOR_SCRATCH_OF_KERNEL = 0,
+  /// The bound kernel keeps none, and every call that needs scratch must bring it.
+  CASTOR_SCRATCH_OF_CALLER = 1
+};
+
+/// How a kernel is bound. A field of zeros is its default.
+typedef struct castor_bind_options {
+  size_t struct_size;  ///< sizeof(castor_bind_options)
+  castor_scratch_owner scratch;
+  int32_t reserved;  ///< 0
+} castor_bind_options;
+#define CASTOR_BIND_OPTIONS \
+  { sizeof(castor_bind_options), CASTOR_SCRATCH_OF_KERNEL, 0 }
+
 /// Settles shapes and strides, which may generate code. `shapes`: the extents of every input.
 /// `strides`: in elements, of every input, then of every output; NULL and 0: all tensors are dense.
-/// Strides are positive wherever the extent exceeds 1; outputs do not overlap themselves. On
-/// success *bound is the caller's, else NULL.
+/// Strides are positive wherever the extent exceeds 1; outputs do not overlap themselves.
+/// `options` may be NULL. On success *bound is the caller's, else NULL.
 CASTOR_API castor_status castor_kernel_bind(const castor_kernel* kernel,
                                             const castor_extents* shapes, size_t shape_count,
                                             const castor_extents* strides, size_t stride_count,
+                                            const castor_bind_options* options,
                                             castor_bound_kernel** bound,
                                             castor_error* error) CASTOR_NOEXCEPT;
 /// Settles shapes and strides as these views have them; their data may be NULL.
 CASTOR_API castor_status castor_kernel_bind_views(const castor_kernel* kernel,
                                                   const castor_view* inputs, size_t input_count,
                                                   const castor_view* outputs, size_t output_count,
+                                                  const castor_bind_options* options,
                                                   castor_bound_kernel** bound,
                                                   castor_error* error) CASTOR_NOEXCEPT;
 CASTOR_API void castor_bound_kernel_destroy(castor_bound_kernel* bound) CASTOR_NOEXCEPT;
@@ -72,12 +95,23 @@ CASTOR_API size_t castor_bound_kernel_output_count(const castor_bound_kernel* bo
 /// that it does not have.
 CASTOR_API castor_extents castor_bound_kernel_output_shape(const castor_bound_kernel* bound,
                                                            size_t index) CASTOR_NOEXCEPT;
+/// What executes it: the interpreter also where executable memory was refused at binding, or its
+/// limit was reached. Binding again later may find room.
 CASTOR_API castor_engine castor_bound_kernel_engine(const castor_bound_kernel* bound)
+    CASTOR_NOEXCEPT;
+/// Why the interpreter executes it; "" for generated code, and for NULL. Lives as long as `bound`.
+CASTOR_API const char* castor_bound_kernel_engine_reason(const castor_bound_kernel* bound)
     CASTOR_NOEXCEPT;
 CASTOR_API castor_tier castor_bound_kernel_tier(const castor_bound_kernel* bound) CASTOR_NOEXCEPT;
 /// Bytes of machine code that its calls may go through, constants among them; code that other
 /// kernels share counts in each. 0 in the interpreter, and for NULL.
 CASTOR_API size_t castor_bound_kernel_code_bytes(const castor_bound_kernel* bound) CASTOR_NOEXCEPT;
+
+/// Bytes of scratch that a call takes, split into that many tasks at the most (fewer than 1 count
+/// as 1): a multiple of CASTOR_SCRATCH_ALIGNMENT, 0 where it takes none and for NULL, SIZE_MAX
+/// where they cannot be counted.
+CASTOR_API size_t castor_bound_kernel_scratch_bytes(const castor_bound_kernel* bound,
+                                                    int32_t tasks) CASTOR_NOEXCEPT;
 
 /// How outputs are stored.
 typedef int32_t castor_store_policy;
@@ -87,36 +121,31 @@ enum {
   CASTOR_STORES_STREAMING = 2  ///< where the tensors are dense, large, aligned and not in place
 };
 
-/// Runs the tasks of a call: an engine's own threads.
-typedef struct castor_executor {
-  size_t struct_size;  ///< sizeof(castor_executor)
-  void* context;       ///< the engine's, handed to parallel_for
-  int32_t tasks;       ///< into how many tasks at the most a call is split; at least 1
-  /// Calls task(task_context, i) for each i from 0 to count - 1, on any threads in any order, and
-  /// returns when all have returned. Several calls may come at the same time.
-  void (*parallel_for)(void* context, int32_t count,
-                       void (*task)(void* task_context, int32_t index), void* task_context);
-  /// How long it takes, in nanoseconds, from a call of parallel_for until other threads are at
-  /// work: every task is given at least so much to do, and smaller work is done without such a
-  /// call. 0: what pools take whose threads sleep (40 us); negative: nothing.
-  int64_t wake_up_ns;
-} castor_executor;
-
 /// How a call is run. A field of zeros is its default.
 typedef struct castor_run_options {
   size_t struct_size;  ///< sizeof(castor_run_options)
   castor_store_policy stores;
-  const castor_executor* executor;  ///< NULL: the caller's thread does everything
+  int32_t reserved;  ///< 0
+  /// Whose threads do large work, instead of the runtime's executor; NULL: the runtime's. (A
+  /// CASTOR_SERIAL_EXECUTOR keeps the call on its own thread.) Used until the call returns.
+  const castor_executor* executor;
+  /// Memory for the call's intermediate results, at least castor_bound_kernel_scratch_bytes for as
+  /// many tasks as the executor has, at a multiple of CASTOR_SCRATCH_ALIGNMENT, apart from all
+  /// tensors; its contents do not matter, and nothing is kept in it. With it a run that succeeds
+  /// allocates nothing at all (the interpreter, and more than 16 inputs or outputs, apart). NULL
+  /// and 0: the bound kernel's own is used.
+  void* scratch;
+  size_t scratch_bytes;
 } castor_run_options;
 #define CASTOR_RUN_OPTIONS \
-  { sizeof(castor_run_options), CASTOR_STORES_AUTOMATIC, NULL }
+  { sizeof(castor_run_options), CASTOR_STORES_AUTOMATIC, 0, NULL, NULL, 0 }
 
 /// Computes outputs from inputs, one view for each in the function's order. Checks number, element
 /// types, shapes, strides, offsets, bytes available and overlap first: after a failure no output
 /// has been touched. An output may be an input's exact memory (same address, element size, storage
 /// order, shape and strides): in place; any other overlap is refused. `options` may be NULL. Never
-/// compiles, and allocates nothing for up to 16 inputs and 16 outputs but what the C++ API's
-/// BoundKernel::run does.
+/// compiles, and allocates nothing for up to 16 inputs and 16 outputs but scratch (see
+/// castor_run_options::scratch and castor_scratch_owner; the interpreter apart).
 CASTOR_API castor_status castor_bound_kernel_run(const castor_bound_kernel* bound,
                                                  const castor_view* inputs, size_t input_count,
                                                  const castor_view* outputs, size_t output_count,
