@@ -67,6 +67,35 @@ constexpr int64_t three_by_two[] = {3, 2};
 const castor_view from = {source, CASTOR_F32, 2, three_by_two, nullptr, 0, sizeof source};
 const castor_view to = {destination, CASTOR_U8, 2, three_by_two, nullptr, 0, sizeof destination};
 
+void log_nothing(void*, castor_log_level, const char*, size_t) {}
+
+void run_in_order(void*, int32_t count, void (*task)(void*, int32_t), void* context) {
+  for (int32_t i = 0; i < count; ++i) task(context, i);
+}
+
+/// A runtime with an executor, packed weights and a log, which compiles and converts.
+castor_status make_runtime(decltype(castor_observe_options::log) log, castor_error* error) {
+  castor_packed_weights* weights = nullptr;
+  castor_status status = castor_packed_weights_create(nullptr, &weights, error);
+  if (status != CASTOR_OK) return status;
+  const castor_executor executor = {sizeof executor, nullptr, 2, 0, run_in_order, -1};
+  castor_observe_options observe = CASTOR_OBSERVE_OPTIONS;
+  observe.log = log;
+  observe.log_level = CASTOR_LOG_DEBUG;
+  observe.perf_map_directory = "/a_directory_that_is_not_used_since_there_is_no_perf_map";
+  castor_runtime_options options = CASTOR_RUNTIME_OPTIONS;
+  options.executor = &executor;
+  options.packed_weights = weights;
+  options.observe = &observe;
+  castor_runtime* made = nullptr;
+  status = castor_runtime_create(&options, &made, error);
+  EXPECT_EQ(made != nullptr, status == CASTOR_OK);
+  if (status == CASTOR_OK) status = castor_convert(made, &from, &to, nullptr, error);
+  castor_runtime_destroy(made);
+  castor_packed_weights_destroy(weights);
+  return status;
+}
+
 const CallRow call_rows[] = {
     {"build", CASTOR_OK, build},
     {"convert", CASTOR_OK,
@@ -107,6 +136,48 @@ const CallRow call_rows[] = {
        castor_runtime* made = nullptr;
        options.tier = 77;
        return castor_runtime_create(&options, &made, error);
+     }},
+    {"packed weights", CASTOR_OK,
+     [](const castor_runtime*, castor_error* error) {
+       castor_packed_weights_options options = CASTOR_PACKED_WEIGHTS_OPTIONS;
+       options.bytes_limit = 4096;
+       castor_packed_weights* weights = nullptr;
+       castor_weight_statistics statistics = CASTOR_WEIGHT_STATISTICS;
+       castor_status status = castor_packed_weights_create(&options, &weights, error);
+       EXPECT_EQ(weights != nullptr, status == CASTOR_OK);
+       if (status != CASTOR_OK) return status;
+       status = castor_packed_weights_statistics(weights, &statistics, error);
+       castor_packed_weights_destroy(weights);
+       return status;
+     }},
+    {"runtime with all options", CASTOR_OK,
+     [](const castor_runtime*, castor_error* error) { return make_runtime(log_nothing, error); }},
+    {"refused executor", CASTOR_INVALID_ARGUMENT,
+     [](const castor_runtime*, castor_error* error) {
+       castor_runtime_options options = CASTOR_RUNTIME_OPTIONS;
+       castor_executor executor = CASTOR_SERIAL_EXECUTOR;
+       castor_runtime* made = nullptr;
+       executor.tasks = -1;
+       options.executor = &executor;
+       return castor_runtime_create(&options, &made, error);
+     }},
+    {"DLPack", CASTOR_OK,
+     [](const castor_runtime*, castor_error* error) {
+       castor_dlpack_dims dims;
+       castor_dlpack_fields fields;
+       castor_view view;
+       const castor_status status = castor_dlpack_fields_of_view(&from, &dims, &fields, error);
+       return status == CASTOR_OK ? castor_view_of_dlpack_fields(&fields, 0, &view, error) : status;
+     }},
+    {"refused DLPack tensor", CASTOR_INVALID_ARGUMENT,
+     [](const castor_runtime*, castor_error* error) {
+       castor_dlpack_fields fields = {};
+       castor_view view;
+       return castor_view_of_dlpack_fields(&fields, CASTOR_DLPACK_READ_ONLY, &view, error);
+     }},
+    {"refused DLPack version", CASTOR_UNSUPPORTED,
+     [](const castor_runtime*, castor_error* error) {
+       return castor_check_dlpack_version(77, 7, error);
      }},
     {"refused ABI", CASTOR_UNSUPPORTED,
      [](const castor_runtime*, castor_error* error) { return castor_check_abi(77, error); }},

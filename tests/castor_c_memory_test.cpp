@@ -80,7 +80,7 @@ const Step steps[] = {
        }
        castor_bound_kernel* bound = nullptr;
        const castor_status status = castor_kernel_bind(
-           world.kernel, shapes.data(), world.inputs.size(), nullptr, 0, &bound, error);
+           world.kernel, shapes.data(), world.inputs.size(), nullptr, 0, nullptr, &bound, error);
        castor_bound_kernel_destroy(bound);
        return status;
      }},
@@ -88,6 +88,18 @@ const Step steps[] = {
      [](World& world, castor_error* error) {
        castor_bound_kernel* bound = nullptr;
        const castor_status status = world.bind_views(error, &bound);
+       castor_bound_kernel_destroy(bound);
+       return status;
+     }},
+    {"bind_to_scratch_of_the_caller", Ready::kernel,
+     [](World& world, castor_error* error) {
+       castor_bind_options options = CASTOR_BIND_OPTIONS;
+       options.scratch = CASTOR_SCRATCH_OF_CALLER;
+       castor_bound_kernel* bound = nullptr;
+       const castor_status status =
+           castor_kernel_bind_views(world.kernel, world.inputs.data(), world.inputs.size(),
+                                    &world.output, 1, &options, &bound, error);
+       EXPECT_EQ(bound != nullptr, status == CASTOR_OK);
        castor_bound_kernel_destroy(bound);
        return status;
      }},
@@ -100,6 +112,15 @@ const Step steps[] = {
                  castor_bound_kernel_engine(world.bound) == CASTOR_ENGINE_JIT);
        EXPECT_EQ(castor_function_input_count(castor_kernel_function(world.kernel)),
                  world.inputs.size());
+       EXPECT_EQ(std::string_view(castor_bound_kernel_engine_reason(world.bound)).empty(),
+                 castor_bound_kernel_engine(world.bound) == CASTOR_ENGINE_JIT);
+       EXPECT_LE(castor_bound_kernel_scratch_bytes(world.bound, 1),
+                 castor_bound_kernel_scratch_bytes(world.bound, 3));
+       castor_memory_statistics memory = CASTOR_MEMORY_STATISTICS;
+       castor_status status = castor_runtime_memory(world.runtime, &memory, error);
+       if (status != CASTOR_OK) return status;
+       status = castor_runtime_observation(world.runtime, error);
+       if (status != CASTOR_OK) return status;
        return castor_runtime_statistics(world.runtime, &statistics, error);
      }},
     {"run", Ready::bound,
@@ -191,6 +212,36 @@ TEST(CastorCMemory, OfARuntime) {
     ASSERT_EQ(runtime, nullptr);
     ASSERT_LE(blocks_held, held + 8) << "of what the process knows of its machine";
     ASSERT_LT(count, 1000);
+  }
+}
+
+/// With scratch of the caller a run allocates nothing at all.
+TEST(CastorCMemory, OfARunWithScratch) {
+  for (const FunctionRow& row : functions()) {
+    const std::vector<std::byte> expected = expected_output(row);
+    World world(row, Ready::bound, false);
+    if (castor_bound_kernel_engine(world.bound) != CASTOR_ENGINE_JIT) continue;
+    for (const castor_executor* executor :
+         {static_cast<const castor_executor*>(nullptr), &in_order}) {
+      const size_t bytes =
+          castor_bound_kernel_scratch_bytes(world.bound, executor == nullptr ? 1 : executor->tasks);
+      void* const scratch = std::aligned_alloc(CASTOR_SCRATCH_ALIGNMENT, bytes + 64);
+      castor_run_options options = CASTOR_RUN_OPTIONS;
+      options.executor = executor;
+      options.scratch = scratch;
+      options.scratch_bytes = bytes + 64;
+      std::ranges::fill(world.output_data, untouched);
+      castor_error error;
+      castor_status status = CASTOR_OK;
+      {
+        const AllocationsFailAfter failing(0);
+        status = world.run(&options, &error);
+      }
+      std::free(scratch);
+      EXPECT_EQ(status, CASTOR_OK) << row.name << ": " << error.message;
+      EXPECT_FALSE(allocation_failed) << row.name;
+      EXPECT_EQ(world.output_data, expected) << row.name;
+    }
   }
 }
 

@@ -12,6 +12,7 @@ static void test_destroying_nothing(void) {
   castor_kernel_destroy(NULL);
   castor_bound_kernel_destroy(NULL);
   castor_runtime_destroy(NULL);
+  castor_packed_weights_destroy(NULL);
 }
 
 static void test_asking_nothing(void) {
@@ -31,7 +32,9 @@ static void test_asking_nothing(void) {
   EXPECT(castor_bound_kernel_output_shape(NULL, 0).rank == -1);
   EXPECT(castor_bound_kernel_engine(NULL) == CASTOR_ENGINE_NONE);
   EXPECT(castor_bound_kernel_tier(NULL) == CASTOR_TIER_NONE);
+  EXPECT(strcmp(castor_bound_kernel_engine_reason(NULL), "") == 0);
   EXPECT(castor_bound_kernel_code_bytes(NULL) == 0);
+  EXPECT(castor_bound_kernel_scratch_bytes(NULL, 4) == 0);
   EXPECT(castor_builder_input(NULL, "x", NULL) == CASTOR_NO_VALUE);
   EXPECT(castor_builder_op(NULL, NULL) == CASTOR_NO_VALUE);
   EXPECT(castor_builder_unary(NULL, "relu", 0, NULL) == CASTOR_NO_VALUE);
@@ -125,39 +128,52 @@ static void test_bad_binding(void) {
   const int64_t pixels[] = {2, 3, -1};
   castor_extents shapes[] = {{pixels, 2}, {pixels + 1, 1}};
   const castor_view view = {0};
-  EXPECT_STATUS(castor_kernel_bind(NULL, shapes, 2, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(NULL, shapes, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no kernel (NULL)");
   EXPECT(bound == NULL);
-  EXPECT_STATUS(castor_kernel_bind(kernel, NULL, 2, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, NULL, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no shapes (NULL)");
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 4, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 4, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no strides (NULL)");
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, NULL, &error),
                 CASTOR_INVALID_ARGUMENT, "no place for the handle");
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 1, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "1 input shapes given; the function has 2");
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, shapes, 2, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, shapes, 2, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "2 strides");
   shapes[1].values = pixels;
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "");
   shapes[1].values = pixels + 2;
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "");
   shapes[1].values = NULL;
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "shape of input 1: no values (NULL) for rank 1");
   shapes[1].rank = 17;
-  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "shape of input 1: rank 17, expected 0 to 16");
-  EXPECT_STATUS(castor_kernel_bind_views(kernel, &view, 1, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind_views(kernel, &view, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "input 0: element type 0, expected 1 to 31");
-  EXPECT_STATUS(castor_kernel_bind_views(NULL, &view, 1, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind_views(NULL, &view, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no kernel (NULL)");
-  EXPECT_STATUS(castor_kernel_bind_views(kernel, NULL, 1, NULL, 0, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind_views(kernel, NULL, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no inputs (NULL)");
-  EXPECT_STATUS(castor_kernel_bind_views(kernel, NULL, 0, NULL, 1, &bound, &error),
+  EXPECT_STATUS(castor_kernel_bind_views(kernel, NULL, 0, NULL, 1, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no outputs (NULL)");
+  castor_bind_options options = CASTOR_BIND_OPTIONS;
+  options.scratch = CASTOR_SCRATCH_OF_CALLER + 1;
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, &options, &bound, &error),
+                CASTOR_INVALID_ARGUMENT, "scratch 2 in castor_bind_options, expected 0 to 1");
+  options.scratch = -1;
+  EXPECT_STATUS(castor_kernel_bind_views(kernel, &view, 1, NULL, 0, &options, &bound, &error),
+                CASTOR_INVALID_ARGUMENT, "scratch -1 in castor_bind_options");
+  options.reserved = 1;
+  EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, &options, &bound, &error),
+                CASTOR_INVALID_ARGUMENT, "reserved is 1 in castor_bind_options, expected 0");
+  options.struct_size = 8;
+  EXPECT_STATUS(castor_kernel_bind_views(kernel, &view, 1, NULL, 0, &options, &bound, &error),
+                CASTOR_INVALID_ARGUMENT, "struct_size of castor_bind_options is 8");
   EXPECT(bound == NULL);
   castor_kernel_destroy(kernel);
   castor_runtime_destroy(runtime);
@@ -246,17 +262,29 @@ static void test_bad_runs(void) {
   EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
                 CASTOR_INVALID_ARGUMENT, "stores 3, expected 0 to 2");
   options.stores = CASTOR_STORES_AUTOMATIC;
-  castor_executor executor = {sizeof executor, NULL, 0, never, 0};
+  castor_executor executor = {sizeof executor, NULL, 0, 0, never, 0};
   options.executor = &executor;
   EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
                 CASTOR_INVALID_ARGUMENT, "0 tasks of the executor, expected 1 or more");
   executor.tasks = 2;
+  executor.reserved = 7;
+  EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
+                CASTOR_INVALID_ARGUMENT, "reserved is 7 in castor_executor, expected 0");
+  executor.reserved = 0;
   executor.parallel_for = NULL;
   EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
                 CASTOR_INVALID_ARGUMENT, "no parallel_for of the executor (NULL)");
   executor.struct_size = 0;
   EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
                 CASTOR_INVALID_ARGUMENT, "struct_size of castor_executor is 0");
+  options.executor = NULL;
+  options.reserved = -1;
+  EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
+                CASTOR_INVALID_ARGUMENT, "reserved is -1 in castor_run_options, expected 0");
+  options.reserved = 0;
+  options.scratch_bytes = 64;
+  EXPECT_STATUS(castor_bound_kernel_run(bound, inputs, 2, outputs, 2, &options, &error),
+                CASTOR_INVALID_ARGUMENT, "no scratch (NULL) for its 64 bytes");
   for (size_t i = 0; i < 6; ++i) EXPECT(halves[i] == 0 && integers[i] == 0);
   castor_bound_kernel_destroy(bound);
 }

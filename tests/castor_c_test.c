@@ -50,6 +50,11 @@ static void test_statistics(void) {
   castor_statistics counters = CASTOR_STATISTICS;
   EXPECT_OK(castor_runtime_statistics(runtime, &counters, &error));
   EXPECT(counters.functions == 1 && counters.function_hits == 1);
+  EXPECT(counters.function_misses == 1 && counters.function_evictions == 0);
+  EXPECT(counters.function_compile_ns > 0 && counters.function_bytes > 0);
+  EXPECT(counters.code_misses >= counters.codes && counters.code_evictions == 0);
+  EXPECT((counters.code_bytes > 0) == (counters.codes > 0));
+  EXPECT((counters.code_compile_ns > 0) == (counters.codes > 0));
   EXPECT(counters.codes >= 1 || castor_runtime_tier(runtime) == CASTOR_TIER_NONE);
   EXPECT(counters.struct_size == sizeof counters);
 
@@ -157,7 +162,7 @@ static void test_constants_by_name(void) {
   castor_kernel* kernel = NULL;
   castor_bound_kernel* bound = NULL;
   EXPECT_OK(castor_runtime_compile(runtime, function, &kernel, &error));
-  EXPECT_OK(castor_kernel_bind(kernel, NULL, 0, NULL, 0, &bound, &error));
+  EXPECT_OK(castor_kernel_bind(kernel, NULL, 0, NULL, 0, NULL, &bound, &error));
   unsigned char out[2] = {0};
   const int64_t shape[] = {2};
   const castor_view y = view_of(out, CASTOR_U8, shape, 1, sizeof out);
@@ -241,14 +246,14 @@ static void test_views(void) {
   x.offset = 1;
   const castor_view y = view_of(to, CASTOR_U8, shape, 2, sizeof to);
   castor_bound_kernel* bound = NULL;
-  EXPECT_OK(castor_kernel_bind_views(kernel, &x, 1, &y, 1, &bound, &error));
+  EXPECT_OK(castor_kernel_bind_views(kernel, &x, 1, &y, 1, NULL, &bound, &error));
   EXPECT_OK(castor_bound_kernel_run(bound, &x, 1, &y, 1, NULL, &error));
   EXPECT(memcmp(to, "\1\3\5\2\4\6", 6) == 0);
   castor_bound_kernel_destroy(bound);
 
   const castor_extents extents = {shape, 2};
   const castor_extents strides[] = {{transposed, 2}, {NULL, 0}};  // of the second: dense
-  EXPECT_OK(castor_kernel_bind(kernel, &extents, 1, strides, 2, &bound, &error));
+  EXPECT_OK(castor_kernel_bind(kernel, &extents, 1, strides, 2, NULL, &bound, &error));
   memset(to, 0, sizeof to);
   EXPECT_OK(castor_bound_kernel_run(bound, &x, 1, &y, 1, NULL, &error));
   EXPECT(memcmp(to, "\1\3\5\2\4\6", 6) == 0);
@@ -298,10 +303,10 @@ static void test_executor(void) {
                                 view_of(w, CASTOR_I8, w_shape, 4, w_bytes)};
   castor_view y = view_of(alone, CASTOR_I32, y_shape, 4, y_count * sizeof *alone);
   castor_bound_kernel* bound = NULL;
-  EXPECT_OK(castor_kernel_bind_views(kernel, inputs, 2, &y, 1, &bound, &error));
+  EXPECT_OK(castor_kernel_bind_views(kernel, inputs, 2, &y, 1, NULL, &bound, &error));
   EXPECT_OK(castor_bound_kernel_run(bound, inputs, 2, &y, 1, NULL, &error));
   struct pool pool = {0, 0};
-  const castor_executor executor = {sizeof executor, &pool, 4, backwards, -1};
+  const castor_executor executor = {sizeof executor, &pool, 4, 0, backwards, -1};
   castor_run_options options = CASTOR_RUN_OPTIONS;
   options.executor = &executor;
   y.data = shared;

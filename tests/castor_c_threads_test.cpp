@@ -7,6 +7,7 @@
 #include <atomic>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "tests/support/c_world.hpp"
 
@@ -84,6 +85,42 @@ TEST(CastorCThreads, ConvertWithOneRuntime) {
   for (std::thread& thread : all) thread.join();
   EXPECT_EQ(right, threads * 4);
   castor_runtime_destroy(runtime);
+}
+
+/// Runtimes of several threads share packed weights and an executor.
+TEST(CastorCThreads, SharePackedWeightsAndAnExecutor) {
+  const FunctionRow& row = functions()[4];
+  ASSERT_STREQ(row.name, "convolution_and_epilogue");
+  World first(row, Ready::bound, false);
+  ASSERT_EQ(first.run(nullptr, nullptr), CASTOR_OK);
+  castor_packed_weights* weights = nullptr;
+  ASSERT_EQ(castor_packed_weights_create(nullptr, &weights, nullptr), CASTOR_OK);
+  std::atomic<int> right = 0;
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&] {
+      castor_runtime_options options = CASTOR_RUNTIME_OPTIONS;
+      options.executor = &in_order;
+      options.packed_weights = weights;
+      castor_runtime* runtime = nullptr;
+      castor_weight_statistics statistics = CASTOR_WEIGHT_STATISTICS;
+      if (castor_runtime_create(&options, &runtime, nullptr) != CASTOR_OK) return;
+      {
+        World world(row, Ready::runtime, false);
+        castor_runtime_destroy(std::exchange(world.runtime, runtime));
+        const bool is_right =
+            world.parse(nullptr, &world.function) == CASTOR_OK &&
+            castor_runtime_compile(runtime, world.function, &world.kernel, nullptr) == CASTOR_OK &&
+            world.bind_views(nullptr, &world.bound) == CASTOR_OK &&
+            world.run(nullptr, nullptr) == CASTOR_OK && world.output_data == first.output_data &&
+            castor_packed_weights_statistics(weights, &statistics, nullptr) == CASTOR_OK;
+        right += is_right && statistics.entries <= 1 ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  EXPECT_EQ(right, threads);
+  castor_packed_weights_destroy(weights);
 }
 
 }  // namespace
