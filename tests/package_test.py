@@ -60,7 +60,7 @@ def check_symbols(lib, prefix):
     for library, allowed, header in (("libcastor.so", r"castor(_|::)|__jit_debug_", "c/*.h"),
                                      ("libcastor_mli.so", r"(castor_)?mli_", "mli.h"),
                                      ("libcastor_listing.so", r"castor(_|::).*listing", "listing.h"),
-                                     ("libcastor_threads.so", r"castor(_|::).*thread", "threads.h")):
+                                     ("libcastor_threads.so", r"castor(_|::).*thread", "thread_pool.h")):
         listed = run("nm", "--dynamic", "--defined-only", "--demangle", lib / library)
         symbols = {line.split(" ", 2)[2] for line in listed.splitlines()}
         symbols = {re.sub(r"@.*", "", symbol) for symbol in symbols if " A " not in symbol}
