@@ -24,6 +24,8 @@ class CodeBlock {
   const std::byte* code() const { return code_; }
   size_t size() const { return size_; }
   CodeMapping mapping() const { return arena_->mapping(); }
+  /// What it holds of executable memory: whole pages where it has pages of its own.
+  size_t held_bytes() const { return mapping() == CodeMapping::dual ? size_ : arena_->size(); }
 
  private:
   std::shared_ptr<CodeArena> arena_;

@@ -5,7 +5,9 @@
 #include <castor/executor.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 
 namespace castor::detail {
 
@@ -37,11 +39,20 @@ class CallTasks {
     struct Shared {
       const Task& task;
       const int count;
-      std::atomic<int> done;
-    } shared = {task, static_cast<int>(count), 0};
+      std::atomic<int> done = 0;
+      std::atomic<bool> repeats = false;
+      std::array<std::atomic<uint64_t>, most_tasks / 64> begun = {};  ///< a bit for each task
+    } shared = {task, static_cast<int>(count)};
     const auto run_one = [](void* context, int index) {
       auto& all = *static_cast<Shared*>(context);
       if (index < 0 || index >= all.count) return;
+      const uint64_t bit = uint64_t{1} << (index % 64);
+      const uint64_t others =
+          all.begun[static_cast<size_t>(index / 64)].fetch_or(bit, std::memory_order_relaxed);
+      if ((others & bit) != 0) {
+        all.repeats.store(true, std::memory_order_relaxed);
+        return;
+      }
       all.task(int64_t{index});
       all.done.fetch_add(1, std::memory_order_release);
     };
@@ -50,10 +61,11 @@ class CallTasks {
     } catch (...) {
       has_failed_ = true;
     }
-    if (shared.done.load(std::memory_order_acquire) != shared.count) has_failed_ = true;
+    const bool is_done = shared.done.load(std::memory_order_acquire) == shared.count;
+    if (!is_done || shared.repeats.load(std::memory_order_relaxed)) has_failed_ = true;
   }
 
-  /// Whether the executor has thrown, or not run every task once.
+  /// Whether the executor has thrown, or not run every task once. What it repeats is not run again.
   bool has_failed() const { return has_failed_; }
 
  private:

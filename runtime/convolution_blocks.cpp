@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/ceil_div.hpp"
+#include "jit/float_environment.hpp"
 
 namespace castor::detail {
 
@@ -209,6 +210,7 @@ class TeamModel {
 
 TaskTeams choose_teams(const BoundConvolution& convolution, int64_t most_tasks) {
   if (most_tasks == 1) return {};
+  const jit::KernelFloatEnvironment environment;  // times are compared in floats
   const TeamModel model(convolution);
   const int64_t tasks = std::min(most_tasks, model.tiles());
   TaskTeams best = {.teams = tasks};

@@ -211,7 +211,9 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
   return run_nests(bound, memory, options.stores, in_place);
 }
 
-size_t BoundKernel::scratch_bytes(int tasks) const { return detail::scratch_bytes(*state_, tasks); }
+size_t BoundKernel::scratch_bytes(int tasks) const {
+  return detail::scratch_bytes(*state_, tasks < 1 ? tasks_of(*state_, {}).most() : tasks);
+}
 
 std::span<const Dims> BoundKernel::output_shapes() const { return state_->output_shapes; }
 

@@ -16,7 +16,7 @@ constexpr size_t bytes_of_a_conversion = 512;
 size_t bytes_held(const detail::KernelState& kernel) {
   size_t bytes = bytes_of_a_kernel;
   for (const detail::LikelyCode& likely : kernel.compiled->likely) {
-    if (likely.code != nullptr) bytes += likely.code->block.size();
+    if (likely.code != nullptr) bytes += likely.code->block.held_bytes();
   }
   for (const Operation& operation : kernel.function->operations) {
     if (operation.data) bytes += operation.data->bytes.size();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/requantize.hpp"
+#include "jit/float_environment.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/requantization_parameters.hpp"
 #include "runtime/tiled_call.hpp"
@@ -243,6 +244,7 @@ Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& fro
 }
 
 const BoundNest& prepare_requantization(const BoundNest& nest, const CallMemory& memory) {
+  const jit::KernelFloatEnvironment environment;  // constants are computed here
   const BoundRequantization& requantization = *nest.requantization;
   const SliceReader reader(requantization, nest, memory);
   const auto method = std::ranges::find_if(requantization.methods, [&](const BoundMethod& bound) {

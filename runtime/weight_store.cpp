@@ -73,25 +73,35 @@ Status WeightStore::make(Entry& entry, size_t dwords, const PackDwords& pack) {
     pack(data);
     entry.block = std::move(block);
   } catch (...) {
-    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    settle(bytes, 0);
     throw;
   }
+  settle(bytes, bytes);
   count_.fetch_add(1, std::memory_order_relaxed);
   packs_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
 
 Status WeightStore::reserve(size_t bytes) {
-  size_t held = bytes_.load(std::memory_order_relaxed);
-  do {
-    if (held > bytes_limit_ || bytes > bytes_limit_ - held) {
-      return Error{ErrorCode::out_of_memory,
-                   fmt::format("packed weights: {} bytes are held, {} more are needed; the limit "
-                               "is {}",
-                               held, bytes, bytes_limit_)};
-    }
-  } while (!bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+  Table& table = table_.get();
+  const std::lock_guard lock(table.mutex);
+  const size_t held = bytes_.load(std::memory_order_relaxed) + table.bytes_under_way;
+  if (held > bytes_limit_ || bytes > bytes_limit_ - held) {
+    return Error{ErrorCode::out_of_memory,
+                 fmt::format("packed weights: {} bytes are held, {} more are needed; the limit "
+                             "is {}",
+                             held, bytes, bytes_limit_)};
+  }
+  table.bytes_under_way += bytes;
   return {};
+}
+
+/// Ends what was reserved: `made` bytes are an entry's now.
+void WeightStore::settle(size_t reserved, size_t made) {
+  Table& table = table_.get();
+  const std::lock_guard lock(table.mutex);
+  table.bytes_under_way -= reserved;
+  bytes_.fetch_add(made, std::memory_order_relaxed);
 }
 
 /// Of an entry whose last user is gone. Meanwhile another one may have taken its place.

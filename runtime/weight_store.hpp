@@ -58,17 +58,19 @@ class WeightStore : public std::enable_shared_from_this<WeightStore> {
   struct Table {
     std::mutex mutex;
     std::unordered_map<std::string, std::weak_ptr<Entry>> entries;
+    size_t bytes_under_way = 0;  ///< of entries that this process packs at present
   };
 
   std::shared_ptr<Entry> entry_of(std::string key);
   Status make(Entry& entry, size_t dwords, const PackDwords& pack);
   Status reserve(size_t bytes);
+  void settle(size_t reserved, size_t made);
   void forget(const Entry& entry) noexcept;
 
   const MemorySourcePtr memory_;
   const size_t bytes_limit_;
   ForkPrivate<Table> table_;
-  std::atomic<size_t> bytes_ = 0;  // of entries, those under way included
+  std::atomic<size_t> bytes_ = 0;  // of entries
   std::atomic<size_t> count_ = 0;
   std::atomic<uint64_t> packs_ = 0;
   std::atomic<uint64_t> hits_ = 0;

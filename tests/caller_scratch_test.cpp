@@ -267,7 +267,7 @@ TEST(CallerScratch, WhatIsRefused) {
   constexpr int tasks = 3;
   const size_t bytes = bound.scratch_bytes(tasks);
   EXPECT_EQ(bytes, 3 * bound.scratch_bytes());
-  EXPECT_EQ(bound.scratch_bytes(0), bound.scratch_bytes());
+  EXPECT_EQ(bound.scratch_bytes(1), bound.scratch_bytes());
   EXPECT_EQ(bound.scratch_bytes(-7), bound.scratch_bytes());
   std::vector<std::byte> room(bytes + 128);
   std::byte* aligned = room.data() + (-reinterpret_cast<uintptr_t>(room.data()) & 63);

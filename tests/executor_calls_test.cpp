@@ -190,13 +190,22 @@ TEST_F(ExecutorCalls, ConvertUsesTheRuntimes) {
 /// Breaks the contract in one way.
 class Broken : public Executor {
  public:
-  enum class Way { runs_none, leaves_one_out, repeats_one, goes_beyond, throws };
+  enum class Way {
+    runs_none,
+    leaves_one_out,
+    repeats_one,
+    runs_only_the_first,
+    goes_beyond,
+    throws
+  };
   explicit Broken(Way way) : way_(way) {}
   int tasks() const override { return 4; }
   void run(int count, void (*task)(void* context, int index), void* context) override {
     if (way_ == Way::runs_none) return;
     if (way_ == Way::throws) throw std::runtime_error("no threads");
-    for (int i = way_ == Way::leaves_one_out ? 1 : 0; i < count; ++i) task(context, i);
+    for (int i = way_ == Way::leaves_one_out ? 1 : 0; i < count; ++i) {
+      task(context, way_ == Way::runs_only_the_first ? 0 : i);
+    }
     if (way_ == Way::repeats_one) task(context, 0);
     if (way_ == Way::goes_beyond) {
       task(context, count);
@@ -210,7 +219,8 @@ class Broken : public Executor {
 
 TEST_F(ExecutorCalls, BrokenExecutorsAreReported) {
   using enum Broken::Way;
-  for (const Broken::Way way : {runs_none, leaves_one_out, repeats_one, throws}) {
+  for (const Broken::Way way :
+       {runs_none, leaves_one_out, repeats_one, runs_only_the_first, throws}) {
     Broken executor(way);
     Call call(runtime_, large);
     const Status status = call.run(&executor);

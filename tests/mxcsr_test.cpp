@@ -4,6 +4,7 @@
 #include <xmmintrin.h>
 
 #include "tests/support/conversions.hpp"
+#include "tests/support/thread_per_task.hpp"
 
 namespace castor {
 namespace {
@@ -141,12 +142,61 @@ TEST(Mxcsr, BindingConvolutionsNeitherUsesNorChangesIt) {
         const Runtime fresh = *Runtime::create({.tier = tier});
         const Result<Kernel> kernel = fresh.compile(text);
         const Result<BoundKernel> bound = kernel->bind(inputs, {&output, 1});
-        ok = bound->run(inputs, {&output, 1}).ok();
+        test::ThreadPerTask executor(8);
+        ok = bound->run(inputs, {&output, 1}, {.executor = &executor}).ok();
         after = _mm_getcsr();
       }
       ASSERT_TRUE(ok);
       EXPECT_EQ(after, row.mxcsr) << row.name;
       EXPECT_EQ(y, results.front()) << name_of(tier) << ", " << row.name;
+    }
+  }
+}
+
+/// Parameters that are given at run time become constants in the call.
+TEST(Mxcsr, RequantizingByRunTimeParametersNeitherUsesNorChangesIt) {
+  const char* texts[] = {
+      "func @f(%x: f32[?n], %s: i16[], %r: i8[], %z: i16[]) -> "
+      "sa32<scale = ?, frac = ?, zero_point = ?>[?n] {\n"
+      "  %y = requantize %x, none, none, none, %s, %r, %z {arithmetic = embarc} : "
+      "sa32<scale = ?, frac = ?, zero_point = ?>\n  return %y\n}\n",
+      "func @f(%x: sa32<scale = ?, frac = ?, zero_point = ?>[?n], %s: i16[], %r: i8[], %z: i16[]) "
+      "-> "
+      "f32[?n] {\n  %y = requantize %x, %s, %r, %z : f32\n  return %y\n}\n"};
+  const auto x =
+      samples::pack(ElementType::f32, samples::random_patterns(ElementType::f32, 300, 5));
+  for (const char* text : texts) {
+    for (const int8_t frac : {int8_t{-100}, int8_t{7}, int8_t{31}, int8_t{127}}) {
+      const int16_t scale = 20481;
+      const int16_t zero_point = 77;
+      const ElementType from = text == texts[0] ? ElementType::f32 : ElementType::i32;
+      const ElementType to = text == texts[0] ? ElementType::i32 : ElementType::f32;
+      const std::vector<ConstView> inputs = {{x.data(), from, {300}, x.size()},
+                                             {&scale, ElementType::i16, {}, 2},
+                                             {&frac, ElementType::i8, {}, 1},
+                                             {&zero_point, ElementType::i16, {}, 2}};
+      std::vector<std::vector<std::byte>> results;
+      const auto run = [&](const Runtime& runtime, unsigned mxcsr) {
+        std::vector<std::byte>& y = results.emplace_back(4 * 300);
+        const View output(y.data(), to, {300}, y.size());
+        const Result<Kernel> kernel = runtime.compile(text);
+        if (!kernel.ok()) return testing::AssertionFailure() << kernel.error().to_string();
+        const Result<BoundKernel> bound = kernel->bind(inputs, {&output, 1});
+        const WithMxcsr environment(mxcsr);
+        const bool ok = bound->run(inputs, {&output, 1}).ok();
+        const unsigned after = _mm_getcsr();
+        return ok && after == mxcsr ? testing::AssertionSuccess() : testing::AssertionFailure();
+      };
+      RuntimeOptions interpreting;
+      interpreting.interpret = true;
+      ASSERT_TRUE(run(*Runtime::create(interpreting), all_masked));
+      for (const auto& [tier, runtime] : test::tier_runtimes()) {
+        for (const Row& row : rows) {
+          ASSERT_TRUE(run(runtime, row.mxcsr)) << name_of(tier) << ", " << row.name;
+          ASSERT_TRUE(results.back() == results.front())
+              << text << name_of(tier) << ", " << row.name << ", frac " << int{frac};
+        }
+      }
     }
   }
 }

@@ -3,6 +3,8 @@
 #include <castor/c/function.h>
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 #include "ir/verify.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
@@ -29,8 +31,10 @@ void step(castor_builder* builder, const Step& body) noexcept {
     }
   } catch (const std::bad_alloc&) {
     builder->no_memory = true;
-  } catch (const std::exception& exception) {
-    builder->mistake = Error{ErrorCode::internal, exception.what()};
+  } catch (const std::length_error&) {  // sizes that no memory has
+    builder->no_memory = true;
+  } catch (...) {  // nothing else is thrown; a message might find no memory
+    builder->mistake = Error{ErrorCode::internal, {}};
   }
 }
 

@@ -18,14 +18,17 @@
 // - Handles (castor_runtime, castor_function ...) are immutable and may be used by several threads
 //   at a time; castor_builder alone is for one thread at a time. There is no global state.
 // - Who gets a handle from a call destroys it, once, when no thread uses it any more. Destroying
-//   NULL does nothing. Handles hold what they need: they are destroyed in any order.
+//   NULL does nothing. Handles hold what they need: they are destroyed in any order; only a
+//   castor_thread_pool outlives what was given its executor.
 // - A pointer that a call returns belongs to the handle that it was asked of, and lives as long.
 //   What a call is given it does not keep: it may be gone when the call returns. Only callbacks
 //   and their contexts are kept, for as long as castor_executor, castor_allocator and
 //   castor_observe_options say. Callbacks throw nothing and do not jump out.
 // - Structures that may grow begin with struct_size, which the caller sets (the macros of their
 //   names in capitals do). A library that is older than the caller's headers refuses fields that it
-//   does not know, unless they are zero; a newer one takes what older headers lack as zero.
+//   does not know, unless they are zero; a newer one takes what older headers lack as zero. The
+//   others (castor_view, castor_dim, castor_extents, castor_attribute, castor_named_constant,
+//   castor_error) are frozen: another form of them is another CASTOR_ABI_VERSION.
 #pragma once
 
 #include "castor/c/base.h"

@@ -137,10 +137,10 @@ class CASTOR_API BoundKernel {
   size_t code_bytes() const;
   /// Why the interpreter does; empty for generated code. Ends in a zero.
   std::string_view engine_reason() const;
-  /// Bytes of scratch that a call takes, split into that many tasks at the most (fewer than 1 count
-  /// as 1): a multiple of scratch_alignment, 0 where it takes none, SIZE_MAX where they cannot be
-  /// counted.
-  size_t scratch_bytes(int tasks = 1) const;
+  /// Bytes of scratch that a call takes, split into that many tasks at the most: a multiple of
+  /// scratch_alignment, 0 where it takes none, SIZE_MAX where they cannot be counted. Fewer than 1:
+  /// as many tasks as the runtime's executor has, 1 without one.
+  size_t scratch_bytes(int tasks = 0) const;
 
  private:
   friend class Kernel;

@@ -28,9 +28,10 @@ inline constexpr size_t scratch_alignment = 64;
 /// callbacks: the aligned operator new. (Handles, code, and the small tables of kernels never come
 /// from here.)
 ///
-/// The callbacks may be called by any thread that uses castor, at the same time, and must not call
-/// castor. They and `context` must live until the last runtime, kernel, bound kernel and
-/// PackedWeights that were made with them are gone: blocks are given back when their users die.
+/// The callbacks may be called by any thread that uses castor, at the same time, with castor's
+/// floating-point environment (MXCSR 0x1F80) instead of the thread's, and must not call castor.
+/// They and `context` must live until the last runtime, kernel, bound kernel and PackedWeights that
+/// were made with them are gone: blocks are given back when their users die.
 struct Allocator {
   /// Returns `bytes` bytes (1 or more) at a multiple of `alignment` (always scratch_alignment), or
   /// null, which makes the call that needs them fail with out_of_memory. A block that is not

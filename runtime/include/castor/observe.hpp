@@ -45,8 +45,8 @@ CASTOR_API std::string_view name_of(LogLevel level);
 
 /// Takes one message: a line without its end, and a zero behind its last character. Called from
 /// whichever thread did what it tells of, also from several at a time, with no lock of castor held.
-/// Must not throw. May use the runtime, but must not wait for what it is told of: the function, or
-/// code, is handed out after this returns.
+/// Must not throw. Must not compile, bind or convert, nor wait for a thread that does: others may
+/// be waiting for the code that is being made meanwhile. Bound kernels may be run.
 using LogFunction = void (*)(void* context, LogLevel level, std::string_view message);
 
 /// Each option stands for itself; any may be combined. The library reads no environment variables

@@ -107,9 +107,9 @@ CASTOR_API castor_tier castor_bound_kernel_tier(const castor_bound_kernel* bound
 /// kernels share counts in each. 0 in the interpreter, and for NULL.
 CASTOR_API size_t castor_bound_kernel_code_bytes(const castor_bound_kernel* bound) CASTOR_NOEXCEPT;
 
-/// Bytes of scratch that a call takes, split into that many tasks at the most (fewer than 1 count
-/// as 1): a multiple of CASTOR_SCRATCH_ALIGNMENT, 0 where it takes none and for NULL, SIZE_MAX
-/// where they cannot be counted.
+/// Bytes of scratch that a call takes, split into that many tasks at the most: a multiple of
+/// CASTOR_SCRATCH_ALIGNMENT, 0 where it takes none and for NULL, SIZE_MAX where they cannot be
+/// counted. Fewer than 1: as many tasks as the runtime's executor has, 1 without one.
 CASTOR_API size_t castor_bound_kernel_scratch_bytes(const castor_bound_kernel* bound,
                                                     int32_t tasks) CASTOR_NOEXCEPT;
 

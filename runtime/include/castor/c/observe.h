@@ -62,9 +62,9 @@ typedef struct castor_observe_options {
   const castor_disassembler* listing;  ///< NULL: no listings
   /// Not NULL: takes messages from `log_level` on. A message is a line without its end, of `length`
   /// bytes and a zero behind them, which lives until the callback returns. Called from whichever
-  /// thread did what it tells of, also from several at a time, with no lock of castor held. May use
-  /// the runtime, but must not wait for what it is told of: the function, or code, is handed out
-  /// after this returns.
+  /// thread did what it tells of, also from several at a time, with no lock of castor held. Must
+  /// not compile, bind or convert, nor wait for a thread that does: others may be waiting for the
+  /// code that is being made meanwhile. Bound kernels may be run.
   void (*log)(void* context, castor_log_level level, const char* message, size_t length);
   void* log_context;  ///< handed to log as it is
   castor_log_level log_level;
