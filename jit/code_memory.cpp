@@ -37,8 +37,7 @@ struct CodeMemory::Filling {
   /// Unmaps the arena where nobody holds code in it, so that its bytes may be mapped anew.
   void leave_if_dead() {
     if (!arena || arena->arena().use_count() > 1) return;
-    std::atomic_thread_fence(std::memory_order_acquire);  // behind the last use of its code
-    arena.reset();
+    arena.reset();  // giving up the last reference comes behind all use of its code
   }
 };
 
