@@ -7,7 +7,7 @@
 #include "jit/float_environment.hpp"
 #include "runtime/bind_nest.hpp"
 #include "runtime/check_overlap.hpp"
-#include "runtime/epilogue.hpp"
+#include "runtime/conv/epilogue.hpp"
 
 namespace castor::detail {
 

@@ -6,7 +6,7 @@
 #include "ir/requantize.hpp"
 #include "jit/operand_walk.hpp"
 #include "jit/requantize/plan.hpp"
-#include "runtime/epilogue.hpp"
+#include "runtime/conv/epilogue.hpp"
 #include "runtime/nest_codes.hpp"
 #include "runtime/requantization.hpp"
 #include "runtime/value_places.hpp"

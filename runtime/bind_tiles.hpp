@@ -3,7 +3,7 @@
 #pragma once
 
 #include "jit/tiles.hpp"
-#include "runtime/scratch_plan.hpp"
+#include "runtime/memory/scratch_plan.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bound_code.hpp"
 
-#include "runtime/epilogue.hpp"
+#include "runtime/conv/epilogue.hpp"
 #include "runtime/requantization.hpp"
 
 namespace castor::detail {

@@ -2,7 +2,7 @@
 // The code of a nest whose operands' places are known, with its argument blocks.
 #pragma once
 
-#include "runtime/scratch_plan.hpp"
+#include "runtime/memory/scratch_plan.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {

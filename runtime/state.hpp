@@ -8,16 +8,16 @@
 #include <optional>
 
 #include "jit/tiles.hpp"
+#include "runtime/cache/code_cache.hpp"
+#include "runtime/cache/kernel_table.hpp"
 #include "runtime/check_views.hpp"
-#include "runtime/code_cache.hpp"
-#include "runtime/convolution.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/fork_private.hpp"
-#include "runtime/kernel_table.hpp"
+#include "runtime/memory/runtime_memory.hpp"
+#include "runtime/memory/scratch.hpp"
+#include "runtime/memory/task_scratch.hpp"
 #include "runtime/observe/observer.hpp"
-#include "runtime/runtime_memory.hpp"
 #include "runtime/scale_checks.hpp"
-#include "runtime/scratch.hpp"
-#include "runtime/task_scratch.hpp"
 
 namespace castor::detail {
 
@@ -129,7 +129,8 @@ struct BoundNest {
   std::vector<bool> walks_space;
   std::vector<PeriodCopy> periods;
   std::shared_ptr<const BoundConvolution> convolution;  ///< then there is no main code
-  /// Of a convolution whose result it takes piece by piece (see runtime/epilogue.hpp), else null.
+  /// Of a convolution whose result it takes piece by piece (see runtime/conv/epilogue.hpp), else
+  /// null.
   std::shared_ptr<const BoundEpilogue> epilogue;
   /// Of a requantization with parameters given at run time, else null: then there is no main code.
   std::shared_ptr<const BoundRequantization> requantization;

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "ir/infer.hpp"
-#include "runtime/scratch_plan.hpp"
+#include "runtime/memory/scratch_plan.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {

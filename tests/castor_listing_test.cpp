@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/epilogue.hpp"
+#include "runtime/conv/epilogue.hpp"
 #include "runtime/listing/emitted_codes.hpp"
 #include "tests/support/on_every_tier.hpp"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "jit/dump.hpp"
-#include "runtime/convolution.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/state.hpp"
 #include "tests/support/function_case.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "ir/text.hpp"
 #include "jit/conv/grouped_nhwc_plan.hpp"
-#include "runtime/convolution.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/state.hpp"
 #include "tests/support/depthwise_cases.hpp"
 #include "tests/support/function_case.hpp"

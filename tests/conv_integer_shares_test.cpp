@@ -6,7 +6,7 @@
 
 #include "ir/ceil_div.hpp"
 #include "jit/system_memory.hpp"
-#include "runtime/convolution_blocks.hpp"
+#include "runtime/conv/convolution_blocks.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {

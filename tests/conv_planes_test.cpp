@@ -8,7 +8,7 @@
 
 #include "jit/code_memory.hpp"
 #include "jit/listing/listing.hpp"
-#include "runtime/convolution_parts.hpp"
+#include "runtime/conv/convolution_parts.hpp"
 #include "tests/support/guarded_pages.hpp"
 
 namespace castor::detail {

@@ -8,7 +8,7 @@
 #include "ir/canonicalize.hpp"
 #include "jit/operand_walk.hpp"
 #include "jit/requantize/plan.hpp"
-#include "runtime/code_cache.hpp"
+#include "runtime/cache/code_cache.hpp"
 #include "runtime/observe/code_name.hpp"
 #include "tests/support/conversions.hpp"
 

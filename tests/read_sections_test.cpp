@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was unlinked is freed when the readers who may see it are gone, no sooner and no later; and
 // a look-up that finds its value writes to nothing that others read.
-#include "runtime/read_sections.hpp"
+#include "runtime/cache/read_sections.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

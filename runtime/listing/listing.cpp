@@ -8,7 +8,7 @@
 
 #include "jit/dump.hpp"
 #include "jit/listing/listing.hpp"
-#include "runtime/epilogue.hpp"
+#include "runtime/conv/epilogue.hpp"
 #include "runtime/listing/emitted_codes.hpp"
 
 namespace castor {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/clock_cache.hpp"
+#include "runtime/cache/clock_cache.hpp"
 
 namespace castor::test {
 

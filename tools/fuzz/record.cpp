@@ -9,7 +9,7 @@
 #include "ir/excess_precision.hpp"
 #include "ir/infer.hpp"
 #include "jit/emit/chunk_plan.hpp"
-#include "runtime/epilogue.hpp"
+#include "runtime/conv/epilogue.hpp"
 #include "runtime/requantization.hpp"
 #include "runtime/state.hpp"
 #include "tools/fuzz/layout.hpp"

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/conv/convolution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/conv/convolution_parts.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Every tap counts each element of its dword that there is once.
+std::vector<int32_t> ones(const jit::ConvPlan& plan) {
+  std::vector<int32_t> weights;
+  for (const jit::TapWeights& tap : plan.tap_weights) {
+    const auto channels = std::ranges::count_if(tap, [](int32_t weight) { return weight >= 0; });
+    weights.push_back(static_cast<int32_t>(0x01010101u >> (8 * (4 - channels))));
+  }
+  if (!weights.empty()) return weights;
+  const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
+  for (int64_t tap = 0; tap < static_cast<int64_t>(plan.taps.size()); ++tap) {
+    const int64_t part = tap / in_slice % plan.dwords;
+    const int64_t channels = std::min<int64_t>(plan.geometry.group_channels() - 4 * part, 4);
+    weights.push_back(static_cast<int32_t>(0x01010101u >> (8 * (4 - channels))));
+  }
+  return weights;
+}
+
+/// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
+jit::WindowSums window_sums_of(const BoundConvolution& convolution) {
+  if (convolution.plan.dot != jit::DotProduct::bytes) return jit::WindowSums::none;
+  if (convolution.operands.w_zero_point < 0 && convolution.operands.w_is_signed)
+    return jit::WindowSums::none;
+  constexpr int64_t most = 255;
+  int64_t elements = convolution.plan.geometry.group_channels();
+  for (const ConvolutionAxis& axis : convolution.plan.geometry.axes) {
+    if (elements * most >= jit::end_of_word_sums) return jit::WindowSums::dwords;
+    elements *= axis.kernel;
+  }
+  return elements * most < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
+}
+
+/// Where kernels come from, and what they do behind the sums; null: nothing.
+struct TileCodes {
+  CodeCache& cache;
+  const jit::TileEpilogue* epilogue;
+};
+
+/// The code of whole tiles and of the last channel tile, which has fewer channels.
+template <class Tile>
+Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const TileCodes& codes,
+                       NestCodePtr& code, NestCodePtr& last_code) {
+  tile.window_sums = convolution.window_sums;
+  Result<NestCodePtr> whole = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
+  if (!whole.ok()) return whole.error();
+  code = std::move(whole).value();
+  tile.channels = convolution.plan.last_channels;
+  Result<NestCodePtr> last = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
+  if (!last.ok()) return last.error();
+  last_code = std::move(last).value();
+  return {};
+}
+
+Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
+  const jit::ConvPlan& plan = convolution.plan;
+  if (plan.lanes_hold == jit::ConvLanes::pixels) {
+    Status status =
+        find_tile_codes(convolution, plan.tile, codes, convolution.code, convolution.last_code);
+    if (!status) return status;
+  }
+  if (convolution.window_sums == jit::WindowSums::none) return {};
+  if (plan.source != jit::ConvSource::planes) return {};
+  const bool compact = plan.lanes_hold == jit::ConvLanes::channels;
+  const jit::ConvTile sums = {.channels = 1,
+                              .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
+                              .has_gaps = compact && plan.tile.has_gaps};
+  Result<NestCodePtr> sums_code = codes.cache.get_convolution(sums, convolution.target);
+  if (!sums_code.ok()) return sums_code.error();
+  convolution.sums_code = std::move(sums_code).value();
+  convolution.sums_weights = ones(plan);
+  return {};
+}
+
+/// The tables of one size of block.
+Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit::ConvBlock& block,
+                                 const TileCodes& codes) {
+  const jit::ConvPlan& plan = convolution.plan;
+  const bool pixels = plan.lanes_hold == jit::ConvLanes::pixels;
+  BlockTables tables;
+  tables.block = block;
+  if (pixels) {
+    tables.output = line_stores(plan, block);
+    tables.pixel_tiles = plan.line_tiles(block);
+  }
+  if (convolution.sums_code) {
+    tables.window_sums = pixels ? plain_stores(plan, block) : line_stores(plan, block);
+  }
+  if (pixels) return tables;
+  for (jit::ChannelTileRun& run : channel_tile_runs(plan, block)) {
+    BoundTileRun bound = {std::move(run), nullptr, nullptr};
+    Status status =
+        find_tile_codes(convolution, bound.tiles.tile, codes, bound.code, bound.last_code);
+    if (!status) return status.error();
+    tables.pixel_tiles += static_cast<int64_t>(bound.tiles.places.size());
+    tables.runs.push_back(std::move(bound));
+  }
+  return tables;
+}
+
+/// The tables of all sizes of blocks that there are.
+Status find_blocks(BoundConvolution& convolution, const TileCodes& codes) {
+  const jit::ConvPlan& plan = convolution.plan;
+  const auto rest = [](int64_t all, int64_t part) { return all % part == 0 ? part : all % part; };
+  for (int64_t rows : {plan.block.rows, rest(plan.output_rows(), plan.block.rows)}) {
+    for (int64_t columns : {plan.block.columns, rest(plan.output_columns(), plan.block.columns)}) {
+      const bool is_there = std::ranges::any_of(convolution.blocks, [&](const BlockTables& of) {
+        return of.block.rows == rows && of.block.columns == columns;
+      });
+      if (is_there) continue;
+      Result<BlockTables> tables = block_tables(convolution, {rows, columns}, codes);
+      if (!tables.ok()) return tables.error();
+      convolution.blocks.push_back(std::move(tables).value());
+    }
+  }
+  return {};
+}
+
+Status find_all_codes(BoundConvolution& convolution, const TileCodes& codes) {
+  convolution.blocks.clear();
+  if (Status status = find_codes(convolution, codes); !status) return status;
+  return find_blocks(convolution, codes);
+}
+
+/// Kernels that apply the epilogue, where they can; else kernels without.
+Status find_kernels(BoundConvolution& convolution, CodeCache& cache,
+                    const jit::TileEpilogue* epilogue) {
+  if (epilogue != nullptr && can_apply(convolution.plan, *epilogue)) {
+    Status status = find_all_codes(convolution, {cache, epilogue});
+    convolution.applies_epilogue = status.ok();
+    if (status.ok() || status.error().code != ErrorCode::unsupported) return status;
+  }
+  return find_all_codes(convolution, {cache, nullptr});
+}
+
+/// Dwords of window sums: of all lanes of a line, or of all pixels of a block.
+int64_t window_sum_count(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  if (convolution.window_sums == jit::WindowSums::none) return 0;
+  if (plan.lanes_hold == jit::ConvLanes::channels) return plan.block.rows * plan.block.columns;
+  const BlockTables& largest = convolution.blocks.front();
+  const int64_t read = largest.output.back().source / 4 + plan.tile.vectors * plan.lanes;
+  return std::max(read, static_cast<int64_t>(largest.window_sums.size()) * plan.lanes);
+}
+
+/// Whether each tile's weights are used once in a call, so that they need not all be packed at the
+/// same time. Rows that are packed at once are in two tiles at the most.
+bool uses_tiles_once(const jit::ConvPlan& plan) {
+  constexpr int rows_at_once = jit::WeightUnit::channels;
+  return plan.geometry.batch * plan.outer_outputs == 1 && plan.block.rows == plan.rows.output &&
+         plan.block.columns == plan.columns.output && plan.tile_channels() >= rows_at_once;
+}
+
+/// Dwords of weights that a call packs, and of their sums. Of single tiles there are two, because
+/// packing the last one writes to the one before as well.
+int64_t weight_dwords_of_calls(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  if (!convolution.packed.empty()) return 0;
+  const int64_t dwords =
+      convolution.packs_by_tile ? 2 * tile_dwords(plan) : static_cast<int64_t>(packed_dwords(plan));
+  return dwords + plan.geometry.out_channels;
+}
+
+/// Gives each part of the scratch its place; all begin at whole lines of the cache.
+ConvScratch parts_of(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  ConvScratch parts;
+  size_t end = 0;
+  const auto take_bytes = [&](int64_t bytes) {
+    const size_t begin = end;
+    end += (static_cast<size_t>(bytes) + 63) / 64 * 64;
+    return begin;
+  };
+  const auto take = [&](int64_t dwords) { return take_bytes(4 * dwords); };
+  parts.source = take_bytes(plan.source_bytes());
+  // Whole vectors are read of the values of the last channels.
+  parts.start = take(plan.geometry.out_channels + plan.lanes);
+  parts.zero_points = take(plan.geometry.out_channels + plan.lanes);
+  parts.window_sums = take(window_sum_count(convolution));
+  const bool sums_rows =
+      convolution.window_sums != jit::WindowSums::none && plan.source != jit::ConvSource::planes;
+  parts.summing = take(sums_rows ? window_sum_dwords(plan) : 0);
+  parts.weights = take(weight_dwords_of_calls(convolution));
+  parts.line = take(plan.transposes()
+                        ? plan.geometry.group_out_channels() * plan.block.rows * plan.block.columns
+                        : 0);
+  parts.end = end;
+  return parts;
+}
+
+/// What decides where packing puts a weight.
+WeightForm weight_form(const BoundConvolution& convolution) {
+  const jit::ConvPlan& plan = convolution.plan;
+  WeightForm form("dense", convolution.target, convolution.operands.w_is_signed);
+  form.add(plan.dot, plan.lanes_hold, plan.lanes, plan.tile_channels(), plan.channel_tiles,
+           plan.last_channels, plan.geometry.groups, plan.geometry.out_channels,
+           plan.geometry.group_channels(), plan.dwords, plan.slices, plan.rows.kernel,
+           plan.columns.kernel, plan.taps.size(), plan.tap_weights.size());
+  for (const jit::TapWeights& tap : plan.tap_weights) form.add(tap[0], tap[1], tap[2], tap[3]);
+  return form;
+}
+
+/// Packs weights that are constant, or finds them packed.
+Status pack_constants(BoundConvolution& convolution, std::span<const std::byte* const> constants,
+                      const WeightSharing& sharing) {
+  const ConvolutionOperands& operands = convolution.operands;
+  const bool takes_zero_points_off = convolution.plan.dot != jit::DotProduct::bytes;
+  const bool zero_points_known = is_known(operands.w_zero_point, constants);
+  if (constants[1] == nullptr || (takes_zero_points_off && !zero_points_known)) return {};
+  const auto channels = static_cast<size_t>(convolution.plan.geometry.out_channels);
+  WeightSources from;
+  if (takes_zero_points_off) from = {operands.w_zero_point, operands.zero_points_per_channel};
+  const auto pack = [&](int32_t* to) {
+    std::vector<int32_t> values(channels);
+    set_weight_zero_points(convolution, data_of(from.zero_points, constants), values);
+    pack_weights(convolution.plan, convolution.movement, constants[1], operands.w_is_signed,
+                 values.data(), packed_weights(convolution.plan, to));
+  };
+  Result<PackedDwords> packed = share_weights(sharing, weight_form(convolution), from,
+                                              packed_dwords(convolution.plan) + channels, pack);
+  if (!packed.ok()) return packed.error();
+  convolution.packed = std::move(packed).value();
+  return {};
+}
+
+/// By the dense kernels, whose plan has been chosen.
+Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* const> constants,
+                  CodeCache& cache, const ConvolutionChoice& choice) {
+  const int64_t bytes = convolution.plan.source_bytes();
+  constexpr int64_t most_bytes = int64_t{1} << 30;
+  if (bytes > most_bytes) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
+                             "are supported",
+                             bytes, most_bytes)};
+  }
+  convolution.multiplies = true;
+  convolution.window_sums = window_sums_of(convolution);
+  if (Status status = find_kernels(convolution, cache, choice.epilogue); !status) return status;
+  Result<MovementCode> movement = find_movement_code(convolution.plan, convolution.target, cache);
+  if (!movement.ok()) return movement.error();
+  convolution.movement = std::move(movement).value();
+  if (Status status = pack_constants(convolution, constants, choice.weights); !status) {
+    return status;
+  }
+  convolution.packs_by_tile = convolution.packed.empty() && uses_tiles_once(convolution.plan);
+  convolution.parts = parts_of(convolution);
+  return {};
+}
+
+/// Whether one of the forms for groups of few channels does it; then it is bound to that.
+Result<bool> bind_grouped(BoundConvolution& convolution,
+                          std::span<const std::byte* const> constants, CodeCache& cache,
+                          const ConvolutionChoice& choice) {
+  const auto bind = [&](auto& form, auto bind_form) -> Result<bool> {
+    auto bound = bind_form(convolution.plan.geometry, convolution.operands, constants,
+                           convolution.target, cache, choice.epilogue, choice.weights);
+    if (!bound.ok()) return bound.error();
+    form = std::move(bound).value();
+    if (form != nullptr) convolution.parts.end = form->scratch_bytes;
+    return form != nullptr;
+  };
+  Result<bool> is_bound = bind(convolution.depthwise, bind_depthwise);
+  if (!is_bound.ok() || *is_bound) return is_bound;
+  return bind(convolution.grouped_nhwc, bind_grouped_nhwc);
+}
+
+/// By whichever form does it; `convolution` has its geometry, and work.
+Status bind_form(BoundConvolution& convolution, std::span<const std::byte* const> constants,
+                 CodeCache& cache, const ConvolutionChoice& choice) {
+  const ConvolutionGeometry geometry = convolution.plan.geometry;
+  if (Status status = jit::check_filter(geometry); !status) return status;
+  if (choice.plan != nullptr) {
+    convolution.plan = *choice.plan;
+  } else {
+    const Result<bool> is_grouped = bind_grouped(convolution, constants, cache, choice);
+    if (!is_grouped.ok()) return is_grouped.error();
+    if (*is_grouped) return {};
+    convolution.plan =
+        jit::plan_convolution(geometry, convolution.operands.x_is_signed, convolution.target);
+  }
+  return bind_dense(convolution, constants, cache, choice);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    ScratchPlan& scratch, const ConvolutionChoice& choice) {
+  auto bound = std::make_shared<BoundConvolution>();
+  bound->target = target;
+  bound->operands = operands;
+  bound->plan.geometry = geometry;
+  if (has_work(geometry) && geometry.group_channels() > 0) {
+    if (Status status = bind_form(*bound, constants, cache, choice); !status) {
+      return status.error();
+    }
+    if (bound->parts.end > 0) bound->scratch = scratch.take(bound->parts.end);
+  }
+  return std::shared_ptr<const BoundConvolution>(std::move(bound));
+}
+
+}  // namespace castor::detail

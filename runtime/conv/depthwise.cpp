@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/conv/depthwise.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+Status find_codes(BoundDepthwise& bound, const jit::DepthwisePlan& plan, CodeCache& cache,
+                  const jit::TileEpilogue* epilogue) {
+  const std::vector<DepthwiseProducts> packed = {bound.products};
+  return find_product_codes(
+      plan.form, bound.packed.empty() ? possible_products(bound.operands, bound.target) : packed,
+      bound.operands.x_is_signed, plan.slices, bound.codes, [&](const jit::DepthwiseForm& form) {
+        return cache.get_depthwise(form, bound.target, epilogue);
+      });
+}
+
+/// Kernels that apply the epilogue, or nothing.
+Result<bool> find_codes_with(BoundDepthwise& bound, CodeCache& cache,
+                             const jit::TileEpilogue& epilogue) {
+  Status status;
+  const auto serves = [&](const jit::DepthwisePlan& plan) {
+    status = find_codes(bound, plan, cache, &epilogue);
+    return status.ok() || status.error().code != ErrorCode::unsupported;
+  };
+  auto plan = jit::plan_depthwise_with(epilogue, bound.plan.geometry, bound.operands.x_is_signed,
+                                       bound.target, serves);
+  if (!plan) return false;
+  if (!status.ok()) return status.error();
+  bound.plan = std::move(*plan);
+  return true;
+}
+
+Status find_kernels(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
+  if (epilogue != nullptr) {
+    const Result<bool> found = find_codes_with(bound, cache, *epilogue);
+    if (!found.ok()) return found.error();
+    bound.applies_epilogue = *found;
+    if (*found) return {};
+  }
+  return find_codes(bound, bound.plan, cache, nullptr);
+}
+
+/// What decides where packing puts a weight, and in what form.
+WeightForm weight_form(const BoundDepthwise& bound) {
+  const jit::DepthwisePlan& plan = bound.plan;
+  WeightForm form("depthwise", bound.target, bound.operands.w_is_signed);
+  form.add(plan.geometry.out_channels, plan.slices, plan.rows.kernel, plan.columns.kernel,
+           jit::weight_dwords(plan.form, bound.target), bound.products.signed_input,
+           bound.products.subtracts_window_sums);
+  return form;
+}
+
+/// Packs weights that are constant, or finds them packed.
+Status pack_weights(BoundDepthwise& bound, std::span<const std::byte* const> constants,
+                    const WeightSharing& sharing) {
+  const ConvolutionOperands& operands = bound.operands;
+  const std::byte* zero_points = data_of(operands.w_zero_point, constants);
+  bound.products = products_of(bound, constants[1], zero_points);
+  const auto pack = [&](int32_t* to) {
+    pack_weights(bound, bound.products, constants[1], zero_points, depthwise_weights(bound, to));
+  };
+  const WeightSources from = {operands.w_zero_point, operands.zero_points_per_channel};
+  Result<PackedDwords> packed =
+      share_weights(sharing, weight_form(bound), from, packed_dwords(bound), pack);
+  if (!packed.ok()) return packed.error();
+  bound.packed = std::move(packed).value();
+  return {};
+}
+
+Status pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> constants,
+                      const WeightSharing& sharing) {
+  const ConvolutionOperands& operands = bound.operands;
+  const auto starts = static_cast<size_t>(bound.plan.slices * bound.plan.geometry.out_channels);
+  const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
+  if (packs) {
+    if (Status status = pack_weights(bound, constants, sharing); !status) return status;
+  }
+  if (packs && is_known(operands.x_zero_point, constants)) {
+    bound.starts.resize(starts);
+    set_starts(bound, bound.products, data_of(operands.x_zero_point, constants),
+               depthwise_weights(bound, bound.packed.data()).sums, bound.starts);
+  }
+  bound.scratch_bytes =
+      4 * ((packs ? 0 : packed_dwords(bound)) + (bound.starts.empty() ? starts : 0));
+  return {};
+}
+
+}  // namespace
+
+std::vector<DepthwiseProducts> possible_products(const ConvolutionOperands& operands,
+                                                 const jit::Target& target) {
+  std::vector<DepthwiseProducts> all = {{}};
+  if (!target.supports(jit::Feature::avx512_vnni)) return all;
+  if (operands.w_zero_point < 0 && operands.w_is_signed) return all;
+  all.push_back({.signed_input = operands.x_is_signed, .subtracts_window_sums = true});
+  if (operands.x_is_signed) all.push_back({.signed_input = true});
+  return all;
+}
+
+Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
+  using Bound = std::shared_ptr<const BoundDepthwise>;
+  auto plan = jit::plan_depthwise(geometry, operands.x_is_signed, target);
+  if (!plan) return Bound();
+  auto bound = std::make_shared<BoundDepthwise>();
+  bound->plan = std::move(*plan);
+  bound->target = target;
+  bound->operands = operands;
+  if (Status status = pack_constants(*bound, constants, sharing); !status) return status.error();
+  if (Status status = find_kernels(*bound, cache, epilogue); !status) return status.error();
+  return Bound(std::move(bound));
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/conv/grouped_nhwc.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+Status find_codes(BoundGroupedNhwc& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
+  const std::vector<DepthwiseProducts> packed = {bound.products};
+  return find_product_codes(bound.plan.form,
+                            bound.packed.empty() ? possible_products(bound) : packed,
+                            bound.operands.x_is_signed, bound.plan.slices, bound.codes,
+                            [&](const jit::GroupedNhwcForm& form) {
+                              return cache.get_grouped(form, bound.target, epilogue);
+                            });
+}
+
+/// What decides where packing puts a weight, and in what form.
+WeightForm weight_form(const BoundGroupedNhwc& bound) {
+  const jit::GroupedNhwcPlan& plan = bound.plan;
+  const jit::GroupedNhwcForm& of = plan.form;
+  WeightForm form("grouped, channels last", bound.target, bound.operands.w_is_signed);
+  form.add(plan.geometry.groups, plan.geometry.out_channels, plan.geometry.group_channels(),
+           plan.slices, plan.rows.kernel, plan.columns.kernel, plan.lanes, plan.held, of.rows,
+           of.columns, of.column_stride, of.outputs, of.parts, of.repeats,
+           bound.products.signed_input, bound.products.subtracts_window_sums);
+  for (const jit::NhwcVector& vector : plan.vectors) {
+    form.add(vector.channel, vector.input, vector.channels());
+  }
+  return form;
+}
+
+/// Packs weights that are constant, or finds them packed.
+Status pack_weights(BoundGroupedNhwc& bound, std::span<const std::byte* const> constants,
+                    const WeightSharing& sharing) {
+  const ConvolutionOperands& operands = bound.operands;
+  const std::byte* zero_points = data_of(operands.w_zero_point, constants);
+  bound.products = products_of(bound, constants[1], zero_points);
+  const auto pack = [&](int32_t* to) {
+    pack_weights(bound, bound.products, constants[1], zero_points, packed_nhwc(bound, to));
+  };
+  const WeightSources from = {operands.w_zero_point, operands.zero_points_per_channel};
+  Result<PackedDwords> packed =
+      share_weights(sharing, weight_form(bound), from, packed_dwords(bound), pack);
+  if (!packed.ok()) return packed.error();
+  bound.packed = std::move(packed).value();
+  return {};
+}
+
+Status pack_constants(BoundGroupedNhwc& bound, std::span<const std::byte* const> constants,
+                      const WeightSharing& sharing) {
+  const ConvolutionOperands& operands = bound.operands;
+  const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
+  if (packs) {
+    if (Status status = pack_weights(bound, constants, sharing); !status) return status;
+  }
+  if (packs && is_known(operands.x_zero_point, constants)) {
+    bound.vectors.resize(vector_count(bound));
+    set_vectors(bound, bound.products, data_of(operands.x_zero_point, constants),
+                packed_nhwc(bound, bound.packed.data()).sums, bound.vectors);
+  }
+  if (!packs) bound.scratch_bytes += 4 * packed_dwords(bound);
+  // And as much to the next line of the cache.
+  if (bound.vectors.empty()) {
+    bound.scratch_bytes += (vector_count(bound) + 1) * sizeof(jit::NhwcVector);
+  }
+  return {};
+}
+
+using Bound = std::shared_ptr<const BoundGroupedNhwc>;
+
+/// `epilogue`: what kernels apply, or null.
+Result<Bound> bind_with(const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+                        std::span<const std::byte* const> constants, const jit::Target& target,
+                        CodeCache& cache, const jit::TileEpilogue* epilogue,
+                        const WeightSharing& sharing) {
+  auto plan = jit::plan_grouped_nhwc(geometry, operands.x_is_signed, target, epilogue);
+  if (!plan) return Bound();
+  auto bound = std::make_shared<BoundGroupedNhwc>();
+  bound->plan = std::move(*plan);
+  bound->target = target;
+  bound->operands = operands;
+  bound->applies_epilogue = epilogue != nullptr;
+  if (Status status = pack_constants(*bound, constants, sharing); !status) return status.error();
+  if (Status status = find_codes(*bound, cache, epilogue); !status) return status.error();
+  return Bound(std::move(bound));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const BoundGroupedNhwc>> bind_grouped_nhwc(
+    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
+  if (epilogue != nullptr) {
+    Result<Bound> bound =
+        bind_with(geometry, operands, constants, target, cache, epilogue, sharing);
+    const bool is_refused = !bound.ok() && bound.error().code == ErrorCode::unsupported;
+    if (!is_refused && (!bound.ok() || *bound != nullptr)) return bound;
+  }
+  return bind_with(geometry, operands, constants, target, cache, nullptr, sharing);
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/call_scratch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/requantization.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
+
+/// Whether the tensor has bytes between two addresses.
+template <class Pointer>
+bool reaches_into(const BoundTensor& tensor, const BasicView<Pointer>& view, uintptr_t begin,
+                  uintptr_t end) {
+  const Footprint at = footprint(tensor, view);
+  return at.begin < end && begin < at.end && !at.empty();
+}
+
+Status check_apart(const BoundState& bound, std::span<const std::byte> given,
+                   std::span<const ConstView> inputs, std::span<const View> outputs) {
+  const auto begin = reinterpret_cast<uintptr_t>(given.data());
+  const uintptr_t end = begin + given.size();
+  const auto overlaps = [](const BoundTensor& tensor) {
+    return invalid(fmt::format("scratch overlaps {}; expected memory of its own", tensor.what));
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (reaches_into(bound.inputs[i], inputs[i], begin, end)) return overlaps(bound.inputs[i]);
+  }
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (reaches_into(bound.outputs[o], outputs[o], begin, end)) return overlaps(bound.outputs[o]);
+  }
+  return {};
+}
+
+std::string in_words(int64_t tasks) {
+  return tasks <= 1 ? std::string() : fmt::format(" for {} tasks", tasks);
+}
+
+/// Tasks that a nest may be split into and that write to scratch of their own: 1 for all but
+/// convolutions and tiles.
+int64_t tasks_with_scratch(const BoundNest& nest, const CallTasks& tasks) {
+  int64_t most = 1;
+  if (nest.convolution) most = tasks.count_for(nest.nanoseconds);
+  if (nest.tiles) most = tasks.count_for(nest.main.nanoseconds);
+  if (!nest.requantization) return most;
+  for (const BoundMethod& method : nest.requantization->methods) {
+    most = std::max(most, tasks_with_scratch(method.nest, tasks));
+  }
+  return most;
+}
+
+/// Whether there may be several of those.
+bool splits_scratch(const BoundNest& nest) {
+  if (nest.convolution || nest.tiles) return true;
+  const auto splits = [](const BoundMethod& method) { return splits_scratch(method.nest); };
+  return nest.requantization && std::ranges::any_of(nest.requantization->methods, splits);
+}
+
+}  // namespace
+
+size_t more_tasks(const BoundState& bound, const CallTasks& tasks) {
+  int64_t most = 1;
+  for (const BoundNest& nest : bound.nests) most = std::max(most, tasks_with_scratch(nest, tasks));
+  return static_cast<size_t>(most - 1);
+}
+
+size_t scratch_bytes(const BoundState& bound, int64_t tasks) {
+  const bool splits = tasks > 1 && std::ranges::any_of(bound.nests, splits_scratch);
+  const int64_t blocks = splits ? std::min(tasks, CallTasks::most_tasks) : 1;
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(bound.scratch_bytes, blocks, &bytes)) return SIZE_MAX;
+  return bytes;
+}
+
+Status check_scratch(const BoundState& bound, std::span<const std::byte> given, int64_t tasks,
+                     std::span<const ConstView> inputs, std::span<const View> outputs) {
+  if (given.empty() && bound.keeps_scratch) return {};
+  const size_t needed = scratch_bytes(bound, tasks);
+  if (needed == 0) return {};
+  if (given.empty()) {
+    return invalid(
+        fmt::format("no scratch; expected {} bytes{}, as the kernel was bound to scratch "
+                    "of the caller",
+                    needed, in_words(tasks)));
+  }
+  if (given.size() < needed) {
+    return invalid(fmt::format("scratch of {} bytes; expected {} or more{}", given.size(), needed,
+                               in_words(tasks)));
+  }
+  const size_t past = reinterpret_cast<uintptr_t>(given.data()) % scratch_alignment;
+  if (past != 0) {
+    return invalid(fmt::format("scratch at {}, {} behind a multiple of {}; expected a multiple",
+                               static_cast<const void*>(given.data()), past, scratch_alignment));
+  }
+  return check_apart(bound, given.first(needed), inputs, outputs);
+}
+
+}  // namespace castor::detail
