@@ -5,23 +5,11 @@
 
 #include "runtime/state.hpp"
 #include "tests/support/counting_memory.hpp"
+#include "tests/support/executors.hpp"
 #include "tests/support/function_case.hpp"
 
 namespace castor {
 namespace {
-
-/// Runs tasks one after the other, the last one first, and allocates nothing.
-class Backwards : public Executor {
- public:
-  explicit Backwards(int tasks) : tasks_(tasks) {}
-  int tasks() const override { return tasks_; }
-  void run(int count, void (*task)(void* context, int index), void* context) override {
-    for (int i = count; i-- > 0;) task(context, i);
-  }
-
- private:
-  int tasks_;
-};
 
 struct Row {
   const char* name;
@@ -169,9 +157,10 @@ struct Made {
   }
 };
 
-/// One run in scratch of exactly the size asked for, between guarded pages.
+/// One run in scratch of exactly the size asked for, between guarded pages. `at_a_time` becomes
+/// at least as many tasks as the kernel ran at a time.
 void check(const Row& row, const BoundKernel& bound, const test::CountingAllocator& allocator,
-           const FunctionPtr& function, int tasks) {
+           const FunctionPtr& function, int tasks, int& at_a_time) {
   test::CaseTensors expected(*function, row.function, 5, true);
   test::CaseTensors actual(*function, row.function, 5, true);
   fill_parameters(row, expected);
@@ -182,7 +171,7 @@ void check(const Row& row, const BoundKernel& bound, const test::CountingAllocat
   EXPECT_EQ(bytes % scratch_alignment, 0u);
   test::GuardedPages pages(bytes + 1);
   pages.fill(std::byte{0xee});
-  Backwards executor(tasks);
+  test::Backwards executor(tasks);
   const RunOptions options = {.executor = tasks == 1 ? nullptr : &executor,
                               .scratch = {pages.at_end(bytes), bytes}};
   const std::vector<ConstView> inputs = actual.inputs();
@@ -198,11 +187,13 @@ void check(const Row& row, const BoundKernel& bound, const test::CountingAllocat
                                    expected.output_tensors()[i].bytes()));
   }
   EXPECT_TRUE(pages.is_filled_but({pages.at_end(bytes), bytes}, std::byte{0xee}));
+  at_a_time = std::max(at_a_time, executor.most());
 }
 
 TEST(CallerScratch, RunsAllocateNothing) {
   for (const auto& [tier, unused] : test::tier_runtimes()) {
     Made made(tier);
+    int at_a_time = 0;
     for (const Row& row : rows()) {
       SCOPED_TRACE(fmt::format("{}, {}", row.name, name_of(tier)));
       const FunctionPtr function = parse(row);
@@ -215,8 +206,11 @@ TEST(CallerScratch, RunsAllocateNothing) {
       ASSERT_EQ(bound->engine(), Engine::jit) << bound->engine_reason();
       EXPECT_TRUE(!row.takes_scratch || bound->scratch_bytes() > 0);
       EXPECT_EQ(made.runtime->memory().scratch_bytes, 0u);
-      for (const int tasks : {1, 2, 5}) check(row, *bound, made.allocator, function, tasks);
+      for (const int tasks : {1, 2, 5}) {
+        check(row, *bound, made.allocator, function, tasks, at_a_time);
+      }
     }
+    EXPECT_EQ(at_a_time, 5) << name_of(tier);
   }
 }
 
@@ -234,7 +228,7 @@ TEST(CallerScratch, ScratchOfTheKernelIsKept) {
       EXPECT_EQ(made.runtime->memory().scratch_bytes, bound.scratch_bytes());
       const std::vector<ConstView> inputs = tensors.inputs();
       const std::vector<View> outputs = tensors.outputs();
-      Backwards executor(3);
+      test::Backwards executor(3);
       const RunOptions shared = {.executor = &executor};
       ASSERT_TRUE(bound.run(inputs, outputs, shared).ok());
       const size_t before = test::allocations;
@@ -282,7 +276,7 @@ TEST(CallerScratch, WhatIsRefused) {
       {"for one task", bytes - bound.scratch_bytes(), 0, false, "or more for 3 tasks"},
       {"not aligned", 0, 4, false, ", 4 behind a multiple of 64; expected a multiple"},
   };
-  Backwards executor(tasks);
+  test::Backwards executor(tasks);
   for (const Refused& each : refused) {
     RunOptions options = {.executor = &executor};
     if (!each.none) options.scratch = {aligned + each.shift, bytes - each.less};

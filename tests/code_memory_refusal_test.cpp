@@ -11,7 +11,7 @@
 
 #include "jit/code_memory.hpp"
 #include "tests/support/child_process.hpp"
-#include "tests/support/failing_allocator.hpp"
+#include "tests/support/counting_allocator.hpp"
 #include "tests/support/process_maps.hpp"
 
 namespace castor::jit {

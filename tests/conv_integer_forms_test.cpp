@@ -16,6 +16,7 @@
 #include "tests/support/conversions.hpp"
 #include "tests/support/convolution_cases.hpp"
 #include "tests/support/convolution_loops.hpp"
+#include "tests/support/executors.hpp"
 #include "tests/support/guarded_pages.hpp"
 
 namespace castor::test {
@@ -50,20 +51,6 @@ class GuardedBytes {
   size_t bytes_;
   GuardedPages pages_;
   std::byte* data_;
-};
-
-/// Runs tasks one after the other, the last one first.
-class BackwardExecutor : public Executor {
- public:
-  explicit BackwardExecutor(int tasks) : tasks_(tasks) {}
-  int tasks() const override { return tasks_; }
-  int64_t wake_up_ns() const override { return 0; }
-  void run(int count, void (*task)(void* context, int index), void* context) override {
-    for (int i = count; i-- > 0;) task(context, i);
-  }
-
- private:
-  int tasks_;
 };
 
 /// Scratch of some tasks, each against pages that nobody may touch, full of what results must not
@@ -180,7 +167,7 @@ class PlannedRun {
   std::vector<std::unique_ptr<GuardedBytes>> operands_;
   std::vector<Patterns> shapes_;
   bool constant_weights_ = false;
-  BackwardExecutor executor_;
+  Backwards executor_;
 };
 
 /// Which forms have been seen, by lanes and source.

@@ -3,11 +3,9 @@
 // wins where several are named, many callers at once; and the pool of castor::threads.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <climits>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include "castor/castor.hpp"
 #include "castor/thread_pool.hpp"
@@ -234,56 +232,6 @@ TEST_F(ExecutorCalls, BrokenExecutorsAreReported) {
   Call call(runtime_, large);
   EXPECT_TRUE(call.run(&executor).ok());
   EXPECT_TRUE(call.is_right());
-}
-
-class ThreadPool : public ExecutorCalls {
- protected:
-  void SetUp() override {
-    ExecutorCalls::SetUp();
-    if (!has_thread_pool()) GTEST_SKIP() << "built without oneTBB";
-  }
-};
-
-TEST_F(ThreadPool, RunsEveryTaskOnce) {
-  for (const int threads : {1, 2, 5}) {
-    const std::shared_ptr<Executor> pool = *make_thread_pool(threads);
-    EXPECT_LE(pool->tasks(), threads);
-    EXPECT_GE(pool->tasks(), 1);
-    for (const int count : {0, 1, 2, 1000}) {
-      std::vector<std::atomic<int>> runs(1000);
-      pool->run(
-          count,
-          [](void* context, int index) {
-            ++(*static_cast<std::vector<std::atomic<int>>*>(context))[static_cast<size_t>(index)];
-          },
-          &runs);
-      for (int i = 0; i < 1000; ++i) {
-        ASSERT_EQ(runs[static_cast<size_t>(i)], i < count ? 1 : 0) << i << " of " << count;
-      }
-    }
-  }
-}
-
-TEST_F(ThreadPool, ManyCallersShareOne) {
-  const std::shared_ptr<Executor> pool = *make_thread_pool(3);
-  const Runtime runtime = *Runtime::create({.executor = pool});
-  std::atomic<int> wrong = 0;
-  std::vector<std::thread> callers;
-  for (int caller = 0; caller < 8; ++caller) {
-    callers.emplace_back([&, caller] {
-      Call call(runtime, large + caller);
-      for (int i = 0; i < 5; ++i) wrong += call.run().ok() ? 0 : 1;
-      wrong += call.is_right() ? 0 : 1;
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(wrong, 0);
-}
-
-TEST_F(ThreadPool, OfAsManyThreadsAsThereAreCores) {
-  const Result<std::shared_ptr<Executor>> pool = make_thread_pool();
-  ASSERT_TRUE(pool.ok());
-  EXPECT_GE((*pool)->tasks(), 1);
 }
 
 TEST(ThreadPoolErrors, AreTyped) {

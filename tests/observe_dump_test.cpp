@@ -12,11 +12,11 @@
 namespace castor {
 namespace {
 
-using test::content_of;
 using test::ObservedRuntime;
-using test::TemporaryDirectory;
+using test::read_text;
+using test::TemporaryFolder;
 
-ObserveOptions dump_to(const TemporaryDirectory& directory, ListingWriter listing = nullptr) {
+ObserveOptions dump_to(const TemporaryFolder& directory, ListingWriter listing = nullptr) {
   ObserveOptions options;
   options.dump_directory = directory.path();
   options.listing = listing;
@@ -26,39 +26,39 @@ ObserveOptions dump_to(const TemporaryDirectory& directory, ListingWriter listin
 const std::string code_name = "castor_convert_f32_i8_contiguous_avx2";
 
 TEST(DumpDirectory, HasTheFilesOfFunctionAndCode) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const ObservedRuntime runtime(dump_to(directory, listing_writer()));
   runtime.code_of(test::to_i8_text);
   EXPECT_EQ(directory.files(),
             (std::set<std::string>{"to_i8.castor", "to_i8.nests.txt", code_name + ".nest.txt",
                                    code_name + ".asm.txt"}));
-  EXPECT_EQ(content_of(directory / "to_i8.castor"), test::to_i8_text);
+  EXPECT_EQ(read_text(directory.path("to_i8.castor")), test::to_i8_text);
   const FunctionPtr canonical = canonicalize(test::parsed(test::to_i8_text));
   const jit::Target target = *runtime.state().target;
-  EXPECT_NE(content_of(directory / "to_i8.nests.txt").find(*jit::dump_nest(*canonical, target)),
+  EXPECT_NE(read_text(directory.path("to_i8.nests.txt")).find(*jit::dump_nest(*canonical, target)),
             std::string::npos);
   // What `castor dump --stage asm` prints.
-  EXPECT_EQ(content_of(directory / (code_name + ".asm.txt")),
+  EXPECT_EQ(read_text(directory.path(code_name + ".asm.txt")),
             *jit::listing(jit::emit_annotated(*canonical, target).value().at(0)));
-  const std::string nest = content_of(directory / (code_name + ".nest.txt"));
+  const std::string nest = read_text(directory.path(code_name + ".nest.txt"));
   EXPECT_TRUE(nest.starts_with(code_name + "\n")) << nest;
   EXPECT_NE(nest.find("source0  %x: f32, contiguous"), std::string::npos) << nest;
 }
 
 TEST(DumpDirectory, HasTheBytesWithoutAListing) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const ObservedRuntime runtime(dump_to(directory));
   const NestCodePtr code = runtime.code_of(test::to_i8_text);
-  const std::string bytes = content_of(directory / (code_name + ".bin"));
+  const std::string bytes = read_text(directory.path(code_name + ".bin"));
   ASSERT_EQ(bytes.size(), code->block.size());
   EXPECT_EQ(std::memcmp(bytes.data(), code->block.code(), bytes.size()), 0);
-  const std::string nest = content_of(directory / (code_name + ".nest.txt"));
+  const std::string nest = read_text(directory.path(code_name + ".nest.txt"));
   EXPECT_NE(nest.find("objdump -D -b binary"), std::string::npos) << nest;
   EXPECT_NE(nest.find(code_name + ".bin"), std::string::npos) << nest;
 }
 
 TEST(DumpDirectory, KeepsFunctionsOfOneNameApart) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const std::string_view other =
       "func @to_i8(%z: f64[?n]) -> (i8[?n]) {\n  %y = convert %z : i8\n  return %y\n}\n";
   for (int time = 0; time < 2; ++time) {  // a second process finds its files there
@@ -66,30 +66,30 @@ TEST(DumpDirectory, KeepsFunctionsOfOneNameApart) {
     runtime.code_of(test::to_i8_text);
     runtime.code_of(other);
   }
-  EXPECT_EQ(content_of(directory / "to_i8.castor"), test::to_i8_text);
+  EXPECT_EQ(read_text(directory.path("to_i8.castor")), test::to_i8_text);
   int functions = 0;
   for (const std::string& file : directory.files()) {
     if (!file.ends_with(".castor")) continue;
     ++functions;
     EXPECT_TRUE(file.starts_with("to_i8"));
     if (file != "to_i8.castor") {
-      EXPECT_EQ(content_of(directory / file), other);
+      EXPECT_EQ(read_text(directory.path(file)), other);
     }
   }
   EXPECT_EQ(functions, 2);
 }
 
 TEST(DumpDirectory, LeavesFilesOfOthersAlone) {
-  const TemporaryDirectory directory;
-  std::ofstream(directory / "to_i8.castor") << "notes of mine";
+  const TemporaryFolder directory;
+  std::ofstream(directory.path("to_i8.castor")) << "notes of mine";
   const ObservedRuntime runtime(dump_to(directory));
   runtime.code_of(test::to_i8_text);
-  EXPECT_EQ(content_of(directory / "to_i8.castor"), "notes of mine");
+  EXPECT_EQ(read_text(directory.path("to_i8.castor")), "notes of mine");
   EXPECT_EQ(directory.files().size(), 5u);
 }
 
 TEST(DumpDirectory, HasLargeConstantsBesideTheText) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::vector<std::byte> weights(4096);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<std::byte>(i * 7);
   FunctionBuilder builder("add_weights");
@@ -103,12 +103,12 @@ TEST(DumpDirectory, HasLargeConstantsBesideTheText) {
   const Runtime runtime = Runtime::create(options).value();
   ASSERT_TRUE(runtime.compile(function).ok());
   ASSERT_TRUE(runtime.observation().ok());
-  const std::string text = content_of(directory / "add_weights.castor");
+  const std::string text = read_text(directory.path("add_weights.castor"));
   EXPECT_LT(text.size(), 400u);
   ParseOptions read;
   read.bind_constant = [&](std::string_view name,
                            const TensorType&) -> Result<std::vector<std::byte>> {
-    const std::string bytes = content_of(directory / (std::string(name) + ".bin"));
+    const std::string bytes = read_text(directory.path(std::string(name) + ".bin"));
     const std::span all = std::as_bytes(std::span(bytes));
     return std::vector<std::byte>(all.begin(), all.end());
   };
@@ -118,7 +118,7 @@ TEST(DumpDirectory, HasLargeConstantsBesideTheText) {
 }
 
 TEST(DumpDirectory, HasKernelsOfConvolutions) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   RuntimeOptions options;
   options.tier = Tier::avx2;
   options.observe = dump_to(directory, listing_writer());
@@ -134,14 +134,14 @@ TEST(DumpDirectory, HasKernelsOfConvolutions) {
   for (const std::string& file : directory.files()) {
     if (!file.starts_with("castor_conv_") || !file.ends_with(".asm.txt")) continue;
     ++listings;
-    EXPECT_NE(content_of(directory / file).find("vpmaddwd"), std::string::npos) << file;
+    EXPECT_NE(read_text(directory.path(file)).find("vpmaddwd"), std::string::npos) << file;
   }
   EXPECT_GE(listings, 1);
   EXPECT_TRUE(runtime.observation().ok());
 }
 
 TEST(DumpDirectory, HasFunctionsThatAreInterpreted) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   RuntimeOptions options;
   options.interpret = true;
   options.observe = dump_to(directory);

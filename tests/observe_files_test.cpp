@@ -11,7 +11,6 @@
 namespace castor {
 namespace {
 
-using test::content_of;
 using test::dump_name;
 using test::DumpFile;
 using test::jitdump_in;
@@ -21,48 +20,49 @@ using test::MapLine;
 using test::ObservedRuntime;
 using test::perf_map_in;
 using test::read_dump;
-using test::TemporaryDirectory;
+using test::read_text;
+using test::TemporaryFolder;
 
 struct RefusedRow {
   std::string_view name;
-  ObserveOptions (*options)(const TemporaryDirectory& directory);
+  ObserveOptions (*options)(const TemporaryFolder& directory);
 };
 
 const RefusedRow refused_rows[] = {
     {"perf map in a directory's missing directory",
-     [](const TemporaryDirectory& directory) {
+     [](const TemporaryFolder& directory) {
        ObserveOptions options = perf_map_in(directory);
        options.perf_map_directory += "/missing/too";
        return options;
      }},
     {"jitdump where a file is",
-     [](const TemporaryDirectory& directory) {
-       std::ofstream(directory / "file") << "x";
+     [](const TemporaryFolder& directory) {
+       std::ofstream(directory.path("file")) << "x";
        ObserveOptions options;
-       options.jitdump_directory = directory / "file";
+       options.jitdump_directory = directory.path("file");
        return options;
      }},
     {"dump in a missing directory",
-     [](const TemporaryDirectory& directory) {
+     [](const TemporaryFolder& directory) {
        ObserveOptions options;
-       options.dump_directory = directory / "missing/too";
+       options.dump_directory = directory.path("missing/too");
        return options;
      }},
     {"a link in the map's place",
-     [](const TemporaryDirectory& directory) {
-       std::filesystem::create_symlink(directory / "elsewhere", directory / map_name());
+     [](const TemporaryFolder& directory) {
+       std::filesystem::create_symlink(directory.path("elsewhere"), directory.path(map_name()));
        return perf_map_in(directory);
      }},
     {"a directory in the jitdump's place",
-     [](const TemporaryDirectory& directory) {
-       std::filesystem::create_directory(directory / dump_name());
+     [](const TemporaryFolder& directory) {
+       std::filesystem::create_directory(directory.path(dump_name()));
        return jitdump_in(directory);
      }},
 };
 
 TEST(ObserveFiles, ThatCannotBeMadeRefuseTheRuntime) {
   for (const RefusedRow& row : refused_rows) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder directory;
     RuntimeOptions options;
     options.observe = row.options(directory);
     const Result<Runtime> runtime = Runtime::create(options);
@@ -70,16 +70,16 @@ TEST(ObserveFiles, ThatCannotBeMadeRefuseTheRuntime) {
     EXPECT_EQ(runtime.error().code, ErrorCode::io) << row.name;
     EXPECT_NE(runtime.error().message.find(directory.path()), std::string::npos)
         << row.name << ": " << runtime.error().message;
-    EXPECT_FALSE(std::filesystem::exists(directory / "elsewhere")) << row.name;
+    EXPECT_FALSE(std::filesystem::exists(directory.path("elsewhere"))) << row.name;
   }
 }
 
 TEST(ObserveFiles, MissingDirectoriesAreMade) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ObserveOptions options;
-  options.jitdump_directory = directory / "new";
+  options.jitdump_directory = directory.path("new");
   const ObservedRuntime runtime(options);
-  EXPECT_TRUE(std::filesystem::exists(directory / "new/" + dump_name()));
+  EXPECT_TRUE(std::filesystem::exists(directory.path("new/") + dump_name()));
 }
 
 /// In a child whose files may have no more bytes: compiling goes on, and the failure is told.
@@ -113,51 +113,52 @@ int compile_with_full_files(const ObserveOptions& observe, const std::string& fi
 }
 
 TEST(ObserveFiles, ThatAreFullFailNoCompile) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   EXPECT_EQ(test::in_child([&] {
-              return compile_with_full_files(perf_map_in(directory), directory / map_name());
+              return compile_with_full_files(perf_map_in(directory), directory.path(map_name()));
             }),
             0);
   EXPECT_EQ(test::in_child([&] {
-              return compile_with_full_files(jitdump_in(directory), directory / dump_name());
+              return compile_with_full_files(jitdump_in(directory), directory.path(dump_name()));
             }),
             0);
-  const TemporaryDirectory dump;
+  const TemporaryFolder dump;
   ObserveOptions options;
   options.dump_directory = dump.path();
-  EXPECT_EQ(test::in_child([&] { return compile_with_full_files(options, dump / "to_i8.castor"); }),
-            0);
+  EXPECT_EQ(
+      test::in_child([&] { return compile_with_full_files(options, dump.path("to_i8.castor")); }),
+      0);
   EXPECT_EQ(dump.files(), std::set<std::string>());
 }
 
 TEST(ObserveFiles, OfAForkedChildAreItsOwn) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ObserveOptions options = perf_map_in(directory);
   options.jitdump_directory = directory.path();
   const ObservedRuntime runtime(options);
   runtime.code_of(test::to_i8_text);
-  const std::string map = content_of(directory / map_name());
-  const std::string dump = content_of(directory / dump_name());
+  const std::string map = read_text(directory.path(map_name()));
+  const std::string dump = read_text(directory.path(dump_name()));
   const pid_t child = test::start_child([&] {
     const NestCodePtr code = runtime.code_of(test::to_u8_text);
-    const std::vector<MapLine> lines = map_lines(directory / map_name());
+    const std::vector<MapLine> lines = map_lines(directory.path(map_name()));
     if (lines.size() != 1) return 1;
     if (lines[0].begin != reinterpret_cast<uintptr_t>(code->block.code())) return 2;
-    const DumpFile file = read_dump(directory / dump_name());
+    const DumpFile file = read_dump(directory.path(dump_name()));
     if (file.loads.size() != 1) return 3;
     return file.loads[0].load.process == static_cast<uint32_t>(::getpid()) ? 0 : 4;
   });
   EXPECT_EQ(test::wait_for(child), 0);
   EXPECT_EQ(directory.files().size(), 4u);
-  EXPECT_EQ(content_of(directory / map_name()), map);
-  EXPECT_EQ(content_of(directory / dump_name()), dump);
-  EXPECT_EQ(map_lines(directory / map_name(child)).size(), 1u);
+  EXPECT_EQ(read_text(directory.path(map_name())), map);
+  EXPECT_EQ(read_text(directory.path(dump_name())), dump);
+  EXPECT_EQ(map_lines(directory.path(map_name(child))).size(), 1u);
   runtime.code_of(test::to_u8_text);  // the parent goes on with its own
-  EXPECT_EQ(map_lines(directory / map_name()).size(), 2u);
+  EXPECT_EQ(map_lines(directory.path(map_name())).size(), 2u);
 }
 
 TEST(ObserveFiles, AreWrittenByManyThreads) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ObserveOptions options = perf_map_in(directory);
   options.jitdump_directory = directory.path();
   const ObservedRuntime first(options);
@@ -175,10 +176,10 @@ TEST(ObserveFiles, AreWrittenByManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   std::set<std::string> names;
-  const std::vector<MapLine> lines = map_lines(directory / map_name());
+  const std::vector<MapLine> lines = map_lines(directory.path(map_name()));
   for (const MapLine& line : lines) names.insert(line.name);
   EXPECT_EQ(names.size(), 8u);
-  EXPECT_EQ(read_dump(directory / dump_name()).loads.size(), lines.size());
+  EXPECT_EQ(read_dump(directory.path(dump_name())).loads.size(), lines.size());
 }
 
 }  // namespace

@@ -22,15 +22,15 @@ using test::MapLine;
 using test::ObservedRuntime;
 using test::perf_map_in;
 using test::read_dump;
-using test::TemporaryDirectory;
+using test::TemporaryFolder;
 
 TEST(PerfMap, HasALineForEachPieceOfCode) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const ObservedRuntime runtime(perf_map_in(directory));
   const std::vector codes = {runtime.code_of(test::to_i8_text), runtime.code_of(test::to_u8_text),
                              runtime.code_of(test::to_i8_text)};
   EXPECT_EQ(codes[0], codes[2]);
-  const std::vector<MapLine> lines = map_lines(directory / map_name());
+  const std::vector<MapLine> lines = map_lines(directory.path(map_name()));
   ASSERT_EQ(lines.size(), 2u);
   for (size_t i = 0; i < lines.size(); ++i) {
     EXPECT_EQ(lines[i].begin, reinterpret_cast<uintptr_t>(codes[i]->block.code()));
@@ -41,7 +41,7 @@ TEST(PerfMap, HasALineForEachPieceOfCode) {
 }
 
 TEST(PerfMap, CodeLiesInMemoryWithoutAFile) {  // perf asks the map about no other
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const ObservedRuntime runtime(perf_map_in(directory));
   const NestCodePtr code = runtime.code_of(test::to_i8_text);
   const auto address = reinterpret_cast<uintptr_t>(code->block.code());
@@ -57,25 +57,25 @@ TEST(PerfMap, CodeLiesInMemoryWithoutAFile) {  // perf asks the map about no oth
 }
 
 TEST(PerfMap, IsSharedByRuntimes) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const ObservedRuntime first(perf_map_in(directory));
   first.code_of(test::to_i8_text);
   const ObservedRuntime second(perf_map_in(directory));
   second.code_of(test::to_i8_text);
   first.code_of(test::to_u8_text);
-  EXPECT_EQ(map_lines(directory / map_name()).size(), 3u);
+  EXPECT_EQ(map_lines(directory.path(map_name())).size(), 3u);
 }
 
 TEST(JitdumpFile, ReadsBack) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::vector<NestCodePtr> codes;
   {
     const ObservedRuntime runtime(jitdump_in(directory));
     codes = {runtime.code_of(test::to_i8_text), runtime.code_of(test::to_u8_text)};
     runtime.code_of(test::to_i8_text);
-    EXPECT_EQ(read_dump(directory / dump_name()).closes, 0);
+    EXPECT_EQ(read_dump(directory.path(dump_name())).closes, 0);
   }
-  const DumpFile file = read_dump(directory / dump_name());
+  const DumpFile file = read_dump(directory.path(dump_name()));
   EXPECT_EQ(file.header.magic, 0x4A695444u);
   EXPECT_EQ(file.header.version, 1u);
   EXPECT_EQ(file.header.total_size, 40u);
@@ -100,10 +100,10 @@ TEST(JitdumpFile, ReadsBack) {
 }
 
 TEST(JitdumpFile, IsMappedExecutableForPerfToSee) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto markers = [&] {
     return std::ranges::count_if(test::process_maps(), [&](const test::ProcessMapping& mapping) {
-      return mapping.name == directory / dump_name() && mapping.executable();
+      return mapping.name == directory.path(dump_name()) && mapping.executable();
     });
   };
   {
@@ -114,7 +114,7 @@ TEST(JitdumpFile, IsMappedExecutableForPerfToSee) {
 }
 
 TEST(JitdumpFile, IsSharedByRuntimes) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
     const ObservedRuntime first(jitdump_in(directory));
     first.code_of(test::to_i8_text);
@@ -124,7 +124,7 @@ TEST(JitdumpFile, IsSharedByRuntimes) {
     }
     first.code_of(test::to_u8_text);
   }
-  const DumpFile file = read_dump(directory / dump_name());
+  const DumpFile file = read_dump(directory.path(dump_name()));
   ASSERT_EQ(file.loads.size(), 3u);
   std::set<uint64_t> indices;
   for (const LoadRecord& record : file.loads) indices.insert(record.load.code_index);
@@ -132,8 +132,8 @@ TEST(JitdumpFile, IsSharedByRuntimes) {
 }
 
 TEST(JitdumpFile, LeftByAnEarlierProcessIsBegunAnew) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / dump_name();
+  const TemporaryFolder directory;
+  const std::string path = directory.path(dump_name());
   std::ofstream(path) << "records of a process that had the same id";
   const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
   ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);

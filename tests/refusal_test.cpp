@@ -12,7 +12,7 @@
 #include "runtime/state.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/conversions.hpp"
-#include "tests/support/failing_allocator.hpp"
+#include "tests/support/counting_allocator.hpp"
 
 namespace castor {
 namespace {

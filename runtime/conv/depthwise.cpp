@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/conv/depthwise.hpp"
 
+#include "runtime/conv/share_products.hpp"
+
 namespace castor::detail {
 
 namespace {
@@ -51,30 +53,15 @@ WeightForm weight_form(const BoundDepthwise& bound) {
   return form;
 }
 
-/// Packs weights that are constant, or finds them packed.
-Status pack_weights(BoundDepthwise& bound, std::span<const std::byte* const> constants,
-                    const WeightSharing& sharing) {
-  const ConvolutionOperands& operands = bound.operands;
-  const std::byte* zero_points = data_of(operands.w_zero_point, constants);
-  bound.products = products_of(bound, constants[1], zero_points);
-  const auto pack = [&](int32_t* to) {
-    pack_weights(bound, bound.products, constants[1], zero_points, depthwise_weights(bound, to));
-  };
-  const WeightSources from = {operands.w_zero_point, operands.zero_points_per_channel};
-  Result<PackedDwords> packed =
-      share_weights(sharing, weight_form(bound), from, packed_dwords(bound), pack);
-  if (!packed.ok()) return packed.error();
-  bound.packed = std::move(packed).value();
-  return {};
-}
-
 Status pack_constants(BoundDepthwise& bound, std::span<const std::byte* const> constants,
                       const WeightSharing& sharing) {
   const ConvolutionOperands& operands = bound.operands;
   const auto starts = static_cast<size_t>(bound.plan.slices * bound.plan.geometry.out_channels);
   const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
   if (packs) {
-    if (Status status = pack_weights(bound, constants, sharing); !status) return status;
+    Status status =
+        share_product_weights(bound, constants, sharing, weight_form, depthwise_weights<int32_t>);
+    if (!status) return status;
   }
   if (packs && is_known(operands.x_zero_point, constants)) {
     bound.starts.resize(starts);

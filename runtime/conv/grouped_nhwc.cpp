@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/conv/grouped_nhwc.hpp"
 
+#include "runtime/conv/share_products.hpp"
+
 namespace castor::detail {
 
 namespace {
@@ -30,29 +32,14 @@ WeightForm weight_form(const BoundGroupedNhwc& bound) {
   return form;
 }
 
-/// Packs weights that are constant, or finds them packed.
-Status pack_weights(BoundGroupedNhwc& bound, std::span<const std::byte* const> constants,
-                    const WeightSharing& sharing) {
-  const ConvolutionOperands& operands = bound.operands;
-  const std::byte* zero_points = data_of(operands.w_zero_point, constants);
-  bound.products = products_of(bound, constants[1], zero_points);
-  const auto pack = [&](int32_t* to) {
-    pack_weights(bound, bound.products, constants[1], zero_points, packed_nhwc(bound, to));
-  };
-  const WeightSources from = {operands.w_zero_point, operands.zero_points_per_channel};
-  Result<PackedDwords> packed =
-      share_weights(sharing, weight_form(bound), from, packed_dwords(bound), pack);
-  if (!packed.ok()) return packed.error();
-  bound.packed = std::move(packed).value();
-  return {};
-}
-
 Status pack_constants(BoundGroupedNhwc& bound, std::span<const std::byte* const> constants,
                       const WeightSharing& sharing) {
   const ConvolutionOperands& operands = bound.operands;
   const bool packs = constants[1] != nullptr && is_known(operands.w_zero_point, constants);
   if (packs) {
-    if (Status status = pack_weights(bound, constants, sharing); !status) return status;
+    Status status =
+        share_product_weights(bound, constants, sharing, weight_form, packed_nhwc<int32_t>);
+    if (!status) return status;
   }
   if (packs && is_known(operands.x_zero_point, constants)) {
     bound.vectors.resize(vector_count(bound));

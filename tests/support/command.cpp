@@ -45,16 +45,6 @@ int wait_for(pid_t child) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  path_ = (std::filesystem::temp_directory_path() / "castor_test_XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) path_.clear();
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
-
 CommandResult run_command(const std::vector<std::string>& arguments) {
   const TemporaryFolder folder;
   const Redirection redirection(folder.path("out"), folder.path("err"));
@@ -67,15 +57,6 @@ CommandResult run_command(const std::vector<std::string>& arguments) {
   }
   const int status = wait_for(child);
   return {status, read_text(folder.path("out")), read_text(folder.path("err"))};
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
 }
 
 }  // namespace castor::test

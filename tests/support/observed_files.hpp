@@ -10,14 +10,14 @@
 
 namespace castor::test {
 
-inline ObserveOptions perf_map_in(const TemporaryDirectory& directory) {
+inline ObserveOptions perf_map_in(const TemporaryFolder& directory) {
   ObserveOptions options;
   options.perf_map = true;
   options.perf_map_directory = directory.path();
   return options;
 }
 
-inline ObserveOptions jitdump_in(const TemporaryDirectory& directory) {
+inline ObserveOptions jitdump_in(const TemporaryFolder& directory) {
   ObserveOptions options;
   options.jitdump_directory = directory.path();
   return options;
@@ -60,7 +60,7 @@ struct DumpFile {
 
 /// Fails the running test where the file is not well formed.
 inline DumpFile read_dump(const std::string& path) {
-  const std::string bytes = content_of(path);
+  const std::string bytes = read_text(path);
   DumpFile file;
   EXPECT_GE(bytes.size(), sizeof file.header);
   if (bytes.size() < sizeof file.header) return file;
