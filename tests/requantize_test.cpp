@@ -159,6 +159,51 @@ TEST_P(RequantizeEdges, OfWiderSources) {
   }
 }
 
+/// Differences of 32 bits whose products the library cuts down before it rounds, ratios from 2^-3
+/// to 2^16: powers of two and their neighbours, and the elements from which on results saturate.
+TEST(RequantizeAccumulators, LoseTheSameBits) {
+  const fuzz::RequantizeCell form{.from = QuantizedFormat::sa32,
+                                  .to = QuantizedFormat::sa32,
+                                  .options = {.arithmetic = RequantizeArithmetic::embarc}};
+  const auto side = [](int32_t scale, int32_t frac, int32_t zero_point) -> QuantizationPtr {
+    return std::make_shared<Quantization>(
+        Quantization{.format = QuantizedFormat::sa32,
+                     .axis = Quantization::per_tensor,
+                     .scale = std::vector<int32_t>{scale},
+                     .frac = std::vector<int32_t>{frac},
+                     .zero_point = std::vector<int32_t>{zero_point}});
+  };
+  constexpr std::array<std::pair<int32_t, int32_t>, 5> scales = {
+      {{1, 1}, {32767, 16384}, {16384, 32767}, {32767, 32749}, {21845, 26214}}};
+  constexpr std::array<std::pair<int32_t, int32_t>, 7> zero_points = {
+      {{0, 0}, {1, -1}, {-17, 20}, {32767, 32767}, {-32768, 32767}, {32767, -32768}, {-5, -32768}}};
+  fuzz::Random random(3);
+  std::optional<Checker> checker;
+  for (const auto& [from_scale, to_scale] : scales) {
+    for (int more = -16; more <= 3; ++more) {
+      for (const auto& [from_zero, to_zero] : zero_points) {
+        const RequantizeCase each = {side(from_scale, 20 + more, from_zero),
+                                     side(to_scale, 20, to_zero), form.options};
+        std::vector<uint64_t> elements = edge_elements(random, each);
+        for (int bit = 0; bit <= 32; ++bit) {
+          for (int64_t beside = -2; beside <= 2; ++beside) {
+            for (int64_t sign : {-1, 1}) {
+              const int64_t x = from_zero + sign * (int64_t{1} << bit) + beside;
+              elements.push_back(static_cast<uint32_t>(x));
+            }
+          }
+        }
+        for (int i = 0; i < 60; ++i) elements.push_back(random.next() & 0xFFFFFFFF);
+        elements.resize(600, 7);
+        const Patterns x{ElementType::i32, {600}, elements};
+        if (!checker) checker.emplace(each, x.shape, true);
+        ASSERT_NO_FATAL_FAILURE(checker->check(each, x));
+        ASSERT_NO_FATAL_FAILURE(Checker(each, x.shape, false).check(each, x));
+      }
+    }
+  }
+}
+
 std::string name_of_form(const testing::TestParamInfo<fuzz::RequantizeCell>& row) {
   std::string name;
   for (char c : describe(row.param)) {

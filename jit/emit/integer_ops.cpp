@@ -176,6 +176,24 @@ void emit_mul_dwords(LaneEmitter& emitter, const LaneInst& inst) {
   emitter.code().vpmuludq(define_result(emitter, inst), a, b);
 }
 
+void emit_dot_words(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  emitter.code().vpmaddwd(emitter.define(), a, b);
+}
+
+void emit_add_dot_words(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  const auto encoding = emitter.has_avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
+  emitter.code().vpdpwssd(emitter.define_from(inst.c), a, b, encoding);
+}
+
+void emit_leading_zeros(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  emitter.code().vplzcntd(define_result(emitter, inst), a);
+}
+
 void emit_absolute(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm a = emitter.use(inst.a);
   absolutes[width_index(bits_of(inst.type))](emitter.code(), define_result(emitter, inst), a);

@@ -56,6 +56,14 @@ class LaneBuilder {
   /// The magnitude of a signed number, modulo 2^N.
   LaneId absolute(LaneId a);
   LaneId bit_not(LaneId a);
+  /// Zeros above a 32-bit lane's highest one; 32 of 0.
+  LaneId leading_zeros(LaneId a);
+  /// Of 32-bit lanes, the products of the lower words and of the upper ones, signed, added.
+  LaneId dot_words(LaneId a, LaneId b) {
+    return append({.op = LaneOp::dot_words, .type = LaneType::i32, .a = a, .b = b});
+  }
+  /// c + dot_words(a, b), modulo 2^32.
+  LaneId add_dot_words(LaneId c, LaneId a, LaneId b);
   /// Of unsigned 64-bit lanes, one after the other; no lane of b may be 0.
   LaneId divide_each(LaneId a, LaneId b) { return binary(LaneOp::divide_each, a, b); }
   LaneId remainder_each(LaneId a, LaneId b) { return binary(LaneOp::remainder_each, a, b); }

@@ -20,6 +20,26 @@ LaneId LaneBuilder::absolute(LaneId a) {
   return negate_where(greater_signed(zero_like(a), a), a);
 }
 
+LaneId LaneBuilder::add_dot_words(LaneId c, LaneId a, LaneId b) {
+  if (!target_.supports(Feature::avx512_vnni) && !target_.supports(Feature::avx_vnni)) {
+    return add(c, dot_words(a, b));
+  }
+  return append({.op = LaneOp::add_dot_words, .type = LaneType::i32, .a = a, .b = b, .c = c});
+}
+
+LaneId LaneBuilder::leading_zeros(LaneId a) {
+  if (target_.has_avx512()) return unary(LaneOp::leading_zeros, LaneType::i32, a);
+  // The exponent of a float tells. Without the bit below its highest one, the number does not round
+  // up to the next power of two; from 2^31 on it counts as negative, whose sign is above the
+  // exponent.
+  constexpr uint64_t exponent_of_2_31 = 127 + 31;
+  const auto number = [&](uint64_t bits) { return constant(LaneType::i32, bits); };
+  const LaneId rounds_down = bit_and(a, bit_not(shift_right(a, 1)));
+  const LaneId as_float = integer_to_float(rounds_down, true, LaneType::f32);
+  const LaneId zeros = sub(number(exponent_of_2_31), shift_right(as_float, 23));
+  return min_signed(max_signed(zeros, number(0)), number(32));
+}
+
 LaneId LaneBuilder::bit_not(LaneId a) {
   return bit_xor(a, constant(integer_lane(bits_of(type_of(a))), ~uint64_t{0}));
 }

@@ -66,7 +66,8 @@ bool is_maskable(const LaneInst& inst) {
     case LaneOp::min_unsigned:
     case LaneOp::max_signed:
     case LaneOp::max_unsigned:
-    case LaneOp::absolute: return true;
+    case LaneOp::absolute:
+    case LaneOp::leading_zeros: return true;
     case LaneOp::bit_and:
     case LaneOp::bit_or:
     case LaneOp::bit_xor:

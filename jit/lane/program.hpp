@@ -100,8 +100,10 @@ enum class LaneOp : uint8_t {
   // integers
   add,
   sub,
-  mul,         // the low half of the product
-  mul_dwords,  // of 64-bit lanes: the product of the lower halves (AVX2)
+  mul,            // the low half of the product
+  mul_dwords,     // of 64-bit lanes: the product of the lower halves (AVX2)
+  dot_words,      // of 32-bit lanes: the products of the lower and of the upper signed words, added
+  add_dot_words,  // c + those (VNNI)
   bit_and,
   bit_or,
   bit_xor,
@@ -117,6 +119,7 @@ enum class LaneOp : uint8_t {
   max_signed,
   max_unsigned,
   absolute,
+  leading_zeros,  // of 32-bit lanes (AVX-512)
   divide_each,
   remainder_each,  // of unsigned 64-bit lanes, one after the other; b is not 0
   bit_ternary,  // any function of a, b, c, by truth table: bit 4 * a + 2 * b + c of imm (AVX-512)

@@ -153,9 +153,14 @@ class Linear final : public RequantizeMethod {
     return constants_of(*line);
   }
 
-  void lower(const RequantizeForm&, const RequantizeLanes& lanes) const override {
+  void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
     LaneBuilder& b = lanes.builder;
-    const LaneId sum = b.add(b.mul(lanes.integers(), lanes.constant(0)), lanes.constant(1));
+    const LaneId x = lanes.integers();
+    const LaneId multiplier = lanes.constant(0);
+    const LaneId addend = lanes.constant(1);
+    // The library's multipliers are words that are not negative.
+    const LaneId sum = form.is_exact() ? b.add(b.mul(x, multiplier), addend)
+                                       : b.add_dot_words(addend, x, multiplier);
     lanes.store(b.shift_right_signed_by(sum, lanes.constant(2)), Narrowing::saturate_to_signed);
   }
 };

@@ -21,11 +21,19 @@ LaneId RequantizeLanes::constant(size_t index) const {
 }
 
 std::span<const RequantizeMethod* const> requantize_methods() {
-  static const std::array<const RequantizeMethod*, 11> methods = {
-      &linear_method(),         &rounded_float_method(),           &split_rounded_float_method(),
-      &float_quotient_method(), &embarc_from_float_method(),       &embarc_to_float_method(),
-      &to_float_method(),       &to_float_through_double_method(), &rounded_double_method(),
-      &double_method(),         &cut_accumulator_method(),
+  static const std::array<const RequantizeMethod*, 12> methods = {
+      &linear_method(),
+      &rounded_float_method(),
+      &split_rounded_float_method(),
+      &float_quotient_method(),
+      &embarc_from_float_method(),
+      &embarc_to_float_method(),
+      &to_float_method(),
+      &to_float_through_double_method(),
+      &rounded_double_method(),
+      &dword_accumulator_method(),
+      &double_method(),
+      &cut_accumulator_method(),
   };
   return methods;
 }

@@ -56,7 +56,7 @@ enum class Effort : uint8_t {
   thorough,  ///< microseconds: when a kernel is bound
 };
 
-inline constexpr size_t most_slice_constants = 5;
+inline constexpr size_t most_slice_constants = 11;
 /// The bits of a slice's constants, in the low bits of each word.
 using SliceConstants = std::array<uint64_t, most_slice_constants>;
 

@@ -27,6 +27,8 @@ const RequantizeMethod& to_float_method();
 const RequantizeMethod& to_float_through_double_method();
 /// To any integers, in f64: all that is exact, and the library where it rounds but once.
 const RequantizeMethod& double_method();
+/// The library's 64-bit accumulators of sa32 to sa32, rounded half up, in 32 bits.
+const RequantizeMethod& dword_accumulator_method();
 /// The library's 64-bit accumulators, whose upper halves it cuts off before it rounds; in f64.
 const RequantizeMethod& cut_accumulator_method();
 

@@ -42,8 +42,11 @@ std::optional<Ratio> embarc_ratio(const RequantizeForm& form, const SliceParamet
   const EmbarcMultiplier multiplier = embarc_multiplier(slice, true);
   const int shift = std::min(multiplier.shift, 63);
   if (shift < -40) return std::nullopt;
-  const bool may_lose = form.to == QuantizedFormat::sa32;  // to less, results saturate then
-  if (may_lose && least_norms(form, slice, multiplier) < 32) return std::nullopt;
+  // Bits that are cut off show where more are than are shifted out; to less than 32 bits, results
+  // saturate then.
+  const bool may_lose = form.to == QuantizedFormat::sa32;
+  const int norms = least_norms(form, slice, multiplier);
+  if (may_lose && norms < 32 && shift + norms < 33) return std::nullopt;
   return Ratio{std::ldexp(multiplier.scale, -shift), std::ldexp(1.0, -std::max(shift, 1))};
 }
 
