@@ -18,6 +18,11 @@ namespace {
 constexpr int64_t table_entries = 256;
 constexpr size_t most_constants = jit::most_slice_constants;
 
+/// Memory that vectors are read from: none of them lies in two lines of the cache.
+struct alignas(scratch_alignment) VectorBytes {
+  std::byte bytes[scratch_alignment];
+};
+
 /// Every byte, in order.
 const std::array<std::byte, table_entries>& every_byte() {
   static const auto bytes = [] {
@@ -171,11 +176,11 @@ class RequantizationBinder {
     const jit::ChosenMethod chosen = jit::choose_method(bound_.form, bound_.from.quantization,
                                                         bound_.to.quantization, bound_.slices);
     ConstantArrays arrays = arrays_of(*chosen.method);
-    auto constants = std::make_shared<std::array<std::vector<std::byte>, most_constants>>();
+    auto constants = std::make_shared<std::array<std::vector<VectorBytes>, most_constants>>();
     std::vector<OperandOrigin> origins;
     for (size_t i = 0; i < arrays.types.size(); ++i) {
-      (*constants)[i].resize(arrays.bytes_of(i));
-      arrays.data[i] = (*constants)[i].data();
+      (*constants)[i].resize(arrays.bytes_of(i) / sizeof(VectorBytes) + 1);
+      arrays.data[i] = (*constants)[i].data()->bytes;
       origins.push_back({.kind = OperandOrigin::Kind::constant, .constant = arrays.data[i]});
     }
     for (int64_t slice = 0; slice < bound_.slices; ++slice) {

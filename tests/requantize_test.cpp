@@ -159,15 +159,16 @@ TEST_P(RequantizeEdges, OfWiderSources) {
   }
 }
 
-/// Differences of 32 bits whose products the library cuts down before it rounds, ratios from 2^-3
-/// to 2^16: powers of two and their neighbours, and the elements from which on results saturate.
-TEST(RequantizeAccumulators, LoseTheSameBits) {
-  const fuzz::RequantizeCell form{.from = QuantizedFormat::sa32,
-                                  .to = QuantizedFormat::sa32,
-                                  .options = {.arithmetic = RequantizeArithmetic::embarc}};
-  const auto side = [](int32_t scale, int32_t frac, int32_t zero_point) -> QuantizationPtr {
+/// Differences of 32 bits, whose products the library cuts down before it rounds, for ratios from
+/// 2^-34 to 2^16: powers of two and their neighbours, and the elements from which on results
+/// saturate.
+class RequantizeAccumulators : public testing::TestWithParam<QuantizedFormat> {};
+
+TEST_P(RequantizeAccumulators, LoseTheSameBits) {
+  const auto side = [](QuantizedFormat format, int32_t scale, int32_t frac,
+                       int32_t zero_point) -> QuantizationPtr {
     return std::make_shared<Quantization>(
-        Quantization{.format = QuantizedFormat::sa32,
+        Quantization{.format = format,
                      .axis = Quantization::per_tensor,
                      .scale = std::vector<int32_t>{scale},
                      .frac = std::vector<int32_t>{frac},
@@ -180,10 +181,11 @@ TEST(RequantizeAccumulators, LoseTheSameBits) {
   fuzz::Random random(3);
   std::optional<Checker> checker;
   for (const auto& [from_scale, to_scale] : scales) {
-    for (int more = -16; more <= 3; ++more) {
+    for (int more = -16; more <= 34; ++more) {
       for (const auto& [from_zero, to_zero] : zero_points) {
-        const RequantizeCase each = {side(from_scale, 20 + more, from_zero),
-                                     side(to_scale, 20, to_zero), form.options};
+        const RequantizeCase each = {side(QuantizedFormat::sa32, from_scale, 20 + more, from_zero),
+                                     side(GetParam(), to_scale, 20, to_zero),
+                                     {.arithmetic = RequantizeArithmetic::embarc}};
         std::vector<uint64_t> elements = edge_elements(random, each);
         for (int bit = 0; bit <= 32; ++bit) {
           for (int64_t beside = -2; beside <= 2; ++beside) {
@@ -193,9 +195,10 @@ TEST(RequantizeAccumulators, LoseTheSameBits) {
             }
           }
         }
-        for (int i = 0; i < 60; ++i) elements.push_back(random.next() & 0xFFFFFFFF);
-        elements.resize(600, 7);
-        const Patterns x{ElementType::i32, {600}, elements};
+        constexpr int64_t count = 1024;
+        while (elements.size() < count) elements.push_back(random.next() & 0xFFFFFFFF);
+        ASSERT_EQ(elements.size(), count);
+        const Patterns x{ElementType::i32, {count}, elements};
         if (!checker) checker.emplace(each, x.shape, true);
         ASSERT_NO_FATAL_FAILURE(checker->check(each, x));
         ASSERT_NO_FATAL_FAILURE(Checker(each, x.shape, false).check(each, x));
@@ -215,6 +218,8 @@ std::string name_of_form(const testing::TestParamInfo<fuzz::RequantizeCell>& row
 }
 
 using enum QuantizedFormat;
+INSTANTIATE_TEST_SUITE_P(To, RequantizeAccumulators, testing::Values(sa8, sa32),
+                         [](const auto& row) { return std::string(castor::info(row.param).name); });
 INSTANTIATE_TEST_SUITE_P(From, RequantizeBytes,
                          testing::ValuesIn(requantize_forms_from({fx8, sa8})), name_of_form);
 INSTANTIATE_TEST_SUITE_P(From, RequantizeEdges,

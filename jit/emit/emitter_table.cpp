@@ -25,6 +25,7 @@ constexpr Row table[] = {
     {LaneOp::mul_dwords, emit_mul_dwords},
     {LaneOp::dot_words, emit_dot_words},
     {LaneOp::add_dot_words, emit_add_dot_words},
+    {LaneOp::upper_product_of_words, emit_upper_product_of_words},
     {LaneOp::bit_and, emit_bit_and},
     {LaneOp::bit_or, emit_bit_or},
     {LaneOp::bit_xor, emit_bit_xor},

@@ -189,6 +189,12 @@ void emit_add_dot_words(LaneEmitter& emitter, const LaneInst& inst) {
   emitter.code().vpdpwssd(emitter.define_from(inst.c), a, b, encoding);
 }
 
+void emit_upper_product_of_words(LaneEmitter& emitter, const LaneInst& inst) {
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  emitter.code().vpmulhuw(emitter.define(), a, b);
+}
+
 void emit_leading_zeros(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm a = emitter.use(inst.a);
   emitter.code().vplzcntd(define_result(emitter, inst), a);

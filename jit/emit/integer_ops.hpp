@@ -16,6 +16,7 @@ void emit_mul(LaneEmitter& emitter, const LaneInst& inst);
 void emit_mul_dwords(LaneEmitter& emitter, const LaneInst& inst);
 void emit_dot_words(LaneEmitter& emitter, const LaneInst& inst);
 void emit_add_dot_words(LaneEmitter& emitter, const LaneInst& inst);
+void emit_upper_product_of_words(LaneEmitter& emitter, const LaneInst& inst);
 void emit_absolute(LaneEmitter& emitter, const LaneInst& inst);
 void emit_leading_zeros(LaneEmitter& emitter, const LaneInst& inst);
 void emit_bit_and(LaneEmitter& emitter, const LaneInst& inst);

@@ -62,6 +62,10 @@ class LaneBuilder {
   LaneId dot_words(LaneId a, LaneId b) {
     return append({.op = LaneOp::dot_words, .type = LaneType::i32, .a = a, .b = b});
   }
+  /// Of unsigned words, the upper halves of their products.
+  LaneId upper_product_of_words(LaneId a, LaneId b) {
+    return append({.op = LaneOp::upper_product_of_words, .type = LaneType::i32, .a = a, .b = b});
+  }
   /// c + dot_words(a, b), modulo 2^32.
   LaneId add_dot_words(LaneId c, LaneId a, LaneId b);
   /// Of unsigned 64-bit lanes, one after the other; no lane of b may be 0.

@@ -28,6 +28,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::mul_dwords, "mul_dwords", false},
     {LaneOp::dot_words, "dot_words", false},
     {LaneOp::add_dot_words, "add_dot_words", false},
+    {LaneOp::upper_product_of_words, "upper_product_of_words", false},
     {LaneOp::bit_and, "and", false},
     {LaneOp::bit_or, "or", false},
     {LaneOp::bit_xor, "xor", false},

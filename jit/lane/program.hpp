@@ -104,6 +104,7 @@ enum class LaneOp : uint8_t {
   mul_dwords,     // of 64-bit lanes: the product of the lower halves (AVX2)
   dot_words,      // of 32-bit lanes: the products of the lower and of the upper signed words, added
   add_dot_words,  // c + those (VNNI)
+  upper_product_of_words,  // the upper halves of the products of unsigned words
   bit_and,
   bit_or,
   bit_xor,

@@ -9,9 +9,8 @@
 // too: so the result is always (cut(P) + 2^(shift - 1)) >> shift.
 //
 // With d = 2^16 a + b, b unsigned, that is (a s << (16 - shift)) + ((cut(b s) + 2^(shift - 1)) >>
-// shift), for shifts from 1 to 16: for larger ones K is positive for all d, and rounding once is
-// what it all comes to. Sums are modulo 2^32; which elements saturate is known before: the result
-// grows with d (powers of two lose no bits).
+// shift), for shifts from 1 to 16 (dword_product.cpp has the larger ones). Sums are modulo 2^32;
+// which elements saturate is known before: the result grows with d (powers of two lose no bits).
 #include <cstdlib>
 
 #include "jit/requantize/embarc_multiplier.hpp"
@@ -85,9 +84,8 @@ class DwordAccumulator final : public RequantizeMethod {
 
   std::optional<SliceConstants> prepare(const RequantizeForm&, const SliceParameters& slice,
                                         Effort) const override {
-    const EmbarcMultiplier multiplier = embarc_multiplier(slice, true);
-    const int missing = redundant_sign_bits(multiplier.scale, 16);
-    const Factor factor{int64_t{multiplier.scale} << missing, multiplier.shift + missing};
+    const EmbarcMultiplier multiplier = embarc_multiplier_of_15_bits(slice, true);
+    const Factor factor{multiplier.scale, multiplier.shift};
     if (factor.shift < 1 || factor.shift > 16) return std::nullopt;
     const int64_t x_zero = slice.from_zero_point;
     const int64_t y_zero = slice.to_zero_point;

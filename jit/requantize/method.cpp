@@ -21,7 +21,7 @@ LaneId RequantizeLanes::constant(size_t index) const {
 }
 
 std::span<const RequantizeMethod* const> requantize_methods() {
-  static const std::array<const RequantizeMethod*, 12> methods = {
+  static const std::array<const RequantizeMethod*, 14> methods = {
       &linear_method(),
       &rounded_float_method(),
       &split_rounded_float_method(),
@@ -30,6 +30,8 @@ std::span<const RequantizeMethod* const> requantize_methods() {
       &embarc_to_float_method(),
       &to_float_method(),
       &to_float_through_double_method(),
+      &saturating_dword_product_method(),
+      &dword_product_method(),
       &rounded_double_method(),
       &dword_accumulator_method(),
       &double_method(),
