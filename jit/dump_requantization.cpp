@@ -48,10 +48,7 @@ std::vector<const RequantizeMethod*> likely_methods(const RequantizeForm& form,
     const auto& [operation, from, to, extents] = requantization;
     return {choose_method(form, from, to, requantization.slices()).method};
   }
-  std::vector<const RequantizeMethod*> methods;
-  std::ranges::copy_if(requantize_methods(), std::back_inserter(methods),
-                       [&](const RequantizeMethod* method) { return method->takes(form); });
-  return methods;
+  return requantize_methods(form);
 }
 
 bool looks_up(const RequantizeForm& form, const Requantization& requantization,
@@ -84,7 +81,9 @@ Result<LikelyRequantization> likely_requantization(const Function& function, con
     likely.form = NestForm::dense(likely.nest.operands());
     return likely;
   }
-  const RequantizedTensors tensors = join_rows(requantization->tensors()).tensors;
+  const int64_t most_elements =
+      most_joined_elements(likely.methods, *form, requantization->is_open());
+  const RequantizedTensors tensors = join_rows(requantization->tensors(), most_elements).tensors;
   const std::vector<Dims> strides = requantize_strides(likely.nest, tensors);
   likely.form = nest_space(likely.nest, tensors.extents, strides, target).form;
   return likely;

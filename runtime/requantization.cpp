@@ -123,8 +123,7 @@ class RequantizationBinder {
 
   /// Every method that takes the form, with constants in scratch.
   Status bind_methods(const MethodOperands& operands) {
-    for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
-      if (!method->takes(bound_.form)) continue;
+    for (const jit::RequantizeMethod* method : jit::requantize_methods(bound_.form)) {
       BoundMethod& bound = bound_.methods.emplace_back();
       bound.method = method;
       const ConstantArrays arrays = arrays_of(*method);
@@ -140,9 +139,10 @@ class RequantizationBinder {
     return {};
   }
 
-  /// The tensors themselves, in rows that are not too short.
-  MethodOperands own_operands() {
-    const jit::LongSlices joined = jit::join_rows(tensors_);
+  /// The tensors themselves, in rows that are not too short for these methods.
+  MethodOperands own_operands(std::span<const jit::RequantizeMethod* const> methods, bool is_open) {
+    const jit::LongSlices joined =
+        jit::join_rows(tensors_, jit::most_joined_elements(methods, bound_.form, is_open));
     bound_.copies = joined.copies;
     return {joined.tensors, nest_.operands.front(), nest_.operands.back()};
   }
@@ -154,7 +154,8 @@ class RequantizationBinder {
   }
 
   Status bind_open() {
-    if (Status status = bind_methods(own_operands()); !status) return status;
+    const MethodOperands operands = own_operands(jit::requantize_methods(bound_.form), true);
+    if (Status status = bind_methods(operands); !status) return status;
     nest_.requantization = std::make_shared<const BoundRequantization>(std::move(bound_));
     return {};
   }
@@ -170,11 +171,14 @@ class RequantizationBinder {
     return {};
   }
 
+  jit::ChosenMethod choose_method() const {
+    return jit::choose_method(bound_.form, bound_.from.quantization, bound_.to.quantization,
+                              bound_.slices);
+  }
+
   /// The nest of the method that does all slices, whose constants it keeps alive.
-  Status bind_closed_method(const MethodOperands& operands, ScratchPlan& scratch,
-                            BoundNest& result) const {
-    const jit::ChosenMethod chosen = jit::choose_method(bound_.form, bound_.from.quantization,
-                                                        bound_.to.quantization, bound_.slices);
+  Status bind_closed_method(const jit::ChosenMethod& chosen, const MethodOperands& operands,
+                            ScratchPlan& scratch, BoundNest& result) const {
     ConstantArrays arrays = arrays_of(*chosen.method);
     auto constants = std::make_shared<std::array<std::vector<VectorBytes>, most_constants>>();
     std::vector<OperandOrigin> origins;
@@ -192,9 +196,10 @@ class RequantizationBinder {
   }
 
   Status bind_closed() {
-    const MethodOperands operands = own_operands();
+    const jit::ChosenMethod chosen = choose_method();
+    const MethodOperands operands = own_operands({&chosen.method, 1}, false);
     nest_ = {};
-    return bind_closed_method(operands, scratch_, nest_);
+    return bind_closed_method(chosen, operands, scratch_, nest_);
   }
 
   Status bind_closed_tables(BoundByteTables tables) {
@@ -203,7 +208,7 @@ class RequantizationBinder {
     const OperandOrigin to{.kind = OperandOrigin::Kind::constant, .constant = own.get()};
     ScratchPlan plan;
     BoundNest maker;
-    Status status = bind_closed_method(table_operands(to), plan, maker);
+    Status status = bind_closed_method(choose_method(), table_operands(to), plan, maker);
     if (!status) return status;
     const MemoryBlock scratch(compiled_.memory->scratch, plan.bytes());
     run_nest(maker, {.inputs = {}, .outputs = {}, .scratch = scratch.data()});

@@ -184,8 +184,7 @@ TEST(CodeNames, OfRequantizationsNameTheMethod) {
   form.from = QuantizedFormat::sa8;
   form.to = QuantizedFormat::sa8;
   const jit::Target target{Tier::avx512};
-  for (const jit::RequantizeMethod* method : jit::requantize_methods()) {
-    if (!method->takes(form)) continue;
+  for (const jit::RequantizeMethod* method : jit::requantize_methods(form)) {
     const jit::Nest nest = jit::requantize_nest(*method, form, target);
     const jit::NestForm dense = jit::NestForm::dense(nest.operands());
     // Such a nest is of no operations, whatever function it belongs to.

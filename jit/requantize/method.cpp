@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/requantize/method.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "jit/lane/optimize.hpp"
 #include "jit/requantize/methods.hpp"
 
@@ -20,8 +23,8 @@ LaneId RequantizeLanes::constant(size_t index) const {
   return builder.load(static_cast<int>(1 + index), lane_of(constants_[index]));
 }
 
-std::span<const RequantizeMethod* const> requantize_methods() {
-  static const std::array<const RequantizeMethod*, 14> methods = {
+std::vector<const RequantizeMethod*> requantize_methods(const RequantizeForm& form) {
+  static const std::array<const RequantizeMethod*, 14> all = {
       &linear_method(),
       &rounded_float_method(),
       &split_rounded_float_method(),
@@ -37,6 +40,9 @@ std::span<const RequantizeMethod* const> requantize_methods() {
       &double_method(),
       &cut_accumulator_method(),
   };
+  std::vector<const RequantizeMethod*> methods;
+  std::ranges::copy_if(all, std::back_inserter(methods),
+                       [&](const RequantizeMethod* method) { return method->takes(form); });
   return methods;
 }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "ir/quantization.hpp"
 #include "jit/lane/builder.hpp"
@@ -95,8 +96,8 @@ class RequantizeMethod {
   virtual void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const = 0;
 };
 
-/// Every method, the fastest first. The last that takes a form does so for all parameters.
-std::span<const RequantizeMethod* const> requantize_methods();
+/// Every method that takes the form, the fastest first. The last does so for all parameters.
+std::vector<const RequantizeMethod*> requantize_methods(const RequantizeForm& form);
 
 /// The method's lanes: source 0 is x, then come the constants; sink 0 is the result.
 LaneProgram requantize_program(const RequantizeMethod& method, const RequantizeForm& form,

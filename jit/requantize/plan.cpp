@@ -12,8 +12,11 @@ namespace {
 
 /// Shorter runs of one slice are not worth a call of the kernel with tables.
 constexpr int64_t least_table_run = 64;
-/// Rows of one index of each slice are joined to rows of at most so many elements.
-constexpr int64_t most_joined_elements = 512;
+/// Rows of one index of each slice are joined to rows of at most so many elements, where each call
+/// repeats the constants of slices, ...
+constexpr int64_t most_elements_joined_by_calls = 512;
+/// ... and of as many as need that much of them: so they stay in the first cache.
+constexpr int64_t most_bytes_of_constants = 24 << 10;
 /// Shorter ones would be merged into periods again, whose loops are slower.
 constexpr int64_t least_joined_elements = 320;
 /// Elements of a slice from which a call that has to make tables is faster with them.
@@ -63,8 +66,7 @@ SliceParameters slice_parameters(const QuantizationPtr& from, const Quantization
 ChosenMethod choose_method(const RequantizeForm& form, const QuantizationPtr& from,
                            const QuantizationPtr& to, int64_t slices) {
   ChosenMethod chosen;
-  for (const RequantizeMethod* method : requantize_methods()) {
-    if (!method->takes(form)) continue;
+  for (const RequantizeMethod* method : requantize_methods(form)) {
     chosen = {method, {}};
     for (int64_t slice = 0; slice < slices; ++slice) {
       const auto constants =
@@ -108,7 +110,19 @@ SliceRun slice_run(const RequantizedTensors& tensors) {
   return run;
 }
 
-LongSlices join_rows(const RequantizedTensors& tensors) {
+int64_t most_joined_elements(std::span<const RequantizeMethod* const> methods,
+                             const RequantizeForm& form, bool is_open) {
+  int64_t bytes = 1;  // of a slice
+  for (const RequantizeMethod* method : methods) {
+    int64_t bits = 0;
+    for (ElementType constant : method->constants(form)) bits += bits_of(constant);
+    bytes = std::max(bytes, bits / 8);
+  }
+  const int64_t most = most_bytes_of_constants / bytes;
+  return is_open ? std::min(most, most_elements_joined_by_calls) : most;
+}
+
+LongSlices join_rows(const RequantizedTensors& tensors, int64_t most_elements) {
   int last = tensors.extents.rank() - 1;
   while (last > tensors.axis && tensors.extents[last] == 1) --last;
   if (last < 1 || tensors.axis != last) return {tensors};
@@ -118,7 +132,7 @@ LongSlices join_rows(const RequantizedTensors& tensors) {
   }
   const int64_t slices = tensors.extents[last];
   const int64_t rows = *element_count(tensors.extents) / std::max<int64_t>(slices, 1);
-  int64_t copies = slices == 0 ? 1 : most_joined_elements / slices;
+  int64_t copies = slices == 0 ? 1 : most_elements / slices;
   while (copies > 1 && rows % copies != 0) --copies;
   const int64_t columns = copies * slices;
   if (copies <= 1 || columns < least_joined_elements) return {tensors};

@@ -44,9 +44,13 @@ struct LongSlices {
   RequantizedTensors tensors;
   int64_t copies = 1;
 };
-/// The same elements with rows joined, where the axis of quantization is the innermost, and short,
-/// and the tensors are dense.
-LongSlices join_rows(const RequantizedTensors& tensors);
+/// The same elements with rows joined, to at most that many elements, where the axis of
+/// quantization is the innermost, and short, and the tensors are dense.
+LongSlices join_rows(const RequantizedTensors& tensors, int64_t most_elements);
+/// How many are worth it for any of these methods. `is_open`: parameters are given at run time, so
+/// that each call repeats the constants.
+int64_t most_joined_elements(std::span<const RequantizeMethod* const> methods,
+                             const RequantizeForm& form, bool is_open);
 
 /// The nest that computes by a method: operands are x, the constants of slices, and the result.
 Nest requantize_nest(const RequantizeMethod& method, const RequantizeForm& form,
