@@ -118,6 +118,7 @@ std::optional<Line> tried_line(const RequantizeForm& form, const SliceParameters
     if (up < 0) return std::nullopt;
     if (up > 47) continue;  // 64 bits
     const int64_t below = (int64_t{slice.from_scale} << up) / slice.to_scale;
+    if (below >= std::numeric_limits<int32_t>::max()) continue;
     if (!fits(line_through_zero_points(slice, below + 1, shift), x)) continue;
     // Ties of both signs want a little more than a half.
     const int64_t more = (int64_t{1} << shift) >> 10;

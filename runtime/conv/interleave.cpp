@@ -281,7 +281,8 @@ void transpose_dwords(const int32_t* from, int64_t from_step, int64_t rows, int6
     }
     if (column < columns / 4 * 4) first = whole_rows;
     for (int64_t row = first; row < rows; ++row) {
-      to[column * to_step + row] = from[row * from_step + column];
+      // Outputs of the caller may lie at any byte.
+      std::memcpy(to + column * to_step + row, from + row * from_step + column, sizeof(int32_t));
     }
   }
 }
