@@ -23,9 +23,11 @@ class TwoElements {
     elements_[static_cast<size_t>(stride)] = second;
     tensor_.data.capacity = static_cast<uint32_t>(elements_.size());
     tensor_.data.mem.pi8 = elements_.data();
-    tensor_.rank = 1;
+    tensor_.rank = 2;
     tensor_.shape[0] = 2;
+    tensor_.shape[1] = 1;
     tensor_.mem_stride[0] = stride;
+    tensor_.mem_stride[1] = 1;
     tensor_.el_type = MLI_EL_SA_8;
     tensor_.el_params.sa.dim = -1;
     tensor_.el_params.sa.scale.mem.i16 = scale;
