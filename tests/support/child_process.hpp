@@ -11,12 +11,12 @@
 
 namespace castor::test {
 
-/// Runs `body` in a forked child, which is killed when it takes longer than 20 seconds.
+/// Runs `body` in a forked child, which is killed when it takes longer than 60 seconds.
 template <class Body>
 pid_t start_child(Body body) {
   const pid_t child = ::fork();
   if (child != 0) return child;
-  ::alarm(20);
+  ::alarm(60);
   int failed = 99;
   try {
     failed = body();
