@@ -41,6 +41,10 @@ constexpr Widths right_signed_by = {nullptr, CASTOR_BINARY(vpsravw), CASTOR_BINA
                                     CASTOR_BINARY(vpsravq)};
 constexpr Widths mul = {nullptr, CASTOR_BINARY(vpmullw), CASTOR_BINARY(vpmulld),
                         CASTOR_BINARY(vpmullq)};
+// Of parts of the lanes.
+constexpr Widths dword_product = {nullptr, nullptr, nullptr, CASTOR_BINARY(vpmuludq)};
+constexpr Widths word_dot = {nullptr, nullptr, CASTOR_BINARY(vpmaddwd), nullptr};
+constexpr Widths upper_word_product = {nullptr, nullptr, CASTOR_BINARY(vpmulhuw), nullptr};
 
 /// The low byte of each word.
 std::vector<uint8_t> low_bytes(int register_bits) {
@@ -170,16 +174,10 @@ void reserve_byte_product(LaneEmitter& emitter, const LaneInst& inst) {
   }
 }
 
-void emit_mul_dwords(LaneEmitter& emitter, const LaneInst& inst) {
-  const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
-  emitter.code().vpmuludq(define_result(emitter, inst), a, b);
-}
-
-void emit_dot_words(LaneEmitter& emitter, const LaneInst& inst) {
-  const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
-  emitter.code().vpmaddwd(emitter.define(), a, b);
+void emit_mul_dwords(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, dword_product); }
+void emit_dot_words(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, word_dot); }
+void emit_upper_product_of_words(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, upper_word_product);
 }
 
 void emit_add_dot_words(LaneEmitter& emitter, const LaneInst& inst) {
@@ -187,12 +185,6 @@ void emit_add_dot_words(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm b = emitter.use(inst.b);
   const auto encoding = emitter.has_avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
   emitter.code().vpdpwssd(emitter.define_from(inst.c), a, b, encoding);
-}
-
-void emit_upper_product_of_words(LaneEmitter& emitter, const LaneInst& inst) {
-  const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
-  emitter.code().vpmulhuw(emitter.define(), a, b);
 }
 
 void emit_leading_zeros(LaneEmitter& emitter, const LaneInst& inst) {

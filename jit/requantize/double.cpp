@@ -23,17 +23,6 @@ constexpr ElementType ports[] = {ElementType::f64, ElementType::f64, ElementType
 constexpr ElementType more_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
                                       ElementType::f64};
 
-/// Whether the bits that the library's 64-bit accumulators cut off are zeros, or none that rounding
-/// would have seen.
-bool rounds_whole_accumulators(const RequantizeForm& form, const SliceParameters& slice,
-                               const EmbarcMultiplier& multiplier) {
-  const int norms = least_norms(form, slice, multiplier);
-  if (norms >= 32) return true;
-  if (!form.rounds_half_up()) return false;
-  if (form.to != QuantizedFormat::sa32) return true;  // where bits are cut off, results saturate
-  return std::min(multiplier.shift, 63) + norms >= 33;
-}
-
 /// Whether the library adds the destination's zero point to what is rounded and saturated.
 bool adds_later(const RequantizeForm& form) {
   return !form.is_exact() && (!form.rounds_half_up() || form.to == QuantizedFormat::sa32);

@@ -56,4 +56,15 @@ inline int least_norms(const RequantizeForm& form, const SliceParameters& slice,
   return norm + redundant_sign_bits(farthest, 32);
 }
 
+/// Whether the bits that the library's 64-bit accumulators cut off are zeros, or none that rounding
+/// would have seen.
+inline bool rounds_whole_accumulators(const RequantizeForm& form, const SliceParameters& slice,
+                                      const EmbarcMultiplier& multiplier) {
+  const int norms = least_norms(form, slice, multiplier);
+  if (norms >= 32) return true;
+  if (!form.rounds_half_up()) return false;
+  if (form.to != QuantizedFormat::sa32) return true;  // where bits are cut off, results saturate
+  return std::min(multiplier.shift, 63) + norms >= 33;
+}
+
 }  // namespace castor::jit

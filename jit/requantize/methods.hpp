@@ -13,7 +13,7 @@ const RequantizeMethod& linear_method();
 const RequantizeMethod& rounded_float_method();
 /// The same with the factor in two parts.
 const RequantizeMethod& split_rounded_float_method();
-/// The same in f64, for any integers; and for the library's sources of 32 bits.
+/// The same in f64, for any integers; and for the library's results of 32 bits from fewer.
 const RequantizeMethod& rounded_double_method();
 /// f32 or fixed point to at most 16 bits, exact: the quotient by the scale rounded once to f32,
 /// which keeps order with the middles between results where f32 holds these.

@@ -42,24 +42,8 @@ std::optional<Ratio> embarc_ratio(const RequantizeForm& form, const SliceParamet
   const EmbarcMultiplier multiplier = embarc_multiplier(slice, true);
   const int shift = std::min(multiplier.shift, 63);
   if (shift < -40) return std::nullopt;
-  // Bits that are cut off show where more are than are shifted out; to less than 32 bits, results
-  // saturate then.
-  const bool may_lose = form.to == QuantizedFormat::sa32;
-  const int norms = least_norms(form, slice, multiplier);
-  if (may_lose && norms < 32 && shift + norms < 33) return std::nullopt;
+  if (!rounds_whole_accumulators(form, slice, multiplier)) return std::nullopt;
   return Ratio{std::ldexp(multiplier.scale, -shift), std::ldexp(1.0, -std::max(shift, 1))};
-}
-
-/// Whether the library's difference from the zero point may.
-bool may_saturate(const RequantizeForm& form) {
-  return !form.is_exact() && form.from == QuantizedFormat::sa32;
-}
-
-/// x, clamped to where the library's difference from the zero point does not saturate.
-LaneId clamped_integers(const RequantizeForm& form, const RequantizeLanes& lanes) {
-  if (!may_saturate(form)) return lanes.integers();
-  LaneBuilder& b = lanes.builder;
-  return b.min_signed(b.max_signed(lanes.integers(), lanes.constant(2)), lanes.constant(3));
 }
 
 /// In f32, or in f64.
@@ -70,21 +54,17 @@ class RoundedFloat final : public RequantizeMethod {
   static constexpr int digits = is_double ? 53 : 24;
   static constexpr ElementType element = is_double ? ElementType::f64 : ElementType::f32;
   static constexpr ElementType ports[] = {element, element};
-  static constexpr ElementType clamped_ports[] = {element, element, ElementType::i32,
-                                                  ElementType::i32};
 
   std::string_view name() const override { return is_double ? "rounded double" : "rounded float"; }
 
   bool takes(const RequantizeForm& form) const override {
     if (!form.rounds_half_up() || !form.from || !form.to) return false;
     if (!is_double) return form.is_exact() && !form.has_32_bits();
-    return form.is_exact() || form.has_32_bits();
+    // (Differences of 32 bits may saturate in the library: dword_product.cpp.)
+    return form.is_exact() || (form.has_32_bits() && form.from != QuantizedFormat::sa32);
   }
 
-  std::span<const ElementType> constants(const RequantizeForm& form) const override {
-    if (may_saturate(form)) return clamped_ports;
-    return ports;
-  }
+  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort) const override {
@@ -102,17 +82,14 @@ class RoundedFloat final : public RequantizeMethod {
     const double largest =
         std::ldexp(ratio->value, bits_of(form.from_element()) - 1) + std::abs(addend);
     if (!(errors < lift) || !(largest < 0x1p31 - 0x1p8)) return std::nullopt;
-    const int32_t zero_point = slice.from_zero_point;
-    return SliceConstants{
-        constant_bits(static_cast<Float>(-ratio->value)), constant_bits(static_cast<Float>(addend)),
-        constant_bits(std::numeric_limits<int32_t>::min() + std::max(zero_point, 0)),
-        constant_bits(std::numeric_limits<int32_t>::max() + std::min(zero_point, 0))};
+    return SliceConstants{constant_bits(static_cast<Float>(-ratio->value)),
+                          constant_bits(static_cast<Float>(addend))};
   }
 
-  void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
+  void lower(const RequantizeForm&, const RequantizeLanes& lanes) const override {
     LaneBuilder& b = lanes.builder;
     const LaneType lane = is_double ? LaneType::f64 : LaneType::f32;
-    const LaneId x = b.integer_to_float(clamped_integers(form, lanes), true, lane);
+    const LaneId x = b.integer_to_float(lanes.integers(), true, lane);
     const LaneId value = b.float_sub_product(lanes.constant(1), x, lanes.constant(0));
     lanes.store(b.float_to_signed(value, 32, LaneRounding::nearest_even),
                 Narrowing::saturate_to_signed);
