@@ -28,8 +28,11 @@ std::vector<ConvTile> tiles_of(const Target& target) {
     for (int vectors = 1; vectors <= target.vector_registers(); ++vectors) {
       for (const WindowSums sums : sums_of(target)) {
         for (const bool gaps : {false, true}) {
-          const ConvTile tile = {channels, vectors, sums, gaps};
-          if (fits(tile, target)) tiles.push_back(tile);
+          for (const int last_taps : {0, 1, 4}) {
+            if (last_taps > 0 && (gaps || !target.has_avx512())) continue;
+            const ConvTile tile = {channels, vectors, sums, gaps, last_taps};
+            if (fits(tile, target)) tiles.push_back(tile);
+          }
         }
       }
     }
@@ -38,8 +41,9 @@ std::vector<ConvTile> tiles_of(const Target& target) {
 }
 
 std::string name_of(const ConvTile& tile) {
-  return fmt::format("{} channels by {} vectors, window sums {}, gaps {}", tile.channels,
-                     tile.vectors, static_cast<int>(tile.window_sums), tile.has_gaps);
+  return fmt::format("{} channels by {} vectors, window sums {}, gaps {}, last taps {}",
+                     tile.channels, tile.vectors, static_cast<int>(tile.window_sums), tile.has_gaps,
+                     tile.last_taps);
 }
 
 class ConvKernel : public testing::TestWithParam<Tier> {};
@@ -221,7 +225,8 @@ TEST(ConvKernelValues, EveryTile) {
       const Result<CodeBlock> block = memory.publish(code->bytes);
       ASSERT_TRUE(block.ok()) << block.error().message;
       const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
-      for (const int taps : {1, 2, 3, 10}) {
+      for (const int taps : {1, 2, 3, 4, 10, 11}) {
+        if (taps < tile.last_taps) continue;
         for (const int tiles : {1, 3}) {
           const KernelCall call(tile, target, taps, tiles, random);
           run(call.arguments());

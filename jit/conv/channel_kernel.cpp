@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "jit/conv/dot_product.hpp"
+#include "jit/conv/last_taps.hpp"
 #include "jit/conv/tap_loop.hpp"
 #include "jit/emit/assembler.hpp"
 
@@ -26,11 +27,12 @@ const Reg64 arguments(Operand::RDI);
 const Reg64 source(Operand::R8);     ///< the tile's first pixel
 const Reg64 weights(Operand::R9);    ///< of the next tap
 const Reg64 tap(Operand::RSI);       ///< end of the offsets, or one to come: counts up to 0
-const Reg64 taps_end(Operand::R11);  ///< behind the last offset
+const Reg64 taps_end(Operand::R11);  ///< behind the last offset of the loop
 const Reg64 places(Operand::R10);
 const Reg64 tiles(Operand::RBP);
 const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the tile's first pixel
 const Reg64 output(Operand::RAX);
+const Reg64 group_output(Operand::RSI);  ///< behind the loop
 const Reg64 output_step(Operand::RDX);
 const Reg64 scratch(Operand::RCX);
 const Reg64 callers_stack(Operand::R12);
@@ -75,9 +77,7 @@ class ChannelKernelEmitter {
     code_.align_to(32);
     code_.L(next_tile);
     emit_start();
-    emit_tap_loop(code_, {reg::tap, reg::weights}, stage_pitch(),
-                  [&](int position) { emit_tap(position); });
-    if (tile_.window_sums != WindowSums::none) emit_window_sums();
+    emit_loop();
     emit_results();
     code_.add(reg::places, static_cast<int>(sizeof(TilePlace)));
     code_.dec(reg::tiles);
@@ -87,15 +87,24 @@ class ChannelKernelEmitter {
   }
 
  private:
+  /// Some pixels of the tile.
+  struct Pixels {
+    int begin = 0;
+    int end = 0;
+  };
+
   void emit_prologue();
   void emit_start();
-  void emit_tap(int position);
+  void emit_loop();
+  void emit_tap(const Xbyak::RegExp& tap, int position, const Pixels& pixels);
   void emit_products(int pixel);
-  void emit_window_sums();
+  void emit_window_sums(const Pixels& pixels);
+  template <class EmitStores>
+  void emit_groups(EmitStores emit_stores);
   void emit_results();
   void emit_stores();
   void emit_store(const Xmm& from, int vector);
-  void emit_stage();
+  void emit_stage(const Pixels& pixels);
   void emit_turned_stores();
   void emit_turned_epilogue();
   void emit_turned_quad_epilogue(int count);
@@ -143,7 +152,7 @@ void ChannelKernelEmitter::emit_prologue() {
   code_.mov(reg::tiles, argument(offsetof(ChannelArguments, tiles)));
   code_.mov(reg::output_step, argument(offsetof(ChannelArguments, output_step)));
   code_.mov(reg::taps_end, argument(offsetof(ChannelArguments, tap_count)));
-  code_.shl(reg::taps_end, 2);
+  code_.lea(reg::taps_end, code_.ptr[reg::taps_end * 4 - 4 * tile_.last_taps]);
   code_.add(reg::taps_end, argument(offsetof(ChannelArguments, taps)));
   if (target_.has_avx512()) emit_lanes_mask(tile_.turns ? tile_.pixels() : last_lanes());
 }
@@ -168,18 +177,28 @@ void ChannelKernelEmitter::emit_start() {
   code_.mov(reg::source, argument(offsetof(ChannelArguments, source)));
   code_.add(reg::source, place(offsetof(TilePlace, source)));
   code_.mov(reg::weights, argument(offsetof(ChannelArguments, weights)));
-  code_.mov(reg::tap, argument(offsetof(ChannelArguments, taps)));
-  code_.sub(reg::tap, reg::taps_end);
 }
 
-void ChannelKernelEmitter::emit_tap(int position) {
-  code_.movsxd(reg::pixel, code_.dword[reg::taps_end + reg::tap + 4 * position]);
+void ChannelKernelEmitter::emit_loop() {
+  Xbyak::Label done;
+  code_.mov(reg::tap, argument(offsetof(ChannelArguments, taps)));
+  code_.sub(reg::tap, reg::taps_end);
+  if (tile_.last_taps > 0) code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
+  emit_tap_loop(code_, {reg::tap, reg::weights}, stage_pitch(), [&](int position) {
+    emit_tap(reg::taps_end + reg::tap, position, {0, tile_.pixels()});
+  });
+  code_.L(done);
+}
+
+/// The tap that is `position` behind the one whose offset is at `tap`.
+void ChannelKernelEmitter::emit_tap(const Xbyak::RegExp& tap, int position, const Pixels& pixels) {
+  code_.movsxd(reg::pixel, code_.dword[tap + 4 * position]);
   code_.add(reg::pixel, reg::source);
   for (int vector = 0; vector < vectors_; ++vector) {
     const int offset = (position * vectors_ + vector) * vector_bytes();
     code_.vmovups(weight(vector), code_.ptr[reg::weights + offset]);
   }
-  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) emit_products(pixel);
+  for (int pixel = pixels.begin; pixel < pixels.end; ++pixel) emit_products(pixel);
 }
 
 void ChannelKernelEmitter::emit_products(int pixel) {
@@ -191,7 +210,8 @@ void ChannelKernelEmitter::emit_products(int pixel) {
   }
 }
 
-void ChannelKernelEmitter::emit_window_sums() {
+void ChannelKernelEmitter::emit_window_sums(const Pixels& pixels) {
+  if (tile_.window_sums == WindowSums::none) return;
   code_.mov(reg::scratch, argument(offsetof(ChannelArguments, weight_zero_points)));
   for (int vector = 0; vector < vectors_; ++vector) {
     code_.vmovups(weight(vector), code_.ptr[reg::scratch + vector * vector_bytes()]);
@@ -199,7 +219,7 @@ void ChannelKernelEmitter::emit_window_sums() {
   code_.mov(reg::scratch, place(offsetof(TilePlace, pixel)));
   code_.shl(reg::scratch, 2);
   code_.add(reg::scratch, argument(offsetof(ChannelArguments, window_sums)));
-  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
+  for (int pixel = pixels.begin; pixel < pixels.end; ++pixel) {
     code_.vpbroadcastd(input(), code_.ptr[reg::scratch + 4 * pixel]);
     for (int vector = 0; vector < vectors_; ++vector) {
       emit_subtract_window_sums(code_, target_, tile_.window_sums, sum(pixel, vector), input(),
@@ -208,12 +228,25 @@ void ChannelKernelEmitter::emit_window_sums() {
   }
 }
 
+/// The last taps and all that follows them, group by group.
+template <class EmitStores>
+void ChannelKernelEmitter::emit_groups(EmitStores emit_stores) {
+  const int count = tile_.last_taps > 0 ? rows_of_group(vectors_) : tile_.pixels();
+  for (int first = 0; first < tile_.pixels(); first += count) {
+    const Pixels group = {first, std::min(first + count, tile_.pixels())};
+    for (int tap = 0; tap < tile_.last_taps; ++tap) emit_tap(reg::taps_end, tap, group);
+    emit_window_sums(group);
+    emit_stores(group);
+  }
+}
+
 void ChannelKernelEmitter::emit_results() {
-  if (tile_.turns) {
-    emit_stage();
-    epilogue_ ? emit_turned_epilogue() : emit_turned_stores();
+  if (!tile_.turns && !epilogue_) return emit_stores();
+  emit_groups([&](const Pixels& group) { emit_stage(group); });
+  if (!tile_.turns) {
+    emit_tile_epilogue();
   } else {
-    epilogue_ ? emit_tile_epilogue() : emit_stores();
+    epilogue_ ? emit_turned_epilogue() : emit_turned_stores();
   }
 }
 
@@ -226,20 +259,22 @@ Xbyak::Address ChannelKernelEmitter::lanes_mask(int count) {
 
 /// The channels of a pixel lie side by side.
 void ChannelKernelEmitter::emit_stores() {
-  code_.mov(reg::output, place(offsetof(TilePlace, pixel)));
-  code_.imul(reg::output, reg::output_step);
-  code_.add(reg::output, argument(offsetof(ChannelArguments, output)));
-  if (!target_.has_avx512() && last_lanes() < lanes_) {
-    code_.vmovups(input(), lanes_mask(last_lanes()));
-  }
-  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
-    for (int vector = 0; vector < vectors_; ++vector) emit_store(sum(pixel, vector), vector);
-    if (pixel + 1 < tile_.pixels()) code_.add(reg::output, reg::output_step);
-  }
+  code_.mov(reg::group_output, place(offsetof(TilePlace, pixel)));
+  code_.imul(reg::group_output, reg::output_step);
+  code_.add(reg::group_output, argument(offsetof(ChannelArguments, output)));
+  emit_groups([&](const Pixels& group) {
+    if (!target_.has_avx512() && last_lanes() < lanes_) {
+      code_.vmovups(input(), lanes_mask(last_lanes()));
+    }
+    for (int pixel = group.begin; pixel < group.end; ++pixel) {
+      for (int vector = 0; vector < vectors_; ++vector) emit_store(sum(pixel, vector), vector);
+      code_.add(reg::group_output, reg::output_step);
+    }
+  });
 }
 
 void ChannelKernelEmitter::emit_store(const Xmm& from, int vector) {
-  const Xbyak::Address to = code_.ptr[reg::output + vector * vector_bytes()];
+  const Xbyak::Address to = code_.ptr[reg::group_output + vector * vector_bytes()];
   const bool is_whole = vector + 1 < vectors_ || last_lanes() == lanes_;
   if (is_whole) {
     code_.vmovups(to, from);
@@ -250,9 +285,8 @@ void ChannelKernelEmitter::emit_store(const Xmm& from, int vector) {
   }
 }
 
-/// Puts the tile on the stack.
-void ChannelKernelEmitter::emit_stage() {
-  for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
+void ChannelKernelEmitter::emit_stage(const Pixels& pixels) {
+  for (int pixel = pixels.begin; pixel < pixels.end; ++pixel) {
     for (int vector = 0; vector < vectors_; ++vector) {
       const int offset = pixel * stage_pitch() + vector * vector_bytes();
       code_.vmovaps(code_.ptr[Xbyak::util::rsp + offset], sum(pixel, vector));
@@ -343,7 +377,6 @@ void ChannelKernelEmitter::emit_turned_quad_epilogue(int count) {
 
 /// Rows are pixels. Sums go through the stage, so that the epilogue has all registers.
 void ChannelKernelEmitter::emit_tile_epilogue() {
-  emit_stage();
   epilogue_->load_constants();
   for (int vector = 0; vector < vectors_; ++vector) emit_epilogue_of(vector);
 }

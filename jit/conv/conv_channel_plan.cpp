@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "jit/conv/conv_planning.hpp"
+#include "jit/conv/last_taps.hpp"
 
 namespace castor::jit {
 
@@ -272,6 +273,8 @@ void choose_tile(ConvPlan& plan, const Target& target) {
   if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
     plan.block.rows -= plan.block.rows % plan.channel_tile.rows;
   }
+  plan.channel_tile.last_taps =
+      last_taps_of(plan.taps.size(), channel_vectors(plan.channel_tile.channels, target), target);
   set_channel_tiles(plan, plan.channel_tile.channels);
   set_cycles(plan, least);
 }

@@ -24,6 +24,9 @@ struct ConvTile {
   WindowSums window_sums = WindowSums::none;  ///< what is subtracted at the end
   /// Whether lanes may have to be left out; else only the last ones of a line.
   bool has_gaps = false;
+  /// So many taps at the end, of all that there are at the most, are done by groups of channels
+  /// (jit/conv/last_taps.hpp); 0 with gaps.
+  int last_taps = 0;
   friend bool operator==(const ConvTile&, const ConvTile&) = default;
 };
 

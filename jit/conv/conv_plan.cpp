@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "jit/conv/conv_planning.hpp"
+#include "jit/conv/last_taps.hpp"
 
 namespace castor::jit {
 
@@ -285,6 +286,8 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   plan.tile = best_tile(plan, target);
   plan.tile.has_gaps =
       !plan.rows_are_lines && plan.block.rows > 1 && plan.pitch != plan.block.columns;
+  plan.tile.last_taps =
+      plan.tile.has_gaps ? 0 : last_taps_of(plan.taps.size(), plan.tile.vectors, target);
   set_channel_tiles(plan, plan.tile.channels);
   set_cycles(plan, cycles_of_line(plan));
   return plan;

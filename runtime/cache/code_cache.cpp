@@ -81,6 +81,7 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const 
   append(key, tile.vectors);
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.has_gaps));
+  append(key, tile.last_taps);
   if (epilogue != nullptr) key += epilogue->key;
   return find_or_emit(key, KernelRecipe(tile, &target, epilogue, [&] {
                         return jit::emit_conv_kernel(tile, target, epilogue);
@@ -97,6 +98,7 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ChannelTile& tile,
   append(key, tile.row_step);
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.turns));
+  append(key, tile.last_taps);
   if (epilogue != nullptr) key += epilogue->key;
   return find_or_emit(key, KernelRecipe(tile, &target, epilogue, [&] {
                         return jit::emit_channel_kernel(tile, target, epilogue);

@@ -23,26 +23,32 @@ std::string line(std::string_view name, int64_t value) {
 
 std::string_view word_if(bool condition, std::string_view word) { return condition ? word : ""; }
 
+std::string text_of_last_taps(int last_taps) {
+  return last_taps > 0 ? fmt::format("_last_{}", last_taps) : "";
+}
+
 }  // namespace
 
 KernelWords words_of(const jit::ConvTile& tile) {
-  return {fmt::format("conv_pixels_{}x{}{}{}", tile.channels, tile.vectors,
-                      text_of(tile.window_sums), word_if(tile.has_gaps, "_gaps")),
-          true,
-          line("channels", tile.channels) + line("vectors of pixels", tile.vectors) +
-              line("window sums", static_cast<int>(tile.window_sums)) +
-              line("has gaps", tile.has_gaps)};
+  return {
+      fmt::format("conv_pixels_{}x{}{}{}{}", tile.channels, tile.vectors, text_of(tile.window_sums),
+                  word_if(tile.has_gaps, "_gaps"), text_of_last_taps(tile.last_taps)),
+      true,
+      line("channels", tile.channels) + line("vectors of pixels", tile.vectors) +
+          line("window sums", static_cast<int>(tile.window_sums)) +
+          line("has gaps", tile.has_gaps) + line("last taps", tile.last_taps)};
 }
 
 KernelWords words_of(const jit::ChannelTile& tile) {
-  return {fmt::format("conv_channels_{}_{}x{}_steps_{}_{}{}{}", tile.channels, tile.rows,
+  return {fmt::format("conv_channels_{}_{}x{}_steps_{}_{}{}{}{}", tile.channels, tile.rows,
                       tile.columns, tile.pixel_step, tile.row_step, text_of(tile.window_sums),
-                      word_if(tile.turns, "_turned")),
+                      word_if(tile.turns, "_turned"), text_of_last_taps(tile.last_taps)),
           true,
           line("channels", tile.channels) + line("rows", tile.rows) +
               line("columns", tile.columns) + line("bytes to next column", tile.pixel_step) +
               line("bytes to next row", tile.row_step) +
-              line("window sums", static_cast<int>(tile.window_sums)) + line("turns", tile.turns)};
+              line("window sums", static_cast<int>(tile.window_sums)) + line("turns", tile.turns) +
+              line("last taps", tile.last_taps)};
 }
 
 KernelWords words_of(const jit::DepthwiseForm& form) {
