@@ -108,8 +108,11 @@ TEST(ConvPlan, TapsStayInsideThePlanes) {
     const int64_t columns = plan.columns.kernel;
     const int64_t of_columns =
         geometry.group_channels() * positions / columns * ((columns + held - 1) / held);
+    const int64_t of_taps = (geometry.group_channels() * positions + held - 1) / held;
     ASSERT_EQ(static_cast<int64_t>(plan.taps.size()),
-              plan.dwords_hold_columns ? of_columns : positions * dwords);
+              plan.dwords_hold == DwordsHold::channels  ? positions * dwords
+              : plan.dwords_hold == DwordsHold::columns ? of_columns
+                                                        : of_taps);
     std::vector<int32_t> sorted = plan.taps;
     std::ranges::sort(sorted);
     ASSERT_TRUE(std::ranges::adjacent_find(sorted) == sorted.end()) << "two taps read one dword";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "jit/code_memory.hpp"
@@ -34,6 +35,27 @@ TEST(FillPlanes, CodeBelongsToTheTier) {
     }
   }
   EXPECT_EQ(codes, 7);
+}
+
+TEST(FillWindows, CodeBelongsToTheTier) {
+  int codes = 0;
+  for (const jit::Tier tier : all_tiers) {
+    const jit::Target target{tier};
+    for (const jit::WindowForm& form :
+         {jit::WindowForm{9, 3, 2, 1}, jit::WindowForm{21, 7, 2, 1}, jit::WindowForm{28, 1, 4, 1},
+          jit::WindowForm{1, 17, 1, 3}, jit::WindowForm{29, 3, 1, 1}, jit::WindowForm{3, 5, 4, 1},
+          jit::WindowForm{3, 3, 1, 25}}) {
+      if (!jit::can_fill(form, target)) continue;
+      const Result<jit::MachineCode> code = jit::emit_fill_windows(form, target);
+      ASSERT_TRUE(code.ok()) << code.error().message;
+      const Status status = jit::check_features(*code, target);
+      EXPECT_TRUE(status.ok()) << status.error().message;
+      EXPECT_LE(code->bytes.size(), size_t{4} << 10);
+      EXPECT_EQ(jit::emit_fill_windows(form, target)->bytes, code->bytes);
+      ++codes;
+    }
+  }
+  EXPECT_EQ(codes, 4);  // the others have too many rows, or take more than 64 bytes of one
 }
 
 /// What the planes of one block must hold.
@@ -79,16 +101,34 @@ class Definition {
                        plan_.rows.pad_begin);
     position.push_back((place_.column + column) * plan_.columns.stride +
                        plan_.column_phases.phases[column_phase] - plan_.columns.pad_begin);
+    if (plan_.dwords_hold == jit::DwordsHold::taps) return dword_of_taps(part, position);
+    const bool of_columns = plan_.dwords_hold == jit::DwordsHold::columns;
     Expected expected;
     const int held = jit::channels_of_dword(plan_.dot);
     for (int i = 0; i < held; ++i) {
-      const int64_t channel = plan_.dwords_hold_columns ? part : part * held + i;
+      const int64_t channel = of_columns ? part : part * held + i;
       if (channel >= plan_.geometry.group_channels()) break;
       const uint32_t all = held == 4 ? 0xff : 0xffff;
       const int shift = i * 32 / held;
       expected.value |= (value(channel, position) & all) << shift;
       expected.bits |= all << shift;
-      position.back() += plan_.dwords_hold_columns;
+      position.back() += of_columns;
+    }
+    return expected;
+  }
+
+  /// `first` is the position of the window's first tap.
+  Expected dword_of_taps(int64_t part, const std::vector<int64_t>& first) const {
+    Expected expected;
+    const int64_t in_channel = plan_.rows.kernel * plan_.columns.kernel;
+    for (int64_t i = 0; i < 4 && 4 * part + i < plan_.geometry.group_channels() * in_channel; ++i) {
+      const int64_t tap = 4 * part + i;
+      std::vector<int64_t> position = first;
+      position[position.size() - 2] +=
+          tap % in_channel / plan_.columns.kernel * plan_.rows.dilation;
+      position.back() += tap % plan_.columns.kernel * plan_.columns.dilation;
+      expected.value |= value(tap / in_channel, position) << (8 * i);
+      expected.bits |= 0xffu << (8 * i);
     }
     return expected;
   }
@@ -188,7 +228,7 @@ class ConvPlanes : public testing::Test {
     for (jit::ConvPlan& plan : plans) {
       if (plan.source != jit::ConvSource::planes) continue;
       if (percent(40)) plan.block.rows = draw(1, plan.block.rows);
-      by_columns_ += plan.dwords_hold_columns;
+      ++plans_[plan.dwords_hold];
       return plan;
     }
     ADD_FAILURE() << "no plan with planes";
@@ -252,7 +292,7 @@ class ConvPlanes : public testing::Test {
   jit::CodeMemory memory_;
   CodeCache cache_{memory_, jit::SystemCalls::real(), size_t{1} << 20};
   int by_code_ = 0;
-  int by_columns_ = 0;
+  std::map<jit::DwordsHold, int> plans_;
 };
 
 std::string name_of(const ConvolutionGeometry& geometry) {
@@ -278,9 +318,9 @@ TEST_F(ConvPlanes, AreAsDefined) {
       const jit::ConvPlan plan = draw_plan(geometry, target);
       ASSERT_EQ(mistake_of(plan, target), "") << jit::name_of(tier) << ": " << name_of(geometry);
     }
-    EXPECT_EQ(by_code_ > 0, jit::can_fill({}, target)) << jit::name_of(tier);
+    EXPECT_EQ(by_code_ > 0, jit::can_fill(jit::PlaneForm{}, target)) << jit::name_of(tier);
   }
-  EXPECT_GT(by_columns_, 0);
+  EXPECT_EQ(plans_.size(), 3u);
 }
 
 }  // namespace

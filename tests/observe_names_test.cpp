@@ -206,6 +206,8 @@ TEST(CodeNames, OfKernelsNameTheirForm) {
        "castor_conv_pixels_4x3_word_sums_gaps_avx512_vnni"},
       {words_of(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4}),
        "castor_conv_pixels_14x2_last_4_avx512_vnni"},
+      {words_of(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4, true}),
+       "castor_conv_pixels_14x2_last_4_prefetching_avx512_vnni"},
       {words_of(jit::ChannelTile{64, 1, 7, 4, 0, jit::WindowSums::dwords, true, 3}),
        "castor_conv_channels_64_1x7_steps_4_0_dword_sums_turned_last_3_avx512_vnni"},
       {words_of(jit::DepthwiseForm{}), "castor_depthwise_rows1_stride1_dwords1_avx512_vnni_HASH"},
@@ -213,6 +215,8 @@ TEST(CodeNames, OfKernelsNameTheirForm) {
        "castor_grouped_nhwc_1x1_stride1x1_outputs1_avx512_vnni_HASH"},
       {words_of(jit::WeightUnit{9, 1, 9}), "castor_pack_weights_9x1_step9_avx512_vnni"},
       {words_of(jit::PlaneForm{2, true, false}), "castor_fill_planes_stride2_plain_avx512_vnni"},
+      {words_of(jit::WindowForm{9, 3, 2, 1}),
+       "castor_fill_windows_9x3_stride2_dilation1_avx512_vnni"},
   };
   const jit::Target target{Tier::avx512_vnni};
   for (const KernelRow& row : kernels) {

@@ -299,6 +299,7 @@ std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bo
   }
   if (geometry.layout == ConvolutionLayout::nchw) {
     plans.push_back(begin_plan(geometry, target));
+    plans.back().lanes_hold = ConvLanes::channels;
     choose_planes(plans.back());
   }
   std::erase_if(plans, [](const ConvPlan& plan) { return !has_near_pixels(plan); });

@@ -88,6 +88,7 @@ class ConvKernelEmitter {
   void emit_prologue();
   void emit_start();
   void emit_end_of_loop_if_full();
+  void emit_prefetch_of_output();
   void emit_jump_if_full(Xbyak::Label& full);
   void emit_end_of_loop(int last_taps);
   void emit_loop();
@@ -147,6 +148,7 @@ void ConvKernelEmitter::emit_start() {
   if (may_be_full()) emit_end_of_loop_if_full();
   code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
   code_.add(reg::planes, of_store(0, offsetof(ConvStore, source)));
+  if (tile_.prefetches_output && !epilogue_) emit_prefetch_of_output();
   code_.mov(reg::scratch, argument(offsetof(ConvArguments, start)));
   for (int channel = 0; channel < tile_.channels; ++channel) {
     for (int vector = 0; vector < tile_.vectors; ++vector) {
@@ -166,6 +168,17 @@ void ConvKernelEmitter::emit_end_of_loop_if_full() {
   emit_jump_if_full(full);
   code_.add(reg::taps_end, 4 * tile_.last_taps);
   code_.L(full);
+}
+
+void ConvKernelEmitter::emit_prefetch_of_output() {
+  code_.mov(reg::output, argument(offsetof(ConvArguments, output)));
+  code_.add(reg::output, of_store(0, offsetof(ConvStore, offset)));
+  for (int channel = 0; channel < tile_.channels; ++channel) {
+    for (int vector = 0; vector < tile_.vectors; ++vector) {
+      code_.prefetchw(code_.ptr[reg::output + vector * vector_bytes()]);
+    }
+    if (channel + 1 < tile_.channels) code_.add(reg::output, reg::channel_step);
+  }
 }
 
 void ConvKernelEmitter::emit_jump_if_full(Xbyak::Label& full) {

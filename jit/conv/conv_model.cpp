@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/conv/conv_planning.hpp"
+#include "jit/conv/last_taps.hpp"
 
 namespace castor::jit {
 
@@ -18,17 +19,19 @@ double product(const ConvPlan& plan) {
   return plan.dot == DotProduct::bytes ? instruction : 2 * instruction;
 }
 
-/// Until the next product can be added to the same sum.
-double latency(const ConvPlan& plan) { return plan.dot == DotProduct::bytes ? 5 : 1; }
+/// Until the next product can be added to the same sum: five cycles, in which cores with two
+/// multipliers have time for ten products.
+double latency(const ConvPlan& plan) { return plan.dot == DotProduct::bytes ? 10 : 1; }
 
 /// Whether stores write whole lines of the cache, where the output begins with one.
 bool has_whole_lines(const ConvPlan& plan) {
-  return plan.rows_are_lines && plan.block.columns * 4 % 64 == 0;
+  const bool is_one_line = plan.pitch == plan.block.columns;
+  const int64_t pixels = is_one_line ? plan.block.rows * plan.block.columns : plan.block.columns;
+  return (is_one_line || plan.rows_are_lines) && pixels * 4 % 64 == 0;
 }
 
-/// Which part of the taps does not begin with a line of the cache at a row's first pixel.
+/// Which part of the taps does not begin with a line of the cache at a tile's first pixel.
 double unaligned_taps(const ConvPlan& plan) {
-  if (!plan.rows_are_lines) return 1;
   const auto unaligned =
       std::ranges::count_if(plan.taps, [](int32_t tap) { return tap % 64 != 0; });
   return static_cast<double>(unaligned) / static_cast<double>(plan.taps.size());
@@ -66,8 +69,10 @@ double cycles_of_line(const ConvPlan& plan) {
       std::max({m * v * product(plan), latency(plan), pixels_from_l1 * v + load * m}) +
       any_pixels * v + any_weight * m + not_hidden * from_l2;
   const double ends_of_a_product = has_whole_lines(plan) ? 2 : 3;
-  const double line =
-      static_cast<double>(plan.line_tiles(plan.block)) * (tap * taps + m * v * ends_of_a_product);
+  constexpr double standing_still = 12;
+  const double end =
+      m * v * ends_of_a_product + (rows_of_group(plan.tile.vectors) > 1 ? 0 : standing_still);
+  const double line = static_cast<double>(plan.line_tiles(plan.block)) * (tap * taps + end);
   return line * tiles_of(plan, plan.tile.channels);
 }
 
@@ -94,8 +99,11 @@ namespace {
 /// Of one block: what lays out its input.
 double filling_cycles(const ConvPlan& plan) {
   const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
-  // Side by side, but far from the next pixel's; or by one permutation of a row's bytes.
-  const double interleaved_dword = nhwc ? 2 : plan.dwords_hold_columns ? 0.2 : 0.6;
+  // Side by side, but far from the next pixel's; or by one permutation of a row's bytes; or two.
+  const double interleaved_dword = nhwc                                      ? 2
+                                   : plan.dwords_hold == DwordsHold::columns ? 0.2
+                                   : plan.dwords_hold == DwordsHold::taps    ? 0.25
+                                                                             : 0.6;
   constexpr double copied_byte = 1.0 / 24;
   constexpr double copied_row = 15;
   if (plan.source == ConvSource::planes) {

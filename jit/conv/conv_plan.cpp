@@ -95,6 +95,14 @@ int64_t least_near_rows(const ConvPlan& plan) {
   return std::max(ceil_div(least_pixels, plan.columns.output), 3 * plan.row_phases.most_shift);
 }
 
+/// Rows whose windows stay near the first cache, from where they are written until they are read,
+/// while outputs pass through it; not so few that each tile of channels has little to do.
+int64_t window_rows(const ConvPlan& plan) {
+  constexpr int64_t least_pixels = 1536;
+  const int64_t near = 2 * plan.caches.first / 4 / plan.dwords / plan.pitch;
+  return std::max(near, ceil_div(least_pixels, plan.columns.output));
+}
+
 /// As many rows as fit, or, where not even one does, a part of a row. All blocks of about a size.
 void choose_block(ConvPlan& plan) {
   const int64_t planes = plan.slices * plan.dwords * plan.phase_planes();
@@ -103,15 +111,17 @@ void choose_block(ConvPlan& plan) {
   const int64_t rows = plan.rows.output;
   const int64_t columns = plan.columns.output;
   plan.block = {.rows = 1, .columns = columns};
-  plan.pitch = plan.dwords_hold_columns ? columns + plan.column_phases.most_shift
-                                        : least_pitch(plan.columns, plan.column_phases);
+  plan.pitch = plan.dwords_hold == DwordsHold::channels
+                   ? least_pitch(plan.columns, plan.column_phases)
+                   : columns + plan.column_phases.most_shift;
   if (plan.rows_are_lines) plan.pitch = ceil_div(plan.pitch, plan.lanes) * plan.lanes;
   const int64_t fitting = most_dwords / plan.pitch - extra_rows;
   const int64_t most_pixels = pixels_of_block(plan);
   if (fitting >= 1 && columns <= most_pixels) {
     const int64_t near = near_source_bytes(plan.caches) / 4 / planes / plan.pitch - extra_rows;
     const bool stays_near = plan.rows_are_lines && near >= least_near_rows(plan);
-    const int64_t most_rows = std::min({stays_near ? near : fitting, rows, most_pixels / columns});
+    int64_t most_rows = std::min({stays_near ? near : fitting, rows, most_pixels / columns});
+    if (plan.dwords_hold == DwordsHold::taps) most_rows = std::min(most_rows, window_rows(plan));
     plan.block.rows = ceil_div(rows, ceil_div(rows, most_rows));
   } else {
     const int64_t fitting_part = most_dwords / (1 + extra_rows) - plan.column_phases.most_shift;
@@ -122,7 +132,7 @@ void choose_block(ConvPlan& plan) {
     plan.pitch = plan.block.columns + plan.column_phases.most_shift;
   }
   plan.plane_dwords = (plan.block.rows + extra_rows) * plan.pitch + plan.column_phases.most_shift;
-  if (plan.rows_are_lines) {
+  if (plan.lanes_hold == ConvLanes::pixels) {
     plan.plane_dwords = ceil_div(plan.plane_dwords, plan.lanes) * plan.lanes;
   }
 }
@@ -144,7 +154,7 @@ double filled_dwords(const ConvPlan& plan) {
 /// The taps of a row as an axis: each takes as many columns as a dword holds of them.
 ConvolutionAxis column_taps(const ConvPlan& plan) {
   ConvolutionAxis axis = plan.columns;
-  if (!plan.dwords_hold_columns) return axis;
+  if (plan.dwords_hold != DwordsHold::columns) return axis;
   axis.dilation = channels_of_dword(plan.dot);
   axis.kernel = ceil_div(axis.kernel, axis.dilation);
   return axis;
@@ -224,6 +234,35 @@ bool has_few_channels(const ConvPlan& plan) {
   return channels * ceil_div(plan.columns.kernel, held) < plan.columns.kernel;
 }
 
+/// A plane for each dword of a window; there is nothing between output pixels.
+void choose_windows(ConvPlan& plan) {
+  const int64_t taps = plan.geometry.group_channels() * plan.rows.kernel * plan.columns.kernel;
+  plan.dwords = ceil_div(taps, 4);
+  plan.row_phases = plan.column_phases = {.phases = {0}, .of_tap = {0}, .shifts = {0}};
+  choose_block(plan);
+  list_taps(plan);
+  for (int32_t first = 0; first < taps; first += 4) {
+    TapWeights weights = {-1, -1, -1, -1};
+    for (int32_t i = 0; i < std::min<int64_t>(4, taps - first); ++i) {
+      weights[static_cast<size_t>(i)] = first + i;
+    }
+    plan.tap_weights.push_back(weights);
+  }
+}
+
+/// Whether windows can be laid out, and make fewer taps than dwords of channels.
+bool has_small_windows(const ConvPlan& plan, const Target& target) {
+  constexpr int64_t most = 64;
+  const ConvolutionGeometry& geometry = plan.geometry;
+  if (geometry.layout != ConvolutionLayout::nchw || geometry.axes.size() > 2) return false;
+  if (plan.dot != DotProduct::bytes || geometry.group_channels() > most) return false;
+  for (const ConvolutionAxis& axis : {plan.rows, plan.columns}) {
+    if (std::max({axis.kernel, axis.stride, axis.dilation}) > most) return false;
+  }
+  const WindowForm form = window_form(plan);
+  return can_fill(form, target) && form.dwords() < plan.dwords * plan.rows.kernel * form.columns;
+}
+
 /// Whether rows that are lines of their own leave few lanes empty, so that it is worth trying.
 bool has_whole_vectors(const ConvPlan& plan) {
   constexpr int64_t most_lost = 16;  // of so many lanes, one
@@ -269,10 +308,18 @@ ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
 }
 
 void choose_planes(ConvPlan& plan) {
-  if (plan.dwords_hold_columns) plan.dwords = plan.geometry.group_channels();
+  if (plan.dwords_hold == DwordsHold::taps) return choose_windows(plan);
+  if (plan.dwords_hold == DwordsHold::columns) plan.dwords = plan.geometry.group_channels();
   choose_phases(plan);
   list_taps(plan);
-  if (plan.dwords_hold_columns) list_weights_of_columns(plan);
+  if (plan.dwords_hold == DwordsHold::columns) list_weights_of_columns(plan);
+}
+
+WindowForm window_form(const ConvPlan& plan) {
+  return {.rows = static_cast<int>(plan.geometry.group_channels() * plan.rows.kernel),
+          .columns = static_cast<int>(plan.columns.kernel),
+          .column_stride = static_cast<int>(plan.columns.stride),
+          .dilation = static_cast<int>(plan.columns.dilation)};
 }
 
 void set_channel_tiles(ConvPlan& plan, int tile_channels) {
@@ -284,8 +331,11 @@ void set_channel_tiles(ConvPlan& plan, int tile_channels) {
 ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   choose_planes(plan);
   plan.tile = best_tile(plan, target);
+  const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
+  plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
   plan.tile.has_gaps =
       !plan.rows_are_lines && plan.block.rows > 1 && plan.pitch != plan.block.columns;
+  plan.tile.prefetches_output = prefetches_output(plan.taps.size(), target);
   plan.tile.last_taps =
       plan.tile.has_gaps ? 0 : last_taps_of(plan.taps.size(), plan.tile.vectors, target);
   set_channel_tiles(plan, plan.tile.channels);
@@ -298,13 +348,18 @@ std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x
   std::vector<ConvPlan> plans = plan_channel_lanes(geometry, x_is_signed, target);
   ConvPlan lines = begin_plan(geometry, target);
   const bool rows_may_be_lines = has_whole_vectors(lines);
-  for (const bool holds_columns : {false, true}) {
-    if (holds_columns && !has_few_channels(lines)) break;
-    lines.dwords_hold_columns = holds_columns;
+  for (const DwordsHold what : {DwordsHold::channels, DwordsHold::columns}) {
+    if (what == DwordsHold::columns && !has_few_channels(lines)) break;
+    lines.dwords_hold = what;
     lines.rows_are_lines = false;
     plans.push_back(plan_pixel_lanes(lines, target));
     lines.rows_are_lines = rows_may_be_lines;
     if (rows_may_be_lines) plans.push_back(plan_pixel_lanes(lines, target));
+  }
+  if (has_small_windows(lines, target)) {
+    lines.dwords_hold = DwordsHold::taps;
+    lines.rows_are_lines = false;
+    plans.push_back(plan_pixel_lanes(lines, target));
   }
   return plans;
 }

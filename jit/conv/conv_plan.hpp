@@ -22,6 +22,7 @@
 #include "ir/convolution.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/pack_windows.hpp"
 
 namespace castor::jit {
 
@@ -48,6 +49,13 @@ enum class ConvSource : uint8_t {
   planes,  ///< dwords of input channels
   rows,    ///< copies of rows, with their padding
   input,   ///< the input itself
+};
+
+/// What the elements of a plane's dword are.
+enum class DwordsHold : uint8_t {
+  channels,  ///< neighbouring input channels of a pixel
+  columns,   ///< neighbouring columns of a channel
+  taps,      ///< neighbouring taps of an output pixel's window: each plane serves one of them
 };
 
 /// Rows of a block's input, copied or as they lie.
@@ -80,9 +88,8 @@ struct ConvPlan {
   ChannelTile channel_tile;   ///< channels in the lanes: likewise
   int64_t channel_tiles = 0;  ///< of one group
   int last_channels = 0;      ///< output channels of the last tile
-  /// Of planes: whether a dword holds neighbouring columns of one channel; else channels.
-  bool dwords_hold_columns = false;
-  int64_t dwords = 0;  ///< planes for the channels of one group
+  DwordsHold dwords_hold = DwordsHold::channels;  ///< of planes
+  int64_t dwords = 0;                             ///< planes for the channels of one group
   ConvPhases row_phases;
   ConvPhases column_phases;
   int64_t pitch = 0;            ///< dwords from one row of a plane to the next
@@ -143,6 +150,9 @@ Status check_filter(const ConvolutionGeometry& geometry);
 /// output extents are not 0; behind check_filter.
 ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
                           const Target& target);
+/// How planes are filled whose dwords hold taps.
+WindowForm window_form(const ConvPlan& plan);
+
 /// All plans that plan_convolution chooses from, by the least `cycles`; at least one.
 std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x_is_signed,
                                      const Target& target);

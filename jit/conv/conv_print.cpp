@@ -8,13 +8,20 @@ namespace castor::jit {
 
 namespace {
 
+std::string_view text_of(DwordsHold what) {
+  switch (what) {
+    case DwordsHold::channels: return "input channels";
+    case DwordsHold::columns: return "neighbouring columns";
+    case DwordsHold::taps: return "taps of a pixel";
+  }
+  return "";
+}
+
 std::string source_text(const ConvPlan& plan) {
   if (plan.source == ConvSource::planes) {
     return fmt::format("  planes   {} of {} dwords, {} {} a dword, pitch {}\n",
                        plan.slices * plan.dwords * plan.phase_planes(), plan.plane_dwords,
-                       channels_of_dword(plan.dot),
-                       plan.dwords_hold_columns ? "neighbouring columns" : "input channels",
-                       plan.pitch);
+                       channels_of_dword(plan.dot), text_of(plan.dwords_hold), plan.pitch);
   }
   const ConvRows& rows = plan.input_rows;
   if (plan.source == ConvSource::input) {

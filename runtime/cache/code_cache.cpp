@@ -81,6 +81,7 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const 
   append(key, tile.vectors);
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.has_gaps));
+  append(key, static_cast<uint8_t>(tile.prefetches_output));
   append(key, tile.last_taps);
   if (epilogue != nullptr) key += epilogue->key;
   return find_or_emit(key, KernelRecipe(tile, &target, epilogue, [&] {
@@ -180,6 +181,17 @@ Result<NestCodePtr> CodeCache::get_plane_filler(const jit::PlaneForm& form,
   append(key, static_cast<uint8_t>(form.holds_columns));
   return find_or_emit(key, KernelRecipe(form, &target, nullptr,
                                         [&] { return jit::emit_fill_planes(form, target); }));
+}
+
+Result<NestCodePtr> CodeCache::get_window_filler(const jit::WindowForm& form,
+                                                 const jit::Target& target) {
+  std::string key = "windows";
+  append(key, target.tier);
+  for (int value : {form.rows, form.columns, form.column_stride, form.dilation}) {
+    append(key, value);
+  }
+  return find_or_emit(key, KernelRecipe(form, &target, nullptr,
+                                        [&] { return jit::emit_fill_windows(form, target); }));
 }
 
 }  // namespace castor

@@ -12,6 +12,7 @@
 #include "jit/conv/grouped_nhwc_kernel.hpp"
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
+#include "jit/conv/pack_windows.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
@@ -73,6 +74,7 @@ class CodeCache {
   /// The code that brings weights and input into the kernels' order.
   Result<NestCodePtr> get_weight_packer(const jit::WeightUnit& unit, const jit::Target& target);
   Result<NestCodePtr> get_plane_filler(const jit::PlaneForm& form, const jit::Target& target);
+  Result<NestCodePtr> get_window_filler(const jit::WindowForm& form, const jit::Target& target);
 
   /// What the codes count for is their size, their key's, and the cache's own memory.
   CacheCounters counters() const { return codes_.get().counters(); }

@@ -148,6 +148,10 @@ struct KeptVectors {
 void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
                  const BlockPlace& place, std::byte* planes, KeptVectors& kept);
 
+/// The same of planes whose dwords hold taps, by the code that there is for them.
+void fill_windows(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
+                  const BlockPlace& place, std::byte* planes, KeptVectors& kept);
+
 /// Copies the rows of a block's input; padding is the zero point.
 void copy_rows(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,
                std::byte* to);

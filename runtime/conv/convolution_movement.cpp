@@ -15,13 +15,15 @@ jit::WeightUnit unit_of_parts(const WeightExtents& extents, int positions) {
           .input_step = positions};
 }
 
-/// Whether listed taps take one weight after the other.
+/// Whether listed taps take one weight after the other; the last one may have too many places.
 bool are_in_order(const jit::ConvPlan& plan) {
   const int held = jit::channels_of_dword(plan.dot);
+  const int64_t weights =
+      plan.geometry.group_channels() * plan.slices * plan.rows.kernel * plan.columns.kernel;
   int64_t next = 0;
   for (const jit::TapWeights& tap : plan.tap_weights) {
-    for (int i = 0; i < held; ++i) {
-      if (tap[static_cast<size_t>(i)] != next++) return false;
+    for (int i = 0; i < held; ++i, ++next) {
+      if (tap[static_cast<size_t>(i)] != (next < weights ? next : -1)) return false;
     }
   }
   return true;
@@ -73,8 +75,8 @@ WeightUnits weight_units(const WeightExtents& extents) {
 jit::PlaneForm plane_form(const jit::ConvPlan& plan) {
   const int64_t stride = std::min<int64_t>(plan.columns.stride, jit::ConvStore::most_lanes);
   return {.column_stride = static_cast<int>(stride),
-          .is_plain = takes_whole_rows(plan) && !plan.dwords_hold_columns,
-          .holds_columns = plan.dwords_hold_columns};
+          .is_plain = takes_whole_rows(plan) && plan.dwords_hold == jit::DwordsHold::channels,
+          .holds_columns = plan.dwords_hold == jit::DwordsHold::columns};
 }
 
 Result<MovementCode> find_movement_code(const jit::ConvPlan& plan, const jit::Target& target,
@@ -95,6 +97,12 @@ Result<MovementCode> find_movement_code(const jit::ConvPlan& plan, const jit::Ta
     if (Status status = find_packer(units.last, found.last_weights); !status) {
       return status.error();
     }
+  }
+  if (plan.dwords_hold == jit::DwordsHold::taps) {
+    Result<NestCodePtr> filler = cache.get_window_filler(window_form(plan), target);
+    if (!filler.ok()) return filler.error();
+    found.planes = std::move(filler).value();
+    return found;
   }
   const jit::PlaneForm form = plane_form(plan);
   const bool has_planes =

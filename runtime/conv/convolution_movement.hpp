@@ -5,6 +5,7 @@
 #include "jit/conv/conv_plan.hpp"
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
+#include "jit/conv/pack_windows.hpp"
 #include "runtime/cache/code_cache.hpp"
 
 namespace castor::detail {

@@ -53,9 +53,11 @@ class PlaneFiller {
   static constexpr int lanes = jit::ConvStore::most_lanes;
   static constexpr size_t most_vectors = std::tuple_size_v<decltype(KeptVectors::vectors)>;
 
+  bool holds_columns() const { return plan_.dwords_hold == jit::DwordsHold::columns; }
+
   void fill_parts(const PhasePlanes& of) const {
     if (code_ == nullptr || !of.has_data()) return fill_rows(of, 0, plan_.dwords, 0);
-    if (plan_.dwords_hold_columns) return fill_columns_by_code(of);
+    if (holds_columns()) return fill_columns_by_code(of);
     const int64_t whole = plan_.geometry.group_channels() / jit::channels_of_dword(plan_.dot);
     if (whole > 0) fill_by_code(of, 0, whole);
     if (whole < plan_.dwords) fill_by_code(of, whole, plan_.dwords);
@@ -255,7 +257,7 @@ class PlaneFiller {
   /// One row of a plane: padding, data, padding.
   void fill_row(const PhasePlanes& of, int64_t part, int64_t row, uint32_t* to) const {
     const bool is_padding = row < of.first_row || row >= of.end_row;
-    if (plan_.dwords_hold_columns && !is_padding) return fill_row_of_columns(of, part, row, to);
+    if (holds_columns() && !is_padding) return fill_row_of_columns(of, part, row, to);
     const int64_t first = is_padding ? width_ : of.first;
     const int64_t end = is_padding ? width_ : of.end;
     std::fill_n(to, first, padding_);
@@ -352,6 +354,9 @@ class PlaneFiller {
 
 void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
                  const BlockPlace& place, std::byte* planes, KeptVectors& kept) {
+  if (plan.dwords_hold == jit::DwordsHold::taps) {
+    return fill_windows(plan, code, input, place, planes, kept);
+  }
   PlaneFiller(plan, code, input, place, planes, kept).fill();
 }
 

@@ -20,6 +20,7 @@
 #include "jit/conv/grouped_nhwc_kernel.hpp"
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
+#include "jit/conv/pack_windows.hpp"
 #include "jit/nest.hpp"
 
 namespace castor {
@@ -52,6 +53,7 @@ KernelWords words_of(const jit::DepthwiseForm& form);
 KernelWords words_of(const jit::GroupedNhwcForm& form);
 KernelWords words_of(const jit::WeightUnit& unit);
 KernelWords words_of(const jit::PlaneForm& form);
+KernelWords words_of(const jit::WindowForm& form);
 KernelWords words_of(const TileCopyForm& form);
 KernelWords words_of(const ByteTableForm& form);
 

@@ -30,13 +30,15 @@ std::string text_of_last_taps(int last_taps) {
 }  // namespace
 
 KernelWords words_of(const jit::ConvTile& tile) {
-  return {
-      fmt::format("conv_pixels_{}x{}{}{}{}", tile.channels, tile.vectors, text_of(tile.window_sums),
-                  word_if(tile.has_gaps, "_gaps"), text_of_last_taps(tile.last_taps)),
-      true,
-      line("channels", tile.channels) + line("vectors of pixels", tile.vectors) +
-          line("window sums", static_cast<int>(tile.window_sums)) +
-          line("has gaps", tile.has_gaps) + line("last taps", tile.last_taps)};
+  return {fmt::format("conv_pixels_{}x{}{}{}{}{}", tile.channels, tile.vectors,
+                      text_of(tile.window_sums), word_if(tile.has_gaps, "_gaps"),
+                      text_of_last_taps(tile.last_taps),
+                      word_if(tile.prefetches_output, "_prefetching")),
+          true,
+          line("channels", tile.channels) + line("vectors of pixels", tile.vectors) +
+              line("window sums", static_cast<int>(tile.window_sums)) +
+              line("has gaps", tile.has_gaps) + line("last taps", tile.last_taps) +
+              line("prefetches output", tile.prefetches_output)};
 }
 
 KernelWords words_of(const jit::ChannelTile& tile) {
@@ -99,6 +101,14 @@ KernelWords words_of(const jit::PlaneForm& form) {
           true,
           line("column stride", form.column_stride) + line("is plain", form.is_plain) +
               line("holds columns", form.holds_columns)};
+}
+
+KernelWords words_of(const jit::WindowForm& form) {
+  return {fmt::format("fill_windows_{}x{}_stride{}_dilation{}", form.rows, form.columns,
+                      form.column_stride, form.dilation),
+          true,
+          line("rows", form.rows) + line("columns", form.columns) +
+              line("column stride", form.column_stride) + line("dilation", form.dilation)};
 }
 
 KernelWords words_of(const TileCopyForm& form) {
