@@ -27,8 +27,9 @@ void visit_code(const DepthwiseCodes& codes, const Visit& visit) {
 template <class Visit>
 void visit_code(const BoundConvolution& convolution, const Visit& visit) {
   const MovementCode& movement = convolution.movement;
-  for (const NestCodePtr* code : {&convolution.code, &convolution.last_code, &convolution.sums_code,
-                                  &movement.weights, &movement.last_weights, &movement.planes}) {
+  for (const NestCodePtr* code :
+       {&convolution.code, &convolution.last_code, &convolution.sums_code, &convolution.input_code,
+        &movement.weights, &movement.last_weights, &movement.planes}) {
     visit_code(*code, visit);
   }
   for (const BlockTables& block : convolution.blocks) {

@@ -10,6 +10,7 @@
 
 #include "jit/code_memory.hpp"
 #include "tests/support/conversions.hpp"
+#include "tests/support/guarded_pages.hpp"
 #include "tests/support/kernel_code.hpp"
 
 namespace castor::jit {
@@ -48,8 +49,26 @@ std::string name_of(const ConvTile& tile) {
 
 class ConvKernel : public testing::TestWithParam<Tier> {};
 
+/// Tiles that take their pixels from the input.
+std::vector<ConvTile> input_tiles_of(const Target& target) {
+  std::vector<ConvTile> tiles;
+  if (!target.supports(Feature::avx512_vbmi)) return tiles;
+  for (ConvTile tile : tiles_of(target)) {
+    if (tile.has_gaps || tile.window_sums != WindowSums::none) continue;
+    for (const PixelSource source : {PixelSource::input, PixelSource::signed_input}) {
+      tile.source = source;
+      tiles.push_back(tile);
+    }
+  }
+  return tiles;
+}
+
 TEST_P(ConvKernel, InstructionsBelongToTheTier) {
   const Target target{GetParam()};
+  for (const ConvTile& tile : input_tiles_of(target)) {
+    test::check_kernel_code([&] { return emit_conv_kernel(tile, target); }, target, name_of(tile));
+    if (HasFatalFailure()) return;
+  }
   for (const ConvTile& tile : tiles_of(target)) {
     test::check_kernel_code([&] { return emit_conv_kernel(tile, target); }, target, name_of(tile));
     if (HasFatalFailure()) return;
@@ -234,6 +253,84 @@ TEST(ConvKernelValues, EveryTile) {
               << jit::name_of(tier) << ", " << name_of(tile) << ", " << taps << " taps";
         }
       }
+    }
+  }
+}
+
+/// A call of a kernel that takes its pixels from the input: channels between pages that nobody may
+/// touch, planes that must hold them afterwards.
+void check_tile_of_input(const ConvTile& tile, ConvFunction run, int taps, int tiles,
+                         std::mt19937_64& random) {
+  const int pixels = tiles * tile.vectors * 16;
+  test::GuardedPages pages(static_cast<size_t>(4 * taps * pixels));
+  std::byte* input = pages.at_end(static_cast<size_t>(4 * taps * pixels));
+  for (int i = 0; i < 4 * taps * pixels; ++i) input[i] = static_cast<std::byte>(random());
+  std::vector<int32_t> weights(static_cast<size_t>(taps * tile.channels));
+  for (int32_t& weight : weights) weight = static_cast<int32_t>(random());
+  std::vector<int32_t> start(static_cast<size_t>(tile.channels));
+  for (int32_t& value : start) value = static_cast<int32_t>(random());
+  std::vector<uint32_t> planes(static_cast<size_t>(taps * pixels));
+  std::vector<int32_t> output(static_cast<size_t>(tile.channels * pixels));
+  std::vector<int32_t> offsets;
+  for (int tap = 0; tap < taps; ++tap) offsets.push_back(4 * tap * pixels);
+  std::vector<ConvStore> stores(static_cast<size_t>(tiles * tile.vectors));
+  for (size_t i = 0; i < stores.size(); ++i) {
+    stores[i].offset = stores[i].source = static_cast<int64_t>(64 * i);
+    stores[i].lanes = stores[i].first_lanes = 0xffff;
+  }
+  const ConvArguments arguments = {.planes = reinterpret_cast<const std::byte*>(planes.data()),
+                                   .taps = offsets.data(),
+                                   .tap_count = taps,
+                                   .weights = reinterpret_cast<const std::byte*>(weights.data()),
+                                   .start = start.data(),
+                                   .stores = stores.data(),
+                                   .output = output.data(),
+                                   .channel_step = 4 * pixels,
+                                   .tiles = tiles,
+                                   .input = input,
+                                   .input_step = pixels};
+  run(&arguments);
+  const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
+  for (int pixel = 0; pixel < pixels; ++pixel) {
+    std::vector<uint32_t> sums(start.begin(), start.end());
+    for (int tap = 0; tap < taps; ++tap) {
+      uint32_t dword = 0;
+      for (int i = 0; i < 4; ++i) {
+        const auto x = static_cast<uint8_t>(
+            static_cast<uint8_t>(input[(4 * tap + i) * pixels + pixel]) ^ flip);
+        dword |= uint32_t{x} << (8 * i);
+        for (int m = 0; m < tile.channels; ++m) {
+          const auto w =
+              static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]);
+          sums[static_cast<size_t>(m)] +=
+              static_cast<uint32_t>(x * static_cast<int8_t>(w >> 8 * i));
+        }
+      }
+      ASSERT_EQ(planes[static_cast<size_t>(tap * pixels + pixel)], dword) << name_of(tile);
+    }
+    for (int m = 0; m < tile.channels; ++m) {
+      ASSERT_EQ(static_cast<uint32_t>(output[static_cast<size_t>(m * pixels + pixel)]),
+                sums[static_cast<size_t>(m)])
+          << name_of(tile) << ", " << taps << " taps";
+    }
+  }
+}
+
+TEST(ConvKernelValues, EveryTileOfInput) {
+  const Target target{Tier::avx512_vbmi};
+  if (!host().runs(target.tier)) GTEST_SKIP() << "no VBMI here";
+  std::mt19937_64 random(8);
+  for (const ConvTile& tile : input_tiles_of(target)) {
+    const Result<MachineCode> code = emit_conv_kernel(tile, target);
+    ASSERT_TRUE(code.ok()) << code.error().message;
+    CodeMemory memory;
+    const Result<CodeBlock> block = memory.publish(code->bytes);
+    ASSERT_TRUE(block.ok()) << block.error().message;
+    const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
+    for (const int taps : {1, 4, 7}) {
+      if (taps < tile.last_taps) continue;
+      check_tile_of_input(tile, run, taps, 2, random);
+      if (testing::Test::HasFatalFailure()) return;
     }
   }
 }

@@ -17,6 +17,15 @@
 
 namespace castor::jit {
 
+/// Where a tile's pixels come from.
+enum class PixelSource : uint8_t {
+  planes,
+  /// From the input itself, of one plane after the other: four channels each, whose pixels lie side
+  /// by side. The kernel lays out the planes meanwhile, for others to read. All lanes are stored.
+  input,
+  signed_input,  ///< the same of signed bytes, to which 128 is added
+};
+
 /// Everything that the kernel's code depends on besides the target.
 struct ConvTile {
   int channels = 1;                           ///< output channels
@@ -29,6 +38,8 @@ struct ConvTile {
   int last_taps = 0;
   /// Whether the lines that a tile is stored to are fetched when it begins.
   bool prefetches_output = false;
+  /// Not planes: with neither gaps nor window sums, and not without VBMI.
+  PixelSource source = PixelSource::planes;
   friend bool operator==(const ConvTile&, const ConvTile&) = default;
 };
 
@@ -69,6 +80,10 @@ struct ConvArguments {
   /// Instead of the output, where there is an epilogue: its operands at the output's place.
   const EpilogueOperand* epilogue = nullptr;
   int64_t tiles = 0;  ///< at least 1
+  /// Where pixels come from the input: the line's first pixel, first channel; to be laid out in
+  /// `planes`, one for each tap.
+  const std::byte* input = nullptr;
+  int64_t input_step = 0;  ///< bytes from one channel to the next
 };
 using ConvFunction = void (*)(const ConvArguments* arguments);
 

@@ -64,7 +64,7 @@ double cycles_of_line(const ConvPlan& plan) {
   const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
   const bool stays_near = plane_bytes <= 0.75 * static_cast<double>(plan.caches.first);
   const double from_l2 = stays_near ? 0 : pixels_from_l2 * v * planes / taps;
-  constexpr double not_hidden = 0.4;
+  constexpr double not_hidden = 0.2;  // they are prefetched
   const double tap =
       std::max({m * v * product(plan), latency(plan), pixels_from_l1 * v + load * m}) +
       any_pixels * v + any_weight * m + not_hidden * from_l2;
@@ -99,10 +99,12 @@ namespace {
 /// Of one block: what lays out its input.
 double filling_cycles(const ConvPlan& plan) {
   const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
-  // Side by side, but far from the next pixel's; or by one permutation of a row's bytes; or two.
+  // Side by side, but far from the next pixel's; or by one permutation of a row's bytes; or two; or
+  // in the kernel.
   const double interleaved_dword = nhwc                                      ? 2
                                    : plan.dwords_hold == DwordsHold::columns ? 0.2
                                    : plan.dwords_hold == DwordsHold::taps    ? 0.25
+                                   : plan.may_take_input                     ? 0.3
                                                                              : 0.6;
   constexpr double copied_byte = 1.0 / 24;
   constexpr double copied_row = 15;
@@ -122,9 +124,10 @@ double filling_cycles(const ConvPlan& plan) {
 
 void set_cycles(ConvPlan& plan, double of_a_block) {
   constexpr double transposed = 0.8;  // of an output
-  const double blocks = static_cast<double>(ceil_div(plan.rows.output, plan.block.rows)) *
-                        static_cast<double>(ceil_div(plan.columns.output, plan.block.columns)) *
-                        static_cast<double>(plan.outer_outputs * plan.geometry.groups);
+  const double outputs = static_cast<double>(plan.rows.output) *
+                         static_cast<double>(plan.columns.output) *
+                         static_cast<double>(plan.outer_outputs * plan.geometry.groups);
+  const double blocks = outputs / static_cast<double>(plan.block.rows * plan.block.columns);
   double storing = 0;
   if (plan.transposes()) {
     storing = transposed * static_cast<double>(plan.block.rows * plan.block.columns *

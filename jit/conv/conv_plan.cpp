@@ -12,9 +12,6 @@ namespace castor::jit {
 
 namespace {
 
-/// So shall the outputs of a block, where they are put in another order behind the kernels.
-int64_t most_output_bytes(const ConvPlan& plan) { return second_cache(plan.caches) / 4; }
-
 ConvPhases phases_of(const ConvolutionAxis& axis) {
   ConvPhases result;
   for (int64_t tap = 0; tap < axis.kernel; ++tap) {
@@ -43,22 +40,6 @@ ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
   return result;
 }
 
-/// The least pitch at which no pixel's taps meet another row's data. Where a row ends in padding
-/// and the next one begins with some, the two share it.
-int64_t least_pitch(const ConvolutionAxis& axis, const ConvPhases& phases) {
-  const int64_t width = axis.output + phases.most_shift;
-  int64_t pitch = 1;
-  for (int64_t phase : phases.phases) {
-    const int64_t first = axis.pad_begin - phase;  // of the data, before strides
-    const int64_t left =
-        std::clamp<int64_t>(ceil_div(std::max<int64_t>(first, 0), axis.stride), 0, width);
-    const int64_t data_end = std::clamp<int64_t>(
-        ceil_div(std::max<int64_t>(axis.input + first, 0), axis.stride), 0, width);
-    pitch = std::max(pitch, width - std::min(left, width - data_end));
-  }
-  return std::max(pitch, axis.output);
-}
-
 ConvTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
@@ -76,65 +57,6 @@ ConvTile best_tile(ConvPlan plan, const Target& target) {
     }
   }
   return best;
-}
-
-/// Of a part of a row, if there are as many: a vector.
-constexpr int64_t least_columns = 16;
-
-/// Pixels of a block at the most.
-int64_t pixels_of_block(const ConvPlan& plan) {
-  if (plan.geometry.layout != ConvolutionLayout::nhwc) return most_block_pixels;
-  const int64_t pixels = most_output_bytes(plan) / 4 / plan.geometry.group_out_channels();
-  return std::clamp(pixels, least_columns, most_block_pixels);
-}
-
-/// Rows of a block of few channels, so that there is enough to do with each tile of channels, and
-/// little is laid out twice.
-int64_t least_near_rows(const ConvPlan& plan) {
-  constexpr int64_t least_pixels = 1024;
-  return std::max(ceil_div(least_pixels, plan.columns.output), 3 * plan.row_phases.most_shift);
-}
-
-/// Rows whose windows stay near the first cache, from where they are written until they are read,
-/// while outputs pass through it; not so few that each tile of channels has little to do.
-int64_t window_rows(const ConvPlan& plan) {
-  constexpr int64_t least_pixels = 1536;
-  const int64_t near = 2 * plan.caches.first / 4 / plan.dwords / plan.pitch;
-  return std::max(near, ceil_div(least_pixels, plan.columns.output));
-}
-
-/// As many rows as fit, or, where not even one does, a part of a row. All blocks of about a size.
-void choose_block(ConvPlan& plan) {
-  const int64_t planes = plan.slices * plan.dwords * plan.phase_planes();
-  const int64_t most_dwords = most_source_bytes(plan.caches) / 4 / planes;
-  const int64_t extra_rows = plan.row_phases.most_shift;
-  const int64_t rows = plan.rows.output;
-  const int64_t columns = plan.columns.output;
-  plan.block = {.rows = 1, .columns = columns};
-  plan.pitch = plan.dwords_hold == DwordsHold::channels
-                   ? least_pitch(plan.columns, plan.column_phases)
-                   : columns + plan.column_phases.most_shift;
-  if (plan.rows_are_lines) plan.pitch = ceil_div(plan.pitch, plan.lanes) * plan.lanes;
-  const int64_t fitting = most_dwords / plan.pitch - extra_rows;
-  const int64_t most_pixels = pixels_of_block(plan);
-  if (fitting >= 1 && columns <= most_pixels) {
-    const int64_t near = near_source_bytes(plan.caches) / 4 / planes / plan.pitch - extra_rows;
-    const bool stays_near = plan.rows_are_lines && near >= least_near_rows(plan);
-    int64_t most_rows = std::min({stays_near ? near : fitting, rows, most_pixels / columns});
-    if (plan.dwords_hold == DwordsHold::taps) most_rows = std::min(most_rows, window_rows(plan));
-    plan.block.rows = ceil_div(rows, ceil_div(rows, most_rows));
-  } else {
-    const int64_t fitting_part = most_dwords / (1 + extra_rows) - plan.column_phases.most_shift;
-    const int64_t part = std::min(fitting_part, most_pixels);
-    const int64_t parts =
-        ceil_div(columns, std::clamp(part, std::min(least_columns, columns), columns));
-    plan.block.columns = ceil_div(columns, parts);
-    plan.pitch = plan.block.columns + plan.column_phases.most_shift;
-  }
-  plan.plane_dwords = (plan.block.rows + extra_rows) * plan.pitch + plan.column_phases.most_shift;
-  if (plan.lanes_hold == ConvLanes::pixels) {
-    plan.plane_dwords = ceil_div(plan.plane_dwords, plan.lanes) * plan.lanes;
-  }
 }
 
 /// Dwords that filling the planes of all blocks writes; those of planes that are too large count
@@ -250,6 +172,20 @@ void choose_windows(ConvPlan& plan) {
   }
 }
 
+/// Whether output positions are input positions.
+bool is_pointwise(const ConvolutionAxis& axis) {
+  return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
+}
+
+/// Whether the pixels of a block follow each other in whole dwords of channels.
+bool may_take_input(const ConvPlan& plan, const Target& target) {
+  const ConvolutionGeometry& geometry = plan.geometry;
+  return geometry.layout == ConvolutionLayout::nchw && geometry.axes.size() <= 2 &&
+         plan.takes_whole_rows() && plan.dwords_hold == DwordsHold::channels &&
+         !plan.rows_are_lines && geometry.group_channels() % 4 == 0 &&
+         target.supports(Feature::avx512_vbmi);
+}
+
 /// Whether windows can be laid out, and make fewer taps than dwords of channels.
 bool has_small_windows(const ConvPlan& plan, const Target& target) {
   constexpr int64_t most = 64;
@@ -330,6 +266,7 @@ void set_channel_tiles(ConvPlan& plan, int tile_channels) {
 
 ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   choose_planes(plan);
+  plan.may_take_input = may_take_input(plan, target);
   plan.tile = best_tile(plan, target);
   const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
   plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
@@ -387,6 +324,11 @@ int64_t ConvPlan::row_tiles(const ConvBlock& of) const {
 
 int64_t ConvPlan::line_tiles(const ConvBlock& of) const {
   return rows_are_lines ? of.rows * row_tiles(of) : ceil_div(line_vectors(of), tile.vectors);
+}
+
+bool ConvPlan::takes_whole_rows() const {
+  return is_pointwise(rows) && is_pointwise(columns) && block.columns == columns.output &&
+         pitch == columns.input;
 }
 
 int64_t ConvPlan::source_bytes() const {

@@ -94,9 +94,11 @@ struct ConvPlan {
   ConvPhases column_phases;
   int64_t pitch = 0;            ///< dwords from one row of a plane to the next
   bool rows_are_lines = false;  ///< pixels in the lanes: whether each row begins with a tile
-  ConvBlock block;              ///< the last ones along either axis may be smaller
-  int64_t plane_dwords = 0;     ///< from one plane to the next
-  ConvRows input_rows;          ///< where the source is not planes
+  /// Whether kernels can take the pixels of a block's line from the input (ConvTile::source).
+  bool may_take_input = false;
+  ConvBlock block;            ///< the last ones along either axis may be smaller
+  int64_t plane_dwords = 0;   ///< from one plane to the next
+  ConvRows input_rows;        ///< where the source is not planes
   std::vector<int32_t> taps;  ///< byte offsets: slice by slice, dword by dword, row by row, unless
                               ///< tap_weights say what they are
   std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
@@ -133,6 +135,8 @@ struct ConvPlan {
   int64_t line_vectors(const ConvBlock& of) const;
   /// Tiles of a row that is a line of its own.
   int64_t row_tiles(const ConvBlock& of) const;
+  /// Whether the rows of a block are those of the input, each of which is taken whole.
+  bool takes_whole_rows() const;
   /// Tiles of a block's line.
   int64_t line_tiles(const ConvBlock& of) const;
   /// Bytes of the source from one output row or column to the next.

@@ -33,6 +33,10 @@ inline constexpr int64_t most_lanes_read_behind = 16 * 8;
 /// What all plans of a geometry have in common.
 ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target);
 
+/// Chooses the block and how its planes lie, by the phases: as many rows as fit, or, where not even
+/// one does, a part of a row.
+void choose_block(ConvPlan& plan);
+
 /// Chooses the planes and the blocks.
 void choose_planes(ConvPlan& plan);
 

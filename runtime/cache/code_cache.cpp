@@ -82,6 +82,7 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const 
   append(key, tile.window_sums);
   append(key, static_cast<uint8_t>(tile.has_gaps));
   append(key, static_cast<uint8_t>(tile.prefetches_output));
+  append(key, tile.source);
   append(key, tile.last_taps);
   if (epilogue != nullptr) key += epilogue->key;
   return find_or_emit(key, KernelRecipe(tile, &target, epilogue, [&] {

@@ -63,6 +63,18 @@ Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const Til
   return {};
 }
 
+/// The code that takes pixels from the input, of the first channel tile.
+Status find_input_code(BoundConvolution& convolution, const TileCodes& codes) {
+  jit::ConvTile tile = convolution.plan.tile;
+  if (convolution.plan.channel_tiles == 1) tile.channels = convolution.plan.last_channels;
+  tile.source =
+      convolution.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
+  Result<NestCodePtr> code = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
+  if (!code.ok()) return code.error();
+  convolution.input_code = std::move(code).value();
+  return {};
+}
+
 Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
   const jit::ConvPlan& plan = convolution.plan;
   if (plan.lanes_hold == jit::ConvLanes::pixels) {
@@ -70,7 +82,9 @@ Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
         find_tile_codes(convolution, plan.tile, codes, convolution.code, convolution.last_code);
     if (!status) return status;
   }
-  if (convolution.window_sums == jit::WindowSums::none) return {};
+  if (convolution.window_sums == jit::WindowSums::none) {
+    return plan.may_take_input ? find_input_code(convolution, codes) : Status{};
+  }
   if (plan.source != jit::ConvSource::planes) return {};
   const bool compact = plan.lanes_hold == jit::ConvLanes::channels;
   const jit::ConvTile sums = {.channels = 1,
@@ -129,6 +143,7 @@ Status find_blocks(BoundConvolution& convolution, const TileCodes& codes) {
 
 Status find_all_codes(BoundConvolution& convolution, const TileCodes& codes) {
   convolution.blocks.clear();
+  convolution.input_code.reset();
   if (Status status = find_codes(convolution, codes); !status) return status;
   return find_blocks(convolution, codes);
 }

@@ -68,6 +68,8 @@ struct BoundConvolution {
   NestCodePtr code;       ///< pixels in the lanes: of whole tiles
   NestCodePtr last_code;  ///< likewise of the last channel tile
   NestCodePtr sums_code;  ///< of window sums of planes; else null
+  /// Of the first channel tile, taking pixels from the input, which it lays out in planes; or null.
+  NestCodePtr input_code;
   MovementCode movement;
   PackedDwords packed;  ///< weights, then their sums; empty where each call packs
   /// Where each call packs: whether tile by tile in front of its one use.
@@ -144,9 +146,11 @@ struct KeptVectors {
   std::array<jit::PlaneVector, 256> vectors;
 };
 
-/// Lays the input of a block out in planes; padding is the zero point.
+/// Lays the input of a block out in planes; padding is the zero point. Where whole rows are taken,
+/// the first `pixels_laid_out` pixels may be left out.
 void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
-                 const BlockPlace& place, std::byte* planes, KeptVectors& kept);
+                 const BlockPlace& place, std::byte* planes, KeptVectors& kept,
+                 int64_t pixels_laid_out = 0);
 
 /// The same of planes whose dwords hold taps, by the code that there is for them.
 void fill_windows(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,

@@ -29,14 +29,6 @@ bool are_in_order(const jit::ConvPlan& plan) {
   return true;
 }
 
-bool takes_whole_rows(const jit::ConvPlan& plan) {
-  const auto is_plain = [](const ConvolutionAxis& axis) {
-    return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
-  };
-  return is_plain(plan.rows) && is_plain(plan.columns) &&
-         plan.block.columns == plan.columns.output && plan.pitch == plan.columns.input;
-}
-
 }  // namespace
 
 WeightExtents weight_extents(const jit::ConvPlan& plan) {
@@ -75,7 +67,7 @@ WeightUnits weight_units(const WeightExtents& extents) {
 jit::PlaneForm plane_form(const jit::ConvPlan& plan) {
   const int64_t stride = std::min<int64_t>(plan.columns.stride, jit::ConvStore::most_lanes);
   return {.column_stride = static_cast<int>(stride),
-          .is_plain = takes_whole_rows(plan) && plan.dwords_hold == jit::DwordsHold::channels,
+          .is_plain = plan.takes_whole_rows() && plan.dwords_hold == jit::DwordsHold::channels,
           .holds_columns = plan.dwords_hold == jit::DwordsHold::columns};
 }
 

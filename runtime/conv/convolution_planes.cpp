@@ -17,14 +17,16 @@ namespace {
 class PlaneFiller {
  public:
   PlaneFiller(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
-              const BlockPlace& place, std::byte* planes, KeptVectors& kept)
+              const BlockPlace& place, std::byte* planes, KeptVectors& kept,
+              int64_t pixels_laid_out)
       : plan_(plan),
         code_(code.planes.get()),
         form_(plane_form(plan)),
         input_(input),
         place_(place),
         planes_(planes),
-        kept_(kept) {
+        kept_(kept),
+        first_pixel_(pixels_laid_out) {
     const ConvolutionGeometry& geometry = plan.geometry;
     const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
     pixels_ = 1;
@@ -114,6 +116,8 @@ class PlaneFiller {
     filling.flips = flip_ * 0x01010101u;
     filling.padding = padding_;
     if (form_.is_plain) {
+      filling.source += first_pixel_;
+      filling.planes += 4 * first_pixel_;
       filling.pixels = plain_pixels();
       code_->entry_as<jit::PlaneFillingFunction>()(&filling);
     } else if (has_whole_rows(of)) {
@@ -237,15 +241,16 @@ class PlaneFiller {
 
   static uint32_t bits(int64_t begin, int64_t end) { return (1u << end) - (1u << begin); }
 
-  /// Of a plain form: whole rows, or a piece of one.
-  int64_t plain_pixels() const { return (rows_ - 1) * plan_.columns.input + width_; }
+  /// Of a plain form: whole rows, or a piece of one, from the first pixel on.
+  int64_t plain_pixels() const { return (rows_ - 1) * plan_.columns.input + width_ - first_pixel_; }
 
   /// Rows from `row` on, without code.
   void fill_rows(const PhasePlanes& of, int64_t begin, int64_t end, int64_t row) const {
     for (int64_t part = begin; part < end; ++part) {
       if (form_.is_plain && of.has_data()) {
-        interleave(source_of(part, of.pixel + of.input_row * plan_.columns.input + of.column),
-                   plain_pixels(), plane(of, part));
+        const int64_t first_row = of.pixel + of.input_row * plan_.columns.input;
+        interleave(source_of(part, first_row + of.column + first_pixel_), plain_pixels(),
+                   plane(of, part) + first_pixel_);
         continue;
       }
       for (int64_t i = row; i < rows_; ++i) {
@@ -341,6 +346,7 @@ class PlaneFiller {
   const BlockPlace& place_;
   std::byte* planes_;
   KeptVectors& kept_;
+  const int64_t first_pixel_;  ///< of a plain form
   int64_t pixels_;
   int64_t channel_step_;
   int64_t pixel_step_;
@@ -353,11 +359,12 @@ class PlaneFiller {
 }  // namespace
 
 void fill_planes(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
-                 const BlockPlace& place, std::byte* planes, KeptVectors& kept) {
+                 const BlockPlace& place, std::byte* planes, KeptVectors& kept,
+                 int64_t pixels_laid_out) {
   if (plan.dwords_hold == jit::DwordsHold::taps) {
     return fill_windows(plan, code, input, place, planes, kept);
   }
-  PlaneFiller(plan, code, input, place, planes, kept).fill();
+  PlaneFiller(plan, code, input, place, planes, kept, pixels_laid_out).fill();
 }
 
 }  // namespace castor::detail

@@ -10,6 +10,7 @@
 #include "runtime/conv/convolution_call.hpp"
 #include "runtime/conv/convolution_call_weights.hpp"
 #include "runtime/conv/convolution_output.hpp"
+#include "runtime/conv/convolution_sums.hpp"
 #include "runtime/conv/interleave.hpp"
 
 namespace castor::detail {
@@ -55,16 +56,6 @@ class ConvolutionRun {
                                              : static_cast<uint8_t>(*zero);
   }
 
-  /// A block that a task works on, or the part of one whose input it has laid out.
-  struct Block {
-    const BlockPlace& place;  ///< of the whole block, from which all offsets count
-    const BlockPlace& inner;  ///< what of it is laid out
-    const BlockTables& tables;
-    const std::byte* source;
-    std::byte* scratch;  ///< of the task, where this convolution's begins
-
-    int64_t pixels() const { return place.block.rows * place.block.columns; }
-  };
   /// Some pixel tiles of some channel tiles.
   struct Tiles {
     int64_t begin = 0;  ///< channel tiles
@@ -98,116 +89,84 @@ class ConvolutionRun {
     const PixelRange pixels = blocks_.pixels_of(*part.tables, laid_out);
     if (pixels.begin == pixels.end) return;
     const BlockPlace inner = ConvolutionBlocks::part_with(part.place, pixels);
-    const std::byte* source = source_of(part.place, inner, scratch, kept);
-    const Block block = {part.place, inner, *part.tables, source, scratch};
-    if (convolution_.window_sums != jit::WindowSums::none) sum_block(block, laid_out);
+    const Tiles& first = *std::ranges::find_if(shares, [](const Tiles& tiles) {
+      return tiles.begin < tiles.end && tiles.pixels.count() > 0;
+    });
+    const int64_t from_input = tiles_from_input(part, first);
+    const std::byte* source =
+        source_of(part.place, inner, scratch, kept, from_input * pixels_of_tile());
+    const LaidOutBlock block = {part.place, inner, *part.tables, source, scratch};
+    if (convolution_.window_sums != jit::WindowSums::none) sum_block(convolution_, block, laid_out);
     for (const Tiles& tiles : shares) {
-      if (tiles.begin < tiles.end && tiles.pixels.count() > 0) run_tiles(block, tiles);
+      if (tiles.begin == tiles.end || tiles.pixels.count() == 0) continue;
+      run_tiles(block, tiles, &tiles == &first ? from_input : 0);
     }
   }
 
-  void run_tiles(const Block& block, const Tiles& tiles) const {
+  int64_t pixels_of_tile() const { return plan_.tile.vectors * plan_.lanes; }
+
+  /// How many of the first tiles of pixels the first tile of channels takes from the input: all
+  /// whole ones, if it has all tiles of a block and as many channels as the code for it.
+  int64_t tiles_from_input(const BlockPart& part, const Tiles& tiles) const {
+    const bool has_code = convolution_.input_code &&
+                          (tiles.begin + 1 < plan_.channel_tiles || plan_.channel_tiles == 1);
+    if (!has_code || tiles.pixels.count() < part.tables->pixel_tiles) return 0;
+    return part.place.block.rows * part.place.block.columns / pixels_of_tile();
+  }
+
+  /// The first tile of channels takes the pixels of `from_input` tiles from the input.
+  void run_tiles(const LaidOutBlock& block, const Tiles& tiles, int64_t from_input) const {
     for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
       weights_.prepare_tile(block.place.group, tile, block.scratch);
-      plan_.lanes_hold == jit::ConvLanes::pixels ? run_line(block, tile, tiles.pixels)
-                                                 : run_pixels(block, tile, tiles.pixels);
+      if (plan_.lanes_hold == jit::ConvLanes::channels) {
+        run_pixels(block, tile, tiles.pixels);
+        continue;
+      }
+      PixelTiles left = tiles.pixels;
+      if (tile == tiles.begin && from_input > 0) {
+        left.begin = from_input;
+        run_line(block, tile, {0, from_input}, *convolution_.input_code);
+      }
+      const bool is_last = tile + 1 == plan_.channel_tiles;
+      const NestCode& code = is_last ? *convolution_.last_code : *convolution_.code;
+      if (left.count() > 0) run_line(block, tile, left, code);
     }
     if (plan_.transposes()) store_pixels(block, tiles);
   }
 
-  /// Bytes of a block's source in front of a part of it.
-  int64_t source_bytes_before(const BlockPlace& place, const BlockPlace& inner) const {
-    return (inner.row - place.row) * plan_.source_row_step() +
-           (inner.column - place.column) * plan_.source_column_step();
-  }
-
   /// The source of a block, of which the inner part is laid out.
   const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
-                             KeptVectors& kept) const {
+                             KeptVectors& kept, int64_t pixels_laid_out) const {
     const PlaneInput input = {operands_[0], convolution_.operands.x_is_signed, input_zero_point()};
     if (plan_.source == jit::ConvSource::input) return input_of(plan_, input, place);
     std::byte* source = scratch + convolution_.parts.source;
-    std::byte* to = source + source_bytes_before(place, inner);
+    std::byte* to = source + source_bytes_before(plan_, place, inner);
     if (plan_.source == jit::ConvSource::rows) {
       copy_rows(plan_, input, inner, to);
-    } else {
-      fill_planes(plan_, convolution_.movement, input, inner, to, kept);
+    } else if (pixels_laid_out < inner.block.rows * inner.block.columns) {
+      fill_planes(plan_, convolution_.movement, input, inner, to, kept, pixels_laid_out);
     }
     return source;
   }
 
-  int32_t* window_sums(const Block& block) const {
-    return reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.window_sums);
-  }
-
-  /// The sums of the windows of some pixel tiles, as kernels read them.
-  void sum_block(const Block& block, const PixelTiles& tiles) const {
-    const PixelRange sums = convolution_.sums_code ? sum_line(block, tiles) : sum_rows(block);
-    if (convolution_.window_sums != jit::WindowSums::words) return;
-    int32_t* first = window_sums(block);
-    std::transform(first + sums.begin, first + sums.end, first + sums.begin, jit::words_of_sum);
-  }
-
-  /// The pixels of the inner part, as those of the block are numbered.
-  PixelRange inner_pixels(const Block& block) const {
-    const int64_t columns = block.place.block.columns;
-    const int64_t first =
-        (block.inner.row - block.place.row) * columns + block.inner.column - block.place.column;
-    return {first, first + (block.inner.block.rows - 1) * columns + block.inner.block.columns};
-  }
-
-  /// Gives which sums they are.
-  PixelRange sum_rows(const Block& block) const {
-    const PixelRange pixels = inner_pixels(block);
-    auto* work = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.summing);
-    sum_windows(plan_, block.source + source_bytes_before(block.place, block.inner),
-                block.inner.block, {work, static_cast<size_t>(window_sum_dwords(plan_))},
-                window_sums(block) + pixels.begin);
-    return pixels;
-  }
-
-  /// Sums of all lanes of a line; channels in the lanes, of pixels side by side.
-  PixelRange sum_line(const Block& block, const PixelTiles& tiles) const {
-    constexpr int32_t zero = 0;
-    const bool compact = plan_.lanes_hold == jit::ConvLanes::channels;
-    const int64_t lanes =
-        plan_.lanes * (compact ? plan_.tile.vectors : jit::vectors_of_window_sums);
-    const int64_t line = source_bytes_before(block.place, block.inner) / 4;
-    PixelRange summed = {
-        line, line + (block.inner.block.rows - 1) * plan_.pitch + block.inner.block.columns};
-    if (!compact) {
-      const auto source_of_tile = [&](int64_t tile) {
-        return block.tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].source / 4;
-      };
-      summed = {source_of_tile(tiles.begin),
-                source_of_tile(tiles.end - 1) + plan_.tile.vectors * plan_.lanes};
-    }
-    const int64_t first = summed.begin / lanes;
-    const int64_t last =
-        std::min(ceil_div(summed.end, lanes),
-                 static_cast<int64_t>(block.tables.window_sums.size()) * plan_.lanes / lanes);
-    jit::ConvArguments arguments = line_arguments(block);
-    arguments.tiles = last - first;
-    arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
-    arguments.start = &zero;
-    arguments.stores = block.tables.window_sums.data() + first * lanes / plan_.lanes;
-    arguments.output = window_sums(block);
-    convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
-    return compact ? inner_pixels(block) : PixelRange{first * lanes, last * lanes};
-  }
-
   /// The beginning of a block's line.
-  jit::ConvArguments line_arguments(const Block& block) const {
-    jit::ConvArguments arguments;
-    arguments.planes = block.source;
-    arguments.taps = plan_.taps.data();
-    arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
+  jit::ConvArguments line_arguments(const LaidOutBlock& block) const {
+    jit::ConvArguments arguments = taps_of_line(plan_, block);
+    if (convolution_.input_code) {
+      const ConvolutionGeometry& geometry = plan_.geometry;
+      const int64_t channel =
+          block.place.image * geometry.channels + block.place.group * geometry.group_channels();
+      arguments.input_step = plan_.rows.input * plan_.columns.input;
+      arguments.input =
+          operands_[0] + channel * arguments.input_step + block.place.row * plan_.columns.input;
+    }
     return arguments;
   }
   /// Lets the arguments be of some tiles of the line.
-  void set_tiles(jit::ConvArguments& arguments, const Block& block, const PixelTiles& tiles) const {
+  void set_tiles(jit::ConvArguments& arguments, const LaidOutBlock& block,
+                 const PixelTiles& tiles) const {
     const int64_t vectors = tiles.begin * plan_.tile.vectors;
-    arguments.window_sums = window_sums(block);
+    arguments.window_sums = window_sums(convolution_, block);
     arguments.stores = block.tables.output.data() + vectors;
     arguments.tiles = tiles.count();
   }
@@ -216,7 +175,7 @@ class ConvolutionRun {
     return std::min<int64_t>(tile * plan_.tile_channels(), plan_.geometry.group_out_channels());
   }
   /// The output channels of a tile, at the block's first pixel.
-  OutputPiece piece_of(const Block& block, int64_t tile) const {
+  OutputPiece piece_of(const LaidOutBlock& block, int64_t tile) const {
     const int64_t first = first_channel(tile);
     return {.image = block.place.image,
             .channel = block.place.group * plan_.geometry.group_out_channels() + first,
@@ -245,16 +204,15 @@ class ConvolutionRun {
   }
 
   /// Some pixels of one tile of channels, pixels in the lanes.
-  void run_line(const Block& block, int64_t tile, const PixelTiles& tiles) const {
+  void run_line(const LaidOutBlock& block, int64_t tile, const PixelTiles& tiles,
+                const NestCode& kernel) const {
     OutputPiece piece = piece_of(block, tile);
     jit::ConvArguments arguments = line_arguments(block);
     set_tiles(arguments, block, tiles);
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
-    const bool is_last = tile + 1 == plan_.channel_tiles;
-    const auto code =
-        (is_last ? *convolution_.last_code : *convolution_.code).entry_as<jit::ConvFunction>();
+    const auto code = kernel.entry_as<jit::ConvFunction>();
     if (plan_.transposes()) {
       auto* line = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.line);
       arguments.output = line + first_channel(tile) * block.pixels();
@@ -270,7 +228,7 @@ class ConvolutionRun {
   }
 
   /// `piece` begins with the block's first pixel; `arguments` are of all tiles.
-  void run_pieces_of_line(const Block& block, const PixelTiles& tiles, OutputPiece piece,
+  void run_pieces_of_line(const LaidOutBlock& block, const PixelTiles& tiles, OutputPiece piece,
                           jit::ConvArguments arguments, jit::ConvFunction code) const {
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
     const int64_t at_once = at_once_of(piece.channels * lanes, tiles.count());
@@ -291,7 +249,7 @@ class ConvolutionRun {
   }
 
   /// Outputs that lie channel by channel go where they lie pixel by pixel.
-  void store_pixels(const Block& block, const Tiles& tiles) const {
+  void store_pixels(const LaidOutBlock& block, const Tiles& tiles) const {
     const int64_t pixels = block.pixels();
     const PixelRange range = blocks_.pixels_of(block.tables, tiles.pixels);
     const auto* line = reinterpret_cast<const int32_t*>(block.scratch + convolution_.parts.line);
@@ -309,7 +267,7 @@ class ConvolutionRun {
   }
 
   /// Some pixels of one tile of channels, channels in the lanes.
-  void run_pixels(const Block& block, int64_t tile, const PixelTiles& tiles) const {
+  void run_pixels(const LaidOutBlock& block, int64_t tile, const PixelTiles& tiles) const {
     OutputPiece piece = piece_of(block, tile);
     jit::ChannelArguments arguments;
     arguments.source = block.source;
@@ -318,7 +276,7 @@ class ConvolutionRun {
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
-    arguments.window_sums = window_sums(block);
+    arguments.window_sums = window_sums(convolution_, block);
     const bool is_last = tile + 1 == plan_.channel_tiles;
     int64_t before = 0;  // tiles of the runs before
     for (const BoundTileRun& run : block.tables.runs) {
@@ -333,7 +291,7 @@ class ConvolutionRun {
 
   /// Some tiles of a run. `piece` begins with the block's first pixel, from which places are
   /// counted.
-  void run_places(const Block& block, const BoundTileRun& run, const PixelTiles& tiles,
+  void run_places(const LaidOutBlock& block, const BoundTileRun& run, const PixelTiles& tiles,
                   const NestCode& of_tiles, OutputPiece piece,
                   jit::ChannelArguments arguments) const {
     const std::vector<jit::TilePlace>& places = run.tiles.places;

@@ -17,6 +17,15 @@ std::string_view text_of(jit::WindowSums sums) {
   return "";
 }
 
+std::string_view text_of(jit::PixelSource source) {
+  switch (source) {
+    case jit::PixelSource::planes: return "";
+    case jit::PixelSource::input: return "_of_input";
+    case jit::PixelSource::signed_input: return "_of_signed_input";
+  }
+  return "";
+}
+
 std::string line(std::string_view name, int64_t value) {
   return fmt::format("  {:<22}{}\n", name, value);
 }
@@ -30,15 +39,16 @@ std::string text_of_last_taps(int last_taps) {
 }  // namespace
 
 KernelWords words_of(const jit::ConvTile& tile) {
-  return {fmt::format("conv_pixels_{}x{}{}{}{}{}", tile.channels, tile.vectors,
+  return {fmt::format("conv_pixels_{}x{}{}{}{}{}{}", tile.channels, tile.vectors,
                       text_of(tile.window_sums), word_if(tile.has_gaps, "_gaps"),
                       text_of_last_taps(tile.last_taps),
-                      word_if(tile.prefetches_output, "_prefetching")),
+                      word_if(tile.prefetches_output, "_prefetching"), text_of(tile.source)),
           true,
           line("channels", tile.channels) + line("vectors of pixels", tile.vectors) +
               line("window sums", static_cast<int>(tile.window_sums)) +
               line("has gaps", tile.has_gaps) + line("last taps", tile.last_taps) +
-              line("prefetches output", tile.prefetches_output)};
+              line("prefetches output", tile.prefetches_output) +
+              line("source", static_cast<int>(tile.source))};
 }
 
 KernelWords words_of(const jit::ChannelTile& tile) {

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/conv/convolution_sums.hpp"
+
+#include <algorithm>
+
+#include "ir/ceil_div.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Adds up the windows of one block.
+class WindowSummer {
+ public:
+  WindowSummer(const BoundConvolution& convolution, const LaidOutBlock& block)
+      : convolution_(convolution),
+        plan_(convolution.plan),
+        block_(block),
+        sums_(window_sums(convolution, block)) {}
+
+  /// The sums of the windows of some pixel tiles, as kernels read them.
+  void sum(const PixelTiles& tiles) const {
+    const PixelRange sums = convolution_.sums_code ? sum_line(tiles) : sum_rows();
+    if (convolution_.window_sums != jit::WindowSums::words) return;
+    std::transform(sums_ + sums.begin, sums_ + sums.end, sums_ + sums.begin, jit::words_of_sum);
+  }
+
+ private:
+  /// The pixels of the inner part, as those of the block are numbered.
+  PixelRange inner_pixels() const {
+    const int64_t columns = block_.place.block.columns;
+    const int64_t first =
+        (block_.inner.row - block_.place.row) * columns + block_.inner.column - block_.place.column;
+    return {first, first + (block_.inner.block.rows - 1) * columns + block_.inner.block.columns};
+  }
+
+  /// Gives which sums they are.
+  PixelRange sum_rows() const {
+    const PixelRange pixels = inner_pixels();
+    auto* work = reinterpret_cast<int32_t*>(block_.scratch + convolution_.parts.summing);
+    sum_windows(plan_, block_.source + source_bytes_before(plan_, block_.place, block_.inner),
+                block_.inner.block, {work, static_cast<size_t>(window_sum_dwords(plan_))},
+                sums_ + pixels.begin);
+    return pixels;
+  }
+
+  /// Sums of all lanes of a line; channels in the lanes, of pixels side by side.
+  PixelRange sum_line(const PixelTiles& tiles) const {
+    constexpr int32_t zero = 0;
+    const bool compact = plan_.lanes_hold == jit::ConvLanes::channels;
+    const int64_t lanes =
+        plan_.lanes * (compact ? plan_.tile.vectors : jit::vectors_of_window_sums);
+    const int64_t line = source_bytes_before(plan_, block_.place, block_.inner) / 4;
+    PixelRange summed = {
+        line, line + (block_.inner.block.rows - 1) * plan_.pitch + block_.inner.block.columns};
+    if (!compact) {
+      const auto source_of_tile = [&](int64_t tile) {
+        return block_.tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].source / 4;
+      };
+      summed = {source_of_tile(tiles.begin),
+                source_of_tile(tiles.end - 1) + plan_.tile.vectors * plan_.lanes};
+    }
+    const int64_t first = summed.begin / lanes;
+    const int64_t last =
+        std::min(ceil_div(summed.end, lanes),
+                 static_cast<int64_t>(block_.tables.window_sums.size()) * plan_.lanes / lanes);
+    jit::ConvArguments arguments = taps_of_line(plan_, block_);
+    arguments.tiles = last - first;
+    arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
+    arguments.start = &zero;
+    arguments.stores = block_.tables.window_sums.data() + first * lanes / plan_.lanes;
+    arguments.output = sums_;
+    convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
+    return compact ? inner_pixels() : PixelRange{first * lanes, last * lanes};
+  }
+
+  const BoundConvolution& convolution_;
+  const jit::ConvPlan& plan_;
+  const LaidOutBlock& block_;
+  int32_t* sums_;
+};
+
+}  // namespace
+
+void sum_block(const BoundConvolution& convolution, const LaidOutBlock& block,
+               const PixelTiles& tiles) {
+  WindowSummer(convolution, block).sum(tiles);
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block whose input has been laid out, and the sums of its windows.
+#pragma once
+
+#include "runtime/conv/convolution_blocks.hpp"
+
+namespace castor::detail {
+
+/// A block that a task works on, or the part of one whose input it has laid out.
+struct LaidOutBlock {
+  const BlockPlace& place;  ///< of the whole block, from which all offsets count
+  const BlockPlace& inner;  ///< what of it is laid out
+  const BlockTables& tables;
+  const std::byte* source;
+  std::byte* scratch;  ///< of the task, where this convolution's begins
+
+  int64_t pixels() const { return place.block.rows * place.block.columns; }
+};
+
+/// Bytes of a block's source in front of a part of it.
+inline int64_t source_bytes_before(const jit::ConvPlan& plan, const BlockPlace& place,
+                                   const BlockPlace& inner) {
+  return (inner.row - place.row) * plan.source_row_step() +
+         (inner.column - place.column) * plan.source_column_step();
+}
+
+/// A block's planes and the taps on them.
+inline jit::ConvArguments taps_of_line(const jit::ConvPlan& plan, const LaidOutBlock& block) {
+  jit::ConvArguments arguments;
+  arguments.planes = block.source;
+  arguments.taps = plan.taps.data();
+  arguments.tap_count = static_cast<int64_t>(plan.taps.size());
+  return arguments;
+}
+
+/// Where the sums of a block's windows lie.
+inline int32_t* window_sums(const BoundConvolution& convolution, const LaidOutBlock& block) {
+  return reinterpret_cast<int32_t*>(block.scratch + convolution.parts.window_sums);
+}
+
+/// Adds up the windows of some pixel tiles, as kernels read the sums.
+void sum_block(const BoundConvolution& convolution, const LaidOutBlock& block,
+               const PixelTiles& tiles);
+
+}  // namespace castor::detail
