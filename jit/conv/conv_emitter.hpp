@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/full_epilogue.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit::conv {
@@ -57,11 +58,16 @@ class ConvKernelEmitter {
   ConvKernelEmitter(const ConvTile& tile, const Target& target, const TileEpilogue* epilogue,
                     std::span<uint8_t> buffer)
       : tile_(tile), target_(target), code_(buffer) {
-    if (epilogue != nullptr)
-      epilogue_ = std::make_unique<TileEpilogueEmitter>(code_, target, *epilogue, 0, stage_bytes());
+    if (epilogue == nullptr) return;
+    epilogue_ = std::make_unique<TileEpilogueEmitter>(code_, target, *epilogue, 0, stage_bytes());
+    if (tile.has_gaps) return;
+    full_epilogue_ = std::make_unique<FullEpilogueEmitter>(code_, target, *epilogue, stage_bytes());
   }
 
-  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
+  bool fits_frame() const {
+    return !epilogue_ ||
+           (epilogue_->fits_frame() && (!full_epilogue_ || full_epilogue_->fits_frame()));
+  }
 
   MachineCode emit() {
     emit_prologue();
@@ -114,6 +120,7 @@ class ConvKernelEmitter {
   void store_lanes(int channel, int vector);
   void emit_tile_epilogue();
   void emit_stage(const Channels& channels);
+  void emit_full_epilogue();
   void emit_epilogue_of(int vector);
   void emit_step();
   void emit_epilogue();
@@ -136,7 +143,8 @@ class ConvKernelEmitter {
   const ConvTile& tile_;
   const Target& target_;
   Assembler code_;
-  std::unique_ptr<TileEpilogueEmitter> epilogue_;  ///< null where there is none
+  std::unique_ptr<TileEpilogueEmitter> epilogue_;       ///< null where there is none
+  std::unique_ptr<FullEpilogueEmitter> full_epilogue_;  ///< likewise, or where there are gaps
 };
 
 }  // namespace castor::jit::conv

@@ -135,8 +135,43 @@ void ConvKernelEmitter::emit_tile_epilogue() {
   } else {
     emit_groups([&](const Channels& group) { emit_stage(group); });
   }
+  if (takes_input()) return emit_full_epilogue();
+  Xbyak::Label full;
+  Xbyak::Label done;
+  if (full_epilogue_) {
+    code_.kmovw(Xbyak::Opmask(1), of_store(tile_.vectors - 1, offsetof(ConvStore, first_lanes)));
+    emit_jump_if_full(full);
+  }
   epilogue_->load_constants();
   for (int vector = 0; vector < tile_.vectors; ++vector) emit_epilogue_of(vector);
+  if (full_epilogue_) {
+    code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(full);
+    emit_full_epilogue();
+    code_.L(done);
+  }
+}
+
+/// All vectors of a channel at a time, in a loop over the channels.
+void ConvKernelEmitter::emit_full_epilogue() {
+  full_epilogue_->begin();
+  code_.mov(reg::stage, of_store(0, offsetof(ConvStore, offset)));
+  code_.shr(reg::stage, 2);
+  code_.mov(reg::output, argument(offsetof(ConvArguments, epilogue)));
+  full_epilogue_->point(reg::output, reg::stage);
+  Xbyak::Label next;
+  code_.xor_(reg::stage.cvt32(), reg::stage.cvt32());
+  code_.align_to(32);
+  code_.L(next);
+  full_epilogue_->begin_row();
+  for (int vector = 0; vector < tile_.vectors; ++vector) {
+    const auto sums = Xbyak::util::rsp + reg::stage + vector * vector_bytes();
+    full_epilogue_->apply(code_.ptr[sums], vector);
+  }
+  full_epilogue_->next_row(argument(offsetof(ConvArguments, epilogue)));
+  code_.add(reg::stage.cvt32(), tile_.vectors * vector_bytes());
+  code_.cmp(reg::stage.cvt32(), stage_bytes());
+  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
 void ConvKernelEmitter::emit_stage(const Channels& channels) {

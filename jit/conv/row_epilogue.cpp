@@ -5,7 +5,6 @@
 #include <cassert>
 
 #include "jit/emit/frame.hpp"
-#include "jit/lane/hoist.hpp"
 
 namespace castor::jit {
 
@@ -15,16 +14,6 @@ namespace {
 constexpr int mxcsr_bytes = 8;
 
 constexpr int packed_chunks = 4;
-/// Operands with one element for a row are the same for it.
-std::vector<Scope> scopes_in_rows(const TileEpilogue& epilogue) {
-  std::vector<Scope> sources;
-  for (size_t k = 0; k < epilogue.inputs; ++k) {
-    const bool repeats = k != epilogue.source && epilogue.operands[k].repeats;
-    sources.push_back(repeats ? Scope::row : Scope::chunk);
-  }
-  return scopes_of(epilogue.program, sources);
-}
-
 int count_packable(const TileEpilogue& epilogue) {
   const auto packs = [&](const LaneInst& inst) { return is_packable(epilogue, inst); };
   return static_cast<int>(std::ranges::count_if(epilogue.program.code, packs));

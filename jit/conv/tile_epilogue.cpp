@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "jit/emit/frame.hpp"
+#include "jit/lane/hoist.hpp"
 #include "jit/lane/unsigned_stores.hpp"
 
 namespace castor::jit {
@@ -46,6 +47,15 @@ bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst) {
   if (inst.op != LaneOp::store || looks_up(inst.narrowing) || encodes(inst.narrowing)) return false;
   const TileOperand& to = epilogue.operands[epilogue.inputs + static_cast<size_t>(inst.imm)];
   return bits_of(inst.type) == 32 && bits_of(to.element) == 8;
+}
+
+std::vector<Scope> scopes_in_rows(const TileEpilogue& epilogue) {
+  std::vector<Scope> sources;
+  for (size_t k = 0; k < epilogue.inputs; ++k) {
+    const bool repeats = k != epilogue.source && epilogue.operands[k].repeats;
+    sources.push_back(repeats ? Scope::row : Scope::chunk);
+  }
+  return scopes_of(epilogue.program, sources);
 }
 
 int vectors_for(const TileEpilogue* epilogue) {

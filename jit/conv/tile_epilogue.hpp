@@ -49,6 +49,10 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
 /// chunks at a time.
 bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);
 
+/// The scopes of a program's instructions where chunks go along rows: what operands with one
+/// element for a row say is the same for it.
+std::vector<Scope> scopes_in_rows(const TileEpilogue& epilogue);
+
 /// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
 int vectors_for(const TileEpilogue* epilogue);
 
@@ -120,6 +124,7 @@ class TileEpilogueEmitter : public OperandLocator {
                       const TakenRegisters& taken, int frame, std::vector<Scope> scopes,
                       int pending_vectors = 0);
 
+  Xbyak::Reg64 pointer(size_t operand) const;
   /// The part of the program that is the same for all chunks, or for those of a row.
   void emit_scope(Scope scope) { lanes_.emit_scope(scope, sources_, {}); }
 
@@ -149,7 +154,6 @@ class TileEpilogueEmitter : public OperandLocator {
   };
 
   void apply_to_sums() { lanes_.emit_chunk(sources_, sinks_, {}); }
-  Xbyak::Reg64 pointer(size_t operand) const;
 
   Sums sums_;
   std::deque<Repeated> repeated_;
