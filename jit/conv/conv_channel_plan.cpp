@@ -92,10 +92,20 @@ class RowPlanner {
     return extent < axis.window() ? 0 : (extent - axis.window()) / axis.stride + 1;
   }
 
+  /// Pixels of a block at the most. Tiles of channels write to each pixel in turn: where an image's
+  /// results do not stay in the second cache, a block's shall.
+  int64_t most_pixels() const {
+    const int64_t pixel_bytes = 4 * plan_.geometry.group_out_channels();
+    const int64_t pixels = plan_.rows.output * plan_.columns.output;
+    const bool stays_near = pixels <= plan_.caches.second / pixel_bytes;
+    if (!is_nhwc(plan_) || stays_near) return most_block_pixels;
+    return std::min(second_cache(plan_.caches) / 2 / pixel_bytes, most_block_pixels);
+  }
+
   /// Rows of a block of whole rows, of about a size, at most `fitting` and of few pixels.
   int64_t rows_of_block(int64_t fitting) const {
     const int64_t rows = plan_.rows.output;
-    const int64_t few = most_block_pixels / plan_.columns.output;
+    const int64_t few = most_pixels() / plan_.columns.output;
     const int64_t most = std::clamp<int64_t>(std::min(fitting, few), 1, rows);
     return ceil_div(rows, ceil_div(rows, most));
   }

@@ -37,6 +37,9 @@ double unaligned_taps(const ConvPlan& plan) {
   return static_cast<double>(unaligned) / static_cast<double>(plan.taps.size());
 }
 
+/// While all sums of a tile are stored at once (jit/conv/last_taps.hpp).
+double standing_still(int vectors) { return rows_of_group(vectors) > 1 ? 0 : 12; }
+
 /// Tiles of output channels in units of whole ones.
 double tiles_of(const ConvPlan& plan, int tile_channels) {
   const int64_t channels = plan.geometry.group_out_channels();
@@ -69,9 +72,7 @@ double cycles_of_line(const ConvPlan& plan) {
       std::max({m * v * product(plan), latency(plan), pixels_from_l1 * v + load * m}) +
       any_pixels * v + any_weight * m + not_hidden * from_l2;
   const double ends_of_a_product = has_whole_lines(plan) ? 2 : 3;
-  constexpr double standing_still = 12;
-  const double end =
-      m * v * ends_of_a_product + (rows_of_group(plan.tile.vectors) > 1 ? 0 : standing_still);
+  const double end = m * v * ends_of_a_product + standing_still(plan.tile.vectors);
   const double line = static_cast<double>(plan.line_tiles(plan.block)) * (tap * taps + end);
   return line * tiles_of(plan, plan.tile.channels);
 }
@@ -90,8 +91,8 @@ double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const Conv
       tile.turns ? v * (pixels * turned_vector + plan.lanes * turned_channel) : v * pixels * store;
   const auto tiles =
       static_cast<double>(ceil_div(block.rows, tile.rows) * ceil_div(block.columns, tile.columns));
-  return tiles * (tap * taps + pixels * v * start_of_a_product + ends) *
-         tiles_of(plan, tile.channels);
+  const double end = pixels * v * start_of_a_product + ends + standing_still(static_cast<int>(v));
+  return tiles * (tap * taps + end) * tiles_of(plan, tile.channels);
 }
 
 namespace {
