@@ -10,9 +10,9 @@ namespace castor::detail {
 namespace {
 
 /// Adds up the windows of one block.
-class WindowSummer {
+class BlockSummer {
  public:
-  WindowSummer(const BoundConvolution& convolution, const LaidOutBlock& block)
+  BlockSummer(const BoundConvolution& convolution, const LaidOutBlock& block)
       : convolution_(convolution),
         plan_(convolution.plan),
         block_(block),
@@ -84,7 +84,7 @@ class WindowSummer {
 
 void sum_block(const BoundConvolution& convolution, const LaidOutBlock& block,
                const PixelTiles& tiles) {
-  WindowSummer(convolution, block).sum(tiles);
+  BlockSummer(convolution, block).sum(tiles);
 }
 
 }  // namespace castor::detail

@@ -24,7 +24,8 @@ PhasePlanes planes_of_phase(const jit::ConvPlan& plan, const BlockPlace& place, 
       place.column * columns.stride + plan.column_phases.phases[column_phase] - columns.pad_begin;
   // Entries in front of the first at that position of an axis or behind.
   const auto entries = [](int64_t from, int64_t to, int64_t stride, int64_t most) {
-    return std::min(ceil_div(std::max<int64_t>(to - from, 0), stride), most);
+    const int64_t distance = std::max<int64_t>(to - from, 0);
+    return std::min(stride == 1 ? distance : ceil_div(distance, stride), most);  // divisions cost
   };
   of.first_row = entries(of.input_row, 0, rows.stride, height);
   of.end_row = std::max(entries(of.input_row, rows.input, rows.stride, height), of.first_row);
