@@ -29,7 +29,7 @@ std::vector<ConvTile> tiles_of(const Target& target) {
     for (int vectors = 1; vectors <= target.vector_registers(); ++vectors) {
       for (const WindowSums sums : sums_of(target)) {
         for (const bool gaps : {false, true}) {
-          for (const int last_taps : {0, 1, 4}) {
+          for (const int last_taps : {0, 1, 3, 4}) {
             if (last_taps > 0 && (gaps || !target.has_avx512())) continue;
             const ConvTile tile = {channels, vectors, sums, gaps, last_taps};
             if (fits(tile, target)) tiles.push_back(tile);
@@ -39,6 +39,12 @@ std::vector<ConvTile> tiles_of(const Target& target) {
     }
   }
   return tiles;
+}
+
+/// Last taps follow an even number of others.
+bool can_have_taps(const ConvTile& tile, int taps) {
+  if (tile.last_taps == 0) return true;
+  return taps >= tile.last_taps && (taps - tile.last_taps) % 2 == 0;
 }
 
 std::string name_of(const ConvTile& tile) {
@@ -245,7 +251,7 @@ TEST(ConvKernelValues, EveryTile) {
       ASSERT_TRUE(block.ok()) << block.error().message;
       const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
       for (const int taps : {1, 2, 3, 4, 10, 11}) {
-        if (taps < tile.last_taps) continue;
+        if (!can_have_taps(tile, taps)) continue;
         for (const int tiles : {1, 3}) {
           const KernelCall call(tile, target, taps, tiles, random);
           run(call.arguments());
@@ -327,8 +333,8 @@ TEST(ConvKernelValues, EveryTileOfInput) {
     const Result<CodeBlock> block = memory.publish(code->bytes);
     ASSERT_TRUE(block.ok()) << block.error().message;
     const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
-    for (const int taps : {1, 4, 7}) {
-      if (taps < tile.last_taps) continue;
+    for (const int taps : {1, 3, 4, 6, 7}) {
+      if (!can_have_taps(tile, taps)) continue;
       check_tile_of_input(tile, run, taps, 2, random);
       if (testing::Test::HasFatalFailure()) return;
     }

@@ -32,13 +32,13 @@ const Reg64 places(Operand::R10);
 const Reg64 tiles(Operand::RBP);
 const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the tile's first pixel
 const Reg64 output(Operand::RAX);
-const Reg64 group_output(Operand::RSI);  ///< behind the loop
+const Reg64 group_output(Operand::R13);  ///< where results are stored as they are
 const Reg64 output_step(Operand::RDX);
 const Reg64 scratch(Operand::RCX);
 const Reg64 callers_stack(Operand::R12);
 }  // namespace reg
 
-const std::array saved_registers = {reg::tiles, reg::callers_stack};
+const std::array saved_registers = {reg::tiles, reg::callers_stack, reg::group_output};
 
 // Only with an epilogue, which has registers of its own.
 namespace reg {
@@ -180,14 +180,12 @@ void ChannelKernelEmitter::emit_start() {
 }
 
 void ChannelKernelEmitter::emit_loop() {
-  Xbyak::Label done;
   code_.mov(reg::tap, argument(offsetof(ChannelArguments, taps)));
   code_.sub(reg::tap, reg::taps_end);
-  if (tile_.last_taps > 0) code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  emit_tap_loop(code_, {reg::tap, reg::weights}, stage_pitch(), [&](int position) {
-    emit_tap(reg::taps_end + reg::tap, position, {0, tile_.pixels()});
-  });
-  code_.L(done);
+  emit_tap_loop(code_, {reg::tap, reg::weights}, stage_pitch(), tile_.last_taps > 0,
+                [&](int position) {
+                  emit_tap(reg::taps_end + reg::tap, position, {0, tile_.pixels()});
+                });
 }
 
 /// The tap that is `position` behind the one whose offset is at `tap`.
@@ -234,7 +232,8 @@ void ChannelKernelEmitter::emit_groups(EmitStores emit_stores) {
   const int count = tile_.last_taps > 0 ? rows_of_group(vectors_) : tile_.pixels();
   for (int first = 0; first < tile_.pixels(); first += count) {
     const Pixels group = {first, std::min(first + count, tile_.pixels())};
-    for (int tap = 0; tap < tile_.last_taps; ++tap) emit_tap(reg::taps_end, tap, group);
+    emit_last_taps(code_, {reg::tap, reg::weights}, stage_pitch(), tile_.last_taps,
+                   [&] { emit_tap(reg::taps_end + reg::tap + 4 * tile_.last_taps, 0, group); });
     emit_window_sums(group);
     emit_stores(group);
   }

@@ -27,8 +27,8 @@ struct ChannelTile {
   WindowSums window_sums = WindowSums::none;  ///< what is subtracted at the end
   /// Whether the pixels of a channel lie side by side in the output; else the channels of a pixel.
   bool turns = false;
-  /// So many taps at the end, of all that there are at the most, are done by groups of pixels
-  /// (jit/conv/last_taps.hpp).
+  /// So many taps at the end are done by groups of pixels (jit/conv/last_taps.hpp), and an even
+  /// number before them; 0: any number is done at once.
   int last_taps = 0;
 
   int pixels() const { return rows * columns; }

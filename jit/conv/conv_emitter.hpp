@@ -27,7 +27,7 @@ inline const Reg64 window_sums(Operand::RBX);
 inline const Reg64 tiles(Operand::RBP);
 inline const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the first pixel
 inline const Reg64 output(Operand::RAX);
-inline const Reg64 group_output(Operand::RSI);  ///< behind the loop
+inline const Reg64 group_output(Operand::R12);  ///< without an epilogue
 inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 channel_step(Operand::RDX);
 }  // namespace reg
@@ -39,7 +39,7 @@ inline const Reg64 input_step(Operand::RCX);  ///< behind the start, in the loop
 inline const Reg64 input_steps_3(Operand::RDX);
 }  // namespace reg
 
-inline const std::array saved_registers = {reg::window_sums, reg::tiles};
+inline const std::array saved_registers = {reg::window_sums, reg::tiles, reg::group_output};
 
 // Only with an epilogue, which has registers of its own.
 namespace reg {
@@ -90,19 +90,17 @@ class ConvKernelEmitter {
     int end = 0;
   };
   Channels all_channels() const { return {0, tile_.channels}; }
-  /// Whether tiles whose lanes are all stored are told from the others.
-  bool may_be_full() const {
-    return target_.has_avx512() && !tile_.has_gaps && !epilogue_ && !takes_input();
-  }
+  /// Whether results are stored group by group: where lanes are left out, if at all, they are the
+  /// last ones of the tile.
+  bool stores_groups() const { return target_.has_avx512() && !tile_.has_gaps; }
   bool takes_input() const { return tile_.source != PixelSource::planes; }
 
   void emit_prologue();
   void emit_start();
-  void emit_end_of_loop_if_full();
   void emit_prefetch_of_output();
   void emit_start_of_input();
+  void emit_mask_of_last_vector();
   void emit_jump_if_full(Xbyak::Label& full);
-  void emit_end_of_loop(int last_taps);
   void emit_loop();
   void emit_tap(const Xbyak::RegExp& tap, int position, const Channels& channels);
   void emit_pixels_of_input();
@@ -110,11 +108,13 @@ class ConvKernelEmitter {
   void emit_products(int channel, int position);
   void emit_window_sums(const Channels& channels);
   void emit_results();
-  void emit_full_tile();
+  void emit_stores_by_group();
   void emit_next_channel(const Reg64& output);
   template <class EmitStores>
   void emit_groups(EmitStores emit_stores);
+  void emit_stores(const Channels& group);
   void emit_full_stores(const Channels& group);
+  void emit_masked_stores(const Channels& group);
   void emit_stores_of(int vector);
   void emit_compression(int vector);
   void store_lanes(int channel, int vector);

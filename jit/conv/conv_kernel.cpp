@@ -26,12 +26,13 @@ void ConvKernelEmitter::emit_prologue() {
   code_.mov(reg::stores, argument(offsetof(ConvArguments, stores)));
   code_.mov(reg::tiles, argument(offsetof(ConvArguments, tiles)));
   code_.mov(reg::channel_step, argument(offsetof(ConvArguments, channel_step)));
-  if (!may_be_full()) emit_end_of_loop(tile_.last_taps);
+  code_.mov(reg::taps_end, argument(offsetof(ConvArguments, tap_count)));
+  code_.lea(reg::taps_end, code_.ptr[reg::taps_end * 4 - 4 * tile_.last_taps]);
+  code_.add(reg::taps_end, argument(offsetof(ConvArguments, taps)));
 }
 
 /// Accumulators begin with their channel's value.
 void ConvKernelEmitter::emit_start() {
-  if (may_be_full()) emit_end_of_loop_if_full();
   code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
   code_.add(reg::planes, of_store(0, offsetof(ConvStore, source)));
   if (tile_.prefetches_output && !epilogue_) emit_prefetch_of_output();
@@ -55,18 +56,6 @@ void ConvKernelEmitter::emit_start_of_input() {
                              512, [](int i) { return i % 4 * 16 + i / 4; })));
 }
 
-/// Where lanes are left out, if at all, they are the last ones of the tile; then all taps are done
-/// in the loop.
-void ConvKernelEmitter::emit_end_of_loop_if_full() {
-  emit_end_of_loop(tile_.last_taps);
-  code_.kmovw(Xbyak::Opmask(1), of_store(tile_.vectors - 1, offsetof(ConvStore, first_lanes)));
-  if (tile_.last_taps == 0) return;
-  Xbyak::Label full;
-  emit_jump_if_full(full);
-  code_.add(reg::taps_end, 4 * tile_.last_taps);
-  code_.L(full);
-}
-
 void ConvKernelEmitter::emit_prefetch_of_output() {
   code_.mov(reg::output, argument(offsetof(ConvArguments, output)));
   code_.add(reg::output, of_store(0, offsetof(ConvStore, offset)));
@@ -78,27 +67,12 @@ void ConvKernelEmitter::emit_prefetch_of_output() {
   }
 }
 
-void ConvKernelEmitter::emit_jump_if_full(Xbyak::Label& full) {
-  code_.kortestw(Xbyak::Opmask(1), Xbyak::Opmask(1));  // the carry: all ones
-  code_.jc(full, Xbyak::CodeGenerator::T_NEAR);
-}
-
-/// `last_taps` are not done in the loop.
-void ConvKernelEmitter::emit_end_of_loop(int last_taps) {
-  code_.mov(reg::taps_end, argument(offsetof(ConvArguments, tap_count)));
-  code_.lea(reg::taps_end, code_.ptr[reg::taps_end * 4 - 4 * last_taps]);
-  code_.add(reg::taps_end, argument(offsetof(ConvArguments, taps)));
-}
-
 void ConvKernelEmitter::emit_loop() {
-  Xbyak::Label done;
   code_.mov(reg::tap, argument(offsetof(ConvArguments, taps)));
   code_.sub(reg::tap, reg::taps_end);
-  if (tile_.last_taps > 0) code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  emit_tap_loop(code_, {reg::tap, reg::weights}, 4 * tile_.channels, [&](int position) {
-    emit_tap(reg::taps_end + reg::tap, position, all_channels());
-  });
-  code_.L(done);
+  emit_tap_loop(
+      code_, {reg::tap, reg::weights}, 4 * tile_.channels, tile_.last_taps > 0,
+      [&](int position) { emit_tap(reg::taps_end + reg::tap, position, all_channels()); });
 }
 
 /// The tap that is `position` behind the one whose offset is at `tap`.

@@ -33,8 +33,8 @@ struct ConvTile {
   WindowSums window_sums = WindowSums::none;  ///< what is subtracted at the end
   /// Whether lanes may have to be left out; else only the last ones of a line.
   bool has_gaps = false;
-  /// So many taps at the end, of all that there are at the most, are done by groups of channels
-  /// (jit/conv/last_taps.hpp); 0 with gaps.
+  /// So many taps at the end are done by groups of channels (jit/conv/last_taps.hpp), and an even
+  /// number before them; 0 with gaps: then any number is done at once.
   int last_taps = 0;
   /// Whether the lines that a tile is stored to are fetched when it begins.
   bool prefetches_output = false;

@@ -5,6 +5,7 @@
 
 #include "jit/conv/conv_emitter.hpp"
 #include "jit/conv/last_taps.hpp"
+#include "jit/conv/tap_loop.hpp"
 
 namespace castor::jit::conv {
 
@@ -27,24 +28,26 @@ void ConvKernelEmitter::emit_window_sums(const Channels& channels) {
 
 void ConvKernelEmitter::emit_results() {
   if (epilogue_) return emit_tile_epilogue();
-  if (takes_input()) return emit_full_tile();
-  Xbyak::Label full;
-  Xbyak::Label done;
-  if (may_be_full()) emit_jump_if_full(full);
+  if (stores_groups()) return emit_stores_by_group();
   emit_window_sums(all_channels());
   for (int vector = 0; vector < tile_.vectors; ++vector) emit_stores_of(vector);
-  if (may_be_full()) {
-    code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
-    code_.L(full);
-    emit_full_tile();
-    code_.L(done);
-  }
 }
 
-void ConvKernelEmitter::emit_full_tile() {
+void ConvKernelEmitter::emit_stores_by_group() {
+  if (!takes_input()) emit_mask_of_last_vector();
   code_.mov(reg::group_output, argument(offsetof(ConvArguments, output)));
   code_.add(reg::group_output, of_store(0, offsetof(ConvStore, offset)));
-  emit_groups([&](const Channels& group) { emit_full_stores(group); });
+  emit_groups([&](const Channels& group) { emit_stores(group); });
+}
+
+/// Its lanes are all stored if all of the tile's are.
+void ConvKernelEmitter::emit_mask_of_last_vector() {
+  code_.kmovw(Xbyak::Opmask(1), of_store(tile_.vectors - 1, offsetof(ConvStore, first_lanes)));
+}
+
+void ConvKernelEmitter::emit_jump_if_full(Xbyak::Label& full) {
+  code_.kortestw(Xbyak::Opmask(1), Xbyak::Opmask(1));  // the carry: all ones
+  code_.jc(full, Xbyak::CodeGenerator::T_NEAR);
 }
 
 /// The last taps and all that follows them, group by group.
@@ -53,17 +56,42 @@ void ConvKernelEmitter::emit_groups(EmitStores emit_stores) {
   const int count = tile_.last_taps > 0 ? rows_of_group(tile_.vectors) : tile_.channels;
   for (int first = 0; first < tile_.channels; first += count) {
     const Channels group = {first, std::min(first + count, tile_.channels)};
-    for (int tap = 0; tap < tile_.last_taps; ++tap) emit_tap(reg::taps_end, tap, group);
+    emit_last_taps(code_, {reg::tap, reg::weights}, 4 * tile_.channels, tile_.last_taps,
+                   [&] { emit_tap(reg::taps_end + reg::tap + 4 * tile_.last_taps, 0, group); });
     emit_window_sums(group);
     emit_stores(group);
   }
 }
 
 /// Vectors side by side. (Stores without a mask are faster.)
+void ConvKernelEmitter::emit_stores(const Channels& group) {
+  if (takes_input()) return emit_full_stores(group);
+  Xbyak::Label full;
+  Xbyak::Label done;
+  emit_jump_if_full(full);
+  emit_masked_stores(group);
+  code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(full);
+  emit_full_stores(group);
+  code_.L(done);
+}
+
 void ConvKernelEmitter::emit_full_stores(const Channels& group) {
   for (int channel = group.begin; channel < group.end; ++channel) {
     for (int vector = 0; vector < tile_.vectors; ++vector) {
       code_.vmovups(code_.ptr[reg::group_output + vector * vector_bytes()], sum(channel, vector));
+    }
+    emit_next_channel(reg::group_output);
+  }
+}
+
+void ConvKernelEmitter::emit_masked_stores(const Channels& group) {
+  const Xbyak::Opmask stored(2);
+  for (int channel = group.begin; channel < group.end; ++channel) {
+    for (int vector = 0; vector < tile_.vectors; ++vector) {
+      code_.kmovw(stored, of_store(vector, offsetof(ConvStore, first_lanes)));
+      code_.vmovdqu32(code_.ptr[reg::group_output + vector * vector_bytes()] | stored,
+                      sum(channel, vector));
     }
     emit_next_channel(reg::group_output);
   }
@@ -139,7 +167,7 @@ void ConvKernelEmitter::emit_tile_epilogue() {
   Xbyak::Label full;
   Xbyak::Label done;
   if (full_epilogue_) {
-    code_.kmovw(Xbyak::Opmask(1), of_store(tile_.vectors - 1, offsetof(ConvStore, first_lanes)));
+    emit_mask_of_last_vector();
     emit_jump_if_full(full);
   }
   epilogue_->load_constants();

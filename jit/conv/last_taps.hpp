@@ -20,14 +20,14 @@ namespace castor::jit {
 /// Rows of a group: about eight vectors.
 constexpr int rows_of_group(int vectors) { return std::max(1, 8 / vectors); }
 
-/// How many of the taps of a tile are done group by group: four keep the products busy until the
-/// stores of a group have been taken up. Where groups would be single rows, of many vectors,
-/// loading these again for each group costs more than it gains; with 16 registers there are too few
-/// sums.
+/// How many of the taps of a tile are done group by group: three or four keep the products busy
+/// until the stores of a group have been taken up; an even number is left. Where groups would be
+/// single rows, of many vectors, loading these again for each group costs more than it gains; with
+/// 16 registers there are too few sums.
 inline int last_taps_of(size_t taps, int vectors, const Target& target) {
   constexpr size_t most = 4;
   if (!target.has_avx512() || rows_of_group(vectors) == 1) return 0;
-  return static_cast<int>(std::min(taps, most));
+  return static_cast<int>(taps <= most ? taps : most - taps % 2);
 }
 
 }  // namespace castor::jit

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
+#include <optional>
 
 #include "jit/emit/assembler.hpp"
 #include "jit/emit/vector_constant.hpp"
@@ -81,7 +83,7 @@ class FillWindowsEmitter {
   void emit_dwords();
   void emit_dword(int first_tap);
   void emit_bytes(int first, int tap);
-  std::vector<uint8_t> order_of_bytes(int first, int tap_column) const;
+  Xbyak::Address order_of_bytes(int column);
   void emit_epilogue();
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
@@ -89,6 +91,7 @@ class FillWindowsEmitter {
 
   const WindowForm form_;
   Assembler code_;
+  std::map<int, std::optional<Xbyak::Address>> orders_;  ///< by the first byte's tap of a row
 };
 
 void FillWindowsEmitter::emit_prologue() {
@@ -147,15 +150,20 @@ void FillWindowsEmitter::emit_dword(int first_tap) {
 /// overwritten later.
 void FillWindowsEmitter::emit_bytes(int first, int tap) {
   const Zmm row(tap / form_.columns);
-  code_.vmovdqu32(order, code_.constant(order_of_bytes(first, tap % form_.columns)));
+  code_.vmovdqu32(order, order_of_bytes(tap % form_.columns - first));
   code_.vpermb(first == 0 ? dword : dword | from_byte(first), order, row);
 }
 
-std::vector<uint8_t> FillWindowsEmitter::order_of_bytes(int first, int tap_column) const {
-  return vector_constant<uint8_t>(8 * vector_bytes, [&](int i) {
-    const int column = tap_column + i % taps_of_dword - first;
-    return (i / taps_of_dword * form_.column_stride + column * form_.dilation) % vector_bytes;
-  });
+/// Four taps of each pixel, the first of which is that one of a row, or would be.
+Xbyak::Address FillWindowsEmitter::order_of_bytes(int column) {
+  const auto [known, is_new] = orders_.try_emplace(column);
+  if (is_new) {
+    known->second = code_.constant(vector_constant<uint8_t>(8 * vector_bytes, [&](int i) {
+      const int tap = column + i % taps_of_dword;
+      return (i / taps_of_dword * form_.column_stride + tap * form_.dilation) % vector_bytes;
+    }));
+  }
+  return *known->second;
 }
 
 void FillWindowsEmitter::emit_epilogue() {

@@ -13,19 +13,26 @@ struct TapLoop {
 };
 
 /// Emits all taps, two at a time, an odd one first. `emit_tap(position)` emits the tap that is
-/// `position` behind the loop's; `tap_bytes` are the weights of one.
+/// `position` behind the loop's; `tap_bytes` are the weights of one. There is a tap at least, or,
+/// where last taps follow (jit/conv/last_taps.hpp), an even number, which may be 0.
 template <class EmitTap>
-void emit_tap_loop(Assembler& code, const TapLoop& loop, int tap_bytes, EmitTap emit_tap) {
+void emit_tap_loop(Assembler& code, const TapLoop& loop, int tap_bytes, bool last_taps_follow,
+                   EmitTap emit_tap) {
   Xbyak::Label pairs;
   Xbyak::Label done;
   Xbyak::Label next;
-  code.test(loop.tap, 4);
-  code.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
-  emit_tap(0);
-  code.add(loop.weights, tap_bytes);
-  code.add(loop.tap, 4);
-  code.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  code.L(pairs);
+  if (last_taps_follow) {
+    code.test(loop.tap, loop.tap);
+    code.jz(done, Xbyak::CodeGenerator::T_NEAR);
+  } else {
+    code.test(loop.tap, 4);
+    code.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
+    emit_tap(0);
+    code.add(loop.weights, tap_bytes);
+    code.add(loop.tap, 4);
+    code.jz(done, Xbyak::CodeGenerator::T_NEAR);
+    code.L(pairs);
+  }
   code.align_to(32);
   code.L(next);
   emit_tap(0);
@@ -34,6 +41,21 @@ void emit_tap_loop(Assembler& code, const TapLoop& loop, int tap_bytes, EmitTap 
   code.add(loop.tap, 8);
   code.jnz(next, Xbyak::CodeGenerator::T_NEAR);
   code.L(done);
+}
+
+/// Emits the last taps, one at a time, behind all others; the weights are where they were then.
+template <class EmitTap>
+void emit_last_taps(Assembler& code, const TapLoop& loop, int tap_bytes, int last_taps,
+                    EmitTap emit_tap) {
+  if (last_taps == 0) return;
+  Xbyak::Label next;
+  code.mov(loop.tap, -4 * last_taps);
+  code.L(next);
+  emit_tap();
+  code.add(loop.weights, tap_bytes);
+  code.add(loop.tap, 4);
+  code.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  code.sub(loop.weights, tap_bytes * last_taps);
 }
 
 }  // namespace castor::jit
