@@ -39,6 +39,8 @@ std::vector<Row> rows() {
       {"filter of one position, channels last", {1, 500, 500, 64}, {64, 64, 1, 1}, last({})},
       {"few outputs, channels last", {1, 300, 300, 64}, {3, 64, 3, 3}, last(padded)},
       {"many channels", {1, 2048, 33, 33}, {256, 2048, 3, 3}, padded},
+      {"many channels of two pixels", {1, 65536, 2}, {1, 65536, 1}, {}},
+      {"many channels of a few pixels", {1, 16384, 3, 5}, {4, 16384, 1, 1}, {}},
   };
 }
 

@@ -307,6 +307,25 @@ std::string name_of(const ConvolutionGeometry& geometry) {
   return name;
 }
 
+/// Rows of more vectors than a table of them has.
+TEST_F(ConvPlanes, OfWindowsOfWideRows) {
+  const jit::Target target{jit::Tier::avx512_vbmi};
+  if (!jit::host().runs(target.tier)) GTEST_SKIP() << "no VBMI here";
+  const ConvolutionOptions options = {.pads = {1, 2, 1, 0}};
+  const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(options)};
+  const auto geometry =
+      convolution_geometry(operation, {1, 1, 3, 4200}, {2, 1, 3, 3}, nullptr, nullptr);
+  ASSERT_TRUE(geometry.ok()) << geometry.error().message;
+  int plans = 0;
+  for (const jit::ConvPlan& plan : jit::possible_plans(*geometry, false, target)) {
+    if (plan.dwords_hold != jit::DwordsHold::taps) continue;
+    ASSERT_GT(plan.block.columns, 4096);
+    EXPECT_EQ(mistake_of(plan, target), "");
+    ++plans;
+  }
+  EXPECT_GT(plans, 0);
+}
+
 TEST_F(ConvPlanes, AreAsDefined) {
   constexpr int cases = 300;
   for (const jit::Tier tier : all_tiers) {

@@ -63,7 +63,8 @@ int64_t tiles_of_blocks(const ConvPlan& plan, int64_t rows) {
 /// All blocks of about a size; where rows follow each other without gaps, whole tiles if possible.
 int64_t rows_of_block(const ConvPlan& plan, int64_t most_rows) {
   int64_t best = ceil_div(plan.rows.output, ceil_div(plan.rows.output, most_rows));
-  if (plan.pitch != plan.block.columns || plan.lanes_hold != ConvLanes::pixels) return best;
+  const bool is_one_line = plan.pitch == plan.block.columns && !plan.rows_are_lines;
+  if (!is_one_line || plan.lanes_hold != ConvLanes::pixels) return best;
   int64_t least = tiles_of_blocks(plan, best);
   for (int64_t rows = most_rows / 2 + 1; rows <= most_rows; ++rows) {
     if (tiles_of_blocks(plan, rows) >= least) continue;
@@ -103,7 +104,8 @@ void choose_block(ConvPlan& plan) {
     plan.pitch = plan.block.columns + plan.column_phases.most_shift;
   }
   plan.plane_dwords = (plan.block.rows + extra_rows) * plan.pitch + plan.column_phases.most_shift;
-  if (plan.lanes_hold == ConvLanes::pixels) {
+  constexpr int64_t least_vectors = 4;  // smaller planes would grow much
+  if (plan.lanes_hold == ConvLanes::pixels && plan.plane_dwords >= least_vectors * plan.lanes) {
     plan.plane_dwords = ceil_div(plan.plane_dwords, plan.lanes) * plan.lanes;
   }
 }

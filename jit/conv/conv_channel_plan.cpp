@@ -92,13 +92,15 @@ class RowPlanner {
     return extent < axis.window() ? 0 : (extent - axis.window()) / axis.stride + 1;
   }
 
-  /// Pixels of a block at the most. Tiles of channels write to each pixel in turn: where an image's
-  /// results do not stay in the second cache, a block's shall.
+  /// Pixels of a block of rows at the most. Tiles of channels, if there are several, write to each
+  /// pixel in turn: where an image's results do not stay in the second cache, a block's shall.
   int64_t most_pixels() const {
     const int64_t pixel_bytes = 4 * plan_.geometry.group_out_channels();
     const int64_t pixels = plan_.rows.output * plan_.columns.output;
     const bool stays_near = pixels <= plan_.caches.second / pixel_bytes;
-    if (!is_nhwc(plan_) || stays_near) return most_block_pixels;
+    const bool is_one_tile =
+        plan_.geometry.group_out_channels() <= int64_t{most_channel_vectors} * plan_.lanes;
+    if (!is_nhwc(plan_) || stays_near || is_one_tile) return most_block_pixels;
     return std::min(second_cache(plan_.caches) / 2 / pixel_bytes, most_block_pixels);
   }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner kernel of integer convolution: a tile of output channels by vectors of output pixels.
 //
-// The input has been laid out as planes of dwords (jit/conv/conv_plan.hpp), so that a tap of the
-// filter on as many input channels as a dword holds is one offset from the pixel's dword, the same
-// for all pixels. The kernel knows no geometry: offsets come in a table, and so does where the
-// lanes of each vector are stored. One kernel serves every layer that uses its tile.
+// The input has been laid out, or is while the kernel runs, as planes of dwords
+// (jit/conv/conv_plan.hpp), so that a tap of the filter on as many input channels as a dword holds
+// is one offset from the pixel's dword, the same for all pixels. The kernel knows no geometry:
+// offsets come in a table, and so does where the lanes of each vector are stored. One kernel serves
+// every layer that uses its tile.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct ConvTile {
   /// So many taps at the end are done by groups of channels (jit/conv/last_taps.hpp), and an even
   /// number before them; 0 with gaps: then any number is done at once.
   int last_taps = 0;
-  /// Whether the lines that a tile is stored to are fetched when it begins.
+  /// Whether the lines that a tile is stored to are fetched when it begins; not with an epilogue.
   bool prefetches_output = false;
   /// Not planes: with neither gaps nor window sums, and not without VBMI.
   PixelSource source = PixelSource::planes;

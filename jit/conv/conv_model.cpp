@@ -30,15 +30,11 @@ bool has_whole_lines(const ConvPlan& plan) {
   return (is_one_line || plan.rows_are_lines) && pixels * 4 % 64 == 0;
 }
 
-/// Which part of the taps does not begin with a line of the cache at a tile's first pixel.
-double unaligned_taps(const ConvPlan& plan) {
-  const auto unaligned =
-      std::ranges::count_if(plan.taps, [](int32_t tap) { return tap % 64 != 0; });
-  return static_cast<double>(unaligned) / static_cast<double>(plan.taps.size());
+/// While all sums of a tile are stored at once (jit/conv/last_taps.hpp), if they are many.
+double standing_still(const ConvPlan& plan, int vectors, bool has_gaps) {
+  const bool are_many = plan.lanes == 16;
+  return are_many && (has_gaps || rows_of_group(vectors) == 1) ? 12 : 0;
 }
-
-/// While all sums of a tile are stored at once (jit/conv/last_taps.hpp).
-double standing_still(int vectors) { return rows_of_group(vectors) > 1 ? 0 : 12; }
 
 /// Tiles of output channels in units of whole ones.
 double tiles_of(const ConvPlan& plan, int tile_channels) {
@@ -51,16 +47,22 @@ double tiles_of(const ConvPlan& plan, int tile_channels) {
 
 }  // namespace
 
+double unaligned_taps(const ConvPlan& plan) {
+  const auto unaligned =
+      std::ranges::count_if(plan.taps, [](int32_t tap) { return tap % 64 != 0; });
+  return static_cast<double>(unaligned) / static_cast<double>(plan.taps.size());
+}
+
 /// Products, or what brings their operands, and a little for every load that is not free; then what
 /// follows the taps.
-double cycles_of_line(const ConvPlan& plan) {
+double cycles_of_line(const ConvPlan& plan, double unaligned) {
   const double m = plan.tile.channels;
   const double v = plan.tile.vectors;
   constexpr double pixels_from_l1 = 1;
   constexpr double pixels_from_l2 = 2;  // once for all taps of a plane
   // Pixels begin anywhere in a line of the cache, so that most of their loads are two; where rows
   // are lines, those of many taps do not.
-  const double any_pixels = 0.25 * unaligned_taps(plan);
+  const double any_pixels = 0.25 * unaligned;
   constexpr double any_weight = 0.1;
   const auto taps = static_cast<double>(plan.taps.size());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
@@ -72,7 +74,8 @@ double cycles_of_line(const ConvPlan& plan) {
       std::max({m * v * product(plan), latency(plan), pixels_from_l1 * v + load * m}) +
       any_pixels * v + any_weight * m + not_hidden * from_l2;
   const double ends_of_a_product = has_whole_lines(plan) ? 2 : 3;
-  const double end = m * v * ends_of_a_product + standing_still(plan.tile.vectors);
+  const double end =
+      m * v * ends_of_a_product + standing_still(plan, plan.tile.vectors, plan.line_has_gaps());
   const double line = static_cast<double>(plan.line_tiles(plan.block)) * (tap * taps + end);
   return line * tiles_of(plan, plan.tile.channels);
 }
@@ -91,7 +94,8 @@ double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const Conv
       tile.turns ? v * (pixels * turned_vector + plan.lanes * turned_channel) : v * pixels * store;
   const auto tiles =
       static_cast<double>(ceil_div(block.rows, tile.rows) * ceil_div(block.columns, tile.columns));
-  const double end = pixels * v * start_of_a_product + ends + standing_still(static_cast<int>(v));
+  const double end =
+      pixels * v * start_of_a_product + ends + standing_still(plan, static_cast<int>(v), false);
   return tiles * (tap * taps + end) * tiles_of(plan, tile.channels);
 }
 

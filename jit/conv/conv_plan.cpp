@@ -44,12 +44,13 @@ ConvTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
   ConvTile best;
+  const double unaligned = unaligned_taps(plan);
   double least = 0;
   for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
       plan.tile = {.channels = m, .vectors = v};
       if (!fits(plan.tile, target)) continue;
-      const double cycles = cycles_of_line(plan);
+      const double cycles = cycles_of_line(plan, unaligned);
       if (least == 0 || cycles < least) {
         least = cycles;
         best = plan.tile;
@@ -177,13 +178,14 @@ bool is_pointwise(const ConvolutionAxis& axis) {
   return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
 }
 
-/// Whether the pixels of a block follow each other in whole dwords of channels.
+/// Whether the pixels of a block follow each other in whole dwords of channels, and fill a tile.
 bool may_take_input(const ConvPlan& plan, const Target& target) {
   const ConvolutionGeometry& geometry = plan.geometry;
+  const int64_t tile_pixels = int64_t{plan.tile.vectors} * plan.lanes;
   return geometry.layout == ConvolutionLayout::nchw && geometry.axes.size() <= 2 &&
-         plan.takes_whole_rows() && plan.dwords_hold == DwordsHold::channels &&
-         !plan.rows_are_lines && geometry.group_channels() % 4 == 0 &&
-         target.supports(Feature::avx512_vbmi);
+         plan.takes_whole_rows() && plan.block.rows * plan.block.columns >= tile_pixels &&
+         plan.dwords_hold == DwordsHold::channels && !plan.rows_are_lines &&
+         geometry.group_channels() % 4 == 0 && target.supports(Feature::avx512_vbmi);
 }
 
 /// Whether windows can be laid out, and make fewer taps than dwords of channels.
@@ -266,17 +268,16 @@ void set_channel_tiles(ConvPlan& plan, int tile_channels) {
 
 ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   choose_planes(plan);
-  plan.may_take_input = may_take_input(plan, target);
   plan.tile = best_tile(plan, target);
+  plan.may_take_input = may_take_input(plan, target);
   const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
   plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
-  plan.tile.has_gaps =
-      !plan.rows_are_lines && plan.block.rows > 1 && plan.pitch != plan.block.columns;
+  plan.tile.has_gaps = plan.line_has_gaps();
   plan.tile.prefetches_output = prefetches_output(plan.taps.size(), target);
   plan.tile.last_taps =
       plan.tile.has_gaps ? 0 : last_taps_of(plan.taps.size(), plan.tile.vectors, target);
   set_channel_tiles(plan, plan.tile.channels);
-  set_cycles(plan, cycles_of_line(plan));
+  set_cycles(plan, cycles_of_line(plan, unaligned_taps(plan)));
   return plan;
 }
 
@@ -316,6 +317,10 @@ bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue) {
 
 int64_t ConvPlan::line_vectors(const ConvBlock& of) const {
   return rows_are_lines ? of.rows * ceil_div(of.columns, lanes) : ceil_div(line_pixels(of), lanes);
+}
+
+bool ConvPlan::line_has_gaps() const {
+  return !rows_are_lines && block.rows > 1 && pitch != block.columns;
 }
 
 int64_t ConvPlan::row_tiles(const ConvBlock& of) const {

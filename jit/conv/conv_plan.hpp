@@ -4,7 +4,8 @@
 //
 // Pixels in the lanes: the input of one block of output rows becomes planes of dwords. A plane
 // holds one position along the outer spatial axes of the filter, one dword's worth of input
-// channels, and every stride-th row and column from one phase on, padding included. So a tap of the
+// channels (or of columns, or of the taps of small filters: DwordsHold), and every stride-th row
+// and column from one phase on, padding included. So a tap of the
 // filter is one offset for all pixels: rows of the block lie at one pitch, and output pixels are
 // lanes of one long line, which at the end of each row has gaps (pitch - width lanes) that are
 // computed and not stored. Where rows are lines of their own, as those that are whole vectors wide
@@ -129,6 +130,8 @@ struct ConvPlan {
   }
   /// Bytes of all planes or copied rows, and behind them what the last vectors may read.
   int64_t source_bytes() const;
+  /// Whether some lanes of a line are never stored: those between two rows.
+  bool line_has_gaps() const;
   /// Lanes of a block's line.
   int64_t line_pixels(const ConvBlock& of) const { return (of.rows - 1) * pitch + of.columns; }
   /// Vectors of a block's line, not counting those that only fill a tile.

@@ -50,8 +50,11 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target);
 std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bool x_is_signed,
                                          const Target& target);
 
-/// Estimated cycles of all tiles of one block's line for all output channels of a group.
-double cycles_of_line(const ConvPlan& plan);
+/// Which part of the taps does not begin with a line of the cache at a tile's first pixel.
+double unaligned_taps(const ConvPlan& plan);
+/// Estimated cycles of all tiles of one block's line for all output channels of a group;
+/// `unaligned` is its unaligned_taps.
+double cycles_of_line(const ConvPlan& plan, double unaligned);
 /// The same of all tiles of a block.
 double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block);
 /// Sets the cycles of one image: of all blocks, and of what lays out their input.

@@ -32,10 +32,16 @@ struct PlaneVector {
   /// A bit for each lane with a pixel, which follow each other in the source; others are padding.
   /// Above, from bit 16 on, one for each lane that is stored.
   uint32_t lanes = 0;
-  /// Where dwords hold columns, instead of the low bits of `lanes`: a bit for each byte from
-  /// `source` on that is input, which may begin in front of the row; others are padding.
+  /// Where dwords hold columns, or taps (jit/conv/pack_windows.hpp), instead of the low bits of
+  /// `lanes`: a bit for each byte from `source` on that is input, which may begin in front of the
+  /// row; others are padding.
   uint64_t bytes = 0;
 };
+
+/// The bits of the first bytes, for PlaneVector::bytes; `count` is 0 to 64.
+constexpr uint64_t first_bytes(int64_t count) {
+  return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+}
 
 /// The argument of the code.
 struct PlaneFilling {

@@ -102,7 +102,7 @@ class TileEpilogueEmitter : public OperandLocator {
   /// Fills the registers of constants.
   void load_constants() { lanes_.load_constants(sources_, sinks_); }
   /// Points at element `element` of the operands' first rows: `operands` is the address of their
-  /// EpilogueOperands, in another register than RAX.
+  /// EpilogueOperands, in RAX or a register that is not one of `pointers`.
   void point(const Xbyak::Reg64& operands, const Xbyak::Reg64& element);
   /// Goes on by a number of rows, or to the next one.
   void skip_rows(const Xbyak::Reg64& operands, const Xbyak::Reg64& rows);

@@ -53,6 +53,9 @@ template <class Tile>
 Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const TileCodes& codes,
                        NestCodePtr& code, NestCodePtr& last_code) {
   tile.window_sums = convolution.window_sums;
+  if constexpr (requires { tile.prefetches_output; }) {
+    tile.prefetches_output = tile.prefetches_output && codes.epilogue == nullptr;
+  }
   Result<NestCodePtr> whole = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
   if (!whole.ok()) return whole.error();
   code = std::move(whole).value();
@@ -63,10 +66,11 @@ Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const Til
   return {};
 }
 
-/// The code that takes pixels from the input, of the first channel tile.
+/// The code that takes pixels from the input.
 Status find_input_code(BoundConvolution& convolution, const TileCodes& codes) {
   jit::ConvTile tile = convolution.plan.tile;
   if (convolution.plan.channel_tiles == 1) tile.channels = convolution.plan.last_channels;
+  tile.prefetches_output = tile.prefetches_output && codes.epilogue == nullptr;
   tile.source =
       convolution.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
   Result<NestCodePtr> code = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);

@@ -68,7 +68,8 @@ struct BoundConvolution {
   NestCodePtr code;       ///< pixels in the lanes: of whole tiles
   NestCodePtr last_code;  ///< likewise of the last channel tile
   NestCodePtr sums_code;  ///< of window sums of planes; else null
-  /// Of the first channel tile, taking pixels from the input, which it lays out in planes; or null.
+  /// Of a channel tile that is not the last one, or is the only one, taking pixels from the input,
+  /// which it lays out in planes; or null.
   NestCodePtr input_code;
   MovementCode movement;
   PackedDwords packed;  ///< weights, then their sums; empty where each call packs

@@ -157,11 +157,8 @@ class PlaneFiller {
       const int64_t first = std::clamp<int64_t>(-column, 0, count);
       const int64_t end = std::clamp<int64_t>(plan_.columns.input - column, first, count);
       vector.source = column;
-      vector.bytes = low_bits(end) & ~low_bits(first);
+      vector.bytes = jit::first_bytes(end) & ~jit::first_bytes(first);
     });
-  }
-  static uint64_t low_bits(int64_t count) {
-    return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
   }
 
   /// Whether data of all rows follow each other in the input.

@@ -54,11 +54,8 @@ class WindowFiller {
           .source = source,
           .destination = static_cast<int32_t>(4 * column),
           .lanes = ((1u << stored) - 1) << lanes,
-          .bytes = low_bits(behind) & ~low_bits(first)};
+          .bytes = jit::first_bytes(behind) & ~jit::first_bytes(first)};
     }
-  }
-  static uint64_t low_bits(int64_t count) {
-    return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
   }
 
   /// Rows of a block whose windows lie in the input follow each other.
