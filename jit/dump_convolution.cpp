@@ -146,7 +146,7 @@ Result<MachineCode> emit_convolution(const Function& function, std::span<const N
   if (epilogue && !can_apply(plan, *epilogue)) epilogue.reset();
   const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
   return plan.lanes_hold == ConvLanes::pixels
-             ? emit_conv_kernel(plan.tile, target, applied)
+             ? emit_conv_kernel(kernel_tile(plan, applied != nullptr), target, applied)
              : emit_channel_kernel(plan.channel_tile, target, applied);
 }
 

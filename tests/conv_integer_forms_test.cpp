@@ -190,6 +190,8 @@ class ConvForms : public testing::Test {
       for (const jit::ConvPlan& plan : possible_plans(geometry, is_signed, target)) {
         const auto results = run.results(geometry, plan, target, store_.cache);
         ++seen_[static_cast<size_t>(plan.lanes_hold)][static_cast<size_t>(plan.source)];
+        windows_ += plan.dwords_hold == jit::DwordsHold::taps;
+        of_input_ += plan.may_take_input;
         ASSERT_EQ(results, expected.elements) << name_of(tier) << ", " << tasks << " tasks\n"
                                               << print(*function_of(row)) << print(plan);
       }
@@ -199,6 +201,8 @@ class ConvForms : public testing::Test {
   std::mt19937_64 random_{41};
   detail::CodeStore store_{jit::SystemCalls::real(), size_t{64} << 20};
   SeenForms seen_ = {};
+  int windows_ = 0;
+  int of_input_ = 0;
 };
 
 TEST_F(ConvForms, RandomGeometries) {
@@ -213,6 +217,35 @@ TEST_F(ConvForms, RandomGeometries) {
   EXPECT_GT(seen_[1][0], 1000);
   EXPECT_GT(seen_[1][1], 1000);
   EXPECT_GT(seen_[1][2], 100);
+  const bool has_vbmi = jit::host().runs(jit::Tier::avx512_vbmi);
+  EXPECT_EQ(windows_ > 20, has_vbmi) << windows_;
+}
+
+/// Filters of one position on whole dwords of channels: kernels take their pixels from the input.
+TEST_F(ConvForms, PointwiseLayers) {
+  constexpr int cases = 600;
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  };
+  for (int i = 0; i < cases; ++i) {
+    const ElementType x_type = draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8;
+    const int64_t groups = draw(1, 2);
+    const int64_t channels = 4 * draw(1, 6);
+    Dims x = {draw(1, 2), groups * channels};
+    Dims w = {groups * draw(1, 40), channels};
+    for (int64_t axis = draw(1, 2); axis > 0; --axis) {
+      x.push_back(draw(1, axis == 1 ? 60 : 12));
+      w.push_back(1);
+    }
+    ConvolutionCase row;
+    row.options.group = groups;
+    row.x = random_bytes(random_, x_type, x);
+    row.w = random_bytes(random_, ElementType::i8, w);
+    if (draw(0, 2) > 0) row.x_zero_point = random_bytes(random_, x_type, {});
+    check(row);
+    if (HasFatalFailure()) FAIL() << i;
+  }
+  EXPECT_EQ(of_input_ > 100, jit::host().runs(jit::Tier::avx512_vbmi)) << of_input_;
 }
 
 }  // namespace

@@ -239,17 +239,28 @@ TEST(ConvKernelValues, WindowSumsAsWords) {
   }
 }
 
+/// A kernel that can be called.
+class PublishedKernel {
+ public:
+  PublishedKernel(const ConvTile& tile, const Target& target)
+      : block_(memory_.publish(emit_conv_kernel(tile, target)->bytes)) {}
+  void operator()(const ConvArguments* arguments) const {
+    reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block_->code()))(arguments);
+  }
+  bool ok() const { return block_.ok(); }
+
+ private:
+  CodeMemory memory_;
+  Result<CodeBlock> block_;
+};
+
 TEST(ConvKernelValues, EveryTile) {
   std::mt19937_64 random(7);
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
     const Target target{tier};
     for (const ConvTile& tile : tiles_of(target)) {
-      const Result<MachineCode> code = emit_conv_kernel(tile, target);
-      ASSERT_TRUE(code.ok()) << code.error().message;
-      CodeMemory memory;
-      const Result<CodeBlock> block = memory.publish(code->bytes);
-      ASSERT_TRUE(block.ok()) << block.error().message;
-      const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
+      const PublishedKernel run(tile, target);
+      ASSERT_TRUE(run.ok()) << name_of(tile);
       for (const int taps : {1, 2, 3, 4, 10, 11}) {
         if (!can_have_taps(tile, taps)) continue;
         for (const int tiles : {1, 3}) {
@@ -265,7 +276,7 @@ TEST(ConvKernelValues, EveryTile) {
 
 /// A call of a kernel that takes its pixels from the input: channels between pages that nobody may
 /// touch, planes that must hold them afterwards.
-void check_tile_of_input(const ConvTile& tile, ConvFunction run, int taps, int tiles,
+void check_tile_of_input(const ConvTile& tile, const PublishedKernel& run, int taps, int tiles,
                          std::mt19937_64& random) {
   const int pixels = tiles * tile.vectors * 16;
   test::GuardedPages pages(static_cast<size_t>(4 * taps * pixels));
@@ -323,20 +334,17 @@ void check_tile_of_input(const ConvTile& tile, ConvFunction run, int taps, int t
 }
 
 TEST(ConvKernelValues, EveryTileOfInput) {
-  const Target target{Tier::avx512_vbmi};
-  if (!host().runs(target.tier)) GTEST_SKIP() << "no VBMI here";
   std::mt19937_64 random(8);
-  for (const ConvTile& tile : input_tiles_of(target)) {
-    const Result<MachineCode> code = emit_conv_kernel(tile, target);
-    ASSERT_TRUE(code.ok()) << code.error().message;
-    CodeMemory memory;
-    const Result<CodeBlock> block = memory.publish(code->bytes);
-    ASSERT_TRUE(block.ok()) << block.error().message;
-    const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
-    for (const int taps : {1, 3, 4, 6, 7}) {
-      if (!can_have_taps(tile, taps)) continue;
-      check_tile_of_input(tile, run, taps, 2, random);
-      if (testing::Test::HasFatalFailure()) return;
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    const Target target{tier};
+    for (const ConvTile& tile : input_tiles_of(target)) {
+      const PublishedKernel run(tile, target);
+      ASSERT_TRUE(run.ok()) << name_of(tile);
+      for (const int taps : {1, 3, 4, 6, 7}) {
+        if (!can_have_taps(tile, taps)) continue;
+        check_tile_of_input(tile, run, taps, 2, random);
+        if (testing::Test::HasFatalFailure()) return;
+      }
     }
   }
 }

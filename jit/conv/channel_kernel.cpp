@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "jit/conv/dot_product.hpp"
-#include "jit/conv/last_taps.hpp"
 #include "jit/conv/tap_loop.hpp"
 #include "jit/emit/assembler.hpp"
 
@@ -87,24 +86,18 @@ class ChannelKernelEmitter {
   }
 
  private:
-  /// Some pixels of the tile.
-  struct Pixels {
-    int begin = 0;
-    int end = 0;
-  };
-
   void emit_prologue();
   void emit_start();
   void emit_loop();
-  void emit_tap(const Xbyak::RegExp& tap, int position, const Pixels& pixels);
+  void emit_tap(const Xbyak::RegExp& tap, int position, const TileRows& pixels);
   void emit_products(int pixel);
-  void emit_window_sums(const Pixels& pixels);
+  void emit_window_sums(const TileRows& pixels);
   template <class EmitStores>
-  void emit_groups(EmitStores emit_stores);
+  void emit_all_groups(EmitStores emit_stores);
   void emit_results();
   void emit_stores();
   void emit_store(const Xmm& from, int vector);
-  void emit_stage(const Pixels& pixels);
+  void emit_stage(const TileRows& pixels);
   void emit_turned_stores();
   void emit_turned_epilogue();
   void emit_turned_quad_epilogue(int count);
@@ -189,7 +182,8 @@ void ChannelKernelEmitter::emit_loop() {
 }
 
 /// The tap that is `position` behind the one whose offset is at `tap`.
-void ChannelKernelEmitter::emit_tap(const Xbyak::RegExp& tap, int position, const Pixels& pixels) {
+void ChannelKernelEmitter::emit_tap(const Xbyak::RegExp& tap, int position,
+                                    const TileRows& pixels) {
   code_.movsxd(reg::pixel, code_.dword[tap + 4 * position]);
   code_.add(reg::pixel, reg::source);
   for (int vector = 0; vector < vectors_; ++vector) {
@@ -208,7 +202,7 @@ void ChannelKernelEmitter::emit_products(int pixel) {
   }
 }
 
-void ChannelKernelEmitter::emit_window_sums(const Pixels& pixels) {
+void ChannelKernelEmitter::emit_window_sums(const TileRows& pixels) {
   if (tile_.window_sums == WindowSums::none) return;
   code_.mov(reg::scratch, argument(offsetof(ChannelArguments, weight_zero_points)));
   for (int vector = 0; vector < vectors_; ++vector) {
@@ -228,20 +222,20 @@ void ChannelKernelEmitter::emit_window_sums(const Pixels& pixels) {
 
 /// The last taps and all that follows them, group by group.
 template <class EmitStores>
-void ChannelKernelEmitter::emit_groups(EmitStores emit_stores) {
-  const int count = tile_.last_taps > 0 ? rows_of_group(vectors_) : tile_.pixels();
-  for (int first = 0; first < tile_.pixels(); first += count) {
-    const Pixels group = {first, std::min(first + count, tile_.pixels())};
-    emit_last_taps(code_, {reg::tap, reg::weights}, stage_pitch(), tile_.last_taps,
-                   [&] { emit_tap(reg::taps_end + reg::tap + 4 * tile_.last_taps, 0, group); });
-    emit_window_sums(group);
-    emit_stores(group);
-  }
+void ChannelKernelEmitter::emit_all_groups(EmitStores emit_stores) {
+  const auto emit_last_tap = [&](const TileRows& group) {
+    emit_tap(reg::taps_end + reg::tap + 4 * tile_.last_taps, 0, group);
+  };
+  emit_groups(code_, {reg::tap, reg::weights}, stage_pitch(), tile_.pixels(), vectors_,
+              tile_.last_taps, emit_last_tap, [&](const TileRows& group) {
+                emit_window_sums(group);
+                emit_stores(group);
+              });
 }
 
 void ChannelKernelEmitter::emit_results() {
   if (!tile_.turns && !epilogue_) return emit_stores();
-  emit_groups([&](const Pixels& group) { emit_stage(group); });
+  emit_all_groups([&](const TileRows& group) { emit_stage(group); });
   if (!tile_.turns) {
     emit_tile_epilogue();
   } else {
@@ -261,7 +255,7 @@ void ChannelKernelEmitter::emit_stores() {
   code_.mov(reg::group_output, place(offsetof(TilePlace, pixel)));
   code_.imul(reg::group_output, reg::output_step);
   code_.add(reg::group_output, argument(offsetof(ChannelArguments, output)));
-  emit_groups([&](const Pixels& group) {
+  emit_all_groups([&](const TileRows& group) {
     if (!target_.has_avx512() && last_lanes() < lanes_) {
       code_.vmovups(input(), lanes_mask(last_lanes()));
     }
@@ -284,7 +278,7 @@ void ChannelKernelEmitter::emit_store(const Xmm& from, int vector) {
   }
 }
 
-void ChannelKernelEmitter::emit_stage(const Pixels& pixels) {
+void ChannelKernelEmitter::emit_stage(const TileRows& pixels) {
   for (int pixel = pixels.begin; pixel < pixels.end; ++pixel) {
     for (int vector = 0; vector < vectors_; ++vector) {
       const int offset = pixel * stage_pitch() + vector * vector_bytes();

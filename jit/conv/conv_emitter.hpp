@@ -7,6 +7,7 @@
 
 #include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/full_epilogue.hpp"
+#include "jit/conv/last_taps.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit::conv {
@@ -84,12 +85,7 @@ class ConvKernelEmitter {
   }
 
  private:
-  /// Some channels of the tile.
-  struct Channels {
-    int begin = 0;
-    int end = 0;
-  };
-  Channels all_channels() const { return {0, tile_.channels}; }
+  TileRows all_channels() const { return {0, tile_.channels}; }
   /// Whether results are stored group by group: where lanes are left out, if at all, they are the
   /// last ones of the tile.
   bool stores_groups() const { return target_.has_avx512() && !tile_.has_gaps; }
@@ -102,24 +98,24 @@ class ConvKernelEmitter {
   void emit_mask_of_last_vector();
   void emit_jump_if_full(Xbyak::Label& full);
   void emit_loop();
-  void emit_tap(const Xbyak::RegExp& tap, int position, const Channels& channels);
+  void emit_tap(const Xbyak::RegExp& tap, int position, const TileRows& channels);
   void emit_pixels_of_input();
   void emit_prefetch_of_next_tile();
   void emit_products(int channel, int position);
-  void emit_window_sums(const Channels& channels);
+  void emit_window_sums(const TileRows& channels);
   void emit_results();
   void emit_stores_by_group();
   void emit_next_channel(const Reg64& output);
   template <class EmitStores>
-  void emit_groups(EmitStores emit_stores);
-  void emit_stores(const Channels& group);
-  void emit_full_stores(const Channels& group);
-  void emit_masked_stores(const Channels& group);
+  void emit_all_groups(EmitStores emit_stores);
+  void emit_stores(const TileRows& group);
+  void emit_full_stores(const TileRows& group);
+  void emit_masked_stores(const TileRows& group);
   void emit_stores_of(int vector);
   void emit_compression(int vector);
   void store_lanes(int channel, int vector);
   void emit_tile_epilogue();
-  void emit_stage(const Channels& channels);
+  void emit_stage(const TileRows& channels);
   void emit_full_epilogue();
   void emit_epilogue_of(int vector);
   void emit_step();

@@ -35,7 +35,7 @@ void ConvKernelEmitter::emit_prologue() {
 void ConvKernelEmitter::emit_start() {
   code_.mov(reg::planes, argument(offsetof(ConvArguments, planes)));
   code_.add(reg::planes, of_store(0, offsetof(ConvStore, source)));
-  if (tile_.prefetches_output && !epilogue_) emit_prefetch_of_output();
+  if (tile_.prefetches_output) emit_prefetch_of_output();
   code_.mov(reg::scratch, argument(offsetof(ConvArguments, start)));
   for (int channel = 0; channel < tile_.channels; ++channel) {
     for (int vector = 0; vector < tile_.vectors; ++vector) {
@@ -76,7 +76,7 @@ void ConvKernelEmitter::emit_loop() {
 }
 
 /// The tap that is `position` behind the one whose offset is at `tap`.
-void ConvKernelEmitter::emit_tap(const Xbyak::RegExp& tap, int position, const Channels& channels) {
+void ConvKernelEmitter::emit_tap(const Xbyak::RegExp& tap, int position, const TileRows& channels) {
   code_.movsxd(reg::pixel, code_.dword[tap + 4 * position]);
   code_.add(reg::pixel, reg::planes);
   if (takes_input() && channels.begin == 0) {

@@ -44,13 +44,6 @@ struct ConvTile {
   friend bool operator==(const ConvTile&, const ConvTile&) = default;
 };
 
-/// Whether lines of the output are worth being fetched: where the taps are done before they are
-/// there. With more taps the stores find the time, and fetching takes it from the loads.
-inline bool prefetches_output(size_t taps, const Target& target) {
-  constexpr size_t most_taps = 8;
-  return target.has_avx512() && taps <= most_taps;
-}
-
 /// Whether the tile's accumulators and operands fit the target's registers.
 bool fits(const ConvTile& tile, const Target& target);
 

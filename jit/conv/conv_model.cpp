@@ -101,20 +101,26 @@ double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const Conv
 
 namespace {
 
+/// Of one dword of a plane.
+double filled_dword(const ConvPlan& plan) {
+  constexpr double far_apart = 2;  // side by side, but far from the next pixel's
+  constexpr double interleaved = 0.6;
+  constexpr double interleaved_by_kernel = 0.3;
+  if (plan.geometry.layout == ConvolutionLayout::nhwc) return far_apart;
+  switch (plan.dwords_hold) {
+    case DwordsHold::columns: return 0.2;  // one permutation of a row's bytes
+    case DwordsHold::taps: return 0.25;    // two
+    case DwordsHold::channels: break;
+  }
+  return plan.may_take_input ? interleaved_by_kernel : interleaved;
+}
+
 /// Of one block: what lays out its input.
 double filling_cycles(const ConvPlan& plan) {
-  const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
-  // Side by side, but far from the next pixel's; or by one permutation of a row's bytes; or two; or
-  // in the kernel.
-  const double interleaved_dword = nhwc                                      ? 2
-                                   : plan.dwords_hold == DwordsHold::columns ? 0.2
-                                   : plan.dwords_hold == DwordsHold::taps    ? 0.25
-                                   : plan.may_take_input                     ? 0.3
-                                                                             : 0.6;
   constexpr double copied_byte = 1.0 / 24;
   constexpr double copied_row = 15;
   if (plan.source == ConvSource::planes) {
-    return interleaved_dword *
+    return filled_dword(plan) *
            static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
            static_cast<double>(plan.block.rows + plan.row_phases.most_shift) *
            static_cast<double>(plan.block.columns + plan.column_phases.most_shift);

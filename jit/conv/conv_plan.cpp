@@ -40,6 +40,10 @@ ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
   return result;
 }
 
+/// Lines of the output are worth being fetched behind so many taps: these are done before the lines
+/// are there. Behind more the stores find the time, and fetching takes it from the loads.
+constexpr size_t most_prefetched_taps = 8;
+
 ConvTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
@@ -273,7 +277,7 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
   plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
   plan.tile.has_gaps = plan.line_has_gaps();
-  plan.tile.prefetches_output = prefetches_output(plan.taps.size(), target);
+  plan.tile.prefetches_output = target.has_avx512() && plan.taps.size() <= most_prefetched_taps;
   plan.tile.last_taps =
       plan.tile.has_gaps ? 0 : last_taps_of(plan.taps.size(), plan.tile.vectors, target);
   set_channel_tiles(plan, plan.tile.channels);
@@ -313,6 +317,12 @@ bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue) {
     return plan.channel_tile.turns != epilogue.rows_of_channels;
   }
   return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
+}
+
+ConvTile kernel_tile(const ConvPlan& plan, bool has_epilogue) {
+  ConvTile tile = plan.tile;
+  tile.prefetches_output = tile.prefetches_output && !has_epilogue;
+  return tile;
 }
 
 int64_t ConvPlan::line_vectors(const ConvBlock& of) const {

@@ -5,11 +5,11 @@
 // Pixels in the lanes: the input of one block of output rows becomes planes of dwords. A plane
 // holds one position along the outer spatial axes of the filter, one dword's worth of input
 // channels (or of columns, or of the taps of small filters: DwordsHold), and every stride-th row
-// and column from one phase on, padding included. So a tap of the
-// filter is one offset for all pixels: rows of the block lie at one pitch, and output pixels are
-// lanes of one long line, which at the end of each row has gaps (pitch - width lanes) that are
-// computed and not stored. Where rows are lines of their own, as those that are whole vectors wide
-// are, each begins with a vector, and there are no gaps.
+// and column from one phase on, padding included. So a tap of the filter is one offset for all
+// pixels: rows of the block lie at one pitch, and output pixels are lanes of one long line, which
+// at the end of each row has gaps (pitch - width lanes) that are computed and not stored. Where
+// rows are lines of their own, as those that are whole vectors wide are, each begins with a vector,
+// and there are no gaps.
 //
 // Channels in the lanes: a tile is a few neighbouring pixels. They are read from such planes, or
 // from the input's rows, copied with their padding or as they lie; a tap is any four bytes of a row
@@ -167,6 +167,9 @@ std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x
 /// Whether the plan's kernels can apply the epilogue: tiles' vectors lie along the rows that it
 /// goes along.
 bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue);
+
+/// The plan's tile of pixels as its kernels have it, with an epilogue or without.
+ConvTile kernel_tile(const ConvPlan& plan, bool has_epilogue);
 
 /// Where the lanes of each vector of a line come from and go in an output whose rows follow each
 /// other; for whole tiles.

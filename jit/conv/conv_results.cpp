@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The results of kernels with pixels in the lanes: the last taps, window sums, stores, epilogues.
-#include <algorithm>
 #include <cstddef>
 
 #include "jit/conv/conv_emitter.hpp"
-#include "jit/conv/last_taps.hpp"
 #include "jit/conv/tap_loop.hpp"
 
 namespace castor::jit::conv {
 
-void ConvKernelEmitter::emit_window_sums(const Channels& channels) {
+void ConvKernelEmitter::emit_window_sums(const TileRows& channels) {
   if (tile_.window_sums == WindowSums::none) return;
   code_.mov(reg::scratch, argument(offsetof(ConvArguments, weight_zero_points)));
   code_.mov(reg::window_sums, argument(offsetof(ConvArguments, window_sums)));
@@ -37,7 +35,7 @@ void ConvKernelEmitter::emit_stores_by_group() {
   if (!takes_input()) emit_mask_of_last_vector();
   code_.mov(reg::group_output, argument(offsetof(ConvArguments, output)));
   code_.add(reg::group_output, of_store(0, offsetof(ConvStore, offset)));
-  emit_groups([&](const Channels& group) { emit_stores(group); });
+  emit_all_groups([&](const TileRows& group) { emit_stores(group); });
 }
 
 /// Its lanes are all stored if all of the tile's are.
@@ -52,19 +50,19 @@ void ConvKernelEmitter::emit_jump_if_full(Xbyak::Label& full) {
 
 /// The last taps and all that follows them, group by group.
 template <class EmitStores>
-void ConvKernelEmitter::emit_groups(EmitStores emit_stores) {
-  const int count = tile_.last_taps > 0 ? rows_of_group(tile_.vectors) : tile_.channels;
-  for (int first = 0; first < tile_.channels; first += count) {
-    const Channels group = {first, std::min(first + count, tile_.channels)};
-    emit_last_taps(code_, {reg::tap, reg::weights}, 4 * tile_.channels, tile_.last_taps,
-                   [&] { emit_tap(reg::taps_end + reg::tap + 4 * tile_.last_taps, 0, group); });
-    emit_window_sums(group);
-    emit_stores(group);
-  }
+void ConvKernelEmitter::emit_all_groups(EmitStores emit_stores) {
+  const auto emit_last_tap = [&](const TileRows& group) {
+    emit_tap(reg::taps_end + reg::tap + 4 * tile_.last_taps, 0, group);
+  };
+  emit_groups(code_, {reg::tap, reg::weights}, 4 * tile_.channels, tile_.channels, tile_.vectors,
+              tile_.last_taps, emit_last_tap, [&](const TileRows& group) {
+                emit_window_sums(group);
+                emit_stores(group);
+              });
 }
 
 /// Vectors side by side. (Stores without a mask are faster.)
-void ConvKernelEmitter::emit_stores(const Channels& group) {
+void ConvKernelEmitter::emit_stores(const TileRows& group) {
   if (takes_input()) return emit_full_stores(group);
   Xbyak::Label full;
   Xbyak::Label done;
@@ -76,7 +74,7 @@ void ConvKernelEmitter::emit_stores(const Channels& group) {
   code_.L(done);
 }
 
-void ConvKernelEmitter::emit_full_stores(const Channels& group) {
+void ConvKernelEmitter::emit_full_stores(const TileRows& group) {
   for (int channel = group.begin; channel < group.end; ++channel) {
     for (int vector = 0; vector < tile_.vectors; ++vector) {
       code_.vmovups(code_.ptr[reg::group_output + vector * vector_bytes()], sum(channel, vector));
@@ -85,7 +83,7 @@ void ConvKernelEmitter::emit_full_stores(const Channels& group) {
   }
 }
 
-void ConvKernelEmitter::emit_masked_stores(const Channels& group) {
+void ConvKernelEmitter::emit_masked_stores(const TileRows& group) {
   const Xbyak::Opmask stored(2);
   for (int channel = group.begin; channel < group.end; ++channel) {
     for (int vector = 0; vector < tile_.vectors; ++vector) {
@@ -161,7 +159,7 @@ void ConvKernelEmitter::emit_tile_epilogue() {
     for (int vector = 0; vector < tile_.vectors; ++vector) emit_compression(vector);
     emit_stage(all_channels());
   } else {
-    emit_groups([&](const Channels& group) { emit_stage(group); });
+    emit_all_groups([&](const TileRows& group) { emit_stage(group); });
   }
   if (takes_input()) return emit_full_epilogue();
   Xbyak::Label full;
@@ -202,7 +200,7 @@ void ConvKernelEmitter::emit_full_epilogue() {
   code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
-void ConvKernelEmitter::emit_stage(const Channels& channels) {
+void ConvKernelEmitter::emit_stage(const TileRows& channels) {
   for (int channel = channels.begin; channel < channels.end; ++channel) {
     for (int vector = 0; vector < tile_.vectors; ++vector) {
       const int at = (channel * tile_.vectors + vector) * vector_bytes();

@@ -12,7 +12,8 @@ class FullEpilogueEmitter final : public TileEpilogueEmitter {
  public:
   FullEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
                       int frame)
-      : TileEpilogueEmitter(code, target, epilogue, {}, frame, scopes_in_rows(epilogue)) {}
+      : TileEpilogueEmitter(code, target, epilogue, {}, frame,
+                            scopes_of_chunks(epilogue, &TileOperand::repeats)) {}
 
   /// What is the same for all rows; then, once in a loop over the rows, what is for one.
   void begin() {

@@ -17,6 +17,12 @@
 
 namespace castor::jit {
 
+/// Some rows of a tile.
+struct TileRows {
+  int begin = 0;
+  int end = 0;
+};
+
 /// Rows of a group: about eight vectors.
 constexpr int rows_of_group(int vectors) { return std::max(1, 8 / vectors); }
 

@@ -2,30 +2,15 @@
 #include "jit/conv/pixel_epilogue.hpp"
 
 #include "jit/emit/frame.hpp"
-#include "jit/lane/hoist.hpp"
 
 namespace castor::jit {
-
-namespace {
-
-/// Operands that all pixels share are the same for their channels' vector.
-std::vector<Scope> scopes_in_channels(const TileEpilogue& epilogue) {
-  std::vector<Scope> sources;
-  for (size_t k = 0; k < epilogue.inputs; ++k) {
-    const bool is_shared = k != epilogue.source && epilogue.operands[k].same_in_rows;
-    sources.push_back(is_shared ? Scope::row : Scope::chunk);
-  }
-  return scopes_of(epilogue.program, sources);
-}
-
-}  // namespace
 
 PixelEpilogueEmitter::PixelEpilogueEmitter(Assembler& code, const Target& target,
                                            const TileEpilogue& epilogue,
                                            const TakenRegisters& taken, int frame,
                                            const Xbyak::Reg64& pixel, const Xbyak::Reg64& channel)
     : TileEpilogueEmitter(code, target, epilogue, taken, frame + operand_bytes,
-                          scopes_in_channels(epilogue)),
+                          scopes_of_chunks(epilogue, &TileOperand::same_in_rows)),
       operands_(frame),
       pixel_(pixel),
       channel_(channel) {

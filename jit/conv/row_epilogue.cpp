@@ -36,7 +36,8 @@ RowEpilogueEmitter::RowEpilogueEmitter(Assembler& code, const Target& target,
                                        const TileEpilogue& epilogue, const TakenRegisters& taken,
                                        int frame, const Xbyak::Reg64& element,
                                        const Xbyak::Reg64& row_step)
-    : TileEpilogueEmitter(code, target, epilogue, taken, frame, scopes_in_rows(epilogue),
+    : TileEpilogueEmitter(code, target, epilogue, taken, frame,
+                          scopes_of_chunks(epilogue, &TileOperand::repeats),
                           epilogue.packs ? vectors_of_packs(epilogue) : 0),
       element_(element),
       row_step_(row_step) {

@@ -2,6 +2,9 @@
 // The loop over taps of the dense kernels.
 #pragma once
 
+#include <algorithm>
+
+#include "jit/conv/last_taps.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit {
@@ -43,19 +46,28 @@ void emit_tap_loop(Assembler& code, const TapLoop& loop, int tap_bytes, bool las
   code.L(done);
 }
 
-/// Emits the last taps, one at a time, behind all others; the weights are where they were then.
-template <class EmitTap>
-void emit_last_taps(Assembler& code, const TapLoop& loop, int tap_bytes, int last_taps,
-                    EmitTap emit_tap) {
-  if (last_taps == 0) return;
-  Xbyak::Label next;
-  code.mov(loop.tap, -4 * last_taps);
-  code.L(next);
-  emit_tap();
-  code.add(loop.weights, tap_bytes);
-  code.add(loop.tap, 4);
-  code.jnz(next, Xbyak::CodeGenerator::T_NEAR);
-  code.sub(loop.weights, tap_bytes * last_taps);
+/// Emits the last taps of a tile of `rows` rows of `vectors`, behind all others, and what follows
+/// them, by groups of rows (jit/conv/last_taps.hpp); without last taps what follows, of all rows.
+/// `emit_tap(group)` emits one tap, whose offset is `last_taps` behind the loop's register,
+/// `emit_end(group)` what follows. The loop's registers are only used where there are last taps.
+template <class EmitTap, class EmitEnd>
+void emit_groups(Assembler& code, const TapLoop& loop, int tap_bytes, int rows, int vectors,
+                 int last_taps, EmitTap emit_tap, EmitEnd emit_end) {
+  const int count = last_taps > 0 ? rows_of_group(vectors) : rows;
+  for (int first = 0; first < rows; first += count) {
+    const TileRows group = {first, std::min(first + count, rows)};
+    if (last_taps > 0) {
+      Xbyak::Label next;
+      code.mov(loop.tap, -4 * last_taps);
+      code.L(next);
+      emit_tap(group);
+      code.add(loop.weights, tap_bytes);
+      code.add(loop.tap, 4);
+      code.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+      code.sub(loop.weights, tap_bytes * last_taps);
+    }
+    emit_end(group);
+  }
 }
 
 }  // namespace castor::jit

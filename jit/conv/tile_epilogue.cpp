@@ -49,11 +49,11 @@ bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst) {
   return bits_of(inst.type) == 32 && bits_of(to.element) == 8;
 }
 
-std::vector<Scope> scopes_in_rows(const TileEpilogue& epilogue) {
+std::vector<Scope> scopes_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same) {
   std::vector<Scope> sources;
   for (size_t k = 0; k < epilogue.inputs; ++k) {
-    const bool repeats = k != epilogue.source && epilogue.operands[k].repeats;
-    sources.push_back(repeats ? Scope::row : Scope::chunk);
+    const bool is_of_row = k != epilogue.source && epilogue.operands[k].*is_same;
+    sources.push_back(is_of_row ? Scope::row : Scope::chunk);
   }
   return scopes_of(epilogue.program, sources);
 }

@@ -49,9 +49,10 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
 /// chunks at a time.
 bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);
 
-/// The scopes of a program's instructions where chunks go along rows: what operands with one
-/// element for a row say is the same for it.
-std::vector<Scope> scopes_in_rows(const TileEpilogue& epilogue);
+/// The scopes of a program's instructions where chunks follow each other for which the operands
+/// that `is_same` says are the same: along a row those with one element for it, from row to row
+/// those that all rows share.
+std::vector<Scope> scopes_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same);
 
 /// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
 int vectors_for(const TileEpilogue* epilogue);

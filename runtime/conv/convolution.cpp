@@ -53,9 +53,6 @@ template <class Tile>
 Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const TileCodes& codes,
                        NestCodePtr& code, NestCodePtr& last_code) {
   tile.window_sums = convolution.window_sums;
-  if constexpr (requires { tile.prefetches_output; }) {
-    tile.prefetches_output = tile.prefetches_output && codes.epilogue == nullptr;
-  }
   Result<NestCodePtr> whole = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
   if (!whole.ok()) return whole.error();
   code = std::move(whole).value();
@@ -67,10 +64,8 @@ Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const Til
 }
 
 /// The code that takes pixels from the input.
-Status find_input_code(BoundConvolution& convolution, const TileCodes& codes) {
-  jit::ConvTile tile = convolution.plan.tile;
+Status find_input_code(BoundConvolution& convolution, jit::ConvTile tile, const TileCodes& codes) {
   if (convolution.plan.channel_tiles == 1) tile.channels = convolution.plan.last_channels;
-  tile.prefetches_output = tile.prefetches_output && codes.epilogue == nullptr;
   tile.source =
       convolution.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
   Result<NestCodePtr> code = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
@@ -81,13 +76,14 @@ Status find_input_code(BoundConvolution& convolution, const TileCodes& codes) {
 
 Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
   const jit::ConvPlan& plan = convolution.plan;
+  const jit::ConvTile tile = kernel_tile(plan, codes.epilogue != nullptr);
   if (plan.lanes_hold == jit::ConvLanes::pixels) {
     Status status =
-        find_tile_codes(convolution, plan.tile, codes, convolution.code, convolution.last_code);
+        find_tile_codes(convolution, tile, codes, convolution.code, convolution.last_code);
     if (!status) return status;
   }
   if (convolution.window_sums == jit::WindowSums::none) {
-    return plan.may_take_input ? find_input_code(convolution, codes) : Status{};
+    return plan.may_take_input ? find_input_code(convolution, tile, codes) : Status{};
   }
   if (plan.source != jit::ConvSource::planes) return {};
   const bool compact = plan.lanes_hold == jit::ConvLanes::channels;
