@@ -227,9 +227,10 @@ class ConvolutionRun {
     }
   }
 
-  /// `piece` begins with the block's first pixel; `arguments` are of all tiles.
-  void run_pieces_of_line(const LaidOutBlock& block, const PixelTiles& tiles, OutputPiece piece,
-                          jit::ConvArguments arguments, jit::ConvFunction code) const {
+  /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
+  /// copies would have to wait for all stores in front of them.
+  void run_pieces_of_line(const LaidOutBlock& block, const PixelTiles& tiles, OutputPiece& piece,
+                          jit::ConvArguments& arguments, jit::ConvFunction code) const {
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
     const int64_t at_once = at_once_of(piece.channels * lanes, tiles.count());
     const int64_t first_pixel = piece.pixel;

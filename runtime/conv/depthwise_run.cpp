@@ -54,9 +54,13 @@ class DepthwiseRun {
   int64_t row_pieces() const;
   int64_t column_pieces() const;
   int64_t channel_pieces() const;
-  bool has_whole_planes() const { return piece_rows_ == plan_.rows.output && !splits_rows_; }
+  int64_t plane_pieces() const { return row_pieces() * column_pieces(); }
+  bool is_plane(const Place& place) const {
+    return place.part.is_whole_row && place.part.row_end - place.part.row == plan_.rows.output;
+  }
   Place place_of(int64_t piece) const;
-  void run_place(const Place& place, std::byte* scratch) const;
+  int64_t join_pieces(Place& place, int64_t piece, int64_t end) const;
+  void run_place(const Place& place, const DepthwiseBlockList& blocks, std::byte* scratch) const;
   void run_blocks(const Place& place, const DepthwiseBlockList& blocks,
                   const PieceMemory& to) const;
   void apply_blocks(const Place& place, const DepthwiseBlockList& blocks,
@@ -64,7 +68,7 @@ class DepthwiseRun {
   jit::DepthwiseArguments arguments_for(const DepthwiseBlockList& blocks) const;
   void clear(const Place& place, const PieceMemory& to) const;
   bool run_slice(const Place& place, int64_t slice, bool adds,
-                 jit::DepthwiseArguments arguments) const;
+                 jit::DepthwiseArguments& arguments) const;
   int64_t first_column(size_t columns) const;
 
   const BoundDepthwise& depthwise_;
@@ -76,7 +80,8 @@ class DepthwiseRun {
   int64_t pixels_ = 1;  ///< of a channel of x
   int64_t piece_channels_ = 1;
   int64_t piece_rows_ = 1;
-  bool splits_rows_ = false;  ///< whether a piece is a part of a row: one entry of columns
+  bool splits_rows_ = false;   ///< whether a piece is a part of a row: one entry of columns
+  bool joins_pieces_ = false;  ///< whether planes that follow each other are done in one call
   DepthwiseWrites writes_;
   DepthwiseBlockList plane_;  ///< of a whole plane
 };
@@ -103,10 +108,7 @@ DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall&
   }
   for (const ConvolutionAxis& axis : plan_.geometry.axes) pixels_ *= axis.input;
   choose_pieces();
-  if (has_whole_planes()) {
-    const DepthwisePart whole = {.row_end = plan_.rows.output};
-    list_blocks(plan_, whole, writes_, plane_);
-  }
+  list_blocks(plan_, {.row_end = plan_.rows.output}, writes_, plane_);
 }
 
 int64_t DepthwiseRun::most_elements() const {
@@ -124,6 +126,8 @@ void DepthwiseRun::choose_pieces() {
   const int64_t wished = std::min(most, piece_outputs);
   writes_ = {.output_bytes = depthwise_.applies_epilogue ? 1 : 4,
              .prefetches = most == std::numeric_limits<int64_t>::max()};
+  joins_pieces_ = multiplier == 1 && plan_.outer_outputs == 1 && plan_.slices == 1 &&
+                  most == std::numeric_limits<int64_t>::max();
   piece_rows_ = plan_.rows.output;
   if (plane <= wished) {
     const int64_t channels = multiplier == 1 ? geometry.channels : multiplier;
@@ -179,7 +183,27 @@ DepthwiseRun::Place DepthwiseRun::place_of(int64_t piece) const {
 }
 
 void DepthwiseRun::run(int64_t begin, int64_t end, std::byte* scratch) const {
-  for (int64_t piece = begin; piece < end; ++piece) run_place(place_of(piece), scratch);
+  DepthwiseBlockList own;
+  for (int64_t piece = begin; piece < end;) {
+    Place place = place_of(piece);
+    piece += join_pieces(place, piece, end);
+    if (!is_plane(place)) list_blocks(plan_, place.part, writes_, own);
+    run_place(place, is_plane(place) ? plane_ : own, scratch);
+  }
+}
+
+/// Lets the place of a piece have those that follow it as well, where they make up whole planes of
+/// channels side by side. Returns how many pieces it has then. Between two calls of a kernel stores
+/// come to a stop.
+int64_t DepthwiseRun::join_pieces(Place& place, int64_t piece, int64_t end) const {
+  const int64_t in_plane = plane_pieces();
+  const int64_t planes = (end - piece) / in_plane;
+  if (!joins_pieces_ || piece % in_plane != 0 || planes == 0) return 1;
+  const int64_t pieces = std::min(planes, channel_pieces() - piece / in_plane % channel_pieces());
+  place.part = {.row_end = plan_.rows.output, .columns_end = plan_.bands[0].columns};
+  const int64_t left = plan_.geometry.out_channels - place.channel;
+  place.channels = std::min(pieces * piece_channels_, left);
+  return pieces * in_plane;
 }
 
 /// Of the outputs at an entry of columns; behind all entries, the width.
@@ -188,7 +212,8 @@ int64_t DepthwiseRun::first_column(size_t columns) const {
   return is_behind ? plan_.columns.output : plan_.columns_of_bands[columns].output / 4;
 }
 
-void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
+void DepthwiseRun::run_place(const Place& place, const DepthwiseBlockList& blocks,
+                             std::byte* scratch) const {
   const DepthwisePart& part = place.part;
   const int64_t width = plan_.columns.output;
   const int64_t column = first_column(part.columns);
@@ -198,9 +223,6 @@ void DepthwiseRun::run_place(const Place& place, std::byte* scratch) const {
                        .channels = place.channels,
                        .pixel = place.outer * plan_.plane_outputs() + part.row * width + column,
                        .pixels = (part.row_end - part.row - 1) * width + column_end - column};
-  std::optional<DepthwiseBlockList> own;
-  if (!has_whole_planes()) list_blocks(plan_, part, writes_, own.emplace());
-  const DepthwiseBlockList& blocks = own ? *own : plane_;
   // Columns are counted from the row's first one.
   if (depthwise_.applies_epilogue) {
     piece.pixel -= column;
@@ -263,9 +285,10 @@ void DepthwiseRun::clear(const Place& place, const PieceMemory& to) const {
   }
 }
 
-/// Returns false where the slice lies in padding.
+/// Returns false where the slice lies in padding. Sets what depends on it; a copy would have to
+/// wait for all stores in front of it.
 bool DepthwiseRun::run_slice(const Place& place, int64_t slice, bool adds,
-                             jit::DepthwiseArguments arguments) const {
+                             jit::DepthwiseArguments& arguments) const {
   const ConvolutionGeometry& geometry = plan_.geometry;
   const std::optional<int64_t> outer = outer_position(geometry, place.outer, slice);
   if (!outer) return false;

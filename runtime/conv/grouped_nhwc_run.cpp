@@ -76,11 +76,11 @@ class NhwcRun {
   void run_place(const Place& place, std::byte* scratch) const;
   void apply_place(const Place& place, const OutputPiece& piece) const;
   jit::GroupedNhwcArguments arguments_of(const Place& place) const;
-  bool run_slices(const Place& place, jit::GroupedNhwcArguments arguments) const;
+  bool run_slices(const Place& place, jit::GroupedNhwcArguments& arguments) const;
   void run_blocks(const Place& place, const NestCode& code,
-                  const jit::GroupedNhwcArguments& arguments) const;
+                  jit::GroupedNhwcArguments& arguments) const;
   void run_block(const Place& place, int64_t row, const NestCode& code,
-                 jit::GroupedNhwcArguments arguments) const;
+                 jit::GroupedNhwcArguments& arguments) const;
 
   const BoundGroupedNhwc& grouped_;
   const GroupedNhwcPlan& plan_;
@@ -249,8 +249,9 @@ jit::GroupedNhwcArguments NhwcRun::arguments_of(const Place& place) const {
   return arguments;
 }
 
-/// All slices of the filter, one after the other; false where all lie in padding.
-bool NhwcRun::run_slices(const Place& place, jit::GroupedNhwcArguments arguments) const {
+/// All slices of the filter, one after the other; false where all lie in padding. Arguments are set
+/// where they are, and set back: a copy would have to wait for all stores in front of it.
+bool NhwcRun::run_slices(const Place& place, jit::GroupedNhwcArguments& arguments) const {
   const ConvolutionGeometry& geometry = plan_.geometry;
   const int64_t image = plan_.rows.input * plan_.columns.input * geometry.channels;
   const auto record = static_cast<int64_t>(record_dwords(grouped_));
@@ -272,7 +273,7 @@ bool NhwcRun::run_slices(const Place& place, jit::GroupedNhwcArguments arguments
 }
 
 void NhwcRun::run_blocks(const Place& place, const NestCode& code,
-                         const jit::GroupedNhwcArguments& arguments) const {
+                         jit::GroupedNhwcArguments& arguments) const {
   const int64_t phases = in_single_rows_ ? 1 : plan_.row_phases;
   for (int64_t row = place.row; row < std::min(place.row + phases, place.row_end); ++row) {
     run_block(place, row, code, arguments);
@@ -281,17 +282,21 @@ void NhwcRun::run_blocks(const Place& place, const NestCode& code,
 
 /// The rows of a piece from one on that belong together.
 void NhwcRun::run_block(const Place& place, int64_t row, const NestCode& code,
-                        jit::GroupedNhwcArguments arguments) const {
+                        jit::GroupedNhwcArguments& arguments) const {
   const int64_t phases = in_single_rows_ ? 1 : plan_.row_phases;
   const jit::GroupedNhwcBlock block = plan_.block_at(row, ceil_div(place.row_end - row, phases));
   const int64_t row_bytes = plan_.columns.input * plan_.geometry.channels;
   const int64_t output_row = arguments.output_pixel_step * plan_.columns.output;
   arguments.block = static_cast<int64_t>(plan_.number_of(block));
-  arguments.input += (row * plan_.rows.stride - plan_.rows.pad_begin) * row_bytes;
-  arguments.output += (row - place.row) * output_row;
+  const int64_t input = (row * plan_.rows.stride - plan_.rows.pad_begin) * row_bytes;
+  const int64_t output = (row - place.row) * output_row;
+  arguments.input += input;
+  arguments.output += output;
   arguments.output_step = arguments.output_pixel_step * plan_.column_phases;
   arguments.output_row_step = phases * output_row;
   code.entry_as<jit::GroupedNhwcFunction>()(&arguments);
+  arguments.input -= input;
+  arguments.output -= output;
 }
 
 }  // namespace
