@@ -90,6 +90,20 @@ TEST_F(ConvDepthwise, SignsAndZeroPoints) {
       {.channels = 5, .input = {8, 21}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}});
 }
 
+/// A last tap of a row that has a dword of its own takes its zero point off by itself.
+TEST_F(ConvDepthwise, LastTapsAlone) {
+  for (int64_t kernel : {1, 5, 9, 13}) {
+    const Depthwise row = {.channels = 3,
+                           .input = {4, 19},
+                           .kernel = {3, kernel},
+                           .options = {.pads = {1, kernel / 2, 1, kernel / 2}}};
+    check_signs_and_zero_points(row);
+    if (HasFatalFailure()) return;
+    check_extremes(row);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST_F(ConvDepthwise, Extremes) {
   check_extremes(
       {.channels = 2, .input = {9, 35}, .kernel = {7, 7}, .options = {.pads = {3, 3, 3, 3}}});
@@ -151,6 +165,7 @@ TEST_F(ConvDepthwise, InstructionsBelongToTheTier) {
       jit::DepthwiseForm form = {.rows = static_cast<int>(draw(1, 7)),
                                  .row_stride = static_cast<int>(draw(1, 4)),
                                  .dwords = static_cast<int>(draw(1, 4)),
+                                 .repeats_last_tap = has_vnni && percent(30),
                                  .dword_step = static_cast<int>(draw(0, 1)) * 8,
                                  .source_bytes = percent(50) ? 32 : 64,
                                  .flips_input = percent(50),

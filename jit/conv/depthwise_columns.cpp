@@ -54,7 +54,8 @@ class ColumnMaker {
     loaded_ = 0;
     for (int lane = 0; lane < most_lanes; ++lane) {
       for (int i = 0; i < taps_of_dword; ++i) {
-        const int64_t tap = int64_t{dword} * taps_of_dword + i;
+        const bool repeats = form_.repeats_last_tap && dword + 1 == form_.dwords;
+        const int64_t tap = int64_t{dword} * taps_of_dword + (repeats ? 0 : i);
         int& byte = bytes_[static_cast<size_t>(lane * taps_of_dword + i)];
         byte = lane < count_ * rows_ && tap < axis.kernel ? 0 : any;
         if (byte == any) continue;

@@ -40,7 +40,7 @@ void DepthwiseEmitter::enter_epilogue() {
 void DepthwiseEmitter::emit_channel() {
   if (epilogue_) epilogue_->begin_row();
   if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
-  if (form_.subtracts_window_sums) emit_row_start();
+  if (form_.sums_windows()) emit_row_start();
   if (vectors_.keeps_weights) {
     for (int i = 0; i < vectors_.weights; ++i) {
       code_.vpbroadcastd(vectors_.weight(i), weight_address(i));

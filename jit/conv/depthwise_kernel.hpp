@@ -36,9 +36,12 @@ struct DepthwiseBlock {
 
 /// Everything that the kernel's code depends on besides the target.
 struct DepthwiseForm {
-  int rows = 1;               ///< of the filter
-  int row_stride = 1;         ///< input rows from an output row to the next
-  int dwords = 1;             ///< of four taps each, in a row of the filter
+  int rows = 1;        ///< of the filter
+  int row_stride = 1;  ///< input rows from an output row to the next
+  int dwords = 1;      ///< of four taps each, in a row of the filter
+  /// Whether the last of them is one tap, in all its bytes: a weight less its zero point, of nine
+  /// bits, is the sum of some of its bytes.
+  bool repeats_last_tap = false;
   int dword_step = 0;         ///< bytes from a dword's source to the next one's; 0: they share one
   int source_bytes = 64;      ///< that are read of a row at a time: 32 or 64
   bool flips_input = false;   ///< signed bytes: 128 is added
@@ -48,8 +51,14 @@ struct DepthwiseForm {
   bool adds = false;  ///< to outputs that are there
   std::vector<DepthwiseBlock> blocks{};
 
+  /// Dwords of a row whose taps window sums are made of.
+  int summed_dwords() const {
+    if (!subtracts_window_sums) return 0;
+    return dwords - (repeats_last_tap && !signed_input ? 1 : 0);
+  }
+  bool sums_windows() const { return summed_dwords() > 0; }
   /// Whether rows of window sums make up the start, an equal part each: an odd number of rows can.
-  bool starts_by_row() const { return subtracts_window_sums && rows % 2 != 0; }
+  bool starts_by_row() const { return sums_windows() && rows % 2 != 0; }
   /// Input rows of a block.
   int input_rows(const DepthwiseBlock& block) const {
     return (block.outputs - 1) * row_stride + rows;
@@ -61,8 +70,9 @@ struct DepthwiseForm {
 /// Whether code of that form can be made.
 bool fits(const DepthwiseForm& form, const Target& target);
 /// Dwords of weights that an output channel has: by row and dword; then, with VNNI, its zero point
-/// in the bytes of each dword's taps; as signed bytes, or as unsigned ones of signed input. Without
-/// VNNI each dword of four taps is two of words: the even taps, and the odd ones.
+/// in the bytes of each dword's taps; as signed bytes, or as unsigned ones of signed input. A dword
+/// of which no window sums are made has weights less their zero point. Without VNNI each dword of
+/// four taps is two of words: the even taps, and the odd ones.
 int weight_dwords(const DepthwiseForm& form, const Target& target);
 
 /// Column positions that differ in their place alone: each makes up to 16 neighbouring outputs.

@@ -56,6 +56,8 @@ class Planner {
       return false;
     }
     form_.dwords = static_cast<int>(ceil_div(axis.kernel, taps_of_dword));
+    form_.repeats_last_tap =
+        axis.kernel % taps_of_dword == 1 && dot_product_of(target_) == DotProduct::bytes;
     const int64_t lanes = std::min<int64_t>(most_lanes, axis.output);
     int64_t window = axis.window();
     if ((lanes - 1) * axis.stride + window > most_source_bytes && form_.dwords > 1) {
@@ -137,7 +139,7 @@ class Planner {
 
   /// Rows of a block: as many as code of a good length does, all blocks of about a size.
   bool choose_blocks() {
-    constexpr int64_t most_products = 224;
+    constexpr int64_t most_products = 448;
     constexpr int64_t most_input_rows = 64;
     const int64_t outputs = ceil_div(plan_.rows.output / plan_.rows_of_vector, plan_.phases);
     const int64_t most_of_memory =

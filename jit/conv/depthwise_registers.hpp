@@ -30,7 +30,7 @@ class DepthwiseRegisters {
       even_bytes = take();
       product = take();
     }
-    if (form.subtracts_window_sums) {
+    if (form.sums_windows()) {
       window_sum = take();
       row_sum = take();
       row_start = take();
@@ -39,8 +39,7 @@ class DepthwiseRegisters {
     first_sum_ = take(form.sums());
     keeps_start = !form.starts_by_row() && has_room(1);
     if (keeps_start) start = take();
-    weights = form.rows * form.dwords * dwords_of_product(target) +
-              (form.subtracts_window_sums ? form.dwords : 0);
+    weights = form.rows * form.dwords * dwords_of_product(target) + form.summed_dwords();
     keeps_weights = has_room(weights);
     if (keeps_weights) first_weight_ = take(weights);
     if (!keeps_weights && form.signed_input) product = take();

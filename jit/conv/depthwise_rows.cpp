@@ -9,7 +9,7 @@ constexpr int prefetched_input = 4096;
 
 /// All rows at one column position.
 void DepthwiseEmitter::emit_block() {
-  if (form_.subtracts_window_sums) {
+  if (form_.sums_windows()) {
     code_.vpxord(vectors_.window_sum, vectors_.window_sum, vectors_.window_sum);
   }
   for (int row = 0; row < form_.input_rows(block_); ++row) {
@@ -24,7 +24,7 @@ void DepthwiseEmitter::emit_block() {
 void DepthwiseEmitter::emit_row(int row) {
   const bool outside = place_of(row) == Place::outside;
   begin_sums(row);
-  if (form_.subtracts_window_sums) code_.vmovdqa64(vectors_.row_sum, vectors_.row_start);
+  if (form_.sums_windows()) code_.vmovdqa64(vectors_.row_sum, vectors_.row_start);
   if (outside) split_words(vectors_.padding);
   for (int dword = 0; dword < form_.dwords; ++dword) {
     if (!outside) {
@@ -34,7 +34,7 @@ void DepthwiseEmitter::emit_row(int row) {
     const bool takes_padding = outside && !has_words(target_);
     multiply(row, takes_padding ? vectors_.padding : vectors_.taps, dword);
   }
-  if (form_.subtracts_window_sums) {
+  if (form_.sums_windows()) {
     code_.vpaddd(vectors_.window_sum, vectors_.window_sum, vectors_.row_sum);
   }
 }
@@ -48,7 +48,7 @@ void DepthwiseEmitter::begin_sums(int row) {
   if (form_.starts_by_row()) return code_.vmovdqa64(sum, vectors_.window_sum);
   if (!vectors_.keeps_start) code_.vpbroadcastd(sum, code_.ptr[reg::start]);
   const Zmm start = vectors_.keeps_start ? vectors_.start : sum;
-  if (form_.subtracts_window_sums) {
+  if (form_.sums_windows()) {
     code_.vpaddd(sum, start, vectors_.window_sum);
   } else if (vectors_.keeps_start) {
     code_.vmovdqa64(sum, start);
@@ -116,7 +116,7 @@ void DepthwiseEmitter::split_words(const Zmm& taps) {
 
 /// `taps` of a row: into the sums of outputs, and into the row's own.
 void DepthwiseEmitter::multiply(int row, const Zmm& taps, int dword) {
-  if (form_.subtracts_window_sums) {
+  if (dword < form_.summed_dwords()) {
     multiply_add(vectors_.row_sum, taps, form_.rows * form_.dwords + dword);
   }
   for (int output = walk().first_output(row); output <= walk().last_output(row); ++output) {
@@ -149,7 +149,7 @@ void DepthwiseEmitter::multiply_add_words(const Zmm& sum, const Zmm& taps, int w
 
 void DepthwiseEmitter::emit_store(int output) {
   const Zmm sum = vectors_.sum(output);
-  if (form_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum);
+  if (form_.sums_windows()) code_.vpsubd(sum, sum, vectors_.window_sum);
   if (epilogue_) {
     epilogue_->apply(sum);
     epilogue_->prefetch(of_blocks(offsetof(DepthwiseBlocks, prefetched)), reg::scratch);

@@ -115,7 +115,8 @@ Result<NestCodePtr> CodeCache::get_depthwise(const jit::DepthwiseForm& form,
   for (int value : {form.rows, form.row_stride, form.dwords, form.dword_step, form.source_bytes}) {
     append(key, value);
   }
-  for (bool value : {form.flips_input, form.signed_input, form.subtracts_window_sums, form.adds}) {
+  for (bool value : {form.repeats_last_tap, form.flips_input, form.signed_input,
+                     form.subtracts_window_sums, form.adds}) {
     append(key, static_cast<uint8_t>(value));
   }
   for (const jit::DepthwiseBlock& block : form.blocks) {

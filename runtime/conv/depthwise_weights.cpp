@@ -29,7 +29,9 @@ class ChannelPacker {
         to_(to),
         in_bytes_(depthwise.target.supports(jit::Feature::avx512_vnni)),
         record_(jit::weight_dwords(plan_.form, depthwise.target)),
-        taps_(plan_.rows.kernel * plan_.columns.kernel) {}
+        taps_(plan_.rows.kernel * plan_.columns.kernel),
+        splits_last_(products.subtracts_window_sums && !products.signed_input &&
+                     plan_.form.repeats_last_tap) {}
 
   void pack(int64_t m) {
     zero_point_ = zero_point_of(operands_, zero_points_, m);
@@ -59,7 +61,8 @@ class ChannelPacker {
         const uint32_t bytes = load(taps, count);
         taps += count;
         sum += sum_of_bytes(bytes ^ (dword_of(flip) & low_bytes(count)));
-        to = store(bytes, count, to);
+        const bool is_last = first + 4 > columns;
+        to = is_last && splits_last_ ? store_split(bytes, to) : store(bytes, count, to);
       }
     }
     sum -= static_cast<int32_t>(taps_) * (zero_point_ + flip);
@@ -92,6 +95,19 @@ class ChannelPacker {
     return ((a | high) - (b & ~high)) ^ ((a ^ ~b) & high);
   }
 
+  /// One tap, less its zero point: the sum of three signed bytes.
+  int32_t* store_split(uint32_t byte, int32_t* to) const {
+    int32_t left = number_of(static_cast<std::byte>(byte), operands_.w_is_signed) - zero_point_;
+    uint32_t bytes = 0;
+    for (int i = 0; i < 3; ++i) {
+      const int32_t part = std::clamp(left, -128, 127);
+      bytes |= (static_cast<uint32_t>(part) & 0xff) << (8 * i);
+      left -= part;
+    }
+    *to++ = static_cast<int32_t>(bytes);
+    return to;
+  }
+
   /// Up to four taps: a dword of bytes, or one of even words and one of odd ones.
   int32_t* store(uint32_t bytes, int64_t count, int32_t* to) const {
     if (in_bytes_) {
@@ -117,7 +133,8 @@ class ChannelPacker {
   const DepthwiseWeights<int32_t>& to_;
   const bool in_bytes_;
   const int64_t record_;
-  const int64_t taps_;  ///< of a slice
+  const int64_t taps_;      ///< of a slice
+  const bool splits_last_;  ///< the last tap of a row, of which no window sums are made
   int32_t zero_point_ = 0;
   int32_t taken_off_ = 0;
 };

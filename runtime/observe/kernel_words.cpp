@@ -66,9 +66,9 @@ KernelWords words_of(const jit::ChannelTile& tile) {
 KernelWords words_of(const jit::DepthwiseForm& form) {
   std::string parameters =
       line("filter rows", form.rows) + line("row stride", form.row_stride) +
-      line("dwords", form.dwords) + line("dword step", form.dword_step) +
-      line("source bytes", form.source_bytes) + line("flips input", form.flips_input) +
-      line("signed input", form.signed_input) +
+      line("dwords", form.dwords) + line("repeats the last tap", form.repeats_last_tap) +
+      line("dword step", form.dword_step) + line("source bytes", form.source_bytes) +
+      line("flips input", form.flips_input) + line("signed input", form.signed_input) +
       line("subtracts window sums", form.subtracts_window_sums) + line("adds", form.adds);
   for (const jit::DepthwiseBlock& block : form.blocks) {
     parameters +=
