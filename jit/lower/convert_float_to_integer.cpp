@@ -108,6 +108,17 @@ LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, Lane
       {builder.float_to_signed(below, 32, rounded.left_to_do), Narrowing::saturate_to_unsigned});
 }
 
+/// Integers of 8 to 32 bits from numbers that fit i32: no bounds, no NaN.
+LaneTensor convert_within_i32(LaneBuilder& builder, ElementType to, Overflow overflow,
+                              Rounded rounded) {
+  const Narrowing saturating =
+      is_signed_integer(to) ? Narrowing::saturate_to_signed : Narrowing::saturate_to_unsigned;
+  const bool is_cut = overflow == Overflow::wrap || bits_of(to) == 32;
+  return LaneTensor::computed(builder, to,
+                              {builder.float_to_signed(rounded.value, 32, rounded.left_to_do),
+                               is_cut ? Narrowing::truncate : saturating});
+}
+
 /// Sub-byte integers: clamped in float on both sides.
 LaneTensor saturate_to_sub_byte(LaneBuilder& builder, LaneId value, ElementType to,
                                 Rounded rounded) {
@@ -228,6 +239,14 @@ LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
   const bool wraps = options.overflow == Overflow::wrap;
+  const int bits = bits_of(to);
+  const bool is_i32_cut = bits == 32 && (wraps || is_signed_integer(to));
+  if (source.fits_i32() && (bits == 8 || bits == 16 || is_i32_cut)) {
+    const bool is_f64 = source.element() == ElementType::f64;
+    const LaneId number = is_f64 ? source.as_f64() : source.as_f32();
+    return convert_within_i32(builder, to, options.overflow,
+                              apply_rounding(builder, number, options.rounding));
+  }
   if (wraps && bits_of(to) <= 16 && fits_32_bits(source.element())) {
     return wrap_32_bits(builder, to, apply_rounding(builder, source.as_f32(), options.rounding));
   }

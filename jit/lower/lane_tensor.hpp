@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "ir/convert_options.hpp"
@@ -43,6 +44,12 @@ class LaneTensor {
   LaneTensor& holds_integer(LaneId value, int64_t most);
   /// That magnitude, where it is known.
   std::optional<int64_t> most_integer() const { return most_integer_; }
+
+  /// Says that a float's elements are all numbers, none of a magnitude above that one.
+  void is_number_up_to(double magnitude) { magnitude_ = magnitude; }
+  /// Whether every element of a float is known to be a number that i32 can hold, however it is
+  /// rounded.
+  bool fits_i32() const { return magnitude_ < 0x1p30; }
 
   /// An integer or boolean as an integer of that many bits (at least its own), extended by its
   /// sign; booleans are 0 or 1.
@@ -88,6 +95,7 @@ class LaneTensor {
   LaneId f32_ = no_lane;
   LaneId f64_ = no_lane;
   std::optional<int64_t> most_integer_;
+  double magnitude_ = std::numeric_limits<double>::infinity();
 };
 
 /// Up to which magnitude a float format holds every integer.

@@ -169,8 +169,12 @@ class NestLowering {
     builder_.set_origin(static_cast<uint32_t>(&operation - function_.operations.data()));
     LaneTensor& first = *find(operand_of(operation, 0, result));
     const ElementType element = function_.type_of(result.value).element;
-    if (operation.op == OpKind::convert)
+    if (operation.op == OpKind::convert) {
+      if (is_whole(element) && is_float(first.element())) {
+        first.is_number_up_to(facts_.magnitude(operation.operands[0]));
+      }
       return converted(first, element, convert_options(operation));
+    }
     if (info(operation.op).family == OpFamily::movement) {
       return as_element(first, element);  // where it lies is all that changes
     }
@@ -242,6 +246,11 @@ std::optional<uint64_t> FunctionFacts::immediate(ValueId value) const {
     if (dim.extent != 1) return std::nullopt;
   }
   return read_element(operation->data->bytes.data(), function.type_of(value).element, 0);
+}
+
+double FunctionFacts::magnitude(ValueId value) const {
+  if (!magnitudes_) magnitudes_.emplace(function);
+  return magnitudes_->of(value);
 }
 
 Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/function.hpp"
+#include "jit/lower/magnitudes.hpp"
 #include "jit/nest.hpp"
 
 namespace castor::jit {
@@ -27,6 +28,11 @@ struct FunctionFacts {
   ElementType stored_element(ValueId value) const;
   /// The only element of a constant with one, whose value code may contain.
   std::optional<uint64_t> immediate(ValueId value) const;
+  /// An upper bound of a value's elements; see Magnitudes. Not for several threads.
+  double magnitude(ValueId value) const;
+
+ private:
+  mutable std::optional<Magnitudes> magnitudes_;  ///< made when they are asked for
 };
 
 /// The nest of an operation that stands alone, whose result is that output.

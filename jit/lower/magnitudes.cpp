@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lower/magnitudes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ir/element_type.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::infinity();
+
+/// Of what a type can hold.
+double of_type(ElementType type) {
+  if (is_boolean(type)) return 1;
+  if (!is_integer(type)) return unknown;
+  return std::max(static_cast<double>(integer_max(type)), -static_cast<double>(integer_min(type)));
+}
+
+/// Of a constant, where it is f32 and not long: code for short ones is worth the time.
+double of_constant(const Operation& constant, ElementType type) {
+  constexpr size_t most_bytes = size_t{1} << 16;
+  const std::vector<std::byte>& bytes = constant.data->bytes;
+  if (type != ElementType::f32 || bytes.size() > most_bytes) return of_type(type);
+  uint32_t most = 0;  // floats without a sign are in the order of their bits, NaNs last
+  for (size_t at = 0; at + sizeof(uint32_t) <= bytes.size(); at += sizeof(uint32_t)) {
+    uint32_t bits;
+    std::memcpy(&bits, bytes.data() + at, sizeof bits);
+    most = std::max(most, bits & 0x7fffffff);
+  }
+  const auto magnitude = std::bit_cast<float>(most);
+  return std::isfinite(magnitude) ? static_cast<double>(magnitude) : unknown;
+}
+
+/// Of sums of products of 8-bit integers less their zero points.
+double of_convolution(const Function& function, const Operation& operation) {
+  constexpr double most_difference = 255;
+  double bound = most_difference * most_difference;
+  const Shape& weights = function.type_of(operation.operands[1]).shape;
+  for (size_t axis = 1; axis < weights.size(); ++axis) {
+    if (!weights[axis].is_fixed()) return unknown;
+    bound *= static_cast<double>(weights[axis].extent);
+  }
+  return bound;
+}
+
+double bound_of_attribute(const Operation& operation, std::string_view name) {
+  const AttributeValue* attribute = find(operation.attributes, name);
+  if (attribute == nullptr) return 0;
+  const auto* integer = std::get_if<int64_t>(&attribute->value);
+  const double number =
+      integer ? static_cast<double>(*integer) : std::get<double>(attribute->value);
+  return std::isnan(number) ? unknown : std::abs(number);
+}
+
+double product(double a, double b) {
+  return std::isfinite(a) && std::isfinite(b) ? a * b : unknown;
+}
+
+/// Behind one rounding to f32 or f64, whatever the mode; unknown where that may be infinite.
+double rounded(double bound) {
+  constexpr double more = 1 + 0x1p-20;
+  return bound * more < std::numeric_limits<float>::max() ? bound * more : unknown;
+}
+
+}  // namespace
+
+Magnitudes::Magnitudes(const Function& function) : bounds_(function.values.size(), unknown) {
+  for (ValueId parameter : function.parameters) {
+    bounds_[parameter] = of_type(function.type_of(parameter).element);
+  }
+  for (const Operation& operation : function.operations) {
+    for (ValueId result : operation.results) {
+      bounds_[result] = of_type(function.type_of(result).element);
+    }
+    const ValueId first = operation.results.front();
+    if (operation.results.size() == 1) {
+      bounds_[first] = std::min(bounds_[first], of_result(function, operation));
+    }
+  }
+}
+
+double Magnitudes::of_result(const Function& function, const Operation& operation) const {
+  const ElementType type = function.type_of(operation.results.front()).element;
+  if (operation.op == OpKind::constant) return of_constant(operation, type);
+  if (operation.op == OpKind::conv_integer) return of_convolution(function, operation);
+  // Other integers may wrap; floats of fewer bits may become infinite at less.
+  const bool is_known = type == ElementType::f32 || type == ElementType::f64;
+  return is_known ? rounded(of_float(operation)) : unknown;
+}
+
+/// Of a result of f32 or f64, before it is rounded.
+double Magnitudes::of_float(const Operation& operation) const {
+  const auto operand = [&](size_t index) { return of(operation.operands[index]); };
+  switch (operation.op) {
+    case OpKind::convert:
+    case OpKind::broadcast:
+    case OpKind::reshape:
+    case OpKind::abs:
+    case OpKind::neg:
+    case OpKind::relu: return operand(0);
+    case OpKind::floor:
+    case OpKind::ceil:
+    case OpKind::trunc:
+    case OpKind::round_even: return operand(0) + 1;
+    case OpKind::add:
+    case OpKind::sub: return operand(0) + operand(1);
+    case OpKind::mul: return product(operand(0), operand(1));
+    case OpKind::min:
+    case OpKind::max: return std::max(operand(0), operand(1));
+    case OpKind::prelu: return std::max(operand(0), product(operand(0), operand(1)));
+    case OpKind::clamp:
+      return std::max(
+          {operand(0), bound_of_attribute(operation, "lo"), bound_of_attribute(operation, "hi")});
+    case OpKind::select: return std::max(operand(1), operand(2));
+    default: return unknown;
+  }
+}
+
+}  // namespace castor::jit
