@@ -62,7 +62,9 @@ class ConvKernelEmitter {
     if (epilogue == nullptr) return;
     epilogue_ = std::make_unique<TileEpilogueEmitter>(code_, target, *epilogue, 0, stage_bytes());
     if (tile.has_gaps) return;
-    full_epilogue_ = std::make_unique<FullEpilogueEmitter>(code_, target, *epilogue, stage_bytes());
+    packed_ = packed_epilogue(*epilogue);
+    full_epilogue_ = std::make_unique<FullEpilogueEmitter>(
+        code_, target, packed_ ? *packed_ : *epilogue, stage_bytes(), tile.vectors);
   }
 
   bool fits_frame() const {
@@ -140,6 +142,7 @@ class ConvKernelEmitter {
   const Target& target_;
   Assembler code_;
   std::unique_ptr<TileEpilogueEmitter> epilogue_;       ///< null where there is none
+  std::optional<TileEpilogue> packed_;                  ///< the full one, where its stores pack
   std::unique_ptr<FullEpilogueEmitter> full_epilogue_;  ///< likewise, or where there are gaps
 };
 

@@ -178,26 +178,30 @@ void ConvKernelEmitter::emit_tile_epilogue() {
   }
 }
 
-/// All vectors of a channel at a time, in a loop over the channels.
+/// All vectors of a channel at a time, in a loop over the channels, or over groups of them.
 void ConvKernelEmitter::emit_full_epilogue() {
   full_epilogue_->begin();
   code_.mov(reg::stage, of_store(0, offsetof(ConvStore, offset)));
   code_.shr(reg::stage, 2);
   code_.mov(reg::output, argument(offsetof(ConvArguments, epilogue)));
   full_epilogue_->point(reg::output, reg::stage);
-  Xbyak::Label next;
+  const auto sums = Xbyak::util::rsp + reg::stage;
+  const Xbyak::Address operands = argument(offsetof(ConvArguments, epilogue));
+  const int group = full_epilogue_->group_rows();
+  const int group_bytes = group * tile_.vectors * vector_bytes();
+  const int groups = tile_.channels / group;
   code_.xor_(reg::stage.cvt32(), reg::stage.cvt32());
-  code_.align_to(32);
-  code_.L(next);
-  full_epilogue_->begin_row();
-  for (int vector = 0; vector < tile_.vectors; ++vector) {
-    const auto sums = Xbyak::util::rsp + reg::stage + vector * vector_bytes();
-    full_epilogue_->apply(code_.ptr[sums], vector);
+  if (groups > 0) {
+    Xbyak::Label next;
+    code_.align_to(32);
+    code_.L(next);
+    full_epilogue_->apply_rows(sums, group, operands);
+    code_.add(reg::stage.cvt32(), group_bytes);
+    code_.cmp(reg::stage.cvt32(), groups * group_bytes);
+    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
   }
-  full_epilogue_->next_row(argument(offsetof(ConvArguments, epilogue)));
-  code_.add(reg::stage.cvt32(), tile_.vectors * vector_bytes());
-  code_.cmp(reg::stage.cvt32(), stage_bytes());
-  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+  const int rest = tile_.channels % group;
+  if (rest > 0) full_epilogue_->apply_rows(sums, rest, operands);
 }
 
 void ConvKernelEmitter::emit_stage(const TileRows& channels) {

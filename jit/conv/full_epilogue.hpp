@@ -2,41 +2,53 @@
 // The epilogue of tiles all of whose lanes are stored: row by row, the vectors of a row together.
 #pragma once
 
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/packed_sink.hpp"
 
 namespace castor::jit {
 
 /// As a TileEpilogueEmitter, of vectors that lie side by side in rows, without masks. What is the
-/// same for a row is done once for it.
+/// same for a row is done once for it. Results of 8 bits are packed where the epilogue is one of
+/// packed_epilogue: then rows come in groups.
 class FullEpilogueEmitter final : public TileEpilogueEmitter {
  public:
+  /// `row_vectors`: of each row.
   FullEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
-                      int frame)
-      : TileEpilogueEmitter(code, target, epilogue, {}, frame,
-                            scopes_of_chunks(epilogue, &TileOperand::repeats)) {}
+                      int frame, int row_vectors);
 
-  /// What is the same for all rows; then, once in a loop over the rows, what is for one.
-  void begin() {
-    load_constants();
-    emit_scope(Scope::nest);
-  }
-  void begin_row() { emit_scope(Scope::row); }
-  /// Applies the program to a row's vector of that number.
-  void apply(const Xbyak::Address& sums, int vector) {
-    vector_ = vector;
-    TileEpilogueEmitter::apply(sums);
-  }
+  /// Rows of a group: they make up whole packs.
+  int group_rows() const;
+  /// What is the same for all rows.
+  void begin();
+  /// Applies the program to rows that follow each other, at most a group, and goes on to the next
+  /// row. `sums`: of the first row's first vector; those of the others lie behind it. `operands`:
+  /// where the address of their EpilogueOperands lies.
+  void apply_rows(const Xbyak::RegExp& sums, int rows, const Xbyak::Address& operands);
 
   ChunkMode mode(size_t) const override { return ChunkMode::whole; }
-  OperandPlace locate(size_t operand, int) override {
-    const TileOperand& of = epilogue_.operands[operand];
-    constexpr int lanes = 16;
-    const int bytes = of.repeats ? 0 : lanes * bits_of(of.element) / 8;
-    return {.base = pointer(operand), .displacement = int64_t{vector_} * bytes};
-  }
+  OperandPlace locate(size_t operand, int) override;
 
  private:
-  int vector_ = 0;
+  /// Chunks lie side by side in a row, then in the next one.
+  class PackedVectors final : public PackedSink {
+   public:
+    PackedVectors(size_t operand, const LaneInst& store, FullEpilogueEmitter& full)
+        : PackedSink(store), operand_(operand), full_(full) {}
+
+   private:
+    void put(LaneEmitter& emitter, const OwnedVector& pack, int chunks, bool is_flush) override;
+
+    size_t operand_;
+    FullEpilogueEmitter& full_;
+  };
+
+  void add_row_step(size_t operand, int sign);
+  void put_parts(const Xbyak::Reg64& row, const Xbyak::Zmm& pack, int first, int end, int vector);
+
+  const int row_vectors_;
+  int row_ = 0;     ///< of the group
+  int vector_ = 0;  ///< of the row
+  const Xbyak::Address* row_operands_ = nullptr;
+  std::deque<PackedVectors> packed_;
 };
 
 }  // namespace castor::jit

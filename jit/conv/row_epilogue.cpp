@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/conv/row_epilogue.hpp"
 
-#include <algorithm>
-#include <cassert>
-
 #include "jit/emit/frame.hpp"
 
 namespace castor::jit {
@@ -13,24 +10,7 @@ namespace {
 /// Of the frame, before the rows' addresses: the caller's MXCSR.
 constexpr int mxcsr_bytes = 8;
 
-constexpr int packed_chunks = 4;
-int count_packable(const TileEpilogue& epilogue) {
-  const auto packs = [&](const LaneInst& inst) { return is_packable(epilogue, inst); };
-  return static_cast<int>(std::ranges::count_if(epilogue.program.code, packs));
-}
-
 }  // namespace
-
-std::optional<TileEpilogue> packed_epilogue(const TileEpilogue& epilogue) {
-  if (count_packable(epilogue) == 0) return std::nullopt;
-  TileEpilogue packed = epilogue;
-  packed.program = epilogue.packed;
-  packed.packs = true;
-  return packed;
-}
-
-/// Two chunks in one vector, and a third.
-int vectors_of_packs(const TileEpilogue& epilogue) { return 2 * count_packable(epilogue); }
 
 RowEpilogueEmitter::RowEpilogueEmitter(Assembler& code, const Target& target,
                                        const TileEpilogue& epilogue, const TakenRegisters& taken,
@@ -101,66 +81,44 @@ OperandPlace RowEpilogueEmitter::locate(size_t operand, int) {
           .scale = bits_of(of.element) / 8};
 }
 
-void RowEpilogueEmitter::PackedRows::prepare(LaneEmitter& emitter) {
-  packer_ = Packer(emitter, bits_of(store_.type), 8, store_.narrowing);
-  assert(packer_.chunks() == packed_chunks);
-  packer_.prepare(emitter);
-}
-
-void RowEpilogueEmitter::PackedRows::store(LaneEmitter& emitter, const LaneInst& inst) {
-  ++waiting_;
-  OwnedVector full;
-  if (!packer_.push(emitter, emitter.take(inst.a), full)) return;
-  rows_.code_.mov(gpr::scratch, rows_.row_address(operand_));
-  rows_.code_.add(gpr::scratch, rows_.element_);
-  put(emitter, full);
-}
-
-/// What fills the rest of the vector is not stored.
-void RowEpilogueEmitter::PackedRows::flush(LaneEmitter& emitter) {
-  if (waiting_ == 0) return;
-  OwnedVector full;
-  for (int i = waiting_; i < packed_chunks; ++i) packer_.push(emitter, emitter.scratch(), full);
-  rows_.code_.mov(gpr::scratch, rows_.row_address(operand_));
-  rows_.code_.add(gpr::scratch, rows_.element_);
-  rows_.code_.sub(gpr::scratch, rows_.row_step_);
-  put(emitter, full);
-}
-
-/// Stores the chunks that have waited, of which the scratch register points at the last. Parts of a
-/// vector can be stored by themselves, but not under a mask.
-void RowEpilogueEmitter::PackedRows::put(LaneEmitter& emitter, const OwnedVector& full) {
+/// Stores chunks of which the last one's row is the current, or the one before. Parts of a vector
+/// can be stored by themselves, but not under a mask.
+void RowEpilogueEmitter::PackedRows::put(LaneEmitter& emitter, const OwnedVector& pack, int chunks,
+                                         bool is_flush) {
   Assembler& code = rows_.code_;
-  const Xbyak::Zmm vector(full.as(512).getIdx());
+  code.mov(gpr::scratch, rows_.row_address(operand_));
+  code.add(gpr::scratch, rows_.element_);
+  if (is_flush) code.sub(gpr::scratch, rows_.row_step_);
+  const Xbyak::Zmm vector(pack.as(512).getIdx());
   const OwnedVector part = emitter.scratch();
   const Xbyak::Xmm masked = part.as(128);
   Xbyak::Label whole;
   Xbyak::Label done;
   code.kortestw(tail_mask, tail_mask);
   code.jc(whole, Xbyak::CodeGenerator::T_NEAR);
-  put_chunks(vector, &masked);
+  put_chunks(vector, chunks, &masked);
   code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
   code.L(whole);
-  put_chunks(vector, nullptr);
+  put_chunks(vector, chunks, nullptr);
   code.L(done);
-  waiting_ = 0;
 }
 
 /// `masked`: a register for parts that are stored under the mask; null: whole ones.
-void RowEpilogueEmitter::PackedRows::put_chunks(const Xbyak::Zmm& full, const Xbyak::Xmm* masked) {
+void RowEpilogueEmitter::PackedRows::put_chunks(const Xbyak::Zmm& pack, int chunks,
+                                                const Xbyak::Xmm* masked) {
   Assembler& code = rows_.code_;
   const Xbyak::Address to = code.ptr[gpr::scratch];
-  for (int chunk = waiting_ - 1; chunk > 0; --chunk) {
+  for (int chunk = chunks - 1; chunk > 0; --chunk) {
     const auto part = static_cast<uint8_t>(chunk);
     if (masked == nullptr) {
-      code.vextracti32x4(to, full, part);
+      code.vextracti32x4(to, pack, part);
     } else {
-      code.vextracti32x4(*masked, full, part);
+      code.vextracti32x4(*masked, pack, part);
       code.vmovdqu8(to | tail_mask, *masked);
     }
     code.sub(gpr::scratch, rows_.row_step_);
   }
-  const Xbyak::Xmm first(full.getIdx());
+  const Xbyak::Xmm first(pack.getIdx());
   code.vmovdqu8(masked == nullptr ? to : to | tail_mask, first);
 }
 

@@ -3,15 +3,9 @@
 // the rows' addresses lie in the frame, and what stays the same for a row is done once.
 #pragma once
 
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/packed_sink.hpp"
 
 namespace castor::jit {
-
-/// The epilogue for kernels that pack results of 8 bits: four chunks at a time, which lie in rows
-/// one below the other. Nothing where there are no such results.
-std::optional<TileEpilogue> packed_epilogue(const TileEpilogue& epilogue);
-/// Vectors that wait to be packed in such a kernel at most.
-int vectors_of_packs(const TileEpilogue& epilogue);
 
 /// Besides `taken`, all vectors and masks may be overwritten between the kernel's own chunks;
 /// general registers are RAX, and `element`, which the kernel sets: the first sum's number in its
@@ -41,24 +35,18 @@ class RowEpilogueEmitter final : public TileEpilogueEmitter {
   OperandPlace locate(size_t operand, int) override;
 
  private:
-  /// A result of 8 bits.
-  class PackedRows : public Sink {
+  /// Chunks lie in rows one below the other.
+  class PackedRows final : public PackedSink {
    public:
     PackedRows(size_t operand, const LaneInst& store, RowEpilogueEmitter& rows)
-        : operand_(operand), store_(store), rows_(rows) {}
-    void prepare(LaneEmitter& emitter) override;
-    void store(LaneEmitter& emitter, const LaneInst& inst) override;
-    void flush(LaneEmitter& emitter);
+        : PackedSink(store), operand_(operand), rows_(rows) {}
 
    private:
-    void put(LaneEmitter& emitter, const OwnedVector& full);
-    void put_chunks(const Xbyak::Zmm& full, const Xbyak::Xmm* masked);
+    void put(LaneEmitter& emitter, const OwnedVector& pack, int chunks, bool is_flush) override;
+    void put_chunks(const Xbyak::Zmm& pack, int chunks, const Xbyak::Xmm* masked);
 
     size_t operand_;
-    LaneInst store_;
     RowEpilogueEmitter& rows_;
-    Packer packer_;
-    int waiting_ = 0;  ///< chunks
   };
 
   Xbyak::Address row_address(size_t operand);

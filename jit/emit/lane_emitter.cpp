@@ -200,6 +200,15 @@ void LaneEmitter::emit_scope(Scope scope, std::span<Source* const> sources,
   current_ = no_lane;
 }
 
+void LaneEmitter::end_scope(Scope scope) {
+  for (LaneId id = 0; id < static_cast<LaneId>(program_.code.size()); ++id) {
+    if (is_constant(id) || scope_of(id) != scope) continue;
+    pinned_[static_cast<size_t>(id)] = false;
+    homes_[static_cast<size_t>(id)] = false;
+    release(id);
+  }
+}
+
 /// Stores a value of a wider scope, unless it was spilled, and gives its register back.
 void LaneEmitter::keep_in_slot(LaneId id) {
   Place& at = place(id);

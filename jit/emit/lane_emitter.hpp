@@ -112,6 +112,8 @@ class LaneEmitter {
   /// Emits the instructions of a wider scope: in front of all loops, and at the beginning of rows.
   void emit_scope(Scope scope, std::span<Source* const> sources,
                   const std::function<void(LaneId)>& annotate);
+  /// Gives back what a scope has kept, so that it can be emitted once more.
+  void end_scope(Scope scope);
   /// Emits the rest of the program for one chunk. `annotate(id)` is called before each instruction.
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                   const std::function<void(LaneId)>& annotate);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of 8 bits of the epilogues of convolutions: several chunks are packed to a vector.
+#pragma once
+
+#include <optional>
+
+#include "jit/conv/tile_epilogue.hpp"
+#include "jit/emit/packer.hpp"
+
+namespace castor::jit {
+
+/// The epilogue for kernels that pack results of 8 bits: nothing where there are no such results.
+std::optional<TileEpilogue> packed_epilogue(const TileEpilogue& epilogue);
+/// Vectors that wait to be packed in such a kernel at most.
+int vectors_of_packs(const TileEpilogue& epilogue);
+
+/// A result of 8 bits, whose chunks of 16 lanes are packed four at a time.
+class PackedSink : public Sink {
+ public:
+  static constexpr int chunks_of_pack = 4;
+
+  explicit PackedSink(const LaneInst& store) : store_(store) {}
+  void prepare(LaneEmitter& emitter) final;
+  void store(LaneEmitter& emitter, const LaneInst& inst) final;
+  /// Stores what waits to be packed.
+  void flush(LaneEmitter& emitter);
+
+ private:
+  /// Stores the first `chunks` of a full pack. `is_flush`: not right behind the last chunk.
+  virtual void put(LaneEmitter& emitter, const OwnedVector& pack, int chunks, bool is_flush) = 0;
+
+  LaneInst store_;
+  Packer packer_;
+  int waiting_ = 0;  ///< chunks
+};
+
+}  // namespace castor::jit
