@@ -155,7 +155,9 @@ class NestBinder {
     const size_t piece = places_.scratch().take(piece_bytes(w[0]));
     std::optional<jit::TileEpilogue> tile =
         jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
-    if (tile) tile->key = specialisation_key(nest, epilogue.walk.space.form, compiled_.target);
+    if (tile) {
+      tile->key = epilogue_key(nest, epilogue.walk.space.form, compiled_.target, *tile);
+    }
     status =
         bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = piece},
                               &epilogue, tile ? &*tile : nullptr);

@@ -81,6 +81,18 @@ TEST(Magnitudes, BoundsOfValues) {
        "%v = max %a, %c\nreturn %v",
        unknown},
       {of_bytes, "%a = convert %x : f32\n%b = sqrt %a\n%v = mul %b, %a\nreturn %v", unknown},
+      {of_bytes,
+       "%a = convert %x : f32\n%c = constant [1, -2.5, 0, 300] : f32[4]\n"
+       "%v = min %a, %c\nreturn %v",
+       300},
+      {of_bytes,
+       "%a = convert %x : f32\n%c = constant 200.0 : f32[]\n%k = constant 3.0 : f32[]\n"
+       "%m = less %a, %k\n%v = select %m, %a, %c\nreturn %v",
+       200},
+      {of_bytes, "%a = convert %x : f32\n%v = broadcast %a : [3, 4]\nreturn %a", 128},
+      {of_bytes, "%a = convert %x : f32\n%v = reshape %a : [2, 2]\nreturn %a", 128},
+      {of_bytes, "%a = convert %x : f64\n%v = mul %a, %a\n%y = convert %v : f32\nreturn %y",
+       128 * 128},
       {"%x: i8[4], %s: f32[4]) -> f32[4]", "%a = convert %x : f32\n%v = mul %a, %s\nreturn %v",
        unknown},
       {"%x: i8[4]) -> f16[4]", "%v = convert %x : f16\nreturn %v", unknown},
@@ -146,7 +158,8 @@ TEST(Magnitudes, ConvertedAsByTheInterpreter) {
           for (const char* scale : scales) {
             const std::string text = fmt::format(
                 "func @f(%x: {0}[256]) -> {1}[256] {{\n"
-                "  %s = constant {2} : {6}[]\n  %t = constant {3} : {6}[]\n"
+                "  %k = constant {2} : f32[]\n  %l = constant {3} : f32[]\n"
+                "  %s = convert %k : {6}\n  %t = convert %l : {6}\n"
                 "  %a = convert %x : {6}\n  %b = mul %a, %s\n  %c = add %b, %t\n"
                 "  %y = convert %c {{overflow = {4}, rounding = {5}}} : {1}\n  return %y\n}}\n",
                 name_of(from), name_of(to), scale, any_of(shifts), overflow, any_of(roundings),
@@ -160,6 +173,27 @@ TEST(Magnitudes, ConvertedAsByTheInterpreter) {
       }
     }
   }
+}
+
+/// What is rounded up to the smallest subnormal number, twice, gets four times as large.
+TEST(Magnitudes, SubnormalNumbersAreRoundedUp) {
+  Patterns x{ElementType::u8, {256}, {}};
+  for (uint64_t i = 0; i < 256; ++i) x.elements.push_back(i);
+  std::string text = "func @f(%x: u8[256]) -> i8[256] {\n  %0 = convert %x : f32\n";
+  const double factors[] = {0x1p-100, 1.01 * 0x1p-50 / 255, 0x1p100, 1.01 * 0x1p-101, 0x1p127,
+                            0x1p53};
+  int last = 0;
+  for (double factor : factors) {
+    text += fmt::format("  %c{0} = constant {1:.9e} : f32[]\n  %{2} = mul %{0}, %c{0}\n", last,
+                        factor, last + 1);
+    ++last;
+  }
+  text += fmt::format("  %y = convert %{} {{overflow = saturate}} : i8\n  return %y\n}}\n", last);
+  const auto function = parse_function(text);
+  ASSERT_TRUE(function) << function.error().to_string();
+  const Patterns expected = interpreted(**function, {x});
+  EXPECT_EQ(expected.elements.back(), 127u);
+  EXPECT_EQ(mistake_anywhere(*function, {x}, expected), "");
 }
 
 }  // namespace

@@ -174,12 +174,24 @@ namespace {
 constexpr size_t most_epilogue_operations = 1500;
 constexpr size_t most_bytes_with_epilogue = size_t{16} << 10;
 
+/// About as many bytes as the code of an output takes: a refusal that is foreseen costs nothing.
+size_t bytes_of_output(const TileEpilogue& epilogue, const DepthwiseForm& form,
+                       const Target& target) {
+  constexpr size_t instruction = 6;
+  const size_t taps = static_cast<size_t>(form.dwords) * 3;  // loaded and shuffled
+  const auto products = static_cast<size_t>(form.rows * form.dwords * dwords_of_product(target)) *
+                        (has_words(target) ? 2 : 1);
+  constexpr size_t sum = 7;  // begun, stored, steps
+  return instruction * (taps + products + sum + epilogue.program.code.size());
+}
+
 /// Whether registers and masks are enough, and the code of all stores is not too long.
 bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Target& target) {
   size_t stores = 0;
   for (const DepthwiseBlock& block : form.blocks) stores += static_cast<size_t>(block.outputs);
   return !form.adds && form.dwords <= depthwise::most_epilogue_dwords &&
          stores * epilogue.program.code.size() <= most_epilogue_operations &&
+         stores * bytes_of_output(epilogue, form, target) <= most_bytes_with_epilogue &&
          DepthwiseRegisters(form, target, depthwise::spare_vectors(&epilogue)).fit();
 }
 

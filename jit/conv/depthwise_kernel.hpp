@@ -39,8 +39,8 @@ struct DepthwiseForm {
   int rows = 1;        ///< of the filter
   int row_stride = 1;  ///< input rows from an output row to the next
   int dwords = 1;      ///< of four taps each, in a row of the filter
-  /// Whether the last of them is one tap, in all its bytes: a weight less its zero point, of nine
-  /// bits, is the sum of some of its bytes.
+  /// Whether the last of them is one tap, in all its bytes. Its weight less the zero point has nine
+  /// bits: where window sums are subtracted, of unsigned input, the weights' bytes sum up to it.
   bool repeats_last_tap = false;
   int dword_step = 0;         ///< bytes from a dword's source to the next one's; 0: they share one
   int source_bytes = 64;      ///< that are read of a row at a time: 32 or 64

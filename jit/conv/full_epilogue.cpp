@@ -41,7 +41,7 @@ void FullEpilogueEmitter::begin() {
 
 void FullEpilogueEmitter::apply_rows(const Xbyak::RegExp& sums, int rows,
                                      const Xbyak::Address& operands) {
-  row_operands_ = &operands;
+  row_operands_ = operands;
   for (row_ = 0; row_ < rows; ++row_) {
     emit_scope(Scope::row);
     for (vector_ = 0; vector_ < row_vectors_; ++vector_) {

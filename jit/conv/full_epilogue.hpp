@@ -47,7 +47,7 @@ class FullEpilogueEmitter final : public TileEpilogueEmitter {
   const int row_vectors_;
   int row_ = 0;     ///< of the group
   int vector_ = 0;  ///< of the row
-  const Xbyak::Address* row_operands_ = nullptr;
+  std::optional<Xbyak::Address> row_operands_;
   std::deque<PackedVectors> packed_;
 };
 

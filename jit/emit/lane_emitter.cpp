@@ -73,7 +73,7 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
   }
   const int scratch = scratch_vectors_of(program_);
   for (Scope scope : {Scope::nest, Scope::row, Scope::chunk}) {
-    const int pending = scope == Scope::chunk ? pending_vectors : 0;
+    const int pending = scope == Scope::nest ? 0 : pending_vectors;
     const int free = std::popcount(free_vectors_) - most_alive(scope) - pending - scratch;
     pinnable_ = std::max(0, scope == Scope::nest ? free : std::min(pinnable_, free));
   }

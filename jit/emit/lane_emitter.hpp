@@ -99,7 +99,8 @@ struct TakenRegisters {
 /// that stay the same for a row, or for the whole nest.
 class LaneEmitter {
  public:
-  /// `pending_vectors`: registers that sinks hold from one chunk to the next. `scopes`: of each
+  /// `pending_vectors`: registers that sinks hold from one chunk to the next, which may lie in the
+  /// next row. `scopes`: of each
   /// instruction; empty: all belong to chunks.
   LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program, int lanes,
               int pending_vectors, std::vector<Scope> scopes = {},

@@ -46,7 +46,7 @@ class LaneTensor {
   std::optional<int64_t> most_integer() const { return most_integer_; }
 
   /// Says that a float's elements are all numbers, none of a magnitude above that one.
-  void is_number_up_to(double magnitude) { magnitude_ = magnitude; }
+  void holds_numbers_up_to(double magnitude) { magnitude_ = magnitude; }
   /// Whether every element of a float is known to be a number that i32 can hold, however it is
   /// rounded.
   bool fits_i32() const { return magnitude_ < 0x1p30; }

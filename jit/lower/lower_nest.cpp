@@ -171,7 +171,7 @@ class NestLowering {
     const ElementType element = function_.type_of(result.value).element;
     if (operation.op == OpKind::convert) {
       if (is_whole(element) && is_float(first.element())) {
-        first.is_number_up_to(facts_.magnitude(operation.operands[0]));
+        first.holds_numbers_up_to(facts_.magnitude(operation.operands[0]));
       }
       return converted(first, element, convert_options(operation));
     }

@@ -28,7 +28,8 @@ struct FunctionFacts {
   ElementType stored_element(ValueId value) const;
   /// The only element of a constant with one, whose value code may contain.
   std::optional<uint64_t> immediate(ValueId value) const;
-  /// An upper bound of a value's elements; see Magnitudes. Not for several threads.
+  /// An upper bound of the magnitude of a value's elements; see Magnitudes. Not for several
+  /// threads.
   double magnitude(ValueId value) const;
 
  private:

@@ -62,10 +62,12 @@ double product(double a, double b) {
   return std::isfinite(a) && std::isfinite(b) ? a * b : unknown;
 }
 
-/// Behind one rounding to f32 or f64, whatever the mode; unknown where that may be infinite.
+/// Behind one rounding to f32 or f64, whatever the mode, subnormal numbers included; unknown where
+/// that may be infinite.
 double rounded(double bound) {
   constexpr double more = 1 + 0x1p-20;
-  return bound * more < std::numeric_limits<float>::max() ? bound * more : unknown;
+  const double above = bound * more + std::numeric_limits<float>::denorm_min();
+  return above < std::numeric_limits<float>::max() ? above : unknown;
 }
 
 }  // namespace

@@ -43,6 +43,18 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
   return key;
 }
 
+std::string epilogue_key(const jit::Nest& nest, const jit::NestForm& form,
+                         const jit::Target& target, const jit::TileEpilogue& epilogue) {
+  std::string key = specialisation_key(nest, form, target);
+  append(key, epilogue.source);
+  append(key, static_cast<uint8_t>(epilogue.rows_of_channels));
+  for (const jit::TileOperand& of : epilogue.operands) {
+    append(key, static_cast<uint8_t>(of.repeats));
+    append(key, static_cast<uint8_t>(of.same_in_rows));
+  }
+  return key;
+}
+
 /// Found, or made by the recipe.
 Result<NestCodePtr> CodeCache::find_or_emit(const std::string& key, const CodeRecipe& recipe) {
   const uint64_t hash = std::hash<std::string>()(key);
@@ -147,12 +159,7 @@ Result<NestCodePtr> CodeCache::get_grouped(const jit::GroupedNhwcForm& form,
   for (const jit::GroupedNhwcBlock& block : form.blocks) {
     for (int value : {block.outputs, block.above, block.below}) append(key, value);
   }
-  if (epilogue != nullptr) {
-    key += epilogue->key;
-    for (const jit::TileOperand& of : epilogue->operands) {
-      append(key, static_cast<uint8_t>(of.same_in_rows));
-    }
-  }
+  if (epilogue != nullptr) key += epilogue->key;
   return find_or_emit(key, KernelRecipe(form, &target, epilogue, [&] {
                         return jit::emit_grouped_nhwc_kernel(form, target, epilogue);
                       }));

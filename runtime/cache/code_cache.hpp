@@ -42,6 +42,11 @@ using NestCodePtr = std::shared_ptr<const NestCode>;
 std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
                                const jit::Target& target);
 
+/// The key of a nest that kernels of convolutions apply: besides, which operand the sums are, and
+/// how the others lie along rows.
+std::string epilogue_key(const jit::Nest& nest, const jit::NestForm& form,
+                         const jit::Target& target, const jit::TileEpilogue& epilogue);
+
 /// Code by specialisation key, in a ClockCache: thread safe, without a lock where the code is
 /// there; bounded (kernels that hold dropped code keep it alive); generated once for all who ask at
 /// the same time. A failed compile leaves nothing behind. May throw std::bad_alloc.

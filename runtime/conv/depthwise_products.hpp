@@ -12,7 +12,8 @@
 namespace castor::detail {
 
 /// How weights are multiplied. Less their zero points where all of these differences are signed
-/// bytes, or unsigned ones by signed input; else as they are, and window sums are subtracted.
+/// bytes, or unsigned ones by signed input; else as they are, and window sums are subtracted. (Of
+/// a depthwise filter's taps that stand alone in their dwords there are no sums.)
 struct DepthwiseProducts {
   bool signed_input = false;  ///< by unsigned weights; else 128 is added to signed input
   bool subtracts_window_sums = false;

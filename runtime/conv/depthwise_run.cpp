@@ -40,7 +40,8 @@ class DepthwiseRun {
   void run(int64_t begin, int64_t end, std::byte* scratch) const;
 
  private:
-  /// One piece: output channels of an image, and a part of their planes.
+  /// One piece, or several that are joined: output channels of an image, and a part of their
+  /// planes, or all.
   struct Place {
     int64_t image = 0;
     int64_t channel = 0;
@@ -183,12 +184,17 @@ DepthwiseRun::Place DepthwiseRun::place_of(int64_t piece) const {
 }
 
 void DepthwiseRun::run(int64_t begin, int64_t end, std::byte* scratch) const {
-  DepthwiseBlockList own;
+  std::optional<DepthwiseBlockList> own;  // of parts of planes
   for (int64_t piece = begin; piece < end;) {
     Place place = place_of(piece);
     piece += join_pieces(place, piece, end);
-    if (!is_plane(place)) list_blocks(plan_, place.part, writes_, own);
-    run_place(place, is_plane(place) ? plane_ : own, scratch);
+    if (is_plane(place)) {
+      run_place(place, plane_, scratch);
+      continue;
+    }
+    if (!own) own.emplace();
+    list_blocks(plan_, place.part, writes_, *own);
+    run_place(place, *own, scratch);
   }
 }
 

@@ -106,6 +106,22 @@ const Chain chains[] = {
      " %r = convert %3 {overflow = saturate, rounding = up} : u16\n"
      " %q = convert %2 {overflow = saturate, rounding = half_up} : u8",
      {u16, u8}},
+    // The same program of the same operands, but for which of them the sums are.
+    {"less_residual", {{'f', i32}}, "%r = sub %y, %a", {i32}},
+    {"residual_less", {{'f', i32}}, "%r = sub %a, %y", {i32}},
+    {"constants",
+     {},
+     "%k = constant 0.0123 : f32[]\n %t = constant -3.5 : f32[]\n %1 = convert %y : f32\n"
+     " %2 = mul %1, %k\n %3 = add %2, %t\n"
+     " %r = convert %3 {overflow = saturate, rounding = nearest_even} : u8\n"
+     " %q = convert %3 {overflow = saturate, rounding = up} : i8",
+     {u8, i8}},
+    {"chosen_by_channel",
+     {{'c', f32}, {'c', f32}},
+     "%k = constant 0.5 : f32[]\n %m = greater %a, %k\n %1 = convert %y : f32\n"
+     " %2 = mul %1, %b\n %3 = select %m, %2, %a\n"
+     " %r = convert %3 {overflow = saturate, rounding = nearest_even} : u8",
+     {u8}},
     {"itself_too", {{'c', i32}}, "%q = add %y, %a\n %r = add %y, %y", {i32, i32}},
     {"comparison", {{'f', i32}}, "%r = less %y, %a", {boolean}},
     {"u4",
