@@ -10,6 +10,8 @@ namespace castor::fuzz {
 namespace {
 
 constexpr size_t most_chain = 10;
+/// Elements of an operand that may be a constant.
+constexpr int64_t most_known = 64;
 
 /// The extents of y; none where the convolution is refused.
 Dims output_of(const DrawnConvolution& drawn) {
@@ -146,10 +148,21 @@ void OperationDrawer::draw_epilogue(const EpilogueCell& cell) {
   ConvolutionOperands given;
   if (random_.percent(40)) given.w = add_input(ElementType::i8, drawn.w);
   std::vector<size_t> beside;
-  const size_t inputs = 1 + random_.below(3);
-  for (size_t i = 0; i < inputs && y.rank() > 0; ++i) {
+  std::vector<Dims> known;  // of constants, which come behind all inputs
+  const size_t operands = 1 + random_.below(3);
+  for (size_t i = 0; i < operands && y.rank() > 0; ++i) {
     const bool in_part = cell.form == EpilogueForm::partly_repeated && i == 0;
-    beside.push_back(add_input(draw_element(random_), draw_beside(y, cell.layout, in_part)));
+    const Dims shape = draw_beside(y, cell.layout, in_part);
+    const bool may_be_known =
+        !in_part && element_count(shape).value_or(most_known + 1) <= most_known;
+    if (may_be_known && random_.percent(40)) {
+      known.push_back(shape);
+    } else {
+      beside.push_back(add_input(draw_element(random_), shape));
+    }
+  }
+  for (const Dims& shape : known) {
+    if (add_constant(ElementType::f32, shape)) beside.push_back(last());
   }
   if (!convolve(x, drawn, given) || beside.empty()) return;
   shape_epilogue(cell, last(), beside, [&] { return convolve(x, drawn, given); });

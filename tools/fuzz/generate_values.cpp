@@ -9,6 +9,23 @@
 
 namespace castor::fuzz {
 
+namespace {
+
+/// f32 of either sign with magnitudes from 2^-8 to 2^25: scales and shifts behind which sums of
+/// bytes lie on either side of what integers hold.
+std::vector<uint64_t> moderate_numbers(Random& random, size_t count) {
+  constexpr uint64_t least_exponent = 127 - 8;
+  const uint64_t exponent = least_exponent + random.below(32);
+  std::vector<uint64_t> numbers;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t sign = random.below(2) << 31;
+    numbers.push_back(sign | (exponent + random.below(2)) << 23 | (random.next() & 0x7fffff));
+  }
+  return numbers;
+}
+
+}  // namespace
+
 OperationDrawer::OperationDrawer(Random& random, Program& program)
     : random_(random), program_(program), writer_(random), space_(draw_space(random)) {
   const size_t types = 1 + random_.below(4);
@@ -114,8 +131,12 @@ bool OperationDrawer::add_constant(ElementType type, const Dims& shape) {
   OperationSpec constant{.op = OpKind::constant, .element = type};
   for (int64_t extent : shape) constant.target.push_back({AxisSpec::Kind::fixed, extent, 0});
   const auto count = static_cast<size_t>(count_of(shape));
-  constant.patterns = random_.percent(50) ? special_patterns(type, count, random_.next())
-                                          : samples::random_patterns(type, count, random_.next());
+  if (type == ElementType::f32 && random_.percent(40)) {
+    constant.patterns = moderate_numbers(random_, count);
+  } else {
+    constant.patterns = random_.percent(50) ? special_patterns(type, count, random_.next())
+                                            : samples::random_patterns(type, count, random_.next());
+  }
   return add(std::move(constant));
 }
 
