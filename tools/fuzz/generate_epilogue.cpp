@@ -149,13 +149,14 @@ void OperationDrawer::draw_epilogue(const EpilogueCell& cell) {
   if (random_.percent(40)) given.w = add_input(ElementType::i8, drawn.w);
   std::vector<size_t> beside;
   std::vector<Dims> known;  // of constants, which come behind all inputs
+  const bool are_known = random_.percent(50);
   const size_t operands = 1 + random_.below(3);
   for (size_t i = 0; i < operands && y.rank() > 0; ++i) {
     const bool in_part = cell.form == EpilogueForm::partly_repeated && i == 0;
     const Dims shape = draw_beside(y, cell.layout, in_part);
     const bool may_be_known =
         !in_part && element_count(shape).value_or(most_known + 1) <= most_known;
-    if (may_be_known && random_.percent(40)) {
+    if (may_be_known && (are_known || random_.percent(20))) {
       known.push_back(shape);
     } else {
       beside.push_back(add_input(draw_element(random_), shape));
