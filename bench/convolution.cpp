@@ -23,7 +23,7 @@ struct Measured {
   double peak_gmacps = 0;
   double peak_fraction = 0;
   double gigahertz = 0;
-  double stream_fraction = 0;  ///< of depthwise layers
+  std::optional<double> stream_fraction{};  ///< of depthwise layers
 };
 
 /// Plain kernels that load x and store a tensor as large as y, where these are most of the work.
@@ -68,9 +68,7 @@ Status run_case(benchmark::State& state, Session& session, const ConvolutionCase
   state.counters["peak_GMACps"] = measured->peak_gmacps;
   state.counters["peak_fraction"] = measured->peak_fraction;
   state.counters["GHz"] = measured->gigahertz;
-  if (each.layer.group_channels() == 1) {
-    state.counters["stream_fraction"] = measured->stream_fraction;
-  }
+  if (measured->stream_fraction) state.counters["stream_fraction"] = *measured->stream_fraction;
   state.SetLabel(fmt::format("{} -> {}; peak {}", to_string(each.x_shape()),
                              to_string(each.y_shape()), ConvolutionPeak(session.tier()).name()));
   return {};

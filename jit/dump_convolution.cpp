@@ -47,18 +47,7 @@ bool input_is_signed(const Function& function, const Nest& nest) {
 std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<const Nest> nests,
                                             size_t index, const Target& target) {
   if (!nests[index].fusion || !nests[index].fusion->is_fused()) return std::nullopt;
-  const Nest& nest = nests[index + 1];
-  const Result<BoundShapes> shapes = likely_shapes(function);
-  if (!shapes) return std::nullopt;
-  const Dims& space = shapes->values[nest.space];
-  std::vector<Dims> strides;
-  for (const NestInput& input : nest.inputs) {
-    const Dims& extents = shapes->values[input.value];
-    strides.push_back(strides_in_space(input.axes, extents, dense_strides(extents), space));
-  }
-  strides.resize(nest.operands(), dense_strides(space));
-  const std::optional<EpilogueWalk> walk = epilogue_walk(nest, space, strides);
-  return walk ? tile_epilogue(nest, *walk, target) : std::nullopt;
+  return likely_tile_epilogue(function, nests[index + 1], target);
 }
 
 std::string epilogue_text(const Function& function, const Nest& nest, bool is_applied) {

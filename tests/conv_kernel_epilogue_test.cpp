@@ -11,7 +11,6 @@
 #include "ir/text.hpp"
 #include "jit/code_memory.hpp"
 #include "jit/conv/conv_kernel.hpp"
-#include "jit/operand_walk.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/guarded_pages.hpp"
 
@@ -34,19 +33,8 @@ struct Behind {
 
   explicit Behind(const Target& target)
       : function(std::move(parse_function(text)).value()), nests(plan_nests(*function, target)) {
-    const Nest& nest = nests.back();
-    if (nests.size() != 2 || !nest.epilogue) return;
-    const Result<BoundShapes> shapes = likely_shapes(*function);
-    const Dims& space = shapes->values[nest.space];
-    std::vector<Dims> strides;
-    for (const NestInput& input : nest.inputs) {
-      const Dims& extents = shapes->values[input.value];
-      strides.push_back(strides_in_space(input.axes, extents, dense_strides(extents), space));
-    }
-    strides.resize(nest.operands(), dense_strides(space));
-    if (const auto walk = epilogue_walk(nest, space, strides)) {
-      epilogue = tile_epilogue(nest, *walk, target);
-    }
+    if (nests.size() != 2 || !nests.back().epilogue) return;
+    epilogue = likely_tile_epilogue(*function, nests.back(), target);
   }
 
   const std::string& name_of(size_t operand) const {

@@ -9,7 +9,6 @@
 #include "ir/text.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
-#include "jit/operand_walk.hpp"
 #include "tests/support/kernel_code.hpp"
 
 namespace castor::jit {
@@ -62,16 +61,7 @@ std::optional<TileEpilogue> epilogue_of(const Row& row, const Target& target) {
   const Function& function = *functions->front();
   const std::vector<Nest> nests = plan_nests(function, target);
   if (nests.size() != 2 || !nests[1].epilogue) return std::nullopt;
-  const Result<BoundShapes> shapes = likely_shapes(function);
-  const Dims& space = shapes->values[nests[1].space];
-  std::vector<Dims> strides;
-  for (const NestInput& input : nests[1].inputs) {
-    const Dims& extents = shapes->values[input.value];
-    strides.push_back(strides_in_space(input.axes, extents, dense_strides(extents), space));
-  }
-  strides.resize(nests[1].operands(), dense_strides(space));
-  const std::optional<EpilogueWalk> walk = epilogue_walk(nests[1], space, strides);
-  return walk ? tile_epilogue(nests[1], *walk, target) : std::nullopt;
+  return likely_tile_epilogue(function, nests[1], target);
 }
 
 class TileEpilogues : public testing::TestWithParam<Tier> {};

@@ -21,12 +21,7 @@ FullEpilogueEmitter::FullEpilogueEmitter(Assembler& code, const Target& target,
                           scopes_of_chunks(epilogue, &TileOperand::repeats),
                           epilogue.packs ? vectors_of_packs(epilogue) : 0),
       row_vectors_(row_vectors) {
-  if (!epilogue.packs) return;
-  for (const LaneInst& inst : epilogue.program.code) {
-    if (!is_packable(epilogue, inst)) continue;
-    const auto sink = static_cast<size_t>(inst.imm);
-    sinks_[sink] = &packed_.emplace_back(epilogue.inputs + sink, inst, *this);
-  }
+  replace_packable(epilogue, sinks_, packed_, *this);
 }
 
 int FullEpilogueEmitter::group_rows() const {

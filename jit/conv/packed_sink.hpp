@@ -2,7 +2,9 @@
 // Results of 8 bits of the epilogues of convolutions: several chunks are packed to a vector.
 #pragma once
 
+#include <deque>
 #include <optional>
+#include <vector>
 
 #include "jit/conv/tile_epilogue.hpp"
 #include "jit/emit/packer.hpp"
@@ -33,5 +35,18 @@ class PackedSink : public Sink {
   Packer packer_;
   int waiting_ = 0;  ///< chunks
 };
+
+/// Puts sinks of that type, made with `owner`, in the place of those that a packed epilogue's
+/// results of 8 bits have. `packed` keeps them.
+template <class Packed, class Owner>
+void replace_packable(const TileEpilogue& epilogue, std::vector<Sink*>& sinks,
+                      std::deque<Packed>& packed, Owner& owner) {
+  if (!epilogue.packs) return;
+  for (const LaneInst& inst : epilogue.program.code) {
+    if (!is_packable(epilogue, inst)) continue;
+    const auto sink = static_cast<size_t>(inst.imm);
+    sinks[sink] = &packed.emplace_back(epilogue.inputs + sink, inst, owner);
+  }
+}
 
 }  // namespace castor::jit

@@ -22,12 +22,7 @@ RowEpilogueEmitter::RowEpilogueEmitter(Assembler& code, const Target& target,
       element_(element),
       row_step_(row_step) {
   static_assert(mxcsr_bytes + 8 * (most_tile_operands + 1) <= saved_bytes);
-  if (!epilogue.packs) return;
-  for (const LaneInst& inst : epilogue.program.code) {
-    if (!is_packable(epilogue, inst)) continue;
-    const auto sink = static_cast<size_t>(inst.imm);
-    sinks_[sink] = &packed_.emplace_back(epilogue.inputs + sink, inst, *this);
-  }
+  replace_packable(epilogue, sinks_, packed_, *this);
 }
 
 Xbyak::Address RowEpilogueEmitter::row_address(size_t operand) {

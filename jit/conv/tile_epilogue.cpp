@@ -8,6 +8,7 @@
 #include "jit/emit/frame.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/unsigned_stores.hpp"
+#include "jit/operand_walk.hpp"
 
 namespace castor::jit {
 
@@ -87,6 +88,21 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
   store_from_unsigned(epilogue.program);
   epilogue.rows_of_channels = walk.rows_of_channels;
   return epilogue;
+}
+
+std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const Nest& nest,
+                                                 const Target& target) {
+  const Result<BoundShapes> shapes = likely_shapes(function);
+  if (!shapes) return std::nullopt;
+  const Dims& space = shapes->values[nest.space];
+  std::vector<Dims> strides;
+  for (const NestInput& input : nest.inputs) {
+    const Dims& extents = shapes->values[input.value];
+    strides.push_back(strides_in_space(input.axes, extents, dense_strides(extents), space));
+  }
+  strides.resize(nest.operands(), dense_strides(space));
+  const std::optional<EpilogueWalk> walk = epilogue_walk(nest, space, strides);
+  return walk ? tile_epilogue(nest, *walk, target) : std::nullopt;
 }
 
 TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,

@@ -45,6 +45,11 @@ inline constexpr size_t most_tile_operands = 6;
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
                                           const Target& target);
 
+/// The same as if the function's tensors were dense, and their unknown extents likely ones: for
+/// those who look at code without binding it.
+std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const Nest& nest,
+                                                 const Target& target);
+
 /// Whether an instruction stores elements of 8 bits to which 32-bit lanes may be packed, several
 /// chunks at a time.
 bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);

@@ -100,8 +100,7 @@ struct TakenRegisters {
 class LaneEmitter {
  public:
   /// `pending_vectors`: registers that sinks hold from one chunk to the next, which may lie in the
-  /// next row. `scopes`: of each
-  /// instruction; empty: all belong to chunks.
+  /// next row. `scopes`: of each instruction; empty: all belong to chunks.
   LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program, int lanes,
               int pending_vectors, std::vector<Scope> scopes = {},
               const TakenRegisters& taken = {});

@@ -108,7 +108,7 @@ LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, Lane
       {builder.float_to_signed(below, 32, rounded.left_to_do), Narrowing::saturate_to_unsigned});
 }
 
-/// Integers of 8 to 32 bits from numbers that fit i32: no bounds, no NaN.
+/// Integers of at most 32 bits from what is converted to i32 without bounds and tests for NaN.
 LaneTensor convert_within_i32(LaneBuilder& builder, ElementType to, Overflow overflow,
                               Rounded rounded) {
   const Narrowing saturating =
@@ -208,14 +208,6 @@ bool fits_32_bits(ElementType type) {
          (is_float(type) && bits_of(type) <= 8);
 }
 
-/// The same of such numbers, for at most 16 bits: what infinities and NaNs become, the smallest
-/// i32, has low bits of 0.
-LaneTensor wrap_32_bits(LaneBuilder& builder, ElementType to, Rounded rounded) {
-  return LaneTensor::computed(
-      builder, to,
-      {builder.float_to_signed(rounded.value, 32, rounded.left_to_do), Narrowing::truncate});
-}
-
 LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   if (!builder.has_wide_conversions()) return wrap_avx2(builder, to, rounded);
   LaneId bits = builder.float_to_signed(rounded.value, 64, rounded.left_to_do);
@@ -234,21 +226,25 @@ LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
 }
 
+/// Whether the conversion to i32 is all that there is to do but for narrowing.
+bool is_within_i32(const LaneTensor& source, ElementType to, bool wraps) {
+  const int bits = bits_of(to);
+  // What infinities and NaNs become, the smallest i32, has low bits of 0.
+  if (wraps && bits <= 16 && fits_32_bits(source.element())) return true;
+  const bool is_cut = bits == 32 && (wraps || is_signed_integer(to));
+  return source.fits_i32() && (bits == 8 || bits == 16 || is_cut);
+}
+
 }  // namespace
 
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
   const bool wraps = options.overflow == Overflow::wrap;
-  const int bits = bits_of(to);
-  const bool is_i32_cut = bits == 32 && (wraps || is_signed_integer(to));
-  if (source.fits_i32() && (bits == 8 || bits == 16 || is_i32_cut)) {
+  if (is_within_i32(source, to, wraps)) {
     const bool is_f64 = source.element() == ElementType::f64;
     const LaneId number = is_f64 ? source.as_f64() : source.as_f32();
     return convert_within_i32(builder, to, options.overflow,
                               apply_rounding(builder, number, options.rounding));
-  }
-  if (wraps && bits_of(to) <= 16 && fits_32_bits(source.element())) {
-    return wrap_32_bits(builder, to, apply_rounding(builder, source.as_f32(), options.rounding));
   }
   const bool through_f64 =
       source.element() == ElementType::f64 || (wraps && !builder.has_wide_conversions());

@@ -22,7 +22,7 @@ double of_type(ElementType type) {
   return std::max(static_cast<double>(integer_max(type)), -static_cast<double>(integer_min(type)));
 }
 
-/// Of a constant, where it is f32 and not long: code for short ones is worth the time.
+/// Of a constant, where it is f32 and takes little time to read.
 double of_constant(const Operation& constant, ElementType type) {
   constexpr size_t most_bytes = size_t{1} << 16;
   const std::vector<std::byte>& bytes = constant.data->bytes;
