@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/integer_math.hpp"
+
 namespace castor::detail {
 
 namespace {
@@ -72,20 +74,21 @@ Status place_same(AutoPad auto_pad, int i, ConvolutionAxis& axis) {
   return padded_input(axis) ? Status() : padding_overflows(axis, i);
 }
 
-/// Padding is given.
+/// Padding is given: the output has floor((padded - window) / stride) + 1 positions, in numbers
+/// without bounds. A kernel that exceeds the padded input by at most one stride leaves none.
 Status place_given(int i, ConvolutionAxis& axis) {
   if (!is_known(axis.input)) return {};
   const std::optional<int64_t> padded = padded_input(axis);
   if (!padded) return padding_overflows(axis, i);
   if (!is_known(axis.kernel)) return {};
-  if (axis.window() > *padded) {
-    return convolution_mistake(fmt::format(
-        "spatial axis {}: the kernel takes {} positions, with dilations[{}] = {}, expected at most "
-        "{}, the input of {} padded by {} and {}",
-        i, axis.window(), i, axis.dilation, *padded, axis.input, axis.pad_begin, axis.pad_end));
-  }
-  axis.output = (*padded - axis.window()) / axis.stride + 1;
-  return {};
+  const int64_t last_begin = *padded - axis.window();  // of a window, counted from the padding on
+  axis.output = floor_div(last_begin, axis.stride) + 1;
+  if (axis.output >= 0) return {};
+  return convolution_mistake(fmt::format(
+      "spatial axis {}: the kernel takes {} positions, with dilations[{}] = {}, expected at most "
+      "{}, the input of {} padded by {} and {}, plus strides[{}] = {}",
+      i, axis.window(), i, axis.dilation, *padded, axis.input, axis.pad_begin, axis.pad_end, i,
+      axis.stride));
 }
 
 /// Completes padding and output, as far as they follow from what is known.

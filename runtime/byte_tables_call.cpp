@@ -2,7 +2,7 @@
 // Requantization by tables of bytes: runs of elements, each looked up in its slice's table.
 #include <algorithm>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "runtime/nest_call.hpp"
 #include "runtime/requantization.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "ir/storage.hpp"
 
 namespace castor::detail {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "jit/emit/tile_copy.hpp"
 
 namespace castor::detail {

@@ -94,19 +94,20 @@ TEST(ConvIntegerErrors, KindsAndChoices) {
 TEST(ConvIntegerErrors, WindowsAndSums) {
   const int64_t most = INT64_MAX;
   const auto too_small = [](int axis, int window, int dilation, int padded, int input, int begin,
-                            int end) {
+                            int end, int stride = 1) {
     return fmt::format(
         "spatial axis {}: the kernel takes {} positions, with dilations[{}] = {}, expected at most "
-        "{}, the input of {} padded by {} and {}",
-        axis, window, axis, dilation, padded, input, begin, end);
+        "{}, the input of {} padded by {} and {}, plus strides[{}] = {}",
+        axis, window, axis, dilation, padded, input, begin, end, axis, stride);
   };
   expect_rows({
-      {{1, 1, 2}, {1, 1, 3}, "", too_small(0, 3, 1, 2, 2, 0, 0)},
-      {{1, 1, 9, 4}, {1, 1, 3, 3}, "dilations = [1, 2]", too_small(1, 5, 2, 4, 4, 0, 0)},
-      {{1, 1, 9, 4}, {1, 1, 3, 8}, "pads = [0, 1, 0, 2]", too_small(1, 8, 1, 7, 4, 1, 2)},
-      {{1, 1, 2}, {1, 1, 3}, "auto_pad = valid", too_small(0, 3, 1, 2, 2, 0, 0)},
-      {{1, 1, 0}, {1, 1, 1}, "", too_small(0, 1, 1, 0, 0, 0, 0)},
-      {{0, 1, 2}, {1, 1, 3}, "", too_small(0, 3, 1, 2, 2, 0, 0)},
+      {{1, 1, 1}, {1, 1, 3}, "", too_small(0, 3, 1, 1, 1, 0, 0)},
+      {{1, 1, 9, 4}, {1, 1, 3, 4}, "dilations = [1, 2]", too_small(1, 7, 2, 4, 4, 0, 0)},
+      {{1, 1, 9, 4}, {1, 1, 3, 9}, "pads = [0, 1, 0, 2]", too_small(1, 9, 1, 7, 4, 1, 2)},
+      {{1, 1, 4}, {1, 1, 8}, "strides = [3]", too_small(0, 8, 1, 4, 4, 0, 0, 3)},
+      {{1, 1, 2}, {1, 1, 4}, "auto_pad = valid", too_small(0, 4, 1, 2, 2, 0, 0)},
+      {{1, 1, 0}, {1, 1, 2}, "", too_small(0, 2, 1, 0, 0, 0, 0)},
+      {{0, 1, 2}, {1, 1, 4}, "", too_small(0, 4, 1, 2, 2, 0, 0)},
       {{1, 1, 5}, {1, 1, 0}, "", "w's axis 2 is 0, expected a kernel of 1 or more"},
       {{1, 1, 5, 5}, {0, 1, 1, 0}, "", "w's axis 3 is 0, expected a kernel of 1 or more"},
       {{1, 1, 5, 5},

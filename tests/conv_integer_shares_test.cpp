@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "jit/system_memory.hpp"
 #include "runtime/conv/convolution_blocks.hpp"
 #include "runtime/state.hpp"

@@ -60,6 +60,7 @@ class RowPlanner {
     }
     const int64_t positions = plan_.slices * plan_.rows.kernel * plan_.columns.kernel;
     if (positions > most_offset / group_channels_ || unit() > most_extent) return false;
+    if (dwords_of_runs() > max_listed_taps) return false;
     // Where a dword takes few bytes of its run, planes have fewer taps.
     const double planes = static_cast<double>(plan_.dwords * positions);
     if (!is_nhwc(plan_) && static_cast<double>(dwords_of_runs()) > 1.25 * planes) return false;
@@ -309,8 +310,10 @@ std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bo
     plans.push_back(std::move(*plan));
     break;
   }
-  if (geometry.layout == ConvolutionLayout::nchw) {
-    plans.push_back(begin_plan(geometry, target));
+  const ConvPlan planes = begin_plan(geometry, target);
+  const int64_t taps = planes.slices * planes.dwords * planes.rows.kernel * planes.columns.kernel;
+  if (geometry.layout == ConvolutionLayout::nchw && taps <= max_listed_taps) {
+    plans.push_back(planes);
     plans.back().lanes_hold = ConvLanes::channels;
     choose_planes(plans.back());
   }

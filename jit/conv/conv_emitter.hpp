@@ -30,6 +30,7 @@ inline const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the first pixel
 inline const Reg64 output(Operand::RAX);
 inline const Reg64 group_output(Operand::R12);  ///< without an epilogue
 inline const Reg64 scratch(Operand::RCX);
+inline const Reg64 k_groups(Operand::RCX);  ///< to come, in the loop over them
 inline const Reg64 channel_step(Operand::RDX);
 }  // namespace reg
 
@@ -100,6 +101,7 @@ class ConvKernelEmitter {
   void emit_mask_of_last_vector();
   void emit_jump_if_full(Xbyak::Label& full);
   void emit_loop();
+  void emit_taps();
   void emit_tap(const Xbyak::RegExp& tap, int position, const TileRows& channels);
   void emit_pixels_of_input();
   void emit_prefetch_of_next_tile();

@@ -68,6 +68,17 @@ void ConvKernelEmitter::emit_prefetch_of_output() {
 }
 
 void ConvKernelEmitter::emit_loop() {
+  if (!tile_.loops_k_groups) return emit_taps();
+  Xbyak::Label next_group;
+  code_.mov(reg::k_groups, argument(offsetof(ConvArguments, k_groups)));
+  code_.L(next_group);
+  emit_taps();
+  code_.add(reg::planes, argument(offsetof(ConvArguments, k_group_step)));
+  code_.dec(reg::k_groups);
+  code_.jnz(next_group, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void ConvKernelEmitter::emit_taps() {
   code_.mov(reg::tap, argument(offsetof(ConvArguments, taps)));
   code_.sub(reg::tap, reg::taps_end);
   emit_tap_loop(

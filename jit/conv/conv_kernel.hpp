@@ -41,6 +41,9 @@ struct ConvTile {
   bool prefetches_output = false;
   /// Not planes: with neither gaps nor window sums, and not without VBMI.
   PixelSource source = PixelSource::planes;
+  /// Whether the taps are those of one k group, and done for each of `ConvArguments::k_groups`;
+  /// then there are no last taps, and pixels come from planes.
+  bool loops_k_groups = false;
   friend bool operator==(const ConvTile&, const ConvTile&) = default;
 };
 
@@ -78,6 +81,10 @@ struct ConvArguments {
   /// `planes`, one for each tap.
   const std::byte* input = nullptr;
   int64_t input_step = 0;  ///< bytes from one channel to the next
+  /// Where the tile loops over k groups: how many there are (at least 1), and the bytes from the
+  /// planes of one to those of the next.
+  int64_t k_groups = 1;
+  int64_t k_group_step = 0;
 };
 using ConvFunction = void (*)(const ConvArguments* arguments);
 

@@ -64,7 +64,7 @@ double cycles_of_line(const ConvPlan& plan, double unaligned) {
   // are lines, those of many taps do not.
   const double any_pixels = 0.25 * unaligned;
   constexpr double any_weight = 0.1;
-  const auto taps = static_cast<double>(plan.taps.size());
+  const auto taps = static_cast<double>(plan.k_steps());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
   const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
   const bool stays_near = plane_bytes <= 0.75 * static_cast<double>(plan.caches.first);
@@ -83,7 +83,7 @@ double cycles_of_line(const ConvPlan& plan, double unaligned) {
 double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block) {
   const double pixels = tile.pixels();
   const double v = static_cast<double>(ceil_div(tile.channels, plan.lanes));
-  const auto taps = static_cast<double>(plan.taps.size());
+  const auto taps = static_cast<double>(plan.k_steps());
   constexpr double any_load = 0.05;
   const double tap = std::max({pixels * v * product(plan), latency(plan), load * (pixels + v)}) +
                      any_load * (pixels + v);

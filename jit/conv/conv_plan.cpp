@@ -7,6 +7,7 @@
 
 #include "jit/conv/conv_planning.hpp"
 #include "jit/conv/last_taps.hpp"
+#include "jit/conv/plane_axes.hpp"
 
 namespace castor::jit {
 
@@ -42,7 +43,7 @@ ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
 
 /// Lines of the output are worth being fetched behind so many taps: these are done before the lines
 /// are there. Behind more the stores find the time, and fetching takes it from the loads.
-constexpr size_t most_prefetched_taps = 8;
+constexpr int64_t most_prefetched_taps = 8;
 
 ConvTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
@@ -111,10 +112,25 @@ void choose_phases(ConvPlan& plan) {
   plan = std::move(best);
 }
 
+/// Where offsets of all k groups would be too many, those of one are listed: in planes of channels
+/// each k group lies as the one before.
+int64_t listed_k_groups(ConvPlan& plan) {
+  const int64_t k_groups = plan.slices * plan.dwords;
+  const auto taps =
+      static_cast<int64_t>(plan.row_phases.shifts.size() * plan.column_phases.shifts.size());
+  const bool may_loop =
+      plan.lanes_hold == ConvLanes::pixels && plan.dwords_hold == DwordsHold::channels;
+  if (!may_loop || k_groups <= max_listed_taps / taps) return k_groups;
+  plan.k_groups = k_groups;
+  plan.k_group_step = 4 * plan.phase_planes() * plan.plane_dwords;
+  return 1;
+}
+
 void list_taps(ConvPlan& plan) {
+  const int64_t k_groups = listed_k_groups(plan);
   const auto row_count = static_cast<int64_t>(plan.row_phases.phases.size());
   const auto column_count = static_cast<int64_t>(plan.column_phases.phases.size());
-  for (int64_t part = 0; part < plan.slices * plan.dwords; ++part) {
+  for (int64_t part = 0; part < k_groups; ++part) {
     for (size_t r = 0; r < plan.row_phases.shifts.size(); ++r) {
       for (size_t s = 0; s < plan.column_phases.shifts.size(); ++s) {
         const int64_t plane = (part * row_count + plan.row_phases.of_tap[r]) * column_count +
@@ -188,7 +204,7 @@ bool may_take_input(const ConvPlan& plan, const Target& target) {
   const int64_t tile_pixels = int64_t{plan.tile.vectors} * plan.lanes;
   return geometry.layout == ConvolutionLayout::nchw && geometry.axes.size() <= 2 &&
          plan.takes_whole_rows() && plan.block.rows * plan.block.columns >= tile_pixels &&
-         plan.dwords_hold == DwordsHold::channels && !plan.rows_are_lines &&
+         plan.dwords_hold == DwordsHold::channels && !plan.rows_are_lines && plan.k_groups == 1 &&
          geometry.group_channels() % 4 == 0 && target.supports(Feature::avx512_vbmi);
 }
 
@@ -234,14 +250,7 @@ Status check_filter(const ConvolutionGeometry& geometry) {
 ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
   ConvPlan plan;
   plan.geometry = geometry;
-  const size_t axes = geometry.axes.size();
-  plan.columns = geometry.axes[axes - 1];
-  plan.rows =
-      axes > 1 ? geometry.axes[axes - 2] : ConvolutionAxis{.input = 1, .kernel = 1, .output = 1};
-  for (size_t axis = 0; axis + 2 < axes; ++axis) {
-    plan.slices *= geometry.axes[axis].kernel;
-    plan.outer_outputs *= geometry.axes[axis].output;
-  }
+  set_plane_axes(plan);
   plan.dot = dot_product_of(target);
   plan.lanes = target.vector_bits() / 32;
   plan.caches = target.caches;
@@ -277,9 +286,11 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
   plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
   plan.tile.has_gaps = plan.line_has_gaps();
-  plan.tile.prefetches_output = target.has_avx512() && plan.taps.size() <= most_prefetched_taps;
+  plan.tile.loops_k_groups = plan.k_groups > 1;
+  plan.tile.prefetches_output = target.has_avx512() && plan.k_steps() <= most_prefetched_taps;
+  const bool has_last_taps = !plan.tile.has_gaps && !plan.tile.loops_k_groups;
   plan.tile.last_taps =
-      plan.tile.has_gaps ? 0 : last_taps_of(plan.taps.size(), plan.tile.vectors, target);
+      has_last_taps ? last_taps_of(plan.taps.size(), plan.tile.vectors, target) : 0;
   set_channel_tiles(plan, plan.tile.channels);
   set_cycles(plan, cycles_of_line(plan, unaligned_taps(plan)));
   return plan;

@@ -101,7 +101,10 @@ struct ConvPlan {
   int64_t plane_dwords = 0;   ///< from one plane to the next
   ConvRows input_rows;        ///< where the source is not planes
   std::vector<int32_t> taps;  ///< byte offsets: slice by slice, dword by dword, row by row, unless
-                              ///< tap_weights say what they are
+                              ///< tap_weights say what they are; of the first k group alone where
+                              ///< kernels loop over them
+  int64_t k_groups = 1;       ///< that kernels loop over: 1, or all dwords of all slices
+  int64_t k_group_step = 0;   ///< bytes from the planes of one k group to those of the next
   std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
   double cycles = 0;                    ///< of one image by the model
   double filling_cycles = 0;            ///< those of them in which its input is laid out
@@ -112,6 +115,8 @@ struct ConvPlan {
   }
   int64_t output_rows() const { return rows.output; }
   int64_t output_columns() const { return columns.output; }
+  /// Dwords of weights of an output channel: taps of all k groups.
+  int64_t k_steps() const { return static_cast<int64_t>(taps.size()) * k_groups; }
   /// Output channels of whole tiles.
   int tile_channels() const {
     return lanes_hold == ConvLanes::pixels ? tile.channels : channel_tile.channels;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "jit/conv/conv_plan.hpp"
 
 namespace castor::jit {
@@ -29,6 +29,10 @@ inline constexpr int64_t most_block_pixels = int64_t{1} << 15;
 
 /// Dwords behind planes that the last tile of a line may read.
 inline constexpr int64_t most_lanes_read_behind = 16 * 8;
+
+/// Offsets of taps that a plan lists at the most, so that binding takes little time and memory
+/// however many channels there are: with more k steps kernels loop over k groups.
+inline constexpr int64_t max_listed_taps = int64_t{1} << 18;
 
 /// What all plans of a geometry have in common.
 ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target);

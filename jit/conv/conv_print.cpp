@@ -51,13 +51,13 @@ std::string tile_text(const ConvPlan& plan) {
                           plan.line_pixels(plan.block), plan.block.rows * plan.block.columns,
                           lanes);
     return line + fmt::format("  tile     {} output channels by {} vectors of {} pixels, {} taps\n",
-                              plan.tile.channels, plan.tile.vectors, plan.lanes, plan.taps.size());
+                              plan.tile.channels, plan.tile.vectors, plan.lanes, plan.k_steps());
   }
   const ChannelTile& tile = plan.channel_tile;
   return fmt::format(
       "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} taps\n",
       tile.channels, plan.lanes, tile.rows, tile.columns, tile.turns ? ", turned around" : "",
-      plan.taps.size());
+      plan.k_steps());
 }
 
 }  // namespace

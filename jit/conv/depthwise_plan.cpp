@@ -7,9 +7,10 @@
 #include <numeric>
 #include <utility>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "jit/conv/depthwise_columns.hpp"
 #include "jit/conv/dot_product.hpp"
+#include "jit/conv/plane_axes.hpp"
 #include "jit/conv/row_epilogue.hpp"
 
 namespace castor::jit {
@@ -22,8 +23,6 @@ constexpr int64_t most_source_bytes = 64;
 /// Beyond these a plan is not worth its memory.
 constexpr size_t most_columns = 1024;
 constexpr int64_t most_blocks = 4096;
-/// Positions and paddings that are reckoned with.
-constexpr int64_t most_positions = int64_t{1} << 30;
 
 /// Plans one geometry step by step; each says whether it can be.
 class Planner {
@@ -295,23 +294,6 @@ class Planner {
 
 }  // namespace
 
-namespace {
-
-/// The axis without strides and dilations that make no difference.
-ConvolutionAxis plain_axis(ConvolutionAxis axis) {
-  if (axis.output == 1) axis.stride = 1;
-  if (axis.kernel == 1) axis.dilation = 1;
-  return axis;
-}
-
-bool is_small(const ConvolutionAxis& axis) {
-  return axis.input <= most_positions && axis.output <= most_positions &&
-         axis.pad_begin <= most_positions &&
-         (axis.output - 1) * axis.stride + axis.window() <= most_positions;
-}
-
-}  // namespace
-
 bool DepthwisePlan::is_one_pass() const {
   for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
     const ConvolutionAxis& axis = geometry.axes[i];
@@ -329,15 +311,8 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
   }
   DepthwisePlan plan;
   plan.geometry = geometry;
-  const size_t axes = geometry.axes.size();
-  const ConvolutionAxis one = {.input = 1, .kernel = 1, .output = 1};
-  plan.columns = plain_axis(geometry.axes[axes - 1]);
-  plan.rows = plain_axis(axes > 1 ? geometry.axes[axes - 2] : one);
-  if (!is_small(plan.columns) || !is_small(plan.rows)) return std::nullopt;
-  for (size_t axis = 0; axis + 2 < axes; ++axis) {
-    plan.slices *= geometry.axes[axis].kernel;
-    plan.outer_outputs *= geometry.axes[axis].output;
-  }
+  set_plane_axes(plan);
+  if (!has_near_positions(plan.rows, plan.columns, 1)) return std::nullopt;
   if (!Planner(plan, target, rows).run(x_is_signed)) return std::nullopt;
   return plan;
 }

@@ -6,33 +6,20 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "jit/conv/grouped_nhwc_registers.hpp"
+#include "jit/conv/plane_axes.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// Positions and paddings that are reckoned with; channels; places and blocks of rows beyond which
-/// a plan is not worth its time; phases that a unit may have; slices of a filter.
-constexpr int64_t most_positions = int64_t{1} << 30;
+/// Channels; places and blocks of rows beyond which a plan is not worth its time; phases that a
+/// unit may have; slices of a filter.
 constexpr int64_t most_channels = int64_t{1} << 16;
 constexpr int64_t most_places = int64_t{1} << 16;
 constexpr int64_t most_phases = 16;
 constexpr int64_t most_slices = 1024;
-
-bool is_small(const ConvolutionAxis& axis) {
-  return axis.input <= most_positions && axis.output <= most_places &&
-         axis.pad_begin <= most_positions &&
-         (axis.output - 1) * axis.stride + axis.window() <= most_positions;
-}
-
-/// The axis without strides and dilations that make no difference.
-ConvolutionAxis plain_axis(ConvolutionAxis axis) {
-  if (axis.output == 1) axis.stride = 1;
-  if (axis.kernel == 1) axis.dilation = 1;
-  return axis;
-}
 
 /// An axis as the phases of its outputs see it: a filter dilated by d, at a stride of s, takes
 /// positions d apart in outputs that are d / gcd(d, s) apart.
@@ -334,15 +321,9 @@ std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geom
   }
   GroupedNhwcPlan plan;
   plan.geometry = geometry;
-  const size_t axes = geometry.axes.size();
-  const ConvolutionAxis one = {.input = 1, .kernel = 1, .output = 1};
-  plan.columns = plain_axis(geometry.axes[axes - 1]);
-  plan.rows = plain_axis(axes > 1 ? geometry.axes[axes - 2] : one);
-  for (size_t axis = 0; axis + 2 < axes; ++axis) {
-    plan.slices *= geometry.axes[axis].kernel;
-    plan.outer_outputs *= geometry.axes[axis].output;
-  }
-  if (!is_small(plan.columns) || !is_small(plan.rows) || plan.slices > most_slices) {
+  set_plane_axes(plan);
+  if (!has_near_positions(plan.rows, plan.columns, geometry.channels) ||
+      std::max(plan.rows.output, plan.columns.output) > most_places || plan.slices > most_slices) {
     return std::nullopt;
   }
   if (!Planner(plan, target, epilogue).run(x_is_signed)) return std::nullopt;

@@ -96,6 +96,7 @@ Result<NestCodePtr> CodeCache::get_convolution(const jit::ConvTile& tile, const 
   append(key, static_cast<uint8_t>(tile.prefetches_output));
   append(key, tile.source);
   append(key, tile.last_taps);
+  append(key, static_cast<uint8_t>(tile.loops_k_groups));
   if (epilogue != nullptr) key += epilogue->key;
   return find_or_emit(key, KernelRecipe(tile, &target, epilogue, [&] {
                         return jit::emit_conv_kernel(tile, target, epilogue);

@@ -85,7 +85,7 @@ Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
   if (convolution.window_sums == jit::WindowSums::none) {
     return plan.may_take_input ? find_input_code(convolution, tile, codes) : Status{};
   }
-  if (plan.source != jit::ConvSource::planes) return {};
+  if (plan.source != jit::ConvSource::planes || plan.k_groups > 1) return {};
   const bool compact = plan.lanes_hold == jit::ConvLanes::channels;
   const jit::ConvTile sums = {.channels = 1,
                               .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
@@ -221,7 +221,7 @@ WeightForm weight_form(const BoundConvolution& convolution) {
   form.add(plan.dot, plan.lanes_hold, plan.lanes, plan.tile_channels(), plan.channel_tiles,
            plan.last_channels, plan.geometry.groups, plan.geometry.out_channels,
            plan.geometry.group_channels(), plan.dwords, plan.slices, plan.rows.kernel,
-           plan.columns.kernel, plan.taps.size(), plan.tap_weights.size());
+           plan.columns.kernel, static_cast<size_t>(plan.k_steps()), plan.tap_weights.size());
   for (const jit::TapWeights& tap : plan.tap_weights) form.add(tap[0], tap[1], tap[2], tap[3]);
   return form;
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 #include "jit/float_environment.hpp"
 
 namespace castor::detail {

@@ -39,8 +39,7 @@ WeightExtents weight_extents(const jit::ConvPlan& plan) {
   if (plan.tap_weights.empty()) return extents;
   extents.is_listed = !are_in_order(plan);
   if (extents.is_listed) return extents;
-  return {.channels = extents.channels * extents.positions(),
-          .dwords = static_cast<int64_t>(plan.taps.size())};
+  return {.channels = extents.channels * extents.positions(), .dwords = plan.k_steps()};
 }
 
 WeightUnits weight_units(const WeightExtents& extents) {

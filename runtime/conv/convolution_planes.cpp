@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "ir/integer_math.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/conv/interleave.hpp"
 #include "runtime/conv/plane_phases.hpp"
@@ -72,9 +73,8 @@ class PlaneFiller {
     if (part > begin) call(of, begin, part, rows_);
     for (; part < end; ++part) {
       const int64_t short_of = -room_behind(of, part);
-      const int64_t row_bytes = plan_.rows.stride * plan_.columns.input;
-      const int64_t rows =
-          std::max(of.end_row - (short_of + row_bytes - 1) / row_bytes, of.first_row);
+      const int64_t row_bytes = saturated_product(plan_.rows.stride, plan_.columns.input);
+      const int64_t rows = std::max(of.end_row - ceil_div(short_of, row_bytes), of.first_row);
       const bool is_worthwhile = rows > of.first_row && !form_.is_plain;
       if (is_worthwhile) call(of, part, part + 1, rows);
       fill_rows(of, part, part + 1, is_worthwhile ? rows : 0);
@@ -213,7 +213,8 @@ class PlaneFiller {
       call_for_vectors(filling, width_, visit);
     };
     call_for(0, of.first_row, 0, only_padding);
-    call_for(of.first_row, end_row, plan_.rows.stride * plan_.columns.input, with_data);
+    call_for(of.first_row, end_row, wrapped_product(plan_.rows.stride, plan_.columns.input),
+             with_data);
     call_for(end_row, rows, 0, only_padding);
   }
 
@@ -317,7 +318,7 @@ class PlaneFiller {
     const ConvolutionGeometry& geometry = plan_.geometry;
     const int count = jit::channels_of_dword(plan_.dot);
     DwordSource source;
-    source.step = plan_.columns.stride * pixel_step_;
+    source.step = wrapped_product(plan_.columns.stride, pixel_step_);
     const std::byte* image = input_.x + place_.image * geometry.channels * pixels_;
     for (int i = 0; i < count; ++i) {
       const int64_t channel = part * count + i;

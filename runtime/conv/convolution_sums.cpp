@@ -2,8 +2,9 @@
 #include "runtime/conv/convolution_sums.hpp"
 
 #include <algorithm>
+#include <cstring>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 
 namespace castor::detail {
 
@@ -20,7 +21,9 @@ class BlockSummer {
 
   /// The sums of the windows of some pixel tiles, as kernels read them.
   void sum(const PixelTiles& tiles) const {
-    const PixelRange sums = convolution_.sums_code ? sum_line(tiles) : sum_rows();
+    const PixelRange sums = convolution_.sums_code                    ? sum_line(tiles)
+                            : plan_.source == jit::ConvSource::planes ? sum_planes(tiles)
+                                                                      : sum_rows();
     if (convolution_.window_sums != jit::WindowSums::words) return;
     std::transform(sums_ + sums.begin, sums_ + sums.end, sums_ + sums.begin, jit::words_of_sum);
   }
@@ -44,6 +47,40 @@ class BlockSummer {
     return pixels;
   }
 
+  /// The lanes of the line that some tiles of pixels read.
+  PixelRange lanes_of(const PixelTiles& tiles) const {
+    const auto source_of_tile = [&](int64_t tile) {
+      return block_.tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].source / 4;
+    };
+    return {source_of_tile(tiles.begin),
+            source_of_tile(tiles.end - 1) + plan_.tile.vectors * plan_.lanes};
+  }
+
+  /// Sums of all lanes of a line whose kernels loop over k groups, of which the last one of each
+  /// slice may have fewer channels. Gives which sums they are.
+  PixelRange sum_planes(const PixelTiles& tiles) const {
+    const PixelRange lanes = lanes_of(tiles);
+    std::fill(sums_ + lanes.begin, sums_ + lanes.end, 0);
+    for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
+      const int64_t left = plan_.geometry.group_channels() - 4 * (k_group % plan_.dwords);
+      const uint32_t present = left < 4 ? (1u << (8 * left)) - 1 : ~0u;
+      const std::byte* planes = block_.source + k_group * plan_.k_group_step;
+      for (int32_t tap : plan_.taps) add_plane(planes + tap, present, lanes);
+    }
+    return lanes;
+  }
+
+  /// Adds the bytes of each lane's dword that are `present` to the lane's sum.
+  void add_plane(const std::byte* plane, uint32_t present, const PixelRange& lanes) const {
+    for (int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
+      uint32_t dword = 0;
+      std::memcpy(&dword, plane + 4 * lane, sizeof dword);
+      dword &= present;
+      sums_[lane] += static_cast<int32_t>((dword & 0xff) + (dword >> 8 & 0xff) +
+                                          (dword >> 16 & 0xff) + (dword >> 24));
+    }
+  }
+
   /// Sums of all lanes of a line; channels in the lanes, of pixels side by side.
   PixelRange sum_line(const PixelTiles& tiles) const {
     constexpr int32_t zero = 0;
@@ -53,13 +90,7 @@ class BlockSummer {
     const int64_t line = source_bytes_before(plan_, block_.place, block_.inner) / 4;
     PixelRange summed = {
         line, line + (block_.inner.block.rows - 1) * plan_.pitch + block_.inner.block.columns};
-    if (!compact) {
-      const auto source_of_tile = [&](int64_t tile) {
-        return block_.tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].source / 4;
-      };
-      summed = {source_of_tile(tiles.begin),
-                source_of_tile(tiles.end - 1) + plan_.tile.vectors * plan_.lanes};
-    }
+    if (!compact) summed = lanes_of(tiles);
     const int64_t first = summed.begin / lanes;
     const int64_t last =
         std::min(ceil_div(summed.end, lanes),

@@ -30,6 +30,8 @@ inline jit::ConvArguments taps_of_line(const jit::ConvPlan& plan, const LaidOutB
   arguments.planes = block.source;
   arguments.taps = plan.taps.data();
   arguments.tap_count = static_cast<int64_t>(plan.taps.size());
+  arguments.k_groups = plan.k_groups;
+  arguments.k_group_step = plan.k_group_step;
   return arguments;
 }
 

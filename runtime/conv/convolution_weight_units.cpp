@@ -63,7 +63,7 @@ class UnitPacker {
   /// Lanes without a channel hold zeros.
   void clear_rest(const PackedTile& tile) const {
     if (tile.width == tile.channels) return;
-    std::fill_n(tile.to, tile.width * static_cast<int64_t>(plan_.taps.size()), 0);
+    std::fill_n(tile.to, tile.width * plan_.k_steps(), 0);
   }
 
   /// Rows from `begin` to `end`, where tiles begin and end.

@@ -41,7 +41,7 @@ class LoopPacker {
   static constexpr int64_t most_taps = 64;
 
   void pack_tile(const PackedTile& tile) const {
-    const auto taps = static_cast<int64_t>(plan_.taps.size());
+    const int64_t taps = plan_.k_steps();
     const int64_t in_slice = extents_.in_slice;
     const int64_t at_once = in_slice < most_taps ? most_taps / in_slice * in_slice : most_taps;
     std::array<uint32_t, most_rows * most_taps> dwords;
@@ -188,16 +188,15 @@ class LoopPacker {
 }  // namespace
 
 size_t packed_dwords(const jit::ConvPlan& plan) {
-  return static_cast<size_t>(plan.geometry.groups * plan.packed_group_width()) * plan.taps.size();
+  return static_cast<size_t>(plan.geometry.groups * plan.packed_group_width() * plan.k_steps());
 }
 
 int64_t tile_dwords(const jit::ConvPlan& plan) {
-  return plan.packed_width(plan.tile_channels()) * static_cast<int64_t>(plan.taps.size());
+  return plan.packed_width(plan.tile_channels()) * plan.k_steps();
 }
 
 int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile) {
-  const auto taps = static_cast<int64_t>(plan.taps.size());
-  return group * plan.packed_group_width() * taps + tile * tile_dwords(plan);
+  return group * plan.packed_group_width() * plan.k_steps() + tile * tile_dwords(plan);
 }
 
 void pack_weights(const jit::ConvPlan& plan, const MovementCode& code, const std::byte* w,

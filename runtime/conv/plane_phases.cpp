@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/ceil_div.hpp"
+#include "ir/integer_math.hpp"
 
 namespace castor::detail {
 
@@ -32,7 +32,8 @@ PhasePlanes planes_of_phase(const jit::ConvPlan& plan, const BlockPlace& place, 
   of.first = entries(begin, 0, columns.stride, width);
   of.end = std::max(entries(begin, columns.input, columns.stride, width), of.first);
   of.begin = begin;
-  of.column = begin + of.first * columns.stride;
+  // Without data that is no position, and may exceed all numbers.
+  of.column = wrapped_sum(begin, wrapped_product(of.first, columns.stride));
   return of;
 }
 

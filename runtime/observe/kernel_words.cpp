@@ -39,16 +39,18 @@ std::string text_of_last_taps(int last_taps) {
 }  // namespace
 
 KernelWords words_of(const jit::ConvTile& tile) {
-  return {fmt::format("conv_pixels_{}x{}{}{}{}{}{}", tile.channels, tile.vectors,
+  return {fmt::format("conv_pixels_{}x{}{}{}{}{}{}{}", tile.channels, tile.vectors,
                       text_of(tile.window_sums), word_if(tile.has_gaps, "_gaps"),
                       text_of_last_taps(tile.last_taps),
-                      word_if(tile.prefetches_output, "_prefetching"), text_of(tile.source)),
+                      word_if(tile.prefetches_output, "_prefetching"), text_of(tile.source),
+                      word_if(tile.loops_k_groups, "_k_groups")),
           true,
           line("channels", tile.channels) + line("vectors of pixels", tile.vectors) +
               line("window sums", static_cast<int>(tile.window_sums)) +
               line("has gaps", tile.has_gaps) + line("last taps", tile.last_taps) +
               line("prefetches output", tile.prefetches_output) +
-              line("source", static_cast<int>(tile.source))};
+              line("source", static_cast<int>(tile.source)) +
+              line("loops over k groups", tile.loops_k_groups)};
 }
 
 KernelWords words_of(const jit::ChannelTile& tile) {

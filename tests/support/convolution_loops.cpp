@@ -61,7 +61,7 @@ void ConvolutionLoops::add_axis(const ConvolutionOptions& options, size_t i, siz
     axis.output = (axis.input + axis.stride - 1) / axis.stride;
   } else {
     const int64_t padded = axis.input + axis.begin + entry(options.pads, i + count, 0);
-    axis.output = (padded - window) / axis.stride + 1;
+    axis.output = padded < window ? 0 : (padded - window) / axis.stride + 1;
   }
   inputs_ *= axis.input;
   outputs_ *= axis.output;

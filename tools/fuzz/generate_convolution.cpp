@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tools/fuzz/draw_axis.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_operations.hpp"
 
@@ -60,35 +61,55 @@ class ConvolutionDraw {
     products_ *= std::max<int64_t>(1, drawn_.x[0]) * drawn_.w[0] * drawn_.w[1];
   }
 
+  /// Which attributes are written.
+  struct Written {
+    bool pads, strides, dilations;
+  };
+
   void draw_axes() {
     ConvolutionOptions& options = drawn_.options;
-    if (random_.percent(40)) options.auto_pad = static_cast<AutoPad>(random_.below(4));
-    const bool is_padded = options.auto_pad == AutoPad::notset && random_.percent(60);
-    const bool is_strided = random_.percent(50);
-    const bool is_dilated = random_.percent(40);
+    const bool is_extreme = random_.percent(8);
+    if (!is_extreme && random_.percent(40)) {
+      options.auto_pad = static_cast<AutoPad>(random_.below(4));
+    }
+    const Written written = {
+        is_extreme || (options.auto_pad == AutoPad::notset && random_.percent(60)),
+        is_extreme || random_.percent(50), is_extreme || random_.percent(40)};
     std::vector<int64_t> ends;
-    for (int axis = 0; axis < spatial_axes_; ++axis) {
-      const int64_t most_pad = random_.percent(15) ? 9 : 2;
-      const int64_t begin = is_padded ? random_.between(0, most_pad) : 0;
-      const int64_t end = is_padded ? random_.between(0, most_pad) : 0;
-      int64_t kernel = random_.between(1, random_.percent(12) ? 7 : 3);
-      int64_t dilation = is_dilated ? random_.between(1, 4) : 1;
-      const int64_t padded = extent(axis) + begin + end;
-      const bool is_same =
-          options.auto_pad == AutoPad::same_upper || options.auto_pad == AutoPad::same_lower;
-      if (!is_same && (kernel - 1) * dilation + 1 > padded) {
-        kernel = std::clamp<int64_t>(padded, 1, kernel);
-        dilation = 1;
-      }
-      drawn_.w.push_back(kernel);
-      products_ *= kernel * std::max<int64_t>(1, padded);
-      if (is_strided) options.strides.push_back(random_.between(1, 4));
-      if (is_dilated) options.dilations.push_back(dilation);
-      if (is_padded) options.pads.push_back(begin);
-      if (is_padded) ends.push_back(end);
+    for (int i = 0; i < spatial_axes_; ++i) {
+      const ConvolutionAxis axis = is_extreme && random_.percent(70)
+                                       ? draw_extreme_axis(random_, extent(i))
+                                       : draw_axis(extent(i), written);
+      drawn_.w.push_back(axis.kernel);
+      products_ *= axis.kernel * std::max<int64_t>(1, axis.output);
+      if (written.strides) options.strides.push_back(axis.stride);
+      if (written.dilations) options.dilations.push_back(axis.dilation);
+      if (written.pads) options.pads.push_back(axis.pad_begin);
+      if (written.pads) ends.push_back(axis.pad_end);
     }
     options.pads.insert(options.pads.end(), ends.begin(), ends.end());
     if (random_.percent(40)) options.kernel_shape.assign(drawn_.w.begin() + 2, drawn_.w.end());
+  }
+
+  /// `output` is that at a stride of 1, about. At times the kernel exceeds the padded input.
+  ConvolutionAxis draw_axis(int64_t input, const Written& written) {
+    const int64_t most_pad = random_.percent(15) ? 9 : 2;
+    ConvolutionAxis axis{.input = input, .kernel = random_.between(1, random_.percent(12) ? 7 : 3)};
+    if (written.pads) axis.pad_begin = random_.between(0, most_pad);
+    if (written.pads) axis.pad_end = random_.between(0, most_pad);
+    if (written.dilations) axis.dilation = random_.between(1, 4);
+    if (written.strides) {
+      axis.stride = random_.percent(4) ? draw_magnitude(random_, INT64_MAX) : random_.between(1, 4);
+    }
+    axis.output = axis.input + axis.pad_begin + axis.pad_end;
+    const AutoPad auto_pad = drawn_.options.auto_pad;
+    const bool is_same = auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
+    const int64_t beyond = random_.percent(10) ? std::min<int64_t>(axis.stride, 7) : 0;
+    if (!is_same && axis.window() > axis.output + beyond) {
+      axis.kernel = std::clamp<int64_t>(axis.output, 1, axis.kernel);
+      axis.dilation = 1;
+    }
+    return axis;
   }
 
   Random& random_;

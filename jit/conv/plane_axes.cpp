@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/plane_axes.hpp"
+
+#include <algorithm>
+
+#include "ir/integer_math.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+ConvolutionAxis plain_axis(ConvolutionAxis axis) {
+  if (axis.output <= 1) axis.stride = 1;
+  if (axis.kernel == 1) axis.dilation = 1;
+  return axis;
+}
+
+/// Positions that the outputs of an axis take, or the axis has, padding included.
+int64_t positions_of(const ConvolutionAxis& axis) {
+  const int64_t taken =
+      saturated_sum(saturated_product(axis.output - 1, axis.stride), axis.window());
+  return std::max({taken, axis.output, saturated_sum(axis.input, axis.pad_begin)});
+}
+
+}  // namespace
+
+PlaneAxes plane_axes(const ConvolutionGeometry& geometry) {
+  const size_t count = geometry.axes.size();
+  const ConvolutionAxis one = {.input = 1, .kernel = 1, .output = 1};
+  PlaneAxes axes;
+  axes.columns = plain_axis(geometry.axes[count - 1]);
+  axes.rows = count > 1 ? plain_axis(geometry.axes[count - 2]) : one;
+  for (size_t axis = 0; axis + 2 < count; ++axis) {
+    axes.slices *= geometry.axes[axis].kernel;
+    axes.outer_outputs *= geometry.axes[axis].output;
+  }
+  return axes;
+}
+
+bool has_near_positions(const ConvolutionAxis& rows, const ConvolutionAxis& columns,
+                        int64_t pixel_bytes) {
+  constexpr int64_t max_bytes = int64_t{1} << 48;
+  const int64_t row_positions = positions_of(rows);
+  const int64_t column_positions = positions_of(columns);
+  const int64_t row_bytes = saturated_product(column_positions, pixel_bytes);
+  return std::max(row_positions, column_positions) <= max_plane_positions &&
+         saturated_product(row_positions, row_bytes) < max_bytes;
+}
+
+}  // namespace castor::jit
