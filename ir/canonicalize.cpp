@@ -177,11 +177,13 @@ class Rewriter {
   bool skip_relu(Operation& operation) const {
     const Operation* relu = definition_[operation.operands[0]];
     if (!relu || relu->op != OpKind::relu) return false;
-    const Overflow overflow = convert_options(operation).overflow;
-    const bool by_type_saturates = !is_integer(element_of(operation.operands[0]));
+    const ElementType from = element_of(operation.operands[0]);
+    const ElementType to = element_of(operation.results[0]);
+    const Overflow overflow = canonical_options(from, to, convert_options(operation)).overflow;
+    const bool by_type_saturates = !is_integer(from);
     const bool saturates =
         overflow == Overflow::saturate || (overflow == Overflow::by_type && by_type_saturates);
-    if (!saturates || !is_unsigned_integer(element_of(operation.results[0]))) return false;
+    if (!saturates || !is_unsigned_integer(to)) return false;
     operation.operands[0] = relu->operands[0];
     return true;
   }

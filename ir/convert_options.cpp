@@ -9,7 +9,8 @@ namespace castor {
 
 namespace {
 
-/// One row of the table of conversions: which options it admits beside `saturate`.
+/// One row of the table of conversions: which options it admits beside `saturate` and
+/// `saturate_finite`.
 struct Row {
   std::string_view conversion;
   bool wrap;
@@ -43,7 +44,8 @@ const Row& row_of(ElementType from, ElementType to) {
 bool admits(const Row& row, Overflow overflow) {
   switch (overflow) {
     case Overflow::by_type:
-    case Overflow::saturate: return true;
+    case Overflow::saturate:
+    case Overflow::saturate_finite: return true;
     case Overflow::wrap: return row.wrap;
     case Overflow::nan: return row.overflow_nan;
   }
@@ -75,6 +77,21 @@ std::optional<Enum> named(const std::array<std::string_view, N>& names, std::str
   const auto at = std::find(names.begin() + 1, names.end(), name);
   if (at == names.end()) return std::nullopt;
   return static_cast<Enum>(at - names.begin());
+}
+
+/// Whether no finite number of `from` exceeds those of `to`; both have infinities.
+bool holds_range(ElementType to, ElementType from) {
+  const FloatFormat& wide = info(to).format;
+  const FloatFormat& narrow = info(from).format;
+  if (wide.exponent_bits != narrow.exponent_bits) return wide.exponent_bits > narrow.exponent_bits;
+  return wide.mantissa_bits >= narrow.mantissa_bits;
+}
+
+/// What saturate_finite comes to: itself only where infinities and finite numbers that overflow are
+/// told apart.
+Overflow plain_saturate_finite(ElementType from, ElementType to) {
+  if (!has_infinities(from) || !has_infinities(to)) return Overflow::saturate;
+  return holds_range(to, from) ? Overflow::by_type : Overflow::saturate_finite;
 }
 
 }  // namespace
@@ -118,9 +135,9 @@ Status check_convert_options(ElementType from, ElementType to, const ConvertOpti
   const Row& row = row_of(from, to);
   if (!admits(row, options.overflow)) {
     return refused("overflow", overflow_names[static_cast<size_t>(options.overflow)], from, to, row,
-                   row.wrap           ? "saturate or wrap"
-                   : row.overflow_nan ? "saturate or nan"
-                                      : "saturate");
+                   row.wrap           ? "saturate, saturate_finite or wrap"
+                   : row.overflow_nan ? "saturate, saturate_finite or nan"
+                                      : "saturate or saturate_finite");
   }
   if (!admits(row, options.rounding)) {
     return refused("rounding", rounding_names[static_cast<size_t>(options.rounding)], from, to, row,
@@ -135,6 +152,9 @@ Status check_convert_options(ElementType from, ElementType to, const ConvertOpti
 
 ConvertOptions canonical_options(ElementType from, ElementType to, ConvertOptions options) {
   const Row& row = row_of(from, to);
+  if (options.overflow == Overflow::saturate_finite) {
+    options.overflow = plain_saturate_finite(from, to);
+  }
   if (&row == &row_float_to_int) {
     if (options.overflow == Overflow::saturate) options.overflow = Overflow::by_type;
     if (options.rounding == Rounding::toward_zero) options.rounding = Rounding::by_type;

@@ -14,8 +14,10 @@
 namespace castor {
 
 /// What happens to a value outside the destination's range. `by_type` is the rule of the types
-/// (integers wrap, float to integer saturates, floats overflow to infinity).
-enum class Overflow : uint8_t { by_type, saturate, wrap, nan };
+/// (integers wrap, float to integer saturates, floats overflow to infinity). `saturate` gives the
+/// largest finite number, for infinities too; `saturate_finite` lets infinities be infinities where
+/// the destination has them, and is `saturate` in all else.
+enum class Overflow : uint8_t { by_type, saturate, wrap, nan, saturate_finite };
 
 /// How a value between two of the destination's is rounded. `by_type`: float to integer
 /// truncates, everything else goes to the nearest, ties to even. `half_up` is floor(x + 1/2),
@@ -33,7 +35,8 @@ enum class Rounding : uint8_t {
 /// What a NaN becomes in a format without one (f4e2m1).
 enum class NanMode : uint8_t { by_type, zero };
 
-inline constexpr std::array<std::string_view, 4> overflow_names = {"", "saturate", "wrap", "nan"};
+inline constexpr std::array<std::string_view, 5> overflow_names = {"", "saturate", "wrap", "nan",
+                                                                   "saturate_finite"};
 inline constexpr std::array<std::string_view, 7> rounding_names = {
     "", "toward_zero", "nearest_even", "nearest_away", "down", "up", "half_up"};
 inline constexpr std::array<std::string_view, 2> nan_mode_names = {"", "zero"};
@@ -57,8 +60,8 @@ CASTOR_API std::optional<NanMode> nan_mode_named(std::string_view name);
 CASTOR_API Status check_enumerations(const ConvertOptions& options);
 
 /// Checks the options against the row of the conversion table (DESIGN.md, Numerics, `convert`)
-/// that the two types select; `saturate` is accepted everywhere. The error names the option, the
-/// types and what the row admits.
+/// that the two types select; `saturate` and `saturate_finite` are accepted everywhere. The error
+/// names the option, the types and what the row admits.
 CASTOR_API Status check_convert_options(ElementType from, ElementType to,
                                         const ConvertOptions& options);
 

@@ -224,7 +224,9 @@ MaybeOptions float_is_widened_first(const ConversionPair& pair) {
   if (pair.from == pair.to) return has_infinities(pair.from) ? MaybeOptions() : ConvertOptions{};
   if (has_infinities(pair.from) && saturates(pair.first) &&
       !infinity_is_largest(pair.middle, pair.to, pair.second)) {
-    return {};
+    // There are no infinities left that saturate_finite could keep.
+    const bool saturates_all = pair.second.overflow == Overflow::saturate_finite;
+    return saturates_all ? MaybeOptions({.overflow = Overflow::saturate}) : MaybeOptions();
   }
   return pair.second;
 }
@@ -283,8 +285,11 @@ bool copies_bits(ElementType type, const ConvertOptions& options, bool normalise
 }
 
 std::optional<ConvertOptions> merge_conversions(const ConversionPair& pair) {
+  ConversionPair plain = pair;
+  plain.first = canonical_options(pair.from, pair.middle, pair.first);
+  plain.second = canonical_options(pair.middle, pair.to, pair.second);
   for (const auto& rule : rules) {
-    if (const MaybeOptions merged = rule(pair)) {
+    if (const MaybeOptions merged = rule(plain)) {
       return canonical_options(pair.from, pair.to, *merged);
     }
   }

@@ -71,11 +71,13 @@ uint64_t encode_integer(const Unpacked& number, ElementType from, ElementType to
   if (number.kind == NumberClass::nan || number.kind == NumberClass::zero) return 0;
   // 2. Integers are exact and wrap unless told to saturate.
   const bool from_integer = is_whole(from);
+  const bool saturates =
+      options.overflow == Overflow::saturate || options.overflow == Overflow::saturate_finite;
   const bool by_type = options.rounding == Rounding::by_type;
   const Rounding rounding = by_type ? Rounding::toward_zero : options.rounding;
   const RoundedInteger value = round_to_integer(number, rounding);
   if (from_integer) {
-    return options.overflow == Overflow::saturate ? saturate(value, to) : wrap(value, to);
+    return saturates ? saturate(value, to) : wrap(value, to);
   }
   // 3. Floats saturate unless told to wrap; an infinity is huge and wraps to 0.
   return options.overflow == Overflow::wrap ? wrap_within_64_bits(value, to) : saturate(value, to);
@@ -100,10 +102,15 @@ uint64_t nan_code(const Unpacked& number, const FloatFormat& format, NanMode mod
 }
 
 // IEEE 754-2019, 7.4 a: to nearest, overflow gives infinity; without one NaN; with neither, and
-// under saturate, the largest finite number.
+// under saturate, the largest finite number. Under saturate_finite an infinity that the format has
+// is no overflow.
 uint64_t overflow_code(const Unpacked& number, const FloatFormat& format, Overflow overflow) {
   const uint64_t sign = number.negative ? sign_bit(format) : 0;
-  if (overflow == Overflow::saturate || format.specials == FloatSpecials::finite) {
+  const bool is_kept_infinity = overflow == Overflow::saturate_finite &&
+                                number.kind == NumberClass::infinity &&
+                                format.specials == FloatSpecials::ieee;
+  const bool saturates = overflow == Overflow::saturate || overflow == Overflow::saturate_finite;
+  if ((saturates && !is_kept_infinity) || format.specials == FloatSpecials::finite) {
     return sign | largest_finite(format);
   }
   if (format.specials == FloatSpecials::ieee) return sign | top_exponent(format);

@@ -107,4 +107,14 @@ LaneId clamp_to_finite(LaneBuilder& builder, LaneId value, ElementType to) {
   return builder.float_max(builder.float_constant(lane, -limit), below);
 }
 
+LaneId clamp_finite_numbers(LaneBuilder& builder, LaneId value, ElementType to) {
+  const LaneType lane = builder.type_of(value);
+  const LaneType bits = integer_lane(bits_of(lane));
+  const uint64_t magnitude_mask = (uint64_t{1} << (bits_of(lane) - 1)) - 1;
+  const uint64_t infinity = bits_of(lane) == 32 ? uint64_t{0xff} << 23 : uint64_t{0x7ff} << 52;
+  const LaneId magnitude = builder.bit_and(value, builder.constant(bits, magnitude_mask));
+  const LaneId is_infinite = builder.equal(magnitude, builder.constant(bits, infinity));
+  return builder.select(is_infinite, value, clamp_to_finite(builder, value, to));
+}
+
 }  // namespace castor::jit

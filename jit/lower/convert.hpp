@@ -32,6 +32,8 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
 
 /// Clamps to the largest finite values of `to`, infinities included; NaNs pass as they are.
 LaneId clamp_to_finite(LaneBuilder& builder, LaneId value, ElementType to);
+/// Clamps finite numbers alone: infinities and NaNs pass as they are.
+LaneId clamp_finite_numbers(LaneBuilder& builder, LaneId value, ElementType to);
 
 /// The largest finite value of a float type.
 double largest_finite(ElementType type);

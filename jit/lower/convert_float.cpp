@@ -28,6 +28,9 @@ std::optional<CellTable> cells_for(const LaneBuilder& builder, ElementType words
 
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                       const ConvertOptions& options, bool may_be_nan) {
+  if (options.overflow == Overflow::saturate_finite) {
+    return narrow_f32(builder, clamp_finite_numbers(builder, value, to), to, {}, may_be_nan);
+  }
   if (bits_of(to) <= 8) {
     const auto cells = to == ElementType::nf4 ? std::nullopt  // compares with f32 numbers
                                               : cells_for(builder, ElementType::bf16, to, options);
@@ -52,6 +55,7 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
                                   const ConvertOptions& options) {
   const ElementType from = source.element();
   const bool saturate = options.overflow == Overflow::saturate;
+  const bool saturate_finite = options.overflow == Overflow::saturate_finite;
   if (to == ElementType::f64) {
     LaneId value = source.as_f64();
     if (saturate) value = clamp_to_finite(builder, value, to);
@@ -59,6 +63,9 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
   }
   if (from == ElementType::f64) {
     LaneId value = source.as_f64();
+    if (saturate_finite) {  // before it becomes f32, where more numbers overflow
+      value = clamp_finite_numbers(builder, value, to);
+    }
     if (to == ElementType::f32) {
       if (saturate) value = clamp_to_finite(builder, value, to);
       return LaneTensor::computed(builder, to, {builder.f64_to_f32(value), Narrowing::truncate});
@@ -67,9 +74,9 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     const LaneId prepared = to == ElementType::f16   ? builder.f64_to_f32_odd_for_f16(value)
                             : to == ElementType::nf4 ? builder.f64_to_f32_up(value)
                                                      : builder.f64_to_f32_odd(value);
-    return narrow_f32(builder, prepared, to, options, true);
+    return narrow_f32(builder, prepared, to, saturate_finite ? ConvertOptions{} : options, true);
   }
-  if (from == ElementType::f16 && to == ElementType::f8e5m2 && !saturate) {
+  if (from == ElementType::f16 && to == ElementType::f8e5m2 && !saturate && !saturate_finite) {
     return LaneTensor::computed(builder, to,
                                 {round_to_e5m2(builder, source.as_bits()), Narrowing::high_half});
   }

@@ -133,9 +133,10 @@ int nan_code(const SmallValue& nan, ElementType type, const ConvertOptions& opti
 int overflow_code(const SmallValue& source, ElementType type, const ConvertOptions& options) {
   const FloatFormat& format = info(type).format;
   const int sign = source.negative ? sign_bit(type) : 0;
-  if (options.overflow == Overflow::saturate || format.specials == FloatSpecials::finite) {
-    return sign | largest_code(type);
-  }
+  const bool is_infinity = std::isinf(source.value);
+  const bool saturates = options.overflow == Overflow::saturate ||
+                         (options.overflow == Overflow::saturate_finite && !is_infinity);
+  if (saturates || format.specials == FloatSpecials::finite) return sign | largest_code(type);
   if (format.specials == FloatSpecials::ieee) return sign | (largest_code(type) + 1);
   return nan_code(source, type, options);
 }

@@ -166,10 +166,11 @@ CASTOR_API castor_value castor_builder_constant(castor_builder* builder,
 /// What becomes of values out of the destination's range.
 typedef int32_t castor_overflow;
 enum {
-  CASTOR_OVERFLOW_BY_TYPE = 0,  ///< integers wrap, float to integer saturates, floats: infinity
-  CASTOR_OVERFLOW_SATURATE = 1,
+  CASTOR_OVERFLOW_BY_TYPE = 0,   ///< integers wrap, float to integer saturates, floats: infinity
+  CASTOR_OVERFLOW_SATURATE = 1,  ///< to the largest finite number, infinities too
   CASTOR_OVERFLOW_WRAP = 2,
-  CASTOR_OVERFLOW_NAN = 3
+  CASTOR_OVERFLOW_NAN = 3,
+  CASTOR_OVERFLOW_SATURATE_FINITE = 4  ///< as SATURATE, but infinities stay where the type has them
 };
 /// How values between two of the destination's are rounded.
 typedef int32_t castor_rounding;
