@@ -109,7 +109,8 @@ TEST(CastorCTypes, OptionsHaveTheNumbersOfCpp) {
       {CASTOR_OVERFLOW_BY_TYPE, Overflow::by_type},
       {CASTOR_OVERFLOW_SATURATE, Overflow::saturate},
       {CASTOR_OVERFLOW_WRAP, Overflow::wrap},
-      {CASTOR_OVERFLOW_NAN, Overflow::nan}};
+      {CASTOR_OVERFLOW_NAN, Overflow::nan},
+      {CASTOR_OVERFLOW_SATURATE_FINITE, Overflow::saturate_finite}};
   ASSERT_EQ(std::size(overflows), overflow_names.size());
   for (const auto& [in_c, in_cpp] : overflows) EXPECT_EQ(in_c, static_cast<int32_t>(in_cpp));
   const std::pair<castor_rounding, Rounding> roundings[] = {
