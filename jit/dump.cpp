@@ -104,6 +104,7 @@ std::string loops_text(const Nest& nest, const NestForm& form, const Target& tar
 Result<std::string> dump_nest(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
+  const LikelyForms forms(function);
   for (size_t i = 0; i < nests.size(); ++i) {
     if (nests[i].convolution) {
       Result<std::string> convolution = convolution_text(function, nests, i, target);
@@ -117,7 +118,7 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
       text += heading(i, target) + "\n" + *requantization;
       continue;
     }
-    const NestForm form = likely_form(function, nests[i], target);
+    const NestForm form = forms.of(nests[i], target);
     text += heading(i, target) + "\n" + print(function, nests[i], form, target);
     if (!nests[i].epilogue) continue;
     int instructions = 0;
@@ -136,8 +137,9 @@ struct ShownNest {
 };
 
 /// Not of a convolution's nest.
-Result<ShownNest> shown_nest(const Function& function, const Nest& nest, const Target& target) {
-  if (!nest.requantization) return ShownNest{nest, likely_form(function, nest, target)};
+Result<ShownNest> shown_nest(const Function& function, const LikelyForms& forms, const Nest& nest,
+                             const Target& target) {
+  if (!nest.requantization) return ShownNest{nest, forms.of(nest, target)};
   Result<LikelyRequantization> likely = likely_requantization(function, nest, target);
   if (!likely) return likely.error();
   return ShownNest{std::move(likely->nest), std::move(likely->form)};
@@ -148,12 +150,13 @@ Result<ShownNest> shown_nest(const Function& function, const Nest& nest, const T
 Result<std::string> dump_lanes(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
+  const LikelyForms forms(function);
   for (size_t i = 0; i < nests.size(); ++i) {
     if (nests[i].convolution) {
       text += fmt::format("{} a convolution, without lanes\n", heading(i, target));
       continue;
     }
-    const Result<ShownNest> shown = shown_nest(function, nests[i], target);
+    const Result<ShownNest> shown = shown_nest(function, forms, nests[i], target);
     if (!shown) return shown.error();
     const auto& [nest, form] = *shown;
     const LaneProgram& program = nest.program;
@@ -176,13 +179,13 @@ Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, c
 
 namespace {
 
-Result<MachineCode> emit_one(const Function& function, std::span<const Nest> nests, size_t index,
-                             const Target& target) {
+Result<MachineCode> emit_one(const Function& function, const LikelyForms& forms,
+                             std::span<const Nest> nests, size_t index, const Target& target) {
   if (nests[index].convolution) return emit_convolution(function, nests, index, target);
   if (nests[index].requantization && looks_bytes_up(function, nests[index], target)) {
     return emit_byte_table();
   }
-  const Result<ShownNest> shown = shown_nest(function, nests[index], target);
+  const Result<ShownNest> shown = shown_nest(function, forms, nests[index], target);
   if (!shown) return shown.error();
   return emit_annotated(function, shown->nest, shown->form, target);
 }
@@ -192,8 +195,9 @@ Result<MachineCode> emit_one(const Function& function, std::span<const Nest> nes
 Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target) {
   std::vector<MachineCode> codes;
   const std::vector<Nest> nests = plan_nests(function, target);
+  const LikelyForms forms(function);
   for (size_t i = 0; i < nests.size(); ++i) {
-    Result<MachineCode> code = emit_one(function, nests, i, target);
+    Result<MachineCode> code = emit_one(function, forms, nests, i, target);
     if (!code.ok()) return code.error();
     codes.push_back(std::move(code).value());
   }

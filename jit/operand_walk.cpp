@@ -86,15 +86,14 @@ Result<BoundShapes> likely_shapes(const Function& function) {
   return bind_shapes(function, parameters);
 }
 
-NestForm likely_form(const Function& function, const Nest& nest, const Target& target) {
-  const Result<BoundShapes> shapes = likely_shapes(function);
+NestForm LikelyForms::of(const Nest& nest, const Target& target) const {
   const auto dense = NestForm::dense(nest.operands());
-  if (!shapes) return dense;
-  const Dims& extents = shapes->values[nest.space];
+  if (!shapes_) return dense;
+  const Dims& extents = shapes_->values[nest.space];
   if (element_count(extents).value_or(0) == 0) return dense;
   std::vector<Dims> strides;
   for (const NestInput& input : nest.inputs) {
-    const Dims& own = shapes->values[input.value];
+    const Dims& own = shapes_->values[input.value];
     strides.push_back(strides_in_space(input.axes, own, dense_strides(own), extents));
   }
   strides.resize(nest.operands(), dense_strides(extents));

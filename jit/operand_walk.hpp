@@ -26,7 +26,22 @@ IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const
 /// Extents of every value of the function if unknown ones are long. Fails where these do not fit.
 Result<BoundShapes> likely_shapes(const Function& function);
 
-/// The form that the nest most likely has: with dense tensors, and unknown extents that are long.
-NestForm likely_form(const Function& function, const Nest& nest, const Target& target);
+/// The forms that the nests of a function most likely have: with dense tensors, and unknown extents
+/// that are long. The function's extents are bound once for all of its nests.
+class LikelyForms {
+ public:
+  explicit LikelyForms(const Function& function) : shapes_(likely_shapes(function)) {}
+
+  /// Of a nest of the function.
+  NestForm of(const Nest& nest, const Target& target) const;
+
+ private:
+  Result<BoundShapes> shapes_;
+};
+
+/// That of one nest; for several nests of a function, LikelyForms takes less time.
+inline NestForm likely_form(const Function& function, const Nest& nest, const Target& target) {
+  return LikelyForms(function).of(nest, target);
+}
 
 }  // namespace castor::jit

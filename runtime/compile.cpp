@@ -26,6 +26,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   compiled->store = runtime.store;
   compiled->executor = runtime.executor;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
+  const jit::LikelyForms forms(*compiled->canonical);
   for (const jit::Nest& nest : compiled->nests) {
     if (nest.inputs.size() > jit::most_inputs) {
       return Error{ErrorCode::unsupported,
@@ -37,7 +38,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
       compiled->likely.emplace_back();
       continue;
     }
-    jit::NestForm form = jit::likely_form(*compiled->canonical, nest, compiled->target);
+    jit::NestForm form = forms.of(nest, compiled->target);
     Result<NestCodePtr> code =
         runtime.store->cache.get(nest, form, compiled->target, compiled->canonical.get());
     if (code.ok()) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <forward_list>
+#include <unordered_map>
 
 #include "ir/broadcast.hpp"
 #include "ir/convert_options.hpp"
@@ -39,8 +41,7 @@ class NestLowering {
         outputs_(outputs),
         function_(facts.function),
         nest_(nest),
-        builder_(target, nest.program),
-        lowered_(function_.values.size()) {}
+        builder_(target, nest.program) {}
 
   void add_output(const NestOutput& output) {
     const Placed value = in_space(output.value);
@@ -98,14 +99,16 @@ class NestLowering {
   Placed in_space(ValueId value) const { return {value, each_along_itself(rank_of(value))}; }
 
   LaneTensor* find(const Placed& placed) {
-    for (Entry& entry : lowered_[placed.value]) {
+    const auto found = lowered_.find(placed.value);
+    if (found == lowered_.end()) return nullptr;
+    for (Entry& entry : found->second) {
       if (entry.axes == placed.axes) return &entry.lanes;
     }
     return nullptr;
   }
 
   LaneTensor* keep(const Placed& placed, LaneTensor lanes) {
-    return &lowered_[placed.value].emplace_back(Entry{placed.axes, std::move(lanes)}).lanes;
+    return &lowered_[placed.value].emplace_front(Entry{placed.axes, std::move(lanes)}).lanes;
   }
 
   /// Where the operand lies when the operation's result lies there.
@@ -213,7 +216,8 @@ class NestLowering {
   const Function& function_;
   Nest& nest_;
   LaneBuilder builder_;
-  std::vector<std::deque<Entry>> lowered_;  // by value; entries stay where they are
+  /// By value, of this nest's alone: a function has many nests. Entries stay where they are.
+  std::unordered_map<ValueId, std::forward_list<Entry>> lowered_;
 };
 
 }  // namespace
