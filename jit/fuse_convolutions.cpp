@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <unordered_map>
 
 #include "ir/storage.hpp"
 
@@ -24,12 +26,38 @@ struct Lie {
   bool repeats_one = false;  ///< it repeats its elements there
 };
 
+/// One operand of a nest.
+struct Reader {
+  size_t nest;
+  size_t input;
+};
+
+/// Who reads the results of convolutions, or reshapes of them: by root, in the order of nests.
+using Readers = std::unordered_map<ValueId, std::vector<Reader>>;
+
+Readers readers_of(const Function& function, const std::vector<Nest>& nests) {
+  Readers readers;
+  for (const Nest& nest : nests) {
+    if (nest.convolution) readers.try_emplace(nest.outputs[0].value);
+  }
+  if (readers.empty()) return readers;
+  const std::vector<ValueId> roots = reshape_roots(function);
+  for (size_t n = 0; n < nests.size(); ++n) {
+    for (size_t k = 0; k < nests[n].inputs.size(); ++k) {
+      const auto found = readers.find(roots[nests[n].inputs[k].value]);
+      if (found != readers.end()) found->second.push_back({n, k});
+    }
+  }
+  return readers;
+}
+
 /// The nests of one function around one convolution among them.
 class FusionChoice {
  public:
-  FusionChoice(const Function& function, std::span<const ValueId> roots,
-               const std::vector<Nest>& nests, size_t convolution)
-      : function_(function), roots_(roots), nests_(nests), at_(convolution) {
+  /// `fused[n]`: the result that nest n takes piece by piece already, or no_value.
+  FusionChoice(const Function& function, const Readers& readers, const std::vector<Nest>& nests,
+               std::span<const ValueId> fused, size_t convolution)
+      : function_(function), readers_(readers), nests_(nests), fused_(fused), at_(convolution) {
     const Operation& operation = function.operations[*nests[at_].convolution];
     const auto axes = static_cast<int>(function.type_of(operation.results[0]).shape.size()) - 2;
     const Result<ConvolutionOptions> options = convolution_options(operation, axes);
@@ -40,13 +68,11 @@ class FusionChoice {
     const NestOutput& output = nests_[at_].outputs[0];
     if (!output.is_scratch()) return {Fusion::Kind::is_result};
     value_ = output.value;
-    for (size_t n = at_ + 1; n < nests_.size(); ++n) {
-      for (const NestInput& input : nests_[n].inputs) {
-        if (roots_[input.value] != value_) continue;
-        if (input.value != value_) return {Fusion::Kind::reshaped, input.value};
-        if (consumer_ != 0 && consumer_ != n) return {Fusion::Kind::several_nests};
-        consumer_ = n;
-      }
+    for (const Reader& reader : readers_.at(value_)) {
+      const NestInput& input = nests_[reader.nest].inputs[reader.input];
+      if (input.value != value_) return {Fusion::Kind::reshaped, input.value};
+      if (consumer_ != 0 && consumer_ != reader.nest) return {Fusion::Kind::several_nests};
+      consumer_ = reader.nest;
     }
     return consumer_ == 0 ? Fusion{Fusion::Kind::is_result} : of_consumer();
   }
@@ -62,10 +88,8 @@ class FusionChoice {
  private:
   Fusion of_consumer() const {
     const Nest& nest = nests_[consumer_];
-    for (size_t n = at_ + 1; n < consumer_; ++n) {
-      if (nests_[n].fusion && nests_[n].fusion->is_fused() && reads(nest, nests_[n])) {
-        return {Fusion::Kind::other_convolution, nests_[n].outputs[0].value};
-      }
+    if (fused_[consumer_] != no_value) {
+      return {Fusion::Kind::other_convolution, fused_[consumer_]};
     }
     for (const NestInput& input : nest.inputs) {
       if (input.value == value_ && !is_in_place(input, nest)) {
@@ -79,12 +103,6 @@ class FusionChoice {
       if (!has_whole_bytes(nest, k)) return {Fusion::Kind::split_bytes, value_of(nest, k)};
     }
     return {Fusion::Kind::fused, nest.outputs[0].value};
-  }
-
-  static bool reads(const Nest& nest, const Nest& convolution) {
-    return std::ranges::any_of(nest.inputs, [&](const NestInput& input) {
-      return input.value == convolution.outputs[0].value;
-    });
   }
 
   const Shape& shape_of(ValueId value) const { return function_.type_of(value).shape; }
@@ -147,27 +165,46 @@ class FusionChoice {
   }
 
   const Function& function_;
-  const std::span<const ValueId> roots_;
+  const Readers& readers_;
   const std::vector<Nest>& nests_;
+  const std::span<const ValueId> fused_;
   const size_t at_;
   ConvolutionLayout layout_;
   ValueId value_ = no_value;
   size_t consumer_ = 0;
 };
 
+/// Moves each convolution that is fused in front of the nest that takes its result: `before[n]` is
+/// the convolution's index, or `none`.
+std::vector<Nest> in_order(std::vector<Nest> nests, std::span<const size_t> before, size_t none) {
+  std::vector<Nest> ordered;
+  ordered.reserve(nests.size());
+  for (size_t n = 0; n < nests.size(); ++n) {
+    if (nests[n].fusion && nests[n].fusion->is_fused()) continue;
+    if (before[n] != none) ordered.push_back(std::move(nests[before[n]]));
+    ordered.push_back(std::move(nests[n]));
+  }
+  return ordered;
+}
+
 }  // namespace
 
 void fuse_convolutions(const Function& function, std::vector<Nest>& nests) {
-  const std::vector<ValueId> roots = reshape_roots(function);
+  const Readers readers = readers_of(function, nests);
+  if (readers.empty()) return;
+  const size_t none = nests.size();
+  std::vector<size_t> before(nests.size(), none);
+  std::vector<ValueId> fused(nests.size(), no_value);
   for (size_t i = nests.size(); i-- > 0;) {
     if (!nests[i].convolution) continue;
-    FusionChoice choice(function, roots, nests, i);
+    FusionChoice choice(function, readers, nests, fused, i);
     nests[i].fusion = choice.choose();
     if (!nests[i].fusion->is_fused()) continue;
     nests[choice.consumer()].epilogue = choice.epilogue();
-    const auto begin = nests.begin() + static_cast<ptrdiff_t>(i);
-    std::rotate(begin, begin + 1, nests.begin() + static_cast<ptrdiff_t>(choice.consumer()));
+    before[choice.consumer()] = i;
+    fused[choice.consumer()] = nests[i].outputs[0].value;
   }
+  nests = in_order(std::move(nests), before, none);
 }
 
 std::string text_of(const Function& function, const Fusion& fusion) {

@@ -6,7 +6,6 @@
 #include "ir/infer.hpp"
 #include "jit/float_environment.hpp"
 #include "runtime/bind_nest.hpp"
-#include "runtime/check_overlap.hpp"
 #include "runtime/conv/epilogue.hpp"
 
 namespace castor::detail {
@@ -50,24 +49,6 @@ Status bind_tensors(BoundState& bound, std::span<const Dims> input_shapes,
   return {};
 }
 
-/// An operand of a nest, or of its epilogue.
-struct Accessed {
-  OperandOrigin origin;
-  bool walks_space = false;
-};
-
-std::vector<Accessed> operands_of(const BoundNest& nest) {
-  std::vector<Accessed> all;
-  const auto add = [&](const BoundNest& part) {
-    for (size_t k = 0; k < part.operands.size(); ++k) {
-      all.push_back({part.operands[k], part.walks_space[k]});
-    }
-  };
-  add(nest);
-  if (nest.epilogue) add(nest.epilogue->nest);
-  return all;
-}
-
 /// Nests with code; or, where executable memory is refused, none, and the reason.
 Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes) {
   bound.interpreted_because = bound.kernel->compiled->interpreted_because;
@@ -95,34 +76,24 @@ void bind_scratch(BoundState& bound, const BindOptions& options) {
   bound.task_scratch = TaskScratchPool(memory, bound.scratch_bytes);
 }
 
-/// Which outputs may be written in place of which inputs. Nests run in order: an output's nest may
-/// not be followed by one that reads the input, and may itself read it only where it writes.
-std::vector<bool> find_in_place(const BoundState& bound) {
-  const size_t outputs = bound.outputs.size();
-  std::vector<bool> allowed(bound.inputs.size() * outputs, false);
-  for (size_t i = 0; i < bound.inputs.size(); ++i) {
-    for (size_t o = 0; o < outputs; ++o) {
-      allowed[i * outputs + o] = same_walk(bound.inputs[i], bound.outputs[o]);
-    }
-  }
-  std::vector<size_t> written;  // by the nests up to the one looked at
-  for (const BoundNest& nest : bound.nests) {
-    const std::vector<Accessed> operands = operands_of(nest);
-    std::vector<size_t> now;
-    for (const Accessed& operand : operands) {
-      const bool is_output = operand.origin.kind == OperandOrigin::Kind::output;
-      if (is_output) now.push_back(operand.origin.index);
-    }
-    for (const auto& [origin, walks_space] : operands) {
+/// Nests run one after the other; an epilogue runs with its convolution.
+InPlaceOrder in_place_order(const BoundState& bound) {
+  InPlaceOrder order(bound.inputs.size(), bound.outputs.size());
+  uint32_t step = 0;
+  const auto add = [&](const BoundNest& nest) {
+    for (size_t k = 0; k < nest.operands.size(); ++k) {
+      const OperandOrigin& origin = nest.operands[k];
+      if (origin.kind == OperandOrigin::Kind::output) order.write(step, origin.index);
       if (origin.kind != OperandOrigin::Kind::input) continue;
-      const size_t first = origin.index * outputs;
-      const auto forbid = [&](size_t output) { allowed[first + output] = false; };
-      std::ranges::for_each(written, forbid);
-      if (!walks_space) std::ranges::for_each(now, forbid);
+      order.read(step, origin.index, nest.walks_space[k]);
     }
-    written.insert(written.end(), now.begin(), now.end());
+  };
+  for (const BoundNest& nest : bound.nests) {
+    ++step;
+    add(nest);
+    if (nest.epilogue) add(nest.epilogue->nest);
   }
-  return allowed;
+  return order;
 }
 
 Status check_counts(const Function& function, size_t input_shapes, size_t strides) {
@@ -149,7 +120,7 @@ Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const Kern
   if (Status status = bind_engine(*bound, input_shapes); !status) return status.error();
   bind_scratch(*bound, options);
   bound->scales = scale_checks(*bound->kernel->function, bound->inputs);
-  bound->in_place_allowed = find_in_place(*bound);
+  bound->order = in_place_order(*bound);
   return std::shared_ptr<const BoundState>(std::move(bound));
 }
 

@@ -34,8 +34,9 @@ Meeting compare(const OverlapRules& rules, const Placed& output, const Placed& o
     return apart ? Meeting::apart : Meeting::refused;
   }
   if (!may_overlap(written, output.at, rules.inputs[other.index], other.at)) return Meeting::apart;
-  const bool allowed = rules.in_place_allowed[other.index * rules.outputs.size() + output.index];
-  return allowed && output.at.begins_with(other.at) ? Meeting::in_place : Meeting::refused;
+  const bool in_place =
+      output.at.begins_with(other.at) && rules.allows_in_place(other.index, output.index);
+  return in_place ? Meeting::in_place : Meeting::refused;
 }
 
 Error refusal(const OverlapRules& rules, size_t output, const Placed& other) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "runtime/check_views.hpp"
+#include "runtime/in_place.hpp"
 
 namespace castor {
 
@@ -12,8 +13,12 @@ namespace castor {
 struct OverlapRules {
   std::span<const BoundTensor> inputs;
   std::span<const BoundTensor> outputs;
-  /// [input * outputs.size() + output]: the output may lie exactly where the input does.
-  const std::vector<bool>& in_place_allowed;
+  const InPlaceOrder& order;
+
+  /// Whether the output may be stored exactly where the input is.
+  bool allows_in_place(size_t input, size_t output) const {
+    return same_walk(inputs[input], outputs[output]) && order.allows(input, output);
+  }
 };
 
 /// Refuses outputs that share a byte with an input or with another output, unless one lies exactly

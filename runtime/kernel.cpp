@@ -183,7 +183,7 @@ Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View>
       if (!status) return status;
     }
     const detail::CallScratch scratch(bound, options.scratch, tasks);
-    const OverlapRules rules{bound.inputs, bound.outputs, bound.in_place_allowed};
+    const OverlapRules rules = bound.overlap_rules();
     bool in_place = false;
     if (Status status =
             check_overlap(rules, inputs, outputs, overlap_work(bound, scratch), in_place);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/scale_checks.hpp"
 
-#include <algorithm>
+#include <optional>
+#include <unordered_map>
 
 #include "ir/elements.hpp"
 #include "ir/requantize.hpp"
@@ -10,45 +11,53 @@ namespace castor::detail {
 
 namespace {
 
-/// The operation whose result the value is, or null: a parameter.
-const Operation* defining(const Function& function, ValueId value) {
-  const auto found = std::ranges::find_if(function.operations, [&](const Operation& operation) {
-    return std::ranges::find(operation.results, value) != operation.results.end();
-  });
-  return found == function.operations.end() ? nullptr : &*found;
-}
+/// Parameters and constants of one function by value.
+class ScaleTensors {
+ public:
+  ScaleTensors(const Function& function, std::span<const BoundTensor> inputs)
+      : function_(function), inputs_(inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) input_[function.parameters[i]] = i;
+    for (const Operation& operation : function.operations) {
+      if (operation.op == OpKind::constant) constant_[operation.results[0]] = &operation;
+    }
+  }
 
-ScaleCheck check_of(const Function& function, std::span<const BoundTensor> inputs, ValueId value,
-                    std::string_view side) {
-  ScaleCheck check{.side = side};
-  if (const Operation* constant = defining(function, value)) {
-    check.constant = constant->data->bytes.data();
-    const Shape& shape = function.type_of(value).shape;
-    if (!shape.empty()) check.count = shape[0].extent;
+  ScaleCheck check_of(ValueId value, std::string_view side) const {
+    ScaleCheck check{.side = side};
+    if (const auto constant = constant_.find(value); constant != constant_.end()) {
+      check.constant = constant->second->data->bytes.data();
+      const Shape& shape = function_.type_of(value).shape;
+      if (!shape.empty()) check.count = shape[0].extent;
+      return check;
+    }
+    check.input = input_.at(value);
+    const BoundTensor& tensor = inputs_[check.input];
+    if (tensor.shape.empty()) return check;
+    check.count = tensor.shape[0];
+    check.stride = tensor.strides[0];
     return check;
   }
-  const auto at = std::ranges::find(function.parameters, value);
-  check.input = static_cast<size_t>(at - function.parameters.begin());
-  const BoundTensor& tensor = inputs[check.input];
-  if (tensor.shape.empty()) return check;
-  check.count = tensor.shape[0];
-  check.stride = tensor.strides[0];
-  return check;
-}
+
+ private:
+  const Function& function_;
+  std::span<const BoundTensor> inputs_;
+  std::unordered_map<ValueId, size_t> input_;
+  std::unordered_map<ValueId, const Operation*> constant_;
+};
 
 }  // namespace
 
 std::vector<ScaleCheck> scale_checks(const Function& function,
                                      std::span<const BoundTensor> inputs) {
   std::vector<ScaleCheck> checks;
+  std::optional<ScaleTensors> tensors;  // most functions requantize nothing
   for (const Operation& operation : function.operations) {
     if (operation.op != OpKind::requantize) continue;
+    if (!tensors) tensors.emplace(function, inputs);
     const ValueId source = operation.operands[source_parameter(0)];
     const ValueId destination = operation.operands[destination_parameter(0)];
-    if (source != no_value) checks.push_back(check_of(function, inputs, source, "source"));
-    if (destination != no_value) {
-      checks.push_back(check_of(function, inputs, destination, "destination"));
-    }
+    if (source != no_value) checks.push_back(tensors->check_of(source, "source"));
+    if (destination != no_value) checks.push_back(tensors->check_of(destination, "destination"));
   }
   return checks;
 }

@@ -10,7 +10,7 @@
 #include "jit/tiles.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/cache/kernel_table.hpp"
-#include "runtime/check_views.hpp"
+#include "runtime/check_overlap.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/memory/runtime_memory.hpp"
@@ -152,9 +152,9 @@ struct BoundState {
   bool keeps_scratch = true;        ///< else every call brings its own
   mutable ScratchPool scratch;
   mutable TaskScratchPool task_scratch;
-  /// For each input and output: the output may be written where the input lies, because they walk
-  /// alike and no nest reads the input after the output's own.
-  std::vector<bool> in_place_allowed;  // [input * outputs.size() + output]
+  InPlaceOrder order;  ///< in which nests read inputs and write outputs
+
+  OverlapRules overlap_rules() const { return {inputs, outputs, order}; }
 };
 
 /// What kernels consist of, for tools that tell how they run, and for other interfaces.

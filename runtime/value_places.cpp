@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/value_places.hpp"
 
-#include <algorithm>
-
 #include "jit/operand_walk.hpp"
 
 namespace castor::detail {
@@ -12,6 +10,7 @@ ValuePlaces::ValuePlaces(const BoundState& bound, BoundShapes shapes)
       function_(*bound.kernel->compiled->canonical),
       roots_(jit::reshape_roots(function_)),
       shapes_(std::move(shapes)) {
+  for (size_t i = 0; i < function_.parameters.size(); ++i) inputs_[function_.parameters[i]] = i;
   for (const Operation& operation : function_.operations) {
     if (operation.op == OpKind::constant) constants_[operation.results[0]] = &operation;
   }
@@ -32,11 +31,9 @@ Place ValuePlaces::in_scratch(ValueId value, ElementType element, const Dims& ex
 }
 
 Place ValuePlaces::of_root(ValueId root, ElementType element) {
-  const auto& parameters = function_.parameters;
-  const auto parameter = std::find(parameters.begin(), parameters.end(), root);
   if (has_scratch(root)) return in_scratch(root, element, extents_of(root));
-  if (parameter != parameters.end()) {
-    const auto index = static_cast<size_t>(parameter - parameters.begin());
+  if (const auto parameter = inputs_.find(root); parameter != inputs_.end()) {
+    const size_t index = parameter->second;
     return {{.kind = OperandOrigin::Kind::input, .index = index},
             extents_of(root),
             bound_.inputs[index].strides};

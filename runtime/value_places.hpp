@@ -2,7 +2,7 @@
 // Where the values of a function lie when it is bound: the caller's tensors, constants, scratch.
 #pragma once
 
-#include <map>
+#include <unordered_map>
 
 #include "ir/infer.hpp"
 #include "runtime/memory/scratch_plan.hpp"
@@ -51,9 +51,10 @@ class ValuePlaces {
   const Function& function_;
   const std::vector<ValueId> roots_;
   const BoundShapes shapes_;
-  std::map<ValueId, const Operation*> constants_;
-  std::map<ValueId, int> reads_left_;  // by root
-  std::map<ValueId, size_t> scratch_;  // offsets of tensors
+  std::unordered_map<ValueId, size_t> inputs_;  // indices of parameters
+  std::unordered_map<ValueId, const Operation*> constants_;
+  std::unordered_map<ValueId, int> reads_left_;  // by root
+  std::unordered_map<ValueId, size_t> scratch_;  // offsets of tensors
   ScratchPlan plan_;
 };
 

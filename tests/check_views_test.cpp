@@ -175,9 +175,12 @@ struct ManyTensors {
   std::vector<BoundTensor> inputs, outputs;
   std::vector<ConstView> sources;
   std::vector<View> destinations;
-  std::vector<bool> allowed;
+  InPlaceOrder order;
 
-  ManyTensors(size_t input_count, size_t output_count) : allowed(input_count * output_count) {
+  /// Nothing may be in place: outputs are written before inputs are read.
+  ManyTensors(size_t input_count, size_t output_count) : order(input_count, output_count) {
+    for (size_t i = 0; i < input_count; ++i) order.read(2, i, true);
+    for (size_t o = 0; o < output_count; ++o) order.write(1, o);
     for (size_t i = 0; i < input_count + output_count; ++i) {
       const bool is_output = i >= input_count;
       BoundTensor tensor = bound(ElementType::u4, {4});
@@ -195,7 +198,7 @@ struct ManyTensors {
   }
   Status check(bool& in_place) const {
     in_place = false;
-    return check_overlap({inputs, outputs, allowed}, sources, destinations, {}, in_place);
+    return check_overlap({inputs, outputs, order}, sources, destinations, {}, in_place);
   }
   std::string refusal() const {
     bool in_place = false;
@@ -217,7 +220,7 @@ TEST(CheckOverlap, FewAndManyTensorsAreCheckedAlike) {
     EXPECT_EQ(call.refusal(), "output 2 overlaps output 1");
     call.destinations[0].data = const_cast<void*>(call.sources[1].data);
     EXPECT_EQ(call.refusal(), "output 0 overlaps input 1");
-    call.allowed[1 * outputs + 0] = true;
+    call.order.first_write[0] = 2;
     call.destinations[2].data = reinterpret_cast<void*>(0x20000);
     call.destinations[1].offset = 0;
     EXPECT_TRUE(call.check(in_place).ok());

@@ -64,7 +64,7 @@ bool overwrites_too_early(const Prepared& prepared, const BoundKernel& bound) {
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
     if (!prepared.is_in_place(i) || count_of(prepared.outputs[i].shape) == 0) continue;
     const auto input = static_cast<size_t>(prepared.program.results[i].in_place_of);
-    if (!state.in_place_allowed[input * prepared.outputs.size() + i]) return true;
+    if (!state.overlap_rules().allows_in_place(input, i)) return true;
   }
   return false;
 }
