@@ -84,6 +84,13 @@ Result<std::vector<TensorType>> result_types(const Function& function, const Ope
   return infer_types(operation, operand_types, written);
 }
 
+/// Of the value and of unknown extents, which every value has its own copy of.
+size_t bytes_of_names(const std::string& name, const TensorType& type) {
+  size_t bytes = name.size();
+  for (const Dim& dim : type.shape) bytes += dim.name.size();
+  return bytes;
+}
+
 }  // namespace
 
 void FunctionBuilder::fail(Error error) {
@@ -92,6 +99,12 @@ void FunctionBuilder::fail(Error error) {
 
 ValueId FunctionBuilder::define(std::string name, TensorType type) {
   const size_t id = function_.values.size();
+  const size_t name_bytes =
+      function_.name.size() + function_.name_bytes + bytes_of_names(name, type);
+  if (!is_within(id + 1, "values", limits_.values) ||
+      !is_within(name_bytes, "bytes of names", limits_.name_bytes)) {
+    return no_value;
+  }
   if (id >= max_values) {
     fail(mistake(fmt::format("a function has at most {} values", max_values)));
   } else if (!name.empty() && !is_value_name(name)) {
@@ -105,8 +118,15 @@ ValueId FunctionBuilder::define(std::string name, TensorType type) {
     fail(status.error());
   }
   if (error_) return no_value;
+  function_.name_bytes += bytes_of_names(name, type);
   function_.values.push_back({std::move(name), std::move(type)});
   return static_cast<ValueId>(id);
+}
+
+/// Else the failure is the builder's.
+bool FunctionBuilder::is_within(size_t found, std::string_view what, size_t limit) {
+  if (found > limit) fail(limit_exceeded("@" + function_.name, found, what, limit));
+  return !error_;
 }
 
 ValueId FunctionBuilder::parameter(std::string name, TensorType type) {
@@ -205,6 +225,10 @@ ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::b
 ValueId FunctionBuilder::append(Operation operation, const WrittenType& written,
                                 std::span<const std::string> result_names) {
   if (error_) return no_value;
+  if (!is_within(function_.operations.size() + 1, "operations", limits_.operations)) {
+    *error_ = placed(std::move(*error_), operation.where);
+    return no_value;
+  }
   add_absent_operands(operation);
   auto types = result_types(function_, operation, written, result_names.size());
   if (!types) {
@@ -260,6 +284,7 @@ void FunctionBuilder::name_the_unnamed() {
     if (!value.name.empty()) continue;
     while (names_.contains(std::to_string(next))) ++next;
     value.name = std::to_string(next++);
+    function_.name_bytes += value.name.size();
   }
 }
 
@@ -271,6 +296,7 @@ Result<FunctionPtr> FunctionBuilder::finish() {
   if (error) return *error;
   if (Status status = verify(function); !status) return status.error();
   function.hash = structural_hash(function);
+  function.name_bytes += function.name.size();
   return std::make_shared<const Function>(std::move(function));
 }
 

@@ -13,6 +13,7 @@
 #include "ir/convolution.hpp"
 #include "ir/export.hpp"
 #include "ir/function.hpp"
+#include "ir/limits.hpp"
 #include "ir/promote.hpp"
 
 namespace castor {
@@ -31,6 +32,10 @@ struct WrittenType {
 class CASTOR_API FunctionBuilder {
  public:
   explicit FunctionBuilder(std::string name) { function_.name = std::move(name); }
+
+  /// Refuses the first operation, value or name that exceeds a limit from here on (limit_exceeded).
+  /// A builder has no limits unless they are set, but for the rules of the IR.
+  void limit(const CompileLimits& limits) { limits_ = limits; }
 
   /// Adds an input. Names (given without the percent sign) must be unique; an empty name is
   /// replaced by a fresh one here and below.
@@ -97,10 +102,12 @@ class CASTOR_API FunctionBuilder {
 
  private:
   ValueId define(std::string name, TensorType type);
+  bool is_within(size_t found, std::string_view what, size_t limit);
   void fail(Error error);
   void name_the_unnamed();
 
   Function function_;
+  CompileLimits limits_ = CompileLimits::none();
   std::unordered_set<std::string> names_;  ///< those given; fresh names are chosen in `finish`
   std::optional<Error> error_;
 };

@@ -91,6 +91,9 @@ struct Function {
   /// Hash over everything that the result depends on: types, ops, attributes, constants, and not
   /// the names of function and values. Set once, when the function is built.
   uint64_t hash = 0;
+  /// Bytes of the names of the function, its values, and the unknown dimensions of each. Set once,
+  /// when the function is built.
+  size_t name_bytes = 0;
 
   const TensorType& type_of(ValueId id) const { return values[id].type; }
 };

@@ -32,6 +32,7 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::executable_memory: return "executable_memory";
     case ErrorCode::io: return "io";
     case ErrorCode::internal: return "internal";
+    case ErrorCode::limit_exceeded: return "limit_exceeded";
   }
   return "unknown";
 }

@@ -24,6 +24,7 @@ enum class ErrorCode : uint8_t {
   executable_memory,  ///< the system refuses memory that can be executed
   io,                 ///< a file cannot be read or written (tools, and ObserveOptions)
   internal,           ///< a bug in castor
+  limit_exceeded,     ///< a text or function is larger than CompileLimits
 };
 
 /// The code's name as printed, e.g. "invalid_text".

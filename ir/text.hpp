@@ -58,11 +58,10 @@
 
 #include "ir/export.hpp"
 #include "ir/function.hpp"
+#include "ir/limits.hpp"
 
 namespace castor {
 
-/// Longest text that the parser takes, in bytes.
-inline constexpr size_t max_text_bytes = size_t{16} << 20;
 /// Deepest nesting of lists in attributes and constants.
 inline constexpr int max_nesting = 32;
 
@@ -71,13 +70,17 @@ struct ParseOptions {
   /// such a constant is an error.
   std::function<Result<std::vector<std::byte>>(std::string_view name, const TensorType& type)>
       bind_constant;
+  /// Of the text, and of each function in it: the parser refuses the first operation or value that
+  /// exceeds one. The number of nests does not matter here.
+  CompileLimits limits{};
 };
 
 /// Reads every function of a text, at least one, of unique names. The first mistake is reported
 /// with line and column, what was found and what was expected; rules of the IR that a function
 /// breaks come with the verifier's code and the place of the operation or name. Any input is safe:
-/// texts over `max_text_bytes`, nesting over `max_nesting`, ranks over `max_rank` and sizes that
-/// overflow are refused by message; time and memory are linear in the text's length. Thread safe.
+/// texts and functions over `options.limits`, nesting over `max_nesting`, ranks over `max_rank` and
+/// sizes that overflow are refused by message; time and memory are linear in the text's length.
+/// Thread safe.
 CASTOR_API Result<std::vector<FunctionPtr>> parse(std::string_view text,
                                                   const ParseOptions& options = {});
 

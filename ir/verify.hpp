@@ -6,12 +6,9 @@
 #include <string_view>
 
 #include "ir/function.hpp"
+#include "ir/limits.hpp"
 
 namespace castor {
-
-/// A function has at most this many operations, and this many values.
-inline constexpr size_t max_operations = 65536;
-inline constexpr size_t max_values = 65536;
 
 /// Checks a function against every rule; the error says which op or value, what was found and
 /// what was expected, with its place in the text where that is known.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ir/canonicalize.hpp"
-
 #include "ir/verify.hpp"
 #include "jit/operand_walk.hpp"
 #include "runtime/state.hpp"
@@ -26,6 +25,10 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   compiled->store = runtime.store;
   compiled->executor = runtime.executor;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
+  if (compiled->nests.size() > runtime.limits.nests) {
+    return limit_exceeded("@" + function->name, compiled->nests.size(), "nests",
+                          runtime.limits.nests);
+  }
   const jit::LikelyForms forms(*compiled->canonical);
   for (const jit::Nest& nest : compiled->nests) {
     if (nest.inputs.size() > jit::most_inputs) {

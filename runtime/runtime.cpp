@@ -24,6 +24,7 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   if (!observer.ok()) return observer.error();
   state->observer = std::move(observer).value();
   state->executor = options.executor;
+  state->limits = options.limits;
   if (options.interpret) {
     state->interpreted_because = "the runtime was asked to interpret";
     return state;
@@ -58,6 +59,7 @@ Result<Kernel> Runtime::compile(const FunctionPtr& function) const {
     return Error{ErrorCode::invalid_argument, "compile: no function (null)"};
   }
   try {
+    if (Status status = check_limits(*function, state_->limits); !status) return status.error();
     Result<KernelStatePtr> kernel = state_->table.get().get(function, *state_);
     if (!kernel.ok()) return kernel.error();
     return Kernel(std::move(kernel).value());
@@ -68,7 +70,7 @@ Result<Kernel> Runtime::compile(const FunctionPtr& function) const {
 
 Result<Kernel> Runtime::compile(std::string_view text, std::string_view name) const {
   try {
-    Result<FunctionPtr> function = parse_function(text, name);
+    Result<FunctionPtr> function = parse_function(text, name, {{}, state_->limits});
     if (!function.ok()) {
       if (state_->observer) state_->observer->refused("compile", function.error());
       return function.error();

@@ -168,6 +168,7 @@ struct RuntimeState {
       : table(system, cache_bytes / 2) {}
   std::optional<jit::Target> target;
   std::string interpreted_because;
+  CompileLimits limits;
   std::shared_ptr<Executor> executor;
   std::shared_ptr<CodeStore> store;
   std::shared_ptr<Observer> observer;  ///< null: nobody watches

@@ -111,7 +111,7 @@ const CallRow call_rows[] = {
            "  return %y\n}\n";
        static constexpr unsigned char data[40] = {};
        const castor_named_constant constant = {"a_table_with_a_long_name", data, 40};
-       const castor_parse_options options = {sizeof options, &constant, 1};
+       const castor_parse_options options = {sizeof options, &constant, 1, nullptr};
        castor_function* function = nullptr;
        const castor_status status =
            castor_function_parse(text.data(), text.size(), nullptr, &options, &function, error);

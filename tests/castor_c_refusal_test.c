@@ -74,6 +74,69 @@ static void test_struct_sizes(void) {
   }
 }
 
+/// Limits of texts and functions; structures of headers that have none.
+static void test_limits(void) {
+  static const char text[] =
+      "func @f(%x: f32[2], %y: f32[3]) -> (f32[2], f32[3]) {\n"
+      "  %a = neg %x\n  %b = neg %y\n  return %a, %b\n}\n";
+  static const struct {
+    castor_compile_limits limits;
+    const char* message;
+    int of_text;
+  } rows[] = {
+      {{sizeof(castor_compile_limits), 10, 0, 0, 0, 0}, "bytes of text, expected at most 10", 1},
+      {{sizeof(castor_compile_limits), 0, 1, 0, 0, 0}, "found 2 operations, expected at most 1", 1},
+      {{sizeof(castor_compile_limits), 0, 0, 3, 0, 0}, "found 4 values, expected at most 3", 1},
+      {{sizeof(castor_compile_limits), 0, 0, 0, 4, 0}, "bytes of names, expected at most 4", 1},
+      {{sizeof(castor_compile_limits), 0, 0, 0, 0, 1}, "found 2 nests, expected at most 1", 0},
+  };
+  castor_parse_options parse = CASTOR_PARSE_OPTIONS;
+  castor_runtime_options options = CASTOR_RUNTIME_OPTIONS;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    castor_function* function = NULL;
+    castor_runtime* runtime = NULL;
+    castor_kernel* kernel = NULL;
+    parse.limits = &rows[i].limits;
+    options.limits = &rows[i].limits;
+    const castor_status of_text =
+        castor_function_parse(text, sizeof text - 1, NULL, &parse, &function, &error);
+    EXPECT(of_text == (rows[i].of_text ? CASTOR_LIMIT_EXCEEDED : CASTOR_OK));
+    EXPECT((function != NULL) == (of_text == CASTOR_OK));
+    castor_function_destroy(function);
+    EXPECT_OK(castor_runtime_create(&options, &runtime, &error));
+    if (rows[i].of_text || castor_runtime_tier(runtime) != CASTOR_TIER_NONE) {
+      EXPECT_STATUS(
+          castor_runtime_compile_text(runtime, text, sizeof text - 1, NULL, &kernel, &error),
+          CASTOR_LIMIT_EXCEEDED, rows[i].message);
+      EXPECT(kernel == NULL);
+    }
+    parse.limits = NULL;
+    EXPECT_OK(castor_function_parse(text, sizeof text - 1, NULL, &parse, &function, &error));
+    if (i == 1) {
+      EXPECT_STATUS(castor_runtime_compile(runtime, function, &kernel, &error),
+                    CASTOR_LIMIT_EXCEEDED, rows[i].message);
+    }
+    castor_function_destroy(function);
+    castor_runtime_destroy(runtime);
+  }
+
+  // Programs of headers without limits: what is behind their structure is not looked at.
+  castor_function* function = NULL;
+  castor_runtime* runtime = NULL;
+  castor_compile_limits limits = {0, 1, 1, 1, 1, 1};
+  parse.limits = &limits;
+  parse.struct_size = offsetof(castor_parse_options, limits);
+  EXPECT_OK(castor_function_parse(text, sizeof text - 1, NULL, &parse, &function, &error));
+  castor_function_destroy(function);
+  options.limits = &limits;
+  options.struct_size = offsetof(castor_runtime_options, limits);
+  EXPECT_OK(castor_runtime_create(&options, &runtime, &error));
+  castor_runtime_destroy(runtime);
+  options.struct_size = sizeof options;
+  EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
+                "struct_size of castor_compile_limits is 0");
+}
+
 static void test_bad_texts(void) {
   castor_function* function = NULL;
   castor_runtime* runtime = new_runtime();
@@ -294,6 +357,7 @@ int main(int argc, char** argv) {
   test_destroying_nothing();
   test_asking_nothing();
   test_struct_sizes();
+  test_limits();
   test_bad_texts();
   test_long_messages();
   test_bad_binding();

@@ -47,7 +47,7 @@ TEST(TextHostile, NestingIsBounded) {
 TEST(TextHostile, TooLongTextsAreRefused) {
   const std::string blanks(max_text_bytes + 1, ' ');
   EXPECT_EQ(error_of(blanks),
-            "line 1, column 1: found a text of 16777217 bytes, expected at most 16777216");
+            "line 1, column 1: found 16777217 bytes of text, expected at most 16777216");
   EXPECT_EQ(error_of(std::string_view(blanks).substr(1)),
             "line 1, column 16777217: found the end of the text, expected 'func'");
 }

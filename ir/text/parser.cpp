@@ -2,6 +2,7 @@
 // The parser: the functions of a text.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "ir/text.hpp"
@@ -36,11 +37,11 @@ Result<std::vector<FunctionPtr>> read_functions(std::string_view source,
 }  // namespace
 
 Result<std::vector<FunctionPtr>> parse(std::string_view source, const ParseOptions& options) {
-  if (source.size() > max_text_bytes) {
-    return Error{
-        ErrorCode::invalid_text,
-        fmt::format("found a text of {} bytes, expected at most {}", source.size(), max_text_bytes),
-        {1, 1}};
+  const size_t limit = std::min(options.limits.text_bytes, max_text_bytes);
+  if (source.size() > limit) {
+    Error error = limit_exceeded({}, source.size(), "bytes of text", limit);
+    error.where = {1, 1};
+    return error;
   }
   try {
     return read_functions(source, options);

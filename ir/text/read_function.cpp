@@ -28,7 +28,9 @@ Error placed(Error error, TextPosition where) {
 class FunctionReader {
  public:
   FunctionReader(Cursor& cursor, const Token& name, const ParseOptions& options)
-      : cursor_(cursor), name_(name), options_(options), builder_(std::string(name.name())) {}
+      : cursor_(cursor), name_(name), options_(options), builder_(std::string(name.name())) {
+    builder_.limit(options.limits);
+  }
 
   FunctionPtr read() {
     read_parameters();

@@ -85,7 +85,7 @@ extern "C" {
 
 const char* castor_status_name(castor_status status) noexcept {
   if (status == CASTOR_OK) return "ok";
-  if (status < CASTOR_OK || status > CASTOR_INTERNAL) return "unknown";
+  if (status < CASTOR_OK || status > CASTOR_LIMIT_EXCEEDED) return "unknown";
   return castor::name_of(static_cast<castor::ErrorCode>(status - 1)).data();
 }
 

@@ -6,6 +6,7 @@
 #include "ir/text.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
+#include "runtime/c/limits.hpp"
 #include "runtime/c/structs.hpp"
 #include "runtime/c/tensor.hpp"
 
@@ -42,7 +43,8 @@ Result<FunctionPtr> parsed(const char* text, size_t length, const char* name,
                            const castor_parse_options* options) {
   if (Status status = needed(text, length, "text"); !status) return status.error();
   castor_parse_options given;
-  Status status = read_struct(options, "castor_parse_options", given);
+  constexpr size_t first_version = offsetof(castor_parse_options, limits);
+  Status status = read_struct(options, "castor_parse_options", given, first_version);
   if (!status) return status.error();
   status = needed(given.constants, given.constant_count, "constants");
   if (!status) return status.error();
@@ -52,6 +54,7 @@ Result<FunctionPtr> parsed(const char* text, size_t length, const char* name,
   parse.bind_constant = [&](std::string_view wanted, const TensorType&) {
     return constant_named(constants, wanted);
   };
+  if (status = read_limits(given.limits, parse.limits); !status) return status.error();
   return parse_function(std::string_view(text, length), name == nullptr ? "" : name, parse);
 }
 

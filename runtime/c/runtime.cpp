@@ -8,6 +8,7 @@
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
 #include "runtime/c/kernel.hpp"
+#include "runtime/c/limits.hpp"
 #include "runtime/c/memory.hpp"
 #include "runtime/c/observe.hpp"
 #include "runtime/c/structs.hpp"
@@ -19,7 +20,8 @@ namespace {
 
 Result<RuntimeOptions> options_of(const castor_runtime_options* options) {
   castor_runtime_options given;
-  Status status = read_struct(options, "castor_runtime_options", given);
+  constexpr size_t first_version = offsetof(castor_runtime_options, limits);
+  Status status = read_struct(options, "castor_runtime_options", given, first_version);
   if (!status) return status.error();
   RuntimeOptions result;
   if (given.tier < 0 || given.tier > jit::tier_count) {
@@ -36,6 +38,7 @@ Result<RuntimeOptions> options_of(const castor_runtime_options* options) {
   if (status = read_allocator(given.allocator, result.allocator); !status) return status.error();
   status = read_observe_options(given.observe, result.observe);
   if (!status) return status.error();
+  if (status = read_limits(given.limits, result.limits); !status) return status.error();
   return result;
 }
 

@@ -49,7 +49,7 @@ static inline struct conv* new_conv(void) {
 
 static inline castor_kernel* compiled_conv(const castor_runtime* runtime, const struct conv* conv) {
   const castor_named_constant w = {"w", conv->w, sizeof conv->w};
-  const castor_parse_options options = {sizeof options, &w, 1};
+  const castor_parse_options options = {sizeof options, &w, 1, NULL};
   castor_function* function = NULL;
   castor_kernel* kernel = NULL;
   EXPECT_OK(castor_function_parse(conv_text, strlen(conv_text), NULL, &options, &function, &error));

@@ -27,6 +27,7 @@
 #include "castor/observe.hpp"
 #include "ir/builder.hpp"
 #include "ir/export.hpp"
+#include "ir/limits.hpp"
 #include "ir/text.hpp"
 #include "ir/view.hpp"
 #include "jit/target.hpp"
@@ -57,8 +58,8 @@ struct RuntimeOptions {
   std::optional<Tier> tier{};
   /// Never generate code.
   bool interpret = false;
-  /// Bound of the cache: half for machine code, half for the functions that it was made for (their
-  /// code and constants). What was added first is dropped first, unless it was used since; what is
+  /// Bound of the cache: half for machine code, half for the functions that it was made for, with
+  /// all that they hold. What was added first is dropped first, unless it was used since; what is
   /// larger than its part is not kept at all. Kernels in use keep theirs, whatever is dropped. 0
   /// keeps nothing.
   size_t cache_bytes = size_t{64} << 20;
@@ -78,6 +79,8 @@ struct RuntimeOptions {
   /// Whose threads do large work of calls that name no executor themselves; null: the caller's
   /// thread does all. Held by the runtime and its kernels as long as they live.
   std::shared_ptr<Executor> executor = nullptr;
+  /// The largest texts and functions that compile() takes.
+  CompileLimits limits{};
 };
 
 /// How outputs are stored. Streaming stores go past the caches, which is faster for outputs that no

@@ -35,7 +35,8 @@ enum {
   CASTOR_OUT_OF_MEMORY = 5,      ///< an allocation was refused
   CASTOR_EXECUTABLE_MEMORY = 6,  ///< the system refuses memory that can be executed
   CASTOR_IO = 7,                 ///< a file cannot be read or written
-  CASTOR_INTERNAL = 8            ///< a bug in castor
+  CASTOR_INTERNAL = 8,           ///< a bug in castor
+  CASTOR_LIMIT_EXCEEDED = 9      ///< a text or function is larger than castor_compile_limits
 };
 
 /// The code's name, e.g. "invalid_text" ("ok" for success, "unknown" for any other number). Lives

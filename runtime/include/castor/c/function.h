@@ -18,14 +18,30 @@ typedef struct castor_named_constant {
   size_t bytes;      ///< exactly as many as that type takes
 } castor_named_constant;
 
+/// The largest texts and functions that are read and compiled. What exceeds one of them is refused
+/// with CASTOR_LIMIT_EXCEEDED; the message names what was found and the limit. Time and memory grow
+/// about in proportion to these numbers. 0 is the default. No text is longer, and no function has
+/// more operations or values, than the defaults say; of names and nests, more may be allowed.
+typedef struct castor_compile_limits {
+  size_t struct_size;  ///< sizeof(castor_compile_limits)
+  size_t text_bytes;   ///< of a text; 16 MiB
+  size_t operations;   ///< of one function; 65536
+  size_t values;       ///< of one function, inputs among them; 65536
+  size_t name_bytes;   ///< names of one function, its values and unknown extents; 16 MiB
+  size_t nests;        ///< loops that one function becomes, when it is compiled; 16384
+} castor_compile_limits;
+#define CASTOR_COMPILE_LIMITS \
+  { sizeof(castor_compile_limits), 0, 0, 0, 0, 0 }
+
 /// How a text is read. A field of zeros is its default.
 typedef struct castor_parse_options {
   size_t struct_size;                      ///< sizeof(castor_parse_options)
   const castor_named_constant* constants;  ///< copied; those that the text does not name are let be
   size_t constant_count;
+  const castor_compile_limits* limits;  ///< NULL: the defaults
 } castor_parse_options;
 #define CASTOR_PARSE_OPTIONS \
-  { sizeof(castor_parse_options), NULL, 0 }
+  { sizeof(castor_parse_options), NULL, 0, NULL }
 
 /// Reads a text of `length` bytes and picks the function of that name, or the only one where `name`
 /// is NULL. `options` may be NULL. On success *function is the caller's, else NULL.

@@ -25,9 +25,9 @@ typedef struct castor_runtime_options {
   castor_tier tier;
   int32_t interpret;  ///< not 0: never generate code
   /// Bound of the cache, in bytes: half for machine code, half for the functions that it was made
-  /// for. What was added first is dropped first, unless it was used since; what is larger than its
-  /// part is not kept at all. Kernels in use keep theirs, whatever is dropped. 0: 64 MiB; 1 keeps
-  /// nothing.
+  /// for, with all that they hold. What was added first is dropped first, unless it was used since;
+  /// what is larger than its part is not kept at all. Kernels in use keep theirs, whatever is
+  /// dropped. 0: 64 MiB; 1 keeps nothing.
   size_t cache_bytes;
   /// Bytes of executable memory at the most, in whole pages, whoever holds the code in it: kernels,
   /// also those that outlive the runtime, and the cache, which takes at most half of it. What finds
@@ -43,9 +43,10 @@ typedef struct castor_runtime_options {
   /// runtime makes its own.
   const castor_packed_weights* packed_weights;
   const castor_observe_options* observe;  ///< NULL: nothing is told
+  const castor_compile_limits* limits;    ///< of what is compiled; NULL: the defaults
 } castor_runtime_options;
 #define CASTOR_RUNTIME_OPTIONS \
-  { sizeof(castor_runtime_options), CASTOR_TIER_AUTOMATIC, 0, 0, 0, NULL, NULL, NULL, NULL }
+  { sizeof(castor_runtime_options), CASTOR_TIER_AUTOMATIC, 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
 
 /// Makes a runtime; `options` may be NULL. Fails where the tier that is asked for does not run on
 /// this machine, where an allocator has one callback without the other, and (CASTOR_IO) where files
@@ -71,7 +72,7 @@ CASTOR_API castor_status castor_runtime_compile(const castor_runtime* runtime,
                                                 const castor_function* function,
                                                 castor_kernel** kernel,
                                                 castor_error* error) CASTOR_NOEXCEPT;
-/// castor_function_parse without options, and castor_runtime_compile.
+/// castor_function_parse with the runtime's limits, and castor_runtime_compile.
 CASTOR_API castor_status castor_runtime_compile_text(const castor_runtime* runtime,
                                                      const char* text, size_t length,
                                                      const char* name, castor_kernel** kernel,
@@ -100,8 +101,8 @@ typedef struct castor_statistics {
   /// Nanoseconds spent compiling functions, in total over all threads, from verification to
   /// published code, failures included; so it holds code_compile_ns but for what binding generated.
   uint64_t function_compile_ns;
-  /// What the cache's functions count for at present: their constants, their code (counted again
-  /// for each) and their own memory, roughly.
+  /// What the cache's functions hold at present: operations, names, constants, plans, code (counted
+  /// again for each), and bookkeeping.
   uint64_t function_bytes;
   uint64_t codes;            ///< pieces of machine code generated
   uint64_t code_hits;        ///< requests for machine code that found it
