@@ -5,6 +5,7 @@
 #include "ir/canonicalize.hpp"
 #include "ir/verify.hpp"
 #include "jit/operand_walk.hpp"
+#include "runtime/cache/held_bytes.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {
@@ -14,7 +15,8 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   if (Status status = verify(*function); !status) return status.error();
   auto compiled = std::make_shared<Compiled>();
   compiled->memory = runtime.memory;
-  compiled->canonical = canonicalize(function);
+  compiled->function = without_long_names(function);
+  compiled->canonical = canonicalize(compiled->function);
   compiled->observer = runtime.observer;
   if (!runtime.target) {
     compiled->interpreted_because = runtime.interpreted_because;

@@ -41,6 +41,7 @@ struct LikelyCode {
 
 /// A compiled function, without the names that the caller gave to its values.
 struct Compiled {
+  FunctionPtr function;   ///< what was compiled; without its names where these are long
   FunctionPtr canonical;  ///< what the nests were planned from
   jit::Target target;
   std::shared_ptr<CodeStore> store;

@@ -23,7 +23,7 @@ struct Row {
 };
 constexpr Row rows[] = {
     {"one key, no cache", 1, 0, 100, false},
-    {"few keys, room for one or two", 4, size_t{8} << 10, 200, false},
+    {"few keys, room for one or two", 4, size_t{40} << 10, 200, false},
     {"few keys, room for all", 4, size_t{1} << 20, 2000, false},
     {"many keys, room for few", 400, size_t{64} << 10, 200, false},
     {"many keys, room for few, one hot", 400, size_t{64} << 10, 1000, true},

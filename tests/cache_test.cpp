@@ -206,7 +206,7 @@ TEST(Cache, KernelsHeldByManySurviveEvictionAndTheRuntime) {
   std::vector<Kernel> held;
   {
     RuntimeOptions options;
-    options.cache_bytes = size_t{16} << 10;
+    options.cache_bytes = size_t{64} << 10;
     const Runtime runtime = make_runtime(options);
     for (int key = 0; key < 200; ++key) {
       held.push_back(*runtime.compile(test::key_function(key)));

@@ -266,6 +266,7 @@ Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
     for (const NestOutput& output : outputs) lowering.add_output(output);
   }
   optimize(nest.program, target);
+  nest.program.code.shrink_to_fit();  // kernels keep it
   return nest;
 }
 

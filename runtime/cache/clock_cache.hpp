@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "ir/result.hpp"
 #include "runtime/cache/read_sections.hpp"
@@ -53,6 +54,8 @@ class ClockCache {
     ValuePtr value;    ///< not null
     size_t bytes = 0;  ///< what it counts for, besides the cache's own bytes_of_an_entry()
     bool keep = true;  ///< false: hand it to those who wait, and forget it
+    /// Kept instead of the key that was asked for, which it equals; none: that key.
+    std::optional<Key> key{};
   };
 
   explicit ClockCache(size_t capacity_bytes)
@@ -73,14 +76,18 @@ class ClockCache {
   size_t capacity_bytes() const { return capacity_bytes_; }
   /// Memory of an entry, value and what the key points to excluded.
   size_t bytes_of_an_entry() const {
-    return sizeof(Entry) + StripedOwners<Value>::bytes(sections_.stripes());
+    return line_block_bytes(sizeof(Entry)) + StripedOwners<Value>::bytes(sections_.stripes()) +
+           Slots::most_bytes_of_an_entry;
   }
 
  private:
   /// On lines of its own, lest it lies next to something that is written often.
   struct alignas(cache_line_size) Entry : Retired {
     Entry(uint64_t hash_of_key, const Key& asked, const Made& made, size_t stripes, size_t all)
-        : hash(hash_of_key), key(asked), owners(made.value, stripes), bytes(all) {}
+        : hash(hash_of_key),
+          key(made.key ? *made.key : asked),
+          owners(made.value, stripes),
+          bytes(all) {}
     const uint64_t hash;
     const Key key;
     const StripedOwners<Value> owners;

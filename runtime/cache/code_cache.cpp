@@ -63,11 +63,11 @@ Result<NestCodePtr> CodeCache::find_or_emit(const std::string& key, const CodeRe
     if (!emitted.ok()) return emitted.error();
     Result<jit::CodeBlock> block = memory_.publish(emitted->bytes);
     if (!block.ok()) return block.error();
-    const size_t bytes = block->held_bytes() + key.size();
     auto code = std::make_shared<NestCode>(NestCode{std::move(block).value()});
     if (observer_ != nullptr) {
       code->watch = observer_->code_made(recipe, key, *emitted, code->block);
     }
+    const size_t bytes = code->held_bytes() + block_bytes(key.size() + 1);
     return Codes::Made{std::move(code), bytes};
   });
 }

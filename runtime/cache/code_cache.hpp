@@ -16,6 +16,7 @@
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
+#include "runtime/cache/block_bytes.hpp"
 #include "runtime/cache/clock_cache.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/observe/code_recipe.hpp"
@@ -29,6 +30,11 @@ struct NestCode {
   jit::CodeBlock block;
   /// What those who watch the code keep as long as it lives; usually null.
   std::shared_ptr<const void> watch{};
+  /// Executable memory and the object itself.
+  size_t held_bytes() const {
+    return jit::round_up(block.held_bytes(), jit::CodeMemory::code_alignment) +
+           shared_block_bytes<NestCode>();
+  }
   jit::NestFunction entry() const { return entry_as<jit::NestFunction>(); }
   template <class FunctionPointer>
   FunctionPointer entry_as() const {

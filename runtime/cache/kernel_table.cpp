@@ -2,6 +2,7 @@
 #include "runtime/cache/kernel_table.hpp"
 
 #include "ir/builder.hpp"
+#include "runtime/cache/held_bytes.hpp"
 #include "runtime/observe/observer.hpp"
 #include "runtime/state.hpp"
 
@@ -9,19 +10,11 @@ namespace castor {
 
 namespace {
 
-/// What a kernel's plan and its function's operations take besides code and constants, roughly.
-constexpr size_t bytes_of_a_kernel = 1024;
-constexpr size_t bytes_of_a_conversion = 512;
-
-size_t bytes_held(const detail::KernelState& kernel) {
-  size_t bytes = bytes_of_a_kernel;
-  for (const detail::LikelyCode& likely : kernel.compiled->likely) {
-    if (likely.code != nullptr) bytes += likely.code->block.held_bytes();
-  }
-  for (const Operation& operation : kernel.function->operations) {
-    if (operation.data) bytes += operation.data->bytes.size();
-  }
-  return bytes;
+template <class Object>
+size_t bytes_held(const Object& object) {
+  HeldBytes held;
+  held.add(object);
+  return held.bytes();
 }
 
 /// A kernel of the same computation, for the caller's function and its names. Both share what was
@@ -51,10 +44,9 @@ Result<KernelTable::Kernels::Made> KernelTable::compile(const FunctionPtr& funct
   // Executable memory that was refused may be granted later.
   const bool keep = (*compiled)->interpreted_because.empty() || !runtime.target;
   auto kernel = std::allocate_shared<detail::KernelState>(
-      LineAllocator<detail::KernelState>(),
-      detail::KernelState{function, std::move(compiled).value()});
+      LineAllocator<detail::KernelState>(), detail::KernelState{(*compiled)->function, *compiled});
   const size_t bytes = bytes_held(*kernel);
-  return Kernels::Made{std::move(kernel), bytes, keep};
+  return Kernels::Made{std::move(kernel), bytes, keep, (*compiled)->function};
 }
 
 Result<KernelStatePtr> KernelTable::get(const FunctionPtr& function,
@@ -70,7 +62,7 @@ Result<KernelStatePtr> KernelTable::get(const FunctionPtr& function,
   // names of that thread's function.
   const Result<Kernels::Made> made = compile(function, runtime);
   if (!made.ok()) return made.error();
-  return made->value;
+  return under_names_of(function, made->value);
 }
 
 Result<FunctionPtr> KernelTable::get_conversion(ElementType from, ElementType to, int rank,
@@ -83,7 +75,8 @@ Result<FunctionPtr> KernelTable::get_conversion(ElementType from, ElementType to
         builder.result(builder.convert(builder.parameter("source", type), to, options));
         Result<FunctionPtr> function = builder.finish();
         if (!function.ok()) return function.error();
-        return Conversions::Made{std::move(function).value(), bytes_of_a_conversion};
+        const size_t bytes = bytes_held(**function);
+        return Conversions::Made{std::move(function).value(), bytes};
       });
 }
 

@@ -19,6 +19,8 @@ template <class Entry>
 class SlotTable : public Retired {
  public:
   static constexpr int least_bits = 4;
+  /// Of a table that doubled when it had to: four slots.
+  static constexpr size_t most_bytes_of_an_entry = 4 * sizeof(std::atomic<Entry*>);
 
   /// 2^bits slots. Throws std::bad_alloc.
   explicit SlotTable(int bits)

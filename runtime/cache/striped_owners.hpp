@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "runtime/cache/block_bytes.hpp"
 #include "runtime/cache/stripes.hpp"
 
 namespace castor {
@@ -50,7 +51,8 @@ class StripedOwners {
 
   /// Memory that the owners of one value take, the value not included.
   static constexpr size_t bytes(size_t stripes) {
-    return stripes * (cache_line_size + sizeof(Pointer));
+    return stripes * line_block_bytes(sizeof(Keeper) + owner_count_bytes) +
+           line_block_bytes(stripes * sizeof(Pointer));
   }
 
  private:

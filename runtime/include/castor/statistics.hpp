@@ -21,8 +21,8 @@ struct CacheStatistics {
   /// Nanoseconds spent compiling functions, in total over all threads, from verification to
   /// published code, failures included; so it holds code_compile_ns but for what binding generated.
   uint64_t function_compile_ns = 0;
-  /// What the cache's functions count for at present: their constants, their code (counted again
-  /// for each) and their own memory, roughly.
+  /// What the cache's functions hold at present: operations, names, constants, plans, code (counted
+  /// again for each), and bookkeeping.
   uint64_t function_bytes = 0;
 
   uint64_t codes = 0;            ///< pieces of machine code generated

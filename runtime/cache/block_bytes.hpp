@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the allocator takes for a block of memory.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "runtime/cache/stripes.hpp"
+
+namespace castor {
+
+/// Of a block of that many bytes: glibc's malloc adds a word and rounds up to 16 bytes, 32 at the
+/// least. Other allocators take about as much.
+constexpr size_t block_bytes(size_t bytes) {
+  constexpr size_t least = 32;
+  constexpr size_t unit = 16;
+  if (bytes == 0) return 0;
+  const size_t rounded = (bytes + sizeof(size_t) + unit - 1) / unit * unit;
+  return rounded < least ? least : rounded;
+}
+
+/// Of a block that begins at a cache line: what is in front of the first line is lost.
+constexpr size_t line_block_bytes(size_t bytes) { return block_bytes(bytes + cache_line_size); }
+
+/// What counts the owners of a shared object, in the object's own block.
+inline constexpr size_t owner_count_bytes = 2 * sizeof(void*);
+
+/// Of an object made with std::make_shared.
+template <class T>
+constexpr size_t shared_block_bytes() {
+  return block_bytes(sizeof(T) + owner_count_bytes);
+}
+
+/// Of a string's characters: a short string holds them itself.
+inline size_t block_bytes(const std::string& text) {
+  static const size_t short_capacity = std::string().capacity();
+  return text.capacity() > short_capacity ? block_bytes(text.capacity() + 1) : 0;
+}
+
+}  // namespace castor
