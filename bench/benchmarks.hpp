@@ -38,6 +38,8 @@ void register_convolution_threads(Session& session, const Selection& selected);
 void register_compile(Session& session, const Selection& selected);
 /// Compile/conv_<layer>/cold/<idle or busy>, and Compile/conv_layers of all dense ones.
 void register_compile_convolution(Session& session, const Selection& selected);
+/// Compile/growth/<kind>/<operations>: functions of thousands of operations and nests.
+void register_compile_growth(Session& session, const Selection& selected);
 /// CacheLookup/<what>: finding known functions and codes, by one thread and by two.
 void register_cache_lookup(Session& session, const Selection& selected);
 /// Call/<what>: what a call costs that converts one element.

@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   register_wake_up(**session, *selected);
   register_compile(**session, *selected);
   register_compile_convolution(**session, *selected);
+  register_compile_growth(**session, *selected);
   register_cache_lookup(**session, *selected);
   register_call(**session, *selected);
   if (selected->count() == 0) {

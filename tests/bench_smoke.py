@@ -20,7 +20,8 @@ ELEMENTWISE = ["Elementwise/add_f32_row/16KiB", "Elementwise/image_normalize/256
                "Elementwise/dequantize_u4_f32/256KiB", "Elementwise/transposed_f32/512x512"]
 CONVOLUTIONS = ["ConvInteger/mobilenet_7_1x1/u8i8", "ConvInteger/unusual_5d/i8u8/nhwc",
                 "ConvInteger/mobilenet_7_1x1/u8i8/requantize", "ConvInteger/unusual_5d/u8i8/nhwc/dequantize"]
-OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Call/run_rank1_2_views",
+OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Compile/growth/inputs/1000",
+          "Call/run_rank1_2_views",
           "CacheLookup/function"]
 FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + ELEMENTWISE + CONVOLUTIONS) + ")$"
 SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")
@@ -68,6 +69,9 @@ def check_results(path):
         if name in CONVOLUTIONS:
             check_figure(row, "GMACps")
             check_figure(row, "peak_fraction")
+        if name.startswith("Compile/growth/"):
+            check_figure(row, "ns_per_op")
+            check_figure(row, "bind_ns_per_op")
         if name.endswith("/16KiB"):
             check("port_fraction" in row, f"{name} has no port_fraction")
         if "transposed" in name:
