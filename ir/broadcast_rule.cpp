@@ -7,6 +7,7 @@
 #include <array>
 
 #include "ir/broadcast.hpp"
+#include "ir/enumeration.hpp"
 
 namespace castor {
 
@@ -102,7 +103,7 @@ Result<BroadcastRule> broadcast_rule(const Operation& operation) {
 Attributes attributes_of(OpKind op, const BroadcastRule& rule) {
   Attributes attributes;
   if (rule.mode != BroadcastMode::numpy) {
-    const std::string mode(mode_names[static_cast<size_t>(rule.mode)]);
+    const std::string mode(name_in(mode_names, rule.mode));
     attributes.push_back({std::string(mode_attribute(op)), {Identifier{mode}}});
   }
   if (rule.axis != -1) attributes.push_back({"axis", {rule.axis}});

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/enumeration.hpp"
+#include "ir/guarded.hpp"
 #include "ir/infer.hpp"
 #include "ir/requantize.hpp"
 #include "ir/verify.hpp"
@@ -55,6 +57,38 @@ Status check_operands(const Function& function, const Operation& operation) {
   return {};
 }
 
+/// Numbers of element types and formats; what else is written, inference checks.
+Status check_written(const WrittenType& written) {
+  if (written.element) {
+    Status status = check_enumeration("element type", *written.element, element_table.size());
+    if (!status) return status;
+  }
+  if (!written.quantization) return {};
+  return check_enumeration("quantized format", written.quantization->format,
+                           quantized_table.size());
+}
+
+Status check_mode(BroadcastMode mode) {
+  return check_enumeration("broadcast mode", mode,
+                           static_cast<size_t>(BroadcastMode::explicitly) + 1);
+}
+
+Status check_options(const ConvolutionOptions& options) {
+  Status status =
+      check_enumeration("auto_pad", options.auto_pad, static_cast<size_t>(AutoPad::valid) + 1);
+  if (!status) return status;
+  return check_enumeration("layout", options.layout,
+                           static_cast<size_t>(ConvolutionLayout::nhwc) + 1);
+}
+
+Status check_options(const RequantizeOptions& options) {
+  Status status = check_enumeration("arithmetic", options.arithmetic,
+                                    static_cast<size_t>(RequantizeArithmetic::embarc) + 1);
+  if (!status) return status;
+  return check_enumeration("rounding", options.rounding,
+                           static_cast<size_t>(RequantizeRounding::nearest_even) + 1);
+}
+
 /// Writes down the absence of optional operands that were left out.
 void add_absent_operands(Operation& operation) {
   if (static_cast<size_t>(operation.op) >= op_count) return;
@@ -69,7 +103,8 @@ void add_absent_operands(Operation& operation) {
 Result<std::vector<TensorType>> result_types(const Function& function, const Operation& operation,
                                              const WrittenType& written, size_t names) {
   if (static_cast<size_t>(operation.op) >= op_count) {
-    return mistake(fmt::format("op {} is not in the op table", static_cast<int>(operation.op)));
+    return mistake(fmt::format("op {} is not in the op table, expected 0 to {}",
+                               static_cast<int>(operation.op), op_count - 1));
   }
   const OpInfo& row = info(operation.op);
   if (names != 0 && names != static_cast<size_t>(row.results)) {
@@ -77,6 +112,7 @@ Result<std::vector<TensorType>> result_types(const Function& function, const Ope
         fmt::format("{}: found {} names for results, expected {}", row.name, names, row.results));
   }
   if (Status status = check_operands(function, operation); !status) return status.error();
+  if (Status status = check_written(written); !status) return status.error();
   std::vector<const TensorType*> operand_types;
   for (ValueId id : operation.operands) {
     operand_types.push_back(id == no_value ? nullptr : &function.values[id].type);
@@ -95,6 +131,11 @@ size_t bytes_of_names(const std::string& name, const TensorType& type) {
 
 void FunctionBuilder::fail(Error error) {
   if (!error_) error_ = std::move(error);
+}
+
+bool FunctionBuilder::passes(const Status& status) {
+  if (!status) fail(status.error());
+  return status.ok();
 }
 
 ValueId FunctionBuilder::define(std::string name, TensorType type) {
@@ -129,102 +170,148 @@ bool FunctionBuilder::is_within(size_t found, std::string_view what, size_t limi
   return !error_;
 }
 
-ValueId FunctionBuilder::parameter(std::string name, TensorType type) {
+/// Runs one step of building, unless there has been a mistake; what it throws is one.
+template <class Step>
+ValueId FunctionBuilder::guarded_step(const Step& step) noexcept {
   if (error_) return no_value;
-  const ValueId id = define(std::move(name), std::move(type));
-  if (id != no_value) function_.parameters.push_back(id);
-  return id;
+  try {
+    return step();
+  } catch (...) {
+    fail(error_of_exception());
+    return no_value;
+  }
+}
+
+ValueId FunctionBuilder::parameter(std::string name, TensorType type) {
+  return guarded_step([&] {
+    const ValueId id = define(std::move(name), std::move(type));
+    if (id != no_value) function_.parameters.push_back(id);
+    return id;
+  });
 }
 
 ValueId FunctionBuilder::convert(ValueId value, ElementType to, const ConvertOptions& options) {
-  Operation operation;
-  operation.op = OpKind::convert;
-  operation.operands = {value};
-  if (Status status = check_enumerations(options); !status) {
-    fail(status.error());
-    return no_value;
-  }
-  operation.attributes = attributes_of(options);
-  return append(std::move(operation), {.element = to, .shape = {}});
+  return guarded_step([&] {
+    if (!passes(check_enumerations(options))) return no_value;
+    return add({.op = OpKind::convert, .operands = {value}, .attributes = attributes_of(options)},
+               {.element = to, .shape = {}}, {});
+  });
 }
 
 ValueId FunctionBuilder::binary(OpKind op, ValueId a, ValueId b, const BroadcastRule& how) {
-  return append({.op = op, .operands = {a, b}, .attributes = attributes_of(op, how)}, {});
+  return guarded_step([&] {
+    if (!passes(check_mode(how.mode))) return no_value;
+    return add({.op = op, .operands = {a, b}, .attributes = attributes_of(op, how)}, {}, {});
+  });
 }
 
 ValueId FunctionBuilder::unary(OpKind op, ValueId value) {
-  return append({.op = op, .operands = {value}}, {});
+  return guarded_step([&] { return add({.op = op, .operands = {value}}, {}, {}); });
 }
 
 ValueId FunctionBuilder::clamp(ValueId value, std::optional<double> lo, std::optional<double> hi) {
-  Operation operation{.op = OpKind::clamp, .operands = {value}};
-  if (lo) operation.attributes.push_back({"lo", {*lo}});
-  if (hi) operation.attributes.push_back({"hi", {*hi}});
-  return append(std::move(operation), {});
+  return guarded_step([&] {
+    Operation operation{.op = OpKind::clamp, .operands = {value}};
+    if (lo) operation.attributes.push_back({"lo", {*lo}});
+    if (hi) operation.attributes.push_back({"hi", {*hi}});
+    return add(std::move(operation), {}, {});
+  });
 }
 
 ValueId FunctionBuilder::select(ValueId condition, ValueId a, ValueId b, BroadcastMode mode) {
-  return append({.op = OpKind::select,
-                 .operands = {condition, a, b},
-                 .attributes = attributes_of(OpKind::select, {.mode = mode})},
-                {});
+  return guarded_step([&] {
+    if (!passes(check_mode(mode))) return no_value;
+    return add({.op = OpKind::select,
+                .operands = {condition, a, b},
+                .attributes = attributes_of(OpKind::select, {.mode = mode})},
+               {}, {});
+  });
 }
 
 ValueId FunctionBuilder::broadcast(ValueId value, Shape target, const BroadcastRule& how) {
-  const OpKind op = OpKind::broadcast;
-  return append({.op = op, .operands = {value}, .attributes = attributes_of(op, how)},
-                {.element = {}, .shape = std::move(target)});
+  return guarded_step([&] {
+    if (!passes(check_mode(how.mode))) return no_value;
+    const OpKind op = OpKind::broadcast;
+    return add({.op = op, .operands = {value}, .attributes = attributes_of(op, how)},
+               {.element = {}, .shape = std::move(target)}, {});
+  });
 }
 
 ValueId FunctionBuilder::reshape(ValueId value, Shape target) {
-  return append({.op = OpKind::reshape, .operands = {value}},
-                {.element = {}, .shape = std::move(target)});
+  return guarded_step([&] {
+    return add({.op = OpKind::reshape, .operands = {value}},
+               {.element = {}, .shape = std::move(target)}, {});
+  });
 }
 
 std::pair<ValueId, ValueId> FunctionBuilder::promote(ValueId a, ValueId b,
                                                      const PromoteOptions& options) {
-  const ValueId first = append({.op = OpKind::convert_promote_types,
-                                .operands = {a, b},
-                                .attributes = attributes_of(options)},
-                               {});
+  const ValueId first = guarded_step([&] {
+    if (!passes(check_enumeration("u64_integer_promotion_target",
+                                  options.u64_integer_promotion_target, element_table.size()))) {
+      return no_value;
+    }
+    return add({.op = OpKind::convert_promote_types,
+                .operands = {a, b},
+                .attributes = attributes_of(options)},
+               {}, {});
+  });
   return {first, first == no_value ? no_value : first + 1};
 }
 
 ValueId FunctionBuilder::conv_integer(ValueId x, ValueId w, const ConvolutionOptions& options,
                                       ValueId x_zero_point, ValueId w_zero_point) {
-  return append({.op = OpKind::conv_integer,
-                 .operands = {x, w, x_zero_point, w_zero_point},
-                 .attributes = attributes_of(options)},
-                {});
+  return guarded_step([&] {
+    if (!passes(check_options(options))) return no_value;
+    return add({.op = OpKind::conv_integer,
+                .operands = {x, w, x_zero_point, w_zero_point},
+                .attributes = attributes_of(options)},
+               {}, {});
+  });
 }
 
 ValueId FunctionBuilder::requantize(ValueId x, std::optional<Quantization> to,
                                     const RequantizeOptions& options,
                                     const std::array<ValueId, 6>& parameters) {
-  WrittenType written{.element = ElementType::f32, .shape = {}};
-  if (to) {
-    const TensorType type = quantized_type(std::move(*to), {});
-    written = {.element = type.element, .shape = {}, .quantization = type.quantization};
-  }
-  Operation operation{.op = OpKind::requantize, .attributes = attributes_of(options)};
-  operation.operands = {x};
-  operation.operands.insert(operation.operands.end(), parameters.begin(), parameters.end());
-  return append(std::move(operation), written);
+  return guarded_step([&] {
+    if (!passes(check_options(options))) return no_value;
+    WrittenType written{.element = ElementType::f32, .shape = {}};
+    if (to) {
+      const TensorType type = quantized_type(std::move(*to), {});
+      written = {.element = type.element, .shape = {}, .quantization = type.quantization};
+    }
+    Operation operation{.op = OpKind::requantize, .attributes = attributes_of(options)};
+    operation.operands = {x};
+    operation.operands.insert(operation.operands.end(), parameters.begin(), parameters.end());
+    return add(std::move(operation), written, {});
+  });
 }
 
 ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::byte> bytes) {
-  if (error_) return no_value;
-  Operation operation;
-  operation.op = OpKind::constant;
-  operation.data = std::make_shared<const ConstantData>(
-      ConstantData{.binding = {}, .bytes = {bytes.begin(), bytes.end()}});
-  return append(std::move(operation),
-                {.element = type.element, .shape = type.shape, .quantization = type.quantization});
+  return guarded_step([&] {
+    Operation operation{.op = OpKind::constant};
+    operation.data = std::make_shared<const ConstantData>(
+        ConstantData{.binding = {}, .bytes = {bytes.begin(), bytes.end()}});
+    return add(std::move(operation),
+               {.element = type.element, .shape = type.shape, .quantization = type.quantization},
+               {});
+  });
 }
 
 ValueId FunctionBuilder::append(Operation operation, const WrittenType& written,
                                 std::span<const std::string> result_names) {
-  if (error_) return no_value;
+  return guarded_step([&] { return add(std::move(operation), written, result_names); });
+}
+
+void FunctionBuilder::attribute(Attribute attribute) {
+  guarded_step([&] {
+    function_.attributes.push_back(std::move(attribute));
+    return no_value;
+  });
+}
+
+ValueId FunctionBuilder::add(Operation operation, const WrittenType& written,
+                             std::span<const std::string> result_names) {
   if (!is_within(function_.operations.size() + 1, "operations", limits_.operations)) {
     *error_ = placed(std::move(*error_), operation.where);
     return no_value;
@@ -261,7 +348,13 @@ ValueId FunctionBuilder::append(Operation operation, const WrittenType& written,
 }
 
 void FunctionBuilder::result(ValueId value, std::optional<TensorType> declared) {
-  if (error_) return;
+  guarded_step([&] {
+    add_result(value, std::move(declared));
+    return no_value;
+  });
+}
+
+void FunctionBuilder::add_result(ValueId value, std::optional<TensorType> declared) {
   const size_t index = function_.results.size();
   if (value >= function_.values.size()) {
     return fail(mistake(fmt::format("result {} is value {}, but only {} values are defined so far",
@@ -289,15 +382,19 @@ void FunctionBuilder::name_the_unnamed() {
 }
 
 Result<FunctionPtr> FunctionBuilder::finish() {
-  name_the_unnamed();
-  Function function = std::exchange(function_, Function{});
-  const std::optional<Error> error = std::exchange(error_, std::nullopt);
-  names_.clear();
-  if (error) return *error;
-  if (Status status = verify(function); !status) return status.error();
-  function.hash = structural_hash(function);
-  function.name_bytes += function.name.size();
-  return std::make_shared<const Function>(std::move(function));
+  return guarded([&]() -> Result<FunctionPtr> {
+    // Whatever fails, the builder is empty afterwards; its limits stay.
+    FunctionBuilder empty({});
+    empty.limits_ = limits_;
+    FunctionBuilder mine = std::exchange(*this, std::move(empty));
+    if (mine.error_) return std::move(*mine.error_);
+    mine.name_the_unnamed();
+    Function& function = mine.function_;
+    if (Status status = verify(function); !status) return status.error();
+    function.hash = structural_hash(function);
+    function.name_bytes += function.name.size();
+    return std::make_shared<const Function>(std::move(function));
+  });
 }
 
 }  // namespace castor

@@ -28,7 +28,8 @@ struct WrittenType {
 /// Collects parameters and operations, then checks everything at once in `finish`.
 ///
 /// The first mistake is kept and every later call does nothing, so calls need no checks of their
-/// own. Not thread safe; the finished function is.
+/// own. Memory that is refused is such a mistake (out_of_memory); nothing is thrown. Not thread
+/// safe; the finished function is.
 class CASTOR_API FunctionBuilder {
  public:
   explicit FunctionBuilder(std::string name) { function_.name = std::move(name); }
@@ -92,7 +93,7 @@ class CASTOR_API FunctionBuilder {
   /// and is checked when the function is bound.
   void result(ValueId value, std::optional<TensorType> declared = {});
 
-  void attribute(Attribute attribute) { function_.attributes.push_back(std::move(attribute)); }
+  void attribute(Attribute attribute);
 
   /// The first mistake so far, or null.
   const Error* error() const { return error_ ? &*error_ : nullptr; }
@@ -101,9 +102,15 @@ class CASTOR_API FunctionBuilder {
   Result<FunctionPtr> finish();
 
  private:
+  template <class Step>
+  ValueId guarded_step(const Step& step) noexcept;
+  ValueId add(Operation operation, const WrittenType& written,
+              std::span<const std::string> result_names);
+  void add_result(ValueId value, std::optional<TensorType> declared);
   ValueId define(std::string name, TensorType type);
   bool is_within(size_t found, std::string_view what, size_t limit);
   void fail(Error error);
+  bool passes(const Status& status);
   void name_the_unnamed();
 
   Function function_;

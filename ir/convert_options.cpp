@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/enumeration.hpp"
+
 namespace castor {
 
 namespace {
@@ -112,26 +114,24 @@ std::string to_string(const ConvertOptions& options) {
     if (value.empty()) return;
     text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
   };
-  add("overflow", overflow_names[static_cast<size_t>(options.overflow)]);
-  add("rounding", rounding_names[static_cast<size_t>(options.rounding)]);
-  add("nan", nan_mode_names[static_cast<size_t>(options.nan)]);
+  add("overflow", name_in(overflow_names, options.overflow));
+  add("rounding", name_in(rounding_names, options.rounding));
+  add("nan", name_in(nan_mode_names, options.nan));
   return text;
 }
 
 Status check_enumerations(const ConvertOptions& options) {
-  if (static_cast<size_t>(options.overflow) >= overflow_names.size() ||
-      static_cast<size_t>(options.rounding) >= rounding_names.size() ||
-      static_cast<size_t>(options.nan) >= nan_mode_names.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("convert: option values {}, {}, {} are not of their enumerations",
-                             static_cast<int>(options.overflow), static_cast<int>(options.rounding),
-                             static_cast<int>(options.nan))};
-  }
-  return {};
+  Status status = check_enumeration("overflow", options.overflow, overflow_names.size());
+  if (status) status = check_enumeration("rounding", options.rounding, rounding_names.size());
+  if (status) status = check_enumeration("nan", options.nan, nan_mode_names.size());
+  return status;
 }
 
 Status check_convert_options(ElementType from, ElementType to, const ConvertOptions& options) {
-  if (Status status = check_enumerations(options); !status) return status;
+  Status status = check_enumerations(options);
+  if (status) status = check_enumeration("element type", from, element_table.size());
+  if (status) status = check_enumeration("element type", to, element_table.size());
+  if (!status) return status;
   const Row& row = row_of(from, to);
   if (!admits(row, options.overflow)) {
     return refused("overflow", overflow_names[static_cast<size_t>(options.overflow)], from, to, row,

@@ -139,10 +139,18 @@ inline constexpr std::array<ElementInfo, element_type_count> element_table = {{
 }};
 // clang-format on
 
+/// Whether a number that came from outside is one of the enumeration. What follows is for those
+/// alone, but for name_of.
+constexpr bool is_element_type(ElementType type) {
+  return static_cast<size_t>(type) < element_table.size();
+}
 constexpr const ElementInfo& info(ElementType type) {
   return element_table[static_cast<size_t>(type)];
 }
-constexpr std::string_view name_of(ElementType type) { return info(type).name; }
+/// "f32"; "unknown" of a number that is none.
+constexpr std::string_view name_of(ElementType type) {
+  return is_element_type(type) ? info(type).name : std::string_view("unknown");
+}
 constexpr int bits_of(ElementType type) { return info(type).bits; }
 constexpr ElementKind kind_of(ElementType type) { return info(type).kind; }
 constexpr bool is_sub_byte(ElementType type) { return bits_of(type) < 8; }

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <random>
+
+#include "ir/enumeration.hpp"
+#include "ir/process_key.hpp"
+#include "ir/sip_hash.hpp"
 
 namespace castor {
 
@@ -74,12 +77,15 @@ class Places {
  public:
   explicit Places(const Function& function) : places_(function.values.size(), no_value) {
     uint32_t next = 0;
-    for (ValueId id : function.parameters) places_[id] = next++;
+    const auto define = [&](ValueId id) {
+      if (id < places_.size()) places_[id] = next++;
+    };
+    std::ranges::for_each(function.parameters, define);
     for (const Operation& operation : function.operations) {
-      for (ValueId id : operation.results) places_[id] = next++;
+      std::ranges::for_each(operation.results, define);
     }
   }
-  uint32_t of(ValueId id) const { return id == no_value ? no_value : places_[id]; }
+  uint32_t of(ValueId id) const { return id < places_.size() ? places_[id] : no_value; }
 
  private:
   std::vector<uint32_t> places_;
@@ -101,98 +107,29 @@ bool same_data(const Operation& a, const Operation& b) {
   return a.data->bytes == b.data->bytes;
 }
 
-/// SipHash-2-4 with a result of 128 bits (Aumasson and Bernstein, "SipHash: a fast short-input
-/// PRF"; the longer result as in its authors' reference).
-class SipHash {
- public:
-  struct Key {
-    uint64_t low;
-    uint64_t high;
-  };
-  explicit SipHash(Key key)
-      : a_(key.low ^ 0x736f6d6570736575),
-        b_(key.high ^ 0x646f72616e646f6d ^ 0xee),
-        c_(key.low ^ 0x6c7967656e657261),
-        d_(key.high ^ 0x7465646279746573) {}
-
-  void add(std::span<const std::byte> bytes) {
-    const auto length = static_cast<uint64_t>(bytes.size());
-    for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t))) {
-      add(word_of(bytes.first(sizeof(uint64_t))));
-    }
-    add(word_of(bytes) | length << 56);
-  }
-  uint64_t low() {
-    c_ ^= 0xee;
-    return finished();
-  }
-  /// After `low`.
-  uint64_t high() {
-    b_ ^= 0xdd;
-    return finished();
-  }
-
- private:
-  static uint64_t word_of(std::span<const std::byte> bytes) {
-    uint64_t word = 0;
-    if (!bytes.empty()) std::memcpy(&word, bytes.data(), bytes.size());
-    return word;
-  }
-  void add(uint64_t word) {
-    d_ ^= word;
-    rounds(2);
-    a_ ^= word;
-  }
-  uint64_t finished() {
-    rounds(4);
-    return a_ ^ b_ ^ c_ ^ d_;
-  }
-  void rounds(int count) {
-    for (int i = 0; i < count; ++i) {
-      a_ += b_;
-      b_ = std::rotl(b_, 13) ^ a_;
-      a_ = std::rotl(a_, 32);
-      c_ += d_;
-      d_ = std::rotl(d_, 16) ^ c_;
-      a_ += d_;
-      d_ = std::rotl(d_, 21) ^ a_;
-      c_ += b_;
-      b_ = std::rotl(b_, 17) ^ c_;
-      c_ = std::rotl(c_, 32);
-    }
-  }
-
-  uint64_t a_;
-  uint64_t b_;
-  uint64_t c_;
-  uint64_t d_;
-};
-
-/// Drawn at the first constant; constant from then on.
-SipHash::Key process_key() {
-  static const SipHash::Key key = [] {
-    std::random_device random;
-    const auto word = [&] { return uint64_t{random()} << 32 | random(); };
-    const uint64_t low = word();
-    return SipHash::Key{low, word()};
-  }();
-  return key;
-}
-
 /// Compares two functions value by value, each numbered by its own places.
 class Comparison {
  public:
   Comparison(const Function& a, const Function& b) : a_(a), b_(b), places_a_(a), places_b_(b) {}
 
+  /// Functions that nobody has verified yet may name values that there are not.
   bool same() const {
-    return same_definitions(a_.parameters, b_.parameters) && same_results() &&
-           same_attributes(a_.attributes, b_.attributes) &&
+    return names_values(a_) && names_values(b_) && same_definitions(a_.parameters, b_.parameters) &&
+           same_results() && same_attributes(a_.attributes, b_.attributes) &&
            std::equal(a_.operations.begin(), a_.operations.end(), b_.operations.begin(),
                       b_.operations.end(),
                       [&](const Operation& x, const Operation& y) { return same_operation(x, y); });
   }
 
  private:
+  static bool names_values(const Function& function) {
+    const auto all = [&](const std::vector<ValueId>& ids) {
+      return std::ranges::all_of(ids, [&](ValueId id) { return id < function.values.size(); });
+    };
+    return all(function.parameters) && all(function.results) &&
+           std::ranges::all_of(function.operations,
+                               [&](const Operation& each) { return all(each.results); });
+  }
   bool same_uses(const std::vector<ValueId>& x, const std::vector<ValueId>& y) const {
     return std::equal(x.begin(), x.end(), y.begin(), y.end(),
                       [&](ValueId i, ValueId j) { return places_a_.of(i) == places_b_.of(j); });
@@ -280,9 +217,9 @@ Attributes attributes_of(const ConvertOptions& options) {
   const auto add = [&](const char* name, std::string_view value) {
     if (!value.empty()) attributes.push_back({name, {Identifier{std::string(value)}}});
   };
-  add("overflow", overflow_names[static_cast<size_t>(options.overflow)]);
-  add("rounding", rounding_names[static_cast<size_t>(options.rounding)]);
-  add("nan", nan_mode_names[static_cast<size_t>(options.nan)]);
+  add("overflow", name_in(overflow_names, options.overflow));
+  add("rounding", name_in(rounding_names, options.rounding));
+  add("nan", name_in(nan_mode_names, options.nan));
   return attributes;
 }
 

@@ -2,13 +2,10 @@
 // The interpreter: runs a function op by op over whole tensors.
 #include "ir/interpreter.hpp"
 
-#include <fmt/format.h>
-
-#include <new>
-#include <stdexcept>
 #include <vector>
 
 #include "ir/excess_precision.hpp"
+#include "ir/guarded.hpp"
 #include "ir/infer.hpp"
 #include "ir/interpreter/evaluate.hpp"
 #include "ir/interpreter/tensor.hpp"
@@ -138,26 +135,17 @@ Status interpret_or_throw(const Function& function, std::span<const ConstView> i
   return {};
 }
 
-Error out_of_memory(const Function& function) {
-  return {ErrorCode::out_of_memory,
-          fmt::format("interpret: memory was refused for the values of @{}; it needs 8 bytes for "
-                      "each element of each value that is alive",
-                      function.name)};
-}
-
 }  // namespace
 
 Status interpret(const Function& function, std::span<const ConstView> inputs,
                  std::span<const View> outputs) {
-  try {
-    return interpret_or_throw(function, inputs, outputs);
-  } catch (const Refusal& refusal) {
-    return refusal.error;
-  } catch (const std::bad_alloc&) {
-    return out_of_memory(function);
-  } catch (const std::length_error&) {  // more elements than a vector can ever hold
-    return out_of_memory(function);
-  }
+  return guarded([&]() -> Status {
+    try {
+      return interpret_or_throw(function, inputs, outputs);
+    } catch (const Refusal& refusal) {
+      return refusal.error;
+    }
+  });
 }
 
 }  // namespace castor

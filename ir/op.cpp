@@ -141,7 +141,9 @@ const std::array<OpInfo, op_count>& op_table() { return table; }
 
 const OpInfo& info(OpKind op) { return table[static_cast<size_t>(op)]; }
 
-std::string_view name_of(OpKind op) { return info(op).name; }
+std::string_view name_of(OpKind op) {
+  return static_cast<size_t>(op) < table.size() ? info(op).name : "unknown";
+}
 
 std::optional<OpKind> op_named(std::string_view name) {
   for (const OpInfo& row : table) {

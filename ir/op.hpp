@@ -144,6 +144,7 @@ struct OpInfo {
 
 CASTOR_API const std::array<OpInfo, op_count>& op_table();
 CASTOR_API const OpInfo& info(OpKind op);
+/// "add"; "unknown" of a number that is none.
 CASTOR_API std::string_view name_of(OpKind op);
 CASTOR_API std::optional<OpKind> op_named(std::string_view name);
 

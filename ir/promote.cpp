@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/enumeration.hpp"
+
 namespace castor {
 
 namespace {
@@ -164,10 +166,20 @@ bool scalar_is_safe(ElementType scalar, ElementType tensor) {
   return is_unsigned_integer(scalar) && 2 * bits_of(tensor) >= bits_of(scalar);
 }
 
+Status check_types(const PromoteOperand& a, const PromoteOperand& b,
+                   const PromoteOptions& options) {
+  for (ElementType type : {a.type, b.type, options.u64_integer_promotion_target}) {
+    Status status = check_enumeration("element type", type, element_table.size());
+    if (!status) return status;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ElementType> promoted_type(const PromoteOperand& a, const PromoteOperand& b,
                                   const PromoteOptions& options) {
+  if (Status status = check_types(a, b, options); !status) return status.error();
   if (a.type == b.type) return a.type;
   const ElementType x = value_type(a.type);
   const ElementType y = value_type(b.type);

@@ -34,6 +34,7 @@ std::optional<QuantizedFormat> quantized_format_named(std::string_view name) {
 }
 
 std::string to_string(const Quantization& quantization) {
+  if (!is_quantized_format(quantization.format)) return "unknown";
   const QuantizedInfo& format = info(quantization.format);
   std::vector<std::string> entries;
   if (quantization.is_per_axis()) entries.push_back(fmt::format("axis = {}", quantization.axis));

@@ -39,6 +39,10 @@ inline constexpr std::array<QuantizedInfo, 4> quantized_table = {{
 constexpr const QuantizedInfo& info(QuantizedFormat format) {
   return quantized_table[static_cast<size_t>(format)];
 }
+/// Whether a number that came from outside is one of the enumeration.
+constexpr bool is_quantized_format(QuantizedFormat format) {
+  return static_cast<size_t>(format) < quantized_table.size();
+}
 CASTOR_API std::optional<QuantizedFormat> quantized_format_named(std::string_view name);
 
 /// A parameter of each slice, or nothing where it is given at run time.

@@ -9,10 +9,29 @@ namespace castor {
 
 namespace {
 
-/// Short enough to need no allocation of its own.
-const Error no_memory_for_an_error{ErrorCode::out_of_memory, "no memory left", {}};
+/// Short enough for a std::string to hold it without an allocation.
+constexpr std::string_view no_memory_left = "no memory left";
+
+const Error no_memory_for_an_error = Error::out_of_memory();
 
 }  // namespace
+
+Error Error::out_of_memory() noexcept {
+  return {ErrorCode::out_of_memory, std::string(no_memory_left)};
+}
+
+Error::Error(const Error& other) noexcept : Error() { *this = other; }
+
+Error& Error::operator=(const Error& other) noexcept {
+  try {
+    message = other.message;
+    code = other.code;
+    where = other.where;
+  } catch (...) {  // std::bad_alloc
+    *this = out_of_memory();
+  }
+  return *this;
+}
 
 Status::Status(Error error) noexcept : error_(new (std::nothrow) Error(std::move(error))) {
   if (error_ == nullptr) error_ = &no_memory_for_an_error;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed results: castor reports errors by value. No exception leaves Runtime, Kernel and
-// BoundKernel; of what lies below them, only std::bad_alloc does.
+// Typed results: castor reports errors by value. No exception leaves a function that returns a
+// Result or a Status, nor a FunctionBuilder, a handle or a copy of an error, also when no memory is
+// left; what callbacks throw becomes an error as well. Functions that return text or lists by value
+// (`print`, `to_string`) throw std::bad_alloc as their types do, and so does copying arguments.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +40,24 @@ struct TextPosition {
 };
 
 /// A failure: its kind, a sentence that says what was found and what was expected, and, when it
-/// concerns a text, where.
+/// concerns a text, where. Copying one never throws: a copy for which there is no memory says just
+/// that (`out_of_memory`).
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
   TextPosition where{};
+
+  Error() = default;
+  Error(ErrorCode kind, std::string text, TextPosition place = {}) noexcept
+      : code(kind), message(std::move(text)), where(place) {}
+  CASTOR_API Error(const Error& other) noexcept;
+  Error(Error&&) noexcept = default;
+  CASTOR_API Error& operator=(const Error& other) noexcept;
+  Error& operator=(Error&&) noexcept = default;
+  ~Error() = default;
+
+  /// What a call reports for which no memory is left. Allocates nothing.
+  CASTOR_API static Error out_of_memory() noexcept;
 
   /// "line 3, column 7: message", or the message alone when the position is unknown.
   CASTOR_API std::string to_string() const;

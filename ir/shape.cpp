@@ -24,7 +24,8 @@ bool same_quantization(const QuantizationPtr& a, const QuantizationPtr& b) {
 }
 
 TensorType quantized_type(Quantization quantization, Shape shape) {
-  const ElementType container = info(quantization.format).container;
+  const bool is_known = is_quantized_format(quantization.format);  // else verify_type refuses it
+  const ElementType container = is_known ? info(quantization.format).container : ElementType::i8;
   return {container, std::move(shape),
           std::make_shared<const Quantization>(std::move(quantization))};
 }

@@ -67,7 +67,8 @@ inline constexpr int max_nesting = 32;
 
 struct ParseOptions {
   /// Gives the bytes of `constant @name : type`, dense, in the type's storage order. Without it
-  /// such a constant is an error.
+  /// such a constant is an error. What it throws is an error as well (invalid_argument, at the
+  /// constant's place in the text; out_of_memory for std::bad_alloc).
   std::function<Result<std::vector<std::byte>>(std::string_view name, const TensorType& type)>
       bind_constant;
   /// Of the text, and of each function in it: the parser refuses the first operation or value that
@@ -85,7 +86,9 @@ CASTOR_API Result<std::vector<FunctionPtr>> parse(std::string_view text,
                                                   const ParseOptions& options = {});
 
 /// Reads a text and picks one function: the one of that name, or the only one when `name` is
-/// empty. Thread safe.
+/// empty. Of functions that have another name than the one asked for, nothing but the name is
+/// looked at: whatever is wrong between it and the next `func @name` does not matter, and their
+/// constants are not bound. Thread safe.
 CASTOR_API Result<FunctionPtr> parse_function(std::string_view text, std::string_view name = {},
                                               const ParseOptions& options = {});
 

@@ -37,7 +37,8 @@ MaybeFinding sizes_are_bounded(const Function& function) {
 MaybeFinding ops_are_known(const Function& function) {
   for (const Operation& operation : function.operations) {
     if (static_cast<size_t>(operation.op) < op_count) continue;
-    return Finding{fmt::format("found op number {}", static_cast<int>(operation.op))};
+    return Finding{fmt::format("found op number {}, expected 0 to {}",
+                               static_cast<int>(operation.op), op_count - 1)};
   }
   return {};
 }

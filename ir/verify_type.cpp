@@ -73,9 +73,11 @@ Status check_parameter(const TensorType& type, const Quantization& quantization,
 
 Status check_quantization(const TensorType& type, const Quantization& quantization,
                           std::string_view what) {
-  if (static_cast<size_t>(quantization.format) >= quantized_table.size()) {
-    return broken(what, fmt::format("quantized format {} is not in the table of formats",
-                                    static_cast<int>(quantization.format)));
+  if (!is_quantized_format(quantization.format)) {
+    return broken(what,
+                  fmt::format("quantized format {} is not in the table of formats, expected "
+                              "0 to {}",
+                              static_cast<int>(quantization.format), quantized_table.size() - 1));
   }
   const QuantizedInfo& format = info(quantization.format);
   if (type.element != format.container) {
@@ -118,9 +120,10 @@ bool is_value_name(std::string_view name) {
 }
 
 Status verify_type(const TensorType& type, std::string_view what) {
-  if (static_cast<size_t>(type.element) >= element_table.size()) {
-    return broken(what, fmt::format("element type {} is not in the table of element types",
-                                    static_cast<int>(type.element)));
+  if (!is_element_type(type.element)) {
+    return broken(what, fmt::format("element type {} is not in the table of element types, "
+                                    "expected 0 to {}",
+                                    static_cast<int>(type.element), element_table.size() - 1));
   }
   if (type.shape.size() > max_rank) {
     return broken(what,

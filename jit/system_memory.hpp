@@ -29,12 +29,12 @@ struct SystemCalls {
   int (*mprotect)(void* at, size_t size, int protection);
   int (*madvise)(void* at, size_t size, int advice);
   int (*munmap)(void* at, size_t size);
-  static const SystemCalls& real();
+  CASTOR_API static const SystemCalls& real();  ///< shown for castor_mli alone, as what follows
 };
 
 /// The error of a system call that failed: out_of_memory for ENOMEM, else executable_memory. The
 /// message names the call, the bytes asked for, and what the system said of `error_number`.
-Error refused(std::string_view call, size_t bytes, int error_number);
+CASTOR_API Error refused(std::string_view call, size_t bytes, int error_number);
 
 /// A mapping, unmapped when its owner dies.
 class MappedPages {
@@ -50,12 +50,12 @@ class MappedPages {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~MappedPages();
+  CASTOR_API ~MappedPages();
 
   /// Maps `size` bytes (a multiple of `page_bytes`) where the system likes. The error names the
   /// call as `call`.
-  static Result<MappedPages> map(const SystemCalls& system, std::string_view call, size_t size,
-                                 int protection, int flags, int fd);
+  CASTOR_API static Result<MappedPages> map(const SystemCalls& system, std::string_view call,
+                                            size_t size, int protection, int flags, int fd);
 
   std::byte* begin() const { return at_; }
   size_t size() const { return size_; }

@@ -7,7 +7,12 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <vector>
+
+#include "ir/enumeration.hpp"
+#include "ir/guarded.hpp"
+#include "jit/published.hpp"
 
 namespace castor::jit {
 namespace {
@@ -118,6 +123,7 @@ std::string tier_names() {
 
 /// `tier`, if the machine runs it; `asked_by` begins the error.
 Result<Target> target_for(Tier tier, const Host& machine, std::string_view asked_by) {
+  if (Status status = check_enumeration("tier", tier, tiers.size()); !status) return status.error();
   if (machine.runs(tier)) return Target{tier, machine.caches};
   return Error{
       ErrorCode::unsupported,
@@ -133,7 +139,9 @@ const std::array<TierInfo, tier_count>& tier_table() { return tiers; }
 
 const TierInfo& info(Tier tier) { return tiers[static_cast<size_t>(tier)]; }
 
-std::string_view name_of(Tier tier) { return info(tier).name; }
+std::string_view name_of(Tier tier) {
+  return static_cast<size_t>(tier) < tiers.size() ? info(tier).name : "unknown";
+}
 
 std::string_view name_of(Feature feature) {
   return feature_table[static_cast<size_t>(feature)].name;
@@ -159,26 +167,28 @@ std::string print(const Target& target) {
 }
 
 const Host& host() {
-  static const Host found = detect_host();
-  return found;
+  static constinit Published<const Host> found;
+  return found.get([] { return std::make_unique<const Host>(detect_host()); });
 }
 
 Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
                              const char* castor_isa) {
-  if (requested) return target_for(*requested, machine, "the tier asked for is");
-  const std::string_view named = castor_isa == nullptr ? "" : castor_isa;
-  if (!named.empty()) {
-    const std::optional<Tier> tier = tier_named(named);
-    if (tier) return target_for(*tier, machine, "CASTOR_ISA names");
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("CASTOR_ISA names '{}', expected one of {}", named, tier_names())};
-  }
-  if (machine.best) return Target{*machine.best, machine.caches};
-  return target_for(Tier::avx2, machine, "the lowest tier is");
+  return guarded([&]() -> Result<Target> {
+    if (requested) return target_for(*requested, machine, "the tier asked for is");
+    const std::string_view named = castor_isa == nullptr ? "" : castor_isa;
+    if (!named.empty()) {
+      const std::optional<Tier> tier = tier_named(named);
+      if (tier) return target_for(*tier, machine, "CASTOR_ISA names");
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("CASTOR_ISA names '{}', expected one of {}", named, tier_names())};
+    }
+    if (machine.best) return Target{*machine.best, machine.caches};
+    return target_for(Tier::avx2, machine, "the lowest tier is");
+  });
 }
 
 Result<Target> choose_target(std::optional<Tier> requested) {
-  return choose_target(requested, host(), std::getenv("CASTOR_ISA"));
+  return guarded([&] { return choose_target(requested, host(), std::getenv("CASTOR_ISA")); });
 }
 
 }  // namespace castor::jit

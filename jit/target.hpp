@@ -74,6 +74,7 @@ struct TierInfo {
 /// The tiers in the order of `Tier`.
 CASTOR_API const std::array<TierInfo, tier_count>& tier_table();
 CASTOR_API const TierInfo& info(Tier tier);
+/// "avx2"; "unknown" of a number that is none.
 CASTOR_API std::string_view name_of(Tier tier);
 CASTOR_API std::string_view name_of(Feature feature);
 /// The tier of that name (exact, lower case); nothing for any other text.
@@ -105,8 +106,9 @@ struct Host {
   bool runs(Tier tier) const { return features.contains(info(tier).features); }
 };
 
-/// Asks the CPU; the answer is the same for the life of the process, and cached. A feature counts
-/// only where the operating system saves the registers that it needs (XCR0).
+/// Asks the CPU; the answer is the same for the life of the process, and cached, without a lock
+/// that a forked child could wait for. A feature counts only where the operating system saves the
+/// registers that it needs (XCR0). The first call throws std::bad_alloc where memory is refused.
 CASTOR_API const Host& host();
 
 /// "avx512_vbmi, caches of 32 KiB first, 1024 KiB second".
@@ -115,8 +117,8 @@ CASTOR_API std::string print(const Target& target);
 /// The tier to use, with the host's caches: `requested`, else the environment variable CASTOR_ISA
 /// (unset and empty are the same), else the best that the host runs. Fails (unsupported) for a tier
 /// that the host cannot run, naming the features that it lacks, and when the host is below every
-/// tier; fails (invalid_argument) for an unknown name in CASTOR_ISA, naming those known. Thread
-/// safe unless the environment is being changed.
+/// tier; fails (invalid_argument) for an unknown name in CASTOR_ISA, naming those known, and for a
+/// number that is no tier. Thread safe unless the environment is being changed.
 CASTOR_API Result<Target> choose_target(std::optional<Tier> requested);
 /// The same rule for a machine and a value of CASTOR_ISA (null: unset) that the caller names.
 CASTOR_API Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,

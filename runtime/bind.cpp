@@ -96,11 +96,20 @@ InPlaceOrder in_place_order(const BoundState& bound) {
   return order;
 }
 
-Status check_counts(const Function& function, size_t input_shapes, size_t strides) {
+Status check_counts(const Function& function, std::span<const Dims> input_shapes,
+                    std::span<const Dims> strides) {
   const size_t inputs = function.parameters.size();
-  if (Status status = check_count("input shapes", input_shapes, inputs); !status) return status;
-  if (strides == 0) return {};
-  return check_count("strides (inputs and outputs)", strides, inputs + function.results.size());
+  if (Status status = check_array("input shapes", input_shapes, inputs); !status) return status;
+  if (strides.empty()) return {};
+  return check_array("strides (inputs and outputs)", strides, inputs + function.results.size());
+}
+
+Status check_options(const BindOptions& options) {
+  if (options.scratch <= ScratchOwner::caller) return {};
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("scratch {}; expected 0 to {} (kernel, caller)",
+                  static_cast<int>(options.scratch), static_cast<int>(ScratchOwner::caller))};
 }
 
 }  // namespace
@@ -109,10 +118,10 @@ Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const Kern
                                                       std::span<const Dims> input_shapes,
                                                       std::span<const Dims> strides,
                                                       const BindOptions& options) {
-  if (Status status = check_counts(*kernel->function, input_shapes.size(), strides.size());
-      !status) {
+  if (Status status = check_counts(*kernel->function, input_shapes, strides); !status) {
     return status.error();
   }
+  if (Status status = check_options(options); !status) return status.error();
   const jit::KernelFloatEnvironment environment;  // plans weigh costs in floats
   auto bound = std::make_shared<BoundState>();
   bound->kernel = std::move(kernel);

@@ -15,6 +15,15 @@ inline Status check_count(std::string_view what, size_t found, size_t expected) 
                fmt::format("{} {} given; the function has {}", found, what, expected)};
 }
 
+/// The same of an array, which may not be null unless it is empty.
+template <class T>
+Status check_array(std::string_view what, std::span<T> given, size_t expected) {
+  if (Status status = check_count(what, given.size(), expected); !status) return status;
+  if (given.data() != nullptr || expected == 0) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("no {} (null); the function has {}", what, expected)};
+}
+
 /// What Kernel::bind promises. Generates the code that these strides need and the cache lacks;
 /// where executable memory is refused, the interpreter will run the kernel.
 Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const KernelState> kernel,

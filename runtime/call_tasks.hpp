@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/memory/memory_source.hpp"
+
 namespace castor::detail {
 
 /// The executor of one call, asked once for what it wants. Used by the call's own thread alone.
@@ -17,11 +19,15 @@ class CallTasks {
   /// Beyond that many, tasks have nothing left to win.
   static constexpr int64_t most_tasks = 256;
 
-  /// `executor` may be null: nothing is split.
+  /// `executor` may be null: nothing is split. Throws CallbackRefusal where it throws.
   explicit CallTasks(Executor* executor) : executor_(executor) {
     if (executor == nullptr) return;
-    most_ = std::clamp<int64_t>(executor->tasks(), 1, most_tasks);
-    if (most_ > 1) wake_up_ns_ = std::max<int64_t>(executor->wake_up_ns(), 0);
+    try {
+      most_ = std::clamp<int64_t>(executor->tasks(), 1, most_tasks);
+      if (most_ > 1) wake_up_ns_ = std::max<int64_t>(executor->wake_up_ns(), 0);
+    } catch (...) {
+      throw CallbackRefusal(callback_error("tasks() or wake_up_ns() of the executor"));
+    }
   }
 
   /// Tasks of any work at the most; 1: nothing is split.

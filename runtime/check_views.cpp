@@ -134,9 +134,16 @@ Result<BoundTensor> bind_tensor(std::string what, ElementType element, const Dim
   return tensor;
 }
 
+Status check_element(std::string_view what, ElementType element) {
+  if (is_element_type(element)) return {};
+  return invalid(fmt::format("{}: element type number {}; expected 0 to {}", what,
+                             static_cast<int>(element), element_type_count - 1));
+}
+
 template <class Pointer>
 Status check_view(const BoundTensor& tensor, const BasicView<Pointer>& view) {
   if (view.element != tensor.element) {
+    if (Status status = check_element(tensor.what, view.element); !status) return status;
     return invalid(fmt::format("{}: element type {}; expected {}", tensor.what,
                                name_of(view.element), name_of(tensor.element)));
   }

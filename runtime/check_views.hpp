@@ -31,6 +31,9 @@ bool is_dense(const BoundTensor& tensor);
 Result<BoundTensor> bind_tensor(std::string what, ElementType element, const Dims& shape,
                                 const Dims& strides, bool is_output);
 
+/// Refuses a number that is none of the element types; `what` names its owner in the message.
+Status check_element(std::string_view what, ElementType element);
+
 /// Checks one view: element type, shape, strides, offset and bytes available. Strides and offsets
 /// count elements; every byte that holds a bit of an element must be available, of the split
 /// layouts the whole groups of three bytes.

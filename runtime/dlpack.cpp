@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <new>
 #include <optional>
 #include <span>
 
+#include "ir/guarded.hpp"
 #include "ir/storage.hpp"
 
 namespace castor {
@@ -65,7 +65,6 @@ constexpr std::array<std::string_view, 18> code_names = {"int",
 
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 Error unsupported(std::string message) { return {ErrorCode::unsupported, std::move(message)}; }
-Error no_memory() { return {ErrorCode::out_of_memory, "no memory left"}; }
 
 std::string in_words(const DlpackFields& fields) {
   const std::string name = fields.code < code_names.size() ? std::string(code_names[fields.code])
@@ -175,6 +174,10 @@ Result<DlpackFields> make_fields(const View& view) {
     }
     return std::nullopt;
   }();
+  if (!is_element_type(view.element)) {
+    return invalid(fmt::format("view of element type number {}; expected 0 to {}",
+                               static_cast<int>(view.element), element_type_count - 1));
+  }
   if (!counterpart) {
     return unsupported(
         fmt::format("element type {} has no counterpart in DLPack", name_of(view.element)));
@@ -204,19 +207,11 @@ Result<DlpackFields> make_fields(const View& view) {
 }  // namespace
 
 Result<View> view_of_dlpack_fields(const DlpackFields& fields, uint64_t flags) {
-  try {
-    return make_view(fields, flags);
-  } catch (const std::bad_alloc&) {  // of a message
-    return no_memory();
-  }
+  return guarded([&] { return make_view(fields, flags); });
 }
 
 Result<DlpackFields> dlpack_fields_of_view(const View& view) {
-  try {
-    return make_fields(view);
-  } catch (const std::bad_alloc&) {  // of a message
-    return no_memory();
-  }
+  return guarded([&] { return make_fields(view); });
 }
 
 namespace detail {
@@ -224,20 +219,15 @@ namespace detail {
 Status check_dlpack_version(uint32_t major, uint32_t minor) {
   constexpr uint32_t known = 1;
   if (major == known) return {};
-  try {
+  return guarded([&]() -> Status {
     return unsupported(
         fmt::format("DLPack tensor of version {}.{}; expected {}.x", major, minor, known));
-  } catch (const std::bad_alloc&) {
-    return no_memory();
-  }
+  });
 }
 
 Error dlpack_is_read_only() {
-  try {
-    return invalid("DLPack tensor that is read only; expected one that may be written");
-  } catch (const std::bad_alloc&) {
-    return no_memory();
-  }
+  return guarded(
+      [] { return invalid("DLPack tensor that is read only; expected one that may be written"); });
 }
 
 }  // namespace detail

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The methods of Kernel and BoundKernel, and what every run goes through.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
-#include <new>
 
 #include "ir/interpreter.hpp"
 #include "runtime/bind.hpp"
@@ -30,13 +31,9 @@ Error lost_tasks() {
 /// Number and views of the tensors.
 Status check_tensors(const BoundState& bound, std::span<const ConstView> inputs,
                      std::span<const View> outputs) {
-  if (Status status = detail::check_count("inputs", inputs.size(), bound.inputs.size()); !status) {
-    return status;
-  }
-  if (Status status = detail::check_count("outputs", outputs.size(), bound.outputs.size());
-      !status) {
-    return status;
-  }
+  Status counts = detail::check_array("inputs", inputs, bound.inputs.size());
+  if (counts) counts = detail::check_array("outputs", outputs, bound.outputs.size());
+  if (!counts) return counts;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (Status status = check_view(bound.inputs[i], inputs[i]); !status) return status;
   }
@@ -44,6 +41,13 @@ Status check_tensors(const BoundState& bound, std::span<const ConstView> inputs,
     if (Status status = check_view(bound.outputs[o], outputs[o]); !status) return status;
   }
   return {};
+}
+
+Status check_stores(StorePolicy stores) {
+  if (stores <= StorePolicy::streaming) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("stores {}; expected 0 to {} (automatic, cached, streaming)",
+                           static_cast<int>(stores), static_cast<int>(StorePolicy::streaming))};
 }
 
 /// Whether streaming code may store to these outputs: each a whole number of elements away from the
@@ -120,6 +124,31 @@ Status run_nests(const BoundState& bound, const detail::CallMemory& memory, Stor
   return {};
 }
 
+/// All of BoundKernel::run. Throws what memory and callbacks throw.
+Status run_call(const BoundState& bound, std::span<const ConstView> inputs,
+                std::span<const View> outputs, const RunOptions& options) {
+  if (Status status = check_tensors(bound, inputs, outputs); !status) return status;
+  if (Status status = check_stores(options.stores); !status) return status;
+  detail::CallTasks tasks = tasks_of(bound, options);
+  if (!options.scratch.empty() || !bound.keeps_scratch) {
+    Status status = detail::check_scratch(bound, options.scratch, tasks.most(), inputs, outputs);
+    if (!status) return status;
+  }
+  const detail::CallScratch scratch(bound, options.scratch, tasks);
+  const OverlapRules rules = bound.overlap_rules();
+  bool in_place = false;
+  if (Status status = check_overlap(rules, inputs, outputs, overlap_work(bound, scratch), in_place);
+      !status) {
+    return status;
+  }
+  if (!bound.interpreted_because.empty()) {
+    return interpret(*bound.kernel->function, inputs, outputs);
+  }
+  const detail::CallMemory memory{inputs, outputs, scratch.data(),
+                                  tasks.most() > 1 ? &tasks : nullptr, scratch.of_tasks()};
+  return run_nests(bound, memory, options.stores, in_place);
+}
+
 }  // namespace
 
 const Function& Kernel::function() const { return *state_->function; }
@@ -137,7 +166,7 @@ std::optional<Tier> Kernel::tier() const {
 
 Result<BoundKernel> Kernel::bind(std::span<const Dims> input_shapes, std::span<const Dims> strides,
                                  const BindOptions& options) const {
-  try {
+  return detail::guarded_call([&]() -> Result<BoundKernel> {
     Result<std::shared_ptr<const BoundState>> bound =
         detail::bind_kernel(state_, input_shapes, strides, options);
     if (!bound.ok()) {
@@ -146,9 +175,7 @@ Result<BoundKernel> Kernel::bind(std::span<const Dims> input_shapes, std::span<c
       return bound.error();
     }
     return BoundKernel(std::move(bound).value());
-  } catch (const std::bad_alloc& failure) {
-    return detail::memory_error(failure);
-  }
+  });
 }
 
 Result<BoundKernel> Kernel::bind(std::initializer_list<Dims> input_shapes,
@@ -158,7 +185,11 @@ Result<BoundKernel> Kernel::bind(std::initializer_list<Dims> input_shapes,
 
 Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs, std::span<const View> outputs,
                                  const BindOptions& options) const {
-  try {
+  return detail::guarded_call([&]() -> Result<BoundKernel> {
+    const Function& bound_function = function();
+    Status status = detail::check_array("inputs", inputs, bound_function.parameters.size());
+    if (status) status = detail::check_array("outputs", outputs, bound_function.results.size());
+    if (!status) return status.error();
     std::vector<Dims> shapes;
     std::vector<Dims> strides;
     for (const ConstView& input : inputs) {
@@ -167,38 +198,12 @@ Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs, std::span<co
     }
     for (const View& output : outputs) strides.push_back(output.strides);
     return bind(shapes, strides, options);
-  } catch (const std::bad_alloc& failure) {
-    return detail::memory_error(failure);
-  }
+  });
 }
 
 Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View> outputs,
                         const RunOptions& options) const {
-  try {
-    const BoundState& bound = *state_;
-    if (Status status = check_tensors(bound, inputs, outputs); !status) return status;
-    detail::CallTasks tasks = tasks_of(bound, options);
-    if (!options.scratch.empty() || !bound.keeps_scratch) {
-      Status status = detail::check_scratch(bound, options.scratch, tasks.most(), inputs, outputs);
-      if (!status) return status;
-    }
-    const detail::CallScratch scratch(bound, options.scratch, tasks);
-    const OverlapRules rules = bound.overlap_rules();
-    bool in_place = false;
-    if (Status status =
-            check_overlap(rules, inputs, outputs, overlap_work(bound, scratch), in_place);
-        !status) {
-      return status;
-    }
-    if (!bound.interpreted_because.empty()) {
-      return interpret(*bound.kernel->function, inputs, outputs);
-    }
-    const detail::CallMemory memory{inputs, outputs, scratch.data(),
-                                    tasks.most() > 1 ? &tasks : nullptr, scratch.of_tasks()};
-    return run_nests(bound, memory, options.stores, in_place);
-  } catch (const std::bad_alloc& failure) {  // of scratch, a message, or the interpreter
-    return detail::memory_error(failure);
-  }
+  return detail::guarded_call([&] { return run_call(*state_, inputs, outputs, options); });
 }
 
 Status detail::run_checked(const BoundState& bound, std::span<const ConstView> inputs,
@@ -212,7 +217,11 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
 }
 
 size_t BoundKernel::scratch_bytes(int tasks) const {
-  return detail::scratch_bytes(*state_, tasks < 1 ? tasks_of(*state_, {}).most() : tasks);
+  try {
+    return detail::scratch_bytes(*state_, tasks < 1 ? tasks_of(*state_, {}).most() : tasks);
+  } catch (...) {  // of the executor
+    return SIZE_MAX;
+  }
 }
 
 std::span<const Dims> BoundKernel::output_shapes() const { return state_->output_shapes; }

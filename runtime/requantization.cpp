@@ -25,7 +25,7 @@ struct alignas(scratch_alignment) VectorBytes {
 
 /// Every byte, in order.
 const std::array<std::byte, table_entries>& every_byte() {
-  static const auto bytes = [] {
+  static constexpr auto bytes = [] {
     std::array<std::byte, table_entries> all{};
     for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::byte>(i);
     return all;

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 
+#include "ir/enumeration.hpp"
 #include "runtime/observe/observer.hpp"
 #include "runtime/state.hpp"
 
@@ -11,8 +11,22 @@ namespace castor {
 
 std::string_view version() { return CASTOR_VERSION; }
 
+namespace {
+
+Status check_options(const RuntimeOptions& options) {
+  if (options.tier) {
+    Status status = check_enumeration("tier", *options.tier, jit::tier_count);
+    if (!status) return status;
+  }
+  return check_enumeration("log_level", options.observe.log_level,
+                           static_cast<size_t>(LogLevel::error) + 1);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const RuntimeOptions& options,
                                                                    const jit::SystemCalls& system) {
+  if (Status status = check_options(options); !status) return status.error();
   // Of bounded executable memory, at least half is left to kernels in use.
   const size_t cache_bytes = std::min(options.cache_bytes, options.code_bytes_limit / 2);
   auto state = std::make_shared<RuntimeState>(system, cache_bytes);
@@ -44,46 +58,46 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
 }
 
 Result<Runtime> Runtime::create(const RuntimeOptions& options) {
-  try {
+  return detail::guarded_call([&]() -> Result<Runtime> {
     Result<std::shared_ptr<detail::RuntimeState>> state =
         detail::make_runtime(options, jit::SystemCalls::real());
     if (!state.ok()) return state.error();
     return Runtime(std::move(state).value());
-  } catch (const std::bad_alloc& failure) {
-    return detail::memory_error(failure);
-  }
+  });
 }
 
 Result<Kernel> Runtime::compile(const FunctionPtr& function) const {
-  if (function == nullptr) {
-    return Error{ErrorCode::invalid_argument, "compile: no function (null)"};
-  }
-  try {
+  return detail::guarded_call([&]() -> Result<Kernel> {
+    if (function == nullptr) {
+      return Error{ErrorCode::invalid_argument, "compile: no function (null)"};
+    }
     if (Status status = check_limits(*function, state_->limits); !status) return status.error();
     Result<KernelStatePtr> kernel = state_->table.get().get(function, *state_);
     if (!kernel.ok()) return kernel.error();
     return Kernel(std::move(kernel).value());
-  } catch (const std::bad_alloc& failure) {
-    return detail::memory_error(failure);
-  }
+  });
 }
 
 Result<Kernel> Runtime::compile(std::string_view text, std::string_view name) const {
-  try {
-    Result<FunctionPtr> function = parse_function(text, name, {{}, state_->limits});
-    if (!function.ok()) {
-      if (state_->observer) state_->observer->refused("compile", function.error());
-      return function.error();
-    }
-    return compile(*function);
-  } catch (const std::bad_alloc& failure) {
-    return detail::memory_error(failure);
-  }
+  Result<FunctionPtr> function = parse_function(text, name, {{}, state_->limits});
+  if (function.ok()) return compile(*function);
+  if (state_->observer) state_->observer->refused("compile", function.error());
+  return function.error();
 }
+
+namespace {
+
+Status check_elements(ElementType source, ElementType destination) {
+  if (Status status = check_element("source", source); !status) return status;
+  return check_element("destination", destination);
+}
+
+}  // namespace
 
 Status Runtime::convert(const ConstView& source, const View& destination,
                         const ConvertOptions& options) const {
-  try {
+  return detail::guarded_call([&]() -> Status {
+    if (Status status = check_elements(source.element, destination.element); !status) return status;
     const Result<FunctionPtr> function = state_->table.get().get_conversion(
         source.element, destination.element, source.shape.rank(), options);
     if (!function.ok()) return function.error();
@@ -94,16 +108,16 @@ Status Runtime::convert(const ConstView& source, const View& destination,
     Result<BoundKernel> bound = kernel->bind(inputs, outputs);
     if (!bound.ok()) return bound.error();
     return bound->run(inputs, outputs);
-  } catch (const std::bad_alloc& failure) {
-    return detail::memory_error(failure);
-  }
+  });
 }
 
 Status Runtime::observation() const {
-  if (!state_->observer) return {};
-  std::optional<Error> failure = state_->observer->failure();
-  if (!failure) return {};
-  return std::move(*failure);
+  return detail::guarded_call([&]() -> Status {
+    if (!state_->observer) return {};
+    std::optional<Error> failure = state_->observer->failure();
+    if (!failure) return {};
+    return std::move(*failure);
+  });
 }
 
 std::optional<Tier> Runtime::tier() const {
@@ -138,7 +152,7 @@ CacheStatistics Runtime::statistics() const {
     statistics.code_evictions = codes.evictions;
     statistics.code_compile_ns = codes.make_ns;
     statistics.code_bytes = codes.bytes;
-  } catch (const std::bad_alloc&) {  // for a cache that nobody used yet: it counted nothing
+  } catch (...) {  // std::bad_alloc, for a cache that nobody used yet: it counted nothing
   }
   return statistics;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/builder.hpp"
+#include "ir/guarded.hpp"
 #include "ir/text/constant.hpp"
 #include "ir/text/names.hpp"
 #include "ir/text/op_names.hpp"
@@ -174,6 +175,15 @@ class FunctionReader {
     return std::make_shared<const ConstantData>(std::move(data));
   }
 
+  /// What the caller's callback gives, or the error that stands for what it throws.
+  Result<std::vector<std::byte>> bind(std::string_view name, const TensorType& type) const {
+    try {
+      return options_.bind_constant(name, type);
+    } catch (...) {
+      return callback_error("bind_constant");
+    }
+  }
+
   ConstantData bound(Cursor& start, const TensorType& type) const {
     const Token name = start.peek();
     if (!options_.bind_constant) {
@@ -181,7 +191,7 @@ class FunctionReader {
                                          printable(name.text)));
       return {};
     }
-    Result<std::vector<std::byte>> bytes = options_.bind_constant(name.name(), type);
+    Result<std::vector<std::byte>> bytes = bind(name.name(), type);
     if (!bytes) {
       start.fail({bytes.error().code, bytes.error().message, name.where});
       return {};

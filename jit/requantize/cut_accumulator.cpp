@@ -74,7 +74,7 @@ class CutAccumulator final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& cut_accumulator_method() {
-  static const CutAccumulator method;
+  static constinit const CutAccumulator method;
   return method;
 }
 

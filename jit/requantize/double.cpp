@@ -91,7 +91,7 @@ class Double final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& double_method() {
-  static const Double method;
+  static constinit const Double method;
   return method;
 }
 

@@ -136,7 +136,7 @@ class DwordAccumulator final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& dword_accumulator_method() {
-  static const DwordAccumulator method;
+  static constinit const DwordAccumulator method;
   return method;
 }
 

@@ -97,12 +97,12 @@ class DwordProduct final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& saturating_dword_product_method() {
-  static const DwordProduct<true> method;
+  static constinit const DwordProduct<true> method;
   return method;
 }
 
 const RequantizeMethod& dword_product_method() {
-  static const DwordProduct<false> method;
+  static constinit const DwordProduct<false> method;
   return method;
 }
 

@@ -109,12 +109,12 @@ class EmbarcToFloat final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& embarc_from_float_method() {
-  static const EmbarcFromFloat method;
+  static constinit const EmbarcFromFloat method;
   return method;
 }
 
 const RequantizeMethod& embarc_to_float_method() {
-  static const EmbarcToFloat method;
+  static constinit const EmbarcToFloat method;
   return method;
 }
 

@@ -113,7 +113,7 @@ class FloatQuotient final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& float_quotient_method() {
-  static const FloatQuotient method;
+  static constinit const FloatQuotient method;
   return method;
 }
 

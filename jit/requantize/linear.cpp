@@ -169,7 +169,7 @@ class Linear final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& linear_method() {
-  static const Linear method;
+  static constinit const Linear method;
   return method;
 }
 

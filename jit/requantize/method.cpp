@@ -24,7 +24,7 @@ LaneId RequantizeLanes::constant(size_t index) const {
 }
 
 std::vector<const RequantizeMethod*> requantize_methods(const RequantizeForm& form) {
-  static const std::array<const RequantizeMethod*, 14> all = {
+  const std::array<const RequantizeMethod*, 14> all = {
       &linear_method(),
       &rounded_float_method(),
       &split_rounded_float_method(),

@@ -79,10 +79,10 @@ class RequantizeLanes {
   std::span<const ElementType> constants_;
 };
 
-/// One way to requantize. Immutable; thread safe.
+/// One way to requantize. Immutable; thread safe. Methods are constants of the program: nothing
+/// makes them at run time, and nothing destroys them.
 class RequantizeMethod {
  public:
-  virtual ~RequantizeMethod() = default;
   virtual std::string_view name() const = 0;
   /// Whether it does such requantizations for some parameters.
   virtual bool takes(const RequantizeForm& form) const = 0;
@@ -94,6 +94,9 @@ class RequantizeMethod {
                                                 const SliceParameters& slice,
                                                 Effort effort) const = 0;
   virtual void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const = 0;
+
+ protected:
+  ~RequantizeMethod() = default;
 };
 
 /// Every method that takes the form, the fastest first. The last does so for all parameters.

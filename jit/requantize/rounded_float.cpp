@@ -145,17 +145,17 @@ class SplitRoundedFloat final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& split_rounded_float_method() {
-  static const SplitRoundedFloat method;
+  static constinit const SplitRoundedFloat method;
   return method;
 }
 
 const RequantizeMethod& rounded_float_method() {
-  static const RoundedFloat<float> method;
+  static constinit const RoundedFloat<float> method;
   return method;
 }
 
 const RequantizeMethod& rounded_double_method() {
-  static const RoundedFloat<double> method;
+  static constinit const RoundedFloat<double> method;
   return method;
 }
 

@@ -72,12 +72,12 @@ class ToFloatThroughDouble final : public RequantizeMethod {
 }  // namespace
 
 const RequantizeMethod& to_float_method() {
-  static const ToFloat method;
+  static constinit const ToFloat method;
   return method;
 }
 
 const RequantizeMethod& to_float_through_double_method() {
-  static const ToFloatThroughDouble method;
+  static constinit const ToFloatThroughDouble method;
   return method;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "runtime/bind.hpp"
 #include "runtime/c/executor.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
@@ -23,8 +24,11 @@ class Views {
  public:
   using View = BasicView<Pointer>;
 
-  Status read(const castor_view* given, size_t count, const char* what) {
+  /// `all` is "inputs"; there must be `expected` of them, and no more are read.
+  Status read(const castor_view* given, size_t count, size_t expected, const char* what,
+              const char* all) {
     if (Status status = needed(given, count, what); !status) return status;
+    if (Status status = detail::check_count(all, count, expected); !status) return status;
     if (count > few) {
       many.resize(count);
       views = many;
@@ -116,10 +120,15 @@ castor_status castor_bound_kernel_run(const castor_bound_kernel* bound, const ca
   using namespace castor;
   return c::guarded(error, [&]() -> Status {
     if (Status status = c::needed(bound, "bound kernel"); !status) return status;
+    const detail::BoundState& state = detail::StateAccess::of(bound->kernel);
+    const size_t expected_inputs = state.inputs.size();
+    const size_t expected_outputs = state.outputs.size();
     c::Views<const void*> from;
-    if (Status status = from.read(inputs, input_count, "input"); !status) return status;
+    Status status = from.read(inputs, input_count, expected_inputs, "input", "inputs");
+    if (!status) return status;
     c::Views<void*> to;
-    if (Status status = to.read(outputs, output_count, "output"); !status) return status;
+    status = to.read(outputs, output_count, expected_outputs, "output", "outputs");
+    if (!status) return status;
     return c::run(bound->kernel, from.get(), to.get(), options);
   });
 }

@@ -46,6 +46,9 @@ castor_value step_to_value(castor_builder* builder, const Step& body) noexcept {
   return value;
 }
 
+/// Of lists of integers; no attribute has more: two for each axis.
+constexpr size_t most_list_entries = 2 * max_rank;
+
 Result<AttributeValue> value_of(const castor_attribute& attribute) {
   switch (attribute.kind) {
     case CASTOR_ATTRIBUTE_INTEGER: return AttributeValue{attribute.integer};
@@ -63,6 +66,10 @@ Result<AttributeValue> value_of(const castor_attribute& attribute) {
     case CASTOR_ATTRIBUTE_INTEGERS: {
       Status status = needed(attribute.integers, attribute.count, "integers");
       if (!status) return status.error();
+      if (attribute.count > most_list_entries) {
+        return invalid(fmt::format("attribute {}: {} integers, expected at most {}", attribute.name,
+                                   attribute.count, most_list_entries));
+      }
       AttributeValue::List list;
       for (const int64_t entry : std::span(attribute.integers, attribute.count)) {
         list.push_back({entry});
@@ -89,7 +96,21 @@ Result<OpKind> op_of(const char* name) {
                fmt::format("found op \"{}\", which there is not", name)};
 }
 
-Status read_data(const castor_operation& given, Operation& operation) {
+/// Refuses another number of bytes than the type takes, before they are read.
+Status check_bytes(const castor_operation& given, const WrittenType& written) {
+  if (!written.element || !written.shape || !is_fixed(*written.shape)) return {};
+  const TensorType type = {*written.element, *written.shape, written.quantization};
+  if (Status status = verify_type(type, given.op); !status) return status;
+  Dims extents;
+  for (const Dim& dim : type.shape) extents.push_back(dim.extent);
+  const int64_t bytes = *byte_size(type.element, *element_count(extents));
+  if (given.bytes == static_cast<size_t>(bytes)) return {};
+  return Error{ErrorCode::invalid_function,
+               fmt::format("{}: found {} bytes, expected {} for {}", given.op, given.bytes, bytes,
+                           to_string(type))};
+}
+
+Status read_data(const castor_operation& given, const WrittenType& written, Operation& operation) {
   const bool is_constant = operation.op == OpKind::constant;
   const bool has_data = given.data != nullptr || given.bytes != 0 || given.binding != nullptr;
   if (!is_constant) {
@@ -97,6 +118,7 @@ Status read_data(const castor_operation& given, Operation& operation) {
     return invalid(fmt::format("{}: data, which only a constant has", given.op));
   }
   if (Status status = needed(given.data, given.bytes, "data of a constant"); !status) return status;
+  if (Status status = check_bytes(given, written); !status) return status;
   const std::string binding = text_or_empty(given.binding);
   if (given.binding != nullptr && !is_identifier(binding)) {
     return invalid(
@@ -110,7 +132,23 @@ Status read_data(const castor_operation& given, Operation& operation) {
   return {};
 }
 
-/// The operation without its type and names.
+/// Refuses more operands or attributes than the op has, before they are read.
+Status check_counts(const castor_operation& given, const OpInfo& row) {
+  const auto operands = static_cast<size_t>(row.operands);
+  if (given.operand_count > operands) {
+    return Error{ErrorCode::invalid_function,
+                 fmt::format("{}: found {} operands, expected {}{}", row.name, given.operand_count,
+                             row.optional_operands > 0 ? "at most " : "", operands)};
+  }
+  if (given.attribute_count > row.attributes.size()) {
+    return Error{ErrorCode::invalid_function,
+                 fmt::format("{}: found {} attributes, expected at most {}", row.name,
+                             given.attribute_count, row.attributes.size())};
+  }
+  return {};
+}
+
+/// The operation without its type, data and names.
 Result<Operation> operation_of(const castor_operation& given) {
   const Result<OpKind> op = op_of(given.op);
   if (!op) return op.error();
@@ -118,6 +156,7 @@ Result<Operation> operation_of(const castor_operation& given) {
   operation.op = *op;
   Status status = needed(given.operands, given.operand_count, "operands");
   if (!status) return status.error();
+  if (status = check_counts(given, info(*op)); !status) return status.error();
   operation.operands.assign(given.operands, given.operands + given.operand_count);
   status = needed(given.attributes, given.attribute_count, "attributes");
   if (!status) return status.error();
@@ -126,7 +165,6 @@ Result<Operation> operation_of(const castor_operation& given) {
     if (!attribute) return attribute.error();
     operation.attributes.push_back(std::move(attribute).value());
   }
-  if (status = read_data(given, operation); !status) return status.error();
   return operation;
 }
 
@@ -146,6 +184,7 @@ Status append(FunctionBuilder& builder, const castor_operation& given, castor_va
     if (!type) return type.error();
     written = std::move(type).value();
   }
+  if (Status status = read_data(given, written, *operation); !status) return status;
   const std::vector<std::string> names = names_of(operation->op, given.names);
   value = builder.append(std::move(operation).value(), written, names);
   return {};

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "ir/result.hpp"
@@ -27,6 +28,8 @@ castor_status guarded(castor_error* error, const Body& body) noexcept {
     const Status status = body();
     return status.ok() ? report_success(error) : report(error, status.error());
   } catch (const std::bad_alloc&) {
+    return report_no_memory(error);
+  } catch (const std::length_error&) {  // sizes that no memory has
     return report_no_memory(error);
   } catch (const std::exception& exception) {
     return report_exception(error, exception.what());

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/bind.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/kernel.hpp"
 #include "runtime/c/structs.hpp"
 #include "runtime/c/tensor.hpp"
-#include "runtime/state.hpp"
 
 namespace castor::c {
 
@@ -41,6 +41,16 @@ Result<BindOptions> options_of(const castor_bind_options* options) {
                                static_cast<int>(CASTOR_SCRATCH_OF_CALLER)));
   }
   return BindOptions{.scratch = static_cast<ScratchOwner>(given.scratch)};
+}
+
+/// Before any of so many is read.
+Status check_counts(const castor_kernel& kernel, size_t shapes, size_t strides) {
+  const Function& function = kernel.kernel.function();
+  const size_t inputs = function.parameters.size();
+  if (Status status = detail::check_count("input shapes", shapes, inputs); !status) return status;
+  if (strides == 0) return {};
+  return detail::check_count("strides (inputs and outputs)", strides,
+                             inputs + function.results.size());
 }
 
 template <class Pointer>
@@ -101,8 +111,10 @@ castor_status castor_kernel_bind(const castor_kernel* kernel, const castor_exten
     if (Status status = c::needed(strides, stride_count, "strides"); !status) return status;
     const Result<BindOptions> how = c::options_of(options);
     if (!how) return how.error();
+    Status status = c::check_counts(*kernel, shape_count, stride_count);
+    if (!status) return status;
     std::vector<Dims> extents;
-    Status status = c::read_all(shapes, shape_count, "shape of input", extents);
+    status = c::read_all(shapes, shape_count, "shape of input", extents);
     if (!status) return status;
     std::vector<Dims> steps;
     status = c::read_all(strides, stride_count, "strides of tensor", steps);
@@ -122,8 +134,12 @@ castor_status castor_kernel_bind_views(const castor_kernel* kernel, const castor
     if (Status status = c::needed(outputs, output_count, "outputs"); !status) return status;
     const Result<BindOptions> how = c::options_of(options);
     if (!how) return how.error();
+    const Function& function = kernel->kernel.function();
+    Status status = detail::check_count("inputs", input_count, function.parameters.size());
+    if (status) status = detail::check_count("outputs", output_count, function.results.size());
+    if (!status) return status;
     std::vector<ConstView> from;
-    Status status = c::read_all(inputs, input_count, "input", from);
+    status = c::read_all(inputs, input_count, "input", from);
     if (!status) return status;
     std::vector<View> to;
     status = c::read_all(outputs, output_count, "output", to);

@@ -5,6 +5,7 @@
 
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
+#include "runtime/listing/listing_writer.hpp"
 
 extern "C" castor_status castor_bound_kernel_listing(const castor_bound_kernel* bound,
                                                      castor_text** text,
@@ -20,6 +21,6 @@ extern "C" castor_status castor_bound_kernel_listing(const castor_bound_kernel* 
 }
 
 extern "C" const castor_disassembler* castor_listing_writer() noexcept {
-  static const castor_disassembler writer = {castor::listing_writer()};
+  static constinit const castor_disassembler writer = {castor::detail::write_listing};
   return &writer;
 }

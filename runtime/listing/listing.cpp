@@ -4,8 +4,8 @@
 #include <castor/listing.hpp>
 
 #include <cstring>
-#include <new>
 
+#include "ir/guarded.hpp"
 #include "jit/dump.hpp"
 #include "jit/listing/listing.hpp"
 #include "runtime/conv/epilogue.hpp"
@@ -86,15 +86,13 @@ class Writer {
 }  // namespace
 
 Result<std::string> listing(const BoundKernel& kernel) {
-  try {
+  return guarded([&]() -> Result<std::string> {
     const detail::BoundState& bound = detail::StateAccess::of(kernel);
     if (kernel.engine() == Engine::interpreter) {
       return fmt::format("; interpreted: {}\n", bound.interpreted_because);
     }
     return Writer(bound).write();
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory, "no memory left"};
-  }
+  });
 }
 
 }  // namespace castor

@@ -7,15 +7,6 @@
 
 namespace castor::detail {
 
-Error memory_error(const std::bad_alloc& failure) {
-  try {
-    const auto* refusal = dynamic_cast<const AllocatorRefusal*>(&failure);
-    if (refusal != nullptr) return refusal->error();
-  } catch (const std::bad_alloc&) {  // of the copy of its message
-  }
-  return {ErrorCode::out_of_memory, "no memory left"};  // short: allocates nothing
-}
-
 Status check_allocator(const Allocator& allocator) {
   const bool allocates = allocator.allocate != nullptr;
   if (allocates == (allocator.release != nullptr)) return {};
@@ -25,20 +16,33 @@ Status check_allocator(const Allocator& allocator) {
 }
 
 std::byte* MemorySource::from_callback(size_t bytes) const {
-  void* block = allocator_.allocate(allocator_.context, bytes, scratch_alignment);
+  void* const block = [&] {
+    try {
+      return allocator_.allocate(allocator_.context, bytes, scratch_alignment);
+    } catch (...) {
+      throw CallbackRefusal(callback_error("allocate of the allocator"));
+    }
+  }();
   if (block == nullptr) {
-    throw AllocatorRefusal(
+    throw CallbackRefusal(
         {ErrorCode::out_of_memory,
          fmt::format("the allocator returned null for {} bytes of {}", bytes, purpose_)});
   }
   const size_t past = reinterpret_cast<uintptr_t>(block) % scratch_alignment;
   if (past == 0) return static_cast<std::byte*>(block);
-  allocator_.release(allocator_.context, block, bytes);
-  throw AllocatorRefusal(
+  to_callback(block, bytes);
+  throw CallbackRefusal(
       {ErrorCode::invalid_argument,
        fmt::format("the allocator returned {} for {} bytes of {}, {} behind a multiple of {}; "
                    "expected a multiple",
                    block, bytes, purpose_, past, scratch_alignment)});
+}
+
+void MemorySource::to_callback(void* block, size_t bytes) const noexcept {
+  try {
+    allocator_.release(allocator_.context, block, bytes);
+  } catch (...) {  // blocks die with handles: there is nobody to tell
+  }
 }
 
 std::byte* MemorySource::allocate(size_t bytes) {
@@ -50,12 +54,12 @@ std::byte* MemorySource::allocate(size_t bytes) {
   return block;
 }
 
-void MemorySource::release(std::byte* block, size_t bytes) {
+void MemorySource::release(std::byte* block, size_t bytes) noexcept {
   bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   if (allocator_.release == nullptr) {
     ::operator delete (block, std::align_val_t{scratch_alignment});
   } else {
-    allocator_.release(allocator_.context, block, bytes);
+    to_callback(block, bytes);
   }
 }
 

@@ -10,14 +10,15 @@
 #include <string>
 #include <utility>
 
+#include "ir/guarded.hpp"
+
 namespace castor::detail {
 
-/// Why the caller's allocator gave no memory. A bad_alloc, because it goes where those go; the
-/// public functions turn it into its error (see `memory_error`).
-class AllocatorRefusal : public std::bad_alloc {
+/// Why a callback of the caller's, such as the allocator's, makes a call fail. A bad_alloc, because
+/// it goes where those go; the public functions turn it into its error (see `guarded_call`).
+class CallbackRefusal : public std::bad_alloc {
  public:
-  explicit AllocatorRefusal(Error error)
-      : error_(std::make_shared<const Error>(std::move(error))) {}
+  explicit CallbackRefusal(Error error) : error_(std::make_shared<const Error>(std::move(error))) {}
   const Error& error() const { return *error_; }
   const char* what() const noexcept override { return error_->message.c_str(); }
 
@@ -25,8 +26,17 @@ class AllocatorRefusal : public std::bad_alloc {
   std::shared_ptr<const Error> error_;  // shared, because copying an exception must not throw
 };
 
-/// The error of a call that ran out of memory: what the allocator said, or that no memory is left.
-Error memory_error(const std::bad_alloc& failure);
+/// The body of a public function: `guarded`, which also knows what callbacks refuse.
+template <class Body>
+auto guarded_call(const Body& body) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (const CallbackRefusal& refusal) {
+    return refusal.error();
+  } catch (...) {
+    return error_of_exception();
+  }
+}
 
 /// Whether an allocator has both callbacks or none.
 Status check_allocator(const Allocator& allocator);
@@ -42,12 +52,13 @@ class MemorySource {
 
   /// `bytes` bytes, 1 or more, at a multiple of scratch_alignment. Throws std::bad_alloc.
   std::byte* allocate(size_t bytes);
-  void release(std::byte* block, size_t bytes);
+  void release(std::byte* block, size_t bytes) noexcept;
   /// Bytes allocated and not released.
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   std::byte* from_callback(size_t bytes) const;
+  void to_callback(void* block, size_t bytes) const noexcept;
 
   const Allocator allocator_;
   const std::string_view purpose_;  // for messages: "scratch"; a literal

@@ -129,12 +129,10 @@ PackedWeightsStatistics WeightStore::statistics() const {
 }  // namespace detail
 
 Result<PackedWeights> PackedWeights::create(const PackedWeightsOptions& options) {
-  try {
+  return detail::guarded_call([&]() -> Result<PackedWeights> {
     if (Status status = detail::check_allocator(options.allocator); !status) return status.error();
     return PackedWeights(std::make_shared<detail::WeightStore>(options, jit::SystemCalls::real()));
-  } catch (const std::bad_alloc& failure) {
-    return detail::memory_error(failure);
-  }
+  });
 }
 
 PackedWeightsStatistics PackedWeights::statistics() const {

@@ -2,7 +2,11 @@
 #include "runtime/mli/kernels.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <new>
+
+#include "jit/published.hpp"
 
 namespace castor::mli {
 
@@ -92,31 +96,43 @@ size_t ConversionKernels::Hash::operator()(const ConversionForm& form) const {
   return hash;
 }
 
-ConversionKernels& ConversionKernels::shared() {
-  // Never destroyed: threads may convert while the process ends.
-  static ConversionKernels* const kernels = [] {
-    Result<Runtime> runtime = Runtime::create();
-    if (runtime.ok()) return new ConversionKernels(*runtime);
-    RuntimeOptions options;  // a tier that the environment asks for and the machine lacks
+namespace {
+
+/// The process's runtime; one that interprets where the environment asks for a tier that the
+/// machine lacks.
+Runtime make_runtime() {
+  Result<Runtime> runtime = Runtime::create();
+  if (!runtime.ok()) {
+    RuntimeOptions options;
     options.interpret = true;
-    return new ConversionKernels(*Runtime::create(options));
-  }();
-  return *kernels;
+    runtime = Runtime::create(options);
+  }
+  if (!runtime.ok()) throw std::bad_alloc();  // nothing else fails
+  return std::move(runtime).value();
+}
+
+}  // namespace
+
+ConversionKernels& ConversionKernels::shared() {
+  static constinit jit::Published<ConversionKernels> kernels;
+  return kernels.get(
+      [] { return std::unique_ptr<ConversionKernels>(new ConversionKernels(make_runtime())); });
 }
 
 Result<std::shared_ptr<const BoundKernel>> ConversionKernels::find(const ConversionForm& form) {
+  Table& table = table_.get();
   {
-    const std::shared_lock lock(mutex_);
-    const auto found = kernels_.find(form);
-    if (found != kernels_.end()) return found->second;
+    const std::shared_lock lock(table.mutex);
+    const auto found = table.kernels.find(form);
+    if (found != table.kernels.end()) return found->second;
   }
   const Result<BoundKernel> bound = bind(form);
   if (!bound.ok()) return bound.error();
   auto kernel = std::make_shared<const BoundKernel>(*bound);
-  const std::unique_lock lock(mutex_);
-  if (kernels_.size() >= most_forms) kernels_.clear();
-  ++bound_;
-  return kernels_.try_emplace(form, std::move(kernel)).first->second;
+  const std::unique_lock lock(table.mutex);
+  if (table.kernels.size() >= most_forms) table.kernels.clear();
+  ++table.bound;
+  return table.kernels.try_emplace(form, std::move(kernel)).first->second;
 }
 
 Result<BoundKernel> ConversionKernels::bind(const ConversionForm& form) const {
@@ -139,8 +155,9 @@ Result<BoundKernel> ConversionKernels::bind(const ConversionForm& form) const {
 }
 
 KernelStatistics ConversionKernels::statistics() const {
-  const std::shared_lock lock(mutex_);
-  return {.bound = bound_, .code_compiled = runtime_.statistics().codes};
+  Table& table = table_.get();
+  const std::shared_lock lock(table.mutex);
+  return {.bound = table.bound, .code_compiled = runtime_.statistics().codes};
 }
 
 }  // namespace castor::mli

@@ -11,6 +11,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "runtime/fork_private.hpp"
 #include "runtime/mli/mode.hpp"
 #include "runtime/mli/tensor.hpp"
 
@@ -56,7 +57,8 @@ struct KernelStatistics {
 };
 
 /// Bound kernels by form. Thread safe. Holds a bounded number of forms: when there are too many,
-/// all are forgotten (code that they share stays in the runtime's cache).
+/// all are forgotten (code that they share stays in the runtime's cache). A forked child begins
+/// with none, and without a lock that a thread of its parent may hold.
 class ConversionKernels {
  public:
   /// The process's own.
@@ -73,13 +75,17 @@ class ConversionKernels {
     size_t operator()(const ConversionForm& form) const;
   };
 
+  struct Table {
+    std::shared_mutex mutex;
+    std::unordered_map<ConversionForm, std::shared_ptr<const BoundKernel>, Hash> kernels;
+    uint64_t bound = 0;
+  };
+
   explicit ConversionKernels(Runtime runtime) : runtime_(std::move(runtime)) {}
   Result<BoundKernel> bind(const ConversionForm& form) const;
 
   const Runtime runtime_;
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<ConversionForm, std::shared_ptr<const BoundKernel>, Hash> kernels_;
-  uint64_t bound_ = 0;
+  mutable ForkPrivate<Table> table_{jit::SystemCalls::real()};
 };
 
 /// The inputs of a form's kernel: the source, then the parameters of the source and of the

@@ -2,8 +2,6 @@
 // What an observer is told of whole functions.
 #include <fmt/format.h>
 
-#include <new>
-
 #include "runtime/observe/observer.hpp"
 #include "runtime/state.hpp"
 
@@ -25,7 +23,7 @@ void Observer::compiled(const Function& function, const detail::Compiled& compil
       check(
           dump_->write(function, *compiled.canonical, reason.empty() ? &compiled.target : nullptr));
     }
-  } catch (const std::bad_alloc&) {  // a message less
+  } catch (...) {  // std::bad_alloc: a message less
   }
 }
 
@@ -34,7 +32,7 @@ void Observer::refused(std::string_view what, const Error& error) const noexcept
   try {
     log(LogLevel::warning,
         fmt::format("{}: refused ({}): {}", what, name_of(error.code), error.to_string()));
-  } catch (const std::bad_alloc&) {  // a message less
+  } catch (...) {  // std::bad_alloc: a message less
   }
 }
 

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <optional>
 
+#include "ir/guarded.hpp"
 #include "ir/text.hpp"
 #include "jit/dump.hpp"
 #include "runtime/observe/record_file.hpp"
@@ -120,12 +121,25 @@ Status DumpDirectory::write(const Function& function, const Function& canonical,
   return {};
 }
 
+namespace {
+
+/// What the caller's writer gives, or the error that stands for what it throws.
+Result<std::string> lines_of(const jit::MachineCode& code, ListingWriter listing) {
+  try {
+    return listing(code);
+  } catch (...) {
+    return callback_error("listing");
+  }
+}
+
+}  // namespace
+
 Status DumpDirectory::write(std::string_view name, const CodeRecipe& recipe,
                             const jit::MachineCode& code, ListingWriter listing) const {
   std::string text = fmt::format("{}\n{}", name, recipe.text());
   if (listing != nullptr) {
     const Result<jit::MachineCode> annotated = recipe.emit_annotated();
-    const Result<std::string> lines = listing(annotated.ok() ? *annotated : code);
+    const Result<std::string> lines = lines_of(annotated.ok() ? *annotated : code, listing);
     const Result<std::string> file =
         write_file(name, ".asm.txt", lines.ok() ? *lines : lines.error().message + "\n");
     if (!file.ok()) return file.error();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/observe/gdb_jit.hpp"
 
+#include <memory>
 #include <mutex>
-#include <new>
 
+#include "jit/published.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/observe/symbol_file.hpp"
 
@@ -27,8 +28,9 @@ enum Action : uint32_t { no_action, register_code, unregister_code };
 /// Guards the list among castor's threads. Never destroyed: code may die after main has returned.
 /// A child that was forked while the parent held it finds a free one.
 std::mutex& list_mutex() {
-  static ForkPrivate<std::mutex>& mutex = *new ForkPrivate<std::mutex>(jit::SystemCalls::real());
-  return mutex.get();
+  using Mutex = ForkPrivate<std::mutex>;
+  static constinit jit::Published<Mutex> mutex;
+  return mutex.get([] { return std::make_unique<Mutex>(jit::SystemCalls::real()); }).get();
 }
 
 void tell_debugger(Action action, jit_code_entry* entry) {
@@ -69,7 +71,7 @@ GdbRegistration::~GdbRegistration() {
     const std::lock_guard lock(list_mutex());
     unlink(entry_->listed);
     tell_debugger(unregister_code, &entry_->listed);
-  } catch (const std::bad_alloc&) {  // of the lock, in a forked child: the list keeps its entry
+  } catch (...) {  // of the lock, in a forked child: the list keeps its entry
     (void)entry_.release();
   }
 }

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <new>
 
+#include "ir/guarded.hpp"
 #include "runtime/observe/gdb_jit.hpp"
 
 namespace castor {
@@ -29,7 +29,7 @@ class CodeWatch {
     if (!observer_->logs(LogLevel::debug)) return;
     try {
       observer_->log(LogLevel::debug, fmt::format("{}: {} bytes of code are gone", name_, bytes_));
-    } catch (const std::bad_alloc&) {  // a message less
+    } catch (...) {  // std::bad_alloc: a message less
     }
   }
   CodeWatch(const CodeWatch&) = delete;
@@ -41,8 +41,6 @@ class CodeWatch {
   size_t bytes_;
   std::optional<GdbRegistration> registration_;
 };
-
-Error no_memory() { return {ErrorCode::out_of_memory, "no memory left to observe with"}; }
 
 }  // namespace
 
@@ -89,7 +87,14 @@ Observer::~Observer() {
   try {
     Files& files = files_.get();
     if (files.jitdump && files.process == ::getpid()) check(files.jitdump->close());
-  } catch (const std::bad_alloc&) {  // the closing record may be missing
+  } catch (...) {  // std::bad_alloc: the closing record may be missing
+  }
+}
+
+void Observer::log(LogLevel level, const std::string& message) const noexcept {
+  try {
+    options_.log(options_.log_context, level, message);
+  } catch (...) {  // it must not: the message is lost
   }
 }
 
@@ -144,10 +149,10 @@ std::shared_ptr<const void> Observer::code_made(const CodeRecipe& recipe, std::s
                                                 const jit::CodeBlock& block) noexcept {
   try {
     return report(recipe, key, code, block);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     try {
-      check(no_memory());
-    } catch (const std::bad_alloc&) {  // nor memory to say so
+      check(error_of_exception());
+    } catch (...) {  // std::bad_alloc: nor memory to say so
     }
     return nullptr;
   }

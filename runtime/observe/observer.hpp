@@ -48,9 +48,7 @@ class Observer : public std::enable_shared_from_this<Observer> {
 
   bool logs(LogLevel level) const { return options_.log != nullptr && level >= options_.log_level; }
   /// Where `logs(level)`.
-  void log(LogLevel level, const std::string& message) const {
-    options_.log(options_.log_context, level, message);
-  }
+  void log(LogLevel level, const std::string& message) const noexcept;
 
   /// The first thing that could not be written.
   std::optional<Error> failure() const;

@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "castor/thread_pool.hpp"
+#include "ir/guarded.hpp"
 
 namespace castor {
 
@@ -64,24 +65,31 @@ class TbbPool final : public Executor {
   tbb::task_arena arena_;
 };
 
+/// What TBB throws where it cannot make an arena stands for memory: it has its own allocator.
+Result<std::shared_ptr<Executor>> make_pool(int threads) {
+  try {
+    return std::shared_ptr<Executor>(std::make_shared<TbbPool>(threads));
+  } catch (const std::exception& failure) {
+    return Error{ErrorCode::out_of_memory,
+                 fmt::format("oneTBB cannot make an arena: {}", failure.what())};
+  }
+}
+
 }  // namespace
 
 bool has_thread_pool() { return true; }
 
 Result<std::shared_ptr<Executor>> make_thread_pool(int threads) {
-  if (threads < 0 || threads > most_threads) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("a thread pool of {} threads; expected 1 to {}, or 0 for one a core",
-                             threads, most_threads)};
-  }
-  try {
+  return guarded([&]() -> Result<std::shared_ptr<Executor>> {
+    if (threads < 0 || threads > most_threads) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("a thread pool of {} threads; expected 1 to {}, or 0 for one a core",
+                               threads, most_threads)};
+    }
     const int all = std::min(tbb::info::default_concurrency(), most_threads);
     const int wanted = threads == 0 ? all : std::min(threads, all);
-    return std::shared_ptr<Executor>(std::make_shared<TbbPool>(wanted));
-  } catch (const std::exception& failure) {
-    return Error{ErrorCode::out_of_memory,
-                 fmt::format("oneTBB cannot make an arena: {}", failure.what())};
-  }
+    return make_pool(wanted);
+  });
 }
 
 }  // namespace castor

@@ -9,9 +9,10 @@
 
 namespace castor::test {
 
-/// Of this thread: allocations until they fail (negative: none does), whether one failed, and
-/// blocks that it holds.
+/// Of this thread: allocations until they fail (negative: none does), whether only one fails,
+/// whether one failed, and blocks that it holds.
 inline thread_local long allocations_left = -1;
+inline thread_local bool only_one_fails = false;
 inline thread_local bool allocation_failed = false;
 inline thread_local long blocks_held = 0;
 
@@ -27,9 +28,17 @@ class AllocationsFailAfter {
   ~AllocationsFailAfter() { allocations_left = -1; }
 };
 
+/// Fails one allocation of this thread, that after the first `count`.
+class AllocationFails : public AllocationsFailAfter {
+ public:
+  explicit AllocationFails(long count) : AllocationsFailAfter(count) { only_one_fails = true; }
+  ~AllocationFails() { only_one_fails = false; }
+};
+
 inline void* counted_or_null(size_t size, size_t alignment) {
   if (allocations_left == 0) {
     allocation_failed = true;
+    if (only_one_fails) allocations_left = -1;
     return nullptr;
   }
   if (allocations_left > 0) --allocations_left;

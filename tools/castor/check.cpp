@@ -5,6 +5,7 @@
 #include "tools/castor/check_report.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/castor/number_option.hpp"
 #include "tools/castor/tier_choice.hpp"
 
 namespace castor::tools {
@@ -133,9 +134,9 @@ void add_check(CLI::App& app, Action& action) {
   auto options = std::make_shared<CheckOptions>();
   command->add_option("FILE", options->file, "text with the functions")->required()->type_name("");
   add_tier_choice(*command, options->tiers);
-  command->add_option("--seed", options->seed, "seed of the random inputs")
-      ->type_name("N")
-      ->capture_default_str();
+  add_number_option<uint64_t>(*command, "--seed", options->seed, 0, UINT64_MAX, "N",
+                              "seed of the random inputs")
+      ->default_str(std::to_string(options->seed));
   command->add_option("--func", options->function, "check one function only")->type_name("NAME");
   command->add_flag("--self-test-corrupt", options->corrupt)->group("");  // hidden from --help
   command->footer(

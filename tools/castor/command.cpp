@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 
 namespace castor::tools {
+
+void print_error(const std::string& text) noexcept { (void)std::fputs(text.c_str(), stderr); }
 
 Failure wrong_use(std::string message) { return {ExitStatus::wrong_use, std::move(message)}; }
 

@@ -34,6 +34,9 @@ using Outcome = std::optional<Failure>;
 /// What to do once the command line is read; set by the subcommand that it names.
 using Action = std::function<Outcome()>;
 
+/// Writes to standard error, whether or not that takes it: nothing is thrown.
+void print_error(const std::string& text) noexcept;
+
 Failure wrong_use(std::string message);
 Failure failed(const Error& error);
 

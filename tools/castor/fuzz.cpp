@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // castor fuzz: random programs against the interpreter.
+#include "tools/castor/number_option.hpp"
 #include "tools/castor/tier_choice.hpp"
 #include "tools/fuzz/run.hpp"
 
@@ -8,6 +9,7 @@ namespace castor::tools {
 namespace {
 
 constexpr double default_seconds = 10;
+constexpr double most_seconds = 1e9;
 
 struct FuzzCommand {
   std::optional<double> seconds;
@@ -61,17 +63,14 @@ void add_fuzz(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("fuzz", "Compare random functions with the reference interpreter");
   auto options = std::make_shared<FuzzCommand>();
-  CLI::Option* seconds =
-      command->add_option("--seconds", options->seconds, "how long (default: 10)")
-          ->type_name("S")
-          ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 62));
-  command->add_option("--count", options->count, "how many programs, however long they take")
-      ->type_name("N")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 62))
+  CLI::Option* seconds = add_number_option<double>(*command, "--seconds", options->seconds, 0,
+                                                   most_seconds, "S", "how long (default: 10)");
+  add_number_option<uint64_t>(*command, "--count", options->count, 0, uint64_t{1} << 62, "N",
+                              "how many programs, however long they take")
       ->excludes(seconds);
-  command->add_option("--seed", options->seed, "seed of the run and of its first program")
-      ->type_name("N")
-      ->capture_default_str();
+  add_number_option<uint64_t>(*command, "--seed", options->seed, 0, UINT64_MAX, "N",
+                              "seed of the run and of its first program")
+      ->default_str(std::to_string(options->seed));
   add_tier_choice(*command, options->tiers);
   command->footer(
       "A program is one function with one set of shapes, layouts, options and data; it runs on\n"

@@ -52,14 +52,14 @@ Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const s
     return read_constant(folder, constant, type);
   };
   const std::string_view view(reinterpret_cast<const char*>(text->data()), text->size());
+  if (!name.empty()) {
+    const Result<FunctionPtr> function = parse_function(view, name, options);
+    if (!function) return in_file(path, function.error());
+    return std::vector{*function};
+  }
   Result<std::vector<FunctionPtr>> functions = parse(view, options);
   if (!functions) return in_file(path, functions.error());
-  if (name.empty()) return functions;
-  for (const FunctionPtr& function : *functions) {
-    if (function->name == name) return std::vector{function};
-  }
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("{}: no function @{}, only {}", path, name, names_of(*functions))};
+  return functions;
 }
 
 Result<FunctionPtr> load_function(const std::string& path, const std::string& name) {

@@ -9,7 +9,8 @@
 
 namespace castor::tools {
 
-/// The functions of a text file: the one called `name`, or all of them when `name` is empty.
+/// The functions of a text file: the one called `name`, or all of them when `name` is empty. Where
+/// there is a name, mistakes in other functions do not matter (see parse_function).
 /// `constant @weights` is read from weights.npy, or else from weights.bin (raw, dense, in the
 /// type's storage order) in the text's folder. Errors in the text read "path:line:column:
 /// message".

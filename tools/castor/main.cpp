@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The castor command: reads the command line, runs one subcommand, gives its exit status.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 
 #include "castor/castor.hpp"
 #include "tools/castor/command.hpp"
@@ -19,12 +22,27 @@ std::string command_name(const CLI::App& app) {
   return used.empty() ? "castor" : fmt::format("castor {}", used.front()->get_name());
 }
 
-/// Prints one line and gives the exit status.
+/// Prints one line and gives the exit status, which tells of the failure also where standard error
+/// takes nothing.
 int report(const std::string& command, Failure failure) {
   std::replace(failure.message.begin(), failure.message.end(), '\n', ' ');
   std::fflush(stdout);
-  fmt::print(stderr, "{}: {}\n", command, failure.message);
+  print_error(fmt::format("{}: {}\n", command, failure.message));
   return static_cast<int>(failure.status);
+}
+
+/// The end of a command that succeeded, unless its output did not arrive.
+int finish(const std::string& command) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  return report(command, {ExitStatus::failure, "cannot write to standard output"});
+}
+
+/// Prints what --help or --version asks for.
+int print_help(const CLI::App& app, const CLI::Success& asked) {
+  std::ostringstream text;
+  app.exit(asked, text, text);
+  std::fputs(text.str().c_str(), stdout);
+  return finish(command_name(app));
 }
 
 Outcome perform(const Action& action) {
@@ -53,7 +71,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    return print_help(app, help);
   } catch (const CLI::ParseError& error) {
     const std::string command = command_name(app);
     return report(command, wrong_use(fmt::format("{} (see {} --help)", error.what(), command)));
@@ -65,11 +83,27 @@ int run(int argc, char** argv) {
                   "or completion (see castor --help)"));
   }
   if (const Outcome outcome = perform(action)) return report(command_name(app), *outcome);
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-  return report(command_name(app), {ExitStatus::failure, "cannot write to standard output"});
+  return finish(command_name(app));
+}
+
+/// Gives each standard stream that is closed a descriptor that refuses its use, as the closed one
+/// did; else a file that the command opens would get its number, and messages with it.
+void hold_standard_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free one
+  }
 }
 
 }  // namespace
 }  // namespace castor::tools
 
-int main(int argc, char** argv) { return castor::tools::run(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace castor::tools;
+  try {
+    hold_standard_streams();
+    return run(argc, argv);
+  } catch (...) {  // no memory for the command line or a message
+    return static_cast<int>(ExitStatus::failure);
+  }
+}

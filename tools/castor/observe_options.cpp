@@ -3,8 +3,6 @@
 
 #include <castor/listing.hpp>
 
-#include <cstdio>
-
 #include "tools/castor/command.hpp"
 
 namespace castor::tools {
@@ -12,7 +10,7 @@ namespace castor::tools {
 namespace {
 
 void print_message(void*, LogLevel level, std::string_view message) {
-  fmt::print(stderr, "castor: {}: {}\n", name_of(level), message);
+  print_error(fmt::format("castor: {}: {}\n", name_of(level), message));
 }
 
 std::optional<LogLevel> level_named(std::string_view name) {

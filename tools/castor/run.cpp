@@ -7,6 +7,7 @@
 #include "ir/infer.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/castor/number_option.hpp"
 #include "tools/castor/observe_options.hpp"
 #include "tools/castor/tensor_files.hpp"
 
@@ -173,11 +174,8 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("Y.npy");
   command->add_option("--func", options->function, "function to run, where the text has several")
       ->type_name("NAME");
-  command
-      ->add_option("--threads", options->threads,
-                   "threads for large tensors; 0: one for each core (default: 1)")
-      ->check(CLI::Range(0, 256))
-      ->type_name("N");
+  add_number_option<int>(*command, "--threads", options->threads, 0, 256, "N",
+                         "threads for large tensors; 0: one for each core (default: 1)");
   add_isa_option(*command, options->runtime.tier);
   add_interpret_option(*command, options->runtime.interpret);
   add_observe_options(*command, options->runtime.observe);

@@ -8,7 +8,9 @@
 //   castor::BoundKernel bound = *kernel.bind({{1, 3, 8, 8}});  // the shapes of the inputs
 //   castor::Status status = bound.run(inputs, outputs);      // views of the caller's memory
 //
-// All handles are immutable, cheap to copy, and may be used from any thread.
+// All handles are immutable, cheap to copy, and may be used from any thread. No exception leaves
+// these functions: memory that is refused is an error (out_of_memory), and so is what a callback of
+// the caller's throws. Numbers that are none of an enumeration are refused (invalid_argument).
 #pragma once
 
 #include <castor/statistics.hpp>
@@ -186,18 +188,19 @@ class CASTOR_API Kernel {
 /// even if other threads of the parent were compiling; kernels that it inherits still run.
 class CASTOR_API Runtime {
  public:
-  /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run, or the
-  /// allocator has one callback without the other. Where there is no AVX2, or executable memory is
-  /// refused, functions run in the interpreter and `Kernel::engine_reason` says why, or, where code
-  /// is first needed when a kernel is bound, `BoundKernel::engine_reason`. Fails (io) where
-  /// files that `options.observe` asks for cannot be written.
+  /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run, an
+  /// option is none of its enumeration, or the allocator has one callback without the other. Where
+  /// there is no AVX2, or executable memory is refused, functions run in the interpreter and
+  /// `Kernel::engine_reason` says why, or, where code is first needed when a kernel is bound,
+  /// `BoundKernel::engine_reason`. Fails (io) where files that `options.observe` asks for cannot be
+  /// written.
   static Result<Runtime> create(const RuntimeOptions& options = {});
 
   /// The kernel of the function: from the cache, where a function that computes the same has one,
   /// or compiled. Finding it takes no lock. While one thread compiles a function, others that ask
   /// for it wait and get the same code. Failures are not kept.
   Result<Kernel> compile(const FunctionPtr& function) const;
-  /// Parses the text and compiles the function of that name, or the only one.
+  /// Parses the text and compiles the function of that name, or the only one (see parse_function).
   Result<Kernel> compile(std::string_view text, std::string_view name = {}) const;
 
   /// Converts `source` to `destination` elementwise: equal shapes, any strides.

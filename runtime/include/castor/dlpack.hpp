@@ -57,7 +57,8 @@ inline constexpr uint64_t dlpack_padded = 4;  ///< elements narrower than a byte
 CASTOR_API Result<View> view_of_dlpack_fields(const DlpackFields& fields, uint64_t flags);
 /// The view as a tensor of the CPU, whose shape and strides are not set. Errors (unsupported): an
 /// element type without a counterpart, an offset that lies inside a byte; (invalid_argument): shape
-/// and strides that differ in number, more than max_rank dimensions, a negative offset.
+/// and strides that differ in number, more than max_rank dimensions, a negative offset, a number
+/// that is no element type.
 CASTOR_API Result<DlpackFields> dlpack_fields_of_view(const View& view);
 
 /// Memory for shape and strides of a tensor. The tensor points here.

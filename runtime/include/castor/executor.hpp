@@ -10,7 +10,9 @@
 namespace castor {
 
 /// Runs the tasks of a call, at the same time if it likes. Implemented by the engine over its own
-/// pool; all methods may be called from several threads at once, and throw nothing.
+/// pool; all methods may be called from several threads at once, and should throw nothing: where
+/// `tasks` or `wake_up_ns` throws, the call fails before it has written anything (invalid_argument,
+/// or out_of_memory for std::bad_alloc), and `scratch_bytes` gives SIZE_MAX; see `run` for itself.
 ///
 /// What a call computes does not depend on the executor: neither on the number of its tasks nor on
 /// their order.

@@ -35,9 +35,10 @@ inline constexpr size_t scratch_alignment = 64;
 struct Allocator {
   /// Returns `bytes` bytes (1 or more) at a multiple of `alignment` (always scratch_alignment), or
   /// null, which makes the call that needs them fail with out_of_memory. A block that is not
-  /// aligned is given back at once, and the call fails with invalid_argument. Does not throw.
+  /// aligned is given back at once, and the call fails with invalid_argument. Should not throw: if
+  /// it does, the call fails with invalid_argument, or out_of_memory for std::bad_alloc.
   void* (*allocate)(void* context, size_t bytes, size_t alignment) = nullptr;
-  /// Takes back what `allocate` returned for as many bytes. Does not throw.
+  /// Takes back what `allocate` returned for as many bytes. Should not throw: nobody is told.
   void (*release)(void* context, void* pointer, size_t bytes) = nullptr;
   void* context = nullptr;  ///< handed to both as it is
 };

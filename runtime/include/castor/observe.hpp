@@ -30,7 +30,8 @@ namespace jit {
 struct MachineCode;
 }
 
-/// Machine code as text. Null where a program links no disassembler: see castor/listing.hpp.
+/// Machine code as text. Null where a program links no disassembler: see castor/listing.hpp. What
+/// it throws stands in the listing's place.
 using ListingWriter = Result<std::string> (*)(const jit::MachineCode& code);
 
 /// What a message is about, from the least to the most important.
@@ -45,8 +46,9 @@ CASTOR_API std::string_view name_of(LogLevel level);
 
 /// Takes one message: a line without its end, and a zero behind its last character. Called from
 /// whichever thread did what it tells of, also from several at a time, with no lock of castor held.
-/// Must not throw. Must not compile, bind or convert, nor wait for a thread that does: others may
-/// be waiting for the code that is being made meanwhile. Bound kernels may be run.
+/// Should not throw: the message is lost. Must not compile, bind or convert, nor wait for a thread
+/// that does: others may be waiting for the code that is being made meanwhile. Bound kernels may be
+/// run.
 using LogFunction = void (*)(void* context, LogLevel level, std::string_view message);
 
 /// Each option stands for itself; any may be combined. The library reads no environment variables
