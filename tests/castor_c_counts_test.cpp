@@ -165,5 +165,23 @@ TEST(CCounts, OfOperations) {
   }
 }
 
+TEST(CCounts, OfConstants) {
+  constexpr std::string_view bound =
+      "func @f() -> (f32[2]) {\n  %c = constant @c : f32[2]\n  return %c\n}\n";
+  const AtEnd<char> byte(0, 1);
+  for (const size_t many : {size_t{0}, size_t{9}, size_t{1} << 30, SIZE_MAX}) {
+    const castor_named_constant constant = {"c", byte.get(), many};
+    castor_parse_options options = CASTOR_PARSE_OPTIONS;
+    options.constants = &constant;
+    options.constant_count = 1;
+    castor_function* function = nullptr;
+    castor_error error;
+    expect_refused(
+        castor_function_parse(bound.data(), bound.size(), nullptr, &options, &function, &error),
+        CASTOR_INVALID_FUNCTION, error,
+        "constant @c: found " + std::to_string(many) + " bytes, expected 8 for f32[2]");
+  }
+}
+
 }  // namespace
 }  // namespace castor::test

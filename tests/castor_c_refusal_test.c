@@ -191,6 +191,7 @@ static void test_bad_binding(void) {
   const int64_t pixels[] = {2, 3, -1};
   castor_extents shapes[] = {{pixels, 2}, {pixels + 1, 1}};
   const castor_view view = {0};
+  const castor_view views[2] = {{0}, {0}};
   EXPECT_STATUS(castor_kernel_bind(NULL, shapes, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no kernel (NULL)");
   EXPECT(bound == NULL);
@@ -217,6 +218,8 @@ static void test_bad_binding(void) {
   EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "shape of input 1: rank 17, expected 0 to 16");
   EXPECT_STATUS(castor_kernel_bind_views(kernel, &view, 1, NULL, 0, NULL, &bound, &error),
+                CASTOR_INVALID_ARGUMENT, "1 inputs given; the function has 2");
+  EXPECT_STATUS(castor_kernel_bind_views(kernel, views, 2, views, 2, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "input 0: element type 0, expected 1 to 31");
   EXPECT_STATUS(castor_kernel_bind_views(NULL, &view, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no kernel (NULL)");

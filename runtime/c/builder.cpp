@@ -156,10 +156,10 @@ Result<Operation> operation_of(const castor_operation& given) {
   operation.op = *op;
   Status status = needed(given.operands, given.operand_count, "operands");
   if (!status) return status.error();
-  if (status = check_counts(given, info(*op)); !status) return status.error();
-  operation.operands.assign(given.operands, given.operands + given.operand_count);
   status = needed(given.attributes, given.attribute_count, "attributes");
   if (!status) return status.error();
+  if (status = check_counts(given, info(*op)); !status) return status.error();
+  operation.operands.assign(given.operands, given.operands + given.operand_count);
   for (const castor_attribute& each : std::span(given.attributes, given.attribute_count)) {
     Result<Attribute> attribute = attribute_of(each);
     if (!attribute) return attribute.error();

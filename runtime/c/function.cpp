@@ -14,11 +14,25 @@ namespace castor::c {
 
 namespace {
 
+/// Refuses another number of bytes than the type takes, before they are read. What is wrong with
+/// the type itself, the verifier tells.
+Status check_bytes(const castor_named_constant& constant, const TensorType& type) {
+  Dims extents;
+  for (const Dim& dim : type.shape) extents.push_back(dim.extent);
+  const std::optional<int64_t> count = element_count(extents);
+  const std::optional<int64_t> bytes = count ? byte_size(type.element, *count) : std::nullopt;
+  if (!bytes || constant.bytes == static_cast<size_t>(*bytes)) return {};
+  return Error{ErrorCode::invalid_function,
+               fmt::format("constant @{}: found {} bytes, expected {} for {}", constant.name,
+                           constant.bytes, *bytes, to_string(type))};
+}
+
 Result<std::vector<std::byte>> constant_named(std::span<const castor_named_constant> constants,
-                                              std::string_view name) {
+                                              std::string_view name, const TensorType& type) {
   std::string names;
   for (const castor_named_constant& constant : constants) {
     if (constant.name == name) {
+      if (Status status = check_bytes(constant, type); !status) return status.error();
       const auto* begin = static_cast<const std::byte*>(constant.data);
       return std::vector(begin, begin + constant.bytes);
     }
@@ -51,8 +65,8 @@ Result<FunctionPtr> parsed(const char* text, size_t length, const char* name,
   const std::span constants(given.constants, given.constant_count);
   if (status = check_constants(constants); !status) return status.error();
   ParseOptions parse;
-  parse.bind_constant = [&](std::string_view wanted, const TensorType&) {
-    return constant_named(constants, wanted);
+  parse.bind_constant = [&](std::string_view wanted, const TensorType& type) {
+    return constant_named(constants, wanted, type);
   };
   if (status = read_limits(given.limits, parse.limits); !status) return status.error();
   return parse_function(std::string_view(text, length), name == nullptr ? "" : name, parse);

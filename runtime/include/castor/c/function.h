@@ -44,7 +44,8 @@ typedef struct castor_parse_options {
   { sizeof(castor_parse_options), NULL, 0, NULL }
 
 /// Reads a text of `length` bytes and picks the function of that name, or the only one where `name`
-/// is NULL. `options` may be NULL. On success *function is the caller's, else NULL.
+/// is NULL. Of functions that have another name than the one asked for, nothing but the name is
+/// looked at: mistakes in them do not matter. `options` may be NULL. On success *function is the caller's, else NULL.
 CASTOR_API castor_status castor_function_parse(const char* text, size_t length, const char* name,
                                                const castor_parse_options* options,
                                                castor_function** function,
