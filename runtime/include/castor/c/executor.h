@@ -29,7 +29,9 @@ typedef struct castor_executor {
   /// Calls task(task_context, i) once for each i from 0 to count - 1, on any threads (the caller's
   /// among them) in any order, and returns when all have returned. Several calls may come at the
   /// same time. Tasks do not wait for each other and call no executor. Leaving out a task ends the
-  /// call with CASTOR_INVALID_ARGUMENT, outputs incomplete. May be NULL where `tasks` is 1.
+  /// call with CASTOR_INVALID_ARGUMENT, outputs incomplete; so does one in C++ that throws, which
+  /// it should not, and only when no task is running or begins later. May be NULL where `tasks`
+  /// is 1.
   void (*parallel_for)(void* context, int32_t count,
                        void (*task)(void* task_context, int32_t index), void* task_context);
   /// How long it takes, in nanoseconds, from a call of parallel_for until other threads are at

@@ -45,7 +45,8 @@ typedef struct castor_parse_options {
 
 /// Reads a text of `length` bytes and picks the function of that name, or the only one where `name`
 /// is NULL. Of functions that have another name than the one asked for, nothing but the name is
-/// looked at: mistakes in them do not matter. `options` may be NULL. On success *function is the caller's, else NULL.
+/// looked at: mistakes in them do not matter. `options` may be NULL. On success *function is the
+/// caller's, else NULL.
 CASTOR_API castor_status castor_function_parse(const char* text, size_t length, const char* name,
                                                const castor_parse_options* options,
                                                castor_function** function,

@@ -25,7 +25,8 @@ typedef struct castor_allocator {
   /// Returns `bytes` bytes (1 or more) at a multiple of `alignment` (always
   /// CASTOR_SCRATCH_ALIGNMENT), or NULL, which makes the call that needs them fail with
   /// CASTOR_OUT_OF_MEMORY. A block that is not aligned is given back at once, and the call fails
-  /// with CASTOR_INVALID_ARGUMENT.
+  /// with CASTOR_INVALID_ARGUMENT. Neither callback should throw where it is C++: then the call
+  /// fails so too, and what `release` throws is lost.
   void* (*allocate)(void* context, size_t bytes, size_t alignment);
   /// Takes back what `allocate` returned for as many bytes.
   void (*release)(void* context, void* pointer, size_t bytes);
