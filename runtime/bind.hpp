@@ -15,11 +15,17 @@ inline Status check_count(std::string_view what, size_t found, size_t expected) 
                fmt::format("{} {} given; the function has {}", found, what, expected)};
 }
 
-/// The same of an array, which may not be null unless it is empty.
+/// Whether an array has that many entries, and is not null unless it is empty.
+template <class T>
+bool is_array_of(size_t expected, std::span<T> given) {
+  return given.size() == expected && (given.data() != nullptr || expected == 0);
+}
+
+/// Refuses an array that is none of so many.
 template <class T>
 Status check_array(std::string_view what, std::span<T> given, size_t expected) {
+  if (is_array_of(expected, given)) return {};
   if (Status status = check_count(what, given.size(), expected); !status) return status;
-  if (given.data() != nullptr || expected == 0) return {};
   return Error{ErrorCode::invalid_argument,
                fmt::format("no {} (null); the function has {}", what, expected)};
 }

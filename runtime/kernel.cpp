@@ -31,9 +31,12 @@ Error lost_tasks() {
 /// Number and views of the tensors.
 Status check_tensors(const BoundState& bound, std::span<const ConstView> inputs,
                      std::span<const View> outputs) {
-  Status counts = detail::check_array("inputs", inputs, bound.inputs.size());
-  if (counts) counts = detail::check_array("outputs", outputs, bound.outputs.size());
-  if (!counts) return counts;
+  if (!detail::is_array_of(bound.inputs.size(), inputs)) {
+    return detail::check_array("inputs", inputs, bound.inputs.size());
+  }
+  if (!detail::is_array_of(bound.outputs.size(), outputs)) {
+    return detail::check_array("outputs", outputs, bound.outputs.size());
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (Status status = check_view(bound.inputs[i], inputs[i]); !status) return status;
   }
@@ -43,8 +46,7 @@ Status check_tensors(const BoundState& bound, std::span<const ConstView> inputs,
   return {};
 }
 
-Status check_stores(StorePolicy stores) {
-  if (stores <= StorePolicy::streaming) return {};
+Error no_policy(StorePolicy stores) {
   return Error{ErrorCode::invalid_argument,
                fmt::format("stores {}; expected 0 to {} (automatic, cached, streaming)",
                            static_cast<int>(stores), static_cast<int>(StorePolicy::streaming))};
@@ -128,7 +130,7 @@ Status run_nests(const BoundState& bound, const detail::CallMemory& memory, Stor
 Status run_call(const BoundState& bound, std::span<const ConstView> inputs,
                 std::span<const View> outputs, const RunOptions& options) {
   if (Status status = check_tensors(bound, inputs, outputs); !status) return status;
-  if (Status status = check_stores(options.stores); !status) return status;
+  if (options.stores > StorePolicy::streaming) return no_policy(options.stores);
   detail::CallTasks tasks = tasks_of(bound, options);
   if (!options.scratch.empty() || !bound.keeps_scratch) {
     Status status = detail::check_scratch(bound, options.scratch, tasks.most(), inputs, outputs);
