@@ -7,6 +7,7 @@
 #include <array>
 
 #include "ir/convolution_axis.hpp"
+#include "ir/enumeration.hpp"
 
 namespace castor {
 
@@ -135,7 +136,7 @@ Attributes attributes_of(const ConvolutionOptions& options) {
     attributes.push_back({name, {Identifier{std::string(choice)}}});
   };
   if (options.auto_pad != AutoPad::notset) {
-    add_choice("auto_pad", auto_pad_names[static_cast<size_t>(options.auto_pad)]);
+    add_choice("auto_pad", name_in(auto_pad_names, options.auto_pad));
   }
   add_list(dilations, options.dilations);
   if (options.group != 1) attributes.push_back({"group", {options.group}});

@@ -116,7 +116,7 @@ TEST(Misuse, OptionsOfRuntimesKernelsAndRuns) {
   const struct {
     ConvertOptions options;
     const char* message;
-  } rows[] = {{{.overflow = number<Overflow>(9)}, "overflow 9, expected 0 to 3"},
+  } rows[] = {{{.overflow = number<Overflow>(9)}, "overflow 9, expected 0 to 4"},
               {{.rounding = number<Rounding>(200)}, "rounding 200, expected 0 to 6"},
               {{.nan = number<NanMode>(2)}, "nan 2, expected 0 to 1"}};
   for (const auto& row : rows) {
