@@ -24,30 +24,48 @@ struct Placed {
   size_t index = 0;  ///< among inputs or outputs
 };
 
-enum class Meeting : uint8_t { apart, in_place, refused };
+/// Steps that deciding a pair takes without being counted. What further steps the pairs of a call
+/// take comes out of one account, of max_overlap_steps: many pairs take no longer than one.
+constexpr int64_t free_steps = 128;
 
-/// How an output and another tensor lie.
-Meeting compare(const OverlapRules& rules, const Placed& output, const Placed& other) {
+/// How an output and another tensor lie. Takes steps out of the account.
+Overlap compare(const OverlapRules& rules, const Placed& output, const Placed& other,
+                int64_t& account) {
   const BoundTensor& written = rules.outputs[output.index];
-  if (other.is_output) {
-    const bool apart = !may_overlap(written, output.at, rules.outputs[other.index], other.at);
-    return apart ? Meeting::apart : Meeting::refused;
-  }
-  if (!may_overlap(written, output.at, rules.inputs[other.index], other.at)) return Meeting::apart;
-  const bool in_place =
-      output.at.begins_with(other.at) && rules.allows_in_place(other.index, output.index);
-  return in_place ? Meeting::in_place : Meeting::refused;
+  const BoundTensor& second =
+      other.is_output ? rules.outputs[other.index] : rules.inputs[other.index];
+  int64_t steps = account + free_steps;
+  const Overlap found = find_overlap(written, output.at, second, other.at, steps);
+  account = std::min(account, std::max<int64_t>(steps, 0));
+  return found;
 }
 
-Error refusal(const OverlapRules& rules, size_t output, const Placed& other) {
+/// Whether an output may lie exactly where another tensor does, and has its first element there.
+bool is_in_place(const OverlapRules& rules, const Placed& output, const Placed& other) {
+  if (other.is_output || !output.at.begins_with(other.at)) return false;
+  if (output.at.empty() || other.at.empty()) return false;
+  return rules.allows_in_place(other.index, output.index);
+}
+
+Error refusal(const OverlapRules& rules, size_t output, const Placed& other, bool is_certain) {
+  const std::string& what = rules.outputs[output].what;
+  const BoundTensor& second =
+      other.is_output ? rules.outputs[other.index] : rules.inputs[other.index];
+  if (!is_certain) {
+    return invalid(fmt::format(
+        "{} may overlap {}: their ranges of addresses meet, and {} steps do not tell whether "
+        "strides {} over shape {} and {} over {} share a byte; expected ranges apart",
+        what, second.what, max_overlap_steps, to_string(rules.outputs[output].strides),
+        to_string(rules.outputs[output].shape), to_string(second.strides),
+        to_string(second.shape)));
+  }
   if (other.is_output) {
-    return invalid(fmt::format("{} overlaps {}; outputs must be apart", rules.outputs[output].what,
-                               rules.outputs[other.index].what));
+    return invalid(fmt::format("{} overlaps {}; outputs must be apart", what, second.what));
   }
   return invalid(
       fmt::format("{} overlaps {}; in place needs the same address, element size, "
                   "storage order, shape and strides, and no later use of the input",
-                  rules.outputs[output].what, rules.inputs[other.index].what));
+                  what, second.what));
 }
 
 /// The pair that is reported of all that are refused: the first output, its first input, else the
@@ -55,6 +73,7 @@ Error refusal(const OverlapRules& rules, size_t output, const Placed& other) {
 struct Refused {
   size_t output;
   Placed other;
+  bool is_certain;  ///< that they share a byte
   bool is_before(const Refused& later) const {
     if (output != later.output) return output < later.output;
     if (other.is_output != later.other.is_output) return later.other.is_output;
@@ -72,17 +91,20 @@ class Comparison {
     const bool b_is_later = b.is_output && (!a.is_output || b.index > a.index);
     const Placed& output = b_is_later ? b : a;
     const Placed& other = b_is_later ? a : b;
-    switch (compare(rules_, output, other)) {
-      case Meeting::apart: return;
-      case Meeting::in_place: in_place_ = true; return;
-      case Meeting::refused: break;
+    if (is_in_place(rules_, output, other)) {
+      in_place_ = true;
+      return;
     }
-    const Refused found{output.index, other};
-    if (!refused_ || found.is_before(*refused_)) refused_ = found;
+    const Overlap found = compare(rules_, output, other, account_);
+    if (found == Overlap::apart) return;
+    const Refused pair{output.index, other, found == Overlap::shared};
+    if (!refused_ || pair.is_before(*refused_)) refused_ = pair;
   }
 
   Status finish(bool& in_place) const {
-    if (refused_) return refusal(rules_, refused_->output, refused_->other);
+    if (refused_) {
+      return refusal(rules_, refused_->output, refused_->other, refused_->is_certain);
+    }
     in_place = in_place || in_place_;
     return {};
   }
@@ -90,6 +112,7 @@ class Comparison {
  private:
   const OverlapRules& rules_;
   std::optional<Refused> refused_;
+  int64_t account_ = max_overlap_steps;
   bool in_place_ = false;
 };
 

@@ -22,10 +22,14 @@ struct OverlapRules {
 };
 
 /// Refuses outputs that share a byte with an input or with another output, unless one lies exactly
-/// where an input does and may; `in_place` becomes true where one does. The views are checked
-/// (check_view). Up to 16 tensors are compared each with each; the footprints of more are sorted in
-/// `work`, of overlap_work_bytes or none at all: then memory is allocated for it, which may throw
-/// std::bad_alloc.
+/// where an input does and may; `in_place` becomes true where one does. Strided tensors that
+/// interleave without sharing a byte are apart: ranges of addresses are compared first, and only
+/// where they meet, find_overlap decides. All pairs of a call together take at most
+/// max_overlap_steps for that, besides 128 for each; a pair that would take more is refused.
+///
+/// The views are checked (check_view). Up to 16 tensors are compared each with each; the footprints
+/// of more are sorted in `work`, of overlap_work_bytes or none at all: then memory is allocated for
+/// it, which may throw std::bad_alloc.
 Status check_overlap(const OverlapRules& rules, std::span<const ConstView> inputs,
                      std::span<const View> outputs, std::span<std::byte> work, bool& in_place);
 

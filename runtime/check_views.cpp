@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "ir/storage.hpp"
@@ -44,35 +43,39 @@ bool same_strides(const Dims& shape, const Dims& a, const Dims& b) {
   return true;
 }
 
-/// Where elements lie, in units that begin at bytes: whole bytes, or the split layouts' groups.
-struct Units {
-  int64_t elements;  ///< after which a unit begins anew: strides of so many step by whole bytes
-  int64_t bytes;     ///< that these elements take
-};
-
-Units units_of(ElementType element) {
-  const int64_t elements = aligned_elements(element);
-  return {elements, storage_byte(element, elements)};
-}
-
 /// Bytes that `count` elements take from the beginning of an array, if they can be counted.
 std::optional<uint64_t> bytes_for(ElementType element, uint64_t count) {
   if (count > uint64_t{INT64_MAX}) return std::nullopt;
   return byte_size(element, static_cast<int64_t>(count));
 }
 
-/// Largest distance of which all the tensor's elements are multiples apart, in bytes; 1 where they
-/// are not whole bytes apart.
-int64_t period(const BoundTensor& tensor, int64_t other) {
-  const Units units = units_of(tensor.element);
-  for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
-    if (tensor.shape[axis] <= 1) continue;
-    const int64_t stride = tensor.strides[axis];
-    if (stride % units.elements != 0) return 1;
-    other = std::gcd(other, stride / units.elements * units.bytes);
+/// Where the elements of a tensor with that footprint are.
+ElementPlaces places_of(const BoundTensor& tensor, const Footprint& at) {
+  const ElementInfo& row = info(tensor.element);
+  ElementPlaces places;
+  places.begin = at.begin;
+  places.first_part = at.phase;
+  places.extents = tensor.shape;
+  places.strides = tensor.strides;
+  if (row.order == StorageOrder::whole_bytes) {
+    places.unit_bytes = row.bits / 8;
+    return places;
   }
-  return other;
+  if (row.order == StorageOrder::split) {
+    places.unit_bytes = 3;
+    places.unit_parts = aligned_elements(tensor.element);
+    return places;
+  }
+  places.unit_parts = 8;
+  places.element_parts = row.bits;
+  for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
+    places.strides[axis] = tensor.shape[axis] > 1 ? tensor.strides[axis] * row.bits : 0;
+  }
+  return places;
 }
+
+/// Whether distances within the tensor can be counted in bits.
+bool is_countable(const BoundTensor& tensor) { return tensor.last_index <= INT64_MAX / 64; }
 
 std::string reach_in_words(ElementType element, uint64_t last) {
   if (is_sub_byte(element)) {
@@ -186,27 +189,31 @@ Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view) {
   const auto bits = static_cast<uintptr_t>(row.bits);
   if (row.order == StorageOrder::whole_bytes) {
     const uintptr_t size = bits / 8;
-    return {data + first * size, data + behind * size, static_cast<uint8_t>(size), 0};
+    return {data + first * size, data + behind * size, 0};
   }
   const uintptr_t end = data + *bytes_for(tensor.element, behind);
   if (row.order == StorageOrder::split) {
     const auto group = static_cast<uintptr_t>(aligned_elements(tensor.element));
-    return {data + first / group * 3, end, 3, static_cast<uint8_t>(first % group)};
+    return {data + first / group * 3, end, static_cast<uint8_t>(first % group)};
   }
-  const uintptr_t phase = first * bits % 8;
-  return {data + first * bits / 8, end, static_cast<uint8_t>((phase + bits + 7) / 8),
-          static_cast<uint8_t>(phase)};
+  return {data + first * bits / 8, end, static_cast<uint8_t>(first * bits % 8)};
 }
 
-bool may_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
-                 const Footprint& at_b) {
-  if (!at_a.meets(at_b) || at_a.empty() || at_b.empty()) return false;
-  const int64_t common = period(b, period(a, 0));
-  if (common == 0) return true;  // two single elements that meet
-  const auto distance = static_cast<int64_t>(at_b.begin - at_a.begin);
-  const int64_t phase = ((distance % common) + common) % common;
-  const bool apart = phase >= at_a.element_bytes && common - phase >= at_b.element_bytes;
-  return !apart;
+Overlap find_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
+                     const Footprint& at_b, int64_t& steps) {
+  if (!at_a.meets(at_b) || at_a.empty() || at_b.empty()) return Overlap::apart;
+  if (!is_countable(a) || !is_countable(b)) return Overlap::undecided;
+  return find_overlap(places_of(a, at_a), places_of(b, at_b), steps);
+}
+
+Overlap find_overlap(const BoundTensor& tensor, const Footprint& at, uintptr_t begin, size_t size,
+                     int64_t& steps) {
+  if (!at.meets({begin, begin + size, 0}) || at.empty() || size == 0) return Overlap::apart;
+  if (!is_countable(tensor) || size > INT64_MAX) return Overlap::undecided;
+  ElementPlaces bytes;
+  bytes.begin = begin;
+  bytes.element_parts = static_cast<int64_t>(size);
+  return find_overlap(places_of(tensor, at), bytes, steps);
 }
 
 bool same_walk(const BoundTensor& a, const BoundTensor& b) {

@@ -8,6 +8,7 @@
 
 #include "ir/function.hpp"
 #include "ir/view.hpp"
+#include "runtime/strided_overlap.hpp"
 
 namespace castor {
 
@@ -44,8 +45,7 @@ Status check_view(const BoundTensor& tensor, const BasicView<Pointer>& view);
 /// included, and of the split layouts whole groups of three bytes.
 struct Footprint {
   uintptr_t begin = 0;
-  uintptr_t end = 0;          ///< one past the last byte; equal to begin when there are no elements
-  uint8_t element_bytes = 0;  ///< that hold bits of the first element
+  uintptr_t end = 0;  ///< one past the last byte; equal to begin when there are no elements
   uint8_t phase = 0;  ///< where the first element begins in its bytes: a bit (split: an element)
 
   bool empty() const { return begin == end; }
@@ -59,12 +59,15 @@ struct Footprint {
 template <class Pointer>
 Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view);
 
-/// Whether two tensors that lie there may share a byte. Decided by bytes, because kernels read and
-/// write whole ones: the even and the odd nibbles of one buffer share bytes. Exact for intervals
-/// that do not meet and for tensors interleaved with a common period of whole bytes; otherwise
-/// intervals that meet count as shared.
-bool may_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
-                 const Footprint& at_b);
+/// Whether two tensors that lie there share a byte. Decided by bytes, because kernels read and
+/// write whole ones: the even and the odd nibbles of one buffer share bytes. Intervals that do not
+/// meet are the fast answer; else find_overlap decides, at the expense of `steps`.
+Overlap find_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
+                     const Footprint& at_b, int64_t& steps);
+
+/// The same of a tensor and `size` bytes from `begin` on.
+Overlap find_overlap(const BoundTensor& tensor, const Footprint& at, uintptr_t begin, size_t size,
+                     int64_t& steps);
 
 /// Whether an output may lie exactly where an input does: element for element the same bits, in the
 /// same storage order.

@@ -96,8 +96,16 @@ TEST(CheckViews, MessagesCountBits) {
       << far.error().message;
 }
 
-/// Exact where strides step by whole bytes; else a tensor is a solid interval.
-TEST(CheckViews, TensorsOverlapWhereTheyShareABit) {
+/// By bytes: see also check_overlap_test.cpp.
+bool overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
+             const Footprint& at_b) {
+  int64_t steps = max_overlap_steps;
+  const Overlap found = find_overlap(a, at_a, b, at_b, steps);
+  EXPECT_NE(found, Overlap::undecided);
+  return found == Overlap::shared;
+}
+
+TEST(CheckViews, TensorsOverlapWhereTheyShareAByte) {
   const ElementType types[] = {ElementType::u1,           ElementType::u3,      ElementType::u4,
                                ElementType::u6,           ElementType::u8,      ElementType::f16,
                                ElementType::u2_msb_first, ElementType::u3_split};
@@ -119,14 +127,9 @@ TEST(CheckViews, TensorsOverlapWhereTheyShareABit) {
           shared.merge(bytes_touched(b));
           const bool share = shared.size() < bytes_touched(a).size() + bytes_touched(b).size();
           const bool meet = at.begin < to.end && to.begin < at.end;
-          if (share) {
-            ASSERT_TRUE(may_overlap(first, at, second, to));
-          }
-          if (!meet) {
-            ASSERT_FALSE(may_overlap(first, at, second, to));
-          }
-          ASSERT_EQ(may_overlap(first, at, second, to), may_overlap(second, to, first, at));
-          apart_within += meet && !may_overlap(first, at, second, to);
+          ASSERT_EQ(overlap(first, at, second, to), share);
+          ASSERT_EQ(overlap(second, to, first, at), share);
+          apart_within += static_cast<size_t>(meet && !share);
         }
       }
     }
@@ -141,10 +144,10 @@ TEST(CheckViews, EvenAndOddNibblesShareTheirBytes) {
   const auto at = [](const BoundTensor& tensor, int64_t offset) {
     return footprint(tensor, view_of(tensor, memory, offset));
   };
-  EXPECT_TRUE(may_overlap(nibbles, at(nibbles, 0), nibbles, at(nibbles, 1)));
-  EXPECT_TRUE(may_overlap(wide_apart, at(wide_apart, 0), wide_apart, at(wide_apart, 1)));
-  EXPECT_FALSE(may_overlap(wide_apart, at(wide_apart, 0), wide_apart, at(wide_apart, 2)));
-  EXPECT_FALSE(may_overlap(wide_apart, at(wide_apart, 1), wide_apart, at(wide_apart, 3)));
+  EXPECT_TRUE(overlap(nibbles, at(nibbles, 0), nibbles, at(nibbles, 1)));
+  EXPECT_TRUE(overlap(wide_apart, at(wide_apart, 0), wide_apart, at(wide_apart, 1)));
+  EXPECT_FALSE(overlap(wide_apart, at(wide_apart, 0), wide_apart, at(wide_apart, 2)));
+  EXPECT_FALSE(overlap(wide_apart, at(wide_apart, 1), wide_apart, at(wide_apart, 3)));
 }
 
 TEST(CheckViews, InPlaceNeedsTheSameStorageOrder) {

@@ -14,26 +14,26 @@ namespace {
 
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
-/// Whether the tensor has bytes between two addresses.
+/// Whether scratch shares a byte with a tensor, as far as that can be told.
 template <class Pointer>
-bool reaches_into(const BoundTensor& tensor, const BasicView<Pointer>& view, uintptr_t begin,
-                  uintptr_t end) {
+bool may_share(std::span<const std::byte> scratch, const BoundTensor& tensor,
+               const BasicView<Pointer>& view, int64_t& steps) {
+  const auto begin = reinterpret_cast<uintptr_t>(scratch.data());
   const Footprint at = footprint(tensor, view);
-  return at.begin < end && begin < at.end && !at.empty();
+  return find_overlap(tensor, at, begin, scratch.size(), steps) != Overlap::apart;
 }
 
 Status check_apart(const BoundState& bound, std::span<const std::byte> given,
                    std::span<const ConstView> inputs, std::span<const View> outputs) {
-  const auto begin = reinterpret_cast<uintptr_t>(given.data());
-  const uintptr_t end = begin + given.size();
+  int64_t steps = max_overlap_steps;
   const auto overlaps = [](const BoundTensor& tensor) {
     return invalid(fmt::format("scratch overlaps {}; expected memory of its own", tensor.what));
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (reaches_into(bound.inputs[i], inputs[i], begin, end)) return overlaps(bound.inputs[i]);
+    if (may_share(given, bound.inputs[i], inputs[i], steps)) return overlaps(bound.inputs[i]);
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
-    if (reaches_into(bound.outputs[o], outputs[o], begin, end)) return overlaps(bound.outputs[o]);
+    if (may_share(given, bound.outputs[o], outputs[o], steps)) return overlaps(bound.outputs[o]);
   }
   return {};
 }
