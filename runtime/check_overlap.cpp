@@ -133,8 +133,10 @@ struct Tensors {
   }
 };
 
-/// Most calls have few tensors, which lie apart.
-void compare_each_with_each(const Tensors& tensors, Comparison& found) {
+/// Most calls have few tensors, and their ranges of addresses are apart.
+bool are_ranges_apart(const Tensors& tensors) {
+  if (tensors.count() == 2)
+    return tensors.outputs.size() == 1 && !tensors.at(0).meets(tensors.at(1));
   uintptr_t begin[few_tensors];
   uintptr_t end[few_tensors];
   for (size_t i = 0; i < tensors.count(); ++i) {
@@ -142,11 +144,19 @@ void compare_each_with_each(const Tensors& tensors, Comparison& found) {
     begin[i] = at.begin;
     end[i] = at.end;
   }
+  bool meet = false;  // of any pair: branches for each would be mispredicted now and then
   for (size_t i = tensors.inputs.size(); i < tensors.count(); ++i) {
     for (size_t other = 0; other < i; ++other) {
-      const bool meet = begin[i] < end[other] && begin[other] < end[i];
-      if (meet) found.add(tensors[i], tensors[other]);
+      meet |= static_cast<bool>(static_cast<int>(begin[i] < end[other]) &
+                                static_cast<int>(begin[other] < end[i]));
     }
+  }
+  return !meet;
+}
+
+void compare_each_with_each(const Tensors& tensors, Comparison& found) {
+  for (size_t i = tensors.inputs.size(); i < tensors.count(); ++i) {
+    for (size_t other = 0; other < i; ++other) found.add(tensors[i], tensors[other]);
   }
 }
 
@@ -174,6 +184,22 @@ void sweep(const Tensors& tensors, std::pmr::memory_resource& memory, Comparison
   }
 }
 
+/// Out of line: most calls do without it.
+[[gnu::noinline]] Status compare_tensors(const Tensors& tensors, std::span<std::byte> work,
+                                         bool& in_place) {
+  Comparison found(tensors.rules);
+  if (tensors.count() <= few_tensors) {
+    compare_each_with_each(tensors, found);
+  } else if (work.empty()) {
+    sweep(tensors, *std::pmr::new_delete_resource(), found);
+  } else {
+    std::pmr::monotonic_buffer_resource memory(work.data(), work.size(),
+                                               std::pmr::null_memory_resource());
+    sweep(tensors, memory, found);
+  }
+  return found.finish(in_place);
+}
+
 }  // namespace
 
 size_t overlap_work_bytes(size_t tensors) {
@@ -185,17 +211,9 @@ size_t overlap_work_bytes(size_t tensors) {
 Status check_overlap(const OverlapRules& rules, std::span<const ConstView> inputs,
                      std::span<const View> outputs, std::span<std::byte> work, bool& in_place) {
   const Tensors tensors{rules, inputs, outputs};
-  Comparison found(rules);
-  if (tensors.count() <= few_tensors) {
-    compare_each_with_each(tensors, found);
-  } else if (work.empty()) {
-    sweep(tensors, *std::pmr::new_delete_resource(), found);
-  } else {
-    std::pmr::monotonic_buffer_resource memory(work.data(), work.size(),
-                                               std::pmr::null_memory_resource());
-    sweep(tensors, memory, found);
-  }
-  return found.finish(in_place);
+  const bool has_few = tensors.count() <= few_tensors;
+  if (has_few && are_ranges_apart(tensors)) return {};
+  return compare_tensors(tensors, work, in_place);
 }
 
 }  // namespace castor

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ir/export.hpp"
 #include "ir/shape.hpp"
 
 namespace castor {
@@ -36,6 +37,7 @@ inline constexpr int64_t max_overlap_steps = 1 << 14;
 /// The way: contiguous axes become wider elements; axes whose stride is no multiple of a unit
 /// become one tensor for each part at which their elements begin; what is left is whether a sum of
 /// bounded multiples, the strides, can be one of the distances at which two elements meet.
-Overlap find_overlap(const ElementPlaces& a, const ElementPlaces& b, int64_t& steps);
+/// Shown by the shared library for castor_mli alone.
+CASTOR_API Overlap find_overlap(const ElementPlaces& a, const ElementPlaces& b, int64_t& steps);
 
 }  // namespace castor

@@ -137,7 +137,7 @@ static void test_per_axis_and_strides(void) {
   EXPECT(mli_hlp_count_elem_num(&source, 0) == 6);
 }
 
-/// sa32 back to fp32's own memory, and a value held in the tensor itself.
+/// sa32 back to fp32's own memory, and values held in the tensor itself and behind a pointer.
 static void test_in_place_and_scalar(void) {
   union {
     float real[4];
@@ -152,12 +152,58 @@ static void test_in_place_and_scalar(void) {
   mli_tensor one = fx_matrix(MLI_EL_FX_8, 4, NULL, 0, 0);
   one.rank = 0;
   one.data.mem.i8 = 24;
-  one.data.capacity = sizeof(int8_t);
+  one.data.capacity = 0;
   mli_tensor other = matrix(MLI_EL_FP_32, NULL, 0, 0);
   other.rank = 0;
-  other.data.capacity = sizeof(float);
   EXPECT(mli_hlp_convert_tensor(&one, &other) == MLI_STATUS_OK);
   EXPECT(other.data.mem.f32 == 1.5F);
+
+  float elsewhere = 0;
+  other.data.mem.pf32 = &elsewhere;
+  other.data.capacity = sizeof(elsewhere);
+  EXPECT(mli_hlp_convert_tensor(&one, &other) == MLI_STATUS_OK);
+  EXPECT(elsewhere == 1.5F);
+}
+
+/// The left half of a matrix into its right half.
+static void test_halves(void) {
+  int8_t both[2][8] = {{1, 2, 3, 4, 9, 9, 9, 9}, {5, 6, 7, 8, 9, 9, 9, 9}};
+  const int8_t doubled[2][8] = {{1, 2, 3, 4, 2, 4, 6, 8}, {5, 6, 7, 8, 10, 12, 14, 16}};
+  const mli_tensor whole = fx_matrix(MLI_EL_FX_8, 0, both, 2, 8);
+  const mli_sub_tensor_cfg left = {{0, 0}, {2, 4}, 2};
+  const mli_sub_tensor_cfg right = {{0, 4}, {2, 4}, 2};
+  mli_tensor source, destination;
+  EXPECT(mli_hlp_create_subtensor(&whole, &left, &source) == MLI_STATUS_OK);
+  EXPECT(mli_hlp_create_subtensor(&whole, &right, &destination) == MLI_STATUS_OK);
+  EXPECT(destination.data.mem.pi8 == &both[0][4] && destination.data.capacity == 12);
+  EXPECT(destination.mem_stride[0] == 8 && destination.mem_stride[1] == 1);
+  destination.el_params.fx.frac_bits = 1;
+  EXPECT(mli_hlp_convert_tensor(&source, &destination) == MLI_STATUS_OK);
+  EXPECT(memcmp(both, doubled, sizeof(both)) == 0);
+  destination.data.mem.pi8 -= 1;
+  EXPECT(mli_hlp_convert_tensor(&source, &destination) == MLI_STATUS_INCOMPATEBLE_TENSORS);
+  EXPECT(memcmp(both, doubled, sizeof(both)) == 0);
+}
+
+/// Every helper is there, with the library's types.
+static void test_helpers(void) {
+  int16_t numbers[2][3] = {{0}};
+  mli_tensor tensor = fx_matrix(MLI_EL_FX_16, 4, numbers, 2, 3);
+  tensor.mem_stride[0] = tensor.mem_stride[1] = 0;
+  mli_hlp_set_tensor_mem_strides(&tensor);
+  EXPECT(tensor.mem_stride[0] == 3 && tensor.mem_stride[1] == 1);
+  const mli_point_to_subtsr_cfg second_row = {{1, 1}, 2, 2};
+  mli_tensor row;
+  EXPECT(mli_hlp_point_to_subtensor(&tensor, &second_row, &row) == MLI_STATUS_OK);
+  EXPECT(row.rank == 1 && row.shape[0] == 2 && row.data.mem.pi16 == &numbers[1][1]);
+  EXPECT(row.data.capacity == 4 && row.mem_stride[0] == 1);
+  const bool same = mli_hlp_tensor_data_ptr_cmp(&tensor, &row);
+  EXPECT(!same && mli_hlp_tensor_data_ptr_cmp(&tensor, &tensor));
+  const uint8_t bits[3] = {mli_hlp_accu_guard_bits_sa8_sa8(), mli_hlp_accu_guard_bits_fx16_fx16(),
+                           mli_hlp_accu_guard_bits_fx16_fx8()};
+  EXPECT(bits[0] == 16 && bits[1] == 32 && bits[2] == 8);
+  EXPECT(strstr(mli_hlp_compile_options_string(), "ROUND_MODE=") != NULL);
+  EXPECT(KRNL_D_DIM_HWC == 3 && FMAP_C_DIM_CHW == 0);
 }
 
 /// Each status that a conversion may return, and that nothing is written.
@@ -207,6 +253,8 @@ int main(void) {
   test_arithmetic();
   test_per_axis_and_strides();
   test_in_place_and_scalar();
+  test_halves();
+  test_helpers();
   test_statuses();
   if (failures == 0) puts("all right");
   return failures == 0 ? 0 : 1;

@@ -163,24 +163,76 @@ TEST(MliCheck, EntriesBeyondTheRankMeanNothing) {
   EXPECT_EQ(pair.check(), MLI_STATUS_OK);
 }
 
+/// Both tensors' halves by turns; wider elements and other strides, too.
+TEST(MliCheck, TensorsMayInterleave) {
+  Pair pair;
+  pair.source.mem_stride[0] = pair.destination.mem_stride[0] = 24;
+  pair.source.data.capacity = pair.destination.data.capacity = 36;
+  for (ptrdiff_t distance = -40; distance <= 40; ++distance) {
+    pair.source.data.mem.pi8 = memory.data() + 256;
+    place(pair.destination, pair.source, distance);
+    const bool apart = distance == -12 || distance == 12 || distance < -35 || distance > 35;
+    EXPECT_EQ(pair.check(),
+              apart || distance == 0 ? MLI_STATUS_OK : MLI_STATUS_INCOMPATEBLE_TENSORS)
+        << distance;
+  }
+  retype(pair.destination, MLI_EL_SA_32, 4);
+  pair.destination.mem_stride[0] = 60;  // 240 bytes, with two rows of 24 and 36 bytes free
+  pair.destination.data.capacity = 288;
+  pair.source.mem_stride[0] = 120;
+  pair.source.data.capacity = 132;
+  place(pair.destination, pair.source, -48);
+  EXPECT_EQ(pair.check(), MLI_STATUS_OK);
+  place(pair.destination, pair.source, -47);
+  EXPECT_EQ(pair.check(), MLI_STATUS_INCOMPATEBLE_TENSORS);
+}
+
 void make_scalar(mli_tensor& tensor, const Type& type) {
   retype(tensor, type.type, type.bytes);
   tensor.rank = 0;
   tensor.shape[0] = 0;
   tensor.mem_stride[0] = 0;
   tensor.data.mem.pi8 = nullptr;  // a value of 0
-  tensor.data.capacity = type.bytes;
+  tensor.data.capacity = 0;
 }
 
-TEST(MliCheck, ScalarsHoldTheirValueAndNeedItsCapacity) {
+TEST(MliCheck, ScalarsOfCapacity0HoldTheirValue) {
   for (const Type& from : types) {
     for (const Type& to : types) {
       Pair pair;
       make_scalar(pair.source, from);
       make_scalar(pair.destination, to);
       EXPECT_EQ(pair.check(), MLI_STATUS_OK) << from.type << ' ' << to.type;
-      --pair.source.data.capacity;
-      EXPECT_EQ(pair.check(), MLI_STATUS_NOT_ENGH_MEM) << from.type << ' ' << to.type;
+      EXPECT_EQ(check_conversion(&pair.source, &pair.source, Accepted::all), MLI_STATUS_OK);
+    }
+  }
+}
+
+TEST(MliCheck, ScalarsOfAnyOtherCapacityPointToTheirValue) {
+  for (const Type& from : types) {
+    for (const Type& to : types) {
+      Pair pair;
+      make_scalar(pair.source, from);
+      make_scalar(pair.destination, to);
+      pair.source.data.capacity = from.bytes;
+      EXPECT_EQ(pair.check(), MLI_STATUS_BAD_TENSOR) << "null";
+      pair.source.data.mem.pi8 = memory.data() + 1;
+      EXPECT_EQ(pair.check(), MLI_STATUS_OK);
+      pair.source.data.capacity = largest;
+      EXPECT_EQ(pair.check(), MLI_STATUS_OK);
+      for (uint32_t less = 1; less < from.bytes; ++less) {
+        pair.source.data.capacity = less;
+        EXPECT_EQ(pair.check(), MLI_STATUS_NOT_ENGH_MEM) << from.type << ' ' << less;
+      }
+      pair.source.data.capacity = from.bytes;  // the destination's own value
+      pair.source.data.mem.pi8 = reinterpret_cast<int8_t*>(&pair.destination.data.mem);
+      const bool equally_wide = from.bytes == to.bytes;
+      EXPECT_EQ(pair.check(), equally_wide ? MLI_STATUS_OK : MLI_STATUS_INCOMPATEBLE_TENSORS);
+      pair.source.data.mem.pi8 += to.bytes;
+      EXPECT_EQ(pair.check(), MLI_STATUS_OK);
+      pair.source.data.mem.pi8 -= 1;
+      const bool in_place = to.bytes == 1 && from.bytes == 1;
+      EXPECT_EQ(pair.check(), in_place ? MLI_STATUS_OK : MLI_STATUS_INCOMPATEBLE_TENSORS);
     }
   }
 }

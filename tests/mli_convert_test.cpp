@@ -38,8 +38,10 @@ class OwnedTensor {
     }
     bytes_ = mli_hlp_tensor_element_size(&tensor_);
     memory_.assign((last + 1) * bytes_, std::byte{0xa5});
-    tensor_.data.capacity = static_cast<uint32_t>(memory_.size());
-    if (shape.rank() > 0) tensor_.data.mem.pi8 = reinterpret_cast<int8_t*>(memory_.data());
+    if (shape.rank() > 0) {  // else the value is in the structure
+      tensor_.data.capacity = static_cast<uint32_t>(memory_.size());
+      tensor_.data.mem.pi8 = reinterpret_cast<int8_t*>(memory_.data());
+    }
     set_parameters(side);
     if (!elements.empty()) set(elements);
   }
@@ -174,6 +176,79 @@ TEST(MliConvert, InPlaceWhereElementsAreEquallyWide) {
     }
   }
   EXPECT_GT(converted, 200);
+}
+
+/// The destination's rows between the source's.
+TEST(MliConvert, InterleavedTensors) {
+  int converted = 0;
+  for (const char* file : files) {
+    for (const MliCase& each : mli_cases(file)) {
+      if (each.shape.rank() < 2 || each.source.format == "fp32" ||
+          each.destination.format == "fp32") {
+        continue;
+      }
+      OwnedTensor source(each.source, each.shape, each.input);
+      OwnedTensor destination(each.destination, each.shape, {});
+      mli_tensor from = source.tensor();
+      mli_tensor to = destination.tensor();
+      const auto columns = static_cast<size_t>(from.shape[from.rank - 1]);
+      const size_t in_bytes = mli_hlp_tensor_element_size(&from);
+      const size_t out_bytes = mli_hlp_tensor_element_size(&to);
+      const size_t in_row = (columns * in_bytes + out_bytes - 1) / out_bytes * out_bytes;
+      const size_t row = (in_row + columns * out_bytes + 3) / 4 * 4;
+      const size_t rows = each.input.size() / columns;
+      std::vector<std::byte> memory(rows * row, std::byte{0xa5});
+      const auto describe = [&](mli_tensor& tensor, size_t bytes, size_t begin) {
+        tensor.data.mem.pi8 = reinterpret_cast<int8_t*>(memory.data() + begin);
+        tensor.data.capacity = static_cast<uint32_t>(memory.size() - begin);
+        mli_hlp_set_tensor_mem_strides(&tensor);
+        for (uint32_t axis = 0; axis + 1 < tensor.rank; ++axis) {
+          tensor.mem_stride[axis] = static_cast<int32_t>(
+              static_cast<size_t>(tensor.mem_stride[axis]) / columns * row / bytes);
+        }
+      };
+      describe(from, in_bytes, 0);
+      describe(to, out_bytes, in_row);
+      for (size_t i = 0; i < each.input.size(); ++i) {
+        std::memcpy(&memory[i / columns * row + i % columns * in_bytes], &each.input[i], in_bytes);
+      }
+      std::vector<std::byte> expected = memory;
+      for (size_t i = 0; i < each.output.size(); ++i) {
+        std::memcpy(&expected[i / columns * row + in_row + i % columns * out_bytes],
+                    &each.output[i], out_bytes);
+      }
+      choose(each);
+      ASSERT_EQ(mli_hlp_convert_tensor(&from, &to), MLI_STATUS_OK) << each.name;
+      EXPECT_EQ(memory, expected) << each.name;
+      ++converted;
+    }
+  }
+  EXPECT_GT(converted, 200);
+}
+
+/// At rank 0 the capacity tells whether the value is in the structure.
+TEST(MliConvert, ScalarsInsideAndBehindPointers) {
+  for (const bool source_points : {false, true}) {
+    for (const bool destination_points : {false, true}) {
+      int16_t number = 384;
+      float real = 7;
+      mli_tensor source = {};
+      source.el_type = MLI_EL_FX_16;
+      source.el_params.fx.frac_bits = 8;
+      mli_tensor destination = {};
+      destination.el_type = MLI_EL_FP_32;
+      if (source_points) {
+        source.data = {.capacity = 2, .mem = {.pi16 = &number}};
+      } else {
+        source.data.mem.i16 = number;
+      }
+      if (destination_points) destination.data = {.capacity = 9, .mem = {.pf32 = &real}};
+      ASSERT_EQ(mli_hlp_convert_tensor(&source, &destination), MLI_STATUS_OK);
+      EXPECT_EQ(destination_points ? real : destination.data.mem.f32, 1.5F);
+      EXPECT_EQ(real, destination_points ? 1.5F : 7.0F);
+      EXPECT_EQ(number, 384);
+    }
+  }
 }
 
 TEST(MliConvert, KnownFormsCompileNothing) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helper functions of castor/mli.h, and the choice of arithmetic and rounding.
+// The helper functions of castor/mli.h that read tensors, fill in strides, or tell about the
+// library (parts of tensors: mli_subtensor_test.cpp), and the choice of arithmetic and rounding.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "tests/support/guarded_pages.hpp"
 #include "tests/support/mli_tensors.hpp"
@@ -146,6 +148,58 @@ TEST(MliHelpers, CapacitiesBoundWhatIsRead) {
   EXPECT_EQ(parameters(&tensor, 2), none);
 }
 
+TEST(MliHelpers, DenseStrides) {
+  mli_tensor tensor = per_axis_tensor(0);
+  std::fill_n(tensor.mem_stride, 4, 77);
+  mli_hlp_set_tensor_mem_strides(&tensor);
+  EXPECT_EQ(tensor.mem_stride[0], 12);
+  EXPECT_EQ(tensor.mem_stride[1], 4);
+  EXPECT_EQ(tensor.mem_stride[2], 1);
+  EXPECT_EQ(tensor.mem_stride[3], 77);
+  tensor.rank = 4;
+  tensor.shape[3] = 5;
+  mli_hlp_set_tensor_mem_strides(&tensor);
+  EXPECT_EQ(tensor.mem_stride[0], 60);
+  EXPECT_EQ(tensor.mem_stride[3], 1);
+  tensor.shape[3] = tensor.shape[2] = 0x10001;  // modulo 2^32
+  mli_hlp_set_tensor_mem_strides(&tensor);
+  EXPECT_EQ(tensor.mem_stride[1], 0x20001);
+  for (uint32_t rank : {0U, 5U, far_away}) {
+    mli_tensor same = per_axis_tensor(0);
+    same.rank = rank;
+    const mli_tensor before = same;
+    mli_hlp_set_tensor_mem_strides(&same);
+    EXPECT_EQ(std::memcmp(&same, &before, sizeof(same)), 0) << rank;
+  }
+  mli_hlp_set_tensor_mem_strides(nullptr);
+}
+
+TEST(MliHelpers, DataPointersOfOneTypeAreCompared) {
+  const mli_tensor a = per_axis_tensor(0);
+  mli_tensor b = per_axis_tensor(0);
+  EXPECT_TRUE(mli_hlp_tensor_data_ptr_cmp(&a, &b));
+  EXPECT_FALSE(mli_hlp_tensor_data_ptr_cmp(&a, nullptr));
+  EXPECT_FALSE(mli_hlp_tensor_data_ptr_cmp(nullptr, &b));
+  b.data.mem.pi8 += 1;
+  EXPECT_FALSE(mli_hlp_tensor_data_ptr_cmp(&a, &b));
+  b = a;
+  b.el_type = MLI_EL_FX_8;
+  EXPECT_FALSE(mli_hlp_tensor_data_ptr_cmp(&a, &b));
+  b = a;
+  b.rank = 0;
+  EXPECT_FALSE(mli_hlp_tensor_data_ptr_cmp(&a, &b));
+  EXPECT_FALSE(mli_hlp_tensor_data_ptr_cmp(&b, &b));
+  b = a;
+  set_type(b, far_away);
+  EXPECT_FALSE(mli_hlp_tensor_data_ptr_cmp(&b, &b));
+}
+
+TEST(MliHelpers, GuardBitsAreThoseOfTheX86Build) {
+  EXPECT_EQ(mli_hlp_accu_guard_bits_sa8_sa8(), 16);
+  EXPECT_EQ(mli_hlp_accu_guard_bits_fx16_fx16(), 32);
+  EXPECT_EQ(mli_hlp_accu_guard_bits_fx16_fx8(), 8);
+}
+
 struct Choice {
   castor_mli_arithmetic arithmetic;
   castor_mli_rounding rounding;
@@ -168,6 +222,23 @@ TEST(MliArithmetic, IsChosenForTheProcess) {
   }
   castor_mli_set_arithmetic(initial.arithmetic, initial.rounding);
   castor_mli_get_arithmetic(nullptr, nullptr);
+}
+
+TEST(MliArithmetic, IsNamedInTheLibrarysWords) {
+  const Choice initial = chosen();
+  const auto options = [](castor_mli_arithmetic arithmetic, castor_mli_rounding rounding) {
+    castor_mli_set_arithmetic(arithmetic, rounding);
+    return std::string(mli_hlp_compile_options_string());
+  };
+  EXPECT_EQ(options(CASTOR_MLI_EMBARC, CASTOR_MLI_UP),
+            " MLI_BUILD_REFERENCE=ON ROUND_MODE=UP MLI_DEBUG_MODE=DBG_MODE_RET_CODES");
+  EXPECT_EQ(options(CASTOR_MLI_EMBARC, CASTOR_MLI_CONVERGENT),
+            " MLI_BUILD_REFERENCE=ON ROUND_MODE=CONVERGENT MLI_DEBUG_MODE=DBG_MODE_RET_CODES");
+  EXPECT_EQ(options(CASTOR_MLI_EXACT, CASTOR_MLI_UP),
+            " MLI_BUILD_REFERENCE=OFF ROUND_MODE=UP MLI_DEBUG_MODE=DBG_MODE_RET_CODES");
+  EXPECT_EQ(options(CASTOR_MLI_EXACT, CASTOR_MLI_CONVERGENT),
+            " MLI_BUILD_REFERENCE=OFF ROUND_MODE=CONVERGENT MLI_DEBUG_MODE=DBG_MODE_RET_CODES");
+  castor_mli_set_arithmetic(initial.arithmetic, initial.rounding);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/mli/tensor.hpp"
+#include "runtime/strided_overlap.hpp"
 
 namespace castor::mli {
 
@@ -32,30 +33,28 @@ bool has_nested_strides(const mli_tensor& tensor) {
 }
 
 bool has_room(const mli_tensor& tensor, const FormatInfo& format) {
+  if (holds_its_element(tensor)) return true;
   return last_element(tensor) < tensor.data.capacity / format.bytes;
-}
-
-/// Whether a container holds one inline value, or an array of so many entries.
-bool holds(const mli_data_container& container, const void* array, bool per_axis, uint64_t bytes) {
-  if (!per_axis) return container.capacity == 0;
-  return array != nullptr && container.capacity >= bytes;
 }
 
 bool has_valid_parameters(const mli_tensor& tensor, const FormatInfo& format) {
   if (!format.is_asymmetric) return true;
-  const auto& sa = tensor.el_params.sa;
-  const bool per_axis = is_per_axis(tensor);
-  if (per_axis && static_cast<uint32_t>(sa.dim) >= tensor.rank) return false;
-  const uint32_t slices = per_axis ? tensor.shape[sa.dim] : 1;
-  if (!holds(sa.scale, sa.scale.mem.pi16, per_axis, uint64_t{slices} * sizeof(int16_t)) ||
-      !holds(sa.zero_point, sa.zero_point.mem.pi16, per_axis, uint64_t{slices} * sizeof(int16_t)) ||
-      !holds(sa.scale_frac_bits, sa.scale_frac_bits.mem.pi8, per_axis, slices)) {
-    return false;
-  }
-  for (uint32_t slice = 0; slice < slices; ++slice) {
+  if (!has_valid_containers(tensor)) return false;
+  for (uint32_t slice = 0; slice < slices_of(tensor); ++slice) {
     if (scale_of(tensor, format, slice) <= 0) return false;
   }
   return true;
+}
+
+/// `format`: of a tensor that is not null.
+mli_status check_layout(const mli_tensor* tensor, const FormatInfo*& format) {
+  if (tensor == nullptr || data_of(*tensor) == nullptr) return MLI_STATUS_BAD_TENSOR;
+  format = format_of(*tensor);
+  if (format == nullptr) return MLI_STATUS_TYPE_MISMATCH;
+  if (tensor->rank > MLI_MAX_RANK || tensor->data.capacity > most) return MLI_STATUS_BAD_TENSOR;
+  if (!has_valid_extents(*tensor)) return MLI_STATUS_BAD_TENSOR;
+  if (!has_nested_strides(*tensor)) return MLI_STATUS_BAD_TENSOR;
+  return has_room(*tensor, *format) ? MLI_STATUS_OK : MLI_STATUS_NOT_ENGH_MEM;
 }
 
 // Two tensors that are valid by themselves
@@ -73,24 +72,32 @@ bool have_one_walk(const mli_tensor& a, const mli_tensor& b) {
          std::equal(a.mem_stride, a.mem_stride + a.rank, b.mem_stride);
 }
 
-struct Range {
-  uintptr_t begin;
-  uintptr_t end;
-};
-
-/// The bytes from the first element to the last.
-Range range_of(const mli_tensor& tensor) {
+/// One past the last byte of the elements.
+uintptr_t end_of(const mli_tensor& tensor) {
   const auto begin = reinterpret_cast<uintptr_t>(data_of(tensor));
-  return {begin, begin + (last_element(tensor) + 1) * format_of(tensor)->bytes};
+  return begin + (last_element(tensor) + 1) * format_of(tensor)->bytes;
+}
+
+ElementPlaces places_of(const mli_tensor& tensor) {
+  ElementPlaces places;
+  places.begin = reinterpret_cast<uintptr_t>(data_of(tensor));
+  places.unit_bytes = format_of(tensor)->bytes;
+  for (uint32_t axis = 0; axis < tensor.rank; ++axis) {
+    places.extents.push_back(tensor.shape[axis]);
+    places.strides.push_back(tensor.mem_stride[axis]);
+  }
+  return places;
 }
 
 /// Whether memory is shared in no other way than element by element, in place.
 bool share_nothing_or_all(const mli_tensor& a, const mli_tensor& b) {
-  if (a.rank == 0) return true;
   if (data_of(a) == data_of(b)) return have_one_walk(a, b);
-  const Range first = range_of(a);
-  const Range second = range_of(b);
-  return first.end <= second.begin || second.end <= first.begin;
+  if (end_of(a) <= reinterpret_cast<uintptr_t>(data_of(b)) ||
+      end_of(b) <= reinterpret_cast<uintptr_t>(data_of(a))) {
+    return true;
+  }
+  int64_t steps = max_overlap_steps;
+  return find_overlap(places_of(a), places_of(b), steps) == Overlap::apart;
 }
 
 bool have_different_axes(const mli_tensor& a, const mli_tensor& b) {
@@ -115,17 +122,16 @@ mli_status check_pair(const mli_tensor& a, const mli_tensor& b, Accepted accepte
 
 }  // namespace
 
+mli_status check_layout(const mli_tensor* tensor) {
+  const FormatInfo* format = nullptr;
+  return check_layout(tensor, format);
+}
+
 mli_status check_tensor(const mli_tensor* tensor) {
-  if (tensor == nullptr) return MLI_STATUS_BAD_TENSOR;
-  if (tensor->rank > 0 && data_of(*tensor) == nullptr) return MLI_STATUS_BAD_TENSOR;
-  const FormatInfo* format = format_of(*tensor);
-  if (format == nullptr) return MLI_STATUS_TYPE_MISMATCH;
-  if (tensor->rank > MLI_MAX_RANK || tensor->data.capacity > most) return MLI_STATUS_BAD_TENSOR;
-  if (!has_valid_extents(*tensor)) return MLI_STATUS_BAD_TENSOR;
-  if (!has_nested_strides(*tensor)) return MLI_STATUS_BAD_TENSOR;
-  if (!has_room(*tensor, *format)) return MLI_STATUS_NOT_ENGH_MEM;
-  if (!has_valid_parameters(*tensor, *format)) return MLI_STATUS_BAD_TENSOR;
-  return MLI_STATUS_OK;
+  const FormatInfo* format = nullptr;
+  const mli_status status = check_layout(tensor, format);
+  if (status != MLI_STATUS_OK) return status;
+  return has_valid_parameters(*tensor, *format) ? MLI_STATUS_OK : MLI_STATUS_BAD_TENSOR;
 }
 
 mli_status check_conversion(const mli_tensor* source, const mli_tensor* destination,

@@ -18,11 +18,10 @@ class CallViews {
   CallViews(const mli_tensor& source, mli_tensor& destination) {
     const FormatInfo& from = *format_of(source);
     const FormatInfo& to = *format_of(destination);
-    add(source.rank > 0 ? data_of(source) : static_cast<const void*>(&source.data.mem));
+    add(data_of(source));
     add_parameters(source, from);
     add_parameters(destination, to);
-    output_.data =
-        destination.rank > 0 ? data_of(destination) : static_cast<void*>(&destination.data.mem);
+    output_.data = data_of(destination);
   }
 
   std::span<const ConstView> inputs() const { return std::span(inputs_).first(count_); }

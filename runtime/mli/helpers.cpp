@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helper functions of castor/mli.h.
-#include "castor/mli.h"
+// The helper functions of castor/mli_helpers.h that read a tensor, fill in strides, or tell about
+// the library.
+#include "castor/mli_helpers.h"
+
+#include "runtime/mli/mode.hpp"
 #include "runtime/mli/tensor.hpp"
 
 namespace castor::mli {
@@ -63,6 +66,38 @@ int16_t mli_hlp_tensor_zero_offset(const mli_tensor* in, uint32_t zero_idx) {
   const auto* format =
       mli::format_with(in, &mli::Asymmetric::zero_point, sizeof(int16_t), zero_idx);
   return format == nullptr ? int16_t{0} : mli::zero_point_of(*in, *format, zero_idx);
+}
+
+bool mli_hlp_tensor_data_ptr_cmp(const mli_tensor* in1, const mli_tensor* in2) {
+  if (in1 == nullptr || in2 == nullptr || in1->rank == 0 || in2->rank == 0) return false;
+  const mli::FormatInfo* format = mli::format_of(*in1);
+  return format != nullptr && format == mli::format_of(*in2) &&
+         in1->data.mem.pi8 == in2->data.mem.pi8;
+}
+
+void mli_hlp_set_tensor_mem_strides(mli_tensor* in) {
+  if (in == nullptr || in->rank > MLI_MAX_RANK) return;
+  uint32_t stride = 1;
+  for (uint32_t axis = in->rank; axis-- > 0;) {
+    in->mem_stride[axis] = static_cast<int32_t>(stride);
+    stride *= in->shape[axis];
+  }
+}
+
+uint8_t mli_hlp_accu_guard_bits_sa8_sa8(void) { return 32 - 2 * 8; }
+uint8_t mli_hlp_accu_guard_bits_fx16_fx16(void) { return 64 - 2 * 16; }
+uint8_t mli_hlp_accu_guard_bits_fx16_fx8(void) { return 32 - (16 + 8); }
+
+const char* mli_hlp_compile_options_string(void) {
+  const mli::Mode mode = mli::current_mode();
+  const bool is_up = mode.rounding == CASTOR_MLI_UP;
+  if (mode.arithmetic == CASTOR_MLI_EXACT) {
+    return is_up ? " MLI_BUILD_REFERENCE=OFF ROUND_MODE=UP MLI_DEBUG_MODE=DBG_MODE_RET_CODES"
+                 : " MLI_BUILD_REFERENCE=OFF ROUND_MODE=CONVERGENT "
+                   "MLI_DEBUG_MODE=DBG_MODE_RET_CODES";
+  }
+  return is_up ? " MLI_BUILD_REFERENCE=ON ROUND_MODE=UP MLI_DEBUG_MODE=DBG_MODE_RET_CODES"
+               : " MLI_BUILD_REFERENCE=ON ROUND_MODE=CONVERGENT MLI_DEBUG_MODE=DBG_MODE_RET_CODES";
 }
 
 }  // extern "C"

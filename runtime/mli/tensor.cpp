@@ -15,6 +15,12 @@ constexpr std::array<FormatInfo, 5> formats = {{
     {MLI_EL_FP_32, 4, false},
 }};
 
+/// Whether a container holds one inline value, or an array of so many entries.
+bool holds(const mli_data_container& container, const void* array, bool per_axis, uint64_t bytes) {
+  if (!per_axis) return container.capacity == 0;
+  return array != nullptr && container.capacity >= bytes;
+}
+
 }  // namespace
 
 const FormatInfo* format_of(const mli_tensor& tensor) {
@@ -33,6 +39,16 @@ uint64_t last_element(const mli_tensor& tensor) {
     last += uint64_t{tensor.shape[axis] - 1} * static_cast<uint64_t>(tensor.mem_stride[axis]);
   }
   return last;
+}
+
+bool has_valid_containers(const mli_tensor& tensor) {
+  const auto& sa = tensor.el_params.sa;
+  const bool per_axis = is_per_axis(tensor);
+  if (per_axis && static_cast<uint32_t>(sa.dim) >= tensor.rank) return false;
+  const uint64_t slices = slices_of(tensor);
+  return holds(sa.scale, sa.scale.mem.pi16, per_axis, slices * sizeof(int16_t)) &&
+         holds(sa.zero_point, sa.zero_point.mem.pi16, per_axis, slices * sizeof(int16_t)) &&
+         holds(sa.scale_frac_bits, sa.scale_frac_bits.mem.pi8, per_axis, slices);
 }
 
 int32_t scale_of(const mli_tensor& tensor, const FormatInfo& format, uint32_t slice) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "castor/mli.h"
 
@@ -20,13 +21,31 @@ struct FormatInfo {
 /// The format of a tensor; null for all other element types, whatever number stands there.
 const FormatInfo* format_of(const mli_tensor& tensor);
 
-/// The address of the elements of a tensor of rank 1 and more.
-inline std::byte* data_of(const mli_tensor& tensor) {
-  return reinterpret_cast<std::byte*>(tensor.data.mem.pi8);
+/// Whether a tensor's one element is in its structure.
+inline bool holds_its_element(const mli_tensor& tensor) {
+  return tensor.rank == 0 && tensor.data.capacity == 0;
+}
+
+/// The address of the first element.
+inline const std::byte* data_of(const mli_tensor& tensor) {
+  if (holds_its_element(tensor)) return reinterpret_cast<const std::byte*>(&tensor.data.mem);
+  return reinterpret_cast<const std::byte*>(tensor.data.mem.pi8);
+}
+inline std::byte* data_of(mli_tensor& tensor) {
+  return const_cast<std::byte*>(data_of(std::as_const(tensor)));
 }
 
 /// Whether an asymmetric tensor has parameters for each slice along an axis.
 inline bool is_per_axis(const mli_tensor& tensor) { return tensor.el_params.sa.dim >= 0; }
+
+/// Slices of an asymmetric tensor whose axis, if it has one, is below its rank.
+inline uint32_t slices_of(const mli_tensor& tensor) {
+  return is_per_axis(tensor) ? tensor.shape[tensor.el_params.sa.dim] : 1;
+}
+
+/// Whether the axis of an asymmetric tensor is valid and its parameters are stored as that demands:
+/// arrays of enough capacity per axis, values of capacity 0 per tensor. Of a tensor of valid shape.
+bool has_valid_containers(const mli_tensor& tensor);
 
 /// The distance from the first element to the last, in elements. Of a tensor that passed its
 /// checks.

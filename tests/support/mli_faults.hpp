@@ -153,11 +153,17 @@ inline constexpr PairRow pair_rows[] = {
      [](mli_tensor& s, mli_tensor& d) { place(d, s, 23); }},
     {"the first byte shared", 2, MLI_STATUS_INCOMPATEBLE_TENSORS,
      [](mli_tensor& s, mli_tensor& d) { place(s, d, 23); }},
-    {"within the source's gaps", 2, MLI_STATUS_INCOMPATEBLE_TENSORS,
+    {"one byte into the source's second half", 2, MLI_STATUS_INCOMPATEBLE_TENSORS,
      [](mli_tensor& s, mli_tensor& d) {
        s.mem_stride[0] = d.mem_stride[0] = 24;
        s.data.capacity = d.data.capacity = 36;
-       place(d, s, 12);
+       place(d, s, 13);
+     }},
+    {"one byte into the source's first half", 2, MLI_STATUS_INCOMPATEBLE_TENSORS,
+     [](mli_tensor& s, mli_tensor& d) {
+       s.mem_stride[0] = d.mem_stride[0] = 24;
+       s.data.capacity = d.data.capacity = 36;
+       place(d, s, 11);
      }},
 
     {"other axes", 3, MLI_STATUS_SIZE_MISMATCH,

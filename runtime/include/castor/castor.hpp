@@ -126,7 +126,11 @@ class CASTOR_API BoundKernel {
   /// available and overlap first; on a failure no output has been touched.
   ///
   /// An output may be an input's exact memory (same address, element size, storage order, shape and
-  /// strides): in place. Any other overlap of an output with anything is refused.
+  /// strides): in place. Else an output may share no byte with anything: of strided tensors that
+  /// interleave, all elements count with the whole bytes that hold their bits (of the split
+  /// layouts, with their groups of three bytes), and what lies between them stays as it is. Strides
+  /// so irregular that 16384 steps of reasoning do not tell are refused where ranges of addresses
+  /// meet.
   Status run(std::span<const ConstView> inputs, std::span<const View> outputs,
              const RunOptions& options = {}) const;
 

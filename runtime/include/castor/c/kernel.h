@@ -143,8 +143,9 @@ typedef struct castor_run_options {
 /// Computes outputs from inputs, one view for each in the function's order. Checks number, element
 /// types, shapes, strides, offsets, bytes available and overlap first: after a failure no output
 /// has been touched. An output may be an input's exact memory (same address, element size, storage
-/// order, shape and strides): in place; any other overlap is refused. `options` may be NULL. Never
-/// compiles, and allocates nothing for up to 16 inputs and 16 outputs but scratch (see
+/// order, shape and strides): in place; else it may share no byte with any other tensor, but
+/// strided tensors may interleave (see BoundKernel::run in castor/castor.hpp). `options` may be
+/// NULL. Never compiles, and allocates nothing for up to 16 inputs and 16 outputs but scratch (see
 /// castor_run_options::scratch and castor_scratch_owner; the interpreter apart).
 CASTOR_API castor_status castor_bound_kernel_run(const castor_bound_kernel* bound,
                                                  const castor_view* inputs, size_t input_count,
