@@ -3,6 +3,8 @@
 // bits are the interpreter's; and what scratch is refused.
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "runtime/state.hpp"
 #include "tests/support/counting_memory.hpp"
 #include "tests/support/executors.hpp"
@@ -319,6 +321,37 @@ TEST(CallerScratch, LiesApartFromTensors) {
     const Status status = bound.run(inputs, {&output, 1}, options);
     EXPECT_EQ(status.ok() ? "" : status.error().message, place.error);
   }
+}
+
+/// Between the two rows of a tensor is room.
+TEST(CallerScratch, MayBeInAGapOfATensor) {
+  constexpr size_t row = 16384;
+  const FunctionPtr function = *parse_function(
+      "func @f(%x: f32[?, ?]) -> i16[6, 100] {\n  %r = reshape %x : [6, 100]\n"
+      "  %y = convert %r : i16\n  return %y\n}\n");
+  const std::vector<Dims> strides = {{row / sizeof(float), 1}, {100, 1}};
+  const BoundKernel bound = *test::tier_runtimes().back().second.compile(function)->bind(
+      std::vector<Dims>{{2, 300}}, strides);
+  const size_t bytes = bound.scratch_bytes();
+  ASSERT_GT(bytes, 0u);
+  ASSERT_LT(bytes, row - 2048);
+  alignas(64) static std::array<std::byte, 2 * row> memory{};
+  for (size_t i = 0; i < 600; ++i) {
+    const auto value = static_cast<float>(i);
+    std::memcpy(&memory[i / 300 * row + i % 300 * sizeof(float)], &value, sizeof(value));
+  }
+  std::vector<int16_t> result(600, -1);
+  const ConstView input(memory.data(), ElementType::f32, {2, 300}, strides[0], 0, memory.size());
+  const View output(result.data(), ElementType::i16, {6, 100}, 1200);
+  const auto run = [&](size_t scratch) {
+    const RunOptions options = {.scratch = std::span(memory).subspan(scratch, bytes)};
+    return bound.run({&input, 1}, {&output, 1}, options);
+  };
+  EXPECT_FALSE(run(1152).ok());  // 1200 bytes are the row's
+  EXPECT_FALSE(run(row - bytes + 64).ok());
+  EXPECT_EQ(result[0], -1);
+  ASSERT_TRUE(run(1216).ok());
+  for (size_t i = 0; i < result.size(); ++i) ASSERT_EQ(result[i], static_cast<int16_t>(i));
 }
 
 TEST(CallerScratch, InterpretersTakeNone) {

@@ -426,6 +426,69 @@ TEST(InterleavedCalls, LargeOutputsByThreads) {
   }
 }
 
+/// The result's pixels, or rows, between those of x.
+void check_convolution(std::string_view text, const Dims& x_shape, const Dims& y_shape,
+                       const Dims& x_strides, const Dims& y_strides, int64_t y_byte) {
+  const Dims w_shape = {16, 24, 3, 3};
+  std::vector<std::byte> weights(16 * 24 * 9);
+  test::fill_with_samples(weights, 5);
+  const ConstView w(weights.data(), i8, w_shape, weights.size());
+  const Placed x = {u8, x_strides, 0, 0};
+  const Placed y = {i32, y_strides, y_byte, 0};
+  std::vector<std::byte> before(std::max(end_of(x_shape, x), end_of(y_shape, y)));
+  test::fill_with_samples(before, 6);
+  const Layout of_x = {x_shape, {x}, {}};
+  const Layout of_y = {y_shape, {}, {y}};
+
+  std::vector<std::byte> expected = before;
+  std::vector<std::byte> dense(4 * static_cast<size_t>(element_count(y_shape).value()));
+  const auto run = [&](const Runtime& runtime, std::span<std::byte> in, const View& out,
+                       Executor* executor) {
+    const ConstView inputs[] = {view_of(in, of_x, x), w};
+    const View outputs[] = {out};
+    const Result<Kernel> kernel = runtime.compile(text);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
+    ASSERT_TRUE(bound.ok()) << bound.error().message;
+    RunOptions options;
+    options.executor = executor;
+    const Status status = bound->run(inputs, outputs, options);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+  };
+  ASSERT_NO_FATAL_FAILURE(
+      run(interpreter(), before, View(dense.data(), i32, y_shape, dense.size()), nullptr));
+  size_t next = 0;
+  for_each_element(y_shape, y, [&](size_t at) {
+    std::copy_n(dense.begin() + static_cast<ptrdiff_t>(4 * next++), 4,
+                expected.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(y.byte) + 4 * at));
+  });
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    for (int tasks : {1, 4}) {
+      test::ThreadPerTask threads(tasks);
+      std::vector<std::byte> buffer = before;
+      ASSERT_NO_FATAL_FAILURE(run(runtime, buffer, view_of(buffer, of_y, y), &threads));
+      ASSERT_EQ(buffer, expected) << name_of(tier) << ", " << tasks << " tasks";
+    }
+  }
+}
+
+TEST(InterleavedCalls, Convolutions) {
+  constexpr int64_t height = 19;
+  constexpr int64_t width = 23;
+  constexpr int64_t pixel = 104;  // 24 channels of x, a gap, 16 channels of y, a gap
+  ASSERT_NO_FATAL_FAILURE(check_convolution(
+      "func @f(%x: u8[?, ?, ?, ?], %w: i8[16, 24, 3, 3]) -> i32[?, ?, ?, ?] {\n"
+      "  %y = conv_integer %x, %w {layout = nhwc, pads = [1, 1, 1, 1]}\n  return %y\n}\n",
+      {1, height, width, 24}, {1, height, width, 16}, {1, pixel * width, pixel, 1},
+      {1, pixel / 4 * width, pixel / 4, 1}, 32));
+  constexpr int64_t row = 120;  // 23 bytes of x, 92 of y
+  ASSERT_NO_FATAL_FAILURE(
+      check_convolution("func @f(%x: u8[?, ?, ?, ?], %w: i8[16, 24, 3, 3]) -> i32[?, ?, ?, ?] {\n"
+                        "  %y = conv_integer %x, %w {pads = [1, 1, 1, 1]}\n  return %y\n}\n",
+                        {1, 24, height, width}, {1, 16, height, width}, {1, row * height, row, 1},
+                        {1, row / 4 * height, row / 4, 1}, 24));
+}
+
 /// The same through Runtime::convert.
 TEST(InterleavedCalls, AreConverted) {
   std::vector<std::byte> buffer(16);
