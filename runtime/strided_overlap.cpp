@@ -37,7 +37,7 @@ bool is_within_reach(const ElementPlaces& places) {
   return true;
 }
 
-/// Lets the first element begin so many parts further on, or further back.
+/// Moves the first element by a number of parts, which may be negative.
 void move_first(ElementPlaces& places, int64_t parts) {
   const int64_t from_unit = places.first_part + parts;
   const int64_t units =

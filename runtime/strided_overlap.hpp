@@ -9,10 +9,11 @@
 
 namespace castor {
 
-/// Where the elements of a tensor are in memory. Memory is a sequence of units of so many bytes,
-/// each of which has so many parts, at any of which an element may begin: bytes of 8 bits for
-/// elements of less than a byte, groups of three bytes for the split layouts, and else units of
-/// one part, an element. Whoever touches an element touches the whole units that have parts of it.
+/// Where the elements of a tensor are in memory. Memory is a sequence of units of `unit_bytes`
+/// bytes, each of which has `unit_parts` parts, at any of which an element may begin: bytes of 8
+/// bits for elements of less than a byte, groups of three bytes for the split layouts, and else
+/// units of one part, an element. Whoever touches an element touches the whole units that have
+/// parts of it.
 struct ElementPlaces {
   uintptr_t begin = 0;        ///< address of the unit in which the first element begins
   int64_t unit_bytes = 1;     ///< 1 or more
