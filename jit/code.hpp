@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,23 @@ struct CodeLoop {
   std::string name;  ///< "main loop", "tail"
 };
 
-/// The output of the emitter: position independent, constants behind `instruction_bytes`.
+/// The output of the emitter, which can be executed wherever it is: instructions, padding, and the
+/// constant pool. That is what listings, digests and dumps show. Published, the pool is elsewhere,
+/// on pages that cannot be executed; `pool_references` then take another distance.
 struct MachineCode {
   std::vector<std::byte> bytes;
   uint32_t instruction_bytes = 0;  ///< instructions; padding and the constant pool follow
-  uint32_t pool_begin = 0;         ///< where the constant pool begins
-  int spills = 0;                  ///< values stored to the stack for want of registers
-  std::vector<CodeNote> notes;     ///< only when asked for; ascending offsets
+  uint32_t pool_begin = 0;         ///< where the constant pool begins: a multiple of 64, if any
+  /// Offsets of the 32-bit displacements from the instruction pointer to constants, ascending.
+  std::vector<uint32_t> pool_references;
+  int spills = 0;               ///< values stored to the stack for want of registers
+  std::vector<CodeNote> notes;  ///< only when asked for; ascending offsets
   std::vector<CodeLoop> loops;
+
+  std::span<const std::byte> instructions() const {
+    return std::span(bytes).first(instruction_bytes);
+  }
+  std::span<const std::byte> pool() const { return std::span(bytes).subspan(pool_begin); }
 };
 
 }  // namespace castor::jit

@@ -1,122 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/code_arena.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
 
 namespace castor::jit {
+
 namespace {
 
-constexpr unsigned memfd_noexec_seal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3
-constexpr int seal_future_write = 0x10;    // F_SEAL_FUTURE_WRITE, Linux 5.1
-
-/// An open file descriptor, closed with its owner.
-class Descriptor {
- public:
-  Descriptor(const SystemCalls& system, int fd) : close_(system.close), fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close_(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int (*close_)(int fd);
-  int fd_;
-};
-
-/// A memfd. It is never executed as a file: saying so keeps it allowed where the administrator
-/// forbids executable memfds (vm.memfd_noexec); mapping it executable is another matter.
-int create_memfd(const SystemCalls& system) {
-  const int fd = system.memfd_create("castor-code", MFD_CLOEXEC | memfd_noexec_seal);
-  if (fd >= 0 || errno != EINVAL) return fd;
-  return system.memfd_create("castor-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-}
-
-/// Whether a file may have that many bytes; one that grows further would be killed by SIGXFSZ.
-bool file_size_allowed(size_t bytes) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
-}
-
-/// Takes the page faults of both mappings now. By hand, since that is a fifth faster than
-/// MAP_POPULATE, and the writable mapping first, whose faults clear the pages: the executable
-/// mapping's faults then map sixteen pages at a time.
-void touch(std::byte* writable, const std::byte* executable, size_t size) {
-  for (size_t at = 0; at < size; at += page_bytes) {
-    *static_cast<volatile std::byte*>(writable + at) = std::byte{0};
-  }
-  for (size_t at = 0; at < size; at += page_bytes) {
-    [[maybe_unused]] const std::byte first =
-        *static_cast<const volatile std::byte*>(executable + at);
+/// Lets the references to constants lead to a pool that begins `pool_distance` bytes behind
+/// `bytes`.
+void move_pool(const MachineCode& code, size_t pool_distance, std::span<std::byte> bytes) {
+  const auto move = static_cast<uint32_t>(pool_distance - code.pool_begin);
+  for (const uint32_t offset : code.pool_references) {
+    uint32_t displacement = 0;
+    std::memcpy(&displacement, &bytes[offset], sizeof displacement);
+    displacement += move;
+    std::memcpy(&bytes[offset], &displacement, sizeof displacement);
   }
 }
 
-/// Maps the memfd to be written, by this process alone: a child does not inherit the mapping.
-Result<MappedPages> map_writable(const SystemCalls& system, int fd, size_t bytes) {
-  Result<MappedPages> pages = MappedPages::map(system, "mmap(PROT_READ | PROT_WRITE, memfd)", bytes,
-                                               PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-  if (pages.ok() && system.madvise(pages->begin(), bytes, MADV_DONTFORK) != 0) {
-    return refused("madvise(MADV_DONTFORK)", bytes, errno);
+/// Takes the page faults of bytes that are written, up to the end of a page.
+void touch(std::span<const std::byte> bytes) {
+  for (size_t behind = 0; behind < bytes.size(); behind += page_bytes) {
+    [[maybe_unused]] const std::byte read =
+        static_cast<const volatile std::byte&>(bytes[bytes.size() - 1 - behind]);
   }
-  return pages;
 }
 
 }  // namespace
 
-Result<OpenArena> OpenArena::map(const SystemCalls& system, size_t bytes,
-                                 const std::shared_ptr<CodeBudget>& budget) {
-  Result<CodeShare> share = CodeShare::take(budget, bytes);
-  if (!share.ok()) return share.error();
-  const Descriptor memfd(system, create_memfd(system));
-  if (memfd.get() < 0) return refused("memfd_create", bytes, errno);
-  if (!file_size_allowed(bytes)) return refused("memfd under RLIMIT_FSIZE", bytes, EFBIG);
-  // fallocate, not ftruncate: want of memory is an error here, not SIGBUS at the first touch.
-  if (system.fallocate(memfd.get(), 0, 0, static_cast<off_t>(bytes)) != 0) {
-    return refused("fallocate(memfd)", bytes, errno);
+std::vector<std::byte> instructions_for(const MachineCode& code, size_t pool_distance) {
+  const std::span<const std::byte> emitted = code.instructions();
+  std::vector<std::byte> bytes(emitted.begin(), emitted.end());
+  move_pool(code, pool_distance, bytes);
+  return bytes;
+}
+
+Result<OpenArena> OpenArena::open(const SystemCalls& system, size_t code_bytes, size_t pool_bytes) {
+  Result<CodeFile> file = CodeFile::create(system, code_bytes + pool_bytes);
+  if (!file.ok()) return file.error();
+  Result<MappedPages> pages = file->map(code_bytes);
+  if (!pages.ok()) return pages.error();
+  return OpenArena(std::make_shared<CodeArena>(std::move(*pages), CodeMapping::arena),
+                   std::move(*file), code_bytes, pool_bytes);
+}
+
+bool OpenArena::fits(const MachineCode& code) const {
+  return code_.fits(code.instructions().size()) && pool_.fits(code.pool().size());
+}
+
+Result<CodeBlock> OpenArena::append(const MachineCode& code,
+                                    const std::shared_ptr<CodeBudget>& budget) {
+  const size_t code_size = code.instructions().size();
+  const size_t pool_size = code.pool().size();
+  Result<Pages> pages = take_pages(code_size, pool_size, budget);
+  if (!pages.ok()) return pages.error();
+  FilePiece pieces[] = {piece_for(code_, code.instructions(), pages->code),
+                        piece_for(pool_, code.pool(), pages->pool)};
+  move_pool(code, pool_.end() - code_.end(), pieces[0].bytes);
+  arena_->add(std::move(pages->share));  // even if the system gives only a part of them
+  if (Status written = file_.write(pieces); !written) return written.error();
+  const std::span<const std::byte> code_at = publish(code_, code_size, pages->code);
+  const std::span<const std::byte> pool_at = publish(pool_, pool_size, pages->pool);
+  return CodeBlock(arena_, code_at, pool_at);
+}
+
+/// Whole steps, or near the limit what there must be.
+Result<OpenArena::Pages> OpenArena::take_pages(size_t code_size, size_t pool_size,
+                                               const std::shared_ptr<CodeBudget>& budget) {
+  const size_t present = code_.written + pool_.written;
+  Pages pages = {code_.wanted(code_size), pool_.wanted(pool_size), {}};
+  Result<CodeShare> share = CodeShare::take(budget, pages.code + pages.pool - present);
+  if (!share.ok()) {
+    pages = {code_.least(code_size), pool_.least(pool_size), {}};
+    share = CodeShare::take(budget, pages.code + pages.pool - present);
   }
-  Result<MappedPages> writable = map_writable(system, memfd.get(), bytes);
-  if (!writable.ok()) return writable.error();
-  // From here on no mapping of the memfd can be made writable, so mprotect cannot undo W^X for the
-  // executable one. Older kernels lack this seal, and go without.
-  system.add_seals(memfd.get(), seal_future_write);
-  Result<MappedPages> executable =
-      MappedPages::map(system, "mmap(PROT_READ | PROT_EXEC, memfd)", bytes, PROT_READ | PROT_EXEC,
-                       MAP_SHARED, memfd.get());
-  if (!executable.ok()) return executable.error();
-  touch(writable->begin(), executable->begin(), bytes);
-  return OpenArena(
-      std::make_shared<CodeArena>(std::move(*executable), CodeMapping::dual, std::move(*share)),
-      std::move(*writable));
+  if (!share.ok()) return share.error();
+  pages.share = std::move(*share);
+  return pages;
 }
 
-const std::byte* OpenArena::append(std::span<const std::byte> code, size_t alignment) {
-  std::memcpy(writable_.begin() + used_, code.data(), code.size());
-  const std::byte* executable = arena_->begin() + used_;
-  used_ = round_up(used_ + code.size(), alignment);
-  return executable;
+/// Bytes for the end of a part, and behind them, up to the end of new pages, what traps when it is
+/// executed.
+FilePiece OpenArena::piece_for(const Part& part, std::span<const std::byte> bytes, size_t pages) {
+  constexpr std::byte breakpoint{0xcc};
+  const size_t filling = pages > part.written ? pages - part.used - bytes.size() : 0;
+  FilePiece piece{.bytes = {}, .offset = part.end()};
+  piece.bytes.reserve(bytes.size() + filling);
+  piece.bytes.assign(bytes.begin(), bytes.end());
+  piece.bytes.insert(piece.bytes.end(), filling, breakpoint);
+  return piece;
 }
 
-Result<std::shared_ptr<CodeArena>> map_protected(const SystemCalls& system,
-                                                 std::span<const std::byte> code,
-                                                 const std::shared_ptr<CodeBudget>& budget) {
-  const size_t bytes = round_up(code.size(), page_bytes);
-  Result<CodeShare> share = CodeShare::take(budget, bytes);
+/// Where the bytes that were written can be executed or read; takes their page faults.
+std::span<const std::byte> OpenArena::publish(Part& part, size_t size, size_t pages) {
+  const std::byte* at = arena_->begin() + part.end();
+  if (pages > part.written) touch({at, pages - part.used});
+  part.used = round_up(part.used + size, alignment);
+  part.written = pages;
+  return {at, size};
+}
+
+Result<CodeBlock> publish_on_own_pages(const SystemCalls& system, const MachineCode& code,
+                                       const std::shared_ptr<CodeBudget>& budget) {
+  const size_t code_size = code.instructions().size();
+  const size_t code_bytes = round_up(code_size, page_bytes);
+  const size_t pool_bytes = round_up(code.pool().size(), page_bytes);
+  Result<CodeShare> share = CodeShare::take(budget, code_bytes + pool_bytes);
   if (!share.ok()) return share.error();
   Result<MappedPages> pages =
-      MappedPages::map(system, "mmap(PROT_READ | PROT_WRITE)", bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1);
+      MappedPages::map(system, "mmap(PROT_READ | PROT_WRITE)", code_bytes + pool_bytes,
+                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (!pages.ok()) return pages.error();
-  std::memcpy(pages->begin(), code.data(), code.size());
-  if (system.mprotect(pages->begin(), bytes, PROT_READ | PROT_EXEC) != 0) {
-    return refused("mprotect(PROT_READ | PROT_EXEC)", bytes, errno);
+  const std::vector<std::byte> instructions = instructions_for(code, code_bytes);
+  std::byte* const pool = pages->begin() + code_bytes;
+  std::memcpy(pages->begin(), instructions.data(), code_size);
+  if (pool_bytes > 0) {
+    std::memcpy(pool, code.pool().data(), code.pool().size());
+    if (system.mprotect(pool, pool_bytes, PROT_READ) != 0) {
+      return refused("mprotect(PROT_READ)", pool_bytes, errno);
+    }
   }
-  return std::make_shared<CodeArena>(std::move(*pages), CodeMapping::protected_, std::move(*share));
+  if (system.mprotect(pages->begin(), code_bytes, PROT_READ | PROT_EXEC) != 0) {
+    return refused("mprotect(PROT_READ | PROT_EXEC)", code_bytes, errno);
+  }
+  auto arena = std::make_shared<CodeArena>(std::move(*pages), CodeMapping::own_pages);
+  arena->add(std::move(*share));
+  return CodeBlock(arena, {arena->begin(), code_size}, {pool, code.pool().size()});
 }
 
 }  // namespace castor::jit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much executable memory is mapped, and how much may be.
+// How much memory machine code and its constants take, and how much they may.
 #pragma once
 
 #include <atomic>
@@ -11,18 +11,14 @@
 
 namespace castor::jit {
 
-/// Counts mapped bytes up to a limit. Thread safe. A forked child also counts, against the limit
-/// alone, what other threads of its parent were about to map when it was made.
+/// Counts bytes of pages that hold code or constants, up to a limit. Thread safe. A forked child
+/// also counts, against the limit alone, what other threads of its parent were about to map when it
+/// was made.
 class CodeBudget {
  public:
   explicit CodeBudget(size_t limit) : limit_(limit) {}
 
   size_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
-  /// Bytes that may be mapped at present.
-  size_t left() const {
-    const size_t taken = taken_.load(std::memory_order_relaxed);
-    return taken < limit_ ? limit_ - taken : 0;
-  }
 
  private:
   friend class CodeShare;
@@ -51,6 +47,13 @@ class CodeShare {
     budget_->taken_.fetch_sub(bytes_, std::memory_order_relaxed);
   }
 
+  /// Takes over what another share of the same budget has.
+  void add(CodeShare other) {
+    if (budget_ == nullptr) budget_ = other.budget_;
+    bytes_ += std::exchange(other.bytes_, 0);
+    mapped_ += std::exchange(other.mapped_, 0);
+  }
+
   /// The bytes are mapped now.
   void set_mapped() {
     mapped_ = bytes_;
@@ -69,5 +72,8 @@ class CodeShare {
   size_t bytes_ = 0;
   size_t mapped_ = 0;
 };
+
+/// Whether it is the limit that an error of code memory is about, and not the system.
+bool is_limit_reached(const Error& error);
 
 }  // namespace castor::jit

@@ -16,28 +16,31 @@ namespace castor::jit {
 struct CodeMemory::Filling {
   std::mutex mutex;
   std::optional<OpenArena> arena;
-  size_t next_arena_bytes = first_arena_bytes;
 
-  /// Makes sure that `arena` has room for `code_bytes`. Arenas that hold several codes have at most
-  /// `largest_bytes`.
-  Status make_room(size_t code_bytes, size_t largest_bytes, const SystemCalls& system,
-                   const std::shared_ptr<CodeBudget>& budget) {
-    if (arena && arena->fits(code_bytes)) return {};
-    leave_if_dead();
-    const size_t least = round_up(code_bytes, page_bytes);
-    const size_t left = budget->left() / page_bytes * page_bytes;
-    const size_t bytes = std::max(std::min({next_arena_bytes, largest_bytes, left}), least);
-    Result<OpenArena> opened = OpenArena::map(system, bytes, budget);
+  /// Appends to the arena, or to a new one with room for `bytes` of code and of constants each.
+  Result<CodeBlock> append(const MachineCode& code, size_t bytes, const SystemCalls& system,
+                           const std::shared_ptr<CodeBudget>& budget) {
+    if (arena && arena->fits(code)) {
+      Result<CodeBlock> block = append_to_arena(code, budget);
+      if (block.ok() || !is_limit_reached(block.error()) || !holds_dead_code()) return block;
+    }
+    if (arena && holds_dead_code()) arena.reset();  // so that its pages may be used anew
+    Result<OpenArena> opened = OpenArena::open(system, bytes, bytes);
     if (!opened.ok()) return opened.error();
     arena = std::move(*opened);
-    next_arena_bytes = std::clamp(2 * bytes, first_arena_bytes, largest_arena_bytes);
-    return {};
+    return append_to_arena(code, budget);
   }
 
-  /// Unmaps the arena where nobody holds code in it, so that its bytes may be mapped anew.
-  void leave_if_dead() {
-    if (!arena || arena->arena().use_count() > 1) return;
-    arena.reset();  // giving up the last reference comes behind all use of its code
+ private:
+  /// Whether the arena has code, and nobody holds any; giving up the last reference comes behind
+  /// all use.
+  bool holds_dead_code() const { return !arena->is_empty() && arena->arena().use_count() == 1; }
+
+  Result<CodeBlock> append_to_arena(const MachineCode& code,
+                                    const std::shared_ptr<CodeBudget>& budget) {
+    Result<CodeBlock> block = arena->append(code, budget);
+    if (!block.ok() && !is_limit_reached(block.error())) arena.reset();
+    return block;
   }
 };
 
@@ -82,48 +85,39 @@ void CodeMemory::leave_to_parent(Filling* inherited) {
   // A lock that is held was held by a thread that the fork did not bring along, perhaps in the
   // middle of a change: what it guards is never touched again.
   if (!inherited->mutex.try_lock()) return;
-  if (inherited->arena) inherited->arena->forget_writable();
   inherited->mutex.unlock();
   delete inherited;
 }
 
-Result<CodeBlock> CodeMemory::publish(std::span<const std::byte> code) {
-  if (code.empty()) return Error{ErrorCode::internal, "publish: no code, expected a byte or more"};
+Result<CodeBlock> CodeMemory::publish(const MachineCode& code) {
+  if (code.instruction_bytes == 0) {
+    return Error{ErrorCode::internal, "publish: no code, expected a byte or more"};
+  }
   try {
-    Result<CodeBlock> dual = publish_dual(code);
-    if (dual.ok()) return dual;
-    Result<CodeBlock> own = publish_protected(code);
+    Result<CodeBlock> block = publish_in_arena(code);
+    if (block.ok() || is_limit_reached(block.error())) return block;
+    Result<CodeBlock> own = publish_on_own_pages(system_, code, budget_);
     if (own.ok()) return own;
-    if (own.error().message == dual.error().message) return own;  // the limit
     return Error{own.error().code,
-                 fmt::format("{}; before that, {}", own.error().message, dual.error().message)};
+                 fmt::format("{}; before that, {}", own.error().message, block.error().message)};
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::out_of_memory, "no memory left"};  // short: allocates nothing
   }
 }
 
-Result<CodeBlock> CodeMemory::publish_dual(std::span<const std::byte> code) {
+Result<CodeBlock> CodeMemory::publish_in_arena(const MachineCode& code) {
   if (filling_.refusal()) return *filling_.refusal();
-  if (code.size() > largest_arena_bytes) {
-    Result<OpenArena> own = OpenArena::map(system_, round_up(code.size(), page_bytes), budget_);
+  const size_t code_bytes = round_up(code.instructions().size(), page_bytes);
+  const size_t pool_bytes = round_up(code.pool().size(), page_bytes);
+  if (std::max(code_bytes, pool_bytes) > largest_arena_bytes) {
+    Result<OpenArena> own = OpenArena::open(system_, code_bytes, pool_bytes);
     if (!own.ok()) return own.error();
-    const std::byte* at = own->append(code, code_alignment);
-    return CodeBlock(own->arena(), at, code.size());
+    return own->append(code, budget_);
   }
   Filling& filling = own_filling();
   const std::lock_guard lock(filling.mutex);
-  if (Status room = filling.make_room(code.size(), shared_arena_bytes_, system_, budget_);
-      !room.ok()) {
-    return room.error();
-  }
-  const std::byte* at = filling.arena->append(code, code_alignment);
-  return CodeBlock(filling.arena->arena(), at, code.size());
-}
-
-Result<CodeBlock> CodeMemory::publish_protected(std::span<const std::byte> code) {
-  Result<std::shared_ptr<CodeArena>> pages = map_protected(system_, code, budget_);
-  if (!pages.ok()) return pages.error();
-  return CodeBlock(*pages, (*pages)->begin(), code.size());
+  const size_t bytes = std::max({shared_arena_bytes_, code_bytes, pool_bytes});
+  return filling.append(code, bytes, system_, budget_);
 }
 
 }  // namespace castor::jit

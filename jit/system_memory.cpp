@@ -14,8 +14,11 @@ namespace castor::jit {
 const SystemCalls& SystemCalls::real() {
   static constexpr SystemCalls calls = {
       .memfd_create = ::memfd_create,
-      .fallocate = ::fallocate,
+      .ftruncate = ::ftruncate,
       .add_seals = [](int fd, int seals) { return ::fcntl(fd, F_ADD_SEALS, seals); },
+      .fstat = ::fstat,
+      .open = [](const char* path, int flags) { return ::open(path, flags); },
+      .pwrite = ::pwrite,
       .close = ::close,
       .mmap = ::mmap,
       .mprotect = ::mprotect,

@@ -2,6 +2,7 @@
 // Memory from the operating system: the calls that code memory makes, and mappings with an owner.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -22,8 +23,11 @@ constexpr size_t round_up(size_t size, size_t unit) { return (size + unit - 1) &
 /// failure as the calls of the same name do: -1 or MAP_FAILED, and errno.
 struct SystemCalls {
   int (*memfd_create)(const char* name, unsigned flags);
-  int (*fallocate)(int fd, int mode, off_t offset, off_t size);
+  int (*ftruncate)(int fd, off_t size);
   int (*add_seals)(int fd, int seals);  ///< fcntl F_ADD_SEALS
+  int (*fstat)(int fd, struct stat* status);
+  int (*open)(const char* path, int flags);
+  ssize_t (*pwrite)(int fd, const void* bytes, size_t size, off_t offset);
   int (*close)(int fd);
   void* (*mmap)(void* at, size_t size, int protection, int flags, int fd, off_t offset);
   int (*mprotect)(void* at, size_t size, int protection);
@@ -59,8 +63,6 @@ class MappedPages {
 
   std::byte* begin() const { return at_; }
   size_t size() const { return size_; }
-  /// Forgets the mapping without unmapping it: for one that this process does not have.
-  void forget() { at_ = nullptr; }
 
  private:
   int (*munmap_)(void* at, size_t size) = nullptr;

@@ -12,6 +12,7 @@
 #include "runtime/conv/epilogue.hpp"
 #include "runtime/listing/emitted_codes.hpp"
 #include "tests/support/on_every_tier.hpp"
+#include "tests/support/published.hpp"
 
 namespace castor::test {
 namespace {
@@ -92,8 +93,7 @@ size_t check_codes(const detail::Compiled& compiled, const detail::BoundNest& ne
   size_t count = 0;
   const Status status = detail::for_each_emitted(
       compiled, nest, form, [&](const detail::EmittedCode& code) -> Status {
-        const std::span bound(code.bound->block.code(), code.bound->block.size());
-        EXPECT_TRUE(std::ranges::equal(code.code.bytes, bound)) << code.part;
+        EXPECT_TRUE(test::is_published(code.code, code.bound->block)) << code.part;
         ++count;
         return {};
       });

@@ -94,10 +94,13 @@ TEST(CodeLimit, IsHardAndDeadCodeMakesRoom) {
     const size_t mapped = runtime.memory().code_bytes;
     EXPECT_LE(mapped, limit);
     EXPECT_EQ(mapped, limit / page * page);
-    EXPECT_EQ(
-        last.engine_reason(),
-        fmt::format("machine code: {} bytes are mapped, 4096 more are needed; the limit is {}",
-                    mapped, limit));
+    // A page of code or one of constants is lacking, or both.
+    const auto reason = [&](int lacking) {
+      return fmt::format("machine code: {} bytes are mapped, {} more are needed; the limit is {}",
+                         mapped, lacking, limit);
+    };
+    EXPECT_TRUE(last.engine_reason() == reason(4096) || last.engine_reason() == reason(8192))
+        << last.engine_reason();
     for (size_t i = 0; i < held.size(); ++i) EXPECT_TRUE(computes(held[i], static_cast<int>(i)));
     held.clear();
     const BoundKernel again = *runtime.compile(function_of(1000))->bind({{3}});
@@ -112,7 +115,7 @@ TEST(CodeLimit, OfNothingInterpretsAll) {
   const Kernel kernel = *runtime.compile(function_of(1));
   EXPECT_EQ(kernel.engine(), Engine::interpreter);
   EXPECT_EQ(kernel.engine_reason(),
-            "machine code: 0 bytes are mapped, 4096 more are needed; the limit is 0");
+            "machine code: 0 bytes are mapped, 8192 more are needed; the limit is 0");
   const BoundKernel bound = *kernel.bind({{3}});
   EXPECT_EQ(bound.engine_reason(), kernel.engine_reason());
   EXPECT_TRUE(computes(bound, 1));

@@ -5,12 +5,15 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
 #include "jit/code_memory.hpp"
 #include "tests/support/child_process.hpp"
+#include "tests/support/code_returning.hpp"
 #include "tests/support/counting_allocator.hpp"
 #include "tests/support/process_maps.hpp"
 
@@ -22,13 +25,16 @@ using test::code_returning;
 
 enum class Call : uint8_t {
   memfd_create,
-  fallocate,
-  map_writable,
-  dont_fork,
+  fstat,
+  ftruncate,
   add_seals,
+  open,
+  map_readable,
   map_executable,
+  pwrite,
   map_private,
   mprotect,
+  mprotect_executable,
   wipe_on_fork,
   unknown_advice,
 };
@@ -55,11 +61,10 @@ bool refuse(Call which) {
 
 Call kind_of_mmap(int protection, int fd) {
   if (fd < 0) return Call::map_private;
-  return (protection & PROT_EXEC) != 0 ? Call::map_executable : Call::map_writable;
+  return (protection & PROT_EXEC) != 0 ? Call::map_executable : Call::map_readable;
 }
 
 int refusing_madvise(void* at, size_t size, int advice) {
-  if (advice == MADV_DONTFORK && refuse(Call::dont_fork)) return -1;
   if (advice == MADV_WIPEONFORK && refuse(Call::wipe_on_fork)) return -1;
   if (advice == -1 && refuse(Call::unknown_advice)) return 0;  // an emulator that nods
   return ::madvise(at, size, advice);
@@ -70,8 +75,18 @@ SystemCalls refusing_calls() {
   calls.memfd_create = [](const char* name, unsigned flags) {
     return refuse(Call::memfd_create) ? -1 : ::memfd_create(name, flags);
   };
-  calls.fallocate = [](int fd, int mode, off_t offset, off_t size) {
-    return refuse(Call::fallocate) ? -1 : ::fallocate(fd, mode, offset, size);
+  calls.fstat = [](int fd, struct stat* status) {
+    return refuse(Call::fstat) ? -1 : ::fstat(fd, status);
+  };
+  calls.ftruncate = [](int fd, off_t size) {
+    return refuse(Call::ftruncate) ? -1 : ::ftruncate(fd, size);
+  };
+  calls.open = [](const char* path, int flags) {
+    return refuse(Call::open) ? -1 : ::open(path, flags);
+  };
+  calls.pwrite = [](int fd, const void* bytes, size_t size, off_t offset) -> ssize_t {
+    // Never more than 1000 bytes at a time: a system may write less than it is asked to.
+    return refuse(Call::pwrite) ? -1 : ::pwrite(fd, bytes, std::min<size_t>(size, 1000), offset);
   };
   calls.add_seals = [](int fd, int seals) {
     return refuse(Call::add_seals) ? -1 : SystemCalls::real().add_seals(fd, seals);
@@ -81,7 +96,9 @@ SystemCalls refusing_calls() {
                                                 : ::mmap(at, size, protection, flags, fd, offset);
   };
   calls.mprotect = [](void* at, size_t size, int protection) {
-    return refuse(Call::mprotect) ? -1 : ::mprotect(at, size, protection);
+    if (refuse(Call::mprotect)) return -1;
+    if ((protection & PROT_EXEC) != 0 && refuse(Call::mprotect_executable)) return -1;
+    return ::mprotect(at, size, protection);
   };
   calls.madvise = refusing_madvise;
   return calls;
@@ -96,34 +113,37 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const CodeMapping dual = CodeMapping::dual;
-  const CodeMapping own = CodeMapping::protected_;
+  const CodeMapping arena = CodeMapping::arena;
+  const CodeMapping own = CodeMapping::own_pages;
   const ErrorCode forbidden = ErrorCode::executable_memory;
   const ErrorCode exhausted = ErrorCode::out_of_memory;
   return {
-      {"nothing", {}, dual},
+      {"nothing", {}, arena},
       {"memfd", {{Call::memfd_create, ENOSYS}}, own},
       {"memfd, no files left", {{Call::memfd_create, EMFILE}}, own},
-      {"memfd flag of Linux 6.3", {{Call::memfd_create, EINVAL, 1}}, dual},
-      {"size", {{Call::fallocate, ENOSPC}}, own},
-      {"first mapping", {{Call::map_writable, ENOMEM}}, own},
-      {"keeping from children", {{Call::dont_fork, EINVAL}}, own},
-      {"seal", {{Call::add_seals, EINVAL}}, dual},
-      {"second mapping", {{Call::map_executable, EACCES}}, own},
+      {"memfd flag of Linux 6.3", {{Call::memfd_create, EINVAL, 1}}, arena},
+      {"status of the memfd", {{Call::fstat, EACCES}}, own},
+      {"size", {{Call::ftruncate, EPERM}}, own},
+      {"seals", {{Call::add_seals, EINVAL}}, arena},
+      {"descriptor that only reads", {{Call::open, ENOENT}}, arena},
+      {"mapping", {{Call::map_readable, ENOMEM}}, own},
+      {"executable mapping", {{Call::map_executable, EACCES}}, own},
+      {"pages", {{Call::pwrite, ENOSPC}}, own},
+      {"pages, interrupted", {{Call::pwrite, EINTR, 3}}, arena},
       {"wiping on fork", {{Call::wipe_on_fork, EINVAL}}, own},
       {"advice is ignored", {{Call::unknown_advice, 0}}, own},
-      {"mprotect, which nobody needs", {{Call::mprotect, EACCES}}, dual},
+      {"mprotect, which nobody needs", {{Call::mprotect, EACCES}}, arena},
       {"memfd and mprotect",
        {{Call::memfd_create, EPERM}, {Call::mprotect, EACCES}},
        {},
        forbidden,
-       {"mprotect(PROT_READ | PROT_EXEC) of 4096 bytes: Permission denied; before that, ",
-        "memfd_create of 16384 bytes: Operation not permitted"}},
+       {"mprotect(PROT_READ) of 4096 bytes: Permission denied; before that, ",
+        "memfd_create of 262144 bytes: Operation not permitted"}},
       {"every executable page",
        {{Call::map_executable, EPERM}, {Call::mprotect, EPERM}},
        {},
        forbidden,
-       {"mmap(PROT_READ | PROT_EXEC, memfd) of 16384 bytes: Operation not permitted"}},
+       {"mmap(PROT_READ | PROT_EXEC, memfd) of 131072 bytes: Operation not permitted"}},
       {"wiping and mprotect",
        {{Call::wipe_on_fork, EINVAL}, {Call::mprotect, EACCES}},
        {},
@@ -133,12 +153,17 @@ std::vector<Case> cases() {
        {{Call::memfd_create, ENOSYS}, {Call::map_private, ENOMEM}},
        {},
        exhausted,
-       {"mmap(PROT_READ | PROT_WRITE) of 4096 bytes: Cannot allocate memory"}},
+       {"mmap(PROT_READ | PROT_WRITE) of 8192 bytes: Cannot allocate memory"}},
       {"memory for mprotect",
-       {{Call::fallocate, ENOMEM}, {Call::mprotect, ENOMEM}},
+       {{Call::pwrite, ENOMEM}, {Call::mprotect, ENOMEM}},
        {},
        exhausted,
-       {"mprotect", "Cannot allocate memory", "fallocate(memfd)"}},
+       {"mprotect", "Cannot allocate memory", "pwrite(memfd) of 16384 bytes"}},
+      {"mprotect of the code alone",
+       {{Call::memfd_create, EPERM}, {Call::mprotect_executable, EACCES}},
+       {},
+       forbidden,
+       {"mprotect(PROT_READ | PROT_EXEC) of 4096 bytes: Permission denied"}},
   };
 }
 
@@ -146,7 +171,7 @@ std::vector<Case> cases() {
 struct Footprint {
   int files = test::count_open_files();
   size_t arenas = test::code_arena_bytes();
-  int writable_arenas = test::count_writable_arenas();
+  int arena_mappings = test::count_arena_mappings();
   int executable = count_executable();
   bool operator==(const Footprint&) const = default;
 
@@ -159,12 +184,15 @@ struct Footprint {
 
 void check(const Case& c) {
   CodeMemory memory(refusing_calls());
-  const Result<CodeBlock> block = memory.publish(code_returning(77));
+  const Result<CodeBlock> block = memory.publish(test::code_reading(77, 2100));
   ASSERT_EQ(block.ok(), c.expected.has_value()) << (block.ok() ? "" : block.error().message);
   EXPECT_EQ(test::count_writable_executable(), 0);
   if (block.ok()) {
     EXPECT_EQ(block->mapping(), *c.expected);
     EXPECT_EQ(call(block->code()), 77u);
+    const bool has_arena = block->mapping() == CodeMapping::arena;
+    const size_t code_bytes = has_arena ? OpenArena::code_step : page_bytes;
+    EXPECT_EQ(memory.mapped_bytes(), code_bytes + page_bytes);
     return;
   }
   EXPECT_EQ(memory.mapped_bytes(), 0u);
@@ -204,10 +232,11 @@ TEST(CodeMemoryRefusal, FallbackPagesGoWithTheirBlock) {
 TEST(CodeMemoryRefusal, RefusedLaterAndAllowedAgain) {
   CodeMemory memory(refusing_calls());
   std::vector<CodeBlock> blocks;
-  blocks.push_back(*memory.publish(code_returning(0, page_bytes)));
+  const size_t quarter = CodeMemory::largest_arena_bytes / 4;
+  blocks.push_back(*memory.publish(code_returning(0, quarter)));
   refusals = {{Call::memfd_create, EMFILE}, {Call::mprotect, EACCES}};
   for (uint32_t i = 1; i < 4; ++i) {  // the arena still has room
-    blocks.push_back(*memory.publish(code_returning(i, page_bytes)));
+    blocks.push_back(*memory.publish(code_returning(i, quarter)));
   }
   const Result<CodeBlock> refused = memory.publish(code_returning(4));
   ASSERT_FALSE(refused.ok());
@@ -216,20 +245,37 @@ TEST(CodeMemoryRefusal, RefusedLaterAndAllowedAgain) {
   blocks.push_back(*memory.publish(code_returning(4)));
   for (uint32_t i = 0; i < 5; ++i) {
     EXPECT_EQ(call(blocks[i].code()), i);
-    EXPECT_EQ(blocks[i].mapping(), CodeMapping::dual);
+    EXPECT_EQ(blocks[i].mapping(), CodeMapping::arena);
   }
 }
 
 TEST(CodeMemoryRefusal, FileSizeLimitIsNoDeathSentence) {
-  const int failed = test::in_child([] {
-    const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_FSIZE, &none);
-    CodeMemory memory;
-    const Result<CodeBlock> block = memory.publish(code_returning(9));
-    if (!block.ok() || block->mapping() != CodeMapping::protected_) return 1;
-    return call(block->code()) == 9 ? 0 : 2;
-  });
-  EXPECT_EQ(failed, 0);
+  for (const bool has_arena : {false, true}) {
+    const int failed = test::in_child([&] {
+      CodeMemory memory;
+      if (has_arena && !memory.publish(code_returning(8)).ok()) return 1;
+      const rlimit none{0, 0};
+      ::setrlimit(RLIMIT_FSIZE, &none);
+      const Result<CodeBlock> block = memory.publish(code_returning(9));
+      if (!block.ok() || block->mapping() != CodeMapping::own_pages) return 2;
+      return call(block->code()) == 9 ? 0 : 3;
+    });
+    EXPECT_EQ(failed, 0);
+  }
+}
+
+/// Half of a code may be written when the system refuses the rest.
+TEST(CodeMemoryRefusal, ArenasThatRefuseAreLeft) {
+  CodeMemory memory(refusing_calls());
+  const CodeBlock first = *memory.publish(code_returning(1));
+  refusals = {{Call::pwrite, ENOSPC, 1}};
+  const CodeBlock second = *memory.publish(code_returning(2));
+  refusals.clear();
+  const CodeBlock third = *memory.publish(code_returning(3));
+  EXPECT_EQ(second.mapping(), CodeMapping::own_pages);
+  EXPECT_EQ(third.mapping(), CodeMapping::arena);
+  EXPECT_GE(std::abs(third.code() - first.code()), 4096);
+  EXPECT_EQ(call(first.code()) + call(second.code()) + call(third.code()), 6u);
 }
 
 TEST(CodeMemoryRefusal, FailedAllocationsAreErrors) {
@@ -238,7 +284,7 @@ TEST(CodeMemoryRefusal, FailedAllocationsAreErrors) {
       {{Call::memfd_create, ENOSYS}},
       {{Call::memfd_create, ENOSYS}, {Call::mprotect, EACCES}},
   };
-  const std::vector<std::byte> code = code_returning(3);
+  const MachineCode code = test::code_reading(3);
   for (const std::vector<Refusal>& situation : situations) {
     const Footprint before;
     int failed = 0;

@@ -10,35 +10,39 @@
 #include <optional>
 #include <thread>
 
+#include "tests/support/code_returning.hpp"
 #include "tests/support/process_maps.hpp"
+#include "tests/support/published.hpp"
 
 namespace castor::jit {
 namespace {
 
 using test::call;
+using test::code_reading;
 using test::code_returning;
 
-/// A published block and the bytes that it must have.
+/// A published block and what it must be.
 struct Published {
   CodeBlock block;
-  std::vector<std::byte> bytes;
+  MachineCode code;
   uint32_t value;
 
-  bool intact() const {
-    return block.size() == bytes.size() && std::equal(bytes.begin(), bytes.end(), block.code()) &&
-           call(block.code()) == value;
-  }
+  bool intact() const { return test::is_published(code, block) && call(block.code()) == value; }
 };
 
-Published publish(CodeMemory& memory, uint32_t value, size_t size = 6) {
-  std::vector<std::byte> code = code_returning(value, size);
+Published publish(CodeMemory& memory, uint32_t value, const MachineCode& code) {
   Result<CodeBlock> block = memory.publish(code);
   if (!block.ok()) throw std::runtime_error(block.error().message);
-  return {*std::move(block), std::move(code), value};
+  return {*std::move(block), code, value};
+}
+
+Published publish(CodeMemory& memory, uint32_t value, size_t size = 6) {
+  return publish(memory, value, code_returning(value, size));
 }
 
 bool aligned(const CodeBlock& block) {
-  return reinterpret_cast<uintptr_t>(block.code()) % CodeMemory::code_alignment == 0;
+  return reinterpret_cast<uintptr_t>(block.code()) % CodeMemory::code_alignment == 0 &&
+         reinterpret_cast<uintptr_t>(block.pool().data()) % CodeMemory::code_alignment == 0;
 }
 
 TEST(CodeMemory, PublishedCodeRuns) {
@@ -47,13 +51,13 @@ TEST(CodeMemory, PublishedCodeRuns) {
   const Published p = publish(memory, 0x12345678);
   EXPECT_TRUE(p.intact());
   EXPECT_TRUE(aligned(p.block));
-  EXPECT_EQ(p.block.mapping(), CodeMapping::dual);
-  EXPECT_EQ(memory.mapped_bytes(), CodeMemory::first_arena_bytes);
+  EXPECT_EQ(p.block.mapping(), CodeMapping::arena);
+  EXPECT_EQ(memory.mapped_bytes(), OpenArena::code_step);
 }
 
 TEST(CodeMemory, NoCodeIsAnError) {
   CodeMemory memory;
-  const Result<CodeBlock> block = memory.publish({});
+  const Result<CodeBlock> block = memory.publish(MachineCode());
   ASSERT_FALSE(block.ok());
   EXPECT_EQ(block.error().code, ErrorCode::internal);
 }
@@ -67,49 +71,65 @@ TEST(CodeMemory, ThousandsOfBlocksStayIntact) {
   for (size_t i = 0; i < blocks.size(); i += 2) kept.push_back(std::move(blocks[i]));
   blocks.clear();
   for (uint32_t i = 0; i < 1000; ++i) kept.push_back(publish(memory, i * 7, 6 + i));
+  for (uint32_t i = 1; i < 500; ++i) kept.push_back(publish(memory, i, code_reading(i, 4 * i)));
   for (const Published& p : kept) ASSERT_TRUE(p.intact() && aligned(p.block)) << p.value;
 }
 
 TEST(CodeMemory, SizesAroundLinesPagesAndArenas) {
   CodeMemory memory;
   std::vector<Published> blocks;
-  for (size_t edge : {size_t{64}, page_bytes, CodeMemory::first_arena_bytes,
-                      CodeMemory::largest_arena_bytes, 3 * CodeMemory::largest_arena_bytes}) {
-    for (size_t size : {edge - 1, edge, edge + 1}) {
-      blocks.push_back(publish(memory, static_cast<uint32_t>(size), size));
+  for (size_t edge : {size_t{64}, page_bytes, 4 * page_bytes, CodeMemory::largest_arena_bytes,
+                      3 * CodeMemory::largest_arena_bytes}) {
+    const auto value = static_cast<uint32_t>(edge);
+    for (size_t size : {edge - 1, edge, edge + 1}) blocks.push_back(publish(memory, value, size));
+    for (size_t size : {edge - 4, edge, edge + 4}) {
+      blocks.push_back(publish(memory, value, code_reading(value, size)));
     }
   }
   for (const Published& p : blocks) EXPECT_TRUE(p.intact() && aligned(p.block)) << p.value;
 }
 
-TEST(CodeMemory, ArenasDoubleUpToTheLargest) {
+TEST(CodeMemory, ArenasGrowStepByStep) {
   CodeMemory memory;
   std::vector<Published> blocks;
-  std::vector<size_t> growth;
-  for (size_t before = 0; growth.size() < 6;) {
-    blocks.push_back(publish(memory, 1, page_bytes));
-    if (memory.mapped_bytes() != before) growth.push_back(memory.mapped_bytes() - before);
-    before = memory.mapped_bytes();
+  const size_t pages = CodeMemory::largest_arena_bytes / page_bytes;
+  for (size_t i = 1; i <= 2 * pages; ++i) {
+    blocks.push_back(publish(memory, 1, page_bytes - 64));
+    blocks.push_back(publish(memory, 2, 64));  // on the same page
+    EXPECT_EQ(memory.mapped_bytes(), round_up(i * page_bytes, OpenArena::code_step));
+    EXPECT_EQ(test::code_arena_bytes(), memory.mapped_bytes());
+    EXPECT_EQ(test::count_arena_mappings(), i <= pages ? 2 : 4);
   }
-  const std::vector<size_t> expected = {16 << 10,  32 << 10,  64 << 10,
-                                        128 << 10, 128 << 10, 128 << 10};
-  EXPECT_EQ(growth, expected);
-  EXPECT_EQ(test::count_writable_arenas(), 1);  // only the one being filled
+  blocks.push_back(publish(memory, 3, code_reading(3)));
+  EXPECT_EQ(memory.mapped_bytes(), 2 * pages * page_bytes + OpenArena::code_step + page_bytes);
+  for (const Published& p : blocks) EXPECT_TRUE(p.intact());
+}
+
+/// What a jump past the end of a code would meet.
+TEST(CodeMemory, UnusedPartsOfPagesTrap) {
+  CodeMemory memory;
+  const Published p = publish(memory, 1, 100);
+  const std::span page(p.block.code(), OpenArena::code_step);
+  EXPECT_EQ(std::ranges::count(page.subspan(100), std::byte{0xcc}), std::ssize(page) - 100);
 }
 
 TEST(CodeMemory, LargeCodeGetsAnArenaOfItsOwn) {
   CodeMemory memory;
   const Published small = publish(memory, 1);
-  const size_t large_bytes = CodeMemory::largest_arena_bytes + 1;
-  std::optional<Published> large = publish(memory, 2, large_bytes);
+  const size_t large_bytes = CodeMemory::largest_arena_bytes + 4;
+  for (const MachineCode& code : {code_returning(2, large_bytes), code_reading(2, large_bytes)}) {
+    std::optional<Published> large = publish(memory, 2, code);
+    EXPECT_TRUE(large->intact());
+    EXPECT_EQ(large->block.mapping(), CodeMapping::arena);
+    const size_t own = CodeMemory::largest_arena_bytes + page_bytes;
+    const size_t all = OpenArena::code_step + own;
+    EXPECT_GE(memory.mapped_bytes(), all);  // and the smaller part of the two, if there is one
+    EXPECT_LE(memory.mapped_bytes(), all + OpenArena::code_step);
+    large.reset();
+    EXPECT_EQ(memory.mapped_bytes(), OpenArena::code_step);
+  }
   const Published next = publish(memory, 3);
-  EXPECT_EQ(large->block.mapping(), CodeMapping::dual);
   EXPECT_EQ(next.block.code() - small.block.code(), 64);  // the first arena is still being filled
-  EXPECT_EQ(memory.mapped_bytes(),
-            CodeMemory::first_arena_bytes + CodeMemory::largest_arena_bytes + page_bytes);
-  EXPECT_EQ(test::count_writable_arenas(), 1);
-  large.reset();
-  EXPECT_EQ(memory.mapped_bytes(), CodeMemory::first_arena_bytes);
 }
 
 TEST(CodeMemory, BytesOfDeadBlocksAreNotWrittenAgain) {
@@ -137,46 +157,52 @@ TEST(CodeMemory, ArenasGoWithTheirLastBlock) {
     blocks.clear();
     EXPECT_FALSE(test::is_executable(dies));
     // Left are the survivor's arena and the one being filled.
-    EXPECT_EQ(memory.mapped_bytes(),
-              CodeMemory::first_arena_bytes + CodeMemory::largest_arena_bytes);
+    EXPECT_EQ(memory.mapped_bytes(), CodeMemory::largest_arena_bytes + 8 * page_bytes);
     EXPECT_EQ(test::code_arena_bytes() - mapped_before, memory.mapped_bytes());
   }
-  EXPECT_EQ(test::code_arena_bytes() - mapped_before, CodeMemory::first_arena_bytes);
-  EXPECT_EQ(test::count_writable_arenas(), 0);
+  EXPECT_EQ(test::code_arena_bytes() - mapped_before, CodeMemory::largest_arena_bytes);
   EXPECT_EQ(call(survivor->code()), 3u);
   survivor.reset();
   EXPECT_EQ(test::code_arena_bytes(), mapped_before);
 }
 
-TEST(CodeMemory, LeavesNoOpenFile) {
+TEST(CodeMemory, HoldsOneFileOpenWhileItFills) {
   const int before = test::count_open_files();
-  CodeMemory memory;
   std::vector<Published> blocks;
-  for (uint32_t i = 0; i < 100; ++i) blocks.push_back(publish(memory, i, page_bytes));
+  {
+    CodeMemory memory;
+    EXPECT_EQ(test::count_open_files(), before);
+    for (uint32_t i = 0; i < 100; ++i) blocks.push_back(publish(memory, i, page_bytes));
+    EXPECT_EQ(test::count_open_files(), before + 1);
+    blocks.push_back(publish(memory, 7, 2 * CodeMemory::largest_arena_bytes));
+    EXPECT_EQ(test::count_open_files(), before + 1);
+  }
   EXPECT_EQ(test::count_open_files(), before);
+  for (const Published& p : blocks) EXPECT_TRUE(p.intact());
 }
 
 // The sanitizers take page faults of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(CodeMemory, PublishingTakesNoPageFaults) {
+long page_faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+TEST(CodeMemory, FirstCallsTakeNoPageFaults) {
   CodeMemory memory;
   std::vector<CodeBlock> blocks;
   blocks.reserve(1000);
-  const std::vector<std::byte> code = code_returning(7, 1024);
-  // Fill up to the beginning of an arena of the largest size: 32 pages.
-  const size_t mapped = 16 * 15 * 1024;
-  while (memory.mapped_bytes() < mapped) blocks.push_back(*memory.publish(code));
-  rusage before{}, after{};
-  ::getrusage(RUSAGE_SELF, &before);
+  const MachineCode code = code_reading(7, 1024);
+  blocks.push_back(*memory.publish(code));
+  const long before = page_faults();
+  for (int i = 0; i < 120; ++i) blocks.push_back(*memory.publish(code));
+  const long published = page_faults();
   uint32_t sum = 0;
-  for (int i = 0; i < 120; ++i) {
-    blocks.push_back(*memory.publish(code));
-    sum += call(blocks.back().code());
-  }
-  ::getrusage(RUSAGE_SELF, &after);
-  EXPECT_EQ(memory.mapped_bytes(), mapped);
-  EXPECT_EQ(sum, 7u * 120);
-  EXPECT_LE(after.ru_minflt - before.ru_minflt, 2);  // untouched pages would make 30 or more
+  for (const CodeBlock& block : blocks) sum += call(block.code());
+  EXPECT_EQ(sum, 7u * 121);
+  EXPECT_LE(page_faults() - published, 2);  // pages that nobody touched would make 30
+  EXPECT_LE(published - before, 36);        // one for each of 30 pages and 2 of code
 }
 #endif
 
@@ -202,81 +228,6 @@ TEST(CodeMemory, ThreadsPublishTogether) {
   }
   std::sort(spans.begin(), spans.end());
   for (size_t i = 1; i < spans.size(); ++i) ASSERT_LE(spans[i - 1].second, spans[i].first);
-}
-
-/// What the last test of write-xor-execute saw; system calls are plain functions.
-struct Watch {
-  int calls = 0;
-  int both_asked = 0;
-  int both_mapped = 0;
-};
-Watch watch;
-
-template <class Outcome>
-Outcome watched(Outcome outcome, int protection) {
-  const int saved = errno;
-  ++watch.calls;
-  watch.both_asked += (protection & PROT_WRITE) != 0 && (protection & PROT_EXEC) != 0;
-  watch.both_mapped += test::count_writable_executable();
-  errno = saved;
-  return outcome;
-}
-
-SystemCalls watching_calls() {
-  SystemCalls calls = SystemCalls::real();
-  calls.mmap = [](void* at, size_t size, int protection, int flags, int fd, off_t offset) {
-    return watched(::mmap(at, size, protection, flags, fd, offset), protection);
-  };
-  calls.mprotect = [](void* at, size_t size, int protection) {
-    return watched(::mprotect(at, size, protection), protection);
-  };
-  calls.madvise = [](void* at, size_t size, int advice) {
-    return watched(::madvise(at, size, advice), 0);
-  };
-  calls.munmap = [](void* at, size_t size) { return watched(::munmap(at, size), 0); };
-  return calls;
-}
-
-TEST(CodeMemory, NoPageIsEverWritableAndExecutable) {
-  ASSERT_EQ(test::count_writable_executable(), 0);
-  SystemCalls dual = watching_calls();
-  SystemCalls fallback = dual;
-  fallback.memfd_create = [](const char*, unsigned) {
-    errno = ENOSYS;
-    return -1;
-  };
-  for (const SystemCalls& calls : {dual, fallback}) {
-    watch = {};
-    {
-      CodeMemory memory(calls);
-      std::vector<Published> blocks;
-      for (uint32_t i = 0; i < 20; ++i) blocks.push_back(publish(memory, i, 1 << 12));
-      blocks.push_back(publish(memory, 5, 200 << 10));
-      for (const Published& p : blocks) EXPECT_TRUE(p.intact());
-      EXPECT_EQ(test::count_writable_executable(), 0);
-    }
-    EXPECT_GE(watch.calls, 10);
-    EXPECT_EQ(watch.both_asked, 0);
-    EXPECT_EQ(watch.both_mapped, 0);
-  }
-}
-
-int seals_refused = 0;
-
-TEST(CodeMemory, PublishedCodeCannotBeMadeWritable) {
-  SystemCalls calls = SystemCalls::real();
-  calls.add_seals = [](int fd, int seals) {
-    const int outcome = SystemCalls::real().add_seals(fd, seals);
-    seals_refused += outcome != 0;
-    return outcome;
-  };
-  CodeMemory memory(calls);
-  const Published p = publish(memory, 1);
-  if (seals_refused > 0) GTEST_SKIP() << "this kernel lacks F_SEAL_FUTURE_WRITE";
-  void* page = const_cast<std::byte*>(p.block.code());
-  EXPECT_EQ(::mprotect(page, page_bytes, PROT_READ | PROT_WRITE), -1);
-  EXPECT_EQ(::mprotect(page, page_bytes, PROT_READ | PROT_WRITE | PROT_EXEC), -1);
-  EXPECT_TRUE(p.intact());
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ TEST(ConvKernelEpilogues, EveryTile) {
         CodeMemory memory;
         const auto code = emit_conv_kernel(tile, target, &*of.epilogue);
         ASSERT_TRUE(code.ok()) << code.error().to_string();
-        const auto block = memory.publish(code->bytes);
+        const auto block = memory.publish(*code);
         ASSERT_TRUE(block.ok());
         const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
         for (const int left_out : {0, 5}) {

@@ -243,7 +243,7 @@ TEST(ConvKernelValues, WindowSumsAsWords) {
 class PublishedKernel {
  public:
   PublishedKernel(const ConvTile& tile, const Target& target)
-      : block_(memory_.publish(emit_conv_kernel(tile, target)->bytes)) {}
+      : block_(memory_.publish(*emit_conv_kernel(tile, target))) {}
   void operator()(const ConvArguments* arguments) const {
     reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block_->code()))(arguments);
   }

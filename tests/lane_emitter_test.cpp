@@ -67,11 +67,9 @@ TEST(LaneEmitter, RegistersAsSourceAndSink) {
     emitter.emit_chunk(sources, sinks, {});
     code.vzeroupper();
     code.ret();
-    code.finish();
 
     CodeMemory memory;
-    const auto* bytes = reinterpret_cast<const std::byte*>(code.getCode());
-    const Result<CodeBlock> block = memory.publish({bytes, code.getSize()});
+    const Result<CodeBlock> block = memory.publish(code.finish());
     ASSERT_TRUE(block.ok()) << block.error().message;
     int32_t in[16];
     float out[16] = {};
@@ -110,7 +108,7 @@ TEST(LaneEmitter, SpillsWhatIsNeededLast) {
     ASSERT_TRUE(code.ok()) << code.error().message;
     EXPECT_GT(code->spills, 0) << name_of(tier);
     CodeMemory memory;
-    const Result<CodeBlock> block = memory.publish(code->bytes);
+    const Result<CodeBlock> block = memory.publish(*code);
     ASSERT_TRUE(block.ok()) << block.error().message;
     uint32_t in[37];
     uint32_t out[37] = {};

@@ -101,7 +101,7 @@ TEST(Gdb, SeesCodeAsLongAsItLives) {
     ASSERT_EQ(symbols.size(), 2u);
     const Symbol symbol = symbols.at("castor_convert_f32_i8_contiguous_avx2");
     EXPECT_EQ(symbol.address, reinterpret_cast<uintptr_t>(survivor->block.code()));
-    EXPECT_EQ(symbol.size, survivor->block.size());
+    EXPECT_EQ(symbol.size, survivor->block.code_size());
     EXPECT_EQ(symbols.count("castor_convert_f32_u8_contiguous_avx2"), 1u);
   }
   EXPECT_EQ(registered().size(), 1u);  // what is held outlives the runtime

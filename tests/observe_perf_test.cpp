@@ -34,7 +34,7 @@ TEST(PerfMap, HasALineForEachPieceOfCode) {
   ASSERT_EQ(lines.size(), 2u);
   for (size_t i = 0; i < lines.size(); ++i) {
     EXPECT_EQ(lines[i].begin, reinterpret_cast<uintptr_t>(codes[i]->block.code()));
-    EXPECT_EQ(lines[i].size, codes[i]->block.size());
+    EXPECT_EQ(lines[i].size, codes[i]->block.code_size());
   }
   EXPECT_EQ(lines[0].name, "castor_convert_f32_i8_contiguous_avx2");
   EXPECT_EQ(lines[1].name, "castor_convert_f32_u8_contiguous_avx2");
@@ -92,7 +92,7 @@ TEST(JitdumpFile, ReadsBack) {
     EXPECT_EQ(record.load.thread, static_cast<uint32_t>(::gettid()));
     EXPECT_EQ(record.load.code_address, reinterpret_cast<uintptr_t>(codes[i]->block.code()));
     EXPECT_EQ(record.load.virtual_address, record.load.code_address);
-    ASSERT_EQ(record.code.size(), codes[i]->block.size());
+    ASSERT_EQ(record.code.size(), codes[i]->block.code_size());
     EXPECT_EQ(std::memcmp(record.code.data(), codes[i]->block.code(), record.code.size()), 0);
   }
   EXPECT_EQ(file.loads[0].name, "castor_convert_f32_i8_contiguous_avx2");

@@ -28,7 +28,7 @@ TEST(TileCopy, AreOfTheLowestTier) {
 class Published {
  public:
   explicit Published(const jit::MachineCode& code)
-      : memory_(jit::SystemCalls::real()), block_(memory_.publish(code.bytes).value()) {}
+      : memory_(jit::SystemCalls::real()), block_(memory_.publish(code).value()) {}
   template <class FunctionPointer>
   FunctionPointer as() const {
     return reinterpret_cast<FunctionPointer>(reinterpret_cast<uintptr_t>(block_.code()));

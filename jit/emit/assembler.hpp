@@ -36,7 +36,7 @@ class Assembler : public Xbyak::CodeGenerator {
 
   /// The place of a constant, aligned to its size (a power of two up to 64).
   Xbyak::Address constant(std::span<const uint8_t> bytes) {
-    return ptr[rip + pool_ + static_cast<int>(place(bytes))];
+    return ptr[rip + pool_ + (unresolved + static_cast<int>(place(bytes)))];
   }
   template <class T>
   Xbyak::Address constant_of(const T& value) {
@@ -46,14 +46,7 @@ class Assembler : public Xbyak::CodeGenerator {
   }
 
   /// Writes the pool and gives all that was written; call once, after the last instruction.
-  MachineCode finish() {
-    MachineCode machine_code;
-    machine_code.instruction_bytes = static_cast<uint32_t>(getSize());
-    machine_code.pool_begin = static_cast<uint32_t>(write_pool());
-    const auto* written = reinterpret_cast<const std::byte*>(getCode());
-    machine_code.bytes.assign(written, written + getSize());
-    return machine_code;
-  }
+  MachineCode finish();
 
   /// Saves registers on the stack, and takes them from there.
   void push_all(std::span<const Xbyak::Reg64> registers) {
@@ -73,19 +66,10 @@ class Assembler : public Xbyak::CodeGenerator {
   void patch(size_t offset, uint32_t value) { rewrite(offset, value, 4); }
 
  private:
-  static constexpr uint8_t breakpoint = 0xcc;
+  /// Added to displacements until the pool's place is known, so that none is 0 in its highest byte.
+  static constexpr int unresolved = 1 << 30;
 
-  /// Returns where the pool begins.
-  size_t write_pool() {
-    if (!pool_bytes_.empty()) {
-      while (getSize() % 64 != 0) db(breakpoint);
-    }
-    const size_t begin = getSize();
-    L(pool_);
-    for (uint8_t value : pool_bytes_) db(value);
-    ready();
-    return begin;
-  }
+  std::vector<uint32_t> resolve_pool();
 
   size_t place(std::span<const uint8_t> bytes) {
     for (size_t at = 0; at + bytes.size() <= pool_bytes_.size(); at += bytes.size()) {

@@ -61,7 +61,7 @@ Result<NestCodePtr> CodeCache::find_or_emit(const std::string& key, const CodeRe
   return codes_.get().get(hash, key, [&]() -> Result<Codes::Made> {
     Result<jit::MachineCode> emitted = recipe.emit();
     if (!emitted.ok()) return emitted.error();
-    Result<jit::CodeBlock> block = memory_.publish(emitted->bytes);
+    Result<jit::CodeBlock> block = memory_.publish(*emitted);
     if (!block.ok()) return block.error();
     auto code = std::make_shared<NestCode>(NestCode{std::move(block).value()});
     if (observer_ != nullptr) {

@@ -14,7 +14,7 @@ namespace castor {
 namespace {
 
 std::span<const std::byte> bytes_of(const jit::CodeBlock& block) {
-  return {block.code(), block.size()};
+  return {block.code(), block.code_size()};
 }
 
 /// What ends together with a piece of code.
@@ -166,7 +166,7 @@ std::shared_ptr<const void> Observer::report(const CodeRecipe& recipe, std::stri
   if (dump_) check(dump_->write(name, recipe, code, options_.listing));
   const bool tells = logs(LogLevel::debug);
   if (tells) {
-    log(LogLevel::debug, fmt::format("{}: {} bytes of code at {}", name, block.size(),
+    log(LogLevel::debug, fmt::format("{}: {} bytes of code at {}", name, block.code_size(),
                                      static_cast<const void*>(block.code())));
   }
   if (!tells && !options_.gdb) return nullptr;

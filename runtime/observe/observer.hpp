@@ -89,7 +89,7 @@ class CompileWatch {
 
 /// The system calls that make code memory which these options want: without memfds. perf looks
 /// names of its map up for memory that no file is behind, and GDB cannot put breakpoints into
-/// mappings that are sealed against writing. Code memory then falls back to private pages for each
+/// mappings that cannot be made writable. Code memory then falls back to private pages for each
 /// piece of code.
 jit::SystemCalls system_calls_for(const ObserveOptions& options, const jit::SystemCalls& system);
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc/self tells about this process: its mappings and its open files; and code to publish.
+// What /proc/self tells about this process: its mappings and its open files.
 #pragma once
 
 #include <dirent.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -48,13 +47,28 @@ inline int count_writable_executable() {
   return count;
 }
 
-/// Bytes of code arenas mapped to be executed.
+/// Bytes of code arenas' pages that are there, whether they can be executed or only read.
 inline size_t code_arena_bytes() {
   size_t bytes = 0;
-  for (const ProcessMapping& m : process_maps()) {
-    if (m.of_code_memory() && m.executable()) bytes += m.end - m.begin;
+  bool is_arena = false;
+  std::ifstream file("/proc/self/smaps");
+  for (std::string line; std::getline(file, line);) {
+    size_t kilobytes = 0;
+    if (line.find("/memfd:castor-code") != std::string::npos) {
+      is_arena = true;
+    } else if (is_arena && std::sscanf(line.c_str(), "Rss: %zu kB", &kilobytes) == 1) {
+      bytes += kilobytes << 10;
+      is_arena = false;
+    }
   }
   return bytes;
+}
+
+/// Mappings of code arenas, that is, address space that may have no pages yet.
+inline int count_arena_mappings() {
+  int count = 0;
+  for (const ProcessMapping& m : process_maps()) count += m.of_code_memory();
+  return count;
 }
 
 /// Mappings of code arenas that can be written.
@@ -64,14 +78,17 @@ inline int count_writable_arenas() {
   return count;
 }
 
-/// Whether the address lies in a mapping that can be executed.
-inline bool is_executable(const void* at) {
+/// What can be done at an address: as in /proc/self/maps, empty where nothing is mapped.
+inline std::string permissions_at(const void* at) {
   const auto address = reinterpret_cast<uintptr_t>(at);
   for (const ProcessMapping& m : process_maps()) {
-    if (m.begin <= address && address < m.end) return m.executable();
+    if (m.begin <= address && address < m.end) return m.permissions;
   }
-  return false;
+  return "";
 }
+
+/// Whether the address lies in a mapping that can be executed.
+inline bool is_executable(const void* at) { return permissions_at(at).find('x') == 2; }
 
 inline int count_open_files() {
   int count = 0;
@@ -80,18 +97,5 @@ inline int count_open_files() {
   ::closedir(directory);
   return count;
 }
-
-/// Machine code `mov eax, value; ret`, and bytes made from `value` up to `size` (6 or more).
-inline std::vector<std::byte> code_returning(uint32_t value, size_t size = 6) {
-  std::vector<std::byte> code(size);
-  for (size_t i = 0; i < size; ++i) code[i] = static_cast<std::byte>(value * 31 + i);
-  code[0] = std::byte{0xb8};
-  std::memcpy(code.data() + 1, &value, sizeof value);
-  code[5] = std::byte{0xc3};
-  return code;
-}
-
-/// Calls machine code made by `code_returning`.
-inline uint32_t call(const std::byte* code) { return reinterpret_cast<uint32_t (*)()>(code)(); }
 
 }  // namespace castor::test

@@ -72,7 +72,7 @@ struct RuntimeOptions {
   /// Where packed weights are looked up, and kept for other kernels that use them; without one the
   /// runtime makes its own.
   PackedWeights packed_weights{};
-  /// Bytes of executable memory at the most, in whole pages, whoever holds the code in it: kernels,
+  /// Bytes of pages with machine code and its constants at the most, whoever holds them: kernels,
   /// also those that outlive the runtime, and the cache. The cache takes at most half of it. What
   /// finds no room runs in the interpreter, and engine_reason() of the kernel or the bound kernel
   /// names what is mapped and the limit; code whose kernels have died or that the cache has dropped

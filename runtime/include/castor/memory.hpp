@@ -91,7 +91,7 @@ class CASTOR_API PackedWeights {
 struct MemoryStatistics {
   size_t scratch_bytes = 0;        ///< held by bound kernels and calls; not the callers' own
   size_t packed_weight_bytes = 0;  ///< of its PackedWeights, whichever runtime uses them
-  size_t code_bytes = 0;           ///< mapped executable memory, in whole pages
+  size_t code_bytes = 0;           ///< pages of machine code and its constants
 };
 
 }  // namespace castor

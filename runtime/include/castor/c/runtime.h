@@ -29,7 +29,7 @@ typedef struct castor_runtime_options {
   /// what is larger than its part is not kept at all. Kernels in use keep theirs, whatever is
   /// dropped. 0: 64 MiB; 1 keeps nothing.
   size_t cache_bytes;
-  /// Bytes of executable memory at the most, in whole pages, whoever holds the code in it: kernels,
+  /// Bytes of pages with machine code and its constants at the most, whoever holds them: kernels,
   /// also those that outlive the runtime, and the cache, which takes at most half of it. What finds
   /// no room runs in the interpreter, and castor_kernel_engine_reason or
   /// castor_bound_kernel_engine_reason names what is mapped and the limit. 0: no bound.
@@ -126,7 +126,7 @@ typedef struct castor_memory_statistics {
   size_t struct_size;            ///< set by the caller: sizeof(castor_memory_statistics)
   uint64_t scratch_bytes;        ///< held by bound kernels and calls; not the callers' own
   uint64_t packed_weight_bytes;  ///< of its packed weights, whichever runtime uses them
-  uint64_t code_bytes;           ///< mapped executable memory, in whole pages
+  uint64_t code_bytes;           ///< pages of machine code and its constants
 } castor_memory_statistics;
 #define CASTOR_MEMORY_STATISTICS \
   { sizeof(castor_memory_statistics), 0, 0, 0 }
