@@ -38,6 +38,8 @@ TEST(PackWeights, CodeBelongsToTheTier) {
     ASSERT_TRUE(code.ok()) << code.error().message;
     const Status status = jit::check_features(*code, target);
     EXPECT_TRUE(status.ok()) << status.error().message;
+    const Status hardened = jit::check_hardening(*code);
+    EXPECT_TRUE(hardened.ok()) << hardened.error().message;
     EXPECT_LE(code->bytes.size(), size_t{4} << 10);
     EXPECT_EQ(jit::emit_pack_weights(unit, target)->bytes, code->bytes);
     ++units;

@@ -34,6 +34,8 @@ class ElementwiseCode : public testing::TestWithParam<jit::Tier> {
       ASSERT_TRUE(code.ok()) << row.name() << ": " << code.error().message;
       const Status status = jit::check_features(*code, target);
       ASSERT_TRUE(status.ok()) << row.name() << ": " << status.error().message;
+      const Status hardened = jit::check_hardening(*code);
+      ASSERT_TRUE(hardened.ok()) << row.name() << ": " << hardened.error().message;
       EXPECT_LE(code->bytes.size(), 16384u) << row.name();
     }
   }

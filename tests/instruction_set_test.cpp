@@ -22,6 +22,8 @@ TEST_P(InstructionSet, HoldsEveryConversion) {
         ASSERT_TRUE(code.ok()) << conversion.name() << ": " << code.error().message;
         const Status status = jit::check_features(*code, target);
         ASSERT_TRUE(status.ok()) << conversion.name() << ": " << status.error().message;
+        const Status hardened = jit::check_hardening(*code);
+        ASSERT_TRUE(hardened.ok()) << conversion.name() << ": " << hardened.error().message;
         EXPECT_EQ(code->spills, 0) << conversion.name();
         EXPECT_LE(code->bytes.size(), 4096u) << conversion.name();
       }

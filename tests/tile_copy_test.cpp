@@ -20,6 +20,8 @@ TEST(TileCopy, AreOfTheLowestTier) {
     ASSERT_TRUE(code.ok()) << code.error().message;
     const Status status = jit::check_features(*code, {jit::Tier::avx2});
     EXPECT_TRUE(status.ok()) << status.error().message;
+    const Status hardened = jit::check_hardening(*code);
+    EXPECT_TRUE(hardened.ok()) << hardened.error().message;
     EXPECT_LE(code->bytes.size(), 3072u);
   }
 }

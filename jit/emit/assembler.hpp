@@ -29,10 +29,20 @@ inline int width_of(const Xbyak::Xmm& vector) { return static_cast<int>(vector.g
 
 /// Xbyak with a constant pool: equal constants share a place, code addresses them relative to rip,
 /// `finish` writes them behind the code. Output depends on nothing but the calls.
+///
+/// What callers choose belongs into the pool, which is not executable when the code is published:
+/// no instruction may have a constant of a function, a bound, a scale or an extent as an immediate
+/// or displacement, but only what follows from the kind and the size of the code (README,
+/// "Generated code and security", lists it).
+///
+/// Code begins with the entry, where indirect calls may arrive (endbr64). Nothing else in it may be
+/// the target of an indirect branch, so there are none: emitters jump and call by labels alone.
 class Assembler : public Xbyak::CodeGenerator {
  public:
   explicit Assembler(std::span<uint8_t> buffer)
-      : Xbyak::CodeGenerator(buffer.size(), buffer.data()) {}
+      : Xbyak::CodeGenerator(buffer.size(), buffer.data()) {
+    endbr64();
+  }
 
   /// The place of a constant, aligned to its size (a power of two up to 64).
   Xbyak::Address constant(std::span<const uint8_t> bytes) {

@@ -33,6 +33,7 @@ constexpr IsaRow isa_table[] = {
     {.set = "SSE_PREFETCH"},
     {.set = "SSEMXCSR"},
     {.set = "X87"},
+    {.set = "CET"},  // endbr64: does nothing where the CPU does not know it
     {.set = "SSE"},
     {.set = "SSE2"},
     // Older than the feature that stands for them.

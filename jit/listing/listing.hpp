@@ -53,6 +53,12 @@ Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop);
 /// bmi2, SSE to SSE4.2 and AVX as avx2: no CPU has the latter without the former.
 Status check_features(const MachineCode& code, const Target& target);
 
+/// Checks what makes code hard to misuse: it begins with endbr64 and has no other, it does not
+/// branch to addresses that it computes or reads (but for returning), and the displacements that
+/// lead to the constant pool are its `pool_references`, so that published code reads no constant
+/// from its own pages. Fails (internal) where disassemble does.
+Status check_hardening(const MachineCode& code);
+
 struct ListingOptions {
   /// For comparing: leaves out what changes with everything in front of it (offsets and bytes of
   /// instructions, the amount of padding, the names of repeated lane operations), so that a change

@@ -38,6 +38,8 @@ void check_kernel_code(const Emit& emit, const jit::Target& target, std::string_
   ASSERT_TRUE(code.ok()) << name << ": " << code.error().message;
   const Status status = jit::check_features(*code, target);
   ASSERT_TRUE(status.ok()) << name << ": " << status.error().message;
+  const Status hardened = jit::check_hardening(*code);
+  ASSERT_TRUE(hardened.ok()) << name << ": " << hardened.error().message;
   if (most.instructions) {
     const auto instructions = jit::disassemble(*code);
     ASSERT_TRUE(instructions.ok()) << name << ": " << instructions.error().message;
