@@ -3,7 +3,7 @@
 """Installs castor, uses what was installed, and makes the Debian package.
 
 Usage: package_test.py BUILD_DIRECTORY SOURCE_DIRECTORY VERSION. Needs cmake, a C and a C++
-compiler, pkg-config, nm and dpkg-deb, and fails without them.
+compiler, pkg-config, binutils and dpkg-deb, and fails without them.
 """
 import os
 import pathlib
@@ -72,6 +72,22 @@ def check_symbols(lib, prefix):
         text = "".join(file.read_text() for file in files)
         declared = set(re.findall(r"CASTOR_API [\w *]*?\b(\w+)\(", text))
         check(declared and declared <= symbols, f"{library} lacks {declared - symbols}")
+
+
+def check_hardening(prefix, lib):
+    """Libraries and the command resolve all symbols at once, into tables that are read-only then,
+    and have canaries in stack frames and no executable stack."""
+    for file in [prefix / "bin/castor", *sorted(lib.glob("libcastor*.so"))]:
+        dynamic = run("readelf", "--wide", "--dynamic", file)
+        check(re.search(r"\(FLAGS(_1)?\).*NOW", dynamic), f"{file.name} binds lazily")
+        segments = run("readelf", "--wide", "--segments", file)
+        check("GNU_RELRO" in segments, f"{file.name} has no RELRO")
+        check(re.search(r"GNU_STACK.* RW +0x", segments), f"{file.name} wants an executable stack")
+        symbols = run("nm", "--dynamic", "--undefined-only", file)
+        check("__stack_chk_fail" in symbols, f"{file.name} has no stack protection")
+        check(not re.search(r"LOAD .* RWE ", segments), f"{file.name}: memory writable and executable")
+        functions = run("objdump", "--disassemble", "--section=.text", "--no-show-raw-insn", file)
+        check("endbr64" in functions, f"{file.name} is built without -fcf-protection")
 
 
 def check_cmake_consumer(prefix, folder):
@@ -147,6 +163,7 @@ with tempfile.TemporaryDirectory() as name:
     FOLDER = pathlib.Path(name)
     PREFIX, LIB = install(FOLDER)
     check_symbols(LIB, PREFIX)
+    check_hardening(PREFIX, LIB)
     check_command(PREFIX)
     check_cmake_consumer(PREFIX, FOLDER)
     check_unknown_component(PREFIX, FOLDER)
