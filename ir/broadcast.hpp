@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broadcasting: which axes of a result the axes of an operand lie along, and the result's shape.
-// Sources: OpenVINO's broadcast rules; DESIGN.md, Numerics, Broadcast.
+// Sources: OpenVINO's broadcast rules; ir/README.md, Broadcasting.
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@ namespace castor {
 /// it was written refuses. Every result keeps every bit for every input, signalling NaNs and
 /// boolean bytes 2 to 255 included. Parameters, results, their declared types and their order stay;
 /// so do the names and text positions of the operations that survive. Returns the same pointer when
-/// nothing changes. Thread safe. Source: DESIGN.md, Lowering 1 and Numerics.
+/// nothing changes. Thread safe. Source: jit/README.md, Lowering; ir/README.md, Numerics.
 FunctionPtr canonicalize(const FunctionPtr& function);
 
 }  // namespace castor

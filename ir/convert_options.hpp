@@ -59,7 +59,7 @@ CASTOR_API std::optional<NanMode> nan_mode_named(std::string_view name);
 /// Checks that each option is one of its enumeration (invalid_argument).
 CASTOR_API Status check_enumerations(const ConvertOptions& options);
 
-/// Checks the options against the row of the conversion table (DESIGN.md, Numerics, `convert`)
+/// Checks the options against the row of the conversion table (ir/README.md, Convert)
 /// that the two types select; `saturate` and `saturate_finite` are accepted everywhere. The error
 /// names the option, the types and what the row admits.
 CASTOR_API Status check_convert_options(ElementType from, ElementType to,

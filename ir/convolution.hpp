@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer convolution: its attributes, its geometry and its result's type.
-// Source: ONNX, ConvInteger-10; DESIGN.md, Convolution.
+// Source: ONNX, ConvInteger-10; ir/README.md, Integer convolution.
 #pragma once
 
 #include <cstdint>

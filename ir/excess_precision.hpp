@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function attribute excess_precision = allow (DESIGN.md, Numerics, Arithmetic).
+// The function attribute excess_precision = allow (ir/README.md, Arithmetic).
 #pragma once
 
 #include <vector>

@@ -10,7 +10,7 @@
 
 namespace castor {
 
-/// Computes `function` with plain scalar integer code, element by element (DESIGN.md, Numerics):
+/// Computes `function` with plain scalar integer code, element by element (ir/README.md, Numerics):
 /// slow, exact, independent of the machine and of MXCSR.
 ///
 /// The views must have been checked (runtime/check_views): as many as the function has parameters

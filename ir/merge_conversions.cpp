@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging two conversions: a table of rules, each of which keeps every bit (DESIGN.md, Numerics).
+// Merging two conversions: a table of rules, each of which keeps every bit (ir/README.md, Convert).
 #include "ir/merge_conversions.hpp"
 
 #include <algorithm>

@@ -25,7 +25,7 @@ bool copies_bits(ElementType type, const ConvertOptions& options, bool normalise
 /// The options with which one conversion `from` -> `to` gives the pair's bits for every bit
 /// pattern of `from`; nothing when no rule shows that. Both options must be admitted. Of boolean,
 /// the integers of whole bytes, bf16, f16, f32 and f64 no pair that is one conversion is missed,
-/// but for bf16 -> f16 -> integer. Source: DESIGN.md, Numerics, table `convert`.
+/// but for bf16 -> f16 -> integer. Source: ir/README.md, Convert.
 std::optional<ConvertOptions> merge_conversions(const ConversionPair& pair);
 
 }  // namespace castor

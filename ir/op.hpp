@@ -14,10 +14,10 @@
 
 namespace castor {
 
-/// In table order; DESIGN.md, IR and Numerics, says what each computes.
+/// In table order; ir/README.md, Ops and Numerics, says what each computes.
 enum class OpKind : uint8_t {
   constant,               ///< a tensor known when the function is built
-  convert,                ///< elementwise conversion (OpenVINO Convert-1; DESIGN.md, Numerics)
+  convert,                ///< elementwise conversion (OpenVINO Convert-1; ir/README.md, Convert)
   convert_promote_types,  ///< OpenVINO ConvertPromoteTypes-14: two conversions to one type
   broadcast,              ///< to a target shape (OpenVINO, broadcast rules)
   reshape,                ///< another shape with as many elements
@@ -153,7 +153,7 @@ CASTOR_API std::optional<OpKind> op_named(std::string_view name);
 CASTOR_API bool stands_alone(OpKind op);
 
 /// Whether a result of the op counts as f32 under `excess_precision = allow` where its type is
-/// f16, bf16 or f8 (DESIGN.md, Numerics, Arithmetic): of elementwise ops that compute, which
+/// f16, bf16 or f8 (ir/README.md, Arithmetic): of elementwise ops that compute, which
 /// `convert` does not, since it says what it rounds to.
 CASTOR_API bool keeps_excess_precision(OpKind op);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requantization: its attributes, its operands and its result's type.
-// Source: embARC MLI 2.0, data conversion group; DESIGN.md, Op table.
+// Source: embARC MLI 2.0, data conversion group; ir/README.md, Requantization.
 #pragma once
 
 #include <array>

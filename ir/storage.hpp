@@ -27,7 +27,7 @@ constexpr int64_t storage_byte(ElementType type, int64_t index) {
 
 /// The place of bit `value_bit` (0: least significant) of element `index` of a tensor, counted in
 /// bits: 8 * byte + bit of the byte. `index` is 0 or more.
-/// Source: OpenVINO's element iterator and ONNX's packing, as DESIGN.md, Element types, sums up.
+/// Source: OpenVINO's element iterator and ONNX's packing, as ir/README.md, Element types, sums up.
 constexpr int64_t storage_bit(ElementType type, int64_t index, int value_bit) {
   const ElementInfo& row = info(type);
   const int64_t first = index * row.bits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form: parser and printer (DESIGN.md, IR).
+// The text form: parser and printer (ir/README.md, Text form).
 //
 // Grammar, in EBNF: [ ] may be absent, { } repeats, | separates choices, "" is literal.
 //

@@ -70,7 +70,7 @@ void run_sub_byte_nest(const BoundState& bound, const BoundNest& nest, bool stre
   const bool any_start = nest.any_start.code != nullptr && starts_inside_a_byte(nest, memory);
   const BoundCode& code = any_start ? nest.any_start : nest.main;
   // A dense output that begins at element 0 has the unused bits of its last byte written as 0, any
-  // other keeps them (DESIGN.md, Element types). Contiguous code does the one, bitwise code the
+  // other keeps them (ir/README.md, Element types). Contiguous code does the one, bitwise code the
   // other; where that is not what the view asks for, it is made up for here.
   std::array<std::optional<SharedEnd>, jit::most_outputs> ends;
   size_t kept = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Computed in f32, rounded once" (DESIGN.md, Arithmetic) of types of 16 bits and less, with the
-// machine's f32: the interpreter rounds the exact result once, which must give the same.
+// "Computed in f32 and rounded once" (ir/README.md, Arithmetic) of types of 16 bits and less, with
+// the machine's f32: the interpreter rounds the exact result once, which must give the same.
 #include <gtest/gtest.h>
 
 #include <bit>

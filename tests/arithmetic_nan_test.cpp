@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN, invalid operations and overflow (DESIGN.md, Numerics, Arithmetic), as tables of bits.
+// NaN, invalid operations and overflow (ir/README.md, Arithmetic), as tables of bits.
 #include <gtest/gtest.h>
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of DESIGN.md, Numerics, Arithmetic, one by one, as tables of bits.
+// The rules of ir/README.md, Arithmetic, one by one, as tables of bits.
 #include <gtest/gtest.h>
 
 #include "tests/support/op_cases.hpp"

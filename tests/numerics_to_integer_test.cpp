@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clauses of the conversion table (DESIGN.md, Numerics, convert): float to integer.
+// The clauses of the conversion table (ir/README.md, Convert): float to integer.
 #include "tests/support/convert_rows.hpp"
 
 namespace castor {

@@ -6,7 +6,7 @@
 
 namespace castor::numerics {
 
-/// What an invalid operation gives: sign 1, payload 0 (DESIGN.md, Arithmetic, NaN).
+/// What an invalid operation gives: sign 1, payload 0 (ir/README.md, Arithmetic, NaN).
 inline constexpr Unpacked invalid_result = {.kind = NumberClass::nan, .negative = true};
 
 // The operands are exact numbers or infinities, never NaN. Results hold the exact value's upper 64

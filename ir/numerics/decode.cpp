@@ -12,7 +12,7 @@ namespace castor::numerics {
 
 namespace {
 
-// DESIGN.md, Numerics: boolean reads as 0 or 1; any nonzero byte is 1.
+// ir/README.md, Convert: boolean reads as 0 or 1; any nonzero byte is 1.
 Unpacked decode_boolean(uint64_t bits) { return exact_number(false, (bits & low_bits(8)) != 0, 0); }
 
 // Unsigned binary, or two's complement, of any width from 1 to 64 bits.
@@ -52,8 +52,8 @@ Unpacked decode_float(uint64_t bits, const FloatFormat& format) {
   const uint64_t mantissa = code & low_bits(mantissa_bits);
   const int biased_exponent = static_cast<int>(code >> mantissa_bits);
 
-  // 2. NaN. Its payload is the mantissa; formats with one NaN have payload 0 (DESIGN.md, convert,
-  //    NaN -> float).
+  // 2. NaN. Its payload is the mantissa; formats with one NaN have payload 0
+  //    (ir/README.md, Convert).
   if (is_nan(code, negative, format)) {
     const bool has_payload = format.specials == FloatSpecials::ieee;
     return {.kind = NumberClass::nan,

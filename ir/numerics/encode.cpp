@@ -28,7 +28,7 @@ RoundedInteger round_to_integer(const Unpacked& number, Rounding rounding) {
   if (number.kind == NumberClass::infinity || number.exponent > 63) return huge;
   // 2. The significand stands for 1.f * 2^exponent: its lowest 63 - exponent bits are fraction.
   const Cut cut = cut_low_bits(number, 63 - number.exponent);
-  // 3. Round once (DESIGN.md, convert, float -> int).
+  // 3. Round once (ir/README.md, Convert, float to integer).
   if (!rounds_away_from_zero(rounding, number.negative, cut)) {
     return {.negative = number.negative, .magnitude = cut.kept};
   }
@@ -57,8 +57,8 @@ bool fits(const RoundedInteger& value, ElementType type) {
   return !value.huge && value.magnitude <= magnitude_limit(type, value.negative);
 }
 
-// DESIGN.md, convert, float -> int, overflow = wrap: the low N bits where the rounded value fits
-// i64 (or u64, if that is the destination), else 0.
+// ir/README.md, Convert, overflow = wrap: the low N bits where the rounded value fits i64 (or u64,
+// if that is the destination), else 0.
 uint64_t wrap_within_64_bits(const RoundedInteger& value, ElementType to) {
   const bool has_low_bits =
       fits(value, ElementType::i64) || (to == ElementType::u64 && fits(value, ElementType::u64));
@@ -84,7 +84,7 @@ uint64_t encode_integer(const Unpacked& number, ElementType from, ElementType to
 }
 
 // IEEE 754-2019, 6.2.3: quiet, with sign and payload kept as far as the destination has room;
-// the payload is aligned left, so narrowing keeps its top bits (DESIGN.md, NaN -> float).
+// the payload is aligned left, so narrowing keeps its top bits (ir/README.md, Convert).
 uint64_t nan_code(const Unpacked& number, const FloatFormat& format, NanMode mode) {
   const uint64_t sign = number.negative ? sign_bit(format) : 0;
   switch (format.specials) {
@@ -157,7 +157,7 @@ bool outside_powers_of_two(const Unpacked& number, const FloatFormat& format) {
   return cut_low_bits(number, 63).tail != Tail::zero;
 }
 
-// DESIGN.md, convert, -> f8e8m0.
+// ir/README.md, Convert, to f8e8m0.
 uint64_t encode_power_of_two(const Unpacked& number, const FloatFormat& format,
                              const ConvertOptions& options) {
   const uint64_t nan = low_bits(format.exponent_bits);
@@ -178,7 +178,7 @@ uint64_t encode_power_of_two(const Unpacked& number, const FloatFormat& format,
   return code + (rounds_away_from_zero(rounding, false, cut) ? 1 : 0);
 }
 
-// DESIGN.md, convert, -> nf4: the thresholds below the number are counted.
+// ir/README.md, Convert, to nf4: the thresholds below the number are counted.
 uint64_t encode_nf4(const Unpacked& number) {
   return static_cast<uint64_t>(
       std::count_if(nf4_thresholds.begin(), nf4_thresholds.end(), [&](float threshold) {

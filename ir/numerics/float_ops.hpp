@@ -7,12 +7,12 @@
 #include "ir/element_type.hpp"
 
 /// Each op rounds its exact result once into the type, with the default options of `convert`, and
-/// follows DESIGN.md, Numerics, Arithmetic: the first NaN operand in operand order is the result,
+/// follows ir/README.md, Arithmetic: the first NaN operand in operand order is the result,
 /// made quiet; without one an invalid operation gives NaN with sign 1 and payload 0; both then as
 /// by `convert` (f4e2m1 has no NaN: the largest of that sign).
 ///
-/// DESIGN.md says "computed in f32, rounded once" of types of 16 bits and less. That is the same:
-/// rounding to f32 first never shows. Let p <= 11 be the bits of the type's significands.
+/// ir/README.md says "computed in f32 and rounded once" of types of 16 bits and less. That is the
+/// same: rounding to f32 first never shows. Let p <= 11 be the bits of the type's significands.
 /// - Where the result is normal in the type and in f32, rounding to 24 bits before rounding to p is
 ///   innocuous for + - * / and sqrt: 24 >= 2p + 2 (S. A. Figueroa, "When is double rounding
 ///   innocuous?", 1995).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops on one element of an integer type (or boolean, where said), from raw bits to raw
-// bits: two's complement, results modulo 2^N (DESIGN.md, Numerics, Arithmetic).
+// bits: two's complement, results modulo 2^N (ir/README.md, Arithmetic).
 #pragma once
 
 #include <cstdint>

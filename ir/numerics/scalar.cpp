@@ -9,8 +9,8 @@ namespace castor::numerics {
 
 namespace {
 
-// DESIGN.md, convert, T -> T: bits are copied, a signalling NaN's included; boolean is normalised;
-// saturate still clamps infinities.
+// ir/README.md, Convert, T to T: bits are copied, a signalling NaN's included; boolean is
+// normalised; saturate still clamps infinities.
 uint64_t convert_to_same_type(uint64_t bits, ElementType type, const ConvertOptions& options) {
   const uint64_t copied = bits & low_bits(bits_of(type));
   if (is_boolean(type)) return copied != 0;

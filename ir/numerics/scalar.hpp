@@ -12,7 +12,7 @@ namespace castor::numerics {
 /// Converts one element from its raw bits (in the low `bits_of(from)` bits) to the raw bits of
 /// the result. Exactly one rounding; the options must be admitted (check_convert_options).
 /// Pure integer code: independent of MXCSR and of the machine. Thread safe.
-/// Source: DESIGN.md, Numerics, table `convert`.
+/// Source: ir/README.md, Convert.
 uint64_t convert(uint64_t bits, ElementType from, ElementType to, const ConvertOptions& options);
 
 }  // namespace castor::numerics

@@ -12,7 +12,7 @@ namespace castor::numerics::truth_ops {
 /// Of a floating type.
 uint64_t is_nan(uint64_t x, ElementType type);
 
-// Of every type, by decoded value (DESIGN.md, Numerics, Arithmetic): -0 equals +0; NaN, that of
+// Of every type, by decoded value (ir/README.md, Arithmetic): -0 equals +0; NaN, that of
 // f8e8m0 included, is unordered, and only not_equal is true of it; boolean compares as 0 or 1.
 
 uint64_t equal(uint64_t a, uint64_t b, ElementType type);

@@ -17,7 +17,7 @@ namespace castor::text {
 /// overflow, one outside their smallest and largest number (so f8e8m0 has no 0). `inf` and `nan`
 /// are read where the format has them; `nan` is the quiet NaN of sign 0 and payload 0 (fnuz: the
 /// only one). 0x.. stands for the bits themselves.
-/// Source: DESIGN.md, IR, literals.
+/// Source: ir/README.md, Text form.
 Result<uint64_t> read_literal(const Token& token, ElementType type);
 
 /// The literal that reads back to the same bits: a decimal, true, false, inf, -inf, nan, or else

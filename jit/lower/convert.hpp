@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering of `convert` to lanes. Semantics: DESIGN.md, Numerics, table `convert`.
+// Lowering of `convert` to lanes. Semantics: ir/README.md, Convert.
 #pragma once
 
 #include "ir/convert_options.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering of elementwise operations other than conversions. Semantics: DESIGN.md, Numerics,
+// Lowering of elementwise operations other than conversions. Semantics: ir/README.md,
 // Arithmetic.
 #pragma once
 

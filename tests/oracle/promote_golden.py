@@ -4,8 +4,8 @@
 
 Two derivations that know nothing of castor's table:
 - OpenVINO's algorithm, step by step, for the types that it takes;
-- DESIGN.md's paragraph on promotion for all others: integers by their bits, real types by their
-  sets of values, which are compared exactly (Fraction).
+- ir/README.md, Promotion, for all others: integers by their bits, real types by their sets of values,
+  which are compared exactly (Fraction).
 Where OpenVINO gives a type, the second must give the same; that is asserted.
 
 Columns: the two types, then the result without and with promote_unsafe, each with
@@ -147,7 +147,7 @@ def containment():
     return table
 
 
-# ---- DESIGN.md, Promotion.
+# ---- ir/README.md, Promotion.
 
 
 class Design:

@@ -146,7 +146,7 @@ static inline castor_attribute castor_integers_attribute(const char* name, const
 /// One operation: all that a line of the text form can say. A field of zeros is absent.
 typedef struct castor_operation {
   size_t struct_size;  ///< sizeof(castor_operation)
-  const char* op;      ///< the op's name, e.g. "add": the README lists them
+  const char* op;      ///< the op's name, e.g. "add": ir/README.md, Ops, lists them
   const castor_value* operands;
   size_t operand_count;  ///< optional operands may be left out at the end
   const castor_attribute* attributes;
@@ -205,8 +205,8 @@ enum {
 typedef int32_t castor_nan_mode;
 enum { CASTOR_NAN_BY_TYPE = 0, CASTOR_NAN_ZERO = 1 };
 
-/// How a conversion goes; which options two types admit is said in the README. A field of zeros is
-/// its default.
+/// How a conversion goes; ir/README.md, Convert, says which options two types admit. A field of
+/// zeros is its default.
 typedef struct castor_convert_options {
   size_t struct_size;  ///< sizeof(castor_convert_options)
   castor_overflow overflow;
