@@ -97,6 +97,43 @@ def check_report(report, results, folder):
         check(part in text, f"the table has no '{part}':\n{text}")
 
 
+def check_machine_file(report, results, folder):
+    """A file for each machine; a later run keeps remarks, and no other machine's file is replaced."""
+    machines = os.path.join(folder, "machines")
+    os.mkdir(machines)
+    words = (sys.executable, report, results, "--results", machines)
+    check(run(*words)[0] == 2, "--results takes files without a --command")
+    words += ("--command", "castor-bench --benchmark_filter=a|b", "--commit", "0123abc")
+    status, output = run(*words)
+    check(status == 0, f"--results: exit status {status}: {output}")
+    name, = os.listdir(machines)
+    path = os.path.join(machines, name)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(results, encoding="utf-8") as file:
+        context = json.load(file)["context"]
+    for part in (f"| CPU | {context['castor_cpu']} |", "| caches | ", "| tier | avx2 |",
+                 "commit 0123abc |", f"| date | {context['date'][:10]} |",
+                 "`castor-bench --benchmark_filter=a\\|b`", "## Conversions", "mobilenet_7_1x1"):
+        check(part in text, f"{name} has no '{part}':\n{text}")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("The fan was loud.\n")
+    status, output = run(*words, "--commit", "4567def")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    check(status == 0 and "4567def" in text and "0123abc" not in text, f"a second run: {output}")
+    check(text.count("The fan was loud.") == 1, f"a second run does not keep remarks:\n{text}")
+    other = text.replace(f"| CPU | {context['castor_cpu']} |", "| CPU | Another |")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(other)
+    status, output = run(*words)
+    check(status == 1 and "another machine" in output, f"a file of another machine: {output}")
+    with open(path, encoding="utf-8") as file:
+        check(file.read() == other, "a file of another machine was replaced")
+    check(run(*words, "--name", "mine.md")[0] == 0, "--name is refused")
+    check(sorted(os.listdir(machines)) == sorted([name, "mine.md"]), "--name writes no file")
+
+
 def check_running_report(bench, report, folder):
     table = os.path.join(folder, "run.txt")
     status, output = run(sys.executable, report, "--run", bench, "--filter", LAYOUT, "--table",
@@ -119,6 +156,7 @@ def main():
         check(status == 0, f"castor-bench: exit status {status}: {output}")
         check_results(results)
         check_report(report, results, folder)
+        check_machine_file(report, results, folder)
         check_running_report(bench, report, folder)
         with open(results, "w", encoding="utf-8") as file:
             file.write("{}")
