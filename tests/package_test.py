@@ -23,6 +23,7 @@ INSTALLED = [
     "{lib}/cmake/castor/castorConfig.cmake", "{lib}/pkgconfig/castor.pc",
     "{lib}/pkgconfig/castor-mli.pc", "share/man/man1/castor.1",
     "share/bash-completion/completions/castor", "share/doc/castor/README.md",
+    "share/doc/castor/ir/README.md", "share/doc/castor/bench/results/intel-xeon-emerald-rapids.md",
 ]
 CPP_OUTPUT = f"castor {VERSION}: 2 4 6"
 MLI_OUTPUT = "mli: 64 -32 16 127"
