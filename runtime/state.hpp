@@ -24,11 +24,11 @@ namespace castor::detail {
 /// Code memory and cache; shared by a runtime and its kernels, which may outlive it.
 struct CodeStore {
   CodeStore(const jit::SystemCalls& system, size_t capacity_bytes,
-            std::shared_ptr<Observer> watcher = nullptr, size_t code_bytes_limit = no_limit)
-      : observer(std::move(watcher)),
+            std::shared_ptr<CodeWatcher> told = nullptr, size_t code_bytes_limit = no_limit)
+      : watcher(std::move(told)),
         memory(system, code_bytes_limit),
-        cache(memory, system, capacity_bytes, observer.get()) {}
-  std::shared_ptr<Observer> observer;  ///< null: nobody watches
+        cache(memory, system, capacity_bytes, watcher.get()) {}
+  std::shared_ptr<CodeWatcher> watcher;  ///< null: nobody watches
   jit::CodeMemory memory;
   CodeCache cache;
 };

@@ -2,7 +2,6 @@
 #include "runtime/cache/code_cache.hpp"
 
 #include "jit/emit/tile_copy.hpp"
-#include "runtime/observe/observer.hpp"
 
 namespace castor {
 
@@ -64,8 +63,8 @@ Result<NestCodePtr> CodeCache::find_or_emit(const std::string& key, const CodeRe
     Result<jit::CodeBlock> block = memory_.publish(*emitted);
     if (!block.ok()) return block.error();
     auto code = std::make_shared<NestCode>(NestCode{std::move(block).value()});
-    if (observer_ != nullptr) {
-      code->watch = observer_->code_made(recipe, key, *emitted, code->block);
+    if (watcher_ != nullptr) {
+      code->watch = watcher_->code_made(recipe, key, *emitted, code->block);
     }
     const size_t bytes = code->held_bytes() + block_bytes(key.size() + 1);
     return Codes::Made{std::move(code), bytes};

@@ -19,11 +19,9 @@
 #include "runtime/cache/block_bytes.hpp"
 #include "runtime/cache/clock_cache.hpp"
 #include "runtime/fork_private.hpp"
-#include "runtime/observe/code_recipe.hpp"
+#include "runtime/observe/code_watcher.hpp"
 
 namespace castor {
-
-class Observer;
 
 /// Executable code of one nest in one form, of a copy of tiles, or of a convolution's kernel.
 struct NestCode {
@@ -58,10 +56,10 @@ std::string epilogue_key(const jit::Nest& nest, const jit::NestForm& form,
 /// the same time. A failed compile leaves nothing behind. May throw std::bad_alloc.
 class CodeCache {
  public:
-  /// `observer` is told of all code that is made; it may be null.
+  /// `watcher` is told of all code that is made; it may be null.
   CodeCache(jit::CodeMemory& memory, const jit::SystemCalls& system, size_t capacity_bytes,
-            Observer* observer = nullptr)
-      : memory_(memory), observer_(observer), codes_(system, capacity_bytes) {}
+            CodeWatcher* watcher = nullptr)
+      : memory_(memory), watcher_(watcher), codes_(system, capacity_bytes) {}
 
   /// The code for a nest, found or compiled. `function` is the canonical one that the nest is of,
   /// for those who watch; it may be null.
@@ -96,7 +94,7 @@ class CodeCache {
   Result<NestCodePtr> find_or_emit(const std::string& key, const CodeRecipe& recipe);
 
   jit::CodeMemory& memory_;
-  Observer* const observer_;
+  CodeWatcher* const watcher_;
   mutable ForkPrivate<Codes, size_t> codes_;
 };
 

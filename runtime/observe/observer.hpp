@@ -10,9 +10,8 @@
 #include <optional>
 #include <span>
 
-#include "jit/code_memory.hpp"
 #include "runtime/fork_private.hpp"
-#include "runtime/observe/code_recipe.hpp"
+#include "runtime/observe/code_watcher.hpp"
 #include "runtime/observe/dump_directory.hpp"
 #include "runtime/observe/jitdump.hpp"
 #include "runtime/observe/perf_map.hpp"
@@ -24,22 +23,20 @@ struct Compiled;
 }
 
 /// Thread safe. Shared by a runtime, its kernels and, where they tell of their end, pieces of code.
-class Observer : public std::enable_shared_from_this<Observer> {
+class Observer final : public CodeWatcher, public std::enable_shared_from_this<Observer> {
  public:
   /// Null where no option is set. Fails (io) where a directory or a file cannot be written.
   static Result<std::shared_ptr<Observer>> create(const ObserveOptions& options,
                                                   const jit::SystemCalls& system);
   Observer(const ObserveOptions& options, const jit::SystemCalls& system);
-  ~Observer();
+  ~Observer() override;
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  /// Reports code that was just made, before others can find it: `key` is its specialisation key.
-  /// Returns what is to be destroyed before the code is; perhaps null. Never fails: what goes wrong
-  /// is logged, and `failure` tells it.
+  /// Reports the code. Never fails: what goes wrong is logged, and `failure` tells it.
   std::shared_ptr<const void> code_made(const CodeRecipe& recipe, std::string_view key,
                                         const jit::MachineCode& code,
-                                        const jit::CodeBlock& block) noexcept;
+                                        const jit::CodeBlock& block) noexcept override;
   /// Reports a function that was compiled, in that time.
   void compiled(const Function& function, const detail::Compiled& compiled,
                 std::chrono::nanoseconds time) noexcept;
