@@ -15,23 +15,6 @@ namespace castor::bench {
 
 namespace {
 
-constexpr std::array<int64_t, 3> square_sizes = {512, 1024, 4096};
-
-/// One benchmark: a function at a footprint, or with square tensors.
-struct Cell {
-  ElementwiseRow row;
-  Footprint footprint;  ///< whose memory holds the tensors
-  int64_t square = 0;   ///< rows and columns; 0: as many as the footprint asks for
-
-  std::string name() const {
-    const std::string size =
-        square > 0 ? fmt::format("{0}x{0}", square) : std::string(footprint.name);
-    return fmt::format("Elementwise/{}/{}", row.name, size);
-  }
-  bool in_l1() const { return footprint.bytes == l1_footprint.bytes; }
-  int64_t columns() const { return footprint.bytes <= large_l1_footprint.bytes ? 256 : 1024; }
-};
-
 /// The function bound to filled tensors.
 struct Prepared {
   ElementwiseCase each;
@@ -43,17 +26,12 @@ struct Measured : StreamFigures {
   double untransposed_fraction = 0;  ///< the time of dense operands over ours
 };
 
-Result<Extents> extents_of(const Cell& cell, const ElementwiseCase& each) {
-  if (cell.square > 0) return Extents{cell.square, cell.square};
-  return extents_for(each, cell.footprint.bytes, cell.columns());
-}
-
 bool has_transposed(const ElementwiseRow& row) {
   return std::ranges::find(row.inputs, Layout::transposed, &InputShape::layout) != row.inputs.end();
 }
 
 /// A call of these tensors that is right.
-Result<BoundCall> checked_call(const Session& session, const Cell& cell,
+Result<BoundCall> checked_call(const Session& session, const ElementwiseCell& cell,
                                const ElementwiseCase& each, const Extents& extents,
                                const ElementwiseTensors& tensors,
                                std::optional<Layout> layout = {}) {
@@ -64,11 +42,11 @@ Result<BoundCall> checked_call(const Session& session, const Cell& cell,
   return call;
 }
 
-Result<Prepared> prepare(Session& session, const Cell& cell) {
+Result<Prepared> prepare(Session& session, const ElementwiseCell& cell) {
   const Result<ElementwiseCase> each = ElementwiseCase::read(cell.row);
   if (!each) return each.error();
   if (Status status = check_all_tiers(session, *each); !status) return status.error();
-  const Result<Extents> extents = extents_of(cell, *each);
+  const Result<Extents> extents = cell.extents(*each);
   if (!extents) return extents.error();
   const auto tensors = filled_tensors(session, *each, *extents, cell.footprint);
   if (!tensors) return tensors.error();
@@ -93,9 +71,10 @@ Result<MainLoop> main_loop_of(Session& session, const ElementwiseCase& each,
 }
 
 /// The cell's main loop; where the text fixes short rows, that of the same function on longer ones.
-Result<MainLoop> find_main_loop(Session& session, const Cell& cell, const Prepared& prepared) {
+Result<MainLoop> find_main_loop(Session& session, const ElementwiseCell& cell,
+                                const Prepared& prepared) {
   if (!cell.row.with_columns) return main_loop_of(session, prepared.each, prepared.call);
-  Cell longer = cell;
+  ElementwiseCell longer = cell;
   longer.row = *cell.row.with_columns;
   longer.footprint = large_l1_footprint;  // whose memory is free
   const Result<Prepared> with_columns = prepare(session, longer);
@@ -103,7 +82,7 @@ Result<MainLoop> find_main_loop(Session& session, const Cell& cell, const Prepar
   return main_loop_of(session, with_columns->each, with_columns->call);
 }
 
-Measured measure(Session& session, const Cell& cell, const Prepared& prepared,
+Measured measure(Session& session, const ElementwiseCell& cell, const Prepared& prepared,
                  const MainLoop* loop) {
   std::vector<Contender> all = {prepared.call.contender(), session.clock().contender()};
   const PlainTensors plain = plain_tensors(prepared.call.inputs, prepared.call.outputs.front());
@@ -131,7 +110,7 @@ Measured measure(Session& session, const Cell& cell, const Prepared& prepared,
   return measured;
 }
 
-Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
+Status run_cell(benchmark::State& state, Session& session, const ElementwiseCell& cell) {
   const Result<Prepared> prepared = prepare(session, cell);
   if (!prepared) return prepared.error();
   const Result<MainLoop> loop = cell.in_l1()
@@ -147,25 +126,10 @@ Status run_cell(benchmark::State& state, Session& session, const Cell& cell) {
   return {};
 }
 
-std::vector<Cell> all_cells() {
-  std::vector<Cell> cells;
-  for (const Footprint& footprint : elementwise_footprints) {
-    for (const ElementwiseRow& row : elementwise_rows()) cells.push_back({row, footprint});
-  }
-  for (const ElementwiseRow& row : square_rows()) {
-    for (const int64_t size : square_sizes) {
-      const bool fits = 3 * size * size * int64_t{sizeof(float)} <=
-                        static_cast<int64_t>(outer_cache_footprint.bytes);
-      cells.push_back({row, fits ? outer_cache_footprint : memory_footprint, size});
-    }
-  }
-  return cells;
-}
-
 }  // namespace
 
 void register_elementwise(Session& session, const Selection& selected) {
-  register_cells(session, selected, all_cells(), run_cell);
+  register_cells(session, selected, elementwise_cells(), run_cell);
 }
 
 }  // namespace castor::bench

@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "bench/data.hpp"
-#include "ir/infer.hpp"
-#include "ir/text.hpp"
 #include "tests/support/samples.hpp"
 
 namespace castor::bench {
@@ -24,36 +22,6 @@ size_t bytes_for(ElementType element, int64_t count) {
   return static_cast<size_t>(byte_size(element, count).value_or(0));
 }
 
-int64_t step_of(Layout layout) {
-  switch (layout) {
-    case Layout::every_second: return 2;
-    case Layout::every_third: return 3;
-    default: return 1;
-  }
-}
-
-Dims strides_of(const Dims& extents, Layout layout) {
-  if (layout == Layout::transposed) return {1, extents[0]};
-  Dims strides = dense_strides(extents);
-  for (int64_t& stride : strides) stride *= step_of(layout);
-  return strides;
-}
-
-/// Bytes from the first element of an input to behind the last.
-size_t span_bytes(const ElementwiseCase& each, size_t input, const Extents& extents) {
-  const InputShape& shape = each.row.inputs[input];
-  const int64_t count = count_of(extents.of(shape.extents));
-  return bytes_for(each.input_type(input), count * step_of(shape.layout));
-}
-
-Result<size_t> footprint_of(const ElementwiseCase& each, const Extents& extents) {
-  const Result<Dims> result = each.result_shape(extents);
-  if (!result) return result.error();
-  size_t bytes = bytes_for(each.result_type(), count_of(*result));
-  for (size_t i = 0; i < each.row.inputs.size(); ++i) bytes += span_bytes(each, i, extents);
-  return bytes;
-}
-
 template <class Pointer>
 size_t element_bytes(const BasicView<Pointer>& view) {
   return bytes_for(view.element, count_of(view.shape));
@@ -65,53 +33,6 @@ ElementType moderate_type(ElementType element) {
 }
 
 }  // namespace
-
-Result<ElementwiseCase> ElementwiseCase::read(const ElementwiseRow& row) {
-  const Result<FunctionPtr> function = parse_function(row.text);
-  if (!function) return function.error();
-  return ElementwiseCase{row, *function};
-}
-
-ElementType ElementwiseCase::input_type(size_t input) const {
-  return function->values[function->parameters[input]].type.element;
-}
-
-ElementType ElementwiseCase::result_type() const {
-  return function->values[function->results.front()].type.element;
-}
-
-bool ElementwiseCase::has_columns() const {
-  return std::ranges::any_of(row.inputs, [](const InputShape& input) {
-    return std::ranges::find(input.extents, columns) != input.extents.end();
-  });
-}
-
-Result<Dims> ElementwiseCase::result_shape(const Extents& extents) const {
-  std::vector<Dims> shapes;
-  for (const InputShape& input : row.inputs) shapes.push_back(extents.of(input.extents));
-  const Result<BoundShapes> bound = bind_shapes(*function, shapes);
-  if (!bound) return bound.error();
-  return bound->values[function->results.front()];
-}
-
-Result<Extents> extents_for(const ElementwiseCase& each, size_t footprint_bytes,
-                            int64_t column_count) {
-  // Bytes are linear in rows; of sub-byte elements every eighth row begins at a byte.
-  constexpr int64_t sample = 8;
-  const Result<size_t> first = footprint_of(each, {sample, column_count});
-  const Result<size_t> second = footprint_of(each, {2 * sample, column_count});
-  if (!first) return first.error();
-  if (!second) return second.error();
-  const auto samples_bytes = static_cast<double>(*second - *first);
-  const double fixed = static_cast<double>(*first) - samples_bytes;
-  const double count = (static_cast<double>(footprint_bytes) - fixed) / samples_bytes * sample;
-  const auto row_count = static_cast<int64_t>(count);
-  if (row_count < 1) {
-    return Error{ErrorCode::internal, fmt::format("{}: no row fits", each.row.name)};
-  }
-  constexpr int64_t many_rows = 1024;
-  return Extents{row_count < many_rows ? row_count : row_count / 64 * 64, column_count};
-}
 
 Result<ElementwiseTensors> place_tensors(const ElementwiseCase& each, const Extents& extents,
                                          std::span<std::byte> memory) {

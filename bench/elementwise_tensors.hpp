@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of an Elementwise benchmark: their extents for a footprint, and where they lie.
+// Where the tensors of an Elementwise benchmark lie.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "bench/bound_call.hpp"
-#include "bench/elementwise_rows.hpp"
+#include "bench/cases/elementwise_case.hpp"
 #include "bench/plain_kernel.hpp"
 
 namespace castor::bench {
-
-/// A row of the table with its function read.
-struct ElementwiseCase {
-  ElementwiseRow row;
-  FunctionPtr function;
-
-  static Result<ElementwiseCase> read(const ElementwiseRow& row);
-  Result<Dims> result_shape(const Extents& extents) const;
-  ElementType input_type(size_t input) const;
-  ElementType result_type() const;
-  bool has_columns() const;
-};
-
-/// The most rows of which all operands together take no more bytes.
-Result<Extents> extents_for(const ElementwiseCase& each, size_t footprint_bytes,
-                            int64_t column_count);
 
 /// Tensors in memory. Smaller extents use the first bytes of each.
 struct ElementwiseTensors {

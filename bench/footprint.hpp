@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes at which conversions are measured, and where their tensors lie.
+// Where the tensors of measured conversions lie.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
-#include "bench/functions.hpp"
+#include "bench/cases/footprints.hpp"
+#include "bench/cases/functions.hpp"
 
 namespace castor::bench {
-
-/// Bytes of source and destination together.
-struct Footprint {
-  std::string_view name;
-  size_t bytes;
-  bool in_memory;  ///< exceeds every cache
-};
-
-inline constexpr Footprint l1_footprint = {"16KiB", size_t{16} << 10, false};
-inline constexpr Footprint l2_footprint = {"256KiB", size_t{256} << 10, false};
-inline constexpr Footprint memory_footprint = {"256MiB", size_t{256} << 20, true};
-inline constexpr std::array footprints = {l1_footprint, l2_footprint, memory_footprint};
-/// Still in L1: for main loops of which too few iterations fit into l1_footprint.
-inline constexpr Footprint large_l1_footprint = {"24KiB", size_t{24} << 10, false};
 
 /// The tensors of one conversion, dense; the destination is aligned to 64.
 struct Workspace {

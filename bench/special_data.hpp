@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/functions.hpp"
+#include "bench/cases/functions.hpp"
 
 namespace castor::bench {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/elementwise_rows.hpp"
+#include "bench/cases/elementwise_rows.hpp"
 
 #include <fmt/format.h>
 

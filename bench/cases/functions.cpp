@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/functions.hpp"
+#include "bench/cases/functions.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/footprint.hpp"
+#include "bench/cases/footprints.hpp"
 #include "ir/shape.hpp"
 
 namespace castor::bench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/convolution_layers.hpp"
+#include "bench/cases/convolution_layers.hpp"
 
 #include <fmt/format.h>
 
