@@ -21,6 +21,16 @@ inline std::filesystem::path golden_folder() {
   return std::filesystem::path(CASTOR_TEST_DATA) / "golden";
 }
 
+/// Every file of a listing, in order.
+inline std::vector<std::filesystem::path> listing_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(golden_folder() / "listings")) {
+    files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
 /// Whether the switch is on: golden texts are written instead of compared.
 inline bool rewrites_golden() {
   const char* value = std::getenv("CASTOR_REWRITE_GOLDEN");

@@ -15,6 +15,7 @@
 #include "jit/lane/builder.hpp"
 #include "jit/lane/optimize.hpp"
 #include "jit/listing/listing.hpp"
+#include "tests/support/golden_spec.hpp"
 
 namespace castor::test {
 
@@ -25,8 +26,12 @@ inline constexpr std::string_view end_of_head = "----\n";
 struct GoldenKernel {
   std::string head;  ///< the text, without `end_of_head`
   jit::Target target;
-  FunctionPtr function;  ///< null for a lane program that no function gives
-  jit::NestForm form;    ///< of every nest; no access classes: dense
+  FunctionPtr function;    ///< null where no function gives the code
+  jit::NestForm form;      ///< of every nest; no access classes: dense
+  bool is_likely = false;  ///< in place of `form`: each nest's likely one, as `castor dump` has it
+  /// In place of nests: the kernel itself. The function, if there is one, is then a convolution
+  /// with the epilogue that the kernel applies.
+  std::optional<KernelSpec> spec{};
 };
 
 /// One nest, ready to be emitted.
@@ -77,10 +82,21 @@ inline Status read_directive(const std::string& key, const std::string& value,
   } else if (key == "stores") {
     if (value != "streaming") return bad_head(key, value, "streaming");
     kernel.form.stores = jit::Stores::streaming;
+  } else if (key == "form") {
+    if (value != "likely") return bad_head(key, value, "likely");
+    kernel.is_likely = true;
+  } else if (key == "kernel") {
+    Result<KernelSpec> spec = read_kernel_spec(value);
+    if (!spec) return spec.error();
+    kernel.spec = std::move(spec).value();
+  } else if (key == "blocks") {
+    if (!kernel.spec) return bad_head(key, value, "a kernel that the blocks are of");
+    return read_blocks(value, *kernel.spec);
   } else if (key == "lanes") {
     if (value != "more values than registers") return bad_head(key, value, "a built-in program");
   } else {
-    return bad_head(key, value, "one of the keys tier, loops, access, stores, lanes");
+    return bad_head(key, value,
+                    "one of the keys tier, loops, access, stores, form, kernel, blocks, lanes");
   }
   return {};
 }
@@ -91,11 +107,15 @@ inline Result<GoldenKernel> read_golden_kernel(const std::string& text) {
   kernel.head = text.substr(0, text.find(end_of_head));
   const auto directives = directives_of(kernel.head);
   if (!directives.contains("tier")) return Error{ErrorCode::invalid_argument, "no tier is named"};
-  for (const auto& [key, value] : directives) {
-    const Status status = read_directive(key, value, kernel);
-    if (!status) return status.error();
+  for (const bool is_blocks : {false, true}) {  // which need the kernel
+    for (const auto& [key, value] : directives) {
+      if ((key == "blocks") != is_blocks) continue;
+      const Status status = read_directive(key, value, kernel);
+      if (!status) return status.error();
+    }
   }
-  if (directives.contains("lanes")) return kernel;
+  const bool has_function = kernel.head.find("func @") != std::string::npos;
+  if (directives.contains("lanes") || (kernel.spec && !has_function)) return kernel;
   const Result<FunctionPtr> function = parse_function(kernel.head);
   if (!function) return function.error();
   kernel.function = canonicalize(*function);
@@ -150,19 +170,57 @@ inline Result<jit::MachineCode> emit_golden(const GoldenKernel& kernel, const Go
   return emit_nest(made.nest, made.form, kernel.target, options);
 }
 
-/// The whole text that the file should have: its head, and the listing of every nest. Fails also
+/// What the kernel applies to its sums: the operations after the function's convolution. Fails
+/// where kernels of this tier cannot apply them.
+inline Result<jit::TileEpilogue> epilogue_of(const GoldenKernel& kernel) {
+  const std::vector<jit::Nest> nests = plan_nests(*kernel.function, kernel.target);
+  if (nests.size() == 2 && nests[0].convolution && nests[1].epilogue) {
+    auto epilogue = likely_tile_epilogue(*kernel.function, nests[1], kernel.target);
+    if (epilogue) return std::move(*epilogue);
+  }
+  return Error{ErrorCode::invalid_argument,
+               "a convolution with an epilogue that kernels apply is expected"};
+}
+
+inline Result<jit::MachineCode> emit_golden_spec(const GoldenKernel& kernel) {
+  if (!kernel.function) return emit_spec(*kernel.spec, kernel.target, nullptr);
+  const Result<jit::TileEpilogue> epilogue = epilogue_of(kernel);
+  if (!epilogue) return epilogue.error();
+  return emit_spec(*kernel.spec, kernel.target, &*epilogue);
+}
+
+/// Every code that the file lists.
+inline Result<std::vector<jit::MachineCode>> golden_codes(const GoldenKernel& kernel) {
+  if (kernel.is_likely) return emit_annotated(*kernel.function, kernel.target);
+  std::vector<jit::MachineCode> codes;
+  const auto add = [&](Result<jit::MachineCode> code) -> Status {
+    if (!code) return code.error();
+    codes.push_back(std::move(code).value());
+    return {};
+  };
+  if (kernel.spec) {
+    if (Status status = add(emit_golden_spec(kernel)); !status) return status.error();
+    return codes;
+  }
+  for (const GoldenNest& made : nests_of(kernel)) {
+    if (Status status = add(emit_golden(kernel, made)); !status) return status.error();
+  }
+  return codes;
+}
+
+/// The whole text that the file should have: its head, and the listing of every code. Fails also
 /// where an instruction is none of the tier's.
 inline Result<std::string> golden_text(const GoldenKernel& kernel) {
   std::string text = kernel.head + std::string(end_of_head);
-  const std::vector<GoldenNest> nests = nests_of(kernel);
-  for (size_t i = 0; i < nests.size(); ++i) {
-    const Result<jit::MachineCode> code = emit_golden(kernel, nests[i]);
-    if (!code) return code.error();
-    const Status features = check_features(*code, kernel.target);
+  const Result<std::vector<jit::MachineCode>> codes = golden_codes(kernel);
+  if (!codes) return codes.error();
+  for (size_t i = 0; i < codes->size(); ++i) {
+    const jit::MachineCode& code = (*codes)[i];
+    const Status features = check_features(code, kernel.target);
     if (!features) return features.error();
-    const Result<std::string> lines = listing(*code, {.compact = true});
+    const Result<std::string> lines = listing(code, {.compact = true});
     if (!lines) return lines.error();
-    if (nests.size() > 1) text += "; nest " + std::to_string(i) + "\n";
+    if (codes->size() > 1) text += "; nest " + std::to_string(i) + "\n";
     text += *lines;
   }
   return text;

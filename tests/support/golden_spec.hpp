@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that no lane program gives, as the heads of golden listings name them: what the code of a
+// microkernel or a packer depends on, word by word. The words: tests/data/golden/README.md.
+#pragma once
+
+#include <set>
+#include <string>
+#include <variant>
+
+#include "jit/conv/channel_kernel.hpp"
+#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/depthwise_kernel.hpp"
+#include "jit/conv/grouped_nhwc_kernel.hpp"
+#include "jit/conv/pack_planes.hpp"
+#include "jit/conv/pack_weights.hpp"
+#include "jit/conv/pack_windows.hpp"
+
+namespace castor::test {
+
+/// The look-up of bytes, which depends on nothing.
+struct ByteTableSpec {};
+
+/// Everything that the code of one kernel depends on besides target and epilogue.
+using KernelSpec =
+    std::variant<jit::ConvTile, jit::ChannelTile, jit::DepthwiseForm, jit::GroupedNhwcForm,
+                 jit::PlaneForm, jit::WindowForm, jit::WeightUnit, ByteTableSpec>;
+
+/// Reads "pixel_vectorised channels=2 vectors=1 dead_lanes". Fields that are not named have their
+/// defaults. Fails (invalid_argument) at a word that is not known, naming it.
+Result<KernelSpec> read_kernel_spec(const std::string& words);
+
+/// Reads the blocks of rows of a depthwise or grouped kernel: "outputs=4 above=1, outputs=2". Fails
+/// (invalid_argument) at a word that is not known, and where the kernel has no blocks.
+Status read_blocks(const std::string& words, KernelSpec& spec);
+
+/// Emits the kernel; `epilogue` may be null. Fails (invalid_argument) where the target has no such
+/// code, or where it takes no epilogue but has one.
+Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const jit::Target& target,
+                                   const jit::TileEpilogue* epilogue);
+
+/// What the kernel shows: its kind, each switch that is on ("depthwise flips_sign"), each choice
+/// ("pixel_vectorised window_sums=i32"), and for microkernels how they multiply.
+std::set<std::string> switches_of(const KernelSpec& spec, const jit::Target& target);
+
+}  // namespace castor::test

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/recording_runtime.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "runtime/bind.hpp"
+
+namespace castor::test {
+
+namespace {
+
+/// Pages of its own for each code, which are made to begin with a return before they get
+/// executable.
+jit::SystemCalls with_returns_alone() {
+  jit::SystemCalls calls = jit::SystemCalls::real();
+  calls.memfd_create = [](const char*, unsigned) {
+    errno = ENOSYS;
+    return -1;
+  };
+  calls.mprotect = [](void* at, size_t size, int protection) {
+    constexpr unsigned char landing_and_return[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};  // endbr64; ret
+    if ((protection & PROT_EXEC) != 0)
+      std::memcpy(at, landing_and_return, sizeof landing_and_return);
+    return ::mprotect(at, size, protection);
+  };
+  return calls;
+}
+
+/// "castor_conv_pixels_4x3_avx2_0123abcd" -> "conv_pixels_4x3".
+std::string plain_name(std::string name, std::string_view key, jit::Tier tier) {
+  for (const std::string& ending : {"_" + short_hash(key), "_" + std::string(name_of(tier))}) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  constexpr std::string_view prefix = "castor_";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+class Recorder final : public CodeWatcher {
+ public:
+  explicit Recorder(jit::Tier tier) : tier_(tier) {}
+  std::shared_ptr<const void> code_made(const CodeRecipe& recipe, std::string_view key,
+                                        const jit::MachineCode& code,
+                                        const jit::CodeBlock&) noexcept override {
+    const std::lock_guard lock(mutex_);
+    kernels_.push_back({plain_name(recipe.name(key), key, tier_), code});
+    return nullptr;
+  }
+  std::vector<RecordedKernel> take() { return std::move(kernels_); }
+
+ private:
+  const jit::Tier tier_;
+  std::mutex mutex_;
+  std::vector<RecordedKernel> kernels_;
+};
+
+}  // namespace
+
+RecordingRuntime::RecordingRuntime(jit::Tier tier, RunAtBind code)
+    : target_{tier},
+      calls_(code == RunAtBind::runs ? jit::SystemCalls::real() : with_returns_alone()) {}
+
+Result<std::vector<RecordedKernel>> RecordingRuntime::bind(const FunctionPtr& function,
+                                                           std::span<const Dims> shapes,
+                                                           std::span<const Dims> strides) const {
+  // Whatever the machine's best tier is, or CASTOR_ISA names.
+  auto runtime = detail::make_runtime({.interpret = true}, calls_);
+  if (!runtime) return runtime.error();
+  const auto recorder = std::make_shared<Recorder>(target_.tier);
+  (*runtime)->target = target_;
+  (*runtime)->store = std::make_shared<detail::CodeStore>(calls_, no_limit, recorder);
+  const auto compiled = detail::compile(function, **runtime);
+  if (!compiled) return compiled.error();
+  auto kernel = std::make_shared<const detail::KernelState>(function, *compiled);
+  const auto bound = detail::bind_kernel(std::move(kernel), shapes, strides);
+  if (!bound) return bound.error();
+  if (!(*bound)->interpreted_because.empty()) {
+    return Error{ErrorCode::internal, (*bound)->interpreted_because};
+  }
+  return recorder->take();
+}
+
+}  // namespace castor::test
