@@ -344,7 +344,7 @@ static void test_convert(void) {
   options.rounding = CASTOR_ROUNDING_BY_TYPE;
   options.overflow = -1;
   EXPECT_STATUS(castor_convert(runtime, &x, &y, &options, &error), CASTOR_INVALID_ARGUMENT,
-                "overflow -1, expected 0 to 3");
+                "overflow -1, expected 0 to 4");
   options.overflow = CASTOR_OVERFLOW_BY_TYPE;
   options.nan = 2;
   EXPECT_STATUS(castor_convert(runtime, &x, &y, &options, &error), CASTOR_INVALID_ARGUMENT,

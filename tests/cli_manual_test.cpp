@@ -59,8 +59,8 @@ TEST_F(CliManual, CompletionKnowsNamesOfValues) {
   const std::string completion = printed("completion");
   for (const char* line :
        {"run:--isa) words='avx2 avx2_vnni avx512 avx512_vnni avx512_vbmi'",
-        "convert:--overflow) words='saturate wrap nan'", "dump:--stage) words='ir nest lanes asm'",
-        "convert:--to) words='boolean u1 u2 u3 "}) {
+        "convert:--overflow) words='saturate wrap nan saturate_finite'",
+        "dump:--stage) words='ir nest lanes asm'", "convert:--to) words='boolean u1 u2 u3 "}) {
     expect_contains(completion, line);
   }
 }

@@ -71,7 +71,7 @@ TEST_F(Cli, WrongUseIsStatusTwoAndOneLine) {
        "unknown shape '2,', expected extents such as 2,3"},
       {{"convert", in, out, "--to", "u8", "--nan", "zero"}, "nan = zero does not apply"},
       {{"convert", in, out, "--to", "u8", "--overflow", "clip"},
-       "unknown overflow mode 'clip', expected saturate, wrap or nan"},
+       "unknown overflow mode 'clip', expected saturate, wrap, nan or saturate_finite"},
       {{"convert", in, out, "--to", "u8", "--overflow", "nan"}, "overflow = nan does not apply"},
       {{"convert", in, out, "--to", "u8", "--rounding", "even"}, "unknown rounding mode 'even'"},
       {{"convert", in, out, "--to", "f16", "--rounding", "up"}, "rounding = up does not apply"},

@@ -141,12 +141,12 @@ constexpr BadText bad_texts[] = {
      "says: overflow = 1.5 is a float, expected an identifier"},
     {IN_F "%y = convert %x {overflow = inf} : f32 return %y }",
      "line 2, column 1: %y = convert %x {overflow = inf} : f32: identifiers are among the row's "
-     "choices: overflow = inf, expected saturate, wrap, nan"},
+     "choices: overflow = inf, expected saturate, wrap, nan, saturate_finite"},
     {IN_F "%y = convert %x {overflow = nan} : f32 return %y }",
      "line 2, column 1: %y = convert %x {overflow = nan} : f32: options are in the row of the "
      "conversion table: convert: overflow = nan does not apply to f32 -> f32 (conversion to the "
      "same "
-     "type); expected saturate"},
+     "type); expected saturate or saturate_finite"},
     // Constants.
     {IN_F "%y = constant : f32[]",
      "line 2, column 15: found ':', expected a literal, a list or '@'"},

@@ -261,7 +261,7 @@ TEST(Verify, RulesOfAttributes) {
        3, attributes({named("rounding", "sideways")})},
       {"%y = convert %x {overflow = wrap} : f16: options are in the row of the conversion table: "
        "convert: overflow = wrap does not apply to f32 -> f16 (conversion to float); expected "
-       "saturate",
+       "saturate or saturate_finite",
        3, attributes({named("overflow", "wrap")})},
   });
 }

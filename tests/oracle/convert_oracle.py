@@ -187,8 +187,9 @@ def to_integer(source, bits, to, overflow, rounding):
 
 
 def overflowed(target, negative, overflow):
+    """A finite number beyond the largest, or an infinity that is none in the target."""
     sign = target.sign if negative else 0
-    if overflow == "saturate" or target.specials == "finite":
+    if overflow.startswith("saturate") or target.specials == "finite":
         return sign | target.largest
     return sign | {"ieee": target.infinity, "nan_only": target.sign - 1,
                    "fnuz": target.sign}[target.specials]
@@ -260,7 +261,7 @@ def convert_integer(value, to, overflow, rounding):
         return to_listed(Fraction(value), to, overflow, rounding)
     if target is not None:
         return to_float(Fraction(value), value < 0, target, overflow)
-    value = clamp(value, to) if overflow == "saturate" else value
+    value = clamp(value, to) if overflow.startswith("saturate") else value
     return value & (2 ** bits_of(to) - 1)
 
 
@@ -282,6 +283,8 @@ def convert(source_name, to, overflow, rounding, nan, bits):
     if source.is_nan(bits):
         return nan_to_float(source, bits, target, nan)
     negative = bits & source.sign != 0 or (not special and source.value(bits) < 0)
+    if special and overflow == "saturate_finite" and target.specials == "ieee":
+        return target.infinity | (target.sign if negative else 0)
     if special:
         return overflowed(target, negative, overflow)
     return to_float(source.value(bits), negative, target, overflow)
@@ -482,11 +485,30 @@ def requests(rng):
                     yield source, to, overflow, rounding, pick(pool, 5, rng)
 
 
+def requests_that_keep_infinities(rng):
+    """overflow = saturate_finite: from the formats with infinities, around the ends of targets."""
+    sources = ("f64", "f32", "bf16", "f16", "f8e5m2")
+    for source in sources:
+        for to in (*sources, "f8e4m3", "f8e5m2fnuz", "f4e2m1"):
+            if source != to:
+                inputs = float_inputs_for_float(FORMATS[source], FORMATS[to], rng)
+                yield source, to, "saturate_finite", "", "", pick(inputs, 24, rng)
+                ends = [FORMATS[source].infinity, FORMATS[source].largest]
+                signed = [code | sign for code in ends for sign in (0, FORMATS[source].sign)]
+                yield source, to, "saturate_finite", "", "", signed
+        for to in ("i8", "u16", "f8e8m0"):
+            ends = [FORMATS[source].infinity, FORMATS[source].largest, 0x1]
+            yield source, to, "saturate_finite", "", "", ends
+    for to in ("i8", "u4", "f16", "f8e5m2"):
+        yield "i32", to, "saturate_finite", "", "", [0, 1, 0x7fffffff, 0x80000000, 0xffffffff]
+
+
 def all_requests(rng):
     for source, to, overflow, rounding, inputs in requests(rng):
         yield source, to, overflow, rounding, "", inputs
     yield from requests_for_small_types(rng)
     yield from requests_between_small_types(rng)
+    yield from requests_that_keep_infinities(rng)
 
 
 def main():
