@@ -10,13 +10,12 @@
 #include "tests/support/convolution_loops.hpp"
 #include "tests/support/on_every_engine.hpp"
 #include "tests/support/placed_tensors.hpp"
+#include "tools/fuzz/draw_axis.hpp"
 
 namespace castor::test {
 namespace {
 
 using enum ElementType;
-
-constexpr int64_t most = INT64_MAX;
 
 /// By machine code on every tier, operands between guard pages, and by the interpreter where that
 /// takes no time.
@@ -59,40 +58,6 @@ class ConvExtremes : public testing::Test {
             .w_zero_point = random_bytes(random_, w_type, {w[0]})};
   }
 
-  /// A number from 1 to `greatest`: small, large, a power of two or next to one.
-  int64_t draw_size(int64_t greatest) {
-    if (percent(40)) return draw(1, std::min<int64_t>(greatest, 4));
-    if (percent(20)) return greatest;
-    const int64_t power = int64_t{1} << draw(1, 62);
-    return std::clamp<int64_t>(power + draw(-1, 1), 1, greatest);
-  }
-
-  struct Axis {
-    int64_t input = 1, kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0;
-  };
-
-  /// One axis: paddings such that there are exactly `outputs` outputs, at least one tap of which
-  /// meets the input wherever paddings allow it.
-  Axis draw_axis(int64_t outputs) {
-    Axis axis;
-    axis.input = draw(1, 6);
-    axis.kernel = draw(1, 3);
-    const int64_t taps = axis.kernel - 1;
-    axis.dilation = draw_size(taps == 0 ? most : (most - 16) / taps);
-    const int64_t window = taps * axis.dilation + 1;
-    const int64_t left = most - 16 - window;
-    axis.stride =
-        outputs == 1 ? draw_size(most) : draw_size(std::max<int64_t>(left / (outputs - 1), 1));
-    const int64_t taken = (outputs - 1) * axis.stride + window;
-    const int64_t padded = taken + draw(0, std::min<int64_t>(axis.stride - 1, 3));
-    const int64_t padding = std::max<int64_t>(padded - axis.input, 0);
-    if (padded < axis.input) axis.input = padded;
-    const int64_t met = draw(0, outputs - 1) * axis.stride + draw(0, taps) * axis.dilation;
-    axis.begin = std::clamp<int64_t>(met - draw(0, axis.input - 1), 0, padding);
-    axis.end = padding - axis.begin;
-    return axis;
-  }
-
   ConvolutionCase draw_case() {
     ConvolutionOptions options;
     if (percent(40)) options.layout = ConvolutionLayout::nhwc;
@@ -104,13 +69,13 @@ class ConvExtremes : public testing::Test {
     if (is_depthwise) options.group = channels;
     std::vector<int64_t> ends;
     for (int64_t i = 0; i < axes; ++i) {
-      const Axis axis = draw_axis(draw(1, axes == 3 ? 2 : 4));
+      const ConvolutionAxis axis = fuzz::draw_extreme_axis(numbers_, draw(1, 6));
       x.push_back(axis.input);
       w.push_back(axis.kernel);
       options.strides.push_back(axis.stride);
       options.dilations.push_back(axis.dilation);
-      options.pads.push_back(axis.begin);
-      ends.push_back(axis.end);
+      options.pads.push_back(axis.pad_begin);
+      ends.push_back(axis.pad_end);
     }
     options.pads.insert(options.pads.end(), ends.begin(), ends.end());
     if (options.layout == ConvolutionLayout::nhwc)
@@ -119,11 +84,12 @@ class ConvExtremes : public testing::Test {
   }
 
   std::mt19937_64 random_{31};
+  fuzz::Random numbers_{31};
 };
 
 /// An axis with one output has any stride.
 TEST_F(ConvExtremes, StridesOfOneOutput) {
-  for (const int64_t stride : {most, most / 2 + 1, most / 3 + 1, int64_t{1} << 62}) {
+  for (const int64_t stride : {INT64_MAX, INT64_MAX / 2 + 1, INT64_MAX / 3 + 1, int64_t{1} << 62}) {
     for (int64_t width = 2; width <= 5; ++width) {
       ASSERT_EQ(mistake_of(drawn({1, 5, 2, width}, {16, 5, 2, 2}, {.strides = {stride, 1}})), "");
       ASSERT_EQ(mistake_of(drawn({1, 5, width, 2}, {16, 5, 2, 2}, {.strides = {1, stride}})), "");
@@ -168,6 +134,17 @@ TEST_F(ConvExtremes, ManyChannels) {
             "");
 }
 
+/// Window sums that exceed 2^31: numbers are exact modulo 2^32, whatever is added up.
+TEST_F(ConvExtremes, WindowSumsWrapAround) {
+  constexpr int64_t channels = 9'000'001;
+  ConvolutionCase row = drawn({1, channels, 1, 1}, {1, channels, 1, 1}, {});
+  row.x.type = row.w.type = u8;
+  row.x_zero_point = Patterns{u8, {}, {0}};
+  row.w_zero_point = Patterns{u8, {}, {7}};
+  std::ranges::fill(row.x.elements, 255);
+  ASSERT_EQ(mistake_of(row), "");
+}
+
 /// The high-water mark of resident memory, in bytes.
 int64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
@@ -178,8 +155,10 @@ int64_t peak_resident_bytes() {
   return 0;
 }
 
-/// Lets the high-water mark be what is resident now.
-void reset_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
+/// Lets the high-water mark be what is resident now; false where the system refuses.
+bool reset_peak() {
+  return static_cast<bool>(std::ofstream("/proc/self/clear_refs") << 5 << std::flush);
+}
 
 /// Binding takes time and memory for the taps of the filter, not for its channels.
 TEST_F(ConvExtremes, BindingManyChannelsTakesLittle) {
@@ -192,14 +171,14 @@ TEST_F(ConvExtremes, BindingManyChannelsTakesLittle) {
       const Kernel kernel = runtime.compile(text).value();
       constexpr int64_t channels = int64_t{1} << 28;
       const Dims x = layout == "nchw" ? Dims{1, channels, 1, 1} : Dims{1, 1, 1, channels};
-      reset_peak();
+      ASSERT_TRUE(reset_peak());
       const int64_t before = peak_resident_bytes();
       const auto start = std::chrono::steady_clock::now();
       const Result<BoundKernel> bound = kernel.bind({x, {1, channels, 1, 1}});
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       ASSERT_TRUE(bound.ok()) << bound.error().to_string();
       EXPECT_LT(peak_resident_bytes() - before, int64_t{32} << 20) << layout << name_of(tier);
-      EXPECT_LT(seconds.count(), 0.2) << layout << name_of(tier);
+      EXPECT_LT(seconds.count(), 0.5) << layout << name_of(tier);
     }
   }
 }

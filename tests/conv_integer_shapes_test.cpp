@@ -189,9 +189,10 @@ TEST(ConvIntegerShapes, DeclaredAndLaterExtentsAreChecked) {
   EXPECT_EQ(message({2, 3, 8, 7}), "");
   EXPECT_EQ(message({2, 3, 8, 8}),
             "result 0 (%y), axis 3: found 6, expected 5 as in i32[?n, 4, ?h, 5]");
-  EXPECT_EQ(message({2, 3, 8, 2}),
+  EXPECT_EQ(message({2, 3, 8, 1}),
             "line 2, column 3: conv_integer: spatial axis 1: the kernel takes 3 positions, with "
-            "dilations[1] = 1, expected at most 2, the input of 2 padded by 0 and 0");
+            "dilations[1] = 1, expected at most 1, the input of 1 padded by 0 and 0, plus "
+            "strides[1] = 1");
 }
 
 }  // namespace

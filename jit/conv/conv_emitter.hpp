@@ -30,7 +30,7 @@ inline const Reg64 pixel(Operand::RAX);  ///< the tap's dword of the first pixel
 inline const Reg64 output(Operand::RAX);
 inline const Reg64 group_output(Operand::R12);  ///< without an epilogue
 inline const Reg64 scratch(Operand::RCX);
-inline const Reg64 k_groups(Operand::RCX);  ///< to come, in the loop over them
+inline const Reg64 k_groups(Operand::RCX);  ///< that are left, in the loop over them
 inline const Reg64 channel_step(Operand::RDX);
 }  // namespace reg
 

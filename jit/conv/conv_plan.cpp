@@ -112,8 +112,8 @@ void choose_phases(ConvPlan& plan) {
   plan = std::move(best);
 }
 
-/// Where offsets of all k groups would be too many, those of one are listed: in planes of channels
-/// each k group lies as the one before.
+/// The k groups whose offsets the plan lists: all, or one where all would be too many. In planes of
+/// channels every k group has the same offsets from its first plane.
 int64_t listed_k_groups(ConvPlan& plan) {
   const int64_t k_groups = plan.slices * plan.dwords;
   const auto taps =

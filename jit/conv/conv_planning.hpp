@@ -30,7 +30,7 @@ inline constexpr int64_t most_block_pixels = int64_t{1} << 15;
 /// Dwords behind planes that the last tile of a line may read.
 inline constexpr int64_t most_lanes_read_behind = 16 * 8;
 
-/// Offsets of taps that a plan lists at the most, so that binding takes little time and memory
+/// A plan lists at most this many offsets of taps, so that binding takes little time and memory
 /// however many channels there are: with more k steps kernels loop over k groups.
 inline constexpr int64_t max_listed_taps = int64_t{1} << 18;
 

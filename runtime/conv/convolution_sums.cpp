@@ -76,8 +76,9 @@ class BlockSummer {
       uint32_t dword = 0;
       std::memcpy(&dword, plane + 4 * lane, sizeof dword);
       dword &= present;
-      sums_[lane] += static_cast<int32_t>((dword & 0xff) + (dword >> 8 & 0xff) +
-                                          (dword >> 16 & 0xff) + (dword >> 24));
+      const uint32_t bytes =
+          (dword & 0xff) + (dword >> 8 & 0xff) + (dword >> 16 & 0xff) + (dword >> 24);
+      sums_[lane] = static_cast<int32_t>(static_cast<uint32_t>(sums_[lane]) + bytes);
     }
   }
 
