@@ -12,9 +12,8 @@ namespace castor {
 
 namespace {
 
-/// a / b rounded down and up, for a positive `b`.
-int64_t floor_quotient(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceil_div(-a, b); }
-int64_t ceil_quotient(int64_t a, int64_t b) { return -floor_quotient(-a, b); }
+/// a / b rounded up, for any `a` but the least and a positive `b`.
+int64_t ceil_quotient(int64_t a, int64_t b) { return -floor_div(-a, b); }
 
 /// a - b * floor(a / b), for a positive `b`.
 int64_t floor_remainder(int64_t a, int64_t b) {
@@ -139,7 +138,7 @@ bool Problem::narrow() {
     const int64_t most_of_others = most_of_all - term.coefficient * term.most;
     const int64_t first =
         std::max<int64_t>(0, ceil_quotient(target_.low - most_of_others, term.coefficient));
-    const int64_t last = std::min(term.most, floor_quotient(target_.high, term.coefficient));
+    const int64_t last = std::min(term.most, floor_div(target_.high, term.coefficient));
     if (first > last) return false;
     term.most = last - first;
     shift(term.coefficient * first);
@@ -154,7 +153,7 @@ bool Problem::divide_by_common() {
   for (const BoundedTerm& term : terms()) divisor = std::gcd(divisor, term.coefficient);
   if (divisor <= 1) return false;
   for (BoundedTerm& term : terms()) term.coefficient /= divisor;
-  target_ = {ceil_quotient(target_.low, divisor), floor_quotient(target_.high, divisor)};
+  target_ = {ceil_quotient(target_.low, divisor), floor_div(target_.high, divisor)};
   return true;
 }
 

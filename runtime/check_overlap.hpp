@@ -25,7 +25,8 @@ struct OverlapRules {
 /// where an input does and may; `in_place` becomes true where one does. Strided tensors that
 /// interleave without sharing a byte are apart: ranges of addresses are compared first, and only
 /// where they meet, find_overlap decides. All pairs of a call together take at most
-/// max_overlap_steps for that, besides 128 for each; a pair that would take more is refused.
+/// max_overlap_steps for that, besides 128 for each of the first 65,536; a pair that would take
+/// more is refused.
 ///
 /// The views are checked (check_view). Up to 16 tensors are compared each with each; the footprints
 /// of more are sorted in `work`, of overlap_work_bytes or none at all: then memory is allocated for

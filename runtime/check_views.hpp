@@ -65,7 +65,7 @@ Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view);
 Overlap find_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
                      const Footprint& at_b, int64_t& steps);
 
-/// The same of a tensor and `size` bytes from `begin` on.
+/// Whether a tensor and `size` bytes from `begin` on share a byte, decided in the same way.
 Overlap find_overlap(const BoundTensor& tensor, const Footprint& at, uintptr_t begin, size_t size,
                      int64_t& steps);
 

@@ -120,9 +120,10 @@ Spans spans_of(const ElementPlaces& places, std::array<BoundedTerm, max_terms>& 
   return spans;
 }
 
-/// Of tensors whose strides are whole units. Elements meet where a's is less than its span before
-/// b's, or b's less than its own before a's. With the indices of b counted from its last element,
-/// a's distance from its first and b's from its last add up to the sum that is looked for.
+/// The terms for tensors whose strides are whole units. Elements meet where a's is less than its
+/// span before b's, or b's less than its own before a's. With the indices of b counted from its
+/// last element, a's distance from its first and b's from its last add up to the sum that is looked
+/// for.
 Overlap find_meeting(const ElementPlaces& a, const ElementPlaces& b, int64_t& steps) {
   std::array<BoundedTerm, max_terms> terms;
   size_t count = 0;
