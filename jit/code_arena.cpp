@@ -10,7 +10,7 @@ namespace castor::jit {
 
 namespace {
 
-/// Lets the references to constants lead to a pool that begins `pool_distance` bytes behind
+/// Lets the references to constants lead to a pool that begins `pool_distance` bytes after
 /// `bytes`.
 void move_pool(const MachineCode& code, size_t pool_distance, std::span<std::byte> bytes) {
   const auto move = static_cast<uint32_t>(pool_distance - code.pool_begin);
@@ -24,9 +24,9 @@ void move_pool(const MachineCode& code, size_t pool_distance, std::span<std::byt
 
 /// Takes the page faults of bytes that are written, up to the end of a page.
 void touch(std::span<const std::byte> bytes) {
-  for (size_t behind = 0; behind < bytes.size(); behind += page_bytes) {
+  for (size_t after = 0; after < bytes.size(); after += page_bytes) {
     [[maybe_unused]] const std::byte read =
-        static_cast<const volatile std::byte&>(bytes[bytes.size() - 1 - behind]);
+        static_cast<const volatile std::byte&>(bytes[bytes.size() - 1 - after]);
   }
 }
 
@@ -83,7 +83,7 @@ Result<OpenArena::Pages> OpenArena::take_pages(size_t code_size, size_t pool_siz
   return pages;
 }
 
-/// Bytes for the end of a part, and behind them, up to the end of new pages, what traps when it is
+/// Bytes for the end of a part, and after them, up to the end of new pages, what traps when it is
 /// executed.
 FilePiece OpenArena::piece_for(const Part& part, std::span<const std::byte> bytes, size_t pages) {
   constexpr std::byte breakpoint{0xcc};

@@ -17,7 +17,7 @@
 
 namespace castor::jit {
 
-/// The instructions as published: for a pool that begins `pool_distance` bytes behind the first.
+/// The instructions as published: for a pool that begins `pool_distance` bytes after the first.
 std::vector<std::byte> instructions_for(const MachineCode& code, size_t pool_distance);
 
 /// Where a piece of code is.
@@ -117,7 +117,7 @@ class OpenArena {
         file_(std::move(file)),
         code_{.begin = 0, .size = code_bytes, .step = code_step},
         pool_{.begin = code_bytes, .size = pool_bytes, .step = page_bytes} {}
-  /// How many bytes of pages both parts shall have, and those of them that are new.
+  /// How many bytes of pages both parts are to have, and the share of those that are new.
   struct Pages {
     size_t code;
     size_t pool;

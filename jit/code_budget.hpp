@@ -73,7 +73,8 @@ class CodeShare {
   size_t mapped_ = 0;
 };
 
-/// Whether it is the limit that an error of code memory is about, and not the system.
-bool is_limit_reached(const Error& error);
+/// Whether it is the limit that an error inside of code memory is about (limit_exceeded), and not
+/// the system.
+inline bool is_limit_reached(const Error& error) { return error.code == ErrorCode::limit_exceeded; }
 
 }  // namespace castor::jit

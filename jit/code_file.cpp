@@ -21,7 +21,7 @@ int create_memfd(const SystemCalls& system) {
   return system.memfd_create("castor-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/// Whether a file may have that many bytes; who writes behind the limit is killed by SIGXFSZ.
+/// Whether a file may have that many bytes; whoever writes beyond the limit is killed by SIGXFSZ.
 bool file_size_allowed(size_t bytes) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;

@@ -32,8 +32,8 @@ struct CodeMemory::Filling {
   }
 
  private:
-  /// Whether the arena has code, and nobody holds any; giving up the last reference comes behind
-  /// all use.
+  /// Whether the arena has code, and nobody holds any; the last reference is given up after all
+  /// use.
   bool holds_dead_code() const { return !arena->is_empty() && arena->arena().use_count() == 1; }
 
   Result<CodeBlock> append_to_arena(const MachineCode& code,
@@ -89,17 +89,28 @@ void CodeMemory::leave_to_parent(Filling* inherited) {
   delete inherited;
 }
 
+namespace {
+
+/// Callers take the limit for memory that the system refuses: both mean that there is no code.
+Error without_code(Error error) {
+  if (is_limit_reached(error)) error.code = ErrorCode::executable_memory;
+  return error;
+}
+
+}  // namespace
+
 Result<CodeBlock> CodeMemory::publish(const MachineCode& code) {
   if (code.instruction_bytes == 0) {
     return Error{ErrorCode::internal, "publish: no code, expected a byte or more"};
   }
   try {
     Result<CodeBlock> block = publish_in_arena(code);
-    if (block.ok() || is_limit_reached(block.error())) return block;
+    if (block.ok()) return block;
+    if (is_limit_reached(block.error())) return without_code(block.error());
     Result<CodeBlock> own = publish_on_own_pages(system_, code, budget_);
     if (own.ok()) return own;
-    return Error{own.error().code,
-                 fmt::format("{}; before that, {}", own.error().message, block.error().message)};
+    return without_code({own.error().code, fmt::format("{}; before that, {}", own.error().message,
+                                                       block.error().message)});
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::out_of_memory, "no memory left"};  // short: allocates nothing
   }

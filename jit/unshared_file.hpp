@@ -14,7 +14,8 @@ namespace castor::jit {
 ///
 /// Programs close descriptors that are not theirs (daemons close all), and numbers are used again:
 /// so a file is told by its device and inode, and a number that stands for another file is left
-/// alone. Not thread safe, but for the fork.
+/// alone (unless another thread closes and reuses it between the look and the call). Not thread
+/// safe, but for the fork.
 class UnsharedFile {
  public:
   /// Takes the descriptor over, and closes it if it fails. The caller opened it with O_CLOEXEC.

@@ -32,8 +32,8 @@ inline int width_of(const Xbyak::Xmm& vector) { return static_cast<int>(vector.g
 ///
 /// What callers choose belongs into the pool, which is not executable when the code is published:
 /// no instruction may have a constant of a function, a bound, a scale or an extent as an immediate
-/// or displacement, but only what follows from the kind and the size of the code (README,
-/// "Generated code and security", lists it).
+/// or displacement, but only what follows from the kind and the size of the code
+/// (runtime/README.md, Generated code and security, lists it).
 ///
 /// Code begins with the entry, where indirect calls may arrive (endbr64). Nothing else in it may be
 /// the target of an indirect branch, so there are none: emitters jump and call by labels alone.
