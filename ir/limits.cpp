@@ -15,6 +15,15 @@ Error limit_exceeded(std::string_view subject, size_t found, std::string_view wh
                       is_cut ? "..." : "", subject.empty() ? "" : ": ", found, what, limit)};
 }
 
+size_t counted_name_bytes(const Function& function) {
+  size_t bytes = function.name.size();
+  for (const Value& value : function.values) {
+    bytes += value.name.size();
+    for (const Dim& dim : value.type.shape) bytes += dim.name.size();
+  }
+  return bytes;
+}
+
 Status check_limits(const Function& function, const CompileLimits& limits) {
   const struct {
     std::string_view what;

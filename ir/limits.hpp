@@ -40,6 +40,10 @@ struct CompileLimits {
 /// for every function.
 CASTOR_API Status check_limits(const Function& function, const CompileLimits& limits);
 
+/// Bytes of a function's own name and of those of its values and unknown extents, counted: for
+/// functions that no FunctionBuilder has made, whose Function::name_bytes nobody has set.
+size_t counted_name_bytes(const Function& function);
+
 /// The failure of a limit.
 CASTOR_API Error limit_exceeded(std::string_view subject, size_t found, std::string_view what,
                                 size_t limit);

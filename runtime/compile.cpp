@@ -13,6 +13,9 @@ namespace castor::detail {
 Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                                 const RuntimeState& runtime) {
   if (Status status = verify(*function); !status) return status.error();
+  if (const size_t found = counted_name_bytes(*function); found > runtime.limits.name_bytes) {
+    return limit_exceeded("@" + function->name, found, "bytes of names", runtime.limits.name_bytes);
+  }
   auto compiled = std::make_shared<Compiled>();
   compiled->memory = runtime.memory;
   compiled->function = without_long_names(function);

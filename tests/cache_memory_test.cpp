@@ -83,8 +83,8 @@ struct Row {
 };
 
 constexpr Row rows[] = {
-    {"small", small_function, 4000, 100'000},
-    {"own_code", function_with_own_code, 2000, 100'000},
+    {"small", small_function, 100'000, 100'000},
+    {"own_code", function_with_own_code, 100'000, 100'000},
     {"dead_operations", function_of_dead_operations, 300, 1000},
     {"long_names", function_of_long_names, 300, 1000},
     {"many_nests", function_of_many_nests, 300, 3000},

@@ -99,6 +99,19 @@ TEST(CompileLimits, DoNotDependOnWhatIsCached) {
   EXPECT_EQ(refused.error().code, ErrorCode::limit_exceeded);
 }
 
+/// Nobody has counted the names of a function that is made by hand.
+TEST(CompileLimits, CountNamesOfFunctionsMadeByHand) {
+  CompileLimits limits;
+  limits.name_bytes = name_bytes;
+  const Result<Runtime> runtime = Runtime::create({.limits = limits});
+  Function by_hand = *parse_function(text).value();
+  by_hand.name_bytes = 0;
+  by_hand.values[0].name = "a_long_name";
+  const Result<Kernel> refused = runtime->compile(std::make_shared<const Function>(by_hand));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::limit_exceeded);
+}
+
 /// The parser stops at the first operation too many: the rest of the text is not looked at.
 TEST(CompileLimits, StopTheParserAtOnce) {
   CompileLimits limits;

@@ -9,8 +9,8 @@
 
 namespace castor {
 
-/// Of a block of that many bytes: glibc's malloc adds a word and rounds up to 16 bytes, 32 at the
-/// least. Other allocators take about as much.
+/// What a block of that many bytes takes: glibc's malloc adds a word and rounds up to 16 bytes, to
+/// 32 at least. Other allocators take about as much.
 constexpr size_t block_bytes(size_t bytes) {
   constexpr size_t least = 32;
   constexpr size_t unit = 16;
@@ -19,21 +19,23 @@ constexpr size_t block_bytes(size_t bytes) {
   return rounded < least ? least : rounded;
 }
 
-/// Of a block that begins at a cache line: what is in front of the first line is lost.
+/// What a block takes that begins at a cache line: the bytes before the first line are lost.
 constexpr size_t line_block_bytes(size_t bytes) { return block_bytes(bytes + cache_line_size); }
 
-/// What counts the owners of a shared object, in the object's own block.
+/// Bytes that count the owners of a shared object, in the object's own block.
 inline constexpr size_t owner_count_bytes = 2 * sizeof(void*);
 
-/// Of an object made with std::make_shared.
+/// What an object made with std::make_shared takes.
 template <class T>
 constexpr size_t shared_block_bytes() {
   return block_bytes(sizeof(T) + owner_count_bytes);
 }
 
-/// Of a string's characters: a short string holds them itself.
+/// Characters that a string holds itself.
+inline constexpr size_t short_capacity = std::string().capacity();
+
+/// What the block of a string's characters takes.
 inline size_t block_bytes(const std::string& text) {
-  static const size_t short_capacity = std::string().capacity();
   return text.capacity() > short_capacity ? block_bytes(text.capacity() + 1) : 0;
 }
 

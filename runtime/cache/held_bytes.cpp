@@ -99,10 +99,11 @@ void HeldBytes::add(const detail::KernelState& kernel) {
 FunctionPtr without_long_names(const FunctionPtr& function) {
   constexpr size_t too_few_to_copy = 4096;
   constexpr size_t longest_function_name = 64;
-  if (function->name_bytes <= too_few_to_copy) return function;
+  const size_t name_bytes = counted_name_bytes(*function);
+  if (name_bytes <= too_few_to_copy) return function;
   HeldBytes all;
   all.add(*function);
-  if (function->name_bytes <= all.bytes() / 2) return function;
+  if (name_bytes <= all.bytes() / 2) return function;
   Function copy = *function;
   // Assigned to, a string would keep its memory.
   std::string(copy.name, 0, longest_function_name).swap(copy.name);
