@@ -21,7 +21,7 @@ bool is_array_of(size_t expected, std::span<T> given) {
   return given.size() == expected && (given.data() != nullptr || expected == 0);
 }
 
-/// Refuses an array that is none of so many.
+/// Refuses an array that has not `expected` entries.
 template <class T>
 Status check_array(std::string_view what, std::span<T> given, size_t expected) {
   if (is_array_of(expected, given)) return {};

@@ -115,6 +115,7 @@ TEST_F(Cli, OtherFunctionsMayHaveAnyMistake) {
       "func @bad(%x: f32[2]\n",
       "func @bad\n",
       "func @bad(%x: f32[2]) -> (f32[2]) attributes {a = func} {\n  }}}} \" ~\n",
+      "func @bad(%x: f32[2]) -> (f32[2]) attributes {a = func @good} {\n",
       "func @bad() -> (f32[2]) {\n  %y = constant @absent : f32[2]\n  return %y\n}\n",
       "func @bad() -> (f32[2]) {}\nfunc @bad() -> (f32[2]) {}\n",  // defined twice
   };

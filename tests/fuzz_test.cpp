@@ -157,7 +157,7 @@ TEST(Fuzz, AFunctionIsMinimisedToTheOpThatFails) {
 }
 
 TEST(Fuzz, TheSeedOfAReportRepeatsIt) {
-  const KeptRun first = run(tampered(flip_a_bit, 60));
+  const KeptRun first = run(tampered(flip_a_bit, 120));
   ASSERT_FALSE(first.reports.empty());
   FuzzOptions again = tampered(flip_a_bit, 1);
   again.seed = std::stoull("0" + repeated_seed(first.reports[0]));

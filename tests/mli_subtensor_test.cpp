@@ -53,6 +53,21 @@ TEST(MliSubtensor, BeginsWhereItsFirstElementIs) {
   }
 }
 
+TEST(MliSubtensor, PartsHaveElements) {
+  const mli_tensor in = dense_tensor({MLI_EL_FX_8, 1});
+  mli_sub_tensor_cfg cfg = {};
+  for (uint32_t& size : cfg.size) size = 1;
+  cfg.sub_tensor_rank = in.rank;
+  mli_tensor out = untouched();
+  ASSERT_EQ(mli_hlp_create_subtensor(&in, &cfg, &out), MLI_STATUS_OK);
+  cfg.size[1] = 0;
+  EXPECT_NE(mli_hlp_create_subtensor(&in, &cfg, &out), MLI_STATUS_OK);
+  mli_point_to_subtsr_cfg point = {};
+  point.coord_num = 1;
+  point.first_out_dim_size = 0;
+  EXPECT_NE(mli_hlp_point_to_subtensor(&in, &point, &out), MLI_STATUS_OK);
+}
+
 TEST(MliSubtensor, DimensionsOfSize1GoFromTheFirstOn) {
   const mli_tensor in = dense_tensor({MLI_EL_FX_8, 1});
   struct Row {

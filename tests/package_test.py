@@ -75,6 +75,19 @@ def check_symbols(lib, prefix):
         check(declared and declared <= symbols, f"{library} lacks {declared - symbols}")
 
 
+def check_entries(file):
+    """The functions that a library exports, and main of the command, begin with endbr64."""
+    table = run("nm", "--dynamic", "--defined-only", file) if ".so" in file.name else run("nm", file)
+    code = run("objdump", "--disassemble", "--section=.text", "--no-show-raw-insn", file)
+    entries = dict(re.findall(r"^[0-9a-f]+ <([^>]+)>:\n\s*[0-9a-f]+:\s+(\S+)", code, re.MULTILINE))
+    found = re.findall(r" T ([^\s@]+)", table)
+    names = [name for name in found if name in entries]
+    ours = [name for name in names if re.search(r"castor|mli_|^main$", name)]
+    check(ours, f"{file.name} has no function of castor's")
+    for name in ours:
+        check(entries[name] == "endbr64", f"{file.name}: {name} begins with {entries[name]}")
+
+
 def check_hardening(prefix, lib):
     """Libraries and the command resolve all symbols at once, into tables that are read-only then,
     and have canaries in stack frames and no executable stack."""
@@ -87,8 +100,7 @@ def check_hardening(prefix, lib):
         symbols = run("nm", "--dynamic", "--undefined-only", file)
         check("__stack_chk_fail" in symbols, f"{file.name} has no stack protection")
         check(not re.search(r"LOAD .* RWE ", segments), f"{file.name}: memory writable and executable")
-        functions = run("objdump", "--disassemble", "--section=.text", "--no-show-raw-insn", file)
-        check("endbr64" in functions, f"{file.name} is built without -fcf-protection")
+        check_entries(file)
 
 
 def check_cmake_consumer(prefix, folder):

@@ -23,15 +23,17 @@ struct Text {
   std::vector<FunctionPtr> functions;   ///< those that were asked for
 };
 
-/// Whether a function begins here: no operation has the word and a symbol side by side.
+/// Whether a function begins here: nowhere else a symbol and a parenthesis follow the word.
 bool at_function(const text::Cursor& cursor) {
   if (!cursor.peek().is("func")) return false;
   text::Cursor next = cursor;
   next.take();
-  return next.at(text::TokenKind::symbol);
+  if (!next.at(text::TokenKind::symbol)) return false;
+  next.take();
+  return next.peek().is('(');
 }
 
-/// Passes over whatever stands in front of the next function.
+/// Passes over everything before the next function.
 void skip_to_function(text::Cursor& cursor) {
   while (!cursor.at_end() && !at_function(cursor)) cursor.take();
 }

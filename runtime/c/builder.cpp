@@ -46,8 +46,8 @@ castor_value step_to_value(castor_builder* builder, const Step& body) noexcept {
   return value;
 }
 
-/// Of lists of integers; no attribute has more: two for each axis.
-constexpr size_t most_list_entries = 2 * max_rank;
+/// No list of integers has more entries: there are two for each axis.
+constexpr size_t max_list_entries = 2 * max_rank;
 
 Result<AttributeValue> value_of(const castor_attribute& attribute) {
   switch (attribute.kind) {
@@ -66,9 +66,9 @@ Result<AttributeValue> value_of(const castor_attribute& attribute) {
     case CASTOR_ATTRIBUTE_INTEGERS: {
       Status status = needed(attribute.integers, attribute.count, "integers");
       if (!status) return status.error();
-      if (attribute.count > most_list_entries) {
+      if (attribute.count > max_list_entries) {
         return invalid(fmt::format("attribute {}: {} integers, expected at most {}", attribute.name,
-                                   attribute.count, most_list_entries));
+                                   attribute.count, max_list_entries));
       }
       AttributeValue::List list;
       for (const int64_t entry : std::span(attribute.integers, attribute.count)) {

@@ -43,7 +43,7 @@ Result<BindOptions> options_of(const castor_bind_options* options) {
   return BindOptions{.scratch = static_cast<ScratchOwner>(given.scratch)};
 }
 
-/// Before any of so many is read.
+/// Compares the counts with the function before any entry is read.
 Status check_counts(const castor_kernel& kernel, size_t shapes, size_t strides) {
   const Function& function = kernel.kernel.function();
   const size_t inputs = function.parameters.size();

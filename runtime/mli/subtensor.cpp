@@ -93,7 +93,7 @@ bool find_part(const mli_tensor& in, const mli_sub_tensor_cfg& cfg, Part& part) 
   for (uint32_t axis = 0; axis < in.rank; ++axis) {
     const uint32_t offset = part.offset[axis] = cfg.offset[axis];
     const uint32_t size = part.size[axis] = cfg.size[axis];
-    if (offset >= in.shape[axis] || size > in.shape[axis] - offset) return false;
+    if (offset >= in.shape[axis] || size == 0 || size > in.shape[axis] - offset) return false;
     part.goes[axis] = to_go > 0 && size == 1;
     if (part.goes[axis]) --to_go;
   }
@@ -109,7 +109,7 @@ bool find_part(const mli_tensor& in, const mli_point_to_subtsr_cfg& cfg, Part& p
     part.goes[axis] = axis < last;
     if (part.offset[axis] >= in.shape[axis]) return false;
   }
-  return part.size[last] <= in.shape[last] - part.offset[last];
+  return part.size[last] > 0 && part.size[last] <= in.shape[last] - part.offset[last];
 }
 
 bool is_dense(const mli_tensor& tensor) {

@@ -9,7 +9,7 @@ namespace castor::tools {
 namespace {
 
 constexpr double default_seconds = 10;
-constexpr double most_seconds = 1e9;
+constexpr double max_seconds = 1e9;
 
 struct FuzzCommand {
   std::optional<double> seconds;
@@ -64,7 +64,7 @@ void add_fuzz(CLI::App& app, Action& action) {
       app.add_subcommand("fuzz", "Compare random functions with the reference interpreter");
   auto options = std::make_shared<FuzzCommand>();
   CLI::Option* seconds = add_number_option<double>(*command, "--seconds", options->seconds, 0,
-                                                   most_seconds, "S", "how long (default: 10)");
+                                                   max_seconds, "S", "how long (default: 10)");
   add_number_option<uint64_t>(*command, "--count", options->count, 0, uint64_t{1} << 62, "N",
                               "how many programs, however long they take")
       ->excludes(seconds);

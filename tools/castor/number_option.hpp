@@ -18,8 +18,8 @@ template <class Number>
 std::optional<Number> number_named(std::string_view text) {
   Number number = {};
   const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && behind == end ? std::optional(number) : std::nullopt;
+  const auto [parsed_end, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && parsed_end == end ? std::optional(number) : std::nullopt;
 }
 
 /// Adds an option whose value is a number from `least` to `most`; others are refused as wrong use:

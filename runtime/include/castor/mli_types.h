@@ -45,7 +45,7 @@ typedef enum mli_element_type {
   MLI_EL_FX_8 = 0x008,   ///< int8_t x: x / 2^frac_bits
   MLI_EL_FX_16 = 0x010,  ///< int16_t x: x / 2^frac_bits
   MLI_EL_SA_8 = 0x108,   ///< int8_t x: (x - zero_point) * scale / 2^scale_frac_bits
-  MLI_EL_SA_32 = 0x120,  ///< int32_t x: likewise
+  MLI_EL_SA_32 = 0x120,  ///< int32_t x: (x - zero_point) * scale / 2^scale_frac_bits
   MLI_EL_FP_16 = 0x210,  ///< not supported
   MLI_EL_FP_32 = 0x220,  ///< float
 
