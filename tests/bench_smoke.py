@@ -143,8 +143,23 @@ def check_running_report(bench, report, folder):
         check(LAYOUT in file.read(), f"bench-report --run shows no {LAYOUT}")
 
 
+def check_compare(bench, compare):
+    """A program beside itself: the same names, ratios around 1."""
+    chosen = "^Convert/(u8|f32)/f16/16KiB$"
+    status, output = run(sys.executable, compare, bench, bench, chosen, "--rounds", "2",
+                         "--option=--castor_isa=avx2", "--option=--benchmark_min_time=0.002")
+    check(status == 0, f"bench-compare: exit status {status}: {output}")
+    for name in ("Convert/u8/f16/16KiB", "Convert/f32/f16/16KiB"):
+        check(name in output, f"bench-compare leaves out {name}: {output}")
+    mean = float(output.split("geometric mean ")[1].split(",")[0])
+    check(0.2 < mean < 5, f"bench-compare: a program is {mean} times as fast as itself")
+    status, output = run(sys.executable, compare, bench, bench, "^nothing$")
+    check(status == 1 and "nothing" in output, f"bench-compare without a match: {status}: {output}")
+
+
 def main():
     bench, report = sys.argv[1:]
+    compare = os.path.join(os.path.dirname(report), "bench-compare")
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         if "avx2" not in file.read():
             sys.exit(77)
@@ -158,6 +173,7 @@ def main():
         check_report(report, results, folder)
         check_machine_file(report, results, folder)
         check_running_report(bench, report, folder)
+        check_compare(bench, compare)
         with open(results, "w", encoding="utf-8") as file:
             file.write("{}")
         check(run(sys.executable, report, results)[0] == 1, "bench-report accepts an empty object")
