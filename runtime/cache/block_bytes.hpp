@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "runtime/cache/stripes.hpp"
@@ -31,12 +32,11 @@ constexpr size_t shared_block_bytes() {
   return block_bytes(sizeof(T) + owner_count_bytes);
 }
 
-/// Characters that a string holds itself.
-inline constexpr size_t short_capacity = std::string().capacity();
-
-/// What the block of a string's characters takes.
+/// What the block of a string's characters takes: a short string holds them itself.
 inline size_t block_bytes(const std::string& text) {
-  return text.capacity() > short_capacity ? block_bytes(text.capacity() + 1) : 0;
+  const auto object = reinterpret_cast<uintptr_t>(&text);
+  const bool is_short = reinterpret_cast<uintptr_t>(text.data()) - object < sizeof text;
+  return is_short ? 0 : block_bytes(text.capacity() + 1);
 }
 
 }  // namespace castor
