@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compile/growth/<kind>/<operations>: from a text to a kernel, in a runtime of its own. Times
 // are medians; ns_per_op shows whether time grows with the number of operations alone, and
-// bind_ns_per_op the same of binding.
+// bind_ns_per_op shows it for binding.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tensors of an Elementwise benchmark lie.
+// The memory of the tensors of an Elementwise benchmark.
 #pragma once
 
 #include <optional>

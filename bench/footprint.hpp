@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tensors of measured conversions lie.
+// The memory of the tensors of measured conversions.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include "ir/enumeration.hpp"
 #include "ir/guarded.hpp"
 #include "ir/infer.hpp"
+#include "ir/name_bytes.hpp"
 #include "ir/requantize.hpp"
 #include "ir/verify.hpp"
 
@@ -120,13 +121,6 @@ Result<std::vector<TensorType>> result_types(const Function& function, const Ope
   return infer_types(operation, operand_types, written);
 }
 
-/// Of the value and of unknown extents, which every value has its own copy of.
-size_t bytes_of_names(const std::string& name, const TensorType& type) {
-  size_t bytes = name.size();
-  for (const Dim& dim : type.shape) bytes += dim.name.size();
-  return bytes;
-}
-
 }  // namespace
 
 void FunctionBuilder::fail(Error error) {
@@ -141,7 +135,7 @@ bool FunctionBuilder::passes(const Status& status) {
 ValueId FunctionBuilder::define(std::string name, TensorType type) {
   const size_t id = function_.values.size();
   const size_t name_bytes =
-      function_.name.size() + function_.name_bytes + bytes_of_names(name, type);
+      function_.name.size() + function_.name_bytes + name_bytes_of(name, type);
   if (!is_within(id + 1, "values", limits_.values) ||
       !is_within(name_bytes, "bytes of names", limits_.name_bytes)) {
     return no_value;
@@ -159,7 +153,7 @@ ValueId FunctionBuilder::define(std::string name, TensorType type) {
     fail(status.error());
   }
   if (error_) return no_value;
-  function_.name_bytes += bytes_of_names(name, type);
+  function_.name_bytes += name_bytes_of(name, type);
   function_.values.push_back({std::move(name), std::move(type)});
   return static_cast<ValueId>(id);
 }

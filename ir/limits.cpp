@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/function.hpp"
+#include "ir/name_bytes.hpp"
 
 namespace castor {
 
@@ -18,8 +18,7 @@ Error limit_exceeded(std::string_view subject, size_t found, std::string_view wh
 size_t counted_name_bytes(const Function& function) {
   size_t bytes = function.name.size();
   for (const Value& value : function.values) {
-    bytes += value.name.size();
-    for (const Dim& dim : value.type.shape) bytes += dim.name.size();
+    bytes += name_bytes_of(value.name, value.type);
   }
   return bytes;
 }

@@ -10,7 +10,7 @@
 
 namespace castor {
 
-/// getrandom(2), or what a test puts in its place.
+/// The type of getrandom(2), which a test may replace.
 using GetRandom = ssize_t (*)(void* bytes, size_t count, unsigned flags);
 
 /// 64 bits that nobody outside the process can foresee, from getrandom(2). Where that fails

@@ -15,7 +15,7 @@ namespace {
 /// Slices of the axis of quantization.
 constexpr int64_t slices = 64;
 
-/// Of containers of 32 bits.
+/// Bits that values leave free in containers of 32 bits.
 constexpr int free_bits = 4;
 
 constexpr std::array<std::string_view, 3> granularity_names = {"tensor", "outer_axis",

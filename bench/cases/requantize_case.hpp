@@ -26,7 +26,7 @@ struct RequantizeCell {
   /// "Requantize/exact/sa8/fx8/tensor".
   std::string name() const;
   TypePair pair() const;
-  /// Of tensors of that many elements, a multiple of 64.
+  /// The extents of tensors of that many elements, a multiple of 64.
   Dims extents(int64_t elements) const;
   /// Parameters are in the types: those of models, whose values of about -4 to 4 fill most of a
   /// container or, of 32 bits, which are accumulators, leave a few bits free.

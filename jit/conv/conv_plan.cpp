@@ -112,25 +112,25 @@ void choose_phases(ConvPlan& plan) {
   plan = std::move(best);
 }
 
-/// The k groups whose offsets the plan lists: all, or one where all would be too many. In planes of
+/// Lets kernels loop over k groups where the offsets of all would be too many to list: in planes of
 /// channels every k group has the same offsets from its first plane.
-int64_t listed_k_groups(ConvPlan& plan) {
+void choose_k_groups(ConvPlan& plan) {
   const int64_t k_groups = plan.slices * plan.dwords;
   const auto taps =
       static_cast<int64_t>(plan.row_phases.shifts.size() * plan.column_phases.shifts.size());
   const bool may_loop =
       plan.lanes_hold == ConvLanes::pixels && plan.dwords_hold == DwordsHold::channels;
-  if (!may_loop || k_groups <= max_listed_taps / taps) return k_groups;
+  if (!may_loop || k_groups <= max_listed_taps / taps) return;
   plan.k_groups = k_groups;
   plan.k_group_step = 4 * plan.phase_planes() * plan.plane_dwords;
-  return 1;
 }
 
 void list_taps(ConvPlan& plan) {
-  const int64_t k_groups = listed_k_groups(plan);
+  choose_k_groups(plan);
+  const int64_t listed = plan.slices * plan.dwords / plan.k_groups;  // of all k groups, or one
   const auto row_count = static_cast<int64_t>(plan.row_phases.phases.size());
   const auto column_count = static_cast<int64_t>(plan.column_phases.phases.size());
-  for (int64_t part = 0; part < k_groups; ++part) {
+  for (int64_t part = 0; part < listed; ++part) {
     for (size_t r = 0; r < plan.row_phases.shifts.size(); ++r) {
       for (size_t s = 0; s < plan.column_phases.shifts.size(); ++s) {
         const int64_t plane = (part * row_count + plan.row_phases.of_tap[r]) * column_count +
