@@ -8,7 +8,7 @@
 
 #include "bench/benchmarks.hpp"
 #include "bench/distribution.hpp"
-#include "tests/support/growing_functions.hpp"
+#include "tools/testing/growing_functions.hpp"
 
 namespace castor::bench {
 

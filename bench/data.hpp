@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/element_type.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::bench {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/interpreter.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::bench {
 

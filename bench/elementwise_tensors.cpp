@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "bench/data.hpp"
-#include "tests/support/samples.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::bench {
 

@@ -8,7 +8,7 @@
 
 #include <castor/castor.hpp>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/target.hpp"
 
 namespace castor::bench {

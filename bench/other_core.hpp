@@ -9,7 +9,7 @@
 #include <string_view>
 #include <thread>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::bench {
 

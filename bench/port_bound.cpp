@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "jit/dump.hpp"
+#include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
 #include "runtime/state.hpp"
 

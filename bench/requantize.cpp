@@ -15,7 +15,7 @@
 #include "bench/stream_report.hpp"
 #include "bench/threaded_stream.hpp"
 #include "bench/two_threads.hpp"
-#include "ir/interpreter.hpp"
+#include "ir/interpreter/interpreter.hpp"
 
 namespace castor::bench {
 

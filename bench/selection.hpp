@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::bench {
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "ir/numerics/scalar.hpp"
-#include "tests/support/samples.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::bench {
 

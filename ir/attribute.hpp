@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/export.hpp"
+#include "ir/support/export.hpp"
 
 namespace castor {
 

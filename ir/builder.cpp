@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "ir/enumeration.hpp"
-#include "ir/guarded.hpp"
-#include "ir/infer.hpp"
-#include "ir/name_bytes.hpp"
-#include "ir/requantize.hpp"
-#include "ir/verify.hpp"
+#include "ir/support/enumeration.hpp"
+#include "ir/support/guarded.hpp"
+#include "ir/verify/infer.hpp"
+#include "ir/verify/name_bytes.hpp"
+#include "ir/verify/requantize.hpp"
+#include "ir/verify/verify.hpp"
 
 namespace castor {
 

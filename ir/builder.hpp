@@ -9,12 +9,12 @@
 #include <unordered_set>
 #include <utility>
 
-#include "ir/broadcast.hpp"
-#include "ir/convolution.hpp"
-#include "ir/export.hpp"
 #include "ir/function.hpp"
-#include "ir/limits.hpp"
-#include "ir/promote.hpp"
+#include "ir/shape/broadcast.hpp"
+#include "ir/shape/convolution.hpp"
+#include "ir/support/export.hpp"
+#include "ir/types/promote.hpp"
+#include "ir/verify/limits.hpp"
 
 namespace castor {
 

@@ -6,9 +6,9 @@
 #include <bit>
 #include <cstring>
 
-#include "ir/enumeration.hpp"
-#include "ir/process_key.hpp"
-#include "ir/sip_hash.hpp"
+#include "ir/support/enumeration.hpp"
+#include "ir/support/process_key.hpp"
+#include "ir/support/sip_hash.hpp"
 
 namespace castor {
 

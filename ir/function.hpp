@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "ir/attribute.hpp"
-#include "ir/convert_options.hpp"
-#include "ir/export.hpp"
 #include "ir/op.hpp"
-#include "ir/result.hpp"
-#include "ir/shape.hpp"
+#include "ir/shape/shape.hpp"
+#include "ir/support/export.hpp"
+#include "ir/support/result.hpp"
+#include "ir/types/convert_options.hpp"
 
 namespace castor {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ir/convert_options.hpp"
-#include "ir/quantization.hpp"
+#include "ir/types/convert_options.hpp"
+#include "ir/types/quantization.hpp"
 
 namespace castor {
 

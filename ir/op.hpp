@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "ir/element_type.hpp"
-#include "ir/export.hpp"
+#include "ir/support/export.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor {
 
@@ -102,7 +102,7 @@ enum class OperandClass : uint8_t {
 CASTOR_API std::string_view name_of(OperandClass operands);
 CASTOR_API bool admits(OperandClass operands, ElementType type);
 
-/// How the result types follow from the operands; see ir/infer.cpp.
+/// How the result types follow from the operands; see ir/verify/infer.cpp.
 enum class InferRule : uint8_t {
   as_written,        ///< the type suffix is the type
   element_as_named,  ///< the operand's shape with the element type of the suffix
@@ -112,7 +112,7 @@ enum class InferRule : uint8_t {
   elementwise,       ///< the operands' broadcast shape and their common element type
   comparison,        ///< the operands' broadcast shape, boolean
   selection,         ///< the broadcast shape of three operands, the type of the last two
-  convolution,       ///< ir/convolution.hpp
+  convolution,       ///< ir/shape/convolution.hpp
   requantized,       ///< the operand's shape with the quantized format of the suffix, or f32
 };
 

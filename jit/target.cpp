@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "ir/enumeration.hpp"
-#include "ir/guarded.hpp"
-#include "jit/published.hpp"
+#include "ir/support/enumeration.hpp"
+#include "ir/support/guarded.hpp"
+#include "jit/memory/published.hpp"
 
 namespace castor::jit {
 namespace {

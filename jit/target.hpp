@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/export.hpp"
-#include "ir/result.hpp"
+#include "ir/support/export.hpp"
+#include "ir/support/result.hpp"
 #include "jit/cache_sizes.hpp"
 
 namespace castor::jit {

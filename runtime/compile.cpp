@@ -2,9 +2,9 @@
 // The stages of compiling, in order: verify, canonicalise, plan, look up or emit and publish.
 #include <fmt/format.h>
 
-#include "ir/canonicalize.hpp"
-#include "ir/verify.hpp"
-#include "jit/operand_walk.hpp"
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/verify/verify.hpp"
+#include "jit/plan/operand_walk.hpp"
 #include "runtime/cache/held_bytes.hpp"
 #include "runtime/state.hpp"
 

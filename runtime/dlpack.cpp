@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
-#include "ir/guarded.hpp"
-#include "ir/storage.hpp"
+#include "ir/support/guarded.hpp"
+#include "ir/types/storage.hpp"
 
 namespace castor {
 

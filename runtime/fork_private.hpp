@@ -6,7 +6,7 @@
 #include <memory>
 #include <tuple>
 
-#include "jit/fork_local.hpp"
+#include "jit/memory/fork_local.hpp"
 
 namespace castor {
 

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <memory>
 
-#include "ir/interpreter.hpp"
-#include "runtime/bind.hpp"
-#include "runtime/bound_code.hpp"
-#include "runtime/check_overlap.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "runtime/bind/bind.hpp"
+#include "runtime/bind/bound_code.hpp"
+#include "runtime/call/nest_call.hpp"
+#include "runtime/call/sub_byte_call.hpp"
+#include "runtime/call/tiled_call.hpp"
+#include "runtime/check/check_overlap.hpp"
 #include "runtime/memory/call_scratch.hpp"
-#include "runtime/nest_call.hpp"
-#include "runtime/requantization.hpp"
-#include "runtime/sub_byte_call.hpp"
-#include "runtime/tiled_call.hpp"
+#include "runtime/requantize/requantization.hpp"
 
 namespace castor {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/enumeration.hpp"
+#include "ir/support/enumeration.hpp"
 #include "runtime/observe/observer.hpp"
 #include "runtime/state.hpp"
 

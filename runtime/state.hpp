@@ -7,17 +7,17 @@
 #include <array>
 #include <optional>
 
-#include "jit/tiles.hpp"
+#include "jit/plan/tiles.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/cache/kernel_table.hpp"
-#include "runtime/check_overlap.hpp"
+#include "runtime/check/check_overlap.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/memory/runtime_memory.hpp"
 #include "runtime/memory/scratch.hpp"
 #include "runtime/memory/task_scratch.hpp"
 #include "runtime/observe/observer.hpp"
-#include "runtime/scale_checks.hpp"
+#include "runtime/requantize/scale_checks.hpp"
 
 namespace castor::detail {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 
 namespace castor::bench {
 

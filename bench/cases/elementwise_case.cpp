@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "ir/infer.hpp"
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
+#include "ir/verify/infer.hpp"
 
 namespace castor::bench {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/cases/footprints.hpp"
-#include "ir/shape.hpp"
+#include "ir/shape/shape.hpp"
 
 namespace castor::bench {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/builder.hpp"
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
 
 namespace castor::bench {
 

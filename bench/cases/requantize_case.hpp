@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/cases/functions.hpp"
-#include "ir/quantization.hpp"
+#include "ir/types/quantization.hpp"
 
 namespace castor::bench {
 

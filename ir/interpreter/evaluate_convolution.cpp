@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "ir/convolution.hpp"
 #include "ir/interpreter/evaluators.hpp"
+#include "ir/shape/convolution.hpp"
 
 namespace castor {
 

@@ -4,7 +4,7 @@
 
 #include "ir/interpreter/evaluators.hpp"
 #include "ir/numerics/requantize.hpp"
-#include "ir/requantize.hpp"
+#include "ir/verify/requantize.hpp"
 
 namespace castor {
 

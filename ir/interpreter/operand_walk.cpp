@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/interpreter/operand_walk.hpp"
 
-#include "ir/broadcast.hpp"
+#include "ir/shape/broadcast.hpp"
 
 namespace castor {
 

@@ -4,7 +4,7 @@
 
 #include <cassert>
 
-#include "ir/elements.hpp"
+#include "ir/types/elements.hpp"
 
 namespace castor {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/view.hpp"
+#include "ir/types/view.hpp"
 
 namespace castor {
 

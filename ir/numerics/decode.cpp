@@ -3,10 +3,10 @@
 #include <bit>
 #include <cassert>
 
-#include "ir/nf4.hpp"
 #include "ir/numerics/exact.hpp"
 #include "ir/numerics/format.hpp"
 #include "ir/numerics/unpacked.hpp"
+#include "ir/types/nf4.hpp"
 
 namespace castor::numerics {
 

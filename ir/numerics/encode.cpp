@@ -5,11 +5,11 @@
 #include <cassert>
 #include <cstdlib>
 
-#include "ir/nf4.hpp"
 #include "ir/numerics/compare.hpp"
 #include "ir/numerics/format.hpp"
 #include "ir/numerics/round.hpp"
 #include "ir/numerics/unpacked.hpp"
+#include "ir/types/nf4.hpp"
 
 namespace castor::numerics {
 

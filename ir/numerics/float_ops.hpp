@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ir/element_type.hpp"
+#include "ir/types/element_type.hpp"
 
 /// Each op rounds its exact result once into the type, with the default options of `convert`, and
 /// follows ir/README.md, Arithmetic: the first NaN operand in operand order is the result,
@@ -28,8 +28,8 @@
 ///   over 2^-22 where f32 rounds by 2^-24 at most; for bf16 it is at least 2^-134 / 2^8 where f32
 ///   rounds by 2^-150 at most.
 /// - Remainders are exact in the type.
-/// tests/arithmetic_f32_test.cpp computes in f32: all pairs of 8-bit values, and all pairs of
-/// significands of bf16 and f16 whose products or quotients are near the subnormals.
+/// tests/jit/arithmetic/arithmetic_f32_test.cpp computes in f32: all pairs of 8-bit values, and all
+/// pairs of significands of bf16 and f16 whose products or quotients are near the subnormals.
 namespace castor::numerics::float_ops {
 
 uint64_t add(uint64_t a, uint64_t b, ElementType type);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ir/quantization.hpp"
+#include "ir/types/quantization.hpp"
 
 namespace castor::numerics {
 

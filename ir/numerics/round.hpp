@@ -5,8 +5,8 @@
 #include <cassert>
 #include <cstdint>
 
-#include "ir/convert_options.hpp"
 #include "ir/numerics/unpacked.hpp"
+#include "ir/types/convert_options.hpp"
 
 namespace castor::numerics {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "ir/convert_options.hpp"
-#include "ir/element_type.hpp"
+#include "ir/types/convert_options.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::numerics {
 

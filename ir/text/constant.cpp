@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "ir/elements.hpp"
-#include "ir/text.hpp"
 #include "ir/text/literal.hpp"
+#include "ir/text/text.hpp"
+#include "ir/types/elements.hpp"
 
 namespace castor::text {
 

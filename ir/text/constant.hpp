@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/shape.hpp"
+#include "ir/shape/shape.hpp"
 #include "ir/text/cursor.hpp"
 
 namespace castor::text {

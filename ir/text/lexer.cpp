@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ir/verify.hpp"
+#include "ir/verify/verify.hpp"
 
 namespace castor::text {
 

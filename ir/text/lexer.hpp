@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::text {
 

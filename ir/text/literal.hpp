@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/element_type.hpp"
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "ir/text/lexer.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::text {
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "ir/guarded.hpp"
-#include "ir/text.hpp"
+#include "ir/support/guarded.hpp"
 #include "ir/text/cursor.hpp"
 #include "ir/text/names.hpp"
 #include "ir/text/read_function.hpp"
+#include "ir/text/text.hpp"
 
 namespace castor {
 

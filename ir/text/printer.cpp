@@ -2,8 +2,8 @@
 // The printer.
 #include <fmt/format.h>
 
-#include "ir/text.hpp"
 #include "ir/text/constant.hpp"
+#include "ir/text/text.hpp"
 
 namespace castor {
 

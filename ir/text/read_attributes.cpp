@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/text.hpp"
 #include "ir/text/literal.hpp"
+#include "ir/text/text.hpp"
 
 namespace castor::text {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/builder.hpp"
-#include "ir/guarded.hpp"
+#include "ir/support/guarded.hpp"
 #include "ir/text/constant.hpp"
 #include "ir/text/names.hpp"
 #include "ir/text/op_names.hpp"

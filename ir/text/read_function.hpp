@@ -2,8 +2,8 @@
 // Reading functions.
 #pragma once
 
-#include "ir/text.hpp"
 #include "ir/text/cursor.hpp"
+#include "ir/text/text.hpp"
 
 namespace castor::text {
 

@@ -2,7 +2,7 @@
 // Reading quantized formats.
 #pragma once
 
-#include "ir/shape.hpp"
+#include "ir/shape/shape.hpp"
 #include "ir/text/cursor.hpp"
 
 namespace castor::text {

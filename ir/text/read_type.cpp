@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "ir/text/read_quantization.hpp"
-#include "ir/verify.hpp"
+#include "ir/verify/verify.hpp"
 
 namespace castor::text {
 

@@ -6,7 +6,7 @@
 
 #include "ir/builder.hpp"
 #include "ir/op.hpp"
-#include "ir/shape.hpp"
+#include "ir/shape/shape.hpp"
 #include "ir/text/cursor.hpp"
 
 namespace castor::text {

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
 #include "jit/conv/tile_epilogue.hpp"

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/pack_windows.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 #include "jit/conv/conv_plan.hpp"
 
 namespace castor::jit {

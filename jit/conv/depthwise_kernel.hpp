@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/tile_epilogue.hpp"
 #include "jit/target.hpp"

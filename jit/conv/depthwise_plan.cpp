@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 #include "jit/conv/depthwise_columns.hpp"
 #include "jit/conv/dot_product.hpp"
 #include "jit/conv/plane_axes.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 #include "jit/conv/depthwise_kernel.hpp"
 
 namespace castor::jit {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 #include "jit/conv/grouped_nhwc_registers.hpp"
 #include "jit/conv/plane_axes.hpp"
 

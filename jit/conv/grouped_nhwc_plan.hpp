@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 #include "jit/conv/grouped_nhwc_kernel.hpp"
 
 namespace castor::jit {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/target.hpp"
 

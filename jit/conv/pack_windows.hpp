@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/pack_planes.hpp"
 #include "jit/target.hpp"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 
 namespace castor::jit {
 

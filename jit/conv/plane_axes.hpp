@@ -3,7 +3,7 @@
 // together.
 #pragma once
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 
 namespace castor::jit {
 

@@ -8,7 +8,7 @@
 #include "jit/emit/frame.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/unsigned_stores.hpp"
-#include "jit/operand_walk.hpp"
+#include "jit/plan/operand_walk.hpp"
 
 namespace castor::jit {
 

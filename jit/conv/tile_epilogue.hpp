@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "jit/conv/epilogue_walk.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/memory_ports.hpp"
-#include "jit/epilogue_walk.hpp"
 
 namespace castor::jit {
 

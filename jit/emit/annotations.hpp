@@ -7,7 +7,7 @@
 
 #include "jit/code.hpp"
 #include "jit/emit/assembler.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 

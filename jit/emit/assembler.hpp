@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 
 namespace castor::jit {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/storage.hpp"
+#include "ir/types/storage.hpp"
 
 namespace castor::jit {
 

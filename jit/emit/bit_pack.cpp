@@ -4,7 +4,7 @@
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 

@@ -2,7 +2,7 @@
 // How many elements the code of a nest does at a time, and how often its main loop is unrolled.
 #pragma once
 
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {

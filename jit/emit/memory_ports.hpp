@@ -9,7 +9,7 @@
 #include "jit/emit/cell_encoder.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 

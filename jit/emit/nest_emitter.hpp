@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/emit/chunk_plan.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {

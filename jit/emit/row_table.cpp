@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/storage.hpp"
+#include "ir/types/storage.hpp"
 #include "jit/emit/memory_ports.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/vector_constant.hpp"

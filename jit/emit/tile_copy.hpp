@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 
 namespace castor::jit {

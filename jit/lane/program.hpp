@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/element_type.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::jit {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/target.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/listing/decoder.hpp"
 #include "jit/listing/listing.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "ir/convert_options.hpp"
+#include "ir/types/convert_options.hpp"
 #include "jit/lane/program.hpp"
 
 namespace castor::jit {

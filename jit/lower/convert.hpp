@@ -2,7 +2,7 @@
 // Lowering of `convert` to lanes. Semantics: ir/README.md, Convert.
 #pragma once
 
-#include "ir/convert_options.hpp"
+#include "ir/types/convert_options.hpp"
 #include "jit/lower/lane_tensor.hpp"
 
 namespace castor::jit {

@@ -12,7 +12,7 @@ namespace castor::jit {
 
 /// The lanes of one operation on `operands`, all of element type `computed_in` (`select`: but the
 /// condition, which is boolean). The result has that type, or is boolean. Under excess precision
-/// `computed_in` is f32 where the operation's own type is narrower (ir/excess_precision.hpp).
+/// `computed_in` is f32 where the operation's own type is narrower (ir/types/excess_precision.hpp).
 LaneTensor lower_elementwise(LaneBuilder& builder, const Operation& operation,
                              std::span<LaneTensor* const> operands, ElementType computed_in);
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "ir/convert_options.hpp"
+#include "ir/types/convert_options.hpp"
 #include "jit/lane/builder.hpp"
 
 namespace castor::jit {

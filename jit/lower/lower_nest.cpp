@@ -6,10 +6,10 @@
 #include <forward_list>
 #include <unordered_map>
 
-#include "ir/broadcast.hpp"
-#include "ir/convert_options.hpp"
-#include "ir/elements.hpp"
-#include "ir/excess_precision.hpp"
+#include "ir/shape/broadcast.hpp"
+#include "ir/types/convert_options.hpp"
+#include "ir/types/elements.hpp"
+#include "ir/types/excess_precision.hpp"
 #include "jit/lane/optimize.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/elementwise.hpp"

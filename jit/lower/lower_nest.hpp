@@ -8,7 +8,7 @@
 
 #include "ir/function.hpp"
 #include "jit/lower/magnitudes.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 
@@ -19,7 +19,7 @@ struct FunctionFacts {
   const Function& function;
   std::vector<const Operation*> defining;  ///< by value; null for parameters
   std::vector<ValueId> roots;              ///< by value; see reshape_roots
-  std::vector<ElementType> carried;        ///< by value; see ir/excess_precision.hpp
+  std::vector<ElementType> carried;        ///< by value; see ir/types/excess_precision.hpp
   bool excess_precision;                   ///< whether any carried type is not the value's own
   std::vector<bool> leaf;                  ///< by value: nests read it from memory
 

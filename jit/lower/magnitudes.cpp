@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/element_type.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::jit {
 

@@ -2,7 +2,7 @@
 // nf4, OpenVINO's codebook of 16 values, on the host and in lanes.
 #pragma once
 
-#include "ir/nf4.hpp"
+#include "ir/types/nf4.hpp"
 #include "jit/lane/builder.hpp"
 
 namespace castor::jit {

@@ -2,7 +2,7 @@
 // Floats of at most eight bits in f32 lanes, and back.
 #pragma once
 
-#include "ir/convert_options.hpp"
+#include "ir/types/convert_options.hpp"
 #include "jit/lane/builder.hpp"
 
 namespace castor::jit {

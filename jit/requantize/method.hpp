@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/quantization.hpp"
+#include "ir/types/quantization.hpp"
 #include "jit/lane/builder.hpp"
 
 namespace castor::jit {

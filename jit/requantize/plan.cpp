@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/requantize.hpp"
+#include "ir/verify/requantize.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 
 namespace castor::jit {

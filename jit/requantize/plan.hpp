@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/function.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 #include "jit/requantize/method.hpp"
 
 namespace castor::jit {

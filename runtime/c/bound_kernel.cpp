@@ -7,7 +7,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "runtime/bind.hpp"
+#include "runtime/bind/bind.hpp"
 #include "runtime/c/executor.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "ir/verify.hpp"
+#include "ir/verify/verify.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
 #include "runtime/c/structs.hpp"

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::c {
 

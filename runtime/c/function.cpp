@@ -3,7 +3,7 @@
 #include <castor/c/function.h>
 #include <fmt/format.h>
 
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
 #include "runtime/c/limits.hpp"

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::c {
 

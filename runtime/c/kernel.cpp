@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/bind.hpp"
+#include "runtime/bind/bind.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/kernel.hpp"
 #include "runtime/c/structs.hpp"

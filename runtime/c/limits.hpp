@@ -4,7 +4,7 @@
 
 #include <castor/c/function.h>
 
-#include "ir/limits.hpp"
+#include "ir/verify/limits.hpp"
 #include "runtime/c/structs.hpp"
 
 namespace castor::c {

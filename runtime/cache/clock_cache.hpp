@@ -8,7 +8,7 @@
 #include <mutex>
 #include <optional>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "runtime/cache/read_sections.hpp"
 #include "runtime/cache/single_flight.hpp"
 #include "runtime/cache/slot_table.hpp"

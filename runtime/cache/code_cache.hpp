@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "jit/code_memory.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/depthwise_kernel.hpp"
@@ -14,7 +13,8 @@
 #include "jit/conv/pack_weights.hpp"
 #include "jit/conv/pack_windows.hpp"
 #include "jit/emit/nest_emitter.hpp"
-#include "jit/nest.hpp"
+#include "jit/memory/code_memory.hpp"
+#include "jit/plan/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 #include "runtime/cache/block_bytes.hpp"
 #include "runtime/cache/clock_cache.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache/held_bytes.hpp"
 
-#include "ir/quantization.hpp"
-#include "jit/nest.hpp"
+#include "ir/types/quantization.hpp"
+#include "jit/plan/nest.hpp"
 #include "runtime/state.hpp"
 
 namespace castor {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/nest_call.hpp"
+#include "runtime/call/nest_call.hpp"
 
 namespace castor::detail {
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "runtime/call/nest_call.hpp"
 #include "runtime/conv/epilogue.hpp"
-#include "runtime/nest_call.hpp"
 
 namespace castor::detail {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 #include "jit/conv/tile_epilogue.hpp"
 
 namespace castor::detail {

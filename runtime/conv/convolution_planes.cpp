@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/conv/interleave.hpp"
 #include "runtime/conv/plane_phases.hpp"

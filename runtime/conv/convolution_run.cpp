@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 #include "runtime/conv/convolution_blocks.hpp"
 #include "runtime/conv/convolution_call.hpp"
 #include "runtime/conv/convolution_call_weights.hpp"

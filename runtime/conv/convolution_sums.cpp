@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 
 namespace castor::detail {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <optional>
 
-#include "ir/integer_math.hpp"
+#include "ir/support/integer_math.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/conv/convolution_call.hpp"
 #include "runtime/conv/epilogue.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jit/epilogue_walk.hpp"
+#include "jit/conv/epilogue_walk.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/listing/emitted_codes.hpp"
 
-#include "jit/dump.hpp"
+#include "jit/dump/dump.hpp"
 
 namespace castor::detail {
 

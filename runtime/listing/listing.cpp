@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "ir/guarded.hpp"
-#include "jit/dump.hpp"
+#include "ir/support/guarded.hpp"
+#include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
 #include "runtime/conv/epilogue.hpp"
 #include "runtime/listing/emitted_codes.hpp"

@@ -3,7 +3,7 @@
 
 #include <castor/listing.hpp>
 
-#include "ir/guarded.hpp"
+#include "ir/support/guarded.hpp"
 #include "jit/listing/listing.hpp"
 
 namespace castor {

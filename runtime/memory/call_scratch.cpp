@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/requantization.hpp"
+#include "runtime/requantize/requantization.hpp"
 
 namespace castor::detail {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "runtime/call_tasks.hpp"
+#include "runtime/call/call_tasks.hpp"
 #include "runtime/state.hpp"
 
 namespace castor::detail {

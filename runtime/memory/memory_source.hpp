@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/guarded.hpp"
+#include "ir/support/guarded.hpp"
 
 namespace castor::detail {
 

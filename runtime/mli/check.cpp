@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/check/strided_overlap.hpp"
 #include "runtime/mli/tensor.hpp"
-#include "runtime/strided_overlap.hpp"
 
 namespace castor::mli {
 

@@ -2,7 +2,7 @@
 // The conversions of castor/mli.h.
 #include <algorithm>
 
-#include "ir/interpreter.hpp"
+#include "ir/interpreter/interpreter.hpp"
 #include "runtime/mli/check.hpp"
 #include "runtime/mli/kernels.hpp"
 #include "runtime/state.hpp"

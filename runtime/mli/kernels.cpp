@@ -6,7 +6,7 @@
 #include <mutex>
 #include <new>
 
-#include "jit/published.hpp"
+#include "jit/memory/published.hpp"
 
 namespace castor::mli {
 

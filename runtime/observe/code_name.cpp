@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "ir/excess_precision.hpp"
+#include "ir/types/excess_precision.hpp"
 
 namespace castor {
 

@@ -21,7 +21,7 @@
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
 #include "jit/conv/pack_windows.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 
 namespace castor {
 

@@ -7,7 +7,7 @@
 
 #include "ir/function.hpp"
 #include "jit/code.hpp"
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 #include "runtime/observe/code_name.hpp"
 
 namespace castor {

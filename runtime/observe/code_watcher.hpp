@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "jit/code.hpp"
-#include "jit/code_memory.hpp"
+#include "jit/memory/code_memory.hpp"
 #include "runtime/observe/code_recipe.hpp"
 
 namespace castor {

@@ -12,9 +12,9 @@
 #include <iterator>
 #include <optional>
 
-#include "ir/guarded.hpp"
-#include "ir/text.hpp"
-#include "jit/dump.hpp"
+#include "ir/support/guarded.hpp"
+#include "ir/text/text.hpp"
+#include "jit/dump/dump.hpp"
 #include "runtime/observe/record_file.hpp"
 
 namespace castor {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "jit/published.hpp"
+#include "jit/memory/published.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/observe/symbol_file.hpp"
 

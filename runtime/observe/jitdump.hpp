@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "jit/system_memory.hpp"
+#include "jit/memory/system_memory.hpp"
 #include "runtime/observe/record_file.hpp"
 
 namespace castor {

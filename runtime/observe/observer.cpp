@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "ir/guarded.hpp"
+#include "ir/support/guarded.hpp"
 #include "runtime/observe/gdb_jit.hpp"
 
 namespace castor {

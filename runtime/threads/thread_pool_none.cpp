@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library castor::threads without oneTBB.
 #include "castor/thread_pool.hpp"
-#include "ir/guarded.hpp"
+#include "ir/support/guarded.hpp"
 
 namespace castor {
 

@@ -10,7 +10,7 @@
 #include <exception>
 
 #include "castor/thread_pool.hpp"
-#include "ir/guarded.hpp"
+#include "ir/support/guarded.hpp"
 
 namespace castor {
 

@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/infer.hpp"
-#include "ir/interpreter.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "ir/verify/infer.hpp"
 #include "tests/support/conversions.hpp"
 
 namespace castor {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 #include "tests/support/conversions.hpp"
 
 namespace castor::test {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/convert_options.hpp"
 #include "ir/numerics/scalar.hpp"
+#include "ir/types/convert_options.hpp"
 #include "tests/support/element_types.hpp"
-#include "tests/support/samples.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 #include "tests/support/interpreted.hpp"
 
 namespace castor::test {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
 #include "tests/support/convolution_loops.hpp"
 #include "tests/support/on_every_engine.hpp"
-#include "tests/support/thread_per_task.hpp"
+#include "tools/testing/thread_per_task.hpp"
 
 namespace castor::test {
 

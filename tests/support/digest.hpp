@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/builder.hpp"
-#include "jit/dump.hpp"
+#include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
 
 namespace castor::test {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/element_type.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::test {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "tests/support/samples.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::test {
 

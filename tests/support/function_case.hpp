@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/infer.hpp"
-#include "ir/interpreter.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "ir/verify/infer.hpp"
 #include "tests/support/conversions.hpp"
-#include "tests/support/guarded_pages.hpp"
+#include "tools/testing/guarded_pages.hpp"
 
 namespace castor::test {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "ir/canonicalize.hpp"
-#include "ir/text.hpp"
-#include "jit/dump.hpp"
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/text/text.hpp"
+#include "jit/dump/dump.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/lane/builder.hpp"
 #include "jit/lane/optimize.hpp"

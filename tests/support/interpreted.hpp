@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "ir/builder.hpp"
-#include "ir/infer.hpp"
-#include "ir/interpreter.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "ir/verify/infer.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::test {
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "ir/builder.hpp"
-#include "ir/requantize.hpp"
+#include "ir/verify/requantize.hpp"
 
 namespace castor::test {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/function.hpp"
-#include "ir/view.hpp"
+#include "ir/types/view.hpp"
 
 namespace castor::test {
 

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "tests/support/conversions.hpp"
-#include "tests/support/guarded_pages.hpp"
 #include "tests/support/interpreted.hpp"
+#include "tools/testing/guarded_pages.hpp"
 
 namespace castor::test {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ir/numerics/scalar.hpp"
-#include "tests/support/samples.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::test {
 

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "tests/support/samples.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::test {
 

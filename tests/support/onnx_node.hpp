@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/result.hpp"
-#include "ir/shape.hpp"
+#include "ir/shape/shape.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::test {
 

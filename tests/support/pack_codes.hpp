@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-#include "ir/element_type.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::test {
 

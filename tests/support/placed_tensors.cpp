@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/interpreter.hpp"
+#include "ir/interpreter/interpreter.hpp"
 #include "tests/support/on_every_engine.hpp"
 
 namespace castor::test {

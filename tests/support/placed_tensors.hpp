@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "castor/castor.hpp"
-#include "tests/support/guarded_pages.hpp"
 #include "tests/support/interpreted.hpp"
+#include "tools/testing/guarded_pages.hpp"
 
 namespace castor::test {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jit/code_memory.hpp"
+#include "jit/memory/code_memory.hpp"
 
 namespace castor::test {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "runtime/bind.hpp"
+#include "runtime/bind/bind.hpp"
 
 namespace castor::test {
 

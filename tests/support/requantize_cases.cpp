@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ir/requantize.hpp"
+#include "ir/verify/requantize.hpp"
 
 namespace castor::test {
 

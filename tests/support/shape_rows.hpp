@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/infer.hpp"
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
+#include "ir/verify/infer.hpp"
 
 namespace castor::test {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/text.hpp"
-#include "ir/verify.hpp"
+#include "ir/text/text.hpp"
+#include "ir/verify/verify.hpp"
 
 namespace castor::texts {
 

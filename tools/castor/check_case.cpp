@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "ir/infer.hpp"
-#include "ir/interpreter.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "ir/verify/infer.hpp"
 #include "tools/castor/guarded_buffer.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::tools {
 

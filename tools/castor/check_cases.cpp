@@ -8,9 +8,9 @@
 #include <random>
 #include <set>
 
-#include "ir/infer.hpp"
-#include "ir/requantize.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/verify/infer.hpp"
+#include "ir/verify/requantize.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::tools {
 

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/samples.hpp"
 #include "tools/castor/describe.hpp"
 #include "tools/castor/format_value.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::tools {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 #include "jit/target.hpp"
 
 namespace castor::tools {

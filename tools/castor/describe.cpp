@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "ir/canonicalize.hpp"
-#include "ir/text.hpp"
-#include "jit/dump.hpp"
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/text/text.hpp"
+#include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
 
 namespace castor::tools {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // castor dump: the stages of the lowering, from the text form to annotated machine code.
-#include "jit/dump.hpp"
-#include "ir/canonicalize.hpp"
+#include "jit/dump/dump.hpp"
+#include "ir/rewrite/canonicalize.hpp"
 
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
 #include "jit/listing/listing.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"

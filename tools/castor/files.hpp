@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::tools {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/element_type.hpp"
+#include "ir/types/element_type.hpp"
 
 namespace castor::tools {
 

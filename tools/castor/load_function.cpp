@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
 #include "tools/castor/files.hpp"
 #include "tools/castor/tensor_files.hpp"
 

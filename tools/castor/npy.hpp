@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/result.hpp"
-#include "ir/view.hpp"
+#include "ir/support/result.hpp"
+#include "ir/types/view.hpp"
 
 namespace castor::tools {
 

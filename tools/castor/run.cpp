@@ -4,7 +4,7 @@
 
 #include "castor/castor.hpp"
 #include "castor/thread_pool.hpp"
-#include "ir/infer.hpp"
+#include "ir/verify/infer.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
 #include "tools/castor/number_option.hpp"

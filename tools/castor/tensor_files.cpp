@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "ir/storage.hpp"
+#include "ir/types/storage.hpp"
 
 namespace castor::tools {
 

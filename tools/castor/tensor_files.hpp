@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/view.hpp"
+#include "ir/types/view.hpp"
 #include "tools/castor/npy.hpp"
 
 namespace castor::tools {

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/broadcast.hpp"
-#include "ir/convert_options.hpp"
-#include "ir/convolution.hpp"
 #include "ir/op.hpp"
-#include "jit/nest.hpp"
+#include "ir/shape/broadcast.hpp"
+#include "ir/shape/convolution.hpp"
+#include "ir/types/convert_options.hpp"
+#include "jit/plan/nest.hpp"
 #include "tools/fuzz/requantize_cells.hpp"
 
 namespace castor::fuzz {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::fuzz {
 

@@ -2,7 +2,7 @@
 // One spatial axis of a convolution whose numbers are as large as numbers get.
 #pragma once
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 #include "tools/fuzz/random.hpp"
 
 namespace castor::fuzz {

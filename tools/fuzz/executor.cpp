@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/infer.hpp"
-#include "ir/interpreter.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "ir/verify/infer.hpp"
 #include "runtime/state.hpp"
-#include "tests/support/executors.hpp"
-#include "tests/support/thread_per_task.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
+#include "tools/testing/executors.hpp"
+#include "tools/testing/thread_per_task.hpp"
 
 namespace castor::fuzz {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "ir/convolution.hpp"
+#include "ir/shape/convolution.hpp"
 #include "tools/fuzz/cells.hpp"
 #include "tools/fuzz/program.hpp"
 #include "tools/fuzz/random.hpp"

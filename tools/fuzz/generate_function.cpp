@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawing functions of conversions alone: types, options, graphs.
 #include "tools/fuzz/generate_function.hpp"
-#include "tests/support/samples.hpp"
 #include "tools/fuzz/generate.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::fuzz {
 

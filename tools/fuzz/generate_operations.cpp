@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "ir/promote.hpp"
+#include "ir/types/promote.hpp"
 #include "tools/fuzz/cells.hpp"
 
 namespace castor::fuzz {

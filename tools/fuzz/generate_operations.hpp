@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "ir/broadcast.hpp"
+#include "ir/shape/broadcast.hpp"
 #include "tools/fuzz/cells.hpp"
 #include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_function.hpp"

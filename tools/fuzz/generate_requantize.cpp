@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "ir/requantize.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/verify/requantize.hpp"
 #include "tools/fuzz/draw_parameters.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_operations.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::fuzz {
 

@@ -2,10 +2,10 @@
 // Drawing functions of all ops: inputs, constants, values to read, results.
 #include <algorithm>
 
-#include "tests/support/samples.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_operations.hpp"
 #include "tools/fuzz/image.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::fuzz {
 

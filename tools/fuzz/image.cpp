@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "ir/numerics/scalar.hpp"
-#include "ir/storage.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/types/storage.hpp"
 #include "tools/fuzz/layout.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::fuzz {
 

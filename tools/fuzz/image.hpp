@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "ir/view.hpp"
-#include "tests/support/guarded_pages.hpp"
+#include "ir/types/view.hpp"
 #include "tools/fuzz/program.hpp"
+#include "tools/testing/guarded_pages.hpp"
 
 namespace castor::fuzz {
 

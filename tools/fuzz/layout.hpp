@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "ir/shape.hpp"
+#include "ir/shape/shape.hpp"
 #include "tools/fuzz/random.hpp"
 
 namespace castor::fuzz {

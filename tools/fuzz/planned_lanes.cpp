@@ -6,7 +6,7 @@
 #include <span>
 
 #include "ir/builder.hpp"
-#include "ir/canonicalize.hpp"
+#include "ir/rewrite/canonicalize.hpp"
 #include "jit/emit/nest_emitter.hpp"
 
 namespace castor::fuzz {

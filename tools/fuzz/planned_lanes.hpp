@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "jit/nest.hpp"
+#include "jit/plan/nest.hpp"
 #include "tools/fuzz/cells.hpp"
 
 namespace castor::fuzz {

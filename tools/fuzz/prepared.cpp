@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fuzz/prepared.hpp"
 
-#include "ir/interpreter.hpp"
+#include "ir/interpreter/interpreter.hpp"
 
 namespace castor::fuzz {
 

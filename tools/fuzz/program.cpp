@@ -5,9 +5,9 @@
 #include <span>
 
 #include "ir/builder.hpp"
-#include "ir/infer.hpp"
-#include "ir/requantize.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/verify/infer.hpp"
+#include "ir/verify/requantize.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::fuzz {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/function.hpp"
-#include "ir/storage.hpp"
+#include "ir/types/storage.hpp"
 
 namespace castor::fuzz {
 

@@ -5,12 +5,12 @@
 #include <array>
 #include <bit>
 
-#include "ir/canonicalize.hpp"
-#include "ir/excess_precision.hpp"
-#include "ir/infer.hpp"
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/types/excess_precision.hpp"
+#include "ir/verify/infer.hpp"
 #include "jit/emit/chunk_plan.hpp"
 #include "runtime/conv/epilogue.hpp"
-#include "runtime/requantization.hpp"
+#include "runtime/requantize/requantization.hpp"
 #include "runtime/state.hpp"
 #include "tools/fuzz/layout.hpp"
 #include "tools/fuzz/planned_lanes.hpp"

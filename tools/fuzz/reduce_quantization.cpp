@@ -2,7 +2,7 @@
 // Steps to plainer quantized types, and types that fit shapes again.
 #include <algorithm>
 
-#include "ir/requantize.hpp"
+#include "ir/verify/requantize.hpp"
 #include "tools/fuzz/candidates.hpp"
 #include "tools/fuzz/layout.hpp"
 

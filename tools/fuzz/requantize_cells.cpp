@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "ir/requantize.hpp"
+#include "ir/verify/requantize.hpp"
 
 namespace castor::fuzz {
 

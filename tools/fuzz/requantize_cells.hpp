@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "ir/infer.hpp"
-#include "ir/quantization.hpp"
+#include "ir/types/quantization.hpp"
+#include "ir/verify/infer.hpp"
 
 namespace castor::fuzz {
 

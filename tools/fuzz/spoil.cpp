@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "ir/canonicalize.hpp"
-#include "ir/infer.hpp"
-#include "ir/requantize.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/verify/infer.hpp"
+#include "ir/verify/requantize.hpp"
 #include "tools/fuzz/layout.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::fuzz {
 

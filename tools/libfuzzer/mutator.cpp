@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/op.hpp"
-#include "ir/text.hpp"
+#include "ir/text/text.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/random.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "castor/castor.hpp"
-#include "ir/infer.hpp"
+#include "ir/verify/infer.hpp"
 #include "tools/fuzz/random.hpp"
 #include "tools/libfuzzer/check.hpp"
 #include "tools/libfuzzer/small_tensors.hpp"

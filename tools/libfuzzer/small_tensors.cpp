@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/infer.hpp"
-#include "ir/interpreter.hpp"
-#include "tests/support/samples.hpp"
+#include "ir/interpreter/interpreter.hpp"
+#include "ir/verify/infer.hpp"
+#include "tools/testing/samples.hpp"
 
 namespace castor::libfuzzer {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "castor/castor.hpp"
-#include "tests/support/guarded_pages.hpp"
 #include "tools/fuzz/random.hpp"
+#include "tools/testing/guarded_pages.hpp"
 
 namespace castor::libfuzzer {
 

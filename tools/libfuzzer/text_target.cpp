@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ir/canonicalize.hpp"
-#include "ir/text.hpp"
-#include "ir/verify.hpp"
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/text/text.hpp"
+#include "ir/verify/verify.hpp"
 #include "tools/libfuzzer/check.hpp"
 
 namespace castor::libfuzzer {

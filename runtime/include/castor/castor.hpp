@@ -28,10 +28,10 @@
 #include "castor/memory.hpp"
 #include "castor/observe.hpp"
 #include "ir/builder.hpp"
-#include "ir/export.hpp"
-#include "ir/limits.hpp"
-#include "ir/text.hpp"
-#include "ir/view.hpp"
+#include "ir/support/export.hpp"
+#include "ir/text/text.hpp"
+#include "ir/types/view.hpp"
+#include "ir/verify/limits.hpp"
 #include "jit/target.hpp"
 
 namespace castor {

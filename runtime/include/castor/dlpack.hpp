@@ -24,9 +24,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ir/export.hpp"
-#include "ir/result.hpp"
-#include "ir/view.hpp"
+#include "ir/support/export.hpp"
+#include "ir/support/result.hpp"
+#include "ir/types/view.hpp"
 
 namespace castor {
 

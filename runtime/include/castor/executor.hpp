@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ir/export.hpp"
+#include "ir/support/export.hpp"
 
 namespace castor {
 

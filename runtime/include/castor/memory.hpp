@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "ir/export.hpp"
-#include "ir/result.hpp"
+#include "ir/support/export.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor {
 

@@ -21,8 +21,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/export.hpp"
-#include "ir/result.hpp"
+#include "ir/support/export.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "castor/executor.hpp"
-#include "ir/result.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor {
 

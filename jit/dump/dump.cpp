@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/dump/dump.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ir/text/text.hpp"
+#include "jit/dump/dump_convolution.hpp"
+#include "jit/dump/dump_requantization.hpp"
+#include "jit/emit/nest_emitter.hpp"
+#include "jit/plan/nest.hpp"
+#include "jit/plan/operand_walk.hpp"
+#include "jit/requantize/byte_table_kernel.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+std::string heading(size_t index, const Target& target) {
+  return fmt::format("nest {} ({}):", index, name_of(target.tier));
+}
+
+/// Text of the IR operation with that index; empty where there is none.
+std::string operation_text(const Function& function, uint32_t index) {
+  if (index >= function.operations.size()) return "";
+  return print(function, function.operations[index]);
+}
+
+ValueId value_of(const Function& function, const NestOutput& output) {
+  return output.is_scratch() ? output.value : function.results[output.result];
+}
+
+std::string place_text(const NestOutput& output) {
+  return output.is_scratch() ? "scratch" : fmt::format("result {}", output.result);
+}
+
+/// "  source0  %x: f32, contiguous", "  sink0    %y: u8, contiguous, result 0".
+std::string operand_text(const Function& function, const Nest& nest, const NestForm& form,
+                         size_t operand) {
+  const size_t inputs = nest.inputs.size();
+  const bool is_input = operand < inputs;
+  const ValueId value =
+      is_input ? nest.inputs[operand].value : value_of(function, nest.outputs[operand - inputs]);
+  const std::string port = is_input ? fmt::format("source{}", operand)  //
+                                    : fmt::format("sink{}", operand - inputs);
+  return fmt::format("  {:<9}%{}: {}, {}{}\n", port, function.values[value].name,
+                     name_of(nest.element(operand)), name_of(form.access[operand]),
+                     is_input ? "" : ", " + place_text(nest.outputs[operand - inputs]));
+}
+
+std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
+  if (plan.table_operand >= 0) {
+    return fmt::format("elements by the code of source{}, from a table made for each row",
+                       plan.table_operand);
+  }
+  if (!plan.has_main_loop) return "none: a strided operand is copied chunk by chunk";
+  const int elements = plan.chunks * plan.lanes;
+  int read = 0;
+  int written = 0;
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    (k < nest.inputs.size() ? read : written) += elements * bits_of(nest.element(k)) / 8;
+  }
+  return fmt::format("{} {} an iteration: {} elements, {} B read, {} B written{}", plan.chunks,
+                     plan.chunks == 1 ? "chunk" : "chunks", elements, read, written,
+                     plan.pending_vectors > 0 ? "; narrow results packed to whole vectors" : "");
+}
+
+std::string lanes_text(const Function& function, const LaneProgram& program, int& instructions) {
+  std::string text;
+  std::string origin;
+  for (size_t id = 0; id < program.code.size(); ++id) {
+    const LaneInst& inst = program.code[id];
+    if (inst.op == LaneOp::constant) continue;
+    ++instructions;
+    const std::string from = operation_text(function, inst.origin);
+    if (from != origin) text += fmt::format("  // {}\n", from);
+    origin = from;
+    text += fmt::format("  {}\n", print(program, static_cast<LaneId>(id)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string print(const Function& function, const Nest& nest, const NestForm& form,
+                  const Target& target) {
+  std::string text = fmt::format("  loops    {}\n", form.rank);
+  for (size_t k = 0; k < nest.operands(); ++k) text += operand_text(function, nest, form, k);
+  return text + loops_text(nest, form, target);
+}
+
+std::string loops_text(const Nest& nest, const NestForm& form, const Target& target) {
+  const ChunkPlan plan = plan_chunks(nest, form, target);
+  std::string text =
+      fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n", plan.lanes,
+                  nest.program.widest_bits(), target.vector_bits());
+  text += fmt::format("  main     {}\n", main_loop_text(nest, plan));
+  text += fmt::format("  tail     chunk by chunk, {}\n",
+                      target.has_avx512() ? "masked" : "through a stage on the stack");
+  return text;
+}
+
+Result<std::string> dump_nest(const Function& function, const Target& target) {
+  std::string text;
+  const std::vector<Nest> nests = plan_nests(function, target);
+  const LikelyForms forms(function);
+  for (size_t i = 0; i < nests.size(); ++i) {
+    if (nests[i].convolution) {
+      Result<std::string> convolution = convolution_text(function, nests, i, target);
+      if (!convolution) return convolution.error();
+      text += heading(i, target) + "\n" + *convolution;
+      continue;
+    }
+    if (nests[i].requantization) {
+      Result<std::string> requantization = requantization_text(function, nests[i], target);
+      if (!requantization) return requantization.error();
+      text += heading(i, target) + "\n" + *requantization;
+      continue;
+    }
+    const NestForm form = forms.of(nests[i], target);
+    text += heading(i, target) + "\n" + print(function, nests[i], form, target);
+    if (!nests[i].epilogue) continue;
+    int instructions = 0;
+    text += fmt::format("  pieces   of the result of nest {}; on each of them\n{}", i - 1,
+                        lanes_text(function, nests[i].program, instructions));
+  }
+  return text;
+}
+
+namespace {
+
+/// A nest with lanes, and the form that it most likely has.
+struct ShownNest {
+  Nest nest;
+  NestForm form;
+};
+
+/// Not of a convolution's nest.
+Result<ShownNest> shown_nest(const Function& function, const LikelyForms& forms, const Nest& nest,
+                             const Target& target) {
+  if (!nest.requantization) return ShownNest{nest, forms.of(nest, target)};
+  Result<LikelyRequantization> likely = likely_requantization(function, nest, target);
+  if (!likely) return likely.error();
+  return ShownNest{std::move(likely->nest), std::move(likely->form)};
+}
+
+}  // namespace
+
+Result<std::string> dump_lanes(const Function& function, const Target& target) {
+  std::string text;
+  const std::vector<Nest> nests = plan_nests(function, target);
+  const LikelyForms forms(function);
+  for (size_t i = 0; i < nests.size(); ++i) {
+    if (nests[i].convolution) {
+      text += fmt::format("{} a convolution, without lanes\n", heading(i, target));
+      continue;
+    }
+    const Result<ShownNest> shown = shown_nest(function, forms, nests[i], target);
+    if (!shown) return shown.error();
+    const auto& [nest, form] = *shown;
+    const LaneProgram& program = nest.program;
+    int instructions = 0;
+    const std::string lanes = lanes_text(function, program, instructions);
+    text += fmt::format("{} {} lanes; {} instructions, {} constants\n{}", heading(i, target),
+                        plan_chunks(nest, form, target).lanes, instructions,
+                        program.code.size() - static_cast<size_t>(instructions), lanes);
+  }
+  return text;
+}
+
+Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, const NestForm& form,
+                                   const Target& target) {
+  EmitOptions options;
+  options.annotate = true;
+  options.origin_text = [&](uint32_t index) { return operation_text(function, index); };
+  return emit_nest(nest, form, target, options);
+}
+
+namespace {
+
+Result<MachineCode> emit_one(const Function& function, const LikelyForms& forms,
+                             std::span<const Nest> nests, size_t index, const Target& target) {
+  if (nests[index].convolution) return emit_convolution(function, nests, index, target);
+  if (nests[index].requantization && looks_bytes_up(function, nests[index], target)) {
+    return emit_byte_table();
+  }
+  const Result<ShownNest> shown = shown_nest(function, forms, nests[index], target);
+  if (!shown) return shown.error();
+  return emit_annotated(function, shown->nest, shown->form, target);
+}
+
+}  // namespace
+
+Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target) {
+  std::vector<MachineCode> codes;
+  const std::vector<Nest> nests = plan_nests(function, target);
+  const LikelyForms forms(function);
+  for (size_t i = 0; i < nests.size(); ++i) {
+    Result<MachineCode> code = emit_one(function, forms, nests, i, target);
+    if (!code.ok()) return code.error();
+    codes.push_back(std::move(code).value());
+  }
+  return codes;
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of the lowering as text, and machine code with notes: for people who read along.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/function.hpp"
+#include "ir/support/result.hpp"
+#include "jit/code.hpp"
+#include "jit/plan/nest.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// The nests that the function becomes for this target: operands with their access classes, and
+/// what the loops do, as if every operand were dense. `function` is canonicalised
+/// (ir/rewrite/canonicalize.hpp). Any target will do, also one that this machine cannot run. Fails
+/// (unsupported) where no nest can be planned. Thread safe.
+Result<std::string> dump_nest(const Function& function, const Target& target);
+
+/// The lane program of each nest, one operation a line under the IR operation that it comes from;
+/// constants stand where they are used. Otherwise like dump_nest.
+Result<std::string> dump_lanes(const Function& function, const Target& target);
+
+/// The machine code of each nest with notes and loops, dense operands; otherwise like dump_nest.
+Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target);
+
+/// The same of one nest of the function, for operands of that form.
+Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, const NestForm& form,
+                                   const Target& target);
+
+}  // namespace castor::jit

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests: loops over one iteration space, and the lane program in them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/shape/convolution.hpp"
+#include "jit/lane/program.hpp"
+#include "jit/plan/nest_form.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// A tensor that a nest reads.
+struct NestInput {
+  /// A parameter, a constant, a value that an earlier nest leaves in scratch, or a reshape of one
+  /// of them.
+  ValueId value = 0;
+  /// For each axis of the value the axis of the iteration space that it lies along, or -1.
+  Dims axes;
+
+  NestInput(ValueId id) : value(id) {}
+  NestInput(ValueId id, const Dims& along) : value(id), axes(along) {}
+};
+
+/// A tensor that a nest writes: a result of the function, or a value in scratch for later nests.
+struct NestOutput {
+  static constexpr uint32_t scratch = ~uint32_t{0};
+  uint32_t result = scratch;  ///< index of the function's result
+  ValueId value = 0;
+
+  NestOutput(uint32_t index) : result(index) {}
+  NestOutput(uint32_t index, ValueId id) : result(index), value(id) {}
+  bool is_scratch() const { return result == scratch; }
+};
+
+/// Whether the nest behind a convolution takes its result piece by piece, else why not.
+struct Fusion {
+  enum class Kind : uint8_t {
+    fused,
+    is_result,          ///< the function returns the i32 result, and nothing else reads it
+    reshaped,           ///< `value` is a reshape of it
+    several_nests,      ///< more than one nest reads it
+    other_convolution,  ///< the nest that reads it is the epilogue of the one that makes `value`
+    other_shape,        ///< it is broadcast to `value`
+    partly_repeated,    ///< the nest reads `value` along some of the spatial axes only
+    split_bytes,        ///< rows of `value`, which is of sub-byte elements, end inside bytes
+  } kind;
+  ValueId value = no_value;
+  bool is_fused() const { return kind == Kind::fused; }
+};
+
+/// A nest that takes a convolution's result piece by piece (see jit/conv/epilogue_walk.hpp).
+struct Epilogue {
+  ConvolutionLayout layout = ConvolutionLayout::nchw;
+  size_t source = 0;  ///< the operand that the result is
+};
+
+/// One nest of a function: what it reads, what it writes, and its lane program.
+struct Nest {
+  ValueId space = 0;                ///< the value whose shape is the iteration space
+  std::vector<NestInput> inputs;    ///< the program's sources in order
+  std::vector<NestOutput> outputs;  ///< the sinks in order
+  LaneProgram program;
+  /// Index of the operation, where the nest is a convolution: then the program is empty but for its
+  /// ports, and jit/conv says how it is done.
+  std::optional<uint32_t> convolution;
+  /// Index of the operation, where the nest is a requantization: likewise empty; jit/requantize.
+  std::optional<uint32_t> requantization;
+  std::optional<Fusion> fusion;  ///< of a convolution
+  /// Set where the nest takes the result of the convolution right in front of it piece by piece.
+  std::optional<Epilogue> epilogue;
+  /// Of a nest that requantizes: name of the method, which lives as long as the program; else
+  /// empty.
+  std::string_view method{};
+
+  size_t operands() const { return inputs.size() + outputs.size(); }
+  ElementType element(size_t operand) const;
+  /// Of every operand.
+  std::vector<OperandStorage> storage() const;
+  bool has_sub_byte_operand() const;
+};
+
+/// Splits a canonical function into nests, in the order in which they run, and lowers each to
+/// lanes. What shares an iteration space shares a nest; a value that others read in another space
+/// is computed anew there where that is cheap, else it becomes a tensor in scratch.
+std::vector<Nest> plan_nests(const Function& function, const Target& target);
+
+/// A nest that copies a tensor of that type and rank, `value`, to scratch.
+Nest copy_nest(ElementType element, ValueId value, int rank, const Target& target);
+
+/// By value, the one that a chain of reshapes to it begins with; itself where there is none.
+std::vector<ValueId> reshape_roots(const Function& function);
+
+/// The nest in words: operands, access, chunk, unrolling.
+std::string print(const Function& function, const Nest& nest, const NestForm& form,
+                  const Target& target);
+
+/// What its loops do: chunk, main loop, tail.
+std::string loops_text(const Nest& nest, const NestForm& form, const Target& target);
+
+/// Results that one nest computes at the most; a function with more becomes several nests. It
+/// bounds the stack that the code takes.
+inline constexpr size_t most_outputs = 16;
+/// Tensors that one nest reads at the most.
+inline constexpr size_t most_inputs = 48;
+
+/// Words of the largest argument block.
+inline constexpr size_t most_argument_words =
+    2 * (most_inputs + most_outputs) + max_rank * (1 + most_inputs + most_outputs) + 2;
+
+}  // namespace castor::jit

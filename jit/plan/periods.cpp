@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merging short innermost axes into one of periods.
+#include <algorithm>
+
+#include "jit/plan/nest_form.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// How an operand walks the axes below `outer` together with it.
+enum class Walk : uint8_t { uniform, contiguous, periodic, repeated, other };
+
+Walk walk_of(const IterationSpace& space, size_t k, int outer) {
+  const auto& strides = space.strides[k];
+  bool still = true;  // within the axes below
+  bool tight = true;
+  int64_t count = 1;
+  for (int axis = 0; axis < outer; ++axis) {
+    const int64_t stride = strides[static_cast<size_t>(axis)];
+    still &= stride == 0;
+    tight &= stride == count;
+    count *= space.extents[axis];
+  }
+  const int64_t step = strides[static_cast<size_t>(outer)];
+  if (step == 0) return still ? Walk::uniform : Walk::periodic;
+  if (still) return step == 1 ? Walk::repeated : Walk::other;
+  return tight && step == count ? Walk::contiguous : Walk::other;
+}
+
+Access access_of(Walk walk) {
+  switch (walk) {
+    case Walk::uniform: return Access::uniform;
+    case Walk::periodic: return Access::periodic;
+    case Walk::repeated: return Access::repeated;
+    default: return Access::contiguous;
+  }
+}
+
+/// Whether the target permutes such elements across a vector.
+bool can_expand(ElementType element, const Target& target) {
+  return bits_of(element) == 8 ? target.supports(Feature::avx512_vbmi) : target.has_avx512();
+}
+
+/// What merging everything below `outer` with it would give, operand by operand; empty where it
+/// cannot be done.
+std::vector<Walk> walks_up_to(const IterationSpace& space, int outer,
+                              std::span<const OperandStorage> storage, const Target& target) {
+  std::vector<Walk> walks;
+  for (size_t k = 0; k < storage.size(); ++k) {
+    const Walk walk = walk_of(space, k, outer);
+    if (walk == Walk::other) return {};
+    if (storage[k].is_output && walk != Walk::contiguous) return {};
+    // A period is copied once: it may not change along the axes further out.
+    const bool is_outermost = outer + 1 == space.form.rank;
+    if (walk == Walk::periodic && !is_outermost) return {};
+    if (is_sub_byte(storage[k].element) && (walk == Walk::repeated || !is_outermost)) return {};
+    if (walk == Walk::repeated && !can_expand(storage[k].element, target)) return {};
+    walks.push_back(walk);
+  }
+  return walks;
+}
+
+/// Whether rows of `period` elements cost more than periods do.
+bool pays(int64_t period, int64_t rows, bool repeats, int lanes) {
+  constexpr int64_t least_rows = 8;
+  constexpr int64_t least_elements = 128;  // copying a period takes as long as some short rows
+  const int64_t longest = repeats ? 2 * lanes : std::min<int64_t>(most_period, 16 * lanes);
+  return period <= longest && rows >= least_rows && period * rows >= least_elements;
+}
+
+/// Colours, with transparency or without, are worth code of their own.
+bool is_baked(int64_t period) { return period == 3 || period == 4; }
+
+/// Axes 0 to `outer` become one.
+void merge(IterationSpace& space, int outer, std::span<const Walk> walks) {
+  IterationSpace merged;
+  merged.form = space.form;
+  merged.form.rank = space.form.rank - outer;
+  merged.period = 1;
+  for (int axis = 0; axis < outer; ++axis) {
+    merged.period *= space.extents[axis];
+    merged.period_extents.push_back(space.extents[axis]);
+  }
+  merged.period_strides = space.strides;
+  merged.extents.push_back(merged.period * space.extents[outer]);
+  for (int axis = outer + 1; axis < space.form.rank; ++axis) {
+    merged.extents.push_back(space.extents[axis]);
+  }
+  merged.strides.resize(walks.size());
+  for (size_t k = 0; k < walks.size(); ++k) {
+    merged.form.access[k] = access_of(walks[k]);
+    merged.strides[k][0] = walks[k] == Walk::contiguous || walks[k] == Walk::repeated ? 1 : 0;
+    for (int axis = outer + 1; axis < space.form.rank; ++axis) {
+      merged.strides[k][static_cast<size_t>(axis - outer)] =
+          space.strides[k][static_cast<size_t>(axis)];
+    }
+  }
+  space = std::move(merged);
+}
+
+}  // namespace
+
+void merge_periods(IterationSpace& space, std::span<const OperandStorage> storage, int lanes,
+                   const Target& target) {
+  for (int outer = space.form.rank - 1; outer >= 1; --outer) {
+    int64_t period = 1;
+    for (int axis = 0; axis < outer && period <= most_period; ++axis) {
+      period *= std::min(space.extents[axis], most_period + 1);
+    }
+    if (period > most_period) continue;
+    const std::vector<Walk> walks = walks_up_to(space, outer, storage, target);
+    if (walks.empty()) continue;
+    const bool repeats = std::ranges::find(walks, Walk::repeated) != walks.end();
+    if (!pays(period, space.extents[outer], repeats, lanes)) continue;
+    merge(space, outer, walks);
+    if (repeats && is_baked(period)) space.form.baked_period = static_cast<int>(period);
+    return;
+  }
+}
+
+}  // namespace castor::jit

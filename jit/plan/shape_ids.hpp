@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values of a function surely have the same shape.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ir/shape/broadcast.hpp"
+
+namespace castor::jit {
+
+/// An extent, or, from -1 downward, the number of an unknown. Equal numbers are equal extents.
+using ExtentId = int64_t;
+using ShapeId = std::vector<ExtentId>;
+
+/// What is known of the extents of each value before the function is bound.
+class ShapeIds {
+ public:
+  explicit ShapeIds(const Function& function) : function_(function), ids_(function.values.size()) {
+    for (ValueId parameter : function.parameters) ids_[parameter] = declared(parameter);
+    for (const Operation& operation : function.operations) {
+      for (ValueId result : operation.results) ids_[result] = inferred(operation, result);
+    }
+  }
+
+  const ShapeId& operator[](ValueId value) const { return ids_[value]; }
+
+ private:
+  ExtentId fresh() { return --last_; }
+
+  ExtentId of(const Dim& dim) {
+    if (dim.is_fixed()) return dim.extent;
+    if (dim.name.empty()) return fresh();
+    const auto [at, is_new] = names_.try_emplace(dim.name, 0);
+    if (is_new) at->second = fresh();
+    return at->second;
+  }
+
+  ShapeId declared(ValueId value) {
+    ShapeId id;
+    for (const Dim& dim : function_.type_of(value).shape) id.push_back(of(dim));
+    return id;
+  }
+
+  /// An unnamed unknown is that of the operands, where they agree on it.
+  ShapeId inferred(const Operation& operation, ValueId result) {
+    const Shape& shape = function_.type_of(result).shape;
+    const bool follows = info(operation.op).family == OpFamily::elementwise;
+    ShapeId id;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const bool is_open = !shape[axis].is_fixed() && shape[axis].name.empty();
+      id.push_back(is_open && follows ? agreed(operation, result, static_cast<int64_t>(axis))
+                                      : of(shape[axis]));
+    }
+    return id;
+  }
+
+  ExtentId agreed(const Operation& operation, ValueId result, int64_t axis) {
+    std::optional<ExtentId> common;
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      const ShapeId& operand = ids_[operation.operands[i]];
+      const Dims along =
+          axes_along_result(operation, i, static_cast<int>(operand.size()),
+                            static_cast<int>(function_.type_of(result).shape.size()));
+      for (int k = 0; k < along.rank(); ++k) {
+        const ExtentId extent = operand[static_cast<size_t>(k)];
+        if (along[k] != axis || extent == 1) continue;
+        if (common && *common != extent) return fresh();
+        common = extent;
+      }
+    }
+    return common ? *common : fresh();
+  }
+
+  const Function& function_;
+  std::vector<ShapeId> ids_;
+  std::map<std::string_view, ExtentId> names_;
+  ExtentId last_ = 0;
+};
+
+}  // namespace castor::jit

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/bind/bind.hpp"
+
+#include <algorithm>
+
+#include "ir/verify/infer.hpp"
+#include "jit/float_environment.hpp"
+#include "runtime/bind/bind_nest.hpp"
+#include "runtime/conv/epilogue.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+std::string input_name(const Function& function, size_t index) {
+  return fmt::format("input %{}", function.values[function.parameters[index]].name);
+}
+
+std::string output_name(const Function& function, size_t index) {
+  return fmt::format("output {} (%{})", index, function.values[function.results[index]].name);
+}
+
+Dims strides_of(std::span<const Dims> strides, size_t index) {
+  return strides.empty() ? Dims() : strides[index];
+}
+
+/// Completes the tensors of inputs and outputs.
+Status bind_tensors(BoundState& bound, std::span<const Dims> input_shapes,
+                    std::span<const Dims> strides) {
+  const Function& function = *bound.kernel->function;
+  Result<BoundShapes> shapes = bind_shapes(function, input_shapes);
+  if (!shapes.ok()) return shapes.error();
+  for (size_t i = 0; i < input_shapes.size(); ++i) {
+    Result<BoundTensor> tensor =
+        bind_tensor(input_name(function, i), function.type_of(function.parameters[i]).element,
+                    input_shapes[i], strides_of(strides, i), false);
+    if (!tensor.ok()) return tensor.error();
+    bound.inputs.push_back(std::move(tensor).value());
+  }
+  for (size_t i = 0; i < function.results.size(); ++i) {
+    const ValueId value = function.results[i];
+    Result<BoundTensor> tensor =
+        bind_tensor(output_name(function, i), function.type_of(value).element,
+                    shapes->values[value], strides_of(strides, input_shapes.size() + i), true);
+    if (!tensor.ok()) return tensor.error();
+    bound.output_shapes.push_back(tensor->shape);
+    bound.outputs.push_back(std::move(tensor).value());
+  }
+  return {};
+}
+
+/// Nests with code; or, where executable memory is refused, none, and the reason.
+Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes) {
+  bound.interpreted_because = bound.kernel->compiled->interpreted_because;
+  Status status = bind_nests(bound, input_shapes);
+  if (status.ok() || status.error().code != ErrorCode::executable_memory) return status;
+  const Observer* observer = bound.kernel->compiled->observer.get();
+  if (observer != nullptr) {
+    observer->refused("code of @" + bound.kernel->function->name, status.error());
+  }
+  bound.interpreted_because = status.error().message;
+  bound.nests.clear();
+  bound.scratch_bytes = 0;
+  return {};
+}
+
+/// How much scratch a call takes, and what of it the kernel keeps.
+void bind_scratch(BoundState& bound, const BindOptions& options) {
+  bound.keeps_scratch = options.scratch == ScratchOwner::kernel;
+  if (!bound.interpreted_because.empty()) return;
+  const size_t work = overlap_work_bytes(bound.inputs.size() + bound.outputs.size());
+  bound.scratch_bytes = jit::round_up(std::max(bound.scratch_bytes, work), scratch_alignment);
+  if (!bound.keeps_scratch || bound.scratch_bytes == 0) return;
+  const MemorySourcePtr& memory = bound.kernel->compiled->memory->scratch;
+  bound.scratch = ScratchPool(memory, bound.scratch_bytes);
+  bound.task_scratch = TaskScratchPool(memory, bound.scratch_bytes);
+}
+
+/// Nests run one after the other; an epilogue runs with its convolution.
+InPlaceOrder in_place_order(const BoundState& bound) {
+  InPlaceOrder order(bound.inputs.size(), bound.outputs.size());
+  uint32_t step = 0;
+  const auto add = [&](const BoundNest& nest) {
+    for (size_t k = 0; k < nest.operands.size(); ++k) {
+      const OperandOrigin& origin = nest.operands[k];
+      if (origin.kind == OperandOrigin::Kind::output) order.write(step, origin.index);
+      if (origin.kind != OperandOrigin::Kind::input) continue;
+      order.read(step, origin.index, nest.walks_space[k]);
+    }
+  };
+  for (const BoundNest& nest : bound.nests) {
+    ++step;
+    add(nest);
+    if (nest.epilogue) add(nest.epilogue->nest);
+  }
+  return order;
+}
+
+Status check_counts(const Function& function, std::span<const Dims> input_shapes,
+                    std::span<const Dims> strides) {
+  const size_t inputs = function.parameters.size();
+  if (Status status = check_array("input shapes", input_shapes, inputs); !status) return status;
+  if (strides.empty()) return {};
+  return check_array("strides (inputs and outputs)", strides, inputs + function.results.size());
+}
+
+Status check_options(const BindOptions& options) {
+  if (options.scratch <= ScratchOwner::caller) return {};
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("scratch {}; expected 0 to {} (kernel, caller)",
+                  static_cast<int>(options.scratch), static_cast<int>(ScratchOwner::caller))};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const KernelState> kernel,
+                                                      std::span<const Dims> input_shapes,
+                                                      std::span<const Dims> strides,
+                                                      const BindOptions& options) {
+  if (Status status = check_counts(*kernel->function, input_shapes, strides); !status) {
+    return status.error();
+  }
+  if (Status status = check_options(options); !status) return status.error();
+  const jit::KernelFloatEnvironment environment;  // plans weigh costs in floats
+  auto bound = std::make_shared<BoundState>();
+  bound->kernel = std::move(kernel);
+  if (Status status = bind_tensors(*bound, input_shapes, strides); !status) return status.error();
+  if (Status status = bind_engine(*bound, input_shapes); !status) return status.error();
+  bind_scratch(*bound, options);
+  bound->scales = scale_checks(*bound->kernel->function, bound->inputs);
+  bound->order = in_place_order(*bound);
+  return std::shared_ptr<const BoundState>(std::move(bound));
+}
+
+}  // namespace castor::detail

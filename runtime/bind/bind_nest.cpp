@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/bind/bind_nest.hpp"
+
+#include <algorithm>
+
+#include "ir/verify/requantize.hpp"
+#include "jit/plan/operand_walk.hpp"
+#include "jit/requantize/plan.hpp"
+#include "runtime/bind/nest_codes.hpp"
+#include "runtime/bind/value_places.hpp"
+#include "runtime/bind/work_estimate.hpp"
+#include "runtime/conv/epilogue.hpp"
+#include "runtime/requantize/requantization.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+bool is_identity(const Dims& axes) {
+  for (int axis = 0; axis < axes.rank(); ++axis) {
+    if (axes[axis] != axis) return false;
+  }
+  return true;
+}
+
+void add_operand(BoundNest& nest, const OperandOrigin& origin, ElementType element,
+                 bool walks_space) {
+  nest.operands.push_back(origin);
+  nest.elements.push_back(element);
+  nest.walks_space.push_back(walks_space);
+}
+
+/// Binds the nests of one function, in the order in which they run.
+class NestBinder {
+ public:
+  NestBinder(BoundState& bound, BoundShapes shapes)
+      : bound_(bound),
+        compiled_(*bound.kernel->compiled),
+        places_(bound, std::move(shapes)),
+        codes_(compiled_, places_.scratch()) {}
+
+  Status run() {
+    for (size_t n = 0; n < compiled_.nests.size(); ++n) {
+      const jit::Nest& nest = compiled_.nests[n];
+      if (element_count(places_.extents_of(nest.space)).value_or(0) == 0) {
+        bound_.nests.emplace_back();
+        continue;
+      }
+      if (Status status = copy_for_reshapes(nest); !status) return status;
+      const Result<bool> is_fused = bind_fused(n);
+      if (!is_fused.ok()) return is_fused.error();
+      if (*is_fused) {
+        places_.count_reads_of(nest);
+        places_.count_reads_of(compiled_.nests[++n]);
+        continue;
+      }
+      Status status = nest.convolution      ? bind_convolution_nest(nest)
+                      : nest.requantization ? bind_requantization_nest(nest)
+                                            : bind(nest, likely(n));
+      if (!status) return status;
+      places_.count_reads_of(nest);
+    }
+    bound_.scratch_bytes = places_.scratch().bytes();
+    return {};
+  }
+
+ private:
+  const LikelyCode* likely(size_t n) const {
+    return n < compiled_.likely.size() ? &compiled_.likely[n] : nullptr;
+  }
+
+  /// Copies to scratch of what no strides can reshape.
+  Status copy_for_reshapes(const jit::Nest& nest) {
+    for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      const ValueId value = nest.inputs[k].value;
+      const ValueId root = places_.root_of(value);
+      if (root == value || places_.has_scratch(root)) continue;
+      const Place place = places_.of_root(root, nest.element(k));
+      if (jit::reshaped_strides(place.extents, place.strides, places_.extents_of(value))) continue;
+      if (Status status = bind_copy(root, nest.element(k)); !status) return status;
+    }
+    return {};
+  }
+
+  Status bind_copy(ValueId root, ElementType element) {
+    const Dims& extents = places_.extents_of(root);
+    const jit::Nest nest = jit::copy_nest(element, root, extents.rank(), compiled_.target);
+    BoundNest result;
+    const Place from = places_.of_root(root, element);
+    const Place to = places_.in_scratch(root, element, extents);
+    add_operand(result, from.origin, element, true);
+    add_operand(result, to.origin, element, true);
+    const std::vector<Dims> strides = {from.strides, to.strides};
+    return bind_codes(nest, nullptr, extents, strides, std::move(result));
+  }
+
+  Status bind(const jit::Nest& nest, const LikelyCode* likely) {
+    std::vector<Dims> strides;
+    BoundNest result = operands_of(nest, strides);
+    result.planned = &nest;
+    return bind_codes(nest, likely, places_.extents_of(nest.space), strides, std::move(result));
+  }
+
+  /// The nest with its operands, whose strides over the space are appended. The source of an
+  /// epilogue has none.
+  BoundNest operands_of(const jit::Nest& nest, std::vector<Dims>& strides, bool fused = false) {
+    const Dims& space = places_.extents_of(nest.space);
+    BoundNest result;
+    for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      if (fused && k == nest.epilogue->source) {
+        strides.emplace_back();
+        add_operand(result, {.kind = OperandOrigin::Kind::scratch}, ElementType::i32, true);
+        continue;
+      }
+      const jit::NestInput& input = nest.inputs[k];
+      const Dims& extents = places_.extents_of(input.value);
+      const ValueId root = places_.root_of(input.value);
+      const Place place = places_.of_root(root, nest.element(k));
+      const Dims own = root == input.value
+                           ? place.strides
+                           : *jit::reshaped_strides(place.extents, place.strides, extents);
+      strides.push_back(jit::strides_in_space(input.axes, extents, own, space));
+      const bool walks_space = root == input.value && extents == space && is_identity(input.axes);
+      add_operand(result, place.origin, nest.element(k), walks_space);
+    }
+    for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
+      const Place place =
+          places_.of_output(nest.outputs[k - nest.inputs.size()], nest.element(k), space);
+      strides.push_back(place.strides);
+      add_operand(result, place.origin, nest.element(k), true);
+    }
+    return result;
+  }
+
+  /// Binds a convolution and the nest behind it as one. False, and nothing is bound, where that is
+  /// not planned, or the tensors' extents and strides do not allow it.
+  Result<bool> bind_fused(size_t n) {
+    const jit::Nest& convolution = compiled_.nests[n];
+    if (!convolution.fusion || !convolution.fusion->is_fused()) return false;
+    const jit::Nest& nest = compiled_.nests[n + 1];
+    const Dims& extents = places_.extents_of(convolution.space);
+    const Dims& w = places_.extents_of(convolution.inputs[1].value);
+    if (places_.extents_of(nest.space) != extents || w[1] == 0) return false;
+    if (Status status = copy_for_reshapes(nest); !status) return status.error();
+    std::vector<Dims> strides;
+    BoundEpilogue epilogue;
+    epilogue.nest = operands_of(nest, strides, true);
+    epilogue.nest.planned = &nest;
+    auto walk = jit::epilogue_walk(nest, extents, strides);
+    if (!walk) return false;
+    epilogue.walk = std::move(*walk);
+    epilogue.source = nest.epilogue->source;
+    Status status = codes_.bind_epilogue(nest, likely(n + 1), epilogue.walk.space, epilogue.nest);
+    if (!status) return status.error();
+    const size_t piece = places_.scratch().take(piece_bytes(w[0]));
+    std::optional<jit::TileEpilogue> tile =
+        jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
+    if (tile) {
+      tile->key = epilogue_key(nest, epilogue.walk.space.form, compiled_.target, *tile);
+    }
+    status =
+        bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = piece},
+                              &epilogue, tile ? &*tile : nullptr);
+    places_.scratch().give_back(piece);
+    if (!status) return status.error();
+    return true;
+  }
+
+  /// An output that is not dense is copied behind.
+  Status bind_convolution_nest(const jit::Nest& nest) {
+    const Place output =
+        places_.of_output(nest.outputs[0], ElementType::i32, places_.extents_of(nest.space));
+    const bool is_direct = places_.is_dense(nest.space, output);
+    const Place to =
+        is_direct ? output : places_.in_scratch(nest.space, ElementType::i32, output.extents);
+    if (Status status = bind_convolution_into(nest, to.origin, nullptr, nullptr); !status)
+      return status;
+    return is_direct ? Status() : copy_to(output, to, nest.space);
+  }
+
+  /// Convolutions take dense tensors: others are copied first. `epilogue` may be null; else y is
+  /// where a piece lies. `tile`: the same epilogue for kernels to apply, or null.
+  Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
+                               BoundEpilogue* epilogue, const jit::TileEpilogue* tile) {
+    BoundNest result;
+    result.planned = &nest;
+    std::vector<const std::byte*> constants;
+    ConvolutionChoice choice{.epilogue = tile};
+    choice.weights.store = compiled_.memory->weights.get();
+    for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      const ValueId value = nest.inputs[k].value;
+      if (Status status = add_dense_operand(result, value, nest.element(k)); !status) return status;
+      constants.push_back(result.operands.back().constant);
+      if (constants.back() == nullptr) continue;
+      choice.weights.contents[k] = places_.content_of(places_.root_of(value)).words();
+    }
+    add_operand(result, y, ElementType::i32, true);
+    if (Status status = find_convolution(nest, constants, choice, result); !status) return status;
+    if (epilogue != nullptr) {
+      epilogue->piece_offset = static_cast<ptrdiff_t>(y.offset - result.convolution->scratch);
+      result.epilogue = std::make_shared<const BoundEpilogue>(std::move(*epilogue));
+    }
+    bound_.nests.push_back(std::move(result));
+    return {};
+  }
+
+  /// All tensors may have any strides.
+  Status bind_requantization_nest(const jit::Nest& nest) {
+    const Function& function = *compiled_.canonical;
+    const Operation& operation = function.operations[*nest.requantization];
+    const Dims& extents = places_.extents_of(nest.space);
+    BoundNest result;
+    const ValueId x_root = places_.root_of(operation.operands[0]);
+    const Place x = places_.of_root(x_root, nest.element(0));
+    add_operand(result, x.origin, nest.element(0), x_root == operation.operands[0]);
+    const BoundSide from = bind_side(result, operation, operation.operands[0], source_parameter(0));
+    const BoundSide to =
+        bind_side(result, operation, operation.results[0], destination_parameter(0));
+    const size_t last = nest.inputs.size();
+    const Place y = places_.of_output(nest.outputs[0], nest.element(last), extents);
+    add_operand(result, y.origin, nest.element(last), true);
+    const jit::RequantizedTensors tensors = {
+        extents, *jit::reshaped_strides(x.extents, x.strides, extents), y.strides,
+        jit::requantize_axis(from.quantization, to.quantization)};
+    const auto form = jit::requantize_form(function, operation);
+    if (!form) return bind_f32_copy(tensors, std::move(result));
+    Status status =
+        bind_requantization(*form, from, to, tensors, compiled_, places_.scratch(), result);
+    if (!status) return status;
+    result.planned = &nest;
+    bound_.nests.push_back(std::move(result));
+    return {};
+  }
+
+  /// The quantization of a value, with operands for the parameters that are given at run time:
+  /// parameters of the function and constants, where they lie.
+  BoundSide bind_side(BoundNest& result, const Operation& operation, ValueId value,
+                      size_t first_operand) {
+    BoundSide side;
+    side.quantization = compiled_.canonical->type_of(value).quantization;
+    for (size_t r = 0; r < quantization_rules.size(); ++r) {
+      const ValueId parameter = operation.operands[first_operand + r];
+      if (parameter == no_value) continue;
+      const ElementType element = quantization_rules[r].element;
+      const Place place = places_.of_root(parameter, element);
+      side.operands[r] = static_cast<int>(result.operands.size());
+      if (!place.strides.empty()) side.strides[r] = place.strides[0];
+      add_operand(result, place.origin, element, false);
+    }
+    return side;
+  }
+
+  Status bind_f32_copy(const jit::RequantizedTensors& tensors, BoundNest result) {
+    const jit::Nest nest =
+        jit::copy_nest(ElementType::f32, 0, tensors.extents.rank(), compiled_.target);
+    const std::vector<Dims> strides = {tensors.source_strides, tensors.destination_strides};
+    return bind_codes(nest, nullptr, tensors.extents, strides, std::move(result));
+  }
+
+  /// A value that is read densely, copied first where it does not lie so.
+  Status add_dense_operand(BoundNest& result, ValueId value, ElementType element) {
+    const ValueId root = places_.root_of(value);
+    if (!places_.is_dense(value, places_.of_root(root, element))) {
+      if (Status status = bind_copy(root, element); !status) return status;
+    }
+    add_operand(result, places_.of_root(root, element).origin, element, false);
+    return {};
+  }
+
+  Status find_convolution(const jit::Nest& nest, std::span<const std::byte* const> constants,
+                          const ConvolutionChoice& choice, BoundNest& result) {
+    const Operation& operation = compiled_.canonical->operations[*nest.convolution];
+    std::array<const Dims*, 4> extents = {};
+    std::array<int, 4> numbers = {-1, -1, -1, -1};
+    int next = 0;
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      if (operation.operands[i] == no_value) continue;
+      extents[i] = &places_.extents_of(operation.operands[i]);
+      numbers[i] = next++;
+    }
+    const Result<ConvolutionGeometry> geometry =
+        convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
+    if (!geometry.ok()) return geometry.error();
+    const ConvolutionOperands operands = {
+        .x_is_signed = result.elements[0] == ElementType::i8,
+        .w_is_signed = result.elements[1] == ElementType::i8,
+        .x_zero_point = numbers[2],
+        .w_zero_point = numbers[3],
+        .zero_points_per_channel =
+            extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1};
+    auto convolution = bind_convolution(*geometry, operands, constants, compiled_.target,
+                                        compiled_.store->cache, places_.scratch(), choice);
+    if (!convolution.ok()) return convolution.error();
+    result.convolution = std::move(convolution).value();
+    result.nanoseconds = convolution_ns(*geometry);
+    if (result.convolution->parts.end > 0) places_.scratch().give_back(result.convolution->scratch);
+    return {};
+  }
+
+  /// From dense scratch to a tensor that is not dense; then the scratch is free.
+  Status copy_to(const Place& to, const Place& from, ValueId value) {
+    const jit::Nest nest =
+        jit::copy_nest(ElementType::i32, value, to.extents.rank(), compiled_.target);
+    BoundNest result;
+    add_operand(result, from.origin, ElementType::i32, true);
+    add_operand(result, to.origin, ElementType::i32, true);
+    const std::vector<Dims> strides = {from.strides, to.strides};
+    Status status = bind_codes(nest, nullptr, to.extents, strides, std::move(result));
+    places_.give_back(value);
+    return status;
+  }
+
+  Status bind_codes(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
+                    std::span<const Dims> strides, BoundNest result) {
+    Status status = codes_.bind(nest, likely, extents, strides, result);
+    if (!status) return status;
+    bound_.nests.push_back(std::move(result));
+    return {};
+  }
+
+  BoundState& bound_;
+  const Compiled& compiled_;
+  ValuePlaces places_;
+  NestCodes codes_;
+};
+
+}  // namespace
+
+Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes) {
+  const Compiled& compiled = *bound.kernel->compiled;
+  if (!compiled.interpreted_because.empty()) return {};
+  Result<BoundShapes> shapes = bind_shapes(*compiled.canonical, input_shapes);
+  if (!shapes.ok()) return shapes.error();
+  return NestBinder(bound, std::move(shapes).value()).run();
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds the walk over the tiles of a nest.
+#pragma once
+
+#include "jit/plan/tiles.hpp"
+#include "runtime/memory/scratch_plan.hpp"
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+/// The walk over the tiles of `space`: steps, places of the copies, which the caller gives back to
+/// `plan`, and their code.
+Result<TiledWalk> bind_tiled_walk(const jit::Nest& nest, const jit::IterationSpace& space,
+                                  const jit::Tiles& tiles, CodeCache& cache, ScratchPlan& plan);
+
+}  // namespace castor::detail

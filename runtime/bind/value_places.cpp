@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/bind/value_places.hpp"
+
+#include "jit/plan/operand_walk.hpp"
+
+namespace castor::detail {
+
+ValuePlaces::ValuePlaces(const BoundState& bound, BoundShapes shapes)
+    : bound_(bound),
+      function_(*bound.kernel->compiled->canonical),
+      roots_(jit::reshape_roots(function_)),
+      shapes_(std::move(shapes)) {
+  for (size_t i = 0; i < function_.parameters.size(); ++i) inputs_[function_.parameters[i]] = i;
+  for (const Operation& operation : function_.operations) {
+    if (operation.op == OpKind::constant) constants_[operation.results[0]] = &operation;
+  }
+  for (const jit::Nest& nest : bound.kernel->compiled->nests) {
+    for (const jit::NestInput& input : nest.inputs) ++reads_left_[root_of(input.value)];
+  }
+}
+
+Place ValuePlaces::in_scratch(ValueId value, ElementType element, const Dims& extents) {
+  const auto [at, is_new] = scratch_.try_emplace(value, 0);
+  if (is_new) {
+    const int64_t count = element_count(extents).value_or(0);
+    at->second = plan_.take(static_cast<size_t>(byte_size(element, count).value_or(0)));
+  }
+  return {{.kind = OperandOrigin::Kind::scratch, .offset = at->second},
+          extents,
+          dense_strides(extents)};
+}
+
+Place ValuePlaces::of_root(ValueId root, ElementType element) {
+  if (has_scratch(root)) return in_scratch(root, element, extents_of(root));
+  if (const auto parameter = inputs_.find(root); parameter != inputs_.end()) {
+    const size_t index = parameter->second;
+    return {{.kind = OperandOrigin::Kind::input, .index = index},
+            extents_of(root),
+            bound_.inputs[index].strides};
+  }
+  const auto constant = constants_.find(root);
+  if (constant == constants_.end()) return in_scratch(root, element, extents_of(root));
+  return {{.kind = OperandOrigin::Kind::constant, .constant = constant->second->data->bytes.data()},
+          extents_of(root),
+          dense_strides(extents_of(root))};
+}
+
+ContentId ValuePlaces::content_of(ValueId root) const {
+  const Operation& constant = *constants_.at(root);
+  return constant.data_id.is_of(constant.data) ? constant.data_id : ContentId(constant.data);
+}
+
+Place ValuePlaces::of_output(const jit::NestOutput& output, ElementType element,
+                             const Dims& extents) {
+  if (output.is_scratch()) return in_scratch(output.value, element, extents);
+  return {{.kind = OperandOrigin::Kind::output, .index = output.result},
+          extents,
+          bound_.outputs[output.result].strides};
+}
+
+bool ValuePlaces::is_dense(ValueId value, const Place& place) const {
+  if (element_count(place.extents).value_or(0) == 0) return true;
+  const Dims& extents = extents_of(value);
+  return jit::reshaped_strides(place.extents, place.strides, extents) ==
+         jit::reshaped_strides(extents, dense_strides(extents), extents);
+}
+
+void ValuePlaces::count_reads_of(const jit::Nest& nest) {
+  for (const jit::NestInput& input : nest.inputs) count_read(root_of(input.value));
+}
+
+/// A read less is to come; behind the last one a value's scratch is free.
+void ValuePlaces::count_read(ValueId root) {
+  if (--reads_left_[root] <= 0 && has_scratch(root)) give_back(root);
+}
+
+void ValuePlaces::give_back(ValueId value) {
+  const auto place = scratch_.find(value);
+  plan_.give_back(place->second);
+  scratch_.erase(place);
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the values of a function lie when it is bound: the caller's tensors, constants, scratch.
+#pragma once
+
+#include <unordered_map>
+
+#include "ir/verify/infer.hpp"
+#include "runtime/memory/scratch_plan.hpp"
+#include "runtime/state.hpp"
+
+namespace castor::detail {
+
+/// A tensor that nests read or write.
+struct Place {
+  OperandOrigin origin;
+  Dims extents;
+  Dims strides;
+};
+
+/// Finds places in the order in which nests run; scratch is free again behind the last read.
+class ValuePlaces {
+ public:
+  /// `bound`, whose tensors are bound already, must live on.
+  ValuePlaces(const BoundState& bound, BoundShapes shapes);
+
+  /// The value that a chain of reshapes begins with.
+  ValueId root_of(ValueId value) const { return roots_[value]; }
+  const Dims& extents_of(ValueId value) const { return shapes_.values[value]; }
+  bool has_scratch(ValueId value) const { return scratch_.contains(value); }
+
+  /// A dense tensor in scratch.
+  Place in_scratch(ValueId value, ElementType element, const Dims& extents);
+  /// The tensor that a chain of reshapes begins with, as the caller or the function has it.
+  Place of_root(ValueId root, ElementType element);
+  Place of_output(const jit::NestOutput& output, ElementType element, const Dims& extents);
+  /// The content id of a root whose place is a constant's.
+  ContentId content_of(ValueId root) const;
+  /// Whether the elements lie as those of a dense tensor of the value's extents.
+  bool is_dense(ValueId value, const Place& place) const;
+
+  /// What the nest reads has been read once more.
+  void count_reads_of(const jit::Nest& nest);
+  /// The value's scratch is free.
+  void give_back(ValueId value);
+  ScratchPlan& scratch() { return plan_; }
+
+ private:
+  void count_read(ValueId root);
+
+  const BoundState& bound_;
+  const Function& function_;
+  const std::vector<ValueId> roots_;
+  const BoundShapes shapes_;
+  std::unordered_map<ValueId, size_t> inputs_;  // indices of parameters
+  std::unordered_map<ValueId, const Operation*> constants_;
+  std::unordered_map<ValueId, int> reads_left_;  // by root
+  std::unordered_map<ValueId, size_t> scratch_;  // offsets of tensors
+  ScratchPlan plan_;
+};
+
+}  // namespace castor::detail

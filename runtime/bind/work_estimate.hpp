@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long nests take one thread, roughly: whether it pays to split them. Estimates assume tensors
+// in the caches, and are rather too small than too large.
+#pragma once
+
+#include <span>
+
+#include "ir/shape/convolution.hpp"
+#include "jit/plan/nest.hpp"
+
+namespace castor::detail {
+
+/// Of a nest over so many elements, by code that takes its operands so; they have `bytes`.
+int64_t nest_ns(const jit::Nest& nest, std::span<const jit::Access> access,
+                const jit::Target& target, double elements, int64_t bytes);
+
+/// Of a requantization by tables of bytes.
+int64_t byte_tables_ns(int64_t elements);
+
+/// Of a convolution; nothing is known of how it is done.
+int64_t convolution_ns(const ConvolutionGeometry& geometry);
+
+}  // namespace castor::detail

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/call/sub_byte_call.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "ir/types/elements.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Whether a sub-byte operand that the main code takes as contiguous begins inside a byte, or
+/// inside a group of the split layouts.
+bool starts_inside_a_byte(const BoundNest& nest, const CallMemory& memory) {
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    if (nest.main.access[k] != jit::Access::contiguous) continue;
+    const int64_t aligned = aligned_elements(nest.elements[k]);
+    if (origin_of(nest.operands[k], memory).offset % aligned != 0) return true;
+  }
+  return false;
+}
+
+/// Keeps the bits behind the last element of an output, which code that takes the output as
+/// contiguous writes as 0, over a call.
+class SharedEnd {
+ public:
+  SharedEnd(const BoundTensor& tensor, const View& view)
+      : element_(tensor.element), past_(view.offset + tensor.last_index + 1) {
+    first_ = past_ - past_ % aligned_elements(element_);
+    const int64_t begin = storage_byte(element_, first_);
+    data_ = static_cast<std::byte*>(view.data) + begin;
+    count_ = static_cast<size_t>(byte_size(element_, past_).value_or(begin) - begin);
+    std::copy_n(data_, count_, before_.begin());
+  }
+
+  /// Puts the output's own last elements among what was there.
+  void restore() {
+    for (int64_t i = 0; i < past_ - first_; ++i) {
+      write_element(before_.data(), element_, i, read_element(data_, element_, i));
+    }
+    std::copy_n(before_.begin(), count_, data_);
+  }
+
+ private:
+  ElementType element_;
+  int64_t past_;       ///< one past the last element
+  int64_t first_ = 0;  ///< element with which its bytes begin
+  std::byte* data_ = nullptr;
+  size_t count_ = 0;  ///< 0 where the last element ends its byte, or group
+  std::array<std::byte, 3> before_ = {};
+};
+
+/// Calls visit(operand, index among the outputs) for each.
+template <class Visit>
+void for_each_sub_byte_output(const BoundNest& nest, std::span<const View> outputs, Visit visit) {
+  for (size_t k = 0; k < nest.operands.size(); ++k) {
+    const OperandOrigin& operand = nest.operands[k];
+    const bool is_output = operand.kind == OperandOrigin::Kind::output;
+    if (is_output && is_sub_byte(outputs[operand.index].element)) visit(k, operand.index);
+  }
+}
+
+}  // namespace
+
+void run_sub_byte_nest(const BoundState& bound, const BoundNest& nest, bool streaming,
+                       const CallMemory& memory) {
+  const std::span<const View> outputs = memory.outputs;
+  const bool any_start = nest.any_start.code != nullptr && starts_inside_a_byte(nest, memory);
+  const BoundCode& code = any_start ? nest.any_start : nest.main;
+  // A dense output that begins at element 0 has the unused bits of its last byte written as 0, any
+  // other keeps them (ir/README.md, Element types). Contiguous code does the one, bitwise code the
+  // other; where that is not what the view asks for, it is made up for here.
+  std::array<std::optional<SharedEnd>, jit::most_outputs> ends;
+  size_t kept = 0;
+  for_each_sub_byte_output(nest, outputs, [&](size_t k, size_t index) {
+    const bool clears = outputs[index].offset == 0 && is_dense(bound.outputs[index]);
+    if (clears || code.access[k] == jit::Access::bitwise) return;
+    ends[kept++].emplace(bound.outputs[index], outputs[index]);
+  });
+  call(nest, streaming && !any_start ? *nest.streaming : *code.code, code, memory);
+  for (size_t i = 0; i < kept; ++i) ends[i]->restore();
+  for_each_sub_byte_output(nest, outputs, [&](size_t k, size_t index) {
+    const bool clears = outputs[index].offset == 0 && is_dense(bound.outputs[index]);
+    if (!clears || code.access[k] != jit::Access::bitwise) return;
+    const BoundTensor& tensor = bound.outputs[index];
+    clear_unused_bits(static_cast<std::byte*>(outputs[index].data), tensor.element, tensor.count);
+  });
+}
+
+}  // namespace castor::detail

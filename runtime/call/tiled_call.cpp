@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/call/tiled_call.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/support/integer_math.hpp"
+#include "jit/emit/tile_copy.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+void swap_directions(jit::TileCopy& copy) {
+  auto* tensor = const_cast<std::byte*>(copy.source);
+  copy.source = std::exchange(copy.destination, tensor);
+  std::swap(copy.source_step, copy.destination_step);
+  std::swap(copy.source_row_step, copy.destination_row_step);
+}
+
+void swap_axes(jit::TileCopy& copy) {
+  std::swap(copy.columns, copy.rows);
+  std::swap(copy.source_step, copy.source_row_step);
+  std::swap(copy.destination_step, copy.destination_row_step);
+}
+
+/// Whether one side's elements lie side by side along rows, and the other's along columns.
+bool transposes_rows(const jit::TileCopy& copy, int64_t element_bytes) {
+  return copy.source_row_step == element_bytes && copy.destination_step == element_bytes;
+}
+bool transposes_columns(const jit::TileCopy& copy, int64_t element_bytes) {
+  return copy.source_step == element_bytes && copy.destination_row_step == element_bytes;
+}
+
+/// Whether the copy transposes the other way round, or its rows are short and its columns longer.
+bool goes_better_by_columns(const jit::TileCopy& copy, int64_t element_bytes) {
+  constexpr int64_t short_row = 16;
+  if (std::min(copy.columns, copy.rows) >= jit::transposed_block_bytes / element_bytes) {
+    if (transposes_rows(copy, element_bytes)) return false;
+    if (transposes_columns(copy, element_bytes)) return true;
+  }
+  return copy.columns < std::min(copy.rows, short_row);
+}
+
+/// One task of a call: walks the tiles, and has the code do its own ones. `scratch` belongs to the
+/// task.
+class TileLoop {
+ public:
+  TileLoop(const BoundNest& nest, const NestCode& code, const CallMemory& memory,
+           std::byte* scratch)
+      : nest_(nest),
+        code_(code.entry()),
+        walk_(*nest.tiles),
+        layout_(nest.operands.size(), nest.space.form.rank) {
+    std::copy(nest.main.arguments.begin(), nest.main.arguments.end(), arguments_);
+    for (size_t k = 0; k < nest.operands.size(); ++k) {
+      pointers_[k] = address(origin_of(nest.operands[k], memory), nest.elements[k]);
+    }
+    for (size_t c = 0; c < walk_.copies.size(); ++c) {
+      copies_[c] = number_of(scratch + walk_.copies[c].offset);
+    }
+  }
+
+  /// The tiles of the nest.
+  int64_t count() const {
+    int64_t tiles = ceil_div(walk_.extents[0], walk_.columns) * tile_rows();
+    for (int axis = 1; axis < walk_.extents.rank(); ++axis) {
+      if (axis != walk_.axis) tiles *= walk_.extents[axis];
+    }
+    return tiles;
+  }
+
+  /// The tiles from `begin` to `end`, which are numbered along `TiledWalk::axis` first, then along
+  /// the innermost axis, and then along the others, the outermost first.
+  void run(int64_t begin, int64_t end) {
+    const int64_t of_plane = tile_rows() * ceil_div(walk_.extents[0], walk_.columns);
+    for (int64_t tile = begin; tile < end;) {
+      const int64_t plane = tile / of_plane;
+      const int64_t first = tile % of_plane;
+      const int64_t last = std::min(first + end - tile, of_plane);
+      move_to(plane, 1);
+      run_tiles(first, last - first);
+      move_to(plane, -1);
+      tile += last - first;
+    }
+  }
+
+ private:
+  /// A tile's first element, and its extents.
+  struct Tile {
+    int64_t column;
+    int64_t row;
+    int64_t columns;
+    int64_t rows;
+  };
+
+  int64_t rows() const { return walk_.axis > 0 ? walk_.extents[walk_.axis] : 1; }
+  int64_t tile_rows() const { return ceil_div(rows(), walk_.rows); }
+
+  /// The pointers go to a combination of indices along the outer axes, or (-1) back.
+  void move_to(int64_t plane, int64_t direction) {
+    for (int axis = walk_.extents.rank() - 1; axis > 0; --axis) {
+      if (axis == walk_.axis) continue;
+      const int64_t count = direction * (plane % walk_.extents[axis]);
+      plane /= walk_.extents[axis];
+      for (size_t k = 0; k < nest_.operands.size(); ++k) pointers_[k] += count * step(k, axis);
+    }
+  }
+
+  int64_t step(size_t operand, int axis) const {
+    return walk_.steps[operand][static_cast<size_t>(axis)];
+  }
+
+  /// So many tiles along their two axes, from that one on.
+  void run_tiles(int64_t first, int64_t count) {
+    int64_t column = first / tile_rows() * walk_.columns;
+    int64_t row = first % tile_rows() * walk_.rows;
+    for (; count > 0; --count) {
+      run_tile({column, row, std::min(walk_.columns, walk_.extents[0] - column),
+                std::min(walk_.rows, rows() - row)});
+      row += walk_.rows;
+      if (row < rows()) continue;
+      row = 0;
+      column += walk_.columns;
+    }
+  }
+
+  void run_tile(const Tile& tile) {
+    for (size_t k = 0; k < nest_.operands.size(); ++k) arguments_[k] = first_element(k, tile);
+    for (size_t c = 0; c < walk_.copies.size(); ++c) {
+      const BoundTileCopy& operand = walk_.copies[c];
+      if (!operand.is_output) copy(operand, arguments_[operand.operand], copies_[c], tile);
+      arguments_[operand.operand] = copies_[c];
+    }
+    arguments_[layout_.extent(0)] = takes_one_row() ? tile.columns * tile.rows : tile.columns;
+    if (!takes_one_row()) arguments_[layout_.extent(1)] = tile.rows;
+    code_(arguments_);
+    for (size_t c = 0; c < walk_.copies.size(); ++c) {
+      const BoundTileCopy& operand = walk_.copies[c];
+      if (operand.is_output) copy(operand, first_element(operand.operand, tile), copies_[c], tile);
+    }
+  }
+
+  /// Whether the code's two axes are one.
+  bool takes_one_row() const { return nest_.space.form.rank == 1; }
+
+  int64_t first_element(size_t operand, const Tile& tile) const {
+    return pointers_[operand] + tile.column * step(operand, 0) +
+           tile.row * step(operand, walk_.axis);
+  }
+
+  /// Copies the tile's part of an operand, which begins at `tensor`, to scratch or from there.
+  void copy(const BoundTileCopy& operand, int64_t tensor, int64_t scratch, const Tile& tile) {
+    jit::TileCopy copy;
+    copy.columns = tile.columns;
+    copy.rows = tile.rows;
+    copy.source = reinterpret_cast<const std::byte*>(tensor);
+    copy.source_step = step(operand.operand, 0);
+    copy.source_row_step = step(operand.operand, walk_.axis);
+    copy.destination = reinterpret_cast<std::byte*>(scratch);
+    copy.destination_step = operand.element_bytes;
+    // Code that takes a tile for one row wants the rows of a narrower one to follow each other,
+    // too.
+    const int64_t row = takes_one_row() ? tile.columns : walk_.columns;
+    copy.destination_row_step = row * operand.element_bytes;
+    if (operand.is_output) swap_directions(copy);
+    if (goes_better_by_columns(copy, operand.element_bytes)) swap_axes(copy);
+    operand.code->entry_as<jit::TileCopyFunction>()(&copy);
+  }
+
+  const BoundNest& nest_;
+  const jit::NestFunction code_;
+  const TiledWalk& walk_;
+  const jit::ArgumentLayout layout_;
+  int64_t arguments_[jit::most_argument_words];
+  int64_t pointers_[jit::most_inputs + jit::most_outputs];  ///< at the first tile
+  int64_t copies_[jit::most_inputs + jit::most_outputs];
+};
+
+}  // namespace
+
+void call_tiled(const BoundNest& nest, const NestCode& code, const CallMemory& memory) {
+  TileLoop loop(nest, code, memory, memory.scratch);
+  const int64_t tiles = loop.count();
+  const int64_t tasks = std::min(most_tasks(memory, nest.main.nanoseconds), tiles);
+  if (tasks <= 1) return loop.run(0, tiles);
+  memory.tasks->run(tasks, [&](int64_t task) {
+    TileLoop part(nest, code, memory, scratch_of(memory, task));
+    part.run(tiles * task / tasks, tiles * (task + 1) / tasks);
+  });
+}
+
+}  // namespace castor::detail

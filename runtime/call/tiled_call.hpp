@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a nest that is walked in tiles.
+#pragma once
+
+#include "runtime/call/nest_call.hpp"
+
+namespace castor::detail {
+
+/// Runs the nest over its tiles; `code` takes the argument block of its main code.
+void call_tiled(const BoundNest& nest, const NestCode& code, const CallMemory& memory);
+
+}  // namespace castor::detail

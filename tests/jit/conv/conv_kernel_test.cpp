@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner kernel of convolutions in every tile that fits: its instructions belong to the tier,
+// tiers that this machine cannot run included, and on its own it computes sums of products.
+#include "jit/conv/conv_kernel.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "jit/memory/code_memory.hpp"
+#include "tests/support/conversions.hpp"
+#include "tests/support/kernel_code.hpp"
+#include "tools/testing/guarded_pages.hpp"
+
+namespace castor::jit {
+namespace {
+
+/// Ways to subtract window sums.
+std::vector<WindowSums> sums_of(const Target& target) {
+  std::vector<WindowSums> all = {WindowSums::none, WindowSums::dwords};
+  if (dot_product_of(target) == DotProduct::bytes) all.push_back(WindowSums::words);
+  return all;
+}
+
+std::vector<ConvTile> tiles_of(const Target& target) {
+  std::vector<ConvTile> tiles;
+  for (int channels = 1; channels <= target.vector_registers(); ++channels) {
+    for (int vectors = 1; vectors <= target.vector_registers(); ++vectors) {
+      for (const WindowSums sums : sums_of(target)) {
+        for (const bool gaps : {false, true}) {
+          for (const int last_taps : {0, 1, 3, 4}) {
+            if (last_taps > 0 && (gaps || !target.has_avx512())) continue;
+            const ConvTile tile = {channels, vectors, sums, gaps, last_taps};
+            if (fits(tile, target)) tiles.push_back(tile);
+          }
+        }
+      }
+    }
+  }
+  return tiles;
+}
+
+/// Last taps follow an even number of others.
+bool can_have_taps(const ConvTile& tile, int taps) {
+  if (tile.last_taps == 0) return true;
+  return taps >= tile.last_taps && (taps - tile.last_taps) % 2 == 0;
+}
+
+std::string name_of(const ConvTile& tile) {
+  return fmt::format("{} channels by {} vectors, window sums {}, gaps {}, last taps {}",
+                     tile.channels, tile.vectors, static_cast<int>(tile.window_sums), tile.has_gaps,
+                     tile.last_taps);
+}
+
+class ConvKernel : public testing::TestWithParam<Tier> {};
+
+/// Tiles that take their pixels from the input.
+std::vector<ConvTile> input_tiles_of(const Target& target) {
+  std::vector<ConvTile> tiles;
+  if (!target.supports(Feature::avx512_vbmi)) return tiles;
+  for (ConvTile tile : tiles_of(target)) {
+    if (tile.has_gaps || tile.window_sums != WindowSums::none) continue;
+    for (const PixelSource source : {PixelSource::input, PixelSource::signed_input}) {
+      tile.source = source;
+      tiles.push_back(tile);
+    }
+  }
+  return tiles;
+}
+
+TEST_P(ConvKernel, InstructionsBelongToTheTier) {
+  const Target target{GetParam()};
+  for (const ConvTile& tile : input_tiles_of(target)) {
+    test::check_kernel_code([&] { return emit_conv_kernel(tile, target); }, target, name_of(tile));
+    if (HasFatalFailure()) return;
+  }
+  for (const ConvTile& tile : tiles_of(target)) {
+    test::check_kernel_code([&] { return emit_conv_kernel(tile, target); }, target, name_of(tile));
+    if (HasFatalFailure()) return;
+  }
+}
+
+/// Products are those of the tier: saturating ones are nowhere.
+TEST_P(ConvKernel, MultipliesAsTheTierCan) {
+  const Target target{GetParam()};
+  const bool bytes = dot_product_of(target) == DotProduct::bytes;
+  EXPECT_EQ(bytes, target.supports(Feature::avx_vnni) || target.supports(Feature::avx512_vnni));
+  for (const ConvTile& tile : tiles_of(target)) {
+    const int64_t products = test::dot_products_in(*emit_conv_kernel(tile, target), target);
+    EXPECT_GE(products, tile.channels * tile.vectors) << name_of(tile);
+    EXPECT_EQ(products % (tile.channels * tile.vectors), 0) << name_of(tile);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, ConvKernel, testing::ValuesIn(test::all_tiers), test::name_of_row);
+
+/// One call of a kernel on random operands, and what it must leave.
+class KernelCall {
+ public:
+  KernelCall(const ConvTile& tile, const Target& target, int taps, int tiles,
+             std::mt19937_64& random)
+      : tile_(tile),
+        bytes_(dot_product_of(target) == DotProduct::bytes),
+        lanes_(target.vector_bits() / 32),
+        vectors_(tiles * tile.vectors),
+        random_(random) {
+    fill(planes_, vectors_ * lanes_ + most_offset);
+    fill(weights_, taps * tile.channels);
+    fill(start_, tile.channels);
+    fill(zero_points_, tile.channels);
+    fill(window_sums_, vectors_ * lanes_);
+    for (int tap = 0; tap < taps; ++tap) taps_.push_back(4 * draw(most_offset + 1));
+    draw_stores();
+    output_.assign(static_cast<size_t>(tile.channels * channel_dwords_), untouched);
+    arguments_ = {.planes = reinterpret_cast<const std::byte*>(planes_.data()),
+                  .taps = taps_.data(),
+                  .tap_count = taps,
+                  .weights = reinterpret_cast<const std::byte*>(weights_.data()),
+                  .start = start_.data(),
+                  .weight_zero_points = zero_points_.data(),
+                  .window_sums = window_sums_.data(),
+                  .stores = stores_.data(),
+                  .output = output_.data(),
+                  .channel_step = 4 * channel_dwords_,
+                  .tiles = tiles};
+  }
+
+  const ConvArguments* arguments() const { return &arguments_; }
+  const std::vector<int32_t>& output() const { return output_; }
+
+  std::vector<int32_t> expected() const {
+    std::vector<int32_t> all(output_.size(), untouched);
+    for (int channel = 0; channel < tile_.channels; ++channel) {
+      for (int vector = 0; vector < vectors_; ++vector) {
+        const ConvStore& store = stores_[static_cast<size_t>(vector)];
+        auto to = static_cast<size_t>(channel * channel_dwords_ + store.offset / 4);
+        for (int lane = 0; lane < lanes_; ++lane) {
+          if ((store.lanes >> lane & 1) != 0) all[to++] = value(channel, vector * lanes_ + lane);
+        }
+      }
+    }
+    return all;
+  }
+
+ private:
+  static constexpr int most_offset = 40;
+  static constexpr int32_t untouched = 0x5a5a5a5a;
+
+  int draw(int count) { return static_cast<int>(random_() % static_cast<uint64_t>(count)); }
+  void fill(std::vector<int32_t>& to, int count) {
+    for (int i = 0; i < count; ++i) {
+      const int kind = draw(8);  // extremes of bytes and words among them
+      to.push_back(kind == 0   ? -1
+                   : kind == 1 ? int32_t(0x80808080)
+                               : static_cast<int32_t>(random_()));
+    }
+  }
+
+  /// Without gaps all lanes but the last ones of the line.
+  void draw_stores() {
+    int stored = 3;
+    for (int vector = 0; vector < vectors_; ++vector) {
+      const uint32_t all = (1u << lanes_) - 1;
+      ConvStore store;
+      store.offset = 4 * stored;
+      store.source = int64_t{4} * vector * lanes_;
+      store.lanes = tile_.has_gaps ? static_cast<uint32_t>(random_()) & all : all;
+      if (vector + 1 == vectors_) store.lanes &= all >> draw(lanes_ + 1);
+      int count = 0;
+      for (int lane = 0; lane < lanes_; ++lane) {
+        if ((store.lanes >> lane & 1) == 0) continue;
+        store.order[count] = lane;
+        store.stored[count++] = -1;
+      }
+      store.first_lanes = (1u << count) - 1;
+      stored += count;
+      stores_.push_back(store);
+    }
+    channel_dwords_ = stored + 5;
+  }
+
+  /// Modulo 2^32; each product of words is of 32 bits.
+  uint32_t dot(int32_t pixels, int32_t weights) const {
+    uint32_t sum = 0;
+    const int width = bytes_ ? 8 : 16;
+    for (int shift = 0; shift < 32; shift += width) {
+      const auto a = static_cast<uint32_t>(pixels) >> shift;
+      const auto b = static_cast<uint32_t>(weights) >> shift;
+      sum += bytes_ ? static_cast<uint32_t>(static_cast<uint8_t>(a) * static_cast<int8_t>(b))
+                    : static_cast<uint32_t>(static_cast<int16_t>(a) * static_cast<int16_t>(b));
+    }
+    return sum;
+  }
+
+  int32_t value(int channel, int pixel) const {
+    const auto m = static_cast<size_t>(channel);
+    auto sum = static_cast<uint32_t>(start_[m]);
+    for (size_t tap = 0; tap < taps_.size(); ++tap) {
+      sum += dot(planes_[static_cast<size_t>(pixel + taps_[tap] / 4)],
+                 weights_[tap * static_cast<size_t>(tile_.channels) + m]);
+    }
+    const int32_t window = window_sums_[static_cast<size_t>(pixel)];
+    if (tile_.window_sums == WindowSums::dwords) {
+      sum -= static_cast<uint32_t>(window) * static_cast<uint32_t>(zero_points_[m]);
+    } else if (tile_.window_sums == WindowSums::words) {
+      for (int word = 0; word < 2; ++word) {
+        sum += static_cast<uint32_t>(static_cast<int16_t>(window >> 16 * word) *
+                                     static_cast<int16_t>(zero_points_[m] >> 16 * word));
+      }
+    }
+    return static_cast<int32_t>(sum);
+  }
+
+  const ConvTile& tile_;
+  const bool bytes_;
+  const int lanes_;
+  const int vectors_;
+  std::mt19937_64& random_;
+  std::vector<int32_t> planes_, weights_, start_, zero_points_, window_sums_, taps_, output_;
+  std::vector<ConvStore> stores_;
+  int channel_dwords_ = 0;
+  ConvArguments arguments_;
+};
+
+/// Words of sums and zero points multiply to what they stand for.
+TEST(ConvKernelValues, WindowSumsAsWords) {
+  for (int32_t zero_point = -255; zero_point <= 255; ++zero_point) {
+    for (int32_t sum = 0; sum < end_of_word_sums; sum += sum < 70'000 ? 1 : 9973) {
+      const int32_t sums = words_of_sum(sum);
+      const int32_t zeros = words_of_zero_point(zero_point);
+      int64_t product = 0;
+      for (int word = 0; word < 2; ++word) {
+        product +=
+            static_cast<int16_t>(sums >> 16 * word) * static_cast<int16_t>(zeros >> 16 * word);
+      }
+      ASSERT_EQ(product, -int64_t{sum} * zero_point) << sum;
+    }
+  }
+}
+
+/// A kernel that can be called.
+class PublishedKernel {
+ public:
+  PublishedKernel(const ConvTile& tile, const Target& target)
+      : block_(memory_.publish(*emit_conv_kernel(tile, target))) {}
+  void operator()(const ConvArguments* arguments) const {
+    reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block_->code()))(arguments);
+  }
+  bool ok() const { return block_.ok(); }
+
+ private:
+  CodeMemory memory_;
+  Result<CodeBlock> block_;
+};
+
+TEST(ConvKernelValues, EveryTile) {
+  std::mt19937_64 random(7);
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    const Target target{tier};
+    for (const ConvTile& tile : tiles_of(target)) {
+      const PublishedKernel run(tile, target);
+      ASSERT_TRUE(run.ok()) << name_of(tile);
+      for (const int taps : {1, 2, 3, 4, 10, 11}) {
+        if (!can_have_taps(tile, taps)) continue;
+        for (const int tiles : {1, 3}) {
+          const KernelCall call(tile, target, taps, tiles, random);
+          run(call.arguments());
+          ASSERT_EQ(call.output(), call.expected())
+              << jit::name_of(tier) << ", " << name_of(tile) << ", " << taps << " taps";
+        }
+      }
+    }
+  }
+}
+
+/// A call of a kernel that takes its pixels from the input: channels between pages that nobody may
+/// touch, planes that must hold them afterwards.
+void check_tile_of_input(const ConvTile& tile, const PublishedKernel& run, int taps, int tiles,
+                         std::mt19937_64& random) {
+  const int pixels = tiles * tile.vectors * 16;
+  test::GuardedPages pages(static_cast<size_t>(4 * taps * pixels));
+  std::byte* input = pages.at_end(static_cast<size_t>(4 * taps * pixels));
+  for (int i = 0; i < 4 * taps * pixels; ++i) input[i] = static_cast<std::byte>(random());
+  std::vector<int32_t> weights(static_cast<size_t>(taps * tile.channels));
+  for (int32_t& weight : weights) weight = static_cast<int32_t>(random());
+  std::vector<int32_t> start(static_cast<size_t>(tile.channels));
+  for (int32_t& value : start) value = static_cast<int32_t>(random());
+  std::vector<uint32_t> planes(static_cast<size_t>(taps * pixels));
+  std::vector<int32_t> output(static_cast<size_t>(tile.channels * pixels));
+  std::vector<int32_t> offsets;
+  for (int tap = 0; tap < taps; ++tap) offsets.push_back(4 * tap * pixels);
+  std::vector<ConvStore> stores(static_cast<size_t>(tiles * tile.vectors));
+  for (size_t i = 0; i < stores.size(); ++i) {
+    stores[i].offset = stores[i].source = static_cast<int64_t>(64 * i);
+    stores[i].lanes = stores[i].first_lanes = 0xffff;
+  }
+  const ConvArguments arguments = {.planes = reinterpret_cast<const std::byte*>(planes.data()),
+                                   .taps = offsets.data(),
+                                   .tap_count = taps,
+                                   .weights = reinterpret_cast<const std::byte*>(weights.data()),
+                                   .start = start.data(),
+                                   .stores = stores.data(),
+                                   .output = output.data(),
+                                   .channel_step = 4 * pixels,
+                                   .tiles = tiles,
+                                   .input = input,
+                                   .input_step = pixels};
+  run(&arguments);
+  const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
+  for (int pixel = 0; pixel < pixels; ++pixel) {
+    std::vector<uint32_t> sums(start.begin(), start.end());
+    for (int tap = 0; tap < taps; ++tap) {
+      uint32_t dword = 0;
+      for (int i = 0; i < 4; ++i) {
+        const auto x = static_cast<uint8_t>(
+            static_cast<uint8_t>(input[(4 * tap + i) * pixels + pixel]) ^ flip);
+        dword |= uint32_t{x} << (8 * i);
+        for (int m = 0; m < tile.channels; ++m) {
+          const auto w =
+              static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]);
+          sums[static_cast<size_t>(m)] +=
+              static_cast<uint32_t>(x * static_cast<int8_t>(w >> 8 * i));
+        }
+      }
+      ASSERT_EQ(planes[static_cast<size_t>(tap * pixels + pixel)], dword) << name_of(tile);
+    }
+    for (int m = 0; m < tile.channels; ++m) {
+      ASSERT_EQ(static_cast<uint32_t>(output[static_cast<size_t>(m * pixels + pixel)]),
+                sums[static_cast<size_t>(m)])
+          << name_of(tile) << ", " << taps << " taps";
+    }
+  }
+}
+
+TEST(ConvKernelValues, EveryTileOfInput) {
+  std::mt19937_64 random(8);
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    const Target target{tier};
+    for (const ConvTile& tile : input_tiles_of(target)) {
+      const PublishedKernel run(tile, target);
+      ASSERT_TRUE(run.ok()) << name_of(tile);
+      for (const int taps : {1, 3, 4, 6, 7}) {
+        if (!can_have_taps(tile, taps)) continue;
+        check_tile_of_input(tile, run, taps, 2, random);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace castor::jit

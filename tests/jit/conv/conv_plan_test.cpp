@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of convolutions: blocks, planes within their bound, tiles that fit, offsets of taps, and
+// lines whose lanes are stored each once and in order.
+#include "jit/conv/conv_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "ir/shape/convolution.hpp"
+
+namespace castor::jit {
+namespace {
+
+constexpr Tier tiers[] = {Tier::avx2, Tier::avx2_vnni, Tier::avx512, Tier::avx512_vnni,
+                          Tier::avx512_vbmi};
+constexpr int64_t most_scratch = int64_t{1} << 20;
+
+ConvolutionGeometry geometry_of(const Dims& x, const Dims& w, ConvolutionOptions options = {}) {
+  const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(options)};
+  const auto geometry = convolution_geometry(operation, x, w, nullptr, nullptr);
+  EXPECT_TRUE(geometry.ok()) << geometry.error().to_string();
+  return *geometry;
+}
+
+/// Layers of all kinds, large and small.
+std::vector<ConvolutionGeometry> layers() {
+  return {
+      geometry_of({1, 3, 224, 224}, {64, 3, 7, 7}, {.pads = {3, 3, 3, 3}, .strides = {2, 2}}),
+      geometry_of({1, 64, 56, 56}, {64, 64, 3, 3}, {.pads = {1, 1, 1, 1}}),
+      geometry_of({1, 256, 56, 56}, {64, 256, 1, 1}),
+      geometry_of({1, 512, 14, 14}, {512, 512, 3, 3}, {.pads = {1, 1, 1, 1}, .strides = {2, 2}}),
+      geometry_of({1, 2048, 7, 7}, {512, 2048, 1, 1}),
+      geometry_of({1, 3, 224, 224}, {384, 3, 16, 16}, {.strides = {16, 16}}),
+      geometry_of({1, 80, 3000}, {384, 80, 3}, {.pads = {1, 1}}),
+      geometry_of({1, 384, 3000}, {384, 384, 3}, {.pads = {1, 1}, .strides = {2}}),
+      geometry_of({1, 16, 12, 20, 20}, {24, 16, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}),
+      geometry_of({2, 48, 30, 31}, {96, 1, 3, 3}, {.group = 48, .dilations = {2, 3}}),
+      geometry_of({1, 64, 58, 57}, {5, 64, 3, 3}, {.pads = {0, 2, 1, 0}}),
+      geometry_of({1, 1, 1}, {1, 1, 1}),
+      geometry_of({1, 5, 100'000}, {3, 5, 9}, {.dilations = {7}, .strides = {3}}),
+      geometry_of({1, 4000, 1, 900}, {2, 4000, 1, 3}),
+      geometry_of({1, 64, 100'000}, {2, 64, 3}, {.dilations = {20'000}}),
+      geometry_of({1, 2048, 33, 33}, {256, 2048, 3, 3},
+                  {.dilations = {12, 12}, .pads = {12, 12, 12, 12}}),
+      geometry_of({1, 1, 2}, {1, 1, 2},
+                  {.dilations = {int64_t{1} << 61}, .pads = {int64_t{1} << 61, 0}}),
+  };
+}
+
+/// Calls visit(plan, target) for every possible plan of every layer, in either layout, on every
+/// tier.
+template <class Visit>
+void for_each_plan(Visit visit) {
+  for (ConvolutionGeometry geometry : layers()) {
+    for (Tier tier : tiers) {
+      const Target target{tier};
+      for (ConvolutionLayout layout : {ConvolutionLayout::nchw, ConvolutionLayout::nhwc}) {
+        geometry.layout = layout;
+        for (const ConvPlan& plan : possible_plans(geometry, false, target)) {
+          visit(plan, target);
+          if (testing::Test::HasFatalFailure()) FAIL() << name_of(tier) << "\n" << print(plan);
+        }
+      }
+    }
+  }
+}
+
+/// The same with pixels in the lanes.
+template <class Visit>
+void for_each_line(Visit visit) {
+  for_each_plan([&](const ConvPlan& plan, const Target& target) {
+    if (plan.lanes_hold == ConvLanes::pixels) visit(plan, target);
+  });
+}
+
+TEST(ConvPlan, BlocksStayWithinTheBoundOfScratch) {
+  for_each_plan([](const ConvPlan& plan, const Target&) {
+    ASSERT_GE(plan.block.rows, 1);
+    ASSERT_LE(plan.block.rows, plan.output_rows());
+    ASSERT_GE(plan.block.columns, 1);
+    ASSERT_LE(plan.block.columns, plan.output_columns());
+    ASSERT_LE(plan.source_bytes(), most_scratch);
+  });
+}
+
+TEST(ConvPlan, TilesFitAndTheLastOneHoldsTheRest) {
+  for_each_plan([](const ConvPlan& plan, const Target& target) {
+    const bool pixels = plan.lanes_hold == ConvLanes::pixels;
+    ASSERT_TRUE(pixels ? fits(plan.tile, target) : fits(plan.channel_tile, target));
+    ASSERT_GE(plan.last_channels, 1);
+    ASSERT_LE(plan.last_channels, plan.tile_channels());
+    ASSERT_EQ((plan.channel_tiles - 1) * plan.tile_channels() + plan.last_channels,
+              plan.geometry.group_out_channels());
+    ASSERT_GT(plan.cycles, 0);
+  });
+}
+
+TEST(ConvPlan, TapsStayInsideThePlanes) {
+  for_each_line([](const ConvPlan& plan, const Target&) {
+    const ConvolutionGeometry& geometry = plan.geometry;
+    int64_t positions = 1;
+    for (const ConvolutionAxis& axis : geometry.axes) positions *= axis.kernel;
+    const int64_t held = channels_of_dword(plan.dot);
+    const int64_t dwords = (geometry.group_channels() + held - 1) / held;
+    const int64_t columns = plan.columns.kernel;
+    const int64_t of_columns =
+        geometry.group_channels() * positions / columns * ((columns + held - 1) / held);
+    const int64_t of_taps = (geometry.group_channels() * positions + held - 1) / held;
+    ASSERT_EQ(static_cast<int64_t>(plan.taps.size()),
+              plan.dwords_hold == DwordsHold::channels  ? positions * dwords
+              : plan.dwords_hold == DwordsHold::columns ? of_columns
+                                                        : of_taps);
+    std::vector<int32_t> sorted = plan.taps;
+    std::ranges::sort(sorted);
+    ASSERT_TRUE(std::ranges::adjacent_find(sorted) == sorted.end()) << "two taps read one dword";
+    ASSERT_GE(sorted.front(), 0);
+    const int64_t last_vector = line_stores(plan, plan.block).back().source;
+    ASSERT_LE(sorted.back() + last_vector + 4 * plan.lanes, plan.source_bytes());
+  });
+}
+
+/// Every weight is in one tap's dword, and the dwords of all pixels lie inside the source.
+TEST(ConvPlan, ListedTapsMeetEachWeightOnce) {
+  for_each_plan([](const ConvPlan& plan, const Target&) {
+    if (plan.tap_weights.empty()) return;
+    ASSERT_EQ(plan.tap_weights.size(), plan.taps.size());
+    int64_t weights = plan.geometry.group_channels();
+    for (const ConvolutionAxis& axis : plan.geometry.axes) weights *= axis.kernel;
+    std::vector<int> met(static_cast<size_t>(weights), 0);
+    for (const TapWeights& tap : plan.tap_weights) {
+      for (int32_t weight : tap) {
+        if (weight >= 0) ++met[static_cast<size_t>(weight)];
+      }
+    }
+    ASSERT_EQ(std::ranges::count(met, 1), weights);
+  });
+}
+
+TEST(ConvPlan, TilesOfChannelsCoverEachPixelInOrderInsideTheSource) {
+  for_each_plan([](const ConvPlan& plan, const Target&) {
+    if (plan.lanes_hold != ConvLanes::channels) return;
+    const int32_t last_tap = *std::ranges::max_element(plan.taps);
+    for (const int64_t rows : {plan.block.rows, int64_t{1}}) {
+      const ConvBlock block = {rows, plan.block.columns};
+      int64_t covered = 0;  // pixels, as the output has them
+      for (const ChannelTileRun& run : channel_tile_runs(plan, block)) {
+        for (const TilePlace& place : run.places) {
+          const int64_t row = place.pixel / plan.output_columns();
+          const int64_t column = place.pixel % plan.output_columns();
+          ASSERT_LE(place.pixel, covered == 0 || column > 0 ? covered : place.pixel);
+          ASSERT_LE(column + run.tile.columns, block.columns);
+          ASSERT_LE(row + run.tile.rows, block.rows);
+          ASSERT_EQ(place.source,
+                    row * plan.source_row_step() + column * plan.source_column_step());
+          const int64_t last = place.source + (run.tile.rows - 1) * plan.source_row_step() +
+                               (run.tile.columns - 1) * plan.source_column_step() + last_tap + 4;
+          ASSERT_TRUE(plan.source == ConvSource::input || last <= plan.source_bytes());
+          covered = place.pixel + run.tile.pixels();
+        }
+      }
+      ASSERT_EQ(covered, (block.rows - 1) * plan.output_columns() + block.columns);
+    }
+  });
+}
+
+TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
+  for_each_line([](const ConvPlan& plan, const Target&) {
+    const int64_t lanes = plan.lanes;
+    for (const int64_t rows : {plan.block.rows, int64_t{1}}) {
+      const ConvBlock block = {rows, plan.block.columns};
+      int64_t stored = 0;
+      int64_t vector = 0;
+      for (const ConvStore& store : line_stores(plan, block)) {
+        int count = 0;
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          const int64_t row_vectors = plan.row_tiles(block) * plan.tile.vectors;
+          const int64_t row = plan.rows_are_lines ? vector / row_vectors : 0;
+          const int64_t column =
+              (plan.rows_are_lines ? vector % row_vectors : vector) * lanes + lane;
+          const int64_t pixel = row * plan.pitch + column;
+          ASSERT_EQ(store.source, 4 * (pixel - lane));
+          const bool is_output = plan.rows_are_lines ? column < block.columns
+                                                     : pixel < plan.line_pixels(block) &&
+                                                           pixel % plan.pitch < block.columns;
+          ASSERT_EQ((store.lanes >> lane & 1) != 0, is_output) << pixel;
+          if (!is_output) continue;
+          ASSERT_EQ(store.order[count], lane);
+          ASSERT_EQ(store.stored[count], -1);
+          ++count;
+        }
+        ASSERT_EQ(store.first_lanes, (1u << count) - 1);
+        ASSERT_TRUE(count == 0 || store.offset == 4 * stored);
+        const bool has_gap = (store.lanes & (store.lanes + 1)) != 0;
+        ASSERT_TRUE(plan.tile.has_gaps || !has_gap);
+        stored += count;
+        ++vector;
+      }
+      ASSERT_EQ(stored, block.rows * block.columns);
+      ASSERT_EQ(vector, plan.line_tiles(block) * plan.tile.vectors);
+    }
+  });
+}
+
+/// The plan with pixels in the lanes.
+ConvPlan line_plan(const ConvolutionGeometry& geometry, const Target& target) {
+  std::vector<ConvPlan> plans = possible_plans(geometry, false, target);
+  return *std::ranges::find(plans, ConvLanes::pixels, &ConvPlan::lanes_hold);
+}
+
+/// Layers that the tests of values rely on: blocks of rows, blocks of columns, a last one smaller.
+TEST(ConvPlan, LargeLayersSplit) {
+  const Target target{Tier::avx512_vnni};
+  const ConvPlan rows = line_plan(geometry_of({1, 256, 56, 56}, {9, 256, 1, 1}), target);
+  EXPECT_LT(rows.block.rows, 56);
+  EXPECT_EQ(rows.block.columns, 56);
+  const ConvPlan columns =
+      line_plan(geometry_of({1, 384, 3000}, {7, 384, 3}, {.strides = {2}}), target);
+  EXPECT_EQ(columns.block.rows, 1);
+  EXPECT_LT(columns.block.columns, columns.output_columns());
+}
+
+/// Padding that ends one row and begins the next lies in memory once.
+TEST(ConvPlan, RowsShareTheirPadding) {
+  const Target target{Tier::avx512_vnni};
+  const auto pitch = [&](ConvolutionOptions options) {
+    return line_plan(geometry_of({1, 8, 14, 14}, {8, 8, 3, 3}, std::move(options)), target).pitch;
+  };
+  EXPECT_EQ(pitch({}), 14);
+  EXPECT_EQ(pitch({.pads = {1, 1, 1, 1}}), 15);
+  EXPECT_EQ(pitch({.pads = {1, 2, 1, 0}}), 16);
+  EXPECT_EQ(pitch({.pads = {0, 0, 0, 2}}), 16);
+  EXPECT_GE(pitch({.pads = {0, 5, 0, 3}}), 20);
+}
+
+TEST(ConvPlan, PrintsWhatItIs) {
+  const Target target{Tier::avx512_vnni};
+  const std::string text =
+      print(line_plan(geometry_of({1, 12, 9, 9}, {10, 6, 3, 3}, {.group = 2}), target));
+  for (const char* part : {"2 of 6 to 5 channels", "planes", "block", "tile", "taps"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+}
+
+/// Filters that no plan has room for are refused before anything is listed.
+TEST(ConvPlan, RefusesHugeFilters) {
+  ConvolutionGeometry geometry = geometry_of({1, 4, 10, 10}, {1, 4, 3, 3});
+  EXPECT_TRUE(check_filter(geometry).ok());
+  geometry.axes[1].kernel = int64_t{1} << 31;
+  const Status status = check_filter(geometry);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::unsupported);
+  EXPECT_NE(status.error().message.find("kernel being 2147483648 along spatial axis 1"),
+            std::string::npos)
+      << status.error().message;
+}
+
+/// Which form layers get on the tier that figures are given for.
+TEST(ConvPlan, ChoosesTheFormByShape) {
+  struct Row {
+    Dims x, w;
+    ConvolutionOptions options;
+    ConvLanes lanes;
+    ConvSource source;
+  };
+  const ConvolutionOptions padded = {.pads = {1, 1, 1, 1}};
+  const ConvolutionOptions last = {.layout = ConvolutionLayout::nhwc};
+  const ConvolutionOptions last_padded = {.layout = ConvolutionLayout::nhwc, .pads = {1, 1, 1, 1}};
+  const Row rows[] = {
+      {{1, 64, 56, 56}, {64, 64, 1, 1}, {}, ConvLanes::pixels, ConvSource::planes},
+      {{1, 512, 7, 7}, {512, 512, 3, 3}, padded, ConvLanes::channels, ConvSource::planes},
+      {{1, 3, 224, 224},
+       {768, 3, 16, 16},
+       {.strides = {16, 16}},
+       ConvLanes::channels,
+       ConvSource::input},
+      {{1, 56, 56, 64}, {64, 64, 1, 1}, last, ConvLanes::channels, ConvSource::input},
+      {{1, 56, 56, 64}, {64, 64, 3, 3}, last_padded, ConvLanes::channels, ConvSource::rows},
+      {{1, 56, 56, 64}, {1, 64, 3, 3}, last_padded, ConvLanes::pixels, ConvSource::planes},
+  };
+  const Target target{Tier::avx512_vbmi};
+  for (const Row& row : rows) {
+    const ConvPlan plan = plan_convolution(geometry_of(row.x, row.w, row.options), false, target);
+    EXPECT_EQ(plan.lanes_hold, row.lanes) << print(plan);
+    EXPECT_EQ(plan.source, row.source) << print(plan);
+  }
+}
+
+}  // namespace
+}  // namespace castor::jit

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX's own tests of elementwise ops, broadcasting and shapes: each is one function, which the
+// interpreter and every tier compute to the bits that ONNX expects (NaNs compare as a class).
+//
+// tests/data/onnx_elementwise.txt lists every folder that has only such nodes, with the function's
+// ops or what castor lacks for it; the data is found as onnx_cast_test finds it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "ir/interpreter/interpreter.hpp"
+#include "ir/numerics/unpacked.hpp"
+#include "ir/text/text.hpp"
+#include "ir/verify/infer.hpp"
+#include "tests/support/conversions.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/support/onnx_data.hpp"
+#include "tests/support/onnx_elementwise.hpp"
+
+namespace castor {
+namespace {
+
+namespace fs = std::filesystem;
+using test::OnnxForm;
+using test::OnnxFunction;
+using test::OnnxGraphData;
+using test::OnnxGraphTest;
+using test::OnnxListRow;
+using test::OnnxTensor;
+
+constexpr size_t least_of_shared_data = 284;
+constexpr size_t least_of_debian_data = 195;
+
+constexpr OnnxForm forms[] = {
+    {},
+    {.unknown_extents = true, .bounds_as_attributes = true},
+};
+
+fs::path list_file() { return fs::path(CASTOR_TEST_DATA) / "onnx_elementwise.txt"; }
+
+bool is_nan(uint64_t pattern, ElementType type) {
+  return numerics::decode(pattern, type).kind == numerics::NumberClass::nan;
+}
+
+/// Where the bytes differ in more than the payloads and signs of NaNs; empty where nowhere.
+std::string difference(const OnnxTensor& expected, std::span<const std::byte> actual) {
+  const ElementType type = *expected.element;
+  const auto count = static_cast<size_t>(*element_count(expected.shape));
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t wanted = samples::load_pattern(expected.bytes, type, i);
+    const uint64_t found = samples::load_pattern(actual, type, i);
+    if (wanted == found || (is_nan(wanted, type) && is_nan(found, type))) continue;
+    return fmt::format("element {} of {}: 0x{:x}, expected 0x{:x}", i, count, found, wanted);
+  }
+  return {};
+}
+
+/// The tensors of one call.
+struct Call {
+  std::vector<ConstView> inputs;
+  std::vector<std::vector<std::byte>> results;
+  std::vector<View> outputs;
+};
+
+Call call_of(const OnnxFunction& made, const OnnxGraphData& data) {
+  Call call;
+  for (const std::string& name : made.parameters) {
+    const OnnxTensor& tensor = data.inputs.at(name);
+    call.inputs.emplace_back(tensor.bytes.data(), *tensor.element, tensor.shape,
+                             tensor.bytes.size());
+  }
+  for (const OnnxTensor& expected : data.outputs) {
+    call.results.emplace_back(expected.bytes.size(), std::byte{0xa5});
+  }
+  for (size_t i = 0; i < data.outputs.size(); ++i) {
+    const OnnxTensor& expected = data.outputs[i];
+    call.outputs.emplace_back(call.results[i].data(), *expected.element, expected.shape,
+                              call.results[i].size());
+  }
+  return call;
+}
+
+/// What is wrong with what `compute` gives; empty if nothing.
+template <class Compute>
+std::string mistake_of(const OnnxFunction& made, const OnnxGraphData& data, Compute compute) {
+  const Call call = call_of(made, data);
+  const Status status = compute(call);
+  if (!status) return status.error().to_string();
+  for (size_t i = 0; i < data.outputs.size(); ++i) {
+    std::string found = difference(data.outputs[i], call.results[i]);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+Status run_compiled(const Runtime& runtime, const FunctionPtr& function, const Call& call) {
+  const Result<Kernel> kernel = runtime.compile(function);
+  if (!kernel) return kernel.error();
+  if (kernel->engine() != Engine::jit) {
+    return Error{ErrorCode::unsupported, std::string(kernel->engine_reason())};
+  }
+  const Result<BoundKernel> bound = kernel->bind(call.inputs, call.outputs);
+  if (!bound) return bound.error();
+  return bound->run(call.inputs, call.outputs);
+}
+
+/// What is wrong in the interpreter or on a tier, first of all with the results' shapes.
+std::string mistake_anywhere(const OnnxFunction& made, const OnnxGraphData& data) {
+  std::vector<Dims> shapes;
+  for (const std::string& name : made.parameters) shapes.push_back(data.inputs.at(name).shape);
+  const Result<BoundShapes> bound = bind_shapes(*made.function, shapes);
+  if (!bound) return bound.error().to_string();
+  for (size_t i = 0; i < data.outputs.size(); ++i) {
+    const Dims& shape = bound->values[made.function->results[i]];
+    if (shape != data.outputs[i].shape) {
+      return fmt::format("the result's shape is {}, expected {}", to_string(shape),
+                         to_string(data.outputs[i].shape));
+    }
+  }
+  std::string mistake = mistake_of(made, data, [&](const Call& call) {
+    return interpret(*made.function, call.inputs, call.outputs);
+  });
+  if (!mistake.empty()) return "interpreter: " + mistake;
+  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    mistake = mistake_of(made, data, [&, &at = runtime](const Call& call) {
+      return run_compiled(at, made.function, call);
+    });
+    if (!mistake.empty()) return fmt::format("{}: {}", name_of(tier), mistake);
+  }
+  return {};
+}
+
+/// What becomes of one form of a test; `left_out` for a graph that castor does not express.
+struct Outcome {
+  bool left_out = false;
+  std::string text;  ///< the function's ops, or the reason
+};
+
+Outcome run_form(const OnnxGraphTest& test, const OnnxForm& form) {
+  Outcome outcome{true, "values that are not tensors"};
+  for (const OnnxGraphData& data : test.data_sets) {
+    const auto made = test::onnx_function(test, data, form);
+    if (!made) {
+      EXPECT_EQ(made.error().code, ErrorCode::unsupported) << made.error().to_string();
+      return {true, made.error().message};
+    }
+    outcome = {false, test::ops_of(*made->function)};
+    const std::string mistake = mistake_anywhere(*made, data);
+    EXPECT_TRUE(mistake.empty()) << mistake << "\n" << print(*made->function);
+  }
+  return outcome;
+}
+
+/// The line that the list should have for the test: of the form with extents that are known.
+OnnxListRow row_of(const OnnxGraphTest& test) {
+  Outcome outcome = run_form(test, forms[0]);
+  for (const OnnxForm& form : std::span(forms).subspan(1)) {
+    EXPECT_EQ(run_form(test, form).left_out, outcome.left_out);
+  }
+  return {test.name, !outcome.left_out, outcome.text};
+}
+
+/// A line for each folder of this data set whose nodes are all elementwise, broadcasts or reshapes.
+std::vector<OnnxListRow> rows_of(const fs::path& data) {
+  std::vector<OnnxListRow> rows;
+  for (const auto& entry : fs::directory_iterator(data)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("test_cast")) continue;
+    SCOPED_TRACE(name);
+    const auto test = test::read_onnx_graph_test(entry.path());
+    if (!test) {
+      ADD_FAILURE() << test.error().message;
+      continue;
+    }
+    if (test::is_onnx_elementwise(*test)) rows.push_back(row_of(*test));
+  }
+  return rows;
+}
+
+void check(const fs::path& data, size_t least) {
+  std::vector<OnnxListRow> listed = test::read_onnx_list(list_file());
+  size_t ran = 0;
+  size_t left_out = 0;
+  for (const OnnxListRow& row : rows_of(data)) {
+    ++(row.runs ? ran : left_out);
+    if (std::ranges::find(listed, row) != listed.end()) continue;
+    if (test::rewrites_golden()) {
+      listed.push_back(row);
+    } else {
+      ADD_FAILURE() << "not in " << list_file() << ": " << to_string(row);
+    }
+  }
+  fmt::print("{} folders run, {} left out\n", ran, left_out);
+  EXPECT_GE(ran, least);
+  if (test::rewrites_golden()) test::write_onnx_list(list_file(), listed);
+}
+
+TEST(OnnxElementwise, NamedOrSharedData) {
+  const auto data = test::named_or_shared_onnx_data();
+  if (!data) GTEST_SKIP() << test::no_shared_onnx_data;
+  check(data->folder, data->named ? 1 : least_of_shared_data);
+}
+
+TEST(OnnxElementwise, DataOfDebian) {
+  if (!fs::is_directory(test::debian_onnx_data)) GTEST_SKIP() << test::no_debian_onnx_data;
+  check(test::debian_onnx_data, least_of_debian_data);
+}
+
+}  // namespace
+}  // namespace castor

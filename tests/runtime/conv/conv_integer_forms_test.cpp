@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dense convolutions by every form that is possible, not only the one that is thought the fastest:
+// pixels in the lanes, channels in the lanes, from planes, copied rows, and the input itself; by
+// one task, and shared out to several.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "ir/text/text.hpp"
+#include "jit/conv/conv_plan.hpp"
+#include "jit/memory/system_memory.hpp"
+#include "runtime/call/nest_call.hpp"
+#include "runtime/state.hpp"
+#include "tests/support/conversions.hpp"
+#include "tests/support/convolution_cases.hpp"
+#include "tests/support/convolution_loops.hpp"
+#include "tools/testing/executors.hpp"
+#include "tools/testing/guarded_pages.hpp"
+
+namespace castor::test {
+namespace {
+
+using detail::BoundConvolution;
+using detail::BoundNest;
+using detail::OperandOrigin;
+
+ConvolutionGeometry geometry_of(const ConvolutionCase& row) {
+  const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(row.options)};
+  const Dims* x_zero = row.x_zero_point ? &row.x_zero_point->shape : nullptr;
+  const Dims* w_zero = row.w_zero_point ? &row.w_zero_point->shape : nullptr;
+  auto geometry = convolution_geometry(operation, row.x.shape, row.w.shape, x_zero, w_zero);
+  EXPECT_TRUE(geometry.ok());
+  return std::move(geometry).value();
+}
+
+/// An operand against a page that nobody may touch.
+class GuardedBytes {
+ public:
+  explicit GuardedBytes(const Patterns& tensor)
+      : bytes_(tensor.elements.size()), pages_(bytes_ + 1), data_(pages_.at_end(bytes_)) {
+    for (size_t i = 0; i < bytes_; ++i) data_[i] = static_cast<std::byte>(tensor.elements[i]);
+  }
+  ConstView view(const Patterns& tensor) const {
+    return {data_, tensor.type, tensor.shape, bytes_};
+  }
+  const std::byte* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  GuardedPages pages_;
+  std::byte* data_;
+};
+
+/// Scratch of some tasks, each against pages that nobody may touch, full of what results must not
+/// depend on.
+class GuardedScratch {
+ public:
+  GuardedScratch(size_t bytes, size_t tasks) : bytes_((bytes + 63) / 64 * 64) {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const size_t pages = (bytes_ + page - 1) / page * page;
+    step_ = pages + page;
+    size_ = tasks * step_ + page;
+    void* all = ::mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) throw std::bad_alloc();
+    base_ = static_cast<std::byte*>(all);
+    for (size_t task = 0; task < tasks; ++task) {
+      std::byte* at = base_ + page + task * step_;
+      if (::mprotect(at, pages, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+      std::memset(at, 0x5a, pages);
+    }
+    first_ = base_ + page + pages - bytes_;
+  }
+  ~GuardedScratch() { ::munmap(base_, size_); }
+  GuardedScratch(const GuardedScratch&) = delete;
+  GuardedScratch& operator=(const GuardedScratch&) = delete;
+
+  std::byte* of_call() const { return first_; }
+  /// Of `count` tasks behind the first.
+  detail::TaskScratch of_tasks(size_t count) const { return {first_ + step_, step_, count}; }
+
+ private:
+  size_t bytes_;
+  size_t step_ = 0;
+  size_t size_ = 0;
+  std::byte* base_ = nullptr;
+  std::byte* first_ = nullptr;
+};
+
+/// Runs one convolution by one plan, shared out to some tasks.
+class PlannedRun {
+ public:
+  PlannedRun(const ConvolutionCase& row, bool constant_weights, int tasks)
+      : row_(row), executor_(tasks) {
+    for (const Patterns& operand : row.operands()) {
+      operands_.push_back(std::make_unique<GuardedBytes>(operand));
+      shapes_.push_back(operand);
+    }
+    constant_weights_ = constant_weights;
+  }
+
+  /// The elements of y, or what is wrong.
+  std::vector<uint64_t> results(const ConvolutionGeometry& geometry, const jit::ConvPlan& plan,
+                                const jit::Target& target, CodeCache& cache) {
+    std::vector<ElementType> elements;
+    std::vector<const std::byte*> constants(operands_.size(), nullptr);
+    for (const Patterns& operand : shapes_) elements.push_back(operand.type);
+    if (constant_weights_) {
+      for (size_t i = 1; i < operands_.size(); ++i) constants[i] = operands_[i]->data();
+    }
+    const int x_zero = row_.x_zero_point ? 2 : -1;
+    const int w_zero = row_.w_zero_point ? 2 + (row_.x_zero_point ? 1 : 0) : -1;
+    const bool per_channel = row_.w_zero_point && row_.w_zero_point->elements.size() > 1;
+    detail::ScratchPlan scratch_plan;
+    const detail::ConvolutionOperands operands = {row_.x.type == ElementType::i8,
+                                                  row_.w.type == ElementType::i8, x_zero, w_zero,
+                                                  per_channel};
+    auto bound = detail::bind_convolution(geometry, operands, constants, target, cache,
+                                          scratch_plan, {.plan = &plan});
+    if (!bound.ok()) {
+      ADD_FAILURE() << bound.error().message;
+      return {};
+    }
+    return run(**bound, geometry, elements, scratch_plan.bytes());
+  }
+
+ private:
+  std::vector<uint64_t> run(const BoundConvolution& bound, const ConvolutionGeometry& geometry,
+                            std::vector<ElementType> elements, size_t scratch_bytes) {
+    const Dims extents = geometry.output_extents();
+    const auto count = static_cast<size_t>(element_count(extents).value());
+    GuardedPages y(4 * count + 1);
+    y.fill(std::byte{0xa5});
+    std::byte* data = y.at_end(4 * count);
+    BoundNest nest;
+    std::vector<ConstView> inputs;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      inputs.push_back(operands_[i]->view(shapes_[i]));
+      nest.operands.push_back({OperandOrigin::Kind::input, i, nullptr, 0});
+    }
+    nest.operands.push_back({OperandOrigin::Kind::output, 0, nullptr, 0});
+    elements.push_back(ElementType::i32);
+    nest.elements = std::move(elements);
+    const std::array outputs = {View{data, ElementType::i32, extents, 4 * count}};
+    const auto tasks = static_cast<size_t>(executor_.tasks());
+    const GuardedScratch scratch(scratch_bytes, tasks);
+    detail::CallMemory memory = {.inputs = inputs, .outputs = outputs};
+    memory.scratch = scratch.of_call();
+    detail::CallTasks call_tasks(&executor_);
+    memory.tasks = &call_tasks;
+    memory.task_scratch = scratch.of_tasks(tasks - 1);
+    detail::run_convolution(bound, nest, memory);
+    EXPECT_TRUE(y.is_filled_but({data, 4 * count}, std::byte{0xa5}))
+        << executor_.tasks() << " tasks\n"
+        << print(bound.plan);
+    std::vector<uint64_t> results;
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t element;
+      std::memcpy(&element, data + 4 * i, sizeof(element));
+      results.push_back(element);
+    }
+    return results;
+  }
+
+  const ConvolutionCase& row_;
+  std::vector<std::unique_ptr<GuardedBytes>> operands_;
+  std::vector<Patterns> shapes_;
+  bool constant_weights_ = false;
+  Backwards executor_;
+};
+
+/// Which forms have been seen, by lanes and source.
+using SeenForms = std::array<std::array<int, 3>, 2>;
+
+class ConvForms : public testing::Test {
+ protected:
+  /// Every plan of the case on every tier gives what the oracle gives.
+  void check(const ConvolutionCase& row) {
+    const ConvolutionGeometry geometry = geometry_of(row);
+    if (geometry.group_channels() == 0) return;
+    if (element_count(geometry.output_extents()).value() == 0) return;
+    const Patterns expected = ConvolutionLoops(row).all();
+    const bool constant = random_() % 2 == 0;
+    const int tasks = random_() % 3 == 0 ? 1 : 1 + static_cast<int>(random_() % 16);
+    PlannedRun run(row, constant, tasks);
+    for (const auto& [tier, runtime] : tier_runtimes()) {
+      const jit::Target target{tier};
+      const bool is_signed = row.x.type == ElementType::i8;
+      for (const jit::ConvPlan& plan : possible_plans(geometry, is_signed, target)) {
+        const auto results = run.results(geometry, plan, target, store_.cache);
+        ++seen_[static_cast<size_t>(plan.lanes_hold)][static_cast<size_t>(plan.source)];
+        windows_ += plan.dwords_hold == jit::DwordsHold::taps;
+        of_input_ += plan.may_take_input;
+        ASSERT_EQ(results, expected.elements) << name_of(tier) << ", " << tasks << " tasks\n"
+                                              << print(*function_of(row)) << print(plan);
+      }
+    }
+  }
+
+  std::mt19937_64 random_{41};
+  detail::CodeStore store_{jit::SystemCalls::real(), size_t{64} << 20};
+  SeenForms seen_ = {};
+  int windows_ = 0;
+  int of_input_ = 0;
+};
+
+TEST_F(ConvForms, RandomGeometries) {
+  constexpr int cases = 2500;
+  for (int i = 0; i < cases; ++i) {
+    const ConvolutionCase row = random_convolution(random_, {.most_spatial_axes = 4});
+    if (std::ranges::count(row.w.shape, 0) > 0) continue;
+    check(row);
+    if (HasFatalFailure()) FAIL() << i;
+  }
+  EXPECT_GT(seen_[0][0], 1000);
+  EXPECT_GT(seen_[1][0], 1000);
+  EXPECT_GT(seen_[1][1], 1000);
+  EXPECT_GT(seen_[1][2], 100);
+  const bool has_vbmi = jit::host().runs(jit::Tier::avx512_vbmi);
+  EXPECT_EQ(windows_ > 20, has_vbmi) << windows_;
+}
+
+/// Filters of one position on whole dwords of channels: kernels take their pixels from the input.
+TEST_F(ConvForms, PointwiseLayers) {
+  constexpr int cases = 600;
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  };
+  for (int i = 0; i < cases; ++i) {
+    const ElementType x_type = draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8;
+    const int64_t groups = draw(1, 2);
+    const int64_t channels = 4 * draw(1, 6);
+    Dims x = {draw(1, 2), groups * channels};
+    Dims w = {groups * draw(1, 40), channels};
+    for (int64_t axis = draw(1, 2); axis > 0; --axis) {
+      x.push_back(draw(1, axis == 1 ? 60 : 12));
+      w.push_back(1);
+    }
+    ConvolutionCase row;
+    row.options.group = groups;
+    row.x = random_bytes(random_, x_type, x);
+    row.w = random_bytes(random_, ElementType::i8, w);
+    if (draw(0, 2) > 0) row.x_zero_point = random_bytes(random_, x_type, {});
+    check(row);
+    if (HasFatalFailure()) FAIL() << i;
+  }
+  EXPECT_EQ(of_input_ > 100, jit::host().runs(jit::Tier::avx512_vbmi)) << of_input_;
+}
+
+}  // namespace
+}  // namespace castor::test

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of code: what they say, that they differ where code does, and how long they are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/rewrite/canonicalize.hpp"
+#include "jit/plan/operand_walk.hpp"
+#include "jit/requantize/plan.hpp"
+#include "runtime/cache/code_cache.hpp"
+#include "runtime/observe/code_name.hpp"
+#include "tests/support/conversions.hpp"
+
+namespace castor {
+namespace {
+
+using jit::Tier;
+
+struct NamedCode {
+  std::string name;
+  std::string key;
+};
+
+NamedCode named(const Function& function, const jit::Nest& nest, const jit::NestForm& form,
+                const jit::Target& target) {
+  const std::string key = specialisation_key(nest, form, target);
+  return {code_name(&function, nest, form, target, key), key};
+}
+
+/// Names of all nests, in the forms that they most likely have.
+std::vector<std::string> names_of(std::string_view text, Tier tier) {
+  const Result<FunctionPtr> parsed = parse_function(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().to_string() << " in\n" << text;
+  if (!parsed.ok()) return {};
+  const FunctionPtr function = canonicalize(*parsed);
+  const jit::Target target{tier};
+  std::vector<std::string> names;
+  for (const jit::Nest& nest : jit::plan_nests(*function, target)) {
+    if (nest.convolution) continue;
+    names.push_back(named(*function, nest, jit::likely_form(*function, nest, target), target).name);
+  }
+  return names;
+}
+
+bool is_identifier(std::string_view name) {
+  return name.size() <= most_name_characters && name.starts_with("castor_") &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+/// The name without the hash behind it, if it has one.
+std::string without_hash(const std::string& name) {
+  const size_t hash = name.size() - 9;
+  const bool has_one = name.size() > 9 && name[hash] == '_' &&
+                       name.find_first_not_of("0123456789abcdef", hash + 1) == std::string::npos;
+  return has_one ? name.substr(0, hash) + "_HASH" : name;
+}
+
+struct NameRow {
+  std::string_view text;
+  Tier tier;
+  std::string_view name;  ///< HASH stands for eight hexadecimal digits
+};
+
+const NameRow rows[] = {
+    {"func @f(%x: f32[?n]) -> (i8[?n]) { %y = convert %x : i8 return %y }", Tier::avx512,
+     "castor_convert_f32_i8_contiguous_avx512"},
+    {"func @f(%x: f32[?n]) -> (i8[?n]) { %y = convert %x {overflow = wrap, rounding = down} : i8 "
+     "return %y }",
+     Tier::avx2, "castor_convert_wrap_down_f32_i8_contiguous_avx2"},
+    // The types' own rule by its name is the same conversion.
+    {"func @f(%x: f32[?n]) -> (i8[?n]) { %y = convert %x {rounding = toward_zero} : i8 return %y }",
+     Tier::avx512_vbmi, "castor_convert_f32_i8_contiguous_avx512_vbmi"},
+    {"func @f(%x: f32[?n], %y: f32[?n]) -> (f32[?n]) { %z = add %x, %y return %z }", Tier::avx2,
+     "castor_add_f32x2_f32_contiguous_avx2"},
+    // Operands that are one tensor make other code than two.
+    {"func @f(%x: f32[?n]) -> (f32[?n]) { %z = add %x, %x return %z }", Tier::avx2,
+     "castor_add_f32_f32_contiguous_avx2_HASH"},
+    {"func @f(%x: f32[?n, ?c], %y: f32[?n, 1]) -> (f32[?n, ?c]) { %z = mul %x, %y return %z }",
+     Tier::avx2, "castor_mul_f32x2_f32_contiguous_uniform_contiguous_loops2_avx2"},
+    {"func @f(%x: f32[?n]) -> (f32[?n]) { %z = clamp %x {lo = 0.0, hi = 6.0} return %z }",
+     Tier::avx2, "castor_clamp_f32_f32_contiguous_avx2_HASH"},
+    {"func @f(%x: i32[?n], %s: f32[]) -> (u8[?n]) { %a = convert %x : f32 %b = mul %a, %s "
+     "%c = round_even %b %d = convert %c : u8 return %d }",
+     Tier::avx512_vnni,
+     "castor_convert_mul_round_even_convert_i32_f32_u8_contiguous_uniform_contiguous_avx512_vnni_"
+     "HASH"},
+    {"func @f(%x: f32[?n]) -> (f32[?n]) { %a = neg %x %b = neg %a %c = abs %b %d = sqrt %c "
+     "%e = floor %d %g = ceil %e return %g }",
+     Tier::avx2, "castor_negx2_abs_sqrt_and_2_more_f32_f32_contiguous_avx2_HASH"},
+    {"func @f(%x: f32[?n]) -> (f32[?n]) { %c = constant 2.0 : f32[] %z = mul %x, %c return %z }",
+     Tier::avx2, "castor_mul_f32_f32_contiguous_avx2_HASH"},
+};
+
+TEST(CodeNames, SayWhatCodeComputes) {
+  for (const NameRow& row : rows) {
+    const std::vector<std::string> names = names_of(row.text, row.tier);
+    EXPECT_EQ(names.size(), 1u) << row.text;
+    if (names.empty()) continue;
+    EXPECT_EQ(without_hash(names[0]), row.name) << row.text;
+    EXPECT_TRUE(is_identifier(names[0])) << names[0];
+    EXPECT_EQ(names_of(row.text, row.tier), names);
+  }
+}
+
+TEST(CodeNames, AreBounded) {
+  std::string text = "func @f(";
+  for (int i = 0; i < 20; ++i) {
+    const std::string type = i % 2 == 0 ? "f32" : "f16";
+    text += (i == 0 ? "%x" : ", %x") + std::to_string(i) + ": " + type + "[?n]";
+  }
+  text += ") -> (f32[?n]) {\n";
+  for (int i = 1; i < 20; i += 2) {
+    text += "%c" + std::to_string(i) + " = convert %x" + std::to_string(i) + " : f32\n";
+  }
+  std::string sum = "%x0";
+  for (int i = 1; i < 20; ++i) {
+    const std::string next = "%s" + std::to_string(i);
+    text += next + " = squared_difference " + sum + ", " + (i % 2 == 0 ? "%x" : "%c") +
+            std::to_string(i) + "\n";
+    sum = next;
+  }
+  text += "return " + sum + "\n}\n";
+  for (const std::string& name : names_of(text, Tier::avx512_vbmi)) {
+    EXPECT_TRUE(is_identifier(name)) << name;
+    EXPECT_GE(name.size(), 60u) << name;
+    EXPECT_NE(name.find("_avx512_vbmi_"), std::string::npos) << name;
+  }
+}
+
+/// Every form that code of one conversion may have.
+std::vector<jit::NestForm> forms_of_two_operands() {
+  std::vector<jit::NestForm> forms;
+  for (const jit::Access from : {jit::Access::contiguous, jit::Access::strided}) {
+    for (const jit::Access to : {jit::Access::contiguous, jit::Access::strided}) {
+      for (const int rank : {1, 2}) {
+        jit::NestForm form;
+        form.rank = rank;
+        form.access = {from, to};
+        forms.push_back(form);
+      }
+    }
+  }
+  jit::NestForm streaming = jit::NestForm::dense(2);
+  streaming.stores = jit::Stores::streaming;
+  forms.push_back(streaming);
+  return forms;
+}
+
+TEST(CodeNames, DifferWhereKeysDo) {
+  std::map<std::string, std::string> keys;  // by name
+  const std::vector<jit::NestForm> forms = forms_of_two_operands();
+  for (const test::Conversion& conversion : test::all_conversions()) {
+    FunctionBuilder builder("f");
+    const ValueId x = builder.parameter("x", {conversion.from, {"?n"}});
+    builder.result(builder.convert(x, conversion.to, conversion.options));
+    const FunctionPtr function = canonicalize(std::move(builder.finish()).value());
+    const jit::Target target{Tier::avx512};
+    for (const jit::Nest& nest : jit::plan_nests(*function, target)) {
+      for (const jit::NestForm& form : forms) {
+        const NamedCode code = named(*function, nest, form, target);
+        const auto [at, is_new] = keys.try_emplace(code.name, code.key);
+        ASSERT_TRUE(is_new || at->second == code.key) << conversion.name() << ": " << code.name;
+      }
+    }
+  }
+  EXPECT_GT(keys.size(), 1000u);
+}
+
+TEST(CodeNames, OfTiersDiffer) {
+  std::map<std::string, Tier> tiers;
+  for (const jit::TierInfo& row : jit::tier_table()) {
+    for (const std::string& name : names_of(rows[0].text, row.tier)) {
+      EXPECT_TRUE(tiers.emplace(name, row.tier).second) << name;
+    }
+  }
+  EXPECT_EQ(tiers.size(), jit::tier_table().size());
+}
+
+TEST(CodeNames, OfRequantizationsNameTheMethod) {
+  jit::RequantizeForm form;
+  form.from = QuantizedFormat::sa8;
+  form.to = QuantizedFormat::sa8;
+  const jit::Target target{Tier::avx512};
+  for (const jit::RequantizeMethod* method : jit::requantize_methods(form)) {
+    const jit::Nest nest = jit::requantize_nest(*method, form, target);
+    const jit::NestForm dense = jit::NestForm::dense(nest.operands());
+    // Such a nest is of no operations, whatever function it belongs to.
+    const std::string name = code_name(nullptr, nest, dense, target, "key");
+    EXPECT_TRUE(name.starts_with("castor_requantize_" + as_identifier(method->name()))) << name;
+    EXPECT_TRUE(is_identifier(name)) << name;
+  }
+}
+
+struct KernelRow {
+  KernelWords words;
+  std::string_view name;
+};
+
+TEST(CodeNames, OfKernelsNameTheirForm) {
+  const KernelRow kernels[] = {
+      {words_of(jit::ConvTile{4, 3}), "castor_conv_pixels_4x3_avx512_vnni"},
+      {words_of(jit::ConvTile{4, 3, jit::WindowSums::words, true}),
+       "castor_conv_pixels_4x3_word_sums_gaps_avx512_vnni"},
+      {words_of(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4}),
+       "castor_conv_pixels_14x2_last_4_avx512_vnni"},
+      {words_of(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4, true}),
+       "castor_conv_pixels_14x2_last_4_prefetching_avx512_vnni"},
+      {words_of(jit::ConvTile{9, 3, jit::WindowSums::none, false, 0, false,
+                              jit::PixelSource::signed_input}),
+       "castor_conv_pixels_9x3_of_signed_input_avx512_vnni"},
+      {words_of(jit::ChannelTile{64, 1, 7, 4, 0, jit::WindowSums::dwords, true, 3}),
+       "castor_conv_channels_64_1x7_steps_4_0_dword_sums_turned_last_3_avx512_vnni"},
+      {words_of(jit::DepthwiseForm{}), "castor_depthwise_rows1_stride1_dwords1_avx512_vnni_HASH"},
+      {words_of(jit::GroupedNhwcForm{}),
+       "castor_grouped_nhwc_1x1_stride1x1_outputs1_avx512_vnni_HASH"},
+      {words_of(jit::WeightUnit{9, 1, 9}), "castor_pack_weights_9x1_step9_avx512_vnni"},
+      {words_of(jit::PlaneForm{2, true, false}), "castor_fill_planes_stride2_plain_avx512_vnni"},
+      {words_of(jit::WindowForm{9, 3, 2, 1}),
+       "castor_fill_windows_9x3_stride2_dilation1_avx512_vnni"},
+  };
+  const jit::Target target{Tier::avx512_vnni};
+  for (const KernelRow& row : kernels) {
+    const std::string name = code_name(row.words, &target, nullptr, "key");
+    EXPECT_EQ(without_hash(name), row.name);
+    EXPECT_TRUE(is_identifier(name)) << name;
+    EXPECT_FALSE(row.words.parameters.empty()) << name;
+    const jit::TileEpilogue epilogue;
+    const std::string fused = code_name(row.words, &target, &epilogue, "another key");
+    EXPECT_NE(fused.find("_epilogue_avx512_vnni_"), std::string::npos) << fused;
+    EXPECT_NE(fused, code_name(row.words, &target, &epilogue, "a third key"));
+  }
+  EXPECT_EQ(code_name(words_of(TileCopyForm{4}), nullptr, nullptr, ""),
+            "castor_copy_tile_4_byte_elements");
+  EXPECT_EQ(code_name(words_of(ByteTableForm{}), nullptr, nullptr, ""), "castor_byte_table");
+}
+
+TEST(CodeNames, OfIdentifiersKeepLettersAndDigits) {
+  EXPECT_EQ(as_identifier("to float, 8 bits"), "to_float_8_bits");
+  EXPECT_EQ(as_identifier("../../etc/x"), "_etc_x");
+  EXPECT_EQ(as_identifier(std::string(500, 'a')).size(), most_name_characters);
+}
+
+}  // namespace
+}  // namespace castor
