@@ -16,7 +16,7 @@ BUILD, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 VERSION = sys.argv[3]
 SOVERSION = ".".join(VERSION.split(".")[:2])
 INSTALLED = [
-    "bin/castor", "include/castor/castor.h", "include/castor/castor.hpp", "include/castor/mli.h", "include/castor/ir/text.hpp",
+    "bin/castor", "include/castor/castor.h", "include/castor/castor.hpp", "include/castor/mli.h", "include/castor/ir/text/text.hpp",
     "include/castor/jit/target.hpp", "{lib}/libcastor.a", "{lib}/libcastor.so",
     "{lib}/libcastor.so." + SOVERSION, "{lib}/libcastor_mli.a", "{lib}/libcastor_mli.so",
     "{lib}/libcastor_listing.so", "{lib}/libcastor_threads.so", "{lib}/pkgconfig/castor-listing.pc",

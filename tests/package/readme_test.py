@@ -224,7 +224,7 @@ class Checker:
         for word in cited_words(prose_of(document)):
             program = re.fullmatch(r"build/\w+/tests/(\w+)", word)
             if program:
-                word = f"tests/{program[1]}.c*"
+                word = f"tests/*/{program[1]}.c*"
             if is_path(word):
                 self.counts["cited files"] += 1
                 if not self.exists(word):
