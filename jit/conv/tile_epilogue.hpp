@@ -15,7 +15,7 @@
 
 #include "jit/conv/epilogue_walk.hpp"
 #include "jit/emit/lane_emitter.hpp"
-#include "jit/emit/memory_ports.hpp"
+#include "jit/emit/memory_operands.hpp"
 
 namespace castor::jit {
 

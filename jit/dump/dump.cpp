@@ -42,9 +42,9 @@ std::string operand_text(const Function& function, const Nest& nest, const NestF
   const bool is_input = operand < inputs;
   const ValueId value =
       is_input ? nest.inputs[operand].value : value_of(function, nest.outputs[operand - inputs]);
-  const std::string port = is_input ? fmt::format("source{}", operand)  //
+  const std::string name = is_input ? fmt::format("source{}", operand)  //
                                     : fmt::format("sink{}", operand - inputs);
-  return fmt::format("  {:<9}%{}: {}, {}{}\n", port, function.values[value].name,
+  return fmt::format("  {:<9}%{}: {}, {}{}\n", name, function.values[value].name,
                      name_of(nest.element(operand)), name_of(form.access[operand]),
                      is_input ? "" : ", " + place_text(nest.outputs[operand - inputs]));
 }

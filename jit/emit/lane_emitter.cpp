@@ -13,7 +13,7 @@ namespace castor::jit {
 
 namespace {
 
-/// Registers that operations and ports may want besides operands and results.
+/// Registers that operations, sources and sinks may want besides operands and results.
 constexpr int scratch_vectors = 3;
 constexpr int sub_byte_scratch_vectors = 4;
 constexpr int look_up_scratch_vectors = 7;  ///< for stores by table, and by cells
@@ -22,7 +22,7 @@ constexpr int encoder_scratch_vectors = 11;
 constexpr uint32_t usable_masks = 0xfc;
 
 int scratch_vectors_of(const LaneProgram& program) {
-  const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
+  const auto is_small = [](const MemoryOperand& operand) { return is_sub_byte(operand.element); };
   const bool packs_bits = std::ranges::any_of(program.sources, is_small) ||
                           std::ranges::any_of(program.sinks, is_small);
   int scratch = packs_bits ? sub_byte_scratch_vectors : scratch_vectors;

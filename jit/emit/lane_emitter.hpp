@@ -118,7 +118,7 @@ class LaneEmitter {
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                   const std::function<void(LaneId)>& annotate);
 
-  // What operation emitters and ports work with.
+  // For emitters of operations, sources and sinks.
   Assembler& code() { return code_; }
   const Target& target() const { return target_; }
   const LaneProgram& program() const { return program_; }

@@ -33,7 +33,7 @@ NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPl
       annotations_(annotations),
       windows_(emitter, frame),
       modes_(nest.operands(), ChunkMode::whole) {
-  make_ports();
+  make_operands();
 }
 
 void NestOperands::make_source(size_t operand) {
@@ -58,7 +58,7 @@ void NestOperands::make_source(size_t operand) {
   }
 }
 
-void NestOperands::make_ports() {
+void NestOperands::make_operands() {
   for (size_t k = 0; k < nest_.operands(); ++k) {
     if (k < nest_.inputs.size()) {
       make_source(k);

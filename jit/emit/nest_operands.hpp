@@ -9,10 +9,10 @@
 
 #include "jit/emit/annotations.hpp"
 #include "jit/emit/bit_fields.hpp"
-#include "jit/emit/broadcast_ports.hpp"
+#include "jit/emit/broadcast_operands.hpp"
 #include "jit/emit/chunk_plan.hpp"
 #include "jit/emit/frame.hpp"
-#include "jit/emit/memory_ports.hpp"
+#include "jit/emit/memory_operands.hpp"
 #include "jit/emit/windows.hpp"
 
 namespace castor::jit {
@@ -63,7 +63,7 @@ class NestOperands : public OperandLocator {
   int64_t element_of_iteration() const override { return chunk_displacement_; }
 
  private:
-  void make_ports();
+  void make_operands();
   void make_source(size_t operand);
   void advance_phase(const Xbyak::Address& step);
   /// Whether the account goes on from chunk to chunk in the main loop.

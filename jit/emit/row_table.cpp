@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ir/types/storage.hpp"
-#include "jit/emit/memory_ports.hpp"
+#include "jit/emit/memory_operands.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/vector_constant.hpp"
 

@@ -44,7 +44,7 @@ class RowTable {
   RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes, const Frame& frame,
            Annotations& annotations);
 
-  /// The program's ports while it computes a table.
+  /// The program's sinks and its source of codes while it computes a table.
   std::span<Sink* const> sinks() const { return sinks_; }
   Source* codes() { return &codes_; }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "jit/emit/frame.hpp"
-#include "jit/emit/memory_ports.hpp"
+#include "jit/emit/memory_operands.hpp"
 
 namespace castor::jit {
 

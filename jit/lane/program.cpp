@@ -126,8 +126,8 @@ std::string operand_text(const LaneProgram& program, LaneId id) {
   return inst.op == LaneOp::constant ? constant_text(inst) : fmt::format("%{}", id);
 }
 
-std::string_view name_of_element(const std::vector<LanePort>& ports, int64_t index) {
-  return name_of(ports[static_cast<size_t>(index)].element);
+std::string_view name_of_element(const std::vector<MemoryOperand>& operands, int64_t index) {
+  return name_of(operands[static_cast<size_t>(index)].element);
 }
 
 /// "sink0: u8 = store %3 truncate"; no word on narrowing where lanes and elements are as wide.

@@ -4,8 +4,8 @@
 // Every value is one vector register with as many lanes as the chunk has elements; the widest
 // lane type of the program decides how many that are. Where values come from and go to is
 // abstract: `load` and `store` name a source and a sink by number, and the emitter binds them
-// (Source and Sink in jit/emit/lane_emitter.hpp) to memory (memory_ports.hpp) or to registers that
-// another emitter hands in.
+// (Source and Sink in jit/emit/lane_emitter.hpp) to memory (memory_operands.hpp) or to registers
+// that another emitter hands in.
 #pragma once
 
 #include <array>
@@ -246,15 +246,16 @@ constexpr int lane_bits_of(ElementType element) {
   return is_sub_byte(element) ? 8 : bits_of(element);
 }
 
-/// One operand of the nest: an element type in memory or in registers.
-struct LanePort {
+/// A source or a sink: a tensor that chunks are loaded from or stored to. A surrounding emitter may
+/// hand in registers instead.
+struct MemoryOperand {
   ElementType element;
 };
 
 struct LaneProgram {
   std::vector<LaneInst> code;
-  std::vector<LanePort> sources;
-  std::vector<LanePort> sinks;
+  std::vector<MemoryOperand> sources;
+  std::vector<MemoryOperand> sinks;
   std::vector<ByteTable> tables;
   std::vector<DwordTable> dword_tables;
   std::vector<CellTable> cell_tables;

@@ -12,13 +12,13 @@ ElementType Nest::element(size_t operand) const {
 
 std::vector<OperandStorage> Nest::storage() const {
   std::vector<OperandStorage> all;
-  for (const LanePort& port : program.sources) all.push_back({port.element, false});
-  for (const LanePort& port : program.sinks) all.push_back({port.element, true});
+  for (const MemoryOperand& operand : program.sources) all.push_back({operand.element, false});
+  for (const MemoryOperand& operand : program.sinks) all.push_back({operand.element, true});
   return all;
 }
 
 bool Nest::has_sub_byte_operand() const {
-  const auto is_small = [](const LanePort& port) { return is_sub_byte(port.element); };
+  const auto is_small = [](const MemoryOperand& operand) { return is_sub_byte(operand.element); };
   return std::any_of(program.sources.begin(), program.sources.end(), is_small) ||
          std::any_of(program.sinks.begin(), program.sinks.end(), is_small);
 }

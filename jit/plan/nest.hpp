@@ -65,10 +65,11 @@ struct Nest {
   std::vector<NestInput> inputs;    ///< the program's sources in order
   std::vector<NestOutput> outputs;  ///< the sinks in order
   LaneProgram program;
-  /// Index of the operation, where the nest is a convolution: then the program is empty but for its
-  /// ports, and jit/conv says how it is done.
+  /// Index of the operation, where the nest is a convolution: then the program has sources and
+  /// sinks but no instructions, and jit/conv says how it is done.
   std::optional<uint32_t> convolution;
-  /// Index of the operation, where the nest is a requantization: likewise empty; jit/requantize.
+  /// Index of the operation, where the nest is a requantization: then the program has no
+  /// instructions either, and jit/requantize says how it is done.
   std::optional<uint32_t> requantization;
   std::optional<Fusion> fusion;  ///< of a convolution
   /// Set where the nest takes the result of the convolution right in front of it piece by piece.

@@ -16,8 +16,8 @@ namespace castor::jit {
 
 namespace {
 
-constexpr ElementType ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
-                                 ElementType::f64};
+constexpr ElementType constant_types[] = {ElementType::f64, ElementType::f64, ElementType::f64,
+                                          ElementType::f64};
 
 /// Of a number of f64 but 0, the power of two not above its magnitude.
 LaneId power_of_two(LaneBuilder& b, LaneId value) {
@@ -39,7 +39,9 @@ class CutAccumulator final : public RequantizeMethod {
 
   /// The source's zero point, multiplier / 2^shift, the unit of a difference whose magnitude's
   /// power of two is 1, and the destination's zero point.
-  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
+  std::span<const ElementType> constants(const RequantizeForm&) const override {
+    return constant_types;
+  }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort) const override {

@@ -19,7 +19,7 @@ namespace castor::jit {
 
 namespace {
 
-constexpr ElementType ports[] = {ElementType::f64, ElementType::f64, ElementType::f64};
+constexpr ElementType constant_types[] = {ElementType::f64, ElementType::f64, ElementType::f64};
 constexpr ElementType more_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
                                       ElementType::f64};
 
@@ -41,7 +41,7 @@ class Double final : public RequantizeMethod {
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
     const bool has_more = form.is_exact() ? !form.rounds_half_up() : adds_later(form);
     if (has_more) return more_ports;
-    return ports;
+    return constant_types;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,

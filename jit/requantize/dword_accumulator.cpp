@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t least = std::numeric_limits<int32_t>::min();
 constexpr int64_t most = std::numeric_limits<int32_t>::max();
 
-constexpr std::array<ElementType, 11> ports = [] {
+constexpr std::array<ElementType, 11> constant_types = [] {
   std::array<ElementType, 11> all{};
   all.fill(ElementType::i32);
   return all;
@@ -80,7 +80,9 @@ class DwordAccumulator final : public RequantizeMethod {
            form.to == QuantizedFormat::sa32;
   }
 
-  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
+  std::span<const ElementType> constants(const RequantizeForm&) const override {
+    return constant_types;
+  }
 
   std::optional<SliceConstants> prepare(const RequantizeForm&, const SliceParameters& slice,
                                         Effort) const override {

@@ -14,9 +14,9 @@ namespace castor::jit {
 
 namespace {
 
-constexpr std::array<ElementType, 7> ports = {ElementType::i32, ElementType::i32, ElementType::i32,
-                                              ElementType::i32, ElementType::i32, ElementType::i32,
-                                              ElementType::i32};
+constexpr std::array<ElementType, 7> constant_types = {
+    ElementType::i32, ElementType::i32, ElementType::i32, ElementType::i32,
+    ElementType::i32, ElementType::i32, ElementType::i32};
 
 /// The indices of constants.
 enum : size_t {
@@ -56,7 +56,7 @@ class DwordProduct final : public RequantizeMethod {
   }
 
   std::span<const ElementType> constants(const RequantizeForm&) const override {
-    return std::span(ports).first(far_saturates ? lowest : ports.size());
+    return std::span(constant_types).first(far_saturates ? lowest : constant_types.size());
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,

@@ -13,7 +13,7 @@ namespace castor::jit {
 
 namespace {
 
-constexpr ElementType ports[] = {ElementType::i32, ElementType::i32, ElementType::i32};
+constexpr ElementType constant_types[] = {ElementType::i32, ElementType::i32, ElementType::i32};
 
 struct Line {
   int64_t multiplier;
@@ -141,7 +141,9 @@ class Linear final : public RequantizeMethod {
     return form.from && form.to && !form.has_32_bits();
   }
 
-  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
+  std::span<const ElementType> constants(const RequantizeForm&) const override {
+    return constant_types;
+  }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort effort) const override {

@@ -53,7 +53,7 @@ class RoundedFloat final : public RequantizeMethod {
   static constexpr bool is_double = sizeof(Float) == sizeof(double);
   static constexpr int digits = is_double ? 53 : 24;
   static constexpr ElementType element = is_double ? ElementType::f64 : ElementType::f32;
-  static constexpr ElementType ports[] = {element, element};
+  static constexpr ElementType constant_types[] = {element, element};
 
   std::string_view name() const override { return is_double ? "rounded double" : "rounded float"; }
 
@@ -64,7 +64,9 @@ class RoundedFloat final : public RequantizeMethod {
     return form.is_exact() || (form.has_32_bits() && form.from != QuantizedFormat::sa32);
   }
 
-  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
+  std::span<const ElementType> constants(const RequantizeForm&) const override {
+    return constant_types;
+  }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort) const override {
@@ -100,7 +102,8 @@ class RoundedFloat final : public RequantizeMethod {
 /// x * low + addend, then x * high + that.
 class SplitRoundedFloat final : public RequantizeMethod {
  public:
-  static constexpr ElementType ports[] = {ElementType::f32, ElementType::f32, ElementType::f32};
+  static constexpr ElementType constant_types[] = {ElementType::f32, ElementType::f32,
+                                                   ElementType::f32};
 
   std::string_view name() const override { return "split rounded float"; }
 
@@ -108,7 +111,9 @@ class SplitRoundedFloat final : public RequantizeMethod {
     return form.is_exact() && form.rounds_half_up() && form.from && form.to && !form.has_32_bits();
   }
 
-  std::span<const ElementType> constants(const RequantizeForm&) const override { return ports; }
+  std::span<const ElementType> constants(const RequantizeForm&) const override {
+    return constant_types;
+  }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
                                         Effort) const override {

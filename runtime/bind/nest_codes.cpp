@@ -189,7 +189,7 @@ bool NestCodes::can_stream(const jit::Nest& nest, const jit::IterationSpace& spa
   const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).table_operand >= 0;
   if (nest.has_sub_byte_operand() && !is_dense && !by_table) return false;
   return rows_align(nest, space, by_table) &&
-         std::ranges::any_of(nest.program.sinks, [&](const jit::LanePort& sink) {
+         std::ranges::any_of(nest.program.sinks, [&](const jit::MemoryOperand& sink) {
            return jit::has_streaming_stores(compiled_.target, sink.element);
          });
 }

@@ -25,7 +25,7 @@ inline std::vector<jit::NestForm> forms_of(const jit::Nest& nest, const jit::Tar
   for (size_t k = 0; k < nest.operands(); ++k) {
     forms[1].access[k] = is_sub_byte(nest.element(k)) ? jit::Access::bitwise : jit::Access::strided;
   }
-  for (const jit::LanePort& sink : nest.program.sinks) {
+  for (const jit::MemoryOperand& sink : nest.program.sinks) {
     if (!jit::has_streaming_stores(target, sink.element) || forms.size() == 3) continue;
     forms.push_back(jit::NestForm::dense(nest.operands()));
     forms.back().stores = jit::Stores::streaming;

@@ -69,8 +69,8 @@ std::vector<size_t> planned_lanes(const jit::Nest& nest, const jit::NestForm& fo
   for (const jit::LaneInst& inst : nest.program.code) {
     if (inst.op != jit::LaneOp::load && inst.op != jit::LaneOp::store) continue;
     const bool of_sink = inst.op == jit::LaneOp::store;
-    const auto& ports = of_sink ? nest.program.sinks : nest.program.sources;
-    const ElementType element = ports[static_cast<size_t>(inst.imm)].element;
+    const auto& operands = of_sink ? nest.program.sinks : nest.program.sources;
+    const ElementType element = operands[static_cast<size_t>(inst.imm)].element;
     const auto number = find_lane_cell({of_sink, bits_of(element), jit::bits_of(inst.type), lanes});
     if (number) numbers.push_back(*number);
   }

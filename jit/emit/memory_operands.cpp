@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/emit/memory_ports.hpp"
+#include "jit/emit/memory_operands.hpp"
 
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/resize_ops.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/emit/broadcast_ports.hpp"
+#include "jit/emit/broadcast_operands.hpp"
 
 #include "jit/emit/resize_ops.hpp"
 #include "jit/emit/vector_constant.hpp"
