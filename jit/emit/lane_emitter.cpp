@@ -16,7 +16,7 @@ namespace {
 /// Registers that operations, sources and sinks may want besides operands and results.
 constexpr int scratch_vectors = 3;
 constexpr int sub_byte_scratch_vectors = 4;
-constexpr int look_up_scratch_vectors = 7;  ///< for stores by table, and by cells
+constexpr int look_up_scratch_vectors = 7;  ///< for stores that look up
 constexpr int encoder_scratch_vectors = 11;
 /// k0 means "no mask" in an encoding; k1 is the tail mask.
 constexpr uint32_t usable_masks = 0xfc;

@@ -108,7 +108,7 @@ void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
   store_ = inst;
   const auto table = static_cast<size_t>(inst.table);
   if (looks_up(inst.narrowing)) table_ = &program.tables[table];
-  if (encodes(inst.narrowing)) encoder_.emplace(program.cell_tables[table]);
+  if (encodes(inst.narrowing)) encoder_.emplace(program.threshold_tables[table]);
 }
 
 /// Adds a chunk. True when that completes a vector of bytes or elements, which is then in `full`.

@@ -6,9 +6,9 @@
 
 #include "jit/emit/bit_pack.hpp"
 #include "jit/emit/bit_unpack.hpp"
-#include "jit/emit/cell_encoder.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
+#include "jit/emit/threshold_encoder.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -98,8 +98,8 @@ class MemorySink : public Sink {
   bool collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
 
   LaneInst store_{};
-  const ByteTable* table_ = nullptr;    // of a store that looks up
-  std::optional<CellEncoder> encoder_;  // of a store that encodes
+  const ByteTable* table_ = nullptr;         // of a store that looks up
+  std::optional<ThresholdEncoder> encoder_;  // of a store that encodes
   Packer packer_;
   std::optional<OwnedVector> words_;  // that wait for the encoder's second vector
   std::optional<BitPacker> bit_packer_;

@@ -82,14 +82,14 @@ void LaneBuilder::store_by_table(int sink, LaneId value, const ByteTable& table,
   program_.code.back().table = static_cast<int32_t>(program_.tables.size()) - 1;
 }
 
-int32_t LaneBuilder::add_cells(const CellTable& table) {
-  program_.cell_tables.push_back(table);
-  return static_cast<int32_t>(program_.cell_tables.size()) - 1;
+int32_t LaneBuilder::add_threshold_table(const ThresholdTable& table) {
+  program_.threshold_tables.push_back(table);
+  return static_cast<int32_t>(program_.threshold_tables.size()) - 1;
 }
 
-void LaneBuilder::store_by_cells(int sink, LaneId value, Narrowing narrowing, int32_t cells) {
+void LaneBuilder::store_by_threshold(int sink, LaneId value, Narrowing narrowing, int32_t table) {
   store(sink, value, narrowing);
-  program_.code.back().table = cells;
+  program_.code.back().table = table;
 }
 
 LaneId LaneBuilder::look_up(LaneId a, const ByteTable& table) {

@@ -28,8 +28,8 @@ class LaneBuilder {
   void store_by_table(int sink, LaneId value, const ByteTable& table, Narrowing look_up);
 
   /// Index of a table for a store that encodes.
-  int32_t add_cells(const CellTable& table);
-  void store_by_cells(int sink, LaneId value, Narrowing narrowing, int32_t cells);
+  int32_t add_threshold_table(const ThresholdTable& table);
+  void store_by_threshold(int sink, LaneId value, Narrowing narrowing, int32_t table);
 
   /// The same bits in every lane; equal constants are one value.
   LaneId constant(LaneType type, uint64_t bits);

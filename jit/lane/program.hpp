@@ -79,9 +79,9 @@ enum class Narrowing : uint8_t {
   fits_unsigned,         ///< truncate, and saturate_to_unsigned would give the same
   look_up_16,            ///< bytes become 16-bit elements by the store's table
   look_up_upper_16,      ///< bytes become 32-bit elements, whose upper halves the table has
-  encode_words,          ///< 16-bit floats become codes of at most 8 bits by the store's cells
-  encode_high_half,      ///< the same of the upper half of 32-bit lanes
-  from_unsigned,         ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
+  encode_words,  ///< 16-bit floats become codes of at most 8 bits by the store's threshold table
+  encode_high_half,  ///< the same of the upper half of 32-bit lanes
+  from_unsigned,     ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
   return narrowing == Narrowing::look_up_16 || narrowing == Narrowing::look_up_upper_16;
@@ -218,19 +218,19 @@ struct DwordTable {
   friend bool operator==(const DwordTable&, const DwordTable&) = default;
 };
 
-/// The first cell of negative numbers, where the sign selects cells.
-inline constexpr int first_negative_cell = 64;
+/// The first bucket of negative numbers, where the sign selects the bucket.
+inline constexpr int first_negative_bucket = 64;
 
-/// How 16-bit floats become codes of at most 8 bits: magnitudes in a cell, that is, with equal bits
-/// from `shift` on, have one code up to a threshold and the next one from there.
-struct CellTable {
-  /// `selects`: cells from 64 on are those of negative numbers, whose low bits count backward.
+/// How 16-bit floats become codes of at most 8 bits. Magnitudes with equal bits from `shift` on are
+/// a bucket: they have one code below its threshold and the next code from there on.
+struct ThresholdTable {
+  /// `selects`: buckets from 64 on are those of negative numbers, whose low bits count backward.
   enum Sign : uint8_t { copied, copied_unless_zero, negative_is_zero, selects };
   enum Nan : uint8_t { as_magnitude, constant, with_sign, with_sign_and_payload };
 
-  ByteTable cells;        ///< low byte: the code; high byte: the first low bits of the next
+  ByteTable buckets;      ///< low byte: the code; high byte: the first low bits of the next
   int32_t shift = 0;      ///< at most 7
-  uint16_t base = 0;      ///< the first cell; magnitudes below count as in it
+  uint16_t base = 0;      ///< the first bucket; magnitudes below count as in it
   uint16_t most = 0;      ///< larger magnitudes count as this
   uint16_t infinity = 0;  ///< larger magnitudes are NaNs
   uint8_t sign_bit = 0;   ///< of the code
@@ -238,7 +238,7 @@ struct CellTable {
   Sign sign = copied;
   Nan nan = as_magnitude;
   uint16_t unused = 0;  ///< no padding: tables are compared as bytes
-  friend bool operator==(const CellTable&, const CellTable&) = default;
+  friend bool operator==(const ThresholdTable&, const ThresholdTable&) = default;
 };
 
 /// Bits of the lanes that hold an element's own bits: sub-byte elements take bytes.
@@ -258,7 +258,7 @@ struct LaneProgram {
   std::vector<MemoryOperand> sinks;
   std::vector<ByteTable> tables;
   std::vector<DwordTable> dword_tables;
-  std::vector<CellTable> cell_tables;
+  std::vector<ThresholdTable> threshold_tables;
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.
   int widest_bits() const;

@@ -2,9 +2,9 @@
 // Floats to floats.
 #include <optional>
 
-#include "jit/lower/cells.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/small_float.hpp"
+#include "jit/lower/threshold_table.hpp"
 
 namespace castor::jit {
 
@@ -17,11 +17,11 @@ LaneTensor round_to_bf16(LaneBuilder& builder, LaneId value, bool may_be_nan) {
   return LaneTensor::computed(builder, ElementType::bf16, {rounded, Narrowing::high_half});
 }
 
-/// The cells by which a store encodes words, where the target can.
-std::optional<CellTable> cells_for(const LaneBuilder& builder, ElementType words, ElementType to,
-                                   const ConvertOptions& options) {
+/// The table by which a store encodes 16-bit floats, where the target can.
+std::optional<ThresholdTable> threshold_table_for(const LaneBuilder& builder, ElementType from,
+                                                  ElementType to, const ConvertOptions& options) {
   if (bits_of(to) > 8 || !builder.has_look_up(8)) return std::nullopt;
-  return encoding_cells(words, to, options);
+  return threshold_table(from, to, options);
 }
 
 }  // namespace
@@ -32,11 +32,13 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
     return narrow_f32(builder, clamp_finite_numbers(builder, value, to), to, {}, may_be_nan);
   }
   if (bits_of(to) <= 8) {
-    const auto cells = to == ElementType::nf4 ? std::nullopt  // compares with f32 numbers
-                                              : cells_for(builder, ElementType::bf16, to, options);
-    if (cells) {
+    const auto table = to == ElementType::nf4
+                           ? std::nullopt  // compares with f32 numbers
+                           : threshold_table_for(builder, ElementType::bf16, to, options);
+    if (table) {
       const LaneId words = builder.fold_to_high_half(value);
-      const Storable storable = {words, Narrowing::encode_high_half, builder.add_cells(*cells)};
+      const Storable storable = {words, Narrowing::encode_high_half,
+                                 builder.add_threshold_table(*table)};
       return LaneTensor::encoded(builder, to, storable, value, options);
     }
     const Storable codes = {encode_small(builder, value, to, options), Narrowing::fits_unsigned};
@@ -81,9 +83,9 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
                                 {round_to_e5m2(builder, source.as_bits()), Narrowing::high_half});
   }
   if (from == ElementType::f16 || from == ElementType::bf16) {
-    if (const auto cells = cells_for(builder, from, to, options)) {
+    if (const auto table = threshold_table_for(builder, from, to, options)) {
       const Storable storable = {source.as_bits(), Narrowing::encode_words,
-                                 builder.add_cells(*cells)};
+                                 builder.add_threshold_table(*table)};
       return LaneTensor::encoded(builder, to, storable, source.as_f32(), options);
     }
   }

@@ -15,7 +15,7 @@ namespace castor::jit {
 struct Storable {
   LaneId lanes = no_lane;
   Narrowing narrowing = Narrowing::truncate;
-  int32_t cells = -1;  ///< of a narrowing that encodes: index into the program's cell tables
+  int32_t table = -1;  ///< of a narrowing that encodes: index into the program's threshold tables
 };
 
 /// One IR value in lanes. It begins as a source that is not loaded yet, or with the representation
@@ -29,7 +29,7 @@ class LaneTensor {
   static LaneTensor computed(LaneBuilder& builder, ElementType element, Storable storable);
 
   /// Lanes that are the codes of `value`, f32 lanes of which encode_small makes them, or that a
-  /// sink encodes by cells to the same codes: for consumers that need the codes in lanes, or f32.
+  /// sink encodes by table to the same codes: for consumers that need the codes in lanes, or f32.
   static LaneTensor encoded(LaneBuilder& builder, ElementType element, Storable storable,
                             LaneId value, const ConvertOptions& options);
 

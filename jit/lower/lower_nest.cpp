@@ -54,7 +54,7 @@ class NestLowering {
     nest_.program.sinks.push_back({element});
     const Storable storable = lanes.as_storable();
     if (encodes(storable.narrowing)) {
-      builder_.store_by_cells(sink, storable.lanes, storable.narrowing, storable.cells);
+      builder_.store_by_threshold(sink, storable.lanes, storable.narrowing, storable.table);
     } else {
       builder_.store(sink, storable.lanes, storable.narrowing);
     }

@@ -38,7 +38,7 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
   }
   for (const jit::ByteTable& table : nest.program.tables) append(key, table);
   for (const jit::DwordTable& table : nest.program.dword_tables) append(key, table);
-  for (const jit::CellTable& table : nest.program.cell_tables) append(key, table);
+  for (const jit::ThresholdTable& table : nest.program.threshold_tables) append(key, table);
   return key;
 }
 

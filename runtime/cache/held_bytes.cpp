@@ -77,7 +77,7 @@ void HeldBytes::add(const jit::Nest& nest) {
   add_block(program.sinks);
   add_block(program.tables);
   add_block(program.dword_tables);
-  add_block(program.cell_tables);
+  add_block(program.threshold_tables);
 }
 
 void HeldBytes::add(const detail::KernelState& kernel) {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit floats to codes by cells (CellTable); VBMI.
+// Encodes 16-bit floats as codes of at most 8 bits by a threshold table (VBMI).
 #pragma once
 
 #include "jit/emit/lane_emitter.hpp"
 
 namespace castor::jit {
 
-/// Encodes two vectors of words as one vector of bytes.
-class CellEncoder {
+/// Encodes two vectors of 16-bit floats as one vector of bytes.
+class ThresholdEncoder {
  public:
-  explicit CellEncoder(const CellTable& table) : table_(table) {}
+  explicit ThresholdEncoder(const ThresholdTable& table) : table_(table) {}
 
   /// Reserves the constant vectors.
   void prepare(LaneEmitter& emitter) const;
-  /// The codes of `low`'s words, then of `high`'s; both stay as they are.
+  /// Emits the encoding of `low`'s floats, then `high`'s; both registers keep their contents.
   OwnedVector encode(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high) const;
 
  private:
-  OwnedVector cell_indices(LaneEmitter& emitter, const Xbyak::Xmm& words) const;
+  OwnedVector bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats) const;
   OwnedVector join(LaneEmitter& emitter, OwnedVector low, const Xbyak::Xmm& high,
                    bool upper_bytes) const;
   OwnedVector join_copy(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high,
@@ -31,7 +31,7 @@ class CellEncoder {
   void put_nans(LaneEmitter& emitter, const Xbyak::Xmm& codes, const Xbyak::Xmm& upper,
                 const Xbyak::Xmm& low_bytes, const Xbyak::Xmm& low, const Xbyak::Xmm& high) const;
 
-  const CellTable& table_;
+  const ThresholdTable& table_;
 };
 
 }  // namespace castor::jit

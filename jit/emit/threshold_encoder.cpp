@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/emit/cell_encoder.hpp"
+#include "jit/emit/threshold_encoder.hpp"
 
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/op_helpers.hpp"
@@ -14,13 +14,13 @@ constexpr uint8_t compare_not_less = 5;  // vpcmpu
 constexpr uint8_t compare_not_less_equal = 6;
 constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
 
-std::vector<uint8_t> bytes_of(int value) {
+std::vector<uint8_t> u8_vector(int value) {
   return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
 }
-std::vector<uint8_t> words_of(int value) {
+std::vector<uint8_t> u16_vector(int value) {
   return vector_constant<uint16_t>(vector_bits, [&](int) { return value; });
 }
-/// vpermt2b: one byte of each word of two vectors.
+/// vpermt2b: the lower or upper byte of each 16-bit lane of two vectors.
 std::vector<uint8_t> every_second_byte(bool upper) {
   return every_second<uint8_t>(vector_bits, upper ? 1 : 0);
 }
@@ -29,28 +29,28 @@ Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
 
 }  // namespace
 
-void CellEncoder::prepare(LaneEmitter& emitter) const {
-  reserve_table(emitter, table_.cells);
+void ThresholdEncoder::prepare(LaneEmitter& emitter) const {
+  reserve_table(emitter, table_.buckets);
   emitter.reserve_vector(every_second_byte(false));
-  emitter.reserve_vector(words_of(0x7fff));
-  emitter.reserve_vector(words_of(table_.most));
-  if (table_.base != 0) emitter.reserve_vector(words_of(table_.base));
+  emitter.reserve_vector(u16_vector(0x7fff));
+  emitter.reserve_vector(u16_vector(table_.most));
+  if (table_.base != 0) emitter.reserve_vector(u16_vector(table_.base));
   emitter.reserve_vector(every_second_byte(true));
-  emitter.reserve_vector(bytes_of((1 << table_.shift) - 1));
-  emitter.reserve_vector(bytes_of(1));
-  if (table_.sign_bit != 0) emitter.reserve_vector(bytes_of(table_.sign_bit));
+  emitter.reserve_vector(u8_vector((1 << table_.shift) - 1));
+  emitter.reserve_vector(u8_vector(1));
+  if (table_.sign_bit != 0) emitter.reserve_vector(u8_vector(table_.sign_bit));
 }
 
-OwnedVector CellEncoder::encode(LaneEmitter& emitter, const Xmm& low, const Xmm& high) const {
-  OwnedVector indices = cell_indices(emitter, low);
+OwnedVector ThresholdEncoder::encode(LaneEmitter& emitter, const Xmm& low, const Xmm& high) const {
+  OwnedVector indices = bucket_indices(emitter, low);
   {
-    const OwnedVector upper = cell_indices(emitter, high);
+    const OwnedVector upper = bucket_indices(emitter, high);
     indices = join(emitter, std::move(indices), upper.as(vector_bits), false);
   }
   const OwnedVector low_bytes = join_copy(emitter, low, high, false);
   const OwnedVector upper_bytes = join_copy(emitter, low, high, true);
   const OwnedVector low_bits = low_bits_of(emitter, low_bytes.as(vector_bits));
-  if (table_.sign == CellTable::selects) {
+  if (table_.sign == ThresholdTable::selects) {
     select_by_sign(emitter, upper_bytes.as(vector_bits), indices.as(vector_bits),
                    low_bits.as(vector_bits));
   }
@@ -58,7 +58,7 @@ OwnedVector CellEncoder::encode(LaneEmitter& emitter, const Xmm& low, const Xmm&
   const Xmm result = codes.as(vector_bits);
   {
     const OwnedVector thresholds = emitter.scratch();
-    look_up_both(emitter, table_.cells, indices.as(vector_bits), result,
+    look_up_both(emitter, table_.buckets, indices.as(vector_bits), result,
                  thresholds.as(vector_bits));
     add_one_from_threshold(emitter, result, thresholds.as(vector_bits), low_bits.as(vector_bits));
   }
@@ -67,8 +67,8 @@ OwnedVector CellEncoder::encode(LaneEmitter& emitter, const Xmm& low, const Xmm&
   return codes;
 }
 
-/// In the low bytes of words.
-OwnedVector CellEncoder::cell_indices(LaneEmitter& emitter, const Xmm& words) const {
+/// The number of each float's bucket, in the low byte of its lane.
+OwnedVector ThresholdEncoder::bucket_indices(LaneEmitter& emitter, const Xmm& floats) const {
   Assembler& code = emitter.code();
   OwnedVector result = emitter.scratch();
   const Xbyak::Zmm to = zmm(result.as(vector_bits));
@@ -77,67 +77,67 @@ OwnedVector CellEncoder::cell_indices(LaneEmitter& emitter, const Xmm& words) co
     OwnedVector fallback;
     mnemonic(code, to, from, emitter.vector(constant, fallback));
   };
-  with(words_of(0x7fff), CASTOR_BINARY(vpandd), zmm(words));
-  with(words_of(table_.most), CASTOR_BINARY(vpminuw), to);
-  if (table_.base != 0) with(words_of(table_.base), CASTOR_BINARY(vpsubusw), to);
+  with(u16_vector(0x7fff), CASTOR_BINARY(vpandd), zmm(floats));
+  with(u16_vector(table_.most), CASTOR_BINARY(vpminuw), to);
+  if (table_.base != 0) with(u16_vector(table_.base), CASTOR_BINARY(vpsubusw), to);
   code.vpsrlw(to, to, static_cast<uint8_t>(table_.shift));
   return result;
 }
 
-OwnedVector CellEncoder::join(LaneEmitter& emitter, OwnedVector low, const Xmm& high,
-                              bool upper_bytes) const {
+OwnedVector ThresholdEncoder::join(LaneEmitter& emitter, OwnedVector low, const Xmm& high,
+                                   bool upper_bytes) const {
   OwnedVector fallback;
   const Xmm order = emitter.vector(every_second_byte(upper_bytes), fallback);
   emitter.code().vpermt2b(zmm(low.as(vector_bits)), zmm(order), zmm(high));
   return low;
 }
 
-OwnedVector CellEncoder::join_copy(LaneEmitter& emitter, const Xmm& low, const Xmm& high,
-                                   bool upper_bytes) const {
+OwnedVector ThresholdEncoder::join_copy(LaneEmitter& emitter, const Xmm& low, const Xmm& high,
+                                        bool upper_bytes) const {
   OwnedVector copy = emitter.scratch();
   emitter.code().vmovdqa64(zmm(copy.as(vector_bits)), zmm(low));
   return join(emitter, std::move(copy), high, upper_bytes);
 }
 
-/// What a cell does not tell apart.
-OwnedVector CellEncoder::low_bits_of(LaneEmitter& emitter, const Xmm& low_bytes) const {
+/// The bits below `shift`, which tell apart the floats of one bucket.
+OwnedVector ThresholdEncoder::low_bits_of(LaneEmitter& emitter, const Xmm& low_bytes) const {
   OwnedVector result = emitter.scratch();
   OwnedVector fallback;
-  const Xmm mask = emitter.vector(bytes_of((1 << table_.shift) - 1), fallback);
+  const Xmm mask = emitter.vector(u8_vector((1 << table_.shift) - 1), fallback);
   emitter.code().vpandd(zmm(result.as(vector_bits)), zmm(low_bytes), zmm(mask));
   return result;
 }
 
-/// Negative numbers: the upper cells, with low bits that count backward.
-void CellEncoder::select_by_sign(LaneEmitter& emitter, const Xmm& upper, const Xmm& indices,
-                                 const Xmm& low_bits) const {
+/// Negative numbers have the upper buckets, and their low bits count backward.
+void ThresholdEncoder::select_by_sign(LaneEmitter& emitter, const Xmm& upper, const Xmm& indices,
+                                      const Xmm& low_bits) const {
   Assembler& code = emitter.code();
   const OwnedMask negative = emitter.scratch_mask();
   code.vpmovb2m(negative.get(), zmm(upper));
   {
     OwnedVector fallback;
-    const Xmm first = emitter.vector(bytes_of(first_negative_cell), fallback);
+    const Xmm first = emitter.vector(u8_vector(first_negative_bucket), fallback);
     code.vpaddb(zmm(indices) | negative.get(), zmm(indices), zmm(first));
   }
   OwnedVector fallback;
-  const Xmm mask = emitter.vector(bytes_of((1 << table_.shift) - 1), fallback);
+  const Xmm mask = emitter.vector(u8_vector((1 << table_.shift) - 1), fallback);
   code.vpsubb(zmm(low_bits) | negative.get(), zmm(mask), zmm(low_bits));
 }
 
-void CellEncoder::add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
-                                         const Xmm& thresholds, const Xmm& low_bits) const {
+void ThresholdEncoder::add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
+                                              const Xmm& thresholds, const Xmm& low_bits) const {
   Assembler& code = emitter.code();
   const OwnedMask next = emitter.scratch_mask();
   code.vpcmpub(next.get(), zmm(low_bits), zmm(thresholds), compare_not_less);
   OwnedVector fallback;
-  const Xmm one = emitter.vector(bytes_of(1), fallback);
+  const Xmm one = emitter.vector(u8_vector(1), fallback);
   code.vpaddb(zmm(codes) | next.get(), zmm(codes), zmm(one));
 }
 
-void CellEncoder::apply_sign(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper) const {
+void ThresholdEncoder::apply_sign(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper) const {
   Assembler& code = emitter.code();
-  if (table_.sign == CellTable::selects) return;
-  if (table_.sign == CellTable::negative_is_zero) {
+  if (table_.sign == ThresholdTable::selects) return;
+  if (table_.sign == ThresholdTable::negative_is_zero) {
     const OwnedMask negative = emitter.scratch_mask();
     const OwnedMask positive = emitter.scratch_mask();
     code.vpmovb2m(negative.get(), zmm(upper));
@@ -153,8 +153,8 @@ void CellEncoder::apply_sign(LaneEmitter& emitter, const Xmm& codes, const Xmm& 
     code.vmovdqa64(sign, zmm(upper));
   }
   OwnedVector fallback;
-  const Xbyak::Zmm bit = zmm(emitter.vector(bytes_of(table_.sign_bit), fallback));
-  if (table_.sign == CellTable::copied) {
+  const Xbyak::Zmm bit = zmm(emitter.vector(u8_vector(table_.sign_bit), fallback));
+  if (table_.sign == ThresholdTable::copied) {
     code.vpternlogd(zmm(codes), sign, bit, a_or_b_and_c);
     return;
   }
@@ -165,44 +165,44 @@ void CellEncoder::apply_sign(LaneEmitter& emitter, const Xmm& codes, const Xmm& 
   code.vmovdqu8(zmm(codes) | nonzero.get(), sign);
 }
 
-void CellEncoder::put_nans(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper,
-                           const Xmm& low_bytes, const Xmm& low, const Xmm& high) const {
-  if (table_.nan == CellTable::as_magnitude) return;
+void ThresholdEncoder::put_nans(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper,
+                                const Xmm& low_bytes, const Xmm& low, const Xmm& high) const {
+  if (table_.nan == ThresholdTable::as_magnitude) return;
   Assembler& code = emitter.code();
   const OwnedMask nans = emitter.scratch_mask();
   const OwnedMask others = emitter.scratch_mask();
   const OwnedVector scratch = emitter.scratch();
   const Xbyak::Zmm work = zmm(scratch.as(vector_bits));
-  for (const auto& [words, mask] : {std::pair(&low, &nans), std::pair(&high, &others)}) {
+  for (const auto& [floats, mask] : {std::pair(&low, &nans), std::pair(&high, &others)}) {
     {
       OwnedVector fallback;
-      code.vpandd(work, zmm(*words), zmm(emitter.vector(words_of(0x7fff), fallback)));
+      code.vpandd(work, zmm(*floats), zmm(emitter.vector(u16_vector(0x7fff), fallback)));
     }
     OwnedVector fallback;
-    const Xmm infinity = emitter.vector(words_of(table_.infinity), fallback);
+    const Xmm infinity = emitter.vector(u16_vector(table_.infinity), fallback);
     code.vpcmpuw(mask->get(), work, zmm(infinity), compare_not_less_equal);
   }
   code.kunpckdq(nans.get(), others.get(), nans.get());
   OwnedVector fallback;
-  const Xbyak::Zmm nan = zmm(emitter.vector(bytes_of(table_.nan_code), fallback));
-  if (table_.nan == CellTable::constant) {
+  const Xbyak::Zmm nan = zmm(emitter.vector(u8_vector(table_.nan_code), fallback));
+  if (table_.nan == ThresholdTable::constant) {
     code.vmovdqu8(zmm(codes) | nans.get(), nan);
     return;
   }
   code.vmovdqa64(work, nan);
   {
     OwnedVector sign_fallback;
-    const Xmm bit = emitter.vector(bytes_of(table_.sign_bit), sign_fallback);
+    const Xmm bit = emitter.vector(u8_vector(table_.sign_bit), sign_fallback);
     code.vpternlogd(work, zmm(upper), zmm(bit), a_or_b_and_c);
   }
-  if (table_.nan == CellTable::with_sign_and_payload) {
-    // The mantissa bit behind the quiet bit: of bf16 bit 5, of f16 bit 8, the upper byte's bit 0.
+  if (table_.nan == ThresholdTable::with_sign_and_payload) {
+    // The mantissa bit below the quiet bit: bit 5 of bf16; bit 8 of f16, the upper byte's bit 0.
     const bool in_low_byte = table_.infinity == 0x7f80;
     const OwnedVector payload = emitter.scratch();
     const Xbyak::Zmm bit = zmm(payload.as(vector_bits));
     code.vpsrlw(bit, zmm(in_low_byte ? low_bytes : upper), in_low_byte ? 5 : 0);
     OwnedVector one_fallback;
-    code.vpternlogd(work, bit, zmm(emitter.vector(bytes_of(1), one_fallback)), a_or_b_and_c);
+    code.vpternlogd(work, bit, zmm(emitter.vector(u8_vector(1), one_fallback)), a_or_b_and_c);
   }
   code.vmovdqu8(zmm(codes) | nans.get(), work);
 }
