@@ -31,7 +31,7 @@ Dims each_along_itself(int rank) {
   return axes;
 }
 
-/// Lowers on demand, from the outputs back to the leaves. A value that is needed in two places of
+/// Lowers on demand, from the outputs back to values in memory. A value that is needed in two places of
 /// the iteration space, broadcast in different ways, is lowered for each.
 class NestLowering {
  public:
@@ -63,9 +63,9 @@ class NestLowering {
   /// The whole nest as one table of wider elements, where that is the fastest way.
   bool lower_as_table(const NestOutput& output) {
     const Operation* operation = facts_.defining[output.value];
-    if (is_leaf(output.value) || operation->op != OpKind::convert) return false;
+    if (is_in_memory(output.value) || operation->op != OpKind::convert) return false;
     const ValueId operand = operation->operands[0];
-    if (!is_leaf(operand) || facts_.immediate(operand)) return false;
+    if (!is_in_memory(operand) || facts_.immediate(operand)) return false;
     const ElementType from = function_.type_of(operand).element;
     if (facts_.stored_element(facts_.roots[operand]) != from) return false;  // it lies there wider
     const ElementType to = function_.type_of(output.value).element;
@@ -86,8 +86,8 @@ class NestLowering {
   };
 
   /// Whether this nest reads the value from memory: not what it leaves there itself.
-  bool is_leaf(ValueId value) const {
-    return facts_.leaf[value] && std::ranges::none_of(outputs_, [&](const NestOutput& output) {
+  bool is_in_memory(ValueId value) const {
+    return facts_.in_memory[value] && std::ranges::none_of(outputs_, [&](const NestOutput& output) {
              return output.is_scratch() && output.value == value;
            });
   }
@@ -129,8 +129,8 @@ class NestLowering {
       const Placed next = pending.back();
       if (find(next) != nullptr) {
         pending.pop_back();
-      } else if (is_leaf(next.value)) {
-        keep(next, leaf(next));
+      } else if (is_in_memory(next.value)) {
+        keep(next, read(next));
       } else if (!push_operands(next, pending)) {
         keep(next, lower(*facts_.defining[next.value], next));
       }
@@ -148,7 +148,7 @@ class NestLowering {
     return pending.size() > before;
   }
 
-  LaneTensor leaf(const Placed& placed) {
+  LaneTensor read(const Placed& placed) {
     const std::optional<uint64_t> bits = facts_.immediate(placed.value);
     if (bits) return immediate(function_.type_of(placed.value).element, *bits);
     LaneTensor loaded = source(placed);
@@ -228,19 +228,19 @@ FunctionFacts::FunctionFacts(const Function& f)
       roots(reshape_roots(f)),
       carried(carried_types(f)),
       excess_precision(allows_excess_precision(f)),
-      leaf(f.values.size(), true) {
+      in_memory(f.values.size(), true) {
   for (const Operation& operation : f.operations) {
     const bool computes = info(operation.op).family != OpFamily::source &&
                           !stands_alone(operation.op) && operation.op != OpKind::reshape;
     for (ValueId result : operation.results) {
       defining[result] = &operation;
-      leaf[result] = !computes;
+      in_memory[result] = !computes;
     }
   }
 }
 
 ElementType FunctionFacts::stored_element(ValueId value) const {
-  return leaf[value] ? carried[value] : function.type_of(value).element;
+  return in_memory[value] ? carried[value] : function.type_of(value).element;
 }
 
 std::optional<uint64_t> FunctionFacts::immediate(ValueId value) const {

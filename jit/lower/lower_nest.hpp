@@ -21,7 +21,7 @@ struct FunctionFacts {
   std::vector<ValueId> roots;              ///< by value; see reshape_roots
   std::vector<ElementType> carried;        ///< by value; see ir/types/excess_precision.hpp
   bool excess_precision;                   ///< whether any carried type is not the value's own
-  std::vector<bool> leaf;                  ///< by value: nests read it from memory
+  std::vector<bool> in_memory;             ///< by value: nests read it from memory
 
   /// The type of a value's elements in memory: the one that they are handed on in where elementwise
   /// ops read them there, its own where only a reshape does.
@@ -40,7 +40,7 @@ struct FunctionFacts {
 Nest nest_alone(const FunctionFacts& facts, const NestOutput& output);
 
 /// Lowers the nest with those outputs, at least one, whose values have one shape. Everything that
-/// they are computed from is computed in the same iteration space, back to leaves.
+/// they are computed from is computed in the same iteration space, back to values in memory.
 Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
                 const Target& target);
 

@@ -87,7 +87,7 @@ struct Nest {
 
 /// Splits a canonical function into nests, in the order in which they run, and lowers each to
 /// lanes. What shares an iteration space shares a nest; a value that others read in another space
-/// is computed anew there where that is cheap, else it becomes a tensor in scratch.
+/// is rematerialised there where that is cheap, else it is materialised in scratch.
 std::vector<Nest> plan_nests(const Function& function, const Target& target);
 
 /// A nest that copies a tensor of that type and rank, `value`, to scratch.

@@ -11,23 +11,27 @@
 #include "jit/conv/fuse_convolutions.hpp"
 #include "jit/float_environment.hpp"
 #include "jit/lower/lower_nest.hpp"
-#include "jit/plan/leaf_choice.hpp"
+#include "jit/plan/materialise.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// Groups what must be computed into nests: by shape, and behind the nests whose results they read.
+/// Groups what must be computed into nests: by shape, and after the nests whose results it reads.
 class Grouping {
  public:
-  Grouping(const FunctionFacts& facts, const ShapeIds& shapes, const LeafChoice& choice)
-      : facts_(facts), shapes_(shapes), choice_(choice), depth_(facts.function.values.size(), 0) {
+  Grouping(const FunctionFacts& facts, const ShapeIds& shapes,
+           const MaterialisedValues& materialised)
+      : facts_(facts),
+        shapes_(shapes),
+        materialised_(materialised),
+        depth_(facts.function.values.size(), 0) {
     mark_needed();
     for (const Operation& operation : facts_.function.operations) {
       for (ValueId value : operation.results) {
-        depth_[value] = depth_behind(value);
-        if (choice_.is_stored(value) && needed_[value]) add({NestOutput::scratch, value});
+        depth_[value] = depth_after(value);
+        if (materialised_.contains(value) && needed_[value]) add({NestOutput::scratch, value});
       }
     }
     for (uint32_t i = 0; i < facts_.function.results.size(); ++i) {
@@ -39,7 +43,7 @@ class Grouping {
   bool is_alone(const NestOutput& output) const {
     const Operation* operation = facts_.defining[output.value];
     if (operation == nullptr || !stands_alone(operation->op)) return false;
-    return output.is_scratch() || !choice_.is_stored(output.value);
+    return output.is_scratch() || !materialised_.contains(output.value);
   }
 
   /// The outputs of each nest, in the order in which nests run.
@@ -72,17 +76,17 @@ class Grouping {
     }
   }
 
-  /// How many nests have to run one after the other before the value can be read from memory.
-  int depth_behind(ValueId value) const {
+  /// How many nests have to run in sequence before the value can be read from memory.
+  int depth_after(ValueId value) const {
     const Operation* operation = facts_.defining[value];
     if (operation->op == OpKind::reshape) return depth_[operation->operands[0]];
     const bool alone = stands_alone(operation->op);
-    if (facts_.leaf[value] && !choice_.is_stored(value) && !alone) return 0;
+    if (facts_.in_memory[value] && !materialised_.contains(value) && !alone) return 0;
     int depth = 0;
     for (ValueId operand : operation->operands) {
       if (operand != no_value) depth = std::max(depth, depth_[operand]);
     }
-    return depth + (choice_.is_stored(value) || alone ? 1 : 0);
+    return depth + (materialised_.contains(value) || alone ? 1 : 0);
   }
 
   /// Nests that must run before the one that computes the output.
@@ -108,7 +112,7 @@ class Grouping {
 
   const FunctionFacts& facts_;
   const ShapeIds& shapes_;
-  const LeafChoice& choice_;
+  const MaterialisedValues& materialised_;
   std::vector<bool> needed_;
   std::vector<int> depth_;  ///< by value
   std::map<std::pair<int, ShapeId>, Key> open_;
@@ -121,9 +125,9 @@ class Grouping {
 std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, const Target& target,
                             size_t most_leaves) {
   FunctionFacts facts(function);
-  const LeafChoice choice(facts, shapes, most_leaves);
+  const MaterialisedValues materialised(facts, shapes, most_leaves);
   std::vector<Nest> nests;
-  const Grouping grouping(facts, shapes, choice);
+  const Grouping grouping(facts, shapes, materialised);
   for (const std::vector<NestOutput>& outputs : grouping.groups()) {
     nests.push_back(grouping.is_alone(outputs.front()) ? nest_alone(facts, outputs.front())
                                                        : lower_nest(facts, outputs, target));

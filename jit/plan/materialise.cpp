@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/plan/materialise.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace castor::jit {
+
+namespace {
+
+/// Operations that one nest computes at most.
+constexpr size_t most_operations = 192;
+/// Values that cost more are not rematerialised for each element that they are broadcast to.
+constexpr int most_rematerialisation_cost = 8;
+
+void unite(std::vector<ValueId>& into, const std::vector<ValueId>& more) {
+  std::vector<ValueId> both;
+  std::set_union(into.begin(), into.end(), more.begin(), more.end(), std::back_inserter(both));
+  into = std::move(both);
+}
+
+/// Cost of an operation per element, where an addition costs 1.
+int cost_of(OpKind op) {
+  switch (op) {
+    case OpKind::div:
+    case OpKind::sqrt: return 3;
+    case OpKind::floor_div: return 4;
+    case OpKind::mod:
+    case OpKind::floor_mod: return 8;
+    default: return 1;
+  }
+}
+
+}  // namespace
+
+MaterialisedValues::MaterialisedValues(FunctionFacts& facts, const ShapeIds& shapes,
+                                       size_t most_leaves)
+    : facts_(facts),
+      function_(facts.function),
+      shapes_(shapes),
+      most_leaves_(most_leaves),
+      cones_(function_.values.size()),
+      materialised_(function_.values.size(), false) {
+  for (ValueId parameter : function_.parameters) make_leaf(parameter);
+  count_uses();
+  for (const Operation& operation : function_.operations) visit(operation);
+}
+
+/// Counts the operations that read a value, and one for being a result more than once.
+void MaterialisedValues::count_uses() {
+  uses_.assign(function_.values.size(), 0);
+  for (const Operation& operation : function_.operations) {
+    for (ValueId operand : operation.operands) {
+      if (operand != no_value) ++uses_[operand];
+    }
+  }
+  std::vector<bool> is_result(function_.values.size(), false);
+  for (ValueId result : function_.results) {
+    if (is_result[result]) ++uses_[result];
+    is_result[result] = true;
+  }
+}
+
+void MaterialisedValues::make_leaf(ValueId value) {
+  cones_[value] = {};
+  if (!facts_.immediate(value)) cones_[value].leaves.push_back(value);
+}
+
+void MaterialisedValues::materialise(ValueId value) {
+  materialised_[value] = true;
+  facts_.in_memory[value] = true;
+  make_leaf(value);
+}
+
+/// A reshape reads its operand from memory, in the operand's own type. Where other operations take
+/// the value in a wider type, they still compute it themselves.
+void MaterialisedValues::materialise_for_reshape(ValueId value) {
+  if (facts_.in_memory[value]) return;
+  const bool as_handed_on = facts_.carried[value] == function_.type_of(value).element;
+  as_handed_on ? materialise(value) : static_cast<void>(materialised_[value] = true);
+}
+
+/// Decides on the operands of an operation, and finds the cones of its results.
+void MaterialisedValues::visit(const Operation& operation) {
+  if (stands_alone(operation.op)) return visit_alone(operation);
+  if (operation.op == OpKind::reshape) materialise_for_reshape(operation.operands[0]);
+  for (ValueId result : operation.results) {
+    if (facts_.in_memory[result]) {
+      make_leaf(result);
+      continue;
+    }
+    for (ValueId operand : operation.operands) {
+      if (costs_too_much(operand, result)) materialise(operand);
+    }
+    while (exceeds_nest(operation)) materialise(largest_operand(operation));
+    cones_[result] = united_cones(operation);
+    unite(cones_[result].computed, {result});
+    // What is read through a broadcast is one more operand of the nest: its strides differ.
+    if (operation.op == OpKind::broadcast) unite(cones_[result].leaves, {result});
+  }
+}
+
+/// An operation that stands alone reads its operands from memory and writes its result there. The
+/// result is materialised if others read it; else it is the caller's.
+void MaterialisedValues::visit_alone(const Operation& operation) {
+  for (ValueId operand : operation.operands) {
+    if (operand != no_value) materialise_for_reshape(operand);
+  }
+  const ValueId result = operation.results[0];
+  materialised_[result] = uses_[result] > 0;
+  make_leaf(result);
+}
+
+MaterialisedValues::Cone MaterialisedValues::united_cones(const Operation& operation) const {
+  Cone cone;
+  for (ValueId operand : operation.operands) {
+    unite(cone.leaves, cones_[operand].leaves);
+    unite(cone.computed, cones_[operand].computed);
+  }
+  return cone;
+}
+
+/// Whether the operation and all that its operands are computed from are too much for one nest.
+bool MaterialisedValues::exceeds_nest(const Operation& operation) const {
+  const Cone cone = united_cones(operation);
+  if (cone.computed.empty()) return false;  // all operands are leaves already
+  return cone.leaves.size() > most_leaves_ || cone.computed.size() >= most_operations;
+}
+
+ValueId MaterialisedValues::largest_operand(const Operation& operation) const {
+  const auto size = [&](ValueId value) {
+    const Cone& cone = cones_[value];
+    return cone.computed.empty() ? 0 : cone.computed.size() + cone.leaves.size();
+  };
+  return *std::ranges::max_element(operation.operands, {}, size);
+}
+
+/// Whether it would cost too much to rematerialise the operand for every element of the result. It
+/// does not where the result repeats the operand along its last axis: there it is hoisted.
+bool MaterialisedValues::costs_too_much(ValueId operand, ValueId result) const {
+  const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
+  if (facts_.in_memory[operand] || shapes_[operand] == shapes_[result]) return false;
+  // It is stored as a reshape wants it, not as this operation does.
+  if (materialised_[operand] && is_stored_wide) return false;
+  const ShapeId& shape = shapes_[operand];
+  if (shape.empty() || (shape.back() == 1 && shapes_[result].back() != 1)) return false;
+  int cost = 0;
+  for (ValueId value : cones_[operand].computed) cost += cost_of(facts_.defining[value]->op);
+  return cost > most_rematerialisation_cost;
+}
+
+}  // namespace castor::jit
