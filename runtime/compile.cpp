@@ -4,7 +4,7 @@
 
 #include "ir/rewrite/canonicalize.hpp"
 #include "ir/verify/verify.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 #include "runtime/cache/held_bytes.hpp"
 #include "runtime/state.hpp"
 

@@ -8,7 +8,7 @@
 #include "jit/emit/frame.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/unsigned_stores.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
 
@@ -50,13 +50,13 @@ bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst) {
   return bits_of(inst.type) == 32 && bits_of(to.element) == 8;
 }
 
-std::vector<Scope> scopes_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same) {
-  std::vector<Scope> sources;
+std::vector<LoopLevel> levels_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same) {
+  std::vector<LoopLevel> sources;
   for (size_t k = 0; k < epilogue.inputs; ++k) {
     const bool is_of_row = k != epilogue.source && epilogue.operands[k].*is_same;
-    sources.push_back(is_of_row ? Scope::row : Scope::chunk);
+    sources.push_back(is_of_row ? LoopLevel::row : LoopLevel::chunk);
   }
-  return scopes_of(epilogue.program, sources);
+  return loop_levels(epilogue.program, sources);
 }
 
 int vectors_for(const TileEpilogue* epilogue) {
@@ -112,11 +112,12 @@ TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,
 
 TileEpilogueEmitter::TileEpilogueEmitter(Assembler& code, const Target& target,
                                          const TileEpilogue& epilogue, const TakenRegisters& taken,
-                                         int frame, std::vector<Scope> scopes, int pending_vectors)
+                                         int frame, std::vector<LoopLevel> levels,
+                                         int pending_vectors)
     : code_(code),
       epilogue_(epilogue),
       frame_(frame),
-      lanes_(code, target, epilogue.program, lanes, pending_vectors, std::move(scopes), taken) {
+      lanes_(code, target, epilogue.program, lanes, pending_vectors, std::move(levels), taken) {
   lanes_.set_spill_base(frame + saved_bytes);
   for (size_t k = 0; k < epilogue.operands.size(); ++k) {
     const TileOperand& operand = epilogue.operands[k];

@@ -9,8 +9,8 @@
 #include "jit/dump/dump_convolution.hpp"
 #include "jit/dump/dump_requantization.hpp"
 #include "jit/emit/nest_emitter.hpp"
+#include "jit/plan/access_pattern.hpp"
 #include "jit/plan/nest.hpp"
-#include "jit/plan/operand_walk.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 
 namespace castor::jit {

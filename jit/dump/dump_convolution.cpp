@@ -10,7 +10,7 @@
 #include "jit/conv/depthwise_plan.hpp"
 #include "jit/conv/fuse_convolutions.hpp"
 #include "jit/conv/grouped_nhwc_plan.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
 

@@ -9,7 +9,7 @@
 
 #include "ir/text/text.hpp"
 #include "ir/verify/requantize.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
 

@@ -14,8 +14,8 @@ struct Axis {
   std::vector<int64_t> strides;  // by operand
 };
 
-/// Axes of more than one element, ordered from the closest walk to the farthest: by the stride of
-/// the last operand (an output), then of the others.
+/// Axes of more than one element, ordered from the smallest strides to the largest: by the stride
+/// of the last operand (an output), then by those of the others.
 std::vector<Axis> ordered_axes(const Dims& extents, std::span<const Dims> strides) {
   std::vector<Axis> axes;
   for (int i = extents.rank() - 1; i >= 0; --i) {
@@ -50,7 +50,7 @@ Access access_of(const IterationSpace& space, size_t k, const OperandStorage& st
                                                                 : Access::bitwise;
 }
 
-/// Whether every operand walks `outer` as the continuation of `inner`.
+/// Whether `outer` continues `inner` in every operand, so that the two can be merged.
 bool continues(const Axis& inner, const Axis& outer) {
   for (size_t k = 0; k < inner.strides.size(); ++k) {
     int64_t behind = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of an iteration space: how loops walk operands, as far as code depends on it.
+// The form of an iteration space: loops and access patterns, as far as code depends on them.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace castor::jit {
 
-/// How an operand walks the innermost axis.
+/// Access pattern of an operand along the innermost axis.
 enum class Access : uint8_t {
-  contiguous,  ///< elements side by side; sub-byte rows begin at a byte and end at one or at the
+  contiguous,  ///< consecutive elements; sub-byte rows begin at a byte and end at one or at the
                ///< end
   strided,     ///< whole bytes a constant distance apart, given at run time
   bitwise,     ///< sub-byte elements from any bit on, any distance apart; reached one by one
   uniform,     ///< one element for the whole axis
   periodic,    ///< the axis is many periods, and each repeats the same elements; code reads them
                ///< from a copy of at least one period and one iteration (sub-byte: as bytes)
-  repeated,    ///< one element for each period, side by side
+  repeated,    ///< one element for each period; these are consecutive
 };
 std::string_view name_of(Access access);
 
@@ -64,9 +64,9 @@ struct NestForm {
   bool has_periods() const { return has(Access::periodic) || has(Access::repeated); }
 };
 
-/// An iteration space with its extents: axes merged where every operand walks them alike, axes of
-/// extent 1 gone, the rest ordered so that the innermost is the one that outputs, then inputs,
-/// walk closest.
+/// An iteration space with its extents. Axes are merged where one continues the other in every
+/// operand, and axes of extent 1 are gone. The others are ordered so that the innermost has the
+/// smallest strides, of outputs first, then of inputs.
 struct IterationSpace {
   NestForm form;
   Dims extents;                                        ///< innermost first

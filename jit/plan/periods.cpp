@@ -8,10 +8,10 @@ namespace castor::jit {
 
 namespace {
 
-/// How an operand walks the axes below `outer` together with it.
-enum class Walk : uint8_t { uniform, contiguous, periodic, repeated, other };
+/// The access pattern of an operand over the axes below `outer` together with it.
+enum class Pattern : uint8_t { uniform, contiguous, periodic, repeated, other };
 
-Walk walk_of(const IterationSpace& space, size_t k, int outer) {
+Pattern pattern_of(const IterationSpace& space, size_t k, int outer) {
   const auto& strides = space.strides[k];
   bool still = true;  // within the axes below
   bool tight = true;
@@ -23,16 +23,16 @@ Walk walk_of(const IterationSpace& space, size_t k, int outer) {
     count *= space.extents[axis];
   }
   const int64_t step = strides[static_cast<size_t>(outer)];
-  if (step == 0) return still ? Walk::uniform : Walk::periodic;
-  if (still) return step == 1 ? Walk::repeated : Walk::other;
-  return tight && step == count ? Walk::contiguous : Walk::other;
+  if (step == 0) return still ? Pattern::uniform : Pattern::periodic;
+  if (still) return step == 1 ? Pattern::repeated : Pattern::other;
+  return tight && step == count ? Pattern::contiguous : Pattern::other;
 }
 
-Access access_of(Walk walk) {
-  switch (walk) {
-    case Walk::uniform: return Access::uniform;
-    case Walk::periodic: return Access::periodic;
-    case Walk::repeated: return Access::repeated;
+Access access_of(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::uniform: return Access::uniform;
+    case Pattern::periodic: return Access::periodic;
+    case Pattern::repeated: return Access::repeated;
     default: return Access::contiguous;
   }
 }
@@ -44,21 +44,23 @@ bool can_expand(ElementType element, const Target& target) {
 
 /// What merging everything below `outer` with it would give, operand by operand; empty where it
 /// cannot be done.
-std::vector<Walk> walks_up_to(const IterationSpace& space, int outer,
-                              std::span<const OperandStorage> storage, const Target& target) {
-  std::vector<Walk> walks;
+std::vector<Pattern> merged_patterns(const IterationSpace& space, int outer,
+                                     std::span<const OperandStorage> storage,
+                                     const Target& target) {
+  std::vector<Pattern> patterns;
   for (size_t k = 0; k < storage.size(); ++k) {
-    const Walk walk = walk_of(space, k, outer);
-    if (walk == Walk::other) return {};
-    if (storage[k].is_output && walk != Walk::contiguous) return {};
+    const Pattern pattern = pattern_of(space, k, outer);
+    if (pattern == Pattern::other) return {};
+    if (storage[k].is_output && pattern != Pattern::contiguous) return {};
     // A period is copied once: it may not change along the axes further out.
     const bool is_outermost = outer + 1 == space.form.rank;
-    if (walk == Walk::periodic && !is_outermost) return {};
-    if (is_sub_byte(storage[k].element) && (walk == Walk::repeated || !is_outermost)) return {};
-    if (walk == Walk::repeated && !can_expand(storage[k].element, target)) return {};
-    walks.push_back(walk);
+    if (pattern == Pattern::periodic && !is_outermost) return {};
+    if (is_sub_byte(storage[k].element) && (pattern == Pattern::repeated || !is_outermost))
+      return {};
+    if (pattern == Pattern::repeated && !can_expand(storage[k].element, target)) return {};
+    patterns.push_back(pattern);
   }
-  return walks;
+  return patterns;
 }
 
 /// Whether rows of `period` elements cost more than periods do.
@@ -73,7 +75,7 @@ bool pays(int64_t period, int64_t rows, bool repeats, int lanes) {
 bool is_baked(int64_t period) { return period == 3 || period == 4; }
 
 /// Axes 0 to `outer` become one.
-void merge(IterationSpace& space, int outer, std::span<const Walk> walks) {
+void merge(IterationSpace& space, int outer, std::span<const Pattern> patterns) {
   IterationSpace merged;
   merged.form = space.form;
   merged.form.rank = space.form.rank - outer;
@@ -87,10 +89,11 @@ void merge(IterationSpace& space, int outer, std::span<const Walk> walks) {
   for (int axis = outer + 1; axis < space.form.rank; ++axis) {
     merged.extents.push_back(space.extents[axis]);
   }
-  merged.strides.resize(walks.size());
-  for (size_t k = 0; k < walks.size(); ++k) {
-    merged.form.access[k] = access_of(walks[k]);
-    merged.strides[k][0] = walks[k] == Walk::contiguous || walks[k] == Walk::repeated ? 1 : 0;
+  merged.strides.resize(patterns.size());
+  for (size_t k = 0; k < patterns.size(); ++k) {
+    merged.form.access[k] = access_of(patterns[k]);
+    merged.strides[k][0] =
+        patterns[k] == Pattern::contiguous || patterns[k] == Pattern::repeated ? 1 : 0;
     for (int axis = outer + 1; axis < space.form.rank; ++axis) {
       merged.strides[k][static_cast<size_t>(axis - outer)] =
           space.strides[k][static_cast<size_t>(axis)];
@@ -109,11 +112,11 @@ void merge_periods(IterationSpace& space, std::span<const OperandStorage> storag
       period *= std::min(space.extents[axis], most_period + 1);
     }
     if (period > most_period) continue;
-    const std::vector<Walk> walks = walks_up_to(space, outer, storage, target);
-    if (walks.empty()) continue;
-    const bool repeats = std::ranges::find(walks, Walk::repeated) != walks.end();
+    const std::vector<Pattern> patterns = merged_patterns(space, outer, storage, target);
+    if (patterns.empty()) continue;
+    const bool repeats = std::ranges::find(patterns, Pattern::repeated) != patterns.end();
     if (!pays(period, space.extents[outer], repeats, lanes)) continue;
-    merge(space, outer, walks);
+    merge(space, outer, patterns);
     if (repeats && is_baked(period)) space.form.baked_period = static_cast<int>(period);
     return;
   }

@@ -118,7 +118,7 @@ std::vector<CopiedOperand> strided_operands(const Nest& nest, const IterationSpa
 }
 
 /// Operands whose rows do not follow one another, where rows are so short that copies pay, which
-/// let code walk all rows of a tile at once.
+/// let one call of the code do all rows of a tile.
 std::vector<CopiedOperand> gapped_operands(const Nest& nest, const IterationSpace& space) {
   std::vector<CopiedOperand> copies;
   if (space.form.rank == 1) return copies;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ir/verify/requantize.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/bind/nest_codes.hpp"
 #include "runtime/bind/value_places.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "jit/emit/chunk_plan.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 #include "runtime/bind/bind_tiles.hpp"
 #include "runtime/bind/work_estimate.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "jit/dump/dump_requantization.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/golden_kernel.hpp"
 

@@ -3,7 +3,7 @@
 // and what the argument block says.
 #include <gtest/gtest.h>
 
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "ir/rewrite/canonicalize.hpp"
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/observe/code_name.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/plan/operand_walk.hpp"
+#include "jit/plan/access_pattern.hpp"
 
 #include <map>
 

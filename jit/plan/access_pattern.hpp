@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an operand with given extents and strides lies in a nest's iteration space.
+// Strides of operands over a nest's iteration space, and the form that follows from them.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace castor::jit {
 
-/// Strides over the iteration space's axes of a tensor whose axes lie along `axes` of them; 0 where
-/// the tensor repeats its elements.
+/// Strides over the iteration space's axes of a tensor whose axis i is axis `axes[i]` of them; 0
+/// where the tensor repeats its elements.
 Dims strides_in_space(const Dims& axes, const Dims& extents, const Dims& strides,
                       const Dims& space_extents);
 
