@@ -18,7 +18,7 @@ constexpr int vector_bytes = 64;
 FullEpilogueEmitter::FullEpilogueEmitter(Assembler& code, const Target& target,
                                          const TileEpilogue& epilogue, int frame, int row_vectors)
     : TileEpilogueEmitter(code, target, epilogue, {}, frame,
-                          scopes_of_chunks(epilogue, &TileOperand::repeats),
+                          levels_of_chunks(epilogue, &TileOperand::repeats),
                           epilogue.packs ? vectors_of_packs(epilogue) : 0),
       row_vectors_(row_vectors) {
   replace_packable(epilogue, sinks_, packed_, *this);
@@ -31,18 +31,18 @@ int FullEpilogueEmitter::group_rows() const {
 
 void FullEpilogueEmitter::begin() {
   load_constants();
-  emit_scope(Scope::nest);
+  emit_hoisted(LoopLevel::nest);
 }
 
 void FullEpilogueEmitter::apply_rows(const Xbyak::RegExp& sums, int rows,
                                      const Xbyak::Address& operands) {
   row_operands_ = operands;
   for (row_ = 0; row_ < rows; ++row_) {
-    emit_scope(Scope::row);
+    emit_hoisted(LoopLevel::row);
     for (vector_ = 0; vector_ < row_vectors_; ++vector_) {
       apply(code_.ptr[sums + (row_ * row_vectors_ + vector_) * vector_bytes]);
     }
-    lanes_.end_scope(Scope::row);
+    lanes_.release_hoisted(LoopLevel::row);
     if (row_ + 1 == rows) {
       for (PackedVectors& packed : packed_) packed.flush(lanes_);
     }

@@ -10,7 +10,7 @@ PixelEpilogueEmitter::PixelEpilogueEmitter(Assembler& code, const Target& target
                                            const TakenRegisters& taken, int frame,
                                            const Xbyak::Reg64& pixel, const Xbyak::Reg64& channel)
     : TileEpilogueEmitter(code, target, epilogue, taken, frame + operand_bytes,
-                          scopes_of_chunks(epilogue, &TileOperand::same_in_rows)),
+                          levels_of_chunks(epilogue, &TileOperand::same_in_rows)),
       operands_(frame),
       pixel_(pixel),
       channel_(channel) {
@@ -25,7 +25,7 @@ Xbyak::Address PixelEpilogueEmitter::slot(size_t operand, size_t field) {
 void PixelEpilogueEmitter::begin(const Xbyak::Address& operands) {
   enter();
   load_constants();
-  emit_scope(Scope::nest);
+  emit_hoisted(LoopLevel::nest);
   code_.mov(gpr::scratch, operands);
   for (size_t k = 0; k < epilogue_.operands.size(); ++k) {
     if (k == epilogue_.source) continue;
@@ -38,7 +38,7 @@ void PixelEpilogueEmitter::begin(const Xbyak::Address& operands) {
 }
 
 void PixelEpilogueEmitter::emit_channels_routine() {
-  emit_scope(Scope::row);
+  emit_hoisted(LoopLevel::row);
   code_.ret();
 }
 

@@ -17,7 +17,7 @@ RowEpilogueEmitter::RowEpilogueEmitter(Assembler& code, const Target& target,
                                        int frame, const Xbyak::Reg64& element,
                                        const Xbyak::Reg64& row_step)
     : TileEpilogueEmitter(code, target, epilogue, taken, frame,
-                          scopes_of_chunks(epilogue, &TileOperand::repeats),
+                          levels_of_chunks(epilogue, &TileOperand::repeats),
                           epilogue.packs ? vectors_of_packs(epilogue) : 0),
       element_(element),
       row_step_(row_step) {
@@ -31,7 +31,7 @@ Xbyak::Address RowEpilogueEmitter::row_address(size_t operand) {
 
 void RowEpilogueEmitter::begin(const Xbyak::Address& operands) {
   load_constants();
-  emit_scope(Scope::nest);
+  emit_hoisted(LoopLevel::nest);
   code_.mov(gpr::scratch, operands);
   for (size_t k = 0; k < epilogue_.operands.size(); ++k) {
     if (k == epilogue_.source) continue;

@@ -22,7 +22,7 @@ class RowEpilogueEmitter final : public TileEpilogueEmitter {
   /// of their EpilogueOperands lies. Overwrites `element`.
   void begin(const Xbyak::Address& operands);
   /// What is the same for the row.
-  void begin_row() { emit_scope(Scope::row); }
+  void begin_row() { emit_hoisted(LoopLevel::row); }
   /// Goes on to the next row, which is to be begun. Overwrites `element`.
   void next_row(const Xbyak::Address& operands);
 

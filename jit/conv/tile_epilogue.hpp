@@ -54,10 +54,10 @@ std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const
 /// chunks at a time.
 bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);
 
-/// The scopes of a program's instructions where chunks follow each other for which the operands
+/// The loop levels of a program's instructions where chunks follow each other for which the operands
 /// that `is_same` says are the same: along a row those with one element for it, from row to row
 /// those that all rows share.
-std::vector<Scope> scopes_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same);
+std::vector<LoopLevel> levels_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same);
 
 /// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
 int vectors_for(const TileEpilogue* epilogue);
@@ -125,14 +125,14 @@ class TileEpilogueEmitter : public OperandLocator {
  protected:
   static constexpr int saved_bytes = 64;  ///< of the frame, in front of spilled values
 
-  /// `scopes` and `pending_vectors` as LaneEmitter has them.
+  /// `levels` and `pending_vectors` as LaneEmitter has them.
   TileEpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
-                      const TakenRegisters& taken, int frame, std::vector<Scope> scopes,
+                      const TakenRegisters& taken, int frame, std::vector<LoopLevel> levels,
                       int pending_vectors = 0);
 
   Xbyak::Reg64 pointer(size_t operand) const;
   /// The part of the program that is the same for all chunks, or for those of a row.
-  void emit_scope(Scope scope) { lanes_.emit_scope(scope, sources_, {}); }
+  void emit_hoisted(LoopLevel level) { lanes_.emit_hoisted(level, sources_, {}); }
 
   Assembler& code_;
   const TileEpilogue& epilogue_;

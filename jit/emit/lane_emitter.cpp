@@ -44,7 +44,7 @@ OwnedMask::~OwnedMask() { emitter_->free_masks_ |= uint32_t{1} << index_; }
 OwnedSlot::~OwnedSlot() { emitter_->free_slots_.push_back(index_); }
 
 LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program,
-                         int lanes, int pending_vectors, std::vector<Scope> scopes,
+                         int lanes, int pending_vectors, std::vector<LoopLevel> levels,
                          const TakenRegisters& taken)
     : code_(code),
       target_(target),
@@ -53,46 +53,46 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
       places_(program.code.size()),
       last_use_(program.code.size(), no_lane),
       pinned_(program.code.size(), false),
-      scopes_(std::move(scopes)),
+      levels_(std::move(levels)),
       kept_(program.code.size(), false),
       wants_pin_(program.code.size(), false),
       homes_(program.code.size(), false),
       free_vectors_((target.vector_registers() == 32 ? ~uint32_t{0} : 0xffff) & ~taken.vectors),
       free_masks_(usable_masks & ~taken.masks) {
-  scopes_.resize(program.code.size(), Scope::chunk);
+  levels_.resize(program.code.size(), LoopLevel::chunk);
   for (size_t i = 0; i < program.code.size(); ++i) {
     for_each_operand(program.code[i], [&](LaneId id) {
       last_use_[static_cast<size_t>(id)] = static_cast<LaneId>(i);
-      const bool outlives = is_hoisted(id) && scope_of(id) < scope_of(static_cast<LaneId>(i));
+      const bool outlives = is_hoisted(id) && level_of(id) < level_of(static_cast<LaneId>(i));
       kept_[static_cast<size_t>(id)] = kept_[static_cast<size_t>(id)] || outlives;
     });
   }
-  // Kept values outlive the instructions of their own scope, wherever those stand in the program.
+  // Kept values outlive the instructions of their own level, wherever these are in the program.
   for (size_t i = 0; i < program_.code.size(); ++i) {
     if (kept_[i]) last_use_[i] = no_lane;
   }
   const int scratch = scratch_vectors_of(program_);
-  for (Scope scope : {Scope::nest, Scope::row, Scope::chunk}) {
-    const int pending = scope == Scope::nest ? 0 : pending_vectors;
-    const int free = std::popcount(free_vectors_) - most_alive(scope) - pending - scratch;
-    pinnable_ = std::max(0, scope == Scope::nest ? free : std::min(pinnable_, free));
+  for (LoopLevel level : {LoopLevel::nest, LoopLevel::row, LoopLevel::chunk}) {
+    const int pending = level == LoopLevel::nest ? 0 : pending_vectors;
+    const int free = std::popcount(free_vectors_) - most_alive(level) - pending - scratch;
+    pinnable_ = std::max(0, level == LoopLevel::nest ? free : std::min(pinnable_, free));
   }
   plan_hoisted();
 }
 
-/// The most vectors that hold a scope's own values at once, those that others use apart.
-int LaneEmitter::most_alive(Scope scope) const {
+/// The most vectors that hold a level's own values at once, except those that inner levels use.
+int LaneEmitter::most_alive(LoopLevel level) const {
   const auto is_counted = [&](LaneId id) {
-    return !is_constant(id) && scope_of(id) == scope && !(is_mask(type_of(id)) && has_avx512());
+    return !is_constant(id) && level_of(id) == level && !(is_mask(type_of(id)) && has_avx512());
   };
   int alive = 0;
   int most = 0;
   std::vector<LaneId> dying;
   for (LaneId i = 0; i < static_cast<LaneId>(program_.code.size()); ++i) {
     const LaneInst& inst = program_.code[static_cast<size_t>(i)];
-    if (scope_of(i) != scope || is_constant(i)) continue;
+    if (level_of(i) != level || is_constant(i)) continue;
     if (inst.op != LaneOp::store && is_counted(i)) most = std::max(most, ++alive);
-    if (kept_[static_cast<size_t>(i)]) --alive;  // it has a place of its own
+    if (kept_[static_cast<size_t>(i)]) --alive;  // it keeps a register or a slot
     dying.clear();
     for_each_operand(inst, [&](LaneId id) {
       const bool repeated = std::find(dying.begin(), dying.end(), id) != dying.end();
@@ -184,32 +184,32 @@ void LaneEmitter::emit_chunk(std::span<Source* const> sources, std::span<Sink* c
   current_ = no_lane;
 }
 
-void LaneEmitter::emit_scope(Scope scope, std::span<Source* const> sources,
-                             const std::function<void(LaneId)>& annotate) {
+void LaneEmitter::emit_hoisted(LoopLevel level, std::span<Source* const> sources,
+                               const std::function<void(LaneId)>& annotate) {
   const auto count = static_cast<LaneId>(program_.code.size());
   for (LaneId id = 0; id < count; ++id) {
-    if (is_constant(id) || scope_of(id) != scope) continue;
+    if (is_constant(id) || level_of(id) != level) continue;
     emit(id, sources, {}, annotate);
     pinned_[static_cast<size_t>(id)] = wants_pin_[static_cast<size_t>(id)];
   }
-  current_ = count;  // behind every instruction
+  current_ = count;  // after every instruction
   for (LaneId id = 0; id < count; ++id) {
     const bool in_slot = kept_[static_cast<size_t>(id)] && !wants_pin_[static_cast<size_t>(id)];
-    if (in_slot && scope_of(id) == scope) keep_in_slot(id);
+    if (in_slot && level_of(id) == level) keep_in_slot(id);
   }
   current_ = no_lane;
 }
 
-void LaneEmitter::end_scope(Scope scope) {
+void LaneEmitter::release_hoisted(LoopLevel level) {
   for (LaneId id = 0; id < static_cast<LaneId>(program_.code.size()); ++id) {
-    if (is_constant(id) || scope_of(id) != scope) continue;
+    if (is_constant(id) || level_of(id) != level) continue;
     pinned_[static_cast<size_t>(id)] = false;
     homes_[static_cast<size_t>(id)] = false;
     release(id);
   }
 }
 
-/// Stores a value of a wider scope, unless it was spilled, and gives its register back.
+/// Stores a hoisted value in a slot, unless it was spilled there, and releases its register.
 void LaneEmitter::keep_in_slot(LaneId id) {
   Place& at = place(id);
   assert(at.vector >= 0 || at.mask >= 0 || at.slot >= 0);

@@ -99,21 +99,22 @@ struct TakenRegisters {
 /// that stay the same for a row, or for the whole nest.
 class LaneEmitter {
  public:
-  /// `pending_vectors`: registers that sinks hold from one chunk to the next, which may lie in the
-  /// next row. `scopes`: of each instruction; empty: all belong to chunks.
+  /// `pending_vectors`: registers that sinks hold from one chunk to the next, also across rows.
+  /// `levels`: the loop level of each instruction; empty: all belong to chunks.
   LaneEmitter(Assembler& code, const Target& target, const LaneProgram& program, int lanes,
-              int pending_vectors, std::vector<Scope> scopes = {},
+              int pending_vectors, std::vector<LoopLevel> levels = {},
               const TakenRegisters& taken = {});
   LaneEmitter(const LaneEmitter&) = delete;
   LaneEmitter& operator=(const LaneEmitter&) = delete;
 
   /// Fills the registers that hold constants; once, before any loop.
   void load_constants(std::span<Source* const> sources, std::span<Sink* const> sinks);
-  /// Emits the instructions of a wider scope: in front of all loops, and at the beginning of rows.
-  void emit_scope(Scope scope, std::span<Source* const> sources,
-                  const std::function<void(LaneId)>& annotate);
-  /// Gives back what a scope has kept, so that it can be emitted once more.
-  void end_scope(Scope scope);
+  /// Emits the instructions that are hoisted to a level: nest, before all loops; row, at the
+  /// beginning of each row.
+  void emit_hoisted(LoopLevel level, std::span<Source* const> sources,
+                    const std::function<void(LaneId)>& annotate);
+  /// Releases the registers and slots of a level's values, so that it can be emitted once more.
+  void release_hoisted(LoopLevel level);
   /// Emits the rest of the program for one chunk. `annotate(id)` is called before each instruction.
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                   const std::function<void(LaneId)>& annotate);
@@ -170,7 +171,7 @@ class LaneEmitter {
     int vector;
   };
 
-  int most_alive(Scope scope) const;
+  int most_alive(LoopLevel level) const;
   void plan_hoisted();
   void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks,
             const std::function<void(LaneId)>& annotate);
@@ -181,9 +182,9 @@ class LaneEmitter {
   bool is_constant(LaneId id) const {
     return program_.code[static_cast<size_t>(id)].op == LaneOp::constant;
   }
-  Scope scope_of(LaneId id) const { return scopes_[static_cast<size_t>(id)]; }
-  bool is_hoisted(LaneId id) const { return !is_constant(id) && scope_of(id) != Scope::chunk; }
-  /// Whether chunks load the value anew at each use.
+  LoopLevel level_of(LaneId id) const { return levels_[static_cast<size_t>(id)]; }
+  bool is_hoisted(LaneId id) const { return !is_constant(id) && level_of(id) != LoopLevel::chunk; }
+  /// Whether chunks load the value from its slot at each use.
   bool has_home(LaneId id) const { return homes_[static_cast<size_t>(id)]; }
   bool is_operand(LaneId id) const;
   int allocate_vector();
@@ -201,11 +202,11 @@ class LaneEmitter {
   const int lanes_;
   std::vector<Place> places_;
   std::vector<LaneId> last_use_;
-  std::vector<bool> pinned_;     // constants and hoisted values that keep their register
-  std::vector<Scope> scopes_;    // of instructions
-  std::vector<bool> kept_;       // values that a narrower scope uses
-  std::vector<bool> wants_pin_;  // those of them that shall keep their register
-  std::vector<bool> homes_;      // those that lie in a slot of their own instead
+  std::vector<bool> pinned_;       // constants and hoisted values that keep their register
+  std::vector<LoopLevel> levels_;  // of instructions
+  std::vector<bool> kept_;         // values that an inner level uses
+  std::vector<bool> wants_pin_;    // those of them that should keep their register
+  std::vector<bool> homes_;        // those that are kept in a slot instead
   std::vector<ReservedVector> reserved_;
   int pinnable_ = 0;
   uint32_t free_vectors_ = 0;

@@ -27,15 +27,15 @@ int stage_bytes(const Nest& nest, const NestForm& form, const Target& target, in
 }
 
 /// With a table for each row, only the store belongs to chunks.
-std::vector<Scope> scopes(const Nest& nest, const NestForm& form, const ChunkPlan& plan) {
-  std::vector<Scope> sources;
+std::vector<LoopLevel> levels(const Nest& nest, const NestForm& form, const ChunkPlan& plan) {
+  std::vector<LoopLevel> sources;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
     const bool is_table = static_cast<int>(k) == plan.table_operand;
-    sources.push_back(is_table                            ? Scope::nest
-                      : form.access[k] == Access::uniform ? Scope::row
-                                                          : Scope::chunk);
+    sources.push_back(is_table                            ? LoopLevel::nest
+                      : form.access[k] == Access::uniform ? LoopLevel::row
+                                                          : LoopLevel::chunk);
   }
-  return scopes_of(nest.program, sources);
+  return loop_levels(nest.program, sources);
 }
 
 /// Emits one nest. The methods are in the order of the code that they emit.
@@ -53,7 +53,7 @@ class NestEmitter {
         frame_(code_, nest.operands(), form.rank, stage_bytes(nest, form, target, plan_.lanes),
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
-               scopes(nest, form, plan_),
+               levels(nest, form, plan_),
                {.vectors = plan_.table_operand < 0 ? 0 : RowTable::taken_vectors}),
         annotations_(code_, nest, options.annotate),
         operands_(nest, form, plan_, lanes_, frame_, annotations_),
@@ -126,7 +126,7 @@ void NestEmitter::emit_prologue() {
   }
   lanes_.load_constants(sources_, sinks());
   if (table_) table_->emit_constants();
-  lanes_.emit_scope(Scope::nest, sources_, annotator(nest_part));
+  lanes_.emit_hoisted(LoopLevel::nest, sources_, annotator(nest_part));
   if (form_.has_periods()) emit_phase_steps();
 }
 
@@ -171,7 +171,7 @@ void NestEmitter::emit_axis(int axis) {
 void NestEmitter::emit_innermost_axis() {
   note("innermost axis");
   operands_.enter_row();
-  lanes_.emit_scope(Scope::row, sources_, annotator(row_part));
+  lanes_.emit_hoisted(LoopLevel::row, sources_, annotator(row_part));
   if (table_) emit_chunk(0);
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());

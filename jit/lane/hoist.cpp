@@ -5,18 +5,19 @@
 
 namespace castor::jit {
 
-std::vector<Scope> scopes_of(const LaneProgram& program, const std::vector<Scope>& sources) {
-  std::vector<Scope> scopes;
+std::vector<LoopLevel> loop_levels(const LaneProgram& program,
+                                   const std::vector<LoopLevel>& sources) {
+  std::vector<LoopLevel> levels;
   for (const LaneInst& inst : program.code) {
-    Scope scope = Scope::nest;
-    if (inst.op == LaneOp::store) scope = Scope::chunk;
-    if (inst.op == LaneOp::load) scope = sources[static_cast<size_t>(inst.imm)];
+    LoopLevel level = LoopLevel::nest;
+    if (inst.op == LaneOp::store) level = LoopLevel::chunk;
+    if (inst.op == LaneOp::load) level = sources[static_cast<size_t>(inst.imm)];
     for (LaneId id : {inst.a, inst.b, inst.c, inst.mask}) {
-      if (id != no_lane) scope = std::max(scope, scopes[static_cast<size_t>(id)]);
+      if (id != no_lane) level = std::max(level, levels[static_cast<size_t>(id)]);
     }
-    scopes.push_back(scope);
+    levels.push_back(level);
   }
-  return scopes;
+  return levels;
 }
 
 }  // namespace castor::jit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the instructions of a lane program have to run.
+// Loop-invariant code motion: at which loop level each instruction of a lane program runs.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,16 @@
 
 namespace castor::jit {
 
-/// For how long what an instruction gives stays the same.
-enum class Scope : uint8_t {
-  nest,   ///< it is computed once, in front of all loops
-  row,    ///< once for each row of the innermost axis
-  chunk,  ///< for every chunk
+/// The level at which an instruction is loop-invariant.
+enum class LoopLevel : uint8_t {
+  nest,   ///< computed once, before all loops
+  row,    ///< once per row of the innermost axis
+  chunk,  ///< once per chunk
 };
 
-/// The scope of each instruction: the narrowest of its operands'. Constants are the same for the
-/// whole nest, loads as long as `sources` says of their source; stores belong to chunks.
-std::vector<Scope> scopes_of(const LaneProgram& program, const std::vector<Scope>& sources);
+/// The level of each instruction: the innermost of its operands'. Constants belong to the nest,
+/// loads to the level that `sources` has for their source, and stores to chunks.
+std::vector<LoopLevel> loop_levels(const LaneProgram& program,
+                                   const std::vector<LoopLevel>& sources);
 
 }  // namespace castor::jit
