@@ -10,11 +10,12 @@ namespace castor::jit {
 
 namespace {
 
-/// A width that does not divide a byte, or fills it only over eight elements.
-bool needs_dwords(int width) { return width != 4; }
-bool needs_qwords(int width) { return width % 2 == 1; }
+/// Elements of 4 bits are joined in 16-bit lanes; other widths need wider lanes until they fill
+/// whole bytes.
+bool needs_32_bit_lanes(int width) { return width != 4; }
+bool needs_64_bit_lanes(int width) { return width % 2 == 1; }
 
-/// After the bits of a group of eight elements are gathered: the bytes of its qword that hold
+/// After the bits of a group of eight elements are gathered: the bytes of its 64-bit lane that hold
 /// them, in the order of memory.
 std::vector<int> bytes_of_group(ElementType element) {
   const bool split = info(element).order == StorageOrder::split;
@@ -84,7 +85,7 @@ void BitPacker::prepare(LaneEmitter& emitter) const {
     const bool msb_first = order != StorageOrder::lsb_first;
     emitter.reserve_vector(low_bits(order == StorageOrder::split ? field.width : bits));
     emitter.reserve_vector(weights(field.width, msb_first, 8));
-    if (needs_dwords(field.width)) {
+    if (needs_32_bit_lanes(field.width)) {
       emitter.reserve_vector(weights(2 * field.width, msb_first, 16));
     }
   }
@@ -132,8 +133,8 @@ void BitPacker::store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
   code.kmovq(to, bits.get());
 }
 
-/// Bytes of `width` bits side by side: in each word for 4, in each dword for 2 and 6 (24 bits), in
-/// each qword for 1 and 3.
+/// Makes elements of `width` bits, one per byte, adjacent: in each 16-bit lane for 4, in each
+/// 32-bit lane for 2 and 6 (24 bits), in each 64-bit lane for 1 and 3.
 void BitPacker::gather_bits(LaneEmitter& emitter, const Xmm& codes, int width,
                             bool msb_first) const {
   Assembler& code = emitter.code();
@@ -141,12 +142,12 @@ void BitPacker::gather_bits(LaneEmitter& emitter, const Xmm& codes, int width,
     OwnedVector fallback;
     code.vpmaddubsw(codes, codes, emitter.vector(weights(width, msb_first, 8), fallback));
   }
-  if (!needs_dwords(width)) return;
+  if (!needs_32_bit_lanes(width)) return;
   {
     OwnedVector fallback;
     code.vpmaddwd(codes, codes, emitter.vector(weights(2 * width, msb_first, 16), fallback));
   }
-  if (!needs_qwords(width)) return;
+  if (!needs_64_bit_lanes(width)) return;
   const OwnedVector shifted = emitter.scratch();
   const Xmm other = shifted.as(vector_bits_);
   if (msb_first) {

@@ -37,7 +37,7 @@ class BitPacker {
   int vector_bits_;
   int bytes_;                   ///< in memory, of one vector of elements
   std::vector<uint8_t> picks_;  ///< which byte of the register goes where
-  std::vector<uint8_t> joins_;  ///< which word, after that, without a byte permutation
+  std::vector<uint8_t> joins_;  ///< which 16-bit lane, after that, without a byte permutation
 };
 
 }  // namespace castor::jit

@@ -24,11 +24,11 @@ BitUnpacker::BitUnpacker(const Target& target, ElementType element)
   }
   value_mask_ = vector_constant<uint8_t>(vector_bits_, [&](int) { return (1 << bits) - 1; });
   if (has_byte_permute()) {
-    // The bytes of each group of eight elements go to a qword of their own.
+    // The bytes of each group of eight elements go to a 64-bit lane of their own.
     arrangement_ = vector_constant<uint8_t>(
         vector_bits_, [&](int i) { return i % 8 < bits ? i / 8 * bits + i % 8 : 0; });
   } else if (target.has_avx512()) {
-    // Those of sixteen elements to a 128-bit part.
+    // The bytes of sixteen elements go to a 128-bit part of their own.
     arrangement_ = vector_constant<uint16_t>(
         vector_bits_, [&](int i) { return i % 8 < bits ? i / 8 * bits + i % 8 : 0; });
   }
@@ -153,7 +153,7 @@ void BitUnpacker::spread(LaneEmitter& emitter, const Xmm& bytes) const {
   emit_or(emitter, bytes, bytes, upper);
 }
 
-/// Bytes of one field: even elements in the low bytes of words, odd ones in the high bytes.
+/// Bytes of one field: even elements in the low bytes of 16-bit lanes, odd ones in the high bytes.
 void BitUnpacker::extract(LaneEmitter& emitter, const FieldConstants& field, const Xmm& bytes,
                           const Xmm& to) const {
   Assembler& code = emitter.code();

@@ -25,7 +25,7 @@ class BitUnpacker {
     int width;
     std::vector<uint8_t> fields;      ///< VBMI: the bit at which each byte's field begins
     std::vector<uint8_t> even, odd;   ///< else: bytes that hold the even and odd elements' fields
-    std::vector<uint8_t> even_scale;  ///< factors that move a field to the top of its word
+    std::vector<uint8_t> even_scale;  ///< factors that move a field to the top of its 16-bit lane
     std::vector<uint8_t> odd_scale;
   };
 
@@ -45,7 +45,7 @@ class BitUnpacker {
   int vector_bits_;
   int bytes_;  ///< in memory, of one vector of elements
   std::vector<FieldConstants> fields_;
-  std::vector<uint8_t> arrangement_;  ///< AVX-512: which byte, or word, goes where
+  std::vector<uint8_t> arrangement_;  ///< AVX-512: which byte, or 16-bit lane, goes where
   std::vector<uint8_t> value_mask_;
 };
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "jit/emit/dword_table.hpp"
+#include "jit/emit/i32_table.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -23,8 +23,8 @@ std::vector<uint8_t> table_vector(const LaneEmitter& emitter, const ByteTable& t
   const int bits = table.index_bits == 4 ? emitter.target().vector_bits() : 512;
   return vector_constant<uint8_t>(bits, [&](int i) {
     const int entry = table.index_bits == 4 ? i % 16 : quarter * 64 + i;
-    const uint16_t word = table.entries[static_cast<size_t>(entry)];
-    return which == EntryByte::high ? word >> 8 : word & 0xff;
+    const uint16_t both = table.entries[static_cast<size_t>(entry)];
+    return which == EntryByte::high ? both >> 8 : both & 0xff;
   });
 }
 
@@ -92,17 +92,18 @@ void look_up_128(LaneEmitter& emitter, const ByteTable& table, EntryByte which, 
   code.vpermi2b(result, first, second);
 }
 
-/// vpermd: the order of dwords from which vpunpckl and vpunpckh, which work in 128-bit parts, give
-/// elements in the order of the bytes. Bytes that become words are unpacked once: qword k of a part
-/// goes to vector k. Bytes that become dwords are unpacked twice: dword k goes to vector k.
+/// vpermd: the order of 32-bit lanes from which vpunpckl and vpunpckh, which work in 128-bit parts,
+/// give elements in the order of the bytes. Bytes that become 16-bit elements are unpacked once: 64
+/// bits k of a part go to vector k. Bytes that become 32-bit elements are unpacked twice: 32 bits k
+/// go to vector k.
 std::vector<uint8_t> unpack_order(const LaneEmitter& emitter, int element_bits) {
   const int vector_bits = emitter.target().vector_bits();
   const int parts = vector_bits / 128;
-  const int dwords = 32 / element_bits;  // of a part that stay together
+  const int adjacent = 32 / element_bits;  // 32-bit lanes of a part that stay adjacent
   return vector_constant<uint32_t>(vector_bits, [&](int i) {
     const int part = i / 4;
-    const int vector = i % 4 / dwords;
-    return (vector * parts + part) * dwords + i % dwords;
+    const int vector = i % 4 / adjacent;
+    return (vector * parts + part) * adjacent + i % adjacent;
   });
 }
 
@@ -116,7 +117,8 @@ void order_for_unpacking(LaneEmitter& emitter, int element_bits, const Xmm& to, 
   }
 }
 
-/// Words become the upper halves of dwords; `low` and `high` are the two vectors of words.
+/// 16-bit lanes become the upper halves of 32-bit lanes; `low` and `high` are the two vectors of
+/// 16-bit lanes.
 std::vector<OwnedVector> as_upper_halves(LaneEmitter& emitter, OwnedVector low, OwnedVector high) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
@@ -124,11 +126,11 @@ std::vector<OwnedVector> as_upper_halves(LaneEmitter& emitter, OwnedVector low, 
   const Xmm zero = zeros.as(bits);
   emit_zero(emitter, zero);
   std::vector<OwnedVector> result;
-  for (const OwnedVector* words : {&low, &high}) {
+  for (const OwnedVector* halves : {&low, &high}) {
     result.push_back(emitter.scratch());
-    code.vpunpcklwd(result.back().as(bits), zero, words->as(bits));
+    code.vpunpcklwd(result.back().as(bits), zero, halves->as(bits));
     result.push_back(emitter.scratch());
-    code.vpunpckhwd(result.back().as(bits), zero, words->as(bits));
+    code.vpunpckhwd(result.back().as(bits), zero, halves->as(bits));
   }
   return result;
 }
@@ -191,7 +193,7 @@ void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   if (inst.op == LaneOp::look_up) {
     reserve_byte_look_up(emitter, emitter.program().tables[index]);
   } else {
-    reserve_dword_table(emitter, emitter.program().dword_tables[index]);
+    reserve_i32_table(emitter, emitter.program().i32_tables[index]);
   }
 }
 
@@ -235,10 +237,10 @@ std::vector<OwnedVector> look_up_elements(LaneEmitter& emitter, const ByteTable&
     code.vpunpckhbw(high.as(bits), low.as(bits), high.as(bits));
   }
   if (element_bits == 32) return as_upper_halves(emitter, std::move(ordered), std::move(high));
-  std::vector<OwnedVector> words;
-  words.push_back(std::move(ordered));
-  words.push_back(std::move(high));
-  return words;
+  std::vector<OwnedVector> vectors;
+  vectors.push_back(std::move(ordered));
+  vectors.push_back(std::move(high));
+  return vectors;
 }
 
 void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {

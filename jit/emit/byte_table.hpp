@@ -2,12 +2,12 @@
 // Looking up bytes in tables that live in registers.
 #pragma once
 
-#include "jit/emit/dword_table.hpp"
+#include "jit/emit/i32_table.hpp"
 #include "jit/emit/lane_emitter.hpp"
 
 namespace castor::jit {
 
-/// Asks for registers that hold the table of a lane operation that looks up, bytes or dwords.
+/// Reserves registers for the table of a lane operation that looks up bytes or 32-bit lanes.
 void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst);
 /// The same for a sink that stores what `look_up_elements` gives.
 void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits);

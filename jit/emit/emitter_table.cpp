@@ -2,8 +2,8 @@
 // Which emitter emits which lane operation.
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/conversion_ops.hpp"
-#include "jit/emit/dword_table.hpp"
 #include "jit/emit/float_ops.hpp"
+#include "jit/emit/i32_table.hpp"
 #include "jit/emit/integer_ops.hpp"
 #include "jit/emit/mask_ops.hpp"
 #include "jit/emit/resize_ops.hpp"
@@ -22,10 +22,10 @@ constexpr Row table[] = {
     {LaneOp::add, emit_add},
     {LaneOp::sub, emit_sub},
     {LaneOp::mul, emit_mul},
-    {LaneOp::mul_dwords, emit_mul_dwords},
-    {LaneOp::dot_words, emit_dot_words},
-    {LaneOp::add_dot_words, emit_add_dot_words},
-    {LaneOp::upper_product_of_words, emit_upper_product_of_words},
+    {LaneOp::mul_low_u32, emit_mul_low_u32},
+    {LaneOp::dot_i16_pairs, emit_dot_i16_pairs},
+    {LaneOp::add_dot_i16_pairs, emit_add_dot_i16_pairs},
+    {LaneOp::mul_high_u16, emit_mul_high_u16},
     {LaneOp::bit_and, emit_bit_and},
     {LaneOp::bit_or, emit_bit_or},
     {LaneOp::bit_xor, emit_bit_xor},
@@ -50,7 +50,7 @@ constexpr Row table[] = {
     {LaneOp::compare_signed, emit_compare_signed},
     {LaneOp::compare_unsigned, emit_compare_unsigned},
     {LaneOp::any_bits, emit_any_bits},
-    {LaneOp::combine_dwords, emit_combine_dwords},
+    {LaneOp::combine_halves, emit_combine_halves},
     {LaneOp::extend_zero, emit_extend_zero},
     {LaneOp::extend_sign, emit_extend_sign},
     {LaneOp::truncate, emit_truncate},
@@ -86,7 +86,7 @@ constexpr Row table[] = {
     {LaneOp::float_to_signed, emit_float_to_signed},
     {LaneOp::float_to_unsigned, emit_float_to_unsigned},
     {LaneOp::look_up, emit_look_up},
-    {LaneOp::look_up_dwords, emit_look_up_dwords},
+    {LaneOp::look_up_i32, emit_look_up_i32},
 };
 
 constexpr int first = static_cast<int>(LaneOp::add);

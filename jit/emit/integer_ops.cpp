@@ -41,18 +41,18 @@ constexpr Widths right_signed_by = {nullptr, CASTOR_BINARY(vpsravw), CASTOR_BINA
                                     CASTOR_BINARY(vpsravq)};
 constexpr Widths mul = {nullptr, CASTOR_BINARY(vpmullw), CASTOR_BINARY(vpmulld),
                         CASTOR_BINARY(vpmullq)};
-// Of parts of the lanes.
-constexpr Widths dword_product = {nullptr, nullptr, nullptr, CASTOR_BINARY(vpmuludq)};
-constexpr Widths word_dot = {nullptr, nullptr, CASTOR_BINARY(vpmaddwd), nullptr};
-constexpr Widths upper_word_product = {nullptr, nullptr, CASTOR_BINARY(vpmulhuw), nullptr};
+// Products of parts of the lanes.
+constexpr Widths low_u32_product = {nullptr, nullptr, nullptr, CASTOR_BINARY(vpmuludq)};
+constexpr Widths i16_pair_dot = {nullptr, nullptr, CASTOR_BINARY(vpmaddwd), nullptr};
+constexpr Widths high_u16_product = {nullptr, nullptr, CASTOR_BINARY(vpmulhuw), nullptr};
 
-/// The low byte of each word.
+/// A mask of the low byte of each 16-bit lane.
 std::vector<uint8_t> low_bytes(int register_bits) {
   return vector_constant<uint16_t>(std::max(register_bits, 128), [](int) { return 0x00ff; });
 }
 
-/// Even bytes: the low byte of a product of words. Odd ones: the high byte of another, of words
-/// whose low byte is zero.
+/// Multiplies bytes. An even one is the low byte of a 16-bit product, an odd one the high byte of
+/// another, whose factors' low bytes are zero.
 void emit_mul_bytes(LaneEmitter& emitter, const LaneInst& inst) {
   constexpr uint8_t a_where_c_else_b = 0b11100100;
   Assembler& code = emitter.code();
@@ -174,13 +174,11 @@ void reserve_byte_product(LaneEmitter& emitter, const LaneInst& inst) {
   }
 }
 
-void emit_mul_dwords(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, dword_product); }
-void emit_dot_words(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, word_dot); }
-void emit_upper_product_of_words(LaneEmitter& e, const LaneInst& i) {
-  emit_binary(e, i, upper_word_product);
-}
+void emit_mul_low_u32(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, low_u32_product); }
+void emit_dot_i16_pairs(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, i16_pair_dot); }
+void emit_mul_high_u16(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, high_u16_product); }
 
-void emit_add_dot_words(LaneEmitter& emitter, const LaneInst& inst) {
+void emit_add_dot_i16_pairs(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm a = emitter.use(inst.a);
   const Xmm b = emitter.use(inst.b);
   const auto encoding = emitter.has_avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding;

@@ -121,7 +121,7 @@ void LaneEmitter::load_constants(std::span<Source* const> sources, std::span<Sin
       reserve_vector(high_half_order(lanes_));
     }
     if (inst.op == LaneOp::mul) reserve_byte_product(*this, inst);
-    if (inst.op == LaneOp::look_up || inst.op == LaneOp::look_up_dwords) {
+    if (inst.op == LaneOp::look_up || inst.op == LaneOp::look_up_i32) {
       reserve_look_up(*this, inst);
     }
   }

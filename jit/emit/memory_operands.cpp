@@ -41,9 +41,9 @@ void store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from, int
   }
 }
 
-/// How lanes become elements, or the words that are to be encoded.
-Narrowing word_narrowing(Narrowing narrowing) {
-  if (narrowing == Narrowing::encode_words) return Narrowing::truncate;
+/// How lanes become elements, or the 16-bit floats that are to be encoded.
+Narrowing narrowing_to_16_bits(Narrowing narrowing) {
+  if (narrowing == Narrowing::encode_16_bits) return Narrowing::truncate;
   return narrowing == Narrowing::encode_high_half ? Narrowing::high_half : narrowing;
 }
 
@@ -100,7 +100,7 @@ void MemorySink::prepare(LaneEmitter& emitter) {
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
   const int bits = encoder_ ? 16 : lane_bits_of(element_);
-  packer_ = Packer(emitter, bits_of(store_.type), bits, word_narrowing(store_.narrowing));
+  packer_ = Packer(emitter, bits_of(store_.type), bits, narrowing_to_16_bits(store_.narrowing));
   packer_.prepare(emitter);
 }
 
@@ -119,13 +119,13 @@ bool MemorySink::collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& f
     full = std::move(packed);
     return true;
   }
-  if (!words_) {
-    words_.emplace(std::move(packed));
+  if (!first_vector_) {
+    first_vector_.emplace(std::move(packed));
     return false;
   }
   const int bits = emitter.target().vector_bits();
-  full = encoder_->encode(emitter, words_->as(bits), packed.as(bits));
-  words_.reset();
+  full = encoder_->encode(emitter, first_vector_->as(bits), packed.as(bits));
+  first_vector_.reset();
   return true;
 }
 
@@ -171,12 +171,12 @@ OwnedVector MemorySink::one_chunk(LaneEmitter& emitter, const LaneInst& inst) co
     narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_), inst.narrowing);
     return narrowed;
   }
-  Xmm words = value;
+  Xmm floats = value;
   if (lane_bits != 16) {
-    narrow_one(emitter, narrowed, value, lane_bits, 16, word_narrowing(inst.narrowing));
-    words = narrowed.as(emitter.lanes() * 16);
+    narrow_one(emitter, narrowed, value, lane_bits, 16, narrowing_to_16_bits(inst.narrowing));
+    floats = narrowed.as(emitter.lanes() * 16);
   }
-  return encoder_->encode(emitter, words, words);
+  return encoder_->encode(emitter, floats, floats);
 }
 
 void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {

@@ -101,7 +101,7 @@ class MemorySink : public Sink {
   const ByteTable* table_ = nullptr;         // of a store that looks up
   std::optional<ThresholdEncoder> encoder_;  // of a store that encodes
   Packer packer_;
-  std::optional<OwnedVector> words_;  // that wait for the encoder's second vector
+  std::optional<OwnedVector> first_vector_;  // of 16-bit floats that wait for the second one
   std::optional<BitPacker> bit_packer_;
 };
 

@@ -21,7 +21,7 @@ std::vector<uint8_t> every_second_of(int to_bits, int vector_bits, int offset) {
 }
 
 /// vpermq / vpermd: puts right what packs did, which interleave their operands by 128-bit parts:
-/// after one pack by qwords, after two by dwords.
+/// after one pack by 64-bit lanes, after two by 32-bit lanes.
 std::vector<uint8_t> order_after_packs(int packs, int vector_bits) {
   const int parts = vector_bits / 128;
   const int operands = packs == 1 ? 2 : 4;
@@ -138,12 +138,12 @@ void Packer::narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
     return permute_even(emitter, from_bits, low, high);
   }
   if (!avx512 && from_bits == 64) {
-    constexpr uint8_t even_dwords = 0x88;
+    constexpr uint8_t even_lanes = 0x88;
     const Xbyak::Ymm to(low.as(256).getIdx());
-    emitter.code().vshufps(to, to, high.as(256), even_dwords);
+    emitter.code().vshufps(to, to, high.as(256), even_lanes);
     return restore_order(emitter, 1, low);
   }
-  // Packs saturate signed words and dwords; what must wrap is cut down first. Elements that go on
+  // Packs saturate i16 and i32; what must wrap is cut down first. Elements that go on
   // to bytes are cut down to bytes at once, and then fit both packs.
   const bool cut_before = !avx512 && from_bits == 16 && lane_bits_ >= 32;
   if (!pack_is_exact && !cut_before) clear_upper_parts(emitter, from_bits, low, high);
@@ -205,8 +205,8 @@ void Packer::restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector)
   Assembler& code = emitter.code();
   const Xmm v = vector.as(vector_bits_);
   if (packs == 1 && vector_bits_ == 256) {
-    constexpr uint8_t qwords_0_2_1_3 = 0xd8;
-    return code.vpermq(Xbyak::Ymm(v.getIdx()), Xbyak::Ymm(v.getIdx()), qwords_0_2_1_3);
+    constexpr uint8_t lanes_0_2_1_3 = 0xd8;
+    return code.vpermq(Xbyak::Ymm(v.getIdx()), Xbyak::Ymm(v.getIdx()), lanes_0_2_1_3);
   }
   OwnedVector fallback;
   const Xmm table = emitter.vector(order_after_packs(packs, vector_bits_), fallback);

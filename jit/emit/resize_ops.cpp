@@ -92,22 +92,22 @@ void emit_truncate(LaneEmitter& emitter, const LaneInst& inst) {
   emit_truncate(emitter, to, a, from_bits, bits_of(inst.type));
 }
 
-void emit_combine_dwords(LaneEmitter& emitter, const LaneInst& inst) {
-  constexpr uint8_t odd_dwords = 0xaa;
+void emit_combine_halves(LaneEmitter& emitter, const LaneInst& inst) {
+  constexpr uint8_t odd_lanes = 0xaa;
   Assembler& code = emitter.code();
   const Xmm upper = emitter.use(inst.a);
   const Xmm lower = emitter.use(inst.b);
-  code.vpblendd(emitter.define(), lower, upper, odd_dwords);
+  code.vpblendd(emitter.define(), lower, upper, odd_lanes);
 }
 
 std::vector<uint8_t> high_half_order(int lanes) {
   std::vector<uint8_t> bytes(static_cast<size_t>(lanes) * 4);
   for (size_t lane = 0; lane < static_cast<size_t>(lanes); ++lane) {
-    // The words behind the lanes are zero: whatever wrote the narrower register cleared them.
+    // The 16-bit lanes after the chunk's are zero: what wrote the narrower register cleared them.
     const auto zero = static_cast<uint16_t>(lanes);
-    const auto word = static_cast<uint16_t>(lane);
+    const auto own = static_cast<uint16_t>(lane);
     std::memcpy(&bytes[lane * 4], &zero, 2);
-    std::memcpy(&bytes[lane * 4 + 2], &word, 2);
+    std::memcpy(&bytes[lane * 4 + 2], &own, 2);
   }
   return bytes;
 }

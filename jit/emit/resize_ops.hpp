@@ -9,7 +9,7 @@ namespace castor::jit {
 void emit_extend_zero(LaneEmitter& emitter, const LaneInst& inst);
 void emit_extend_sign(LaneEmitter& emitter, const LaneInst& inst);
 void emit_truncate(LaneEmitter& emitter, const LaneInst& inst);
-void emit_combine_dwords(LaneEmitter& emitter, const LaneInst& inst);
+void emit_combine_halves(LaneEmitter& emitter, const LaneInst& inst);
 void emit_widen_to_high_half(LaneEmitter& emitter, const LaneInst& inst);
 
 /// The permutation that widen_to_high_half needs in a register for that many lanes (AVX-512).

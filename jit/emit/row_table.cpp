@@ -21,7 +21,7 @@ const Zmm factor_of_lane(29);  ///< moves the code to where it counts
 const Zmm indices(28);
 
 /// Tables hold every code that an index may have: a byte shifted right may have bits of the next
-/// codes on top, of which permutations use five (words) or four (dwords).
+/// codes on top, of which permutations use five (of 16-bit lanes) or four (of 32-bit lanes).
 constexpr int table_codes = 16;
 
 bool has_codes_in_bytes(ElementType type) {
@@ -104,7 +104,7 @@ void RowTable::emit_constants() {
     if (i % lane_bytes != 1) return nothing;
     return static_cast<int>(storage_bit(from_, i / lane_bytes, 0) / 8);
   };
-  // A byte times 2^8, multiplied by 2^(8 - n), has the bits from n on in the product's upper word.
+  // A byte times 2^8, multiplied by 2^(8 - n), has the bits from n on in the product's upper half.
   const auto factor_of = [&](int lane) { return 1 << (8 - storage_bit(from_, lane, 0) % 8); };
   code_.vmovups(byte_of_lane, code_.constant(vector_constant<uint8_t>(512, byte_of)));
   code_.vmovups(factor_of_lane, code_.constant(lanes_constant(lane_bits, 512, factor_of)));

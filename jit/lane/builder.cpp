@@ -99,10 +99,10 @@ LaneId LaneBuilder::look_up(LaneId a, const ByteTable& table) {
   return id;
 }
 
-LaneId LaneBuilder::look_up_dwords(LaneId a, const DwordTable& table) {
-  program_.dword_tables.push_back(table);
-  const LaneId id = unary(LaneOp::look_up_dwords, LaneType::i32, a);
-  program_.code.back().table = static_cast<int32_t>(program_.dword_tables.size()) - 1;
+LaneId LaneBuilder::look_up_i32(LaneId a, const I32Table& table) {
+  program_.i32_tables.push_back(table);
+  const LaneId id = unary(LaneOp::look_up_i32, LaneType::i32, a);
+  program_.code.back().table = static_cast<int32_t>(program_.i32_tables.size()) - 1;
   return id;
 }
 

@@ -58,16 +58,16 @@ class LaneBuilder {
   LaneId bit_not(LaneId a);
   /// Zeros above a 32-bit lane's highest one; 32 of 0.
   LaneId leading_zeros(LaneId a);
-  /// Of 32-bit lanes, the products of the lower words and of the upper ones, signed, added.
-  LaneId dot_words(LaneId a, LaneId b) {
-    return append({.op = LaneOp::dot_words, .type = LaneType::i32, .a = a, .b = b});
+  /// Per 32-bit lane, the sum of the product of the lower i16 halves and that of the upper ones.
+  LaneId dot_i16_pairs(LaneId a, LaneId b) {
+    return append({.op = LaneOp::dot_i16_pairs, .type = LaneType::i32, .a = a, .b = b});
   }
-  /// Of unsigned words, the upper halves of their products.
-  LaneId upper_product_of_words(LaneId a, LaneId b) {
-    return append({.op = LaneOp::upper_product_of_words, .type = LaneType::i32, .a = a, .b = b});
+  /// Per u16 half of a 32-bit lane, the upper half of the product.
+  LaneId mul_high_u16(LaneId a, LaneId b) {
+    return append({.op = LaneOp::mul_high_u16, .type = LaneType::i32, .a = a, .b = b});
   }
-  /// c + dot_words(a, b), modulo 2^32.
-  LaneId add_dot_words(LaneId c, LaneId a, LaneId b);
+  /// c + dot_i16_pairs(a, b), modulo 2^32.
+  LaneId add_dot_i16_pairs(LaneId c, LaneId a, LaneId b);
   /// Of unsigned 64-bit lanes, one after the other; no lane of b may be 0.
   LaneId divide_each(LaneId a, LaneId b) { return binary(LaneOp::divide_each, a, b); }
   LaneId remainder_each(LaneId a, LaneId b) { return binary(LaneOp::remainder_each, a, b); }
@@ -159,8 +159,8 @@ class LaneBuilder {
   bool has_look_up(int index_bits) const {
     return index_bits == 4 || target_.supports(Feature::avx512_vbmi);
   }
-  /// The same for dwords, on every target; the result may be used as f32.
-  LaneId look_up_dwords(LaneId a, const DwordTable& table);
+  /// Looks up 32-bit lanes, on every target; the result may be used as f32.
+  LaneId look_up_i32(LaneId a, const I32Table& table);
 
   // Between kinds.
   LaneId f16_to_f32(LaneId a) { return unary(LaneOp::f16_to_f32, LaneType::f32, a); }
@@ -223,9 +223,9 @@ class LaneBuilder {
   LaneId not_and_or(LaneId a, LaneId b, LaneId c);
   LaneId flip_sign_bit(LaneId a);
   LaneId i64_to_f64(LaneId a, bool is_signed);
-  LaneId dwords_to_f64(LaneId upper, LaneId lower, bool is_signed);
-  LaneId combine_dwords(LaneId upper, LaneId lower) {
-    return append({.op = LaneOp::combine_dwords, .type = LaneType::i64, .a = upper, .b = lower});
+  LaneId halves_to_f64(LaneId upper, LaneId lower, bool is_signed);
+  LaneId combine_halves(LaneId upper, LaneId lower) {
+    return append({.op = LaneOp::combine_halves, .type = LaneType::i64, .a = upper, .b = lower});
   }
   LaneId i64_to_f64_odd(LaneId a, bool is_signed);
   LaneId u32_to_f32(LaneId high, LaneId low);

@@ -7,7 +7,7 @@ namespace castor::jit {
 LaneId LaneBuilder::mul(LaneId a, LaneId b) {
   if (bits_of(type_of(a)) < 64 || target_.has_avx512()) return binary(LaneOp::mul, a, b);
   // The upper halves' product is beyond 2^64; the mixed ones count from 2^32 on.
-  const auto product = [&](LaneId x, LaneId y) { return binary(LaneOp::mul_dwords, x, y); };
+  const auto product = [&](LaneId x, LaneId y) { return binary(LaneOp::mul_low_u32, x, y); };
   const LaneId upper_a = product(shift_right(a, 32), b);
   const LaneId upper_b = product(a, shift_right(b, 32));
   const LaneId upper = shift_left(add(upper_a, upper_b), 32);
@@ -20,11 +20,11 @@ LaneId LaneBuilder::absolute(LaneId a) {
   return negate_where(greater_signed(zero_like(a), a), a);
 }
 
-LaneId LaneBuilder::add_dot_words(LaneId c, LaneId a, LaneId b) {
+LaneId LaneBuilder::add_dot_i16_pairs(LaneId c, LaneId a, LaneId b) {
   if (!target_.supports(Feature::avx512_vnni) && !target_.supports(Feature::avx_vnni)) {
-    return add(c, dot_words(a, b));
+    return add(c, dot_i16_pairs(a, b));
   }
-  return append({.op = LaneOp::add_dot_words, .type = LaneType::i32, .a = a, .b = b, .c = c});
+  return append({.op = LaneOp::add_dot_i16_pairs, .type = LaneType::i32, .a = a, .b = b, .c = c});
 }
 
 LaneId LaneBuilder::leading_zeros(LaneId a) {

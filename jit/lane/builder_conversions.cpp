@@ -42,13 +42,13 @@ LaneId LaneBuilder::f64_to_f32_up(LaneId a) {
 }
 
 LaneId LaneBuilder::i64_to_f64(LaneId a, bool is_signed) {
-  return dwords_to_f64(shift_right(a, 32), a, is_signed);
+  return halves_to_f64(shift_right(a, 32), a, is_signed);
 }
 
-LaneId LaneBuilder::dwords_to_f64(LaneId upper, LaneId lower, bool is_signed) {
+LaneId LaneBuilder::halves_to_f64(LaneId upper, LaneId lower, bool is_signed) {
   // (2^84 + high * 2^32) - (2^84 + 2^52) + (2^52 + low): the subtraction is exact, the addition
   // rounds once. Signed numbers are biased by 2^63 first, which the constant takes back.
-  const LaneId low = combine_dwords(constant(LaneType::i64, bits_of_2_52), lower);
+  const LaneId low = combine_halves(constant(LaneType::i64, bits_of_2_52), lower);
   const uint64_t high_bits = is_signed ? bits_of_2_84 | 0x80000000 : bits_of_2_84;
   const LaneId high = bit_xor(upper, constant(LaneType::i64, high_bits));
   const double bias = 0x1p84 + 0x1p52 + (is_signed ? 0x1p63 : 0);
@@ -80,7 +80,7 @@ LaneId LaneBuilder::i64_to_f64_odd(LaneId a, bool is_signed) {
     // From (2^20 + 1) * 2^32 up the difference is negative: its top 11 bits are ones.
     const LaneId upper = shift_right(a, 32);
     const LaneId low_bits = bit_and(a, shift_right(sub(number(1 << 20), upper), 53));
-    return bit_or(dwords_to_f64(upper, bit_xor(a, low_bits), false), low_bits);
+    return bit_or(halves_to_f64(upper, bit_xor(a, low_bits), false), low_bits);
   }
   // Two's complement is rounded to odd before it is converted, so that the sign does not matter.
   // The sum is i64's smallest number more than a number below 2^53 for -2^52 <= a < 2^52.

@@ -25,10 +25,10 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::add, "add", false},
     {LaneOp::sub, "sub", false},
     {LaneOp::mul, "mul", false},
-    {LaneOp::mul_dwords, "mul_dwords", false},
-    {LaneOp::dot_words, "dot_words", false},
-    {LaneOp::add_dot_words, "add_dot_words", false},
-    {LaneOp::upper_product_of_words, "upper_product_of_words", false},
+    {LaneOp::mul_low_u32, "mul_low_u32", false},
+    {LaneOp::dot_i16_pairs, "dot_i16_pairs", false},
+    {LaneOp::add_dot_i16_pairs, "add_dot_i16_pairs", false},
+    {LaneOp::mul_high_u16, "mul_high_u16", false},
     {LaneOp::bit_and, "and", false},
     {LaneOp::bit_or, "or", false},
     {LaneOp::bit_xor, "xor", false},
@@ -53,7 +53,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::compare_signed, "compare_signed", false},
     {LaneOp::compare_unsigned, "compare_unsigned", false},
     {LaneOp::any_bits, "any_bits", false},
-    {LaneOp::combine_dwords, "combine_dwords", false},
+    {LaneOp::combine_halves, "combine_halves", false},
     {LaneOp::extend_zero, "extend_zero", false},
     {LaneOp::extend_sign, "extend_sign", false},
     {LaneOp::truncate, "truncate", false},
@@ -89,7 +89,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::float_to_signed, "float_to_signed", true},
     {LaneOp::float_to_unsigned, "float_to_unsigned", true},
     {LaneOp::look_up, "look_up", false},
-    {LaneOp::look_up_dwords, "look_up_dwords", false},
+    {LaneOp::look_up_i32, "look_up_i32", false},
 }};
 
 constexpr bool table_is_in_enum_order() {
@@ -191,9 +191,9 @@ std::string_view name_of(IntegerPredicate predicate) {
 
 std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
-      "truncate",     "high_half",        "saturate_to_signed", "saturate_to_unsigned",
-      "fits_signed",  "fits_unsigned",    "look_up_16",         "look_up_upper_16",
-      "encode_words", "encode_high_half", "from_unsigned"};
+      "truncate",       "high_half",        "saturate_to_signed", "saturate_to_unsigned",
+      "fits_signed",    "fits_unsigned",    "look_up_16",         "look_up_upper_16",
+      "encode_16_bits", "encode_high_half", "from_unsigned"};
   static_assert(std::size(names) == static_cast<size_t>(Narrowing::from_unsigned) + 1);
   return names[static_cast<size_t>(narrowing)];
 }

@@ -79,7 +79,7 @@ enum class Narrowing : uint8_t {
   fits_unsigned,         ///< truncate, and saturate_to_unsigned would give the same
   look_up_16,            ///< bytes become 16-bit elements by the store's table
   look_up_upper_16,      ///< bytes become 32-bit elements, whose upper halves the table has
-  encode_words,  ///< 16-bit floats become codes of at most 8 bits by the store's threshold table
+  encode_16_bits,  ///< 16-bit floats become codes of at most 8 bits by the store's threshold table
   encode_high_half,  ///< the same of the upper half of 32-bit lanes
   from_unsigned,     ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
@@ -87,7 +87,7 @@ constexpr bool looks_up(Narrowing narrowing) {
   return narrowing == Narrowing::look_up_16 || narrowing == Narrowing::look_up_upper_16;
 }
 constexpr bool encodes(Narrowing narrowing) {
-  return narrowing == Narrowing::encode_words || narrowing == Narrowing::encode_high_half;
+  return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half;
 }
 std::string_view name_of(Narrowing narrowing);
 
@@ -101,10 +101,10 @@ enum class LaneOp : uint8_t {
   add,
   sub,
   mul,            // the low half of the product
-  mul_dwords,     // of 64-bit lanes: the product of the lower halves (AVX2)
-  dot_words,      // of 32-bit lanes: the products of the lower and of the upper signed words, added
-  add_dot_words,  // c + those (VNNI)
-  upper_product_of_words,  // the upper halves of the products of unsigned words
+  mul_low_u32,    // of 64-bit lanes: the product of the lower halves, as u32 (AVX2)
+  dot_i16_pairs,  // of 32-bit lanes: the sum of two products, of their lower and upper i16 halves
+  add_dot_i16_pairs,  // c + dot_i16_pairs(a, b) (VNNI)
+  mul_high_u16,       // of 32-bit lanes: their u16 halves become the upper halves of the products
   bit_and,
   bit_or,
   bit_xor,
@@ -129,7 +129,7 @@ enum class LaneOp : uint8_t {
   compare_signed,
   compare_unsigned,  // imm is an IntegerPredicate -> mask (AVX-512)
   any_bits,          // whether a & b is not 0 -> mask (AVX-512)
-  combine_dwords,    // of 64-bit lanes: the upper half of a, the lower half of b (AVX2)
+  combine_halves,    // of 64-bit lanes: the upper half of a, the lower half of b (AVX2)
   extend_zero,
   extend_sign,
   truncate,
@@ -168,10 +168,10 @@ enum class LaneOp : uint8_t {
   float_to_signed,
   float_to_unsigned,  // f32, f64 -> i32, i64; out of range: 1 << (bits - 1), ~0
   // tables, by the lane's low bits
-  look_up,         // i8 -> i8, byte table
-  look_up_dwords,  // i32 -> i32, dword table
+  look_up,      // i8 -> i8
+  look_up_i32,  // i32 -> i32
 };
-inline constexpr int lane_op_count = static_cast<int>(LaneOp::look_up_dwords) + 1;
+inline constexpr int lane_op_count = static_cast<int>(LaneOp::look_up_i32) + 1;
 std::string_view name_of(LaneOp op);
 /// Whether the instruction reads or sets MXCSR.
 bool uses_float_state(LaneOp op);
@@ -211,11 +211,11 @@ struct ByteTable {
   friend bool operator==(const ByteTable&, const ByteTable&) = default;
 };
 
-/// What each dword becomes, by its low 4 or 5 bits; bits above are ignored.
-struct DwordTable {
+/// What each 32-bit lane becomes, by its low 4 or 5 bits; bits above are ignored.
+struct I32Table {
   int index_bits = 4;
   std::array<uint32_t, 32> entries = {};
-  friend bool operator==(const DwordTable&, const DwordTable&) = default;
+  friend bool operator==(const I32Table&, const I32Table&) = default;
 };
 
 /// The first bucket of negative numbers, where the sign selects the bucket.
@@ -257,7 +257,7 @@ struct LaneProgram {
   std::vector<MemoryOperand> sources;
   std::vector<MemoryOperand> sinks;
   std::vector<ByteTable> tables;
-  std::vector<DwordTable> dword_tables;
+  std::vector<I32Table> i32_tables;
   std::vector<ThresholdTable> threshold_tables;
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.

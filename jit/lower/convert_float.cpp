@@ -36,8 +36,8 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                            ? std::nullopt  // compares with f32 numbers
                            : threshold_table_for(builder, ElementType::bf16, to, options);
     if (table) {
-      const LaneId words = builder.fold_to_high_half(value);
-      const Storable storable = {words, Narrowing::encode_high_half,
+      const LaneId folded = builder.fold_to_high_half(value);
+      const Storable storable = {folded, Narrowing::encode_high_half,
                                  builder.add_threshold_table(*table)};
       return LaneTensor::encoded(builder, to, storable, value, options);
     }
@@ -84,7 +84,7 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
   }
   if (from == ElementType::f16 || from == ElementType::bf16) {
     if (const auto table = threshold_table_for(builder, from, to, options)) {
-      const Storable storable = {source.as_bits(), Narrowing::encode_words,
+      const Storable storable = {source.as_bits(), Narrowing::encode_16_bits,
                                  builder.add_threshold_table(*table)};
       return LaneTensor::encoded(builder, to, storable, source.as_f32(), options);
     }

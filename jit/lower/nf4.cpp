@@ -29,8 +29,8 @@ static_assert(one_threshold_a_bucket());
 
 /// Made while compiling, out of reach of the host's rounding mode.
 struct Buckets {
-  DwordTable thresholds = {bucket_bits, {}};  ///< f32 bits
-  DwordTable codes = {bucket_bits, {}};       ///< of values up to the threshold
+  I32Table thresholds = {bucket_bits, {}};  ///< f32 bits
+  I32Table codes = {bucket_bits, {}};       ///< of values up to the threshold
 };
 
 constexpr Buckets make_buckets() {
@@ -57,8 +57,8 @@ LaneId encode_nf4(LaneBuilder& builder, LaneId value) {
   const LaneId position =
       builder.float_mul(builder.float_add(bounded, number(1.0)), number(bucket_scale));
   const LaneId bucket = builder.float_to_signed(position, 32, LaneRounding::toward_zero);
-  const LaneId threshold = builder.look_up_dwords(bucket, buckets.thresholds);
-  const LaneId code = builder.look_up_dwords(bucket, buckets.codes);
+  const LaneId threshold = builder.look_up_i32(bucket, buckets.thresholds);
+  const LaneId code = builder.look_up_i32(bucket, buckets.codes);
   const LaneId is_above = builder.compare(FloatPredicate::greater, bounded, threshold);
   return builder.select(is_above, builder.add(code, builder.constant(LaneType::i32, 1)), code);
 }

@@ -226,7 +226,7 @@ LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& op
 LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type) {
   const FloatFormat& format = info(type).format;
   if (bits_of(type) == 4) {
-    return builder.look_up_dwords(builder.extend_zero(codes, 32), f32_table(type));
+    return builder.look_up_i32(builder.extend_zero(codes, 32), f32_table(type));
   }
   if (type == ElementType::f8e8m0) return decode_power(builder, codes);
   if (type == ElementType::f8e5m2) return decode_e5m2(builder, codes);

@@ -232,11 +232,11 @@ std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
   return table;
 }
 
-int converted_word(int word, ElementType words, ElementType to, const ConvertOptions& options) {
-  const FloatFormat& format = info(words).format;
-  SmallValue value = float_value(word, format, 16);
+int converted_code(int bits, ElementType from, ElementType to, const ConvertOptions& options) {
+  const FloatFormat& format = info(from).format;
+  SmallValue value = float_value(bits, format, 16);
   if (value.is_nan) value.payload = (value.payload >> (format.mantissa_bits - 2) & 3) | 2;
-  return code_of(value, words, to, options) & ((1 << bits_of(to)) - 1);
+  return code_of(value, from, to, options) & ((1 << bits_of(to)) - 1);
 }
 
 std::optional<StoreTable> store_table(ElementType from, ElementType to,
@@ -254,8 +254,8 @@ std::optional<StoreTable> store_table(ElementType from, ElementType to,
   return StoreTable{*conversion_table(from, ElementType::bf16, {}), Narrowing::look_up_upper_16};
 }
 
-DwordTable f32_table(ElementType type) {
-  DwordTable table;
+I32Table f32_table(ElementType type) {
+  I32Table table;
   for (size_t i = 0; i < size_t{1} << table.index_bits; ++i) {
     table.entries[i] =
         std::bit_cast<uint32_t>(static_cast<float>(small_value(type, static_cast<int>(i)).value));

@@ -17,7 +17,7 @@ std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
 
 /// The code that a 16-bit float of that type has in a type of at most 8 bits. Of NaNs, only the top
 /// two mantissa bits count.
-int converted_word(int word, ElementType words, ElementType to, const ConvertOptions& options);
+int converted_code(int bits, ElementType from, ElementType to, const ConvertOptions& options);
 
 /// A conversion from bytes to wider elements that a store does by table.
 struct StoreTable {
@@ -31,6 +31,6 @@ std::optional<StoreTable> store_table(ElementType from, ElementType to,
                                       const ConvertOptions& options);
 
 /// The f32 bits of the codes of a type of at most five bits.
-DwordTable f32_table(ElementType type);
+I32Table f32_table(ElementType type);
 
 }  // namespace castor::jit

@@ -21,7 +21,7 @@ class Magnitudes {
     const FloatFormat& format = info(from_).format;
     return ((1 << format.exponent_bits) - 1) << format.mantissa_bits;
   }
-  int code(int bits) const { return converted_word(bits, from_, to_, options_); }
+  int code(int bits) const { return converted_code(bits, from_, to_, options_); }
 
  private:
   ElementType from_;
@@ -68,8 +68,8 @@ std::optional<uint16_t> bucket_entry(CodeOf code, int shift) {
 void describe_nans(ThresholdTable& table, ElementType from, ElementType to, int top,
                    const ConvertOptions& options) {
   const int quiet_nan = table.infinity | 1 << (info(from).format.mantissa_bits - 1);
-  const int code = converted_word(quiet_nan, from, to, options);
-  const int negative = converted_word(quiet_nan | 0x8000, from, to, options);
+  const int code = converted_code(quiet_nan, from, to, options);
+  const int negative = converted_code(quiet_nan | 0x8000, from, to, options);
   table.nan_code = static_cast<uint8_t>(code);
   const bool has_payload = has_infinities(to);
   const bool same_rest =

@@ -161,9 +161,9 @@ class Linear final : public RequantizeMethod {
     const LaneId x = lanes.integers();
     const LaneId multiplier = lanes.constant(0);
     const LaneId addend = lanes.constant(1);
-    // The library's multipliers are words that are not negative.
+    // The library's multipliers are i16 that are not negative.
     const LaneId sum = form.is_exact() ? b.add(b.mul(x, multiplier), addend)
-                                       : b.add_dot_words(addend, x, multiplier);
+                                       : b.add_dot_i16_pairs(addend, x, multiplier);
     lanes.store(b.shift_right_signed_by(sum, lanes.constant(2)), Narrowing::saturate_to_signed);
   }
 };

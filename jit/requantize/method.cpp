@@ -25,20 +25,11 @@ LaneId RequantizeLanes::constant(size_t index) const {
 
 std::vector<const RequantizeMethod*> requantize_methods(const RequantizeForm& form) {
   const std::array<const RequantizeMethod*, 14> all = {
-      &linear_method(),
-      &rounded_float_method(),
-      &split_rounded_float_method(),
-      &float_quotient_method(),
-      &embarc_from_float_method(),
-      &embarc_to_float_method(),
-      &to_float_method(),
-      &to_float_through_double_method(),
-      &saturating_dword_product_method(),
-      &dword_product_method(),
-      &rounded_double_method(),
-      &dword_accumulator_method(),
-      &double_method(),
-      &cut_accumulator_method(),
+      &linear_method(),         &rounded_float_method(),           &split_rounded_float_method(),
+      &float_quotient_method(), &embarc_from_float_method(),       &embarc_to_float_method(),
+      &to_float_method(),       &to_float_through_double_method(), &saturating_i32_product_method(),
+      &i32_product_method(),    &rounded_double_method(),          &i32_accumulator_method(),
+      &double_method(),         &cut_accumulator_method(),
   };
   std::vector<const RequantizeMethod*> methods;
   std::ranges::copy_if(all, std::back_inserter(methods),

@@ -58,7 +58,7 @@ enum class Effort : uint8_t {
 };
 
 inline constexpr size_t most_slice_constants = 11;
-/// The bits of a slice's constants, in the low bits of each word.
+/// The bits of a slice's constants, in the low bits of each number.
 using SliceConstants = std::array<uint64_t, most_slice_constants>;
 
 /// The operands of a method's lanes.

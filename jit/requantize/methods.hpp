@@ -28,11 +28,11 @@ const RequantizeMethod& to_float_through_double_method();
 /// To any integers, in f64: all that is exact, and the library where it rounds but once.
 const RequantizeMethod& double_method();
 /// The library's sa32 to any integers, rounded half up, in 32 bits, where ratios are small.
-const RequantizeMethod& dword_product_method();
+const RequantizeMethod& i32_product_method();
 /// The same to at most 16 bits, where all that is far from the zero point saturates.
-const RequantizeMethod& saturating_dword_product_method();
+const RequantizeMethod& saturating_i32_product_method();
 /// The library's 64-bit accumulators of sa32 to sa32, rounded half up, in 32 bits.
-const RequantizeMethod& dword_accumulator_method();
+const RequantizeMethod& i32_accumulator_method();
 /// The library's 64-bit accumulators, whose upper halves it cuts off before it rounds; in f64.
 const RequantizeMethod& cut_accumulator_method();
 

@@ -60,7 +60,7 @@ class RoundedFloat final : public RequantizeMethod {
   bool takes(const RequantizeForm& form) const override {
     if (!form.rounds_half_up() || !form.from || !form.to) return false;
     if (!is_double) return form.is_exact() && !form.has_32_bits();
-    // (Differences of 32 bits may saturate in the library: dword_product.cpp.)
+    // (Differences of 32 bits may saturate in the library: i32_product.cpp.)
     return form.is_exact() || (form.has_32_bits() && form.from != QuantizedFormat::sa32);
   }
 

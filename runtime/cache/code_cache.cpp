@@ -37,7 +37,7 @@ std::string specialisation_key(const jit::Nest& nest, const jit::NestForm& form,
     append(key, inst.table);
   }
   for (const jit::ByteTable& table : nest.program.tables) append(key, table);
-  for (const jit::DwordTable& table : nest.program.dword_tables) append(key, table);
+  for (const jit::I32Table& table : nest.program.i32_tables) append(key, table);
   for (const jit::ThresholdTable& table : nest.program.threshold_tables) append(key, table);
   return key;
 }

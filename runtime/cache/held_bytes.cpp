@@ -76,7 +76,7 @@ void HeldBytes::add(const jit::Nest& nest) {
   add_block(program.sources);
   add_block(program.sinks);
   add_block(program.tables);
-  add_block(program.dword_tables);
+  add_block(program.i32_tables);
   add_block(program.threshold_tables);
 }
 

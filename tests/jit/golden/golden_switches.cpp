@@ -148,7 +148,7 @@ constexpr std::string_view required[] = {
     "fused, repeated operand",
     "byte_table",
     "requantize by linear",
-    "requantize by dword product that saturates",
+    "requantize by i32 product that saturates",
     "requantize by float quotient",
     "requantize by to float",
 };

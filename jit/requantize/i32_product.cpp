@@ -2,7 +2,7 @@
 // The library's products of differences of 32 bits where it loses nothing that shows, in 32-bit
 // lanes.
 //
-// From shifts of 17 on, the bits that the library cuts off a product (dword_accumulator.cpp) lie
+// From shifts of 17 on, the bits that the library cuts off a product (i32_accumulator.cpp) lie
 // below the one that rounds, so that the result is (P + 2^(shift - 1)) >> shift of the product P of
 // the difference d and the multiplier s, of 15 bits. That is (floor(P / 2^16) + 2^(shift - 17)) >>
 // (shift - 16); and with d = 2^16 a + b, b unsigned, floor(P / 2^16) is a s + floor(b s / 2^16).
@@ -32,7 +32,7 @@ enum : size_t {
 /// No difference of a smaller magnitude from a zero point saturates.
 constexpr int64_t far = (int64_t{1} << 31) - (int64_t{1} << 16);
 
-constexpr bool is_dword(int64_t value) { return value == static_cast<int32_t>(value); }
+constexpr bool fits_i32(int64_t value) { return value == static_cast<int32_t>(value); }
 
 /// Whether the results of all x whose difference may saturate do.
 bool saturates_when_far(const RequantizeForm& form, const SliceParameters& slice,
@@ -44,10 +44,10 @@ bool saturates_when_far(const RequantizeForm& form, const SliceParameters& slice
 
 /// With results that saturate where differences do, the same bounds of x serve all slices.
 template <bool far_saturates>
-class DwordProduct final : public RequantizeMethod {
+class I32Product final : public RequantizeMethod {
  public:
   std::string_view name() const override {
-    return far_saturates ? "dword product that saturates" : "dword product";
+    return far_saturates ? "i32 product that saturates" : "i32 product";
   }
 
   bool takes(const RequantizeForm& form) const override {
@@ -67,7 +67,7 @@ class DwordProduct final : public RequantizeMethod {
     if (far_saturates && !saturates_when_far(form, slice, multiplier)) return std::nullopt;
     const int64_t sum = (int64_t{1} << (count - 1)) + slice.to_zero_point * (int64_t{1} << count);
     const int64_t most = int64_t{multiplier.scale} << 15;
-    if (!is_dword(sum) || !is_dword(sum - most) || !is_dword(sum + most)) return std::nullopt;
+    if (!fits_i32(sum) || !fits_i32(sum - most) || !fits_i32(sum + most)) return std::nullopt;
     const int32_t zero = slice.from_zero_point;
     return SliceConstants{constant_bits(zero),
                           constant_bits(multiplier.scale),
@@ -87,8 +87,8 @@ class DwordProduct final : public RequantizeMethod {
     const LaneId x =
         b.min_signed(b.max_signed(lanes.integers(), bound(-far, lowest)), bound(far, highest));
     const LaneId d = b.sub(x, lanes.constant(zero_point));
-    const LaneId lower = b.upper_product_of_words(d, lanes.constant(scale));
-    const LaneId product = b.add_dot_words(lower, d, lanes.constant(upper_scale));
+    const LaneId lower = b.mul_high_u16(d, lanes.constant(scale));
+    const LaneId product = b.add_dot_i16_pairs(lower, d, lanes.constant(upper_scale));
     const LaneId sum = b.add(product, lanes.constant(addend));
     lanes.store(b.shift_right_signed_by(sum, lanes.constant(shift)), Narrowing::saturate_to_signed);
   }
@@ -96,13 +96,13 @@ class DwordProduct final : public RequantizeMethod {
 
 }  // namespace
 
-const RequantizeMethod& saturating_dword_product_method() {
-  static constinit const DwordProduct<true> method;
+const RequantizeMethod& saturating_i32_product_method() {
+  static constinit const I32Product<true> method;
   return method;
 }
 
-const RequantizeMethod& dword_product_method() {
-  static constinit const DwordProduct<false> method;
+const RequantizeMethod& i32_product_method() {
+  static constinit const I32Product<false> method;
   return method;
 }
 

@@ -9,7 +9,7 @@
 // too: so the result is always (cut(P) + 2^(shift - 1)) >> shift.
 //
 // With d = 2^16 a + b, b unsigned, that is (a s << (16 - shift)) + ((cut(b s) + 2^(shift - 1)) >>
-// shift), for shifts from 1 to 16 (dword_product.cpp has the larger ones). Sums are modulo 2^32;
+// shift), for shifts from 1 to 16 (i32_product.cpp has the larger ones). Sums are modulo 2^32;
 // which elements saturate is known before: the result grows with d (powers of two lose no bits).
 #include <cstdlib>
 
@@ -71,9 +71,9 @@ struct Factor {
   }
 };
 
-class DwordAccumulator final : public RequantizeMethod {
+class I32Accumulator final : public RequantizeMethod {
  public:
-  std::string_view name() const override { return "dword accumulator"; }
+  std::string_view name() const override { return "i32 accumulator"; }
 
   bool takes(const RequantizeForm& form) const override {
     return !form.is_exact() && form.rounds_half_up() && form.from == QuantizedFormat::sa32 &&
@@ -120,12 +120,12 @@ class DwordAccumulator final : public RequantizeMethod {
     // has one zero less than it has redundant bits; but its products end in n zeros.)
     const LaneId kept = b.shift_right_signed_by(b.constant(LaneType::i32, 0xFFFE0000),
                                                 b.leading_zeros(b.absolute(d)));
-    const LaneId word = b.bit_and(d, b.constant(LaneType::i32, 0xFFFF));
-    const LaneId cut = b.bit_and(b.mul(word, lanes.constant(scale)), kept);
+    const LaneId low_half = b.bit_and(d, b.constant(LaneType::i32, 0xFFFF));
+    const LaneId cut = b.bit_and(b.mul(low_half, lanes.constant(scale)), kept);
     const LaneId lower =
         b.shift_right_signed_by(b.add(cut, lanes.constant(half)), lanes.constant(down));
     const LaneId upper =
-        b.shift_left_by(b.dot_words(d, lanes.constant(upper_scale)), lanes.constant(up));
+        b.shift_left_by(b.dot_i16_pairs(d, lanes.constant(upper_scale)), lanes.constant(up));
     const LaneId inner = b.add(b.add(upper, lower), lanes.constant(to_zero_point));
     const LaneId high = lanes.constant(highest);
     const LaneId low = lanes.constant(lowest);
@@ -137,8 +137,8 @@ class DwordAccumulator final : public RequantizeMethod {
 
 }  // namespace
 
-const RequantizeMethod& dword_accumulator_method() {
-  static constinit const DwordAccumulator method;
+const RequantizeMethod& i32_accumulator_method() {
+  static constinit const I32Accumulator method;
   return method;
 }
 
