@@ -13,7 +13,7 @@ namespace castor::jit {
 /// A note on a stretch of code: it begins at `offset` and ends where the next note begins.
 struct CodeNote {
   uint32_t offset = 0;
-  std::string part;  ///< of the nest: "prologue", "chunk 2"
+  std::string part;  ///< of the nest: "entry", "chunk 2"
   std::string text;  ///< the lane operation, e.g. "%3: f32 = round %1 down"; empty outside chunks
   std::string
       origin;  ///< the IR operation that it comes from, e.g. "%y = convert %x : u8"; or none

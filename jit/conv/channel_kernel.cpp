@@ -71,7 +71,7 @@ class ChannelKernelEmitter {
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
 
   MachineCode emit() {
-    emit_prologue();
+    emit_entry();
     Xbyak::Label next_tile;
     code_.align_to(32);
     code_.L(next_tile);
@@ -81,12 +81,12 @@ class ChannelKernelEmitter {
     code_.add(reg::places, static_cast<int>(sizeof(TilePlace)));
     code_.dec(reg::tiles);
     code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
-    emit_epilogue();
+    emit_exit();
     return code_.finish();
   }
 
  private:
-  void emit_prologue();
+  void emit_entry();
   void emit_start();
   void emit_loop();
   void emit_tap(const Xbyak::RegExp& tap, int position, const TileRows& pixels);
@@ -107,7 +107,7 @@ class ChannelKernelEmitter {
   void emit_turned_channels(const Xbyak::RegExp& stage, int count);
   void emit_piece_loads(const Xbyak::RegExp& stage, int row);
   void emit_turned_store(int channel);
-  void emit_epilogue();
+  void emit_exit();
 
   Xmm sum(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
   Xmm weight(int vector) const { return reg(tile_.pixels() * vectors_ + vector); }
@@ -132,7 +132,7 @@ class ChannelKernelEmitter {
   std::unique_ptr<TileEpilogueEmitter> epilogue_;  ///< null where there is none
 };
 
-void ChannelKernelEmitter::emit_prologue() {
+void ChannelKernelEmitter::emit_entry() {
   code_.push_all(saved_registers);
   if (epilogue_) code_.push_all(saved_for_epilogue);
   code_.mov(reg::callers_stack, Xbyak::util::rsp);
@@ -393,7 +393,7 @@ void ChannelKernelEmitter::emit_epilogue_of(int vector) {
   code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
-void ChannelKernelEmitter::emit_epilogue() {
+void ChannelKernelEmitter::emit_exit() {
   if (epilogue_) epilogue_->leave();
   code_.mov(Xbyak::util::rsp, reg::callers_stack);
   if (epilogue_) code_.pop_all(saved_for_epilogue);

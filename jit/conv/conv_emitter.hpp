@@ -74,7 +74,7 @@ class ConvKernelEmitter {
   }
 
   MachineCode emit() {
-    emit_prologue();
+    emit_entry();
     Xbyak::Label next_tile;
     code_.align_to(32);
     code_.L(next_tile);
@@ -83,7 +83,7 @@ class ConvKernelEmitter {
     emit_results();
     emit_step();
     code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
-    emit_epilogue();
+    emit_exit();
     return code_.finish();
   }
 
@@ -94,7 +94,7 @@ class ConvKernelEmitter {
   bool stores_groups() const { return target_.has_avx512() && !tile_.has_gaps; }
   bool takes_input() const { return tile_.source != PixelSource::planes; }
 
-  void emit_prologue();
+  void emit_entry();
   void emit_start();
   void emit_prefetch_of_output();
   void emit_start_of_input();
@@ -123,7 +123,7 @@ class ConvKernelEmitter {
   void emit_full_epilogue();
   void emit_epilogue_of(int vector);
   void emit_step();
-  void emit_epilogue();
+  void emit_exit();
 
   Xmm sum(int channel, int vector) const { return reg(channel * tile_.vectors + vector); }
   Xmm pixels(int vector) const { return reg(tile_.channels * tile_.vectors + vector); }

@@ -14,7 +14,7 @@ namespace castor::jit {
 
 namespace conv {
 
-void ConvKernelEmitter::emit_prologue() {
+void ConvKernelEmitter::emit_entry() {
   code_.push_all(saved_registers);
   if (epilogue_) {
     code_.push_all(saved_for_epilogue);
@@ -148,7 +148,7 @@ void ConvKernelEmitter::emit_step() {
   code_.dec(reg::tiles);
 }
 
-void ConvKernelEmitter::emit_epilogue() {
+void ConvKernelEmitter::emit_exit() {
   if (epilogue_) {
     epilogue_->leave();
     code_.mov(Xbyak::util::rsp, reg::callers_stack);

@@ -82,7 +82,7 @@ class DepthwiseEmitter {
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
 
   MachineCode emit() {
-    emit_prologue();
+    emit_entry();
     Xbyak::Label next_channel;
     Xbyak::Label next_blocks;
     code_.L(next_channel);
@@ -94,7 +94,7 @@ class DepthwiseEmitter {
     code_.jb(next_blocks, Xbyak::CodeGenerator::T_NEAR);
     emit_channel_step();
     code_.jb(next_channel, Xbyak::CodeGenerator::T_NEAR);
-    emit_epilogue();
+    emit_exit();
     return code_.finish();
   }
 
@@ -102,7 +102,7 @@ class DepthwiseEmitter {
   /// Where an input row lies.
   enum class Place : uint8_t { inside, guarded, outside };
 
-  void emit_prologue();
+  void emit_entry();
   void enter_epilogue();
   void emit_channel();
   void emit_row_start();
@@ -125,7 +125,7 @@ class DepthwiseEmitter {
   void multiply_add_words(const Zmm& sum, const Zmm& taps, int weight);
   void emit_store(int output);
   void emit_channel_step();
-  void emit_epilogue();
+  void emit_exit();
 
   int sources() const { return form_.dword_step == 0 ? 1 : form_.dwords; }
   Place place_of(int row) const {

@@ -9,7 +9,7 @@ namespace castor::jit {
 
 namespace depthwise {
 
-void DepthwiseEmitter::emit_prologue() {
+void DepthwiseEmitter::emit_entry() {
   code_.push_all(saved_registers);
   if (epilogue_) enter_epilogue();
   code_.mov(reg::input, argument(offsetof(DepthwiseArguments, input)));
@@ -138,7 +138,7 @@ void DepthwiseEmitter::emit_channel_step() {
   code_.cmp(reg::weights, argument(offsetof(DepthwiseArguments, weights_end)));
 }
 
-void DepthwiseEmitter::emit_epilogue() {
+void DepthwiseEmitter::emit_exit() {
   if (epilogue_) {
     epilogue_->leave();
     code_.mov(Xbyak::util::rsp, code_.qword[Xbyak::util::rsp]);

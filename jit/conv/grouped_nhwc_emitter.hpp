@@ -69,7 +69,7 @@ class NhwcEmitter {
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
 
   MachineCode emit() {
-    emit_prologue();
+    emit_entry();
     Xbyak::Label done;
     for (size_t i = 0; i < form_.blocks.size(); ++i) {
       Xbyak::Label next;
@@ -84,12 +84,12 @@ class NhwcEmitter {
       code_.L(next);
     }
     code_.L(done);
-    emit_epilogue();
+    emit_exit();
     return code_.finish();
   }
 
  private:
-  void emit_prologue();
+  void emit_entry();
   void enter_epilogue();
   void emit_constants();
   void emit_orders();
@@ -123,7 +123,7 @@ class NhwcEmitter {
   void emit_whole_store(const Xmm& sum, const Xbyak::Address& to);
   void emit_masked_store_of_8(const Xmm& sum, const Xbyak::Address& to);
   void emit_store_by_epilogue(const Xmm& sum, int output);
-  void emit_epilogue();
+  void emit_exit();
 
   bool has_avx512() const { return target_.has_avx512(); }
   bool keeps_masks() const {

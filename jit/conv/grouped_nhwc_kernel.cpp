@@ -9,7 +9,7 @@ namespace castor::jit {
 
 namespace grouped_nhwc {
 
-void NhwcEmitter::emit_prologue() {
+void NhwcEmitter::emit_entry() {
   code_.push_all(saved_registers);
   if (epilogue_) enter_epilogue();
   const Reg64& step = odd_steps[0];
@@ -138,7 +138,7 @@ void NhwcEmitter::load_record() {
   }
 }
 
-void NhwcEmitter::emit_epilogue() {
+void NhwcEmitter::emit_exit() {
   if (epilogue_) {
     code_.sub(Xbyak::util::rsp, return_bytes);
     epilogue_->leave();

@@ -61,7 +61,7 @@ class FillPlanesEmitter {
 
   MachineCode emit() {
     Xbyak::Label next_part;
-    emit_prologue();
+    emit_entry();
     code_.L(next_part);
     if (form_.is_plain) {
       emit_pixels();
@@ -72,12 +72,12 @@ class FillPlanesEmitter {
     code_.add(reg::part_planes, argument(offsetof(PlaneFilling, part_step)));
     code_.dec(reg::parts);
     code_.jnz(next_part, Xbyak::CodeGenerator::T_NEAR);
-    emit_epilogue();
+    emit_exit();
     return code_.finish();
   }
 
  private:
-  void emit_prologue();
+  void emit_entry();
   std::vector<uint8_t> order_of_bytes() const;
   std::vector<uint8_t> order_of_columns() const;
   std::vector<uint8_t> order_of_dwords() const;
@@ -89,7 +89,7 @@ class FillPlanesEmitter {
   void load_pixels();
   void load_every_pixel();
   void load_every_second_pixel();
-  void emit_epilogue();
+  void emit_exit();
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   Xbyak::Address of_vector(size_t offset) { return code_.ptr[reg::vector + offset]; }
@@ -99,7 +99,7 @@ class FillPlanesEmitter {
   Assembler code_;
 };
 
-void FillPlanesEmitter::emit_prologue() {
+void FillPlanesEmitter::emit_entry() {
   code_.push_all(saved_registers);
   const std::array channels = {reg::second, reg::third, reg::fourth};
   for (size_t i = 0; i < channels.size(); ++i) {
@@ -253,7 +253,7 @@ void FillPlanesEmitter::load_every_second_pixel() {
   code_.vpshufb(pixels, pixels, in_lane);
 }
 
-void FillPlanesEmitter::emit_epilogue() {
+void FillPlanesEmitter::emit_exit() {
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();

@@ -60,7 +60,7 @@ class PackWeightsEmitter {
 
   MachineCode emit() {
     Xbyak::Label next_unit;
-    emit_prologue();
+    emit_entry();
     code_.align_to(32);
     code_.L(next_unit);
     for (int i = 0; i < channels; ++i) load_channel(i);
@@ -70,19 +70,19 @@ class PackWeightsEmitter {
     code_.add(reg::source, argument(offsetof(WeightPacking, unit_step)));
     code_.dec(reg::units);
     code_.jnz(next_unit, Xbyak::CodeGenerator::T_NEAR);
-    emit_epilogue();
+    emit_exit();
     return code_.finish();
   }
 
  private:
-  void emit_prologue();
+  void emit_entry();
   void load_channel(int index);
   std::vector<uint8_t> order_of(int index) const;
   void turn_slots();
   void turn_round(int bit, const std::vector<bool>& wanted);
   void finish_slot(int slot);
   void emit_segments();
-  void emit_epilogue();
+  void emit_exit();
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   Zmm of_slot(int slot) const { return Zmm(vectors_[static_cast<size_t>(-slot & (lanes - 1))]); }
@@ -94,7 +94,7 @@ class PackWeightsEmitter {
   std::vector<int> free_;
 };
 
-void PackWeightsEmitter::emit_prologue() {
+void PackWeightsEmitter::emit_entry() {
   code_.push_all(saved_registers);
   code_.mov(reg::source, argument(offsetof(WeightPacking, source)));
   code_.mov(reg::channel_step, argument(offsetof(WeightPacking, channel_step)));
@@ -232,7 +232,7 @@ void PackWeightsEmitter::emit_segments() {
   code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
-void PackWeightsEmitter::emit_epilogue() {
+void PackWeightsEmitter::emit_exit() {
   code_.mov(reg::to, argument(offsetof(WeightPacking, sums)));
   for (int i = 1; i < sum_vectors; ++i) code_.vpaddd(sum(0), sum(0), sum(i));
   code_.vmovdqu32(code_.ptr[reg::to], sum(0));

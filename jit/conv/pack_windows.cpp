@@ -58,7 +58,7 @@ class FillWindowsEmitter {
   MachineCode emit() {
     Xbyak::Label next_row;
     Xbyak::Label next_vector;
-    emit_prologue();
+    emit_entry();
     code_.L(next_row);
     code_.mov(reg::vector, argument(offsetof(WindowFilling, vectors)));
     code_.mov(reg::vectors, argument(offsetof(WindowFilling, vector_count)));
@@ -73,18 +73,18 @@ class FillWindowsEmitter {
     code_.add(reg::planes_row, argument(offsetof(WindowFilling, row_step)));
     code_.dec(reg::rows);
     code_.jnz(next_row, Xbyak::CodeGenerator::T_NEAR);
-    emit_epilogue();
+    emit_exit();
     return code_.finish();
   }
 
  private:
-  void emit_prologue();
+  void emit_entry();
   void emit_loads();
   void emit_dwords();
   void emit_dword(int first_tap);
   void emit_bytes(int first, int tap);
   Xbyak::Address order_of_bytes(int column);
-  void emit_epilogue();
+  void emit_exit();
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   Xbyak::Address of_vector(size_t offset) { return code_.ptr[reg::vector + offset]; }
@@ -94,7 +94,7 @@ class FillWindowsEmitter {
   std::map<int, std::optional<Xbyak::Address>> orders_;  ///< by the first byte's tap of a row
 };
 
-void FillWindowsEmitter::emit_prologue() {
+void FillWindowsEmitter::emit_entry() {
   code_.push_all(saved_registers);
   code_.mov(reg::sources, argument(offsetof(WindowFilling, sources)));
   code_.xor_(reg::source_row.cvt32(), reg::source_row.cvt32());
@@ -166,7 +166,7 @@ Xbyak::Address FillWindowsEmitter::order_of_bytes(int column) {
   return *known->second;
 }
 
-void FillWindowsEmitter::emit_epilogue() {
+void FillWindowsEmitter::emit_exit() {
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();

@@ -45,7 +45,7 @@ void UniformSource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& 
     return broadcast(code, lanes, code.ptr[gpr::stack + frame_.stage_offset(operand_)], lane_bits);
   }
   const int element_bits = bits_of(element_);
-  const Xbyak::Address from = code.ptr[frame_.pointer(operand_)];
+  const Xbyak::Address from = code.ptr[frame_.emit_pointer(operand_)];
   if (element_bits == lane_bits) return broadcast(code, lanes, from, lane_bits);
   const Xmm elements = at_least_128(to, emitter.lanes() * element_bits);
   broadcast(code, elements, from, element_bits);
@@ -101,8 +101,9 @@ void RepeatedSource::load_by_order(LaneEmitter& emitter, int lane_bits, const Xm
   const int element_bits = bits_of(element_);
   const int64_t element = locator_.element_of_iteration();
   const int64_t first = element / (int64_t{emitter.lanes()} * baked_period_) * emitter.lanes();
-  const Xbyak::Address from = code.ptr[frame_.pointer(operand_) + gpr::period * (element_bits / 8) +
-                                       static_cast<size_t>(first * element_bits / 8)];
+  const Xbyak::Address from =
+      code.ptr[frame_.emit_pointer(operand_) + gpr::period * (element_bits / 8) +
+               static_cast<size_t>(first * element_bits / 8)];
   const Xmm vector = at_least_128(to, emitter.lanes() * lane_bits);
   OwnedVector fallback;
   load_lanes(emitter, vector, from, element_, lane_bits);
@@ -119,7 +120,8 @@ void RepeatedSource::load_by_table(LaneEmitter& emitter, int lane_bits, const Xm
   Xmm elements = to;
   elements.setOpmaskIdx(mask.get().getIdx());
   elements.setZero();
-  const Xbyak::Address from = code.ptr[frame_.pointer(operand_) + gpr::period * (element_bits / 8)];
+  const Xbyak::Address from =
+      code.ptr[frame_.emit_pointer(operand_) + gpr::period * (element_bits / 8)];
   load_lanes_masked(emitter, elements, from, element_, lane_bits);
   const OwnedVector by_table = emitter.scratch();
   const int bits = emitter.lanes() * lane_bits;

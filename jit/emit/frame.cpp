@@ -37,7 +37,7 @@ Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool g
   spill_offset_ = stages_offset_ + static_cast<int>(operands) * stage_bytes;
 }
 
-void Frame::enter() {
+void Frame::emit_entry() {
   for (size_t i = 0; i < saved_registers_; ++i) {
     code_.push(Xbyak::Reg64(pointer_registers[first_saved + i]));
   }
@@ -46,7 +46,7 @@ void Frame::enter() {
   room_field_ = code_.getSize() - 4;
 }
 
-void Frame::leave(int spill_bytes) {
+void Frame::emit_exit(int spill_bytes) {
   const int room = spill_offset_ + spill_bytes;
   code_.patch(room_field_, static_cast<uint32_t>(room));
   code_.add(gpr::stack, room);
@@ -63,13 +63,13 @@ Xbyak::Address Frame::pointer_slot(size_t operand) const {
   return at(pointer_slots_offset_ + 8 * static_cast<int>(operand - in_registers_));
 }
 
-Xbyak::Reg64 Frame::pointer(size_t operand) const {
+Xbyak::Reg64 Frame::emit_pointer(size_t operand) const {
   if (in_register(operand)) return Xbyak::Reg64(pointer_registers[operand]);
   code_.mov(gpr::scratch, pointer_slot(operand));
   return gpr::scratch;
 }
 
-void Frame::load_pointers() {
+void Frame::emit_load_pointers() {
   for (size_t operand = 0; operand < operands_; ++operand) {
     const Xbyak::Address argument = code_.qword[gpr::arguments + 8 * operand];
     if (in_register(operand)) {
@@ -81,7 +81,7 @@ void Frame::load_pointers() {
   }
 }
 
-void Frame::advance(size_t operand, const Xbyak::Address& step) {
+void Frame::emit_advance(size_t operand, const Xbyak::Address& step) {
   if (in_register(operand)) {
     code_.add(Xbyak::Reg64(pointer_registers[operand]), step);
   } else {

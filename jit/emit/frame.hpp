@@ -23,26 +23,27 @@ inline const Xbyak::Reg64 phase(Xbyak::Operand::R15);   ///< of `index` in its p
 inline const Xbyak::Reg64 period(Xbyak::Operand::R14);  ///< number of the period
 }  // namespace gpr
 
-/// Where the code keeps what does not live in fixed registers: operand pointers (in registers as
-/// far as there are any), loop counters, the caller's MXCSR, stages, spilled vectors.
+/// Where the code keeps what has no fixed register: operand pointers (in registers while there are
+/// any), loop counters, the caller's MXCSR, stages, spilled vectors.
 class Frame {
  public:
   /// `groups`: whether the code copies sub-byte elements one by one (see emit/windows.hpp).
   /// `periods`: whether it keeps account of periods.
   Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups, bool periods);
 
-  /// Saves registers and makes room; `leave` undoes it. The room is only known at the end, so
-  /// `enter` leaves a field that `leave` fills in.
-  void enter();
-  void leave(int spill_bytes);
+  /// Saves registers and makes room on the stack; `emit_exit` undoes both. The room is only known
+  /// at the end, so `emit_exit` fills it in where `emit_entry` has subtracted it.
+  void emit_entry();
+  void emit_exit(int spill_bytes);
 
   Xbyak::Address saved_mxcsr() const { return at(0); }
   Xbyak::Address chunk_count() const { return at(8); }
   Xbyak::Address loop_counter(int axis) const { return at(16 + 8 * axis); }
-  /// How far an iteration of the main loop, or a chunk of the tail, moves within a period.
+  /// Elements by which an iteration of the main loop, or a chunk of the tail, moves within a
+  /// period.
   Xbyak::Address iteration_phase() const { return at(period_slots_offset_); }
   Xbyak::Address chunk_phase() const { return at(period_slots_offset_ + 8); }
-  /// Whole periods that a chunk has.
+  /// Whole periods in a chunk.
   Xbyak::Address chunk_periods() const { return at(period_slots_offset_ + 16); }
   Xbyak::Address group_begin() const { return at(group_slots_offset_); }
   Xbyak::Address group_end() const { return at(group_slots_offset_ + 8); }
@@ -52,12 +53,12 @@ class Frame {
   int stage_offset(size_t operand) const;
   int spill_offset() const { return spill_offset_; }
 
-  /// The operand's pointer in a register: its own, or `scratch` after a load.
-  Xbyak::Reg64 pointer(size_t operand) const;
+  /// The operand's pointer in a register: its own, or gpr::scratch, into which it is loaded.
+  Xbyak::Reg64 emit_pointer(size_t operand) const;
   /// Loads all pointers from the argument block.
-  void load_pointers();
+  void emit_load_pointers();
   /// Adds a number of bytes from the argument block to an operand's pointer.
-  void advance(size_t operand, const Xbyak::Address& step);
+  void emit_advance(size_t operand, const Xbyak::Address& step);
 
  private:
   Xbyak::Address at(int offset) const { return code_.qword[gpr::stack + offset]; }

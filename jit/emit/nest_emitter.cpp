@@ -64,9 +64,9 @@ class NestEmitter {
   }
 
   MachineCode emit() {
-    emit_prologue();
+    emit_entry();
     emit_axis(form_.rank - 1);
-    emit_epilogue();
+    emit_exit();
     MachineCode machine_code = code_.finish();
     machine_code.spills = lanes_.spills();
     annotations_.move_to(machine_code);
@@ -75,8 +75,8 @@ class NestEmitter {
 
  private:
   // The parts of the function.
-  void emit_prologue();
-  void emit_epilogue();
+  void emit_entry();
+  void emit_exit();
   void emit_axis(int axis);
   void emit_innermost_axis();
   void emit_streaming_axis();
@@ -114,11 +114,11 @@ class NestEmitter {
   std::optional<RowTable> table_;
 };
 
-void NestEmitter::emit_prologue() {
-  note("prologue: frame, operand pointers, constants");
-  frame_.enter();
+void NestEmitter::emit_entry() {
+  note("entry: frame, operand pointers, constants");
+  frame_.emit_entry();
   lanes_.set_spill_base(frame_.spill_offset());
-  frame_.load_pointers();
+  frame_.emit_load_pointers();
   if (nest_.program.uses_float_state()) {
     constexpr uint32_t nearest_even_masked = 0x1f80;  // no FTZ, no DAZ, exceptions masked
     code_.stmxcsr(frame_.saved_mxcsr());
@@ -142,12 +142,12 @@ void NestEmitter::emit_phase_steps() {
   }
 }
 
-void NestEmitter::emit_epilogue() {
-  note("epilogue");
+void NestEmitter::emit_exit() {
+  note("exit");
   if (nest_.program.uses_float_state()) code_.ldmxcsr(frame_.saved_mxcsr());
   if (form_.stores == Stores::streaming) code_.sfence();
   code_.vzeroupper();
-  frame_.leave(lanes_.spill_bytes());
+  frame_.emit_exit(lanes_.spill_bytes());
   code_.ret();
 }
 
@@ -162,7 +162,7 @@ void NestEmitter::emit_axis(int axis) {
   emit_axis(axis - 1);
   note(fmt::format("step along axis {}", axis));
   for (size_t k = 0; k < nest_.operands(); ++k) {
-    frame_.advance(k, argument(layout_.step(k, axis)));
+    frame_.emit_advance(k, argument(layout_.step(k, axis)));
   }
   code_.dec(frame_.loop_counter(axis));
   code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
@@ -205,7 +205,7 @@ void NestEmitter::emit_elements_to_alignment() {
   while (!has_streaming_stores(target_, nest_.element(output))) ++output;
   const int bits = bits_of(nest_.element(output));
   note("elements in front of the first aligned store");
-  code_.mov(gpr::counter, frame_.pointer(output));
+  code_.mov(gpr::counter, frame_.emit_pointer(output));
   code_.neg(gpr::counter);
   code_.and_(gpr::counter, static_cast<uint32_t>(streaming_alignment - 1));
   if (bits < 8) {

@@ -151,7 +151,7 @@ OperandPlace NestOperands::packed_place(size_t operand, int64_t displacement_in_
   const int bits = bits_of(nest_.element(operand));
   code_.imul(gpr::counter, gpr::index, bits);
   code_.shr(gpr::counter, 3);
-  code_.add(gpr::counter, frame_.pointer(operand));
+  code_.add(gpr::counter, frame_.emit_pointer(operand));
   return {.mode = ChunkMode::whole,
           .base = gpr::counter,
           .displacement = displacement_in_elements * bits / 8};
@@ -162,7 +162,7 @@ OperandPlace NestOperands::periodic_place(size_t operand) {
   const int bytes = lane_bits_of(nest_.element(operand)) / 8;
   const int64_t elements = counts_chunks() ? 0 : chunk_displacement_;
   return {.mode = ChunkMode::staged,
-          .base = frame_.pointer(operand),
+          .base = frame_.emit_pointer(operand),
           .index = gpr::phase,
           .scale = bytes,
           .displacement = elements * bytes};
@@ -174,7 +174,7 @@ OperandPlace NestOperands::locate(size_t operand, int chunks_back) {
   if (modes_[operand] != ChunkMode::staged) {
     if (has_window(operand)) return packed_place(operand, elements);
     return {.mode = modes_[operand],
-            .base = frame_.pointer(operand),
+            .base = frame_.emit_pointer(operand),
             .index = gpr::index,
             .scale = element_bytes(operand),
             .displacement = elements * element_bytes(operand)};
@@ -260,12 +260,12 @@ void NestOperands::copy_stage(size_t operand, bool in) {
 void NestOperands::locate_elements(size_t operand) {
   if (is_contiguous(operand)) {
     code_.lea(gpr::cursor,
-              code_.ptr[frame_.pointer(operand) + gpr::index * element_bytes(operand)]);
+              code_.ptr[frame_.emit_pointer(operand) + gpr::index * element_bytes(operand)]);
     return;
   }
   code_.mov(gpr::cursor, gpr::index);
   code_.imul(gpr::cursor, step(operand));
-  code_.add(gpr::cursor, frame_.pointer(operand));
+  code_.add(gpr::cursor, frame_.emit_pointer(operand));
 }
 
 /// cursor = address of the next element.

@@ -111,12 +111,12 @@ void RowTable::emit_constants() {
 }
 
 /// gpr::counter counts the bytes of codes.
-Xbyak::Address RowTable::codes_address(int displacement) const {
-  return code_.ptr[frame_.pointer(source_) + gpr::counter + displacement];
+Xbyak::Address RowTable::emit_codes_address(int displacement) const {
+  return code_.ptr[frame_.emit_pointer(source_) + gpr::counter + displacement];
 }
 
-Xbyak::Address RowTable::elements_address(int displacement) const {
-  return code_.ptr[frame_.pointer(sink_) + gpr::index * (bits_of(to_) / 8) + displacement];
+Xbyak::Address RowTable::emit_elements_address(int displacement) const {
+  return code_.ptr[frame_.emit_pointer(sink_) + gpr::index * (bits_of(to_) / 8) + displacement];
 }
 
 void RowTable::emit_row() {
@@ -130,7 +130,7 @@ void RowTable::emit_row() {
 /// Elements in front of the first aligned one, whose codes begin at a byte.
 void RowTable::emit_elements_to_alignment() {
   annotations_.note("elements in front of the first aligned store");
-  code_.mov(gpr::limit, frame_.pointer(sink_));
+  code_.mov(gpr::limit, frame_.emit_pointer(sink_));
   code_.neg(gpr::limit);
   code_.and_(gpr::limit, static_cast<uint32_t>(streaming_alignment - 1));
   code_.shr(gpr::limit, std::countr_zero(static_cast<unsigned>(bits_of(to_) / 8)));
@@ -167,13 +167,13 @@ void RowTable::emit_loop(int vectors) {
 void RowTable::emit_vector(int vector) {
   load_codes(vector * bytes_per_vector());
   look_up();
-  const Xbyak::Address to = elements_address(vector * 64);
+  const Xbyak::Address to = emit_elements_address(vector * 64);
   stores_ == Stores::streaming ? code_.vmovntps(to, indices) : code_.vmovups(to, indices);
 }
 
 /// A vector's codes in each of its 128-bit parts.
 void RowTable::load_codes(int displacement) {
-  const Xbyak::Address from = codes_address(displacement);
+  const Xbyak::Address from = emit_codes_address(displacement);
   switch (bytes_per_vector()) {
     case 16: return code_.vbroadcasti32x4(indices, from);
     case 8: return code_.vpbroadcastq(indices, from);
@@ -207,9 +207,9 @@ void RowTable::emit_rest(const Xbyak::Operand& end) {
   code_.bzhi(gpr::scratch, gpr::scratch, gpr::limit);
   code_.kmovq(tail_mask, gpr::scratch);
   if (bits_of(to_) == 16) {
-    code_.vmovdqu16(elements_address(0) | tail_mask, indices);
+    code_.vmovdqu16(emit_elements_address(0) | tail_mask, indices);
   } else {
-    code_.vmovdqu32(elements_address(0) | tail_mask, indices);
+    code_.vmovdqu32(emit_elements_address(0) | tail_mask, indices);
   }
   code_.L(done);
 }
@@ -225,7 +225,7 @@ void RowTable::load_last_codes() {
   code_.bzhi(gpr::scratch, gpr::scratch, gpr::extent);
   code_.kmovq(tail_mask, gpr::scratch);
   code_.mov(gpr::extent, frame_.group_begin());
-  code_.vmovdqu8(low | tail_mask | Xbyak::util::T_z, codes_address(0));
+  code_.vmovdqu8(low | tail_mask | Xbyak::util::T_z, emit_codes_address(0));
   code_.vshufi32x4(indices, indices, indices, 0);
 }
 

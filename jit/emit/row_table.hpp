@@ -48,7 +48,7 @@ class RowTable {
   std::span<Sink* const> sinks() const { return sinks_; }
   Source* codes() { return &codes_; }
 
-  /// Loads what look-ups use; once, in the prologue.
+  /// Loads what look-ups use; once, in the function's entry.
   void emit_constants();
   /// The elements of one row, gpr::extent many, by the table.
   void emit_row();
@@ -56,8 +56,8 @@ class RowTable {
  private:
   int elements_per_vector() const { return 512 / bits_of(to_); }
   int bytes_per_vector() const { return elements_per_vector() * bits_of(from_) / 8; }
-  Xbyak::Address codes_address(int displacement) const;
-  Xbyak::Address elements_address(int displacement) const;
+  Xbyak::Address emit_codes_address(int displacement) const;
+  Xbyak::Address emit_elements_address(int displacement) const;
   void emit_loop(int vectors);
   void emit_vector(int vector);
   void emit_elements_to_alignment();

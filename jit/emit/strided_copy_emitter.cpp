@@ -39,7 +39,7 @@ class StridedCopyEmitter {
   StridedCopyEmitter(Assembler& code, int element_bytes) : code_(code), bytes_(element_bytes) {}
 
   void emit() {
-    emit_prologue();
+    emit_entry();
     Xbyak::Label next_row;
     code_.L(next_row);
     emit_row();
@@ -47,12 +47,12 @@ class StridedCopyEmitter {
     code_.add(row_destination, argument(offsetof(TileCopy, destination_row_step)));
     code_.dec(rows_left);
     code_.jnz(next_row, Xbyak::CodeGenerator::T_NEAR);
-    emit_epilogue();
+    emit_exit();
   }
 
  private:
-  void emit_prologue();
-  void emit_epilogue();
+  void emit_entry();
+  void emit_exit();
   void emit_row();
   void emit_loop_of_elements(int count);
   void emit_elements(int count);
@@ -69,7 +69,7 @@ class StridedCopyEmitter {
   const int bytes_;
 };
 
-void StridedCopyEmitter::emit_prologue() {
+void StridedCopyEmitter::emit_entry() {
   code_.push_all(saved_registers);
   code_.mov(row_source, argument(offsetof(TileCopy, source)));
   code_.mov(row_destination, argument(offsetof(TileCopy, destination)));
@@ -80,7 +80,7 @@ void StridedCopyEmitter::emit_prologue() {
   code_.lea(destination_step_3, code_.ptr[destination_step + destination_step * 2]);
 }
 
-void StridedCopyEmitter::emit_epilogue() {
+void StridedCopyEmitter::emit_exit() {
   if (has_shuffles()) code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();

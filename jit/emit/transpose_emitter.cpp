@@ -81,19 +81,19 @@ class TransposeEmitter {
   void emit() {
     Xbyak::Label narrow;
     Xbyak::Label done;
-    emit_prologue();
+    emit_entry();
     code_.cmp(columns, 2 * n_);
     code_.jl(narrow, Xbyak::CodeGenerator::T_NEAR);
     emit_blocks(2, done);
     code_.L(narrow);
     emit_blocks(1, done);
     code_.L(done);
-    emit_epilogue();
+    emit_exit();
   }
 
  private:
-  void emit_prologue();
-  void emit_epilogue();
+  void emit_entry();
+  void emit_exit();
   void emit_blocks(int blocks, Xbyak::Label& done);
   void emit_row_of_blocks(int blocks);
   void advance(const Reg64& left, int most, Xbyak::Label& done);
@@ -119,7 +119,7 @@ class TransposeEmitter {
   const Xbyak::Address memory_ = code_.ptr[Reg64(Operand::RSP) - 2 * vector_bytes];
 };
 
-void TransposeEmitter::emit_prologue() {
+void TransposeEmitter::emit_entry() {
   code_.push_all(saved_registers);
   code_.mov(source, argument(offsetof(TileCopy, source)));
   code_.mov(source_step, argument(offsetof(TileCopy, source_step)));
@@ -131,7 +131,7 @@ void TransposeEmitter::emit_prologue() {
   code_.imul(block_step, source_step, n_);
 }
 
-void TransposeEmitter::emit_epilogue() {
+void TransposeEmitter::emit_exit() {
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();

@@ -187,7 +187,7 @@ void Windows::locate_bytes(const WindowOperand& at) const {
   code.mov(gpr::cursor, frame_.group_begin());
   code.imul(gpr::cursor, gpr::cursor, bits_of(at.element));
   code.shr(gpr::cursor, 3);
-  code.add(gpr::cursor, frame_.pointer(at.operand));
+  code.add(gpr::cursor, frame_.emit_pointer(at.operand));
 }
 
 /// counter = bytes of the group's elements.
@@ -243,7 +243,7 @@ void Windows::copy_one_of_a_byte(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const int bits = bits_of(at.element);
   const int log2_bits = std::countr_zero(static_cast<unsigned>(bits));
-  code.mov(gpr::scratch, frame_.pointer(at.operand));
+  code.mov(gpr::scratch, frame_.emit_pointer(at.operand));
   code.mov(gpr::counter.cvt32(), gpr::scratch.cvt32());
   code.and_(gpr::counter.cvt32(), 8 / bits - 1);
   if (bits > 1) code.shl(gpr::counter.cvt32(), log2_bits);
@@ -305,7 +305,7 @@ void Windows::copy_bitwise(const WindowOperand& at, bool in) const {
   for (const BitField& field : bit_fields(at.element)) {
     code.mov(loop::element, frame_.group_begin());
     code.imul(loop::element, at.step);
-    code.add(loop::element, frame_.pointer(at.operand));
+    code.add(loop::element, frame_.emit_pointer(at.operand));
     for (int i = 0; i < Frame::borrowed_count; ++i) {
       code.mov(frame_.borrowed(i), Reg64(loop::borrowed[i]));
     }
