@@ -343,7 +343,7 @@ void ChannelKernelEmitter::emit_piece_loads(const Xbyak::RegExp& stage, int row)
 
 /// Rows are channels: four at a time are turned around and go through the epilogue.
 void ChannelKernelEmitter::emit_turned_epilogue() {
-  epilogue_->load_constants();
+  epilogue_->emit_constants();
   code_.mov(reg::epilogue, argument(offsetof(ChannelArguments, epilogue)));
   code_.mov(reg::stage, place(offsetof(TilePlace, pixel)));
   epilogue_->point(reg::epilogue, reg::stage);
@@ -370,7 +370,7 @@ void ChannelKernelEmitter::emit_turned_quad_epilogue(int count) {
 
 /// Rows are pixels. Sums go through the stage, so that the epilogue has all registers.
 void ChannelKernelEmitter::emit_tile_epilogue() {
-  epilogue_->load_constants();
+  epilogue_->emit_constants();
   for (int vector = 0; vector < vectors_; ++vector) emit_epilogue_of(vector);
 }
 

@@ -168,7 +168,7 @@ void ConvKernelEmitter::emit_tile_epilogue() {
     emit_mask_of_last_vector();
     emit_jump_if_full(full);
   }
-  epilogue_->load_constants();
+  epilogue_->emit_constants();
   for (int vector = 0; vector < tile_.vectors; ++vector) emit_epilogue_of(vector);
   if (full_epilogue_) {
     code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);

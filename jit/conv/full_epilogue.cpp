@@ -30,7 +30,7 @@ int FullEpilogueEmitter::group_rows() const {
 }
 
 void FullEpilogueEmitter::begin() {
-  load_constants();
+  emit_constants();
   emit_hoisted(LoopLevel::nest);
 }
 
@@ -50,7 +50,7 @@ void FullEpilogueEmitter::apply_rows(const Xbyak::RegExp& sums, int rows,
   }
 }
 
-OperandPlace FullEpilogueEmitter::locate(size_t operand, int) {
+ChunkAddress FullEpilogueEmitter::emit_chunk_address(size_t operand, int) {
   const TileOperand& of = epilogue_.operands[operand];
   const int bytes = of.repeats ? 0 : lanes * bits_of(of.element) / 8;
   return {.base = pointer(operand), .displacement = int64_t{vector_} * bytes};

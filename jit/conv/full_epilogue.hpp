@@ -25,7 +25,7 @@ class FullEpilogueEmitter final : public TileEpilogueEmitter {
   void apply_rows(const Xbyak::RegExp& sums, int rows, const Xbyak::Address& operands);
 
   ChunkMode mode(size_t) const override { return ChunkMode::whole; }
-  OperandPlace locate(size_t operand, int) override;
+  ChunkAddress emit_chunk_address(size_t operand, int) override;
 
  private:
   /// Chunks lie side by side in a row, then in the next one.

@@ -27,16 +27,16 @@ std::optional<TileEpilogue> packed_epilogue(const TileEpilogue& epilogue) {
 /// Two chunks in one vector, and a third.
 int vectors_of_packs(const TileEpilogue& epilogue) { return 2 * count_packable(epilogue); }
 
-void PackedSink::prepare(LaneEmitter& emitter) {
+void PackedSink::reserve_constants(LaneEmitter& emitter) {
   packer_ = Packer(emitter, bits_of(store_.type), 8, store_.narrowing);
   assert(packer_.chunks() == chunks_of_pack);
-  packer_.prepare(emitter);
+  packer_.reserve_constants(emitter);
 }
 
-void PackedSink::store(LaneEmitter& emitter, const LaneInst& inst) {
+void PackedSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   ++waiting_;
   OwnedVector pack;
-  if (!packer_.push(emitter, emitter.take(inst.a), pack)) return;
+  if (!packer_.emit_push(emitter, emitter.take(inst.a), pack)) return;
   put(emitter, pack, std::exchange(waiting_, 0), false);
 }
 
@@ -44,7 +44,8 @@ void PackedSink::store(LaneEmitter& emitter, const LaneInst& inst) {
 void PackedSink::flush(LaneEmitter& emitter) {
   if (waiting_ == 0) return;
   OwnedVector pack;
-  for (int i = waiting_; i < chunks_of_pack; ++i) packer_.push(emitter, emitter.scratch(), pack);
+  for (int i = waiting_; i < chunks_of_pack; ++i)
+    packer_.emit_push(emitter, emitter.scratch(), pack);
   put(emitter, pack, std::exchange(waiting_, 0), true);
 }
 

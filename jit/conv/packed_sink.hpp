@@ -22,8 +22,8 @@ class PackedSink : public Sink {
   static constexpr int chunks_of_pack = 4;
 
   explicit PackedSink(const LaneInst& store) : store_(store) {}
-  void prepare(LaneEmitter& emitter) final;
-  void store(LaneEmitter& emitter, const LaneInst& inst) final;
+  void reserve_constants(LaneEmitter& emitter) final;
+  void emit_store(LaneEmitter& emitter, const LaneInst& inst) final;
   /// Stores what waits to be packed.
   void flush(LaneEmitter& emitter);
 

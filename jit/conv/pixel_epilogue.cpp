@@ -24,7 +24,7 @@ Xbyak::Address PixelEpilogueEmitter::slot(size_t operand, size_t field) {
 
 void PixelEpilogueEmitter::begin(const Xbyak::Address& operands) {
   enter();
-  load_constants();
+  emit_constants();
   emit_hoisted(LoopLevel::nest);
   code_.mov(gpr::scratch, operands);
   for (size_t k = 0; k < epilogue_.operands.size(); ++k) {
@@ -61,7 +61,7 @@ void PixelEpilogueEmitter::prefetch(const Xbyak::Address& ahead) {
   }
 }
 
-OperandPlace PixelEpilogueEmitter::locate(size_t operand, int) {
+ChunkAddress PixelEpilogueEmitter::emit_chunk_address(size_t operand, int) {
   code_.mov(gpr::scratch, pixel_);
   code_.imul(gpr::scratch, slot(operand, offsetof(EpilogueOperand, row_step)));
   code_.add(gpr::scratch, slot(operand, offsetof(EpilogueOperand, data)));

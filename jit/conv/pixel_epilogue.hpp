@@ -29,7 +29,7 @@ class PixelEpilogueEmitter final : public TileEpilogueEmitter {
   /// The routine for sums in that vector. It asks for the lines of results so many pixels `ahead`.
   void emit_routine(const Xbyak::Xmm& sums, const Xbyak::Address& ahead);
 
-  OperandPlace locate(size_t operand, int) override;
+  ChunkAddress emit_chunk_address(size_t operand, int) override;
 
  private:
   Xbyak::Address slot(size_t operand, size_t field);

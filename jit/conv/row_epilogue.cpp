@@ -30,7 +30,7 @@ Xbyak::Address RowEpilogueEmitter::row_address(size_t operand) {
 }
 
 void RowEpilogueEmitter::begin(const Xbyak::Address& operands) {
-  load_constants();
+  emit_constants();
   emit_hoisted(LoopLevel::nest);
   code_.mov(gpr::scratch, operands);
   for (size_t k = 0; k < epilogue_.operands.size(); ++k) {
@@ -66,7 +66,7 @@ void RowEpilogueEmitter::prefetch(const Xbyak::Address& distance, const Xbyak::R
   }
 }
 
-OperandPlace RowEpilogueEmitter::locate(size_t operand, int) {
+ChunkAddress RowEpilogueEmitter::emit_chunk_address(size_t operand, int) {
   code_.mov(gpr::scratch, row_address(operand));
   const TileOperand& of = epilogue_.operands[operand];
   if (of.repeats) return {.mode = ChunkMode::masked, .base = gpr::scratch};

@@ -32,7 +32,7 @@ class RowEpilogueEmitter final : public TileEpilogueEmitter {
   /// Asks for the lines of results so many elements ahead. Overwrites `scratch`.
   void prefetch(const Xbyak::Address& distance, const Xbyak::Reg64& scratch);
 
-  OperandPlace locate(size_t operand, int) override;
+  ChunkAddress emit_chunk_address(size_t operand, int) override;
 
  private:
   /// Chunks lie in rows one below the other.

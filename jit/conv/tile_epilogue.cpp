@@ -182,7 +182,7 @@ void TileEpilogueEmitter::next_row(const Xbyak::Address& operands) {
   }
 }
 
-OperandPlace TileEpilogueEmitter::locate(size_t operand, int) {
+ChunkAddress TileEpilogueEmitter::emit_chunk_address(size_t operand, int) {
   return {.mode = ChunkMode::masked, .base = pointer(operand)};
 }
 
@@ -197,7 +197,7 @@ void TileEpilogueEmitter::apply(const Xmm& sums) {
   apply_to_sums();
 }
 
-void TileEpilogueEmitter::Sums::load(LaneEmitter& emitter, const LaneInst&, const Xmm& to) {
+void TileEpilogueEmitter::Sums::emit_load(LaneEmitter& emitter, const LaneInst&, const Xmm& to) {
   if (address) {
     emitter.code().vmovups(to, *address);
   } else {
@@ -205,8 +205,10 @@ void TileEpilogueEmitter::Sums::load(LaneEmitter& emitter, const LaneInst&, cons
   }
 }
 
-void TileEpilogueEmitter::Repeated::load(LaneEmitter& emitter, const LaneInst&, const Xmm& to) {
-  emitter.code().vpbroadcastd(to, emitter.code().ptr[locator_.locate(operand_, 0).base]);
+void TileEpilogueEmitter::Repeated::emit_load(LaneEmitter& emitter, const LaneInst&,
+                                              const Xmm& to) {
+  emitter.code().vpbroadcastd(to,
+                              emitter.code().ptr[locator_.emit_chunk_address(operand_, 0).base]);
 }
 
 }  // namespace castor::jit

@@ -54,9 +54,9 @@ std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const
 /// chunks at a time.
 bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);
 
-/// The loop levels of a program's instructions where chunks follow each other for which the operands
-/// that `is_same` says are the same: along a row those with one element for it, from row to row
-/// those that all rows share.
+/// The loop levels of a program's instructions where chunks follow each other for which the
+/// operands that `is_same` says are the same: along a row those with one element for it, from row
+/// to row those that all rows share.
 std::vector<LoopLevel> levels_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same);
 
 /// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
@@ -106,7 +106,7 @@ class TileEpilogueEmitter : public OperandLocator {
   void enter();
   void leave();
   /// Fills the registers of constants.
-  void load_constants() { lanes_.load_constants(sources_, sinks_); }
+  void emit_constants() { lanes_.emit_constants(sources_, sinks_); }
   /// Points at element `element` of the operands' first rows: `operands` is the address of their
   /// EpilogueOperands, in RAX or a register that is not one of `pointers`.
   void point(const Xbyak::Reg64& operands, const Xbyak::Reg64& element);
@@ -119,7 +119,7 @@ class TileEpilogueEmitter : public OperandLocator {
 
   ChunkMode mode(size_t) const override { return ChunkMode::masked; }
   Stores stores() const override { return Stores::cached; }
-  OperandPlace locate(size_t operand, int) override;
+  ChunkAddress emit_chunk_address(size_t operand, int) override;
   int64_t element_of_iteration() const override { return 0; }
 
  protected:
@@ -144,7 +144,7 @@ class TileEpilogueEmitter : public OperandLocator {
   /// The sums, wherever they are.
   class Sums : public Source {
    public:
-    void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+    void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
     std::optional<Xbyak::Address> address;
     Xbyak::Xmm vector;
   };
@@ -152,7 +152,7 @@ class TileEpilogueEmitter : public OperandLocator {
   class Repeated : public Source {
    public:
     Repeated(size_t operand, OperandLocator& locator) : operand_(operand), locator_(locator) {}
-    void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+    void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
 
    private:
     size_t operand_;

@@ -46,7 +46,7 @@ class Assembler : public Xbyak::CodeGenerator {
 
   /// The place of a constant, aligned to its size (a power of two up to 64).
   Xbyak::Address constant(std::span<const uint8_t> bytes) {
-    return ptr[rip + pool_ + (unresolved + static_cast<int>(place(bytes)))];
+    return ptr[rip + pool_ + (unresolved + static_cast<int>(pool_offset(bytes)))];
   }
   template <class T>
   Xbyak::Address constant_of(const T& value) {
@@ -81,7 +81,7 @@ class Assembler : public Xbyak::CodeGenerator {
 
   std::vector<uint32_t> resolve_pool();
 
-  size_t place(std::span<const uint8_t> bytes) {
+  size_t pool_offset(std::span<const uint8_t> bytes) {
     for (size_t at = 0; at + bytes.size() <= pool_bytes_.size(); at += bytes.size()) {
       if (std::memcmp(&pool_bytes_[at], bytes.data(), bytes.size()) == 0) return at;
     }

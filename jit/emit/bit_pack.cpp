@@ -71,7 +71,7 @@ std::vector<uint8_t> BitPacker::low_bits(int width) const {
   return vector_constant<uint8_t>(vector_bits_, [&](int) { return (1 << width) - 1; });
 }
 
-void BitPacker::prepare(LaneEmitter& emitter) const {
+void BitPacker::reserve_constants(LaneEmitter& emitter) const {
   const int bits = bits_of(element_);
   const StorageOrder order = info(element_).order;
   if (stores_as_mask()) {
@@ -91,37 +91,37 @@ void BitPacker::prepare(LaneEmitter& emitter) const {
   }
 }
 
-void BitPacker::pack(LaneEmitter& emitter, const Xmm& codes) const {
+void BitPacker::emit_pack(LaneEmitter& emitter, const Xmm& codes) const {
   if (info(element_).order != StorageOrder::split) {
     OwnedVector fallback;
     emit_and(emitter, codes, codes, emitter.vector(low_bits(bits_of(element_)), fallback));
   }
-  pack_clean(emitter, codes);
+  emit_pack_clean(emitter, codes);
 }
 
-void BitPacker::pack_clean(LaneEmitter& emitter, const Xmm& codes) const {
+void BitPacker::emit_pack_clean(LaneEmitter& emitter, const Xmm& codes) const {
   const StorageOrder order = info(element_).order;
   if (order == StorageOrder::split) {
-    gather_split(emitter, codes);
+    emit_gather_split(emitter, codes);
   } else {
-    gather_bits(emitter, codes, bits_of(element_), order == StorageOrder::msb_first);
+    emit_gather_bits(emitter, codes, bits_of(element_), order == StorageOrder::msb_first);
   }
-  compress(emitter, codes);
+  emit_compress(emitter, codes);
 }
 
-void BitPacker::store(LaneEmitter& emitter, const Xbyak::Address& to, const Xmm& codes, bool clean,
-                      bool streaming) const {
-  if (stores_as_mask()) return store_as_mask(emitter, to, codes);
-  clean ? pack_clean(emitter, codes) : pack(emitter, codes);
+void BitPacker::emit_store(LaneEmitter& emitter, const Xbyak::Address& to, const Xmm& codes,
+                           bool clean, bool streaming) const {
+  if (stores_as_mask()) return emit_store_as_mask(emitter, to, codes);
+  clean ? emit_pack_clean(emitter, codes) : emit_pack(emitter, codes);
   const Xmm packed = vector_register(codes.getIdx(), bytes_ * 8);
   if (streaming && has_streaming_stores(target_, element_))
     return emitter.code().vmovntps(to, packed);
-  store_packed(emitter, to, codes);
+  emit_store_packed(emitter, to, codes);
 }
 
 /// u1 on AVX-512: an opmask is a bit for each byte, the first in the lowest.
-void BitPacker::store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
-                              const Xmm& codes) const {
+void BitPacker::emit_store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
+                                   const Xmm& codes) const {
   Assembler& code = emitter.code();
   const OwnedMask bits = emitter.scratch_mask();
   if (info(element_).order == StorageOrder::msb_first) {
@@ -135,8 +135,8 @@ void BitPacker::store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
 
 /// Makes elements of `width` bits, one per byte, adjacent: in each 16-bit lane for 4, in each
 /// 32-bit lane for 2 and 6 (24 bits), in each 64-bit lane for 1 and 3.
-void BitPacker::gather_bits(LaneEmitter& emitter, const Xmm& codes, int width,
-                            bool msb_first) const {
+void BitPacker::emit_gather_bits(LaneEmitter& emitter, const Xmm& codes, int width,
+                                 bool msb_first) const {
   Assembler& code = emitter.code();
   {
     OwnedVector fallback;
@@ -160,7 +160,7 @@ void BitPacker::gather_bits(LaneEmitter& emitter, const Xmm& codes, int width,
 }
 
 /// The low bits as elements of their own, then the high bits in the byte beside them.
-void BitPacker::gather_split(LaneEmitter& emitter, const Xmm& codes) const {
+void BitPacker::emit_gather_split(LaneEmitter& emitter, const Xmm& codes) const {
   Assembler& code = emitter.code();
   const std::vector<BitField> fields = bit_fields(element_);
   const OwnedVector high = emitter.scratch();
@@ -171,14 +171,14 @@ void BitPacker::gather_split(LaneEmitter& emitter, const Xmm& codes) const {
       OwnedVector fallback;
       emit_and(emitter, part, part, emitter.vector(low_bits(field.width), fallback));
     }
-    gather_bits(emitter, part, field.width, true);
+    emit_gather_bits(emitter, part, field.width, true);
   }
   // The low bits have left a byte free behind their first one.
   code.vpslld(upper, upper, 8);
   emit_or(emitter, codes, codes, upper);
 }
 
-void BitPacker::compress(LaneEmitter& emitter, const Xmm& units) const {
+void BitPacker::emit_compress(LaneEmitter& emitter, const Xmm& units) const {
   Assembler& code = emitter.code();
   {
     OwnedVector fallback;
@@ -186,13 +186,13 @@ void BitPacker::compress(LaneEmitter& emitter, const Xmm& units) const {
     if (target_.supports(Feature::avx512_vbmi)) return code.vpermb(units, picks, units);
     code.vpshufb(units, units, picks);
   }
-  if (!target_.has_avx512()) return join_halves(emitter, units);
+  if (!target_.has_avx512()) return emit_join_halves(emitter, units);
   OwnedVector fallback;
   code.vpermw(units, emitter.vector(joins_, fallback), units);
 }
 
 /// AVX2: the bytes of the upper half right behind those of the lower one, while they fit it.
-void BitPacker::join_halves(LaneEmitter& emitter, const Xmm& halves) const {
+void BitPacker::emit_join_halves(LaneEmitter& emitter, const Xmm& halves) const {
   if (bytes_ > 16) return;
   Assembler& code = emitter.code();
   const OwnedVector upper = emitter.scratch();
@@ -202,8 +202,8 @@ void BitPacker::join_halves(LaneEmitter& emitter, const Xmm& halves) const {
   code.vpor(low, low, upper.as(128));
 }
 
-void BitPacker::store_packed(LaneEmitter& emitter, const Xbyak::Address& to,
-                             const Xmm& packed) const {
+void BitPacker::emit_store_packed(LaneEmitter& emitter, const Xbyak::Address& to,
+                                  const Xmm& packed) const {
   Assembler& code = emitter.code();
   const Xmm low = vector_register(packed.getIdx(), 128);
   const auto behind = [&](int bytes) { return code.ptr[to.getRegExp() + bytes]; };

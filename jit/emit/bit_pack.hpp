@@ -12,23 +12,26 @@ class BitPacker {
   BitPacker(const Target& target, ElementType element);
 
   /// Reserves the constant vectors.
-  void prepare(LaneEmitter& emitter) const;
+  void reserve_constants(LaneEmitter& emitter) const;
   /// The packed bytes at the bottom of the register that held the elements.
-  void pack(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
+  void emit_pack(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
   /// Packs and writes exactly their bytes; spoils the register. `clean`: the upper bits of the
   /// codes are zero. Past the caches only where the code has aligned it.
-  void store(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& codes, bool clean,
-             bool streaming) const;
+  void emit_store(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& codes,
+                  bool clean, bool streaming) const;
 
  private:
-  void pack_clean(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
-  void store_packed(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& packed) const;
-  void store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& codes) const;
+  void emit_pack_clean(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
+  void emit_store_packed(LaneEmitter& emitter, const Xbyak::Address& to,
+                         const Xbyak::Xmm& packed) const;
+  void emit_store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
+                          const Xbyak::Xmm& codes) const;
   bool stores_as_mask() const { return bits_of(element_) == 1 && target_.has_avx512(); }
-  void gather_bits(LaneEmitter& emitter, const Xbyak::Xmm& codes, int width, bool msb_first) const;
-  void gather_split(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
-  void compress(LaneEmitter& emitter, const Xbyak::Xmm& units) const;
-  void join_halves(LaneEmitter& emitter, const Xbyak::Xmm& halves) const;
+  void emit_gather_bits(LaneEmitter& emitter, const Xbyak::Xmm& codes, int width,
+                        bool msb_first) const;
+  void emit_gather_split(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
+  void emit_compress(LaneEmitter& emitter, const Xbyak::Xmm& units) const;
+  void emit_join_halves(LaneEmitter& emitter, const Xbyak::Xmm& halves) const;
   std::vector<uint8_t> weights(int width, bool msb_first, int element_bits) const;
   std::vector<uint8_t> low_bits(int width) const;
 

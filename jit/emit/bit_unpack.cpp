@@ -37,7 +37,7 @@ BitUnpacker::BitUnpacker(const Target& target, ElementType element)
 /// Where the bytes of a part's sixteen elements begin within the part.
 int BitUnpacker::part_origin(int part) const {
   if (target_.has_avx512()) return 0;
-  // Without a permutation across parts, both hold the same bytes (see load_both_halves).
+  // Without a permutation across parts, both hold the same bytes (see emit_load_both_halves).
   const int own = part * 2 * bits_of(element_);
   return bytes_ > 16 && part == 1 ? own - (bytes_ - 16) : own;
 }
@@ -79,7 +79,7 @@ BitUnpacker::FieldConstants BitUnpacker::constants_of(int value_bit, int width) 
   return constants;
 }
 
-void BitUnpacker::prepare(LaneEmitter& emitter) const {
+void BitUnpacker::reserve_constants(LaneEmitter& emitter) const {
   if (!arrangement_.empty()) emitter.reserve_vector(arrangement_);
   for (const FieldConstants& field : fields_) {
     for (const auto* bytes :
@@ -90,21 +90,22 @@ void BitUnpacker::prepare(LaneEmitter& emitter) const {
   if (has_byte_permute()) emitter.reserve_vector(value_mask_);
 }
 
-void BitUnpacker::unpack(LaneEmitter& emitter, const Xbyak::Address& from, const Xmm& to) const {
-  load(emitter, from, to);
-  spread(emitter, to);
+void BitUnpacker::emit_unpack(LaneEmitter& emitter, const Xbyak::Address& from,
+                              const Xmm& to) const {
+  emit_load(emitter, from, to);
+  emit_spread(emitter, to);
 }
 
-void BitUnpacker::unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from,
-                                const Opmask& mask, const Xmm& to) const {
+void BitUnpacker::emit_unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from,
+                                     const Opmask& mask, const Xmm& to) const {
   emitter.code().vmovdqu8(to | mask | Xbyak::util::T_z, from);
-  spread(emitter, to);
+  emit_spread(emitter, to);
 }
 
 /// The bytes at the bottom of the register; on AVX2 in both halves.
-void BitUnpacker::load(LaneEmitter& emitter, const Xbyak::Address& from, const Xmm& to) const {
+void BitUnpacker::emit_load(LaneEmitter& emitter, const Xbyak::Address& from, const Xmm& to) const {
   Assembler& code = emitter.code();
-  if (!target_.has_avx512()) return load_both_halves(emitter, from, to);
+  if (!target_.has_avx512()) return emit_load_both_halves(emitter, from, to);
   switch (bytes_) {
     case 8: return code.vmovq(vector_register(to.getIdx(), 128), from);
     case 16:
@@ -116,8 +117,8 @@ void BitUnpacker::load(LaneEmitter& emitter, const Xbyak::Address& from, const X
   code.vmovdqu8(to | mask.get() | Xbyak::util::T_z, from);
 }
 
-void BitUnpacker::load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
-                                   const Xmm& to) const {
+void BitUnpacker::emit_load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
+                                        const Xmm& to) const {
   Assembler& code = emitter.code();
   const Xbyak::Ymm whole(to.getIdx());
   const Xmm low = vector_register(to.getIdx(), 128);
@@ -136,31 +137,31 @@ void BitUnpacker::load_both_halves(LaneEmitter& emitter, const Xbyak::Address& f
   }
 }
 
-void BitUnpacker::spread(LaneEmitter& emitter, const Xmm& bytes) const {
+void BitUnpacker::emit_spread(LaneEmitter& emitter, const Xmm& bytes) const {
   Assembler& code = emitter.code();
   if (target_.has_avx512()) {
     OwnedVector fallback;
     const Xmm order = emitter.vector(arrangement_, fallback);
     has_byte_permute() ? code.vpermb(bytes, order, bytes) : code.vpermw(bytes, order, bytes);
   }
-  if (has_byte_permute()) return extract_fields_vbmi(emitter, bytes);
-  if (fields_.size() == 1) return extract(emitter, fields_[0], bytes, bytes);
+  if (has_byte_permute()) return emit_extract_fields_vbmi(emitter, bytes);
+  if (fields_.size() == 1) return emit_extract(emitter, fields_[0], bytes, bytes);
   const OwnedVector high = emitter.scratch();
   const Xmm upper = high.as(vector_bits_);
-  extract(emitter, fields_[1], bytes, upper);
+  emit_extract(emitter, fields_[1], bytes, upper);
   code.vpsllw(upper, upper, static_cast<uint8_t>(fields_[1].value_bit));
-  extract(emitter, fields_[0], bytes, bytes);
+  emit_extract(emitter, fields_[0], bytes, bytes);
   emit_or(emitter, bytes, bytes, upper);
 }
 
 /// Bytes of one field: even elements in the low bytes of 16-bit lanes, odd ones in the high bytes.
-void BitUnpacker::extract(LaneEmitter& emitter, const FieldConstants& field, const Xmm& bytes,
-                          const Xmm& to) const {
+void BitUnpacker::emit_extract(LaneEmitter& emitter, const FieldConstants& field, const Xmm& bytes,
+                               const Xmm& to) const {
   Assembler& code = emitter.code();
   const OwnedVector other = emitter.scratch();
   const Xmm odd = other.as(vector_bits_);
-  const auto place = [&](const Xmm& result, const std::vector<uint8_t>& control,
-                         const std::vector<uint8_t>& scale) {
+  const auto emit_field = [&](const Xmm& result, const std::vector<uint8_t>& control,
+                              const std::vector<uint8_t>& scale) {
     {
       OwnedVector fallback;
       code.vpshufb(result, bytes, emitter.vector(control, fallback));
@@ -168,8 +169,8 @@ void BitUnpacker::extract(LaneEmitter& emitter, const FieldConstants& field, con
     OwnedVector fallback;
     code.vpmullw(result, result, emitter.vector(scale, fallback));
   };
-  place(odd, field.odd, field.odd_scale);
-  place(to, field.even, field.even_scale);
+  emit_field(odd, field.odd, field.odd_scale);
+  emit_field(to, field.even, field.even_scale);
   code.vpsrlw(to, to, static_cast<uint8_t>(16 - field.width));
   code.vpsrlw(odd, odd, static_cast<uint8_t>(16 - field.width));
   code.vpsllw(odd, odd, 8);
@@ -177,7 +178,7 @@ void BitUnpacker::extract(LaneEmitter& emitter, const FieldConstants& field, con
 }
 
 /// vpmultishiftqb: eight bits from any bit on for each byte.
-void BitUnpacker::extract_fields_vbmi(LaneEmitter& emitter, const Xmm& bytes) const {
+void BitUnpacker::emit_extract_fields_vbmi(LaneEmitter& emitter, const Xmm& bytes) const {
   Assembler& code = emitter.code();
   constexpr uint8_t a_where_c_else_b = 0xe4;
   OwnedVector upper;

@@ -12,12 +12,12 @@ class BitUnpacker {
   BitUnpacker(const Target& target, ElementType element);
 
   /// Reserves the constant vectors.
-  void prepare(LaneEmitter& emitter) const;
+  void reserve_constants(LaneEmitter& emitter) const;
   /// The elements at `from`; reads exactly their bytes.
-  void unpack(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
+  void emit_unpack(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
   /// The same of the bytes that `mask` names; AVX-512.
-  void unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Opmask& mask,
-                     const Xbyak::Xmm& to) const;
+  void emit_unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from,
+                          const Xbyak::Opmask& mask, const Xbyak::Xmm& to) const;
 
  private:
   struct FieldConstants {
@@ -32,13 +32,13 @@ class BitUnpacker {
   bool has_byte_permute() const { return target_.supports(Feature::avx512_vbmi); }
   FieldConstants constants_of(int value_bit, int width) const;
   int part_origin(int part) const;
-  void load(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
-  void load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
-                        const Xbyak::Xmm& to) const;
-  void spread(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
-  void extract(LaneEmitter& emitter, const FieldConstants& field, const Xbyak::Xmm& bytes,
-               const Xbyak::Xmm& to) const;
-  void extract_fields_vbmi(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
+  void emit_load(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
+  void emit_load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
+                             const Xbyak::Xmm& to) const;
+  void emit_spread(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
+  void emit_extract(LaneEmitter& emitter, const FieldConstants& field, const Xbyak::Xmm& bytes,
+                    const Xbyak::Xmm& to) const;
+  void emit_extract_fields_vbmi(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
 
   const Target& target_;
   ElementType element_;

@@ -9,7 +9,7 @@ namespace castor::jit {
 namespace {
 
 /// One element from memory into every lane of as many bits.
-void broadcast(Assembler& code, const Xmm& to, const Xbyak::Address& from, int bits) {
+void emit_broadcast(Assembler& code, const Xmm& to, const Xbyak::Address& from, int bits) {
   switch (bits) {
     case 8: return code.vpbroadcastb(to, from);
     case 16: return code.vpbroadcastw(to, from);
@@ -26,7 +26,8 @@ Xmm at_least_128(const Xmm& vector, int bits) {
 Xbyak::Zmm whole(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
 
 /// Lanes of `from` in the order that the lanes of `order` say.
-void permute(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& from, int lane_bits) {
+void emit_permute(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& from,
+                  int lane_bits) {
   switch (lane_bits) {
     case 8: return code.vpermb(to, order, from);
     case 16: return code.vpermw(to, order, from);
@@ -37,24 +38,25 @@ void permute(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& from, 
 
 }  // namespace
 
-void UniformSource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
+void UniformSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   Assembler& code = emitter.code();
   const int lane_bits = bits_of(inst.type);
   const Xmm lanes = at_least_128(to, emitter.lanes() * lane_bits);
   if (is_sub_byte(element_)) {
-    return broadcast(code, lanes, code.ptr[gpr::stack + frame_.stage_offset(operand_)], lane_bits);
+    return emit_broadcast(code, lanes, code.ptr[gpr::stack + frame_.stage_offset(operand_)],
+                          lane_bits);
   }
   const int element_bits = bits_of(element_);
   const Xbyak::Address from = code.ptr[frame_.emit_pointer(operand_)];
-  if (element_bits == lane_bits) return broadcast(code, lanes, from, lane_bits);
+  if (element_bits == lane_bits) return emit_broadcast(code, lanes, from, lane_bits);
   const Xmm elements = at_least_128(to, emitter.lanes() * element_bits);
-  broadcast(code, elements, from, element_bits);
+  emit_broadcast(code, elements, from, element_bits);
   extension(element_bits, lane_bits, is_signed_integer(element_))(code, to, elements);
 }
 
 /// scratch = a bit for each of the chunk's periods: one more than the number, counted from the
 /// chunk's first period, of the one that its last element lies in.
-void RepeatedSource::select_periods(LaneEmitter& emitter) const {
+void RepeatedSource::emit_select_periods(LaneEmitter& emitter) const {
   Assembler& code = emitter.code();
   code.mov(gpr::scratch, period_numbers_);
   if (locator_.mode(operand_) == ChunkMode::whole) {
@@ -69,7 +71,7 @@ void RepeatedSource::select_periods(LaneEmitter& emitter) const {
   code.bzhi(gpr::scratch, gpr::scratch, gpr::counter);
 }
 
-void RepeatedSource::prepare(LaneEmitter& emitter) {
+void RepeatedSource::reserve_constants(LaneEmitter& emitter) {
   for (const LaneInst& inst : emitter.program().code) {
     if (inst.op != LaneOp::load || static_cast<size_t>(inst.imm) != operand_) continue;
     for (int chunk = 0; chunk < baked_period_; ++chunk) {
@@ -89,14 +91,14 @@ std::vector<uint8_t> RepeatedSource::order(const LaneEmitter& emitter, int lane_
   });
 }
 
-void RepeatedSource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
+void RepeatedSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   const bool in_main_loop = locator_.mode(operand_) == ChunkMode::whole;
-  if (baked_period_ > 0 && in_main_loop) return load_by_order(emitter, bits_of(inst.type), to);
-  load_by_table(emitter, bits_of(inst.type), to);
+  if (baked_period_ > 0 && in_main_loop) return emit_load_by_order(emitter, bits_of(inst.type), to);
+  emit_load_by_table(emitter, bits_of(inst.type), to);
 }
 
 /// All elements that an iteration has for as many chunks as a period has elements.
-void RepeatedSource::load_by_order(LaneEmitter& emitter, int lane_bits, const Xmm& to) {
+void RepeatedSource::emit_load_by_order(LaneEmitter& emitter, int lane_bits, const Xmm& to) {
   Assembler& code = emitter.code();
   const int element_bits = bits_of(element_);
   const int64_t element = locator_.element_of_iteration();
@@ -106,23 +108,23 @@ void RepeatedSource::load_by_order(LaneEmitter& emitter, int lane_bits, const Xm
                static_cast<size_t>(first * element_bits / 8)];
   const Xmm vector = at_least_128(to, emitter.lanes() * lane_bits);
   OwnedVector fallback;
-  load_lanes(emitter, vector, from, element_, lane_bits);
-  permute(code, vector, emitter.vector(order(emitter, lane_bits, element), fallback), vector,
-          lane_bits);
+  emit_load_lanes(emitter, vector, from, element_, lane_bits);
+  emit_permute(code, vector, emitter.vector(order(emitter, lane_bits, element), fallback), vector,
+               lane_bits);
 }
 
-void RepeatedSource::load_by_table(LaneEmitter& emitter, int lane_bits, const Xmm& to) {
+void RepeatedSource::emit_load_by_table(LaneEmitter& emitter, int lane_bits, const Xmm& to) {
   Assembler& code = emitter.code();
   const int element_bits = bits_of(element_);
   const OwnedMask mask = emitter.scratch_mask();
-  select_periods(emitter);
+  emit_select_periods(emitter);
   code.kmovq(mask.get(), gpr::scratch);
   Xmm elements = to;
   elements.setOpmaskIdx(mask.get().getIdx());
   elements.setZero();
   const Xbyak::Address from =
       code.ptr[frame_.emit_pointer(operand_) + gpr::period * (element_bits / 8)];
-  load_lanes_masked(emitter, elements, from, element_, lane_bits);
+  emit_load_lanes_masked(emitter, elements, from, element_, lane_bits);
   const OwnedVector by_table = emitter.scratch();
   const int bits = emitter.lanes() * lane_bits;
   const Xmm numbers = at_least_128(by_table.as(128), bits);
@@ -133,7 +135,7 @@ void RepeatedSource::load_by_table(LaneEmitter& emitter, int lane_bits, const Xm
   } else {
     extension(8, lane_bits, false)(code, numbers, first);
   }
-  permute(code, at_least_128(to, bits), numbers, at_least_128(to, bits), lane_bits);
+  emit_permute(code, at_least_128(to, bits), numbers, at_least_128(to, bits), lane_bits);
 }
 
 }  // namespace castor::jit

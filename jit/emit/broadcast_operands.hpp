@@ -13,7 +13,7 @@ class UniformSource : public Source {
  public:
   UniformSource(size_t operand, ElementType element, const Frame& frame)
       : operand_(operand), element_(element), frame_(frame) {}
-  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+  void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
 
  private:
   size_t operand_;
@@ -36,14 +36,14 @@ class RepeatedSource : public Source {
         locator_(locator),
         frame_(frame),
         period_numbers_(period_numbers) {}
-  void prepare(LaneEmitter& emitter) override;
-  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+  void reserve_constants(LaneEmitter& emitter) override;
+  void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
 
  private:
   std::vector<uint8_t> order(const LaneEmitter& emitter, int lane_bits, int64_t element) const;
-  void load_by_order(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
-  void load_by_table(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
-  void select_periods(LaneEmitter& emitter) const;
+  void emit_load_by_order(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
+  void emit_load_by_table(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
+  void emit_select_periods(LaneEmitter& emitter) const;
 
   size_t operand_;
   ElementType element_;

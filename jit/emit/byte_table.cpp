@@ -38,21 +38,23 @@ void reserve_bytes(LaneEmitter& emitter, const ByteTable& table, EntryByte which
   }
 }
 
-/// Bytes from 128 up and those below, for tables of 256.
+/// Masks of the bytes from 128 up and of those below, for tables of 256.
 struct Halves {
   OwnedMask upper;
   OwnedMask lower;
 
-  Halves(LaneEmitter& emitter, const Xmm& bytes)
-      : upper(emitter.scratch_mask()), lower(emitter.scratch_mask()) {
+  explicit Halves(LaneEmitter& emitter)
+      : upper(emitter.scratch_mask()), lower(emitter.scratch_mask()) {}
+
+  void emit(LaneEmitter& emitter, const Xmm& bytes) const {
     emitter.code().vpmovb2m(upper.get(), Xbyak::Zmm(bytes.getIdx()));
     emitter.code().knotq(lower.get(), upper.get());
   }
 };
 
 /// 256 entries in two steps of 128: a byte that one step leaves alone is the other's index.
-void look_up_256(LaneEmitter& emitter, const ByteTable& table, EntryByte which, const Xmm& bytes,
-                 const Halves& halves, const Xmm& to) {
+void emit_look_up_256(LaneEmitter& emitter, const ByteTable& table, EntryByte which,
+                      const Xmm& bytes, const Halves& halves, const Xmm& to) {
   Assembler& code = emitter.code();
   const Xbyak::Zmm result(to.getIdx());
   code.vmovdqa64(result, Xbyak::Zmm(bytes.getIdx()));
@@ -66,8 +68,8 @@ void look_up_256(LaneEmitter& emitter, const ByteTable& table, EntryByte which, 
 }
 
 /// 16 or 64 entries.
-void look_up_in_one(LaneEmitter& emitter, const ByteTable& table, EntryByte which, const Xmm& bytes,
-                    const Xmm& to) {
+void emit_look_up_in_one(LaneEmitter& emitter, const ByteTable& table, EntryByte which,
+                         const Xmm& bytes, const Xmm& to) {
   Assembler& code = emitter.code();
   OwnedVector fallback;
   const Xmm entries = emitter.vector(table_vector(emitter, table, which, 0), fallback);
@@ -79,8 +81,8 @@ void look_up_in_one(LaneEmitter& emitter, const ByteTable& table, EntryByte whic
 }
 
 /// A table of 128, or the lower half of one of 256; the upper bit of bytes does not count.
-void look_up_128(LaneEmitter& emitter, const ByteTable& table, EntryByte which, const Xmm& bytes,
-                 const Xmm& to) {
+void emit_look_up_128(LaneEmitter& emitter, const ByteTable& table, EntryByte which,
+                      const Xmm& bytes, const Xmm& to) {
   Assembler& code = emitter.code();
   code.vmovdqa64(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(bytes.getIdx()));
   OwnedVector fallbacks[2];
@@ -107,7 +109,8 @@ std::vector<uint8_t> unpack_order(const LaneEmitter& emitter, int element_bits) 
   });
 }
 
-void order_for_unpacking(LaneEmitter& emitter, int element_bits, const Xmm& to, const Xmm& bytes) {
+void emit_order_for_unpacking(LaneEmitter& emitter, int element_bits, const Xmm& to,
+                              const Xmm& bytes) {
   OwnedVector fallback;
   const Xmm order = emitter.vector(unpack_order(emitter, element_bits), fallback);
   if (emitter.has_avx512()) {
@@ -119,7 +122,8 @@ void order_for_unpacking(LaneEmitter& emitter, int element_bits, const Xmm& to, 
 
 /// 16-bit lanes become the upper halves of 32-bit lanes; `low` and `high` are the two vectors of
 /// 16-bit lanes.
-std::vector<OwnedVector> as_upper_halves(LaneEmitter& emitter, OwnedVector low, OwnedVector high) {
+std::vector<OwnedVector> emit_upper_halves(LaneEmitter& emitter, OwnedVector low,
+                                           OwnedVector high) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
   const OwnedVector zeros = emitter.scratch();
@@ -159,21 +163,23 @@ std::vector<uint8_t> sign_bits() {
   return vector_constant<uint8_t>(512, [](int) { return sign_bit; });
 }
 
-void look_up_signed(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes, const Xmm& to) {
+void emit_look_up_signed(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
+                         const Xmm& to) {
   constexpr uint8_t a_xor_b_and_c = 0x78;
-  look_up_128(emitter, table, EntryByte::low, bytes, to);
+  emit_look_up_128(emitter, table, EntryByte::low, bytes, to);
   OwnedVector fallback;
   const Xbyak::Zmm signs(emitter.vector(sign_bits(), fallback).getIdx());
   const Xbyak::Zmm result(to.getIdx());
   emitter.code().vpternlogd(result, Xbyak::Zmm(bytes.getIdx()), signs, a_xor_b_and_c);
 }
 
-void look_up_positive(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
-                      const Xmm& to) {
-  const Halves halves(emitter, bytes);
+void emit_look_up_positive(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
+                           const Xmm& to) {
+  const Halves halves(emitter);
+  halves.emit(emitter, bytes);
   const Xbyak::Zmm result(to.getIdx());
-  look_up_128(emitter, table, EntryByte::low, bytes,
-              result | halves.lower.get() | Xbyak::util::T_z);
+  emit_look_up_128(emitter, table, EntryByte::low, bytes,
+                   result | halves.lower.get() | Xbyak::util::T_z);
 }
 
 /// What emit_look_up will use.
@@ -202,18 +208,19 @@ void reserve_table(LaneEmitter& emitter, const ByteTable& table) {
   reserve_bytes(emitter, table, EntryByte::high);
 }
 
-void look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes, const Xmm& low,
-                  const Xmm& high) {
+void emit_look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
+                       const Xmm& low, const Xmm& high) {
   if (table.index_bits == 8) {
-    const Halves halves(emitter, bytes);
-    look_up_256(emitter, table, EntryByte::low, bytes, halves, low);
-    look_up_256(emitter, table, EntryByte::high, bytes, halves, high);
+    const Halves halves(emitter);
+    halves.emit(emitter, bytes);
+    emit_look_up_256(emitter, table, EntryByte::low, bytes, halves, low);
+    emit_look_up_256(emitter, table, EntryByte::high, bytes, halves, high);
   } else if (table.index_bits == 7) {
-    look_up_128(emitter, table, EntryByte::low, bytes, low);
-    look_up_128(emitter, table, EntryByte::high, bytes, high);
+    emit_look_up_128(emitter, table, EntryByte::low, bytes, low);
+    emit_look_up_128(emitter, table, EntryByte::high, bytes, high);
   } else {
-    look_up_in_one(emitter, table, EntryByte::low, bytes, low);
-    look_up_in_one(emitter, table, EntryByte::high, bytes, high);
+    emit_look_up_in_one(emitter, table, EntryByte::low, bytes, low);
+    emit_look_up_in_one(emitter, table, EntryByte::high, bytes, high);
   }
 }
 
@@ -222,8 +229,8 @@ void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int ele
   reserve_table(emitter, table);
 }
 
-std::vector<OwnedVector> look_up_elements(LaneEmitter& emitter, const ByteTable& table,
-                                          int element_bits, const Xmm& bytes) {
+std::vector<OwnedVector> emit_look_up_elements(LaneEmitter& emitter, const ByteTable& table,
+                                               int element_bits, const Xmm& bytes) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
   OwnedVector ordered = emitter.scratch();
@@ -231,12 +238,12 @@ std::vector<OwnedVector> look_up_elements(LaneEmitter& emitter, const ByteTable&
   {
     const OwnedVector low = emitter.scratch();
     const Xmm indices = ordered.as(bits);
-    order_for_unpacking(emitter, element_bits, indices, bytes);
-    look_up_both(emitter, table, indices, low.as(bits), high.as(bits));
+    emit_order_for_unpacking(emitter, element_bits, indices, bytes);
+    emit_look_up_both(emitter, table, indices, low.as(bits), high.as(bits));
     code.vpunpcklbw(indices, low.as(bits), high.as(bits));
     code.vpunpckhbw(high.as(bits), low.as(bits), high.as(bits));
   }
-  if (element_bits == 32) return as_upper_halves(emitter, std::move(ordered), std::move(high));
+  if (element_bits == 32) return emit_upper_halves(emitter, std::move(ordered), std::move(high));
   std::vector<OwnedVector> vectors;
   vectors.push_back(std::move(ordered));
   vectors.push_back(std::move(high));
@@ -249,16 +256,17 @@ void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   // Apart: the table may be loaded into a register while the bytes are still needed.
   const Xmm to = emitter.define_apart();
   if (table.index_bits != 8) {
-    return look_up_in_one(emitter, table, EntryByte::low, bytes, to);
+    return emit_look_up_in_one(emitter, table, EntryByte::low, bytes, to);
   }
   switch (upper_half_of(table)) {
-    case UpperHalf::same: return look_up_128(emitter, table, EntryByte::low, bytes, to);
-    case UpperHalf::signed_lower: return look_up_signed(emitter, table, bytes, to);
-    case UpperHalf::zero: return look_up_positive(emitter, table, bytes, to);
+    case UpperHalf::same: return emit_look_up_128(emitter, table, EntryByte::low, bytes, to);
+    case UpperHalf::signed_lower: return emit_look_up_signed(emitter, table, bytes, to);
+    case UpperHalf::zero: return emit_look_up_positive(emitter, table, bytes, to);
     case UpperHalf::own: break;
   }
-  const Halves halves(emitter, bytes);
-  look_up_256(emitter, table, EntryByte::low, bytes, halves, to);
+  const Halves halves(emitter);
+  halves.emit(emitter, bytes);
+  emit_look_up_256(emitter, table, EntryByte::low, bytes, halves, to);
 }
 
 }  // namespace castor::jit

@@ -41,7 +41,7 @@ void emit_look_up_avx2(LaneEmitter& emitter, const I32Table& table, const Xmm& i
   Assembler& code = emitter.code();
   const Xbyak::Ymm result(to.getIdx());
   const Xbyak::Ymm indices(index.getIdx());
-  const auto eight = [&](const Xbyak::Ymm& into, int part) {
+  const auto emit_eight = [&](const Xbyak::Ymm& into, int part) {
     code.vpermd(into, indices, code.constant(table_vector(emitter, table, part)));
   };
   const OwnedVector other = emitter.scratch();
@@ -49,14 +49,14 @@ void emit_look_up_avx2(LaneEmitter& emitter, const I32Table& table, const Xmm& i
   const Xbyak::Ymm second(other.as(256).getIdx());
   const Xbyak::Ymm choice(chooser.as(256).getIdx());
   code.vpslld(choice, indices, 28);
-  eight(result, 0);
-  eight(second, 1);
+  emit_eight(result, 0);
+  emit_eight(second, 1);
   code.vblendvps(result, result, second, choice);
   if (table.index_bits == 4) return;
   const OwnedVector upper = emitter.scratch();
   const Xbyak::Ymm third(upper.as(256).getIdx());
-  eight(third, 2);
-  eight(second, 3);
+  emit_eight(third, 2);
+  emit_eight(second, 3);
   code.vblendvps(third, third, second, choice);
   code.vpslld(choice, indices, 27);
   code.vblendvps(result, result, third, choice);

@@ -50,7 +50,7 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
       target_(target),
       program_(program),
       lanes_(lanes),
-      places_(program.code.size()),
+      locations_(program.code.size()),
       last_use_(program.code.size(), no_lane),
       pinned_(program.code.size(), false),
       levels_(std::move(levels)),
@@ -113,9 +113,9 @@ void LaneEmitter::plan_hoisted() {
   }
 }
 
-void LaneEmitter::load_constants(std::span<Source* const> sources, std::span<Sink* const> sinks) {
-  for (Source* source : sources) source->prepare(*this);
-  for (Sink* sink : sinks) sink->prepare(*this);
+void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sink* const> sinks) {
+  for (Source* source : sources) source->reserve_constants(*this);
+  for (Sink* sink : sinks) sink->reserve_constants(*this);
   for (const LaneInst& inst : program_.code) {
     if (inst.op == LaneOp::widen_to_high_half && has_avx512()) {
       reserve_vector(high_half_order(lanes_));
@@ -130,12 +130,12 @@ void LaneEmitter::load_constants(std::span<Source* const> sources, std::span<Sin
     pinned_[i] = true;
     --pinnable_;
     const int vector = allocate_vector();
-    places_[i].vector = vector;
-    load_constant(program_.code[i], vector);
+    locations_[i].vector = vector;
+    emit_constant(program_.code[i], vector);
   }
 }
 
-void LaneEmitter::load_constant(const LaneInst& inst, int vector) {
+void LaneEmitter::emit_constant(const LaneInst& inst, int vector) {
   const int bits = register_bits(inst.type);
   const Xbyak::Xmm to = vector_register(vector, bits);
   const auto value = static_cast<uint64_t>(inst.imm);
@@ -195,7 +195,7 @@ void LaneEmitter::emit_hoisted(LoopLevel level, std::span<Source* const> sources
   current_ = count;  // after every instruction
   for (LaneId id = 0; id < count; ++id) {
     const bool in_slot = kept_[static_cast<size_t>(id)] && !wants_pin_[static_cast<size_t>(id)];
-    if (in_slot && level_of(id) == level) keep_in_slot(id);
+    if (in_slot && level_of(id) == level) emit_keep_in_slot(id);
   }
   current_ = no_lane;
 }
@@ -210,10 +210,10 @@ void LaneEmitter::release_hoisted(LoopLevel level) {
 }
 
 /// Stores a hoisted value in a slot, unless it was spilled there, and releases its register.
-void LaneEmitter::keep_in_slot(LaneId id) {
-  Place& at = place(id);
+void LaneEmitter::emit_keep_in_slot(LaneId id) {
+  Location& at = location(id);
   assert(at.vector >= 0 || at.mask >= 0 || at.slot >= 0);
-  if (at.slot < 0) store_in_slot(at);
+  if (at.slot < 0) emit_store_in_slot(at);
   homes_[static_cast<size_t>(id)] = true;
   release(id);
 }
@@ -226,9 +226,9 @@ void LaneEmitter::emit(LaneId id, std::span<Source* const> sources, std::span<Si
   for_each_operand(inst, [&](LaneId operand) { operands_.push_back(operand); });
   if (annotate) annotate(current_);
   if (inst.op == LaneOp::load) {
-    sources[static_cast<size_t>(inst.imm)]->load(*this, inst, define());
+    sources[static_cast<size_t>(inst.imm)]->emit_load(*this, inst, define());
   } else if (inst.op == LaneOp::store) {
-    sinks[static_cast<size_t>(inst.imm)]->store(*this, inst);
+    sinks[static_cast<size_t>(inst.imm)]->emit_store(*this, inst);
   } else {
     emitter_of(inst.op)(*this, inst);
   }

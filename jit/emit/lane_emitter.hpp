@@ -22,9 +22,9 @@ class Source {
  public:
   virtual ~Source() = default;
   /// Vectors that the source wants in registers across the loop (permutation tables).
-  virtual void prepare(LaneEmitter&) {}
+  virtual void reserve_constants(LaneEmitter&) {}
   /// Puts one chunk of lanes of `inst.type` into `to`, integers extended by their sign.
-  virtual void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) = 0;
+  virtual void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) = 0;
 };
 
 /// Where a `store` puts lanes.
@@ -32,9 +32,9 @@ class Sink {
  public:
   virtual ~Sink() = default;
   /// Vectors that the sink wants in registers across the loop (permutation tables).
-  virtual void prepare(LaneEmitter&) {}
+  virtual void reserve_constants(LaneEmitter&) {}
   /// Takes one chunk: `inst.a` by emitter.take or emitter.use.
-  virtual void store(LaneEmitter& emitter, const LaneInst& inst) = 0;
+  virtual void emit_store(LaneEmitter& emitter, const LaneInst& inst) = 0;
 };
 
 /// A vector register of one's own until the object dies.
@@ -108,7 +108,7 @@ class LaneEmitter {
   LaneEmitter& operator=(const LaneEmitter&) = delete;
 
   /// Fills the registers that hold constants; once, before any loop.
-  void load_constants(std::span<Source* const> sources, std::span<Sink* const> sinks);
+  void emit_constants(std::span<Source* const> sources, std::span<Sink* const> sinks);
   /// Emits the instructions that are hoisted to a level: nest, before all loops; row, at the
   /// beginning of each row.
   void emit_hoisted(LoopLevel level, std::span<Source* const> sources,
@@ -147,8 +147,8 @@ class LaneEmitter {
   OwnedSlot scratch_slot();
   Xbyak::Address address(const OwnedSlot& slot, int offset = 0);
 
-  /// A vector constant in a register if one is left, asked for in Sink::prepare; else `vector`
-  /// loads it into `fallback`.
+  /// A vector constant in a register if one is left, asked for in Sink::reserve_constants; else
+  /// `vector` loads it into `fallback`.
   void reserve_vector(std::span<const uint8_t> bytes);
   Xbyak::Xmm vector(std::span<const uint8_t> bytes, OwnedVector& fallback);
 
@@ -161,7 +161,7 @@ class LaneEmitter {
   friend class OwnedVector;
   friend class OwnedMask;
   friend class OwnedSlot;
-  struct Place {
+  struct Location {
     int vector = -1;
     int mask = -1;
     int slot = -1;
@@ -175,9 +175,9 @@ class LaneEmitter {
   void plan_hoisted();
   void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks,
             const std::function<void(LaneId)>& annotate);
-  void keep_in_slot(LaneId id);
+  void emit_keep_in_slot(LaneId id);
   int take_slot();
-  void store_in_slot(Place& at);
+  void emit_store_in_slot(Location& at);
   int next_use(LaneId id) const;
   bool is_constant(LaneId id) const {
     return program_.code[static_cast<size_t>(id)].op == LaneOp::constant;
@@ -189,18 +189,18 @@ class LaneEmitter {
   bool is_operand(LaneId id) const;
   int allocate_vector();
   int allocate_mask();
-  void spill(bool mask);
+  void emit_spill(bool mask);
   void release(LaneId id);
   void release_dying_operands();
-  void load_constant(const LaneInst& inst, int vector);
-  Place& place(LaneId id) { return places_[static_cast<size_t>(id)]; }
+  void emit_constant(const LaneInst& inst, int vector);
+  Location& location(LaneId id) { return locations_[static_cast<size_t>(id)]; }
   Xbyak::Address slot_address(int slot);
 
   Assembler& code_;
   const Target& target_;
   const LaneProgram& program_;
   const int lanes_;
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
   std::vector<LaneId> last_use_;
   std::vector<bool> pinned_;       // constants and hoisted values that keep their register
   std::vector<LoopLevel> levels_;  // of instructions

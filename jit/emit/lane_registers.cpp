@@ -14,7 +14,7 @@ bool LaneEmitter::is_operand(LaneId id) const {
 
 void LaneEmitter::release(LaneId id) {
   if (pinned_[static_cast<size_t>(id)]) return;
-  Place& at = place(id);
+  Location& at = location(id);
   if (at.vector >= 0) free_vectors_ |= uint32_t{1} << at.vector;
   if (at.mask >= 0) free_masks_ |= uint32_t{1} << at.mask;
   if (at.slot >= 0 && !has_home(id)) free_slots_.push_back(at.slot);
@@ -50,7 +50,7 @@ int LaneEmitter::take_slot() {
   return slot;
 }
 
-void LaneEmitter::store_in_slot(Place& at) {
+void LaneEmitter::emit_store_in_slot(Location& at) {
   at.slot = take_slot();
   if (at.mask >= 0) {
     code_.kmovq(slot_address(at.slot), Xbyak::Opmask(at.mask));
@@ -59,11 +59,11 @@ void LaneEmitter::store_in_slot(Place& at) {
   }
 }
 
-void LaneEmitter::spill(bool mask) {
+void LaneEmitter::emit_spill(bool mask) {
   LaneId victim = no_lane;
   int farthest = -1;
   for (LaneId id = 0; id < current_; ++id) {
-    const Place& at = place(id);
+    const Location& at = location(id);
     const bool candidate = mask ? at.mask >= 0 : at.vector >= 0;
     if (!candidate || pinned_[static_cast<size_t>(id)] || is_operand(id)) continue;
     const int use = next_use(id);
@@ -74,9 +74,9 @@ void LaneEmitter::spill(bool mask) {
   }
   assert(victim != no_lane);
   if (victim == no_lane) throw Xbyak::Error(Xbyak::ERR_INTERNAL);
-  Place& at = place(victim);
+  Location& at = location(victim);
   if (at.slot < 0) {
-    store_in_slot(at);
+    emit_store_in_slot(at);
     ++spills_;
   }
   if (mask) {
@@ -87,14 +87,14 @@ void LaneEmitter::spill(bool mask) {
 }
 
 int LaneEmitter::allocate_vector() {
-  if (free_vectors_ == 0) spill(false);
+  if (free_vectors_ == 0) emit_spill(false);
   const int index = std::countr_zero(free_vectors_);
   free_vectors_ &= ~(uint32_t{1} << index);
   return index;
 }
 
 int LaneEmitter::allocate_mask() {
-  if (free_masks_ == 0) spill(true);
+  if (free_masks_ == 0) emit_spill(true);
   const int index = std::countr_zero(free_masks_);
   free_masks_ &= ~(uint32_t{1} << index);
   return index;
@@ -102,12 +102,12 @@ int LaneEmitter::allocate_mask() {
 
 Xbyak::Xmm LaneEmitter::use(LaneId id) {
   const int bits = register_bits(type_of(id));
-  Place& at = place(id);
+  Location& at = location(id);
   if (at.vector < 0) {
     const int vector = allocate_vector();
-    place(id).vector = vector;
+    location(id).vector = vector;
     if (is_constant(id)) {
-      load_constant(program_.code[static_cast<size_t>(id)], vector);
+      emit_constant(program_.code[static_cast<size_t>(id)], vector);
     } else {
       assert(at.slot >= 0);
       code_.vmovups(vector_register(vector, target_.vector_bits()), slot_address(at.slot));
@@ -117,7 +117,7 @@ Xbyak::Xmm LaneEmitter::use(LaneId id) {
 }
 
 Xbyak::Opmask LaneEmitter::use_mask(LaneId id) {
-  Place& at = place(id);
+  Location& at = location(id);
   if (at.mask < 0) {
     at.mask = allocate_mask();
     code_.kmovq(Xbyak::Opmask(at.mask), slot_address(at.slot));
@@ -132,12 +132,12 @@ Xbyak::Xmm LaneEmitter::define() {
 
 Xbyak::Opmask LaneEmitter::define_mask() {
   release_dying_operands();
-  return Xbyak::Opmask(place(current_).mask = allocate_mask());
+  return Xbyak::Opmask(location(current_).mask = allocate_mask());
 }
 
 Xbyak::Xmm LaneEmitter::define_apart() {
   const int vector = allocate_vector();
-  place(current_).vector = vector;
+  location(current_).vector = vector;
   return vector_register(vector, register_bits(type_of(current_)));
 }
 
@@ -147,7 +147,7 @@ Xbyak::Xmm LaneEmitter::define_from(LaneId start) {
   const bool dies =
       last_use_[static_cast<size_t>(start)] == current_ && !pinned_[static_cast<size_t>(start)];
   if (dies) {
-    place(current_).vector = std::exchange(place(start).vector, -1);
+    location(current_).vector = std::exchange(location(start).vector, -1);
     return vector_register(from.getIdx(), bits);
   }
   const Xbyak::Xmm to = define_apart();
@@ -160,7 +160,7 @@ OwnedVector LaneEmitter::take(LaneId id) {
   const bool dies =
       last_use_[static_cast<size_t>(id)] == current_ && !pinned_[static_cast<size_t>(id)];
   if (dies) {
-    place(id).vector = -1;
+    location(id).vector = -1;
     return {*this, from.getIdx()};
   }
   OwnedVector copy = scratch();

@@ -10,7 +10,7 @@ namespace {
 
 /// A move between a register and memory, in either direction, of elements under a mask.
 template <class To, class From>
-void move_masked(Assembler& code, const To& to, const From& from, int element_bits) {
+void emit_move_masked(Assembler& code, const To& to, const From& from, int element_bits) {
   switch (element_bits) {
     case 8: return code.vmovdqu8(to, from);
     case 16: return code.vmovdqu16(to, from);
@@ -21,7 +21,7 @@ void move_masked(Assembler& code, const To& to, const From& from, int element_bi
 
 /// The same of `bits` bits at once.
 template <class To, class From>
-void move_whole(Assembler& code, const To& to, const From& from, int bits) {
+void emit_move_whole(Assembler& code, const To& to, const From& from, int bits) {
   if (bits == 32) {
     code.vmovd(to, from);
   } else if (bits == 64) {
@@ -32,12 +32,12 @@ void move_whole(Assembler& code, const To& to, const From& from, int bits) {
 }
 
 /// Stores a whole chunk; past the caches only where the code has aligned it.
-void store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from, int bits,
-                 Stores stores) {
+void emit_store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from, int bits,
+                      Stores stores) {
   if (stores == Stores::streaming && bits >= 128) {
     code.vmovntps(to, from);
   } else {
-    move_whole(code, to, from, bits);
+    emit_move_whole(code, to, from, bits);
   }
 }
 
@@ -49,59 +49,60 @@ Narrowing narrowing_to_16_bits(Narrowing narrowing) {
 
 }  // namespace
 
-Xbyak::Address address_of(Assembler& code, const OperandPlace& place) {
-  if (place.scale == 0) return code.ptr[place.base + place.displacement];
-  return code.ptr[place.base + place.index * place.scale + place.displacement];
+Xbyak::Address address_of(Assembler& code, const ChunkAddress& chunk) {
+  if (chunk.scale == 0) return code.ptr[chunk.base + chunk.displacement];
+  return code.ptr[chunk.base + chunk.index * chunk.scale + chunk.displacement];
 }
 
-void MemorySource::prepare(LaneEmitter& emitter) {
+void MemorySource::reserve_constants(LaneEmitter& emitter) {
   if (!is_sub_byte(element_)) return;
   unpacker_.emplace(emitter.target(), element_);
-  unpacker_->prepare(emitter);
+  unpacker_->reserve_constants(emitter);
 }
 
-void load_lanes(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
-                ElementType element, int lane_bits) {
+void emit_load_lanes(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
+                     ElementType element, int lane_bits) {
   Assembler& code = emitter.code();
   const int element_bits = lane_bits_of(element);
   if (element_bits == lane_bits) {
-    return move_whole(code, to, from, emitter.lanes() * element_bits);
+    return emit_move_whole(code, to, from, emitter.lanes() * element_bits);
   }
   const LoadMnemonic extend = extension(element_bits, lane_bits, is_signed_integer(element));
   if (emitter.lanes() * lane_bits >= 128) return extend(code, to, from);
   // From memory the instruction would read as many elements as fill a whole register.
-  move_whole(code, to, from, emitter.lanes() * element_bits);
+  emit_move_whole(code, to, from, emitter.lanes() * element_bits);
   extend(code, to, to);
 }
 
-void load_lanes_masked(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
-                       ElementType element, int lane_bits) {
+void emit_load_lanes_masked(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
+                            ElementType element, int lane_bits) {
   const int element_bits = lane_bits_of(element);
-  if (element_bits == lane_bits) return move_masked(emitter.code(), to, from, element_bits);
+  if (element_bits == lane_bits) return emit_move_masked(emitter.code(), to, from, element_bits);
   extension(element_bits, lane_bits, is_signed_integer(element))(emitter.code(), to, from);
 }
 
-void MemorySource::load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
-  const OperandPlace place = locator_.locate(operand_, 0);
+void MemorySource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
+  const ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
   const int lane_bits = bits_of(inst.type);
-  const Xbyak::Address from = address_of(emitter.code(), place);
-  if (unpacker_ && place.mode == ChunkMode::whole) return unpacker_->unpack(emitter, from, to);
-  if (place.mode != ChunkMode::masked) return load_lanes(emitter, to, from, element_, lane_bits);
-  load_lanes_masked(emitter, to | tail_mask | Xbyak::util::T_z, from, element_, lane_bits);
+  const Xbyak::Address from = address_of(emitter.code(), chunk);
+  if (unpacker_ && chunk.mode == ChunkMode::whole) return unpacker_->emit_unpack(emitter, from, to);
+  if (chunk.mode != ChunkMode::masked)
+    return emit_load_lanes(emitter, to, from, element_, lane_bits);
+  emit_load_lanes_masked(emitter, to | tail_mask | Xbyak::util::T_z, from, element_, lane_bits);
 }
 
-void MemorySink::prepare(LaneEmitter& emitter) {
+void MemorySink::reserve_constants(LaneEmitter& emitter) {
   if (table_ != nullptr) return reserve_element_table(emitter, *table_, bits_of(element_));
   if (is_sub_byte(element_)) {
     bit_packer_.emplace(emitter.target(), element_);
-    bit_packer_->prepare(emitter);
+    bit_packer_->reserve_constants(emitter);
   }
-  if (encoder_) encoder_->prepare(emitter);
+  if (encoder_) encoder_->reserve_constants(emitter);
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
   const int bits = encoder_ ? 16 : lane_bits_of(element_);
   packer_ = Packer(emitter, bits_of(store_.type), bits, narrowing_to_16_bits(store_.narrowing));
-  packer_.prepare(emitter);
+  packer_.reserve_constants(emitter);
 }
 
 void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
@@ -112,9 +113,9 @@ void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
 }
 
 /// Adds a chunk. True when that completes a vector of bytes or elements, which is then in `full`.
-bool MemorySink::collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
+bool MemorySink::emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
   OwnedVector packed;
-  if (!packer_.push(emitter, std::move(chunk), packed)) return false;
+  if (!packer_.emit_push(emitter, std::move(chunk), packed)) return false;
   if (!encoder_) {
     full = std::move(packed);
     return true;
@@ -124,91 +125,92 @@ bool MemorySink::collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& f
     return false;
   }
   const int bits = emitter.target().vector_bits();
-  full = encoder_->encode(emitter, first_vector_->as(bits), packed.as(bits));
+  full = encoder_->emit_encode(emitter, first_vector_->as(bits), packed.as(bits));
   first_vector_.reset();
   return true;
 }
 
 /// A whole vector of elements; of sub-byte elements their bytes.
-void MemorySink::store_vector(LaneEmitter& emitter, const OperandPlace& to, OwnedVector full) {
+void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to, OwnedVector full) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
   const Xbyak::Address address = address_of(code, to);
-  if (!bit_packer_) return store_whole(code, address, full.as(bits), bits, locator_.stores());
+  if (!bit_packer_) return emit_store_whole(code, address, full.as(bits), bits, locator_.stores());
   const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing);
-  bit_packer_->store(emitter, address, full.as(bits), clean,
-                     locator_.stores() == Stores::streaming);
+  bit_packer_->emit_store(emitter, address, full.as(bits), clean,
+                          locator_.stores() == Stores::streaming);
 }
 
 /// One chunk of bytes fills two vectors of elements, or four.
-void MemorySink::store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
+void MemorySink::emit_store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
   const int element_bits = bits_of(element_);
   const std::vector<OwnedVector> vectors =
-      look_up_elements(emitter, *table_, element_bits, emitter.use(inst.a));
+      emit_look_up_elements(emitter, *table_, element_bits, emitter.use(inst.a));
   Assembler& code = emitter.code();
-  OperandPlace place = locator_.locate(operand_, 0);
+  ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
   const int bits = emitter.target().vector_bits();
   for (const OwnedVector& vector : vectors) {
-    const Xbyak::Address to = address_of(code, place);
-    if (place.mode == ChunkMode::masked) {
+    const Xbyak::Address to = address_of(code, chunk);
+    if (chunk.mode == ChunkMode::masked) {
       // The mask of a vector's elements is the lower part of what is left of the chunk's.
-      move_masked(code, to | tail_mask, vector.as(bits), element_bits);
+      emit_move_masked(code, to | tail_mask, vector.as(bits), element_bits);
       code.kshiftrq(tail_mask, tail_mask, static_cast<uint8_t>(bits / element_bits));
     } else {
-      const Stores stores = place.mode == ChunkMode::whole ? locator_.stores() : Stores::cached;
-      store_whole(code, to, vector.as(bits), bits, stores);
+      const Stores stores = chunk.mode == ChunkMode::whole ? locator_.stores() : Stores::cached;
+      emit_store_whole(code, to, vector.as(bits), bits, stores);
     }
-    place.displacement += bits / 8;
+    chunk.displacement += bits / 8;
   }
 }
 
 /// A chunk's elements, narrower than its lanes, in the low part of a register.
-OwnedVector MemorySink::one_chunk(LaneEmitter& emitter, const LaneInst& inst) const {
+OwnedVector MemorySink::emit_one_chunk(LaneEmitter& emitter, const LaneInst& inst) const {
   const int lane_bits = bits_of(inst.type);
   OwnedVector narrowed = emitter.scratch();
   const Xmm value = emitter.use(inst.a);
   if (!encoder_) {
-    narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_), inst.narrowing);
+    emit_narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_), inst.narrowing);
     return narrowed;
   }
   Xmm floats = value;
   if (lane_bits != 16) {
-    narrow_one(emitter, narrowed, value, lane_bits, 16, narrowing_to_16_bits(inst.narrowing));
+    emit_narrow_one(emitter, narrowed, value, lane_bits, 16, narrowing_to_16_bits(inst.narrowing));
     floats = narrowed.as(emitter.lanes() * 16);
   }
-  return encoder_->encode(emitter, floats, floats);
+  return encoder_->emit_encode(emitter, floats, floats);
 }
 
-void MemorySink::store(LaneEmitter& emitter, const LaneInst& inst) {
-  if (table_ != nullptr) return store_looked_up(emitter, inst);
+void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
+  if (table_ != nullptr) return emit_store_looked_up(emitter, inst);
   const int element_bits = lane_bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   Assembler& code = emitter.code();
   const bool whole = locator_.mode(operand_) == ChunkMode::whole;
   if (packs_ && whole) {
     OwnedVector full;
-    if (!collect(emitter, emitter.take(inst.a), full)) return;
+    if (!emit_collect(emitter, emitter.take(inst.a), full)) return;
     const int chunks = packer_.chunks() * (encoder_ ? 2 : 1);
-    return store_vector(emitter, locator_.locate(operand_, chunks - 1), std::move(full));
+    return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, chunks - 1),
+                             std::move(full));
   }
   if (bit_packer_ && whole) {
     OwnedVector codes = emitter.take(inst.a);
-    return store_vector(emitter, locator_.locate(operand_, 0), std::move(codes));
+    return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, 0), std::move(codes));
   }
   OwnedVector narrowed;
   Xmm value = emitter.use(inst.a);
   if (lane_bits != element_bits) {
-    narrowed = one_chunk(emitter, inst);
+    narrowed = emit_one_chunk(emitter, inst);
     value = narrowed.as(emitter.lanes() * element_bits);
   }
-  const OperandPlace place = locator_.locate(operand_, 0);
-  const Xbyak::Address to = address_of(code, place);
-  if (place.mode == ChunkMode::masked) {
-    move_masked(code, to | tail_mask, value, element_bits);
+  const ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
+  const Xbyak::Address to = address_of(code, chunk);
+  if (chunk.mode == ChunkMode::masked) {
+    emit_move_masked(code, to | tail_mask, value, element_bits);
   } else {
     const int bits = emitter.lanes() * element_bits;
-    const Stores stores = place.mode == ChunkMode::whole ? locator_.stores() : Stores::cached;
-    store_whole(code, to, vector_register(value.getIdx(), bits), bits, stores);
+    const Stores stores = chunk.mode == ChunkMode::whole ? locator_.stores() : Stores::cached;
+    emit_store_whole(code, to, vector_register(value.getIdx(), bits), bits, stores);
   }
 }
 

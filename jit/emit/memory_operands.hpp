@@ -24,7 +24,7 @@ enum class ChunkMode : uint8_t {
 inline const Xbyak::Opmask tail_mask(1);
 
 /// Where a chunk of an operand lies, for the code being emitted.
-struct OperandPlace {
+struct ChunkAddress {
   ChunkMode mode = ChunkMode::whole;
   Xbyak::Reg64 base = Xbyak::Reg64(Xbyak::Operand::RSP);   ///< an address
   Xbyak::Reg64 index = Xbyak::Reg64(Xbyak::Operand::RSI);  ///< counts elements from there
@@ -39,29 +39,29 @@ class OperandLocator {
   virtual ChunkMode mode(size_t operand) const = 0;
   /// How whole vectors are stored.
   virtual Stores stores() const = 0;
-  /// The place of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
+  /// The chunk of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
   /// code that loads the base address, which holds until the next call.
-  virtual OperandPlace locate(size_t operand, int chunks_back) = 0;
+  virtual ChunkAddress emit_chunk_address(size_t operand, int chunks_back) = 0;
   /// Elements from the beginning of the main loop's iteration to the chunk being emitted.
   virtual int64_t element_of_iteration() const = 0;
 };
 
-/// The address that a place means.
-Xbyak::Address address_of(Assembler& code, const OperandPlace& place);
+/// The address that a chunk means.
+Xbyak::Address address_of(Assembler& code, const ChunkAddress& chunk);
 
 /// Loads a chunk of elements (of sub-byte ones their codes in bytes) into lanes of that many bits.
-void load_lanes(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
-                ElementType element, int lane_bits);
+void emit_load_lanes(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
+                     ElementType element, int lane_bits);
 /// The same under the opmask that `to` names.
-void load_lanes_masked(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
-                       ElementType element, int lane_bits);
+void emit_load_lanes_masked(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
+                            ElementType element, int lane_bits);
 
 class MemorySource : public Source {
  public:
   MemorySource(size_t operand, ElementType element, OperandLocator& locator)
       : operand_(operand), element_(element), locator_(locator) {}
-  void prepare(LaneEmitter& emitter) override;
-  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+  void reserve_constants(LaneEmitter& emitter) override;
+  void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
   /// Of sub-byte elements.
   const BitUnpacker& unpacker() const { return *unpacker_; }
 
@@ -78,8 +78,8 @@ class MemorySink : public Sink {
   /// one full vector.
   MemorySink(size_t operand, ElementType element, bool packs, OperandLocator& locator)
       : operand_(operand), element_(element), packs_(packs), locator_(locator) {}
-  void prepare(LaneEmitter& emitter) override;
-  void store(LaneEmitter& emitter, const LaneInst& inst) override;
+  void reserve_constants(LaneEmitter& emitter) override;
+  void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
 
   /// The instruction that stores to this sink, known before any code is emitted.
   void set_store(const LaneInst& inst, const LaneProgram& program);
@@ -91,11 +91,11 @@ class MemorySink : public Sink {
   ElementType element_;
   bool packs_;
   OperandLocator& locator_;
-  void store_looked_up(LaneEmitter& emitter, const LaneInst& inst);
-  void store_vector(LaneEmitter& emitter, const OperandPlace& to, OwnedVector full);
+  void emit_store_looked_up(LaneEmitter& emitter, const LaneInst& inst);
+  void emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to, OwnedVector full);
 
-  OwnedVector one_chunk(LaneEmitter& emitter, const LaneInst& inst) const;
-  bool collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
+  OwnedVector emit_one_chunk(LaneEmitter& emitter, const LaneInst& inst) const;
+  bool emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
 
   LaneInst store_{};
   const ByteTable* table_ = nullptr;         // of a store that looks up

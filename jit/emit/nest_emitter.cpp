@@ -124,7 +124,7 @@ void NestEmitter::emit_entry() {
     code_.stmxcsr(frame_.saved_mxcsr());
     code_.ldmxcsr(code_.constant_of(nearest_even_masked));
   }
-  lanes_.load_constants(sources_, sinks());
+  lanes_.emit_constants(sources_, sinks());
   if (table_) table_->emit_constants();
   lanes_.emit_hoisted(LoopLevel::nest, sources_, annotator(nest_part));
   if (form_.has_periods()) emit_phase_steps();
@@ -170,7 +170,7 @@ void NestEmitter::emit_axis(int axis) {
 
 void NestEmitter::emit_innermost_axis() {
   note("innermost axis");
-  operands_.enter_row();
+  operands_.emit_row_start();
   lanes_.emit_hoisted(LoopLevel::row, sources_, annotator(row_part));
   if (table_) emit_chunk(0);
   code_.mov(gpr::extent, argument(layout_.extent(0)));
@@ -190,7 +190,7 @@ void NestEmitter::emit_streaming_axis() {
   code_.jmp(tail, Xbyak::CodeGenerator::T_NEAR);
   code_.L(aligned);
   code_.mov(gpr::index, gpr::extent);  // the last chunk may have counted further
-  if (form_.has_periods()) operands_.locate_period();
+  if (form_.has_periods()) operands_.emit_locate_period();
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   emit_main_loop();
   code_.L(tail);
@@ -232,7 +232,7 @@ void NestEmitter::emit_main_loop() {
   operands_.enter_main_loop();
   for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);
   note("next iteration");
-  if (form_.has_periods()) operands_.end_iteration();
+  if (form_.has_periods()) operands_.emit_end_iteration();
   code_.add(gpr::index, elements);
   code_.cmp(gpr::index, gpr::limit);
   code_.jle(loop, Xbyak::CodeGenerator::T_NEAR);
@@ -242,10 +242,11 @@ void NestEmitter::emit_main_loop() {
 
 void NestEmitter::emit_main_loop_chunk(int chunk) {
   operands_.set_chunk(int64_t{chunk} * plan_.lanes);
-  if (plan_.has_windows && chunk % operands_.group_chunks() == 0) operands_.fill_windows();
+  if (plan_.has_windows && chunk % operands_.group_chunks() == 0) operands_.emit_fill_windows();
   emit_chunk(chunk);
-  operands_.end_main_loop_chunk();
-  if (plan_.has_windows && (chunk + 1) % operands_.group_chunks() == 0) operands_.drain_windows();
+  operands_.emit_end_main_loop_chunk();
+  if (plan_.has_windows && (chunk + 1) % operands_.group_chunks() == 0)
+    operands_.emit_drain_windows();
 }
 
 /// What is left, a chunk at a time, the last one with fewer lanes.
@@ -269,9 +270,9 @@ void NestEmitter::emit_tail_groups() {
   code_.cmp(gpr::scratch, gpr::extent);
   code_.cmovg(gpr::scratch, gpr::extent);
   code_.mov(frame_.group_end(), gpr::scratch);
-  operands_.fill_windows();
+  operands_.emit_fill_windows();
   emit_tail_chunks(frame_.group_end());
-  operands_.drain_windows();
+  operands_.emit_drain_windows();
   code_.cmp(gpr::index, gpr::extent);
   code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
 }
@@ -281,11 +282,11 @@ void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
   code_.L(loop);
   const size_t begin = code_.getSize();
   emit_tail_count();
-  operands_.stage_in();
+  operands_.emit_stage_in();
   emit_chunk(0);
-  operands_.stage_out();
+  operands_.emit_stage_out();
   note("next chunk");
-  if (form_.has_periods()) operands_.end_chunk();
+  if (form_.has_periods()) operands_.emit_end_chunk();
   code_.add(gpr::index, plan_.lanes);
   code_.cmp(gpr::index, end);
   code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);

@@ -72,22 +72,22 @@ void NestOperands::make_operands() {
   }
 }
 
-void NestOperands::enter_row() {
+void NestOperands::emit_row_start() {
   for (size_t k = 0; k < nest_.inputs.size(); ++k) {
     if (form_.access[k] != Access::uniform || !is_sub_byte(nest_.element(k))) continue;
     annotations_.note(fmt::format("the code of operand {} on the stack", k));
-    windows_.fill_one(window_operand(k));
+    windows_.emit_fill_one(window_operand(k));
   }
-  if (form_.has_periods()) begin_periods();
+  if (form_.has_periods()) emit_begin_periods();
 }
 
-void NestOperands::begin_periods() {
+void NestOperands::emit_begin_periods() {
   code_.xor_(gpr::phase.cvt32(), gpr::phase.cvt32());
   code_.xor_(gpr::period.cvt32(), gpr::period.cvt32());
 }
 
 /// Overwrites gpr::extent.
-void NestOperands::locate_period() {
+void NestOperands::emit_locate_period() {
   code_.mov(gpr::scratch, gpr::index);
   code_.xor_(gpr::extent.cvt32(), gpr::extent.cvt32());
   code_.div(argument(layout_.period()));
@@ -95,25 +95,25 @@ void NestOperands::locate_period() {
   code_.mov(gpr::phase, gpr::extent);
 }
 
-void NestOperands::advance_phase(const Xbyak::Address& step) {
+void NestOperands::emit_advance_phase(const Xbyak::Address& step) {
   code_.add(gpr::phase, step);
   code_.mov(gpr::scratch, gpr::phase);
   code_.sub(gpr::scratch, argument(layout_.period()));
   code_.cmovns(gpr::phase, gpr::scratch);
 }
 
-void NestOperands::end_iteration() {
+void NestOperands::emit_end_iteration() {
   if (counts_chunks()) return;
-  if (form_.baked_period == 0) return advance_phase(frame_.iteration_phase());
+  if (form_.baked_period == 0) return emit_advance_phase(frame_.iteration_phase());
   code_.add(gpr::period, lanes_ * chunks_ / form_.baked_period);  // iterations are whole periods
 }
 
-void NestOperands::end_main_loop_chunk() {
-  if (counts_chunks()) end_chunk();
+void NestOperands::emit_end_main_loop_chunk() {
+  if (counts_chunks()) emit_end_chunk();
 }
 
-void NestOperands::end_chunk() {
-  advance_phase(frame_.chunk_phase());
+void NestOperands::emit_end_chunk() {
+  emit_advance_phase(frame_.chunk_phase());
   if (!form_.has(Access::repeated)) return;
   // scratch is not negative where the phase went beyond a period: one more is behind.
   code_.sar(gpr::scratch, 63);
@@ -147,7 +147,7 @@ ChunkMode NestOperands::tail_mode(size_t operand) const {
 }
 
 /// Packed bits of whole groups.
-OperandPlace NestOperands::packed_place(size_t operand, int64_t displacement_in_elements) {
+ChunkAddress NestOperands::emit_packed_address(size_t operand, int64_t displacement_in_elements) {
   const int bits = bits_of(nest_.element(operand));
   code_.imul(gpr::counter, gpr::index, bits);
   code_.shr(gpr::counter, 3);
@@ -158,7 +158,7 @@ OperandPlace NestOperands::packed_place(size_t operand, int64_t displacement_in_
 }
 
 /// In the copy of the operand's period. The phase is that of the chunk, or of the iteration.
-OperandPlace NestOperands::periodic_place(size_t operand) {
+ChunkAddress NestOperands::emit_periodic_address(size_t operand) {
   const int bytes = lane_bits_of(nest_.element(operand)) / 8;
   const int64_t elements = counts_chunks() ? 0 : chunk_displacement_;
   return {.mode = ChunkMode::staged,
@@ -168,53 +168,53 @@ OperandPlace NestOperands::periodic_place(size_t operand) {
           .displacement = elements * bytes};
 }
 
-OperandPlace NestOperands::locate(size_t operand, int chunks_back) {
+ChunkAddress NestOperands::emit_chunk_address(size_t operand, int chunks_back) {
   const int64_t elements = chunk_displacement_ - int64_t{chunks_back} * lanes_;
-  if (form_.access[operand] == Access::periodic) return periodic_place(operand);
+  if (form_.access[operand] == Access::periodic) return emit_periodic_address(operand);
   if (modes_[operand] != ChunkMode::staged) {
-    if (has_window(operand)) return packed_place(operand, elements);
+    if (has_window(operand)) return emit_packed_address(operand, elements);
     return {.mode = modes_[operand],
             .base = frame_.emit_pointer(operand),
             .index = gpr::index,
             .scale = element_bytes(operand),
             .displacement = elements * element_bytes(operand)};
   }
-  OperandPlace place = {
+  ChunkAddress chunk = {
       .mode = ChunkMode::staged, .base = gpr::stack, .displacement = frame_.stage_offset(operand)};
   if (has_window(operand) && in_tail_) {
     code_.mov(gpr::scratch, gpr::index);
     code_.sub(gpr::scratch, frame_.group_begin());
-    place.index = gpr::scratch;
-    place.scale = 1;
+    chunk.index = gpr::scratch;
+    chunk.scale = 1;
   } else if (has_window(operand)) {
-    place.displacement += elements % group_elements();
+    chunk.displacement += elements % group_elements();
   }
-  return place;
+  return chunk;
 }
 
-void NestOperands::fill_windows() {
+void NestOperands::emit_fill_windows() {
   for (size_t k = 0; k < nest_.inputs.size(); ++k) {
     if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
     annotations_.note(fmt::format("fill the window of operand {}", k));
     if (in_tail_) {
-      windows_.fill(window_operand(k), unpacker(k));
+      windows_.emit_fill(window_operand(k), unpacker(k));
     } else {
-      const OperandPlace place = packed_place(k, chunk_displacement_);
-      windows_.fill_whole(window_operand(k), unpacker(k), address_of(code_, place));
+      const ChunkAddress chunk = emit_packed_address(k, chunk_displacement_);
+      windows_.emit_fill_whole(window_operand(k), unpacker(k), address_of(code_, chunk));
     }
   }
 }
 
-void NestOperands::drain_windows() {
+void NestOperands::emit_drain_windows() {
   for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
     if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
     annotations_.note(fmt::format("drain the window of operand {}", k));
     if (in_tail_) {
-      windows_.drain(window_operand(k), bit_packer(k));
+      windows_.emit_drain(window_operand(k), bit_packer(k));
     } else {
       const int64_t begin = chunk_displacement_ - int64_t{group_chunks() - 1} * lanes_;
-      const OperandPlace place = packed_place(k, begin);
-      windows_.drain_whole(window_operand(k), bit_packer(k), address_of(code_, place));
+      const ChunkAddress chunk = emit_packed_address(k, begin);
+      windows_.emit_drain_whole(window_operand(k), bit_packer(k), address_of(code_, chunk));
     }
   }
 }
@@ -224,22 +224,22 @@ WindowOperand NestOperands::window_operand(size_t operand) {
           argument(layout_.base(operand))};
 }
 
-void NestOperands::stage_in() {
+void NestOperands::emit_stage_in() {
   for (size_t k = 0; k < nest_.inputs.size(); ++k) {
-    if (is_staged(k)) copy_stage(k, true);
+    if (is_staged(k)) emit_copy_stage(k, true);
   }
 }
 
-void NestOperands::stage_out() {
+void NestOperands::emit_stage_out() {
   for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
-    if (is_staged(k)) copy_stage(k, false);
+    if (is_staged(k)) emit_copy_stage(k, false);
   }
 }
 
 /// Copies the chunk's elements one by one between the operand and its stage.
-void NestOperands::copy_stage(size_t operand, bool in) {
+void NestOperands::emit_copy_stage(size_t operand, bool in) {
   annotations_.note(fmt::format("copy operand {} {} its stage", operand, in ? "to" : "from"));
-  locate_elements(operand);
+  emit_locate_elements(operand);
   const int bytes = element_bytes(operand);
   const Xbyak::Reg data = scratch_of(bytes);
   const Xbyak::Address element = code_.ptr[gpr::cursor];
@@ -250,14 +250,14 @@ void NestOperands::copy_stage(size_t operand, bool in) {
   code_.L(next);
   code_.mov(data, in ? element : staged);
   code_.mov(in ? staged : element, data);
-  step_cursor(operand);
+  emit_step_cursor(operand);
   code_.inc(gpr::counter);
   code_.cmp(gpr::counter, frame_.chunk_count());
   code_.jl(next);
 }
 
 /// cursor = address of the chunk's first element.
-void NestOperands::locate_elements(size_t operand) {
+void NestOperands::emit_locate_elements(size_t operand) {
   if (is_contiguous(operand)) {
     code_.lea(gpr::cursor,
               code_.ptr[frame_.emit_pointer(operand) + gpr::index * element_bytes(operand)]);
@@ -269,7 +269,7 @@ void NestOperands::locate_elements(size_t operand) {
 }
 
 /// cursor = address of the next element.
-void NestOperands::step_cursor(size_t operand) {
+void NestOperands::emit_step_cursor(size_t operand) {
   if (is_contiguous(operand)) {
     code_.add(gpr::cursor, element_bytes(operand));
   } else {

@@ -35,37 +35,37 @@ class NestOperands : public OperandLocator {
   }
 
   /// What uniform operands need on the stack; at the beginning of each row.
-  void enter_row();
+  void emit_row_start();
   /// The account of periods begins with a row's first element, or with the one at gpr::index.
-  void begin_periods();
-  void locate_period();
+  void emit_begin_periods();
+  void emit_locate_period();
   /// It goes on behind an iteration of the main loop and its chunks, and behind a chunk of the
   /// tail.
-  void end_iteration();
-  void end_main_loop_chunk();
-  void end_chunk();
+  void emit_end_iteration();
+  void emit_end_main_loop_chunk();
+  void emit_end_chunk();
 
   /// Windows of the group that begins with the chunk.
-  void fill_windows();
+  void emit_fill_windows();
   /// Windows of the group that ends with the chunk.
-  void drain_windows();
+  void emit_drain_windows();
   int group_elements() const { return codes_per_vector(target_.vector_bits()); }
   int group_chunks() const { return group_elements() / lanes_; }
 
   /// The chunk's elements, frame.chunk_count() many, from the inputs to their stages.
-  void stage_in();
+  void emit_stage_in();
   /// The same from the stages of the outputs.
-  void stage_out();
+  void emit_stage_out();
 
   ChunkMode mode(size_t operand) const override { return modes_[operand]; }
   Stores stores() const override { return form_.stores; }
-  OperandPlace locate(size_t operand, int chunks_back) override;
+  ChunkAddress emit_chunk_address(size_t operand, int chunks_back) override;
   int64_t element_of_iteration() const override { return chunk_displacement_; }
 
  private:
   void make_operands();
   void make_source(size_t operand);
-  void advance_phase(const Xbyak::Address& step);
+  void emit_advance_phase(const Xbyak::Address& step);
   /// Whether the account goes on from chunk to chunk in the main loop.
   bool counts_chunks() const { return form_.has(Access::repeated) && form_.baked_period == 0; }
   bool has_window(size_t operand) const {
@@ -78,12 +78,12 @@ class NestOperands : public OperandLocator {
   bool is_contiguous(size_t operand) const { return form_.access[operand] == Access::contiguous; }
   ChunkMode main_loop_mode(size_t operand) const;
   ChunkMode tail_mode(size_t operand) const;
-  OperandPlace periodic_place(size_t operand);
-  OperandPlace packed_place(size_t operand, int64_t displacement_in_elements);
+  ChunkAddress emit_periodic_address(size_t operand);
+  ChunkAddress emit_packed_address(size_t operand, int64_t displacement_in_elements);
   WindowOperand window_operand(size_t operand);
-  void copy_stage(size_t operand, bool in);
-  void locate_elements(size_t operand);
-  void step_cursor(size_t operand);
+  void emit_copy_stage(size_t operand, bool in);
+  void emit_locate_elements(size_t operand);
+  void emit_step_cursor(size_t operand);
   const BitUnpacker& unpacker(size_t input) const { return memory_sources_.at(input).unpacker(); }
   const BitPacker& bit_packer(size_t operand) const {
     return memory_sinks_[operand - nest_.inputs.size()].bit_packer();

@@ -50,7 +50,7 @@ bool to_signed(Narrowing narrowing) {
 }  // namespace
 
 /// The upper half of each lane of 16 or 32 bits, in the lower one.
-static void shift_down_half(Assembler& code, const Xmm& to, const Xmm& from, int lane_bits) {
+static void emit_shift_down_half(Assembler& code, const Xmm& to, const Xmm& from, int lane_bits) {
   lane_bits == 16 ? code.vpsrlw(to, from, 8) : code.vpsrld(to, from, 16);
 }
 
@@ -71,7 +71,7 @@ Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narr
       concat_stages_(log2_of(vector_bits_ / chunk_bits_)),
       narrow_stages_(log2_of(lane_bits / element_bits)) {}
 
-void Packer::prepare(LaneEmitter& emitter) {
+void Packer::reserve_constants(LaneEmitter& emitter) {
   if (!emitter.has_avx512()) return;
   if (saturates(narrowing_)) {
     emitter.reserve_vector(order_after_packs(narrow_stages_, vector_bits_));
@@ -85,12 +85,12 @@ void Packer::prepare(LaneEmitter& emitter) {
   }
 }
 
-bool Packer::push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
+bool Packer::emit_push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
   int stage = 0;
   while (!pending_.empty() && pending_.back().stage == stage) {
     OwnedVector low = std::move(pending_.back().vector);
     pending_.pop_back();
-    combine(emitter, stage, low, chunk);
+    emit_combine(emitter, stage, low, chunk);
     chunk = std::move(low);
     ++stage;
   }
@@ -102,16 +102,17 @@ bool Packer::push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
   return false;
 }
 
-void Packer::combine(LaneEmitter& emitter, int stage, OwnedVector& low, OwnedVector& high) const {
+void Packer::emit_combine(LaneEmitter& emitter, int stage, OwnedVector& low,
+                          OwnedVector& high) const {
   if (stage < concat_stages_) {
-    concatenate(emitter, chunk_bits_ << stage, low, high);
+    emit_concatenate(emitter, chunk_bits_ << stage, low, high);
   } else {
-    narrow(emitter, lane_bits_ >> (stage - concat_stages_), low, high);
+    emit_narrow(emitter, lane_bits_ >> (stage - concat_stages_), low, high);
   }
 }
 
-void Packer::concatenate(LaneEmitter& emitter, int bits, OwnedVector& low,
-                         OwnedVector& high) const {
+void Packer::emit_concatenate(LaneEmitter& emitter, int bits, OwnedVector& low,
+                              OwnedVector& high) const {
   Assembler& code = emitter.code();
   switch (bits) {
     case 256: {
@@ -128,35 +129,35 @@ void Packer::concatenate(LaneEmitter& emitter, int bits, OwnedVector& low,
   }
 }
 
-void Packer::narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
-                    OwnedVector& high) const {
+void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                         OwnedVector& high) const {
   const bool last = from_bits / 2 == element_bits_;
   const bool avx512 = emitter.has_avx512();
   const bool byte_permute = emitter.target().supports(Feature::avx512_vbmi);
   const bool pack_is_exact = saturates(narrowing_) || (fits(narrowing_) && from_bits <= 32);
   if (avx512 && !saturates(narrowing_) && (from_bits > 16 || byte_permute)) {
-    return permute_even(emitter, from_bits, low, high);
+    return emit_permute_even(emitter, from_bits, low, high);
   }
   if (!avx512 && from_bits == 64) {
     constexpr uint8_t even_lanes = 0x88;
     const Xbyak::Ymm to(low.as(256).getIdx());
     emitter.code().vshufps(to, to, high.as(256), even_lanes);
-    return restore_order(emitter, 1, low);
+    return emit_restore_order(emitter, 1, low);
   }
   // Packs saturate i16 and i32; what must wrap is cut down first. Elements that go on
   // to bytes are cut down to bytes at once, and then fit both packs.
   const bool cut_before = !avx512 && from_bits == 16 && lane_bits_ >= 32;
-  if (!pack_is_exact && !cut_before) clear_upper_parts(emitter, from_bits, low, high);
+  if (!pack_is_exact && !cut_before) emit_clear_upper_parts(emitter, from_bits, low, high);
   const bool signed_pack = pack_is_exact && (!last || to_signed(narrowing_));
-  pack_in_halves(emitter, from_bits, signed_pack, low, high);
+  emit_pack_in_halves(emitter, from_bits, signed_pack, low, high);
   // The order of packed parts is put right once, after the last pack. On AVX-512 a pack follows
   // permutations (which keep order) unless both stages saturate.
   const bool two_packs = from_bits == 16 && lane_bits_ >= 32 && (!avx512 || saturates(narrowing_));
-  if (last) restore_order(emitter, two_packs ? 2 : 1, low);
+  if (last) emit_restore_order(emitter, two_packs ? 2 : 1, low);
 }
 
-void Packer::permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low,
-                          OwnedVector& high) const {
+void Packer::emit_permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                               OwnedVector& high) const {
   Assembler& code = emitter.code();
   const int offset = narrowing_ == Narrowing::high_half ? 1 : 0;
   OwnedVector fallback;
@@ -170,14 +171,14 @@ void Packer::permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low,
   }
 }
 
-void Packer::clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector& low,
-                               OwnedVector& high) const {
+void Packer::emit_clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                                    OwnedVector& high) const {
   Assembler& code = emitter.code();
   const Xmm a = low.as(vector_bits_);
   const Xmm b = high.as(vector_bits_);
   if (narrowing_ == Narrowing::high_half) {
-    shift_down_half(code, a, a, from_bits);
-    shift_down_half(code, b, b, from_bits);
+    emit_shift_down_half(code, a, a, from_bits);
+    emit_shift_down_half(code, b, b, from_bits);
     return;
   }
   const uint64_t kept = element_bits_ == 8 ? 0xff : 0xffff;
@@ -189,8 +190,8 @@ void Packer::clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector&
   emit_and(emitter, b, b, keep);
 }
 
-void Packer::pack_in_halves(LaneEmitter& emitter, int from_bits, bool signed_pack, OwnedVector& low,
-                            OwnedVector& high) const {
+void Packer::emit_pack_in_halves(LaneEmitter& emitter, int from_bits, bool signed_pack,
+                                 OwnedVector& low, OwnedVector& high) const {
   Assembler& code = emitter.code();
   const Xmm a = low.as(vector_bits_);
   const Xmm b = high.as(vector_bits_);
@@ -201,7 +202,7 @@ void Packer::pack_in_halves(LaneEmitter& emitter, int from_bits, bool signed_pac
   }
 }
 
-void Packer::restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector) const {
+void Packer::emit_restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector) const {
   Assembler& code = emitter.code();
   const Xmm v = vector.as(vector_bits_);
   if (packs == 1 && vector_bits_ == 256) {
@@ -218,8 +219,8 @@ void Packer::restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector)
 namespace {
 
 /// AVX-512: vpmovs (signed saturation) and, of lanes that are not negative, vpmovus.
-void narrow_saturating_avx512(LaneEmitter& emitter, const Xmm& to, const Xmm& from, int lane_bits,
-                              int element_bits, bool is_signed) {
+void emit_narrow_saturating_avx512(LaneEmitter& emitter, const Xmm& to, const Xmm& from,
+                                   int lane_bits, int element_bits, bool is_signed) {
   Assembler& code = emitter.code();
   if (is_signed) {
     if (lane_bits == 16) return code.vpmovswb(to, from);
@@ -238,8 +239,8 @@ void narrow_saturating_avx512(LaneEmitter& emitter, const Xmm& to, const Xmm& fr
 }
 
 /// AVX2: packs of the register with itself, then the valid parts of both halves together.
-void narrow_saturating_avx2(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from,
-                            int lane_bits, int element_bits, bool is_signed) {
+void emit_narrow_saturating_avx2(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from,
+                                 int lane_bits, int element_bits, bool is_signed) {
   Assembler& code = emitter.code();
   const Xmm wide = to.as(width_of(from));
   Xmm current = from;
@@ -252,14 +253,14 @@ void narrow_saturating_avx2(LaneEmitter& emitter, const OwnedVector& to, const X
     is_signed ? code.vpacksswb(wide, current, current) : code.vpackuswb(wide, current, current);
   }
   if (width_of(from) == 256) {
-    join_lanes(emitter, to.as(128), wide, 128 * element_bits / lane_bits);
+    emit_join_lanes(emitter, to.as(128), wide, 128 * element_bits / lane_bits);
   }
 }
 
 }  // namespace
 
-void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from, int lane_bits,
-                int element_bits, Narrowing narrowing) {
+void emit_narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from, int lane_bits,
+                     int element_bits, Narrowing narrowing) {
   const Xmm narrow = to.as(emitter.lanes() * element_bits);
   if (narrowing == Narrowing::from_unsigned) {
     return element_bits == 8 ? emitter.code().vpmovusdb(narrow, from)
@@ -267,14 +268,15 @@ void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from, in
   }
   if (saturates(narrowing)) {
     if (emitter.has_avx512()) {
-      return narrow_saturating_avx512(emitter, narrow, from, lane_bits, element_bits,
-                                      to_signed(narrowing));
+      return emit_narrow_saturating_avx512(emitter, narrow, from, lane_bits, element_bits,
+                                           to_signed(narrowing));
     }
-    return narrow_saturating_avx2(emitter, to, from, lane_bits, element_bits, to_signed(narrowing));
+    return emit_narrow_saturating_avx2(emitter, to, from, lane_bits, element_bits,
+                                       to_signed(narrowing));
   }
   if (narrowing == Narrowing::high_half) {
     const Xmm shifted = to.as(width_of(from));
-    shift_down_half(emitter.code(), shifted, from, lane_bits);
+    emit_shift_down_half(emitter.code(), shifted, from, lane_bits);
     return emit_truncate(emitter, narrow, shifted, lane_bits, element_bits);
   }
   emit_truncate(emitter, narrow, from, lane_bits, element_bits);

@@ -17,9 +17,9 @@ class Packer {
   Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narrowing narrowing);
 
   /// Reserves the permutation tables that the stages need.
-  void prepare(LaneEmitter& emitter);
+  void reserve_constants(LaneEmitter& emitter);
   /// Adds a chunk. True when that completes a vector, which is then in `full`.
-  bool push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
+  bool emit_push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
 
   /// Chunks in a full vector.
   int chunks() const { return 1 << (concat_stages_ + narrow_stages_); }
@@ -30,15 +30,16 @@ class Packer {
     int stage;
   };
 
-  void combine(LaneEmitter& emitter, int stage, OwnedVector& low, OwnedVector& high) const;
-  void concatenate(LaneEmitter& emitter, int bits, OwnedVector& low, OwnedVector& high) const;
-  void narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low, OwnedVector& high) const;
-  void permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low, OwnedVector& high) const;
-  void clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+  void emit_combine(LaneEmitter& emitter, int stage, OwnedVector& low, OwnedVector& high) const;
+  void emit_concatenate(LaneEmitter& emitter, int bits, OwnedVector& low, OwnedVector& high) const;
+  void emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low, OwnedVector& high) const;
+  void emit_permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low,
                          OwnedVector& high) const;
-  void pack_in_halves(LaneEmitter& emitter, int from_bits, bool to_signed, OwnedVector& low,
-                      OwnedVector& high) const;
-  void restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector) const;
+  void emit_clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector& low,
+                              OwnedVector& high) const;
+  void emit_pack_in_halves(LaneEmitter& emitter, int from_bits, bool to_signed, OwnedVector& low,
+                           OwnedVector& high) const;
+  void emit_restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector) const;
 
   int lane_bits_ = 0;
   int element_bits_ = 0;
@@ -56,7 +57,7 @@ bool needs_packing(const LaneInst& store, ElementType element, int lanes, const 
 
 /// One chunk narrowed within its register: lanes of `lane_bits` in `from` become elements of
 /// `element_bits` in the low part of `to`.
-void narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xbyak::Xmm& from, int lane_bits,
-                int element_bits, Narrowing narrowing);
+void emit_narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xbyak::Xmm& from,
+                     int lane_bits, int element_bits, Narrowing narrowing);
 
 }  // namespace castor::jit

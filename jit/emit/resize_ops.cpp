@@ -58,7 +58,7 @@ LoadMnemonic extension(int from_bits, int to_bits, bool is_signed) {
 void emit_extend_zero(LaneEmitter& e, const LaneInst& i) { emit_extend(e, i, false); }
 void emit_extend_sign(LaneEmitter& e, const LaneInst& i) { emit_extend(e, i, true); }
 
-void join_lanes(LaneEmitter& emitter, const Xmm& to, const Xmm& from, int valid_bits) {
+void emit_join_lanes(LaneEmitter& emitter, const Xmm& to, const Xmm& from, int valid_bits) {
   Assembler& code = emitter.code();
   const OwnedVector upper = emitter.scratch();
   const Xmm low_to = vector_register(to.getIdx(), 128);
@@ -82,7 +82,7 @@ void emit_truncate(LaneEmitter& emitter, const Xmm& to, const Xmm& from, int fro
   const Xmm control = emitter.vector(low_bytes_control(from_bits, to_bits), fallback);
   const Xmm wide_to = vector_register(to.getIdx(), width_of(from));
   code.vpshufb(wide_to, from, vector_register(control.getIdx(), width_of(from)));
-  if (width_of(from) == 256) join_lanes(emitter, to, wide_to, 128 * to_bits / from_bits);
+  if (width_of(from) == 256) emit_join_lanes(emitter, to, wide_to, 128 * to_bits / from_bits);
 }
 
 void emit_truncate(LaneEmitter& emitter, const LaneInst& inst) {

@@ -23,6 +23,7 @@ LoadMnemonic extension(int from_bits, int to_bits, bool is_signed);
 void emit_truncate(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Xmm& from,
                    int from_bits, int to_bits);
 /// AVX2: brings the low `valid_bits` (64, 32 or 16) of each half of `from` together in `to`.
-void join_lanes(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Xmm& from, int valid_bits);
+void emit_join_lanes(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Xmm& from,
+                     int valid_bits);
 
 }  // namespace castor::jit

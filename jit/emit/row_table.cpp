@@ -56,7 +56,7 @@ int row_table_operand(const Nest& nest, const NestForm& form, const Target& targ
   return operand;
 }
 
-void CodesSource::load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) {
+void CodesSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) {
   const int bits = std::max(128, emitter.lanes() * bits_of(inst.type));
   const int mask = (1 << bits_of(element_)) - 1;
   const auto codes =
@@ -64,7 +64,7 @@ void CodesSource::load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::
   emitter.code().vmovups(vector_register(to.getIdx(), bits), emitter.code().constant(codes));
 }
 
-void TableSink::store(LaneEmitter& emitter, const LaneInst& inst) {
+void TableSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   Assembler& code = emitter.code();
   const int lane_bits = bits_of(inst.type);
   const int element_bits = bits_of(element_);
@@ -72,7 +72,7 @@ void TableSink::store(LaneEmitter& emitter, const LaneInst& inst) {
   Xbyak::Xmm value = emitter.use(inst.a);
   if (lane_bits != element_bits) {
     narrowed = emitter.scratch();
-    narrow_one(emitter, narrowed, value, lane_bits, element_bits, inst.narrowing);
+    emit_narrow_one(emitter, narrowed, value, lane_bits, element_bits, inst.narrowing);
     value = narrowed.as(emitter.lanes() * element_bits);
   }
   if (emitter.lanes() * element_bits == 512) {
@@ -124,7 +124,7 @@ void RowTable::emit_row() {
   if (stores_ == Stores::streaming) emit_elements_to_alignment();
   emit_loop(2);
   emit_loop(1);
-  emit_rest(gpr::extent);
+  emit_remainder(gpr::extent);
 }
 
 /// Elements in front of the first aligned one, whose codes begin at a byte.
@@ -137,7 +137,7 @@ void RowTable::emit_elements_to_alignment() {
   code_.cmp(gpr::limit, gpr::extent);
   code_.cmovg(gpr::limit, gpr::extent);
   code_.mov(frame_.group_end(), gpr::limit);
-  emit_rest(frame_.group_end());
+  emit_remainder(frame_.group_end());
   code_.mov(gpr::index, frame_.group_end());
   code_.imul(gpr::counter, gpr::index, bits_of(from_));
   code_.shr(gpr::counter, 3);
@@ -165,14 +165,14 @@ void RowTable::emit_loop(int vectors) {
 }
 
 void RowTable::emit_vector(int vector) {
-  load_codes(vector * bytes_per_vector());
-  look_up();
+  emit_load_codes(vector * bytes_per_vector());
+  emit_look_up();
   const Xbyak::Address to = emit_elements_address(vector * 64);
   stores_ == Stores::streaming ? code_.vmovntps(to, indices) : code_.vmovups(to, indices);
 }
 
 /// A vector's codes in each of its 128-bit parts.
-void RowTable::load_codes(int displacement) {
+void RowTable::emit_load_codes(int displacement) {
   const Xbyak::Address from = emit_codes_address(displacement);
   switch (bytes_per_vector()) {
     case 16: return code_.vbroadcasti32x4(indices, from);
@@ -182,7 +182,7 @@ void RowTable::load_codes(int displacement) {
   }
 }
 
-void RowTable::look_up() {
+void RowTable::emit_look_up() {
   annotations_.note("look up");
   code_.vpshufb(indices, indices, byte_of_lane);
   code_.vpmulhuw(indices, indices, factor_of_lane);
@@ -194,15 +194,15 @@ void RowTable::look_up() {
 }
 
 /// The elements from gpr::index to `end`: less than a vector.
-void RowTable::emit_rest(const Xbyak::Operand& end) {
+void RowTable::emit_remainder(const Xbyak::Operand& end) {
   Xbyak::Label done;
   annotations_.note("less than a vector");
   code_.cmp(gpr::index, end);
   code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
   code_.mov(gpr::limit, end);
   code_.sub(gpr::limit, gpr::index);
-  load_last_codes();
-  look_up();
+  emit_load_last_codes();
+  emit_look_up();
   code_.or_(gpr::scratch, -1);
   code_.bzhi(gpr::scratch, gpr::scratch, gpr::limit);
   code_.kmovq(tail_mask, gpr::scratch);
@@ -215,7 +215,7 @@ void RowTable::emit_rest(const Xbyak::Operand& end) {
 }
 
 /// Only the bytes that the last gpr::limit codes lie in.
-void RowTable::load_last_codes() {
+void RowTable::emit_load_last_codes() {
   const Xbyak::Xmm low(indices.getIdx());
   code_.mov(frame_.group_begin(), gpr::extent);
   code_.imul(gpr::extent, gpr::limit, bits_of(from_));

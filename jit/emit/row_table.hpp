@@ -19,7 +19,7 @@ int row_table_operand(const Nest& nest, const NestForm& form, const Target& targ
 class CodesSource : public Source {
  public:
   explicit CodesSource(ElementType element) : element_(element) {}
-  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
+  void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
 
  private:
   ElementType element_;
@@ -29,7 +29,7 @@ class CodesSource : public Source {
 class TableSink : public Sink {
  public:
   explicit TableSink(ElementType element) : element_(element) {}
-  void store(LaneEmitter& emitter, const LaneInst& inst) override;
+  void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
 
  private:
   ElementType element_;
@@ -61,10 +61,10 @@ class RowTable {
   void emit_loop(int vectors);
   void emit_vector(int vector);
   void emit_elements_to_alignment();
-  void emit_rest(const Xbyak::Operand& end);
-  void load_codes(int displacement);
-  void load_last_codes();
-  void look_up();
+  void emit_remainder(const Xbyak::Operand& end);
+  void emit_load_codes(int displacement);
+  void emit_load_last_codes();
+  void emit_look_up();
 
   Assembler& code_;
   const Frame& frame_;

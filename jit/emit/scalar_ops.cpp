@@ -13,7 +13,7 @@ using Xbyak::Reg64;
 const Reg64 quotient(Xbyak::Operand::RAX);
 const Reg64 remainder(Xbyak::Operand::RDX);
 
-/// Both operands lane by lane on the stack; results take the place of a's lanes.
+/// Both operands lane by lane on the stack; results take the address of a's lanes.
 class LanesInMemory {
  public:
   LanesInMemory(LaneEmitter& emitter, LaneType type)
@@ -22,7 +22,7 @@ class LanesInMemory {
         a_(emitter.scratch_slot()),
         b_(emitter.scratch_slot()) {}
 
-  void fill(const Xmm& a, const Xmm& b) {
+  void emit_fill(const Xmm& a, const Xmm& b) {
     emitter_.code().vmovups(emitter_.address(a_), a);
     emitter_.code().vmovups(emitter_.address(b_), b);
   }
@@ -37,8 +37,8 @@ class LanesInMemory {
   int lane_bytes() const { return lane_bits_ / 8; }
   template <class Offset>
   Xbyak::Address at(const OwnedSlot& slot, const Offset& offset) const {
-    const Xbyak::RegExp place = emitter_.address(slot).getRegExp() + offset;
-    return lane_bits_ == 32 ? emitter_.code().dword[place] : emitter_.code().qword[place];
+    const Xbyak::RegExp address = emitter_.address(slot).getRegExp() + offset;
+    return lane_bits_ == 32 ? emitter_.code().dword[address] : emitter_.code().qword[address];
   }
 
   LaneEmitter& emitter_;
@@ -52,7 +52,7 @@ void emit_division(LaneEmitter& emitter, const LaneInst& inst, const Reg64& want
   LanesInMemory lanes(emitter, inst.type);
   const Xmm a = emitter.use(inst.a);
   const Xmm b = emitter.use(inst.b);
-  lanes.fill(a, b);
+  lanes.emit_fill(a, b);
   const OwnedSlot kept = emitter.scratch_slot();
   code.mov(emitter.address(kept), gpr::extent);  // which `div` overwrites
   for (int lane = 0; lane < emitter.lanes(); ++lane) {
@@ -110,7 +110,7 @@ void emit_remainders_opmask(LaneEmitter& emitter, const LaneInst& inst) {
   Xbyak::Label done;
   code.kortestq(mask, mask);
   code.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  lanes.fill(a, b);
+  lanes.emit_fill(a, b);
   emit_remainders(emitter, lanes);
   const bool single = bits_of(inst.type) == 32;
   single ? code.vmovups(to | mask, lanes.results()) : code.vmovupd(to | mask, lanes.results());
@@ -128,7 +128,7 @@ void emit_remainders_vector(LaneEmitter& emitter, const LaneInst& inst) {
   Xbyak::Label done;
   code.vptest(mask, mask);
   code.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  lanes.fill(a, b);
+  lanes.emit_fill(a, b);
   emit_remainders(emitter, lanes);
   const Xmm results = all.as(width_of(to));
   code.vmovups(results, lanes.results());

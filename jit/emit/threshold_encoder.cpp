@@ -29,7 +29,7 @@ Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
 
 }  // namespace
 
-void ThresholdEncoder::prepare(LaneEmitter& emitter) const {
+void ThresholdEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_table(emitter, table_.buckets);
   emitter.reserve_vector(every_second_byte(false));
   emitter.reserve_vector(u16_vector(0x7fff));
@@ -41,66 +41,68 @@ void ThresholdEncoder::prepare(LaneEmitter& emitter) const {
   if (table_.sign_bit != 0) emitter.reserve_vector(u8_vector(table_.sign_bit));
 }
 
-OwnedVector ThresholdEncoder::encode(LaneEmitter& emitter, const Xmm& low, const Xmm& high) const {
-  OwnedVector indices = bucket_indices(emitter, low);
+OwnedVector ThresholdEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
+                                          const Xmm& high) const {
+  OwnedVector indices = emit_bucket_indices(emitter, low);
   {
-    const OwnedVector upper = bucket_indices(emitter, high);
-    indices = join(emitter, std::move(indices), upper.as(vector_bits), false);
+    const OwnedVector upper = emit_bucket_indices(emitter, high);
+    indices = emit_join(emitter, std::move(indices), upper.as(vector_bits), false);
   }
-  const OwnedVector low_bytes = join_copy(emitter, low, high, false);
-  const OwnedVector upper_bytes = join_copy(emitter, low, high, true);
-  const OwnedVector low_bits = low_bits_of(emitter, low_bytes.as(vector_bits));
+  const OwnedVector low_bytes = emit_join_copy(emitter, low, high, false);
+  const OwnedVector upper_bytes = emit_join_copy(emitter, low, high, true);
+  const OwnedVector low_bits = emit_low_bits(emitter, low_bytes.as(vector_bits));
   if (table_.sign == ThresholdTable::selects) {
-    select_by_sign(emitter, upper_bytes.as(vector_bits), indices.as(vector_bits),
-                   low_bits.as(vector_bits));
+    emit_select_by_sign(emitter, upper_bytes.as(vector_bits), indices.as(vector_bits),
+                        low_bits.as(vector_bits));
   }
   OwnedVector codes = emitter.scratch();
   const Xmm result = codes.as(vector_bits);
   {
     const OwnedVector thresholds = emitter.scratch();
-    look_up_both(emitter, table_.buckets, indices.as(vector_bits), result,
-                 thresholds.as(vector_bits));
-    add_one_from_threshold(emitter, result, thresholds.as(vector_bits), low_bits.as(vector_bits));
+    emit_look_up_both(emitter, table_.buckets, indices.as(vector_bits), result,
+                      thresholds.as(vector_bits));
+    emit_add_one_from_threshold(emitter, result, thresholds.as(vector_bits),
+                                low_bits.as(vector_bits));
   }
-  apply_sign(emitter, result, upper_bytes.as(vector_bits));
-  put_nans(emitter, result, upper_bytes.as(vector_bits), low_bytes.as(vector_bits), low, high);
+  emit_apply_sign(emitter, result, upper_bytes.as(vector_bits));
+  emit_nans(emitter, result, upper_bytes.as(vector_bits), low_bytes.as(vector_bits), low, high);
   return codes;
 }
 
 /// The number of each float's bucket, in the low byte of its lane.
-OwnedVector ThresholdEncoder::bucket_indices(LaneEmitter& emitter, const Xmm& floats) const {
+OwnedVector ThresholdEncoder::emit_bucket_indices(LaneEmitter& emitter, const Xmm& floats) const {
   Assembler& code = emitter.code();
   OwnedVector result = emitter.scratch();
   const Xbyak::Zmm to = zmm(result.as(vector_bits));
-  const auto with = [&](const std::vector<uint8_t>& constant, BinaryMnemonic mnemonic,
-                        const Xmm& from) {
+  const auto emit_with = [&](const std::vector<uint8_t>& constant, BinaryMnemonic mnemonic,
+                             const Xmm& from) {
     OwnedVector fallback;
     mnemonic(code, to, from, emitter.vector(constant, fallback));
   };
-  with(u16_vector(0x7fff), CASTOR_BINARY(vpandd), zmm(floats));
-  with(u16_vector(table_.most), CASTOR_BINARY(vpminuw), to);
-  if (table_.base != 0) with(u16_vector(table_.base), CASTOR_BINARY(vpsubusw), to);
+  emit_with(u16_vector(0x7fff), CASTOR_BINARY(vpandd), zmm(floats));
+  emit_with(u16_vector(table_.most), CASTOR_BINARY(vpminuw), to);
+  if (table_.base != 0) emit_with(u16_vector(table_.base), CASTOR_BINARY(vpsubusw), to);
   code.vpsrlw(to, to, static_cast<uint8_t>(table_.shift));
   return result;
 }
 
-OwnedVector ThresholdEncoder::join(LaneEmitter& emitter, OwnedVector low, const Xmm& high,
-                                   bool upper_bytes) const {
+OwnedVector ThresholdEncoder::emit_join(LaneEmitter& emitter, OwnedVector low, const Xmm& high,
+                                        bool upper_bytes) const {
   OwnedVector fallback;
   const Xmm order = emitter.vector(every_second_byte(upper_bytes), fallback);
   emitter.code().vpermt2b(zmm(low.as(vector_bits)), zmm(order), zmm(high));
   return low;
 }
 
-OwnedVector ThresholdEncoder::join_copy(LaneEmitter& emitter, const Xmm& low, const Xmm& high,
-                                        bool upper_bytes) const {
+OwnedVector ThresholdEncoder::emit_join_copy(LaneEmitter& emitter, const Xmm& low, const Xmm& high,
+                                             bool upper_bytes) const {
   OwnedVector copy = emitter.scratch();
   emitter.code().vmovdqa64(zmm(copy.as(vector_bits)), zmm(low));
-  return join(emitter, std::move(copy), high, upper_bytes);
+  return emit_join(emitter, std::move(copy), high, upper_bytes);
 }
 
 /// The bits below `shift`, which tell apart the floats of one bucket.
-OwnedVector ThresholdEncoder::low_bits_of(LaneEmitter& emitter, const Xmm& low_bytes) const {
+OwnedVector ThresholdEncoder::emit_low_bits(LaneEmitter& emitter, const Xmm& low_bytes) const {
   OwnedVector result = emitter.scratch();
   OwnedVector fallback;
   const Xmm mask = emitter.vector(u8_vector((1 << table_.shift) - 1), fallback);
@@ -109,8 +111,8 @@ OwnedVector ThresholdEncoder::low_bits_of(LaneEmitter& emitter, const Xmm& low_b
 }
 
 /// Negative numbers have the upper buckets, and their low bits count backward.
-void ThresholdEncoder::select_by_sign(LaneEmitter& emitter, const Xmm& upper, const Xmm& indices,
-                                      const Xmm& low_bits) const {
+void ThresholdEncoder::emit_select_by_sign(LaneEmitter& emitter, const Xmm& upper,
+                                           const Xmm& indices, const Xmm& low_bits) const {
   Assembler& code = emitter.code();
   const OwnedMask negative = emitter.scratch_mask();
   code.vpmovb2m(negative.get(), zmm(upper));
@@ -124,8 +126,9 @@ void ThresholdEncoder::select_by_sign(LaneEmitter& emitter, const Xmm& upper, co
   code.vpsubb(zmm(low_bits) | negative.get(), zmm(mask), zmm(low_bits));
 }
 
-void ThresholdEncoder::add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
-                                              const Xmm& thresholds, const Xmm& low_bits) const {
+void ThresholdEncoder::emit_add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
+                                                   const Xmm& thresholds,
+                                                   const Xmm& low_bits) const {
   Assembler& code = emitter.code();
   const OwnedMask next = emitter.scratch_mask();
   code.vpcmpub(next.get(), zmm(low_bits), zmm(thresholds), compare_not_less);
@@ -134,7 +137,8 @@ void ThresholdEncoder::add_one_from_threshold(LaneEmitter& emitter, const Xmm& c
   code.vpaddb(zmm(codes) | next.get(), zmm(codes), zmm(one));
 }
 
-void ThresholdEncoder::apply_sign(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper) const {
+void ThresholdEncoder::emit_apply_sign(LaneEmitter& emitter, const Xmm& codes,
+                                       const Xmm& upper) const {
   Assembler& code = emitter.code();
   if (table_.sign == ThresholdTable::selects) return;
   if (table_.sign == ThresholdTable::negative_is_zero) {
@@ -165,8 +169,8 @@ void ThresholdEncoder::apply_sign(LaneEmitter& emitter, const Xmm& codes, const 
   code.vmovdqu8(zmm(codes) | nonzero.get(), sign);
 }
 
-void ThresholdEncoder::put_nans(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper,
-                                const Xmm& low_bytes, const Xmm& low, const Xmm& high) const {
+void ThresholdEncoder::emit_nans(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper,
+                                 const Xmm& low_bytes, const Xmm& low, const Xmm& high) const {
   if (table_.nan == ThresholdTable::as_magnitude) return;
   Assembler& code = emitter.code();
   const OwnedMask nans = emitter.scratch_mask();

@@ -12,24 +12,26 @@ class ThresholdEncoder {
   explicit ThresholdEncoder(const ThresholdTable& table) : table_(table) {}
 
   /// Reserves the constant vectors.
-  void prepare(LaneEmitter& emitter) const;
+  void reserve_constants(LaneEmitter& emitter) const;
   /// Emits the encoding of `low`'s floats, then `high`'s; both registers keep their contents.
-  OwnedVector encode(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high) const;
+  OwnedVector emit_encode(LaneEmitter& emitter, const Xbyak::Xmm& low,
+                          const Xbyak::Xmm& high) const;
 
  private:
-  OwnedVector bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats) const;
-  OwnedVector join(LaneEmitter& emitter, OwnedVector low, const Xbyak::Xmm& high,
-                   bool upper_bytes) const;
-  OwnedVector join_copy(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high,
+  OwnedVector emit_bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats) const;
+  OwnedVector emit_join(LaneEmitter& emitter, OwnedVector low, const Xbyak::Xmm& high,
                         bool upper_bytes) const;
-  OwnedVector low_bits_of(LaneEmitter& emitter, const Xbyak::Xmm& low_bytes) const;
-  void select_by_sign(LaneEmitter& emitter, const Xbyak::Xmm& upper, const Xbyak::Xmm& indices,
-                      const Xbyak::Xmm& low_bits) const;
-  void add_one_from_threshold(LaneEmitter& emitter, const Xbyak::Xmm& codes,
-                              const Xbyak::Xmm& thresholds, const Xbyak::Xmm& low_bits) const;
-  void apply_sign(LaneEmitter& emitter, const Xbyak::Xmm& codes, const Xbyak::Xmm& upper) const;
-  void put_nans(LaneEmitter& emitter, const Xbyak::Xmm& codes, const Xbyak::Xmm& upper,
-                const Xbyak::Xmm& low_bytes, const Xbyak::Xmm& low, const Xbyak::Xmm& high) const;
+  OwnedVector emit_join_copy(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high,
+                             bool upper_bytes) const;
+  OwnedVector emit_low_bits(LaneEmitter& emitter, const Xbyak::Xmm& low_bytes) const;
+  void emit_select_by_sign(LaneEmitter& emitter, const Xbyak::Xmm& upper, const Xbyak::Xmm& indices,
+                           const Xbyak::Xmm& low_bits) const;
+  void emit_add_one_from_threshold(LaneEmitter& emitter, const Xbyak::Xmm& codes,
+                                   const Xbyak::Xmm& thresholds, const Xbyak::Xmm& low_bits) const;
+  void emit_apply_sign(LaneEmitter& emitter, const Xbyak::Xmm& codes,
+                       const Xbyak::Xmm& upper) const;
+  void emit_nans(LaneEmitter& emitter, const Xbyak::Xmm& codes, const Xbyak::Xmm& upper,
+                 const Xbyak::Xmm& low_bytes, const Xbyak::Xmm& low, const Xbyak::Xmm& high) const;
 
   const ThresholdTable& table_;
 };

@@ -53,7 +53,7 @@ class RowAddresses {
   RowAddresses(Assembler& code, const Reg64& at, const Reg64& step, const Reg64& step_3)
       : code_(code), at_(at), step_(step), step_3_(step_3) {}
 
-  Xbyak::Address next() {
+  Xbyak::Address emit_next() {
     if (row_ > 0 && row_ % 4 == 0) code_.lea(at_, code_.ptr[at_ + step_ * 4]);
     switch (row_++ % 4) {
       case 0: return code_.ptr[at_];
@@ -96,13 +96,13 @@ class TransposeEmitter {
   void emit_exit();
   void emit_blocks(int blocks, Xbyak::Label& done);
   void emit_row_of_blocks(int blocks);
-  void advance(const Reg64& left, int most, Xbyak::Label& done);
-  void load_block(int blocks);
-  void interleave_rounds(int blocks);
-  std::pair<int, int> interleave(int a, int b, int blocks);
-  void unpack_low(const Xmm& to, const Xmm& a, const Operand& b);
-  void unpack_high(const Xmm& to, const Xmm& a, const Operand& b);
-  void store_block(int blocks);
+  void emit_advance(const Reg64& left, int most, Xbyak::Label& done);
+  void emit_load_block(int blocks);
+  void emit_interleave_rounds(int blocks);
+  std::pair<int, int> emit_interleave(int a, int b, int blocks);
+  void emit_unpack_low(const Xmm& to, const Xmm& a, const Operand& b);
+  void emit_unpack_high(const Xmm& to, const Xmm& a, const Operand& b);
+  void emit_store_block(int blocks);
 
   Xmm vector(int number, int blocks) const {
     return vector_register(number, 8 * vector_bytes * blocks);
@@ -143,7 +143,7 @@ void TransposeEmitter::emit_blocks(int blocks, Xbyak::Label& done) {
   code_.sub(columns, blocks * n_);
   code_.L(next);
   emit_row_of_blocks(blocks);
-  advance(columns, blocks * n_, done);
+  emit_advance(columns, blocks * n_, done);
   code_.lea(destination, code_.ptr[destination + count * bytes_]);
   code_.imul(count, source_step);
   code_.add(source, count);
@@ -160,10 +160,10 @@ void TransposeEmitter::emit_row_of_blocks(int blocks) {
   code_.sub(rows_left, n_);
   code_.align_to(32);
   code_.L(next);
-  load_block(blocks);
-  interleave_rounds(blocks);
-  store_block(blocks);
-  advance(rows_left, n_, done);
+  emit_load_block(blocks);
+  emit_interleave_rounds(blocks);
+  emit_store_block(blocks);
+  emit_advance(rows_left, n_, done);
   code_.lea(block_source, code_.ptr[block_source + count * bytes_]);
   code_.imul(count, destination_step);
   code_.add(block_destination, count);
@@ -172,7 +172,7 @@ void TransposeEmitter::emit_row_of_blocks(int blocks) {
 }
 
 /// count = min(most, left), which is taken from `left`; where nothing is left, it is done.
-void TransposeEmitter::advance(const Reg64& left, int most, Xbyak::Label& done) {
+void TransposeEmitter::emit_advance(const Reg64& left, int most, Xbyak::Label& done) {
   code_.mov(count.cvt32(), most);
   code_.cmp(left, count);
   code_.cmovl(count, left);
@@ -181,24 +181,24 @@ void TransposeEmitter::advance(const Reg64& left, int most, Xbyak::Label& done) 
   code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
 }
 
-void TransposeEmitter::load_block(int blocks) {
+void TransposeEmitter::emit_load_block(int blocks) {
   code_.mov(cursor, block_source);
   if (blocks == 2) code_.lea(far_cursor, code_.ptr[block_source + block_step]);
   RowAddresses near_rows(code_, cursor, source_step, source_step_3);
   RowAddresses far_rows(code_, far_cursor, source_step, source_step_3);
   for (int number : vectors_) {
     const int loaded = number == in_memory ? free_ : number;
-    code_.vmovdqu(Xmm(loaded), near_rows.next());
-    if (blocks == 2) code_.vinserti128(Ymm(loaded), Ymm(loaded), far_rows.next(), 1);
+    code_.vmovdqu(Xmm(loaded), near_rows.emit_next());
+    if (blocks == 2) code_.vinserti128(Ymm(loaded), Ymm(loaded), far_rows.emit_next(), 1);
     if (number == in_memory) code_.vmovdqu(memory_, vector(loaded, blocks));
   }
 }
 
-void TransposeEmitter::interleave_rounds(int blocks) {
+void TransposeEmitter::emit_interleave_rounds(int blocks) {
   for (int round = n_; round > 1; round /= 2) {
     std::vector<int> interleaved;
     for (int i = 0; i < n_ / 2; ++i) {
-      const auto [low, high] = interleave(number_of(i), number_of(i + n_ / 2), blocks);
+      const auto [low, high] = emit_interleave(number_of(i), number_of(i + n_ / 2), blocks);
       interleaved.push_back(low);
       interleaved.push_back(high);
     }
@@ -207,20 +207,20 @@ void TransposeEmitter::interleave_rounds(int blocks) {
 }
 
 /// The low and the high halves of two vectors, element by element in turns.
-std::pair<int, int> TransposeEmitter::interleave(int a, int b, int blocks) {
+std::pair<int, int> TransposeEmitter::emit_interleave(int a, int b, int blocks) {
   if (b == in_memory) {
-    unpack_high(vector(free_, blocks), vector(a, blocks), memory_);
-    unpack_low(vector(a, blocks), vector(a, blocks), memory_);
+    emit_unpack_high(vector(free_, blocks), vector(a, blocks), memory_);
+    emit_unpack_low(vector(a, blocks), vector(a, blocks), memory_);
     code_.vmovdqu(memory_, vector(free_, blocks));
     return {a, in_memory};
   }
   const int low = std::exchange(free_, a);
-  unpack_low(vector(low, blocks), vector(a, blocks), vector(b, blocks));
-  unpack_high(vector(b, blocks), vector(a, blocks), vector(b, blocks));
+  emit_unpack_low(vector(low, blocks), vector(a, blocks), vector(b, blocks));
+  emit_unpack_high(vector(b, blocks), vector(a, blocks), vector(b, blocks));
   return {low, b};
 }
 
-void TransposeEmitter::unpack_low(const Xmm& to, const Xmm& a, const Operand& b) {
+void TransposeEmitter::emit_unpack_low(const Xmm& to, const Xmm& a, const Operand& b) {
   switch (bytes_) {
     case 1: return code_.vpunpcklbw(to, a, b);
     case 2: return code_.vpunpcklwd(to, a, b);
@@ -229,7 +229,7 @@ void TransposeEmitter::unpack_low(const Xmm& to, const Xmm& a, const Operand& b)
   }
 }
 
-void TransposeEmitter::unpack_high(const Xmm& to, const Xmm& a, const Operand& b) {
+void TransposeEmitter::emit_unpack_high(const Xmm& to, const Xmm& a, const Operand& b) {
   switch (bytes_) {
     case 1: return code_.vpunpckhbw(to, a, b);
     case 2: return code_.vpunpckhwd(to, a, b);
@@ -238,13 +238,13 @@ void TransposeEmitter::unpack_high(const Xmm& to, const Xmm& a, const Operand& b
   }
 }
 
-void TransposeEmitter::store_block(int blocks) {
+void TransposeEmitter::emit_store_block(int blocks) {
   code_.mov(cursor, block_destination);
   RowAddresses addresses(code_, cursor, destination_step, destination_step_3);
   for (int number : vectors_) {
     const int stored = number == in_memory ? free_ : number;
     if (number == in_memory) code_.vmovdqu(vector(stored, blocks), memory_);
-    code_.vmovdqu(addresses.next(), vector(stored, blocks));
+    code_.vmovdqu(addresses.emit_next(), vector(stored, blocks));
   }
 }
 

@@ -21,7 +21,7 @@ const Reg64 bit(Xbyak::Operand::RCX);        // where a field begins in its byte
 const Reg64 byte(Xbyak::Operand::RAX);       // which byte of the group that is
 const Reg64 group(Xbyak::Operand::R9);       // address of the group of eight elements
 const Reg64 base(Xbyak::Operand::R10);       // address of element 0
-const Reg64 place(Xbyak::Operand::R11);      // in the window
+const Reg64 offset(Xbyak::Operand::R11);     // in the window
 const Reg64 value(Xbyak::Operand::RBX);      // the field's bits
 const Reg64 positions(Xbyak::Operand::RBP);  // table of a field's positions in its group
 const Reg64 mask(Xbyak::Operand::RDX);       // of the field in memory
@@ -61,28 +61,28 @@ class FieldCopy {
     Xbyak::Label next;
     code_.mov(loop::base, at_.base);
     code_.lea(loop::positions, code_.constant_of(positions_of(at_.element, field_)));
-    code_.xor_(loop::place.cvt32(), loop::place.cvt32());
+    code_.xor_(loop::offset.cvt32(), loop::offset.cvt32());
     code_.L(next);
-    locate_group();
-    locate_field();
-    in ? read() : write();
-    step(next);
+    emit_locate_group();
+    emit_locate_field();
+    in ? emit_read() : emit_write();
+    emit_step(next);
   }
 
  private:
   Xbyak::Address in_window() const {
-    return code_.byte[gpr::stack + loop::place + frame_.stage_offset(at_.operand)];
+    return code_.byte[gpr::stack + loop::offset + frame_.stage_offset(at_.operand)];
   }
   Xbyak::Address in_memory(int offset) const {
     return code_.byte[loop::group + loop::byte + offset];
   }
   uint32_t field_mask() const { return (1u << field_.width) - 1; }
-  void locate_group();
-  void locate_field();
-  void skip_if_in_one_byte(Xbyak::Label& one_byte);
-  void read();
-  void write();
-  void step(Xbyak::Label& next);
+  void emit_locate_group();
+  void emit_locate_field();
+  void emit_skip_if_in_one_byte(Xbyak::Label& one_byte);
+  void emit_read();
+  void emit_write();
+  void emit_step(Xbyak::Label& next);
 
   Assembler& code_;
   const Frame& frame_;
@@ -92,7 +92,7 @@ class FieldCopy {
 };
 
 /// group = address of the eight elements that the element is one of.
-void FieldCopy::locate_group() {
+void FieldCopy::emit_locate_group() {
   code_.mov(loop::group, loop::element);
   code_.shr(loop::group, 3);
   code_.imul(loop::group, loop::group, bits_of(at_.element));
@@ -100,7 +100,7 @@ void FieldCopy::locate_group() {
 }
 
 /// byte, bit = where the field begins in the group.
-void FieldCopy::locate_field() {
+void FieldCopy::emit_locate_field() {
   code_.mov(loop::bit.cvt32(), loop::element.cvt32());
   code_.and_(loop::bit.cvt32(), static_cast<uint32_t>(storage_group - 1));
   code_.movzx(loop::byte.cvt32(), code_.byte[loop::positions + loop::bit]);
@@ -109,17 +109,17 @@ void FieldCopy::locate_field() {
   code_.shr(loop::byte.cvt32(), 3);
 }
 
-void FieldCopy::skip_if_in_one_byte(Xbyak::Label& one_byte) {
+void FieldCopy::emit_skip_if_in_one_byte(Xbyak::Label& one_byte) {
   code_.cmp(loop::bit.cvt32(), 8 - field_.width);
   code_.jle(one_byte);
 }
 
 /// From memory to the window. The first field of an element sets its byte, further ones add to it.
-void FieldCopy::read() {
+void FieldCopy::emit_read() {
   code_.movzx(loop::value.cvt32(), in_memory(0));
   if (straddles_) {
     Xbyak::Label one_byte;
-    skip_if_in_one_byte(one_byte);
+    emit_skip_if_in_one_byte(one_byte);
     code_.movzx(loop::mask.cvt32(), in_memory(1));
     code_.shl(loop::mask.cvt32(), 8);
     code_.or_(loop::value.cvt32(), loop::mask.cvt32());
@@ -133,7 +133,7 @@ void FieldCopy::read() {
 }
 
 /// From the window to memory, where all other bits stay as they are.
-void FieldCopy::write() {
+void FieldCopy::emit_write() {
   code_.movzx(loop::value.cvt32(), in_window());
   if (field_.value_bit > 0) code_.shr(loop::value.cvt32(), field_.value_bit);
   code_.and_(loop::value.cvt32(), field_mask());
@@ -145,7 +145,7 @@ void FieldCopy::write() {
   code_.or_(in_memory(0), loop::value.cvt8());
   if (!straddles_) return;
   Xbyak::Label one_byte;
-  skip_if_in_one_byte(one_byte);
+  emit_skip_if_in_one_byte(one_byte);
   code_.shr(loop::mask.cvt32(), 8);
   code_.shr(loop::value.cvt32(), 8);
   code_.and_(in_memory(1), loop::mask.cvt8());
@@ -154,10 +154,10 @@ void FieldCopy::write() {
 }
 
 /// To the next element, as long as the group has one.
-void FieldCopy::step(Xbyak::Label& next) {
+void FieldCopy::emit_step(Xbyak::Label& next) {
   code_.add(loop::element, at_.step);
-  code_.inc(loop::place);
-  code_.lea(gpr::scratch, code_.ptr[loop::place]);
+  code_.inc(loop::offset);
+  code_.lea(gpr::scratch, code_.ptr[loop::offset]);
   code_.add(gpr::scratch, frame_.group_begin());
   code_.cmp(gpr::scratch, frame_.group_end());
   code_.jl(next, Xbyak::CodeGenerator::T_NEAR);
@@ -165,24 +165,24 @@ void FieldCopy::step(Xbyak::Label& next) {
 
 }  // namespace
 
-void Windows::fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
-                         const Xbyak::Address& packed) const {
+void Windows::emit_fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
+                              const Xbyak::Address& packed) const {
   const OwnedVector vector = emitter_.scratch();
   const Xmm codes = vector.as(vector_bytes() * 8);
-  unpacker.unpack(emitter_, packed, codes);
+  unpacker.emit_unpack(emitter_, packed, codes);
   emitter_.code().vmovups(in_window(at), codes);
 }
 
-void Windows::drain_whole(const WindowOperand& at, const BitPacker& packer,
-                          const Xbyak::Address& packed) const {
+void Windows::emit_drain_whole(const WindowOperand& at, const BitPacker& packer,
+                               const Xbyak::Address& packed) const {
   const OwnedVector vector = emitter_.scratch();
   const Xmm codes = vector.as(vector_bytes() * 8);
   emitter_.code().vmovups(codes, in_window(at));
-  packer.store(emitter_, packed, codes, false, false);
+  packer.emit_store(emitter_, packed, codes, false, false);
 }
 
 /// cursor = address of the group's first byte. Groups begin at whole bytes.
-void Windows::locate_bytes(const WindowOperand& at) const {
+void Windows::emit_locate_bytes(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   code.mov(gpr::cursor, frame_.group_begin());
   code.imul(gpr::cursor, gpr::cursor, bits_of(at.element));
@@ -191,7 +191,7 @@ void Windows::locate_bytes(const WindowOperand& at) const {
 }
 
 /// counter = bytes of the group's elements.
-void Windows::count_bytes(const WindowOperand& at) const {
+void Windows::emit_count_bytes(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const int bits = bits_of(at.element);
   code.mov(gpr::counter, frame_.group_end());
@@ -209,7 +209,7 @@ void Windows::count_bytes(const WindowOperand& at) const {
 }
 
 /// `counter` bytes, at least one, the last first.
-void Windows::copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const {
+void Windows::emit_copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const {
   Assembler& code = emitter_.code();
   Xbyak::Label next;
   code.L(next);
@@ -219,14 +219,14 @@ void Windows::copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) con
   code.jnz(next);
 }
 
-void Windows::fill(const WindowOperand& at, const BitUnpacker& unpacker) const {
-  if (at.access == Access::bitwise) return copy_bitwise(at, true);
+void Windows::emit_fill(const WindowOperand& at, const BitUnpacker& unpacker) const {
+  if (at.access == Access::bitwise) return emit_copy_bitwise(at, true);
   Assembler& code = emitter_.code();
-  locate_bytes(at);
-  count_bytes(at);
+  emit_locate_bytes(at);
+  emit_count_bytes(at);
   if (!emitter_.has_avx512()) {
-    copy_bytes(gpr::stack + (window(at) + vector_bytes()), gpr::cursor);
-    return fill_whole(at, unpacker, in_window(at, vector_bytes()));
+    emit_copy_bytes(gpr::stack + (window(at) + vector_bytes()), gpr::cursor);
+    return emit_fill_whole(at, unpacker, in_window(at, vector_bytes()));
   }
   const OwnedVector vector = emitter_.scratch();
   const OwnedMask bytes = emitter_.scratch_mask();
@@ -234,12 +234,12 @@ void Windows::fill(const WindowOperand& at, const BitUnpacker& unpacker) const {
   code.or_(gpr::scratch, -1);
   code.bzhi(gpr::scratch, gpr::scratch, gpr::counter);
   code.kmovq(bytes.get(), gpr::scratch);
-  unpacker.unpack_masked(emitter_, code.ptr[gpr::cursor], bytes.get(), codes);
+  unpacker.emit_unpack_masked(emitter_, code.ptr[gpr::cursor], bytes.get(), codes);
   code.vmovups(in_window(at), codes);
 }
 
 /// Codes that lie in one byte need no loop.
-void Windows::copy_one_of_a_byte(const WindowOperand& at) const {
+void Windows::emit_copy_one_of_a_byte(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const int bits = bits_of(at.element);
   const int log2_bits = std::countr_zero(static_cast<unsigned>(bits));
@@ -256,19 +256,19 @@ void Windows::copy_one_of_a_byte(const WindowOperand& at) const {
   code.mov(code.qword[gpr::stack + window(at)], gpr::scratch);
 }
 
-void Windows::fill_one(const WindowOperand& at) const {
+void Windows::emit_fill_one(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const int bits = bits_of(at.element);
   const bool in_a_byte = 8 % bits == 0 && info(at.element).order != StorageOrder::split;
-  if (in_a_byte) return copy_one_of_a_byte(at);
+  if (in_a_byte) return emit_copy_one_of_a_byte(at);
   code.mov(frame_.group_begin(), 0);
   code.mov(frame_.group_end(), 1);
   code.mov(code.qword[gpr::stack + window(at)], 0);
-  copy_bitwise(at, true);
+  emit_copy_bitwise(at, true);
 }
 
 /// Zeros behind the group's last element.
-void Windows::clear_beyond_end(const WindowOperand& at) const {
+void Windows::emit_clear_beyond_end(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const OwnedVector vector = emitter_.scratch();
   const Xmm zero = vector.as(vector_bytes() * 8);
@@ -278,21 +278,21 @@ void Windows::clear_beyond_end(const WindowOperand& at) const {
   code.vmovups(code.ptr[gpr::stack + gpr::scratch + window(at)], zero);
 }
 
-void Windows::drain(const WindowOperand& at, const BitPacker& packer) const {
-  if (at.access == Access::bitwise) return copy_bitwise(at, false);
+void Windows::emit_drain(const WindowOperand& at, const BitPacker& packer) const {
+  if (at.access == Access::bitwise) return emit_copy_bitwise(at, false);
   Assembler& code = emitter_.code();
-  clear_beyond_end(at);
-  locate_bytes(at);
-  count_bytes(at);
+  emit_clear_beyond_end(at);
+  emit_locate_bytes(at);
+  emit_count_bytes(at);
   if (!emitter_.has_avx512()) {
-    drain_whole(at, packer, in_window(at, vector_bytes()));
-    return copy_bytes(gpr::cursor, gpr::stack + (window(at) + vector_bytes()));
+    emit_drain_whole(at, packer, in_window(at, vector_bytes()));
+    return emit_copy_bytes(gpr::cursor, gpr::stack + (window(at) + vector_bytes()));
   }
   const OwnedVector vector = emitter_.scratch();
   const OwnedMask bytes = emitter_.scratch_mask();
   const Xmm codes = vector.as(vector_bytes() * 8);
   code.vmovups(codes, in_window(at));
-  packer.pack(emitter_, codes);
+  packer.emit_pack(emitter_, codes);
   code.or_(gpr::scratch, -1);
   code.bzhi(gpr::scratch, gpr::scratch, gpr::counter);
   code.kmovq(bytes.get(), gpr::scratch);
@@ -300,7 +300,7 @@ void Windows::drain(const WindowOperand& at, const BitPacker& packer) const {
 }
 
 /// Element by element, from any bit on; touches no byte without a bit of the element.
-void Windows::copy_bitwise(const WindowOperand& at, bool in) const {
+void Windows::emit_copy_bitwise(const WindowOperand& at, bool in) const {
   Assembler& code = emitter_.code();
   for (const BitField& field : bit_fields(at.element)) {
     code.mov(loop::element, frame_.group_begin());

@@ -28,18 +28,18 @@ class Windows {
   Windows(LaneEmitter& emitter, const Frame& frame) : emitter_(emitter), frame_(frame) {}
 
   /// A whole group at `packed`.
-  void fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
-                  const Xbyak::Address& packed) const;
-  void drain_whole(const WindowOperand& at, const BitPacker& packer,
-                   const Xbyak::Address& packed) const;
+  void emit_fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
+                       const Xbyak::Address& packed) const;
+  void emit_drain_whole(const WindowOperand& at, const BitPacker& packer,
+                        const Xbyak::Address& packed) const;
 
   /// The one element of a uniform operand, as a number of eight bytes. Ends any group.
-  void fill_one(const WindowOperand& at) const;
+  void emit_fill_one(const WindowOperand& at) const;
 
   /// The elements from frame.group_begin() to frame.group_end() of the row.
-  void fill(const WindowOperand& at, const BitUnpacker& unpacker) const;
+  void emit_fill(const WindowOperand& at, const BitUnpacker& unpacker) const;
   /// The same; of contiguous elements the last byte's unused bits become 0.
-  void drain(const WindowOperand& at, const BitPacker& packer) const;
+  void emit_drain(const WindowOperand& at, const BitPacker& packer) const;
 
  private:
   int window(const WindowOperand& at) const { return frame_.stage_offset(at.operand); }
@@ -47,12 +47,12 @@ class Windows {
   Xbyak::Address in_window(const WindowOperand& at, int offset = 0) const {
     return emitter_.code().ptr[gpr::stack + window(at) + offset];
   }
-  void copy_one_of_a_byte(const WindowOperand& at) const;
-  void locate_bytes(const WindowOperand& at) const;
-  void count_bytes(const WindowOperand& at) const;
-  void copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const;
-  void clear_beyond_end(const WindowOperand& at) const;
-  void copy_bitwise(const WindowOperand& at, bool in) const;
+  void emit_copy_one_of_a_byte(const WindowOperand& at) const;
+  void emit_locate_bytes(const WindowOperand& at) const;
+  void emit_count_bytes(const WindowOperand& at) const;
+  void emit_copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const;
+  void emit_clear_beyond_end(const WindowOperand& at) const;
+  void emit_copy_bitwise(const WindowOperand& at, bool in) const;
 
   LaneEmitter& emitter_;
   const Frame& frame_;

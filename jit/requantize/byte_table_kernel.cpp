@@ -21,16 +21,16 @@ class ByteTableEmitter {
   explicit ByteTableEmitter(std::span<uint8_t> buffer) : code_(buffer) {}
 
   MachineCode emit() {
-    load_arguments();
+    emit_load_arguments();
     emit_main_loop();
-    emit_rest();
+    emit_remainder();
     code_.vzeroupper();
     code_.ret();
     return code_.finish();
   }
 
  private:
-  void load_arguments() {
+  void emit_load_arguments() {
     const Reg64 arguments = code_.rdi;
     code_.mov(table_, code_.qword[arguments + offsetof(ByteTableCall, table)]);
     for (int quarter = 0; quarter < 4; ++quarter) {
@@ -42,7 +42,7 @@ class ByteTableEmitter {
   }
 
   /// Two steps of 128 entries: a byte that one leaves alone is the other's index.
-  void look_up(const Zmm& bytes, const Opmask& upper, const Opmask& lower) {
+  void emit_look_up(const Zmm& bytes, const Opmask& upper, const Opmask& lower) {
     code_.vpmovb2m(upper, bytes);
     code_.knotq(lower, upper);
     code_.vpermi2b(bytes | lower, Zmm(0), Zmm(1));
@@ -59,7 +59,7 @@ class ByteTableEmitter {
       code_.vmovdqu64(Zmm(4 + i), code_.zword[source_ + vector_bytes * i]);
     }
     for (int i = 0; i < unrolled; ++i) {
-      look_up(Zmm(4 + i), Opmask(1 + i % 2), Opmask(3 + i % 2));
+      emit_look_up(Zmm(4 + i), Opmask(1 + i % 2), Opmask(3 + i % 2));
       code_.vmovdqu64(code_.zword[destination_ + vector_bytes * i], Zmm(4 + i));
     }
     code_.add(source_, unrolled * vector_bytes);
@@ -71,7 +71,7 @@ class ByteTableEmitter {
   }
 
   /// Vector by vector, the last one under a mask of as many bytes as are left.
-  void emit_rest() {
+  void emit_remainder() {
     const Opmask exists(5);
     Label loop;
     Label done;
@@ -82,7 +82,7 @@ class ByteTableEmitter {
     code_.bzhi(mask_, all_, left_);  // fewer than 256 bytes are left: all ones from 64 up
     code_.kmovq(exists, mask_);
     code_.vmovdqu8(Zmm(4) | exists | Xbyak::util::T_z, code_.zword[source_]);
-    look_up(Zmm(4), Opmask(1), Opmask(3));
+    emit_look_up(Zmm(4), Opmask(1), Opmask(3));
     code_.vmovdqu8(code_.zword[destination_] | exists, Zmm(4));
     code_.add(source_, vector_bytes);
     code_.add(destination_, vector_bytes);

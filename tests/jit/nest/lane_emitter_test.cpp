@@ -17,7 +17,7 @@ namespace {
 class RegisterSource : public Source {
  public:
   explicit RegisterSource(int index) : index_(index) {}
-  void load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override {
+  void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override {
     const int bits = emitter.register_bits(inst.type);
     emitter.code().vmovaps(to, vector_register(index_, bits));
   }
@@ -30,7 +30,7 @@ class RegisterSource : public Source {
 class RegisterSink : public Sink {
  public:
   explicit RegisterSink(const Xbyak::Reg64& to) : to_(to) {}
-  void store(LaneEmitter& emitter, const LaneInst& inst) override {
+  void emit_store(LaneEmitter& emitter, const LaneInst& inst) override {
     const Xbyak::Xmm value = emitter.use(inst.a);
     emitter.code().vmovups(emitter.code().ptr[to_], value);
   }
@@ -62,7 +62,7 @@ TEST(LaneEmitter, RegistersAsSourceAndSink) {
     RegisterSink sink(Xbyak::util::rsi);
     Source* const sources[] = {&source};
     Sink* const sinks[] = {&sink};
-    emitter.load_constants(sources, sinks);
+    emitter.emit_constants(sources, sinks);
     code.vmovups(vector_register(accumulator, target.vector_bits()), code.ptr[Xbyak::util::rdi]);
     emitter.emit_chunk(sources, sinks, {});
     code.vzeroupper();
