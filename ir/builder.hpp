@@ -22,7 +22,7 @@ namespace castor {
 struct WrittenType {
   std::optional<ElementType> element;
   std::optional<Shape> shape;
-  QuantizationPtr quantization{};  ///< of an element type that is a quantized format's container
+  QuantizationPtr quantization{};  ///< given if the element type contains a quantized format
 };
 
 /// Collects parameters and operations, then checks everything at once in `finish`.

@@ -71,8 +71,8 @@ uint64_t hash_of(const TensorType& type) {
   return hasher.finish();
 }
 
-/// By ValueId, the place of each value in the order of definition: parameters, then results of
-/// operations. Absent and undefined operands have the place `no_value`.
+/// By ValueId, the position of each value in the order of definition: parameters, then results of
+/// operations. Absent and undefined operands have the position `no_value`.
 class Places {
  public:
   explicit Places(const Function& function) : places_(function.values.size(), no_value) {
@@ -107,7 +107,7 @@ bool same_data(const Operation& a, const Operation& b) {
   return a.data->bytes == b.data->bytes;
 }
 
-/// Compares two functions value by value, each numbered by its own places.
+/// Compares two functions value by value, each numbered by its own positions.
 class Comparison {
  public:
   Comparison(const Function& a, const Function& b) : a_(a), b_(b), places_a_(a), places_b_(b) {}

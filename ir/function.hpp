@@ -32,12 +32,12 @@ struct Value {
 
 /// The data of a `constant`: dense, in the storage order of its type. Shared, never copied.
 struct ConstantData {
-  std::string binding;           ///< of `@name`; empty for literals
+  std::string binding;           ///< name of `@name`; empty for literals
   std::vector<std::byte> bytes;  ///< as many as the type takes
 };
 
 /// Tells constants apart without reading them again: a hash of 128 bits (SipHash-2-4) under a key
-/// that each process draws anew.
+/// that each process draws at random.
 ///
 /// Constants with the same id count as equal, so that finding a known function costs the same
 /// however big its constants are. What that risks: among n constants of one process, any two
@@ -71,11 +71,11 @@ struct Operation {
   std::vector<ValueId> operands{};
   Attributes attributes{};
   std::vector<ValueId> results{};
-  std::optional<Shape> target{};               ///< of `broadcast` and `reshape`: as it is written
-  std::shared_ptr<const ConstantData> data{};  ///< of `constant`, else null
+  std::optional<Shape> target{};  ///< target of `broadcast` and `reshape`, as it is written
+  std::shared_ptr<const ConstantData> data{};  ///< data of `constant`, else null
   TextPosition where{};                        ///< in the text that it came from
   uint64_t data_hash = 0;  ///< content_hash of `data`; set when the operation is appended
-  ContentId data_id{};     ///< of `data`; set when the operation is appended
+  ContentId data_id{};     ///< identifies `data`; set when the operation is appended
 };
 
 /// A verified function. Immutable; shared between threads by FunctionPtr. Operations stand in an

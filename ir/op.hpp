@@ -20,7 +20,7 @@ enum class OpKind : uint8_t {
   convert,                ///< elementwise conversion (OpenVINO Convert-1; ir/README.md, Convert)
   convert_promote_types,  ///< OpenVINO ConvertPromoteTypes-14: two conversions to one type
   broadcast,              ///< to a target shape (OpenVINO, broadcast rules)
-  reshape,                ///< another shape with as many elements
+  reshape,                ///< another shape with equally many elements
   // arithmetic, two operands
   add,
   sub,
@@ -84,7 +84,7 @@ enum class AttributeKind : uint8_t { integer, floating, boolean, identifier, str
 struct AttributeRule {
   std::string_view name;
   AttributeKind kind;
-  std::span<const std::string_view> choices{};  ///< of an identifier; empty: any
+  std::span<const std::string_view> choices{};  ///< what an identifier may be; empty: any
   bool required = false;
 };
 
@@ -132,13 +132,13 @@ struct OpInfo {
   OpFamily family;
   int operands;
   int results;
-  OperandClass types;  ///< of the operands; of `select`, of the last two
+  OperandClass types;  ///< what the operands may be; for `select`, the last two
   TypeSuffix suffix;
   InferRule infer;
   std::span<const AttributeRule> attributes;
   std::string_view meaning;
-  /// So many of the last operands may be absent: `none` or, from the end, not written. An operation
-  /// has all `operands` entries, absent ones as `no_value`.
+  /// How many of the last operands may be absent: `none` or, from the end, not written. An
+  /// operation has all `operands` entries, absent ones as `no_value`.
   int optional_operands = 0;
 };
 

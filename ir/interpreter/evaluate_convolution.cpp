@@ -42,10 +42,10 @@ bool advance(Dims& at, const Dims& extents) {
   return false;
 }
 
-/// Where a tensor's elements lie, row-major: strides in elements.
+/// The layout of a tensor, row-major: strides in elements.
 struct Strides {
-  int64_t outer;    ///< of x the batch, of w the output channel
-  int64_t channel;  ///< of x a channel, of w one of its group's
+  int64_t outer;    ///< the batch in x, the output channel in w
+  int64_t channel;  ///< a channel in x, one of its group's in w
   Dims spatial;
 };
 

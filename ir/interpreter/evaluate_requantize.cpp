@@ -55,7 +55,7 @@ class SideParameters {
   std::optional<QuantizedFormat> format_;
   std::array<std::vector<int32_t>, 3> values_;  ///< in the order of quantization_rules
   int64_t slices_ = 1;
-  int64_t inner_ = 1;  ///< elements behind one index of the axis
+  int64_t inner_ = 1;  ///< elements per index of the axis
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking an operand along the elements of a result that it is broadcast to.
+// Iterates over an operand's elements in the order of the result that it is broadcast to.
 #pragma once
 
 #include "ir/function.hpp"
@@ -20,10 +20,10 @@ class OperandWalk {
 
  private:
   const std::vector<uint64_t>& elements_;
-  Dims extents_;       ///< of the result
+  Dims extents_;       ///< the result's
   Dims steps_;         ///< along each axis of the result; 0 where the operand repeats
   Dims at_;            ///< coordinates of the next element of the result
-  int64_t index_ = 0;  ///< of the operand's element that belongs to it
+  int64_t index_ = 0;  ///< index of the operand's element that belongs to it
 };
 
 }  // namespace castor

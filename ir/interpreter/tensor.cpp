@@ -32,7 +32,7 @@ void for_each_element(const BasicView<Pointer>& view, Visit visit) {
   }
 }
 
-/// Whether the view walks its elements as they lie, row-major, from the first bit on. The stride
+/// Whether the view's elements are contiguous, row-major, from the first bit on. The stride
 /// of an axis of extent 1 is never taken.
 bool is_dense(const View& view) {
   const Dims dense = dense_strides(view.shape);

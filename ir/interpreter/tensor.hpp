@@ -15,7 +15,7 @@ struct Tensor {
   ElementType element = ElementType::f32;
   Dims shape;
   std::vector<uint64_t> elements;
-  QuantizationPtr quantization{};  ///< of the value's type
+  QuantizationPtr quantization{};  ///< the value's
 };
 
 /// Reads every element of a checked view. Throws std::bad_alloc or std::length_error when memory

@@ -32,8 +32,8 @@ Unpacked combined(const Unpacked& large, const Unpacked& small, bool subtract) {
   const Wide whole = Wide{small.significand} << 63;
   const Wide lower = distance < 128 ? whole >> distance : 0;
   const bool cut = distance >= 128 || lower << distance != whole;
-  // 2. A rest that was cut off is taken from the difference as one unit less and a rest again. A
-  //    rest means a distance of 64 or more, so that the difference still has over 64 bits.
+  // 2. A fraction that was cut off makes the difference one unit less, plus a fraction again. A
+  // fraction means a distance of 64 or more, so that the difference still has over 64 bits.
   const Wide magnitude = subtract ? upper - lower - (cut ? 1 : 0) : upper + lower;
   if (magnitude == 0) return zero(false);
   return exact_number(large.negative, magnitude, large.exponent - 126, cut);
@@ -76,7 +76,8 @@ Unpacked quotient(const Unpacked& a, const Unpacked& b) {
   if (is_infinite(b)) return zero(negative);
   if (is_zero(b)) return is_zero(a) ? invalid_result : infinity(negative);
   if (is_zero(a)) return zero(negative);
-  // The dividend is shifted so that the quotient has 64 bits; the remainder tells about the rest.
+  // The dividend is shifted so that the quotient has 64 bits; the remainder tells whether the
+  // quotient is exact.
   const int shift = a.significand < b.significand ? 64 : 63;
   const Wide dividend = Wide{a.significand} << shift;
   return exact_number(negative, dividend / b.significand, a.exponent - b.exponent - shift,

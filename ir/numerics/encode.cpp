@@ -145,7 +145,7 @@ uint64_t encode_float(const Unpacked& number, const FloatFormat& format,
   // 3. Round; what comes out above the largest finite number overflows.
   const uint64_t code = number.kind == NumberClass::zero ? 0 : rounded_code(number, format);
   if (code > largest_finite(format)) return overflow_code(number, format, options.overflow);
-  // 4. Zero keeps its sign where the format has -0; fnuz has NaN in that place.
+  // 4. Zero keeps its sign where the format has -0; in fnuz that code is NaN.
   if (code == 0 && format.specials == FloatSpecials::fnuz) return 0;
   return sign | code;
 }

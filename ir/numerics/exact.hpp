@@ -22,7 +22,7 @@ inline Unpacked exact_number(bool negative, uint64_t magnitude, int scale) {
           .exponent = 63 - leading_zeros + scale};
 }
 
-/// The number (magnitude + rest) * 2^scale with 0 <= rest < 1, which is nonzero if `inexact`: the
+/// The number (magnitude + fraction) * 2^scale with 0 <= fraction < 1, nonzero if `inexact`: the
 /// upper 64 bits of the magnitude, and whether anything below them was nonzero. If `inexact`, the
 /// magnitude has 64 bits or more.
 inline Unpacked exact_number(bool negative, Wide magnitude, int scale, bool inexact) {

@@ -20,9 +20,9 @@
 ///   thus exact in it. Roots are never subnormal.
 /// - Products have at most 2p <= 22 bits, which f32 holds, but for bf16's below 2^-126: there p = 8
 ///   and f32 rounds at 2^-149. Halves of bf16's last place are odd multiples of 2^-134. A product
-///   that f32 takes for one of them is within 2^-150 of it and so has ones at both ends of 17
-///   places, or, next below 2^-134, is a row of 16 ones; it has 16 bits at most, and 2^16 - 1 is no
-///   product of two numbers below 2^8.
+///   that f32 takes for one of them is within 2^-150 of it and so has ones at both ends of 17 bits,
+///   or, next below 2^-134, is a row of 16 ones; it has 16 bits at most, and 2^16 - 1 is no product
+///   of two numbers below 2^8.
 /// - Quotients X / Y that are subnormal in the type: from a half M of a last place (X, Y, M < 2^p,
 ///   scaled) a quotient differs, if at all, by at least 1 / max(M Y, X) of itself. For f16 that is
 ///   over 2^-22 where f32 rounds by 2^-24 at most; for bf16 it is at least 2^-134 / 2^8 where f32

@@ -19,9 +19,9 @@ uint64_t mul(uint64_t a, uint64_t b, ElementType type);
 uint64_t div(uint64_t a, uint64_t b, ElementType type);
 /// Rounded down.
 uint64_t floor_div(uint64_t a, uint64_t b, ElementType type);
-/// Of the sign of `a`.
+/// The result has the sign of `a`.
 uint64_t mod(uint64_t a, uint64_t b, ElementType type);
-/// Of the sign of `b`.
+/// The result has the sign of `b`.
 uint64_t floor_mod(uint64_t a, uint64_t b, ElementType type);
 
 uint64_t min(uint64_t a, uint64_t b, ElementType type);

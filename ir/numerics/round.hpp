@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding: cutting an exact number at a place, and deciding what happens to the rest.
+// Rounding: cutting an exact number at a bit position, and deciding what the part cut off does.
 #pragma once
 
 #include <cassert>
@@ -13,14 +13,14 @@ namespace castor::numerics {
 /// The part that rounding cuts off, compared with half of the last place that is kept.
 enum class Tail : uint8_t { zero, below_half, half, above_half };
 
-/// A magnitude cut at a place: `kept` in units of that place, and what was left over.
+/// A magnitude cut at a bit position: `kept` in units of that bit, and what was cut off.
 struct Cut {
   uint64_t kept = 0;
   Tail tail = Tail::zero;
 };
 
 /// Cuts the lowest `count` (at least 0) of the significand's 64 bits off. A number that is itself
-/// inexact needs count >= 1: otherwise its own rest cannot be compared with a half.
+/// inexact needs count >= 1: otherwise what it lacks cannot be compared with a half.
 inline Cut cut_low_bits(const Unpacked& number, int count) {
   constexpr uint64_t half = uint64_t{1} << 63;
   assert(number.kind == NumberClass::finite && count >= 0 && (count > 0 || !number.inexact));

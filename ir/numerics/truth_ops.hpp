@@ -9,11 +9,11 @@
 
 namespace castor::numerics::truth_ops {
 
-/// Of a floating type.
+/// The operand is of a floating type.
 uint64_t is_nan(uint64_t x, ElementType type);
 
-// Of every type, by decoded value (ir/README.md, Arithmetic): -0 equals +0; NaN, that of
-// f8e8m0 included, is unordered, and only not_equal is true of it; boolean compares as 0 or 1.
+// Comparisons take every type, by decoded value (ir/README.md, Arithmetic): -0 equals +0; NaN, that
+// of f8e8m0 included, is unordered, and only not_equal is true of it; boolean compares as 0 or 1.
 
 uint64_t equal(uint64_t a, uint64_t b, ElementType type);
 uint64_t not_equal(uint64_t a, uint64_t b, ElementType type);
@@ -22,7 +22,7 @@ uint64_t less_equal(uint64_t a, uint64_t b, ElementType type);
 uint64_t greater(uint64_t a, uint64_t b, ElementType type);
 uint64_t greater_equal(uint64_t a, uint64_t b, ElementType type);
 
-// Of boolean, where any nonzero byte is true.
+// Logical ops take booleans, where any nonzero byte is true.
 
 uint64_t logical_and(uint64_t a, uint64_t b, ElementType type);
 uint64_t logical_or(uint64_t a, uint64_t b, ElementType type);

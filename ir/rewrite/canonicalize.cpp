@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Canonical form: fold, merge, drop, in one walk forward and one backward.
+// Canonical form: fold, merge, drop, in one pass forward and one backward.
 #include "ir/rewrite/canonicalize.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ bool gives_normalised_booleans(const Operation& operation) {
 }
 
 /// Rewrites the operations of one function in order. Operands are canonical by the time that they
-/// are looked at, so that one walk reaches the fixed point.
+/// are looked at, so that one pass reaches the fixed point.
 class Rewriter {
  public:
   explicit Rewriter(const Function& function)
@@ -202,7 +202,7 @@ class Rewriter {
     }
   }
 
-  /// What the text form writes behind the colon.
+  /// What the text form writes after the colon.
   WrittenType written_type(const Operation& operation) const {
     const TensorType& type = function_.type_of(operation.results[0]);
     switch (info(operation.op).suffix) {

@@ -80,7 +80,7 @@ std::optional<Range> whole_numbers(ElementType type) {
 
 /// From its ends on, inclusive, every whole number is the same after conversion to the type:
 /// overflow, to infinity, NaN or the largest finite number, begins half a last place above that,
-/// or, if the tie goes down, behind it. f8e8m0 tells no numbers up to 0 apart.
+/// or, if the tie goes down, just above it. f8e8m0 tells no numbers up to 0 apart.
 Range settled_outside(ElementType type) {
   if (type == ElementType::f8e8m0) return {0, beyond_all};
   const Wide largest = finite_range(type).high;
@@ -102,7 +102,7 @@ int least_exponent(ElementType type) {
   }
 }
 
-/// Significant bits behind the first.
+/// Significant bits after the first.
 int fraction_bits(ElementType type) {
   return kind_of(type) == ElementKind::codebook ? 23 : info(type).format.mantissa_bits;
 }
@@ -261,7 +261,7 @@ constexpr MaybeOptions (*rules[])(const ConversionPair&) = {
     boolean_asks_for_nonzero,
     // A -> B -> B, saturate: saturating at once clamps the same overflows and infinities.
     saturation_comes_later,
-    // Integer or boolean A: what the first conversion alters lies, on each side, where the second
+    // Integer or boolean A: what the first conversion alters is, on each side, where the second
     // gives one result. With a middle type that holds all of A nothing is altered; float to
     // integer saturates by default, so the merged integer to integer says saturate.
     lost_integers_settle,

@@ -25,7 +25,7 @@ class BoundNames {
     int axis;
   };
 
-  /// Null if the name had no other extent, else the place of that extent.
+  /// Null if the name had no other extent, else where that extent was bound.
   const Place* bind(const std::string& name, const Place& place) {
     const auto [found, fresh] = places_.try_emplace(name, place);
     return fresh || found->second.extent == place.extent ? nullptr : &found->second;

@@ -141,7 +141,7 @@ Result<Axes> equal_shapes(OpKind op, std::span<const Party<Axes>> parties) {
   return result;
 }
 
-/// A's axis that B's first axis lies along.
+/// A's axis that B's first axis is aligned with.
 int64_t pdpd_start(int64_t axis, int rank_a, int rank_b) {
   return axis == -1 ? rank_a - rank_b : axis;
 }
@@ -176,7 +176,7 @@ Result<Axes> onto_first(OpKind op, int64_t axis, const Party<Axes>& a, const Par
     const auto& extent = b.shape[i];
     if (start + i >= rank) {
       if (is(extent, 1) || !is_known(extent)) continue;
-      return refused(fmt::format("axis {} of B is {}, behind A's last axis", i, text_of(extent)));
+      return refused(fmt::format("axis {} of B is {}, after A's last axis", i, text_of(extent)));
     }
     if (is(extent, 1)) continue;
     const int at = static_cast<int>(start) + i;
@@ -201,7 +201,7 @@ Result<Axes> shapes(OpKind op, const BroadcastRule& rule, std::span<const Axes* 
 
 // ---- The modes of `broadcast`.
 
-/// Data against a target whose axis `axes(i)` the data's axis i lies along.
+/// Data against a target whose axis `axes(i)` the data's axis i is aligned with.
 template <class Axes, class AxisOf>
 Result<Axes> onto_target(const Party<Axes>& data, const Party<Axes>& target, const AxisOf& axis_of,
                          std::string_view rule) {
@@ -237,7 +237,7 @@ std::string axes_misfit(const std::vector<int64_t>& axes, int data_rank, int tar
       return fmt::format("axes has {} for a target of rank {}", axes[i], target_rank);
     }
     if (i > 0 && axes[i] <= axes[i - 1]) {
-      return fmt::format("axes has {} behind {}", axes[i], axes[i - 1]);
+      return fmt::format("axes has {} after {}", axes[i], axes[i - 1]);
     }
   }
   return {};

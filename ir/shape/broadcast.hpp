@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcasting: which axes of a result the axes of an operand lie along, and the result's shape.
-// Sources: OpenVINO's broadcast rules; ir/README.md, Broadcasting.
+// Broadcasting: which axes of a result the axes of an operand are aligned with, and the result's
+// shape. Sources: OpenVINO's broadcast rules; ir/README.md, Broadcasting.
 #pragma once
 
 #include <span>
@@ -14,17 +14,17 @@ namespace castor {
 enum class BroadcastMode : uint8_t {
   numpy,          ///< right aligned; extents are equal, or one of them is 1
   none,           ///< equal shapes
-  pdpd,           ///< B lies along A's axes from `axis` on; the result has A's shape
-  bidirectional,  ///< of `broadcast`: as numpy, and the result may be larger than the target
-  explicitly,     ///< of `broadcast`: `axes` names the target's axis of each axis of the data
+  pdpd,           ///< B is aligned with A's axes from `axis` on; the result has A's shape
+  bidirectional,  ///< `broadcast` only: as numpy, and the result may be larger than the target
+  explicitly,     ///< `broadcast` only: `axes` names the target's axis of each axis of the data
 };
 
 /// How the attributes of an operation say that shapes are broadcast.
 struct BroadcastRule {
   BroadcastMode mode = BroadcastMode::numpy;
-  /// Of pdpd: A's axis that B's first one lies along; -1 stands for rank(A) - rank(B).
+  /// For pdpd: A's axis that B's first one is aligned with; -1 stands for rank(A) - rank(B).
   int64_t axis = -1;
-  /// Of explicitly: one for each axis of the data, ascending.
+  /// For explicitly: one for each axis of the data, ascending.
   std::vector<int64_t> axes{};
 };
 
@@ -36,7 +36,7 @@ CASTOR_API Result<BroadcastRule> broadcast_rule(const Operation& operation);
 CASTOR_API Attributes attributes_of(OpKind op, const BroadcastRule& rule);
 
 /// The shape of an elementwise operation's result (numpy, none, pdpd); `operands` are two or three
-/// shapes, for pdpd A and B. Trailing ones of B that lie behind A's last axis are passed over.
+/// shapes, for pdpd A and B. Trailing ones of B after A's last axis are ignored.
 /// Unknown extents: what they must be for the rule to hold is taken for granted, and checked where
 /// extents are bound: n other than 1 with an unknown gives n, 1 with an unknown gives the unknown,
 /// equal names give the name, other unknowns `?` (none and pdpd: A's). The error names two shapes,
@@ -55,10 +55,11 @@ CASTOR_API Result<Dims> broadcast_to_target(const BroadcastRule& rule, const Dim
                                             const Dims& target);
 
 /// For each axis of operand `operand` (of rank `operand_rank`) of an elementwise operation or of a
-/// `broadcast`, the axis of the result (of rank `result_rank`) that it lies along, or -1 for one of
-/// extent 1 that lies along none (pdpd: trailing ones behind A's last axis). An operand axis of
-/// extent 1 repeats its element along the result's axis, as do result axes without an operand axis.
-/// The operation is verified: ranks and attributes fit. Depends on ranks and attributes only.
+/// `broadcast`, the axis of the result (of rank `result_rank`) that it is aligned with, or -1 for
+/// one of extent 1 that is aligned with none (pdpd: trailing ones after A's last axis). An operand
+/// axis of extent 1 repeats its element along the result's axis, as do result axes without an
+/// operand axis. The operation is verified: ranks and attributes fit. Depends on ranks and
+/// attributes only.
 CASTOR_API Dims axes_along_result(const Operation& operation, size_t operand, int operand_rank,
                                   int result_rank);
 

@@ -23,7 +23,7 @@ enum class AutoPad : uint8_t {
   valid,       ///< none
 };
 
-/// How x and y lie; w is [M, C / group, k...] in either.
+/// The layout of x and y; w is [M, C / group, k...] in either.
 enum class ConvolutionLayout : uint8_t {
   nchw,  ///< [N, C, d...]
   nhwc,  ///< [N, d..., C]
@@ -71,8 +71,8 @@ struct ConvolutionAxis {
 struct ConvolutionGeometry {
   ConvolutionLayout layout = ConvolutionLayout::nchw;
   int64_t batch = 0;
-  int64_t channels = 0;      ///< of x
-  int64_t out_channels = 0;  ///< of w and y
+  int64_t channels = 0;      ///< channels of x
+  int64_t out_channels = 0;  ///< channels of y, and of w's first axis
   int64_t groups = 1;        ///< divides both
   std::vector<ConvolutionAxis> axes{};
 

@@ -16,7 +16,7 @@ bool is_same(AutoPad auto_pad) {
   return auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
 }
 
-/// Of spatial axis i: what w and kernel_shape say.
+/// The kernel's extent on spatial axis i, as w and kernel_shape say.
 Result<int64_t> kernel_extent(const ConvolutionOptions& options, int i, int64_t extent_of_w) {
   const int64_t named =
       options.kernel_shape.empty() ? unknown : options.kernel_shape[static_cast<size_t>(i)];
@@ -81,7 +81,8 @@ Status place_given(int i, ConvolutionAxis& axis) {
   const std::optional<int64_t> padded = padded_input(axis);
   if (!padded) return padding_overflows(axis, i);
   if (!is_known(axis.kernel)) return {};
-  const int64_t last_begin = *padded - axis.window();  // of a window, counted from the padding on
+  const int64_t last_begin =
+      *padded - axis.window();  // the last window's begin, counted from the padding on
   axis.output = floor_div(last_begin, axis.stride) + 1;
   if (axis.output >= 0) return {};
   return convolution_mistake(fmt::format(

@@ -56,7 +56,7 @@ Status read_group(const Attributes& attributes, int64_t& group) {
 struct ListRule {
   std::string_view name;
   int each;             ///< entries for each spatial axis
-  int64_t least;        ///< of an entry
+  int64_t least;        ///< smallest value of an entry
   bool has_default;     ///< whether it stands in full length if it is not written
   int64_t otherwise{};  ///< entries then
 };

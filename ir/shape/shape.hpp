@@ -68,7 +68,7 @@ struct Dim {
   static constexpr int64_t unknown_extent = -1;
 
   int64_t extent = unknown_extent;
-  std::string name;  ///< of a named unknown, without the question mark; else empty
+  std::string name;  ///< name of a named unknown, without the question mark; else empty
 
   Dim() = default;
   template <std::integral Int>

@@ -27,7 +27,7 @@ Error error_by_kind(ErrorCode kind, const Words& words) noexcept {
     } catch (...) {
       return {kind, words("an exception that is no std::exception")};
     }
-  } catch (...) {  // of the words
+  } catch (...) {  // making the words failed
     return Error::out_of_memory();
   }
 }

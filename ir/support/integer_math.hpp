@@ -26,8 +26,8 @@ constexpr int64_t saturated_sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/// a * b modulo 2^64. For steps between addresses: where every address that is used lies within
-/// the tensor, adding wrapped steps gives that address, even if a single step exceeds 2^63.
+/// a * b modulo 2^64. For steps between addresses: where every address that is used is within the
+/// tensor, adding wrapped steps gives that address, even if a single step exceeds 2^63.
 constexpr int64_t wrapped_product(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }

@@ -32,7 +32,7 @@ enum class ErrorCode : uint8_t {
 /// The code's name as printed, e.g. "invalid_text".
 CASTOR_API std::string_view name_of(ErrorCode code);
 
-/// A place in the text form; lines and columns count from 1, line 0 means "not from a text".
+/// A position in the text form; lines and columns count from 1, line 0 means "not from a text".
 struct TextPosition {
   uint32_t line = 0;
   uint32_t column = 0;

@@ -12,7 +12,7 @@
 
 namespace castor::text {
 
-/// Passes over one literal or over nested lists of them, whose type stands behind them.
+/// Passes over one literal or over nested lists of them, whose type follows them.
 void skip_literals(Cursor& cursor);
 
 /// The dense data, in storage order, of the literals that stand here. A type of rank 0 takes one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in the text.
+// A position in the text.
 #include "ir/text/cursor.hpp"
 
 #include <fmt/format.h>

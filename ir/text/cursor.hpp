@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in the text: the token to read next, and the first mistake.
+// A position in the text: the token to read next, and the first mistake.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace castor::text {
 
-/// Walks over tokens with one token of look-ahead. The first mistake is kept; from then on the
+/// Iterates over tokens with one token of look-ahead. The first mistake is kept; from then on the
 /// cursor stands at the end of the text, so that readers need no checks of their own: `expect`
-/// gives empty tokens, `accept` is false, and loops end. A copy reads on from the same place.
+/// gives empty tokens, `accept` is false, and loops end. A copy reads on from the same position.
 class Cursor {
  public:
   explicit Cursor(std::string_view source) : lexer_(source), token_(lexer_.next()) {}

@@ -16,7 +16,7 @@ using numerics::NumberClass;
 using numerics::Unpacked;
 
 /// Digits kept. A number of 64 bits at or above 2^-1163 (64 bits below 2^-1100) has at most
-/// 20 + 813 significant decimal digits, so a longer text never crosses one behind these digits.
+/// 20 + 813 significant decimal digits, so a longer text never crosses one after these digits.
 constexpr size_t kept_digits = 840;
 /// Decimal exponents of the leading digit outside which nothing is computed.
 constexpr int64_t largest_exponent = 310;
@@ -82,9 +82,9 @@ class Natural {
 
 /// 0.d1 d2 d3 ... * 10^(exponent + 1), that is d1 . d2 d3 ... * 10^exponent.
 struct Digits {
-  std::string digits;    ///< without zeros in front, at most kept_digits; empty for zero
-  int64_t exponent = 0;  ///< of the first digit
-  bool more = false;     ///< a nonzero digit behind those kept
+  std::string digits;    ///< without leading zeros, at most kept_digits; empty for zero
+  int64_t exponent = 0;  ///< the first digit's
+  bool more = false;     ///< a nonzero digit follows those kept
 };
 
 int64_t exponent_part(std::string_view text) {
@@ -99,7 +99,7 @@ int64_t exponent_part(std::string_view text) {
 Digits scan(std::string_view text) {
   const size_t mark = std::min(text.find_first_of("eE"), text.size());
   Digits number;
-  int64_t places = 0;  // digits in front of the point, counted from the first nonzero one
+  int64_t places = 0;  // digits before the point, counted from the first nonzero one
   bool after_point = false;
   for (char c : text.substr(0, mark)) {
     if (c == '.') {

@@ -83,9 +83,9 @@ Token Lexer::next() {
     case '-': return at(1) == '>' ? take(TokenKind::arrow, 2) : number();
     case '"': return string();
     case '%':
-      return named(TokenKind::value, "expected a value name: an identifier or digits behind '%'");
-    case '@': return named(TokenKind::symbol, "expected an identifier behind '@'");
-    case '?': return named(TokenKind::unknown, "expected '?' or an identifier behind it");
+      return named(TokenKind::value, "expected a value name: an identifier or digits after '%'");
+    case '@': return named(TokenKind::symbol, "expected an identifier after '@'");
+    case '?': return named(TokenKind::unknown, "expected '?' or an identifier after it");
     case '(':
     case ')':
     case '[':

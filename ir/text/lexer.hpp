@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of the text form, with their places.
+// Tokens of the text form, with their positions.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ enum class TokenKind : uint8_t {
   malformed,  ///< the start of a token that does not go on as one; `problem` says why
 };
 
-/// A piece of the text. `text` points into it.
+/// A part of the text. `text` points into it.
 struct Token {
   TokenKind kind = TokenKind::end;
   std::string_view text;
   TextPosition where;
-  std::string_view problem{};  ///< of a malformed token: what is wrong and what was expected
+  std::string_view problem{};  ///< set for a malformed token: what is wrong and what was expected
 
-  /// The name behind the sigil of a value, symbol or unknown.
+  /// The name after the sigil of a value, symbol or unknown.
   std::string_view name() const { return text.substr(1); }
   bool is(char mark) const { return kind == TokenKind::mark && text[0] == mark; }
   bool is(std::string_view word) const { return kind == TokenKind::word && text == word; }
@@ -40,7 +40,7 @@ struct Token {
 
 /// Cuts a text into tokens, one at a time, in time linear in its length. Blanks, tabs, carriage
 /// returns and `//` comments part tokens; a newline ends a line. A column is a byte. Copies are
-/// cheap and go on from the same place.
+/// cheap and go on from the same position.
 class Lexer {
  public:
   /// `source` must outlive the lexer and its tokens.

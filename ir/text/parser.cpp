@@ -19,7 +19,7 @@ constexpr size_t longest_list = 100;
 
 /// What a text holds.
 struct Text {
-  std::vector<std::string_view> names;  ///< of all functions
+  std::vector<std::string_view> names;  ///< names of all functions
   std::vector<FunctionPtr> functions;   ///< those that were asked for
 };
 

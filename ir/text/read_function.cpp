@@ -16,7 +16,7 @@ namespace castor::text {
 
 namespace {
 
-/// A mistake of the builder, which lies at `where` unless it says otherwise. Its message may quote
+/// A mistake that the builder found, at `where` unless it says otherwise. Its message may quote
 /// a whole operation of the text, however long.
 Error placed(Error error, TextPosition where) {
   constexpr size_t longest = 1000;
@@ -146,7 +146,7 @@ class FunctionReader {
     return id.value_or(no_value);
   }
 
-  /// Passes over what a constant holds: its type stands behind it.
+  /// Passes over what a constant holds: its type follows it.
   void skip_data() {
     if (cursor_.at(TokenKind::symbol)) {
       cursor_.take();

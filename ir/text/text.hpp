@@ -22,7 +22,7 @@
 //   entry-of-format = "axis" "=" digits | ( "scale" | "frac" | "zero_point" ) "=" slices
 //   slices     = integer | "[" [ integer { "," integer } ] "]" | "?"     (? is given at run time)
 //   shape      = "[" [ dimension { "," dimension } ] "]"
-//   dimension  = digits | "?" | "?" identifier    (no blank behind the ?)
+//   dimension  = digits | "?" | "?" identifier    (no blank after the ?)
 //
 //   value      = "%" ( identifier | digits )      symbol = "@" identifier
 //   identifier = ( letter | "_" ) { letter | digit | "_" | "." | "$" | "-" }
@@ -33,7 +33,7 @@
 // Blanks, tabs, line ends (LF or CRLF) and comments (`//` to the line's end) part tokens and mean
 // nothing else. Columns count bytes from 1; a tab is one.
 //
-// - Function attributes stand behind the result types, under the word `attributes`:
+// - Function attributes follow the result types, under the word `attributes`:
 //   func @f(%x: f16[2]) -> (f16[2]) attributes {excess_precision = allow} { ... }
 // - An op takes a suffix where its row requires one (in place of an element type a full type may
 //   stand) and may take one elsewhere; what is written is checked against the inferred type, of
@@ -68,20 +68,20 @@ inline constexpr int max_nesting = 32;
 struct ParseOptions {
   /// Gives the bytes of `constant @name : type`, dense, in the type's storage order. Without it
   /// such a constant is an error. What it throws is an error as well (invalid_argument, at the
-  /// constant's place in the text; out_of_memory for std::bad_alloc).
+  /// constant's position in the text; out_of_memory for std::bad_alloc).
   std::function<Result<std::vector<std::byte>>(std::string_view name, const TensorType& type)>
       bind_constant;
-  /// Of the text, and of each function in it: the parser refuses the first operation or value that
-  /// exceeds one. The number of nests does not matter here.
+  /// Limits of the text, and of each function in it: the parser refuses the first operation or
+  /// value that exceeds one. The number of nests does not matter here.
   CompileLimits limits{};
 };
 
 /// Reads every function of a text, at least one, of unique names. The first mistake is reported
 /// with line and column, what was found and what was expected; rules of the IR that a function
-/// breaks come with the verifier's code and the place of the operation or name. Any input is safe:
-/// texts and functions over `options.limits`, nesting over `max_nesting`, ranks over `max_rank` and
-/// sizes that overflow are refused by message; time and memory are linear in the text's length.
-/// Thread safe.
+/// breaks come with the verifier's code and the position of the operation or name. Any input is
+/// safe: texts and functions over `options.limits`, nesting over `max_nesting`, ranks over
+/// `max_rank` and sizes that overflow are refused by message; time and memory are linear in the
+/// text's length. Thread safe.
 CASTOR_API Result<std::vector<FunctionPtr>> parse(std::string_view text,
                                                   const ParseOptions& options = {});
 

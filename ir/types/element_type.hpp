@@ -47,7 +47,7 @@ enum class ElementType : uint8_t {
   u6_split,
 };
 inline constexpr int element_type_count = 31;
-/// Types that differ in their values: the rows in front of the older layouts.
+/// Types that differ in their values: the rows before the older layouts.
 inline constexpr int value_type_count = 27;
 
 enum class ElementKind : uint8_t {

@@ -28,7 +28,7 @@ inline constexpr std::array<float, 16> nf4_values = {
 
 /// A number above threshold i, and not above threshold i + 1, becomes code i + 1; a number equal
 /// to a threshold takes the lower code. The decimals are rounded to f32, as OpenVINO's are: some
-/// lie next to the middle of two numbers of f32. Source: as above.
+/// are next to the middle of two numbers of f32. Source: as above.
 inline constexpr std::array<float, 15> nf4_thresholds = {
     -0.8480964004993439f,  -0.6106329262256622f,  -0.4599952697753906f,   -0.33967943489551544f,
     -0.23460740596055984f, -0.13791173323988914f, -0.045525018125772476f, 0.03979014977812767f,

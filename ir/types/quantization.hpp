@@ -18,9 +18,9 @@ namespace castor {
 /// In table order; the value of a container's integer x is (x - zero_point) * scale / 2^frac.
 enum class QuantizedFormat : uint8_t {
   fx8,   ///< fixed point: scale 1, zero point 0
-  fx16,  ///< likewise
+  fx16,  ///< as fx8, 16 bits
   sa8,   ///< signed asymmetric
-  sa32,  ///< likewise
+  sa32,  ///< as sa8, 32 bits
 };
 
 /// One row of the table of quantized formats.
@@ -54,7 +54,7 @@ struct Quantization {
   static constexpr int per_tensor = -1;
 
   QuantizedFormat format = QuantizedFormat::fx8;
-  int axis = per_tensor;               ///< of the slices; asymmetric formats only
+  int axis = per_tensor;               ///< axis of the slices; asymmetric formats only
   QuantizationParameter scale{};       ///< 1 to 32767; asymmetric formats only
   QuantizationParameter frac{};        ///< fractional bits, -128 to 127
   QuantizationParameter zero_point{};  ///< -32768 to 32767; asymmetric formats only

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bits of an element lie in a tensor's bytes.
+// Where the bits of an element are stored in a tensor's bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace castor {
 
-/// Elements after which every layout begins anew at a byte: they take bits_of(type) bytes.
+/// Elements after which every layout begins at a byte again: they take bits_of(type) bytes.
 inline constexpr int64_t storage_group = 8;
 
 /// Elements after which a layout is at the beginning of a byte (split: of a group of three bytes)
@@ -25,7 +25,7 @@ constexpr int64_t storage_byte(ElementType type, int64_t index) {
   return index / storage_group * bits + index % storage_group * bits / 8;
 }
 
-/// The place of bit `value_bit` (0: least significant) of element `index` of a tensor, counted in
+/// The offset of bit `value_bit` (0: least significant) of element `index` of a tensor, counted in
 /// bits: 8 * byte + bit of the byte. `index` is 0 or more.
 /// Source: OpenVINO's element iterator and ONNX's packing, as ir/README.md, Element types, sums up.
 constexpr int64_t storage_bit(ElementType type, int64_t index, int value_bit) {

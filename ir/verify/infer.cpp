@@ -20,7 +20,7 @@ Error mistake(OpKind op, const std::string& detail) {
   return {ErrorCode::invalid_function, fmt::format("{}: {}", name_of(op), detail)};
 }
 
-/// `select` takes a condition in front of its values.
+/// `select` takes a condition before its values.
 size_t first_value(const OpInfo& row) { return row.infer == InferRule::selection ? 1 : 0; }
 
 /// "2", or "2 to 4" where some are optional.
@@ -161,7 +161,7 @@ Result<std::vector<TensorType>> promoted(const Operation& operation, Operands op
   return std::vector<TensorType>{{*common, operands[0]->shape}, {*common, operands[1]->shape}};
 }
 
-/// Of the rules that give one result.
+/// The result's type, by the rules that give one result.
 Result<TensorType> result_type(const Operation& operation, Operands operands,
                                const WrittenType& written) {
   const OpInfo& row = info(operation.op);

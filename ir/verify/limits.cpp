@@ -8,7 +8,8 @@
 namespace castor {
 
 Error limit_exceeded(std::string_view subject, size_t found, std::string_view what, size_t limit) {
-  constexpr size_t longest = 100;  // of a name, which may be what is too long
+  constexpr size_t longest =
+      100;  // characters of a name that are quoted: the name may be what is too long
   const bool is_cut = subject.size() > longest;
   return {ErrorCode::limit_exceeded,
           fmt::format("{}{}{}found {} {}, expected at most {}", subject.substr(0, longest),

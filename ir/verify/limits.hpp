@@ -24,10 +24,10 @@ inline constexpr size_t max_text_bytes = size_t{16} << 20;
 /// message names what was found and the limit. Limits above max_operations, max_values and
 /// max_text_bytes mean these. (Each constant is an operation; its bytes are the caller's.)
 struct CompileLimits {
-  size_t text_bytes = max_text_bytes;    ///< of a text, which is refused before it is read
-  size_t operations = max_operations;    ///< of one function
-  size_t values = max_values;            ///< of one function, parameters among them
-  size_t name_bytes = size_t{16} << 20;  ///< of one function, Function::name_bytes
+  size_t text_bytes = max_text_bytes;    ///< a longer text is refused before it is read
+  size_t operations = max_operations;    ///< per function
+  size_t values = max_values;            ///< per function, parameters among them
+  size_t name_bytes = size_t{16} << 20;  ///< per function, Function::name_bytes
   size_t nests = size_t{16} << 10;       ///< loops that one function becomes
 
   static constexpr CompileLimits none() {

@@ -11,7 +11,7 @@
 namespace castor {
 
 /// Checks a function against every rule; the error says which op or value, what was found and
-/// what was expected, with its place in the text where that is known.
+/// what was expected, with its position in the text where that is known.
 Status verify(const Function& function);
 
 /// Checks one tensor type: rank at most max_rank, extents not negative, counts and sizes that fit

@@ -26,7 +26,7 @@ constexpr BadText bad_texts[] = {
     {" // nothing\n", "line 2, column 1: found the end of the text, expected 'func'"},
     {"function @f", "line 1, column 1: found 'function', expected 'func'"},
     {"func f", "line 1, column 6: found 'f', expected a name such as @f"},
-    {"func @1f()", "line 1, column 6: found '@1f', expected an identifier behind '@'"},
+    {"func @1f()", "line 1, column 6: found '@1f', expected an identifier after '@'"},
     {"func @f{", "line 1, column 8: found '{', expected '('"},
     {"func @f(x: f32[])", "line 1, column 9: found 'x', expected a parameter such as %x"},
     {"func @f(%x f32[])", "line 1, column 12: found 'f32', expected ':'"},
@@ -34,7 +34,7 @@ constexpr BadText bad_texts[] = {
     {"func @f(%x: f32[], %x: f32[])",
      "line 1, column 20: %x is defined twice, first at line 1, column 9"},
     {"func @f(%1x: f32[])",
-     "line 1, column 9: found '%1x', expected a value name: an identifier or digits behind '%'"},
+     "line 1, column 9: found '%1x', expected a value name: an identifier or digits after '%'"},
     {"func @f(%x: f32[]) {", "line 1, column 20: found '{', expected '->'"},
     {"func @f(%x: f32[]) -> (f32[] {", "line 1, column 30: found '{', expected ',' or ')'"},
     {"func @f(%x: f32[]) -> f32[] with {", "line 1, column 29: found 'with', expected '{'"},
@@ -60,7 +60,7 @@ constexpr BadText bad_texts[] = {
     {"func @f(%x: f32[2.5])", "line 1, column 17: found '2.5', expected an extent, '?' or '?name'"},
     {"func @f(%x: f32[2,])", "line 1, column 19: found ']', expected an extent, '?' or '?name'"},
     {"func @f(%x: f32[?2])",
-     "line 1, column 17: found '?2', expected '?' or an identifier behind it"},
+     "line 1, column 17: found '?2', expected '?' or an identifier after it"},
     {"func @f(%x: f32[2 3])", "line 1, column 19: found '3', expected ',' or ']'"},
     {"func @f(%x: f32[9223372036854775808])",
      "line 1, column 17: extent 9223372036854775808 is too large, expected at most "
@@ -208,7 +208,7 @@ constexpr BadText bad_texts[] = {
     // Bytes.
     {"func \x01", "line 1, column 6: found '\\x01', expected a name such as @f"},
     {std::string_view("func @f\0(", 9), "line 1, column 8: found '\\x00', expected '('"},
-    {"func @\xc3\xa9", "line 1, column 6: found '@', expected an identifier behind '@'"},
+    {"func @\xc3\xa9", "line 1, column 6: found '@', expected an identifier after '@'"},
     {"\xef\xbb\xbf"
      "func @f",
      "line 1, column 1: found '\\xef', expected 'func'"},
@@ -217,7 +217,7 @@ constexpr BadText bad_texts[] = {
     {"func @f(\n\t%x;", "line 2, column 4: found ';', expected ':'"},
     {"func @f / /", "line 1, column 9: found '/', expected '('"},
     {"func %",
-     "line 1, column 6: found '%', expected a value name: an identifier or digits behind '%'"},
+     "line 1, column 6: found '%', expected a value name: an identifier or digits after '%'"},
     {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
      "line 1, column 1: found 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...', expected 'func'"},
 };
