@@ -183,8 +183,9 @@ Result<DlpackFields> make_fields(const View& view) {
         fmt::format("element type {} has no counterpart in DLPack", name_of(view.element)));
   }
   if (view.shape.rank() > max_rank || view.strides.rank() != view.shape.rank()) {
-    return invalid(fmt::format("view of {} extents and {} strides; expected as many, up to {}",
-                               view.shape.rank(), view.strides.rank(), max_rank));
+    return invalid(
+        fmt::format("view of {} extents and {} strides; expected equal numbers, up to {}",
+                    view.shape.rank(), view.strides.rank(), max_rank));
   }
   if (view.offset < 0) {
     return invalid(fmt::format("view at offset {}; expected 0 or more", view.offset));

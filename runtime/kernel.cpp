@@ -94,7 +94,7 @@ void run_elementwise(const BoundState& bound, const BoundNest& nest, bool stream
   }
 }
 
-/// Of the call's executor, or else the runtime's.
+/// The threads of the call's executor, or else of the runtime's.
 detail::CallTasks tasks_of(const BoundState& bound, const RunOptions& options) {
   Executor* own = bound.kernel->compiled->executor.get();
   return detail::CallTasks(options.executor != nullptr ? options.executor : own);
@@ -221,7 +221,7 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
 size_t BoundKernel::scratch_bytes(int tasks) const {
   try {
     return detail::scratch_bytes(*state_, tasks < 1 ? tasks_of(*state_, {}).most() : tasks);
-  } catch (...) {  // of the executor
+  } catch (...) {  // the executor failed
     return SIZE_MAX;
   }
 }

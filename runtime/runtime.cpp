@@ -27,7 +27,7 @@ Status check_options(const RuntimeOptions& options) {
 Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const RuntimeOptions& options,
                                                                    const jit::SystemCalls& system) {
   if (Status status = check_options(options); !status) return status.error();
-  // Of bounded executable memory, at least half is left to kernels in use.
+  // Kernels in use keep at least half of the executable memory where that is bounded.
   const size_t cache_bytes = std::min(options.cache_bytes, options.code_bytes_limit / 2);
   auto state = std::make_shared<RuntimeState>(system, cache_bytes);
   Result<RuntimeMemoryPtr> memory =

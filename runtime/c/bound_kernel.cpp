@@ -102,7 +102,9 @@ castor_tier castor_bound_kernel_tier(const castor_bound_kernel* bound) noexcept 
 }
 
 const char* castor_bound_kernel_engine_reason(const castor_bound_kernel* bound) noexcept {
-  return bound == nullptr ? "" : bound->kernel.engine_reason().data();  // of a std::string
+  return bound == nullptr
+             ? ""
+             : bound->kernel.engine_reason().data();  // ends in a null: it is a std::string's
 }
 
 size_t castor_bound_kernel_scratch_bytes(const castor_bound_kernel* bound, int32_t tasks) noexcept {

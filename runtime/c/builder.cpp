@@ -38,7 +38,7 @@ void step(castor_builder* builder, const Step& body) noexcept {
   }
 }
 
-/// The same of a step that gives a value.
+/// Calls a step that gives a value, and keeps its error.
 template <class Step>
 castor_value step_to_value(castor_builder* builder, const Step& body) noexcept {
   castor_value value = CASTOR_NO_VALUE;

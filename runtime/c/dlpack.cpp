@@ -35,7 +35,7 @@ castor_status make_view(const castor_dlpack_fields* fields, uint64_t flags, bool
   if (view != nullptr) *view = {};
   return guarded(error, [&]() -> Status {
     if (Status status = needed(fields, "tensor"); !status) return status;
-    if (Status status = needed(view, "place for the view"); !status) return status;
+    if (Status status = needed(view, "pointer for the view"); !status) return status;
     if (is_written && (flags & dlpack_read_only) != 0) return detail::dlpack_is_read_only();
     const Result<View> made = view_of_dlpack_fields(fields_of(*fields), flags);
     if (!made) return made.error();
@@ -68,7 +68,7 @@ castor_status castor_dlpack_fields_of_view(const castor_view* view, castor_dlpac
   return c::guarded(error, [&]() -> Status {
     if (Status status = c::needed(view, "view"); !status) return status;
     if (Status status = c::needed(dims, "dims"); !status) return status;
-    if (Status status = c::needed(fields, "place for the tensor"); !status) return status;
+    if (Status status = c::needed(fields, "pointer for the tensor"); !status) return status;
     View from;
     if (Status status = c::read_view(*view, {"view"}, from); !status) return status;
     const Result<DlpackFields> made = dlpack_fields_of_view(from);

@@ -38,14 +38,14 @@ castor_status guarded(castor_error* error, const Body& body) noexcept {
   }
 }
 
-/// The same of a function that gives a handle by `*made`, which is null unless the body succeeds.
-/// `body(handle)` fills a unique_ptr.
+/// As `guarded`, for a function that gives a handle by `*made`, which is null unless the body
+/// succeeds. `body(handle)` fills a unique_ptr.
 template <class Handle, class Body>
 castor_status guarded_make(castor_error* error, Handle** made, const Body& body) noexcept {
   if (made != nullptr) *made = nullptr;
   return guarded(error, [&]() -> Status {
     if (made == nullptr) {
-      return Error{ErrorCode::invalid_argument, "no place for the handle to make (NULL)"};
+      return Error{ErrorCode::invalid_argument, "no pointer for the handle to make (NULL)"};
     }
     std::unique_ptr<Handle> handle;
     Status status = body(handle);
@@ -63,7 +63,7 @@ inline Status needed(const void* given, const char* what) {
   if (given != nullptr) return {};
   return invalid(std::string("no ") + what + " (NULL)");
 }
-/// The same of an array, which may be NULL where it is empty.
+/// Refuses NULL for an array, which may be NULL where it is empty.
 inline Status needed(const void* given, size_t count, const char* what) {
   return count == 0 ? Status() : needed(given, what);
 }

@@ -93,7 +93,9 @@ castor_engine castor_kernel_engine(const castor_kernel* kernel) noexcept {
 }
 
 const char* castor_kernel_engine_reason(const castor_kernel* kernel) noexcept {
-  return kernel == nullptr ? "" : kernel->kernel.engine_reason().data();  // of a std::string
+  return kernel == nullptr
+             ? ""
+             : kernel->kernel.engine_reason().data();  // ends in a null: it is a std::string's
 }
 
 castor_tier castor_kernel_tier(const castor_kernel* kernel) noexcept {

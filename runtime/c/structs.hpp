@@ -55,8 +55,8 @@ inline Status check_reserved(int32_t reserved, const char* name) {
   return invalid(fmt::format("reserved is {} in {}, expected 0", reserved, name));
 }
 
-/// Copies `fields` to the structure at `to`, as many as it has room for, and zeros behind them;
-/// struct_size, which was checked, stays.
+/// Copies `fields` to the structure at `to`, as many bytes as it has room for, and zeros after
+/// them; struct_size, which was checked, stays.
 template <class Struct>
 void write_struct(const Struct& fields, Struct* to) {
   const size_t size = to->struct_size;

@@ -11,7 +11,7 @@ namespace castor::detail {
 namespace {
 
 constexpr int64_t table_entries = 256;
-/// Tasks' shares of a run end where lines of the cache do, if the run begins with one.
+/// Partitions of a run end where cache lines do, if the run begins with one.
 constexpr int64_t line_bytes = 64;
 
 /// One call. Elements are numbered run by run.

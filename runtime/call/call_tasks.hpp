@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of one call: how many a piece of work becomes, and running them.
+// The tasks of one call: how many a given amount of work becomes, and running them.
 #pragma once
 
 #include <castor/executor.hpp>
@@ -30,7 +30,7 @@ class CallTasks {
     }
   }
 
-  /// Tasks of any work at the most; 1: nothing is split.
+  /// The maximum number of tasks, whatever the work; 1: nothing is split.
   int64_t most() const { return most_; }
 
   /// The number of tasks for work that takes one thread so long: 1 where it is not worth more.

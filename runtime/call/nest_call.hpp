@@ -34,10 +34,10 @@ struct CallMemory {
   std::span<const View> outputs;
   std::byte* scratch = nullptr;
   CallTasks* tasks = nullptr;     ///< null: all is done by the caller's thread
-  TaskScratch task_scratch = {};  ///< of all tasks but the first
+  TaskScratch task_scratch = {};  ///< scratch of all tasks but the first
 };
 
-/// Tasks with scratch of their own, at the most, of a nest that takes one thread so long.
+/// Maximum number of tasks with scratch of their own, for a nest that takes one thread so long.
 inline int64_t most_tasks(const CallMemory& memory, int64_t nanoseconds) {
   if (memory.tasks == nullptr) return 1;
   const auto scratch = static_cast<int64_t>(1 + memory.task_scratch.size());

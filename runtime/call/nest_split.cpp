@@ -11,12 +11,12 @@ namespace castor::detail {
 
 namespace {
 
-/// As many units for a task are enough for parts to be nearly equal.
+/// Units per task that are enough for tasks to be nearly equal.
 constexpr int64_t units_a_task = 16;
-/// Elements that, of every type, take whole lines of the cache: behind them, outputs of streaming
-/// code are as far from the alignment as before.
+/// Elements that take whole cache lines in every type: after them, outputs of streaming code are as
+/// far from the alignment as before.
 constexpr int64_t line_elements = 8 * jit::streaming_alignment;
-/// The same of whole bytes.
+/// Elements that take whole cache lines in every type of whole bytes.
 constexpr int64_t line_bytes = jit::streaming_alignment;
 
 /// Looks for cuts of one nest.
@@ -73,7 +73,8 @@ class Cuts {
     return split.unit;
   }
 
-  /// Whether elements come in the order of their places: each axis goes beyond those further in.
+  /// Whether elements are visited in the order of their addresses: each axis' stride is beyond the
+  /// reach of those further in.
   bool rows_follow(size_t k) const {
     int64_t last = 0;
     for (int axis = 0; axis < space_.form.rank; ++axis) {
@@ -92,7 +93,7 @@ class Cuts {
     return true;
   }
 
-  /// Indices along the axis behind which elements begin as far into a byte as before.
+  /// Indices along the axis after which elements begin as far into a byte as before.
   int64_t period_of(size_t k, int axis) const {
     const int64_t aligned = aligned_elements(nest_.elements[k]);
     return aligned / std::gcd(aligned, stride(k, axis));

@@ -28,15 +28,15 @@ struct NestSplit {
   };
 
   int axis = 0;
-  int64_t extent = 1;  ///< of the axis
+  int64_t extent = 1;  ///< extent of the axis
   int64_t unit = 1;    ///< indices along the axis
   int64_t first = 0;   ///< the first index of a row with which a unit begins
   int64_t units = 1;   ///< that begin in a row
   int64_t rows = 1;    ///< the product of the extents further out
 
   int64_t count() const { return units * rows; }
-  /// Where a unit begins; behind the last one, the end. The very first one begins with the nest;
-  /// what is in front of `first` in another row belongs to the last unit of the row before.
+  /// Where a unit begins; after the last one, the end. The very first one begins with the nest;
+  /// what precedes `first` in another row belongs to the last unit of the row before.
   Place begin_of(int64_t number) const {
     if (number == 0) return {};
     if (number == count()) return {rows, 0};
@@ -44,8 +44,8 @@ struct NestSplit {
   }
 };
 
-/// A split that lets so many tasks have nearly equal parts, along as far out an axis as there is
-/// one; fewer units where the nest is too small, or bytes are shared.
+/// A split into units that n tasks can partition nearly equally, along as far out an axis as there
+/// is one; fewer units where the nest is too small, or bytes are shared.
 NestSplit split_nest(const ReadyNest& ready, int64_t tasks);
 
 /// Runs the units from `begin` to `end`.

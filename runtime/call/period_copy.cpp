@@ -27,7 +27,7 @@ void for_each_index(const PeriodCopy& copy, Visit visit) {
   }
 }
 
-/// The period's elements side by side, those narrower than a byte in bytes. Returns how many.
+/// Makes the period's elements contiguous, those narrower than a byte in bytes. Returns how many.
 size_t copy_elements(const PeriodCopy& copy, const Origin& from, std::byte* to) {
   const auto* data = reinterpret_cast<const std::byte*>(from.data);
   const size_t bytes = static_cast<size_t>(jit::lane_bits_of(copy.element) / 8);

@@ -22,7 +22,7 @@ bool starts_inside_a_byte(const BoundNest& nest, const CallMemory& memory) {
   return false;
 }
 
-/// Keeps the bits behind the last element of an output, which code that takes the output as
+/// Keeps the bits after the last element of an output, which code that takes the output as
 /// contiguous writes as 0, over a call.
 class SharedEnd {
  public:

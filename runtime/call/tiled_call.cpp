@@ -24,7 +24,7 @@ void swap_axes(jit::TileCopy& copy) {
   std::swap(copy.destination_step, copy.destination_row_step);
 }
 
-/// Whether one side's elements lie side by side along rows, and the other's along columns.
+/// Whether one side's elements are contiguous along rows, and the other's along columns.
 bool transposes_rows(const jit::TileCopy& copy, int64_t element_bytes) {
   return copy.source_row_step == element_bytes && copy.destination_step == element_bytes;
 }
@@ -42,8 +42,8 @@ bool goes_better_by_columns(const jit::TileCopy& copy, int64_t element_bytes) {
   return copy.columns < std::min(copy.rows, short_row);
 }
 
-/// One task of a call: walks the tiles, and has the code do its own ones. `scratch` belongs to the
-/// task.
+/// One task of a call: iterates over the tiles and calls the code for its own ones. `scratch`
+/// belongs to the task.
 class TileLoop {
  public:
   TileLoop(const BoundNest& nest, const NestCode& code, const CallMemory& memory,
@@ -111,7 +111,7 @@ class TileLoop {
     return walk_.steps[operand][static_cast<size_t>(axis)];
   }
 
-  /// So many tiles along their two axes, from that one on.
+  /// Runs n tiles along their two axes, from a given one on.
   void run_tiles(int64_t first, int64_t count) {
     int64_t column = first / tile_rows() * walk_.columns;
     int64_t row = first % tile_rows() * walk_.rows;

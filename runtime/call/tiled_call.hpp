@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a nest that is walked in tiles.
+// One call of a nest that runs tile by tile.
 #pragma once
 
 #include "runtime/call/nest_call.hpp"

@@ -12,7 +12,7 @@ namespace castor {
 
 namespace {
 
-/// Up to so many tensors are compared each with each.
+/// Up to this number of tensors, each is compared with each.
 constexpr size_t few_tensors = 16;
 
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
@@ -32,7 +32,7 @@ constexpr int64_t free_steps = 128;
 /// interleave.
 constexpr int64_t max_pairs = int64_t{1} << 16;
 
-/// How an output and another tensor lie. Takes steps out of the account.
+/// Compares the memory of an output and of another tensor. Takes steps out of the account.
 Overlap compare(const OverlapRules& rules, const Placed& output, const Placed& other,
                 int64_t& account) {
   const BoundTensor& written = rules.outputs[output.index];
@@ -44,7 +44,7 @@ Overlap compare(const OverlapRules& rules, const Placed& output, const Placed& o
   return found;
 }
 
-/// Whether an output may lie exactly where another tensor does, and has its first element there.
+/// Whether an output may have exactly another tensor's memory, and has its first element there.
 bool is_in_place(const OverlapRules& rules, const Placed& output, const Placed& other) {
   if (other.is_output || !output.at.begins_with(other.at)) return false;
   if (output.at.empty() || other.at.empty()) return false;
@@ -154,7 +154,7 @@ bool are_ranges_apart(const Tensors& tensors) {
     begin[i] = at.begin;
     end[i] = at.end;
   }
-  bool meet = false;  // of any pair: branches for each would be mispredicted now and then
+  bool meet = false;  // whether any pair does: branches for each would be mispredicted now and then
   for (size_t i = tensors.inputs.size(); i < tensors.count(); ++i) {
     for (size_t other = 0; other < i; ++other) {
       meet |= static_cast<bool>(static_cast<int>(begin[i] < end[other]) &
@@ -170,14 +170,14 @@ void compare_each_with_each(const Tensors& tensors, Comparison& found) {
   }
 }
 
-/// Drops what ends in front of `address`, and compares `tensor` with what is left.
+/// Drops what ends before `address`, and compares `tensor` with what is left.
 void compare_with_open(std::pmr::vector<Placed>& open, const Placed& tensor, Comparison& found) {
   std::erase_if(open, [&](const Placed& one) { return one.at.end <= tensor.at.begin; });
   for (const Placed& one : open) found.add(tensor, one);
 }
 
-/// Goes from low to high addresses; open is what begins in front of the current one and may reach
-/// it. Inputs are not compared with inputs.
+/// Goes from low to high addresses; open is what begins before the current one and may reach it.
+/// Inputs are not compared with inputs.
 void sweep(const Tensors& tensors, std::pmr::memory_resource& memory, Comparison& found) {
   std::pmr::vector<Placed> sorted(&memory);
   std::pmr::vector<Placed> open_inputs(&memory);

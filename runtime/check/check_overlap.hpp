@@ -21,8 +21,8 @@ struct OverlapRules {
   }
 };
 
-/// Refuses outputs that share a byte with an input or with another output, unless one lies exactly
-/// where an input does and may; `in_place` becomes true where one does. Strided tensors that
+/// Refuses outputs that share a byte with an input or with another output, unless one has exactly
+/// an input's memory and may; `in_place` becomes true where one does. Strided tensors that
 /// interleave without sharing a byte are apart: ranges of addresses are compared first, and only
 /// where they meet, find_overlap decides. All pairs of a call together take at most
 /// max_overlap_steps for that, besides 128 for each of the first 65,536; a pair that would take
@@ -34,7 +34,7 @@ struct OverlapRules {
 Status check_overlap(const OverlapRules& rules, std::span<const ConstView> inputs,
                      std::span<const View> outputs, std::span<std::byte> work, bool& in_place);
 
-/// Bytes that checking so many tensors takes; 0 for few.
+/// Bytes that checking n tensors takes; 0 for few.
 size_t overlap_work_bytes(size_t tensors);
 
 }  // namespace castor

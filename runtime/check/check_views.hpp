@@ -22,7 +22,7 @@ struct BoundTensor {
   int64_t last_index = 0;  ///< element index of the last element, from the first
 };
 
-/// Whether the elements lie side by side in row-major order: tight strides over all axes of more
+/// Whether the elements are contiguous in row-major order: tight strides over all axes of more
 /// than one element. (With a view's offset of 0, the view is dense.)
 bool is_dense(const BoundTensor& tensor);
 
@@ -51,7 +51,7 @@ struct Footprint {
   bool empty() const { return begin == end; }
   /// Whether the intervals do; tensors that alternate may share nothing all the same.
   bool meets(const Footprint& other) const { return begin < other.end && other.begin < end; }
-  /// Whether the first elements of two tensors of equally wide elements lie at one place.
+  /// Whether the first elements of two tensors of equally wide elements have one address.
   bool begins_with(const Footprint& other) const {
     return begin == other.begin && phase == other.phase;
   }
@@ -59,7 +59,7 @@ struct Footprint {
 template <class Pointer>
 Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view);
 
-/// Whether two tensors that lie there share a byte. Decided by bytes, because kernels read and
+/// Whether two tensors at these addresses share a byte. Decided by bytes, because kernels read and
 /// write whole ones: the even and the odd nibbles of one buffer share bytes. Intervals that do not
 /// meet are the fast answer; else find_overlap decides, at the expense of `steps`.
 Overlap find_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
@@ -69,7 +69,7 @@ Overlap find_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTen
 Overlap find_overlap(const BoundTensor& tensor, const Footprint& at, uintptr_t begin, size_t size,
                      int64_t& steps);
 
-/// Whether an output may lie exactly where an input does: element for element the same bits, in the
+/// Whether an output may have exactly an input's memory: element for element the same bits, in the
 /// same storage order.
 bool same_walk(const BoundTensor& a, const BoundTensor& b);
 

@@ -22,8 +22,8 @@ inline bool is_elementwise(const BoundNest& nest) {
 }
 
 /// Calls `visit` with each code of a nest that was bound from a planned elementwise nest; with none
-/// for any other. `form` is that of its main code: of its space or, behind a convolution, of the
-/// epilogue's walk. Ends at the first failure.
+/// for any other. `form` is that of its main code: of its space or, after a convolution, of the
+/// epilogue's slices. Ends at the first failure.
 Status for_each_emitted(const Compiled& compiled, const BoundNest& nest, const jit::NestForm& form,
                         const std::function<Status(const EmittedCode&)>& visit);
 

@@ -57,7 +57,7 @@ class Writer {
     return {};
   }
 
-  /// A convolution or requantization, then the nest that takes its result piece by piece.
+  /// A convolution or requantization, then the nest that takes its result slice by slice.
   Status large_form(const detail::BoundNest& nest, const std::string& name) {
     heading(name + ", as for large tensors");
     const auto codes = jit::emit_annotated(*compiled().canonical, compiled().target);

@@ -95,7 +95,7 @@ Status check_scratch(const BoundState& bound, std::span<const std::byte> given, 
   }
   const size_t past = reinterpret_cast<uintptr_t>(given.data()) % scratch_alignment;
   if (past != 0) {
-    return invalid(fmt::format("scratch at {}, {} behind a multiple of {}; expected a multiple",
+    return invalid(fmt::format("scratch at {}, {} above a multiple of {}; expected a multiple",
                                static_cast<const void*>(given.data()), past, scratch_alignment));
   }
   return check_apart(bound, given.first(needed), inputs, outputs);

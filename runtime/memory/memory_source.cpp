@@ -33,7 +33,7 @@ std::byte* MemorySource::from_callback(size_t bytes) const {
   to_callback(block, bytes);
   throw CallbackRefusal(
       {ErrorCode::invalid_argument,
-       fmt::format("the allocator returned {} for {} bytes of {}, {} behind a multiple of {}; "
+       fmt::format("the allocator returned {} for {} bytes of {}, {} above a multiple of {}; "
                    "expected a multiple",
                    block, bytes, purpose_, past, scratch_alignment)});
 }

@@ -41,7 +41,7 @@ class ScratchPool {
   /// A block for the duration of a call.
   class Block {
    public:
-    /// Of a pool whose blocks have bytes; of null: none. Throws std::bad_alloc.
+    /// Takes a block of a pool whose blocks have bytes; null: none. Throws std::bad_alloc.
     explicit Block(ScratchPool* pool) : pool_(pool) {
       if (pool == nullptr) return;
       data_ = pool->spare_.exchange(nullptr, std::memory_order_acquire);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tensors and copies lie in a call's scratch.
+// Where tensors and copies are stored in a call's scratch.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace castor::detail {
 
-/// Gives out places in the order in which nests run; a place that is given back is used again.
+/// Allocates in the order in which nests run; memory that is given back is used again.
 class ScratchPlan {
  public:
-  /// The offset of a place of that many bytes, and of `padding` more that may be read behind.
+  /// The offset of that many bytes, and of `padding` more after them that may be read.
   /// Throws std::bad_alloc where sizes overflow.
   size_t take(size_t bytes);
-  /// The place at that offset is free for whatever runs later.
+  /// The memory at that offset is free for whatever runs later.
   void give_back(size_t offset);
-  /// Bytes of all places.
+  /// Bytes of the whole scratch.
   size_t bytes() const { return end_; }
 
  private:

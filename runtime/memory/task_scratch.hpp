@@ -12,7 +12,7 @@
 
 namespace castor::detail {
 
-/// The scratch of each of a call's tasks but the first, one behind the other.
+/// The scratch of each of a call's tasks but the first, consecutive.
 struct TaskScratch {
   std::byte* first = nullptr;
   size_t step = 0;  ///< bytes from one to the next
@@ -27,7 +27,7 @@ struct TaskScratch {
 class TaskScratchPool {
  public:
   TaskScratchPool() = default;
-  /// Of blocks of that many bytes, a multiple of scratch_alignment.
+  /// Makes blocks of that many bytes, a multiple of scratch_alignment.
   TaskScratchPool(MemorySourcePtr source, size_t bytes)
       : source_(std::move(source)), bytes_(bytes) {}
   TaskScratchPool(TaskScratchPool&& other) noexcept
@@ -44,10 +44,10 @@ class TaskScratchPool {
   ~TaskScratchPool() { free(spare_.load()); }
 
  private:
-  /// What a piece of memory begins with; the blocks come behind it.
+  /// What an allocation begins with; the blocks follow it.
   struct alignas(scratch_alignment) Head {
     size_t count = 0;
-    size_t bytes = 0;  ///< of the piece
+    size_t bytes = 0;  ///< the allocation's
   };
 
  public:

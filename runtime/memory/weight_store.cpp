@@ -104,7 +104,7 @@ void WeightStore::settle(size_t reserved, size_t made) {
   bytes_.fetch_add(made, std::memory_order_relaxed);
 }
 
-/// Of an entry whose last user is gone. Meanwhile another one may have taken its place.
+/// Erases an entry whose last user is gone. Meanwhile another one may have replaced it.
 void WeightStore::forget(const Entry& entry) noexcept {
   if (entry.block.data() != nullptr) {
     bytes_.fetch_sub(entry.block.bytes(), std::memory_order_relaxed);
@@ -115,7 +115,7 @@ void WeightStore::forget(const Entry& entry) noexcept {
     const std::lock_guard lock(table.mutex);
     const auto place = table.entries.find(entry.key);
     if (place != table.entries.end() && place->second.expired()) table.entries.erase(place);
-  } catch (const std::bad_alloc&) {  // of a child's fresh table, which knows no entry
+  } catch (const std::bad_alloc&) {  // a child's fresh table, which knows no entry, found no memory
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind PackedWeights: packed weights by content and form, for as long as they are
+// What PackedWeights is made of: packed weights by content and form, for as long as they are
 // used.
 #pragma once
 
@@ -24,7 +24,7 @@ class PackedDwords {
       : keeps_(std::move(keeps)), data_(data) {}
 
   bool empty() const { return data_ == nullptr; }
-  /// Begins at a line of the cache; null where there are none.
+  /// Begins at a cache line; null where there are none.
   const int32_t* data() const { return data_; }
 
  private:
@@ -32,7 +32,7 @@ class PackedDwords {
   const int32_t* data_ = nullptr;
 };
 
-/// Writes packed weights to where they are to lie; what it leaves out is 0.
+/// Writes packed weights to their memory; what it leaves out is 0.
 using PackDwords = std::function<void(int32_t* to)>;
 
 /// Packed weights of nobody else.
@@ -58,7 +58,7 @@ class WeightStore : public std::enable_shared_from_this<WeightStore> {
   struct Table {
     std::mutex mutex;
     std::unordered_map<std::string, std::weak_ptr<Entry>> entries;
-    size_t bytes_under_way = 0;  ///< of entries that this process packs at present
+    size_t bytes_under_way = 0;  ///< bytes of entries that this process packs at present
   };
 
   std::shared_ptr<Entry> entry_of(std::string key);
@@ -70,7 +70,7 @@ class WeightStore : public std::enable_shared_from_this<WeightStore> {
   const MemorySourcePtr memory_;
   const size_t bytes_limit_;
   ForkPrivate<Table> table_;
-  std::atomic<size_t> bytes_ = 0;  // of entries
+  std::atomic<size_t> bytes_ = 0;  // bytes of all entries
   std::atomic<size_t> count_ = 0;
   std::atomic<uint64_t> packs_ = 0;
   std::atomic<uint64_t> hits_ = 0;

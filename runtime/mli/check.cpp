@@ -10,7 +10,7 @@ namespace castor::mli {
 
 namespace {
 
-constexpr uint32_t most = INT32_MAX;  ///< of capacities in bytes and of dimensions
+constexpr uint32_t most = INT32_MAX;  ///< largest capacity in bytes, and largest dimension
 
 // One tensor
 

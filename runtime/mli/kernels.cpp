@@ -33,7 +33,7 @@ std::optional<Quantization> quantization_of(uint16_t type, int8_t axis) {
   return quantization;
 }
 
-/// Adds the parameters of a side, and puts them in their places among `operands`.
+/// Adds the parameters of a side, and puts them into `operands` at their indices.
 void add_parameters(FunctionBuilder& builder, const std::optional<Quantization>& side,
                     std::span<ValueId> operands) {
   if (!side) return;

@@ -22,7 +22,7 @@ namespace castor::mli {
 struct ConversionForm {
   uint16_t source_type = 0;
   uint16_t destination_type = 0;
-  int8_t source_axis = -1;  ///< of parameters; -1: of the whole tensor, or fx, or fp32
+  int8_t source_axis = -1;  ///< axis of parameters; -1: of the whole tensor, or fx, or fp32
   int8_t destination_axis = -1;
   uint8_t rank = 0;
   bool is_exact = false;

@@ -18,7 +18,7 @@ struct Part {
   bool goes[MLI_MAX_RANK] = {};
 };
 
-/// What is wrong with the tensor that a part is taken of, or with the place of the result.
+/// What is wrong with the tensor that a part is taken of, or with the memory of the result.
 mli_status check_tensors(const mli_tensor* in, const mli_tensor* out) {
   const mli_status status = check_layout(in);
   if (status == MLI_STATUS_TYPE_MISMATCH) return MLI_STATUS_NOT_SUPPORTED;

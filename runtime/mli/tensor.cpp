@@ -15,7 +15,7 @@ constexpr std::array<FormatInfo, 5> formats = {{
     {MLI_EL_FP_32, 4, false},
 }};
 
-/// Whether a container holds one inline value, or an array of so many entries.
+/// Whether a container holds one inline value, or an array of n entries.
 bool holds(const mli_data_container& container, const void* array, bool per_axis, uint64_t bytes) {
   if (!per_axis) return container.capacity == 0;
   return array != nullptr && container.capacity >= bytes;

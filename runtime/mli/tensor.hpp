@@ -14,7 +14,7 @@ namespace castor::mli {
 /// One row of the table of supported element types.
 struct FormatInfo {
   mli_element_type type;
-  uint32_t bytes;      ///< of an element
+  uint32_t bytes;      ///< bytes of an element
   bool is_asymmetric;  ///< has scale and zero point, and may be quantized along an axis
 };
 

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t table_entries = 256;
 constexpr size_t most_constants = jit::most_slice_constants;
 
-/// Memory that vectors are read from: none of them lies in two lines of the cache.
+/// Memory that vectors are read from: none of them crosses a cache line.
 struct alignas(scratch_alignment) VectorBytes {
   std::byte bytes[scratch_alignment];
 };
@@ -49,7 +49,7 @@ BoundByteTables byte_tables(const jit::RequantizedTensors& tensors, const jit::S
   return tables;
 }
 
-/// Of what makes tables: every byte for each slice, the axis being 0.
+/// Tensors of the requantization that makes tables: every byte for each slice, the axis being 0.
 jit::RequantizedTensors table_tensors(int64_t slices) {
   return {{slices, table_entries}, {0, 1}, {table_entries, 1}, 0};
 }
@@ -146,7 +146,7 @@ class RequantizationBinder {
     bound_.copies = joined.copies;
     return {joined.tensors, nest_.operands.front(), nest_.operands.back()};
   }
-  /// Of what makes tables there.
+  /// Operands of the requantization that makes tables at `to`.
   MethodOperands table_operands(const OperandOrigin& to) const {
     const OperandOrigin from{.kind = OperandOrigin::Kind::constant,
                              .constant = every_byte().data()};

@@ -22,21 +22,21 @@ struct BoundSide {
   /// The operand of the nest that is a parameter, in the order of quantization_rules; -1: it is in
   /// the type.
   std::array<int, 3> operands = {-1, -1, -1};
-  std::array<int64_t, 3> strides = {1, 1, 1};  ///< of those operands, in elements
+  std::array<int64_t, 3> strides = {1, 1, 1};  ///< strides of those operands, in elements
 };
 
-/// A method with its code; the constants of slices are operands behind x, each an array.
+/// A method with its code; the constants of slices are operands after x, each an array.
 struct BoundMethod {
   const jit::RequantizeMethod* method = nullptr;
   BoundNest nest;
   std::array<size_t, jit::most_slice_constants> constants = {};  ///< in scratch, in bytes
 };
 
-/// A table of 256 bytes for each slice, and how a tensor is walked in runs of one slice.
+/// A table of 256 bytes for each slice, and the access pattern of a tensor in runs of one slice.
 struct BoundByteTables {
   NestCodePtr code;
-  int64_t run = 0;  ///< elements side by side in both tensors
-  Dims extents;     ///< of what runs are repeated along
+  int64_t run = 0;  ///< elements contiguous in both tensors
+  Dims extents;     ///< extents of the axes along which runs are repeated
   Dims source_strides;
   Dims destination_strides;
   Dims slice_steps;                        ///< 1 along the axis of quantization

@@ -72,7 +72,7 @@ struct RuntimeOptions {
   /// Where packed weights are looked up, and kept for other kernels that use them; without one the
   /// runtime makes its own.
   PackedWeights packed_weights{};
-  /// Bytes of pages with machine code and its constants at the most, whoever holds them: kernels,
+  /// Maximum bytes of pages with machine code and its constants, whoever holds them: kernels,
   /// also those that outlive the runtime, and the cache. The cache takes at most half of it. What
   /// finds no room runs in the interpreter, and engine_reason() of the kernel or the bound kernel
   /// names what is mapped and the limit; code whose kernels have died or that the cache has dropped
@@ -128,7 +128,7 @@ class CASTOR_API BoundKernel {
   /// An output may be an input's exact memory (same address, element size, storage order, shape and
   /// strides): in place. Else an output may share no byte with anything: of strided tensors that
   /// interleave, all elements count with the whole bytes that hold their bits (of the split
-  /// layouts, with their groups of three bytes), and what lies between them stays as it is. Strides
+  /// layouts, with their groups of three bytes), and what is between them stays as it is. Strides
   /// so irregular that 16384 steps of reasoning do not tell are refused where ranges of addresses
   /// meet.
   Status run(std::span<const ConstView> inputs, std::span<const View> outputs,
@@ -146,7 +146,7 @@ class CASTOR_API BoundKernel {
   size_t code_bytes() const;
   /// Why the interpreter does; empty for generated code. Ends in a zero.
   std::string_view engine_reason() const;
-  /// Bytes of scratch that a call takes, split into that many tasks at the most: a multiple of
+  /// Bytes of scratch that a call takes, split into at most that many tasks: a multiple of
   /// scratch_alignment, 0 where it takes none, SIZE_MAX where they cannot be counted. Fewer than 1:
   /// as many tasks as the runtime's executor has, 1 without one.
   size_t scratch_bytes(int tasks = 0) const;

@@ -57,8 +57,8 @@ static inline castor_status castor_const_view_from_dlpack(const DLTensor* tensor
   return castor_const_view_of_dlpack_fields(&fields, flags, view, error);
 }
 
-/// Sets a tensor to what the view shows; its shape and strides lie in `dims`. On a failure nothing
-/// is written. `tensor` must not be NULL.
+/// Sets a tensor to what the view shows; its shape and strides are stored in `dims`. On a failure
+/// nothing is written. `tensor` must not be NULL.
 static inline castor_status castor_view_to_dlpack(const castor_view* view, castor_dlpack_dims* dims,
                                                   DLTensor* tensor, castor_error* error) {
   castor_dlpack_fields fields;

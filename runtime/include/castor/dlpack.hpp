@@ -9,7 +9,7 @@
 //   castor::Status status = castor::to_dlpack(view, dims, tensor);
 //
 // Element types that have a counterpart: u8 to u64, i8 to i64, i2, i4, u2, u3, u4, u6 (integers of
-// so many bits), f16, f32, f64, bf16, boolean, f8e4m3 (float8_e4m3fn), f8e4m3fnuz, f8e5m2,
+// that width), f16, f32, f64, bf16, boolean, f8e4m3 (float8_e4m3fn), f8e4m3fnuz, f8e5m2,
 // f8e5m2fnuz, f8e8m0 (float8_e8m0fnu), f4e2m1 (float4_e2m1fn), and u1.lsb_first (unsigned integers
 // of one bit). Elements narrower than a byte are packed in DLPack's order, from the least
 // significant bit of each byte on. These have none, and are refused: u1, whose first element is the
@@ -56,7 +56,7 @@ inline constexpr uint64_t dlpack_padded = 4;  ///< elements narrower than a byte
 /// 2^63 bytes.
 CASTOR_API Result<View> view_of_dlpack_fields(const DlpackFields& fields, uint64_t flags);
 /// The view as a tensor of the CPU, whose shape and strides are not set. Errors (unsupported): an
-/// element type without a counterpart, an offset that lies inside a byte; (invalid_argument): shape
+/// element type without a counterpart, an offset inside a byte; (invalid_argument): shape
 /// and strides that differ in number, more than max_rank dimensions, a negative offset, a number
 /// that is no element type.
 CASTOR_API Result<DlpackFields> dlpack_fields_of_view(const View& view);
@@ -105,7 +105,7 @@ Result<View> view_from_dlpack(const Tensor& tensor, uint64_t flags = 0) {
   return view_of_dlpack_fields(detail::dlpack_fields(tensor), flags);
 }
 
-/// The same of a DLManagedTensorVersioned, whose major version must be 1. It is not consumed: the
+/// The view of a DLManagedTensorVersioned, whose major version must be 1. It is not consumed: the
 /// caller still owes the call of its deleter.
 template <class Managed>
 requires requires(const Managed& managed) {
@@ -128,7 +128,7 @@ Result<View> view_from_dlpack(const Managed& managed) {
   return view_from_dlpack(managed.dl_tensor, managed.flags);
 }
 
-/// Sets a DLTensor to what the view shows; its shape and strides lie in `dims`. On a failure
+/// Sets a DLTensor to what the view shows; its shape and strides are stored in `dims`. On a failure
 /// nothing is written.
 template <class Tensor>
 Status to_dlpack(const View& view, DlpackDims& dims, Tensor& tensor) {
@@ -152,8 +152,8 @@ Status to_dlpack(const View& view, DlpackDims& dims, Tensor& tensor) {
   return {};
 }
 
-/// The same of memory that is only read. DLTensor cannot say so: a DLManagedTensorVersioned that
-/// holds it needs the flag dlpack_read_only.
+/// Sets a tensor to what a view of read-only memory shows. DLTensor cannot say so: a
+/// DLManagedTensorVersioned that holds it needs the flag dlpack_read_only.
 template <class Tensor>
 Status to_dlpack(const ConstView& view, DlpackDims& dims, Tensor& tensor) {
   return to_dlpack(View(const_cast<void*>(view.data), view.element, view.shape, view.strides,

@@ -23,7 +23,7 @@ class CASTOR_API Executor {
   Executor& operator=(const Executor&) = default;
   virtual ~Executor() = default;
 
-  /// Into how many tasks at the most a call is split: normally the number of threads, the caller's
+  /// Into at most how many tasks a call is split: normally the number of threads, the caller's
   /// included. 1 or less: calls are not split. Beyond 256 there are no more tasks.
   virtual int tasks() const = 0;
 
@@ -38,7 +38,7 @@ class CASTOR_API Executor {
   /// with an error; when it throws, no task may be running or begin later.
   virtual void run(int count, void (*task)(void* context, int index), void* context) = 0;
 
-  /// Of pools whose threads sleep when they have nothing to do: two of them begin to win somewhere
+  /// Pools whose threads sleep when they have nothing to do: two threads begin to win somewhere
   /// between 45 and 125 us of work (waking takes 20 us, and data in the caller's cache as long
   /// again). Threads that spin begin to win at 5 us; their executor says 2'000. Measured on two
   /// cores of a virtual machine: `castor-bench --benchmark_filter='WakeUp/.*'`.

@@ -38,14 +38,15 @@ struct Allocator {
   /// aligned is given back at once, and the call fails with invalid_argument. Should not throw: if
   /// it does, the call fails with invalid_argument, or out_of_memory for std::bad_alloc.
   void* (*allocate)(void* context, size_t bytes, size_t alignment) = nullptr;
-  /// Takes back what `allocate` returned for as many bytes. Should not throw: nobody is told.
+  /// Takes back what `allocate` returned for the same number of bytes. Should not throw: nobody is
+  /// told.
   void (*release)(void* context, void* pointer, size_t bytes) = nullptr;
   void* context = nullptr;  ///< handed to both as it is
 };
 
 struct PackedWeightsOptions {
   Allocator allocator{};
-  /// Bytes of all packed weights at the most. Binding a kernel that needs more fails with
+  /// Maximum bytes of all packed weights. Binding a kernel that needs more fails with
   /// out_of_memory; the message names what is held, what is needed, and the limit.
   size_t bytes_limit = no_limit;
 };
@@ -53,7 +54,7 @@ struct PackedWeightsOptions {
 /// What a PackedWeights holds at present, and what happened since it was made.
 struct PackedWeightsStatistics {
   size_t entries = 0;  ///< weights in one form each, used by one or more bound kernels
-  size_t bytes = 0;    ///< of all entries
+  size_t bytes = 0;    ///< bytes of all entries
   uint64_t packs = 0;  ///< entries made
   uint64_t hits = 0;   ///< times that binding found its entry
 };
@@ -90,7 +91,7 @@ class CASTOR_API PackedWeights {
 /// Bytes in use by a runtime and the kernels made with it, those that outlive it included.
 struct MemoryStatistics {
   size_t scratch_bytes = 0;        ///< held by bound kernels and calls; not the callers' own
-  size_t packed_weight_bytes = 0;  ///< of its PackedWeights, whichever runtime uses them
+  size_t packed_weight_bytes = 0;  ///< bytes of its PackedWeights, whichever runtime uses them
   size_t code_bytes = 0;           ///< pages of machine code and its constants
 };
 

@@ -58,9 +58,9 @@ typedef enum mli_el_param_type {
   MLI_EL_PARAM_LARGE_ENUM = 0x02000000  ///< keeps the type at four bytes
 } mli_el_param_type;
 
-/// An array, or a single value in the place of the pointer to one.
+/// An array, or a single value instead of the pointer to one.
 typedef struct mli_data_container {
-  uint32_t capacity;  ///< of the array, in bytes; 0 where `mem` holds a single value itself
+  uint32_t capacity;  ///< the array's bytes; 0 where `mem` holds a single value itself
   union {
     int32_t* pi32;
     int16_t* pi16;
@@ -109,7 +109,7 @@ typedef struct mli_tensor {
 typedef struct mli_sub_tensor_cfg {
   uint32_t offset[MLI_MAX_RANK];  ///< first index along each dimension
   uint32_t size[MLI_MAX_RANK];    ///< indices along each dimension
-  uint32_t sub_tensor_rank;       ///< of the result: dimensions of size 1 go, the first ones first
+  uint32_t sub_tensor_rank;  ///< the result's rank: dimensions of size 1 go, the first ones first
 } mli_sub_tensor_cfg;
 
 /// What mli_hlp_point_to_subtensor cuts out of a dense tensor: one index along all dimensions but

@@ -10,10 +10,10 @@
 // and without, and where no option is set, so does making code.
 //
 // Code has names such as `castor_convert_f32_i8_contiguous_avx512`: what it computes, the element
-// types of what it reads and writes, how it walks them, the tier. They are C identifiers of at most
-// 120 characters, the same in every process; where the words do not tell pieces of code apart
-// (fused operations, constants in the code), a hash of what it was specialised for stands behind
-// them. Code that several functions share has the name that the first of them gave it.
+// types of what it reads and writes, their access patterns, the tier. They are C identifiers of at
+// most 120 characters, the same in every process; where the words do not tell pieces of code apart
+// (fused operations, constants in the code), a hash of what it was specialised for follows them.
+// Code that several functions share has the name that the first of them gave it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct MachineCode;
 }
 
 /// Machine code as text. Null where a program links no disassembler: see castor/listing.hpp. What
-/// it throws stands in the listing's place.
+/// it throws is written instead of the listing.
 using ListingWriter = Result<std::string> (*)(const jit::MachineCode& code);
 
 /// What a message is about, from the least to the most important.
@@ -44,7 +44,7 @@ enum class LogLevel : uint8_t {
 /// "debug", "info", "warning", "error".
 CASTOR_API std::string_view name_of(LogLevel level);
 
-/// Takes one message: a line without its end, and a zero behind its last character. Called from
+/// Takes one message: a line without its end, and a zero after its last character. Called from
 /// whichever thread did what it tells of, also from several at a time, with no lock of castor held.
 /// Should not throw: the message is lost. Must not compile, bind or convert, nor wait for a thread
 /// that does: others may be waiting for the code that is being made meanwhile. Bound kernels may be
@@ -61,7 +61,7 @@ using LogFunction = void (*)(void* context, LogLevel level, std::string_view mes
 struct ObserveOptions {
   /// Appends a line for each piece of code to perf-PID.map in `perf_map_directory`; perf reads it
   /// in /tmp. Such a file cannot say that code is gone: where its memory is used again, the newest
-  /// line counts. Since perf looks there only for code in memory without a file behind it, each
+  /// line counts. Since perf looks there only for code in memory that no file backs, each
   /// piece of code then has pages of its own (at least 4 KiB) instead of a part of an arena.
   bool perf_map = false;
   std::string perf_map_directory = "/tmp";
@@ -79,8 +79,8 @@ struct ObserveOptions {
   /// (`NAME.castor`, which the castor command runs; large constants in .bin files beside it) and
   /// its nests and lanes (`NAME.nests.txt`); for each piece of code its nest, or the kernel's form
   /// (`NAME.nest.txt`), and its listing (`NAME.asm.txt`), or without `listing` the bytes
-  /// (`NAME.bin`). No file is overwritten: where another one has the name, a hash of the content
-  /// stands behind it.
+  /// (`NAME.bin`). No file is overwritten: where another one has the name, a hash of the content is
+  /// appended.
   std::string dump_directory{};
   ListingWriter listing = nullptr;
   /// Not null: takes messages from `log_level` on. `log_context` must live as long as the runtime

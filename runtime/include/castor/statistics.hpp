@@ -28,7 +28,7 @@ struct CacheStatistics {
   uint64_t codes = 0;            ///< pieces of machine code generated
   uint64_t code_hits = 0;        ///< requests for machine code that found it
   uint64_t code_misses = 0;      ///< requests that did not
-  uint64_t code_evictions = 0;   ///< pieces dropped to make room for others
+  uint64_t code_evictions = 0;   ///< codes dropped to make room for others
   uint64_t code_compile_ns = 0;  ///< nanoseconds spent generating and publishing code, in total
   /// What the cache's codes count for at present: machine code, keys and bookkeeping.
   uint64_t code_bytes = 0;

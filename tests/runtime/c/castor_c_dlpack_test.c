@@ -118,7 +118,7 @@ static void test_refused_tensors(void) {
   EXPECT_STATUS(castor_const_view_from_dlpack(NULL, 0, &view, &error), CASTOR_INVALID_ARGUMENT,
                 "no tensor (NULL)");
   EXPECT_STATUS(castor_view_from_dlpack(&good, 0, NULL, &error), CASTOR_INVALID_ARGUMENT,
-                "no place for the view (NULL)");
+                "no pointer for the view (NULL)");
 }
 
 static void test_refused_views(void) {
@@ -150,7 +150,7 @@ static void test_refused_views(void) {
   EXPECT_STATUS(castor_dlpack_fields_of_view(&view, NULL, &fields, &error), CASTOR_INVALID_ARGUMENT,
                 "no dims (NULL)");
   EXPECT_STATUS(castor_dlpack_fields_of_view(&view, &dims, NULL, &error), CASTOR_INVALID_ARGUMENT,
-                "no place for the tensor (NULL)");
+                "no pointer for the tensor (NULL)");
 }
 
 static void test_versions(void) {

@@ -200,7 +200,7 @@ static void test_bad_binding(void) {
   EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 4, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no strides (NULL)");
   EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, NULL, 0, NULL, NULL, &error),
-                CASTOR_INVALID_ARGUMENT, "no place for the handle");
+                CASTOR_INVALID_ARGUMENT, "no pointer for the handle");
   EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "1 input shapes given; the function has 2");
   EXPECT_STATUS(castor_kernel_bind(kernel, shapes, 2, shapes, 2, NULL, &bound, &error),

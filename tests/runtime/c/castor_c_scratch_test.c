@@ -87,7 +87,7 @@ static void test_refusing_allocator(void) {
     castor_status expected;
     const char* message;
   } rows[] = {{0, CASTOR_OUT_OF_MEMORY, "the allocator returned null for"},
-              {1, CASTOR_INVALID_ARGUMENT, "8 behind a multiple of 64"}};
+              {1, CASTOR_INVALID_ARGUMENT, "8 above a multiple of 64"}};
   struct conv* conv = new_conv();
   const castor_extents shape = {conv_x_shape, 4};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -284,7 +284,7 @@ static void test_scratch_of_runs(void) {
     EXPECT_STATUS(run_conv(bound, conv, &options), CASTOR_INVALID_ARGUMENT, "scratch of ");
     options.scratch = scratch + 8;
     options.scratch_bytes = of_one;
-    EXPECT_STATUS(run_conv(bound, conv, &options), CASTOR_INVALID_ARGUMENT, "8 behind a multiple");
+    EXPECT_STATUS(run_conv(bound, conv, &options), CASTOR_INVALID_ARGUMENT, "8 above a multiple");
     options.scratch = scratch;
     options.executor = &executor;
     EXPECT_STATUS(run_conv(bound, conv, &options), CASTOR_INVALID_ARGUMENT, "for 3 tasks");

@@ -96,7 +96,7 @@ TEST(Allocator, MisalignedBlocksAreGivenBack) {
     ASSERT_FALSE(bound.ok());
     EXPECT_EQ(bound.error().code, ErrorCode::invalid_argument);
     EXPECT_NE(bound.error().message.find(
-                  fmt::format("{} behind a multiple of 64; expected a multiple", shift)),
+                  fmt::format("{} above a multiple of 64; expected a multiple", shift)),
               std::string::npos)
         << bound.error().message;
     EXPECT_EQ(allocator.held, 0u);

@@ -276,7 +276,7 @@ TEST(CallerScratch, WhatIsRefused) {
       {"one byte too few", 1, 0, false,
        fmt::format("scratch of {} bytes; expected {} or more for 3 tasks", bytes - 1, bytes)},
       {"for one task", bytes - bound.scratch_bytes(), 0, false, "or more for 3 tasks"},
-      {"not aligned", 0, 4, false, ", 4 behind a multiple of 64; expected a multiple"},
+      {"not aligned", 0, 4, false, ", 4 above a multiple of 64; expected a multiple"},
   };
   test::Backwards executor(tasks);
   for (const Refused& each : refused) {

@@ -53,7 +53,7 @@ typedef struct castor_error {
   uint32_t line;         ///< in the text that was compiled, from 1; 0: not from a text
   uint32_t column;       ///< counts bytes from 1
   /// A sentence that says what was found, what was expected and where, in UTF-8. A longer one ends
-  /// in "..." behind its last whole character that fits.
+  /// in "..." after its last whole character that fits.
   char message[CASTOR_MESSAGE_BYTES];
 } castor_error;
 
@@ -68,7 +68,7 @@ CASTOR_API castor_status castor_check_abi(uint32_t abi_version,
 /// A text that a call made, of any length. The caller owns it.
 typedef struct castor_text castor_text;
 
-/// Its bytes in UTF-8, with a zero behind them; live as long as the text. NULL gives "".
+/// Its bytes in UTF-8, with a zero after them; they live as long as the text. NULL gives "".
 CASTOR_API const char* castor_text_data(const castor_text* text) CASTOR_NOEXCEPT;
 /// Bytes without the final zero; 0 for NULL.
 CASTOR_API size_t castor_text_length(const castor_text* text) CASTOR_NOEXCEPT;

@@ -3,7 +3,7 @@
 // needs no DLPack header. Programs that have one include castor/dlpack.h, which takes a DLTensor.
 //
 // Element types that have a counterpart: U8 to U64, I8 to I64, I2, I4, U2, U3, U4, U6 (integers of
-// so many bits), F16, F32, F64, BF16, BOOLEAN, F8E4M3 (float8_e4m3fn), F8E4M3FNUZ, F8E5M2,
+// that width), F16, F32, F64, BF16, BOOLEAN, F8E4M3 (float8_e4m3fn), F8E4M3FNUZ, F8E5M2,
 // F8E5M2FNUZ, F8E8M0 (float8_e8m0fnu), F4E2M1 (float4_e2m1fn), and U1_LSB_FIRST (unsigned integers
 // of one bit). Elements narrower than a byte are packed in DLPack's order, from the least
 // significant bit of each byte on. The others have none, and are refused.
@@ -54,13 +54,13 @@ typedef struct castor_dlpack_dims {
 CASTOR_API castor_status castor_view_of_dlpack_fields(const castor_dlpack_fields* fields,
                                                       uint64_t flags, castor_view* view,
                                                       castor_error* error) CASTOR_NOEXCEPT;
-/// The same of a view that is only read; so the tensor may be read only.
+/// As castor_view_of_dlpack_fields, for a view that is only read; so the tensor may be read only.
 CASTOR_API castor_status castor_const_view_of_dlpack_fields(const castor_dlpack_fields* fields,
                                                             uint64_t flags, castor_view* view,
                                                             castor_error* error) CASTOR_NOEXCEPT;
-/// The view as a tensor of the CPU, whose shape and strides lie in `dims`. DLPack cannot say that
-/// memory is only read but by CASTOR_DLPACK_READ_ONLY of a DLManagedTensorVersioned. Errors
-/// (CASTOR_UNSUPPORTED): an element type without a counterpart, an offset that lies inside a byte;
+/// The view as a tensor of the CPU, whose shape and strides are stored in `dims`. DLPack cannot say
+/// that memory is only read but by CASTOR_DLPACK_READ_ONLY of a DLManagedTensorVersioned. Errors
+/// (CASTOR_UNSUPPORTED): an element type without a counterpart, an offset inside a byte;
 /// (CASTOR_INVALID_ARGUMENT): a view that cannot be, or a negative offset. On a failure nothing is
 /// written.
 CASTOR_API castor_status castor_dlpack_fields_of_view(const castor_view* view,

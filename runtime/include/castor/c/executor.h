@@ -22,7 +22,7 @@ extern "C" {
 typedef struct castor_executor {
   size_t struct_size;  ///< sizeof(castor_executor)
   void* context;       ///< the engine's, handed to parallel_for
-  /// Into how many tasks at the most a call is split: normally the number of threads, the caller's
+  /// Into at most how many tasks a call is split: normally the number of threads, the caller's
   /// included; at least 1. 1: calls are not split. Beyond 256 there are no more tasks.
   int32_t tasks;
   int32_t reserved;  ///< 0

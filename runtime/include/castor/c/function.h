@@ -24,9 +24,9 @@ typedef struct castor_named_constant {
 /// more operations or values, than the defaults say; of names and nests, more may be allowed.
 typedef struct castor_compile_limits {
   size_t struct_size;  ///< sizeof(castor_compile_limits)
-  size_t text_bytes;   ///< of a text; 16 MiB
-  size_t operations;   ///< of one function; 65536
-  size_t values;       ///< of one function, inputs among them; 65536
+  size_t text_bytes;   ///< per text; 16 MiB
+  size_t operations;   ///< per function; 65536
+  size_t values;       ///< per function, inputs among them; 65536
   size_t name_bytes;   ///< names of one function, its values and unknown extents; 16 MiB
   size_t nests;        ///< loops that one function becomes, when it is compiled; 16384
 } castor_compile_limits;
@@ -156,9 +156,9 @@ typedef struct castor_operation {
   /// Elsewhere it is checked. NULL: nothing; CASTOR_NO_ELEMENT: a shape alone; rank CASTOR_NO_RANK:
   /// an element type alone.
   const castor_tensor_type* type;
-  const void* data;          ///< of a constant: dense, in the storage order of its type
-  size_t bytes;              ///< of a constant: exactly as many as the type takes
-  const char* binding;       ///< of a constant: its name, to print it as `@name`; or NULL
+  const void* data;          ///< a constant's data: dense, in the storage order of its type
+  size_t bytes;              ///< a constant's bytes: exactly what the type takes
+  const char* binding;       ///< a constant's name, to print it as `@name`; or NULL
   const char* const* names;  ///< one for each result (`convert_promote_types` has two); or NULL
 } castor_operation;
 
@@ -166,7 +166,7 @@ typedef struct castor_operation {
 CASTOR_API castor_value castor_builder_op(castor_builder* builder,
                                           const castor_operation* operation) CASTOR_NOEXCEPT;
 
-// The same for what is written most often.
+// Shorter forms for what is written most often.
 
 /// An op of one operand without attributes: `castor_builder_unary(b, "relu", x, NULL)`.
 CASTOR_API castor_value castor_builder_unary(castor_builder* builder, const char* op,

@@ -34,7 +34,7 @@ CASTOR_API const char* castor_tier_name(castor_tier tier) CASTOR_NOEXCEPT;
 /// What executes a kernel.
 typedef int32_t castor_engine;
 enum {
-  CASTOR_ENGINE_NONE = 0,        ///< of NULL
+  CASTOR_ENGINE_NONE = 0,        ///< no kernel: NULL
   CASTOR_ENGINE_JIT = 1,         ///< generated machine code
   CASTOR_ENGINE_INTERPRETER = 2  ///< the reference interpreter: slow, same bits
 };
@@ -107,7 +107,7 @@ CASTOR_API castor_tier castor_bound_kernel_tier(const castor_bound_kernel* bound
 /// kernels share counts in each. 0 in the interpreter, and for NULL.
 CASTOR_API size_t castor_bound_kernel_code_bytes(const castor_bound_kernel* bound) CASTOR_NOEXCEPT;
 
-/// Bytes of scratch that a call takes, split into that many tasks at the most: a multiple of
+/// Bytes of scratch that a call takes, split into at most that many tasks: a multiple of
 /// CASTOR_SCRATCH_ALIGNMENT, 0 where it takes none and for NULL, SIZE_MAX where they cannot be
 /// counted. Fewer than 1: as many tasks as the runtime's executor has, 1 without one.
 CASTOR_API size_t castor_bound_kernel_scratch_bytes(const castor_bound_kernel* bound,

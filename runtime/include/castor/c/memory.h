@@ -28,7 +28,7 @@ typedef struct castor_allocator {
   /// with CASTOR_INVALID_ARGUMENT. Neither callback should throw where it is C++: then the call
   /// fails so too, and what `release` throws is lost.
   void* (*allocate)(void* context, size_t bytes, size_t alignment);
-  /// Takes back what `allocate` returned for as many bytes.
+  /// Takes back what `allocate` returned for the same number of bytes.
   void (*release)(void* context, void* pointer, size_t bytes);
 } castor_allocator;
 #define CASTOR_ALLOCATOR \
@@ -52,7 +52,7 @@ typedef struct castor_packed_weights castor_packed_weights;
 typedef struct castor_packed_weights_options {
   size_t struct_size;                 ///< sizeof(castor_packed_weights_options)
   const castor_allocator* allocator;  ///< copied; NULL: castor's own
-  /// Bytes of all packed weights at the most; 0: no bound. Binding a kernel that needs more fails
+  /// Maximum bytes of all packed weights; 0: no bound. Binding a kernel that needs more fails
   /// with CASTOR_OUT_OF_MEMORY; the message names what is held, what is needed, and the limit.
   size_t bytes_limit;
 } castor_packed_weights_options;
@@ -70,7 +70,7 @@ CASTOR_API void castor_packed_weights_destroy(castor_packed_weights* weights) CA
 typedef struct castor_weight_statistics {
   size_t struct_size;  ///< set by the caller: sizeof(castor_weight_statistics)
   uint64_t entries;    ///< weights in one form each, used by one or more bound kernels
-  uint64_t bytes;      ///< of all entries
+  uint64_t bytes;      ///< bytes of all entries
   uint64_t packs;      ///< entries made
   uint64_t hits;       ///< times that binding found its entry
 } castor_weight_statistics;

@@ -6,9 +6,9 @@
 // and without, and where no option is set, so does making code.
 //
 // Code has names such as `castor_convert_f32_i8_contiguous_avx512`: what it computes, the element
-// types of what it reads and writes, how it walks them, the tier. They are C identifiers of at most
-// 120 characters, the same in every process; where the words do not tell pieces of code apart, a
-// hash of what it was specialised for stands behind them.
+// types of what it reads and writes, their access patterns, the tier. They are C identifiers of at
+// most 120 characters, the same in every process; where the words do not tell pieces of code apart,
+// a hash of what it was specialised for follows them.
 #pragma once
 
 #include "castor/c/base.h"
@@ -57,11 +57,11 @@ typedef struct castor_observe_options {
   const char* jitdump_directory;
   /// Not NULL or "": writes files there, named by function and by code: each function's text, nests
   /// and lanes, and each piece of code's nest and listing (without `listing`: its bytes). No file
-  /// is overwritten: where another one has the name, a hash of the content stands behind it.
+  /// is overwritten: where another one has the name, a hash of the content is appended.
   const char* dump_directory;
   const castor_disassembler* listing;  ///< NULL: no listings
   /// Not NULL: takes messages from `log_level` on. A message is a line without its end, of `length`
-  /// bytes and a zero behind them, which lives until the callback returns. Called from whichever
+  /// bytes and a zero after them, which lives until the callback returns. Called from whichever
   /// thread did what it tells of, also from several at a time, with no lock of castor held. Must
   /// not compile, bind or convert, nor wait for a thread that does: others may be waiting for the
   /// code that is being made meanwhile. Bound kernels may be run.

@@ -29,7 +29,7 @@ typedef struct castor_runtime_options {
   /// what is larger than its part is not kept at all. Kernels in use keep theirs, whatever is
   /// dropped. 0: 64 MiB; 1 keeps nothing.
   size_t cache_bytes;
-  /// Bytes of pages with machine code and its constants at the most, whoever holds them: kernels,
+  /// Maximum bytes of pages with machine code and its constants, whoever holds them: kernels,
   /// also those that outlive the runtime, and the cache, which takes at most half of it. What finds
   /// no room runs in the interpreter, and castor_kernel_engine_reason or
   /// castor_bound_kernel_engine_reason names what is mapped and the limit. 0: no bound.
@@ -43,7 +43,7 @@ typedef struct castor_runtime_options {
   /// runtime makes its own.
   const castor_packed_weights* packed_weights;
   const castor_observe_options* observe;  ///< NULL: nothing is told
-  const castor_compile_limits* limits;    ///< of what is compiled; NULL: the defaults
+  const castor_compile_limits* limits;    ///< limits of what is compiled; NULL: the defaults
 } castor_runtime_options;
 #define CASTOR_RUNTIME_OPTIONS \
   { sizeof(castor_runtime_options), CASTOR_TIER_AUTOMATIC, 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
@@ -107,7 +107,7 @@ typedef struct castor_statistics {
   uint64_t codes;            ///< pieces of machine code generated
   uint64_t code_hits;        ///< requests for machine code that found it
   uint64_t code_misses;      ///< requests that did not
-  uint64_t code_evictions;   ///< pieces dropped to make room for others
+  uint64_t code_evictions;   ///< codes dropped to make room for others
   uint64_t code_compile_ns;  ///< nanoseconds spent generating and publishing code, in total
   /// What the cache's codes count for at present: machine code, keys and bookkeeping.
   uint64_t code_bytes;
@@ -125,7 +125,7 @@ CASTOR_API castor_status castor_runtime_statistics(const castor_runtime* runtime
 typedef struct castor_memory_statistics {
   size_t struct_size;            ///< set by the caller: sizeof(castor_memory_statistics)
   uint64_t scratch_bytes;        ///< held by bound kernels and calls; not the callers' own
-  uint64_t packed_weight_bytes;  ///< of its packed weights, whichever runtime uses them
+  uint64_t packed_weight_bytes;  ///< bytes of its packed weights, whichever runtime uses them
   uint64_t code_bytes;           ///< pages of machine code and its constants
 } castor_memory_statistics;
 #define CASTOR_MEMORY_STATISTICS \

@@ -18,7 +18,7 @@ typedef int32_t castor_element_type;
 enum {
   CASTOR_NO_ELEMENT = 0,  ///< none is named; no tensor has it
   CASTOR_BOOLEAN = 1,     ///< a byte: 0 is false, any other reads as true, 1 is written
-  CASTOR_U1 = 2,          ///< of bytes, the first element in the most significant bit
+  CASTOR_U1 = 2,          ///< bits in bytes, the first element in the most significant bit
   CASTOR_U2 = 3,          ///< this and the other narrow ones: a stream of bits, from the least
   CASTOR_U3 = 4,          ///< significant bit of each byte on
   CASTOR_U4 = 5,
@@ -63,15 +63,16 @@ CASTOR_API int32_t castor_element_bits(castor_element_type type) CASTOR_NOEXCEPT
 
 /// One dimension of a tensor type.
 typedef struct castor_dim {
-  int64_t extent;    ///< 0 or more, or CASTOR_UNKNOWN
-  const char* name;  ///< of an unknown: equal names are equal extents; NULL or "" without a name
+  int64_t extent;  ///< 0 or more, or CASTOR_UNKNOWN
+  const char*
+      name;  ///< an unknown's name: equal names are equal extents; NULL or "" without a name
 } castor_dim;
 
 /// How integers stand for real numbers (embARC MLI): value = (x - zero_point) * scale / 2^frac.
 typedef int32_t castor_quantized_format;
 enum {
   CASTOR_FX8 = 1,   ///< in i8: frac alone, scale 1, zero point 0
-  CASTOR_FX16 = 2,  ///< in i16: likewise
+  CASTOR_FX16 = 2,  ///< fixed point in i16
   CASTOR_SA8 = 3,   ///< in i8
   CASTOR_SA32 = 4   ///< in i32
 };
@@ -88,15 +89,15 @@ typedef struct castor_slices {
 /// What the integers of a quantized tensor mean.
 typedef struct castor_quantization {
   castor_quantized_format format;
-  int32_t axis;  ///< along which slices lie, one for each index; CASTOR_PER_TENSOR: one slice
-  castor_slices scale;       ///< each 1 to 32767
-  castor_slices frac;        ///< each -128 to 127
+  int32_t axis;         ///< axis of the slices, one for each index; CASTOR_PER_TENSOR: one slice
+  castor_slices scale;  ///< each 1 to 32767
+  castor_slices frac;   ///< each -128 to 127
   castor_slices zero_point;  ///< each -32768 to 32767
 } castor_quantization;
 
 /// The type of a value of a function. Owns nothing.
 typedef struct castor_tensor_type {
-  castor_element_type element;              ///< of a quantized tensor: i8, i16 or i32
+  castor_element_type element;              ///< a quantized tensor's: i8, i16 or i32
   int32_t rank;                             ///< 0 to CASTOR_MAX_RANK
   const castor_dim* dims;                   ///< `rank` of them
   const castor_quantization* quantization;  ///< NULL: plain elements
@@ -112,7 +113,7 @@ typedef struct castor_extents {
 /// offset + sum(c[i] * strides[i]) of the array at `data`, of which `bytes` bytes may be touched.
 /// Elements narrower than a byte are counted in the storage order of their type. Owns nothing.
 typedef struct castor_view {
-  void* data;  ///< of an input, only read
+  void* data;  ///< an input's is only read
   castor_element_type element;
   int32_t rank;            ///< 0 to CASTOR_MAX_RANK
   const int64_t* shape;    ///< `rank` extents
