@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the Elementwise benchmarks of castor-bench and the same functions in NumPy, side by side.
+"""Runs the Elementwise benchmarks of castor-bench and the same functions in NumPy, and prints both.
 
   tools/numpy_bench.py --benchmark build/release/castor-bench
 

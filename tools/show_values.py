@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the same elements of several .npy files side by side, with the standard library alone.
+"""Prints the same elements of several .npy files in columns, with the standard library alone.
 
 Understands what castor writes: version 1.0, little endian, C order.
 """

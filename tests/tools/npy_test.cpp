@@ -114,7 +114,7 @@ TEST(NpyRead, RefusesWhatIsWrong) {
       {"GARBAGE, LONGER THAN A HEADER", "not an .npy file"},
       {std::string("\x93NUMPY\x01\x00\x10", 9), "ends within the header's length"},
       {version_nine, "version 9.0 of .npy, expected 1.0, 2.0 or 3.0"},
-      {long_header, "ends behind the file"},
+      {long_header, "ends after the file"},
       {with_shape("(5,)"), "expected 20 bytes of data for f32[5], found 16"},
       {with_shape("(3,)"), "expected 12 bytes of data for f32[3], found 16"},
       {with_shape("(-4,)"), "an extent that is not negative"},

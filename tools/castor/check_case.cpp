@@ -14,12 +14,12 @@ namespace castor::tools {
 
 namespace {
 
-/// One tensor of a run between canaries, behind as many elements as its view skips.
+/// One tensor of a run between canaries, after as many elements as its view skips.
 struct TestTensor {
   ElementType type;
   Dims shape;
   Dims strides;
-  size_t start;  ///< elements in front of the first
+  size_t start;  ///< elements before the first
   GuardedBuffer buffer;
   std::vector<std::byte> wanted;  ///< what the buffer must hold in the end
 
@@ -37,7 +37,7 @@ struct TestTensor {
     }
     return start == 0;
   }
-  /// Where in the buffer the element lies that is the n-th in row-major order.
+  /// The index in the buffer of the n-th element in row-major order.
   size_t place_of(size_t element) const {
     int64_t place = static_cast<int64_t>(start);
     auto rest = static_cast<int64_t>(element);
@@ -120,7 +120,7 @@ Status run_kernel(const Kernel& kernel, RunMemory& memory) {
   return bound->run(memory.sources, memory.destinations);
 }
 
-/// Of an element in the middle.
+/// Flips a bit of the element in the middle of the first output that has one.
 void flip_one_bit(RunMemory& memory) {
   for (TestTensor& output : memory.outputs) {
     if (output.count() == 0) continue;

@@ -20,11 +20,11 @@ namespace {
 constexpr std::array<int64_t, 22> sizes = {0,  1,  3,  7,  8,   9,   15,  16,  17,  31,  32,
                                            33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1021};
 
-/// Of rows that vectors span several of.
+/// Extents of rows so short that a vector spans several of them.
 constexpr std::array<int64_t, 4> short_rows = {1, 3, 4, 5};
 
-constexpr int64_t most_elements = int64_t{1} << 18;  // of one case with chosen sizes
-constexpr size_t most_repetitions = 65536;           // of one fixed shape
+constexpr int64_t most_elements = int64_t{1} << 18;  // per case with chosen sizes
+constexpr size_t most_repetitions = 65536;           // per fixed shape
 constexpr size_t misalignments = 64;
 
 std::vector<uint64_t> boundary_set(ElementType type) {
@@ -58,7 +58,7 @@ struct Unknowns {
 
 Unknowns find_unknowns(const Function& function) {
   Unknowns unknowns;
-  std::vector<std::string> names;  // of the unknowns so far; empty for `?`
+  std::vector<std::string> names;  // names of the unknowns so far; empty for `?`
   for (ValueId id : function.parameters) {
     std::vector<int>& indices = unknowns.of_parameter.emplace_back();
     for (const Dim& dim : function.type_of(id).shape) {

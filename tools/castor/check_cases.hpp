@@ -17,7 +17,7 @@ enum class Fill : uint8_t {
   random,    ///< samples::random_patterns
 };
 
-/// How a tensor's elements lie.
+/// The layout of a tensor's elements.
 enum class Layout : uint8_t {
   dense,
   padded,      ///< with gaps between rows
@@ -31,10 +31,10 @@ Dims strides_of(Layout layout, const Dims& shape);
 
 /// One set of inputs.
 struct CheckCase {
-  std::vector<Dims> shapes;  ///< of the parameters
+  std::vector<Dims> shapes;  ///< shapes of the parameters
   Fill fill = Fill::boundary;
   uint64_t seed = 0;
-  size_t first = 0;         ///< where the walk through the boundary patterns begins
+  size_t first = 0;         ///< index of the first boundary pattern
   size_t misalignment = 0;  ///< elements between a 64-byte boundary and every tensor's beginning
   size_t start = 0;         ///< not 0: views of elements narrower than a byte have offsets
   Layout layout = Layout::dense;  ///< dense: of all tensors; else of the first, others have others
@@ -47,7 +47,7 @@ struct CheckCase {
   /// Elements from the first to the last one of a tensor of that shape (inputs, then outputs).
   size_t reach_of(size_t tensor, const Dims& shape) const;
 
-  /// Elements in front of the first one of a tensor (inputs, then outputs), in its bytes.
+  /// Elements before the first one of a tensor (inputs, then outputs), in its bytes.
   size_t start_of(size_t tensor, ElementType type) const {
     return is_sub_byte(type) && start != 0 ? (start + 3 * tensor) % 8 : 0;
   }
@@ -69,14 +69,14 @@ class InputSource {
   /// meet in many combinations.
   InputSource(const Function& function, uint64_t seed);
 
-  /// The dense bytes of parameter `index` (its place in Function::parameters).
+  /// The dense bytes of parameter `index` (its index in Function::parameters).
   std::vector<std::byte> bytes(const CheckCase& test, size_t index) const;
 
  private:
   struct Parameter {
     ElementType type;
     std::vector<uint64_t> boundary;
-    bool is_scale;  ///< of a requantization: positive numbers of 16 bits
+    bool is_scale;  ///< a requantization's scale: positive numbers of 16 bits
   };
   std::vector<Parameter> parameters_;
 };

@@ -22,7 +22,7 @@ std::string name_of_output(const PreparedCase& prepared, size_t output) {
 }
 
 /// The element of an input that an elementwise function reads for the output's element `at`: the
-/// same place, with axes aligned on the right and those of size 1 repeated. Nothing where the
+/// same index, with axes aligned on the right and those of size 1 repeated. Nothing where the
 /// shapes do not allow that.
 std::optional<int64_t> matching_element(const Dims& at, const Dims& output, const Dims& input) {
   const int lead = output.rank() - input.rank();
@@ -80,8 +80,7 @@ std::string describe_canary(const PreparedCase& prepared, const Finding& finding
   const bool before = finding.byte < 0;
   return fmt::format("output {}: wrote outside the tensor of {} bytes, {} bytes {} it\n",
                      name_of_output(prepared, finding.tensor), size,
-                     before ? -finding.byte : finding.byte - size + 1,
-                     before ? "before" : "behind");
+                     before ? -finding.byte : finding.byte - size + 1, before ? "before" : "after");
 }
 
 std::string describe(const PreparedCase& prepared, const Finding& finding) {
@@ -103,7 +102,7 @@ std::string report(const PreparedCase& prepared, const FunctionPtr& function,
   return fmt::format("MISMATCH: @{} on {}\n", function->name, name_of(tier)) +
          describe(prepared, finding) +
          fmt::format(
-             "  case     {}, seed {}, {} elements behind a 64-byte boundary{}\n",
+             "  case     {}, seed {}, {} elements after a 64-byte boundary{}\n",
              describe(prepared.test), prepared.test.seed, prepared.test.misalignment,
              prepared.test.start > 0 ? ", elements narrower than a byte from inside a byte" : "") +
          fmt::format("  repeat   {}\n", repeat) + describe_function(function) +

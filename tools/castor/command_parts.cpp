@@ -13,7 +13,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-/// The pieces of a text between commas and the word "or".
+/// The words of a text between commas and the word "or".
 std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces;
   while (true) {

@@ -10,7 +10,7 @@
 
 namespace castor::tools {
 
-/// `bytes` bytes that begin `misalignment` bytes (modulo 64) behind a 64-byte boundary, with
+/// `bytes` bytes that begin `misalignment` bytes (modulo 64) after a 64-byte boundary, with
 /// canaries of at least 64 bytes on either side.
 class GuardedBuffer {
  public:

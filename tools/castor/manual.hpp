@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command describes itself: its manual page and its shell completion, from the same tables as
-// --help, so that neither can fall behind.
+// --help, so that neither can become outdated.
 #pragma once
 
 #include <CLI/CLI.hpp>

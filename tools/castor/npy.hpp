@@ -20,7 +20,7 @@ struct NpyHeader {
   ElementType element = ElementType::f32;
   bool fortran_order = false;  ///< the first axis varies fastest
   Dims shape;
-  size_t bytes = 0;  ///< of the header: the data begin here
+  size_t bytes = 0;  ///< bytes of the header, where the data begin
 };
 
 /// An array in memory.

@@ -179,7 +179,7 @@ const std::array<DictionaryReader::Entry, 3> DictionaryReader::entries = {{
     {"shape", &DictionaryReader::shape},
 }};
 
-/// The dictionary's place in a file.
+/// Where the dictionary is stored in a file.
 struct Extent {
   size_t begin = 0;
   size_t size = 0;
@@ -201,7 +201,7 @@ Result<Extent> dictionary_extent(std::string_view file) {
     extent.size |= size_t{static_cast<unsigned char>(file[8 + i])} << (8 * i);
   }
   if (file.size() - extent.begin < extent.size) {
-    return malformed(fmt::format("header of {} bytes ends behind the file of {} bytes", extent.size,
+    return malformed(fmt::format("header of {} bytes ends after the file of {} bytes", extent.size,
                                  file.size()));
   }
   return extent;

@@ -28,7 +28,7 @@ std::vector<std::byte> to_dense(const ConstView& view, size_t count) {
   return dense;
 }
 
-/// Elements that fit into so many bytes; of the split layouts, into whole groups.
+/// Elements that fit into n bytes; of the split layouts, into whole groups.
 int64_t elements_in(ElementType type, size_t bytes) {
   const auto count = static_cast<int64_t>(bytes);
   if (info(type).order == StorageOrder::split) return count / 3 * aligned_elements(type);
@@ -42,7 +42,7 @@ std::string travelling_as(ElementType type) {
                      name_of(carrier));
 }
 
-/// Of a constant's type, which has no unknowns.
+/// The shape of a constant's type, which has no unknowns.
 Dims fixed_extents(const Shape& shape) {
   Dims extents;
   for (const Dim& dim : shape) extents.push_back(dim.extent);

@@ -14,8 +14,8 @@ namespace castor::libfuzzer {
 
 namespace {
 
-constexpr int64_t most_elements = 1 << 14;  // of all values together
-constexpr int64_t most_products = 1 << 19;  // of convolutions
+constexpr int64_t most_elements = 1 << 14;  // for all values together
+constexpr int64_t most_products = 1 << 19;  // per function, for convolutions
 constexpr std::byte untouched{0xA5};
 
 Dims draw_extents(const Shape& shape, std::map<std::string, int64_t>& named, fuzz::Random& random) {
@@ -123,7 +123,7 @@ std::string SmallCall::difference() const {
                          std::to_integer<int>(*at), std::to_integer<int>(*expected));
     }
     if (!output.pages->is_filled_but({data, output.expected.size()}, untouched)) {
-      return fmt::format("output {}: bytes in front of it were written", o);
+      return fmt::format("output {}: bytes before it were written", o);
     }
   }
   return {};

@@ -24,7 +24,7 @@ class Backwards : public Executor {
     for (int i = count; i-- > 0;) task(context, i);
   }
   int calls() const { return calls_; }
-  /// Tasks that were run at a time, at the most.
+  /// Maximum number of tasks that ran at a time.
   int most() const { return most_; }
 
  private:

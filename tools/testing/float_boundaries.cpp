@@ -9,7 +9,7 @@ namespace castor::samples {
 namespace {
 
 int lowest_exponent(const FloatFormat& format) {
-  return 1 - format.bias;  // of normal numbers
+  return 1 - format.bias;  // the least exponent of normal numbers
 }
 
 int highest_exponent(const FloatFormat& format) {
@@ -26,7 +26,7 @@ class Collector {
     const uint64_t pattern = truncated(significand, exponent);
     if (pattern > 0) patterns_.push_back(pattern - 1);
     patterns_.push_back(pattern);
-    patterns_.push_back(pattern + 1);  // of the largest number: infinity
+    patterns_.push_back(pattern + 1);  // the largest number's neighbour is infinity
   }
 
   void add_infinity_and_nans() {
@@ -68,7 +68,8 @@ class Collector {
     const uint64_t digits = shift >= 0 ? significand << shift : significand >> -shift;
     const uint64_t field = static_cast<uint64_t>(std::max(top, lowest_exponent(format_)) +
                                                  format_.bias);  // 1 for subnormals too:
-    return ((field - 1) << format_.mantissa_bits) + digits;      // the leading digit adds the rest
+    return ((field - 1) << format_.mantissa_bits) +
+           digits;  // a normal number's leading digit adds 1 to it
   }
 
   const ElementInfo& row_;

@@ -13,7 +13,7 @@ namespace castor::test {
 /// One kind of function.
 struct GrowingFunction {
   std::string_view name;
-  std::string (*text)(size_t operations);  ///< of exactly so many operations
+  std::string (*text)(size_t operations);  ///< a function of exactly n operations
 };
 
 /// An operation on each of many inputs, each of another shape: a nest each.
@@ -24,7 +24,7 @@ std::string chain_of_reshapes(size_t operations);
 std::string chain_of_open_additions(size_t operations);
 /// One chain of elementwise operations of one shape: 192 to a nest.
 std::string chain_of_elementwise(size_t operations);
-/// Convolutions in parallel, each of another shape, each with a conversion of its own behind it.
+/// Convolutions in parallel, each of another shape, each followed by a conversion of its own.
 std::string convolutions_in_parallel(size_t operations);
 
 inline constexpr std::array<GrowingFunction, 5> growing_functions = {{

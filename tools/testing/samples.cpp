@@ -87,13 +87,13 @@ struct Field {
   uint64_t mask() const { return (uint64_t{1} << width) - 1; }
 };
 
-/// Where an element lies: the group's bytes, how they make a number, and the element's fields.
+/// Where an element is stored: the group's bytes, how they make a number, and the element's fields.
 struct Packed {
   size_t first_byte = 0;
   size_t bytes = 0;
   bool big_endian = false;
   Field low;
-  Field high;  ///< of the split layouts; else of width 0
+  Field high;  ///< used by the split layouts; else of width 0
 
   uint64_t element_of(uint64_t group) const {
     return (group >> low.shift & low.mask()) | (group >> high.shift & high.mask()) << low.width;

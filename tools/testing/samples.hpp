@@ -29,7 +29,7 @@ std::vector<uint64_t> boundary_patterns(ElementType type);
 
 /// `count` patterns that depend on `type` and `seed` alone, on any machine. Even indices hold
 /// uniform bits; odd ones hold values of uniformly distributed magnitude near the ranges of the
-/// other types, with few significant bits as often as many.
+/// other types, with few significant bits as often as with many.
 std::vector<uint64_t> random_patterns(ElementType type, size_t count, uint64_t seed);
 
 /// Bytes that `count` elements take in storage.

@@ -21,7 +21,7 @@ class ThreadPerTask : public Executor {
     for (int i = 0; i < count; ++i) threads.emplace_back(task, context, i);
     for (std::thread& thread : threads) thread.join();
   }
-  /// Tasks that were run at a time, at the most.
+  /// Maximum number of tasks that ran at a time.
   int most() const { return most_; }
 
  private:
