@@ -19,7 +19,7 @@ void register_convert(Session& session, const Selection& selected);
 /// from every format that has any.
 void register_convert_special(Session& session, const Selection& selected);
 /// Elementwise/<function>/<footprint>: arithmetic, broadcasts and fused functions;
-/// Elementwise/<function>/<rows>x<columns> of square matrices that lie transposed.
+/// Elementwise/<function>/<rows>x<columns> of square matrices that are stored transposed.
 void register_elementwise(Session& session, const Selection& selected);
 /// ConvInteger/<layer>/<types of x and w>, with /nhwc and /runtime_weights.
 void register_convolution(Session& session, const Selection& selected);

@@ -127,7 +127,7 @@ Subject cold(const std::string& name, const Maker& make) {
           }};
 }
 
-/// `rebuilt`: asks with an equal function that was built anew.
+/// `rebuilt`: asks with an equal function that was built again.
 Subject hit(const std::string& name, const Maker& make, bool rebuilt) {
   return {name + (rebuilt ? "_rebuilt/hit" : "/hit"), [make, rebuilt](Tier tier) -> Times {
             const Result<FunctionPtr> known = make();

@@ -27,10 +27,10 @@ struct Cell {
 };
 
 struct Measured : StreamFigures {
-  double memcpy_fraction = 0;  ///< memcpy's time for as many bytes over ours; in memory only
+  double memcpy_fraction = 0;  ///< memcpy's time for equally many bytes over ours; in memory only
 };
 
-/// Copies half of the bytes that the conversion reads and writes: moves as many.
+/// Copies half of the bytes that the conversion reads and writes: moves the same number.
 Contender memcpy_contender(const Workspace& workspace) {
   const size_t moved = (workspace.source.size() + workspace.destination.size()) / 2;
   std::byte* const base = workspace.source.data();

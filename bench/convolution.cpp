@@ -23,7 +23,7 @@ struct Measured {
   double peak_gmacps = 0;
   double peak_fraction = 0;
   double gigahertz = 0;
-  std::optional<double> stream_fraction{};  ///< of depthwise layers
+  std::optional<double> stream_fraction{};  ///< for depthwise layers
 };
 
 /// Plain kernels that load x and store a tensor as large as y, where these are most of the work.

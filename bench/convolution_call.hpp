@@ -7,8 +7,9 @@
 
 namespace castor::bench {
 
-/// A call whose results are right, on this tier and on every other that the host has, shared out by
-/// the executor, which may be null. Its tensors lie in the memory that all benchmarks share.
+/// A call whose results are right, on this tier and on every other that the host has, split into
+/// tasks by the executor, which may be null. Its tensors are in the memory that all benchmarks
+/// share.
 Result<BoundCall> prepare_convolution(Session& session, const ConvolutionCase& each,
                                       Executor* executor = nullptr);
 

@@ -19,7 +19,7 @@ struct Place {
   Dims position;  ///< along the spatial axes
 };
 
-/// Moves to the next position of a box, the last axis fastest; false behind the last one.
+/// Moves to the next position of a box, the last axis fastest; false after the last one.
 bool step(Dims& position, const Dims& extents) {
   for (int axis = extents.rank(); axis-- > 0;) {
     if (++position[axis] < extents[axis]) return true;

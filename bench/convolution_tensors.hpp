@@ -23,7 +23,8 @@ struct ConvolutionTensors {
 /// Whose memory holds the tensors of every layer.
 inline constexpr Footprint memory_of_layers = {"16MiB", size_t{16} << 20, false};
 
-/// Places the tensors, each at a page of its own. Fails (internal) when they do not fit.
+/// Puts the tensors into the memory, each at a page of its own. Fails (internal) when they do not
+/// fit.
 Result<ConvolutionTensors> place_tensors(const ConvolutionCase& each, std::span<std::byte> memory);
 
 /// Fills x with bytes of all patterns, and w with the weights.

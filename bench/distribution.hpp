@@ -19,7 +19,7 @@ struct Distribution {
   double p90 = 0;  ///< nine in ten are not above it
 };
 
-/// Of at least one value.
+/// The distribution of at least one value.
 inline Distribution distribution_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return {values.front(), values[values.size() / 2], values[values.size() * 9 / 10]};

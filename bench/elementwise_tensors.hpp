@@ -17,9 +17,9 @@ struct ElementwiseTensors {
   std::byte* result = nullptr;
 };
 
-/// Lays the tensors side by side, each at an offset of its own within a page, the result as far as
-/// can be from the false dependence of a load on a store to an address with the same low 12 bits.
-/// Fails (internal) when they do not fit.
+/// Puts the tensors next to each other, each at an offset of its own within a page, the result as
+/// far as can be from the false dependence of a load on a store to an address with the same low 12
+/// bits. Fails (internal) when they do not fit.
 Result<ElementwiseTensors> place_tensors(const ElementwiseCase& each, const Extents& extents,
                                          std::span<std::byte> memory);
 

@@ -25,8 +25,8 @@ inline constexpr size_t placement_slack = size_t{64} << 10;
 /// elements) nor any plain kernel for the pair leaves a tail.
 int64_t element_quantum(const TypePair& pair);
 
-/// Places as many elements as the footprint allows. Where both tensors have equal strides the
-/// destination lies, modulo 4096, just below the source: as far as can be from the false
+/// Puts as many elements into memory as the footprint allows. Where both tensors have equal strides
+/// the destination starts, modulo 4096, just below the source: as far as can be from the false
 /// dependence of a load on a store to an address with the same low 12 bits.
 Workspace place_tensors(const TypePair& pair, size_t footprint_bytes, std::span<std::byte> memory);
 

@@ -8,10 +8,9 @@
 
 namespace castor::bench {
 
-/// Calls on few and on many elements that walk their tensors as `call` does (the same loops, the
-/// same access), so that they differ by iterations of the main loop, of `iteration_elements` each.
-/// Tensors grow along columns where that can be, else along rows. Fails (internal) where neither
-/// does.
+/// Calls on few and on many elements with the loops and access patterns of `call`, so that they
+/// differ by iterations of the main loop, of `iteration_elements` each. Tensors grow along columns
+/// where that can be, else along rows. Fails (internal) where neither does.
 Result<LoopSlope> growing_slope(Session& session, const ElementwiseCase& each,
                                 const BoundCall& call, int64_t iteration_elements);
 

@@ -37,7 +37,7 @@ class LoopSlope {
   /// Calls of different sizes, all of which are made equally often.
   struct Mix {
     std::vector<BoundCall> calls;
-    int64_t elements = 0;  ///< of one call of each
+    int64_t elements = 0;  ///< elements per call of each
   };
   static Result<Mix> mix(int64_t most_iterations, int64_t iteration_elements, const Bind& bind);
   static Contender contender(const Mix& mix);

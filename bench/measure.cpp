@@ -40,7 +40,7 @@ void measure_group(std::span<Contender> contenders, int rounds) {
   }
 }
 
-/// How far the times of a group lie above the best ones; 0 for none.
+/// How far the times of a group are above the best ones; 0 for none.
 double noise_of(std::span<const Contender> contenders, std::span<const double> best, size_t group) {
   double sum = 0;
   for (size_t i = 0; i < contenders.size(); ++i) {

@@ -20,7 +20,7 @@ struct Contender {
   /// through std::function.
   std::function<void(size_t repetitions)> run;
   size_t repetitions = 1;           ///< in one batch; set by measure_in_turn
-  std::vector<double> minima = {};  ///< ns of one repetition, by quiet group; likewise
+  std::vector<double> minima = {};  ///< ns per repetition, by quiet group; set by measure_in_turn
 
   double median_ns() const;
 };
@@ -45,7 +45,7 @@ void measure_in_turn(std::span<Contender> contenders, const Effort& effort);
 /// repetition in each of them.
 std::vector<double> sample_batches(Contender contender, const Effort& effort);
 
-/// Of at least one value.
+/// The median of at least one value.
 double median_of(std::vector<double> values);
 
 /// The median over the groups that were kept of `figure(group)`.

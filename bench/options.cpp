@@ -12,7 +12,7 @@ namespace castor::bench {
 
 namespace {
 
-/// The text behind `prefix`, or nothing.
+/// The text after `prefix`, or nothing.
 std::optional<std::string> value_of(std::string_view argument, std::string_view prefix) {
   if (!argument.starts_with(prefix)) return std::nullopt;
   return std::string(argument.substr(prefix.size()));

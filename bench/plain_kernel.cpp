@@ -29,7 +29,8 @@ const std::array<Xbyak::Reg64, most_sources> source_registers = {
 /// Loads and stores of one iteration: a longer loop is no faster.
 constexpr int most_vectors = 48;
 
-/// The source that the group's next load reads: the one that is furthest behind its share.
+/// The source that the group's next load reads: the one with the smallest fraction of its loads
+/// done.
 size_t next_source(const Streams& streams, const std::vector<int>& loaded) {
   const auto done = [&](size_t k) {
     return static_cast<double>(loaded[k] + 1) / static_cast<double>(streams.loads[k]);
@@ -78,7 +79,7 @@ class GroupEmitter {
   const PlainVariant& variant_;
 };
 
-/// `count` of `largest` bytes, as a share of `scale` vectors.
+/// `count` of `largest` bytes, as a fraction of `scale` vectors.
 int vectors_of(size_t count, size_t largest, int scale) {
   const double share = static_cast<double>(count) / static_cast<double>(largest);
   return std::max(1, static_cast<int>(std::lround(share * scale)));

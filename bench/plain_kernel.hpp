@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain kernels: loops that only load some tensors' bytes and store another's. What the machine
-// allows to any code that moves as many bytes; the denominator of stream_fraction.
+// allows to any code that moves equally many bytes; the denominator of stream_fraction.
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -42,7 +42,7 @@ Streams streams_of(const Ratio& ratio);
 /// As near to the tensors' bytes as a group of few vectors comes: within 1 %, where possible.
 Streams streams_of(const PlainTensors& tensors);
 
-/// Sources that a plain kernel loads at the most.
+/// Maximum number of sources that a plain kernel loads.
 inline constexpr size_t most_sources = 6;
 
 /// One way to write the loop.

@@ -9,7 +9,8 @@ namespace {
 
 using Kernels = std::vector<std::unique_ptr<PlainKernel>>;
 
-/// Iterations that leave more than this share of the bytes out do not count as a way to move them.
+/// Iterations that leave more than this fraction of the bytes out do not count as a way to move
+/// them.
 constexpr double least_share = 0.9;
 
 /// Measures the kernels beside each other and keeps the `count` fastest, in order.

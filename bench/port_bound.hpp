@@ -10,7 +10,7 @@
 namespace castor::bench {
 
 struct PortBound {
-  int64_t elements = 0;  ///< of one iteration of the loop
+  int64_t elements = 0;  ///< elements per iteration of the loop
   double cycles_per_element = 0;
   std::string limited_by;  ///< "pipes FP0 FP1", "store", ...
 };
@@ -23,7 +23,8 @@ Result<PortBound> port_bound(const BoundKernel& kernel);
 /// Whether that nest loops over more than the axis of its main loop.
 bool has_outer_loop(const BoundKernel& kernel);
 
-/// Whether two bound kernels of one function walk their tensors alike: by the same code.
+/// Whether two bound kernels of one function have the same access patterns, and so run the same
+/// code.
 bool same_loops(const BoundKernel& a, const BoundKernel& b);
 
 }  // namespace castor::bench

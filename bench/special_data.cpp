@@ -59,7 +59,7 @@ class Pattern {
   uint64_t infinity() const { return sign_ | exponent_mask() << format_.mantissa_bits; }
   uint64_t subnormal() const { return is_power_ ? 0 : sign_ | std::max<uint64_t>(mantissa_, 1); }
   uint64_t zero() const { return format_.specials == FloatSpecials::fnuz ? 0 : sign_; }
-  /// Of the last exponent but one: finite in every format.
+  /// A number with the last exponent but one: finite in every format.
   uint64_t large() const {
     return sign_ | (exponent_mask() - 1) << format_.mantissa_bits | mantissa_;
   }

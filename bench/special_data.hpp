@@ -15,7 +15,7 @@ namespace castor::bench {
 enum class Special : uint8_t {
   nan,
   infinity,
-  subnormal,         ///< of the source; f8e8m0: its 2^-127, which is one of f32
+  subnormal,         ///< the source's; f8e8m0: its 2^-127, which is one of f32
   subnormal_result,  ///< values that the destination rounds to subnormals
   mixed,             ///< all that the source has, zeros, and numbers near the largest
 };

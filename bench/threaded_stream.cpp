@@ -10,7 +10,7 @@ namespace castor::bench {
 
 namespace {
 
-/// One half of the tensors, cut at a line of the cache.
+/// One half of the tensors, cut at a cache line.
 PlainTensors half_of(const PlainTensors& tensors, bool second) {
   const auto half = [&](auto tensor) {
     const size_t middle = tensor.size() / 2 / 64 * 64;
@@ -35,7 +35,7 @@ class PlainByTwo {
     }
   }
 
-  /// Of the bytes that it moves.
+  /// The fraction of the tensors' bytes that it moves.
   double share() const { return share_; }
   Contender contender() {
     return {.run = [this](size_t repetitions) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call by two threads, beside the same call by one, and beside plain kernels that move as many
-// bytes by two threads: the memory limit of two cores.
+// A call by two threads, beside the same call by one, and beside plain kernels that move equally
+// many bytes by two threads: the memory limit of two cores.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -15,9 +15,9 @@ namespace castor::bench {
 struct ThreadedFigures {
   double ns = 0;               ///< by two threads
   double one_thread_ns = 0;    ///< by one
-  double speedup = 0;          ///< of two threads over one
+  double speedup = 0;          ///< two threads over one
   double stream_fraction = 0;  ///< the fastest plain kernel's time by two threads over ours
-  double plain_speedup = 0;    ///< of two threads over one, of that plain kernel
+  double plain_speedup = 0;    ///< two threads over one, of that plain kernel
   double bytes = 0;            ///< read and written
   std::string plain_name;
 };

@@ -20,7 +20,7 @@ class TwoThreads : public Executor {
 
   int tasks() const override { return 2; }
   int64_t wake_up_ns() const override { return 2000; }
-  /// Of at most two tasks; calls come one after the other.
+  /// Runs at most two tasks; calls come one after the other.
   void run(int count, void (*task)(void* context, int index), void* context) override {
     task_ = task;
     context_ = context;

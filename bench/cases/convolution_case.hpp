@@ -31,7 +31,7 @@ struct ConvolutionCase {
 struct ConvolutionWeights {
   std::vector<std::byte> weights;
   std::vector<std::byte> zero_points;
-  std::vector<float> scales;  ///< of epilogues, by output channel, as the next
+  std::vector<float> scales;  ///< an epilogue's, by output channel, as the next
   std::vector<float> biases;
 };
 ConvolutionWeights make_weights(const ConvolutionCase& each);

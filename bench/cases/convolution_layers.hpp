@@ -66,7 +66,7 @@ struct ConvolutionVariant {
   std::string name() const;
   bool has_x_zero_point() const;
   bool has_weight_zero_points() const;
-  /// Of the result.
+  /// The result's element type.
   ElementType y() const;
 };
 

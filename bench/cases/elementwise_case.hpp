@@ -41,7 +41,7 @@ struct ElementwiseCell {
   /// "Elementwise/add_f32_same/16KiB".
   std::string name() const;
   bool in_l1() const { return footprint.bytes == l1_footprint.bytes; }
-  /// Of `each`, which was read from the row. Fails (internal) where no row fits.
+  /// Extents of `each`, which was read from the row. Fails (internal) where no row fits.
   Result<Extents> extents(const ElementwiseCase& each) const;
 };
 

@@ -120,7 +120,7 @@ void add_fused(std::vector<ElementwiseRow>& all) {
                  {{{rows, 1, columns}}, {{rows, 8, columns}}}});
 }
 
-/// Broadcasts along short or several dimensions, and elements that lie apart.
+/// Broadcasts along short or several dimensions, and elements that are strided.
 void add_patterns(std::vector<ElementwiseRow>& all) {
   const auto add = [&](std::string_view name, std::string_view op, std::string_view first,
                        std::string_view second, InputShape a, InputShape b) {

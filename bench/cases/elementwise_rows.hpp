@@ -13,14 +13,14 @@ namespace castor::bench {
 
 /// Extents of an operand that follow from the footprint stand as these two numbers.
 inline constexpr int64_t rows = -1;     ///< as many as fill the footprint; only as first extent
-inline constexpr int64_t columns = -2;  ///< of a usual tensor
+inline constexpr int64_t columns = -2;  ///< the columns of a usual tensor
 
-/// How an input lies in memory.
+/// An input's layout in memory.
 enum class Layout : uint8_t {
   dense,
   every_second,  ///< elements two apart, rows in proportion
   every_third,
-  transposed,  ///< a matrix whose columns lie side by side
+  transposed,  ///< a matrix whose columns are contiguous
 };
 
 struct InputShape {
@@ -30,7 +30,7 @@ struct InputShape {
 
 struct ElementwiseRow {
   std::string name;
-  std::string text;  ///< of the function, which has one result, of as many rows as the inputs
+  std::string text;  ///< the function, which has one result, of as many rows as the inputs
   std::vector<InputShape> inputs;
   /// The same with rows of any length, where the text fixes a short one: its main loop is that of
   /// the row's function, and can be measured without what the code does once a row. Else null.
@@ -46,7 +46,7 @@ struct Extents {
 
 /// Those of all footprints.
 std::vector<ElementwiseRow> elementwise_rows();
-/// Those of square matrices only, of which some lie transposed.
+/// Those of square matrices only, some of which are stored transposed.
 std::vector<ElementwiseRow> square_rows();
 
 /// Elementwise functions are measured at that size too: in the outermost cache.
