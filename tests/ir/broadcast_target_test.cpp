@@ -191,7 +191,7 @@ TEST(BroadcastAttributes, SayTheRule) {
   }
 }
 
-/// Which axis of the result each axis of an operand lies along.
+/// Which axis of the result each axis of an operand is aligned with.
 TEST(BroadcastAttributes, PairAxes) {
   using enum BroadcastMode;
   const auto axes = [](OpKind op, const BroadcastRule& rule, size_t operand, int rank, int result) {

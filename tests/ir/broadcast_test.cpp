@@ -163,7 +163,7 @@ TEST(Broadcast, PdpdTrimsTrailingOnesAndGoesOneWay) {
       {{{2, 0}, {0}}, pdpd(1), "[2, 0]"},
       {{{0, 2}, {1, 2}}, pdpd(-1), "[0, 2]"},
       {{{0, 2}, {1, 1}}, pdpd(1), "[0, 2]"},
-      // -1 stands for rank(A) - rank(B) of the untrimmed B: 4 lies along 4, not along 5.
+      // -1 stands for rank(A) - rank(B) of the untrimmed B: 4 is aligned with 4, not with 5.
       {{a, {4, 1}}, pdpd(-1), "[2, 3, 4, 5]"},
       {{a, {5, 1}}, pdpd(-1), a_b + "[5, 1]: axis 2 of the result is 4 against 5" + pdpd_rule(-1)},
       {{a, {3, 4, 1, 5}},

@@ -243,7 +243,7 @@ TEST(Canonicalize, RoundingIntegersChangesNothing) {
   }
 }
 
-/// A conversion that saturates at 0 needs no relu in front of it.
+/// A conversion that saturates at 0 needs no relu before it.
 TEST(Canonicalize, SaturationAtZeroIsRelu) {
   struct ReluRow {
     const char* from;

@@ -31,7 +31,7 @@ Operation convert_of(ValueId operand) {
   return {.op = OpKind::convert, .operands = {operand}, .where = {7, 3}};
 }
 
-/// x: type -> convert to `to` with options; names and places as given.
+/// x: type -> convert to `to` with options; names and positions as given.
 Build conversion(const TensorType& type, ElementType to, const ConvertOptions& options = {},
                  const std::string& name = "x") {
   return [=](FunctionBuilder& b) { b.result(b.convert(b.parameter(name, type), to, options)); };

@@ -155,7 +155,7 @@ TEST(Interpreter, StridesAndOffsets) {
   const ConstView input(x.data(), ElementType::u8, {2, 3}, {10, 3}, 5, x.size());
   const View output(y.data(), ElementType::u16, {2, 3}, {1, 4}, 1, y.size() * 2);
   ASSERT_TRUE(run(function, {input}, {output}));
-  std::vector<uint16_t> expected(20, 0xffff);  // what lies between elements survives
+  std::vector<uint16_t> expected(20, 0xffff);  // what is between elements survives
   for (size_t i = 0; i < 2; ++i) {
     for (size_t j = 0; j < 3; ++j) {
       expected[1 + i + 4 * j] = static_cast<uint16_t>(5 + 10 * i + 3 * j);
@@ -174,7 +174,7 @@ std::vector<uint8_t> converted(const std::vector<uint8_t>& x, ElementType from, 
 TEST(Interpreter, SubByteElementsArePacked) {
   using enum ElementType;
   using Bytes = std::vector<uint8_t>;
-  // Unused bits of the last byte, or group of three bytes, become 0; the byte behind stays.
+  // Unused bits of the last byte, or group of three bytes, become 0; the byte after it stays.
   EXPECT_EQ(converted({0x21, 0xA3}, u4, u8, {4}, Bytes(5, 0xEE)), (Bytes{1, 2, 3, 10, 0xEE}));
   EXPECT_EQ(converted({1, 2, 3}, u8, u4, {3}, Bytes(3, 0xEE)), (Bytes{0x21, 0x03, 0xEE}));
   EXPECT_EQ(converted({1, 1, 1}, u8, u1, {3}, Bytes(2, 0xFF)), (Bytes{0xE0, 0xFF}));

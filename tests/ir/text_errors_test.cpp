@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad texts: each is refused with its place and message.
+// Bad texts: each is refused with its position and message.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

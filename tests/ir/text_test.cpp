@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form: round trips, places, constants, built functions.
+// The text form: round trips, positions, constants, built functions.
 #include "ir/text/text.hpp"
 
 #include <fmt/format.h>

@@ -40,7 +40,7 @@ TEST(Verify, AcceptsASoundFunction) {
 
 struct Broken {
   std::string message;
-  uint32_t line;  ///< 0: no place
+  uint32_t line;  ///< 0: no position
   std::function<void(Function&)> change;
   ErrorCode code = ErrorCode::invalid_function;
 };

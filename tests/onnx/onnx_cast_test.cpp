@@ -72,7 +72,7 @@ bool is_nan(uint64_t pattern, ElementType type) {
   return numerics::decode(pattern, type).kind == numerics::NumberClass::nan;
 }
 
-/// `expected`, with each NaN replaced by what stands in its place if that is a NaN too: payloads
+/// `expected`, with each NaN replaced by what was computed instead if that is a NaN too: payloads
 /// and signs of NaNs differ among libraries.
 std::vector<std::byte> with_nans_of(std::span<const std::byte> actual, const OnnxTensor& expected) {
   std::vector<std::byte> bytes = expected.bytes;

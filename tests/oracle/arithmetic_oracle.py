@@ -201,7 +201,7 @@ class Float:
             return self.invalid()
         if value == 0 or self.infinite[x]:
             return x
-        square = value << self.places  # of the root in units of the least number
+        square = value << self.places  # the root's square in units of the least number
         below = bisect.bisect_right(self.magnitudes, math.isqrt(square)) - 1
         middle = self.magnitudes[below] + self.magnitudes[below + 1]
         if 4 * square > middle**2 or (4 * square == middle**2 and below % 2 == 1):
@@ -224,7 +224,7 @@ class Float:
     def unary(self, op):
         if op == "is_nan":
             return lambda x: int(self.nan[x])
-        if op in ("abs", "neg"):  # of NaN too
+        if op in ("abs", "neg"):  # NaN included
             return lambda x: self.with_sign(x, op == "neg" and not self.negative[x])
         exact = {"sign": self.sign_of, "sqrt": self.sqrt, "floor": self.floor,
                  "relu": lambda x: x if self.values[x] > 0 else 0,

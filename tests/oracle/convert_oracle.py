@@ -158,7 +158,7 @@ def round_to_integer(value, rounding):
     return {
         "": math.trunc,
         "toward_zero": math.trunc,
-        "nearest_even": round,  # of a Fraction: ties to even
+        "nearest_even": round,  # Fraction rounds ties to even
         "nearest_away": lambda x: math.floor(abs(x) + half) * (1 if x >= 0 else -1),
         "down": math.floor,
         "up": math.ceil,

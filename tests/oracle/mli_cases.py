@@ -31,7 +31,7 @@ def dense_strides(shape):
 
 
 def padded_strides(shape, rng):
-    """Strides of a tensor that lies within a larger one; the innermost is 1."""
+    """Strides of a tensor that is a part of a larger one; the innermost is 1."""
     strides = []
     reach = 1
     for axis in reversed(range(len(shape))):
@@ -45,7 +45,7 @@ def any_strides(shape, rng):
 
 
 def any_shape(rank, elements, rng):
-    """About so many elements in all; an extent of 1 now and then."""
+    """About `size` elements in all; an extent of 1 now and then."""
     shape = [1] * rank
     while rank and math.prod(shape) * 2 <= elements:
         shape[rng.randrange(rank)] += rng.randint(1, 2)
@@ -92,7 +92,7 @@ def extreme_sides(source, target, counts, rng):
 
 
 def draw_sides(kind, source, target, counts, rng):
-    """The slices of both sides, so many of each."""
+    """The slices of both sides, `counts` of them."""
     if kind in ("extreme", "special"):
         return extreme_sides(source, target, counts, rng)
     if kind == "overflow":

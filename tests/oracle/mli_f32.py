@@ -58,7 +58,7 @@ def nearest(number, negative_zero=False):
 
 
 def is_midpoint(number):
-    """Whether a rational lies exactly between two neighbouring f32 numbers."""
+    """Whether a rational is exactly between two neighbouring f32 numbers."""
     if number == 0 or abs(number) >= power(128):
         return False
     return (abs(number) / power(quantum(abs(number)))).denominator == 2

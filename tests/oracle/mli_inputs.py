@@ -60,7 +60,7 @@ def candidates(source, a, rng):
 
 
 def midpoint_differences(source, a, rng):
-    """Elements that times the scale lie between two f32 numbers, where 24 bits do not hold it."""
+    """Elements that times the scale are between two f32 numbers, where 24 bits do not hold it."""
     found = []
     odd_scale = a.scale // (a.scale & -a.scale)
     for bits in range(25, CONTAINER_BITS[source] + 16):
@@ -96,7 +96,7 @@ def any_element(source, target, b, rng):
 
 
 def from_order(place):
-    """The f32 at a place in their order; 0 is +0."""
+    """The f32 at a position in their order; 0 is +0."""
     return place if place >= 0 else f32.SIGN - place
 
 
@@ -126,7 +126,7 @@ def steps(form, a, b, rng, tries=6):
 
 
 def place_near(x, source, limit):
-    """The place of a number in their order; NaNs go to the ends."""
+    """The position of a number in their order; NaNs go to the ends."""
     if source != "fp32":
         return x
     place = x if x < f32.SIGN else f32.SIGN - x

@@ -116,7 +116,7 @@ def overflowing(name, rng):
     if not is_asymmetric(name):
         return Slice(frac=-rng.randint(128 - CONTAINER_BITS[name] // 2, 128))
     if name == "sa32" and rng.random() < 0.5:
-        return Slice(1, -103, rng.randint(-40, 40))  # 2^25 - 1 lies between the largest and 2^128
+        return Slice(1, -103, rng.randint(-40, 40))  # 2^25 - 1 is between the largest and 2^128
     return Slice(any_scale(name, rng), -rng.randint(100, 128), any_zero(name, rng))
 
 

@@ -6,7 +6,7 @@ Random shapes of rank 0 to 6, zero-sized ones among them, go through every broad
 none, pdpd, and numpy, pdpd, bidirectional and explicit of the op `broadcast`. NumPy says for each
 which shape the result has, or that there is none; then castor must refuse, naming both shapes. pdpd
 and explicit are asked of NumPy by reshaping B to [1.., B, ..1]. Results compare bit by bit, NaNs as
-a class. Every function runs with fixed extents, and again with `?` in the place of each.
+a class. Every function runs with fixed extents, and again with `?` instead of each.
 
 castor_oracle computes, in the interpreter and on every tier, which must agree to the last bit;
 on every tier also with the inputs' axes stored in reverse order.

@@ -11,7 +11,7 @@ from numpy_cases import (Cases, Refusal, add_ops, function_text, in_shift_range,
 from numpy_ops import (CASTOR_TYPES, INTEGER_DIVISIONS, INTEGERS, NUMPY_TYPES, SHIFTS, binary_ops,
                        function_arity, unary_ops)
 
-PAIRS = 420  # of shapes, for each rule
+PAIRS = 420  # pairs of shapes per rule
 
 
 def add_binary(cases, rng, element, shapes, attributes="", reshape=None, shapes_ok=True):

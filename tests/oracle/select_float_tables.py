@@ -23,7 +23,7 @@ SMALL_TABLES = [
 DECODE_TABLES = [f"decode_float{format}.csv"
                  for format in ("4e2m1", "8e4m3fn", "8e4m3fnuz", "8e5m2", "8e5m2fnuz", "8e8m0")]
 WIDENED_F16 = 65536  # the first rows: every f16 value, in order of its code
-SPREAD = 97  # of the rows that are no boundary of a small type, each SPREADth
+SPREAD = 97  # rows that are no boundary of a small type: each SPREADth is taken
 
 
 def near_midpoint(bits, dropped):

@@ -45,7 +45,7 @@ def run(*command, **options):
 
 
 def install(folder):
-    """The installed tree, moved to another place afterwards; and the name of its library folder."""
+    """The installed tree, moved to another folder afterwards; and the name of its library folder."""
     first = folder / "first"
     run("cmake", "--install", BUILD, "--prefix", first)
     prefix = folder / "prefix"

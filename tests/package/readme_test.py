@@ -68,7 +68,7 @@ def entry(number):
 
 
 def as_function(block, number, source):
-    """Its includes, and the rest with main renamed to a function that ends like main."""
+    """Its includes, and the remaining text with main renamed to a function that ends like main."""
     includes = re.findall(r"^#include .*$", block.text, re.M)
     body = re.sub(r"^#include (.*)$", r"// #include \1", block.text, flags=re.M)
     if is_run(block):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CompileLimits: what exceeds one is refused by name, in texts at its place; what is at it is not.
+// CompileLimits: what exceeds one is refused by name, in texts at its position; what is at it is
+// not.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -112,7 +113,7 @@ TEST(CompileLimits, CountNamesOfFunctionsMadeByHand) {
   EXPECT_EQ(refused.error().code, ErrorCode::limit_exceeded);
 }
 
-/// The parser stops at the first operation too many: the rest of the text is not looked at.
+/// The parser stops at the first operation too many: the remaining text is not looked at.
 TEST(CompileLimits, StopTheParserAtOnce) {
   CompileLimits limits;
   limits.operations = 1;

@@ -354,7 +354,7 @@ TEST(Runtime, InPlaceNibblesBeginAtOneNibble) {
   EXPECT_EQ(bytes, (std::array{std::byte{0x21}, std::byte{0xA3}, std::byte{0x5F}}));
   ASSERT_TRUE(convert(0, 0, ElementType::i4).ok());
   EXPECT_EQ(bytes, (std::array{std::byte{0x21}, std::byte{0x03}, std::byte{0x5F}}))
-      << "a dense output's unused bits become 0, the byte behind stays";
+      << "a dense output's unused bits become 0, the byte after it stays";
 }
 
 TEST(Runtime, OverlappingOutputsAreRefused) {

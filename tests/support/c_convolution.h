@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolution with constant weights for the C11 programs that test castor/castor.h: it takes
-// scratch and packed weights, and is split into tasks. Behind c_checks.h.
+// scratch and packed weights, and is split into tasks. Include c_checks.h first.
 #pragma once
 
 #include <stdlib.h>

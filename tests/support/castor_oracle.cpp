@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs functions for an oracle that lies outside castor: reads a file of cases, computes each in
+// Runs functions for an oracle outside castor: reads a file of cases, computes each in
 // the interpreter and on every tier, there also with the inputs' axes stored in reverse order, and
 // writes what came out.
 //
@@ -7,7 +7,7 @@
 //   case INPUTS TEXT_BYTES             the function's text follows
 //   tensor TYPE BYTES RANK EXTENT...   its bytes follow, dense; INPUTS of them for each case
 // For each case the results are, in the same form,
-//   ok OUTPUTS, and as many tensors    the interpreter and all tiers agree to the last bit
+//   ok OUTPUTS, and OUTPUTS tensors    the interpreter and all tiers agree to the last bit
 //   refused BYTES                      the message follows: of the parser, or of binding
 //   broken BYTES                       what should not be: tiers that differ, a run that fails
 //

@@ -9,7 +9,7 @@
 
 namespace castor::test {
 
-/// What a program left behind.
+/// The output and exit status of a program.
 struct CommandResult {
   int status = -1;  ///< exit status; 128 + signal where one ended it
   std::string out;  ///< standard output

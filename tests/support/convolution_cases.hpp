@@ -29,7 +29,7 @@ FunctionPtr function_of(const ConvolutionCase& row, bool unknown_extents = false
 
 /// How a function has its operands.
 struct ConvolutionForm {
-  bool unknown_extents = false;       ///< of parameters
+  bool unknown_extents = false;       ///< parameters have unknown extents
   bool constant_weights = false;      ///< else a parameter
   bool constant_zero_points = false;  ///< else parameters
 };
@@ -47,7 +47,7 @@ Patterns random_bytes(std::mt19937_64& random, ElementType type, const Dims& sha
 /// How large random convolutions are.
 struct ConvolutionLimits {
   int most_spatial_axes = 4;
-  int64_t most_products = 40'000;  ///< of one case
+  int64_t most_products = 40'000;  ///< products per case
 };
 
 /// A convolution that draws every attribute; of full-range data, at times all extremes.

@@ -24,7 +24,7 @@ class ConvolutionLoops {
   struct Axis {
     int64_t input, kernel, stride, dilation, begin, output;
   };
-  /// A position of the kernel that lies inside the input, and where.
+  /// A position of the kernel that is inside the input, and where.
   struct Tap {
     int64_t position, kernel_position;
   };

@@ -12,7 +12,7 @@ namespace castor::test {
 /// An extent whose double overflows.
 inline constexpr int64_t huge_extent = int64_t{1} << 62;
 
-/// Operands of a convolution, and the result's shape or the message behind "conv_integer: ".
+/// Operands of a convolution, and the result's shape or the message after "conv_integer: ".
 struct ConvolutionRow {
   Dims x;
   Dims w;

@@ -9,8 +9,8 @@
 
 namespace castor::test {
 
-/// Of this thread: allocations until they fail (negative: none does), whether only one fails,
-/// whether one failed, and blocks that it holds.
+/// What counts in this thread: allocations until they fail (negative: none does), whether only one
+/// fails, whether one failed, and blocks that it holds.
 inline thread_local long allocations_left = -1;
 inline thread_local bool only_one_fails = false;
 inline thread_local bool allocation_failed = false;

@@ -30,10 +30,10 @@ class CountingAllocator {
 
   Allocator callbacks() { return {allocate, release, this}; }
 
-  std::atomic<size_t> calls = 0;      ///< of allocate
+  std::atomic<size_t> calls = 0;      ///< calls of allocate
   std::atomic<size_t> held = 0;       ///< bytes
   std::atomic<bool> refuses = false;  ///< null from now on
-  std::atomic<size_t> shift = 0;      ///< bytes that blocks lie behind an alignment
+  std::atomic<size_t> shift = 0;      ///< bytes that blocks start above an alignment
   std::atomic<size_t> errors = 0;     ///< blocks released that were not held, or with other sizes
   std::atomic<size_t> alignment = 0;  ///< asked for last
 

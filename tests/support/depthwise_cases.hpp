@@ -40,12 +40,12 @@ class DepthwiseCases : public testing::Test {
   }
   bool percent(int64_t chance) { return draw(1, 100) <= chance; }
   ElementType byte() { return byte_types[static_cast<size_t>(draw(0, 1))]; }
-  /// Vectors of channels that are partial, whole, or lie over each other.
+  /// Vectors of channels that are partial, whole, or overlap.
   int64_t draw_channels() {
     const int64_t whole = 16 * draw(1, 3);
     return percent(30) ? draw(1, 15) : percent(40) ? whole : whole + draw(1, 15);
   }
-  /// So many at the most where channels are not in vectors.
+  /// Draws channels, at most `most` of them where they are not in vectors.
   int64_t draw_channels(int64_t most) {
     return layout_ == ConvolutionLayout::nhwc ? draw_channels() : draw(1, most);
   }
@@ -55,11 +55,11 @@ class DepthwiseCases : public testing::Test {
   ConvolutionCase drawn(const Depthwise& of, ElementType x_type, ElementType w_type);
   ConvolutionCase drawn(const Depthwise& of) { return drawn(of, byte(), byte()); }
 
-  /// With so many spatial axes behind those that are there; images are not less than their filters.
+  /// Adds `axes` spatial axes after those that are there; images are not less than their filters.
   Depthwise with_axes(Depthwise row, int axes);
   struct AxisLimits {
     int64_t dilation;
-    int64_t excess;  ///< of an image's extent over the least one
+    int64_t excess;  ///< how far an image's extent exceeds the least one
   };
   /// The same with dilations and strides that are mostly 1, and filters that may fit only with the
   /// padding.
@@ -76,11 +76,11 @@ class DepthwiseCases : public testing::Test {
   struct KernelLimits {
     int64_t kernel;
     int64_t stride;
-    int64_t excess;  ///< of an image's extent over the filter's
+    int64_t excess;  ///< how far an image's extent exceeds the filter's
   };
   /// Every kernel, stride and dilation up to these.
   void check_kernels(const KernelLimits& most);
-  /// Padding larger than the filter, so that vectors, places and blocks lie outside the image
+  /// Padding larger than the filter, so that vectors, pixels and blocks are outside the image
   /// altogether: 6 to `most` on each side.
   void check_large_padding(int cases, int64_t most_columns, const std::array<int64_t, 4>& most);
   void check_signs_and_zero_points(const Depthwise& of);

@@ -63,7 +63,7 @@ inline std::string cell_text(const CodeFigures& figures) {
                      figures.spills, figures.cycles, figures.limit);
 }
 
-/// The rows side by side, each column as wide as its widest cell.
+/// The rows as a table, each column as wide as its widest cell.
 inline std::string aligned(const std::vector<DigestRow>& rows) {
   std::array<size_t, jit::tier_count> widths{};
   size_t head_width = 0;

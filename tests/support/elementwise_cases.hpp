@@ -16,7 +16,7 @@ namespace castor::test {
 /// One op on one type.
 struct ElementwiseCase {
   OpKind op;
-  ElementType type;        ///< of the operands; of `select`, of the last two
+  ElementType type;        ///< the operands' type; for `select`, that of the last two
   std::string attributes;  ///< "lo = 1, hi = 3"; empty for none
 
   std::string name() const;

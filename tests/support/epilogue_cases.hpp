@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and elementwise chains behind them, for tests: each layer with each chain is a
+// Convolutions and elementwise chains after them, for tests: each layer with each chain is a
 // function.
 #pragma once
 
@@ -51,7 +51,7 @@ struct Build {
   bool dynamic = false;
 };
 
-/// A layer and a chain behind it.
+/// A layer and a chain after it.
 FunctionCase case_of(const Layer& layer, const Chain& chain, const Build& build);
 
 /// Whether a convolution and what follows it are one nest.

@@ -18,7 +18,7 @@
 
 namespace castor::test {
 
-/// How one tensor lies in memory; no strides: dense.
+/// One tensor's layout in memory; no strides: dense.
 struct Layout {
   static constexpr int64_t line = 64;  ///< bytes
 
@@ -40,7 +40,7 @@ struct Layout {
   }
 };
 
-/// Memory of one tensor, against the page behind it or the one in front.
+/// Memory of one tensor, against the page after it or the one before it.
 class GuardedTensor {
  public:
   GuardedTensor(ElementType element, const Layout& layout, bool at_end)
@@ -75,7 +75,7 @@ class GuardedTensor {
  private:
   static constexpr std::byte filler{0xc5};
 
-  /// The closest place so far from the beginning of a line, away from the page.
+  /// The closest address so far from the beginning of a line, away from the page.
   static std::byte* in_line(std::byte* from, int64_t line_offset, bool backward) {
     const int64_t too_far = static_cast<int64_t>(reinterpret_cast<uintptr_t>(from)) - line_offset;
     return backward ? from - (too_far & (Layout::line - 1))

@@ -52,7 +52,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Up to `most` lines with a mark in front, then how many are left out.
+/// Up to `most` lines, each after a mark, then how many are left out.
 inline std::string marked(std::span<const std::string> lines, char mark, size_t most) {
   std::string text;
   for (const std::string& line : lines.first(std::min(most, lines.size()))) {
@@ -62,13 +62,13 @@ inline std::string marked(std::span<const std::string> lines, char mark, size_t 
   return text;
 }
 
-/// A place where two texts differ: lines that go and lines that come.
+/// A difference of two texts: lines that go and lines that come.
 struct Hunk {
   size_t old_lines = 0;
   size_t new_lines = 0;
 };
 
-/// The least stretch behind which the texts go on alike for two lines, or everything that is left.
+/// The least stretch after which the texts go on alike for two lines, or everything that is left.
 inline Hunk first_hunk(std::span<const std::string> olds, std::span<const std::string> news) {
   constexpr size_t farthest = 60;
   const auto alike = [&](size_t i, size_t k) {
@@ -85,7 +85,7 @@ inline Hunk first_hunk(std::span<const std::string> olds, std::span<const std::s
   return {olds.size(), news.size()};
 }
 
-/// The first places that differ, cut short, with the lines before each; and how many there are.
+/// The first differences, cut short, with the lines before each; and how many there are.
 inline std::string short_difference(const std::string& expected, const std::string& found) {
   constexpr size_t context = 2;
   constexpr size_t most_lines = 6;
@@ -96,7 +96,7 @@ inline std::string short_difference(const std::string& expected, const std::stri
   std::span<const std::string> news = new_lines;
   std::string text;
   size_t hunks = 0;
-  size_t same = 0;  // lines alike in front of what is left
+  size_t same = 0;  // lines alike before what is left
   while (!olds.empty() || !news.empty()) {
     if (!olds.empty() && !news.empty() && olds.front() == news.front()) {
       olds = olds.subspan(1);
@@ -117,7 +117,8 @@ inline std::string short_difference(const std::string& expected, const std::stri
     news = news.subspan(hunk.new_lines);
     same = 0;
   }
-  if (hunks > most_hunks) text += fmt::format("and {} more places\n", hunks - most_hunks);
+  if (hunks > most_hunks) text += fmt::format("and {} more differences
+", hunks - most_hunks);
   return text;
 }
 

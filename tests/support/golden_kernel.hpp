@@ -27,7 +27,7 @@ struct GoldenKernel {
   std::string head;  ///< the text, without `end_of_head`
   jit::Target target;
   FunctionPtr function;    ///< null where no function gives the code
-  jit::NestForm form;      ///< of every nest; no access classes: dense
+  jit::NestForm form;      ///< every nest's; no access classes: dense
   bool is_likely = false;  ///< in place of `form`: each nest's likely one, as `castor dump` has it
   /// In place of nests: the kernel itself. The function, if there is one, is then a convolution
   /// with the epilogue that the kernel applies.

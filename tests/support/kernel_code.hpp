@@ -30,7 +30,7 @@ struct CodeLimits {
   size_t bytes = size_t{16} << 10;
 };
 
-/// Of code that `emit` gives, each time that it is called; failures fail the running test.
+/// Checks the code that `emit` gives, each time that it is called; failures fail the running test.
 template <class Emit>
 void check_kernel_code(const Emit& emit, const jit::Target& target, std::string_view name,
                        const CodeLimits& most = {}) {

@@ -16,7 +16,7 @@ inline bool long_form() {
   return value != nullptr && std::strcmp(value, "1") == 0;
 }
 
-/// The body of a main function that understands `--long` and leaves the rest to GoogleTest.
+/// The body of a main function that understands `--long` and leaves other arguments to GoogleTest.
 inline int run_tests(int argc, char** argv) {
   const auto is_long = [](const char* argument) { return std::strcmp(argument, "--long") == 0; };
   char** end = std::remove_if(argv + 1, argv + argc, is_long);

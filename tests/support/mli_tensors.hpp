@@ -66,7 +66,7 @@ inline void widen_innermost_stride(mli_tensor& tensor) {
   tensor.data.capacity = 256;
 }
 
-/// Lets the data begin so many bytes behind another tensor's.
+/// Lets the data begin `offset` bytes after another tensor's.
 inline void place(mli_tensor& tensor, const mli_tensor& other, ptrdiff_t offset) {
   tensor.data.mem.pi8 = other.data.mem.pi8 + offset;
 }

@@ -29,7 +29,7 @@ inline std::string first_difference(const Patterns& expected, const Patterns& ac
   return {};
 }
 
-/// A dense tensor whose last byte lies against a guard page.
+/// A dense tensor that ends at a guard page.
 class GuardedPatterns {
  public:
   GuardedPatterns(ElementType type, const Dims& shape)

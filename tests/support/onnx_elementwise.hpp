@@ -26,7 +26,7 @@ std::string ops_of(const Function& function);
 
 /// A line of tests/data/onnx_elementwise.txt.
 struct OnnxListRow {
-  std::string name;  ///< of the test's folder
+  std::string name;  ///< the name of the test's folder
   bool runs = false;
   std::string text;  ///< the ops that express it, or why it is left out
   auto operator<=>(const OnnxListRow&) const = default;

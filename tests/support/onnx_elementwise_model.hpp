@@ -42,7 +42,7 @@ struct OnnxGraphData {
 };
 
 struct OnnxGraphTest {
-  std::string name;  ///< of its folder
+  std::string name;  ///< the name of its folder
   std::vector<OnnxGraphNode> nodes;
   std::vector<std::string> outputs;
   std::vector<OnnxGraphData> data_sets;  ///< none where a value of the graph is no tensor

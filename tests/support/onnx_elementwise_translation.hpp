@@ -21,7 +21,7 @@ struct OnnxForm {
 struct OnnxValue {
   ValueId id = no_value;
   ElementType element = ElementType::f32;
-  std::optional<Dims> shape;  ///< of the graph's inputs and of shapes that nodes fix
+  std::optional<Dims> shape;  ///< known for the graph's inputs and for shapes that nodes fix
 };
 
 /// Collects the function's operations.

@@ -133,7 +133,7 @@ Result<OnnxTensor> read_tensor(const fs::path& file, const ValueInfoProto& decla
   return tensor;
 }
 
-/// The value of that name among the graph's initializers or, by its place, in the input files.
+/// The value of that name among the graph's initializers or, by its index, in the input files.
 Result<OnnxTensor> read_input(const GraphProto& graph, const std::string& name,
                               const fs::path& folder) {
   const auto& constants = graph.initializer();

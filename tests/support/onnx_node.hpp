@@ -43,7 +43,7 @@ struct OnnxDataSet {
 };
 
 struct OnnxNodeTest {
-  std::string name;  ///< of its folder
+  std::string name;  ///< the name of its folder
   std::string op_type;
   int64_t opset = 0;  ///< version of ONNX's own operator set that the model asks for
   std::map<std::string, OnnxAttribute> attributes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that lie in guarded pages in various ways, and functions run on them by machine code.
+// Tensors at various offsets and with various strides in guarded pages, and functions run on them
+// by machine code.
 #pragma once
 
 #include <memory>
@@ -12,17 +13,17 @@
 
 namespace castor::test {
 
-/// How a tensor lies in its pages.
+/// A tensor's layout in its pages.
 enum class Placing : uint8_t {
-  at_end,      ///< dense, its last byte against the page behind
-  at_begin,    ///< dense, its first byte against the page in front
+  at_end,      ///< dense, its last byte against the page after it
+  at_begin,    ///< dense, its first byte against the page before it
   spaced,      ///< with gaps along every axis
   transposed,  ///< its axes in reverse order, without gaps
-  inside,      ///< as rows of a larger tensor, some elements behind its beginning
+  inside,      ///< as rows of a larger tensor, some elements after its beginning
 };
 inline constexpr int placings = 5;
 
-/// A tensor and where it lies. Of a result: what it must be, or, without elements, only its type
+/// A tensor and its memory. A result says what it must be, or, without elements, only its type
 /// and shape.
 struct Placed {
   Patterns tensor;
@@ -38,7 +39,7 @@ class PlacedTensor {
   View view();
   /// The elements. They are gone then: what is left must be what the memory held at first.
   Patterns take();
-  /// Behind `take`: whether nothing but the tensor's elements was written.
+  /// After `take`: whether nothing but the tensor's elements was written.
   bool is_clean() const;
 
  private:

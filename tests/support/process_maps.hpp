@@ -87,7 +87,7 @@ inline std::string permissions_at(const void* at) {
   return "";
 }
 
-/// Whether the address lies in a mapping that can be executed.
+/// Whether the address is in a mapping that can be executed.
 inline bool is_executable(const void* at) { return permissions_at(at).find('x') == 2; }
 
 inline int count_open_files() {

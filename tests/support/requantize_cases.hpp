@@ -33,10 +33,10 @@ RequantizeCase draw_case(fuzz::Random& random, const fuzz::RequantizeCell& form,
 /// The function of x and, with `at_run_time`, of every parameter in the order of its operands. The
 /// shape is fixed.
 FunctionPtr requantize_function(const RequantizeCase& each, const Dims& shape, bool at_run_time);
-/// What that function takes behind x.
+/// What that function takes after x.
 std::vector<Patterns> parameters_of(const RequantizeCase& each);
 
-/// Elements at which the first slice's results change or end: ties and one place beside them, the
+/// Elements at which the first slice's results change or end: ties and one unit beside them, the
 /// container's limits, zero points, powers of two; NaNs, infinities and subnormals of f32.
 std::vector<uint64_t> edge_elements(fuzz::Random& random, const RequantizeCase& each);
 

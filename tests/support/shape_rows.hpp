@@ -13,7 +13,7 @@
 
 namespace castor::test {
 
-/// As many `?` as there are extents.
+/// A `?` for each extent.
 inline Shape open_shape(const Dims& extents) { return Shape(extents.rank(), "?"); }
 
 /// " {attributes}", or nothing.

@@ -18,7 +18,7 @@ namespace castor::jit::test {
 using Assembler = Xbyak::CodeGenerator;
 using Emit = std::function<void(Assembler&)>;
 
-/// Assembles; everything behind begin_pool() is the constant pool.
+/// Assembles; everything after begin_pool() is the constant pool.
 class Snippet : public Assembler {
  public:
   Snippet() : Assembler(64 * 1024) {}

@@ -18,7 +18,7 @@ SSE_OPERATION(sse_add, "add")
 SSE_OPERATION(sse_sub, "sub")
 SSE_OPERATION(sse_mul, "mul")
 SSE_OPERATION(sse_div, "div")
-SSE_OPERATION(sse_sqrt, "sqrt")  // of the second
+SSE_OPERATION(sse_sqrt, "sqrt")  // the second operand's root
 #undef SSE_OPERATION
 
 }  // namespace castor::test

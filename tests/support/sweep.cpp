@@ -22,8 +22,8 @@ uint8_t code_of(const Conversion& conversion, uint32_t pattern) {
       numerics::convert(pattern, conversion.from, conversion.to, conversion.options));
 }
 
-/// A block's pieces, as [begin, end): zero and infinity, which begin their blocks, stand alone, and
-/// in the first blocks, of subnormals, no piece leaves its binade.
+/// A block's ranges, as [begin, end): zero and infinity, which begin their blocks, stand alone, and
+/// in the first blocks, of subnormals, no range leaves its binade.
 constexpr auto pieces = [] {
   std::array<std::pair<uint32_t, uint32_t>, std::bit_width(block_size)> made;
   made[0] = {0, 1};

@@ -3,8 +3,8 @@
 //
 // The interpreter is too slow to be asked for each pattern. Within a binade a conversion is
 // monotone in the pattern, and among NaNs it depends on the payload's first bits alone. So in a
-// block, which lies in one binade, a piece whose ends convert alike is constant, and bisection
-// finds where the code turns. A few patterns in each block are asked for nevertheless.
+// block, which is in one binade, a range whose ends convert alike is constant, and bisection finds
+// where the code turns. A few patterns in each block are asked for nevertheless.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class ExpectedBlock {
 
  private:
   uint8_t convert(uint32_t pattern) const;
-  /// The code of the whole block, if all of its pieces begin and end with it.
+  /// The code of the whole block, if all of its ranges begin and end with it.
   std::optional<uint8_t> code_of_all_pieces(uint32_t block) const;
   /// Fills [begin, end), whose first and last pattern have the codes given.
   void fill(uint32_t begin, uint32_t end, uint8_t first, uint8_t last, uint32_t block);
@@ -46,7 +46,7 @@ class ExpectedBlock {
   Conversion conversion_;
   std::vector<uint8_t> codes_;
   std::vector<std::byte> bytes_;
-  std::optional<uint8_t> only_code_;  ///< of the block computed last, if it has but one
+  std::optional<uint8_t> only_code_;  ///< the code of the block computed last, if it has but one
 };
 
 /// Sweeps many conversions from f32 on every tier, with as many threads as the machine has.

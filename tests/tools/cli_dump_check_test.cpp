@@ -86,7 +86,7 @@ TEST_F(Cli, CheckStartsInsideBytes) {
   }
 }
 
-/// The words behind "repeat   castor" in a report.
+/// The words after "repeat   castor" in a report.
 std::vector<std::string> repeat_arguments(const std::string& report) {
   const std::string marker = "repeat   castor ";
   const size_t at = report.find(marker);

@@ -209,7 +209,7 @@ TEST(FuzzCells, CellsAreNumberedWithoutGaps) {
   EXPECT_EQ(texts.size(), cell_count());
 }
 
-/// Of cells that no tier can hit, too.
+/// Every cell has programs, also one that no tier can hit.
 TEST(FuzzCells, EveryCellHasPrograms) {
   for (size_t index = 0; index < cell_count(); ++index) {
     for (uint64_t seed : {1, 2, 3, 4}) {

@@ -57,7 +57,7 @@ TEST(NpyRead, EveryTypeIsKnown) {
     EXPECT_EQ(array->element, row.element) << row.descr;
     EXPECT_EQ(array->shape, Dims({2, 3}));
     EXPECT_EQ(array->bytes.size(), 6 * row.size);
-    EXPECT_EQ(array->bytes[0], std::byte{1}) << "data begin in the wrong place";
+    EXPECT_EQ(array->bytes[0], std::byte{1}) << "data begin at the wrong offset";
     EXPECT_EQ(array->view().strides, Dims({3, 1}));
   }
 }

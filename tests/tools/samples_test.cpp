@@ -117,7 +117,7 @@ TEST(Samples, PackAndLoadAgreeInEveryStorageOrder) {
   for (const ElementInfo& row : element_table) {
     const std::vector<uint64_t> patterns = random_patterns(row.type, 101, 3);
     const std::vector<std::byte> tensor = pack(row.type, patterns);
-    const size_t groups = (101 * static_cast<size_t>(row.bits) + 23) / 24;  // of three bytes
+    const size_t groups = (101 * static_cast<size_t>(row.bits) + 23) / 24;  // groups of three bytes
     const bool split = row.order == StorageOrder::split;
     EXPECT_EQ(tensor.size(), split ? groups * 3 : (101 * static_cast<size_t>(row.bits) + 7) / 8)
         << row.name;
@@ -172,7 +172,7 @@ TEST(Samples, PackAsOpenVinoAndOnnxDo) {
   }
 }
 
-/// The generator above and castor's own rule put every bit in the same place.
+/// The generator above and castor's own rule put every bit at the same offset.
 TEST(Samples, StoreWhereTheStorageRuleSays) {
   for (const ElementInfo& row : element_table) {
     if (row.bits >= 8) continue;

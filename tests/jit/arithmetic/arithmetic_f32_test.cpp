@@ -93,8 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Types, ArithmeticF32,
                          testing::Values(f4e2m1, f8e4m3, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, bf16, f16),
                          [](const auto& case_info) { return test::test_name(case_info.param); });
 
-// The places where rounding twice could show: bf16's subnormals, whose halves of a last place f32
-// rounds to. Every pair of significands, scaled so that the result lies among them.
+// Where rounding twice could show: bf16's subnormals, whose halves of a last place f32
+// rounds to. Every pair of significands, scaled so that the result is among them.
 TEST(ArithmeticF32Subnormals, ProductsAndQuotientsOfBf16) {
   for (uint64_t a = 0; a < 128; ++a) {
     for (uint64_t b = 0; b < 128; ++b) {

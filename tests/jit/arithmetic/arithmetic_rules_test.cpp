@@ -145,7 +145,7 @@ TEST(ArithmeticRules, Shifts) {
   expect_results({
       {OpKind::shift_left, u8, {1, 7}, 0x80},
       {OpKind::shift_left, u8, {1, 8}, 0},
-      {OpKind::shift_left, i8, {1, 0xff}, 0},  // 255 places
+      {OpKind::shift_left, i8, {1, 0xff}, 0},  // by 255
       {OpKind::shift_right, i8, {0x80, 0x80}, 0xff},
       {OpKind::shift_right, i8, {0x7f, 0x80}, 0},
       {OpKind::shift_right, i8, {0x80, 7}, 0xff},
@@ -225,7 +225,7 @@ TEST(ArithmeticRules, RootsAndRounding) {
       {OpKind::sqrt, f32, {minus}, minus},
       {OpKind::sqrt, f32, {f32_inf}, f32_inf},
       {OpKind::sqrt, f32, {f32_two}, 0x3fb504f3},
-      {OpKind::sqrt, f32, {1}, 0x1a3504f3},  // of the least number, 2^-149
+      {OpKind::sqrt, f32, {1}, 0x1a3504f3},  // the square root of the least number, 2^-149
       {OpKind::sqrt, f64, {1}, 0x1e60000000000000},
       {OpKind::floor, f32, {0xbf000000}, 0xbf800000},
       {OpKind::ceil, f32, {0xbf000000}, minus},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every elementwise op on every type and every tier against the interpreter: unary ops on all
 // values of 8- and 16-bit types, binary ops on all pairs of values of up to 8 bits, boundaries and
-// random patterns of wider types. Tensors lie against pages that nobody may touch. Expected values
+// random patterns of wider types. Tensors end at pages that nobody may touch. Expected values
 // are computed once and compared with every tier.
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ constexpr size_t most_operands = 4;
 /// Tensors of one function's inputs and output, each at the end of its own pages.
 class GuardedTensors {
  public:
-  /// Inputs are every `stride`-th element of what they lie in.
+  /// Inputs are every `stride`-th element of their memory.
   GuardedTensors(const Function& function, const std::vector<std::vector<uint64_t>>& operands,
                  size_t stride) {
     const auto count = static_cast<int64_t>(operands[0].size());
@@ -246,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(By, ElementwiseRounding,
                                          ElementType::nf4, ElementType::bf16, ElementType::f16),
                          [](const auto& row) { return test::test_name(row.param); });
 
-/// Every third element of longer tensors, in front of bytes that nobody may read.
+/// Every third element of longer tensors, before bytes that nobody may read.
 class ElementwiseStrided : public testing::TestWithParam<ElementType> {};
 
 TEST_P(ElementwiseStrided, AgreeWithTheInterpreterOnEveryTier) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::infinity();
 
-/// Of the value %v of a function of that signature and body.
+/// The magnitudes of the value %v of a function of that signature and body.
 double magnitude_of(const std::string& signature, const std::string& body) {
   const auto function = parse_function("func @f(" + signature + " {\n" + body + "\n}\n");
   EXPECT_TRUE(function) << function.error().to_string();

@@ -25,7 +25,7 @@ constexpr std::string_view text =
     "  %e = add %s, %d\n  %y = convert %e {overflow = saturate} : u8\n  %z = sub %s, %d\n"
     "  %t = convert %z {overflow = saturate} : i8\n  return %y, %z, %t\n}\n";
 
-/// The function behind the convolution, and which operand of it is which value.
+/// The function after the convolution, and which operand of it is which value.
 struct Behind {
   FunctionPtr function;
   std::vector<Nest> nests;
@@ -85,7 +85,7 @@ void check_tile(const ConvTile& tile, const Behind& of, const ConvFunction run, 
   for (int32_t& dword : planes) dword = static_cast<int32_t>(random());
   std::vector<int32_t> weights, start, bias;
   for (int m = 0; m < tile.channels; ++m) {
-    weights.push_back(((m % 5 - 2) & 0xff) | (m % 2) << 8);  // of the first two bytes
+    weights.push_back(((m % 5 - 2) & 0xff) | (m % 2) << 8);  // weights of the first two bytes
     start.push_back(static_cast<int32_t>(random() % 600) - 300);
     bias.push_back(static_cast<int32_t>(random() % 600) - 300);
   }

@@ -222,7 +222,7 @@ TEST(ConvPlan, LargeLayersSplit) {
   EXPECT_LT(columns.block.columns, columns.output_columns());
 }
 
-/// Padding that ends one row and begins the next lies in memory once.
+/// Padding that ends one row and begins the next is stored once.
 TEST(ConvPlan, RowsShareTheirPadding) {
   const Target target{Tier::avx512_vnni};
   const auto pitch = [&](ConvolutionOptions options) {

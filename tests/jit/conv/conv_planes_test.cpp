@@ -72,7 +72,7 @@ class Definition {
  private:
   struct Expected {
     uint32_t value = 0;
-    uint32_t bits = 0;  ///< of channels that are there
+    uint32_t bits = 0;  ///< bits of channels that exist
   };
 
   Expected dword(int64_t plane, int64_t row, int64_t column) const {

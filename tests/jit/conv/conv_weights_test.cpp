@@ -95,7 +95,7 @@ class Definition {
     return is_signed_ ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
   }
 
-  /// The place of a tap's channel among the weights of an output channel; -1 where there is none.
+  /// The offset of a tap's channel among the weights of an output channel; -1 where there is none.
   int64_t place_of(size_t tap, int channel) const {
     if (!plan_.tap_weights.empty()) {
       return plan_.tap_weights[tap][static_cast<size_t>(channel)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elementwise chains are fused behind convolutions, and what the dump says of the others.
+// Which elementwise chains are fused with convolutions, and what the dump says of the others.
 #include "jit/conv/fuse_convolutions.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string fusions_of(const std::string& text) {
 
 struct PlanRow {
   const char* name;
-  const char* text;  ///< of the function, behind its convolution
+  const char* text;  ///< the function's text after its convolution
   const char* expected;
   const char* parameters = "";
   const char* results = "f32[2, 6, 5, 7]";

@@ -14,12 +14,12 @@
 namespace castor::jit {
 namespace {
 
-/// A function behind a convolution to %c: i32[1, 24, 5, 6], or the same channels last.
+/// A function after a convolution to %c: i32[1, 24, 5, 6], or the same channels last.
 struct Row {
   std::string_view name;
   std::string_view parameters;  ///< beside x and w
-  std::string_view operations;  ///< of %c, to %y
-  std::string_view type;        ///< of %y
+  std::string_view operations;  ///< from %c to %y
+  std::string_view type;        ///< %y's
   bool applies;                 ///< on AVX-512 tiers
 };
 

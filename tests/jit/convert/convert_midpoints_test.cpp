@@ -31,7 +31,7 @@ std::vector<double> numbers_of(ElementType type) {
   return numbers;
 }
 
-/// One more number at either end, as if the format went on: what lies beyond half way overflows.
+/// One more number at either end, as if the format went on: what is beyond half way overflows.
 std::vector<double> with_both_ends_extended(std::vector<double> numbers, ElementType type) {
   const bool powers = kind_of(type) == ElementKind::power_of_two;
   const size_t last = numbers.size() - 1;
@@ -122,7 +122,7 @@ TEST_P(ConvertMidpoints, OfTypesUpToEightBitsAreAllAmongTheBoundaries) {
   }
 }
 
-/// Integers lie next to a point that is none, but are no ties: every one is exact there.
+/// Integers are next to a point that is none, but are no ties: every one is exact there.
 bool is_tie_of(ElementType type, double point) {
   return is_float(type) || point == std::floor(point);
 }

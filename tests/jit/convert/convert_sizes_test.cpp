@@ -25,7 +25,7 @@ std::vector<size_t> sizes() {
   return all;
 }
 
-/// One call: `shift` bytes away from the inaccessible page behind (or before) both tensors.
+/// One call: `shift` bytes away from the inaccessible page after (or before) both tensors.
 struct Placement {
   bool at_end;
   size_t source_shift;
@@ -33,10 +33,10 @@ struct Placement {
 };
 constexpr Placement placements[] = {{true, 0, 0}, {false, 0, 0}, {true, 1, 3}, {false, 5, 2}};
 
-/// Whether a tensor holds the first `count` expected elements, and 0 behind them.
+/// Whether a tensor holds the first `count` expected elements, and 0 after them.
 bool begins_with(const ExpectedConversion& expected, ElementType type, size_t count,
                  std::span<const std::byte> tensor) {
-  const size_t rest = count % 8;  // of every layout, eight elements are whole bytes
+  const size_t rest = count % 8;  // eight elements are whole bytes in every layout
   const size_t whole_bytes = samples::storage_bytes(type, count - rest);
   const std::vector<std::byte> end =
       samples::pack(type, std::span(expected.outputs).subspan(count - rest, rest));

@@ -36,7 +36,7 @@ Result<DigestCase> case_of(const bench::ElementwiseCell& cell) {
 
 /// `footprint` in bytes of both tensors.
 Result<DigestCase> case_of(const bench::RequantizeCell& cell, size_t footprint) {
-  constexpr int64_t granule = 4096;  // of every type, whole vectors in each slice
+  constexpr int64_t granule = 4096;  // whole vectors in each slice, for every type
   const auto& [from, to] = cell.pair();
   const int64_t elements = static_cast<int64_t>(footprint) * 8 / (bits_of(from) + bits_of(to));
   const Dims extents = cell.extents(elements / granule * granule);

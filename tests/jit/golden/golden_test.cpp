@@ -146,7 +146,8 @@ TEST(GoldenComparison, CutsLongOnesShort) {
   EXPECT_TRUE(short_difference("a\n", many).ends_with("+ 5\n+ .. 194 more lines\n"));
   std::string others = many;
   for (int i = 9; i < 199; i += 10) others.replace(others.find(fmt::format("\n{}\n", i)), 2, "\nx");
-  EXPECT_TRUE(short_difference(many, others).ends_with("and 15 more places\n"))
+  EXPECT_TRUE(short_difference(many, others).ends_with("and 15 more differences
+"))
       << short_difference(many, others);
 }
 

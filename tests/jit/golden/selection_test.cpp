@@ -202,7 +202,7 @@ TEST_P(CodeRules, HoldForEveryConversion) {
     for (const char* pattern : {"vcvtne*", "vpgather*", "vpscatter*", "vdiv*", "call"}) {
       EXPECT_FALSE(any_matches(code.mnemonics, pattern)) << code.name << " has " << pattern;
     }
-    // Two codes of at most six bits side by side are far from where vpmaddubsw saturates.
+    // Two adjacent codes of at most six bits are far from where vpmaddubsw saturates.
     EXPECT_LE(any_matches(code.mnemonics, "vpmaddubsw"), code.packs_bits) << code.name;
     // Stores of less than 16 bytes stay cached ones.
     EXPECT_LE(any_matches(code.mnemonics, "vmovnt*"), code.streaming) << code.name;

@@ -43,7 +43,7 @@ TEST(CheckHardening, KnowsTheReferencesToConstants) {
   using namespace Xbyak::util;
   Snippet snippet;
   snippet.endbr64();
-  snippet.vpternlogd(zmm0, zmm1, ptr[rip + snippet.constants], 0x96);  // a number behind the field
+  snippet.vpternlogd(zmm0, zmm1, ptr[rip + snippet.constants], 0x96);  // a number after the field
   snippet.vaddps(zmm0, zmm0, ptr[rip + snippet.constants]);
   snippet.ret();
   snippet.begin_pool();
@@ -68,7 +68,7 @@ TEST(Hardening, OfTheKernelThatLooksUpBytes) {
 // ---- constants of callers
 
 /// Bytes that no instruction has by chance, of constants in functions: 0x5a17c3e9 as a 32-bit
-/// pattern or number, and twice as many for 64 bits.
+/// pattern or number, and twice that for 64 bits.
 constexpr std::array<uint8_t, 8> chosen = {0xe9, 0xc3, 0x17, 0x5a, 0xf7, 0xd4, 0xb2, 0x61};
 
 struct ConstantCase {

@@ -75,7 +75,7 @@ TEST(Listing, CompactLeavesOutWhatMoves) {
   EXPECT_EQ(*text, compact_scaling_listing);
 }
 
-/// A nop in front of each of these, and one note for each.
+/// A nop before each of these, and one note for each.
 MachineCode noted(std::vector<CodeNote> notes) {
   MachineCode code = assemble([&](Assembler& s) {
     for (CodeNote& note : notes) {

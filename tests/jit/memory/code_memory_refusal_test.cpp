@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code memory on systems that refuse: fallback, typed errors, and nothing left behind.
+// Code memory on systems that refuse: fallback, typed errors, and nothing left over.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -167,7 +167,7 @@ std::vector<Case> cases() {
   };
 }
 
-/// Files and mappings of this process that code memory could have left behind.
+/// Files and mappings of this process that code memory could have left open.
 struct Footprint {
   int files = test::count_open_files();
   size_t arenas = test::code_arena_bytes();
@@ -264,7 +264,7 @@ TEST(CodeMemoryRefusal, FileSizeLimitIsNoDeathSentence) {
   }
 }
 
-/// Half of a code may be written when the system refuses the rest.
+/// Half of a code may be written when the system refuses the other half.
 TEST(CodeMemoryRefusal, ArenasThatRefuseAreLeft) {
   CodeMemory memory(refusing_calls());
   const CodeBlock first = *memory.publish(code_returning(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random shapes: what types say of unknown extents holds for every extent that is bound, and the
-// axes of operands lie where the result has their extents.
+// axes of operands are aligned with axes of the result that have their extents.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -79,7 +79,7 @@ class LongFunction {
     }
   }
 
-  /// One value or condition takes another's place. A value that is not less (NaN is not) makes way
+  /// One value or condition replaces another. A value that is not less (NaN is not) makes way
   /// for an input now and then, lest all become the same.
   void combine_one() {
     constexpr std::array inputs = {"%a", "%b", "%c"};
@@ -116,7 +116,7 @@ class LongFunction {
   int round_ = 0;
 };
 
-/// Most values that are computed, and read later, at one place of the function.
+/// Most values that are computed, and read later, at one point of the function.
 size_t most_live(const Function& function) {
   std::vector<size_t> last_read(function.values.size(), 0);
   for (size_t i = 0; i < function.operations.size(); ++i) {
@@ -145,7 +145,7 @@ void check_long(ElementType element, int live, int operations, bool known_alike)
   ASSERT_TRUE(function.ok()) << function.error().message << "\n" << made.text();
   ASSERT_EQ((*function)->operations.size(), static_cast<size_t>(operations));
   ASSERT_GE(most_live(**function), static_cast<size_t>(live));
-  // One nest computes 192 operations at the most; of 200, some are read by nobody.
+  // One nest computes at most 192 operations; of 200, some are read by nobody.
   EXPECT_EQ(nest_count(*function) == 1, known_alike && operations <= 200);
   for (const auto& [rows, columns] : {std::pair{3, 37}, {1, 1}, {1, 203}, {30, 3}}) {
     const Dims space = {rows, columns};
@@ -193,7 +193,7 @@ void add_results(fuzz::Program& program) {
   }
 }
 
-/// A program of so many operations, of all kinds and types; nothing where the draw had others.
+/// A program of n operations, of all kinds and types; nothing where the draw had others.
 std::optional<fuzz::Program> draw_program(uint64_t seed, size_t length) {
   fuzz::Random random(seed);
   fuzz::Program program;

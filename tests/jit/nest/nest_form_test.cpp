@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iteration spaces: which axes merge, in which order the rest are walked, where vectors span rows,
-// and what the argument block says.
+// Iteration spaces: which axes merge, in which order loops run over the others, where vectors span
+// rows, and what the argument block says.
 #include <gtest/gtest.h>
 
 #include "jit/plan/access_pattern.hpp"
@@ -34,7 +34,7 @@ const Row rows[] = {
      {contiguous, contiguous}},
     {"both transposed alike merge", {3, 4}, {{1, 3}, {1, 3}}, {12}, {contiguous, contiguous}},
     {"a transposed input is strided", {3, 4}, {{1, 3}, {4, 1}}, {4, 3}, {strided, contiguous}},
-    {"the output's walk decides", {3, 4}, {{4, 1}, {1, 3}}, {3, 4}, {strided, contiguous}},
+    {"the output's strides decide", {3, 4}, {{4, 1}, {1, 3}}, {3, 4}, {strided, contiguous}},
     {"every second element", {5}, {{2}, {1}}, {5}, {strided, contiguous}},
 };
 
@@ -107,7 +107,7 @@ TEST(Periods, ShortRowsMerge) {
   struct PeriodRow {
     const char* name;
     Dims extents;
-    std::vector<Dims> strides;  // of two inputs and the output
+    std::vector<Dims> strides;  // strides of two inputs and the output
     int64_t period;             // 0: rows stay
     Dims expected_extents;      // innermost first
     std::vector<Access> expected_access;

@@ -28,11 +28,11 @@ void fill_repeating(std::byte* to, size_t bytes, const std::vector<std::byte>& p
   }
 }
 
-/// Whether a tensor of `count` elements holds the expected ones over and over, and 0 behind them.
+/// Whether a tensor of `count` elements holds the expected ones over and over, and 0 after them.
 bool repeats(const std::byte* from, size_t count, ElementType type,
              const ExpectedConversion& expected) {
   const std::vector<std::byte>& pattern = expected.output_bytes;
-  const size_t rest = count % 8;  // of every layout, eight elements are whole bytes
+  const size_t rest = count % 8;  // eight elements are whole bytes in every layout
   const size_t bytes = samples::storage_bytes(type, count - rest);
   for (size_t at = 0; at < bytes; at += pattern.size()) {
     if (!std::equal(from + at, from + at + std::min(pattern.size(), bytes - at), pattern.begin())) {
@@ -49,7 +49,7 @@ class Tensors {
   static constexpr size_t capacity = (size_t{1} << 20) + 16384;  // one tensor takes most of it
   Tensors() : source_(capacity), destination_(capacity) {}
 
-  /// Converts with the destination `shift` bytes away from the page behind it.
+  /// Converts with the destination `shift` bytes away from the page after it.
   void check(const Runtime& runtime, const Conversion& conversion,
              const ExpectedConversion& expected, size_t shift) {
     const size_t count = count_for(conversion);

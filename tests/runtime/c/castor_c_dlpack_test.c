@@ -22,7 +22,7 @@ static DLTensor tensor_of(void* data, uint8_t code, uint8_t bits, int64_t* strid
   return tensor;
 }
 
-/// A transposed tensor behind an offset, and a dense one, as they are.
+/// A transposed tensor with an offset, and a dense one, as they are.
 static void test_running_on_tensors(void) {
   unsigned char from[7] = {9, 1, 2, 3, 4, 5, 6};
   float to[6] = {0};

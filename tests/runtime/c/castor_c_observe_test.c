@@ -81,7 +81,7 @@ static void test_log(void) {
     EXPECT_OK(castor_runtime_observation(runtime, &error));
     castor_runtime_destroy(runtime);
     const int made = log.count[CASTOR_LOG_DEBUG];
-    castor_kernel_destroy(kernel);  // its code dies here, behind the runtime
+    castor_kernel_destroy(kernel);  // its code dies here, after the runtime
     EXPECT(log.count[CASTOR_LOG_DEBUG] == 2 * made);
     EXPECT(log.count[CASTOR_LOG_ERROR] == 0 && log.bad == 0);
   }

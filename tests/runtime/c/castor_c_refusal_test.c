@@ -120,7 +120,7 @@ static void test_limits(void) {
     castor_runtime_destroy(runtime);
   }
 
-  // Programs of headers without limits: what is behind their structure is not looked at.
+  // Programs of headers without limits: what follows their structure is not looked at.
   castor_function* function = NULL;
   castor_runtime* runtime = NULL;
   castor_compile_limits limits = {0, 1, 1, 1, 1, 1};
@@ -163,7 +163,7 @@ static void test_bad_texts(void) {
   castor_runtime_destroy(runtime);
 }
 
-/// A message longer than its place is cut behind a whole character.
+/// A message longer than its array is cut after a whole character.
 static void test_long_messages(void) {
   for (size_t lead = 0; lead < 4; ++lead) {
     char name[4000];

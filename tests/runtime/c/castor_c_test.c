@@ -252,7 +252,7 @@ static void test_views(void) {
   castor_bound_kernel_destroy(bound);
 
   const castor_extents extents = {shape, 2};
-  const castor_extents strides[] = {{transposed, 2}, {NULL, 0}};  // of the second: dense
+  const castor_extents strides[] = {{transposed, 2}, {NULL, 0}};  // the second is dense
   EXPECT_OK(castor_kernel_bind(kernel, &extents, 1, strides, 2, NULL, &bound, &error));
   memset(to, 0, sizeof to);
   EXPECT_OK(castor_bound_kernel_run(bound, &x, 1, &y, 1, NULL, &error));

@@ -21,9 +21,9 @@ struct ListingRow {
   const char* name;
   const char* text;
   std::vector<Dims> shapes;
-  std::vector<Dims> strides;  ///< of inputs and outputs; none: dense
+  std::vector<Dims> strides;  ///< strides of inputs and outputs; none: dense
   size_t emitted;             ///< codes of elementwise nests at least
-  const char* part;           ///< of the listing
+  const char* part;           ///< a part of the listing
 };
 
 const ListingRow rows[] = {

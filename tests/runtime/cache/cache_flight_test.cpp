@@ -131,7 +131,7 @@ TEST(CacheFlight, RefusedMemoryIsAskedForAgain) {
 FunctionPtr wrong_function(const std::string& name) {
   Function function = *test::key_function(1);
   Operation& last = function.operations.back();
-  last.op = OpKind::logical_and;  // of i32
+  last.op = OpKind::logical_and;  // its operands are i32
   function.values[last.results[0]].name = name;
   return std::make_shared<Function>(std::move(function));
 }

@@ -93,7 +93,7 @@ constexpr Row rows[] = {
 
 class CacheMemory : public testing::TestWithParam<Row> {};
 
-/// Besides what the cache holds there are pieces of the allocator's that are not whole pages,
+/// Besides what the cache holds there are blocks of the allocator that are not whole pages,
 /// arenas of code with a dead block or more, and what the last function took.
 TEST_P(CacheMemory, IsAtMostTwiceTheBound) {
   if (test::keeps_freed_memory()) GTEST_SKIP() << "a sanitizer keeps freed memory";

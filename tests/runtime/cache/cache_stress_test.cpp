@@ -18,7 +18,7 @@ struct Row {
   std::string_view name;
   int keys;
   size_t cache_bytes;
-  int requests;     ///< of each thread
+  int requests;     ///< requests per thread
   bool mostly_one;  ///< seven in eight are for key 0
 };
 constexpr Row rows[] = {

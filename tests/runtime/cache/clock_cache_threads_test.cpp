@@ -33,7 +33,7 @@ void in_threads(int count, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Returns when as many requests did not find their value: all but one of a key wait then, or are
+/// Returns when n requests did not find their value: all but one of a key wait then, or are
 /// about to.
 void await_misses(const NumbersCache& numbers, uint64_t misses) {
   while (numbers.cache.counters().misses < misses) std::this_thread::yield();
@@ -117,7 +117,7 @@ TEST(ClockCacheThreads, OtherKeysAreMadeAndFoundMeanwhile) {
   });
   await_misses(numbers, 2);
   EXPECT_FALSE(numbers.makes(1));
-  EXPECT_TRUE(numbers.makes(4));  // of the same hash
+  EXPECT_TRUE(numbers.makes(4));  // a key of the same hash
   EXPECT_TRUE(numbers.makes(5));
   EXPECT_TRUE(numbers.makes(6));
   EXPECT_TRUE(numbers.makes(7));  // drops others

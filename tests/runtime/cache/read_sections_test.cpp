@@ -15,8 +15,8 @@
 
 namespace {
 
-/// Pages that take what this program allocates while `in_use`; but for single cache lines, in which
-/// reference counts lie.
+/// Pages that take what this program allocates while `in_use`; but for single cache lines, which
+/// hold reference counts.
 struct Pages {
   static constexpr size_t size = size_t{1} << 16;
   std::byte* const begin = static_cast<std::byte*>(
@@ -152,8 +152,8 @@ TEST(ReadSections, NobodySeesWhatWasFreed) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// The table and the entries lie in pages that are then made read-only. (Reference counts and the
-/// readers' announcements, which look-ups do write, lie elsewhere.)
+/// The table and the entries are in pages that are then made read-only. (Reference counts and the
+/// readers' announcements, which look-ups do write, are elsewhere.)
 TEST(ReadOnlyHits, WriteNoEntryButItsBitWhereThatIsClear) {
   test::NumbersCache numbers(100);
   for (int number : {100, 101, 102, 103, 104, 105, 106, 107, 108}) numbers.get(number);

@@ -181,7 +181,7 @@ TEST(Dlpack, ScalarsAndEmptyTensors) {
   const View none = *view_from_dlpack(empty.get());
   EXPECT_EQ(none.bytes, 0u);
   EXPECT_EQ(none.data, nullptr);
-  empty.strides = {0, -1, 7};  // nothing is walked
+  empty.strides = {0, -1, 7};  // there are no elements
   EXPECT_TRUE(view_from_dlpack(empty.get()).ok());
 }
 

@@ -26,7 +26,7 @@ using enum ElementType;
 struct Placed {
   ElementType element;
   Dims strides;
-  int64_t byte = 0;    ///< of the buffer, at which the view begins
+  int64_t byte = 0;    ///< the buffer's byte at which the view begins
   int64_t offset = 0;  ///< in elements
 };
 
@@ -107,7 +107,7 @@ FunctionPtr conversions(const Layout& layout) {
   return std::move(builder.finish()).value();
 }
 
-/// Of a dense output that begins at element 0, the last byte's unused bits become 0.
+/// The last byte's unused bits become 0 in a dense output that begins at element 0.
 bool clears_unused_bits(const Dims& shape, const Placed& output) {
   const Dims dense = dense_strides(shape);
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -225,7 +225,7 @@ int64_t rounded(ElementType element, int64_t count) {
   return (count + aligned - 1) / aligned * aligned;
 }
 
-/// The stride in elements that steps over so many bytes.
+/// The stride in elements that steps over n bytes.
 int64_t stride_over(ElementType element, int64_t bytes) {
   return bytes * aligned_elements(element) / whole_bytes(element, aligned_elements(element));
 }
@@ -267,7 +267,7 @@ Layout alternating_elements(ElementType from, ElementType to, int64_t count, int
   return layout;
 }
 
-/// One is walked by rows, the other by columns, of one matrix of pairs.
+/// One is contiguous along rows, the other along columns, of one matrix of pairs.
 Layout transposed_pairs(ElementType from, ElementType to, int64_t rows, int64_t columns) {
   const Layout line = alternating_elements(from, to, rows * columns, 0, false);
   const int64_t in = line.inputs[0].strides[0];

@@ -25,8 +25,8 @@ struct StreamedCase {
 /// Where in a line each output begins, in bytes.
 using LineOffsets = std::vector<int64_t>;
 
-/// Every place that streaming code is made for (all outputs as many elements in front of the next
-/// line), and places where outputs disagree, or begin inside an element.
+/// Every offset that streaming code is made for (all outputs equally many elements before the next
+/// line), and offsets where outputs disagree, or begin inside an element.
 std::set<LineOffsets> offsets_of(const Function& function) {
   std::set<LineOffsets> all;
   for (int64_t elements = 0; elements < 2 * Layout::line; ++elements) {
@@ -121,7 +121,7 @@ void check_alike(const std::vector<GuardedTensor>& found,
 void check(const StreamedCase& row) {
   SCOPED_TRACE(row.name);
   StreamedCall call(row);
-  std::vector<GuardedTensor> expected;  // of the first tier, with cached stores
+  std::vector<GuardedTensor> expected;  // results of the first tier, with cached stores
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
     SCOPED_TRACE(name_of(tier));
     const Result<BoundKernel> kernel = call.bind(runtime);
@@ -133,7 +133,7 @@ void check(const StreamedCase& row) {
     if (expected.empty()) expected = std::move(cached);
     bool at_end = false;
     for (const LineOffsets& offsets : offsets_of(*call.function())) {
-      SCOPED_TRACE(fmt::format("outputs {} bytes behind lines", fmt::join(offsets, ", ")));
+      SCOPED_TRACE(fmt::format("outputs {} bytes after lines", fmt::join(offsets, ", ")));
       at_end = !at_end;
       check_alike(call.run(*kernel, offsets, StorePolicy::streaming, at_end), expected);
       if (testing::Test::HasFatalFailure()) return;
@@ -258,7 +258,7 @@ const StreamedCase several[] = {
      "func @f(%a: f32[?, ?], %b: f32[?]) -> (f32[?, ?], u8[?, ?]) {\n  %y = add %a, %b\n"
      "  %z = convert %y {overflow = saturate} : u8\n  return %y, %z\n}\n",
      {{{300, 1024}}, {{1024}}}},
-    {"results of three widths, side by side",
+    {"results of three widths in one nest",
      "func @f(%a: f64[?]) -> (i64[?], f16[?], boolean[?]) {\n  %y = convert %a : i64\n"
      "  %z = convert %a : f16\n  %t = less %a, %a\n  return %y, %z, %t\n}\n",
      {{{150'011}}}},

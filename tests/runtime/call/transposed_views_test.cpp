@@ -46,7 +46,7 @@ Dims strides_in_order(const Dims& extents, const std::vector<int>& order, int64_
 struct Case {
   std::string text;
   std::vector<Tensor> tensors;
-  bool in_place = false;  ///< of the first input
+  bool in_place = false;  ///< in the first input's memory
   StorePolicy stores = StorePolicy::automatic;
 };
 

@@ -264,7 +264,7 @@ TEST(FindOverlap, TensorsBeyondTheReachOfMemoryAreNotDecided) {
     int64_t steps = max_overlap_steps;
     EXPECT_EQ(find_overlap(a, a, steps), Overlap::undecided);
   }
-  a.extents = {1};  // a stride that nobody walks
+  a.extents = {1};  // a stride that nobody takes
   int64_t steps = max_overlap_steps;
   EXPECT_EQ(find_overlap(a, a, steps), Overlap::shared);
   a.strides = {INT64_MIN};

@@ -117,7 +117,7 @@ TEST(CheckViews, TensorsOverlapWhereTheyShareAByte) {
           const Case a{type, {3}, {stride}, 1};
           const Case b{other, {3}, {stride * bits_of(type) / bits_of(other)}, offset};
           if (b.strides[0] * bits_of(other) != stride * bits_of(type) || b.strides[0] % 8 != 0) {
-            continue;  // walks of another pitch, or not of whole bytes
+            continue;  // strides of another pitch, or not of whole bytes
           }
           const BoundTensor first = bound(a.type, a.shape, a.strides);
           const BoundTensor second = bound(b.type, b.shape, b.strides);
@@ -173,7 +173,7 @@ TEST(CheckViews, DenseMeansTightOverTheAxesThatAreWalked) {
 
 // Calls with many tensors.
 
-/// `inputs` and `outputs` of four nibbles each, at distances of so many bytes.
+/// `inputs` and `outputs` of four nibbles each, at distances of n bytes.
 struct ManyTensors {
   std::vector<BoundTensor> inputs, outputs;
   std::vector<ConstView> sources;

@@ -58,7 +58,7 @@ class HostileCall {
     }
   }
 
-  /// Tensors that fit, each in front of an inaccessible page.
+  /// Tensors that fit, each before an inaccessible page.
   void make_views(const BoundKernel& bound) {
     for (size_t i = 0; i < shapes.size(); ++i) {
       const ElementType element = function_.type_of(function_.parameters[i]).element;

@@ -86,7 +86,7 @@ class Blocks : public testing::TestWithParam<size_t> {
     return {};
   }
 
-  /// At the first or last position of as many axes.
+  /// Draws an element at the first or last position of `borders` axes.
   int64_t draw_number(const Dims& shape, int64_t borders) {
     std::vector<int64_t> at;
     for (int64_t extent : shape) at.push_back(static_cast<int64_t>(random_() % uint64_t(extent)));

@@ -12,7 +12,7 @@ namespace {
 
 using enum ElementType;
 
-/// Empty extents behind `?`: nothing, or zeros.
+/// Empty extents bound to `?`: nothing, or zeros.
 TEST(ConvIntegerBound, ExtentsOfZero) {
   const std::string text =
       "func @f(%x: u8[?, ?, ?], %w: i8[?, ?, ?], %z: u8[]) -> (i32[?, ?, ?]) {\n"

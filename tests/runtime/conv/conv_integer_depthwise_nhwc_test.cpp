@@ -20,7 +20,7 @@ class ConvDepthwiseNhwc : public DepthwiseCases {
 
   ConvDepthwiseNhwc() : DepthwiseCases(ConvolutionLayout::nhwc, 37) {}
 
-  /// Of a function of parameters, against the interpreter.
+  /// Checks a function of parameters against the interpreter.
   std::string mistake_of(const FunctionPtr& function) {
     std::vector<Patterns> tensors;
     std::vector<Placed> operands;

@@ -14,7 +14,7 @@ namespace {
 struct DepthwiseBytes {
   const char* x;
   const char* w;
-  const char* zero_points;  ///< operands behind x and w
+  const char* zero_points;  ///< operands after x and w
 };
 
 constexpr DepthwiseBytes depthwise_bytes[] = {
@@ -88,10 +88,10 @@ TEST(ConvEpilogue, DumpShowsDepthwiseKernelsThatApplyIt) {
   }
 }
 
-/// A function behind a depthwise convolution to %y, with results of bytes.
+/// A function after a depthwise convolution to %y, with results of bytes.
 struct ByteResults {
-  const char* body;     ///< of %y, %s: f32 by channel and %t: i8 by element, to the results
-  const char* types;    ///< of the results, each with {0} for its shape
+  const char* body;     ///< from %y, %s: f32 by channel and %t: i8 by element to the results
+  const char* types;    ///< the results' types, each with {0} for its shape
   const char* results;  ///< their names
 };
 

@@ -10,7 +10,7 @@
 namespace castor::test {
 namespace {
 
-/// A function of x, w and a residual, with places for tensors.
+/// A function of x, w and a residual, with memory for tensors.
 struct ViewRow {
   const char* name;
   Layout result;
@@ -51,7 +51,7 @@ TEST(ConvEpilogue, StridedViews) {
   }
 }
 
-/// Pieces of sub-byte results that begin inside bytes: no task may lose another's bits.
+/// Slices of sub-byte results that begin inside bytes: no task may lose another's bits.
 TEST(ConvEpilogue, SubByteResultsFromAnyElementOn) {
   for (const int64_t offset : {0, 1, 3, 6, 7}) {
     for (const bool nhwc : {false, true}) {

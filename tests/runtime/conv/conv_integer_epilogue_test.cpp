@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise chains behind convolutions: their bits are those of the interpreter, on every tier,
-// whether kernels apply them or they run piece by piece.
+// Elementwise chains after convolutions: their bits are those of the interpreter, on every tier,
+// whether kernels apply them or they run slice by slice.
 #include "tests/support/epilogue_cases.hpp"
 
 namespace castor::test {

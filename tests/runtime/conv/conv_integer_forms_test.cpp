@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dense convolutions by every form that is possible, not only the one that is thought the fastest:
 // pixels in the lanes, channels in the lanes, from planes, copied rows, and the input itself; by
-// one task, and shared out to several.
+// one task, and split into several.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -77,7 +77,7 @@ class GuardedScratch {
   GuardedScratch& operator=(const GuardedScratch&) = delete;
 
   std::byte* of_call() const { return first_; }
-  /// Of `count` tasks behind the first.
+  /// The scratch of `count` tasks after the first.
   detail::TaskScratch of_tasks(size_t count) const { return {first_ + step_, step_, count}; }
 
  private:
@@ -88,7 +88,7 @@ class GuardedScratch {
   std::byte* first_ = nullptr;
 };
 
-/// Runs one convolution by one plan, shared out to some tasks.
+/// Runs one convolution by one plan, split into some tasks.
 class PlannedRun {
  public:
   PlannedRun(const ConvolutionCase& row, bool constant_weights, int tasks)

@@ -22,7 +22,7 @@ class ConvGroupedNhwc : public DepthwiseCases {
  protected:
   ConvGroupedNhwc() : DepthwiseCases(ConvolutionLayout::nhwc, 41) {}
 
-  /// Any number of groups, whose channels in all are a few vectors at the most.
+  /// Any number of groups, whose channels in all are at most a few vectors.
   Depthwise any_groups() {
     const int64_t channels = draw(2, 16);
     const int64_t outputs = percent(40) ? channels : draw(1, 20);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_integer by machine code on every tier, against loops straight from the formula: every way
-// to pad and to stride, signs, zero points, sums that wrap around, places in memory.
+// to pad and to stride, signs, zero points, sums that wrap around, offsets in memory.
 #include <algorithm>
 
 #include "ir/text/text.hpp"
@@ -20,7 +20,7 @@ Patterns filled(ElementType type, const Dims& shape, uint64_t bits) {
   return {type, shape, std::vector<uint64_t>(count, bits)};
 }
 
-/// Runs a convolution whose parameters lie as `placings` says, one after the other, y last.
+/// Runs a convolution whose parameters are stored as `placings` says, one after the other, y last.
 std::string mistake_of(const ConvolutionCase& row, const ConvolutionForm& form = {},
                        const std::vector<Placing>& placings = {}) {
   const FunctionPtr function = function_of(row, form);
@@ -165,7 +165,7 @@ TEST_F(ConvKernels, SignsAndZeroPoints) {
   }
 }
 
-/// The extreme bytes everywhere, over so many products that sums wrap around.
+/// The extreme bytes everywhere, over enough products that sums wrap around.
 TEST_F(ConvKernels, ExtremesAndWrapAround) {
   struct Extremes {
     ElementType x_type, w_type;
@@ -194,7 +194,7 @@ TEST_F(ConvKernels, ExtremesAndWrapAround) {
   }
 }
 
-/// Everything drawn at once: geometries of one to five axes, groups, layouts, forms and places.
+/// Everything drawn at once: geometries of one to five axes, groups, layouts, forms and offsets.
 TEST_F(ConvKernels, RandomGeometriesInAnyPlace) {
   std::array<int, 8> ranks{};
   for (int i = 0; i < 1500; ++i) {
@@ -215,7 +215,7 @@ TEST_F(ConvKernels, SixSpatialAxes) {
   }
 }
 
-/// x, w and y each in each place, in either layout.
+/// x, w and y each at each offset, in either layout.
 TEST_F(ConvKernels, PlacesInMemory) {
   for (int x = 0; x < placings; ++x) {
     for (int w = 0; w < placings; ++w) {
@@ -254,7 +254,7 @@ TEST_F(ConvKernels, GroupsAndDepthwise) {
   }
 }
 
-/// One bound kernel serves other data behind the first: nothing of a call stays in its scratch.
+/// One bound kernel serves other data after the first: nothing of a call stays in its scratch.
 TEST_F(ConvKernels, CallsLeaveNothingBehind) {
   const ConvolutionForm form = {.unknown_extents = true};
   ConvolutionCase row = drawn({2, 5, 9, 9}, {6, 5, 3, 3}, {.pads = {1, 1, 1, 1}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions shared out to tasks: the same bits, however many there are.
+// Convolutions split into tasks: the same bits, however many there are.
 #include "tests/support/function_case.hpp"
 #include "tools/testing/thread_per_task.hpp"
 

@@ -21,7 +21,7 @@ struct Layer {
   int64_t group;
   bool nhwc = false;
   bool zero_points = false;
-  bool relu = false;     ///< and a conversion behind it
+  bool relu = false;     ///< and a conversion after it
   uint64_t content = 1;  ///< what the weights are drawn from
 };
 

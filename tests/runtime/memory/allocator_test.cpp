@@ -46,7 +46,7 @@ TEST(Allocator, GivesScratchAndGetsItBack) {
     EXPECT_EQ(runtime.memory().scratch_bytes, bound->scratch_bytes());
   }
   Call call;
-  EXPECT_TRUE(call.run(*bound).ok());  // behind the runtime's end
+  EXPECT_TRUE(call.run(*bound).ok());  // after the runtime's end
   EXPECT_EQ(call.y[4], 5);
   EXPECT_GT(allocator.held, 0u);
   bound.reset();

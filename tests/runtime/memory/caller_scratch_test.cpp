@@ -17,7 +17,7 @@ struct Row {
   const char* name;
   test::FunctionCase function;
   bool takes_scratch = true;    ///< on every tier
-  bool requantizes = false;     ///< inputs behind x are scale, frac and zero point
+  bool requantizes = false;     ///< inputs after x are scale, frac and zero point
   bool takes_constant = false;  ///< `@w`, of any bytes
 };
 
@@ -247,7 +247,7 @@ TEST(CallerScratch, ScratchOfTheKernelIsKept) {
 struct Refused {
   const char* name;
   size_t less = 0;   ///< bytes too few
-  size_t shift = 0;  ///< bytes behind the alignment
+  size_t shift = 0;  ///< bytes above the alignment
   bool none = false;
   std::string error;
 };

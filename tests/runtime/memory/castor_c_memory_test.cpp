@@ -20,7 +20,7 @@ struct Step {
   Ready ready;
   castor_status (*run)(World& world, castor_error* error);
   bool writes = false;  ///< the output
-  long stride = 1;      ///< of the allocations that are refused, where there are thousands
+  long stride = 1;      ///< each stride-th allocation is refused, where there are thousands
 };
 
 const Step steps[] = {

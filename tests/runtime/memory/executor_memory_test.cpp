@@ -68,7 +68,7 @@ std::string conversion(std::string_view from, std::string_view to, int64_t count
       to, count, to);
 }
 
-/// Outputs that begin a line, and some elements behind.
+/// Outputs that begin a line, and some elements after one.
 TEST(ExecutorStreaming, GivesTheSameBytes) {
   const std::pair<std::string_view, std::string_view> pairs[] = {
       {"f32", "i8"},      {"u8", "f32"}, {"i8", "f16"}, {"f32", "f16"},

@@ -114,7 +114,7 @@ static void test_arithmetic(void) {
   EXPECT(arithmetic == CASTOR_MLI_EXACT && rounding == CASTOR_MLI_UP);
 }
 
-/// Parameters along the inner axis, rows apart in memory; what lies between stays.
+/// Parameters along the inner axis, rows apart in memory; what is between stays.
 static void test_per_axis_and_strides(void) {
   int8_t weights[2][4] = {{10, 10, 10, 77}, {-10, -10, 127, 77}};
   int16_t scales[3] = {1, 3, 16384};
@@ -137,7 +137,7 @@ static void test_per_axis_and_strides(void) {
   EXPECT(mli_hlp_count_elem_num(&source, 0) == 6);
 }
 
-/// sa32 back to fp32's own memory, and values held in the tensor itself and behind a pointer.
+/// sa32 back to fp32's own memory, and values held in the tensor itself and through a pointer.
 static void test_in_place_and_scalar(void) {
   union {
     float real[4];

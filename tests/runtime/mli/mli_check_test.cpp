@@ -130,9 +130,9 @@ TEST(MliCheck, EveryPairOfTypesPassesAndInPlaceWhereEquallyWide) {
                 from.bytes == to.bytes ? MLI_STATUS_OK : MLI_STATUS_INCOMPATEBLE_TENSORS)
           << from.type << ' ' << to.type;
       place(pair.destination, pair.source, 24 * from.bytes);
-      EXPECT_EQ(pair.check(), MLI_STATUS_OK) << "behind " << from.type;
+      EXPECT_EQ(pair.check(), MLI_STATUS_OK) << "after " << from.type;
       place(pair.destination, pair.source, -24 * static_cast<ptrdiff_t>(to.bytes));
-      EXPECT_EQ(pair.check(), MLI_STATUS_OK) << "in front " << to.type;
+      EXPECT_EQ(pair.check(), MLI_STATUS_OK) << "before " << to.type;
       --pair.source.data.capacity;
       EXPECT_EQ(pair.check(), MLI_STATUS_NOT_ENGH_MEM) << from.type;
     }

@@ -48,12 +48,12 @@ const RefusedRow refused_rows[] = {
        options.dump_directory = directory.path("missing/too");
        return options;
      }},
-    {"a link in the map's place",
+    {"a link instead of the map",
      [](const TemporaryFolder& directory) {
        std::filesystem::create_symlink(directory.path("elsewhere"), directory.path(map_name()));
        return perf_map_in(directory);
      }},
-    {"a directory in the jitdump's place",
+    {"a directory instead of the jitdump",
      [](const TemporaryFolder& directory) {
        std::filesystem::create_directory(directory.path(dump_name()));
        return jitdump_in(directory);

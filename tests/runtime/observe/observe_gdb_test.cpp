@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GDB's list of code: walked as GDB does, and the ELF files in it read.
+// GDB's list of code: followed as GDB does, and the ELF files in it read.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::string text_at(std::span<const std::byte> file, size_t offset) {
   for (; offset < file.size() && file[offset] != std::byte{0}; ++offset) {
     text += static_cast<char>(file[offset]);
   }
-  EXPECT_LT(offset, file.size());  // its end lies in the file
+  EXPECT_LT(offset, file.size());  // its end is in the file
   return text;
 }
 

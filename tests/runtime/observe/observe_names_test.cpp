@@ -50,7 +50,7 @@ bool is_identifier(std::string_view name) {
          });
 }
 
-/// The name without the hash behind it, if it has one.
+/// The name without the hash after it, if it has one.
 std::string without_hash(const std::string& name) {
   const size_t hash = name.size() - 9;
   const bool has_one = name.size() > 9 && name[hash] == '_' &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requantization against tests/data/mli: the embARC MLI library's own results, and those of an
 // independent oracle in Python for both arithmetics. The interpreter and every tier, parameters in
-// the types and given at run time, tensors that lie in all ways between guarded pages.
+// the types and given at run time, tensors in all layouts between guarded pages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -106,7 +106,8 @@ std::string without_absent_end(std::string operands) {
   return operands;
 }
 
-/// Of every pair of formats whose axes go together, with and without attributes.
+/// The text is the same for every pair of formats whose axes go together, with and without
+/// attributes.
 TEST(RequantizeText, PrintsAsItStands) {
   const std::string attributes[] = {"", " {arithmetic = embarc}", " {rounding = nearest_even}",
                                     " {arithmetic = embarc, rounding = nearest_even}"};
@@ -142,7 +143,7 @@ TEST(RequantizeText, PrintsAsItStands) {
   }
   EXPECT_EQ(hashes.size(), texts);
   EXPECT_EQ(refused,
-            4u * 24);  // of six along an axis, three go along 1, the others along 0, 2 and 3
+            4u * 24);  // six have an axis: three take 1, the others 0, 2 and 3
 }
 
 TEST(RequantizeText, SpellingsOfOneThing) {

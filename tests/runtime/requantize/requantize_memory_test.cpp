@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tensors of requantize lie: slices along every axis of long, odd and flat shapes,
+// Layouts of requantize's tensors: slices along every axis of long, odd and flat shapes,
 // strides on either side, results in place; between guarded pages, on every tier. `--long`: more of
 // each.
 #include <fmt/format.h>
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Of, RequantizeShapes, testing::ValuesIn(shapes), [](con
   return name;
 });
 
-/// One to three hundred slices, rows of so many elements.
+/// One to three hundred slices, rows of n elements.
 TEST(RequantizeSlices, OneToThreeHundred) {
   fuzz::Random random(5);
   const int step = long_form() ? 1 : 13;
@@ -163,7 +163,7 @@ struct InPlace {
   std::optional<QuantizedFormat> to;
 };
 
-/// Every pair of containers that are equally wide, however they lie.
+/// Every pair of containers that are equally wide, in every layout.
 TEST(RequantizeInPlace, WhereContainersAreEquallyWide) {
   using enum QuantizedFormat;
   fuzz::Random random(8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of requantize on every tier against the interpreter: every byte for hundreds of sets of
-// parameters, and what is on the edge for wider sources. `--long`: some thirty times as many sets.
+// parameters, and what is on the edge for wider sources. `--long`: about thirty times the sets.
 #include <fmt/format.h>
 
 #include "tests/support/conversions.hpp"

@@ -88,7 +88,7 @@ TEST_F(ExecutorCalls, SmallWorkStaysSerial) {
   EXPECT_TRUE(call.is_right());
 }
 
-/// Without an executor's wake-up, a convolution of a few elements is not shared out, either.
+/// Without an executor's wake-up, a convolution of a few elements is not split, either.
 TEST_F(ExecutorCalls, SmallConvolutionsStaySerial) {
   const BoundKernel bound =
       *runtime_

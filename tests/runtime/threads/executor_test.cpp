@@ -20,7 +20,7 @@ using test::GuardedTensor;
 
 constexpr int all_tasks[] = {1, 2, 3, 7, 16};
 
-/// The types whose elements lie each in their own way; with `--long` all.
+/// The types whose elements are stored each in their own way; with `--long` all.
 std::vector<ElementType> stored_types() {
   using enum ElementType;
   std::vector<ElementType> types = test::all_element_types();
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ExecutorTypes, testing::ValuesIn(test::all_element_
 
 class ExecutorLayouts : public testing::TestWithParam<ElementType> {};
 
-/// Inputs and outputs begin inside bytes; outputs keep the bits in front and behind.
+/// Inputs and outputs begin inside bytes; outputs keep the bits before and after.
 TEST_P(ExecutorLayouts, FromAnyElementOn) {
   for (const int64_t offset : {1, 2, 3, 4, 5, 8}) {
     if (offset > 1 && !is_sub_byte(GetParam())) continue;
