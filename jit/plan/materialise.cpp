@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "jit/plan/op_costs.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -18,18 +20,6 @@ void unite(std::vector<ValueId>& into, const std::vector<ValueId>& more) {
   std::vector<ValueId> both;
   std::set_union(into.begin(), into.end(), more.begin(), more.end(), std::back_inserter(both));
   into = std::move(both);
-}
-
-/// Cost of an operation per element, where an addition costs 1.
-int cost_of(OpKind op) {
-  switch (op) {
-    case OpKind::div:
-    case OpKind::sqrt: return 3;
-    case OpKind::floor_div: return 4;
-    case OpKind::mod:
-    case OpKind::floor_mod: return 8;
-    default: return 1;
-  }
 }
 
 }  // namespace
