@@ -10,8 +10,6 @@ namespace castor::c {
 
 namespace {
 
-bool is_element(castor_element_type type) { return type >= 1 && type <= element_type_count; }
-
 Error no_element(castor_element_type type, std::string_view what) {
   return invalid(
       fmt::format("{}: element type {}, expected 1 to {}", what, type, element_type_count));
@@ -97,8 +95,9 @@ castor_quantization in_c(const Quantization& quantization) {
 }  // namespace
 
 Result<ElementType> element_of(castor_element_type type, std::string_view what) {
-  if (!is_element(type)) return no_element(type, what);
-  return static_cast<ElementType>(type - 1);
+  const std::optional<ElementType> element = element_numbered(type);
+  if (!element) return no_element(type, what);
+  return *element;
 }
 
 Result<TensorType> type_of(const castor_tensor_type& type, std::string_view what) {
@@ -159,14 +158,15 @@ Status read_view(const castor_view& view, const ViewName& called, BasicView<Poin
     return called.index == ViewName::alone ? std::string(called.what)
                                            : fmt::format("{} {}", called.what, called.index);
   };
-  if (!is_element(view.element)) return no_element(view.element, name());
+  const std::optional<ElementType> element = element_numbered(view.element);
+  if (!element) return no_element(view.element, name());
   if (view.rank < 0 || view.rank > max_rank) return bad_rank(view.rank, name());
   if (view.rank > 0 && view.shape == nullptr) {
     return invalid(fmt::format("{}: no shape (NULL) for rank {}", name(), view.rank));
   }
   const auto rank = static_cast<size_t>(view.rank);
   to.data = view.data;
-  to.element = static_cast<ElementType>(view.element - 1);
+  to.element = *element;
   to.shape = Dims(std::span(view.shape, rank));
   for (const int64_t extent : to.shape) {
     if (extent >= 0) continue;
@@ -200,8 +200,8 @@ TypeInC in_c(const TensorType& type, const std::string& name) {
 extern "C" {
 
 const char* castor_element_name(castor_element_type type) noexcept {
-  if (!castor::c::is_element(type)) return nullptr;
-  return castor::name_of(static_cast<castor::ElementType>(type - 1)).data();
+  const auto element = castor::c::element_numbered(type);
+  return element ? castor::name_of(*element).data() : nullptr;
 }
 
 castor_element_type castor_element_named(const char* name) noexcept {
@@ -211,8 +211,8 @@ castor_element_type castor_element_named(const char* name) noexcept {
 }
 
 int32_t castor_element_bits(castor_element_type type) noexcept {
-  if (!castor::c::is_element(type)) return 0;
-  return castor::bits_of(static_cast<castor::ElementType>(type - 1));
+  const auto element = castor::c::element_numbered(type);
+  return element ? castor::bits_of(*element) : 0;
 }
 
 }  // extern "C"

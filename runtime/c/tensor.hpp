@@ -9,12 +9,13 @@
 
 #include <string_view>
 
+#include "runtime/c/element_numbers.hpp"
 #include "runtime/c/handles.hpp"
 
 namespace castor::c {
 
-/// The numbers of an enumeration in C are those in C++ plus 1, as 0 is none.
-inline castor_element_type to_c(ElementType type) { return static_cast<int32_t>(type) + 1; }
+/// The numbers of an enumeration in C are those in C++ plus 1, as 0 is none; but element types have
+/// a table.
 inline castor_tier to_c(Tier tier) { return static_cast<int32_t>(tier) + 1; }
 inline castor_tier to_c(const std::optional<Tier>& tier) {
   return tier ? to_c(*tier) : CASTOR_TIER_NONE;

@@ -100,7 +100,7 @@ class Translation {
     std::vector<castor_dim>& dims = dims_.emplace_back();
     for (const Dim& dim : type.shape)
       dims.push_back({dim.extent, names_.emplace_back(dim.name).c_str()});
-    castor_tensor_type result = {static_cast<int32_t>(type.element) + 1,
+    castor_tensor_type result = {castor_element_named(name_of(type.element).data()),
                                  static_cast<int32_t>(dims.size()), dims.data(), nullptr};
     if (type.quantization) {
       const Quantization& from = *type.quantization;

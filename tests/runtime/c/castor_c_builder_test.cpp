@@ -160,13 +160,13 @@ void add_with_attribute(castor_builder* builder, castor_value x, castor_attribut
 const MistakeRow mistake_rows[] = {
     {"no type", CASTOR_INVALID_ARGUMENT, "no type of an input (NULL)",
      [](castor_builder* b, castor_value) { castor_builder_input(b, "y", nullptr); }},
-    {"element type 0", CASTOR_INVALID_ARGUMENT, "input %y: element type 0, expected 1 to 31",
+    {"element type 0", CASTOR_INVALID_ARGUMENT, "input %y: element type 0, expected 1 to ",
      [](castor_builder* b, castor_value) {
        add_typed(b, {0, 0, nullptr, nullptr});
      }},
-    {"element type 32", CASTOR_INVALID_ARGUMENT, "element type 32",
+    {"element type 99", CASTOR_INVALID_ARGUMENT, "element type 99",
      [](castor_builder* b, castor_value) {
-       add_typed(b, {32, 0, nullptr, nullptr});
+       add_typed(b, {99, 0, nullptr, nullptr});
      }},
     {"rank -1", CASTOR_INVALID_ARGUMENT, "rank -1, expected 0 to 16",
      [](castor_builder* b, castor_value) {

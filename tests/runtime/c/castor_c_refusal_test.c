@@ -220,7 +220,7 @@ static void test_bad_binding(void) {
   EXPECT_STATUS(castor_kernel_bind_views(kernel, &view, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "1 inputs given; the function has 2");
   EXPECT_STATUS(castor_kernel_bind_views(kernel, views, 2, views, 2, NULL, &bound, &error),
-                CASTOR_INVALID_ARGUMENT, "input 0: element type 0, expected 1 to 31");
+                CASTOR_INVALID_ARGUMENT, "input 0: element type 0, expected 1 to ");
   EXPECT_STATUS(castor_kernel_bind_views(NULL, &view, 1, NULL, 0, NULL, &bound, &error),
                 CASTOR_INVALID_ARGUMENT, "no kernel (NULL)");
   EXPECT_STATUS(castor_kernel_bind_views(kernel, NULL, 1, NULL, 0, NULL, &bound, &error),
@@ -277,7 +277,7 @@ static void test_bad_runs(void) {
   struct bad_view rows[] = {
       {0, {NULL, CASTOR_U8, 2, shape, NULL, 0, 6}, "input %x: no data (null)"},
       {0, {pixels, CASTOR_I8, 2, shape, NULL, 0, 6}, "input %x: element type i8; expected u8"},
-      {0, {pixels, 0, 2, shape, NULL, 0, 6}, "input 0: element type 0, expected 1 to 31"},
+      {0, {pixels, 0, 2, shape, NULL, 0, 6}, "input 0: element type 0, expected 1 to "},
       {0, {pixels, INT32_MIN, 2, shape, NULL, 0, 6}, "input 0: element type -2147483648"},
       {0, {pixels, CASTOR_U8, -1, shape, NULL, 0, 6}, "input 0: rank -1, expected 0 to 16"},
       {0, {pixels, CASTOR_U8, 17, shape, NULL, 0, 6}, "input 0: rank 17"},
@@ -293,7 +293,7 @@ static void test_bad_runs(void) {
       {1, {integers, CASTOR_I32, 2, shape, NULL, 0, 23}, "23 bytes available"},
       {1, {NULL, CASTOR_I32, 2, shape, NULL, 0, 24}, "no data (null)"},
       {1, {halves, CASTOR_I32, 2, shape, NULL, 0, 24}, "overlap"},
-      {1, {integers, CASTOR_NF4 + 5, 2, shape, NULL, 0, 24}, "output 1: element type 32"},
+      {1, {integers, 99, 2, shape, NULL, 0, 24}, "output 1: element type 99"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     castor_view* const place = rows[i].is_output ? outputs + 1 : inputs;

@@ -200,7 +200,8 @@ TEST(Misuse, RandomCalls) {
 }
 
 ElementType any_element(Random& random) {
-  return number<ElementType>(static_cast<int>(random.below(random.percent(80) ? 31 : 256)));
+  return number<ElementType>(
+      static_cast<int>(random.below(random.percent(80) ? element_type_count : 256)));
 }
 
 Shape any_shape(Random& random) {

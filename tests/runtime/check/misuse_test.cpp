@@ -13,6 +13,9 @@
 namespace castor::test {
 namespace {
 
+/// The numbers of element types, as messages give them.
+const std::string type_range = "0 to " + std::to_string(element_type_count - 1);
+
 void expect_refused(const Error* error, ErrorCode code, const std::string& message) {
   ASSERT_NE(error, nullptr) << "expected: " << message;
   EXPECT_EQ(name_of(error->code), name_of(code));
@@ -32,13 +35,14 @@ TEST(Misuse, ElementTypesOfViews) {
   std::array<uint8_t, 6> y = {};
   const ConstView input(x.data(), ElementType::f32, {2, 3}, sizeof x);
   const View output(y.data(), ElementType::u8, {2, 3}, sizeof y);
-  for (int wild : {31, 32, 77, 128, 255}) {
+  for (int wild : {element_type_count, element_type_count + 1, 77, 128, 255}) {
     SCOPED_TRACE(wild);
     ConstView bad_input = input;
     bad_input.element = number<ElementType>(wild);
     View bad_output = output;
     bad_output.element = number<ElementType>(wild);
-    const std::string said = "element type number " + std::to_string(wild) + "; expected 0 to 30";
+    const std::string said =
+        "element type number " + std::to_string(wild) + "; expected " + type_range;
     const auto run = [&](const ConstView& from, const View& to) {
       return bound->run({&from, 1}, {&to, 1});
     };
@@ -113,7 +117,7 @@ TEST(Misuse, OptionsOfRuntimesKernelsAndRuns) {
     EXPECT_NE(to_string(row.options).find("unknown"), std::string::npos);
   }
   expect_refused(error_of(check_convert_options(number<ElementType>(99), ElementType::u8, {})),
-                 ErrorCode::invalid_argument, "element type 99, expected 0 to 30");
+                 ErrorCode::invalid_argument, "element type 99, expected " + type_range);
   EXPECT_EQ(y, (std::array<uint8_t, 6>{9, 9, 9, 9, 9, 9}));
 }
 
@@ -125,18 +129,18 @@ TEST(Misuse, NumbersInBuilders) {
     ErrorCode code;
     std::function<void(FunctionBuilder&, ValueId)> step;
   } rows[] = {
-      {"element type 31 is not in the table of element types, expected 0 to 30",
+      {"element type 99 is not in the table of element types, expected " + type_range,
        ErrorCode::invalid_function,
        [](FunctionBuilder& to, ValueId) {
-         to.parameter("p", {number<ElementType>(31), {2}});
+         to.parameter("p", {number<ElementType>(99), {2}});
        }},
-      {"element type 99, expected 0 to 30", ErrorCode::invalid_argument,
+      {"element type 99, expected " + type_range, ErrorCode::invalid_argument,
        [](FunctionBuilder& to, ValueId x) { to.convert(x, number<ElementType>(99)); }},
       {"rounding 7, expected 0 to 6", ErrorCode::invalid_argument,
        [](FunctionBuilder& to, ValueId x) {
          to.convert(x, ElementType::u8, {.rounding = number<Rounding>(7)});
        }},
-      {"element type 99, expected 0 to 30", ErrorCode::invalid_argument,
+      {"element type 99, expected " + type_range, ErrorCode::invalid_argument,
        [](FunctionBuilder& to, ValueId) {
          to.constant({number<ElementType>(99), {}}, {});
        }},
@@ -156,7 +160,7 @@ TEST(Misuse, NumbersInBuilders) {
        }},
       {modes, ErrorCode::invalid_argument,
        [=](FunctionBuilder& to, ValueId x) { to.select(x, x, x, wild_mode); }},
-      {"u64_integer_promotion_target 200, expected 0 to 30", ErrorCode::invalid_argument,
+      {"u64_integer_promotion_target 200, expected " + type_range, ErrorCode::invalid_argument,
        [](FunctionBuilder& to, ValueId x) {
          to.promote(x, x, {.u64_integer_promotion_target = number<ElementType>(200)});
        }},
@@ -202,7 +206,7 @@ TEST(Misuse, NumbersInBuilders) {
     expect_refused(error_of(builder.finish()), row.code, row.message);
   }
   expect_refused(error_of(promoted_type({number<ElementType>(99)}, {ElementType::u8}, {})),
-                 ErrorCode::invalid_argument, "element type 99, expected 0 to 30");
+                 ErrorCode::invalid_argument, "element type 99, expected " + type_range);
 }
 
 /// Functions that nobody built: the cache compares them with a known one of the same hash.
