@@ -3,19 +3,13 @@
 
 namespace castor::bench {
 
-std::vector<ElementType> all_element_types() {
-  std::vector<ElementType> types;
-  for (int i = 0; i < value_type_count; ++i) types.push_back(static_cast<ElementType>(i));
-  return types;
-}
+std::vector<ElementType> all_element_types() { return {value_types.begin(), value_types.end()}; }
 
 std::vector<TypePair> layout_pairs() {
-  using enum ElementType;
   std::vector<TypePair> pairs;
-  for (const TypePair& pair : {TypePair{u1_lsb_first, u1}, TypePair{u2_msb_first, u2},
-                               TypePair{u3_split, u3}, TypePair{u6_split, u6}}) {
-    pairs.push_back(pair);
-    pairs.push_back({pair.to, pair.from});
+  for (ElementType layout : older_layouts) {
+    pairs.push_back({layout, value_type(layout)});
+    pairs.push_back({value_type(layout), layout});
   }
   return pairs;
 }

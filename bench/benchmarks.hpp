@@ -12,7 +12,7 @@
 
 namespace castor::bench {
 
-/// Convert/<source>/<destination>/<footprint>: every pair of the 27 types, and the older
+/// Convert/<source>/<destination>/<footprint>: every pair of value types, and the older
 /// layouts from and to their own type.
 void register_convert(Session& session, const Selection& selected);
 /// ConvertSpecial/<source>/<destination>: NaNs, infinities and subnormals against ordinary values,
@@ -45,7 +45,7 @@ void register_cache_lookup(Session& session, const Selection& selected);
 /// Call/<what>: what a call costs that converts one element.
 void register_call(Session& session, const Selection& selected);
 
-/// The 27 types, in table order; without the older layouts.
+/// The value types, in table order; without the older layouts.
 std::vector<ElementType> all_element_types();
 /// Each older layout with the type of the same values, both ways.
 std::vector<TypePair> layout_pairs();

@@ -176,7 +176,9 @@ constexpr std::array<Subject, 6> subjects = {{
      [](auto& state, Tier tier) { return look_up_functions(state, tier, many, true); }},
     {"code", [](auto& state, Tier tier) { return look_up_codes(state, tier, 1); }},
     {"codes_of_all_pairs",
-     [](auto& state, Tier tier) { return look_up_codes(state, tier, 27 * 27); }},
+     [](auto& state, Tier tier) {
+       return look_up_codes(state, tier, value_type_count * value_type_count);
+     }},
     {"function_beside_evictions", look_up_beside_evictions},
 }};
 

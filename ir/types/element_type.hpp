@@ -11,8 +11,9 @@
 
 namespace castor {
 
-/// The 27 element types of OpenVINO and ONNX, then the same values in older storage layouts of
-/// OpenVINO, in table order. The value indexes `element_table`.
+/// The element types of OpenVINO and ONNX, and the same values in older storage layouts of
+/// OpenVINO, in table order. The value indexes `element_table`; it differs between versions of
+/// castor, unlike the numbers of the C API.
 enum class ElementType : uint8_t {
   boolean,
   u1,
@@ -46,9 +47,7 @@ enum class ElementType : uint8_t {
   u3_split,
   u6_split,
 };
-inline constexpr int element_type_count = 31;
-/// Types that differ in their values: the rows before the older layouts.
-inline constexpr int value_type_count = 27;
+inline constexpr int element_type_count = static_cast<int>(ElementType::u6_split) + 1;
 
 enum class ElementKind : uint8_t {
   boolean,  ///< one byte; 0 is false, any other byte reads as true; 1 is written
@@ -91,6 +90,8 @@ struct ElementInfo {
   ElementKind kind;
   StorageOrder order;
   FloatFormat format;
+  /// The type whose values it has, if it is one of OpenVINO's older storage layouts.
+  std::optional<ElementType> older_layout_of = {};
 };
 
 // clang-format off
@@ -104,7 +105,7 @@ using T = ElementType;
 /// Formats: IEEE 754-2019 table 3.5 (f16, f32, f64); bfloat16; OCP OFP8 and MX (f8e4m3, f8e5m2,
 /// f4e2m1, f8e8m0); the fnuz formats as ONNX float8 defines them; OpenVINO's element types.
 inline constexpr std::array<ElementInfo, element_type_count> element_table = {{
-    //  type                 name            bits  kind                      order                {e, m, bias, specials}
+    //  type                 name            bits  kind                      order                {e, m, bias, specials}  older layout of
     {detail::T::boolean,     "boolean",       8, detail::boolean,          detail::whole_bytes, {}},
     {detail::T::u1,          "u1",            1, detail::unsigned_integer, detail::msb_first,   {}},
     {detail::T::u2,          "u2",            2, detail::unsigned_integer, detail::lsb_first,   {}},
@@ -132,10 +133,10 @@ inline constexpr std::array<ElementInfo, element_type_count> element_table = {{
     {detail::T::f32,         "f32",          32, detail::floating,         detail::whole_bytes, {8, 23, 127, detail::ieee}},
     {detail::T::f64,         "f64",          64, detail::floating,         detail::whole_bytes, {11, 52, 1023, detail::ieee}},
     {detail::T::nf4,         "nf4",           4, detail::codebook,         detail::lsb_first,   {}},
-    {detail::T::u1_lsb_first, "u1.lsb_first",  1, detail::unsigned_integer, detail::lsb_first,   {}},
-    {detail::T::u2_msb_first, "u2.msb_first",  2, detail::unsigned_integer, detail::msb_first,   {}},
-    {detail::T::u3_split,    "u3.split",      3, detail::unsigned_integer, detail::split,       {}},
-    {detail::T::u6_split,    "u6.split",      6, detail::unsigned_integer, detail::split,       {}},
+    {detail::T::u1_lsb_first, "u1.lsb_first",  1, detail::unsigned_integer, detail::lsb_first,   {}, detail::T::u1},
+    {detail::T::u2_msb_first, "u2.msb_first",  2, detail::unsigned_integer, detail::msb_first,   {}, detail::T::u2},
+    {detail::T::u3_split,    "u3.split",      3, detail::unsigned_integer, detail::split,       {}, detail::T::u3},
+    {detail::T::u6_split,    "u6.split",      6, detail::unsigned_integer, detail::split,       {}, detail::T::u6},
 }};
 // clang-format on
 
@@ -174,6 +175,43 @@ constexpr bool has_infinities(ElementType type) {
 constexpr bool has_nans(ElementType type) {
   if (kind_of(type) == ElementKind::power_of_two) return true;
   return is_float(type) && info(type).format.specials != FloatSpecials::finite;
+}
+
+/// Whether the type has the values of another, in an older storage layout.
+constexpr bool is_older_layout(ElementType type) { return info(type).older_layout_of.has_value(); }
+/// The type of the same values in its own layout.
+constexpr ElementType value_type(ElementType type) {
+  return info(type).older_layout_of.value_or(type);
+}
+
+namespace detail {
+constexpr int count_older_layouts() {
+  int count = 0;
+  for (const ElementInfo& row : element_table) count += row.older_layout_of ? 1 : 0;
+  return count;
+}
+template <int count>
+constexpr std::array<ElementType, count> types_in_table_order(bool older_layouts) {
+  std::array<ElementType, count> types = {};
+  size_t next = 0;
+  for (const ElementInfo& row : element_table) {
+    if (row.older_layout_of.has_value() == older_layouts) types[next++] = row.type;
+  }
+  return types;
+}
+}  // namespace detail
+
+inline constexpr int older_layout_count = detail::count_older_layouts();
+inline constexpr int value_type_count = element_type_count - older_layout_count;
+/// The types that differ in their values: one layout of each.
+inline constexpr auto value_types = detail::types_in_table_order<value_type_count>(false);
+inline constexpr auto older_layouts = detail::types_in_table_order<older_layout_count>(true);
+
+/// Where the type of the same values is in `value_types`.
+constexpr size_t value_type_index(ElementType type) {
+  size_t index = 0;
+  while (value_types[index] != value_type(type)) ++index;
+  return index;
 }
 
 /// Smallest and largest value of an integer type (boolean: 0 and 1).

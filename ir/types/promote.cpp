@@ -29,7 +29,7 @@ constexpr ElementType
 constexpr ElementType tgt = ElementType{255};
 
 using Row = std::array<ElementType, value_type_count>;
-/// The common type under promote_unsafe, by the two types in table order. Symmetric.
+/// The common type under promote_unsafe, by the two types in the order of value_types. Symmetric.
 /// Source: OpenVINO's ConvertPromoteTypes-14 as implemented, extended as ir/types/promote.hpp lists.
 constexpr std::array<Row, value_type_count> common_types = {{
 //          bo   u1   u2   u3   u4   u6   u8   u16  u32  u64  i2   i4   i8   i16  i32  i64  f4   e43  z43  e52  z52  e80  bf   f16  f32  f64  nf4
@@ -66,7 +66,7 @@ constexpr std::array<Row, value_type_count> common_types = {{
 
 constexpr bool table_is_symmetric() {
   for (size_t a = 0; a < value_type_count; ++a) {
-    if (cells::common_types[a][a] != static_cast<ElementType>(a)) return false;
+    if (cells::common_types[a][a] != value_types[a]) return false;
     for (size_t b = 0; b < a; ++b) {
       if (cells::common_types[a][b] != cells::common_types[b][a]) return false;
     }
@@ -129,17 +129,6 @@ constexpr Safety safety[category_count][category_count] = {
     /* real     */ {always, always, always, one_of_both},
 };
 
-/// The type of the same values in its own layout.
-constexpr ElementType value_type(ElementType type) {
-  switch (type) {
-    case ElementType::u1_lsb_first: return ElementType::u1;
-    case ElementType::u2_msb_first: return ElementType::u2;
-    case ElementType::u3_split: return ElementType::u3;
-    case ElementType::u6_split: return ElementType::u6;
-    default: return type;
-  }
-}
-
 Error refused(const PromoteOperand& a, const PromoteOperand& b, std::string_view text,
               std::string_view rule) {
   const auto scalar = [](const PromoteOperand& operand) {
@@ -191,7 +180,7 @@ Result<ElementType> promoted_type(const PromoteOperand& a, const PromoteOperand&
     return refused(a, b, scalar_does_not_fit,
                    "a tensor of the scalar's signedness and at least its bits");
   }
-  const ElementType common = cells::common_types[static_cast<size_t>(x)][static_cast<size_t>(y)];
+  const ElementType common = cells::common_types[value_type_index(x)][value_type_index(y)];
   const bool in_order = category_of(x) <= category_of(y);
   const Promotion promotion = {in_order ? x : y, in_order ? y : x, common};
   const Safety& row = safety[static_cast<size_t>(category_of(promotion.a))]

@@ -9,7 +9,7 @@
 // clang-format off
 // | types                | documentation         | OpenVINO              | castor                | why                   |
 // |----------------------|-----------------------|-----------------------|-----------------------|-----------------------|
-// | which                | any supported type    | 18 types; others are  | all 27                | any two of them       |
+// | which                | any supported type    | 18 types; others are  | all value types       | any two of them       |
 // |                      |                       | refused, even if both |                       | convert               |
 // |                      |                       | are the same          |                       |                       |
 // | both the same        | that type             | that type             | that type             |                       |

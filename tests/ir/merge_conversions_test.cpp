@@ -103,8 +103,7 @@ std::vector<ElementType> plain_types() {
 }
 
 bool has_older_layout(const ConversionPair& pair) {
-  const auto is_older = [](ElementType type) { return static_cast<int>(type) >= value_type_count; };
-  return is_older(pair.middle) || is_older(pair.to);
+  return is_older_layout(pair.middle) || is_older_layout(pair.to);
 }
 
 /// Some of these are one conversion although no rule says so: f16 loses large and tiny numbers of

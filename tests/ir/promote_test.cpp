@@ -86,8 +86,8 @@ TEST(Promote, EveryRowOfTheGoldenTable) {
     ASSERT_EQ(fields.size(), 10u) << line;
     const ElementType left = element_type_named(fields[0]).value();
     const ElementType right = element_type_named(fields[1]).value();
-    ASSERT_EQ(static_cast<int>(left), rows / value_type_count) << line;
-    ASSERT_EQ(static_cast<int>(right), rows % value_type_count) << line;
+    ASSERT_EQ(left, value_types[static_cast<size_t>(rows / value_type_count)]) << line;
+    ASSERT_EQ(right, value_types[static_cast<size_t>(rows % value_type_count)]) << line;
     for (size_t i = 0; i < std::size(columns); ++i) {
       expect_cell(left, right, columns[i], true, fields[2 + i]);
       // Without the attribute scalars are as any other tensor.
@@ -136,8 +136,8 @@ TEST(Promote, OlderLayoutsPromoteAsTheTypeOfTheirValues) {
     EXPECT_EQ(cell(promoted_type({layout}, {layout}, {})), name_of(layout));
     EXPECT_EQ(cell(promoted_type({layout}, {type}, {})), name_of(type));
     EXPECT_EQ(cell(promoted_type({boolean}, {layout}, {})), name_of(type));
-    for (int i = 0; i < value_type_count; ++i) {
-      const PromoteOperand other = {static_cast<ElementType>(i), true};
+    for (ElementType scalar : value_types) {
+      const PromoteOperand other = {scalar, true};
       for (const PromoteOptions& options :
            {PromoteOptions{}, PromoteOptions{true, false, i8}, PromoteOptions{true, true, i8}}) {
         EXPECT_EQ(cell(promoted_type({layout}, other, options)),

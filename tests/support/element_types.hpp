@@ -19,9 +19,7 @@ inline std::vector<ElementType> all_element_types() {
 
 /// The types that differ in their values: one layout of each.
 inline std::vector<ElementType> value_types() {
-  std::vector<ElementType> types = all_element_types();
-  types.resize(value_type_count);
-  return types;
+  return {castor::value_types.begin(), castor::value_types.end()};
 }
 
 /// The name with _ for the dot, which names of tests must not have.

@@ -17,14 +17,9 @@ constexpr size_t access_kinds = 6;   // of jit::Access
 constexpr std::array<int, 9> element_widths = {1, 2, 3, 4, 6, 8, 16, 32, 64};
 constexpr std::array<int, 4> lane_widths = {8, 16, 32, 64};
 constexpr std::array<int, 5> lane_counts = {4, 8, 16, 32, 64};
-constexpr size_t older_layouts = element_type_count - value_type_count;
 constexpr size_t misalignments = 64;
 constexpr size_t pair_number(ElementType from, ElementType to) {
-  return static_cast<size_t>(from) * value_type_count + static_cast<size_t>(to);
-}
-
-constexpr bool is_older_layout(ElementType type) {
-  return static_cast<size_t>(type) >= value_type_count;
+  return value_type_index(from) * value_type_count + value_type_index(to);
 }
 
 template <class Array, class T>
@@ -53,11 +48,10 @@ struct Conversions {
   std::array<size_t, value_type_count* value_type_count + 1> first = {};
 
   Conversions() {
-    const auto value_types = std::span(element_table).first<value_type_count>();
-    for (const ElementInfo& from : value_types) {
-      for (const ElementInfo& to : value_types) {
-        first[pair_number(from.type, to.type)] = cells.size();
-        add_conversions(from.type, to.type, cells);
+    for (ElementType from : value_types) {
+      for (ElementType to : value_types) {
+        first[pair_number(from, to)] = cells.size();
+        add_conversions(from, to, cells);
       }
     }
     first.back() = cells.size();
@@ -111,7 +105,7 @@ std::vector<TailCell> make_tails() {
 std::array<GroupInfo, group_count> make_groups() {
   std::array<GroupInfo, group_count> groups = {{
       {CellGroup::conversions, "pairs x options", conversion_cells().size(), 0},
-      {CellGroup::layouts, "older layouts x directions", 2 * older_layouts, 0},
+      {CellGroup::layouts, "older layouts x directions", 2 * older_layouts.size(), 0},
       {CellGroup::operations, "ops", op_count, 0},
       {CellGroup::operation_types, "ops x element types", operation_type_cells().size(), 0},
       {CellGroup::modes, "broadcast modes", mode_cells().size(), 0},
@@ -190,12 +184,12 @@ std::optional<size_t> find_conversion(ElementType from, ElementType to,
   return {};
 }
 
-LayoutCell layout_cell(size_t number) {
-  return {static_cast<ElementType>(value_type_count + number / 2), number % 2 != 0};
-}
+LayoutCell layout_cell(size_t number) { return {older_layouts[number / 2], number % 2 != 0}; }
 
-size_t number_of(const LayoutCell& cell) {
-  return 2 * (static_cast<size_t>(cell.layout) - value_type_count) + cell.as_destination;
+std::optional<size_t> find_layout(const LayoutCell& cell) {
+  const std::optional<size_t> layout = index_in(older_layouts, cell.layout);
+  if (!layout) return {};
+  return 2 * *layout + cell.as_destination;
 }
 
 const std::vector<OperationTypeCell>& operation_type_cells() {

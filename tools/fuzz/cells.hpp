@@ -178,7 +178,8 @@ const std::vector<ConversionCell>& conversion_cells();
 std::optional<size_t> find_conversion(ElementType from, ElementType to,
                                       const ConvertOptions& options);
 LayoutCell layout_cell(size_t number);
-size_t number_of(const LayoutCell& cell);
+/// Nothing where the type is no older layout.
+std::optional<size_t> find_layout(const LayoutCell& cell);
 const std::vector<OperationTypeCell>& operation_type_cells();
 /// Nothing for a type that the op does not take.
 std::optional<size_t> find_operation_type(const OperationTypeCell& cell);

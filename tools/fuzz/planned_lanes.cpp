@@ -45,10 +45,10 @@ void plan_all(jit::Tier tier, Reach& reach) {
   for (const ConversionCell& conversion : conversion_cells()) {
     plan_conversion(conversion, target, reach);
   }
-  for (const ElementInfo& layout : std::span(element_table).subspan(value_type_count)) {
+  for (ElementType layout : older_layouts) {
     for (const ElementInfo& other : element_table) {
-      plan_conversion({layout.type, other.type, {}}, target, reach);
-      plan_conversion({other.type, layout.type, {}}, target, reach);
+      plan_conversion({layout, other.type, {}}, target, reach);
+      plan_conversion({other.type, layout, {}}, target, reach);
     }
   }
 }

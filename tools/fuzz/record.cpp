@@ -270,8 +270,8 @@ void ProgramRecord::find_conversion_of(const Function& function, const Operation
 }
 
 void ProgramRecord::find_layout(const LayoutCell& cell) {
-  if (static_cast<size_t>(cell.layout) < value_type_count) return;
-  operations_.push_back({CellGroup::layouts, number_of(cell)});
+  const auto number = fuzz::find_layout(cell);
+  if (number) operations_.push_back({CellGroup::layouts, *number});
 }
 
 void ProgramRecord::mark(Coverage& coverage, size_t tier, const CallTrace& trace) const {
