@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "jit/emit/annotations.hpp"
+#include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_operands.hpp"
 #include "jit/emit/row_table.hpp"
@@ -82,6 +83,7 @@ class NestEmitter {
   void emit_streaming_axis();
   void emit_elements_to_alignment();
   void emit_main_loop();
+  void emit_iteration(int elements);
   void emit_main_loop_chunk(int chunk);
   void emit_tail_loop();
   void emit_tail_groups();
@@ -157,15 +159,14 @@ void NestEmitter::emit_axis(int axis) {
   note(fmt::format("loop over axis {}", axis));
   code_.mov(gpr::scratch, argument(layout_.extent(axis)));
   code_.mov(frame_.loop_counter(axis), gpr::scratch);
-  Xbyak::Label next;
-  code_.L(next);
-  emit_axis(axis - 1);
-  note(fmt::format("step along axis {}", axis));
-  for (size_t k = 0; k < nest_.operands(); ++k) {
-    frame_.emit_advance(k, argument(layout_.step(k, axis)));
-  }
-  code_.dec(frame_.loop_counter(axis));
-  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  emit_loop_while(code_, Condition::not_equal, [&] {
+    emit_axis(axis - 1);
+    note(fmt::format("step along axis {}", axis));
+    for (size_t k = 0; k < nest_.operands(); ++k) {
+      frame_.emit_advance(k, argument(layout_.step(k, axis)));
+    }
+    code_.dec(frame_.loop_counter(axis));
+  });
 }
 
 void NestEmitter::emit_innermost_axis() {
@@ -220,24 +221,24 @@ void NestEmitter::emit_elements_to_alignment() {
 /// Whole iterations, while that many elements are left.
 void NestEmitter::emit_main_loop() {
   const int elements = plan_.lanes * plan_.chunks;
-  Xbyak::Label loop;
-  Xbyak::Label done;
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
   code_.cmp(gpr::index, gpr::limit);
-  code_.jg(done, Xbyak::CodeGenerator::T_NEAR);
-  note("main loop");
-  code_.align_to(32);
-  code_.L(loop);
-  const size_t begin = code_.getSize();
+  emit_unless(code_, Condition::greater, [&] {
+    note("main loop");
+    code_.align_to(32);
+    const size_t begin = code_.getSize();
+    emit_loop_while(code_, Condition::less_equal, [&] { emit_iteration(elements); });
+    annotations_.end_loop("main loop", begin, elements);
+  });
+}
+
+void NestEmitter::emit_iteration(int elements) {
   operands_.enter_main_loop();
   for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);
   note("next iteration");
   if (form_.has_periods()) operands_.emit_end_iteration();
   code_.add(gpr::index, elements);
   code_.cmp(gpr::index, gpr::limit);
-  code_.jle(loop, Xbyak::CodeGenerator::T_NEAR);
-  annotations_.end_loop("main loop", begin, elements);
-  code_.L(done);
 }
 
 void NestEmitter::emit_main_loop_chunk(int chunk) {
@@ -251,45 +252,42 @@ void NestEmitter::emit_main_loop_chunk(int chunk) {
 
 /// What is left, a chunk at a time, the last one with fewer lanes.
 void NestEmitter::emit_tail_loop() {
-  Xbyak::Label done;
   note("tail: chunk by chunk");
   code_.cmp(gpr::index, gpr::extent);
-  code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
-  operands_.enter_tail();
-  plan_.has_windows ? emit_tail_groups() : emit_tail_chunks(gpr::extent);
-  code_.L(done);
+  emit_unless(code_, Condition::greater_equal, [&] {
+    operands_.enter_tail();
+    plan_.has_windows ? emit_tail_groups() : emit_tail_chunks(gpr::extent);
+  });
 }
 
 /// A group at a time, the last one with fewer elements.
 void NestEmitter::emit_tail_groups() {
-  Xbyak::Label loop;
-  code_.L(loop);
-  note("next group");
-  code_.mov(frame_.group_begin(), gpr::index);
-  code_.lea(gpr::scratch, code_.ptr[gpr::index + operands_.group_elements()]);
-  code_.cmp(gpr::scratch, gpr::extent);
-  code_.cmovg(gpr::scratch, gpr::extent);
-  code_.mov(frame_.group_end(), gpr::scratch);
-  operands_.emit_fill_windows();
-  emit_tail_chunks(frame_.group_end());
-  operands_.emit_drain_windows();
-  code_.cmp(gpr::index, gpr::extent);
-  code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
+  emit_loop_while(code_, Condition::less, [&] {
+    note("next group");
+    code_.mov(frame_.group_begin(), gpr::index);
+    code_.lea(gpr::scratch, code_.ptr[gpr::index + operands_.group_elements()]);
+    code_.cmp(gpr::scratch, gpr::extent);
+    code_.cmovg(gpr::scratch, gpr::extent);
+    code_.mov(frame_.group_end(), gpr::scratch);
+    operands_.emit_fill_windows();
+    emit_tail_chunks(frame_.group_end());
+    operands_.emit_drain_windows();
+    code_.cmp(gpr::index, gpr::extent);
+  });
 }
 
 void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
-  Xbyak::Label loop;
-  code_.L(loop);
   const size_t begin = code_.getSize();
-  emit_tail_count();
-  operands_.emit_stage_in();
-  emit_chunk(0);
-  operands_.emit_stage_out();
-  note("next chunk");
-  if (form_.has_periods()) operands_.emit_end_chunk();
-  code_.add(gpr::index, plan_.lanes);
-  code_.cmp(gpr::index, end);
-  code_.jl(loop, Xbyak::CodeGenerator::T_NEAR);
+  emit_loop_while(code_, Condition::less, [&] {
+    emit_tail_count();
+    operands_.emit_stage_in();
+    emit_chunk(0);
+    operands_.emit_stage_out();
+    note("next chunk");
+    if (form_.has_periods()) operands_.emit_end_chunk();
+    code_.add(gpr::index, plan_.lanes);
+    code_.cmp(gpr::index, end);
+  });
   annotations_.end_loop("tail", begin, plan_.lanes);
 }
 

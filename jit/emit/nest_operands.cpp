@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "jit/emit/control_flow.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -245,15 +247,14 @@ void NestOperands::emit_copy_stage(size_t operand, bool in) {
   const Xbyak::Address element = code_.ptr[gpr::cursor];
   const Xbyak::Address staged =
       code_.ptr[gpr::stack + gpr::counter * bytes + frame_.stage_offset(operand)];
-  Xbyak::Label next;
   code_.xor_(gpr::counter.cvt32(), gpr::counter.cvt32());
-  code_.L(next);
-  code_.mov(data, in ? element : staged);
-  code_.mov(in ? staged : element, data);
-  emit_step_cursor(operand);
-  code_.inc(gpr::counter);
-  code_.cmp(gpr::counter, frame_.chunk_count());
-  code_.jl(next);
+  emit_loop_while(code_, Condition::less, Jump::shortest, [&] {
+    code_.mov(data, in ? element : staged);
+    code_.mov(in ? staged : element, data);
+    emit_step_cursor(operand);
+    code_.inc(gpr::counter);
+    code_.cmp(gpr::counter, frame_.chunk_count());
+  });
 }
 
 /// cursor = address of the chunk's first element.

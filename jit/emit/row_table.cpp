@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/types/storage.hpp"
+#include "jit/emit/control_flow.hpp"
 #include "jit/emit/memory_operands.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/vector_constant.hpp"
@@ -146,22 +147,20 @@ void RowTable::emit_elements_to_alignment() {
 /// Whole vectors, `vectors` at a time.
 void RowTable::emit_loop(int vectors) {
   const int elements = vectors * elements_per_vector();
-  Xbyak::Label loop;
-  Xbyak::Label done;
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
   code_.cmp(gpr::index, gpr::limit);
-  code_.jg(done, Xbyak::CodeGenerator::T_NEAR);
-  annotations_.note("main loop");
-  code_.L(loop);
-  const size_t begin = code_.getSize();
-  for (int vector = 0; vector < vectors; ++vector) emit_vector(vector);
-  annotations_.note("next vectors");
-  code_.add(gpr::counter, vectors * bytes_per_vector());
-  code_.add(gpr::index, elements);
-  code_.cmp(gpr::index, gpr::limit);
-  code_.jle(loop, Xbyak::CodeGenerator::T_NEAR);
-  annotations_.end_loop("main loop", begin, elements);
-  code_.L(done);
+  emit_unless(code_, Condition::greater, [&] {
+    annotations_.note("main loop");
+    const size_t begin = code_.getSize();
+    emit_loop_while(code_, Condition::less_equal, [&] {
+      for (int vector = 0; vector < vectors; ++vector) emit_vector(vector);
+      annotations_.note("next vectors");
+      code_.add(gpr::counter, vectors * bytes_per_vector());
+      code_.add(gpr::index, elements);
+      code_.cmp(gpr::index, gpr::limit);
+    });
+    annotations_.end_loop("main loop", begin, elements);
+  });
 }
 
 void RowTable::emit_vector(int vector) {
@@ -195,23 +194,19 @@ void RowTable::emit_look_up() {
 
 /// The elements from gpr::index to `end`: less than a vector.
 void RowTable::emit_remainder(const Xbyak::Operand& end) {
-  Xbyak::Label done;
   annotations_.note("less than a vector");
   code_.cmp(gpr::index, end);
-  code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.mov(gpr::limit, end);
-  code_.sub(gpr::limit, gpr::index);
-  emit_load_last_codes();
-  emit_look_up();
-  code_.or_(gpr::scratch, -1);
-  code_.bzhi(gpr::scratch, gpr::scratch, gpr::limit);
-  code_.kmovq(tail_mask, gpr::scratch);
-  if (bits_of(to_) == 16) {
-    code_.vmovdqu16(emit_elements_address(0) | tail_mask, indices);
-  } else {
-    code_.vmovdqu32(emit_elements_address(0) | tail_mask, indices);
-  }
-  code_.L(done);
+  emit_unless(code_, Condition::greater_equal, [&] {
+    code_.mov(gpr::limit, end);
+    code_.sub(gpr::limit, gpr::index);
+    emit_load_last_codes();
+    emit_look_up();
+    code_.or_(gpr::scratch, -1);
+    code_.bzhi(gpr::scratch, gpr::scratch, gpr::limit);
+    code_.kmovq(tail_mask, gpr::scratch);
+    const Xbyak::Address to = emit_elements_address(0) | tail_mask;
+    bits_of(to_) == 16 ? code_.vmovdqu16(to, indices) : code_.vmovdqu32(to, indices);
+  });
 }
 
 /// Only the bytes that the last gpr::limit codes lie in.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/scalar_ops.hpp"
 
+#include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/op_helpers.hpp"
 
@@ -68,12 +69,11 @@ void emit_division(LaneEmitter& emitter, const LaneInst& inst, const Reg64& want
 /// fprem takes away the divisor's multiples in steps, each exact; it is done when C2 is clear.
 void emit_partial_remainders(Assembler& code) {
   constexpr uint8_t c2_of_high_byte = 0x04;
-  Xbyak::Label next;
-  code.L(next);
-  code.fprem();
-  code.fnstsw(code.ax);
-  code.test(code.ah, c2_of_high_byte);
-  code.jnz(next);
+  emit_loop_while(code, Condition::not_equal, Jump::shortest, [&] {
+    code.fprem();
+    code.fnstsw(code.ax);
+    code.test(code.ah, c2_of_high_byte);
+  });
 }
 
 /// Overwrites `scratch`.
@@ -85,16 +85,15 @@ void emit_remainders(LaneEmitter& emitter, const LanesInMemory& lanes) {
   code.mov(emitter.address(kept), lane);
   code.fnstenv(emitter.address(environment));
   code.fninit();  // exceptions masked
-  Xbyak::Label next;
   code.mov(lane.cvt32(), emitter.lanes() - 1);
-  code.L(next);
-  code.fld(lanes.b(lane));
-  code.fld(lanes.a(lane));
-  emit_partial_remainders(code);
-  code.fstp(lanes.a(lane));
-  code.fstp(code.st0);
-  code.dec(lane);
-  code.jns(next);
+  emit_loop_while(code, Condition::not_negative, Jump::shortest, [&] {
+    code.fld(lanes.b(lane));
+    code.fld(lanes.a(lane));
+    emit_partial_remainders(code);
+    code.fstp(lanes.a(lane));
+    code.fstp(code.st0);
+    code.dec(lane);
+  });
   code.fldenv(emitter.address(environment));
   code.mov(lane, emitter.address(kept));
 }
@@ -107,14 +106,13 @@ void emit_remainders_opmask(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm b = emitter.use(inst.b);
   const Opmask mask = emitter.use_mask(inst.mask);
   const Xmm to = emitter.define_from(inst.c);
-  Xbyak::Label done;
   code.kortestq(mask, mask);
-  code.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  lanes.emit_fill(a, b);
-  emit_remainders(emitter, lanes);
-  const bool single = bits_of(inst.type) == 32;
-  single ? code.vmovups(to | mask, lanes.results()) : code.vmovupd(to | mask, lanes.results());
-  code.L(done);
+  emit_unless(code, Condition::equal, [&] {
+    lanes.emit_fill(a, b);
+    emit_remainders(emitter, lanes);
+    const bool single = bits_of(inst.type) == 32;
+    single ? code.vmovups(to | mask, lanes.results()) : code.vmovupd(to | mask, lanes.results());
+  });
 }
 
 void emit_remainders_vector(LaneEmitter& emitter, const LaneInst& inst) {
@@ -125,15 +123,14 @@ void emit_remainders_vector(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm mask = emitter.use(inst.mask);
   const OwnedVector all = emitter.scratch();
   const Xmm to = emitter.define_from(inst.c);
-  Xbyak::Label done;
   code.vptest(mask, mask);
-  code.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  lanes.emit_fill(a, b);
-  emit_remainders(emitter, lanes);
-  const Xmm results = all.as(width_of(to));
-  code.vmovups(results, lanes.results());
-  code.vpblendvb(to, to, results, mask);
-  code.L(done);
+  emit_unless(code, Condition::equal, [&] {
+    lanes.emit_fill(a, b);
+    emit_remainders(emitter, lanes);
+    const Xmm results = all.as(width_of(to));
+    code.vmovups(results, lanes.results());
+    code.vpblendvb(to, to, results, mask);
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "jit/emit/control_flow.hpp"
 #include "jit/emit/tile_copy.hpp"
 
 namespace castor::jit {
@@ -40,13 +41,12 @@ class StridedCopyEmitter {
 
   void emit() {
     emit_entry();
-    Xbyak::Label next_row;
-    code_.L(next_row);
-    emit_row();
-    code_.add(row_source, argument(offsetof(TileCopy, source_row_step)));
-    code_.add(row_destination, argument(offsetof(TileCopy, destination_row_step)));
-    code_.dec(rows_left);
-    code_.jnz(next_row, Xbyak::CodeGenerator::T_NEAR);
+    emit_loop_while(code_, Condition::not_equal, [&] {
+      emit_row();
+      code_.add(row_source, argument(offsetof(TileCopy, source_row_step)));
+      code_.add(row_destination, argument(offsetof(TileCopy, destination_row_step)));
+      code_.dec(rows_left);
+    });
     emit_exit();
   }
 
@@ -59,6 +59,7 @@ class StridedCopyEmitter {
   void emit_element(const Xbyak::Address& to, const Xbyak::Address& from);
   void emit_shuffled();
   void emit_loop_of_vectors(int distance);
+  void emit_two_vectors(int distance);
   Xbyak::Address shuffle(int distance, int part);
 
   /// Eight bytes have no room for a shuffle that saves anything.
@@ -91,27 +92,22 @@ void StridedCopyEmitter::emit_row() {
   code_.mov(destination, row_destination);
   code_.mov(left, argument(offsetof(TileCopy, columns)));
   if (has_shuffles()) emit_shuffled();
-  Xbyak::Label done;
   emit_loop_of_elements(4);
   code_.test(left, left);
-  code_.jz(done);
-  emit_loop_of_elements(1);
-  code_.L(done);
+  emit_unless(code_, Condition::equal, Jump::shortest, [&] { emit_loop_of_elements(1); });
 }
 
 /// `count` at a time, while that many are left.
 void StridedCopyEmitter::emit_loop_of_elements(int count) {
-  Xbyak::Label next;
-  Xbyak::Label done;
   code_.sub(left, count);
-  code_.jl(done);
-  code_.L(next);
-  emit_elements(count);
-  code_.lea(source, code_.ptr[source + source_step * count]);
-  code_.lea(destination, code_.ptr[destination + destination_step * count]);
-  code_.sub(left, count);
-  code_.jge(next);
-  code_.L(done);
+  emit_unless(code_, Condition::less, Jump::shortest, [&] {
+    emit_loop_while(code_, Condition::greater_equal, Jump::shortest, [&] {
+      emit_elements(count);
+      code_.lea(source, code_.ptr[source + source_step * count]);
+      code_.lea(destination, code_.ptr[destination + destination_step * count]);
+      code_.sub(left, count);
+    });
+  });
   code_.add(left, count);
 }
 
@@ -144,12 +140,11 @@ void StridedCopyEmitter::emit_shuffled() {
   code_.cmp(destination_step, bytes_);
   code_.jne(done, Xbyak::CodeGenerator::T_NEAR);
   for (int distance = 2; distance <= most_shuffled_distance; ++distance) {
-    Xbyak::Label other;
     code_.cmp(source_step, distance * bytes_);
-    code_.jne(other, Xbyak::CodeGenerator::T_NEAR);
-    emit_loop_of_vectors(distance);
-    code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
-    code_.L(other);
+    emit_unless(code_, Condition::not_equal, [&] {
+      emit_loop_of_vectors(distance);
+      code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    });
   }
   code_.L(done);
 }
@@ -158,11 +153,19 @@ void StridedCopyEmitter::emit_shuffled() {
 /// behind their last wanted element: there must be another one after it.
 void StridedCopyEmitter::emit_loop_of_vectors(int distance) {
   const int elements = 2 * vector_bytes / bytes_;
-  Xbyak::Label next;
-  Xbyak::Label done;
   code_.cmp(left, elements);
-  code_.jle(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(next);
+  emit_unless(code_, Condition::less_equal, [&] {
+    emit_loop_while(code_, Condition::greater, [&] {
+      emit_two_vectors(distance);
+      code_.add(source, 2 * distance * vector_bytes);
+      code_.add(destination, 2 * vector_bytes);
+      code_.sub(left, elements);
+      code_.cmp(left, elements);
+    });
+  });
+}
+
+void StridedCopyEmitter::emit_two_vectors(int distance) {
   for (int part = 0; part < distance; ++part) {
     const Ymm vector(part);
     const int offset = part * vector_bytes;
@@ -172,12 +175,6 @@ void StridedCopyEmitter::emit_loop_of_vectors(int distance) {
     if (part > 0) code_.vpor(Ymm(0), Ymm(0), vector);
   }
   code_.vmovdqu(code_.ptr[destination], Ymm(0));
-  code_.add(source, 2 * distance * vector_bytes);
-  code_.add(destination, 2 * vector_bytes);
-  code_.sub(left, elements);
-  code_.cmp(left, elements);
-  code_.jg(next, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(done);
 }
 
 /// Takes the elements that vector `part` of `distance` holds to their places; 0 elsewhere.

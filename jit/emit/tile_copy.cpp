@@ -9,7 +9,7 @@ namespace castor::jit {
 namespace {
 
 /// Jumps where the copy is not one of whole blocks between two orders of the axes.
-void emit_unless_transposed(Assembler& code, int element_bytes, Xbyak::Label& other) {
+void emit_jump_unless_transposed(Assembler& code, int element_bytes, Xbyak::Label& other) {
   const Xbyak::Reg64 arguments(Xbyak::Operand::RDI);
   const auto argument = [&](size_t offset) { return code.qword[arguments + offset]; };
   const int block = transposed_block_bytes / element_bytes;
@@ -26,7 +26,7 @@ void emit_unless_transposed(Assembler& code, int element_bytes, Xbyak::Label& ot
 MachineCode emit(int element_bytes, std::span<uint8_t> buffer) {
   Assembler code(buffer);
   Xbyak::Label other;
-  emit_unless_transposed(code, element_bytes, other);
+  emit_jump_unless_transposed(code, element_bytes, other);
   emit_transpose(code, element_bytes);
   code.L(other);
   emit_strided_copy(code, element_bytes);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/emit/control_flow.hpp"
 #include "jit/emit/tile_copy.hpp"
 
 namespace castor::jit {
@@ -79,13 +80,10 @@ class TransposeEmitter {
   }
 
   void emit() {
-    Xbyak::Label narrow;
     Xbyak::Label done;
     emit_entry();
     code_.cmp(columns, 2 * n_);
-    code_.jl(narrow, Xbyak::CodeGenerator::T_NEAR);
-    emit_blocks(2, done);
-    code_.L(narrow);
+    emit_unless(code_, Condition::less, [&] { emit_blocks(2, done); });
     emit_blocks(1, done);
     code_.L(done);
     emit_exit();
@@ -152,23 +150,20 @@ void TransposeEmitter::emit_blocks(int blocks, Xbyak::Label& done) {
 
 /// Blocks along the source's rows.
 void TransposeEmitter::emit_row_of_blocks(int blocks) {
-  Xbyak::Label next;
-  Xbyak::Label done;
   code_.mov(block_source, source);
   code_.mov(block_destination, destination);
   code_.mov(rows_left, argument(offsetof(TileCopy, rows)));
   code_.sub(rows_left, n_);
   code_.align_to(32);
-  code_.L(next);
-  emit_load_block(blocks);
-  emit_interleave_rounds(blocks);
-  emit_store_block(blocks);
-  emit_advance(rows_left, n_, done);
-  code_.lea(block_source, code_.ptr[block_source + count * bytes_]);
-  code_.imul(count, destination_step);
-  code_.add(block_destination, count);
-  code_.jmp(next, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(done);
+  emit_loop_until_exit(code_, [&](Xbyak::Label& exit) {
+    emit_load_block(blocks);
+    emit_interleave_rounds(blocks);
+    emit_store_block(blocks);
+    emit_advance(rows_left, n_, exit);
+    code_.lea(block_source, code_.ptr[block_source + count * bytes_]);
+    code_.imul(count, destination_step);
+    code_.add(block_destination, count);
+  });
 }
 
 /// count = min(most, left), which is taken from `left`; where nothing is left, it is done.

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "jit/emit/bit_fields.hpp"
+#include "jit/emit/control_flow.hpp"
 #include "jit/emit/op_helpers.hpp"
 
 namespace castor::jit {
@@ -58,15 +59,15 @@ class FieldCopy {
 
   /// loop::element is the first element's number.
   void emit(bool in) {
-    Xbyak::Label next;
     code_.mov(loop::base, at_.base);
     code_.lea(loop::positions, code_.constant_of(positions_of(at_.element, field_)));
     code_.xor_(loop::offset.cvt32(), loop::offset.cvt32());
-    code_.L(next);
-    emit_locate_group();
-    emit_locate_field();
-    in ? emit_read() : emit_write();
-    emit_step(next);
+    emit_loop_while(code_, Condition::less, [&] {
+      emit_locate_group();
+      emit_locate_field();
+      in ? emit_read() : emit_write();
+      emit_step();
+    });
   }
 
  private:
@@ -79,10 +80,11 @@ class FieldCopy {
   uint32_t field_mask() const { return (1u << field_.width) - 1; }
   void emit_locate_group();
   void emit_locate_field();
-  void emit_skip_if_in_one_byte(Xbyak::Label& one_byte);
+  template <class Body>
+  void emit_if_straddling(const Body& body);
   void emit_read();
   void emit_write();
-  void emit_step(Xbyak::Label& next);
+  void emit_step();
 
   Assembler& code_;
   const Frame& frame_;
@@ -109,22 +111,22 @@ void FieldCopy::emit_locate_field() {
   code_.shr(loop::byte.cvt32(), 3);
 }
 
-void FieldCopy::emit_skip_if_in_one_byte(Xbyak::Label& one_byte) {
+/// `body` is done for fields that lie in two bytes.
+template <class Body>
+void FieldCopy::emit_if_straddling(const Body& body) {
+  if (!straddles_) return;
   code_.cmp(loop::bit.cvt32(), 8 - field_.width);
-  code_.jle(one_byte);
+  emit_unless(code_, Condition::less_equal, Jump::shortest, body);
 }
 
 /// From memory to the window. The first field of an element sets its byte, further ones add to it.
 void FieldCopy::emit_read() {
   code_.movzx(loop::value.cvt32(), in_memory(0));
-  if (straddles_) {
-    Xbyak::Label one_byte;
-    emit_skip_if_in_one_byte(one_byte);
+  emit_if_straddling([&] {
     code_.movzx(loop::mask.cvt32(), in_memory(1));
     code_.shl(loop::mask.cvt32(), 8);
     code_.or_(loop::value.cvt32(), loop::mask.cvt32());
-    code_.L(one_byte);
-  }
+  });
   code_.shr(loop::value.cvt32(), Xbyak::util::cl);
   code_.and_(loop::value.cvt32(), field_mask());
   if (field_.value_bit == 0) return code_.mov(in_window(), loop::value.cvt8());
@@ -143,24 +145,21 @@ void FieldCopy::emit_write() {
   code_.not_(loop::mask.cvt32());
   code_.and_(in_memory(0), loop::mask.cvt8());
   code_.or_(in_memory(0), loop::value.cvt8());
-  if (!straddles_) return;
-  Xbyak::Label one_byte;
-  emit_skip_if_in_one_byte(one_byte);
-  code_.shr(loop::mask.cvt32(), 8);
-  code_.shr(loop::value.cvt32(), 8);
-  code_.and_(in_memory(1), loop::mask.cvt8());
-  code_.or_(in_memory(1), loop::value.cvt8());
-  code_.L(one_byte);
+  emit_if_straddling([&] {
+    code_.shr(loop::mask.cvt32(), 8);
+    code_.shr(loop::value.cvt32(), 8);
+    code_.and_(in_memory(1), loop::mask.cvt8());
+    code_.or_(in_memory(1), loop::value.cvt8());
+  });
 }
 
-/// To the next element, as long as the group has one.
-void FieldCopy::emit_step(Xbyak::Label& next) {
+/// Moves to the next element; the flags are less if the group has one.
+void FieldCopy::emit_step() {
   code_.add(loop::element, at_.step);
   code_.inc(loop::offset);
   code_.lea(gpr::scratch, code_.ptr[loop::offset]);
   code_.add(gpr::scratch, frame_.group_begin());
   code_.cmp(gpr::scratch, frame_.group_end());
-  code_.jl(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
 }  // namespace
@@ -208,15 +207,14 @@ void Windows::emit_count_bytes(const WindowOperand& at) const {
   code.shr(gpr::counter, 3);
 }
 
-/// `counter` bytes, at least one, the last first.
+/// Copies `counter` bytes, at least one, the last first.
 void Windows::emit_copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const {
   Assembler& code = emitter_.code();
-  Xbyak::Label next;
-  code.L(next);
-  code.mov(gpr::scratch.cvt8(), code.ptr[from + gpr::counter - 1]);
-  code.mov(code.ptr[to + gpr::counter - 1], gpr::scratch.cvt8());
-  code.dec(gpr::counter);
-  code.jnz(next);
+  emit_loop_while(code, Condition::not_equal, Jump::shortest, [&] {
+    code.mov(gpr::scratch.cvt8(), code.ptr[from + gpr::counter - 1]);
+    code.mov(code.ptr[to + gpr::counter - 1], gpr::scratch.cvt8());
+    code.dec(gpr::counter);
+  });
 }
 
 void Windows::emit_fill(const WindowOperand& at, const BitUnpacker& unpacker) const {

@@ -2,12 +2,12 @@
 #include "jit/requantize/byte_table_kernel.hpp"
 
 #include "jit/emit/assembler.hpp"
+#include "jit/emit/control_flow.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-using Xbyak::Label;
 using Xbyak::Opmask;
 using Xbyak::Reg64;
 using Xbyak::Zmm;
@@ -50,11 +50,14 @@ class ByteTableEmitter {
   }
 
   void emit_main_loop() {
-    Label loop;
-    Label done;
     code_.sub(left_, unrolled * vector_bytes);
-    code_.jl(done, Xbyak::CodeGenerator::T_NEAR);
-    code_.L(loop);
+    emit_unless(code_, Condition::less, [&] {
+      emit_loop_while(code_, Condition::greater_equal, [&] { emit_iteration(); });
+    });
+    code_.add(left_, unrolled * vector_bytes);
+  }
+
+  void emit_iteration() {
     for (int i = 0; i < unrolled; ++i) {
       code_.vmovdqu64(Zmm(4 + i), code_.zword[source_ + vector_bytes * i]);
     }
@@ -65,30 +68,24 @@ class ByteTableEmitter {
     code_.add(source_, unrolled * vector_bytes);
     code_.add(destination_, unrolled * vector_bytes);
     code_.sub(left_, unrolled * vector_bytes);
-    code_.jge(loop, Xbyak::CodeGenerator::T_NEAR);
-    code_.L(done);
-    code_.add(left_, unrolled * vector_bytes);
   }
 
-  /// Vector by vector, the last one under a mask of as many bytes as are left.
+  /// Does a vector at a time, the last one under a mask of the bytes that are left.
   void emit_remainder() {
     const Opmask exists(5);
-    Label loop;
-    Label done;
     code_.mov(all_, -1);
-    code_.L(loop);
-    code_.test(left_, left_);
-    code_.jle(done, Xbyak::CodeGenerator::T_NEAR);
-    code_.bzhi(mask_, all_, left_);  // fewer than 256 bytes are left: all ones from 64 up
-    code_.kmovq(exists, mask_);
-    code_.vmovdqu8(Zmm(4) | exists | Xbyak::util::T_z, code_.zword[source_]);
-    emit_look_up(Zmm(4), Opmask(1), Opmask(3));
-    code_.vmovdqu8(code_.zword[destination_] | exists, Zmm(4));
-    code_.add(source_, vector_bytes);
-    code_.add(destination_, vector_bytes);
-    code_.sub(left_, vector_bytes);
-    code_.jmp(loop, Xbyak::CodeGenerator::T_NEAR);
-    code_.L(done);
+    emit_loop_until_exit(code_, [&](Xbyak::Label& exit) {
+      code_.test(left_, left_);
+      emit_jump_if(code_, Condition::less_equal, exit);
+      code_.bzhi(mask_, all_, left_);  // fewer than 256 bytes are left: all ones from 64 up
+      code_.kmovq(exists, mask_);
+      code_.vmovdqu8(Zmm(4) | exists | Xbyak::util::T_z, code_.zword[source_]);
+      emit_look_up(Zmm(4), Opmask(1), Opmask(3));
+      code_.vmovdqu8(code_.zword[destination_] | exists, Zmm(4));
+      code_.add(source_, vector_bytes);
+      code_.add(destination_, vector_bytes);
+      code_.sub(left_, vector_bytes);
+    });
   }
 
   Assembler code_;
