@@ -117,8 +117,7 @@ inline std::string short_difference(const std::string& expected, const std::stri
     news = news.subspan(hunk.new_lines);
     same = 0;
   }
-  if (hunks > most_hunks) text += fmt::format("and {} more differences
-", hunks - most_hunks);
+  if (hunks > most_hunks) text += fmt::format("and {} more differences\n", hunks - most_hunks);
   return text;
 }
 
