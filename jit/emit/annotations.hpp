@@ -11,19 +11,19 @@
 
 namespace castor::jit {
 
-/// Collects notes and loops while code is emitted; nothing at all when nobody asked for them.
+/// Collects notes and loops while code is emitted, if they are wanted.
 class Annotations {
  public:
   Annotations(const Assembler& code, const Nest& nest, bool wanted)
       : code_(code), nest_(nest), wanted_(wanted) {}
 
-  /// The code from here on is that part.
+  /// Says which part the code from here on is.
   void note(std::string part, std::string text = "", std::string origin = "") {
     if (!wanted_) return;
     notes_.push_back({position(), std::move(part), std::move(text), std::move(origin)});
   }
 
-  /// The code from `begin` to here is a loop that does so many elements in an iteration.
+  /// Says that the code from `begin` to here is a loop that does `elements` elements per iteration.
   void end_loop(std::string name, size_t begin, int64_t elements) {
     if (!wanted_) return;
     CodeLoop loop{.begin = static_cast<uint32_t>(begin),

@@ -20,9 +20,9 @@ uint64_t word_at(const uint8_t* bytes) {
   return word;
 }
 
-/// Offsets of 32-bit fields that `before` has as zeros and `after` with another highest byte; all
-/// else is equal. From the end on, the first byte that differs is the highest of a field. No field
-/// ends within the first eight bytes, where the entry and an opcode are.
+/// Offsets of 32-bit fields that are zero in `before` and have another highest byte in `after`; all
+/// else is equal. Searched from the end, the first byte that differs is the highest of a field. No
+/// field ends within the first eight bytes, where the entry and an opcode are.
 std::vector<uint32_t> changed_fields(std::span<const uint8_t> before,
                                      std::span<const uint8_t> after) {
   std::vector<uint32_t> fields;
@@ -57,8 +57,8 @@ MachineCode Assembler::finish() {
   return machine_code;
 }
 
-/// Begins the pool here, and returns the fields that lead to it. Xbyak keeps to itself where those
-/// are; but until the label has its place they hold zeros, and then they do not.
+/// Begins the pool here, and returns the offsets of the fields that refer to it. Xbyak does not
+/// tell them; but they hold zeros until the label is bound, and then they do not.
 std::vector<uint32_t> Assembler::resolve_pool() {
   const std::vector<uint8_t> before(getCode(), getCode() + getSize());
   L(pool_);

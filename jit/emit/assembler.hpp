@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assembler that emitters write through, with its pool of constants behind the code.
+// The assembler that emitters write through, with its pool of constants after the code.
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -27,8 +27,9 @@ inline Xbyak::Xmm vector_register(int index, int bits) {
 /// The width of a vector register in bits.
 inline int width_of(const Xbyak::Xmm& vector) { return static_cast<int>(vector.getBit()); }
 
-/// Xbyak with a constant pool: equal constants share a place, code addresses them relative to rip,
-/// `finish` writes them behind the code. Output depends on nothing but the calls.
+/// Xbyak with a constant pool: equal constants are stored once, code addresses them relative to
+/// rip, `finish` writes them after the code. Output depends on nothing but the calls. Members are
+/// named like the instructions that they emit, as in Xbyak.
 ///
 /// What callers choose belongs into the pool, which is not executable when the code is published:
 /// no instruction may have a constant of a function, a bound, a scale or an extent as an immediate
@@ -44,7 +45,7 @@ class Assembler : public Xbyak::CodeGenerator {
     endbr64();
   }
 
-  /// The place of a constant, aligned to its size (a power of two up to 64).
+  /// The address of a constant, aligned to its size (a power of two up to 64).
   Xbyak::Address constant(std::span<const uint8_t> bytes) {
     return ptr[rip + pool_ + (unresolved + static_cast<int>(pool_offset(bytes)))];
   }
@@ -76,7 +77,8 @@ class Assembler : public Xbyak::CodeGenerator {
   void patch(size_t offset, uint32_t value) { rewrite(offset, value, 4); }
 
  private:
-  /// Added to displacements until the pool's place is known, so that none is 0 in its highest byte.
+  /// Added to displacements until the pool's offset is known, so that none is 0 in its highest
+  /// byte.
   static constexpr int unresolved = 1 << 30;
 
   std::vector<uint32_t> resolve_pool();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sub-byte layouts as emitters see them: groups of eight elements, whose bits lie in one or two
+// Sub-byte layouts as emitters see them: groups of eight elements, whose bits are in one or two
 // fields each.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace castor::jit {
 
-/// Bits of an element that lie side by side in memory.
+/// Bits of an element that are adjacent in memory.
 struct BitField {
   int value_bit;  ///< the lowest
   int width;

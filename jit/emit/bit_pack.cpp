@@ -159,7 +159,7 @@ void BitPacker::emit_gather_bits(LaneEmitter& emitter, const Xmm& codes, int wid
   emit_or(emitter, codes, codes, other);
 }
 
-/// The low bits as elements of their own, then the high bits in the byte beside them.
+/// Gathers the low bits as elements of their own, then the high bits in the byte after them.
 void BitPacker::emit_gather_split(LaneEmitter& emitter, const Xmm& codes) const {
   Assembler& code = emitter.code();
   const std::vector<BitField> fields = bit_fields(element_);
@@ -173,7 +173,7 @@ void BitPacker::emit_gather_split(LaneEmitter& emitter, const Xmm& codes) const 
     }
     emit_gather_bits(emitter, part, field.width, true);
   }
-  // The low bits have left a byte free behind their first one.
+  // The low bits have left a byte free after their first one.
   code.vpslld(upper, upper, 8);
   emit_or(emitter, codes, codes, upper);
 }
@@ -191,7 +191,7 @@ void BitPacker::emit_compress(LaneEmitter& emitter, const Xmm& units) const {
   code.vpermw(units, emitter.vector(joins_, fallback), units);
 }
 
-/// AVX2: the bytes of the upper half right behind those of the lower one, while they fit it.
+/// AVX2: moves the bytes of the upper half right after those of the lower one, if they fit there.
 void BitPacker::emit_join_halves(LaneEmitter& emitter, const Xmm& halves) const {
   if (bytes_ > 16) return;
   Assembler& code = emitter.code();
@@ -206,11 +206,11 @@ void BitPacker::emit_store_packed(LaneEmitter& emitter, const Xbyak::Address& to
                                   const Xmm& packed) const {
   Assembler& code = emitter.code();
   const Xmm low = vector_register(packed.getIdx(), 128);
-  const auto behind = [&](int bytes) { return code.ptr[to.getRegExp() + bytes]; };
+  const auto at = [&](int bytes) { return code.ptr[to.getRegExp() + bytes]; };
   switch (bytes_) {
     case 4: return code.vmovd(to, low);
     case 8: return code.vmovq(to, low);
-    case 12: code.vmovq(to, low); return code.vpextrd(behind(8), low, 2);
+    case 12: code.vmovq(to, low); return code.vpextrd(at(8), low, 2);
     case 16:
     case 32: return code.vmovups(to, vector_register(packed.getIdx(), bytes_ * 8));
     default: break;
@@ -222,10 +222,10 @@ void BitPacker::emit_store_packed(LaneEmitter& emitter, const Xbyak::Address& to
   }
   // 24: twelve in each half.
   code.vmovq(to, low);
-  code.vpextrd(behind(8), low, 2);
+  code.vpextrd(at(8), low, 2);
   code.vextracti128(low, Xbyak::Ymm(packed.getIdx()), 1);
-  code.vmovq(behind(12), low);
-  code.vpextrd(behind(20), low, 2);
+  code.vmovq(at(12), low);
+  code.vpextrd(at(20), low, 2);
 }
 
 }  // namespace castor::jit

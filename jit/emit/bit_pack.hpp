@@ -6,17 +6,17 @@
 
 namespace castor::jit {
 
-/// Packs as many elements as a vector has bytes; of each byte the element's low bits count.
+/// Packs one element per byte of a vector: the low bits of the byte.
 class BitPacker {
  public:
   BitPacker(const Target& target, ElementType element);
 
   /// Reserves the constant vectors.
   void reserve_constants(LaneEmitter& emitter) const;
-  /// The packed bytes at the bottom of the register that held the elements.
+  /// Packs the elements; their bytes are at the bottom of the same register afterwards.
   void emit_pack(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;
-  /// Packs and writes exactly their bytes; spoils the register. `clean`: the upper bits of the
-  /// codes are zero. Past the caches only where the code has aligned it.
+  /// Packs the elements and stores exactly their bytes; overwrites the register. `clean`: the upper
+  /// bits of the codes are zero. `streaming`: past the caches, if `to` is aligned.
   void emit_store(LaneEmitter& emitter, const Xbyak::Address& to, const Xbyak::Xmm& codes,
                   bool clean, bool streaming) const;
 
@@ -39,8 +39,8 @@ class BitPacker {
   ElementType element_;
   int vector_bits_;
   int bytes_;                   ///< in memory, of one vector of elements
-  std::vector<uint8_t> picks_;  ///< which byte of the register goes where
-  std::vector<uint8_t> joins_;  ///< which 16-bit lane, after that, without a byte permutation
+  std::vector<uint8_t> picks_;  ///< the source of each packed byte
+  std::vector<uint8_t> joins_;  ///< the source of each 16-bit lane after that, without vpermb
 };
 
 }  // namespace castor::jit

@@ -47,7 +47,7 @@ BitUnpacker::FieldConstants BitUnpacker::constants_of(int value_bit, int width) 
   const int bits = bits_of(element_);
   FieldConstants constants = {value_bit, width, {}, {}, {}, {}, {}};
   if (has_byte_permute()) {
-    // A field begins so far in front that it lies at its place in the value.
+    // Reading begins `value_bit` bits before the field, which then has its position in the value.
     constants.fields = vector_constant<uint8_t>(vector_bits_, [&](int i) {
       return (field_position(element_, field, i % 8) - value_bit) & 63;
     });
@@ -102,7 +102,7 @@ void BitUnpacker::emit_unpack_masked(LaneEmitter& emitter, const Xbyak::Address&
   emit_spread(emitter, to);
 }
 
-/// The bytes at the bottom of the register; on AVX2 in both halves.
+/// Loads the bytes to the bottom of the register; on AVX2 to both halves.
 void BitUnpacker::emit_load(LaneEmitter& emitter, const Xbyak::Address& from, const Xmm& to) const {
   Assembler& code = emitter.code();
   if (!target_.has_avx512()) return emit_load_both_halves(emitter, from, to);
@@ -122,18 +122,18 @@ void BitUnpacker::emit_load_both_halves(LaneEmitter& emitter, const Xbyak::Addre
   Assembler& code = emitter.code();
   const Xbyak::Ymm whole(to.getIdx());
   const Xmm low = vector_register(to.getIdx(), 128);
-  const auto behind = [&](int bytes) { return code.ptr[from.getRegExp() + bytes]; };
+  const auto at = [&](int bytes) { return code.ptr[from.getRegExp() + bytes]; };
   switch (bytes_) {
     case 4: return code.vpbroadcastd(whole, from);
     case 8: return code.vpbroadcastq(whole, from);
     case 16: return code.vbroadcasti128(whole, from);
     case 12:
       code.vmovq(low, from);
-      code.vpinsrd(low, low, behind(8), 2);
+      code.vpinsrd(low, low, at(8), 2);
       return code.vinserti128(whole, whole, low, 1);
     default:  // 24: the first and the last 16 bytes
       code.vmovups(low, from);
-      return code.vinserti128(whole, whole, behind(8), 1);
+      return code.vinserti128(whole, whole, at(8), 1);
   }
 }
 

@@ -6,16 +6,16 @@
 
 namespace castor::jit {
 
-/// Unpacks as many elements as a vector has bytes; upper bits of the bytes are zero.
+/// Unpacks one element per byte of a vector; upper bits of the bytes are zero.
 class BitUnpacker {
  public:
   BitUnpacker(const Target& target, ElementType element);
 
   /// Reserves the constant vectors.
   void reserve_constants(LaneEmitter& emitter) const;
-  /// The elements at `from`; reads exactly their bytes.
+  /// Unpacks the elements at `from`; reads exactly their bytes.
   void emit_unpack(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
-  /// The same of the bytes that `mask` names; AVX-512.
+  /// Unpacks the elements of the bytes that `mask` selects (AVX-512).
   void emit_unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from,
                           const Xbyak::Opmask& mask, const Xbyak::Xmm& to) const;
 
@@ -45,7 +45,7 @@ class BitUnpacker {
   int vector_bits_;
   int bytes_;  ///< in memory, of one vector of elements
   std::vector<FieldConstants> fields_;
-  std::vector<uint8_t> arrangement_;  ///< AVX-512: which byte, or 16-bit lane, goes where
+  std::vector<uint8_t> arrangement_;  ///< AVX-512: the source of each byte, or 16-bit lane
   std::vector<uint8_t> value_mask_;
 };
 

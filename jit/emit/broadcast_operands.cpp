@@ -8,7 +8,7 @@ namespace castor::jit {
 
 namespace {
 
-/// One element from memory into every lane of as many bits.
+/// Loads one element into every lane of its width.
 void emit_broadcast(Assembler& code, const Xmm& to, const Xbyak::Address& from, int bits) {
   switch (bits) {
     case 8: return code.vpbroadcastb(to, from);
@@ -18,14 +18,14 @@ void emit_broadcast(Assembler& code, const Xmm& to, const Xbyak::Address& from, 
   }
 }
 
-/// A register of that many bits, at least the smallest there is.
+/// A register of `bits` bits, at least of 128.
 Xmm at_least_128(const Xmm& vector, int bits) {
   return vector_register(vector.getIdx(), std::max(bits, 128));
 }
 
 Xbyak::Zmm whole(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
 
-/// Lanes of `from` in the order that the lanes of `order` say.
+/// Permutes the lanes of `from` by the numbers in the lanes of `order`.
 void emit_permute(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& from,
                   int lane_bits) {
   switch (lane_bits) {
@@ -55,7 +55,7 @@ void UniformSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const 
 }
 
 /// scratch = a bit for each of the chunk's periods: one more than the number, counted from the
-/// chunk's first period, of the one that its last element lies in.
+/// chunk's first period, of the one that its last element belongs to.
 void RepeatedSource::emit_select_periods(LaneEmitter& emitter) const {
   Assembler& code = emitter.code();
   code.mov(gpr::scratch, period_numbers_);
@@ -80,7 +80,7 @@ void RepeatedSource::reserve_constants(LaneEmitter& emitter) {
   }
 }
 
-/// Which of as many source elements as a chunk has lanes belongs to each lane of the chunk that
+/// The order that permutes source elements, one per lane of a chunk, to the lanes of the chunk that
 /// begins with that element of an iteration.
 std::vector<uint8_t> RepeatedSource::order(const LaneEmitter& emitter, int lane_bits,
                                            int64_t element) const {
@@ -97,7 +97,8 @@ void RepeatedSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const
   emit_load_by_table(emitter, bits_of(inst.type), to);
 }
 
-/// All elements that an iteration has for as many chunks as a period has elements.
+/// Loads the elements of `baked_period_` chunks, which have one element per lane of a chunk, and
+/// permutes them to the lanes of this chunk.
 void RepeatedSource::emit_load_by_order(LaneEmitter& emitter, int lane_bits, const Xmm& to) {
   Assembler& code = emitter.code();
   const int element_bits = bits_of(element_);

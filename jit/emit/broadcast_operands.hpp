@@ -7,8 +7,8 @@
 
 namespace castor::jit {
 
-/// One element for every lane; loaded once for a row. Codes of sub-byte elements lie on the stack,
-/// as numbers of any width.
+/// One element for every lane, loaded once per row. Codes of sub-byte elements are stored on the
+/// stack, as numbers of any width.
 class UniformSource : public Source {
  public:
   UniformSource(size_t operand, ElementType element, const Frame& frame)
@@ -21,9 +21,9 @@ class UniformSource : public Source {
   const Frame& frame_;
 };
 
-/// One element for each period of the innermost axis (AVX-512). The elements of a chunk's periods
-/// are loaded side by side and then permuted to their lanes: where the period is baked into the
-/// code, by constant orders in the main loop; elsewhere by orders from a table.
+/// One element per period of the innermost axis (AVX-512). The elements of a chunk's periods
+/// are consecutive, and are loaded together and then permuted to their lanes: where the period is
+/// baked into the code, by constant orders in the main loop; elsewhere by orders from a table.
 class RepeatedSource : public Source {
  public:
   /// `period_numbers`: address of bytes; see ArgumentLayout.

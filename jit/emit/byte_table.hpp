@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking up bytes in tables that live in registers.
+// Looks up bytes in tables that are kept in registers.
 #pragma once
 
 #include "jit/emit/i32_table.hpp"
@@ -9,16 +9,16 @@ namespace castor::jit {
 
 /// Reserves registers for the table of a lane operation that looks up bytes or 32-bit lanes.
 void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst);
-/// The same for a sink that stores what `emit_look_up_elements` gives.
+/// Reserves registers for the table of a sink that stores what `emit_look_up_elements` gives.
 void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits);
 
-/// Both bytes of each entry, apart; tables of 6 bits or more.
+/// Looks up both bytes of each entry, into two registers; for tables of 6 bits or more.
 void reserve_table(LaneEmitter& emitter, const ByteTable& table);
 void emit_look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes,
                        const Xbyak::Xmm& low, const Xbyak::Xmm& high);
 
-/// What the table has for each byte of a whole vector: two vectors of 16-bit elements or four of
-/// 32-bit elements with these upper halves, in the order of the bytes.
+/// Looks up each byte of a whole vector: gives two vectors of 16-bit elements, or four of 32-bit
+/// elements with these upper halves, in the order of the bytes.
 std::vector<OwnedVector> emit_look_up_elements(LaneEmitter& emitter, const ByteTable& table,
                                                int element_bits, const Xbyak::Xmm& bytes);
 

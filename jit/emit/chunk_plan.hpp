@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many elements the code of a nest does at a time, and how often its main loop is unrolled.
+// How many elements the code of a nest does at a time, and how far its main loop is unrolled.
 #pragma once
 
 #include "jit/plan/nest.hpp"

@@ -35,8 +35,7 @@ constexpr Conversions to_unsigned_truncating = {
     CASTOR_UNARY(vcvttpd2uqq)};
 
 /// Emits a conversion; a rounding other than MXCSR's is written into the instruction, which
-/// AVX-512 has for whole registers only, so narrower ones are widened: the lanes above are
-/// nobody's.
+/// AVX-512 has for whole registers only, so narrower ones are widened: the lanes above are unused.
 void emit_convert(LaneEmitter& emitter, const LaneInst& inst, const Conversions& conversions,
                   LaneRounding rounding) {
   const int from_bits = bits_of(emitter.type_of(inst.a));

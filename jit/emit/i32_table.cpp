@@ -10,7 +10,7 @@ namespace castor::jit {
 
 namespace {
 
-/// One part of a table of 16 or 32 entries: as many as 32-bit permutations take in one register.
+/// One part of a table: the entries that a 32-bit permutation takes in one register.
 std::vector<uint8_t> table_vector(const LaneEmitter& emitter, const I32Table& table, int part) {
   const int bits = emitter.target().vector_bits();
   const int count = bits / 32;

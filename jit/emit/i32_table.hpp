@@ -6,8 +6,7 @@
 
 namespace castor::jit {
 
-/// Asks for registers that hold the table, where it is looked up in registers: AVX2 takes it from
-/// memory.
+/// Reserves registers for the table where it is looked up in registers: AVX2 takes it from memory.
 void reserve_i32_table(LaneEmitter& emitter, const I32Table& table);
 
 /// Lane operation.

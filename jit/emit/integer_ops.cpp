@@ -74,7 +74,7 @@ void emit_mul_bytes(LaneEmitter& emitter, const LaneInst& inst) {
   code.vpor(to, to, odd);
 }
 
-/// Logic on whole registers: VEX for AVX2; EVEX wants a granularity, that of its mask.
+/// Logic on whole registers: VEX for AVX2; EVEX has instructions by the lane width of the mask.
 struct Logic {
   BinaryMnemonic vex;
   BinaryMnemonic evex32;

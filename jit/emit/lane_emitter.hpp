@@ -17,27 +17,27 @@ namespace castor::jit {
 
 class LaneEmitter;
 
-/// Where a `load` takes lanes from. Memory, or registers that another emitter filled.
+/// Where a `load` takes lanes from: memory, or registers that another emitter filled.
 class Source {
  public:
   virtual ~Source() = default;
-  /// Vectors that the source wants in registers across the loop (permutation tables).
+  /// Reserves the vectors that the source wants in registers across the loop (permutation tables).
   virtual void reserve_constants(LaneEmitter&) {}
-  /// Puts one chunk of lanes of `inst.type` into `to`, integers extended by their sign.
+  /// Loads one chunk of lanes of `inst.type` into `to`, integers extended by their sign.
   virtual void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) = 0;
 };
 
-/// Where a `store` puts lanes.
+/// Where a `store` puts lanes: memory, or registers that another emitter reads.
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// Vectors that the sink wants in registers across the loop (permutation tables).
+  /// Reserves the vectors that the sink wants in registers across the loop (permutation tables).
   virtual void reserve_constants(LaneEmitter&) {}
-  /// Takes one chunk: `inst.a` by emitter.take or emitter.use.
+  /// Stores one chunk, which it gets by emitter.take(inst.a) or emitter.use(inst.a).
   virtual void emit_store(LaneEmitter& emitter, const LaneInst& inst) = 0;
 };
 
-/// A vector register of one's own until the object dies.
+/// A vector register that its owner may use until the object dies.
 class OwnedVector {
  public:
   OwnedVector() = default;
@@ -57,7 +57,7 @@ class OwnedVector {
   int index_ = -1;
 };
 
-/// A mask register of one's own until the object dies.
+/// A mask register that its owner may use until the object dies.
 class OwnedMask {
  public:
   OwnedMask(LaneEmitter& emitter, int index) : emitter_(&emitter), index_(index) {}
@@ -71,7 +71,7 @@ class OwnedMask {
   int index_;
 };
 
-/// As much stack as a vector takes, of one's own until the object dies.
+/// A stack slot for one vector that its owner may use until the object dies.
 class OwnedSlot {
  public:
   OwnedSlot(LaneEmitter& emitter, int index) : emitter_(&emitter), index_(index) {}
@@ -85,7 +85,7 @@ class OwnedSlot {
   int index_;
 };
 
-/// A bit for each register that belongs to the surrounding code.
+/// One bit for each register that the surrounding code uses.
 struct TakenRegisters {
   uint32_t vectors = 0;
   uint32_t masks = 0;
@@ -107,7 +107,7 @@ class LaneEmitter {
   LaneEmitter(const LaneEmitter&) = delete;
   LaneEmitter& operator=(const LaneEmitter&) = delete;
 
-  /// Fills the registers that hold constants; once, before any loop.
+  /// Emits the loads of constants that are kept in registers; once, before any loop.
   void emit_constants(std::span<Source* const> sources, std::span<Sink* const> sinks);
   /// Emits the instructions that are hoisted to a level: nest, before all loops; row, at the
   /// beginning of each row.
@@ -115,7 +115,8 @@ class LaneEmitter {
                     const std::function<void(LaneId)>& annotate);
   /// Releases the registers and slots of a level's values, so that it can be emitted once more.
   void release_hoisted(LoopLevel level);
-  /// Emits the rest of the program for one chunk. `annotate(id)` is called before each instruction.
+  /// Emits the instructions at the level of chunks for one chunk. `annotate(id)` is called before
+  /// each instruction.
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                   const std::function<void(LaneId)>& annotate);
 
@@ -136,9 +137,10 @@ class LaneEmitter {
   /// here, so the instruction that writes it must be the last that reads operands.
   Xbyak::Xmm define();
   Xbyak::Opmask define_mask();
-  /// The same, distinct from every operand.
+  /// A register for the result, distinct from every operand.
   Xbyak::Xmm define_apart();
-  /// The same, already holding `start`'s bits: for instructions that overwrite or merge.
+  /// A register for the result that already holds `start`'s bits: for instructions that overwrite
+  /// or merge.
   Xbyak::Xmm define_from(LaneId start);
   /// The operand in a register that the caller may overwrite and keep.
   OwnedVector take(LaneId id);
@@ -147,8 +149,8 @@ class LaneEmitter {
   OwnedSlot scratch_slot();
   Xbyak::Address address(const OwnedSlot& slot, int offset = 0);
 
-  /// A vector constant in a register if one is left, asked for in Sink::reserve_constants; else
-  /// `vector` loads it into `fallback`.
+  /// Keeps a vector constant in a register across the loop if one is left; call it in
+  /// reserve_constants. `vector` gives that register, else loads the constant into `fallback`.
   void reserve_vector(std::span<const uint8_t> bytes);
   Xbyak::Xmm vector(std::span<const uint8_t> bytes, OwnedVector& fallback);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of LaneEmitter: who has which, who goes to the stack, and who comes back.
+// The register allocation of LaneEmitter: which value has which register, and spills and reloads.
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -23,7 +23,7 @@ void LaneEmitter::release(LaneId id) {
 
 void LaneEmitter::release_dying_operands() {
   for (LaneId id : operands_) {
-    // What has no register of its own but lies in memory is loaded anew at each use.
+    // What keeps no register but is stored in memory is loaded again at each use.
     const bool reloads = is_constant(id) || has_home(id);
     if (last_use_[static_cast<size_t>(id)] == current_ || reloads) release(id);
   }

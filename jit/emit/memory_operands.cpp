@@ -19,7 +19,7 @@ void emit_move_masked(Assembler& code, const To& to, const From& from, int eleme
   }
 }
 
-/// The same of `bits` bits at once.
+/// A move between a register and memory, in either direction, of `bits` bits.
 template <class To, class From>
 void emit_move_whole(Assembler& code, const To& to, const From& from, int bits) {
   if (bits == 32) {
@@ -69,7 +69,7 @@ void emit_load_lanes(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& 
   }
   const LoadMnemonic extend = extension(element_bits, lane_bits, is_signed_integer(element));
   if (emitter.lanes() * lane_bits >= 128) return extend(code, to, from);
-  // From memory the instruction would read as many elements as fill a whole register.
+  // From memory the instruction would read the elements of a whole register.
   emit_move_whole(code, to, from, emitter.lanes() * element_bits);
   extend(code, to, to);
 }
@@ -130,7 +130,7 @@ bool MemorySink::emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVect
   return true;
 }
 
-/// A whole vector of elements; of sub-byte elements their bytes.
+/// Stores a whole vector of elements; sub-byte elements as their packed bytes.
 void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to, OwnedVector full) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
@@ -141,7 +141,7 @@ void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to,
                           locator_.stores() == Stores::streaming);
 }
 
-/// One chunk of bytes fills two vectors of elements, or four.
+/// Looks up a chunk of bytes, which gives two vectors of elements, or four, and stores these.
 void MemorySink::emit_store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
   const int element_bits = bits_of(element_);
   const std::vector<OwnedVector> vectors =
@@ -163,7 +163,7 @@ void MemorySink::emit_store_looked_up(LaneEmitter& emitter, const LaneInst& inst
   }
 }
 
-/// A chunk's elements, narrower than its lanes, in the low part of a register.
+/// Narrows a chunk's lanes to its elements, in the low part of a register.
 OwnedVector MemorySink::emit_one_chunk(LaneEmitter& emitter, const LaneInst& inst) const {
   const int lane_bits = bits_of(inst.type);
   OwnedVector narrowed = emitter.scratch();

@@ -15,15 +15,15 @@ namespace castor::jit {
 
 /// How the chunk being emitted reaches memory.
 enum class ChunkMode : uint8_t {
-  whole,   ///< every lane is there
-  masked,  ///< the lanes of opmask `tail_mask` are (AVX-512)
+  whole,   ///< all lanes
+  masked,  ///< the lanes of opmask `tail_mask` (AVX-512)
   staged,  ///< through a buffer on the stack that holds a whole chunk; sub-byte elements as bytes
 };
 
-/// The opmask of the lanes that are there in a masked chunk.
+/// The opmask of the lanes of a masked chunk.
 inline const Xbyak::Opmask tail_mask(1);
 
-/// Where a chunk of an operand lies, for the code being emitted.
+/// The address of an operand's chunk, for the code being emitted.
 struct ChunkAddress {
   ChunkMode mode = ChunkMode::whole;
   Xbyak::Reg64 base = Xbyak::Reg64(Xbyak::Operand::RSP);   ///< an address
@@ -32,27 +32,27 @@ struct ChunkAddress {
   int64_t displacement = 0;  ///< bytes of this chunk from there
 };
 
-/// Knows where the operands of the chunk being emitted lie.
+/// Knows the addresses of the operands of the chunk being emitted.
 class OperandLocator {
  public:
   virtual ~OperandLocator() = default;
   virtual ChunkMode mode(size_t operand) const = 0;
   /// How whole vectors are stored.
   virtual Stores stores() const = 0;
-  /// The chunk of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
+  /// The address of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
   /// code that loads the base address, which holds until the next call.
   virtual ChunkAddress emit_chunk_address(size_t operand, int chunks_back) = 0;
   /// Elements from the beginning of the main loop's iteration to the chunk being emitted.
   virtual int64_t element_of_iteration() const = 0;
 };
 
-/// The address that a chunk means.
+/// The address as instructions take it.
 Xbyak::Address address_of(Assembler& code, const ChunkAddress& chunk);
 
-/// Loads a chunk of elements (of sub-byte ones their codes in bytes) into lanes of that many bits.
+/// Loads a chunk of elements (sub-byte ones as codes in bytes) into lanes of `lane_bits`.
 void emit_load_lanes(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
                      ElementType element, int lane_bits);
-/// The same under the opmask that `to` names.
+/// Loads a chunk under the opmask of `to`.
 void emit_load_lanes_masked(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
                             ElementType element, int lane_bits);
 
@@ -62,7 +62,7 @@ class MemorySource : public Source {
       : operand_(operand), element_(element), locator_(locator) {}
   void reserve_constants(LaneEmitter& emitter) override;
   void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
-  /// Of sub-byte elements.
+  /// Only for sub-byte elements.
   const BitUnpacker& unpacker() const { return *unpacker_; }
 
  private:
@@ -83,7 +83,7 @@ class MemorySink : public Sink {
 
   /// The instruction that stores to this sink, known before any code is emitted.
   void set_store(const LaneInst& inst, const LaneProgram& program);
-  /// Of sub-byte elements.
+  /// Only for sub-byte elements.
   const BitPacker& bit_packer() const { return *bit_packer_; }
 
  private:

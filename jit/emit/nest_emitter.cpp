@@ -27,7 +27,7 @@ int stage_bytes(const Nest& nest, const NestForm& form, const Target& target, in
   return (bytes + 63) / 64 * 64;
 }
 
-/// With a table for each row, only the store belongs to chunks.
+/// The loop level of each instruction. With a table for each row, only the store belongs to chunks.
 std::vector<LoopLevel> levels(const Nest& nest, const NestForm& form, const ChunkPlan& plan) {
   std::vector<LoopLevel> sources;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
@@ -75,7 +75,6 @@ class NestEmitter {
   }
 
  private:
-  // The parts of the function.
   void emit_entry();
   void emit_exit();
   void emit_axis(int axis);
@@ -132,7 +131,7 @@ void NestEmitter::emit_entry() {
   if (form_.has_periods()) emit_phase_steps();
 }
 
-/// How far an iteration, and a chunk, go within a period.
+/// Elements by which an iteration, and a chunk, move within a period.
 void NestEmitter::emit_phase_steps() {
   note("steps within a period");
   for (const bool chunk : {false, true}) {
@@ -182,7 +181,7 @@ void NestEmitter::emit_innermost_axis() {
   emit_tail_loop();
 }
 
-/// The tail loop runs twice: first for the elements in front of the first aligned output, then
+/// The tail loop runs twice: first for the elements before the first aligned output, then
 /// for what the main loop leaves.
 void NestEmitter::emit_streaming_axis() {
   Xbyak::Label aligned;
@@ -200,12 +199,12 @@ void NestEmitter::emit_streaming_axis() {
   code_.jl(aligned, Xbyak::CodeGenerator::T_NEAR);
 }
 
-/// extent = min(extent, elements of the first streamed output in front of the alignment).
+/// extent = min(extent, elements of the first streamed output before the alignment).
 void NestEmitter::emit_elements_to_alignment() {
   size_t output = nest_.inputs.size();
   while (!has_streaming_stores(target_, nest_.element(output))) ++output;
   const int bits = bits_of(nest_.element(output));
-  note("elements in front of the first aligned store");
+  note("elements before the first aligned store");
   code_.mov(gpr::counter, frame_.emit_pointer(output));
   code_.neg(gpr::counter);
   code_.and_(gpr::counter, static_cast<uint32_t>(streaming_alignment - 1));
@@ -250,7 +249,7 @@ void NestEmitter::emit_main_loop_chunk(int chunk) {
     operands_.emit_drain_windows();
 }
 
-/// What is left, a chunk at a time, the last one with fewer lanes.
+/// Does the remaining elements a chunk at a time, the last one with fewer lanes.
 void NestEmitter::emit_tail_loop() {
   note("tail: chunk by chunk");
   code_.cmp(gpr::index, gpr::extent);
@@ -260,7 +259,7 @@ void NestEmitter::emit_tail_loop() {
   });
 }
 
-/// A group at a time, the last one with fewer elements.
+/// Does the remaining elements a group at a time, the last one with fewer elements.
 void NestEmitter::emit_tail_groups() {
   emit_loop_while(code_, Condition::less, [&] {
     note("next group");
@@ -311,7 +310,7 @@ std::function<void(LaneId)> NestEmitter::annotator(int chunk) {
   return [this, chunk](LaneId id) {
     const uint32_t origin = nest_.program.code[static_cast<size_t>(id)].origin;
     annotations_.note(chunk == nest_part  ? "once"
-                      : chunk == row_part ? "once a row"
+                      : chunk == row_part ? "once per row"
                                           : fmt::format("chunk {}", chunk),
                       print(nest_.program, id),
                       options_.origin_text ? options_.origin_text(origin) : "");

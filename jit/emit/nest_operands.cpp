@@ -9,7 +9,7 @@ namespace castor::jit {
 
 namespace {
 
-/// As much of the scratch register as an element takes.
+/// The part of gpr::scratch that holds an element of `bytes`.
 Xbyak::Reg scratch_of(int bytes) {
   switch (bytes) {
     case 1: return gpr::scratch.cvt8();
@@ -117,7 +117,7 @@ void NestOperands::emit_end_main_loop_chunk() {
 void NestOperands::emit_end_chunk() {
   emit_advance_phase(frame_.chunk_phase());
   if (!form_.has(Access::repeated)) return;
-  // scratch is not negative where the phase went beyond a period: one more is behind.
+  // scratch is not negative where the phase went beyond a period: one more is complete.
   code_.sar(gpr::scratch, 63);
   code_.add(gpr::period, frame_.chunk_periods());
   code_.lea(gpr::period, code_.ptr[gpr::period + gpr::scratch + 1]);
@@ -148,7 +148,7 @@ ChunkMode NestOperands::tail_mode(size_t operand) const {
   return has_window(operand) || is_staged(operand) ? ChunkMode::staged : ChunkMode::masked;
 }
 
-/// Packed bits of whole groups.
+/// The address of packed bits of whole groups.
 ChunkAddress NestOperands::emit_packed_address(size_t operand, int64_t displacement_in_elements) {
   const int bits = bits_of(nest_.element(operand));
   code_.imul(gpr::counter, gpr::index, bits);
@@ -159,7 +159,8 @@ ChunkAddress NestOperands::emit_packed_address(size_t operand, int64_t displacem
           .displacement = displacement_in_elements * bits / 8};
 }
 
-/// In the copy of the operand's period. The phase is that of the chunk, or of the iteration.
+/// The address in the copy of the operand's period. gpr::phase is that of the chunk, where chunks
+/// are counted in the main loop, else that of the iteration.
 ChunkAddress NestOperands::emit_periodic_address(size_t operand) {
   const int bytes = lane_bits_of(nest_.element(operand)) / 8;
   const int64_t elements = counts_chunks() ? 0 : chunk_displacement_;

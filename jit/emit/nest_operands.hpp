@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the chunks of a nest reach its operands: directly, or over a buffer on the stack. Operands of
-// sub-byte elements have a window for it (see emit/windows.hpp). Others have a stage for chunks
-// that are not contiguous, and on AVX2, which has no opmasks, for all chunks of the tail.
+// How the chunks of a nest reach its operands: directly, or through a buffer on the stack. Operands
+// of sub-byte elements have a window (see emit/windows.hpp). Others have a stage for chunks that
+// are not contiguous, and on AVX2, which has no opmasks, for all chunks of the tail.
 #pragma once
 
 #include <deque>
@@ -27,34 +27,35 @@ class NestOperands : public OperandLocator {
 
   /// The chunks emitted from here on are whole.
   void enter_main_loop();
-  /// They begin at gpr::index and may have fewer elements.
+  /// The chunks emitted from here on begin at gpr::index and may have fewer elements.
   void enter_tail();
   /// Elements from gpr::index to the main loop's chunk that is emitted next.
   void set_chunk(int64_t displacement_in_elements) {
     chunk_displacement_ = displacement_in_elements;
   }
 
-  /// What uniform operands need on the stack; at the beginning of each row.
+  /// Emits what the beginning of a row needs: the codes of uniform sub-byte operands on the stack,
+  /// and the account of periods.
   void emit_row_start();
-  /// The account of periods begins with a row's first element, or with the one at gpr::index.
+  /// Begins the account of periods with a row's first element, or with the element at gpr::index.
   void emit_begin_periods();
   void emit_locate_period();
-  /// It goes on behind an iteration of the main loop and its chunks, and behind a chunk of the
-  /// tail.
+  /// Advances the account of periods after an iteration of the main loop, after one of its chunks,
+  /// and after a chunk of the tail.
   void emit_end_iteration();
   void emit_end_main_loop_chunk();
   void emit_end_chunk();
 
-  /// Windows of the group that begins with the chunk.
+  /// Fills the windows of the group that begins with the chunk.
   void emit_fill_windows();
-  /// Windows of the group that ends with the chunk.
+  /// Drains the windows of the group that ends with the chunk.
   void emit_drain_windows();
   int group_elements() const { return codes_per_vector(target_.vector_bits()); }
   int group_chunks() const { return group_elements() / lanes_; }
 
-  /// The chunk's elements, frame.chunk_count() many, from the inputs to their stages.
+  /// Copies the frame.chunk_count() elements of the chunk from the inputs to their stages.
   void emit_stage_in();
-  /// The same from the stages of the outputs.
+  /// Copies these elements from the stages of the outputs to the outputs.
   void emit_stage_out();
 
   ChunkMode mode(size_t operand) const override { return modes_[operand]; }
@@ -66,7 +67,7 @@ class NestOperands : public OperandLocator {
   void make_operands();
   void make_source(size_t operand);
   void emit_advance_phase(const Xbyak::Address& step);
-  /// Whether the account goes on from chunk to chunk in the main loop.
+  /// Whether the main loop advances the account of periods after each chunk.
   bool counts_chunks() const { return form_.has(Access::repeated) && form_.baked_period == 0; }
   bool has_window(size_t operand) const {
     return jit::has_window(nest_.element(operand), form_.access[operand]);
@@ -90,7 +91,7 @@ class NestOperands : public OperandLocator {
   }
   int element_bytes(size_t operand) const { return bits_of(nest_.element(operand)) / 8; }
   Xbyak::Address argument(size_t word) const { return code_.qword[gpr::arguments + 8 * word]; }
-  /// Of the innermost axis.
+  /// The operand's step along the innermost axis.
   Xbyak::Address step(size_t operand) const { return argument(layout_.step(operand, 0)); }
 
   const Nest& nest_;

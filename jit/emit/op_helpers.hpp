@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emitters of lane operations share.
+// Types of mnemonics and helpers for the emitters of lane operations.
 #pragma once
 
 #include "jit/emit/lane_emitter.hpp"
@@ -11,13 +11,13 @@ using Xbyak::Xmm;
 
 /// A three-operand vector instruction, whatever its overloads are called with.
 using BinaryMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, const Xmm& b);
-/// A two-operand one.
+/// A two-operand vector instruction.
 using UnaryMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a);
-/// A two-operand one whose second operand may be in memory.
+/// A two-operand vector instruction whose second operand may be in memory.
 using LoadMnemonic = void (*)(Assembler&, const Xmm& to, const Xbyak::Operand& from);
 /// A comparison into an opmask.
 using MaskMnemonic = void (*)(Assembler&, const Opmask& to, const Xmm& a, const Xmm& b);
-/// With an immediate.
+/// A two-operand vector instruction with an immediate.
 using ImmediateMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, uint8_t immediate);
 
 #define CASTOR_BINARY(name) \
@@ -43,8 +43,8 @@ inline void emit_zero(LaneEmitter& emitter, const Xmm& to) {
   emitter.has_avx512() ? emitter.code().vpxord(to, to, to) : emitter.code().vpxor(to, to, to);
 }
 
-/// The register of the current instruction's result, under its mask if it has one. Operands must
-/// have been asked for before.
+/// The register of the current instruction's result, under its mask if it has one. Call it after
+/// `use` of all operands.
 inline Xmm define_result(LaneEmitter& emitter, const LaneInst& inst) {
   if (inst.mask == no_lane) return emitter.define();
   const Opmask mask = emitter.use_mask(inst.mask);

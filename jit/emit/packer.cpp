@@ -13,7 +13,7 @@ namespace {
 
 int log2_of(int value) { return std::countr_zero(static_cast<unsigned>(value)); }
 
-/// vpermt2{d,w,b}: every second element of two vectors side by side.
+/// vpermt2{d,w,b}: every second element of two concatenated vectors.
 std::vector<uint8_t> every_second_of(int to_bits, int vector_bits, int offset) {
   if (to_bits == 32) return every_second<uint32_t>(vector_bits, offset);
   if (to_bits == 16) return every_second<uint16_t>(vector_bits, offset);
@@ -49,7 +49,7 @@ bool to_signed(Narrowing narrowing) {
 
 }  // namespace
 
-/// The upper half of each lane of 16 or 32 bits, in the lower one.
+/// Moves the upper half of each lane of 16 or 32 bits to the lower one.
 static void emit_shift_down_half(Assembler& code, const Xmm& to, const Xmm& from, int lane_bits) {
   lane_bits == 16 ? code.vpsrlw(to, from, 8) : code.vpsrld(to, from, 16);
 }

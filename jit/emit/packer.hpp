@@ -9,8 +9,8 @@
 namespace castor::jit {
 
 /// Collects the chunks of one sink. Two registers of the same stage are combined as soon as both
-/// are there: side by side while they are narrower than a vector, then packed to half their
-/// width, until the elements fill a vector.
+/// are there: concatenated while they are narrower than a vector, then packed to half their width,
+/// until the elements fill a vector.
 class Packer {
  public:
   Packer() = default;
@@ -51,11 +51,11 @@ class Packer {
   std::vector<Pending> pending_;
 };
 
-/// Whether a sink collects chunks: their lanes are wider than the elements, or one chunk has fewer
-/// elements than the smallest vector register, or, of sub-byte elements, than the largest.
+/// Whether a sink collects chunks: their lanes are wider than the elements, or a chunk does not
+/// fill the smallest vector register, or, with sub-byte elements, the largest.
 bool needs_packing(const LaneInst& store, ElementType element, int lanes, const Target& target);
 
-/// One chunk narrowed within its register: lanes of `lane_bits` in `from` become elements of
+/// Narrows one chunk within its register: lanes of `lane_bits` in `from` become elements of
 /// `element_bits` in the low part of `to`.
 void emit_narrow_one(LaneEmitter& emitter, const OwnedVector& to, const Xbyak::Xmm& from,
                      int lane_bits, int element_bits, Narrowing narrowing);

@@ -35,7 +35,7 @@ constexpr std::array<std::array<UnaryMnemonic, 3>, 3> truncations = {{
     {CASTOR_UNARY(vpmovqb), CASTOR_UNARY(vpmovqw), CASTOR_UNARY(vpmovqd)},
 }};
 
-/// vpshufb control: in each 128-bit half, the low bytes of its lanes side by side.
+/// vpshufb control: makes the low bytes of the lanes of each 128-bit half consecutive.
 std::array<uint8_t, 32> low_bytes_control(int from_bits, int to_bits) {
   std::array<uint8_t, 32> control;
   control.fill(0x80);  // zero

@@ -15,7 +15,7 @@ namespace {
 
 using Xbyak::Zmm;
 
-// Registers for the whole function (RowTable::taken_vectors).
+// Registers with one meaning for the whole function (RowTable::taken_vectors).
 const Zmm table(31);
 const Zmm byte_of_lane(30);    ///< which of the loaded bytes has a lane's code
 const Zmm factor_of_lane(29);  ///< moves the code to where it counts
@@ -36,7 +36,7 @@ bool stores_elements(const LaneProgram& program) {
   });
 }
 
-/// Programs shorter than that are as fast without.
+/// Shorter programs are as fast without a table.
 constexpr size_t least_instructions = 5;
 
 }  // namespace
@@ -128,9 +128,9 @@ void RowTable::emit_row() {
   emit_remainder(gpr::extent);
 }
 
-/// Elements in front of the first aligned one, whose codes begin at a byte.
+/// Does the elements before the first aligned one, whose codes begin at a byte.
 void RowTable::emit_elements_to_alignment() {
-  annotations_.note("elements in front of the first aligned store");
+  annotations_.note("elements before the first aligned store");
   code_.mov(gpr::limit, frame_.emit_pointer(sink_));
   code_.neg(gpr::limit);
   code_.and_(gpr::limit, static_cast<uint32_t>(streaming_alignment - 1));
@@ -144,7 +144,7 @@ void RowTable::emit_elements_to_alignment() {
   code_.shr(gpr::counter, 3);
 }
 
-/// Whole vectors, `vectors` at a time.
+/// Does whole vectors, `vectors` at a time.
 void RowTable::emit_loop(int vectors) {
   const int elements = vectors * elements_per_vector();
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
@@ -170,7 +170,7 @@ void RowTable::emit_vector(int vector) {
   stores_ == Stores::streaming ? code_.vmovntps(to, indices) : code_.vmovups(to, indices);
 }
 
-/// A vector's codes in each of its 128-bit parts.
+/// Loads a vector's codes into each of its 128-bit parts.
 void RowTable::emit_load_codes(int displacement) {
   const Xbyak::Address from = emit_codes_address(displacement);
   switch (bytes_per_vector()) {
@@ -192,7 +192,7 @@ void RowTable::emit_look_up() {
   }
 }
 
-/// The elements from gpr::index to `end`: less than a vector.
+/// Does the elements from gpr::index to `end`: less than a vector.
 void RowTable::emit_remainder(const Xbyak::Operand& end) {
   annotations_.note("less than a vector");
   code_.cmp(gpr::index, end);
@@ -209,7 +209,7 @@ void RowTable::emit_remainder(const Xbyak::Operand& end) {
   });
 }
 
-/// Only the bytes that the last gpr::limit codes lie in.
+/// Loads only the bytes that hold the last gpr::limit codes.
 void RowTable::emit_load_last_codes() {
   const Xbyak::Xmm low(indices.getIdx());
   code_.mov(frame_.group_begin(), gpr::extent);

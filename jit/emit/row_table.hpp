@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of small codes by table: where everything else that an element depends on is the same for
-// the whole row, the program runs once a row, on all codes, and its results are looked up.
+// the whole row, the program runs once per row, on all codes, and its results are looked up.
 #pragma once
 
 #include "jit/emit/annotations.hpp"
@@ -15,7 +15,7 @@ namespace castor::jit {
 /// uniform, and one contiguous output of 16 or 32 bits.
 int row_table_operand(const Nest& nest, const NestForm& form, const Target& target, int lanes);
 
-/// Every code, in the lanes that a load asks for; again and again where there are more lanes.
+/// Every code, in the lanes that a load asks for, repeated where there are more lanes.
 class CodesSource : public Source {
  public:
   explicit CodesSource(ElementType element) : element_(element) {}
@@ -38,7 +38,7 @@ class TableSink : public Sink {
 /// Emits the look-ups of a row.
 class RowTable {
  public:
-  /// Registers that belong to it, for LaneEmitter.
+  /// The vector registers that the row table uses, which LaneEmitter must leave alone.
   static constexpr uint32_t taken_vectors = 0xf0000000;
 
   RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes, const Frame& frame,
@@ -50,7 +50,7 @@ class RowTable {
 
   /// Loads what look-ups use; once, in the function's entry.
   void emit_constants();
-  /// The elements of one row, gpr::extent many, by the table.
+  /// Does the gpr::extent elements of one row by the table.
   void emit_row();
 
  private:

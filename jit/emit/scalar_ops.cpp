@@ -14,7 +14,7 @@ using Xbyak::Reg64;
 const Reg64 quotient(Xbyak::Operand::RAX);
 const Reg64 remainder(Xbyak::Operand::RDX);
 
-/// Both operands lane by lane on the stack; results take the address of a's lanes.
+/// Both operands, lane by lane, on the stack; results overwrite a's lanes.
 class LanesInMemory {
  public:
   LanesInMemory(LaneEmitter& emitter, LaneType type)
@@ -66,7 +66,7 @@ void emit_division(LaneEmitter& emitter, const LaneInst& inst, const Reg64& want
   code.vmovups(emitter.define(), lanes.results());
 }
 
-/// fprem takes away the divisor's multiples in steps, each exact; it is done when C2 is clear.
+/// fprem subtracts multiples of the divisor in steps, each exact; it is done when C2 is clear.
 void emit_partial_remainders(Assembler& code) {
   constexpr uint8_t c2_of_high_byte = 0x04;
   emit_loop_while(code, Condition::not_equal, Jump::shortest, [&] {

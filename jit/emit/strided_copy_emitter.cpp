@@ -31,7 +31,7 @@ const Reg64 rows_left(Operand::R12);
 
 const std::array saved_registers = {row_source, row_destination, rows_left};
 
-/// Elements every second to every fourth of which are wanted are loaded whole and shuffled.
+/// Where every second to every fourth element is wanted, whole vectors are loaded and shuffled.
 constexpr int most_shuffled_distance = 4;
 constexpr int vector_bytes = 16;
 
@@ -97,7 +97,7 @@ void StridedCopyEmitter::emit_row() {
   emit_unless(code_, Condition::equal, Jump::shortest, [&] { emit_loop_of_elements(1); });
 }
 
-/// `count` at a time, while that many are left.
+/// Copies `count` elements at a time, while that many are left.
 void StridedCopyEmitter::emit_loop_of_elements(int count) {
   code_.sub(left, count);
   emit_unless(code_, Condition::less, Jump::shortest, [&] {
@@ -134,7 +134,7 @@ void StridedCopyEmitter::emit_element(const Xbyak::Address& to, const Xbyak::Add
   }
 }
 
-/// As many vectors of elements as fit, where the destination's lie side by side.
+/// Copies the whole vectors of elements, where the destination's are consecutive.
 void StridedCopyEmitter::emit_shuffled() {
   Xbyak::Label done;
   code_.cmp(destination_step, bytes_);
@@ -149,8 +149,8 @@ void StridedCopyEmitter::emit_shuffled() {
   code_.L(done);
 }
 
-/// Two vectors of 16 bytes at a time. Each is made of `distance` vectors of the source, which end
-/// behind their last wanted element: there must be another one after it.
+/// Copies two vectors of 16 bytes at a time. Each is made of `distance` vectors of the source,
+/// which end after their last wanted element: another one must follow it.
 void StridedCopyEmitter::emit_loop_of_vectors(int distance) {
   const int elements = 2 * vector_bytes / bytes_;
   code_.cmp(left, elements);
@@ -177,7 +177,7 @@ void StridedCopyEmitter::emit_two_vectors(int distance) {
   code_.vmovdqu(code_.ptr[destination], Ymm(0));
 }
 
-/// Takes the elements that vector `part` of `distance` holds to their places; 0 elsewhere.
+/// Takes the elements that vector `part` of `distance` holds to their positions; 0 elsewhere.
 Xbyak::Address StridedCopyEmitter::shuffle(int distance, int part) {
   constexpr uint8_t zero = 0x80;
   std::array<uint8_t, 2 * vector_bytes> order;

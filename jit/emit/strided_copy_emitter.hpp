@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits the part of a tile's copy that goes element by element, or by shuffles where elements lie a
-// few apart.
+// Emits the part of a tile's copy that copies element by element, or by shuffles where the distance
+// of elements is small.
 #pragma once
 
 #include "jit/emit/assembler.hpp"

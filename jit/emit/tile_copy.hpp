@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits the code that copies a tile between two places with any strides.
+// Emits the code that copies a tile between two tensors with any strides.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,18 @@ struct TileCopy {
   int64_t rows;
 };
 
-/// The type of the code. No byte but the elements is written, and none in front of an element or
-/// behind the last one of a row is read.
+/// The type of the code. No byte but the elements is written, and none before an element or after
+/// the last one of a row is read.
 using TileCopyFunction = void (*)(const TileCopy* copy);
 
-/// A copy of elements of 1, 2, 4 or 8 bytes. Fast are tiles at least `transposed_block_bytes` long
-/// and wide, whose rows are the destination's and whose columns are the source's elements side by
-/// side; and rows of every second to fourth element. One code for all tiers: twice as many shuffles
-/// of half the width take no longer, and rows that share a set of the cache fit it better.
+/// A copy of elements of 1, 2, 4 or 8 bytes. Two cases are fast: tiles of at least
+/// `transposed_block_bytes` in both directions whose elements are consecutive in the destination's
+/// rows and in the source's columns; and rows of every second to fourth element. All tiers use the
+/// same code: with vectors of half the width it has twice the shuffles but takes no longer, and
+/// rows that share a set of the cache fit it better.
 Result<MachineCode> emit_tile_copy(int element_bytes);
 
-/// Blocks of elements that are transposed at once have as many columns and rows as fit in so many
-/// bytes.
+/// Bytes of a row and of a column of the square blocks of elements that are transposed at once.
 inline constexpr int transposed_block_bytes = 16;
 
 }  // namespace castor::jit

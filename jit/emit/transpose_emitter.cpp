@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block of n x n elements, n = 16 bytes / element, is n vectors of 16 bytes. It is transposed in
 // log2(n) rounds, each of which interleaves vectors i and i + n/2 to 2i and 2i + 1: a round moves
-// the top bit of a column's number to the end of the row's number, and the other way round. Two
-// blocks lie side by side in the halves of 32-byte vectors. The last blocks of rows and columns
+// the top bit of a column's number to the end of the row's number, and vice versa. The halves of
+// 32-byte vectors hold two adjacent blocks. The last blocks of rows and columns
 // overlap the ones before them, so there are no remainders.
 #include "jit/emit/transpose_emitter.hpp"
 
@@ -24,7 +24,7 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 
 const Reg64 arguments(Operand::RDI);
-// Of the blocks that come next; `columns` are those left behind them.
+// Addresses of the next blocks; `columns` is the number of columns after them.
 const Reg64 source(Operand::RSI);
 const Reg64 destination(Operand::RDX);
 const Reg64 columns(Operand::R8);
@@ -39,7 +39,7 @@ const Reg64 far_cursor(Operand::RBP);  ///< in the second of two blocks
 const Reg64 count(Operand::RBP);       ///< between blocks
 const Reg64 source_step_3(Operand::R12);
 const Reg64 destination_step_3(Operand::R13);
-const Reg64 block_step(Operand::R14);  ///< from a block's source to the block beside it
+const Reg64 block_step(Operand::R14);  ///< from a block's source to the adjacent block
 
 const std::array saved_registers = {block_destination, far_cursor, source_step_3,
                                     destination_step_3, block_step};
@@ -48,7 +48,7 @@ constexpr int vector_bytes = transposed_block_bytes;
 constexpr int most_registers = 15;  // that hold vectors; one more is needed to interleave them
 constexpr int in_memory = -1;       // instead of the number of a register
 
-/// Addresses of rows one after the other, from the cursor on, which it moves every four rows.
+/// Addresses of consecutive rows, from the cursor on, which it moves every four rows.
 class RowAddresses {
  public:
   RowAddresses(Assembler& code, const Reg64& at, const Reg64& step, const Reg64& step_3)
@@ -135,7 +135,7 @@ void TransposeEmitter::emit_exit() {
   code_.ret();
 }
 
-/// All of it in blocks, `blocks` side by side.
+/// Copies the whole tile in blocks, `blocks` adjacent ones at a time.
 void TransposeEmitter::emit_blocks(int blocks, Xbyak::Label& done) {
   Xbyak::Label next;
   code_.sub(columns, blocks * n_);
@@ -148,7 +148,7 @@ void TransposeEmitter::emit_blocks(int blocks, Xbyak::Label& done) {
   code_.jmp(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
-/// Blocks along the source's rows.
+/// Copies blocks along the source's rows.
 void TransposeEmitter::emit_row_of_blocks(int blocks) {
   code_.mov(block_source, source);
   code_.mov(block_destination, destination);
@@ -166,7 +166,7 @@ void TransposeEmitter::emit_row_of_blocks(int blocks) {
   });
 }
 
-/// count = min(most, left), which is taken from `left`; where nothing is left, it is done.
+/// count = min(most, left), which is subtracted from `left`; jumps to `done` if that is 0.
 void TransposeEmitter::emit_advance(const Reg64& left, int most, Xbyak::Label& done) {
   code_.mov(count.cvt32(), most);
   code_.cmp(left, count);
@@ -201,7 +201,7 @@ void TransposeEmitter::emit_interleave_rounds(int blocks) {
   }
 }
 
-/// The low and the high halves of two vectors, element by element in turns.
+/// Interleaves the elements of the low halves of two vectors, and of the high halves.
 std::pair<int, int> TransposeEmitter::emit_interleave(int a, int b, int blocks) {
   if (b == in_memory) {
     emit_unpack_high(vector(free_, blocks), vector(a, blocks), memory_);

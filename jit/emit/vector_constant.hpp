@@ -22,7 +22,7 @@ std::vector<uint8_t> vector_constant(int vector_bits, ValueOf value) {
   return bytes;
 }
 
-/// The same for elements of that many bits.
+/// A vector of constants for lanes of `lane_bits`.
 template <class ValueOf>
 std::vector<uint8_t> lanes_constant(int lane_bits, int vector_bits, ValueOf value) {
   switch (lane_bits) {
@@ -33,7 +33,8 @@ std::vector<uint8_t> lanes_constant(int lane_bits, int vector_bits, ValueOf valu
   }
 }
 
-/// For permutations of two vectors side by side: the even elements, or with `offset` 1 the odd.
+/// The order by which a permutation of two vectors takes the even elements, or with `offset` 1 the
+/// odd ones.
 template <class T>
 std::vector<uint8_t> every_second(int vector_bits, int offset) {
   return vector_constant<T>(vector_bits, [&](int i) { return 2 * i + offset; });

@@ -90,7 +90,7 @@ class FieldCopy {
   const Frame& frame_;
   const WindowOperand& at_;
   const BitField& field_;
-  const bool straddles_;  ///< some element's field lies in two bytes
+  const bool straddles_;  ///< the field of some element straddles two bytes
 };
 
 /// group = address of the eight elements that the element is one of.
@@ -111,7 +111,7 @@ void FieldCopy::emit_locate_field() {
   code_.shr(loop::byte.cvt32(), 3);
 }
 
-/// `body` is done for fields that lie in two bytes.
+/// `body` is done for fields that straddle two bytes.
 template <class Body>
 void FieldCopy::emit_if_straddling(const Body& body) {
   if (!straddles_) return;
@@ -236,7 +236,7 @@ void Windows::emit_fill(const WindowOperand& at, const BitUnpacker& unpacker) co
   code.vmovups(in_window(at), codes);
 }
 
-/// Codes that lie in one byte need no loop.
+/// Codes within one byte need no loop.
 void Windows::emit_copy_one_of_a_byte(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const int bits = bits_of(at.element);
@@ -265,7 +265,7 @@ void Windows::emit_fill_one(const WindowOperand& at) const {
   emit_copy_bitwise(at, true);
 }
 
-/// Zeros behind the group's last element.
+/// Stores zeros after the group's last element.
 void Windows::emit_clear_beyond_end(const WindowOperand& at) const {
   Assembler& code = emitter_.code();
   const OwnedVector vector = emitter_.scratch();
@@ -297,7 +297,7 @@ void Windows::emit_drain(const WindowOperand& at, const BitPacker& packer) const
   code.vmovdqu8(code.ptr[gpr::cursor] | bytes.get(), codes);
 }
 
-/// Element by element, from any bit on; touches no byte without a bit of the element.
+/// Copies element by element, from any bit on; touches no byte without a bit of the element.
 void Windows::emit_copy_bitwise(const WindowOperand& at, bool in) const {
   Assembler& code = emitter_.code();
   for (const BitField& field : bit_fields(at.element)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows: where chunks meet sub-byte operands. A window is a stretch of the stack with one byte
-// for each element of a group, a group being as many elements as a vector has bytes. Sources fill
-// theirs in front of the group's chunks, sinks drain theirs behind.
+// for each element of a group; a group has one element per byte of a vector. Windows of sources are
+// filled before the group's chunks, windows of sinks drained after them.
 #pragma once
 
 #include "jit/emit/frame.hpp"
@@ -9,8 +9,8 @@
 
 namespace castor::jit {
 
-/// Stack that one window takes: the group's bytes, and as much again for what lies beyond its end
-/// and for bytes on their way from or to memory.
+/// Stack that one window takes: the group's bytes, and the same again for what is stored beyond its
+/// end and for bytes on their way from or to memory.
 constexpr int window_bytes(int vector_bits) { return 2 * vector_bits / 8; }
 
 /// One sub-byte operand and where its bits are.
@@ -27,18 +27,20 @@ class Windows {
  public:
   Windows(LaneEmitter& emitter, const Frame& frame) : emitter_(emitter), frame_(frame) {}
 
-  /// A whole group at `packed`.
+  /// Copies a whole group from `packed` to the window, or back.
   void emit_fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
                        const Xbyak::Address& packed) const;
   void emit_drain_whole(const WindowOperand& at, const BitPacker& packer,
                         const Xbyak::Address& packed) const;
 
-  /// The one element of a uniform operand, as a number of eight bytes. Ends any group.
+  /// Copies the one element of a uniform operand to the window, as a number of eight bytes.
+  /// Overwrites group_begin() and group_end().
   void emit_fill_one(const WindowOperand& at) const;
 
-  /// The elements from frame.group_begin() to frame.group_end() of the row.
+  /// Copies the elements from frame.group_begin() to frame.group_end() of the row to the window.
   void emit_fill(const WindowOperand& at, const BitUnpacker& unpacker) const;
-  /// The same; of contiguous elements the last byte's unused bits become 0.
+  /// Copies these elements from the window. Where they are contiguous, the last byte's unused bits
+  /// become 0.
   void emit_drain(const WindowOperand& at, const BitPacker& packer) const;
 
  private:
