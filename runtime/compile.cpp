@@ -46,7 +46,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
       compiled->likely.emplace_back();
       continue;
     }
-    jit::NestForm form = forms.of(nest, compiled->target);
+    jit::NestForm form = forms.form_of(nest, compiled->target);
     Result<NestCodePtr> code =
         runtime.store->cache.get(nest, form, compiled->target, compiled->canonical.get());
     if (code.ok()) {

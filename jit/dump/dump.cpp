@@ -118,7 +118,7 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
       text += heading(i, target) + "\n" + *requantization;
       continue;
     }
-    const NestForm form = forms.of(nests[i], target);
+    const NestForm form = forms.form_of(nests[i], target);
     text += heading(i, target) + "\n" + print(function, nests[i], form, target);
     if (!nests[i].epilogue) continue;
     int instructions = 0;
@@ -139,7 +139,7 @@ struct ShownNest {
 /// Not of a convolution's nest.
 Result<ShownNest> shown_nest(const Function& function, const LikelyForms& forms, const Nest& nest,
                              const Target& target) {
-  if (!nest.requantization) return ShownNest{nest, forms.of(nest, target)};
+  if (!nest.requantization) return ShownNest{nest, forms.form_of(nest, target)};
   Result<LikelyRequantization> likely = likely_requantization(function, nest, target);
   if (!likely) return likely.error();
   return ShownNest{std::move(likely->nest), std::move(likely->form)};

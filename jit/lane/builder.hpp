@@ -31,12 +31,12 @@ class LaneBuilder {
   int32_t add_threshold_table(const ThresholdTable& table);
   void store_by_threshold(int sink, LaneId value, Narrowing narrowing, int32_t table);
 
-  /// The same bits in every lane; equal constants are one value.
+  /// A constant with these bits in every lane; equal constants are one value.
   LaneId constant(LaneType type, uint64_t bits);
   LaneId float_constant(LaneType type, double value);
 
   // Integers, on lanes of a's width. Operands are bits: a float may be used as an integer of its
-  // width, and the other way round, without an instruction.
+  // width, and vice versa, without an instruction.
   LaneId add(LaneId a, LaneId b) { return binary(LaneOp::add, a, b); }
   LaneId sub(LaneId a, LaneId b) { return binary(LaneOp::sub, a, b); }
   /// The low half of the product.
@@ -68,7 +68,7 @@ class LaneBuilder {
   }
   /// c + dot_i16_pairs(a, b), modulo 2^32.
   LaneId add_dot_i16_pairs(LaneId c, LaneId a, LaneId b);
-  /// Of unsigned 64-bit lanes, one after the other; no lane of b may be 0.
+  /// Quotients and remainders of unsigned 64-bit lanes, lane by lane; no lane of b may be 0.
   LaneId divide_each(LaneId a, LaneId b) { return binary(LaneOp::divide_each, a, b); }
   LaneId remainder_each(LaneId a, LaneId b) { return binary(LaneOp::remainder_each, a, b); }
   /// Arithmetic; lanes of 16 or 32 bits.
@@ -94,8 +94,8 @@ class LaneBuilder {
   }
   LaneId truncate(LaneId a, int bits) { return resize(LaneOp::truncate, a, bits); }
 
-  // a shifted by as many bits as b, an unsigned number, says, lane by lane; 0, or the sign, from
-  // the lane's width on. Lanes of at least `least_shifted_bits`.
+  // a shifted by b bits, an unsigned number, lane by lane; 0, or the sign, from the lane's width
+  // on. Lanes of at least `least_shifted_bits`.
   LaneId shift_left_by(LaneId a, LaneId b) { return binary(LaneOp::shift_left_by, a, b); }
   LaneId shift_right_by(LaneId a, LaneId b) { return binary(LaneOp::shift_right_by, a, b); }
   LaneId shift_right_signed_by(LaneId a, LaneId b);
@@ -125,7 +125,7 @@ class LaneBuilder {
     return unary(LaneOp::float_sqrt, float_lane(bits_of(type_of(a))), a);
   }
   /// mask ? C's fmod : otherwise. The more lanes the mask has, the slower; where it has none, it
-  /// costs next to nothing.
+  /// costs almost nothing.
   LaneId float_remainder_where(LaneId mask, LaneId a, LaneId b, LaneId otherwise);
   /// c - a * b, rounded once.
   LaneId float_sub_product(LaneId c, LaneId a, LaneId b);
@@ -172,8 +172,8 @@ class LaneBuilder {
   /// (Boldo and Melquiond, "When double rounding is odd".)
   /// On AVX2 as far as eight significant bits and bf16's range can tell: ten bits are kept.
   LaneId f64_to_f32_odd(LaneId a);
-  /// The same for a value that will be rounded to f16: what is below f32's normal numbers may be
-  /// anything that f16 rounds to zero.
+  /// f64_to_f32_odd for a value that will be rounded to f16: values below f32's normal numbers may
+  /// become anything that f16 rounds to zero.
   LaneId f64_to_f32_odd_for_f16(LaneId a);
 
   /// Rounds up: the least f32 that is not below a. |a| is not below f32's normal numbers, or the
@@ -185,7 +185,7 @@ class LaneBuilder {
 
   /// An integer lane (i32 or i64) to f32 or f64, one rounding to nearest even.
   LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);
-  /// The same to f32, rounded to odd as far as eight significant bits can tell: exact for
+  /// An integer lane to f32, rounded to odd as far as eight significant bits can tell: exact for
   /// magnitudes below 2^17, odd above.
   LaneId integer_to_f32_odd(LaneId a, bool is_signed);
 
@@ -209,7 +209,7 @@ class LaneBuilder {
   LaneId append(LaneInst inst);
   LaneId unary(LaneOp op, LaneType type, LaneId a, int64_t imm = 0);
   LaneId binary(LaneOp op, LaneId a, LaneId b);
-  /// Of two constants, what integer arithmetic makes of them.
+  /// The result of integer arithmetic if both operands are constants.
   std::optional<uint64_t> folded(LaneOp op, LaneId a, LaneId b) const;
   LaneId compare(LaneOp op, LaneId a, LaneId b);
   LaneId shift(LaneOp op, LaneId a, int count);

@@ -27,11 +27,11 @@ size_t hash_of(const LaneInst& inst) {
   return static_cast<size_t>(hash >> 32);
 }
 
-/// Instructions of which an equal one stands before are not used any more. (No load follows a
-/// store to the same memory, see load_before_storing.)
+/// Replaces uses of an instruction by an equal earlier one. (No load follows a store to the same
+/// memory, see load_before_storing.)
 void share_equals(LaneProgram& program) {
   const size_t slots = std::bit_ceil(2 * program.code.size());
-  std::vector<LaneId> table(slots, no_lane);  // by hash, the next free place when taken
+  std::vector<LaneId> table(slots, no_lane);  // by hash, with linear probing
   std::vector<LaneId> first_equal(program.code.size());
   for (size_t i = 0; i < program.code.size(); ++i) {
     LaneInst& inst = program.code[i];
@@ -171,7 +171,7 @@ void drop_dead(LaneProgram& program) {
   program.code = std::move(kept);
 }
 
-/// Moves loads that follow a store in front of it: an output may be an input's own memory, and
+/// Moves loads that follow a store before it: an output may be an input's own memory, and
 /// then nothing may be read after it was written.
 void load_before_storing(LaneProgram& program) {
   const auto is_store = [](const LaneInst& inst) { return inst.op == LaneOp::store; };

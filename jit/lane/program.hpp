@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lane programs: what one chunk of a nest computes, as SSA over vectors of lanes.
 //
-// Every value is one vector register with as many lanes as the chunk has elements; the widest
-// lane type of the program decides how many that are. Where values come from and go to is
+// Every value is one vector register with one lane per element of the chunk; the widest lane type
+// of the program decides how many elements that are. Where values come from and go to is
 // abstract: `load` and `store` name a source and a sink by number, and the emitter binds them
 // (Source and Sink in jit/emit/lane_emitter.hpp) to memory (memory_operands.hpp) or to registers
 // that another emitter hands in.
@@ -80,7 +80,7 @@ enum class Narrowing : uint8_t {
   look_up_16,            ///< bytes become 16-bit elements by the store's table
   look_up_upper_16,      ///< bytes become 32-bit elements, whose upper halves the table has
   encode_16_bits,  ///< 16-bit floats become codes of at most 8 bits by the store's threshold table
-  encode_high_half,  ///< the same of the upper half of 32-bit lanes
+  encode_high_half,  ///< the upper half of 32-bit lanes becomes such codes
   from_unsigned,     ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
@@ -122,7 +122,7 @@ enum class LaneOp : uint8_t {
   absolute,
   leading_zeros,  // of 32-bit lanes (AVX-512)
   divide_each,
-  remainder_each,  // of unsigned 64-bit lanes, one after the other; b is not 0
+  remainder_each,  // of unsigned 64-bit lanes, one by one; b is not 0
   bit_ternary,  // any function of a, b, c, by truth table: bit 4 * a + 2 * b + c of imm (AVX-512)
   equal,
   greater_signed,  // -> mask
@@ -154,7 +154,7 @@ enum class LaneOp : uint8_t {
   range_min,
   range_max,             // -0 below +0; of a NaN and a number, the number (AVX-512)
   range_magnitude,       // a, its magnitude at most b's; of NaN and a number, either sign (AVX-512)
-  float_remainder_each,  // under a mask: C's fmod, one after the other; a is finite, b not 0
+  float_remainder_each,  // under a mask: C's fmod, lane by lane; a is finite, b not 0
   fix_up,         // by b's class: a, b, b quiet or a number; c is vfixupimmps' table (AVX-512)
   round,          // to an integral value; imm is a LaneRounding
   float_compare,  // imm is a FloatPredicate -> mask

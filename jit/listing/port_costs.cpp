@@ -134,13 +134,13 @@ constexpr CostRow costs[] = {
     {.cost = Cost::zero_upper, .name = "zero_upper", .first = {fp45, 2.2, 2.2}},
 };
 
-constexpr bool in_order_of_cost() {
+constexpr bool is_sorted_by_cost() {
   for (size_t i = 0; i < std::size(costs); ++i) {
     if (costs[i].cost != static_cast<Cost>(i)) return false;
   }
   return std::size(costs) == static_cast<size_t>(Cost::zero_upper) + 1;
 }
-static_assert(in_order_of_cost());
+static_assert(is_sorted_by_cost());
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace castor::jit {
 LaneTensor lower_convert(LaneBuilder& builder, LaneTensor& source, ElementType to,
                          const ConvertOptions& options);
 
-// One function a family; `lower_convert` picks by the kinds of the two types.
+// One function per family; `lower_convert` picks by the kinds of the two types.
 LaneTensor convert_same_type(LaneBuilder& builder, LaneTensor& source,
                              const ConvertOptions& options);
 LaneTensor convert_to_boolean(LaneBuilder& builder, LaneTensor& source);

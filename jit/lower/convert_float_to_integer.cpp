@@ -11,7 +11,7 @@ LaneId first_above(LaneBuilder& builder, LaneType lane, ElementType to) {
       lane, value_bits == 64 ? 0x1p64 : static_cast<double>(uint64_t{1} << value_bits));
 }
 
-LaneId in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to) {
+LaneId is_in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to) {
   const LaneType lane = float_lane(bits_of(builder.type_of(integral_value)));
   const double above = to == ElementType::u64 ? 0x1p64 : 0x1p63;
   return builder.mask_and(
@@ -88,7 +88,7 @@ LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to
       builder, to, {builder.zero_unless(builder.mask_resize(is_number, 32), integer), narrowing});
 }
 
-/// The same of f16, whose numbers all fit 32 bits: only NaN and +infinity need care.
+/// Saturates f16, whose numbers all fit 32 bits: only NaN and +infinity need care.
 LaneTensor saturate_f16_to_signed(LaneBuilder& builder, ElementType to, Rounded rounded) {
   const LaneId bounded =
       builder.bound_specials(rounded.value, static_cast<double>(integer_max(to)));
@@ -137,7 +137,7 @@ LaneTensor saturate_to_sub_byte(LaneBuilder& builder, LaneId value, ElementType 
 }
 
 /// i32 from f32, i64: the conversion's own out-of-range result is the smallest integer, right
-/// below the range; above it the largest is put in its place.
+/// below the range; above the range it is replaced by the largest.
 LaneTensor saturate_to_wide_signed(LaneBuilder& builder, LaneId value, ElementType to,
                                    Rounded rounded) {
   const int bits = bits_of(to);
@@ -214,7 +214,7 @@ LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   if (bits_of(to) == 64) {
     // Out of range gives 1 << 63, whose low bits are 0 only for narrower destinations.
     const LaneType lane = float_lane(bits_of(builder.type_of(rounded.value)));
-    const LaneId in_range = builder.mask_resize(in_wrap_range(builder, rounded.value, to), 64);
+    const LaneId in_range = builder.mask_resize(is_in_wrap_range(builder, rounded.value, to), 64);
     if (to == ElementType::u64) {
       const LaneId is_big = builder.compare(FloatPredicate::greater_equal, rounded.value,
                                             builder.float_constant(lane, 0x1p63));

@@ -87,12 +87,12 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
   }
   const LaneId integer = source.as_integer(significant_bits);
   if (to == ElementType::nf4) {
-    // Every integer but 0 lies outside the thresholds.
+    // Every integer but 0 is beyond the thresholds.
     return narrow_f32(builder, builder.integer_to_float(integer, is_signed, LaneType::f32), to,
                       options, false);
   }
   if (to == ElementType::f16) {
-    // f32 is exact up to 2^24; what lies above is infinite in f16 however it was rounded.
+    // f32 is exact up to 2^24; larger numbers are infinite in f16 however they were rounded.
     const LaneId value =
         builder.has_wide_conversions() || significant_bits == 32
             ? builder.integer_to_float(integer, is_signed, LaneType::f32)

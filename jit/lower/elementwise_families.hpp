@@ -26,11 +26,12 @@ struct Elementwise {
   /// The operand as a float of the width that the type computes in: f64, or f32.
   LaneId value(size_t i) const;
   Operands values() const { return {value(0), value(1)}; }
-  /// A constant of that width.
+  /// A float constant of the width that the type computes in.
   LaneId number(double value) const;
   /// Float lanes rounded once to the type.
   LaneTensor rounded(LaneId value) const;
-  /// The same; `most`: the value is an integer of at most that magnitude.
+  /// Float lanes rounded once to the type. `most`: the value is an integer of at most that
+  /// magnitude.
   LaneTensor rounded(LaneId value, std::optional<int64_t> most) const;
   /// Whether `value` may be a signalling NaN: decoding narrower types makes them quiet.
   bool may_be_signalling() const { return bits_of(type) >= 32 || type == ElementType::bf16; }

@@ -14,14 +14,14 @@ LaneId quieted(const Elementwise& op, LaneId value) {
 }
 
 /// max(x, lo); NaN stays, made quiet.
-LaneId at_least(const Elementwise& op, LaneId x, double lo) {
+LaneId clamp_below(const Elementwise& op, LaneId x, double lo) {
   if (lo == 0 && !std::signbit(lo)) return op.builder.at_least_zero(x);
   // x86's max takes its second operand where that is NaN or both are zero.
   return op.builder.float_max(op.number(lo), quieted(op, x));
 }
 
 /// min(x, hi); the NaNs of x are quiet.
-LaneId at_most(const Elementwise& op, LaneId x, double hi) {
+LaneId clamp_above(const Elementwise& op, LaneId x, double hi) {
   if (hi == 0 && std::signbit(hi)) return op.builder.minimum(x, op.number(hi));
   return op.builder.float_min(op.number(hi), x);
 }
@@ -44,7 +44,7 @@ std::optional<int64_t> most_of_product(const Elementwise& op) {
   return a && b ? std::optional(*a * *b) : std::nullopt;
 }
 
-/// Lanes with the sign at a place that is the same in all.
+/// Lanes with the sign at the same bit in all of them.
 struct SignedBits {
   LaneId lanes;
   LaneId sign;
@@ -153,14 +153,14 @@ LaneTensor sign_of_float(const Elementwise& op) {
 
 LaneTensor relu_of_float(const Elementwise& op) {
   if (bits_of(op.type) == 16) return relu_of_bits(op);
-  return op.rounded(at_least(op, op.value(0), 0.0));
+  return op.rounded(clamp_below(op, op.value(0), 0.0));
 }
 
 LaneTensor clamp_float(const Elementwise& op) {
   LaneId x = op.value(0);
   const auto lo = float_bound(op, "lo");
-  x = lo ? at_least(op, x, *lo) : quieted(op, x);
-  if (const auto hi = float_bound(op, "hi")) x = at_most(op, x, *hi);
+  x = lo ? clamp_below(op, x, *lo) : quieted(op, x);
+  if (const auto hi = float_bound(op, "hi")) x = clamp_above(op, x, *hi);
   return op.rounded(x);
 }
 

@@ -15,12 +15,13 @@ double first_large_quotient(const Elementwise& op) {
 }
 
 /// |x| - |y| * trunc(|x / y|) for a quotient that is not large. It was rounded, so that its
-/// integral part may be one too large; a product that is subtracted unrounded then leaves what y
-/// puts right. Both sums are exact: their values are multiples of y's last place and less than y.
+/// integral part may be one too large; a product that is subtracted unrounded then leaves a
+/// negative result, to which y is added. Both sums are exact: their values are multiples of y's
+/// last place and less than y.
 LaneId small_remainder(const Elementwise& op, LaneId x, LaneId y, LaneId quotient) {
   LaneBuilder& builder = op.builder;
   const LaneId integral = builder.round(quotient, LaneRounding::toward_zero);
-  // Of an infinite y, 0 * y is NaN, for which the minimum takes its second operand.
+  // 0 * y is NaN for an infinite y; then the minimum takes its second operand.
   const LaneId rest = builder.float_min(builder.float_sub_product(x, integral, y), x);
   const LaneId is_below = builder.compare(FloatPredicate::less, rest, op.number(0.0));
   return builder.select(is_below, builder.float_add(rest, y), rest);
@@ -50,7 +51,7 @@ LaneId remainder(const Elementwise& op, LaneId x, LaneId y) {
 
 /// A remainder that is not zero and has the other sign comes to y's by adding it; a zero takes y's
 /// sign.
-LaneId with_sign_of(const Elementwise& op, LaneId y, LaneId rest) {
+LaneId match_sign(const Elementwise& op, LaneId y, LaneId rest) {
   LaneBuilder& builder = op.builder;
   const LaneType lane = integer_lane(bits_of(builder.type_of(rest)));
   const LaneId sign = builder.constant(lane, uint64_t{1} << (bits_of(lane) - 1));
@@ -78,7 +79,7 @@ LaneTensor mod_floats(const Elementwise& op) {
 
 LaneTensor floor_mod_floats(const Elementwise& op) {
   const auto [x, y] = op.values();
-  return op.rounded(with_sign_of(op, y, remainder(op, x, y)));
+  return op.rounded(match_sign(op, y, remainder(op, x, y)));
 }
 
 }  // namespace castor::jit

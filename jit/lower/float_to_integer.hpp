@@ -18,7 +18,7 @@ LaneId first_above(LaneBuilder& builder, LaneType lane, ElementType to);
 
 /// In the range whose low bits `overflow = wrap` keeps: i64, and u64 as well if that is the
 /// destination. NaN is in no range.
-LaneId in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to);
+LaneId is_in_wrap_range(LaneBuilder& builder, LaneId integral_value, ElementType to);
 
 // Saturation and wrapping where AVX2 has no instruction. `value` is the float before rounding.
 

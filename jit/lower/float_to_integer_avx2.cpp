@@ -109,7 +109,7 @@ LaneTensor wrap_avx2(LaneBuilder& builder, ElementType to, Rounded rounded) {
   const LaneId is_negative = builder.greater_signed(builder.constant(LaneType::i64, 0), value);
   const LaneId integer = builder.negate_where(
       is_negative, integer_part(builder, LaneType::f64, builder.magnitude(value)));
-  const LaneId bits = builder.zero_unless(in_wrap_range(builder, value, to), integer);
+  const LaneId bits = builder.zero_unless(is_in_wrap_range(builder, value, to), integer);
   return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
 }
 

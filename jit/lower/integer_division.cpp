@@ -83,7 +83,7 @@ LaneId wide_quotient(const Elementwise& op, const WideOperands& w) {
   return op.builder.negate_where(differ_in_sign(op, w), quotient);
 }
 
-/// Of a's sign.
+/// The remainder, which has a's sign.
 LaneId wide_remainder(const Elementwise& op, const WideOperands& w) {
   const LaneId remainder = op.builder.remainder_each(w.dividend, w.divisor);
   return op.is_signed() ? op.builder.negate_where(is_negative(op, w.a), remainder) : remainder;

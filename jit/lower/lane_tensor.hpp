@@ -11,7 +11,7 @@
 
 namespace castor::jit {
 
-/// What a sink can store at the least cost: lanes, and how they become elements.
+/// What a sink can store at the lowest cost: lanes, and how they become elements.
 struct Storable {
   LaneId lanes = no_lane;
   Narrowing narrowing = Narrowing::truncate;
@@ -28,8 +28,9 @@ class LaneTensor {
   /// of any value where they are truncated.
   static LaneTensor computed(LaneBuilder& builder, ElementType element, Storable storable);
 
-  /// Lanes that are the codes of `value`, f32 lanes of which encode_small makes them, or that a
-  /// sink encodes by table to the same codes: for consumers that need the codes in lanes, or f32.
+  /// Lanes that are the codes of `value` (f32 lanes, from which encode_small makes the codes), or
+  /// that a sink encodes by table to the same codes. `value` is for consumers that need f32, or the
+  /// codes in lanes.
   static LaneTensor encoded(LaneBuilder& builder, ElementType element, Storable storable,
                             LaneId value, const ConvertOptions& options);
 
@@ -38,14 +39,14 @@ class LaneTensor {
 
   ElementType element() const { return element_; }
 
-  /// A float that is known to be an integer of at most that magnitude (zeros of either sign
-  /// included), which its format holds exactly: `value` is it in f32, so that none of its
-  /// consumers needs to round.
+  /// Says that a float is an integer of magnitude at most `most` (zeros of either sign included),
+  /// which its format holds exactly. `value` is the integer in f32, so that no consumer needs to
+  /// round.
   LaneTensor& holds_integer(LaneId value, int64_t most);
-  /// That magnitude, where it is known.
+  /// The magnitude of holds_integer, where it is known.
   std::optional<int64_t> most_integer() const { return most_integer_; }
 
-  /// Says that a float's elements are all numbers, none of a magnitude above that one.
+  /// Says that a float's elements are all numbers of at most that magnitude.
   void holds_numbers_up_to(double magnitude) { magnitude_ = magnitude; }
   /// Whether every element of a float is known to be a number that i32 can hold, however it is
   /// rounded.
@@ -85,9 +86,9 @@ class LaneTensor {
   ElementType element_;
   int source_ = -1;
   Storable computed_{};
-  LaneId mask_ = no_lane;     // what began as truth values
-  LaneId value_ = no_lane;    // f32, not rounded yet, of lanes that are encoded
-  ConvertOptions options_{};  // that it is encoded with
+  LaneId mask_ = no_lane;     // of a tensor that began as truth values
+  LaneId value_ = no_lane;    // of lanes that are encoded: f32, not rounded yet
+  ConvertOptions options_{};  // of that encoding
   using ByWidth = std::array<LaneId, 4>;
   ByWidth integers_ = {no_lane, no_lane, no_lane, no_lane};
   ByWidth masks_ = {no_lane, no_lane, no_lane, no_lane};
@@ -98,7 +99,7 @@ class LaneTensor {
   double magnitude_ = std::numeric_limits<double>::infinity();
 };
 
-/// Up to which magnitude a float format holds every integer.
+/// The magnitude up to which a float format holds every integer.
 constexpr int64_t exact_integers(ElementType format) {
   return int64_t{1} << (info(format).format.mantissa_bits + 1);
 }

@@ -19,7 +19,7 @@ namespace castor::jit {
 
 namespace {
 
-/// A value, and the axis of the nest's iteration space that each of its axes lies along (or -1).
+/// A value, and for each of its axes the axis of the nest's iteration space, or -1.
 struct Placed {
   ValueId value;
   Dims axes;
@@ -31,8 +31,8 @@ Dims each_along_itself(int rank) {
   return axes;
 }
 
-/// Lowers on demand, from the outputs back to values in memory. A value that is needed in two places of
-/// the iteration space, broadcast in different ways, is lowered for each.
+/// Lowers on demand, from the outputs back to values in memory. A value that is needed in two
+/// places of the iteration space, broadcast in different ways, is lowered for each.
 class NestLowering {
  public:
   NestLowering(const FunctionFacts& facts, std::span<const NestOutput> outputs,
@@ -67,7 +67,7 @@ class NestLowering {
     const ValueId operand = operation->operands[0];
     if (!is_in_memory(operand) || facts_.immediate(operand)) return false;
     const ElementType from = function_.type_of(operand).element;
-    if (facts_.stored_element(facts_.roots[operand]) != from) return false;  // it lies there wider
+    if (facts_.stored_element(facts_.roots[operand]) != from) return false;  // it is stored wider
     const ElementType to = function_.type_of(output.value).element;
     const std::optional<StoreTable> table =
         store_table(from, to, canonical_options(from, to, convert_options(*operation)));
@@ -111,7 +111,7 @@ class NestLowering {
     return &lowered_[placed.value].emplace_front(Entry{placed.axes, std::move(lanes)}).lanes;
   }
 
-  /// Where the operand lies when the operation's result lies there.
+  /// The axes of the operand if those of the operation's result are `result.axes`.
   Placed operand_of(const Operation& operation, size_t index, const Placed& result) const {
     const ValueId operand = operation.operands[index];
     const Dims along = axes_along_result(operation, index, rank_of(operand), result.axes.rank());
@@ -156,7 +156,7 @@ class NestLowering {
   }
 
   LaneTensor source(const Placed& placed) {
-    // A reshape looks at its operand as it lies in memory, which may be wider than its type.
+    // A reshape reads its operand as it is stored, which may be wider than its type.
     const ElementType element = facts_.stored_element(facts_.roots[placed.value]);
     nest_.inputs.push_back({placed.value, placed.axes});
     nest_.program.sources.push_back({element});
@@ -179,7 +179,7 @@ class NestLowering {
       return converted(first, element, convert_options(operation));
     }
     if (info(operation.op).family == OpFamily::movement) {
-      return as_element(first, element);  // where it lies is all that changes
+      return as_element(first, element);  // only its axes change
     }
     return computed(operation, result);
   }
@@ -254,7 +254,7 @@ std::optional<uint64_t> FunctionFacts::immediate(ValueId value) const {
 
 double FunctionFacts::magnitude(ValueId value) const {
   if (!magnitudes_) magnitudes_.emplace(function);
-  return magnitudes_->of(value);
+  return magnitudes_->bound(value);
 }
 
 Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,

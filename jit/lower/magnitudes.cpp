@@ -15,18 +15,19 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::infinity();
 
-/// Of what a type can hold.
-double of_type(ElementType type) {
+/// The largest magnitude of a type.
+double bound_of_type(ElementType type) {
   if (is_boolean(type)) return 1;
   if (!is_integer(type)) return unknown;
   return std::max(static_cast<double>(integer_max(type)), -static_cast<double>(integer_min(type)));
 }
 
-/// Of a constant, where it is f32 and takes little time to read.
-double of_constant(const Operation& constant, ElementType type) {
+/// The largest magnitude in a constant, if it is f32 and takes little time to read, else of its
+/// type.
+double bound_of_constant(const Operation& constant, ElementType type) {
   constexpr size_t most_bytes = size_t{1} << 16;
   const std::vector<std::byte>& bytes = constant.data->bytes;
-  if (type != ElementType::f32 || bytes.size() > most_bytes) return of_type(type);
+  if (type != ElementType::f32 || bytes.size() > most_bytes) return bound_of_type(type);
   uint32_t most = 0;  // floats without a sign are in the order of their bits, NaNs last
   for (size_t at = 0; at + sizeof(uint32_t) <= bytes.size(); at += sizeof(uint32_t)) {
     uint32_t bits;
@@ -37,8 +38,8 @@ double of_constant(const Operation& constant, ElementType type) {
   return std::isfinite(magnitude) ? static_cast<double>(magnitude) : unknown;
 }
 
-/// Of sums of products of 8-bit integers less their zero points.
-double of_convolution(const Function& function, const Operation& operation) {
+/// A bound of sums of products of 8-bit integers less their zero points.
+double bound_of_convolution(const Function& function, const Operation& operation) {
   constexpr double most_difference = 255;
   double bound = most_difference * most_difference;
   const Shape& weights = function.type_of(operation.operands[1]).shape;
@@ -74,31 +75,31 @@ double rounded(double bound) {
 
 Magnitudes::Magnitudes(const Function& function) : bounds_(function.values.size(), unknown) {
   for (ValueId parameter : function.parameters) {
-    bounds_[parameter] = of_type(function.type_of(parameter).element);
+    bounds_[parameter] = bound_of_type(function.type_of(parameter).element);
   }
   for (const Operation& operation : function.operations) {
     for (ValueId result : operation.results) {
-      bounds_[result] = of_type(function.type_of(result).element);
+      bounds_[result] = bound_of_type(function.type_of(result).element);
     }
     const ValueId first = operation.results.front();
     if (operation.results.size() == 1) {
-      bounds_[first] = std::min(bounds_[first], of_result(function, operation));
+      bounds_[first] = std::min(bounds_[first], bound_of_result(function, operation));
     }
   }
 }
 
-double Magnitudes::of_result(const Function& function, const Operation& operation) const {
+double Magnitudes::bound_of_result(const Function& function, const Operation& operation) const {
   const ElementType type = function.type_of(operation.results.front()).element;
-  if (operation.op == OpKind::constant) return of_constant(operation, type);
-  if (operation.op == OpKind::conv_integer) return of_convolution(function, operation);
+  if (operation.op == OpKind::constant) return bound_of_constant(operation, type);
+  if (operation.op == OpKind::conv_integer) return bound_of_convolution(function, operation);
   // Other integers may wrap; floats of fewer bits may become infinite at less.
   const bool is_known = type == ElementType::f32 || type == ElementType::f64;
-  return is_known ? rounded(of_float(operation)) : unknown;
+  return is_known ? rounded(bound_of_float(operation)) : unknown;
 }
 
-/// Of a result of f32 or f64, before it is rounded.
-double Magnitudes::of_float(const Operation& operation) const {
-  const auto operand = [&](size_t index) { return of(operation.operands[index]); };
+/// A bound of a result of f32 or f64 before it is rounded.
+double Magnitudes::bound_of_float(const Operation& operation) const {
+  const auto operand = [&](size_t index) { return bound(operation.operands[index]); };
   switch (operation.op) {
     case OpKind::convert:
     case OpKind::broadcast:

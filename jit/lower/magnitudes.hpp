@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a function's values can get: what integers become, times and plus known constants, is
-// known not to be a NaN, nor beyond some number.
+// Bounds of a function's values: integers, scaled and shifted by known constants, are known not to
+// be NaN, nor beyond some number.
 #pragma once
 
 #include <vector>
@@ -13,15 +13,15 @@ namespace castor::jit {
 /// operations tell; infinity where a value may be a NaN, infinite or anything.
 class Magnitudes {
  public:
-  /// Of a verified function, which the object does not keep. Reads constants of up to some ten
+  /// `function` is verified; the object does not keep it. Reads constants of up to some ten
   /// thousand elements.
   explicit Magnitudes(const Function& function);
 
-  double of(ValueId value) const { return bounds_[value]; }
+  double bound(ValueId value) const { return bounds_[value]; }
 
  private:
-  double of_result(const Function& function, const Operation& operation) const;
-  double of_float(const Operation& operation) const;
+  double bound_of_result(const Function& function, const Operation& operation) const;
+  double bound_of_float(const Operation& operation) const;
 
   std::vector<double> bounds_;  // by value
 };

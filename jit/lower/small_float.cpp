@@ -87,8 +87,8 @@ LaneId is_nan(LaneBuilder& builder, LaneId value) {
   return builder.compare(FloatPredicate::unordered, value, value);
 }
 
-/// Magnitude bits from which on a number overflows: the number behind the largest finite one, or,
-/// where overflow gives that, the largest finite number itself. NaNs lie above.
+/// The magnitude from which on a number overflows: the number after the largest finite one, or,
+/// where overflow gives that, the largest finite number itself. NaNs have larger bits.
 double magnitude_limit(ElementType to, const ConvertOptions& options) {
   const FloatFormat& format = info(to).format;
   const double largest = largest_finite(to);
@@ -102,8 +102,8 @@ double magnitude_limit(ElementType to, const ConvertOptions& options) {
 ///
 /// Adding 2^(exponent + 23 - mantissa bits) leaves the significand, rounded, in the sum's low bits;
 /// for numbers below the normal ones the least normal exponent counts. The exponent field, shifted
-/// to its place, is added; what is to be subtracted from it (its bias, and one for the hidden bit)
-/// is already in the low bits of the power.
+/// to its position, is added; what is to be subtracted from it (its bias, and one for the hidden
+/// bit) is already in the low bits of the power.
 LaneId rounded_magnitude(LaneBuilder& builder, LaneId magnitude, const FloatFormat& format) {
   const int shift = 23 - format.mantissa_bits;
   const uint64_t bias = static_cast<uint64_t>(128 - format.bias) << format.mantissa_bits;
@@ -115,7 +115,7 @@ LaneId rounded_magnitude(LaneBuilder& builder, LaneId magnitude, const FloatForm
   return builder.add(sum, builder.shift_right(exponent, shift));
 }
 
-/// NaNs of a format whose limit does not give them: what stands in the place of their code.
+/// Puts the codes of NaNs where the format's magnitude limit does not give them.
 LaneId put_nans(LaneBuilder& builder, LaneId codes, LaneId value, LaneId sign, ElementType to,
                 const ConvertOptions& options) {
   const FloatFormat& format = info(to).format;
@@ -163,7 +163,7 @@ LaneId encode_float(LaneBuilder& builder, LaneId value, ElementType to,
   LaneId codes = no_lane;
   LaneId sign = no_lane;
   if (format.specials == FloatSpecials::fnuz) {
-    // The code of -0 is the NaN's: zero has no sign, and overflow carries into the sign's place.
+    // The code of -0 is the NaN's: zero has no sign, and overflow carries into the sign's bit.
     const LaneId unsigned_codes = builder.bit_and(rounded, dword(builder, 0xff));
     sign = builder.bit_and(shifted, dword(builder, sign_bit));
     const LaneId is_zero = builder.equal(unsigned_codes, dword(builder, 0));
@@ -186,7 +186,8 @@ uint64_t rounding_addend(Rounding rounding) {
   }
 }
 
-/// How far below its place f32 has the midpoint of 2^-127, which is subnormal there, and 2^-126.
+/// How far below its regular position f32 has the midpoint of 2^-127, which is subnormal there, and
+/// 2^-126.
 uint64_t subnormal_shift(Rounding rounding) {
   switch (rounding) {
     case Rounding::up: return 0x400000;

@@ -16,7 +16,7 @@ constexpr uint64_t f32_quiet_nan = 0x7fc00000;
 
 LaneId dword(LaneBuilder& builder, uint64_t bits) { return builder.constant(LaneType::i32, bits); }
 
-/// The first number behind the largest finite one, or, where overflow gives that, itself.
+/// The first number after the largest finite one, or, where overflow gives the largest, itself.
 double magnitude_limit(ElementType to) {
   const FloatFormat& format = info(to).format;
   const double largest = largest_finite(to);
@@ -37,12 +37,12 @@ LaneId rounded_size(LaneBuilder& builder, LaneId value, ElementType to) {
   return builder.float_sub(builder.float_add(size, power), power);
 }
 
-LaneId with_sign_of(LaneBuilder& builder, LaneId value, LaneId size) {
+LaneId copy_sign(LaneBuilder& builder, LaneId value, LaneId size) {
   return builder.merge_bits(f32_sign, value, size);
 }
 
 /// NaNs keep the top bits of their payload.
-LaneId with_nans(LaneBuilder& builder, LaneId rounded, LaneId value, const FloatFormat& format) {
+LaneId select_nans(LaneBuilder& builder, LaneId rounded, LaneId value, const FloatFormat& format) {
   const uint64_t kept = ~uint64_t{0} << (23 - format.mantissa_bits);
   const LaneId quiet = builder.bit_or(value, dword(builder, f32_quiet_nan));
   const LaneId nan = builder.bit_and(quiet, dword(builder, kept));
@@ -51,8 +51,7 @@ LaneId with_nans(LaneBuilder& builder, LaneId rounded, LaneId value, const Float
 
 /// Zero has no sign, and the one NaN has.
 LaneId without_negative_zero(LaneBuilder& builder, LaneId value, LaneId size, LaneId is_beyond) {
-  const LaneId number =
-      builder.select(builder.is_set(size), with_sign_of(builder, value, size), size);
+  const LaneId number = builder.select(builder.is_set(size), copy_sign(builder, value, size), size);
   return builder.select(is_beyond, dword(builder, f32_quiet_nan | f32_sign), number);
 }
 
@@ -61,7 +60,7 @@ LaneId without_negative_zero(LaneBuilder& builder, LaneId value, LaneId size, La
 LaneId round_to_small(LaneBuilder& builder, LaneId value, ElementType to) {
   const FloatFormat& format = info(to).format;
   const LaneId size = rounded_size(builder, value, to);
-  if (format.specials == FloatSpecials::finite) return with_sign_of(builder, value, size);
+  if (format.specials == FloatSpecials::finite) return copy_sign(builder, value, size);
   const LaneId is_beyond =
       builder.greater_signed(size, builder.float_constant(LaneType::f32, largest_finite(to)));
   if (format.specials == FloatSpecials::fnuz) {
@@ -69,8 +68,8 @@ LaneId round_to_small(LaneBuilder& builder, LaneId value, ElementType to) {
   }
   const bool has_infinity = format.specials == FloatSpecials::ieee;
   const LaneId beyond = dword(builder, has_infinity ? f32_infinity : f32_quiet_nan);
-  const LaneId rounded = with_sign_of(builder, value, builder.select(is_beyond, beyond, size));
-  return has_infinity ? with_nans(builder, rounded, value, format) : rounded;
+  const LaneId rounded = copy_sign(builder, value, builder.select(is_beyond, beyond, size));
+  return has_infinity ? select_nans(builder, rounded, value, format) : rounded;
 }
 
 }  // namespace castor::jit

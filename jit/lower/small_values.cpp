@@ -62,7 +62,7 @@ SmallValue integer_value(int code, ElementType type) {
   return number(negative ? code - (1 << bits) : code);
 }
 
-/// Of a type of at most eight bits; bits above the type's are ignored.
+/// The value of a code of a type of at most eight bits; bits above the type's are ignored.
 SmallValue small_value(ElementType type, int code) {
   code &= (1 << bits_of(type)) - 1;
   switch (kind_of(type)) {
@@ -149,8 +149,8 @@ int float_code(const SmallValue& source, ElementType type, const ConvertOptions&
   const int sign = source.negative ? sign_bit(type) : 0;
   int code = 0;
   if (magnitude != 0) {
-    // In units of the last place, subnormal numbers like those of the least normal exponent; the
-    // hidden bit of a normal number counts one exponent.
+    // The significand in units of the last place; subnormal numbers have those of the least normal
+    // exponent. The hidden bit of a normal number adds one to the exponent.
     const int exponent = std::max(std::ilogb(magnitude), 1 - format.bias);
     const double units = nearest_even(scaled(magnitude, format.mantissa_bits - exponent));
     code = static_cast<int>(units) + ((exponent + format.bias - 1) << format.mantissa_bits);

@@ -15,8 +15,8 @@ namespace castor::jit {
 std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
                                           const ConvertOptions& options);
 
-/// The code that a 16-bit float of that type has in a type of at most 8 bits. Of NaNs, only the top
-/// two mantissa bits count.
+/// The code that a 16-bit float, given by its bits, has in a type of at most 8 bits. Only the top
+/// two mantissa bits of NaNs count.
 int converted_code(int bits, ElementType from, ElementType to, const ConvertOptions& options);
 
 /// A conversion from bytes to wider elements that a store does by table.

@@ -158,7 +158,7 @@ std::optional<ThresholdTable> make_threshold_table(ElementType from, ElementType
 }
 
 /// Tables are made once and kept for the life of the process, for making one takes longer than the
-/// rest of a compilation. A slot is filled without a lock: who comes second drops what it made.
+/// rest of a compilation. A slot is filled without a lock: the second thread drops its table.
 using Slot = std::atomic<const ThresholdTable*>;
 
 Slot& slot_of(ElementType from, ElementType to, const ConvertOptions& options) {

@@ -58,11 +58,11 @@ Result<CodeBlock> OpenArena::append(const MachineCode& code,
   const size_t pool_size = code.pool().size();
   Result<Pages> pages = take_pages(code_size, pool_size, budget);
   if (!pages.ok()) return pages.error();
-  FilePiece pieces[] = {piece_for(code_, code.instructions(), pages->code),
-                        piece_for(pool_, code.pool(), pages->pool)};
-  move_pool(code, pool_.end() - code_.end(), pieces[0].bytes);
-  arena_->add(std::move(pages->share));  // even if the system gives only a part of them
-  if (Status written = file_.write(pieces); !written) return written.error();
+  FileRange ranges[] = {range_for(code_, code.instructions(), pages->code),
+                        range_for(pool_, code.pool(), pages->pool)};
+  move_pool(code, pool_.end() - code_.end(), ranges[0].bytes);
+  arena_->add(std::move(pages->reservation));  // even if the system gives only a part of them
+  if (Status written = file_.write(ranges); !written) return written.error();
   const std::span<const std::byte> code_at = publish(code_, code_size, pages->code);
   const std::span<const std::byte> pool_at = publish(pool_, pool_size, pages->pool);
   return CodeBlock(arena_, code_at, pool_at);
@@ -73,26 +73,27 @@ Result<OpenArena::Pages> OpenArena::take_pages(size_t code_size, size_t pool_siz
                                                const std::shared_ptr<CodeBudget>& budget) {
   const size_t present = code_.written + pool_.written;
   Pages pages = {code_.wanted(code_size), pool_.wanted(pool_size), {}};
-  Result<CodeShare> share = CodeShare::take(budget, pages.code + pages.pool - present);
-  if (!share.ok()) {
+  Result<CodeReservation> reservation =
+      CodeReservation::take(budget, pages.code + pages.pool - present);
+  if (!reservation.ok()) {
     pages = {code_.least(code_size), pool_.least(pool_size), {}};
-    share = CodeShare::take(budget, pages.code + pages.pool - present);
+    reservation = CodeReservation::take(budget, pages.code + pages.pool - present);
   }
-  if (!share.ok()) return share.error();
-  pages.share = std::move(*share);
+  if (!reservation.ok()) return reservation.error();
+  pages.reservation = std::move(*reservation);
   return pages;
 }
 
 /// Bytes for the end of a part, and after them, up to the end of new pages, what traps when it is
 /// executed.
-FilePiece OpenArena::piece_for(const Part& part, std::span<const std::byte> bytes, size_t pages) {
+FileRange OpenArena::range_for(const Part& part, std::span<const std::byte> bytes, size_t pages) {
   constexpr std::byte breakpoint{0xcc};
   const size_t filling = pages > part.written ? pages - part.used - bytes.size() : 0;
-  FilePiece piece{.bytes = {}, .offset = part.end()};
-  piece.bytes.reserve(bytes.size() + filling);
-  piece.bytes.assign(bytes.begin(), bytes.end());
-  piece.bytes.insert(piece.bytes.end(), filling, breakpoint);
-  return piece;
+  FileRange range{.bytes = {}, .offset = part.end()};
+  range.bytes.reserve(bytes.size() + filling);
+  range.bytes.assign(bytes.begin(), bytes.end());
+  range.bytes.insert(range.bytes.end(), filling, breakpoint);
+  return range;
 }
 
 /// Where the bytes that were written can be executed or read; takes their page faults.
@@ -109,8 +110,8 @@ Result<CodeBlock> publish_on_own_pages(const SystemCalls& system, const MachineC
   const size_t code_size = code.instructions().size();
   const size_t code_bytes = round_up(code_size, page_bytes);
   const size_t pool_bytes = round_up(code.pool().size(), page_bytes);
-  Result<CodeShare> share = CodeShare::take(budget, code_bytes + pool_bytes);
-  if (!share.ok()) return share.error();
+  Result<CodeReservation> reservation = CodeReservation::take(budget, code_bytes + pool_bytes);
+  if (!reservation.ok()) return reservation.error();
   Result<MappedPages> pages =
       MappedPages::map(system, "mmap(PROT_READ | PROT_WRITE)", code_bytes + pool_bytes,
                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -128,7 +129,7 @@ Result<CodeBlock> publish_on_own_pages(const SystemCalls& system, const MachineC
     return refused("mprotect(PROT_READ | PROT_EXEC)", code_bytes, errno);
   }
   auto arena = std::make_shared<CodeArena>(std::move(*pages), CodeMapping::own_pages);
-  arena->add(std::move(*share));
+  arena->add(std::move(*reservation));
   return CodeBlock(arena, {arena->begin(), code_size}, {pool, code.pool().size()});
 }
 

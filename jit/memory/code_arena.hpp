@@ -38,13 +38,13 @@ class CodeArena {
   size_t size() const { return pages_.size(); }
   CodeMapping mapping() const { return mapping_; }
   /// Counts pages that hold code or constants from now on. Called by who fills the arena alone.
-  void add(CodeShare share) {
-    share.set_mapped();
-    share_.add(std::move(share));
+  void add(CodeReservation reservation) {
+    reservation.set_mapped();
+    reservation_.add(std::move(reservation));
   }
 
  private:
-  CodeShare share_;  // given back when the pages are unmapped
+  CodeReservation reservation_;  // given back when the pages are unmapped
   MappedPages pages_;
   CodeMapping mapping_;
 };
@@ -121,11 +121,11 @@ class OpenArena {
   struct Pages {
     size_t code;
     size_t pool;
-    CodeShare share;
+    CodeReservation reservation;
   };
   Result<Pages> take_pages(size_t code_size, size_t pool_size,
                            const std::shared_ptr<CodeBudget>& budget);
-  static FilePiece piece_for(const Part& part, std::span<const std::byte> bytes, size_t pages);
+  static FileRange range_for(const Part& part, std::span<const std::byte> bytes, size_t pages);
   std::span<const std::byte> publish(Part& part, size_t size, size_t pages);
 
   std::shared_ptr<CodeArena> arena_;

@@ -5,7 +5,8 @@
 
 namespace castor::jit {
 
-Result<CodeShare> CodeShare::take(const std::shared_ptr<CodeBudget>& budget, size_t bytes) {
+Result<CodeReservation> CodeReservation::take(const std::shared_ptr<CodeBudget>& budget,
+                                              size_t bytes) {
   size_t used = budget->taken_.load(std::memory_order_relaxed);
   do {
     if (used > budget->limit_ || bytes > budget->limit_ - used) {
@@ -16,7 +17,7 @@ Result<CodeShare> CodeShare::take(const std::shared_ptr<CodeBudget>& budget, siz
                       used, bytes, budget->limit_)};
     }
   } while (!budget->taken_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
-  return CodeShare(budget, bytes);
+  return CodeReservation(budget, bytes);
 }
 
 }  // namespace castor::jit

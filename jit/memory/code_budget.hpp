@@ -21,34 +21,34 @@ class CodeBudget {
   size_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
 
  private:
-  friend class CodeShare;
+  friend class CodeReservation;
   const size_t limit_;
   std::atomic<size_t> taken_ = 0;  // mapped, or about to be
   std::atomic<size_t> mapped_ = 0;
 };
 
 /// Bytes taken from a budget for as long as this lives.
-class CodeShare {
+class CodeReservation {
  public:
-  CodeShare() = default;
-  CodeShare(CodeShare&& other) noexcept
+  CodeReservation() = default;
+  CodeReservation(CodeReservation&& other) noexcept
       : budget_(std::move(other.budget_)),
         bytes_(std::exchange(other.bytes_, 0)),
         mapped_(std::exchange(other.mapped_, 0)) {}
-  CodeShare& operator=(CodeShare&& other) noexcept {
+  CodeReservation& operator=(CodeReservation&& other) noexcept {
     std::swap(budget_, other.budget_);
     std::swap(bytes_, other.bytes_);
     std::swap(mapped_, other.mapped_);
     return *this;
   }
-  ~CodeShare() {
+  ~CodeReservation() {
     if (budget_ == nullptr) return;
     budget_->mapped_.fetch_sub(mapped_, std::memory_order_relaxed);
     budget_->taken_.fetch_sub(bytes_, std::memory_order_relaxed);
   }
 
   /// Takes over what another share of the same budget has.
-  void add(CodeShare other) {
+  void add(CodeReservation other) {
     if (budget_ == nullptr) budget_ = other.budget_;
     bytes_ += std::exchange(other.bytes_, 0);
     mapped_ += std::exchange(other.mapped_, 0);
@@ -62,10 +62,10 @@ class CodeShare {
 
   /// Fails with executable_memory where the limit would be exceeded; the message names what is
   /// mapped, what is needed, and the limit.
-  static Result<CodeShare> take(const std::shared_ptr<CodeBudget>& budget, size_t bytes);
+  static Result<CodeReservation> take(const std::shared_ptr<CodeBudget>& budget, size_t bytes);
 
  private:
-  CodeShare(std::shared_ptr<CodeBudget> budget, size_t bytes)
+  CodeReservation(std::shared_ptr<CodeBudget> budget, size_t bytes)
       : budget_(std::move(budget)), bytes_(bytes) {}
 
   std::shared_ptr<CodeBudget> budget_;

@@ -67,11 +67,11 @@ Result<MappedPages> CodeFile::map(size_t code_bytes) const {
   return pages;
 }
 
-Status CodeFile::write(std::span<const FilePiece> pieces) const {
+Status CodeFile::write(std::span<const FileRange> ranges) const {
   if (!file_.is_open()) return refused("fstat(memfd)", size_, EBADF);
   if (!file_size_allowed(size_)) return refused("pwrite(memfd) under RLIMIT_FSIZE", size_, EFBIG);
-  for (const FilePiece& piece : pieces) {
-    if (Status written = write(piece.bytes, piece.offset); !written) return written;
+  for (const FileRange& range : ranges) {
+    if (Status written = write(range.bytes, range.offset); !written) return written;
   }
   return {};
 }

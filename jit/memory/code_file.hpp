@@ -14,7 +14,7 @@
 namespace castor::jit {
 
 /// Bytes, and where in a file they belong.
-struct FilePiece {
+struct FileRange {
   std::vector<std::byte> bytes;
   size_t offset = 0;
 };
@@ -35,7 +35,7 @@ class CodeFile {
   /// Maps all of it: the first `code_bytes` to be executed, the rest to be read.
   Result<MappedPages> map(size_t code_bytes) const;
   /// Writes within the file. A failure may leave some of the bytes written.
-  Status write(std::span<const FilePiece> pieces) const;
+  Status write(std::span<const FileRange> ranges) const;
 
  private:
   Status write(std::span<const std::byte> bytes, size_t offset) const;

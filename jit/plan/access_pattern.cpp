@@ -86,7 +86,7 @@ Result<BoundShapes> likely_shapes(const Function& function) {
   return bind_shapes(function, parameters);
 }
 
-NestForm LikelyForms::of(const Nest& nest, const Target& target) const {
+NestForm LikelyForms::form_of(const Nest& nest, const Target& target) const {
   const auto dense = NestForm::dense(nest.operands());
   if (!shapes_) return dense;
   const Dims& extents = shapes_->values[nest.space];

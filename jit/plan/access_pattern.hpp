@@ -33,7 +33,7 @@ class LikelyForms {
   explicit LikelyForms(const Function& function) : shapes_(likely_shapes(function)) {}
 
   /// Of a nest of the function.
-  NestForm of(const Nest& nest, const Target& target) const;
+  NestForm form_of(const Nest& nest, const Target& target) const;
 
  private:
   Result<BoundShapes> shapes_;
@@ -41,7 +41,7 @@ class LikelyForms {
 
 /// That of one nest; for several nests of a function, LikelyForms takes less time.
 inline NestForm likely_form(const Function& function, const Nest& nest, const Target& target) {
-  return LikelyForms(function).of(nest, target);
+  return LikelyForms(function).form_of(nest, target);
 }
 
 }  // namespace castor::jit

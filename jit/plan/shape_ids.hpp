@@ -30,7 +30,7 @@ class ShapeIds {
  private:
   ExtentId fresh() { return --last_; }
 
-  ExtentId of(const Dim& dim) {
+  ExtentId id_of(const Dim& dim) {
     if (dim.is_fixed()) return dim.extent;
     if (dim.name.empty()) return fresh();
     const auto [at, is_new] = names_.try_emplace(dim.name, 0);
@@ -40,7 +40,7 @@ class ShapeIds {
 
   ShapeId declared(ValueId value) {
     ShapeId id;
-    for (const Dim& dim : function_.type_of(value).shape) id.push_back(of(dim));
+    for (const Dim& dim : function_.type_of(value).shape) id.push_back(id_of(dim));
     return id;
   }
 
@@ -52,7 +52,7 @@ class ShapeIds {
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const bool is_open = !shape[axis].is_fixed() && shape[axis].name.empty();
       id.push_back(is_open && follows ? agreed(operation, result, static_cast<int64_t>(axis))
-                                      : of(shape[axis]));
+                                      : id_of(shape[axis]));
     }
     return id;
   }

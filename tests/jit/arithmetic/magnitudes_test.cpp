@@ -24,7 +24,7 @@ double magnitude_of(const std::string& signature, const std::string& body) {
   if (!function) return -1;
   const jit::Magnitudes magnitudes(**function);
   for (ValueId value = 0; value < (*function)->values.size(); ++value) {
-    if ((*function)->values[value].name == "v") return magnitudes.of(value);
+    if ((*function)->values[value].name == "v") return magnitudes.bound(value);
   }
   ADD_FAILURE() << "no %v";
   return -1;
