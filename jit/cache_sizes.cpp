@@ -57,15 +57,15 @@ DetectedCaches detect_caches() {
     if (kind == instructions) continue;
     const int64_t bytes = bytes_of(cache);
     const uint32_t level = cache[0] >> 5 & 7;
-    if (level == 1 && bytes >= least) found.near.first = bytes;
-    if (level == 2 && bytes >= least) found.near.second = bytes;
-    found.last = std::max(found.last, bytes);
+    if (level == 1 && bytes >= least) found.near.l1 = bytes;
+    if (level == 2 && bytes >= least) found.near.l2 = bytes;
+    found.llc = std::max(found.llc, bytes);
   }
   return found;
 }
 
 std::string print(const CacheSizes& caches) {
-  return fmt::format("{} KiB first, {} KiB second", caches.first >> 10, caches.second >> 10);
+  return fmt::format("{} KiB L1, {} KiB L2", caches.l1 >> 10, caches.l2 >> 10);
 }
 
 }  // namespace castor::jit

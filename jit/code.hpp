@@ -22,7 +22,7 @@ struct CodeNote {
 /// A loop whose iterations the port model weighs.
 struct CodeLoop {
   uint32_t begin = 0;      ///< offset of the first instruction of the body
-  uint32_t end = 0;        ///< offset behind the loop's closing branch
+  uint32_t end = 0;        ///< offset after the loop's closing branch
   int64_t elements = 0;    ///< elements of the iteration space done in one iteration
   int64_t load_bytes = 0;  ///< bytes of tensors read in one iteration
   int64_t store_bytes = 0;
@@ -30,8 +30,9 @@ struct CodeLoop {
 };
 
 /// The output of the emitter, which can be executed wherever it is: instructions, padding, and the
-/// constant pool. That is what listings, digests and dumps show. Published, the pool is elsewhere,
-/// on pages that cannot be executed; `pool_references` then take another distance.
+/// constant pool. Listings, digests and dumps show it like this. When it is published, the pool is
+/// stored elsewhere, on pages that cannot be executed, and the distance in `pool_references`
+/// changes.
 struct MachineCode {
   std::vector<std::byte> bytes;
   uint32_t instruction_bytes = 0;  ///< instructions; padding and the constant pool follow

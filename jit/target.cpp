@@ -94,10 +94,10 @@ std::string brand_string() {
   return std::string(name.substr(begin, name.find_last_not_of(' ') + 1 - begin));
 }
 
-/// The outermost data cache; where the CPU does not tell, what server cores have at the least.
-size_t last_cache_bytes(const DetectedCaches& caches) {
+/// Bytes of the last-level cache; where the CPU does not tell, the smallest of server cores.
+size_t llc_bytes(const DetectedCaches& caches) {
   constexpr size_t unknown = size_t{16} << 20;
-  const auto bytes = static_cast<size_t>(caches.last);
+  const auto bytes = static_cast<size_t>(caches.llc);
   return bytes < (size_t{1} << 20) ? unknown : bytes;
 }
 
@@ -108,7 +108,7 @@ Host detect_host() {
   found.features = detect_features(cpu);
   const DetectedCaches caches = detect_caches();
   found.caches = caches.near;
-  found.last_cache_bytes = last_cache_bytes(caches);
+  found.llc_bytes = llc_bytes(caches);
   for (const TierInfo& row : tiers) {
     if (found.runs(row.tier)) found.best = row.tier;
   }

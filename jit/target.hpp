@@ -97,11 +97,11 @@ struct Target {
 
 /// What this machine is.
 struct Host {
-  std::string cpu;              ///< brand string
-  FeatureSet features;          ///< usable: by CPU and operating system
-  CacheSizes caches = {};       ///< of a core
-  size_t last_cache_bytes = 0;  ///< capacity of the outermost data cache that a core uses
-  std::optional<Tier> best;     ///< the last row of the table that runs; nothing below avx2
+  std::string cpu;           ///< brand string
+  FeatureSet features;       ///< usable: by CPU and operating system
+  CacheSizes caches = {};    ///< of a core
+  size_t llc_bytes = 0;      ///< capacity of the outermost data cache that a core uses
+  std::optional<Tier> best;  ///< the last row of the table that runs; nothing below avx2
   /// Whether code for the tier runs here.
   bool runs(Tier tier) const { return features.contains(info(tier).features); }
 };
@@ -111,7 +111,7 @@ struct Host {
 /// registers that it needs (XCR0). The first call throws std::bad_alloc where memory is refused.
 CASTOR_API const Host& host();
 
-/// "avx512_vbmi, caches of 32 KiB first, 1024 KiB second".
+/// "avx512_vbmi, caches of 32 KiB L1, 1024 KiB L2".
 CASTOR_API std::string print(const Target& target);
 
 /// The tier to use, with the host's caches: `requested`, else the environment variable CASTOR_ISA
@@ -120,7 +120,7 @@ CASTOR_API std::string print(const Target& target);
 /// tier; fails (invalid_argument) for an unknown name in CASTOR_ISA, naming those known, and for a
 /// number that is no tier. Thread safe unless the environment is being changed.
 CASTOR_API Result<Target> choose_target(std::optional<Tier> requested);
-/// The same rule for a machine and a value of CASTOR_ISA (null: unset) that the caller names.
+/// Applies the same rule to a machine and a value of CASTOR_ISA (null: unset) given by the caller.
 CASTOR_API Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
                                         const char* castor_isa);
 

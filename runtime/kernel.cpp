@@ -77,8 +77,8 @@ bool outputs_align(const BoundNest& nest, std::span<const View> outputs,
 bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy policy,
              const jit::Target& target) {
   if (nest.streaming == nullptr || policy == StorePolicy::cached) return false;
-  const bool wanted = policy == StorePolicy::streaming ||
-                      static_cast<size_t>(nest.bytes) > jit::host().last_cache_bytes;
+  const bool wanted =
+      policy == StorePolicy::streaming || static_cast<size_t>(nest.bytes) > jit::host().llc_bytes;
   return wanted && outputs_align(nest, outputs, target);
 }
 

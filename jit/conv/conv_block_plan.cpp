@@ -48,7 +48,7 @@ int64_t least_near_rows(const ConvPlan& plan) {
 /// while outputs pass through it; not so few that each tile of channels has little to do.
 int64_t window_rows(const ConvPlan& plan) {
   constexpr int64_t least_pixels = 1536;
-  const int64_t near = 2 * plan.caches.first / 4 / plan.dwords / plan.pitch;
+  const int64_t near = 2 * plan.caches.l1 / 4 / plan.dwords / plan.pitch;
   return std::max(near, ceil_div(least_pixels, plan.columns.output));
 }
 

@@ -98,7 +98,7 @@ class RowPlanner {
   int64_t most_pixels() const {
     const int64_t pixel_bytes = 4 * plan_.geometry.group_out_channels();
     const int64_t pixels = plan_.rows.output * plan_.columns.output;
-    const bool stays_near = pixels <= plan_.caches.second / pixel_bytes;
+    const bool stays_near = pixels <= plan_.caches.l2 / pixel_bytes;
     const bool is_one_tile =
         plan_.geometry.group_out_channels() <= int64_t{most_channel_vectors} * plan_.lanes;
     if (!is_nhwc(plan_) || stays_near || is_one_tile) return most_block_pixels;

@@ -67,7 +67,7 @@ double cycles_of_line(const ConvPlan& plan, double unaligned) {
   const auto taps = static_cast<double>(plan.k_steps());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
   const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
-  const bool stays_near = plane_bytes <= 0.75 * static_cast<double>(plan.caches.first);
+  const bool stays_near = plane_bytes <= 0.75 * static_cast<double>(plan.caches.l1);
   const double from_l2 = stays_near ? 0 : pixels_from_l2 * v * planes / taps;
   constexpr double not_hidden = 0.2;  // they are prefetched
   const double tap =

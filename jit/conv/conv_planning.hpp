@@ -13,7 +13,7 @@ namespace castor::jit {
 /// What blocks may take of the second cache: all scratch shall be less than 1 MiB, however large
 /// the cache is.
 constexpr int64_t second_cache(const CacheSizes& caches) {
-  return std::clamp(caches.second, int64_t{128} << 10, int64_t{1} << 20);
+  return std::clamp(caches.l2, int64_t{128} << 10, int64_t{1} << 20);
 }
 
 /// Planes or rows of a block shall stay in the second cache, beside weights.
@@ -22,7 +22,7 @@ constexpr int64_t most_source_bytes(const CacheSizes& caches) {
 }
 /// Planes of few channels shall stay in the first cache from one tile of output channels to the
 /// next, beside what is stored meanwhile.
-constexpr int64_t near_source_bytes(const CacheSizes& caches) { return caches.first * 5 / 8; }
+constexpr int64_t near_source_bytes(const CacheSizes& caches) { return caches.l1 * 5 / 8; }
 
 /// Pixels of a block, so that their window sums are few as well.
 inline constexpr int64_t most_block_pixels = int64_t{1} << 15;

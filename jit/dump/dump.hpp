@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of the lowering as text, and machine code with notes: for people who read along.
+// The stages of the lowering as text, and machine code with notes, for people to read.
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ namespace castor::jit {
 /// (unsupported) where no nest can be planned. Thread safe.
 Result<std::string> dump_nest(const Function& function, const Target& target);
 
-/// The lane program of each nest, one operation a line under the IR operation that it comes from;
+/// The lane program of each nest, one operation per line under the IR operation that it comes from;
 /// constants stand where they are used. Otherwise like dump_nest.
 Result<std::string> dump_lanes(const Function& function, const Target& target);
 
 /// The machine code of each nest with notes and loops, dense operands; otherwise like dump_nest.
 Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target);
 
-/// The same of one nest of the function, for operands of that form.
+/// The machine code of one nest of the function, for operands of that form.
 Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, const NestForm& form,
                                    const Target& target);
 

@@ -42,8 +42,8 @@ bool input_is_signed(const Function& function, const Nest& nest) {
   return function.values[x].type.element == ElementType::i8;
 }
 
-/// What kernels apply to their tiles behind the sums; nothing where a nest of its own does, or
-/// where there is nothing.
+/// The epilogue that kernels apply to their register tiles; nothing where a nest of its own applies
+/// it, or where there is none.
 std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<const Nest> nests,
                                             size_t index, const Target& target) {
   if (!nests[index].fusion || !nests[index].fusion->is_fused()) return std::nullopt;

@@ -10,12 +10,12 @@
 
 namespace castor::jit {
 
-/// The operation, its plan, and what becomes of the nest behind it. `index`: of the convolution's
+/// The operation, its plan, and what becomes of the nest after it. `index`: of the convolution's
 /// nest. Fails (unsupported) where it has nothing to multiply.
 Result<std::string> convolution_text(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target);
 
-/// The inner kernel, without notes.
+/// The microkernel, without notes.
 Result<MachineCode> emit_convolution(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target);
 

@@ -15,7 +15,7 @@ namespace castor::jit {
 
 namespace {
 
-/// The operation behind a nest.
+/// The operation that a nest computes.
 struct Requantization {
   const Operation& operation;
   QuantizationPtr from;

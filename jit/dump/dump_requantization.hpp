@@ -23,7 +23,7 @@ Result<LikelyRequantization> likely_requantization(const Function& function, con
 /// Whether bytes are looked up in tables that the method makes.
 bool looks_bytes_up(const Function& function, const Nest& nest, const Target& target);
 
-/// Formats, methods, how constants of slices lie, and the loops.
+/// Formats, methods, the layout of the slices' constants, and the loops.
 Result<std::string> requantization_text(const Function& function, const Nest& nest,
                                         const Target& target);
 

@@ -34,7 +34,7 @@ struct DecodedInstruction {
 
 /// Decodes the instruction part of `code` from its first byte to its last. Fails (internal) at
 /// bytes that are no instruction, at a branch to anything but the start of an instruction, and at
-/// a rip-relative operand that lies outside `code`.
+/// a rip-relative operand that is outside `code`.
 Result<std::vector<DecodedInstruction>> decode(const MachineCode& code);
 
 /// Offset that a jump or a call goes to; none for other instructions and for indirect branches.

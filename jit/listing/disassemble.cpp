@@ -22,7 +22,7 @@ struct AddressNames {
   }
 };
 
-/// A memory operand that is a number alone: not a place in the code.
+/// A memory operand whose address is a number alone and not in the code.
 bool is_fixed_address(const ZydisDecodedOperand& operand) {
   return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.base != ZYDIS_REGISTER_RIP;
 }

@@ -13,7 +13,7 @@ namespace castor::jit {
 namespace {
 
 constexpr uint32_t bytes_a_line = 10;     // of an instruction's encoding
-constexpr size_t instruction_width = 50;  // comments stand behind
+constexpr size_t instruction_width = 50;  // comments follow
 
 /// What a note is called where it was written out before: its first word.
 std::string_view name_in(std::string_view note) { return note.substr(0, note.find_first_of(": ")); }

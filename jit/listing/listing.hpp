@@ -60,7 +60,7 @@ Status check_features(const MachineCode& code, const Target& target);
 Status check_hardening(const MachineCode& code);
 
 struct ListingOptions {
-  /// For comparing: leaves out what changes with everything in front of it (offsets and bytes of
+  /// For comparing: leaves out what changes with everything before it (offsets and bytes of
   /// instructions, the amount of padding, the names of repeated lane operations), so that a change
   /// of the code shows where it is and hardly elsewhere.
   bool compact = false;

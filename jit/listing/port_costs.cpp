@@ -125,7 +125,7 @@ constexpr CostRow costs[] = {
     {.cost = Cost::gpr_flags_read, .name = "gpr_flags_read", .first = {alu03, 1, 1}},
     {.cost = Cost::gpr_shift, .name = "gpr_shift", .first = {alu12, 1, 1}},
     {.cost = Cost::gpr_multiply, .name = "gpr_multiply", .first = {alu1, 1, 1}},
-    // Of 32 bits; 64 bits take 18.
+    // The cycles of 32 bits; 64 bits take 18.
     {.cost = Cost::gpr_divide, .name = "gpr_divide", .first = {alu0, 12, 12}},
     {.cost = Cost::jump, .name = "jump", .first = {any_branch, 1, 1}},
     // stmxcsr and two ldmxcsr: 7 ns at 3.65 GHz.

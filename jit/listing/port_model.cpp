@@ -142,7 +142,7 @@ void Demand::add_pipes(const CostRow& cost, bool wide) {
   if (cost.pipes_at_most > 0) own_work_[cost.cost] += cost.first.cycles(wide);
 }
 
-/// A flag-setting instruction and the conditional jump behind it are one macro-operation (Software
+/// A flag-setting instruction and the conditional jump after it are one macro-operation (Software
 /// Optimization Guide, branch fusion).
 void Demand::add_front_end(const CostRow& cost, const DecodedInstruction& decoded) {
   constexpr std::array fusing = {ZYDIS_MNEMONIC_CMP, ZYDIS_MNEMONIC_TEST, ZYDIS_MNEMONIC_ADD,

@@ -31,8 +31,8 @@ inline constexpr Pipes any_branch = alu0 | branch;
 /// The pipes' names, e.g. "FP1 FP2".
 std::string names_of(Pipes pipes);
 
-/// A micro-operation: any one of `pipes`, held for so many cycles by an operation of up to 256
-/// bits (or without vectors), and of 512 bits.
+/// A micro-operation: it occupies any one of `pipes` for `cycles_256` in an operation of up to 256
+/// bits (or without vectors), and for `cycles_512` in one of 512 bits.
 struct PipeUse {
   Pipes pipes = 0;  ///< none: there is no such micro-operation
   double cycles_256 = 1;
@@ -105,7 +105,7 @@ const CostRow& cost_row(Cost cost);
 
 /// One row of the table of instructions; the memory operand's load and store come on top.
 struct PortRow {
-  std::string_view mnemonic;  ///< Zydis's name; a '*' at its end stands for any rest
+  std::string_view mnemonic;  ///< Zydis's name; a '*' at its end stands for any ending
   Cost cost;
   Cost with_memory = Cost::same;   ///< with a memory operand
   Cost with_gpr = Cost::same;      ///< with a general register operand

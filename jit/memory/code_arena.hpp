@@ -20,7 +20,7 @@ namespace castor::jit {
 /// The instructions as published: for a pool that begins `pool_distance` bytes after the first.
 std::vector<std::byte> instructions_for(const MachineCode& code, size_t pool_distance);
 
-/// Where a piece of code is.
+/// How the pages of code are mapped.
 enum class CodeMapping : uint8_t {
   arena,      ///< in a memfd with other code: mapped to be executed, written as a file
   own_pages,  ///< on private pages of its own, written first and then made executable
@@ -44,7 +44,7 @@ class CodeArena {
   }
 
  private:
-  CodeReservation reservation_;  // given back when the pages are unmapped
+  CodeReservation reservation_;  // released when the pages are unmapped
   MappedPages pages_;
   CodeMapping mapping_;
 };
@@ -96,13 +96,13 @@ class OpenArena {
   struct Part {
     size_t begin;
     size_t size;
-    size_t step;         // takes so many bytes of pages at a time, as long as the budget has them
+    size_t step;         // bytes of pages that are taken at a time, as long as the budget has them
     size_t used = 0;     // the next code, or pool, begins here
     size_t written = 0;  // the pages that there are
 
     size_t end() const { return begin + used; }
     bool fits(size_t bytes) const { return bytes <= size - used; }
-    /// The pages that there must be for so many bytes more, and those that there should be.
+    /// Bytes of pages that `bytes` more need at least, and those that are wanted.
     size_t least(size_t bytes) const {
       return std::max(written, round_up(used + bytes, page_bytes));
     }
@@ -117,7 +117,7 @@ class OpenArena {
         file_(std::move(file)),
         code_{.begin = 0, .size = code_bytes, .step = code_step},
         pool_{.begin = code_bytes, .size = pool_bytes, .step = page_bytes} {}
-  /// How many bytes of pages both parts are to have, and the share of those that are new.
+  /// Bytes of pages that both parts will have, and the reservation of those that are new.
   struct Pages {
     size_t code;
     size_t pool;

@@ -47,7 +47,7 @@ class CodeReservation {
     budget_->taken_.fetch_sub(bytes_, std::memory_order_relaxed);
   }
 
-  /// Takes over what another share of the same budget has.
+  /// Takes over what another reservation of the same budget has.
   void add(CodeReservation other) {
     if (budget_ == nullptr) budget_ = other.budget_;
     bytes_ += std::exchange(other.bytes_, 0);

@@ -43,8 +43,8 @@ Result<CodeFile> CodeFile::create(const SystemCalls& system, size_t bytes) {
   return CodeFile(system, bytes, std::move(file).value());
 }
 
-/// The file anew, to be read only; -1 where that fails. `thread-self`, since a thread may have
-/// descriptors of its own.
+/// Opens the file again, to be read only; -1 where that fails. `thread-self`, since a thread may
+/// have descriptors of its own.
 int CodeFile::open_read_only() const {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/thread-self/fd/%d", file_.number());

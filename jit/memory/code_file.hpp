@@ -13,7 +13,7 @@
 
 namespace castor::jit {
 
-/// Bytes, and where in a file they belong.
+/// Bytes, and their offset in a file.
 struct FileRange {
   std::vector<std::byte> bytes;
   size_t offset = 0;
@@ -32,7 +32,7 @@ class CodeFile {
   /// `bytes`: a multiple of `page_bytes`.
   static Result<CodeFile> create(const SystemCalls& system, size_t bytes);
 
-  /// Maps all of it: the first `code_bytes` to be executed, the rest to be read.
+  /// Maps all of it: the first `code_bytes` to be executed, the others to be read.
   Result<MappedPages> map(size_t code_bytes) const;
   /// Writes within the file. A failure may leave some of the bytes written.
   Status write(std::span<const FileRange> ranges) const;

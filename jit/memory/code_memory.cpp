@@ -24,7 +24,7 @@ struct CodeMemory::Filling {
       Result<CodeBlock> block = append_to_arena(code, budget);
       if (block.ok() || !is_limit_reached(block.error()) || !holds_dead_code()) return block;
     }
-    if (arena && holds_dead_code()) arena.reset();  // so that its pages may be used anew
+    if (arena && holds_dead_code()) arena.reset();  // so that its pages may be used again
     Result<OpenArena> opened = OpenArena::open(system, bytes, bytes);
     if (!opened.ok()) return opened.error();
     arena = std::move(*opened);
@@ -32,8 +32,8 @@ struct CodeMemory::Filling {
   }
 
  private:
-  /// Whether the arena has code, and nobody holds any; the last reference is given up after all
-  /// use.
+  /// Whether the arena has code that no one holds any more; the last reference is released after
+  /// all use.
   bool holds_dead_code() const { return !arena->is_empty() && arena->arena().use_count() == 1; }
 
   Result<CodeBlock> append_to_arena(const MachineCode& code,
@@ -46,8 +46,8 @@ struct CodeMemory::Filling {
 
 namespace {
 
-/// Of memory with a limit: small enough that one code alone, which keeps an arena mapped, takes but
-/// a small part.
+/// The size of arenas under a limit: one live block keeps its arena mapped, so an arena should be a
+/// small part of the limit.
 size_t largest_arena(size_t limit) {
   constexpr size_t arenas = 16;
   const size_t part = limit / arenas / page_bytes * page_bytes;

@@ -35,13 +35,13 @@ namespace castor::jit {
 /// child: the lock and the arena that it was busy with are left alone there (the arena stays
 /// mapped). A child made by vfork must not publish.
 ///
-/// Caches: x86 keeps instruction caches coherent with stores, by physical address, so through
-/// whichever mapping they are made. Code is complete before anyone learns its address, and no byte
-/// of it was executed before, so nobody holds stale instructions; handing a block to another thread
-/// takes the ordinary acquire and release.
+/// Caches: x86 keeps instruction caches coherent with stores, by physical address, so
+/// the mapping through which they are made does not matter. Code is complete before anyone learns
+/// its address, and no byte of it was executed before, so no core holds stale instructions; handing
+/// a block to another thread takes the ordinary acquire and release.
 class CodeMemory {
  public:
-  /// Room for code in an arena, at the most; there is as much for constants.
+  /// Most bytes of code in an arena; it has the same room for constants.
   static constexpr size_t largest_arena_bytes = size_t{128} << 10;
   static constexpr size_t code_alignment = OpenArena::alignment;
 
@@ -74,7 +74,7 @@ class CodeMemory {
   Result<CodeBlock> publish_in_arena(const MachineCode& code);
 
   const SystemCalls system_;
-  const size_t shared_arena_bytes_;  // at the most
+  const size_t shared_arena_bytes_;  // the largest size
   const std::shared_ptr<CodeBudget> budget_;
   ForkLocal<Filling> filling_;  // what this process fills; null after a fork
   Filling* newest_ = nullptr;   // owned: the same, or what the parent filled when it forked

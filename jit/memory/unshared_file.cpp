@@ -41,7 +41,7 @@ constinit std::mutex UnsharedFile::Entry::mutex;
 constinit UnsharedFile::Entry* UnsharedFile::Entry::first = nullptr;
 
 // When the library is loaded, before the lock is ever taken: a fork that came between the two would
-// leave the child a lock that nobody gives back. Where memory for the handlers is short, children
+// leave the child a lock that nobody releases. Where memory for the handlers is short, children
 // keep the files.
 const int UnsharedFile::Entry::registered =
     ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -18,8 +18,8 @@ Dims strides_in_space(const Dims& axes, const Dims& extents, const Dims& strides
 /// strides can say so.
 std::optional<Dims> reshaped_strides(const Dims& extents, const Dims& strides, const Dims& target);
 
-/// The iteration space of a nest, periods merged. `strides[k]` are operand k's over the extents of
-/// the space, which has elements.
+/// The iteration space of a nest, periods merged. `strides[k]` are the strides of operand k over
+/// the extents of the space; none of these is 0.
 IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const Dims> strides,
                           const Target& target);
 
@@ -32,14 +32,14 @@ class LikelyForms {
  public:
   explicit LikelyForms(const Function& function) : shapes_(likely_shapes(function)) {}
 
-  /// Of a nest of the function.
+  /// The likely form of a nest of the function.
   NestForm form_of(const Nest& nest, const Target& target) const;
 
  private:
   Result<BoundShapes> shapes_;
 };
 
-/// That of one nest; for several nests of a function, LikelyForms takes less time.
+/// The likely form of one nest; for several nests of a function, LikelyForms takes less time.
 inline NestForm likely_form(const Function& function, const Nest& nest, const Target& target) {
   return LikelyForms(function).form_of(nest, target);
 }

@@ -19,7 +19,7 @@ struct NestInput {
   /// A parameter, a constant, a value that an earlier nest leaves in scratch, or a reshape of one
   /// of them.
   ValueId value = 0;
-  /// For each axis of the value the axis of the iteration space that it lies along, or -1.
+  /// For each axis of the value, the axis of the iteration space that it is, or -1.
   Dims axes;
 
   NestInput(ValueId id) : value(id) {}
@@ -37,7 +37,8 @@ struct NestOutput {
   bool is_scratch() const { return result == scratch; }
 };
 
-/// Whether the nest behind a convolution takes its result piece by piece, else why not.
+/// Whether the nest after a convolution is its epilogue, which takes its result as it is computed,
+/// else why not.
 struct Fusion {
   enum class Kind : uint8_t {
     fused,
@@ -53,10 +54,10 @@ struct Fusion {
   bool is_fused() const { return kind == Kind::fused; }
 };
 
-/// A nest that takes a convolution's result piece by piece (see jit/conv/epilogue_walk.hpp).
+/// A nest that is a convolution's epilogue (see jit/conv/epilogue_walk.hpp).
 struct Epilogue {
   ConvolutionLayout layout = ConvolutionLayout::nchw;
-  size_t source = 0;  ///< the operand that the result is
+  size_t source = 0;  ///< the operand that is the convolution's result
 };
 
 /// One nest of a function: what it reads, what it writes, and its lane program.
@@ -72,15 +73,14 @@ struct Nest {
   /// instructions either, and jit/requantize says how it is done.
   std::optional<uint32_t> requantization;
   std::optional<Fusion> fusion;  ///< of a convolution
-  /// Set where the nest takes the result of the convolution right in front of it piece by piece.
+  /// Set where the nest is the epilogue of the convolution right before it.
   std::optional<Epilogue> epilogue;
-  /// Of a nest that requantizes: name of the method, which lives as long as the program; else
-  /// empty.
+  /// Name of the requantization's method, which lives as long as the process; else empty.
   std::string_view method{};
 
   size_t operands() const { return inputs.size() + outputs.size(); }
   ElementType element(size_t operand) const;
-  /// Of every operand.
+  /// The storage of every operand, inputs first.
   std::vector<OperandStorage> storage() const;
   bool has_sub_byte_operand() const;
 };
@@ -103,10 +103,10 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
 /// What its loops do: chunk, main loop, tail.
 std::string loops_text(const Nest& nest, const NestForm& form, const Target& target);
 
-/// Results that one nest computes at the most; a function with more becomes several nests. It
-/// bounds the stack that the code takes.
+/// Results that one nest computes at most; a function with more becomes several nests. This bounds
+/// the stack that the code takes.
 inline constexpr size_t most_outputs = 16;
-/// Tensors that one nest reads at the most.
+/// Tensors that one nest reads at most.
 inline constexpr size_t most_inputs = 48;
 
 /// Words of the largest argument block.

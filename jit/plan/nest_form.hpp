@@ -26,7 +26,7 @@ enum class Access : uint8_t {
 };
 std::string_view name_of(Access access);
 
-/// How an operand is stored.
+/// What an operand is: its elements, and whether the nest writes it.
 struct OperandStorage {
   ElementType element = ElementType::f32;
   bool is_output = false;
@@ -52,7 +52,7 @@ struct NestForm {
   /// Streaming code wants no output in place, a main loop, and outputs that are, in every row, a
   /// whole and equal number of elements away from a multiple of `streaming_alignment`.
   Stores stores = Stores::cached;
-  /// Elements of a period where code has that number in it, which it has of short periods with
+  /// Elements of a period where the code contains that number, as it does for short periods with
   /// repeated operands; else 0.
   int baked_period = 0;
   friend bool operator==(const NestForm&, const NestForm&) = default;
@@ -71,8 +71,8 @@ struct IterationSpace {
   NestForm form;
   Dims extents;                                        ///< innermost first
   std::vector<std::array<int64_t, max_rank>> strides;  ///< by operand, then axis, in elements
-  /// Of an innermost axis of periods: how many elements each has, and the axes that they had
-  /// before they were merged, innermost first; else 0 and empty.
+  /// Where the innermost axis is made of periods: the elements of a period, and the axes that it
+  /// had before they were merged, innermost first; else 0 and empty.
   int64_t period = 0;
   Dims period_extents;
   std::vector<std::array<int64_t, max_rank>> period_strides;
@@ -88,13 +88,13 @@ IterationSpace iteration_space(const Dims& extents, std::span<const Dims> stride
 inline constexpr int64_t most_period = 512;
 
 /// Merges a short innermost axis (or a few) with the next into one of periods, so that vectors
-/// span rows: where outputs and some inputs lie contiguous over both, and every other input is
-/// periodic or repeated. `lanes` of a chunk tell what is short. Nothing where that cannot be done
-/// or would not pay.
+/// span rows: where outputs and some inputs are contiguous over both, and every other input is
+/// periodic or repeated. `lanes` of a chunk decide what is short. Does nothing where that is
+/// impossible or would not pay.
 void merge_periods(IterationSpace& space, std::span<const OperandStorage> storage, int lanes,
                    const Target& target);
 
-/// The same form for sub-byte operands that begin at any element.
+/// The form, changed for sub-byte operands that begin at any element.
 NestForm bitwise_form(const NestForm& form, std::span<const OperandStorage> storage);
 
 /// Words of the argument block that a nest's code takes: one pointer for each operand, the extents
@@ -115,7 +115,8 @@ class ArgumentLayout {
   }
   /// Elements of a period.
   size_t period() const { return base(operands_); }
-  /// Address of bytes: which period the n-th element from a period's beginning lies in.
+  /// Address of bytes: the number of the period that the n-th element from a period's beginning is
+  /// in.
   size_t period_numbers() const { return period() + 1; }
   size_t words() const { return period() + 2; }
 

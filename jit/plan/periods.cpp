@@ -63,7 +63,7 @@ std::vector<Pattern> merged_patterns(const IterationSpace& space, int outer,
   return patterns;
 }
 
-/// Whether rows of `period` elements cost more than periods do.
+/// Whether a nest over rows of `period` elements would cost more than one over periods.
 bool pays(int64_t period, int64_t rows, bool repeats, int lanes) {
   constexpr int64_t least_rows = 8;
   constexpr int64_t least_elements = 128;  // copying a period takes as long as some short rows
@@ -71,7 +71,7 @@ bool pays(int64_t period, int64_t rows, bool repeats, int lanes) {
   return period <= longest && rows >= least_rows && period * rows >= least_elements;
 }
 
-/// Colours, with transparency or without, are worth code of their own.
+/// Pixels of three or four colour channels get code of their own.
 bool is_baked(int64_t period) { return period == 3 || period == 4; }
 
 /// Axes 0 to `outer` become one.

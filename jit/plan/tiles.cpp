@@ -7,16 +7,16 @@ namespace castor::jit {
 
 namespace {
 
-/// What the copies of a tile take: with transposed operands, whose lines of the cache lie far
-/// apart, and with others, so that all stay in the first cache. (Measured, as the next: half a tile
-/// or half a row costs up to a third of the speed where tensors exceed the caches.)
+/// Bytes of the copies of a tile, with transposed operands, whose cache lines are far apart, and
+/// without: all of them stay in L1. (Measured, like row_bytes: half a tile or half a row costs up
+/// to a third of the speed where tensors exceed the caches.)
 constexpr int64_t transposed_tile_bytes = int64_t{32} << 10;
 constexpr int64_t strided_tile_bytes = int64_t{8} << 10;
 /// A row of a tile with transposed operands, in elements as wide as the widest.
 constexpr int64_t row_bytes = 1024;
 constexpr int64_t most_columns = 512;
 constexpr int64_t cache_line_bytes = 64;
-/// Copies of rows of at most so many elements cost less than a loop over the rows.
+/// Copies of rows of at most this many elements cost less than a loop over the rows.
 constexpr int64_t most_copied_of_a_row = 6;
 /// A tile costs some hundred cycles beside its elements.
 constexpr int64_t least_tile_elements = 256;
@@ -37,9 +37,9 @@ int64_t transposed_bytes(const Nest& nest, const IterationSpace& space, int axis
   return bytes;
 }
 
-/// The axis along which most lies side by side that does not along the innermost. Where there is
-/// none, or tiles would be tiny, the next to the innermost if it makes them large, else the
-/// longest.
+/// The axis along which the most bytes are consecutive that are not along the innermost axis. Where
+/// there is none, or tiles would be tiny: the axis next to the innermost if it makes them large,
+/// else the longest.
 int axis_of_tiles(const Nest& nest, const IterationSpace& space) {
   const auto elements = [&](int axis) { return space.extents[0] * space.extents[axis]; };
   int longest = std::min(space.form.rank - 1, 1);
@@ -68,12 +68,13 @@ int64_t widest_bytes(const Nest& nest) {
   return bytes;
 }
 
-/// `count`, or less, so that it is whole units where it is more than one.
+/// `count`, rounded down to whole units where it is more than one.
 int64_t whole_units(int64_t count, int64_t unit) {
   return count > unit ? count / unit * unit : count;
 }
 
-/// Rows as long as can be, of whole lines of the cache, and as many as the copies have room for.
+/// Makes rows as long as possible, of whole cache lines, and takes the rows that the copies have
+/// room for.
 void choose_strided_extents(const Nest& nest, const IterationSpace& space, Tiles& tiles) {
   const int64_t elements = std::max<int64_t>(strided_tile_bytes / copied_bytes(nest, tiles), 2);
   const int64_t available_rows = tiles.axis > 0 ? space.extents[tiles.axis] : 1;

@@ -19,7 +19,7 @@ namespace {
 constexpr ElementType constant_types[] = {ElementType::f64, ElementType::f64, ElementType::f64,
                                           ElementType::f64};
 
-/// Of a number of f64 but 0, the power of two not above its magnitude.
+/// The largest power of two not above the magnitude of a number of f64 other than 0.
 LaneId power_of_two(LaneBuilder& b, LaneId value) {
   return b.bit_and(value, b.constant(LaneType::i64, 0x7FF0000000000000));
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // To integers, in f64.
 //
-// Exact values lie on a lattice, so those that do not meet the middle between two integers miss it
-// by a part of 2^-49 of themselves at least (a difference of two whole numbers below 2^48 or so),
-// far more than f64 rounds by. What is left are the middles themselves: half up lifts every value
-// by 2^-50 of its magnitude, which takes a middle over and nothing else; ties to even need the
+// Exact values are multiples of a common unit, so those that do not meet the middle between two
+// integers miss it by at least 2^-49 of themselves (a difference of two whole numbers below 2^48 or
+// so), far more than f64 rounds by. What is left are the middles themselves: half up lifts every
+// value by 2^-50 of its magnitude, which moves middles over and nothing else; ties to even need the
 // product right at middles, for which the factor's lower part is added.
-// The library's products are exact here. Its saturations below 32 bits never show behind those to
+// The library's products are exact here. Its saturations below 32 bits never show after those to
 // at most 16 bits; the middles between its 64-bit accumulators' bits are cut_accumulator.cpp's.
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ namespace castor::jit {
 namespace {
 
 constexpr ElementType constant_types[] = {ElementType::f64, ElementType::f64, ElementType::f64};
-constexpr ElementType more_ports[] = {ElementType::f64, ElementType::f64, ElementType::f64,
+constexpr ElementType more_types[] = {ElementType::f64, ElementType::f64, ElementType::f64,
                                       ElementType::f64};
 
 /// Whether the library adds the destination's zero point to what is rounded and saturated.
@@ -40,7 +40,7 @@ class Double final : public RequantizeMethod {
   /// in it; then the factor's lower part, or that zero point where it is added later.
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
     const bool has_more = form.is_exact() ? !form.rounds_half_up() : adds_later(form);
-    if (has_more) return more_ports;
+    if (has_more) return more_types;
     return constant_types;
   }
 

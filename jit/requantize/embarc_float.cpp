@@ -13,11 +13,11 @@ namespace {
 constexpr int32_t least = std::numeric_limits<int32_t>::min();
 constexpr int32_t most = std::numeric_limits<int32_t>::max();
 
-constexpr ElementType fixed_ports[] = {ElementType::f32};
-constexpr ElementType narrow_ports[] = {ElementType::f32, ElementType::i32};
-constexpr ElementType wide_ports[] = {ElementType::f32, ElementType::i32, ElementType::i32,
+constexpr ElementType fixed_types[] = {ElementType::f32};
+constexpr ElementType narrow_types[] = {ElementType::f32, ElementType::i32};
+constexpr ElementType wide_types[] = {ElementType::f32, ElementType::i32, ElementType::i32,
                                       ElementType::i32};
-constexpr ElementType to_float_ports[] = {ElementType::i32, ElementType::i32, ElementType::i32,
+constexpr ElementType to_float_types[] = {ElementType::i32, ElementType::i32, ElementType::i32,
                                           ElementType::f32};
 
 bool has_zero_point(const RequantizeForm& form) { return info(*form.to).is_asymmetric; }
@@ -35,9 +35,9 @@ class EmbarcFromFloat final : public RequantizeMethod {
   bool takes(const RequantizeForm& form) const override { return !form.is_exact() && !form.from; }
 
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
-    if (form.has_32_bits()) return wide_ports;
-    if (has_zero_point(form)) return narrow_ports;
-    return fixed_ports;
+    if (form.has_32_bits()) return wide_types;
+    if (has_zero_point(form)) return narrow_types;
+    return fixed_types;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm&, const SliceParameters& slice,
@@ -85,7 +85,7 @@ class EmbarcToFloat final : public RequantizeMethod {
   }
 
   std::span<const ElementType> constants(const RequantizeForm&) const override {
-    return to_float_ports;
+    return to_float_types;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm&, const SliceParameters& slice,

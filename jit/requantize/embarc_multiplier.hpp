@@ -37,14 +37,14 @@ inline EmbarcMultiplier embarc_multiplier(const SliceParameters& slice, bool hal
   return {std::min(below + (rounds_up ? 1 : 0), 32767), shift};
 }
 
-/// The same multiplier with 2^14 <= scale < 2^15.
+/// The multiplier scaled so that 2^14 <= scale < 2^15.
 inline EmbarcMultiplier embarc_multiplier_of_15_bits(const SliceParameters& slice, bool half_up) {
   const EmbarcMultiplier multiplier = embarc_multiplier(slice, half_up);
   const int missing = redundant_sign_bits(multiplier.scale, 16);
   return {multiplier.scale << missing, multiplier.shift + missing};
 }
 
-/// Redundant sign bits, at the least, of a difference from the zero point and of the multiplier:
+/// The least redundant sign bits of a difference from the zero point and of the multiplier:
 /// how far the library moves the product of 64 bits to the left before it cuts the lower 32 bits
 /// off, which are zeros where this is 32 or more.
 inline int least_norms(const RequantizeForm& form, const SliceParameters& slice,

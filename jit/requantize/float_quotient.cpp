@@ -2,10 +2,11 @@
 // From f32 and fixed point to integers of at most 16 bits, exactly, in f32.
 //
 // Results change at x = m, where m = (2 k + 1) scale / 2^(frac + 1) for whole k. Where f32 holds
-// every such m, no x lies between m and its neighbour in f32, and the quotient x / (scale / 2^frac)
-// rounded once to f32 is on the same side of k + 1/2 as x is of m: below m, by at least one place
-// of x, it is at least half a place of k + 1/2 below that. Rounded once means here: a product by
-// the factor's upper part added to one by its lower part, 48 bits together, in one operation.
+// every such m, no x is between m and its neighbour in f32, and the quotient x / (scale / 2^frac)
+// rounded once to f32 is on the same side of k + 1/2 as x is of m: below m, by at least one unit
+// in the last place of x, it is at least half a unit of k + 1/2 below that. Rounded once means
+// here: a product by the factor's upper part added to one by its lower part, 48 bits together, in
+// one operation.
 #include <cmath>
 
 #include "jit/requantize/methods.hpp"
@@ -16,12 +17,12 @@ namespace {
 
 /// Beyond every result, doubled and with a zero point; f32 holds halves up to here.
 constexpr double most_quotient = 0x1p20;
-/// Sums with it are whole: 2^23 to 2^24 have places of 1.
+/// Sums with it are whole: from 2^23 to 2^24 the unit in the last place is 1.
 constexpr float rounder = 0x1.8p23F;
 
-constexpr ElementType scaled_ports[] = {ElementType::f32, ElementType::f32, ElementType::i32};
-constexpr ElementType scaled_even_ports[] = {ElementType::f32, ElementType::f32, ElementType::f32};
-constexpr ElementType fixed_ports[] = {ElementType::f32};
+constexpr ElementType scaled_types[] = {ElementType::f32, ElementType::f32, ElementType::i32};
+constexpr ElementType scaled_even_types[] = {ElementType::f32, ElementType::f32, ElementType::f32};
+constexpr ElementType fixed_types[] = {ElementType::f32};
 
 /// Fixed point has a power of two for a factor and no zero point.
 bool gives_fixed_point(const RequantizeForm& form) { return !info(*form.to).is_asymmetric; }
@@ -58,8 +59,8 @@ class FloatQuotient final : public RequantizeMethod {
   }
 
   std::span<const ElementType> constants(const RequantizeForm& form) const override {
-    if (gives_fixed_point(form)) return fixed_ports;
-    return form.rounds_half_up() ? scaled_ports : scaled_even_ports;
+    if (gives_fixed_point(form)) return fixed_types;
+    return form.rounds_half_up() ? scaled_types : scaled_even_types;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,

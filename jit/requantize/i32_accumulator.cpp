@@ -5,7 +5,7 @@
 // 15 bits, by its own 16, and cuts the lower 32 of the product's 64 bits off: these are the lower
 // m = 16 - u bits of P = d s, as far as m is positive. What is left it shifts to the right by
 // K = shift - m in all, rounded half up, or to the left where K is negative. Bits of P that are cut
-// off where K is positive lie below the one that rounds, and where it is not, that one is cut off
+// off where K is positive are below the one that rounds, and where it is not, that one is cut off
 // too: so the result is always (cut(P) + 2^(shift - 1)) >> shift.
 //
 // With d = 2^16 a + b, b unsigned, that is (a s << (16 - shift)) + ((cut(b s) + 2^(shift - 1)) >>

@@ -2,7 +2,7 @@
 // The library's products of differences of 32 bits where it loses nothing that shows, in 32-bit
 // lanes.
 //
-// From shifts of 17 on, the bits that the library cuts off a product (i32_accumulator.cpp) lie
+// From shifts of 17 on, the bits that the library cuts off a product (i32_accumulator.cpp) are
 // below the one that rounds, so that the result is (P + 2^(shift - 1)) >> shift of the product P of
 // the difference d and the multiplier s, of 15 bits. That is (floor(P / 2^16) + 2^(shift - 17)) >>
 // (shift - 16); and with d = 2^16 a + b, b unsigned, floor(P / 2^16) is a s + floor(b s / 2^16).

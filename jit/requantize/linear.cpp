@@ -31,8 +31,8 @@ Range range_of(ElementType container) {
   return {integer_min(container), static_cast<int64_t>(integer_max(container))};
 }
 
-/// Whether no product or sum of an element leaves 32 bits. Sums of x in between lie between those
-/// of its ends.
+/// Whether no product or sum of an element exceeds 32 bits. Sums grow or fall with x, so the ends
+/// of its range decide.
 bool fits(const Line& line, const Range& x) {
   const auto is_int32 = [](int64_t value) { return value == static_cast<int32_t>(value); };
   return is_int32(line.multiplier) && line.shift < 32 &&

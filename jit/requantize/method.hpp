@@ -4,7 +4,7 @@
 //
 // A slice is what shares parameters: the whole tensor, or one index of the axis of quantization.
 // Its constants are computed on the host, once for each call (or when a kernel is bound, where the
-// types have the parameters); the lane program reads them as operands that lie along that axis.
+// types have the parameters); the lane program reads them as operands along that axis.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace castor::jit {
 /// What a requantization is, but for its parameters.
 struct RequantizeForm {
   std::optional<QuantizedFormat> from{};  ///< nothing: f32
-  std::optional<QuantizedFormat> to{};    ///< likewise; not both
+  std::optional<QuantizedFormat> to{};    ///< nothing: f32; not both
   RequantizeOptions options{};
 
   ElementType from_element() const { return element_of(from); }

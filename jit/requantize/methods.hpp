@@ -8,12 +8,12 @@ namespace castor::jit {
 
 /// Integers of at most 16 bits on either side: (x * multiplier + addend) >> shift in 32 bits.
 const RequantizeMethod& linear_method();
-/// The same sides, exact: x * factor + addend in f32, rounded to the nearest integer, where no
-/// rounding of f32 can cross the middle between two results.
+/// Integers of at most 16 bits on either side, exact: x * factor + addend in f32, rounded to the
+/// nearest integer, where no rounding of f32 can cross the middle between two results.
 const RequantizeMethod& rounded_float_method();
-/// The same with the factor in two parts.
+/// rounded_float_method with the factor in two parts.
 const RequantizeMethod& split_rounded_float_method();
-/// The same in f64, for any integers; and for the library's results of 32 bits from fewer.
+/// rounded_float_method in f64, for any integers; also the library's results of 32 bits from fewer.
 const RequantizeMethod& rounded_double_method();
 /// f32 or fixed point to at most 16 bits, exact: the quotient by the scale rounded once to f32,
 /// which keeps order with the middles between results where f32 holds these.
@@ -29,7 +29,7 @@ const RequantizeMethod& to_float_through_double_method();
 const RequantizeMethod& double_method();
 /// The library's sa32 to any integers, rounded half up, in 32 bits, where ratios are small.
 const RequantizeMethod& i32_product_method();
-/// The same to at most 16 bits, where all that is far from the zero point saturates.
+/// i32_product_method to at most 16 bits, where all values far from the zero point saturate.
 const RequantizeMethod& saturating_i32_product_method();
 /// The library's 64-bit accumulators of sa32 to sa32, rounded half up, in 32 bits.
 const RequantizeMethod& i32_accumulator_method();

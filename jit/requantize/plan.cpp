@@ -12,12 +12,12 @@ namespace {
 
 /// Shorter runs of one slice are not worth a call of the kernel with tables.
 constexpr int64_t least_table_run = 64;
-/// Rows of one index of each slice are joined to rows of at most so many elements, where each call
-/// repeats the constants of slices, ...
+/// Most elements of a row that is joined from rows with one index of each slice, where each call
+/// repeats the slices' constants.
 constexpr int64_t most_elements_joined_by_calls = 512;
-/// ... and of as many as need that much of them: so they stay in the first cache.
+/// Most bytes of repeated constants of a joined row: they stay in L1.
 constexpr int64_t most_bytes_of_constants = 24 << 10;
-/// Shorter ones would be merged into periods again, whose loops are slower.
+/// Shorter joined rows would be merged into periods again, whose loops are slower.
 constexpr int64_t least_joined_elements = 320;
 /// Elements of a slice from which a call that has to make tables is faster with them.
 constexpr int64_t least_open_table_elements = 4096;

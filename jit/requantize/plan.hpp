@@ -38,17 +38,17 @@ struct RequantizedTensors {
   int axis = Quantization::per_tensor;
 };
 
-/// How often the constants of all slices stand one after the other, so that the innermost axis is
-/// long.
+/// Tensors whose rows are joined, and how often the constants of all slices are repeated one after
+/// another for that, so that the innermost axis is long.
 struct LongSlices {
   RequantizedTensors tensors;
   int64_t copies = 1;
 };
-/// The same elements with rows joined, to at most that many elements, where the axis of
-/// quantization is the innermost, and short, and the tensors are dense.
+/// Joins rows to at most `most_elements` elements where the axis of quantization is the innermost,
+/// and short, and the tensors are dense.
 LongSlices join_rows(const RequantizedTensors& tensors, int64_t most_elements);
-/// How many are worth it for any of these methods. `is_open`: parameters are given at run time, so
-/// that each call repeats the constants.
+/// Up to how many elements joining rows pays for any of these methods. `is_open`: parameters are
+/// given at run time, so that each call repeats the constants.
 int64_t most_joined_elements(std::span<const RequantizeMethod* const> methods,
                              const RequantizeForm& form, bool is_open);
 
@@ -56,10 +56,11 @@ int64_t most_joined_elements(std::span<const RequantizeMethod* const> methods,
 Nest requantize_nest(const RequantizeMethod& method, const RequantizeForm& form,
                      const Target& target);
 
-/// Strides of such a nest over the tensors' extents: constants lie along the axis.
+/// Strides of such a nest over the tensors' extents: constants have one along the axis of
+/// quantization.
 std::vector<Dims> requantize_strides(const Nest& nest, const RequantizedTensors& tensors);
 
-/// Elements side by side in both tensors that share a slice: the last axes from `first` on.
+/// Elements of one slice that are consecutive in both tensors: the last axes from `first` on.
 struct SliceRun {
   int first = 0;
   int64_t elements = 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // x * factor + addend in f32 or f64, rounded to the nearest integer.
 //
-// The exact value of an element, (x - z) s / t * 2^e + w, lies on a lattice; so the middles between
-// two integers are either met exactly or missed by a certain distance at least. The addend lifts
-// all values by half that distance: what met a middle is rounded up, and no other value changes
-// sides as long as all errors of the arithmetic together stay below that half.
+// The exact value of an element, (x - z) s / t * 2^e + w, is a multiple of a fixed fraction; so the
+// middles between two integers are either met exactly or missed by at least a certain distance. The
+// addend lifts all values by half that distance: what met a middle is rounded up, and no other
+// value changes sides as long as all errors of the arithmetic together stay below that half.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -123,8 +123,9 @@ class SplitRoundedFloat final : public RequantizeMethod {
     const double addend = slice.to_zero_point - slice.from_zero_point * ratio->value + lift;
     const double parts =
         std::abs(slice.to_zero_point) + std::abs(slice.from_zero_point) * ratio->value + lift;
-    // Below 2^(bits - 1), beyond which results saturate, the last sum is off by half a place of
-    // 2^(bits - 2) at most; the first, and its addend, by less than a place of what `parts` are.
+    // Below 2^(bits - 1), beyond which results saturate, the last sum is off by at most half a unit
+    // in the last place of 2^(bits - 2); the first, and its addend, by less than a unit in the last
+    // place of `parts`.
     const int bits = bits_of(form.to_element());
     const double errors = std::ldexp(1.0, bits - 26) + std::ldexp(parts, -23) +
                           std::ldexp(std::ldexp(1.0, bits) + parts, -46);

@@ -8,8 +8,8 @@ namespace castor::jit {
 
 namespace {
 
-constexpr ElementType float_ports[] = {ElementType::f32, ElementType::f32};
-constexpr ElementType double_ports[] = {ElementType::f64, ElementType::f64};
+constexpr ElementType float_types[] = {ElementType::f32, ElementType::f32};
+constexpr ElementType double_types[] = {ElementType::f64, ElementType::f64};
 
 /// Integers of at most 16 bits: f32 holds the difference (17 bits) and the factor (15 bits), so
 /// that their product is rounded once.
@@ -22,7 +22,7 @@ class ToFloat final : public RequantizeMethod {
   }
 
   std::span<const ElementType> constants(const RequantizeForm&) const override {
-    return float_ports;
+    return float_types;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm& form, const SliceParameters& slice,
@@ -52,7 +52,7 @@ class ToFloatThroughDouble final : public RequantizeMethod {
   }
 
   std::span<const ElementType> constants(const RequantizeForm&) const override {
-    return double_ports;
+    return double_types;
   }
 
   std::optional<SliceConstants> prepare(const RequantizeForm&, const SliceParameters& slice,

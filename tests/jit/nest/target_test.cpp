@@ -126,22 +126,22 @@ Host machine_of(FeatureSet features, std::optional<Tier> best) {
 
 TEST(ChooseTarget, HasTheCachesOfTheMachine) {
   Host machine = machine_of(every_feature, Tier::avx512_vbmi);
-  machine.caches = {.first = 48 << 10, .second = 2 << 20};
+  machine.caches = {.l1 = 48 << 10, .l2 = 2 << 20};
   for (const std::optional<Tier> tier : {std::optional<Tier>(), std::optional(Tier::avx2)}) {
     const Result<Target> target = choose_target(tier, machine, nullptr);
     ASSERT_TRUE(target.ok());
     EXPECT_EQ(target->caches, machine.caches);
     EXPECT_NE(*target, Target{target->tier});
     EXPECT_EQ(print(*target),
-              std::string(name_of(target->tier)) + ", caches of 48 KiB first, 2048 KiB second");
+              std::string(name_of(target->tier)) + ", caches of 48 KiB L1, 2048 KiB L2");
   }
 }
 
 TEST(Host, CachesAreNearAndFar) {
   const Host& machine = host();
-  EXPECT_GE(machine.caches.first, 8 << 10);
-  EXPECT_GT(machine.caches.second, machine.caches.first);
-  EXPECT_GE(static_cast<int64_t>(machine.last_cache_bytes), machine.caches.second);
+  EXPECT_GE(machine.caches.l1, 8 << 10);
+  EXPECT_GT(machine.caches.l2, machine.caches.l1);
+  EXPECT_GE(static_cast<int64_t>(machine.llc_bytes), machine.caches.l2);
 }
 
 struct Choice {
