@@ -45,7 +45,7 @@ def any_strides(shape, rng):
 
 
 def any_shape(rank, elements, rng):
-    """About `size` elements in all; an extent of 1 now and then."""
+    """About `elements` elements in all; an extent of 1 now and then."""
     shape = [1] * rank
     while rank and math.prod(shape) * 2 <= elements:
         shape[rng.randrange(rank)] += rng.randint(1, 2)
