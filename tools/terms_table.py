@@ -50,7 +50,7 @@ TERMS = [
     Term("emit_epilogue", "emit_exit, or what it emits", names=r"_emit_epilogue_"),
     Term("port", "memory operand", r"\b(?:memory|broadcast|source|sink) ports?\b",
          r"_(?:memory|broadcast|bit|strided|periodic|window)_ports?_"),
-    Term("cells", "threshold table", r"\bcells?\b", r"_cells?_", only=r"jit/"),
+    Term("cells", "threshold table", r"(?<!fuzz/)\bcells?\b", r"_cells?_", only=r"jit/"),
     Term("leaf", "materialised value", r"\bleaf\b", r"_leaf_", only=r"jit/(plan|lower)/|runtime/"),
     Term("scope", "hoisting level", r"\bscopes?\b", r"_scopes?_", only=LANES),
     Term("nest code", "kernel code", r"\bnest codes?\b", r"_nest_codes?_"),

@@ -50,7 +50,7 @@ struct BoundRequantization {
   BoundSide from;
   BoundSide to;
   int64_t slices = 1;
-  int64_t copies = 1;                ///< of all slices' constants, one after the other
+  int64_t copies = 1;                ///< consecutive copies of all slices' constants
   std::vector<BoundMethod> methods;  ///< the fastest first; with tables, these make them
 };
 

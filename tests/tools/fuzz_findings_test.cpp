@@ -24,7 +24,7 @@ const Finding findings[] = {
      "func @f(%0: i8[?]) -> (i64[?]) {\n"
      "  %1 = convert %0 : u16\n  %2 = convert %1 : i64\n  return %2\n}\n",
      {4, 8, 16, 20}},
-    {"the same behind a store of the input itself",
+    {"the same after a store of the input itself",
      "func @f(%0: boolean[?]) -> (i16[?], boolean[?], u64[?], boolean[?]) {\n"
      "  %1 = convert %0 : i16\n  %2 = convert %0 : u64\n  return %1, %0, %2, %0\n}\n",
      {4, 8, 153}},
@@ -33,7 +33,7 @@ const Finding findings[] = {
      "  %1 = convert %0 : i64\n  %2 = convert %1 : i8\n  %3 = convert %0 : i16\n"
      "  return %0, %3, %1, %2\n}\n",
      {4, 12}},
-    {"two results, one of nibbles: the code touched what lies behind the tensors",
+    {"two results, one of nibbles: the code touched what is after the tensors",
      "func @f(%0: f8e8m0[?]) -> (nf4[?], f32[?]) {\n"
      "  %1 = convert %0 : f32\n  %2 = convert %1 : nf4\n  return %2, %1\n}\n",
      {64, 65, 66, 130}},
@@ -211,7 +211,7 @@ TEST(FuzzFindings, UnusedBitsBecomeZeroBesideOperandsThatAreNotDense) {
   }
 }
 
-/// A result of split groups that begins behind others cleared unused bits that are not its own.
+/// A result of split groups that begins after others cleared unused bits that are not its own.
 TEST(FuzzFindings, ViewsWithOffsetsClearNothing) {
   const Result<FunctionPtr> function =
       parse_function("func @f(%0: u3.split[1]) -> (u3.split[1]) {\n  return %0\n}\n");

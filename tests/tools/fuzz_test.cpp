@@ -79,7 +79,7 @@ std::string repeated_seed(const std::string& report) {
                           "repeat: castor fuzz --seed ([0-9]+) --count 1 --isa [a-z0-9_]+\n", 1);
 }
 
-/// Flips a bit of the element, or of what lies at that distance from the first.
+/// Flips a bit of the element, or of what is at that distance from the first.
 void flip(const Image& image, const View& view, int64_t distance) {
   std::byte* base = static_cast<std::byte*>(view.data) - image.front;
   *image.byte_of(base, distance) ^= image.bit_of(distance);
@@ -109,9 +109,9 @@ TEST(Fuzz, AWrongElementIsMinimisedAndReported) {
       "  expected f16 0 \\(0x0000\\)  \\(interpreter\\)\n"
       "  actual   f16 [^ ]+ \\(0x0001\\)  \\(machine code\\)\n"
       "tensors:\n"
-      "  %0           f16\\[\\] strides \\[\\] offset 0, 2 bytes available, 0 bytes in front of an "
+      "  %0           f16\\[\\] strides \\[\\] offset 0, 2 bytes available, 0 bytes before an "
       "inaccessible page\n"
-      "  result 0     f16\\[\\] strides \\[\\] offset 0, 2 bytes available, 0 bytes in front of an "
+      "  result 0     f16\\[\\] strides \\[\\] offset 0, 2 bytes available, 0 bytes before an "
       "inaccessible page\n"
       "\nfunction:\n"
       "func @f\\(%0: f16\\[\\]\\) -> \\(f16\\[\\]\\) \\{\n"
@@ -178,7 +178,7 @@ TEST(Fuzz, AByteInAGapIsReported) {
           const int last = image.shape.rank() - 1;
           if (count_of(image.shape) < 2 || image.shape[last] < 2 || image.place.strides[last] != 2)
             continue;
-          flip(image, outputs[i], 1);  // behind the first element
+          flip(image, outputs[i], 1);  // after the first element
           return;
         }
       },
@@ -240,7 +240,7 @@ TEST(Fuzz, ACrashIsReportedAndTheRunGoesOn) {
       40));
   ASSERT_EQ(kept.reports.size(), 1u);
   EXPECT_NE(kept.reports[0].find("ended by SIGSEGV"), std::string::npos) << kept.reports[0];
-  EXPECT_GT(kept.summary.mismatches, 3u);  // behind every crash a new process goes on
+  EXPECT_GT(kept.summary.mismatches, 3u);  // after every crash a new process goes on
   EXPECT_EQ(kept.summary.programs, 40u);
 }
 

@@ -37,7 +37,7 @@ std::vector<Program> smaller_shapes(const Program& program);
 /// With one scale, frac and zero point for all slices, and plainer ones.
 std::vector<Program> plainer_quantizations(const Program& program);
 
-/// With plainer places in memory, attributes, data and constants.
+/// With plainer memory layouts, attributes, data and constants.
 std::vector<Program> plainer_programs(const Program& program);
 
 }  // namespace castor::fuzz

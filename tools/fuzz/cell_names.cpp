@@ -71,11 +71,11 @@ std::string describe_access(const AccessCell& cell) {
 std::string describe_epilogue(const EpilogueCell& cell) {
   constexpr std::array<std::string_view, 3> kinds = {"dense", "grouped", "depthwise"};
   constexpr std::array<std::string_view, 2> layouts = {"nchw", "nhwc"};
-  constexpr std::array<std::string_view, epilogue_forms> forms = {"by pieces to sub-byte elements",
-                                                                  "by pieces to 1-byte elements",
-                                                                  "by pieces to 2-byte elements",
-                                                                  "by pieces to 4-byte elements",
-                                                                  "by pieces to 8-byte elements",
+  constexpr std::array<std::string_view, epilogue_forms> forms = {"by slices to sub-byte elements",
+                                                                  "by slices to 1-byte elements",
+                                                                  "by slices to 2-byte elements",
+                                                                  "by slices to 4-byte elements",
+                                                                  "by slices to 8-byte elements",
                                                                   "the function's result",
                                                                   "reshaped",
                                                                   "several nests",
@@ -83,7 +83,7 @@ std::string describe_epilogue(const EpilogueCell& cell) {
                                                                   "another shape",
                                                                   "repeated along some axes",
                                                                   "rows that end inside bytes",
-                                                                  "views that have no pieces"};
+                                                                  "views that have no slices"};
   return fmt::format("{}, {}, {}", kinds[static_cast<size_t>(cell.kind)],
                      layouts[static_cast<size_t>(cell.layout)],
                      forms[static_cast<size_t>(cell.form)]);

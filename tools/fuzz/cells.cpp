@@ -13,7 +13,7 @@ namespace castor::fuzz {
 namespace {
 
 constexpr size_t element_sizes = 5;  // narrower than a byte; 1, 2, 4, 8 bytes
-constexpr size_t access_kinds = 6;   // of jit::Access
+constexpr size_t access_kinds = 6;   // kinds of jit::Access
 constexpr std::array<int, 9> element_widths = {1, 2, 3, 4, 6, 8, 16, 32, 64};
 constexpr std::array<int, 4> lane_widths = {8, 16, 32, 64};
 constexpr std::array<int, 5> lane_counts = {4, 8, 16, 32, 64};

@@ -63,12 +63,12 @@ struct ModeCell {
   OpKind op;  ///< `broadcast`, `select`, or `add` for all ops of two operands
   BroadcastMode mode;
   bool with_axis = false;      ///< pdpd: an axis is given
-  bool trailing_ones = false;  ///< pdpd: B has ones behind A's last axis
+  bool trailing_ones = false;  ///< pdpd: B has ones after A's last axis
   bool both_repeat = false;    ///< numpy, bidirectional: each side repeats elements
   friend bool operator==(const ModeCell&, const ModeCell&) = default;
 };
 
-/// An operand of a nest as the code that runs walks it.
+/// An operand of a nest with the access pattern of the code that runs.
 struct AccessCell {
   bool of_output;
   jit::Access access;
@@ -110,7 +110,7 @@ struct LaneCell {
   bool of_sink;
   int element_bits;
   int lane_bits;
-  int lanes;  ///< of a chunk
+  int lanes;  ///< lanes per chunk
 };
 
 /// The extent of an innermost axis modulo the chunk.
@@ -148,7 +148,7 @@ ConvolutionKind kind_of(int64_t groups, int64_t channels);
 
 /// What becomes of a convolution's result.
 enum class EpilogueForm : uint8_t {
-  sub_byte,  ///< taken piece by piece, to elements narrower than a byte, or of so many
+  sub_byte,  ///< taken slice by slice, to elements narrower than a byte; the next four: of n bytes
   one_byte,
   two_bytes,
   four_bytes,

@@ -18,7 +18,7 @@ struct ChildEnd {
 /// where no child can be had. Nothing that the parent has buffered is written twice.
 Result<ChildEnd> run_in_child(const std::function<int()>& work, unsigned seconds);
 
-/// Gives the calling child its time anew.
+/// Restarts the time limit of the calling child.
 void keep_alive(unsigned seconds);
 
 /// "SIGSEGV", "SIGALRM (it took too long)".

@@ -24,7 +24,7 @@ class Coverage {
   void hit(CellGroup group, size_t number, size_t tier) { hit(Cell{group, number}, tier); }
   void hit(CallCell call, size_t tier) { hit(CellGroup::calls, static_cast<size_t>(call), tier); }
 
-  /// The first cell at or behind `index` (round the table once) that a tier has yet to hit.
+  /// The first cell at or after `index` (round the table once) that a tier has yet to hit.
   std::optional<size_t> next_missing(size_t index) const;
 
   /// Cells of a group on the tiers that they concern.

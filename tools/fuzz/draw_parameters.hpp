@@ -6,7 +6,7 @@
 
 namespace castor::fuzz {
 
-/// Ranges of both sides' parameters: such that results lie within their containers, or as far away
+/// Ranges of both sides' parameters: such that results are within their containers, or as far away
 /// as can be, or some of each.
 void draw_ranges(Random& random, DrawnSide& from, DrawnSide& to);
 

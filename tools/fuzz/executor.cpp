@@ -58,7 +58,8 @@ Finding compare_bytes(const Image& image, std::span<const std::byte> wanted,
   return {};
 }
 
-/// Whether a result lies where an input does that the kernel reads behind it or elsewhere.
+/// Whether a result has the memory of an input that the kernel reads after writing it, or at other
+/// indices.
 bool overwrites_too_early(const Prepared& prepared, const BoundKernel& bound) {
   const detail::BoundState& state = detail::StateAccess::of(bound);
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {

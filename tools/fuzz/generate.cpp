@@ -10,13 +10,13 @@ namespace castor::fuzz {
 
 namespace {
 
-constexpr int number_bits = 16;  // of a cell, behind the topmost bit
+constexpr int number_bits = 16;  // bits of a cell's number, after the topmost bit
 constexpr int random_bits = 63 - number_bits;
 
 constexpr std::array bad_call_kinds = {BadCall::Kind::shape, BadCall::Kind::bytes,
                                        BadCall::Kind::overlap, BadCall::Kind::null,
                                        BadCall::Kind::extents};
-constexpr size_t bad_scale_percent = 50;  // of programs with one to spoil
+constexpr size_t bad_scale_percent = 50;  // where a program has one to spoil
 
 Program generate_random(Random& random) {
   Program program;
@@ -44,14 +44,14 @@ Program generate_random(Random& random) {
   return program;
 }
 
-/// How the call is split. Drawn from other numbers than all the rest, so that programs are what
+/// How the call is split. Drawn from other numbers than everything else, so that programs are what
 /// they were before calls could be split.
 void draw_tasks(uint64_t seed, Program& program) {
   constexpr uint64_t other = 0x7461736b73;
   Random random(mix(seed) ^ other);
   if (!random.percent(35)) return;
   program.tasks = static_cast<int>(random.between(2, random.percent(80) ? 7 : 40));
-  program.runs_threads = random.percent(5);  // which takes as long as many a program
+  program.runs_threads = random.percent(5);  // a run with threads takes the time of many others
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ inline constexpr int64_t most_streamed_bytes = int64_t{1} << 20;
 uint64_t program_seed(uint64_t run_seed, uint64_t index);
 
 /// A seed whose program hits the cell on the tiers that it concerns. It has the topmost bit set
-/// and the cell's number behind it; the other bits are drawn from `seed`.
+/// and the cell's number after it; the other bits are drawn from `seed`.
 uint64_t directed_seed(size_t cell_index, uint64_t seed);
 
 /// The program of a seed: one made for a cell where the seed says so, else a random one.

@@ -177,7 +177,7 @@ bool OperationDrawer::convolve(size_t x, const DrawnConvolution& drawn,
   return add(std::move(operation));
 }
 
-/// Of a value that has spatial axes, with constant weights.
+/// A convolution of a value that has spatial axes, with constant weights.
 bool OperationDrawer::convolve_any() {
   std::vector<size_t> images;
   for (size_t value : values_of(OperandClass::any)) {

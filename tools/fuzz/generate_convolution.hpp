@@ -32,7 +32,7 @@ DrawnConvolution draw_convolution(Random& random, const Dims& x);
 /// An image for one: a few channels as a rule, at times many on few positions.
 Dims draw_image(Random& random);
 
-/// A cell of the coverage, of epilogues by pieces as a rule.
+/// A cell of the coverage, as a rule of epilogues that run slice by slice.
 EpilogueCell draw_epilogue_cell(Random& random);
 
 /// A function around a convolution, with inputs made for it.

@@ -113,7 +113,7 @@ class DirectedProgram : ProgramMaker {
     finish(drawer);
   }
 
-  /// Of an op that the cell stands for.
+  /// A program with an op that the cell stands for.
   void make_mode(const ModeCell& cell) {
     OperationDrawer drawer(random_, program_);
     OpKind op = cell.op;
@@ -189,7 +189,7 @@ class DirectedProgram : ProgramMaker {
     return program_.inputs.size() - 1;
   }
 
-  /// An operand or a result with its elements apart, or side by side along the other axis.
+  /// An operand or a result with its elements apart, or contiguous along the other axis.
   void make_tiles(NestCell cell) {
     const bool are_several = cell == NestCell::several_tiles;
     const ElementType type = draw_element_of(random_, are_several ? 8 : 1 << random_.below(4));

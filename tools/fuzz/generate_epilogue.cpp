@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawing elementwise chains behind convolutions, and what keeps them apart from the convolution.
+// Drawing elementwise chains after convolutions, and what keeps them apart from the convolution.
 #include <algorithm>
 
 #include "tools/fuzz/generate.hpp"
@@ -107,7 +107,7 @@ Dims OperationDrawer::draw_beside(const Dims& y, ConvolutionLayout layout, bool 
   return Dims(std::span(first, shape.end()));
 }
 
-/// So many operations on a value, with what lies beside it.
+/// Adds `length` operations on a value, with other operands from `beside`.
 size_t OperationDrawer::draw_chain(size_t value, const std::vector<size_t>& beside, size_t length) {
   constexpr std::array binary = {OpKind::add, OpKind::mul, OpKind::sub,  OpKind::max,
                                  OpKind::min, OpKind::div, OpKind::prelu};
@@ -148,7 +148,7 @@ void OperationDrawer::draw_epilogue(const EpilogueCell& cell) {
   ConvolutionOperands given;
   if (random_.percent(40)) given.w = add_input(ElementType::i8, drawn.w);
   std::vector<size_t> beside;
-  std::vector<Dims> known;  // of constants, which come behind all inputs
+  std::vector<Dims> known;  // shapes of constants, which come after all inputs
   const bool are_known = random_.percent(50);
   const size_t operands = 1 + random_.below(3);
   for (size_t i = 0; i < operands && y.rank() > 0; ++i) {

@@ -8,7 +8,7 @@ namespace castor::fuzz {
 
 namespace {
 
-/// Mostly a few conversions, at times so many that registers run out.
+/// Mostly a few conversions, at times enough of them for registers to run out.
 size_t draw_length(Random& random) {
   const size_t kind = random.below(100);
   if (kind < 45) return 1 + random.below(3);

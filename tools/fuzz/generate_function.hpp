@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawing the parts of a program: function, shapes, places in memory, data.
+// Drawing the parts of a program: function, shapes, layouts in memory, data.
 #pragma once
 
 #include "tools/fuzz/layout.hpp"
@@ -47,9 +47,9 @@ class AxisWriter {
  public:
   explicit AxisWriter(Random& random);
 
-  /// Of an input; a name that is taken keeps its size.
+  /// The extents of an input; a name that is taken keeps its size.
   std::vector<AxisSpec> write(Program& program, const Dims& shape);
-  /// Of a target: numbers, and names that inputs have.
+  /// The extents of a target: numbers, and names that inputs have.
   std::vector<AxisSpec> write_target(const Program& program, const Dims& shape);
 
  private:
@@ -60,7 +60,7 @@ class AxisWriter {
   size_t names_taken_ = 0;
 };
 
-/// Outputs that take inputs' memory, where they lie alike.
+/// Outputs that take inputs' memory, where layouts are equal.
 void draw_in_place(Random& random, Program& program);
 
 /// Pairs of results whose elements alternate in one memory. Wants what is in place.
@@ -73,7 +73,7 @@ bool interleave(Program& program, size_t first, size_t second);
 /// A call to be refused, where the tensor can be spoilt like this. Wants everything else.
 void draw_bad_call(Random& random, Program& program, BadCall::Kind kind);
 
-/// Strides, offsets and places of all tensors. Wants shapes.
+/// Strides, offsets and memory of all tensors. Wants shapes.
 void draw_placements(Random& random, Program& program, Walk walk);
 
 /// Data of the inputs; `special_percent` of them have zeros, ones and limits.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawing where tensors lie, what they hold, and what is computed in place.
+// Drawing where tensors are stored, what they hold, and what is computed in place.
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_function.hpp"
 
@@ -23,7 +23,7 @@ Placement draw_placement(Random& random, const Dims& shape, Walk walk, bool is_o
 }
 
 /// Whether `result` may take the memory of `input`: elements are stored alike and shapes are equal.
-/// Where a nest that reads the input runs behind the one that writes the result, or reads it
+/// Where a nest that reads the input runs after the one that writes the result, or reads it
 /// elsewhere than it writes, the call is refused.
 bool may_take_memory(const Program& program, const ResultSpec& result, size_t input) {
   return are_stored_alike(program.element_of(result.value), program.inputs[input].element) &&

@@ -39,7 +39,7 @@ int64_t draw_factor(Random& random, int64_t extent) {
   return random.pick(factors);
 }
 
-/// One axis more or less, and as many elements.
+/// One axis more or less, and equally many elements.
 void change_axes(Random& random, Dims& shape) {
   const size_t kind = random.below(4);
   if (kind == 0 && shape.rank() > 1) {  // two become one
@@ -69,7 +69,7 @@ void widen(Random& random, Dims& shape, const Dims& space) {
   }
 }
 
-/// A target in which the data keeps its place on the right.
+/// A target in which the data keeps its axes on the right.
 Dims target_on_the_right(Random& random, Dims shape, const Dims& space) {
   while (shape.rank() < space.rank() && random.percent(70)) insert(shape, 0, 1);
   while (shape.rank() < most_rank && random.percent(15)) insert(shape, 0, 1);
@@ -100,7 +100,7 @@ bool OperationDrawer::broadcast_as(size_t value, BroadcastMode mode) {
     for (int64_t& extent : target) extent = random_.percent(30) ? 1 : extent;
     if (random_.percent(30) && !target.empty()) erase(target, 0);
   } else if (mode == BroadcastMode::pdpd) {
-    int ones = 0;  // of the data, at its end
+    int ones = 0;  // ones at the data's end
     while (ones < data.rank() && data[data.rank() - 1 - ones] == 1) ++ones;
     target = data;
     widen(random_, target, space_);

@@ -12,7 +12,7 @@ namespace castor::fuzz {
 
 namespace {
 
-/// A few operations, at times so many that registers run out.
+/// A few operations, at times enough of them for registers to run out.
 size_t draw_length(Random& random) {
   const size_t kind = random.below(100);
   if (kind < 25) return 1 + random.below(4);

@@ -37,9 +37,9 @@ class OperationDrawer {
   /// An input made for a requantization, and that.
   void draw_requantization(const DrawnRequantization& drawn);
   /// A requantization of a value that is there. With `may_add_inputs`, values of operations may
-  /// have other numbers behind it.
+  /// have other numbers afterwards.
   bool draw_requantize(bool may_add_inputs);
-  /// So many operations of any kind.
+  /// Adds `length` operations of any kind.
   void draw_many(size_t length);
   /// The last value, and of the values that nothing reads some.
   void draw_results();

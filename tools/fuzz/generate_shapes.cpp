@@ -9,10 +9,10 @@ namespace castor::fuzz {
 
 namespace {
 
-/// Behind the axes of an operand: what pdpd trims.
+/// What follows the axes of an operand, and pdpd trims.
 constexpr int most_trailing_ones = 2;
 
-/// Of a space: rows of a few elements, images, matrices, batches.
+/// The extents of a space: rows of a few elements, images, matrices, batches.
 Dims draw_pattern(Random& random) {
   constexpr std::array<int64_t, 10> channels = {1, 2, 3, 3, 4, 4, 5, 6, 7, 8};
   switch (random.below(8)) {
@@ -41,7 +41,7 @@ Dims trimmed(Random& random, const Dims& shape) {
   return Dims(std::span(shape.begin() + first, shape.end()));
 }
 
-/// Some axes in the middle, and ones behind: what pdpd places with an axis.
+/// Some axes in the middle, and ones after them: what pdpd aligns with an axis.
 Dims middle(Random& random, const Dims& space) {
   const int first = static_cast<int>(random.below(static_cast<size_t>(space.rank()) + 1));
   const int last = static_cast<int>(random.between(first, space.rank()));

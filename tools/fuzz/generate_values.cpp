@@ -11,8 +11,8 @@ namespace castor::fuzz {
 
 namespace {
 
-/// f32 of either sign with magnitudes from 2^-8 to 2^25: scales and shifts behind which sums of
-/// bytes lie on either side of what integers hold.
+/// f32 of either sign with magnitudes from 2^-8 to 2^25: scales and shifts after which sums of
+/// bytes are on either side of what integers hold.
 std::vector<uint64_t> moderate_numbers(Random& random, size_t count) {
   constexpr uint64_t least_exponent = 127 - 8;
   const uint64_t exponent = least_exponent + random.below(32);
@@ -33,7 +33,7 @@ OperationDrawer::OperationDrawer(Random& random, Program& program)
 }
 
 size_t OperationDrawer::add_input(ElementType type) {
-  const bool is_alone = random_.percent(7);  // of another space
+  const bool is_alone = random_.percent(7);  // a shape that has nothing to do with the others
   return add_input(type, is_alone ? draw_space(random_) : draw_operand_shape(random_, space_));
 }
 

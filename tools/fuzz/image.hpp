@@ -11,17 +11,17 @@
 
 namespace castor::fuzz {
 
-/// The memory of one tensor with canaries in front and behind, up to the inaccessible page on the
-/// side where it lies close to one. A tensor that lies in another one's memory has no bytes here.
+/// The memory of one tensor with canaries before and after it, up to the inaccessible page on the
+/// side where it is close to one. A tensor in another one's memory has no bytes here.
 struct Image {
   ElementType element = ElementType::f32;
   Dims shape;
   Placement place;
-  size_t front = 0;               ///< canaries in front of the view's first byte
+  size_t front = 0;               ///< canaries before the view's first byte
   size_t view_bytes = 0;          ///< that the view says are available
   size_t tensor_bytes = 0;        ///< from the view's first byte to the last element's last one
-  size_t bytes = 0;               ///< of the memory
-  size_t hidden = 0;              ///< of these, the first: they lie in the inaccessible page
+  size_t bytes = 0;               ///< bytes of the memory
+  size_t hidden = 0;              ///< the first ones of these, which are in the inaccessible page
   std::vector<std::byte> before;  ///< canaries, data
   std::vector<std::byte> after;   ///< what a call must leave
 
@@ -33,7 +33,7 @@ struct Image {
   /// The element at that distance from the first, in such memory, all of which must be readable.
   uint64_t load(const std::byte* base, int64_t distance) const;
   void store(std::byte* base, int64_t distance, uint64_t pattern) const;
-  /// Where the lowest bit of that element lies: the byte, and the bit in it.
+  /// Where the lowest bit of that element is stored: the byte, and the bit in it.
   std::byte* byte_of(std::byte* base, int64_t distance) const;
   std::byte bit_of(int64_t distance) const;
 
@@ -41,7 +41,7 @@ struct Image {
   bool is_dense() const;
 };
 
-/// Bytes in front of the first byte of an element of an array; of the split layouts, of its group.
+/// Bytes before the first byte of an element of an array; of the split layouts, of its group.
 size_t first_byte_of(ElementType element, int64_t index);
 
 /// An image of canaries alone, `after` still empty.
@@ -57,7 +57,7 @@ std::vector<uint64_t> special_patterns(ElementType type, size_t count, uint64_t 
 std::vector<uint64_t> range_patterns(ElementType type, int32_t least, int32_t most, size_t count,
                                      uint64_t seed);
 
-/// Puts data into an input's image: its elements, and the gaps and the elements in front of them.
+/// Puts data into an input's image: its elements, and the gaps and the elements before them.
 void fill(Image& image, const DataSpec& data);
 
 /// Makes every element differ from `after` in every bit, in the memory `before`; of a dense tensor,
@@ -65,13 +65,13 @@ void fill(Image& image, const DataSpec& data);
 void invert_elements(const Image& image, std::span<std::byte> before,
                      std::span<const std::byte> after);
 
-/// Where an image lies in guarded pages: at their end or at their beginning. What is hidden lies
-/// in front of the pages.
+/// Where an image is in guarded pages: at their end or at their beginning. What is hidden is before
+/// the pages.
 inline std::byte* place_of(const Image& image, test::GuardedPages& pages) {
   return image.place.at_end ? pages.at_end(image.bytes) : pages.at_begin() - image.hidden;
 }
 
-/// Copies `before` to the pages where the image lies there.
+/// Copies `before` to the pages, where they hold the image.
 std::byte* copy_to(const Image& image, test::GuardedPages& pages);
 
 /// Whether the memory at `base` is what it was or must be; looks at nothing hidden.

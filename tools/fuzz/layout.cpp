@@ -36,7 +36,7 @@ Dims draw_overlap(Random& random, const Dims& shape) {
   return strides;
 }
 
-/// Strides of axes that nobody walks do not count.
+/// Strides of axes that are never stepped along do not count.
 void scramble_unwalked(Random& random, const Dims& shape, Dims& strides) {
   const bool is_empty = count_of(shape) == 0;
   for (int axis = 0; axis < shape.rank(); ++axis) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of a tensor lie: strides, what they reach, and walks over them.
+// Layouts of tensors: strides, what they reach, and iteration over them.
 #pragma once
 
 #include <cstddef>
@@ -47,8 +47,8 @@ enum class Walk : uint8_t {
 };
 
 /// Strides of a tensor that reaches at most `most` elements (if a dense one does): dense, or with
-/// gaps, or with permuted axes; axes that nobody walks have any stride. With `may_overlap` elements
-/// may share a place, as they may in inputs.
+/// gaps, or with permuted axes; axes that are never stepped along have any stride. With
+/// `may_overlap` elements may have one address, as they may in inputs.
 Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t most);
 
 }  // namespace castor::fuzz

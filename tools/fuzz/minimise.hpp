@@ -12,7 +12,7 @@ namespace castor::fuzz {
 struct Mismatch {
   Program original;
   Program minimised;    ///< the original where it did not fail again
-  Finding finding;      ///< of the minimised program
+  Finding finding;      ///< the minimised program's
   bool repeats = true;  ///< false: the original does not fail in a process of its own
 };
 

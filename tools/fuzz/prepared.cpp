@@ -43,7 +43,7 @@ void make_outputs(Prepared& prepared) {
   }
 }
 
-/// Reads `before` of the inputs and writes `after` of what the results lie in.
+/// Reads `before` of the inputs and writes `after` of the results' memory.
 Status interpret_images(Prepared& prepared) {
   std::vector<ConstView> sources;
   for (Image& input : prepared.inputs) {

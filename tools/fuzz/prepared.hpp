@@ -12,9 +12,9 @@ namespace castor::fuzz {
 struct Prepared {
   Program program;
   FunctionPtr function;
-  /// Of the inputs. One that is computed in place has `after` of the output.
+  /// Images of the inputs. One that is computed in place has `after` of the output.
   std::vector<Image> inputs;
-  /// Of the results. Those in place, and the second of two that alternate, have no memory.
+  /// Images of the results. Those in place, and the second of two that alternate, have no memory.
   std::vector<Image> outputs;
 
   bool is_in_place(size_t result) const {
@@ -26,7 +26,7 @@ struct Prepared {
   bool has_memory(size_t result) const {
     return !is_in_place(result) && !is_interleaved_behind(result);
   }
-  /// The result in whose memory a result that is not in place lies.
+  /// The result in whose memory a result that is not in place is stored.
   size_t owner_of(size_t result) const {
     return is_interleaved_behind(result)
                ? static_cast<size_t>(program.results[result].interleaved_with)

@@ -110,7 +110,7 @@ std::optional<TensorType> declared_type(const Program& program, const ResultSpec
   return type;
 }
 
-/// Adds the operation; the ids of its results are behind each other.
+/// Adds the operation; the ids of its results are consecutive.
 ValueId append(FunctionBuilder& builder, const OperationSpec& operation,
                const std::vector<ValueId>& ids) {
   const Shape target = written_shape(operation.target);

@@ -21,19 +21,19 @@ struct AxisSpec {
   size_t name = 0;     ///< index into Program::named_sizes
 };
 
-/// Where a tensor lies in its guarded pages.
+/// Where a tensor is stored in its guarded pages.
 struct Placement {
   Dims strides;
-  int64_t offset = 0;  ///< of the view, in elements
-  bool at_end = true;  ///< against the inaccessible page behind, else the one in front
+  int64_t offset = 0;  ///< the view's offset, in elements
+  bool at_end = true;  ///< against the inaccessible page after it, else the one before it
   int64_t shift = 0;   ///< bytes between the tensor and that page
-  bool spare = false;  ///< the view's `bytes` include those, where they lie behind
-  /// Of a tensor close to the page in front: that page holds everything in front of the first
+  bool spare = false;  ///< the view's `bytes` include those, where they follow it
+  /// Set for a tensor close to the page before it: that page holds everything before the first
   /// element's first byte, the view's beginning included.
   bool hides_front = false;
 };
 
-/// Where the patterns of a tensor's elements (and of what lies between them) come from.
+/// Where the patterns of a tensor's elements (and of what is between them) come from.
 struct DataSpec {
   enum class Kind : uint8_t {
     boundary,  ///< drawn from samples::boundary_patterns
@@ -41,17 +41,17 @@ struct DataSpec {
     special,   ///< zeros, ones, limits, infinities, NaNs and small numbers
     same,      ///< `pattern` everywhere
     range,     ///< integers from `least` to `most`, these two more often than others
-    halves,    ///< of f32: multiples of half a step, scale / 2^frac, and numbers beside them
+    halves,    ///< f32 only: multiples of half a step, scale / 2^frac, and numbers beside them
   };
   Kind kind = Kind::random;
   uint64_t seed = 0;
   uint64_t pattern = 0;
-  int32_t least = 0;  ///< of range
+  int32_t least = 0;  ///< smallest number of a range
   int32_t most = 0;
-  int32_t scale = 1;  ///< of halves
+  int32_t scale = 1;  ///< scale of halves
   int32_t frac = 0;
 
-  /// Whether it goes with what the tensor is for: not to be drawn anew.
+  /// Whether it goes with what the tensor is for: not to be drawn again.
   bool is_made_to_fit() const { return kind == Kind::range || kind == Kind::halves; }
 };
 
@@ -63,7 +63,7 @@ struct InputSpec {
   QuantizationPtr quantization{};  ///< then `element` is its container
 };
 
-/// In the place of an optional operand that is absent.
+/// Stands for an optional operand that is absent.
 inline constexpr size_t no_operand = SIZE_MAX;
 
 /// One operation of the table.
@@ -71,10 +71,10 @@ struct OperationSpec {
   OpKind op = OpKind::convert;
   std::vector<size_t> operands{};          ///< values, or no_operand
   Attributes attributes{};                 ///< as the function has them
-  ElementType element = ElementType::f32;  ///< of `convert`, `constant`, `requantize`: the result's
-  std::vector<AxisSpec> target{};          ///< of `broadcast`, `reshape` and `constant`
-  std::vector<uint64_t> patterns{};        ///< of `constant`: its elements
-  QuantizationPtr quantization{};          ///< of `requantize` and `constant`: of the result
+  ElementType element = ElementType::f32;  ///< `convert`, `constant`, `requantize`: the result's
+  std::vector<AxisSpec> target{};    ///< `broadcast`, `reshape`, `constant`: the result's shape
+  std::vector<uint64_t> patterns{};  ///< `constant`: its elements
+  QuantizationPtr quantization{};    ///< `requantize`, `constant`: the result's
 };
 
 struct ResultSpec {
@@ -93,7 +93,7 @@ struct ResultSpec {
 struct BadCall {
   enum class Kind : uint8_t {
     none,
-    shape,    ///< of the view, not as bound
+    shape,    ///< the view's shape is not as bound
     bytes,    ///< one too few
     overlap,  ///< a result that begins where another tensor does
     null,     ///< no data
@@ -101,8 +101,9 @@ struct BadCall {
     scale,    ///< 0 or less among the elements of an input that is a scale
   };
   Kind kind = Kind::none;
-  size_t tensor = 0;  ///< that is wrong: an input, or behind the inputs a result
-  size_t other = 0;  ///< overlap: the tensor that it lies on; extents: the axis; scale: the element
+  size_t tensor = 0;  ///< the wrong one: an input, or after the inputs a result
+  size_t other =
+      0;  ///< overlap: the tensor that it overlaps; extents: the axis; scale: the element
 };
 
 /// What a value is.
@@ -118,7 +119,7 @@ struct Program {
   std::vector<InputSpec> inputs;
   std::vector<OperationSpec> operations;
   std::vector<ResultSpec> results;
-  std::array<int64_t, 3> named_sizes = {};  ///< of ?a, ?b, ?c
+  std::array<int64_t, 3> named_sizes = {};  ///< sizes of ?a, ?b, ?c
   bool excess_precision = false;            ///< allowed
   bool streams = false;                     ///< asks for stores past the caches
   int tasks = 1;                            ///< that the call is split into, if it can be
@@ -131,7 +132,7 @@ struct Program {
   size_t value_of(size_t operation, size_t result = 0) const {
     return first_operation() + 2 * operation + result;
   }
-  /// The operation that gives a value behind the inputs.
+  /// The operation that gives a value after the inputs.
   size_t operation_of(size_t value) const { return (value - first_operation()) / 2; }
   bool is_value(size_t value) const;
   ElementType element_of(size_t value) const { return values[value].type.element; }
@@ -141,17 +142,17 @@ struct Program {
     return axis.kind == AxisSpec::Kind::named ? named_sizes[axis.name] : axis.extent;
   }
   Dims extents_of(const std::vector<AxisSpec>& axes) const;
-  /// Where a result lies: where it says, where the input lies whose memory it takes, or alternating
-  /// with another result.
+  /// Where a result is stored: where it says, in the memory of the input that it takes, or
+  /// alternating with another result.
   Placement placement_of(size_t result) const;
-  /// The result that alternates with this one behind it, or nothing.
+  /// The later result that alternates with this one, or nothing.
   std::optional<size_t> interleaved_behind(size_t result) const;
 };
 
 /// Finds what all values are. Fails where types or shapes do not fit, which the generator's do.
 Status infer_values(Program& program);
 
-/// Adds an input behind the others, and its value: those of operations have numbers one higher
+/// Adds an input after the others, and its value: those of operations have numbers one higher
 /// then.
 void add_input(Program& program, InputSpec input);
 
@@ -162,7 +163,7 @@ bool add_operation(Program& program, OperationSpec operation, int64_t most_eleme
 /// The inputs that operations take as scales, each once.
 std::vector<size_t> scale_inputs(const Program& program);
 
-/// Whether results of `a` may take the memory of `b`: elements are as wide and lie alike.
+/// Whether results of `a` may take the memory of `b`: elements are as wide, and layouts are equal.
 constexpr bool are_stored_alike(ElementType a, ElementType b) {
   return bits_of(a) == bits_of(b) && info(a).order == info(b).order;
 }

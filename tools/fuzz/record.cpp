@@ -28,7 +28,8 @@ bool contains(const std::vector<T>& all, const T& wanted) {
   return std::find(all.begin(), all.end(), wanted) != all.end();
 }
 
-/// Of the byte in which the first element begins. Pages end and begin at multiples of 64.
+/// The address, modulo 64, of the byte in which the first element begins. Pages end and begin at
+/// multiples of 64.
 int misalignment(const Image& image) {
   const size_t in_image = image.front + first_byte_of(image.element, image.place.offset);
   const size_t address = in_image - (image.place.at_end ? image.bytes : image.hidden);
@@ -74,7 +75,7 @@ class Plans {
  public:
   explicit Plans(const BoundState& bound) : nests_(bound.kernel->compiled->nests) {}
 
-  /// Of the next bound nest; null for a copy, and for a requantization, whose lanes are not
+  /// The next bound nest's plan; null for a copy, and for a requantization, whose lanes are not
   /// planned.
   const jit::Nest* next(const BoundNest& bound) {
     if (next_ == nests_.size()) return nullptr;

@@ -62,7 +62,7 @@ class ShapeReductions : Candidates {
     return kinds;
   }
 
-  /// Of all tensors, counted from the right.
+  /// Removes an axis of all tensors, counted from the right.
   void remove_axis(int from_right) {
     bool changes = false;
     Program copy = program_;

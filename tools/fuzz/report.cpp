@@ -90,9 +90,9 @@ std::string describe_finding(const Prepared& prepared, const Finding& finding) {
 }
 
 std::string describe_place(const Image& image) {
-  if (image.hidden > 0) return "the first element's byte behind an inaccessible page";
+  if (image.hidden > 0) return "the first element's byte after an inaccessible page";
   return fmt::format("{} bytes {} an inaccessible page", image.place.shift,
-                     image.place.at_end ? "in front of" : "behind");
+                     image.place.at_end ? "before" : "after");
 }
 
 std::string describe_tensor(const std::string& name, const Image& image) {

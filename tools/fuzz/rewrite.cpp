@@ -9,7 +9,7 @@ namespace castor::fuzz {
 
 namespace {
 
-/// By value: whether a result is computed from it, or lies in its memory.
+/// By value: whether a result is computed from it, or has its memory.
 std::vector<bool> find_needed(const Program& program) {
   std::vector<bool> needed(program.value_count(), false);
   for (const ResultSpec& result : program.results) {
@@ -29,7 +29,7 @@ std::vector<bool> find_needed(const Program& program) {
   return needed;
 }
 
-/// Numbers values anew and removes those that are not needed.
+/// Renumbers values and removes those that are not needed.
 void remove_values(Program& program, const std::vector<bool>& needed) {
   std::vector<size_t> renumbered(needed.size());
   size_t next = 0;

@@ -9,8 +9,8 @@ namespace castor::fuzz {
 
 /// Finds what the values of a changed program are, gives tensors whose shapes have changed strides
 /// that fit, and takes back options and shared memory that no longer fit. False where types or
-/// shapes do not fit together. `before` is the program that it was made from, with as many inputs
-/// and results.
+/// shapes do not fit together. `before` is the program that it was made from, with equally many
+/// inputs and results.
 bool mend(Program& program, const Program& before);
 
 /// Makes quantized types and what gives their parameters fit shapes that have changed.
@@ -28,7 +28,7 @@ void separate(Program& program, size_t result);
 /// Lets everything that reads a value read another one, which comes before its readers.
 void replace_uses(Program& program, size_t value, size_t by);
 
-/// Puts a new input in the place of an operation's value.
+/// Replaces an operation's value by a new input.
 void cut(Program& program, size_t value, const InputSpec& input);
 
 /// Everything that is written as an extent: of inputs, constants and targets.
@@ -52,7 +52,7 @@ const Placement& placement(const Program& program, size_t tensor);
 Placement& placement(Program& program, size_t tensor);
 const Dims& shape_of_tensor(const Program& program, size_t tensor);
 
-/// Dense, against the end of its pages, without an offset; false where the tensor lies so.
+/// Dense, against the end of its pages, without an offset; false where the tensor is stored so.
 bool make_plain(Program& program, size_t tensor);
 
 }  // namespace castor::fuzz

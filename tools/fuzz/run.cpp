@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t directed_period = 4;  // of so many programs, one is made for a cell
+constexpr uint64_t directed_period = 4;  // one in this number of programs is made for a cell
 constexpr uint64_t alarm_period = 64;    // programs between two calls of keep_alive
 constexpr unsigned most_seconds = 60;    // for that many programs
 

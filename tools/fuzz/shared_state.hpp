@@ -16,7 +16,7 @@ struct Progress {
   static constexpr size_t no_tier = ~size_t{0};
 
   uint64_t next = 0;      ///< index of the program that runs, or of the first that has not
-  uint64_t seed = 0;      ///< of the program that runs
+  uint64_t seed = 0;      ///< seed of the program that runs
   size_t tier = no_tier;  ///< that it runs on; none while it is prepared
   uint64_t programs = 0;  ///< that have run
   uint64_t mismatches = 0;

@@ -26,8 +26,8 @@ bool walk_alike(const Image& a, const Image& b) {
   return true;
 }
 
-/// Whether the call would be refused if the result began where the other tensor does. An input that
-/// walks like the result could be taken for one that is computed in place.
+/// Whether the call would be refused if the result began where the other tensor does. An input with
+/// the result's strides could be taken for one that is computed in place.
 bool would_overlap(const Prepared& prepared, size_t result, size_t other) {
   const size_t inputs = prepared.inputs.size();
   if (inputs + result == other || count_of(image_of(prepared, other).shape) == 0) return false;
@@ -73,7 +73,7 @@ size_t bytes_needed(const Image& image) {
   return samples::storage_bytes(image.element, static_cast<size_t>(reach));
 }
 
-/// The address at which the first byte of a view's first element lies.
+/// The address of the first byte of a view's first element.
 template <class View>
 uintptr_t address_of_first(const View& view) {
   return reinterpret_cast<uintptr_t>(view.data) + first_byte_of(view.element, view.offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The convolution kernel with channels in the lanes, in every tile that fits: its instructions
+// The channel-vectorised convolution kernel, in every register tile that fits: its instructions
 // belong to the tier, tiers that this machine cannot run included, and its code stays small.
 #include "jit/conv/channel_kernel.hpp"
 

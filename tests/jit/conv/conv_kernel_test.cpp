@@ -41,7 +41,7 @@ std::vector<ConvTile> tiles_of(const Target& target) {
   return tiles;
 }
 
-/// Last taps follow an even number of others.
+/// Peeled k steps follow an even number of others.
 bool can_have_taps(const ConvTile& tile, int taps) {
   if (tile.last_taps == 0) return true;
   return taps >= tile.last_taps && (taps - tile.last_taps) % 2 == 0;
@@ -275,7 +275,7 @@ TEST(ConvKernelValues, EveryTile) {
 }
 
 /// A call of a kernel that takes its pixels from the input: channels between pages that nobody may
-/// touch, planes that must hold them afterwards.
+/// touch, nchw4c planes that must hold them afterwards.
 void check_tile_of_input(const ConvTile& tile, const PublishedKernel& run, int taps, int tiles,
                          std::mt19937_64& random) {
   const int pixels = tiles * tile.vectors * 16;

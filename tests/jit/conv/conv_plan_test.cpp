@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of convolutions: blocks, planes within their bound, tiles that fit, offsets of taps, and
-// lines whose lanes are stored each once and in order.
+// Plans of convolutions: blocks, nchw4c planes within their bound, tiles that fit, offsets of taps,
+// and lines whose lanes are stored each once and in order.
 #include "jit/conv/conv_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ void for_each_plan(Visit visit) {
   }
 }
 
-/// The same with pixels in the lanes.
+/// The pixel-vectorised plan.
 template <class Visit>
 void for_each_line(Visit visit) {
   for_each_plan([&](const ConvPlan& plan, const Target& target) {
@@ -115,14 +115,15 @@ TEST(ConvPlan, TapsStayInsideThePlanes) {
                                                         : of_taps);
     std::vector<int32_t> sorted = plan.taps;
     std::ranges::sort(sorted);
-    ASSERT_TRUE(std::ranges::adjacent_find(sorted) == sorted.end()) << "two taps read one dword";
+    ASSERT_TRUE(std::ranges::adjacent_find(sorted) == sorted.end())
+        << "two k steps read one k group";
     ASSERT_GE(sorted.front(), 0);
     const int64_t last_vector = line_stores(plan, plan.block).back().source;
     ASSERT_LE(sorted.back() + last_vector + 4 * plan.lanes, plan.source_bytes());
   });
 }
 
-/// Every weight is in one tap's dword, and the dwords of all pixels lie inside the source.
+/// Every weight is in one k step, and the k groups of all pixels are inside the source.
 TEST(ConvPlan, ListedTapsMeetEachWeightOnce) {
   for_each_plan([](const ConvPlan& plan, const Target&) {
     if (plan.tap_weights.empty()) return;
@@ -204,7 +205,7 @@ TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
   });
 }
 
-/// The plan with pixels in the lanes.
+/// The plan that is pixel-vectorised.
 ConvPlan line_plan(const ConvolutionGeometry& geometry, const Target& target) {
   std::vector<ConvPlan> plans = possible_plans(geometry, false, target);
   return *std::ranges::find(plans, ConvLanes::pixels, &ConvPlan::lanes_hold);

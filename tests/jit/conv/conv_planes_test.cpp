@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planes of input against a loop over the definition: on every tier, for all blocks of random
-// geometries, between pages that nobody may touch.
+// Packed input (nchw4c planes) against a loop over the definition: on every tier, for all blocks of
+// random geometries, between pages that nobody may touch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,13 +43,13 @@ TEST(FillWindows, CodeBelongsToTheTier) {
   EXPECT_EQ(check_fillers(forms, {.bytes = size_t{4} << 10}, jit::emit_fill_windows), 4);
 }
 
-/// What the planes of one block must hold.
+/// What the nchw4c planes of one block must hold.
 class Definition {
  public:
   Definition(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place)
       : plan_(plan), input_(input), place_(place) {}
 
-  /// The first dword that differs, in words; nothing where all are right.
+  /// The first k group that differs, as text; nothing where all are right.
   std::string mistake_in(const uint32_t* planes) const {
     const int64_t rows = place_.block.rows + plan_.row_phases.most_shift;
     const int64_t columns = place_.block.columns + plan_.column_phases.most_shift;
@@ -206,7 +206,7 @@ class ConvPlanes : public testing::Test {
     }
   }
 
-  /// A plan with planes, at times of smaller blocks.
+  /// A plan with nchw4c planes, at times of smaller blocks.
   jit::ConvPlan draw_plan(const ConvolutionGeometry& geometry, const jit::Target& target) {
     std::vector<jit::ConvPlan> plans = jit::possible_plans(geometry, false, target);
     std::ranges::shuffle(plans, random_);
@@ -216,7 +216,7 @@ class ConvPlanes : public testing::Test {
       ++plans_[plan.dwords_hold];
       return plan;
     }
-    ADD_FAILURE() << "no plan with planes";
+    ADD_FAILURE() << "no plan with nchw4c planes";
     return {};
   }
 

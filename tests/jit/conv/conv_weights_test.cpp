@@ -196,7 +196,7 @@ class ConvWeights : public testing::Test {
     by_code_ += code->weights != nullptr;
     pack_weights(plan, *code, w, is_signed, zero_points.data(), to);
     const Definition definition(plan, w, is_signed, zero_points);
-    if (!std::ranges::equal(to.dwords, definition.dwords())) return "dwords differ";
+    if (!std::ranges::equal(to.dwords, definition.dwords())) return "k groups differ";
     if (plan.dot == jit::DotProduct::bytes && sums != definition.sums()) return "sums differ";
     if (!packed_.is_filled_but({memory, 4 * count}, poison)) return "written elsewhere";
     return "";

@@ -99,7 +99,7 @@ TEST_F(ConvDepthwiseNhwc, OtherNumbersOfAxes) {
   }
 }
 
-/// Images of several blocks and pieces, and lines of several parts.
+/// Images of several blocks and row ranges, and rows of several parts.
 TEST_F(ConvDepthwiseNhwc, LargeImages) {
   const Depthwise rows[] = {
       {.channels = 32, .input = {112, 112}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}},

@@ -59,7 +59,7 @@ TEST_F(ConvDepthwise, OtherNumbersOfAxes) {
   }
 }
 
-/// Images of several blocks and pieces, and lines of several parts.
+/// Images of several blocks and row ranges, and rows of several parts.
 TEST_F(ConvDepthwise, LargeImages) {
   const Depthwise rows[] = {
       {.channels = 3, .input = {112, 112}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}},
@@ -90,11 +90,11 @@ TEST_F(ConvDepthwise, SignsAndZeroPoints) {
       {.channels = 5, .input = {8, 21}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}});
 }
 
-/// A last tap of a row that has a dword of its own takes its zero point off by itself.
+/// A row's last tap that is a k group of its own subtracts its zero point separately.
 TEST_F(ConvDepthwise, LastTapsAlone) {
   for (int64_t kernel : {1, 5, 9, 13}) {
     for (int64_t rows : {2, 3}) {
-      const int64_t dilation = kernel == 9 ? 4 : 1;  // then each dword has a source of its own
+      const int64_t dilation = kernel == 9 ? 4 : 1;  // then each k group has a source of its own
       const int64_t pad = dilation * (kernel / 2);
       const Depthwise row = {
           .channels = 3,
@@ -198,7 +198,7 @@ TEST_F(ConvDepthwise, TasksGiveTheSameBits) {
       {.channels = 40, .input = {14, 14}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}},
       {.channels = 3, .input = {112, 112}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}},
       {.channels = 1, .input = {70'000}, .kernel = {5}, .options = {.pads = {2, 2}}},
-      // Tasks begin inside of planes, which have several pieces.
+      // Tasks begin inside of channels, which have several row ranges.
       {.channels = 5, .input = {150, 131}, .kernel = {3, 3}, .options = {.pads = {1, 1, 1, 1}}},
       {.channels = 5, .input = {40'000}, .kernel = {9}, .options = {.pads = {4, 4}}},
   };

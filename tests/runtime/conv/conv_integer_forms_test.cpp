@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense convolutions by every form that is possible, not only the one that is thought the fastest:
-// pixels in the lanes, channels in the lanes, from planes, copied rows, and the input itself; by
-// one task, and split into several.
+// Dense convolutions by every candidate, not only the one with the lowest cost: pixel-vectorised,
+// channel-vectorised, from packed input, copied rows, and the input itself; by one task, and split
+// into several.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -221,7 +221,7 @@ TEST_F(ConvForms, RandomGeometries) {
   EXPECT_EQ(windows_ > 20, has_vbmi) << windows_;
 }
 
-/// Filters of one position on whole dwords of channels: kernels take their pixels from the input.
+/// Filters of one position on whole k groups of channels: kernels take their pixels from the input.
 TEST_F(ConvForms, PointwiseLayers) {
   constexpr int cases = 600;
   const auto draw = [&](int64_t least, int64_t most) {

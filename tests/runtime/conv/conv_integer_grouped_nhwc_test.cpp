@@ -82,7 +82,7 @@ TEST_F(ConvGroupedNhwc, AnythingAtRandom) {
   }
 }
 
-/// Images of several blocks and pieces, and many channels.
+/// Images of several blocks and row ranges, and many channels.
 TEST_F(ConvGroupedNhwc, LargeImages) {
   const ConvolutionOptions padded = {.pads = {1, 1, 1, 1}};
   const Depthwise rows[] = {

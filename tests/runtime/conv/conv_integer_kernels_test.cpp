@@ -106,7 +106,7 @@ TEST_F(ConvKernels, StridesDilationsAndPads) {
   }
 }
 
-/// Channels that fill dwords partly, and output channels that fill tiles partly.
+/// Channels that fill k groups partly, and output channels that fill tiles partly.
 TEST_F(ConvKernels, ChannelsAndOutputChannels) {
   for (int64_t channels = 1; channels <= 9; ++channels) {
     for (int64_t outputs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 23, 31}) {
