@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding of nests: where operands lie and how they walk, scratch, and the code for that.
+// Binding of nests: where operands are stored, their access patterns, scratch, and the code for
+// that.
 #pragma once
 
 #include "runtime/state.hpp"

@@ -69,7 +69,7 @@ void ValuePlaces::count_reads_of(const jit::Nest& nest) {
   for (const jit::NestInput& input : nest.inputs) count_read(root_of(input.value));
 }
 
-/// A read less is to come; behind the last one a value's scratch is free.
+/// Counts one read; after the last one a value's scratch is free.
 void ValuePlaces::count_read(ValueId root) {
   if (--reads_left_[root] <= 0 && has_scratch(root)) give_back(root);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of a function lie when it is bound: the caller's tensors, constants, scratch.
+// Where the values of a function are stored when it is bound: the caller's tensors, constants,
+// scratch.
 #pragma once
 
 #include <unordered_map>
@@ -17,7 +18,8 @@ struct Place {
   Dims strides;
 };
 
-/// Finds places in the order in which nests run; scratch is free again behind the last read.
+/// Finds the memory of values in the order in which nests run; scratch is free again after the last
+/// read.
 class ValuePlaces {
  public:
   /// `bound`, whose tensors are bound already, must live on.
@@ -33,9 +35,9 @@ class ValuePlaces {
   /// The tensor that a chain of reshapes begins with, as the caller or the function has it.
   Place of_root(ValueId root, ElementType element);
   Place of_output(const jit::NestOutput& output, ElementType element, const Dims& extents);
-  /// The content id of a root whose place is a constant's.
+  /// The content id of a root that is stored as a constant.
   ContentId content_of(ValueId root) const;
-  /// Whether the elements lie as those of a dense tensor of the value's extents.
+  /// Whether the elements are stored as those of a dense tensor of the value's extents.
   bool is_dense(ValueId value, const Place& place) const;
 
   /// What the nest reads has been read once more.

@@ -10,14 +10,14 @@
 
 namespace castor::detail {
 
-/// Of a nest over so many elements, by code that takes its operands so; they have `bytes`.
+/// The time of a nest over `elements`, by code with this access to its operands, of `bytes` in all.
 int64_t nest_ns(const jit::Nest& nest, std::span<const jit::Access> access,
                 const jit::Target& target, double elements, int64_t bytes);
 
-/// Of a requantization by tables of bytes.
+/// The time of a requantization by tables of bytes.
 int64_t byte_tables_ns(int64_t elements);
 
-/// Of a convolution; nothing is known of how it is done.
+/// The time of a convolution, whatever its plan.
 int64_t convolution_ns(const ConvolutionGeometry& geometry);
 
 }  // namespace castor::detail

@@ -81,7 +81,7 @@ class ClockCache {
   }
 
  private:
-  /// On lines of its own, lest it lies next to something that is written often.
+  /// Has cache lines of its own, so that nothing that is written often shares one with it.
   struct alignas(cache_line_size) Entry : Retired {
     Entry(uint64_t hash_of_key, const Key& asked, const Made& made, size_t stripes, size_t all)
         : hash(hash_of_key),

@@ -48,7 +48,7 @@ class HeldBytes {
   std::unordered_set<const void*> counted_;
 };
 
-/// The function, or, where the names in it hold more than all the rest, a copy with numbers for
+/// The function, or, where the names in it hold more than everything else, a copy with numbers for
 /// names: what a cache keeps, which compares functions by what they compute.
 FunctionPtr without_long_names(const FunctionPtr& function);
 

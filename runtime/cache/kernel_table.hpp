@@ -20,8 +20,8 @@ using KernelStatePtr = std::shared_ptr<const detail::KernelState>;
 /// Kernels by the function that they were compiled from, and the functions of one-call
 /// conversions, each in a ClockCache: thread safe, without a lock for what is known; each function
 /// is compiled once for all who ask for it at the same time. Bounded by the bytes that functions
-/// and kernels keep alive (HeldBytes). Functions whose names hold more than all the rest are kept
-/// without them. May throw std::bad_alloc.
+/// and kernels keep alive (HeldBytes). Functions whose names hold more than everything else are
+/// kept without them. May throw std::bad_alloc.
 class KernelTable {
  public:
   /// An eighth of the capacity is for the functions of conversions.
@@ -36,7 +36,7 @@ class KernelTable {
   Result<FunctionPtr> get_conversion(ElementType from, ElementType to, int rank,
                                      const ConvertOptions& options);
 
-  /// Of the kernels. They count for all that they hold, even if others share it, and what
+  /// Bytes of the kernels. They count for all that they hold, even if others share it, and what
   /// remembering them costs.
   CacheCounters kernel_counters() const { return kernels_.counters(); }
   CacheCounters conversion_counters() const { return conversions_.counters(); }

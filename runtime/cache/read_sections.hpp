@@ -100,7 +100,7 @@ class ReadSections {
 
   const Stripes stripes_;
   const std::unique_ptr<Line[]> lines_;
-  std::atomic<size_t> phase_ = 0;  // of readers who enter now
+  std::atomic<size_t> phase_ = 0;  // the phase of readers that enter now
 
   /// How many phases were seen without readers since `waiting_` was unlinked.
   int drained_phases_ = 0;

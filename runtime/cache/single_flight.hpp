@@ -19,7 +19,7 @@ class SingleFlight {
   struct Flight {
     Flight(uint64_t hash_of_key, const Key& asked) : hash(hash_of_key), key(&asked) {}
     uint64_t hash;
-    const Key* key;  // of the thread that works, until it ends the flight
+    const Key* key;  // the working thread's, until it ends the flight
     bool ended = false;
     std::optional<Outcome> outcome;  // none after the end: the work was given up
     std::condition_variable has_ended;

@@ -11,7 +11,7 @@ namespace castor {
 
 /// Open addressing with linear probing; `Entry` has a member `hash`. Entries belong to someone
 /// else. One thread at a time inserts and erases; any number read, within read sections. Retired as
-/// a whole when a larger table takes its place.
+/// a whole when a larger table replaces it.
 ///
 /// Erasing moves entries that follow, so a reader may, rarely, not find one that is there. It
 /// never finds one that was erased before its read section began.
@@ -19,7 +19,7 @@ template <class Entry>
 class SlotTable : public Retired {
  public:
   static constexpr int least_bits = 4;
-  /// Of a table that doubled when it had to: four slots.
+  /// An entry has at most four slots in a table that doubled when it had to.
   static constexpr size_t most_bytes_of_an_entry = 4 * sizeof(std::atomic<Entry*>);
 
   /// 2^bits slots. Throws std::bad_alloc.
@@ -51,7 +51,7 @@ class SlotTable : public Retired {
     put(at, entry);
   }
 
-  /// `entry` must be there. Entries behind it move up, where that brings them nearer their home.
+  /// `entry` must be there. Entries after it move up, where that brings them nearer their home.
   void erase(const Entry* entry) noexcept {
     size_t hole = home(entry->hash);
     while (peek(hole) != entry) hole = next(hole);

@@ -13,7 +13,7 @@ namespace castor {
 
 namespace {
 
-/// Operations that a name lists; behind them stands how many more there are.
+/// Maximum number of operations that a name lists; then it says how many more there are.
 constexpr size_t most_named_operations = 4;
 
 /// Words with an underscore between; runs of equal words once, with their number.
@@ -114,7 +114,7 @@ std::string types_text(const jit::Nest& nest) {
   return read + (read.empty() ? "" : "_") + outputs.take();
 }
 
-/// How operands are walked, one word where all are walked alike, and how loops differ from the
+/// The access patterns of operands, one word where all are equal, and how loops differ from the
 /// ordinary.
 std::string form_text(const jit::NestForm& form) {
   Words words;

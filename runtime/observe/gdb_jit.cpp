@@ -71,7 +71,7 @@ GdbRegistration::~GdbRegistration() {
     const std::lock_guard lock(list_mutex());
     unlink(entry_->listed);
     tell_debugger(unregister_code, &entry_->listed);
-  } catch (...) {  // of the lock, in a forked child: the list keeps its entry
+  } catch (...) {  // locking failed, in a forked child: the list keeps its entry
     (void)entry_.release();
   }
 }

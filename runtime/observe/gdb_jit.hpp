@@ -11,7 +11,7 @@
 
 extern "C" {
 
-/// One symbol file in the list that debuggers walk. The layouts and names are GDB's.
+/// One symbol file in the list that debuggers read. The layouts and names are GDB's.
 struct jit_code_entry {
   jit_code_entry* next_entry;
   jit_code_entry* prev_entry;

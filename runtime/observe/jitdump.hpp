@@ -23,7 +23,7 @@ struct Header {
   uint32_t elf_machine;
   uint32_t padding;
   uint32_t process;
-  uint64_t timestamp;  ///< CLOCK_MONOTONIC, nanoseconds; likewise in records
+  uint64_t timestamp;  ///< CLOCK_MONOTONIC, nanoseconds, as in records
   uint64_t flags;
 };
 
@@ -35,7 +35,7 @@ struct RecordPrefix {
   uint64_t timestamp;
 };
 
-/// The name with its null, and the code, stand behind it.
+/// The name with its null, and the code, follow it.
 struct CodeLoad {
   RecordPrefix prefix;
   uint32_t process;

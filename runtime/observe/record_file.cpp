@@ -45,7 +45,7 @@ double process_start() {
   std::getline(file, text);
   const size_t name_end = text.rfind(')');  // the program's name may contain anything
   if (name_end == std::string::npos) return 0;
-  unsigned long long ticks = 0;  // field 22, the 20th behind the name: since the system was started
+  unsigned long long ticks = 0;  // field 22, the 20th after the name: since the system was started
   const char* format =
       " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu";
   if (std::sscanf(text.c_str() + name_end + 1, format, &ticks) != 1) return 0;

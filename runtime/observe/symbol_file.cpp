@@ -76,7 +76,7 @@ std::vector<std::byte> symbol_file(std::string_view name, std::span<const std::b
   layout.sections[section_names] =
       section(section_names_name, SHT_STRTAB, offsetof(Layout, names), sizeof(names));
   Elf64_Sym& symbol = layout.symbols[1];
-  symbol.st_name = 1;  // behind the null at the beginning of all string tables
+  symbol.st_name = 1;  // after the null at the beginning of all string tables
   symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
   symbol.st_shndx = text;
   symbol.st_size = code.size();  // its value, 0, counts from the section's address
