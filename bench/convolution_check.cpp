@@ -14,7 +14,7 @@ namespace castor::bench {
 namespace {
 
 /// An element of the result.
-struct Place {
+struct OutputElement {
   int64_t channel = 0;
   Dims position;  ///< along the spatial axes
 };
@@ -52,14 +52,14 @@ class DirectConvolution {
                     const ConvolutionTensors& tensors)
       : each_(each), layer_(each.layer), weights_(weights), tensors_(tensors) {}
 
-  int32_t at(const Place& place) const {
+  int32_t at(const OutputElement& element) const {
     int64_t sum = 0;
     const Dims taps = Dims::filled(layer_.input.rank(), layer_.kernel);
     Dims tap = Dims::filled(layer_.input.rank(), 0);
     int64_t tap_index = 0;
     do {
-      if (const Dims from = input_position(place, tap); is_inside(from)) {
-        sum += sum_of_channels(place.channel, from, tap_index);
+      if (const Dims from = input_position(element, tap); is_inside(from)) {
+        sum += sum_of_channels(element.channel, from, tap_index);
       }
       ++tap_index;
     } while (step(tap, taps));
@@ -67,10 +67,10 @@ class DirectConvolution {
   }
 
  private:
-  Dims input_position(const Place& place, const Dims& tap) const {
+  Dims input_position(const OutputElement& element, const Dims& tap) const {
     Dims from;
     for (int axis = 0; axis < tap.rank(); ++axis) {
-      from.push_back(place.position[axis] * layer_.stride + tap[axis] * layer_.dilation -
+      from.push_back(element.position[axis] * layer_.stride + tap[axis] * layer_.dilation -
                      layer_.pad);
     }
     return from;
@@ -116,7 +116,7 @@ std::vector<int64_t> marks_of(int64_t extent) {
   return marks;
 }
 
-void add_marked(std::vector<Place>& places, const ConvolutionLayer& layer) {
+void add_marked(std::vector<OutputElement>& elements, const ConvolutionLayer& layer) {
   const Dims output = layer.output();
   Dims counts;
   for (const int64_t extent : output) {
@@ -125,34 +125,34 @@ void add_marked(std::vector<Place>& places, const ConvolutionLayer& layer) {
   for (const int64_t channel : marks_of(layer.out_channels)) {
     Dims mark = Dims::filled(output.rank(), 0);
     do {
-      Place& place = places.emplace_back(Place{channel, {}});
+      OutputElement& element = elements.emplace_back(OutputElement{channel, {}});
       for (int axis = 0; axis < output.rank(); ++axis) {
-        place.position.push_back(marks_of(output[axis])[static_cast<size_t>(mark[axis])]);
+        element.position.push_back(marks_of(output[axis])[static_cast<size_t>(mark[axis])]);
       }
     } while (step(mark, counts));
   }
 }
 
-std::vector<Place> places_to_check(const ConvolutionLayer& layer) {
-  constexpr int random_places = 1000;
-  std::vector<Place> places;
-  add_marked(places, layer);
+std::vector<OutputElement> elements_to_check(const ConvolutionLayer& layer) {
+  constexpr int random_elements = 1000;
+  std::vector<OutputElement> elements;
+  add_marked(elements, layer);
   std::mt19937_64 random(1);
   const auto below = [&](int64_t end) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(end));
   };
-  for (int i = 0; i < random_places; ++i) {
-    Place& place = places.emplace_back(Place{below(layer.out_channels), {}});
-    for (const int64_t extent : layer.output()) place.position.push_back(below(extent));
+  for (int i = 0; i < random_elements; ++i) {
+    OutputElement& element = elements.emplace_back(OutputElement{below(layer.out_channels), {}});
+    for (const int64_t extent : layer.output()) element.position.push_back(below(extent));
   }
-  return places;
+  return elements;
 }
 
 /// The bits of the result's element where the convolution's is `sum`.
 uint32_t expected_bits(const ConvolutionCase& each, const ConvolutionWeights& weights,
-                       const Place& place, int32_t sum) {
+                       const OutputElement& element, int32_t sum) {
   if (each.variant.epilogue == ConvolutionEpilogue::none) return static_cast<uint32_t>(sum);
-  const auto m = static_cast<size_t>(place.channel);
+  const auto m = static_cast<size_t>(element.channel);
   const float scaled = static_cast<float>(sum) * weights.scales[m];
   const float result = std::max(scaled + weights.biases[m], 0.0F);
   if (each.variant.epilogue == ConvolutionEpilogue::dequantize) {
@@ -169,17 +169,17 @@ Status run_and_check(const BoundCall& call, const ConvolutionCase& each,
   std::memset(tensors.y.data(), poison, tensors.y.size());
   if (Status status = call.run(); !status) return status;
   const DirectConvolution direct(each, weights, tensors);
-  for (const Place& place : places_to_check(each.layer)) {
+  for (const OutputElement& element : elements_to_check(each.layer)) {
     const size_t index = index_of(each.variant.layout, each.layer.out_channels, each.layer.output(),
-                                  place.channel, place.position);
+                                  element.channel, element.position);
     uint32_t found = 0;
     const auto bytes = static_cast<size_t>(bits_of(each.variant.y()) / 8);
     std::memcpy(&found, tensors.y.data() + index * bytes, bytes);
-    const uint32_t expected = expected_bits(each, weights, place, direct.at(place));
+    const uint32_t expected = expected_bits(each, weights, element, direct.at(element));
     if (found == expected) continue;
     return Error{ErrorCode::internal,
                  fmt::format("{}: channel {} at {} is 0x{:x}, expected 0x{:x}", each.name(),
-                             place.channel, to_string(place.position), found, expected)};
+                             element.channel, to_string(element.position), found, expected)};
   }
   return {};
 }

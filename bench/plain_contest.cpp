@@ -9,13 +9,15 @@ PlainContest::PlainContest(PlainKernels& kernels, const Streams& streams,
     : first_(contenders.size()) {
   for (const auto& kernel : kernels.fastest(streams, footprint, tensors)) {
     contenders.push_back(kernel->contender(tensors));
-    entries_.push_back({kernel->variant().name(), kernel->share(tensors)});
+    entries_.push_back({kernel->variant().name(), kernel->fraction(tensors)});
   }
 }
 
 size_t PlainContest::fastest(std::span<const Contender> measured) const {
   size_t best = 0;
-  const auto time = [&](size_t i) { return measured[first_ + i].median_ns() / entries_[i].share; };
+  const auto time = [&](size_t i) {
+    return measured[first_ + i].median_ns() / entries_[i].fraction;
+  };
   for (size_t i = 1; i < entries_.size(); ++i) {
     if (time(i) < time(best)) best = i;
   }
@@ -24,7 +26,7 @@ size_t PlainContest::fastest(std::span<const Contender> measured) const {
 
 double PlainContest::stream_fraction(std::span<const Contender> measured) const {
   const size_t best = fastest(measured);
-  return median_ratio(measured[first_ + best], measured.front()) / entries_[best].share;
+  return median_ratio(measured[first_ + best], measured.front()) / entries_[best].fraction;
 }
 
 std::string PlainContest::fastest_name(std::span<const Contender> measured) const {

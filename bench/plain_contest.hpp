@@ -29,7 +29,7 @@ class PlainContest {
 
   struct Entry {
     std::string name;
-    double share;  ///< fraction of all bytes that it moves
+    double fraction;  ///< fraction of all bytes that it moves
   };
   size_t first_;
   std::vector<Entry> entries_;

@@ -81,8 +81,8 @@ class GroupEmitter {
 
 /// `count` of `largest` bytes, as a fraction of `scale` vectors.
 int vectors_of(size_t count, size_t largest, int scale) {
-  const double share = static_cast<double>(count) / static_cast<double>(largest);
-  return std::max(1, static_cast<int>(std::lround(share * scale)));
+  const double fraction = static_cast<double>(count) / static_cast<double>(largest);
+  return std::max(1, static_cast<int>(std::lround(fraction * scale)));
 }
 
 /// How far the streams are from the tensors' bytes: 0 for not at all.
@@ -212,7 +212,7 @@ size_t PlainKernel::iterations(const PlainTensors& tensors) const {
   return count;
 }
 
-double PlainKernel::share(const PlainTensors& tensors) const {
+double PlainKernel::fraction(const PlainTensors& tensors) const {
   const size_t moved = iterations(tensors) * bytes_of(streams_.vectors());
   return static_cast<double>(moved) / static_cast<double>(tensors.bytes());
 }

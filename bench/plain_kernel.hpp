@@ -75,7 +75,7 @@ class PlainKernel {
 
   const PlainVariant& variant() const { return variant_; }
   /// How much of the tensors' bytes the kernel moves, at most 1; 0 where no iteration fits.
-  double share(const PlainTensors& tensors) const;
+  double fraction(const PlainTensors& tensors) const;
 
   /// The tensors have at least one iteration's bytes. Valid while this object lives.
   Contender contender(const PlainTensors& tensors) const;

@@ -11,7 +11,7 @@ using Kernels = std::vector<std::unique_ptr<PlainKernel>>;
 
 /// Iterations that leave more than this fraction of the bytes out do not count as a way to move
 /// them.
-constexpr double least_share = 0.9;
+constexpr double least_fraction = 0.9;
 
 /// Measures the kernels beside each other and keeps the `count` fastest, in order.
 Kernels keep_fastest(Kernels kernels, const PlainTensors& tensors, const Effort& effort,
@@ -21,7 +21,7 @@ Kernels keep_fastest(Kernels kernels, const PlainTensors& tensors, const Effort&
   measure_in_turn(contenders, effort);
   std::vector<std::pair<double, size_t>> order;
   for (size_t i = 0; i < kernels.size(); ++i) {
-    order.emplace_back(contenders[i].median_ns() / kernels[i]->share(tensors), i);
+    order.emplace_back(contenders[i].median_ns() / kernels[i]->fraction(tensors), i);
   }
   std::sort(order.begin(), order.end());
   Kernels kept;
@@ -41,7 +41,7 @@ std::span<const std::unique_ptr<PlainKernel>> PlainKernels::fastest(const Stream
     Kernels all;
     for (const PlainVariant& variant : plain_variants(streams, jit::host(), footprint.in_memory)) {
       auto kernel = std::make_unique<PlainKernel>(streams, variant);
-      if (kernel->share(tensors) >= least_share) all.push_back(std::move(kernel));
+      if (kernel->fraction(tensors) >= least_fraction) all.push_back(std::move(kernel));
     }
     const Effort effort = {
         .batch_ns = 20e3, .budget_ns = 30e6, .rounds_a_group = 4, .least_groups = 1};

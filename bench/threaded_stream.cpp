@@ -30,13 +30,13 @@ class PlainByTwo {
         parts_{kernel.contender(halves_[0]), kernel.contender(halves_[1])},
         threads_(threads) {
     for (const PlainTensors& half : halves_) {
-      share_ += kernel.share(half) * static_cast<double>(half.bytes()) /
-                static_cast<double>(tensors.bytes());
+      fraction_ += kernel.fraction(half) * static_cast<double>(half.bytes()) /
+                   static_cast<double>(tensors.bytes());
     }
   }
 
   /// The fraction of the tensors' bytes that it moves.
-  double share() const { return share_; }
+  double fraction() const { return fraction_; }
   Contender contender() {
     return {.run = [this](size_t repetitions) {
       const auto run_half = [](void* context, int index) {
@@ -50,7 +50,7 @@ class PlainByTwo {
   std::array<PlainTensors, 2> halves_;
   std::array<Contender, 2> parts_;
   TwoThreads& threads_;
-  double share_ = 0;
+  double fraction_ = 0;
 };
 
 }  // namespace
@@ -70,7 +70,7 @@ ThreadedFigures measure_by_two(Session& session, const BoundCall& call, const St
   }
   measure_in_turn(all, session.effort(footprint));
 
-  const auto time = [&](size_t i) { return all[2 + 2 * i].median_ns() / plain[i]->share(); };
+  const auto time = [&](size_t i) { return all[2 + 2 * i].median_ns() / plain[i]->fraction(); };
   size_t best = 0;
   for (size_t i = 1; i < plain.size(); ++i) {
     if (time(i) < time(best)) best = i;
@@ -78,7 +78,7 @@ ThreadedFigures measure_by_two(Session& session, const BoundCall& call, const St
   return {.ns = all[0].median_ns(),
           .one_thread_ns = all[1].median_ns(),
           .speedup = median_ratio(all[1], all[0]),
-          .stream_fraction = median_ratio(all[2 + 2 * best], all[0]) / plain[best]->share(),
+          .stream_fraction = median_ratio(all[2 + 2 * best], all[0]) / plain[best]->fraction(),
           .plain_speedup = median_ratio(all[3 + 2 * best], all[2 + 2 * best]),
           .bytes = static_cast<double>(tensors.bytes()),
           .plain_name = kernels[best]->variant().name()};

@@ -73,22 +73,22 @@ uint64_t hash_of(const TensorType& type) {
 
 /// By ValueId, the position of each value in the order of definition: parameters, then results of
 /// operations. Absent and undefined operands have the position `no_value`.
-class Places {
+class Positions {
  public:
-  explicit Places(const Function& function) : places_(function.values.size(), no_value) {
+  explicit Positions(const Function& function) : positions_(function.values.size(), no_value) {
     uint32_t next = 0;
     const auto define = [&](ValueId id) {
-      if (id < places_.size()) places_[id] = next++;
+      if (id < positions_.size()) positions_[id] = next++;
     };
     std::ranges::for_each(function.parameters, define);
     for (const Operation& operation : function.operations) {
       std::ranges::for_each(operation.results, define);
     }
   }
-  uint32_t of(ValueId id) const { return id < places_.size() ? places_[id] : no_value; }
+  uint32_t of(ValueId id) const { return id < positions_.size() ? positions_[id] : no_value; }
 
  private:
-  std::vector<uint32_t> places_;
+  std::vector<uint32_t> positions_;
 };
 
 bool same_attributes(const Attributes& a, const Attributes& b) {
@@ -110,7 +110,8 @@ bool same_data(const Operation& a, const Operation& b) {
 /// Compares two functions value by value, each numbered by its own positions.
 class Comparison {
  public:
-  Comparison(const Function& a, const Function& b) : a_(a), b_(b), places_a_(a), places_b_(b) {}
+  Comparison(const Function& a, const Function& b)
+      : a_(a), b_(b), positions_a_(a), positions_b_(b) {}
 
   /// Functions that nobody has verified yet may name values that there are not.
   bool same() const {
@@ -131,8 +132,9 @@ class Comparison {
                                [&](const Operation& each) { return all(each.results); });
   }
   bool same_uses(const std::vector<ValueId>& x, const std::vector<ValueId>& y) const {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [&](ValueId i, ValueId j) { return places_a_.of(i) == places_b_.of(j); });
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](ValueId i, ValueId j) {
+      return positions_a_.of(i) == positions_b_.of(j);
+    });
   }
   bool same_definitions(const std::vector<ValueId>& x, const std::vector<ValueId>& y) const {
     return std::equal(x.begin(), x.end(), y.begin(), y.end(),
@@ -149,8 +151,8 @@ class Comparison {
 
   const Function& a_;
   const Function& b_;
-  Places places_a_;
-  Places places_b_;
+  Positions positions_a_;
+  Positions positions_b_;
 };
 
 std::string_view identifier_of(const Attributes& attributes, std::string_view name) {
@@ -182,19 +184,19 @@ uint64_t content_hash(std::span<const std::byte> bytes) {
 }
 
 uint64_t structural_hash(const Function& function) {
-  const Places places(function);
+  const Positions positions(function);
   Hasher hasher;
   hasher.add(function.parameters.size());
   for (ValueId id : function.parameters) hasher.add(hash_of(function.type_of(id)));
   for (const Operation& operation : function.operations) {
     hasher.add(static_cast<uint64_t>(operation.op)).add(operation.operands.size());
-    for (ValueId id : operation.operands) hasher.add(places.of(id));
+    for (ValueId id : operation.operands) hasher.add(positions.of(id));
     hasher.add(hash_of(operation.attributes)).add(operation.data ? operation.data_hash : 0);
     if (operation.target) hasher.add(hash_of(*operation.target));
     for (ValueId id : operation.results) hasher.add(hash_of(function.type_of(id)));
   }
   hasher.add(function.results.size());
-  for (ValueId id : function.results) hasher.add(places.of(id));
+  for (ValueId id : function.results) hasher.add(positions.of(id));
   for (const TensorType& type : function.result_types) hasher.add(hash_of(type));
   return hasher.add(hash_of(function.attributes)).finish();
 }

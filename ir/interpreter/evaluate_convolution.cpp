@@ -124,18 +124,18 @@ class Convolution {
 };
 
 /// Takes y's coordinates apart: its batch and channel, and its position.
-struct Place {
+struct OutputElement {
   int64_t n;
   int64_t m;
   Dims position;
 };
 
-Place place_of(const Dims& at, ConvolutionLayout layout) {
+OutputElement output_element(const Dims& at, ConvolutionLayout layout) {
   const bool channels_last = layout == ConvolutionLayout::nhwc;
-  Place place{at[0], at[channels_last ? at.rank() - 1 : 1], {}};
+  OutputElement target{at[0], at[channels_last ? at.rank() - 1 : 1], {}};
   const int first = channels_last ? 1 : 2;
-  for (int i = 0; i < at.rank() - 2; ++i) place.position.push_back(at[first + i]);
-  return place;
+  for (int i = 0; i < at.rank() - 2; ++i) target.position.push_back(at[first + i]);
+  return target;
 }
 
 const Dims* extents_of(const Tensor* tensor) { return tensor ? &tensor->shape : nullptr; }
@@ -158,8 +158,8 @@ void evaluate_conv_integer(const Operation& operation, Operands operands, Result
   result.elements.reserve(count);
   Dims at = Dims::filled(result.shape.rank(), 0);
   do {
-    const Place place = place_of(at, geometry.layout);
-    result.elements.push_back(convolution.element(place.n, place.m, place.position));
+    const OutputElement target = output_element(at, geometry.layout);
+    result.elements.push_back(convolution.element(target.n, target.m, target.position));
   } while (advance(at, result.shape));
 }
 

@@ -123,15 +123,15 @@ uint64_t bitwise_not(uint64_t x, ElementType type) {
 }
 
 uint64_t shift_left(uint64_t x, uint64_t count, ElementType type) {
-  const uint64_t places = count & low_bits(bits_of(type));
-  if (places >= static_cast<uint64_t>(bits_of(type))) return 0;
-  return (x << places) & low_bits(bits_of(type));
+  const uint64_t distance = count & low_bits(bits_of(type));
+  if (distance >= static_cast<uint64_t>(bits_of(type))) return 0;
+  return (x << distance) & low_bits(bits_of(type));
 }
 
 uint64_t shift_right(uint64_t x, uint64_t count, ElementType type) {
-  const uint64_t places = count & low_bits(bits_of(type));
+  const uint64_t distance = count & low_bits(bits_of(type));
   const auto most = static_cast<uint64_t>(bits_of(type));
-  return wrapped(value_of(x, type) >> std::min(places, most), type);
+  return wrapped(value_of(x, type) >> std::min(distance, most), type);
 }
 
 }  // namespace castor::numerics::integer_ops

@@ -18,7 +18,7 @@ namespace {
 /// Extents bound so far to the named unknowns, and the tensors that the extents came from.
 class BoundNames {
  public:
-  struct Place {
+  struct Binding {
     int64_t extent;
     std::string_view kind;  ///< "parameter" or "result"
     size_t index;
@@ -26,18 +26,18 @@ class BoundNames {
   };
 
   /// Null if the name had no other extent, else where that extent was bound.
-  const Place* bind(const std::string& name, const Place& place) {
-    const auto [found, fresh] = places_.try_emplace(name, place);
-    return fresh || found->second.extent == place.extent ? nullptr : &found->second;
+  const Binding* bind(const std::string& name, const Binding& binding) {
+    const auto [found, fresh] = bindings_.try_emplace(name, binding);
+    return fresh || found->second.extent == binding.extent ? nullptr : &found->second;
   }
   /// Where the name is bound, or null.
-  const Place* find(std::string_view name) const {
-    const auto found = places_.find(name);
-    return found == places_.end() ? nullptr : &found->second;
+  const Binding* find(std::string_view name) const {
+    const auto found = bindings_.find(name);
+    return found == bindings_.end() ? nullptr : &found->second;
   }
 
  private:
-  std::unordered_map<std::string_view, Place> places_;
+  std::unordered_map<std::string_view, Binding> bindings_;
 };
 
 /// Binds the extents of one function; messages are made on failure only.
@@ -146,8 +146,8 @@ class Binder {
   Dims with_names(const Shape& shape) const {
     Dims extents;
     for (const Dim& dim : shape) {
-      const BoundNames::Place* place = dim.name.empty() ? nullptr : names_.find(dim.name);
-      extents.push_back(place ? place->extent : dim.extent);
+      const BoundNames::Binding* binding = dim.name.empty() ? nullptr : names_.find(dim.name);
+      extents.push_back(binding ? binding->extent : dim.extent);
     }
     return extents;
   }
@@ -194,7 +194,7 @@ class Binder {
                        fmt::format("{} as in {}", dim.extent, to_string(declared)));
       }
       if (dim.name.empty()) continue;
-      const BoundNames::Place* other = names_.bind(dim.name, {extent, kind, index, axis});
+      const BoundNames::Binding* other = names_.bind(dim.name, {extent, kind, index, axis});
       if (!other) continue;
       return refused(kind, index, axis, extent,
                      fmt::format("{}, the extent of ?{} in {}, axis {}", other->extent, dim.name,

@@ -99,15 +99,15 @@ int64_t exponent_part(std::string_view text) {
 Digits scan(std::string_view text) {
   const size_t mark = std::min(text.find_first_of("eE"), text.size());
   Digits number;
-  int64_t places = 0;  // digits before the point, counted from the first nonzero one
+  int64_t integer_digits = 0;  // digits before the point, counted from the first nonzero one
   bool after_point = false;
   for (char c : text.substr(0, mark)) {
     if (c == '.') {
       after_point = true;
     } else if (c == '0' && number.digits.empty()) {
-      places -= after_point;
+      integer_digits -= after_point;
     } else {
-      places += !after_point;
+      integer_digits += !after_point;
       if (number.digits.size() < kept_digits) {
         number.digits += c;
       } else {
@@ -115,7 +115,8 @@ Digits scan(std::string_view text) {
       }
     }
   }
-  number.exponent = places - 1 + (mark < text.size() ? exponent_part(text.substr(mark + 1)) : 0);
+  number.exponent =
+      integer_digits - 1 + (mark < text.size() ? exponent_part(text.substr(mark + 1)) : 0);
   return number;
 }
 

@@ -48,9 +48,9 @@ castor_status write(castor_error* error, castor_status status, std::string_view 
   error->column = where.column;
   size_t used = 0;
   if (where.known()) {
-    const auto place = fmt::format_to_n(error->message, CASTOR_MESSAGE_BYTES / 2,
-                                        "line {}, column {}: ", where.line, where.column);
-    used = place.size;
+    const auto written = fmt::format_to_n(error->message, CASTOR_MESSAGE_BYTES / 2,
+                                          "line {}, column {}: ", where.line, where.column);
+    used = written.size;
   }
   append(*error, used, message);
   return status;

@@ -33,7 +33,7 @@ class Views {
       many.resize(count);
       views = many;
     } else {
-      views = {reinterpret_cast<View*>(place), count};
+      views = {reinterpret_cast<View*>(storage), count};
       std::uninitialized_default_construct(views.begin(), views.end());
     }
     for (size_t i = 0; i < count; ++i) {
@@ -47,7 +47,7 @@ class Views {
   static constexpr size_t few = 16;
   static_assert(std::is_trivially_destructible_v<View>);
 
-  alignas(View) std::byte place[few * sizeof(View)];  // only views that there are get a beginning
+  alignas(View) std::byte storage[few * sizeof(View)];  // only views that there are get a beginning
   std::vector<View> many;
   std::span<View> views;
 };

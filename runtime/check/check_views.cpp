@@ -184,14 +184,14 @@ Footprint footprint(const BoundTensor& tensor, const BasicView<Pointer>& view) {
   const auto data = reinterpret_cast<uintptr_t>(view.data);
   const auto first = static_cast<uintptr_t>(view.offset);
   if (tensor.count == 0) return {data, data};
-  const uintptr_t behind = first + static_cast<uintptr_t>(tensor.last_index) + 1;
+  const uintptr_t past_last = first + static_cast<uintptr_t>(tensor.last_index) + 1;
   const ElementInfo& row = info(tensor.element);
   const auto bits = static_cast<uintptr_t>(row.bits);
   if (row.order == StorageOrder::whole_bytes) {
     const uintptr_t size = bits / 8;
-    return {data + first * size, data + behind * size, 0};
+    return {data + first * size, data + past_last * size, 0};
   }
-  const uintptr_t end = data + *bytes_for(tensor.element, behind);
+  const uintptr_t end = data + *bytes_for(tensor.element, past_last);
   if (row.order == StorageOrder::split) {
     const auto group = static_cast<uintptr_t>(aligned_elements(tensor.element));
     return {data + first / group * 3, end, static_cast<uint8_t>(first % group)};

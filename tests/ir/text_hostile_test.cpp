@@ -89,18 +89,17 @@ TEST(TextHostile, MutatedTextsAreReadOrRefused) {
   std::vector<std::string> good;
   for (std::string_view text : texts::canonical_texts) good.emplace_back(text);
   for (const texts::Spelling& row : texts::spellings) good.emplace_back(row.text);
-  const std::string_view pieces = "%@?()[]{},:=->\"\\/ \n\r\t0129xe.+naif_$\x7f\x80\xff";
+  const std::string_view parts = "%@?()[]{},:=->\"\\/ \n\r\t0129xe.+naif_$\x7f\x80\xff";
   std::mt19937_64 random(4);
   int read = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string text = good[random() % good.size()];
     for (uint64_t n = 1 + random() % 3; n > 0 && !text.empty(); --n) {
       const size_t at = random() % text.size();
-      const char piece =
-          random() % 4 ? pieces[random() % pieces.size()] : static_cast<char>(random());
+      const char part = random() % 4 ? parts[random() % parts.size()] : static_cast<char>(random());
       switch (random() % 4) {
-        case 0: text[at] = piece; break;
-        case 1: text.insert(at, 1, piece); break;
+        case 0: text[at] = part; break;
+        case 1: text.insert(at, 1, part); break;
         case 2: text.erase(at, 1 + random() % 8); break;
         default: text.insert(at, text, random() % text.size(), random() % 16);
       }

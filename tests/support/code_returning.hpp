@@ -34,14 +34,14 @@ inline jit::MachineCode code_returning(uint32_t value, size_t size = 6) {
 /// four of its `pool_bytes` (a multiple of 4), all of which repeat the value.
 inline jit::MachineCode code_reading(uint32_t value, size_t pool_bytes = 4) {
   constexpr uint32_t pool_begin = 64;
-  constexpr uint32_t behind_the_load = 6;
-  const auto distance = static_cast<uint32_t>(pool_begin + pool_bytes - 4 - behind_the_load);
+  constexpr uint32_t after_the_load = 6;
+  const auto distance = static_cast<uint32_t>(pool_begin + pool_bytes - 4 - after_the_load);
   jit::MachineCode code = machine_code(std::vector<std::byte>(pool_begin, std::byte{0xcc}));
   code.bytes[0] = std::byte{0x8b};
   code.bytes[1] = std::byte{0x05};
   std::memcpy(&code.bytes[2], &distance, sizeof distance);
-  code.bytes[behind_the_load] = std::byte{0xc3};
-  code.instruction_bytes = behind_the_load + 1;
+  code.bytes[after_the_load] = std::byte{0xc3};
+  code.instruction_bytes = after_the_load + 1;
   code.pool_begin = pool_begin;
   code.pool_references = {2};
   code.bytes.resize(pool_begin + pool_bytes);

@@ -24,13 +24,13 @@ uint8_t code_of(const Conversion& conversion, uint32_t pattern) {
 
 /// A block's ranges, as [begin, end): zero and infinity, which begin their blocks, stand alone, and
 /// in the first blocks, of subnormals, no range leaves its binade.
-constexpr auto pieces = [] {
+constexpr auto ranges = [] {
   std::array<std::pair<uint32_t, uint32_t>, std::bit_width(block_size)> made;
   made[0] = {0, 1};
   for (size_t i = 1; i < made.size(); ++i) made[i] = {made[i - 1].second, uint32_t{1} << i};
   return made;
 }();
-static_assert(pieces.back().second == block_size);
+static_assert(ranges.back().second == block_size);
 
 /// Whether the code turns in the block or at one of its ends; the first pattern follows the last.
 bool turns_in_or_next_to(const Conversion& conversion, uint32_t block) {
@@ -57,20 +57,20 @@ uint8_t ExpectedBlock::convert(uint32_t pattern) const { return code_of(conversi
 
 /// Most blocks have one code alone, the same as the block before: nothing to do for them.
 void ExpectedBlock::compute(uint32_t block) {
-  const std::optional<uint8_t> only_code = code_of_all_pieces(block);
+  const std::optional<uint8_t> only_code = code_of_all_ranges(block);
   if (only_code.has_value() && only_code == only_code_) return;
   only_code_ = only_code;
-  for (const auto& [begin, end] : pieces) {
+  for (const auto& [begin, end] : ranges) {
     const uint32_t base = block * block_size;
     fill(begin, end, convert(base + begin), convert(base + end - 1), block);
   }
   pack_codes(conversion_.to, codes_, bytes_);
 }
 
-std::optional<uint8_t> ExpectedBlock::code_of_all_pieces(uint32_t block) const {
+std::optional<uint8_t> ExpectedBlock::code_of_all_ranges(uint32_t block) const {
   const uint32_t base = block * block_size;
   const uint8_t code = convert(base);
-  for (const auto& [begin, end] : pieces) {
+  for (const auto& [begin, end] : ranges) {
     if (convert(base + begin) != code || convert(base + end - 1) != code) return std::nullopt;
   }
   return code;

@@ -39,7 +39,7 @@ class ExpectedBlock {
  private:
   uint8_t convert(uint32_t pattern) const;
   /// The code of the whole block, if all of its ranges begin and end with it.
-  std::optional<uint8_t> code_of_all_pieces(uint32_t block) const;
+  std::optional<uint8_t> code_of_all_ranges(uint32_t block) const;
   /// Fills [begin, end), whose first and last pattern have the codes given.
   void fill(uint32_t begin, uint32_t end, uint8_t first, uint8_t last, uint32_t block);
 

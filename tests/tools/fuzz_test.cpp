@@ -164,10 +164,10 @@ TEST(Fuzz, TheSeedOfAReportRepeatsIt) {
   const KeptRun second = run(again);
   EXPECT_EQ(last_line(second.summary), "1 programs, 1 mismatches");
   ASSERT_EQ(second.reports.size(), 1u);
-  const auto behind_first_line = [](const std::string& text) {
+  const auto after_first_line = [](const std::string& text) {
     return text.substr(text.find('\n'));
   };
-  EXPECT_EQ(behind_first_line(second.reports[0]), behind_first_line(first.reports[0]));
+  EXPECT_EQ(after_first_line(second.reports[0]), after_first_line(first.reports[0]));
 }
 
 TEST(Fuzz, AByteInAGapIsReported) {

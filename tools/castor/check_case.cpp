@@ -38,14 +38,14 @@ struct TestTensor {
     return start == 0;
   }
   /// The index in the buffer of the n-th element in row-major order.
-  size_t place_of(size_t element) const {
-    int64_t place = static_cast<int64_t>(start);
+  size_t position_of(size_t element) const {
+    int64_t position = static_cast<int64_t>(start);
     auto rest = static_cast<int64_t>(element);
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      place += rest % shape[axis] * strides[axis];
+      position += rest % shape[axis] * strides[axis];
       rest /= shape[axis];
     }
-    return static_cast<size_t>(place);
+    return static_cast<size_t>(position);
   }
 };
 
@@ -70,7 +70,8 @@ TestTensor make_tensor(const CheckCase& test, size_t tensor, ElementType type, c
     std::copy(dense.begin(), dense.end(), data.begin());
   } else {
     for (size_t i = 0; i < made.count(); ++i) {
-      samples::store_pattern(data, type, made.place_of(i), samples::load_pattern(dense, type, i));
+      samples::store_pattern(data, type, made.position_of(i),
+                             samples::load_pattern(dense, type, i));
     }
   }
   made.wanted.assign(data.begin(), data.end());
@@ -87,9 +88,9 @@ void invert(TestTensor& tensor) {
   }
   const uint64_t mask = ~uint64_t{0} >> (64 - bits_of(tensor.type));
   for (size_t i = 0; i < tensor.count(); ++i) {
-    const size_t place = tensor.place_of(i);
-    const uint64_t wanted = samples::load_pattern(tensor.wanted, tensor.type, place);
-    samples::store_pattern(data, tensor.type, place, ~wanted & mask);
+    const size_t position = tensor.position_of(i);
+    const uint64_t wanted = samples::load_pattern(tensor.wanted, tensor.type, position);
+    samples::store_pattern(data, tensor.type, position, ~wanted & mask);
   }
 }
 
@@ -125,7 +126,7 @@ void flip_one_bit(RunMemory& memory) {
   for (TestTensor& output : memory.outputs) {
     if (output.count() == 0) continue;
     const std::span<std::byte> data = output.buffer.data();
-    const size_t middle = output.place_of(output.count() / 2);
+    const size_t middle = output.position_of(output.count() / 2);
     const uint64_t pattern = samples::load_pattern(data, output.type, middle);
     samples::store_pattern(data, output.type, middle, pattern ^ 1);
     return;
@@ -137,8 +138,9 @@ std::optional<Finding> compare_output(const TestTensor& output, size_t index) {
   if (std::equal(actual.begin(), actual.end(), output.wanted.begin())) return {};
   Finding finding{.kind = Finding::Kind::element, .tensor = index, .message = {}};
   for (size_t i = output.count(); i-- > 0;) {
-    const uint64_t wanted = samples::load_pattern(output.wanted, output.type, output.place_of(i));
-    const uint64_t got = samples::load_pattern(actual, output.type, output.place_of(i));
+    const uint64_t wanted =
+        samples::load_pattern(output.wanted, output.type, output.position_of(i));
+    const uint64_t got = samples::load_pattern(actual, output.type, output.position_of(i));
     if (wanted == got) continue;
     finding.element = static_cast<int64_t>(i);
     finding.expected = wanted;

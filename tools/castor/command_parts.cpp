@@ -14,14 +14,14 @@ bool is_name(std::string_view text) {
 }
 
 /// The words of a text between commas and the word "or".
-std::vector<std::string> pieces_of(std::string_view text) {
-  std::vector<std::string> pieces;
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
   while (true) {
     const size_t comma = text.find(", ");
     const size_t last = text.find(" or ");
     const size_t end = std::min(comma, last);
-    pieces.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return pieces;
+    words.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return words;
     text.remove_prefix(end + (end == comma ? 2 : 4));
   }
 }
@@ -57,9 +57,9 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string description = option.get_description();
   const size_t colon = description.rfind(": ");
   if (colon == std::string::npos) return {};
-  std::vector<std::string> pieces = pieces_of(std::string_view(description).substr(colon + 2));
-  const bool are_names = std::all_of(pieces.begin(), pieces.end(), is_name);
-  return are_names ? pieces : std::vector<std::string>();
+  std::vector<std::string> words = words_of(std::string_view(description).substr(colon + 2));
+  const bool are_names = std::all_of(words.begin(), words.end(), is_name);
+  return are_names ? words : std::vector<std::string>();
 }
 
 }  // namespace castor::tools

@@ -36,12 +36,12 @@ std::optional<Dims> shape_named(std::string_view text) {
   const char* const end = at + text.size();
   while (at != end) {
     int64_t extent = 0;
-    const auto [behind, error] = std::from_chars(at, end, extent);
+    const auto [next, error] = std::from_chars(at, end, extent);
     if (error != std::errc() || extent < 0 || shape.rank() == max_rank) return std::nullopt;
     shape.push_back(extent);
-    if (behind == end) break;
-    at = behind + 1;
-    if (*behind != ',' || at == end) return std::nullopt;
+    if (next == end) break;
+    at = next + 1;
+    if (*next != ',' || at == end) return std::nullopt;
   }
   return shape;
 }

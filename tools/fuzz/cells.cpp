@@ -305,9 +305,9 @@ size_t index_of(const Cell& cell) {
 
 Cell cell_at(size_t index) {
   const auto& groups = group_table();
-  const auto behind = std::upper_bound(groups.begin(), groups.end(), index,
-                                       [](size_t i, const GroupInfo& g) { return i < g.first; });
-  const GroupInfo& group = *std::prev(behind);
+  const auto next = std::upper_bound(groups.begin(), groups.end(), index,
+                                     [](size_t i, const GroupInfo& g) { return i < g.first; });
+  const GroupInfo& group = *std::prev(next);
   return {group.group, index - group.first};
 }
 

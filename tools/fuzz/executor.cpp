@@ -250,10 +250,10 @@ Finding Executor::run(const Prepared& prepared, size_t tier, CallTrace& trace) {
   const Call call = lay_out(prepared);
   trace = {};
   Finding finding = run_kernel(prepared, runtime, call, trace);
-  const CacheStatistics behind = runtime.statistics();
-  trace.found_function = behind.function_hits != before.function_hits;
-  trace.found_code = behind.code_hits != before.code_hits;
-  trace.emitted_code = behind.codes != before.codes;
+  const CacheStatistics after = runtime.statistics();
+  trace.found_function = after.function_hits != before.function_hits;
+  trace.found_code = after.code_hits != before.code_hits;
+  trace.emitted_code = after.codes != before.codes;
   finding.tier = tier;
   return finding;
 }

@@ -104,9 +104,9 @@ bool OperationDrawer::broadcast_as(size_t value, BroadcastMode mode) {
     while (ones < data.rank() && data[data.rank() - 1 - ones] == 1) ++ones;
     target = data;
     widen(random_, target, space_);
-    const int64_t behind = random_.between(0, ones);
-    for (int64_t i = 0; i < behind && target.rank() > 0; ++i) erase(target, target.rank() - 1);
-    const int64_t missing = behind + random_.between(0, 2);
+    const int64_t dropped = random_.between(0, ones);
+    for (int64_t i = 0; i < dropped && target.rank() > 0; ++i) erase(target, target.rank() - 1);
+    const int64_t missing = dropped + random_.between(0, 2);
     rule.axis = random_.between(0, missing);
     for (int64_t i = 0; i < missing && target.rank() < most_rank; ++i) {
       insert(target, i < rule.axis ? 0 : target.rank(), random_.between(1, 4));

@@ -160,10 +160,10 @@ Image make_image(ElementType element, const Dims& shape, const Placement& place)
   const auto elements = static_cast<size_t>(place.offset + reach_of(shape, place.strides));
   const auto shift = static_cast<size_t>(place.shift);
   image.front = place.at_end ? canary_bytes : shift;
-  const size_t behind = place.at_end ? shift : canary_bytes;
+  const size_t tail = place.at_end ? shift : canary_bytes;
   image.tensor_bytes = samples::storage_bytes(element, elements);
-  image.view_bytes = image.tensor_bytes + (place.spare ? behind : 0);
-  image.bytes = image.front + image.tensor_bytes + behind;
+  image.view_bytes = image.tensor_bytes + (place.spare ? tail : 0);
+  image.bytes = image.front + image.tensor_bytes + tail;
   const bool hides = place.hides_front && !place.at_end;
   image.hidden = hides ? image.front + first_byte_of(element, place.offset) : 0;
   image.before.resize(image.bytes);

@@ -29,10 +29,10 @@ void make_outputs(Prepared& prepared) {
       continue;
     }
     Image image = make_image(element, program.shape_of(program.results[i].value), place);
-    if (const auto behind = program.interleaved_behind(i)) {
+    if (const auto later = program.interleaved_behind(i)) {
       // The memory is that of a dense tensor with both results' elements, gaps included.
       Placement both = place;
-      both.offset = program.placement_of(*behind).offset;
+      both.offset = program.placement_of(*later).offset;
       image = make_image(element, image.shape, both);
       image.place = place;
       image.hidden =

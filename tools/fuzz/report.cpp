@@ -89,7 +89,7 @@ std::string describe_finding(const Prepared& prepared, const Finding& finding) {
   return "";
 }
 
-std::string describe_place(const Image& image) {
+std::string describe_distance(const Image& image) {
   if (image.hidden > 0) return "the first element's byte after an inaccessible page";
   return fmt::format("{} bytes {} an inaccessible page", image.place.shift,
                      image.place.at_end ? "before" : "after");
@@ -99,7 +99,7 @@ std::string describe_tensor(const std::string& name, const Image& image) {
   const Placement& place = image.place;
   return fmt::format("  {:<12} {}{} strides {} offset {}, {} bytes available, {}\n", name,
                      name_of(image.element), to_string(image.shape), to_string(place.strides),
-                     place.offset, image.view_bytes, describe_place(image));
+                     place.offset, image.view_bytes, describe_distance(image));
 }
 
 std::string describe_tensors(const Prepared& prepared) {

@@ -18,7 +18,7 @@ const Image& image_of(const Prepared& prepared, size_t tensor) {
   return tensor < inputs ? prepared.inputs[tensor] : prepared.outputs[tensor - inputs];
 }
 
-bool walk_alike(const Image& a, const Image& b) {
+bool same_strides(const Image& a, const Image& b) {
   if (!(a.shape == b.shape)) return false;
   for (int axis = 0; axis < a.shape.rank(); ++axis) {
     if (a.shape[axis] > 1 && a.place.strides[axis] != b.place.strides[axis]) return false;
@@ -34,7 +34,7 @@ bool would_overlap(const Prepared& prepared, size_t result, size_t other) {
   const Image& written = prepared.outputs[result];
   const Image& read = image_of(prepared, other);
   return other >= inputs || !are_stored_alike(written.element, read.element) ||
-         !walk_alike(written, read);
+         !same_strides(written, read);
 }
 
 /// Whether elements that a result needs are computed with the scale that an input is. What nothing

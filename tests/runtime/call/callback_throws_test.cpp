@@ -37,7 +37,7 @@ void expect_error(const Error& error, Thrown thrown, const std::string& callback
                                             : "an exception that is no std::exception"));
 }
 
-enum class Where { tasks, wake_up, before_tasks, behind_tasks };
+enum class Where { tasks, wake_up, before_tasks, after_tasks };
 
 class Throws final : public Executor {
  public:
@@ -107,7 +107,7 @@ TEST(CallbackThrows, TasksAndWakeUpOfExecutors) {
 
 TEST(CallbackThrows, RunOfExecutors) {
   for (Thrown thrown : all_thrown) {
-    for (Where where : {Where::before_tasks, Where::behind_tasks}) {
+    for (Where where : {Where::before_tasks, Where::after_tasks}) {
       Throws executor(where, thrown);
       const Result<BoundKernel> bound = Runtime::create()->compile(text)->bind({{elements}});
       ASSERT_TRUE(bound.ok());
