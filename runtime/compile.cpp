@@ -47,7 +47,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
       continue;
     }
     jit::NestForm form = forms.form_of(nest, compiled->target);
-    Result<NestCodePtr> code =
+    Result<KernelCodePtr<jit::NestSpec>> code =
         runtime.store->cache.get(nest, form, compiled->target, compiled->canonical.get());
     if (code.ok()) {
       compiled->likely.push_back({std::move(form), std::move(code).value()});

@@ -84,7 +84,7 @@ bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy p
 
 void run_elementwise(const BoundState& bound, const BoundNest& nest, bool streaming,
                      const detail::CallMemory& memory) {
-  const NestCode& code = streaming ? *nest.streaming : *nest.main.code;
+  const KernelCode<jit::NestSpec>& code = streaming ? *nest.streaming : *nest.main.code;
   if (nest.sub_byte) {
     detail::run_sub_byte_nest(bound, nest, streaming, memory);
   } else if (nest.tiles) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "jit/emit/tile_copy.hpp"
 #include "jit/plan/tiles.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/cache/kernel_table.hpp"
@@ -36,7 +37,7 @@ struct CodeStore {
 /// Code that compiling makes ahead, in the form that a nest most likely has.
 struct LikelyCode {
   jit::NestForm form;
-  NestCodePtr code;
+  KernelCodePtr<jit::NestSpec> code;
 };
 
 /// A compiled function, without the names that the caller gave to its values.
@@ -68,7 +69,7 @@ struct OperandOrigin {
 
 /// Code of a nest and the argument block that fits it; pointers are filled in by each run.
 struct BoundCode {
-  NestCodePtr code;
+  KernelCodePtr<jit::NestSpec> code;
   std::vector<int64_t> arguments;
   std::vector<jit::Access> access;  ///< of each operand
   int64_t nanoseconds = 0;          ///< that one thread takes for the whole nest, as estimated
@@ -90,8 +91,8 @@ struct BoundTileCopy {
   jit::TileCopyKind kind = jit::TileCopyKind::strided;
   bool is_output = false;
   int64_t element_bytes = 0;
-  size_t offset = 0;  ///< of the copy in scratch, in bytes
-  NestCodePtr code;   ///< of the copy
+  size_t offset = 0;                      ///< of the copy in scratch, in bytes
+  KernelCodePtr<jit::TileCopySpec> code;  ///< of the copy
 };
 
 /// How a nest is walked in tiles (see jit::Tiles); its main code does one.
@@ -113,13 +114,13 @@ struct BoundNest {
   /// What it was bound from, of Compiled::nests; null for copies that binding adds, and where there
   /// are no elements.
   const jit::Nest* planned = nullptr;
-  jit::IterationSpace space;  ///< that main walks: all, or a tile
-  BoundCode main;             ///< without code where there are no elements
-  NestCodePtr streaming;      ///< for large tensors, else null; takes main's arguments
-  BoundCode any_start;        ///< for sub-byte operands that begin inside a byte; else without code
-  bool sub_byte = false;      ///< whether an operand's elements are
-  int64_t bytes = 0;          ///< of all operands
-  int64_t nanoseconds = 0;    ///< of a convolution or byte tables: see BoundCode
+  jit::IterationSpace space;               ///< that main walks: all, or a tile
+  BoundCode main;                          ///< without code where there are no elements
+  KernelCodePtr<jit::NestSpec> streaming;  ///< for large tensors, else null; takes main's arguments
+  BoundCode any_start;      ///< for sub-byte operands that begin inside a byte; else without code
+  bool sub_byte = false;    ///< whether an operand's elements are
+  int64_t bytes = 0;        ///< of all operands
+  int64_t nanoseconds = 0;  ///< of a convolution or byte tables: see BoundCode
   /// Word of the argument block: the address that the first operand's bitwise access counts from.
   size_t first_base = 0;
   size_t first_output = 0;            ///< operands from there on are written

@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "jit/conv/dot_product.hpp"
+#include "jit/conv/emit_dot_product.hpp"
 #include "jit/conv/tap_loop.hpp"
+#include "jit/conv/tile_epilogue_emitter.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit {
@@ -416,8 +417,8 @@ bool fits(const ChannelTile& tile, const Target& target) {
   return used <= target.vector_registers();
 }
 
-Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target,
-                                        const TileEpilogue* epilogue) {
+Result<MachineCode> emit_kernel(const ChannelTile& tile, const Target& target,
+                                const TileEpilogue* epilogue) {
   return assemble_with_epilogue<ChannelKernelEmitter>(tile, target, epilogue);
 }
 

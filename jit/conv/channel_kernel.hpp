@@ -7,18 +7,26 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
 #include "jit/conv/tile_epilogue.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
 
+struct ChannelArguments;
+
 /// Everything that the kernel's code depends on besides the target. A tile's pixels follow each
 /// other in the output: a part of one row, or whole rows.
 struct ChannelTile {
+  static constexpr std::string_view name = "channel_vectorised";
+  using Arguments = const ChannelArguments;
+
   int channels = 1;        ///< output channels
   int rows = 1;            ///< of pixels
   int columns = 1;         ///< pixels of each row
@@ -32,7 +40,14 @@ struct ChannelTile {
   int last_taps = 0;
 
   int pixels() const { return rows * columns; }
-  friend bool operator==(const ChannelTile&, const ChannelTile&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        field("channels", &ChannelTile::channels), field("rows", &ChannelTile::rows),
+        field("columns", &ChannelTile::columns), field("pixel_step", &ChannelTile::pixel_step),
+        field("row_step", &ChannelTile::row_step), field("window_sums", &ChannelTile::window_sums),
+        field("transposes", &ChannelTile::turns), field("peeled_k_steps", &ChannelTile::last_taps));
+  }
 };
 
 /// Vectors of output channels.
@@ -64,11 +79,10 @@ struct ChannelArguments {
   /// Instead of the output, where there is an epilogue: its operands at the output's place.
   const EpilogueOperand* epilogue = nullptr;
 };
-using ChannelFunction = void (*)(const ChannelArguments* arguments);
 
 /// Emits the kernel. A pure function of its arguments. `tile` fits the target. `epilogue` may be
 /// null; one that needs more stack than there is is refused (unsupported).
-Result<MachineCode> emit_channel_kernel(const ChannelTile& tile, const Target& target,
-                                        const TileEpilogue* epilogue = nullptr);
+Result<MachineCode> emit_kernel(const ChannelTile& tile, const Target& target,
+                                const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "jit/conv/conv_emitter.hpp"
+#include "jit/conv/emit_dot_product.hpp"
 #include "jit/conv/tap_loop.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -166,8 +167,8 @@ bool fits(const ConvTile& tile, const Target& target) {
   return tile.channels >= 1 && tile.vectors >= 1 && used <= target.vector_registers();
 }
 
-Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target,
-                                     const TileEpilogue* epilogue) {
+Result<MachineCode> emit_kernel(const ConvTile& tile, const Target& target,
+                                const TileEpilogue* epilogue) {
   return assemble_with_epilogue<conv::ConvKernelEmitter>(tile, target, epilogue);
 }
 

@@ -8,12 +8,16 @@
 // every layer that uses its tile.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
 #include "jit/conv/tile_epilogue.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -27,8 +31,18 @@ enum class PixelSource : uint8_t {
   signed_input,  ///< the same of signed bytes, to which 128 is added
 };
 
+/// Words of the sources, in order.
+constexpr std::array<std::string_view, 3> names_of(PixelSource) {
+  return {"packed", "input", "signed_input"};
+}
+
+struct ConvArguments;
+
 /// Everything that the kernel's code depends on besides the target.
 struct ConvTile {
+  static constexpr std::string_view name = "pixel_vectorised";
+  using Arguments = const ConvArguments;
+
   int channels = 1;                           ///< output channels
   int vectors = 1;                            ///< of output pixels
   WindowSums window_sums = WindowSums::none;  ///< what is subtracted at the end
@@ -44,7 +58,15 @@ struct ConvTile {
   /// Whether the taps are those of one k group, and done for each of `ConvArguments::k_groups`;
   /// then there are no last taps, and pixels come from planes.
   bool loops_k_groups = false;
-  friend bool operator==(const ConvTile&, const ConvTile&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        field("channels", &ConvTile::channels), field("vectors", &ConvTile::vectors),
+        field("window_sums", &ConvTile::window_sums), field("dead_lanes", &ConvTile::has_gaps),
+        field("peeled_k_steps", &ConvTile::last_taps),
+        field("prefetch", &ConvTile::prefetches_output), field("source", &ConvTile::source),
+        field("loops_k_groups", &ConvTile::loops_k_groups));
+  }
 };
 
 /// Whether the tile's accumulators and operands fit the target's registers.
@@ -86,11 +108,10 @@ struct ConvArguments {
   int64_t k_groups = 1;
   int64_t k_group_step = 0;
 };
-using ConvFunction = void (*)(const ConvArguments* arguments);
 
 /// Emits the kernel. A pure function of its arguments. `tile` fits the target. `epilogue` may be
 /// null; one that needs more stack than there is is refused (unsupported).
-Result<MachineCode> emit_conv_kernel(const ConvTile& tile, const Target& target,
-                                     const TileEpilogue* epilogue = nullptr);
+Result<MachineCode> emit_kernel(const ConvTile& tile, const Target& target,
+                                const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

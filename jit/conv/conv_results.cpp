@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "jit/conv/conv_emitter.hpp"
+#include "jit/conv/emit_dot_product.hpp"
 #include "jit/conv/tap_loop.hpp"
 
 namespace castor::jit::conv {

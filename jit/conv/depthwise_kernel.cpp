@@ -197,8 +197,8 @@ bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Ta
 
 }  // namespace
 
-Result<MachineCode> emit_depthwise_kernel(const DepthwiseForm& form, const Target& target,
-                                          const TileEpilogue* epilogue) {
+Result<MachineCode> emit_kernel(const DepthwiseForm& form, const Target& target,
+                                const TileEpilogue* epilogue) {
   if (epilogue != nullptr && !may_apply(*epilogue, form, target)) return epilogue_refused();
   Result<MachineCode> code =
       assemble_with_epilogue<depthwise::DepthwiseEmitter>(form, target, epilogue);

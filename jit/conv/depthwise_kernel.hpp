@@ -11,11 +11,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/tile_epilogue.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -31,11 +34,23 @@ struct DepthwiseBlock {
   int guarded_below = 0;
   int below = 0;
   bool masks_rows = false;  ///< whether guarded rows lie in the image in part
-  friend bool operator==(const DepthwiseBlock&, const DepthwiseBlock&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        field("outputs", &DepthwiseBlock::outputs), field("above", &DepthwiseBlock::above),
+        field("border_above", &DepthwiseBlock::guarded_above),
+        field("border_below", &DepthwiseBlock::guarded_below),
+        field("below", &DepthwiseBlock::below), field("masks_rows", &DepthwiseBlock::masks_rows));
+  }
 };
+
+struct DepthwiseArguments;
 
 /// Everything that the kernel's code depends on besides the target.
 struct DepthwiseForm {
+  static constexpr std::string_view name = "depthwise";
+  using Arguments = const DepthwiseArguments;
+
   int rows = 1;        ///< of the filter
   int row_stride = 1;  ///< input rows from an output row to the next
   int dwords = 1;      ///< of four taps each, in a row of the filter
@@ -50,6 +65,19 @@ struct DepthwiseForm {
   bool subtracts_window_sums = false;
   bool adds = false;  ///< to outputs that are there
   std::vector<DepthwiseBlock> blocks{};
+
+  static constexpr auto fields() {
+    return std::tuple(field("filter_rows", &DepthwiseForm::rows),
+                      field("row_stride", &DepthwiseForm::row_stride),
+                      field("k_groups", &DepthwiseForm::dwords),
+                      field("repeats_last_tap", &DepthwiseForm::repeats_last_tap),
+                      field("k_group_step", &DepthwiseForm::dword_step),
+                      field("source_bytes", &DepthwiseForm::source_bytes),
+                      field("flips_sign", &DepthwiseForm::flips_input),
+                      field("signed_input", &DepthwiseForm::signed_input),
+                      field("subtracts_window_sums", &DepthwiseForm::subtracts_window_sums),
+                      field("adds", &DepthwiseForm::adds), field("blocks", &DepthwiseForm::blocks));
+  }
 
   /// Dwords of a row whose taps window sums are made of.
   int summed_dwords() const {
@@ -124,12 +152,11 @@ struct DepthwiseArguments {
   /// `output` and all its steps, but for those of column positions, count elements of a channel.
   const EpilogueOperand* epilogue = nullptr;
 };
-using DepthwiseFunction = void (*)(const DepthwiseArguments* arguments);
 
 /// Emits the kernel. A pure function of its arguments. `form` fits the target. `epilogue` may be
 /// null; one that needs more registers or stack than there are, or makes the code too long, is
 /// refused (unsupported). With one outputs are not added to.
-Result<MachineCode> emit_depthwise_kernel(const DepthwiseForm& form, const Target& target,
-                                          const TileEpilogue* epilogue = nullptr);
+Result<MachineCode> emit_kernel(const DepthwiseForm& form, const Target& target,
+                                const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products that convolutions are made of.
+// The products that convolutions are made of. Their code: emit_dot_product.hpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
-#include "jit/emit/assembler.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -32,6 +33,10 @@ enum class WindowSums : uint8_t {
   dwords,  ///< both as they are
   words,   ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
 };
+/// Words of the values of WindowSums, in order.
+constexpr std::array<std::string_view, 3> names_of(WindowSums) {
+  return {"none", "i32", "i16_pairs"};
+}
 /// Sums are below this where words hold them.
 inline constexpr int64_t end_of_word_sums = int64_t{1} << 22;
 
@@ -45,33 +50,5 @@ constexpr int32_t words_of_zero_point(int32_t zero_point) {
 
 /// The zero point of such words.
 constexpr int32_t zero_point_of_words(int32_t words) { return -static_cast<int16_t>(words); }
-
-/// Emits sum -= window sums times zero points. `product` may be overwritten.
-inline void emit_subtract_window_sums(Assembler& code, const Target& target, WindowSums form,
-                                      const Xbyak::Xmm& sum, const Xbyak::Xmm& window_sums,
-                                      const Xbyak::Xmm& zero_points, const Xbyak::Xmm& product) {
-  if (form == WindowSums::dwords) {
-    code.vpmulld(product, window_sums, zero_points);
-    code.vpsubd(sum, sum, product);
-  } else if (target.has_avx512()) {
-    code.vpdpwssd(sum, window_sums, zero_points);
-  } else {
-    code.vpdpwssd(sum, window_sums, zero_points, Xbyak::VexEncoding);
-  }
-}
-
-/// Emits sum += inputs times weights, dword by dword. `product` may be overwritten.
-inline void emit_dot_product(Assembler& code, const Target& target, const Xbyak::Xmm& sum,
-                             const Xbyak::Xmm& inputs, const Xbyak::Xmm& weights,
-                             const Xbyak::Xmm& product) {
-  if (dot_product_of(target) == DotProduct::words) {
-    code.vpmaddwd(product, inputs, weights);
-    code.vpaddd(sum, sum, product);
-  } else if (target.has_avx512()) {
-    code.vpdpbusd(sum, inputs, weights);
-  } else {
-    code.vpdpbusd(sum, inputs, weights, Xbyak::VexEncoding);
-  }
-}
 
 }  // namespace castor::jit

@@ -187,8 +187,8 @@ bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcForm& form, const 
          NhwcRegisters(form, target, vectors_for(&epilogue)).fit;
 }
 
-Result<MachineCode> emit_grouped_nhwc_kernel(const GroupedNhwcForm& form, const Target& target,
-                                             const TileEpilogue* epilogue) {
+Result<MachineCode> emit_kernel(const GroupedNhwcForm& form, const Target& target,
+                                const TileEpilogue* epilogue) {
   if (epilogue != nullptr && !may_apply(*epilogue, form, target)) return epilogue_refused();
   return assemble_with_epilogue<grouped_nhwc::NhwcEmitter>(form, target, epilogue);
 }

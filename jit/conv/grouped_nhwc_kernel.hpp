@@ -14,11 +14,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/tile_epilogue.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -28,11 +31,21 @@ struct GroupedNhwcBlock {
   int outputs = 1;  ///< output rows
   int above = 0;    ///< input rows that lie above the image
   int below = 0;
-  friend bool operator==(const GroupedNhwcBlock&, const GroupedNhwcBlock&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(field("outputs", &GroupedNhwcBlock::outputs),
+                      field("above", &GroupedNhwcBlock::above),
+                      field("below", &GroupedNhwcBlock::below));
+  }
 };
+
+struct GroupedNhwcArguments;
 
 /// Everything that the kernel's code depends on besides the target.
 struct GroupedNhwcForm {
+  static constexpr std::string_view name = "grouped_nhwc";
+  using Arguments = const GroupedNhwcArguments;
+
   static constexpr int most_pixels = 8;
   static constexpr int most_outputs = 4;
   static constexpr int most_parts = 8;
@@ -54,6 +67,22 @@ struct GroupedNhwcForm {
   bool subtracts_window_sums = false;
   bool adds = false;  ///< to outputs that are there
   std::vector<GroupedNhwcBlock> blocks{};
+
+  static constexpr auto fields() {
+    return std::tuple(
+        field("filter_rows", &GroupedNhwcForm::rows),
+        field("row_stride", &GroupedNhwcForm::row_stride),
+        field("filter_columns", &GroupedNhwcForm::columns),
+        field("column_stride", &GroupedNhwcForm::column_stride),
+        field("outputs", &GroupedNhwcForm::outputs), field("k_groups", &GroupedNhwcForm::parts),
+        field("repeats", &GroupedNhwcForm::repeats),
+        field("is_partial", &GroupedNhwcForm::is_partial),
+        field("masks_lanes", &GroupedNhwcForm::masks_lanes),
+        field("flips_sign", &GroupedNhwcForm::flips_input),
+        field("signed_input", &GroupedNhwcForm::signed_input),
+        field("subtracts_window_sums", &GroupedNhwcForm::subtracts_window_sums),
+        field("adds", &GroupedNhwcForm::adds), field("blocks", &GroupedNhwcForm::blocks));
+  }
 
   /// Whether there is no code for places without padding alone: where few bytes are read, and where
   /// many products make guards cheap, but code long.
@@ -157,14 +186,13 @@ struct GroupedNhwcArguments {
   int64_t first_channel = 0;                  ///< where the epilogue's operands begin
   const EpilogueOperand* epilogue = nullptr;  ///< only with one: its operands at pixel 0
 };
-using GroupedNhwcFunction = void (*)(const GroupedNhwcArguments* arguments);
 
 /// Whether registers are enough for an epilogue, which goes along channels.
 bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcForm& form, const Target& target);
 
 /// Emits the kernel. A pure function of its arguments. `form` fits the target. `epilogue` may be
 /// null; one that there is no room for is refused (unsupported).
-Result<MachineCode> emit_grouped_nhwc_kernel(const GroupedNhwcForm& form, const Target& target,
-                                             const TileEpilogue* epilogue = nullptr);
+Result<MachineCode> emit_kernel(const GroupedNhwcForm& form, const Target& target,
+                                const TileEpilogue* epilogue = nullptr);
 
 }  // namespace castor::jit

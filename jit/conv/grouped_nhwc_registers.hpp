@@ -6,6 +6,7 @@
 
 #include "jit/conv/dot_product.hpp"
 #include "jit/conv/grouped_nhwc_kernel.hpp"
+#include "jit/emit/assembler.hpp"
 
 namespace castor::jit {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a place in grouped kernels of channels-last layouts: products and stores.
+#include "jit/conv/emit_dot_product.hpp"
 #include "jit/conv/grouped_nhwc_emitter.hpp"
 
 namespace castor::jit::grouped_nhwc {

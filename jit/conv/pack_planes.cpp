@@ -269,7 +269,7 @@ bool can_fill(const PlaneForm& form, const Target& target) {
   return has_step && target.supports(Feature::avx512_vnni);
 }
 
-Result<MachineCode> emit_fill_planes(const PlaneForm& form, const Target& target) {
+Result<MachineCode> emit_kernel(const PlaneForm& form, const Target& target) {
   return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
     return FillPlanesEmitter(form, target, buffer).emit();
   });

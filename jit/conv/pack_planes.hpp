@@ -4,22 +4,35 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
 
+struct PlaneFilling;
+
 /// Everything that the code depends on besides the target.
 struct PlaneForm {
+  static constexpr std::string_view name = "pack_input";
+  using Arguments = const PlaneFilling;
+
   int column_stride = 1;  ///< bytes from one pixel to the next: 1 or 2
   /// Whether pixels are all that there is, without padding: one row, of any number of pixels.
   bool is_plain = false;
   /// Whether a dword holds four neighbouring columns of one channel; then there are no others, and
   /// `column_stride` may be up to 4.
   bool holds_columns = false;
-  friend bool operator==(const PlaneForm&, const PlaneForm&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(field("column_stride", &PlaneForm::column_stride),
+                      field("plain", &PlaneForm::is_plain),
+                      field("columns4", &PlaneForm::holds_columns));
+  }
 };
 
 /// Whether there is code for it.
@@ -60,12 +73,11 @@ struct PlaneFilling {
   uint32_t flips = 0;        ///< xored to every pixel; where dwords hold columns to padding as well
   uint32_t padding = 0;
 };
-using PlaneFillingFunction = void (*)(const PlaneFilling* filling);
 
 /// Bytes of a channel that the code reads from the first pixel of a vector on.
 constexpr int64_t bytes_read(const PlaneForm& form) { return int64_t{16} * form.column_stride; }
 
 /// Emits the code. A pure function of its arguments.
-Result<MachineCode> emit_fill_planes(const PlaneForm& form, const Target& target);
+Result<MachineCode> emit_kernel(const PlaneForm& form, const Target& target);
 
 }  // namespace castor::jit

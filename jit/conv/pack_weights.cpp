@@ -252,7 +252,7 @@ bool can_pack(const WeightUnit& unit, const Target& target) {
          unit.slots() <= WeightUnit::most_slots && (unit.parts == 1 || unit.is_one_vector());
 }
 
-Result<MachineCode> emit_pack_weights(const WeightUnit& unit, const Target& target) {
+Result<MachineCode> emit_kernel(const WeightUnit& unit, const Target& target) {
   return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
     return PackWeightsEmitter(unit, buffer).emit();
   });

@@ -8,15 +8,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
 
+struct WeightPacking;
+
 /// Everything that the code depends on.
 struct WeightUnit {
+  static constexpr std::string_view name = "pack_weights";
+  using Arguments = WeightPacking;
+
   static constexpr int channels = 16;    ///< output channels
   static constexpr int most_slots = 16;  ///< dwords of each
   int positions = 1;
@@ -27,7 +35,12 @@ struct WeightUnit {
 
   constexpr int slots() const { return positions * parts; }
   constexpr bool is_one_vector() const { return input_step != 0; }
-  friend bool operator==(const WeightUnit&, const WeightUnit&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(field("positions", &WeightUnit::positions),
+                      field("k_groups", &WeightUnit::parts),
+                      field("input_step", &WeightUnit::input_step));
+  }
 };
 
 /// Whether there is code for such units.
@@ -54,13 +67,12 @@ struct WeightPacking {
   uint32_t flips = 0;         ///< xored to every dword
   uint32_t kept = 0;          ///< bits of each dword that are kept then; others become 0
 };
-using WeightPackingFunction = void (*)(WeightPacking* packing);
 
 /// Bytes that the code reads from the first byte of a unit, or, where that is not one vector, of
 /// each input channel.
 constexpr int64_t bytes_read(const WeightUnit& unit) { return unit.is_one_vector() ? 64 : 16; }
 
 /// Emits the code. A pure function of its arguments.
-Result<MachineCode> emit_pack_weights(const WeightUnit& unit, const Target& target);
+Result<MachineCode> emit_kernel(const WeightUnit& unit, const Target& target);
 
 }  // namespace castor::jit

@@ -180,7 +180,7 @@ bool can_fill(const WindowForm& form, const Target& target) {
          form.dilation <= vector_bytes && form.span(lanes) <= vector_bytes;
 }
 
-Result<MachineCode> emit_fill_windows(const WindowForm& form, const Target& target) {
+Result<MachineCode> emit_kernel(const WindowForm& form, const Target& target) {
   return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
     return FillWindowsEmitter(form, buffer).emit();
   });

@@ -5,23 +5,36 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/pack_planes.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
 
+struct WindowFilling;
+
 /// Everything that the code depends on besides the target.
 struct WindowForm {
+  static constexpr std::string_view name = "pack_im2col";
+  using Arguments = const WindowFilling;
+
   static constexpr int64_t most_rows = 28;
 
   int rows = 1;           ///< of the filter, of all input channels; at most `most_rows`
   int columns = 1;        ///< taps of each
   int column_stride = 1;  ///< bytes from one output pixel's first tap to the next's
   int dilation = 1;       ///< bytes from one tap to the next
-  friend bool operator==(const WindowForm&, const WindowForm&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(field("rows", &WindowForm::rows), field("columns", &WindowForm::columns),
+                      field("column_stride", &WindowForm::column_stride),
+                      field("dilation", &WindowForm::dilation));
+  }
 
   int taps() const { return rows * columns; }
   /// Planes: the last one may have bytes that no tap takes, which may hold anything.
@@ -50,9 +63,8 @@ struct WindowFilling {
   uint32_t flips = 0;        ///< xored to every dword
   uint32_t padding = 0;      ///< as it is before
 };
-using WindowFillingFunction = void (*)(const WindowFilling* filling);
 
 /// Emits the code. A pure function of its arguments.
-Result<MachineCode> emit_fill_windows(const WindowForm& form, const Target& target);
+Result<MachineCode> emit_kernel(const WindowForm& form, const Target& target);
 
 }  // namespace castor::jit

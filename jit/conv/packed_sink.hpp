@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/tile_epilogue_emitter.hpp"
 #include "jit/emit/packer.hpp"
 
 namespace castor::jit {

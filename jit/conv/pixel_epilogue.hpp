@@ -3,7 +3,7 @@
 // that the kernel's code calls for each vector of sums: so it is there once.
 #pragma once
 
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/tile_epilogue_emitter.hpp"
 
 namespace castor::jit {
 

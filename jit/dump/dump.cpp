@@ -183,7 +183,7 @@ Result<MachineCode> emit_one(const Function& function, const LikelyForms& forms,
                              std::span<const Nest> nests, size_t index, const Target& target) {
   if (nests[index].convolution) return emit_convolution(function, nests, index, target);
   if (nests[index].requantization && looks_bytes_up(function, nests[index], target)) {
-    return emit_byte_table();
+    return emit_kernel(ByteTableSpec{}, target);
   }
   const Result<ShownNest> shown = shown_nest(function, forms, nests[index], target);
   if (!shown) return shown.error();

@@ -67,7 +67,7 @@ std::optional<DepthwiseChoice> choose_depthwise(const ConvolutionGeometry& geome
                                                 const std::optional<TileEpilogue>& epilogue,
                                                 const Target& target) {
   const auto serves = [&](const DepthwisePlan& plan) {
-    return emit_depthwise_kernel(plan.form, target, &*epilogue).ok();
+    return emit_kernel(plan.form, target, &*epilogue).ok();
   };
   if (epilogue) {
     auto plan = plan_depthwise_with(*epilogue, geometry, x_is_signed, target, serves);
@@ -125,18 +125,18 @@ Result<MachineCode> emit_convolution(const Function& function, std::span<const N
   const bool x_is_signed = input_is_signed(function, nest);
   std::optional<TileEpilogue> epilogue = likely_epilogue(function, nests, index, target);
   if (const auto choice = choose_depthwise(*geometry, x_is_signed, epilogue, target)) {
-    return emit_depthwise_kernel(choice->plan.form, target, choice->applied);
+    return emit_kernel(choice->plan.form, target, choice->applied);
   }
   if (plan_grouped_nhwc(*geometry, x_is_signed, target)) {
     const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
-    return emit_grouped_nhwc_kernel(choice.plan.form, target, choice.applied);
+    return emit_kernel(choice.plan.form, target, choice.applied);
   }
   const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
   if (epilogue && !can_apply(plan, *epilogue)) epilogue.reset();
   const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
   return plan.lanes_hold == ConvLanes::pixels
-             ? emit_conv_kernel(kernel_tile(plan, applied != nullptr), target, applied)
-             : emit_channel_kernel(plan.channel_tile, target, applied);
+             ? emit_kernel(kernel_tile(plan, applied != nullptr), target, applied)
+             : emit_kernel(plan.channel_tile, target, applied);
 }
 
 }  // namespace castor::jit

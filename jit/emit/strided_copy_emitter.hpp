@@ -7,7 +7,7 @@
 
 namespace castor::jit {
 
-/// Emits a function, but for its label: a TileCopyFunction for any copy.
+/// Emits a function, but for its label: that of a TileCopySpec for any copy.
 void emit_strided_copy(Assembler& code, int element_bytes);
 
 }  // namespace castor::jit

@@ -35,9 +35,9 @@ MachineCode emit(int element_bytes, std::span<uint8_t> buffer) {
 
 }  // namespace
 
-Result<MachineCode> emit_tile_copy(int element_bytes) {
+Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target&) {
   return assemble("a copy of a tile",
-                  [=](std::span<uint8_t> buffer) { return emit(element_bytes, buffer); });
+                  [&](std::span<uint8_t> buffer) { return emit(spec.element_bytes, buffer); });
 }
 
 }  // namespace castor::jit

@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/kernel/spec.hpp"
+#include "jit/target.hpp"
 
 namespace castor::jit {
 
@@ -22,16 +26,25 @@ struct TileCopy {
   int64_t rows;
 };
 
-/// The type of the code. No byte but the elements is written, and none before an element or after
-/// the last one of a row is read.
-using TileCopyFunction = void (*)(const TileCopy* copy);
+/// Everything that the code depends on.
+struct TileCopySpec {
+  static constexpr std::string_view name = "tile_copy";
+  using Arguments = const TileCopy;
 
-/// A copy of elements of 1, 2, 4 or 8 bytes. Two cases are fast: tiles of at least
+  int element_bytes = 1;  ///< 1, 2, 4 or 8
+
+  static constexpr auto fields() {
+    return std::tuple(field("element_bytes", &TileCopySpec::element_bytes));
+  }
+};
+
+/// Emits the copy. No byte but the elements is written, and none before an element or after the
+/// last one of a row is read. Two cases are fast: tiles of at least
 /// `transposed_block_bytes` in both directions whose elements are consecutive in the destination's
 /// rows and in the source's columns; and rows of every second to fourth element. All tiers use the
 /// same code: with vectors of half the width it has twice the shuffles but takes no longer, and
 /// rows that share a set of the cache fit it better.
-Result<MachineCode> emit_tile_copy(int element_bytes);
+Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target& target);
 
 /// Bytes of a row and of a column of the square blocks of elements that are transposed at once.
 inline constexpr int transposed_block_bytes = 16;

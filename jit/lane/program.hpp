@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ir/types/element_type.hpp"
+#include "jit/kernel/spec.hpp"
 
 namespace castor::jit {
 
@@ -193,6 +195,14 @@ struct LaneInst {
   int64_t imm = 0;
   int32_t table = -1;   ///< where the instruction looks up: index into the program's tables
   uint32_t origin = 0;  ///< index of the IR operation that it comes from
+
+  static constexpr auto fields() {
+    return std::tuple(field("op", &LaneInst::op), field("type", &LaneInst::type),
+                      field("narrowing", &LaneInst::narrowing), field("a", &LaneInst::a),
+                      field("b", &LaneInst::b), field("c", &LaneInst::c),
+                      field("mask", &LaneInst::mask), field("imm", &LaneInst::imm),
+                      field("table", &LaneInst::table), not_in_code(&LaneInst::origin));
+  }
 };
 
 /// Calls `visit` with each operand of an instruction, by reference.
@@ -259,6 +269,13 @@ struct LaneProgram {
   std::vector<ByteTable> tables;
   std::vector<I32Table> i32_tables;
   std::vector<ThresholdTable> threshold_tables;
+
+  static constexpr auto fields() {
+    return std::tuple(field("code", &LaneProgram::code), field("sources", &LaneProgram::sources),
+                      field("sinks", &LaneProgram::sinks), field("tables", &LaneProgram::tables),
+                      field("i32_tables", &LaneProgram::i32_tables),
+                      field("threshold_tables", &LaneProgram::threshold_tables));
+  }
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.
   int widest_bits() const;

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ir/shape/convolution.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/lane/program.hpp"
 #include "jit/plan/nest_form.hpp"
 #include "jit/target.hpp"
@@ -77,6 +79,15 @@ struct Nest {
   std::optional<Epilogue> epilogue;
   /// Name of the requantization's method, which lives as long as the process; else empty.
   std::string_view method{};
+
+  /// Code depends on the program alone, whose sources and sinks are the nest's operands.
+  static constexpr auto fields() {
+    return std::tuple(not_in_code(&Nest::space), not_in_code(&Nest::inputs),
+                      not_in_code(&Nest::outputs), field("program", &Nest::program),
+                      not_in_code(&Nest::convolution), not_in_code(&Nest::requantization),
+                      not_in_code(&Nest::fusion), not_in_code(&Nest::epilogue),
+                      not_in_code(&Nest::method));
+  }
 
   size_t operands() const { return inputs.size() + outputs.size(); }
   ElementType element(size_t operand) const;

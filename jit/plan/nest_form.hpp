@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ir/shape/shape.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -55,7 +57,12 @@ struct NestForm {
   /// Elements of a period where the code contains that number, as it does for short periods with
   /// repeated operands; else 0.
   int baked_period = 0;
-  friend bool operator==(const NestForm&, const NestForm&) = default;
+
+  static constexpr auto fields() {
+    return std::tuple(field("rank", &NestForm::rank), field("access", &NestForm::access),
+                      field("stores", &NestForm::stores),
+                      field("baked_period", &NestForm::baked_period));
+  }
   static NestForm dense(size_t operands) {
     return {1, std::vector<Access>(operands, Access::contiguous)};
   }

@@ -101,7 +101,7 @@ class ByteTableEmitter {
 
 bool has_byte_tables(const Target& target) { return target.supports(Feature::avx512_vbmi); }
 
-Result<MachineCode> emit_byte_table() {
+Result<MachineCode> emit_kernel(const ByteTableSpec&, const Target&) {
   return assemble("a look-up of bytes",
                   [](std::span<uint8_t> buffer) { return ByteTableEmitter(buffer).emit(); });
 }

@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -18,13 +21,19 @@ struct ByteTableCall {
   int64_t count;           ///< bytes of either
   const std::byte* table;  ///< 256 bytes: what each byte, as an unsigned number, becomes
 };
-using ByteTableFunction = void (*)(const ByteTableCall* call);
+
+/// The spec of its code, which is one for all targets that have it.
+struct ByteTableSpec {
+  static constexpr std::string_view name = "byte_table";
+  using Arguments = const ByteTableCall;
+  static constexpr auto fields() { return std::tuple(); }
+};
 
 /// Whether the target looks up in 256 bytes faster than it computes (VBMI).
 bool has_byte_tables(const Target& target);
 
 /// For targets with byte tables. No byte but the source's is read, none but the destination's is
 /// written.
-Result<MachineCode> emit_byte_table();
+Result<MachineCode> emit_kernel(const ByteTableSpec& spec, const Target& target);
 
 }  // namespace castor::jit

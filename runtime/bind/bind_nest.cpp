@@ -153,11 +153,8 @@ class NestBinder {
     Status status = codes_.bind_epilogue(nest, likely(n + 1), epilogue.walk.space, epilogue.nest);
     if (!status) return status.error();
     const size_t piece = places_.scratch().take(piece_bytes(w[0]));
-    std::optional<jit::TileEpilogue> tile =
+    const std::optional<jit::TileEpilogue> tile =
         jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
-    if (tile) {
-      tile->key = epilogue_key(nest, epilogue.walk.space.form, compiled_.target, *tile);
-    }
     status =
         bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = piece},
                               &epilogue, tile ? &*tile : nullptr);

@@ -16,7 +16,8 @@ AxisSteps byte_steps(ElementType element, AxisSteps strides) {
 }  // namespace
 
 Result<TiledWalk> bind_tiled_walk(const jit::Nest& nest, const jit::IterationSpace& space,
-                                  const jit::Tiles& tiles, CodeCache& cache, ScratchPlan& plan) {
+                                  const jit::Tiles& tiles, const Compiled& compiled,
+                                  ScratchPlan& plan) {
   TiledWalk walk;
   walk.extents = space.extents;
   walk.axis = tiles.axis;
@@ -27,7 +28,7 @@ Result<TiledWalk> bind_tiled_walk(const jit::Nest& nest, const jit::IterationSpa
   }
   for (const jit::CopiedOperand& copy : tiles.copies) {
     const int bytes = bits_of(nest.element(copy.operand)) / 8;
-    Result<NestCodePtr> code = cache.get_tile_copy(bytes);
+    auto code = compiled.store->cache.get(jit::TileCopySpec{bytes}, compiled.target);
     if (!code.ok()) return code.error();
     const size_t offset = plan.take(static_cast<size_t>(tiles.columns * tiles.rows * bytes));
     const bool is_output = copy.operand >= nest.inputs.size();

@@ -9,8 +9,9 @@
 namespace castor::detail {
 
 /// The walk over the tiles of `space`: steps, places of the copies, which the caller gives back to
-/// `plan`, and their code.
+/// `plan`, and their code, from the cache of `compiled`.
 Result<TiledWalk> bind_tiled_walk(const jit::Nest& nest, const jit::IterationSpace& space,
-                                  const jit::Tiles& tiles, CodeCache& cache, ScratchPlan& plan);
+                                  const jit::Tiles& tiles, const Compiled& compiled,
+                                  ScratchPlan& plan);
 
 }  // namespace castor::detail

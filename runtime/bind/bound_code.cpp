@@ -10,16 +10,16 @@ namespace {
 
 /// Calls `visit` with each piece of code, some of them several times. (Templates, since a
 /// std::function might allocate.)
-template <class Visit>
-void visit_code(const NestCodePtr& code, const Visit& visit) {
+template <class Spec, class Visit>
+void visit_code(const KernelCodePtr<Spec>& code, const Visit& visit) {
   if (code != nullptr) visit(*code);
 }
 
-template <class Visit>
-void visit_code(const DepthwiseCodes& codes, const Visit& visit) {
+template <class Form, class Visit>
+void visit_code(const KernelCodePtr<Form> (&codes)[2][2][2], const Visit& visit) {
   for (const auto& by_sums : codes) {
     for (const auto& by_adding : by_sums) {
-      for (const NestCodePtr& code : by_adding) visit_code(code, visit);
+      for (const KernelCodePtr<Form>& code : by_adding) visit_code(code, visit);
     }
   }
 }
@@ -27,11 +27,15 @@ void visit_code(const DepthwiseCodes& codes, const Visit& visit) {
 template <class Visit>
 void visit_code(const BoundConvolution& convolution, const Visit& visit) {
   const MovementCode& movement = convolution.movement;
-  for (const NestCodePtr* code :
-       {&convolution.code, &convolution.last_code, &convolution.sums_code, &convolution.input_code,
-        &movement.weights, &movement.last_weights, &movement.planes}) {
+  for (const KernelCodePtr<jit::ConvTile>* code :
+       {&convolution.code, &convolution.last_code, &convolution.sums_code,
+        &convolution.input_code}) {
     visit_code(*code, visit);
   }
+  visit_code(movement.weights, visit);
+  visit_code(movement.last_weights, visit);
+  visit_code(movement.planes, visit);
+  visit_code(movement.windows, visit);
   for (const BlockTables& block : convolution.blocks) {
     for (const BoundTileRun& run : block.runs) {
       visit_code(run.code, visit);
@@ -44,7 +48,8 @@ void visit_code(const BoundConvolution& convolution, const Visit& visit) {
 
 template <class Visit>
 void visit_code(const BoundNest& nest, const Visit& visit) {
-  for (const NestCodePtr* code : {&nest.main.code, &nest.streaming, &nest.any_start.code}) {
+  for (const KernelCodePtr<jit::NestSpec>* code :
+       {&nest.main.code, &nest.streaming, &nest.any_start.code}) {
     visit_code(*code, visit);
   }
   if (nest.tiles) {
@@ -68,10 +73,10 @@ void visit_code(const BoundState& bound, const Visit& visit) {
 size_t code_bytes(const BoundState& bound) {
   size_t bytes = 0;
   size_t number = 0;
-  visit_code(bound, [&](const NestCode& code) {
+  visit_code(bound, [&](const AnyKernelCode& code) {
     size_t other_number = 0;
     bool was_seen = false;
-    visit_code(bound, [&](const NestCode& other) {
+    visit_code(bound, [&](const AnyKernelCode& other) {
       was_seen |= other_number++ < number && &other == &code;
     });
     if (!was_seen) bytes += code.block.size();

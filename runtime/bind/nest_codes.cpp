@@ -116,7 +116,7 @@ Status NestCodes::bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
 Status NestCodes::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
                              const jit::Tiles& tiles, BoundNest& result) {
   const jit::IterationSpace space = std::move(result.space);
-  Result<TiledWalk> walk = bind_tiled_walk(nest, space, tiles, compiled_.store->cache, plan_);
+  Result<TiledWalk> walk = bind_tiled_walk(nest, space, tiles, compiled_, plan_);
   if (!walk.ok()) return walk.error();
   for (const BoundTileCopy& copy : walk->copies) plan_.give_back(copy.offset);
   result.space = tiles.space;
@@ -155,12 +155,12 @@ void NestCodes::plan_periods(const jit::Nest& nest, const jit::IterationSpace& s
 
 /// The code of a nest in a form: what compiling made ahead, or from the cache.
 Status NestCodes::find_code(const jit::Nest& nest, const LikelyCode* likely,
-                            const jit::NestForm& form, NestCodePtr& code) const {
+                            const jit::NestForm& form, KernelCodePtr<jit::NestSpec>& code) const {
   if (likely != nullptr && form == likely->form) {
     code = likely->code;
     return {};
   }
-  Result<NestCodePtr> found =
+  Result<KernelCodePtr<jit::NestSpec>> found =
       compiled_.store->cache.get(nest, form, compiled_.target, compiled_.canonical.get());
   if (!found.ok()) return found.error();
   code = std::move(found).value();

@@ -25,7 +25,7 @@ class NestCodes {
                     BoundNest& result);
   void plan_periods(const jit::Nest& nest, const jit::IterationSpace& space, BoundNest& result);
   Status find_code(const jit::Nest& nest, const LikelyCode* likely, const jit::NestForm& form,
-                   NestCodePtr& code) const;
+                   KernelCodePtr<jit::NestSpec>& code) const;
   Status bind_code(const jit::Nest& nest, const LikelyCode* likely,
                    const jit::IterationSpace& space, const BoundNest& result,
                    BoundCode& code) const;

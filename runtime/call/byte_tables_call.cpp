@@ -19,7 +19,7 @@ class TableCall {
  public:
   TableCall(const BoundNest& nest, const CallMemory& memory)
       : tables_(*nest.tables),
-        function_(tables_.code->entry_as<jit::ByteTableFunction>()),
+        function_(tables_.code->entry()),
         all_(tables_.own ? tables_.own.get() : memory.scratch + tables_.scratch),
         source_(place(nest.operands.front(), memory)),
         destination_(place(nest.operands.back(), memory)) {}
@@ -63,7 +63,7 @@ class TableCall {
   }
 
   const BoundByteTables& tables_;
-  const jit::ByteTableFunction function_;
+  const jit::KernelFunction<jit::ByteTableSpec> function_;
   const std::byte* all_;
   std::byte* source_;
   std::byte* destination_;

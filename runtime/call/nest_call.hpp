@@ -50,8 +50,8 @@ inline std::byte* scratch_of(const CallMemory& memory, int64_t task) {
 }
 
 /// Calls the code part by part, by several tasks.
-void call_split(const BoundNest& nest, const NestCode& code, const BoundCode& bound,
-                const int64_t* arguments, int64_t tasks, CallTasks& by);
+void call_split(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+                const BoundCode& bound, const int64_t* arguments, int64_t tasks, CallTasks& by);
 
 inline int64_t number_of(const void* address) {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
@@ -74,8 +74,8 @@ inline int64_t address(const Origin& origin, ElementType element) {
 
 /// Calls the code with a copy of the argument block that has this call's pointers; in parts, where
 /// the call has tasks and the nest is large.
-inline void call(const BoundNest& nest, const NestCode& code, const BoundCode& bound,
-                 const CallMemory& memory) {
+inline void call(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+                 const BoundCode& bound, const CallMemory& memory) {
   int64_t arguments[jit::most_argument_words];
   std::copy(bound.arguments.begin(), bound.arguments.end(), arguments);
   for (size_t k = 0; k < nest.operands.size(); ++k) {

@@ -165,7 +165,7 @@ class PartRunner {
   const NestSplit& split_;
   const jit::IterationSpace& space_;
   const jit::ArgumentLayout layout_;
-  const jit::NestFunction entry_;
+  const jit::KernelFunction<jit::NestSpec> entry_;
   int64_t arguments_[jit::most_argument_words];
 };
 

@@ -12,8 +12,8 @@ namespace castor::detail {
 struct ReadyNest {
   const BoundNest& nest;
   const BoundCode& code;
-  const NestCode& entry;     ///< code.code or nest.streaming
-  const int64_t* arguments;  ///< with periods copied
+  const KernelCode<jit::NestSpec>& entry;  ///< code.code or nest.streaming
+  const int64_t* arguments;                ///< with periods copied
   bool streams() const { return &entry == nest.streaming.get(); }
 };
 

@@ -5,8 +5,8 @@
 
 namespace castor::detail {
 
-void call_split(const BoundNest& nest, const NestCode& code, const BoundCode& bound,
-                const int64_t* arguments, int64_t tasks, CallTasks& by) {
+void call_split(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+                const BoundCode& bound, const int64_t* arguments, int64_t tasks, CallTasks& by) {
   const ReadyNest ready{nest, bound, code, arguments};
   const NestSplit split = split_nest(ready, tasks);
   const int64_t units = split.count();

@@ -46,7 +46,7 @@ bool goes_better_by_columns(const jit::TileCopy& copy, int64_t element_bytes) {
 /// belongs to the task.
 class TileLoop {
  public:
-  TileLoop(const BoundNest& nest, const NestCode& code, const CallMemory& memory,
+  TileLoop(const BoundNest& nest, const KernelCode<jit::NestSpec>& code, const CallMemory& memory,
            std::byte* scratch)
       : nest_(nest),
         code_(code.entry()),
@@ -165,11 +165,11 @@ class TileLoop {
     copy.destination_row_step = row * operand.element_bytes;
     if (operand.is_output) swap_directions(copy);
     if (goes_better_by_columns(copy, operand.element_bytes)) swap_axes(copy);
-    operand.code->entry_as<jit::TileCopyFunction>()(&copy);
+    operand.code->call(&copy);
   }
 
   const BoundNest& nest_;
-  const jit::NestFunction code_;
+  const jit::KernelFunction<jit::NestSpec> code_;
   const TiledWalk& walk_;
   const jit::ArgumentLayout layout_;
   int64_t arguments_[jit::most_argument_words];
@@ -179,7 +179,8 @@ class TileLoop {
 
 }  // namespace
 
-void call_tiled(const BoundNest& nest, const NestCode& code, const CallMemory& memory) {
+void call_tiled(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+                const CallMemory& memory) {
   TileLoop loop(nest, code, memory, memory.scratch);
   const int64_t tiles = loop.count();
   const int64_t tasks = std::min(most_tasks(memory, nest.main.nanoseconds), tiles);

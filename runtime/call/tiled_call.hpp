@@ -7,6 +7,7 @@
 namespace castor::detail {
 
 /// Runs the nest over its tiles; `code` takes the argument block of its main code.
-void call_tiled(const BoundNest& nest, const NestCode& code, const CallMemory& memory);
+void call_tiled(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+                const CallMemory& memory);
 
 }  // namespace castor::detail

@@ -51,13 +51,13 @@ struct TileCodes {
 /// The code of whole tiles and of the last channel tile, which has fewer channels.
 template <class Tile>
 Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const TileCodes& codes,
-                       NestCodePtr& code, NestCodePtr& last_code) {
+                       KernelCodePtr<Tile>& code, KernelCodePtr<Tile>& last_code) {
   tile.window_sums = convolution.window_sums;
-  Result<NestCodePtr> whole = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
+  Result<KernelCodePtr<Tile>> whole = codes.cache.get(tile, convolution.target, codes.epilogue);
   if (!whole.ok()) return whole.error();
   code = std::move(whole).value();
   tile.channels = convolution.plan.last_channels;
-  Result<NestCodePtr> last = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
+  Result<KernelCodePtr<Tile>> last = codes.cache.get(tile, convolution.target, codes.epilogue);
   if (!last.ok()) return last.error();
   last_code = std::move(last).value();
   return {};
@@ -68,7 +68,7 @@ Status find_input_code(BoundConvolution& convolution, jit::ConvTile tile, const 
   if (convolution.plan.channel_tiles == 1) tile.channels = convolution.plan.last_channels;
   tile.source =
       convolution.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
-  Result<NestCodePtr> code = codes.cache.get_convolution(tile, convolution.target, codes.epilogue);
+  auto code = codes.cache.get(tile, convolution.target, codes.epilogue);
   if (!code.ok()) return code.error();
   convolution.input_code = std::move(code).value();
   return {};
@@ -90,7 +90,7 @@ Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
   const jit::ConvTile sums = {.channels = 1,
                               .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
                               .has_gaps = compact && plan.tile.has_gaps};
-  Result<NestCodePtr> sums_code = codes.cache.get_convolution(sums, convolution.target);
+  auto sums_code = codes.cache.get(sums, convolution.target);
   if (!sums_code.ok()) return sums_code.error();
   convolution.sums_code = std::move(sums_code).value();
   convolution.sums_weights = ones(plan);

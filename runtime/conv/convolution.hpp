@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "jit/conv/channel_kernel.hpp"
+#include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/conv_plan.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/convolution_movement.hpp"
@@ -31,8 +33,8 @@ struct DenseWeights {
 /// Neighbouring tiles of a block, channels in the lanes, and their code.
 struct BoundTileRun {
   jit::ChannelTileRun tiles;
-  NestCodePtr code;
-  NestCodePtr last_code;  ///< of the last channel tile
+  KernelCodePtr<jit::ChannelTile> code;
+  KernelCodePtr<jit::ChannelTile> last_code;  ///< of the last channel tile
 };
 
 /// What is done for each block of one size.
@@ -65,12 +67,12 @@ struct BoundConvolution {
   bool applies_epilogue = false;  ///< kernels do
   /// How kernels subtract window sums, where weights have zero points.
   jit::WindowSums window_sums = jit::WindowSums::none;
-  NestCodePtr code;       ///< pixels in the lanes: of whole tiles
-  NestCodePtr last_code;  ///< likewise of the last channel tile
-  NestCodePtr sums_code;  ///< of window sums of planes; else null
+  KernelCodePtr<jit::ConvTile> code;       ///< pixels in the lanes: of whole tiles
+  KernelCodePtr<jit::ConvTile> last_code;  ///< likewise of the last channel tile
+  KernelCodePtr<jit::ConvTile> sums_code;  ///< of window sums of planes; else null
   /// Of a channel tile that is not the last one, or is the only one, taking pixels from the input,
   /// which it lays out in planes; or null.
-  NestCodePtr input_code;
+  KernelCodePtr<jit::ConvTile> input_code;
   MovementCode movement;
   PackedDwords packed;  ///< weights, then their sums; empty where each call packs
   /// Where each call packs: whether tile by tile in front of its one use.

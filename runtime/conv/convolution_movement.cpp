@@ -74,9 +74,10 @@ Result<MovementCode> find_movement_code(const jit::ConvPlan& plan, const jit::Ta
                                         CodeCache& cache) {
   MovementCode found;
   if (plan.dot != jit::DotProduct::bytes) return found;
-  const auto find_packer = [&](const jit::WeightUnit& unit, NestCodePtr& code) -> Status {
+  const auto find_packer = [&](const jit::WeightUnit& unit,
+                               KernelCodePtr<jit::WeightUnit>& code) -> Status {
     if (!jit::can_pack(unit, target)) return {};
-    Result<NestCodePtr> packer = cache.get_weight_packer(unit, target);
+    auto packer = cache.get(unit, target);
     if (!packer.ok()) return packer.error();
     code = std::move(packer).value();
     return {};
@@ -90,16 +91,16 @@ Result<MovementCode> find_movement_code(const jit::ConvPlan& plan, const jit::Ta
     }
   }
   if (plan.dwords_hold == jit::DwordsHold::taps) {
-    Result<NestCodePtr> filler = cache.get_window_filler(window_form(plan), target);
+    auto filler = cache.get(window_form(plan), target);
     if (!filler.ok()) return filler.error();
-    found.planes = std::move(filler).value();
+    found.windows = std::move(filler).value();
     return found;
   }
   const jit::PlaneForm form = plane_form(plan);
   const bool has_planes =
       plan.geometry.layout == ConvolutionLayout::nchw && plan.source == jit::ConvSource::planes;
   if (has_planes && jit::can_fill(form, target)) {
-    Result<NestCodePtr> filler = cache.get_plane_filler(form, target);
+    auto filler = cache.get(form, target);
     if (!filler.ok()) return filler.error();
     found.planes = std::move(filler).value();
   }

@@ -12,9 +12,11 @@ namespace castor::detail {
 
 /// Null where a plan or its target has no such code: plain loops do it then.
 struct MovementCode {
-  NestCodePtr weights;       ///< units of weights
-  NestCodePtr last_weights;  ///< where not all positions of the filter are in whole units: the rest
-  NestCodePtr planes;
+  KernelCodePtr<jit::WeightUnit> weights;  ///< units of weights
+  /// Where not all positions of the filter are in whole units: of the others.
+  KernelCodePtr<jit::WeightUnit> last_weights;
+  KernelCodePtr<jit::PlaneForm> planes;
+  KernelCodePtr<jit::WindowForm> windows;  ///< of planes whose dwords hold taps; then not `planes`
 };
 
 /// The weights of one output channel as packing sees them. Taps that list weights in the order in

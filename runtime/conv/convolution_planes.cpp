@@ -119,7 +119,7 @@ class PlaneFiller {
       filling.source += first_pixel_;
       filling.planes += 4 * first_pixel_;
       filling.pixels = plain_pixels();
-      code_->entry_as<jit::PlaneFillingFunction>()(&filling);
+      code_->call(&filling);
     } else if (has_whole_rows(of)) {
       call_for_one_row(of, rows, filling);
     } else {
@@ -194,7 +194,7 @@ class PlaneFiller {
   void call_for_kept(jit::PlaneFilling filling) const {
     filling.vectors = kept_.vectors.data();
     filling.vector_count = kept_.count;
-    code_->entry_as<jit::PlaneFillingFunction>()(&filling);
+    code_->call(&filling);
   }
 
   /// Rows in front of the data, rows with data, of whose vectors visit(begin, end, vector) is
@@ -338,7 +338,7 @@ class PlaneFiller {
   }
 
   const jit::ConvPlan& plan_;
-  const NestCode* code_;
+  const KernelCode<jit::PlaneForm>* code_;
   const jit::PlaneForm form_;
   const PlaneInput& input_;
   const BlockPlace& place_;

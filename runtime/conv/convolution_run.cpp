@@ -128,7 +128,8 @@ class ConvolutionRun {
         run_line(block, tile, {0, from_input}, *convolution_.input_code);
       }
       const bool is_last = tile + 1 == plan_.channel_tiles;
-      const NestCode& code = is_last ? *convolution_.last_code : *convolution_.code;
+      const KernelCode<jit::ConvTile>& code =
+          is_last ? *convolution_.last_code : *convolution_.code;
       if (left.count() > 0) run_line(block, tile, left, code);
     }
     if (plan_.transposes()) store_pixels(block, tiles);
@@ -205,14 +206,14 @@ class ConvolutionRun {
 
   /// Some pixels of one tile of channels, pixels in the lanes.
   void run_line(const LaidOutBlock& block, int64_t tile, const PixelTiles& tiles,
-                const NestCode& kernel) const {
+                const KernelCode<jit::ConvTile>& kernel) const {
     OutputPiece piece = piece_of(block, tile);
     jit::ConvArguments arguments = line_arguments(block);
     set_tiles(arguments, block, tiles);
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
-    const auto code = kernel.entry_as<jit::ConvFunction>();
+    const auto code = kernel.entry();
     if (plan_.transposes()) {
       auto* line = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.line);
       arguments.output = line + first_channel(tile) * block.pixels();
@@ -230,7 +231,8 @@ class ConvolutionRun {
   /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
   /// copies would have to wait for all stores in front of them.
   void run_pieces_of_line(const LaidOutBlock& block, const PixelTiles& tiles, OutputPiece& piece,
-                          jit::ConvArguments& arguments, jit::ConvFunction code) const {
+                          jit::ConvArguments& arguments,
+                          jit::KernelFunction<jit::ConvTile> code) const {
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
     const int64_t at_once = at_once_of(piece.channels * lanes, tiles.count());
     const int64_t first_pixel = piece.pixel;
@@ -293,10 +295,10 @@ class ConvolutionRun {
   /// Some tiles of a run. `piece` begins with the block's first pixel, from which places are
   /// counted.
   void run_places(const LaidOutBlock& block, const BoundTileRun& run, const PixelTiles& tiles,
-                  const NestCode& of_tiles, OutputPiece piece,
+                  const KernelCode<jit::ChannelTile>& of_tiles, OutputPiece piece,
                   jit::ChannelArguments arguments) const {
     const std::vector<jit::TilePlace>& places = run.tiles.places;
-    const auto code = of_tiles.entry_as<jit::ChannelFunction>();
+    const auto code = of_tiles.entry();
     if (convolution_.applies_epilogue) {
       const EpilogueOperands operands(output_, piece);
       arguments.epilogue = operands.data();

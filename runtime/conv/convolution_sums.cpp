@@ -102,7 +102,7 @@ class BlockSummer {
     arguments.start = &zero;
     arguments.stores = block_.tables.window_sums.data() + first * lanes / plan_.lanes;
     arguments.output = sums_;
-    convolution_.sums_code->entry_as<jit::ConvFunction>()(&arguments);
+    convolution_.sums_code->call(&arguments);
     return compact ? inner_pixels() : PixelRange{first * lanes, last * lanes};
   }
 

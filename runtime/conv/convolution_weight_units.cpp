@@ -55,7 +55,7 @@ class UnitPacker {
   /// Units at the same positions of the filter.
   struct Line {
     const jit::WeightUnit& unit;
-    const NestCode& code;
+    const KernelCode<jit::WeightUnit>& code;
     int64_t slice;
     int64_t position;  ///< in the slice
   };
@@ -149,7 +149,7 @@ class UnitPacker {
     packing.sums = of.sums.data();
     packing.flips = flip_ * 0x01010101u;
     packing.kept = inputs < 4 ? 0xffffffffu >> (8 * (4 - inputs)) : 0xffffffffu;
-    line.code.entry_as<jit::WeightPackingFunction>()(&packing);
+    line.code.call(&packing);
   }
 
   /// The first weight of an output channel's unit.
@@ -195,7 +195,7 @@ class UnitPacker {
     packing.sums = of.sums.data();
     packing.flips = flip_ * 0x01010101u;
     packing.kept = 0xffffffff;
-    line.code.entry_as<jit::WeightPackingFunction>()(&packing);
+    line.code.call(&packing);
     const int64_t parts =
         std::min<int64_t>(line.unit.parts, extents_.dwords - unit * line.unit.parts);
     const int64_t before =

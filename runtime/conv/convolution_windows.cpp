@@ -13,8 +13,9 @@ namespace {
 /// Fills the planes of one block.
 class WindowFiller {
  public:
-  WindowFiller(const jit::ConvPlan& plan, const NestCode& code, const PlaneInput& input,
-               const BlockPlace& place, std::byte* planes, KeptVectors& kept)
+  WindowFiller(const jit::ConvPlan& plan, const KernelCode<jit::WindowForm>& code,
+               const PlaneInput& input, const BlockPlace& place, std::byte* planes,
+               KeptVectors& kept)
       : plan_(plan), code_(code), place_(place), vectors_(kept.vectors) {
     kept.rows = {};
     const int64_t first_channel =
@@ -68,7 +69,7 @@ class WindowFiller {
       filling_.planes = planes + row * filling_.row_step;
       find_sources(first_input_row(row));
       filling_.sources = sources_.data();
-      code_.entry_as<jit::WindowFillingFunction>()(&filling_);
+      code_.call(&filling_);
     }
     filling_.planes = planes;
   }
@@ -94,7 +95,7 @@ class WindowFiller {
   }
 
   const jit::ConvPlan& plan_;
-  const NestCode& code_;
+  const KernelCode<jit::WindowForm>& code_;
   const BlockPlace& place_;
   decltype(KeptVectors::vectors)& vectors_;
   const std::byte* x_;  ///< the group's first channel
@@ -107,7 +108,7 @@ class WindowFiller {
 
 void fill_windows(const jit::ConvPlan& plan, const MovementCode& code, const PlaneInput& input,
                   const BlockPlace& place, std::byte* planes, KeptVectors& kept) {
-  WindowFiller(plan, *code.planes, input, place, planes, kept).fill();
+  WindowFiller(plan, *code.windows, input, place, planes, kept).fill();
 }
 
 }  // namespace castor::detail

@@ -12,9 +12,7 @@ Status find_codes(BoundDepthwise& bound, const jit::DepthwisePlan& plan, CodeCac
   const std::vector<DepthwiseProducts> packed = {bound.products};
   return find_product_codes(
       plan.form, bound.packed.empty() ? possible_products(bound.operands, bound.target) : packed,
-      bound.operands.x_is_signed, plan.slices, bound.codes, [&](const jit::DepthwiseForm& form) {
-        return cache.get_depthwise(form, bound.target, epilogue);
-      });
+      bound.operands.x_is_signed, plan.slices, bound.codes, {cache, bound.target, epilogue});
 }
 
 /// Kernels that apply the epilogue, or nothing.

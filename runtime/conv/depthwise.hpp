@@ -30,7 +30,7 @@ struct BoundDepthwise {
   ConvolutionOperands operands;
   /// By the products, as DepthwiseProducts has them, then by whether outputs are added to; null
   /// where there is no need.
-  DepthwiseCodes codes;
+  ProductCodes<jit::DepthwiseForm> codes;
   PackedDwords packed;            ///< DepthwiseWeights; empty where each call packs
   std::vector<int32_t> starts;    ///< first sums, by slice and output channel; likewise
   DepthwiseProducts products;     ///< of what is packed

@@ -21,13 +21,22 @@ struct DepthwiseProducts {
 
 /// Kernels by signed_input, subtracts_window_sums, and whether they add to what other slices of the
 /// filter have left.
-using DepthwiseCodes = NestCodePtr[2][2][2];
+template <class Form>
+using ProductCodes = KernelCodePtr<Form>[2][2][2];
 
-/// Finds, by `get`, the kernels of `form` for all these products; those that add only for filters
-/// of several slices.
-template <class Form, class Get>
+/// Where kernels come from, and what they apply; null: nothing.
+struct KernelSource {
+  CodeCache& cache;
+  const jit::Target& target;
+  const jit::TileEpilogue* epilogue;
+};
+
+/// Finds the kernels of `form` for all these products; those that add only for filters of several
+/// slices.
+template <class Form>
 Status find_product_codes(const Form& form, std::span<const DepthwiseProducts> all,
-                          bool x_is_signed, int64_t slices, DepthwiseCodes& codes, const Get& get) {
+                          bool x_is_signed, int64_t slices, ProductCodes<Form>& codes,
+                          const KernelSource& from) {
   for (const DepthwiseProducts& products : all) {
     for (const bool adds : {false, true}) {
       if (adds && slices == 1) continue;
@@ -36,7 +45,7 @@ Status find_product_codes(const Form& form, std::span<const DepthwiseProducts> a
       one.flips_input = x_is_signed && !products.signed_input;
       one.subtracts_window_sums = products.subtracts_window_sums;
       one.adds = adds;
-      Result<NestCodePtr> code = get(one);
+      Result<KernelCodePtr<Form>> code = from.cache.get(one, from.target, from.epilogue);
       if (!code.ok()) return code.error();
       codes[products.signed_input][products.subtracts_window_sums][adds] = std::move(code).value();
     }

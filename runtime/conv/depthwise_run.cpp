@@ -306,9 +306,9 @@ bool DepthwiseRun::run_slice(const Place& place, int64_t slice, bool adds,
   arguments.weights = weights_.dwords.data() + first * record;
   arguments.weights_end = arguments.weights + place.channels * record;
   arguments.start = starts_.data() + first;
-  const NestCode& code =
+  const KernelCode<jit::DepthwiseForm>& code =
       *depthwise_.codes[products_.signed_input][products_.subtracts_window_sums][adds];
-  code.entry_as<jit::DepthwiseFunction>()(&arguments);
+  code.call(&arguments);
   return true;
 }
 

@@ -9,12 +9,9 @@ namespace {
 
 Status find_codes(BoundGroupedNhwc& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
   const std::vector<DepthwiseProducts> packed = {bound.products};
-  return find_product_codes(bound.plan.form,
-                            bound.packed.empty() ? possible_products(bound) : packed,
-                            bound.operands.x_is_signed, bound.plan.slices, bound.codes,
-                            [&](const jit::GroupedNhwcForm& form) {
-                              return cache.get_grouped(form, bound.target, epilogue);
-                            });
+  return find_product_codes(
+      bound.plan.form, bound.packed.empty() ? possible_products(bound) : packed,
+      bound.operands.x_is_signed, bound.plan.slices, bound.codes, {cache, bound.target, epilogue});
 }
 
 /// What decides where packing puts a weight, and in what form.

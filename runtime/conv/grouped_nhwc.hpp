@@ -20,7 +20,7 @@ struct BoundGroupedNhwc {
   ConvolutionOperands operands;
   /// By the products, as DepthwiseProducts has them, then by whether outputs are added to; null
   /// where there is no need.
-  DepthwiseCodes codes;
+  ProductCodes<jit::GroupedNhwcForm> codes;
   PackedDwords packed;                   ///< PackedNhwc; empty where each call packs
   std::vector<jit::NhwcVector> vectors;  ///< with their starts, by slice and vector; likewise
   DepthwiseProducts products;            ///< of what is packed

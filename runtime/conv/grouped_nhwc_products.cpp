@@ -3,6 +3,7 @@
 // sums that they begin with.
 #include <algorithm>
 
+#include "jit/conv/dot_product.hpp"
 #include "runtime/conv/grouped_nhwc.hpp"
 
 namespace castor::detail {

@@ -77,9 +77,9 @@ class NhwcRun {
   void apply_place(const Place& place, const OutputPiece& piece) const;
   jit::GroupedNhwcArguments arguments_of(const Place& place) const;
   bool run_slices(const Place& place, jit::GroupedNhwcArguments& arguments) const;
-  void run_blocks(const Place& place, const NestCode& code,
+  void run_blocks(const Place& place, const KernelCode<jit::GroupedNhwcForm>& code,
                   jit::GroupedNhwcArguments& arguments) const;
-  void run_block(const Place& place, int64_t row, const NestCode& code,
+  void run_block(const Place& place, int64_t row, const KernelCode<jit::GroupedNhwcForm>& code,
                  jit::GroupedNhwcArguments& arguments) const;
 
   const BoundGroupedNhwc& grouped_;
@@ -272,7 +272,7 @@ bool NhwcRun::run_slices(const Place& place, jit::GroupedNhwcArguments& argument
   return is_begun;
 }
 
-void NhwcRun::run_blocks(const Place& place, const NestCode& code,
+void NhwcRun::run_blocks(const Place& place, const KernelCode<jit::GroupedNhwcForm>& code,
                          jit::GroupedNhwcArguments& arguments) const {
   const int64_t phases = in_single_rows_ ? 1 : plan_.row_phases;
   for (int64_t row = place.row; row < std::min(place.row + phases, place.row_end); ++row) {
@@ -281,7 +281,8 @@ void NhwcRun::run_blocks(const Place& place, const NestCode& code,
 }
 
 /// The rows of a piece from one on that belong together.
-void NhwcRun::run_block(const Place& place, int64_t row, const NestCode& code,
+void NhwcRun::run_block(const Place& place, int64_t row,
+                        const KernelCode<jit::GroupedNhwcForm>& code,
                         jit::GroupedNhwcArguments& arguments) const {
   const int64_t phases = in_single_rows_ ? 1 : plan_.row_phases;
   const jit::GroupedNhwcBlock block = plan_.block_at(row, ceil_div(place.row_end - row, phases));
@@ -294,7 +295,7 @@ void NhwcRun::run_block(const Place& place, int64_t row, const NestCode& code,
   arguments.output += output;
   arguments.output_step = arguments.output_pixel_step * plan_.column_phases;
   arguments.output_row_step = phases * output_row;
-  code.entry_as<jit::GroupedNhwcFunction>()(&arguments);
+  code.call(&arguments);
   arguments.input -= input;
   arguments.output -= output;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "jit/conv/dot_product.hpp"
 #include "runtime/conv/grouped_nhwc.hpp"
 
 namespace castor::detail {

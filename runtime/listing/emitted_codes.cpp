@@ -9,7 +9,7 @@ namespace {
 
 struct Part {
   const char* name;
-  const NestCode* code;
+  const KernelCode<jit::NestSpec>* code;
   jit::NestForm form;
 };
 

@@ -13,7 +13,7 @@ namespace castor::detail {
 struct EmittedCode {
   std::string part;       ///< "", ", streaming stores", ", from any element"
   jit::MachineCode code;  ///< the same bytes as those of `bound`
-  const NestCode* bound;
+  const KernelCode<jit::NestSpec>* bound;
 };
 
 /// Whether a nest's code comes from lanes alone: not that of a convolution or requantization.

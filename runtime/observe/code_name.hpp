@@ -14,13 +14,6 @@
 #include <vector>
 
 #include "ir/function.hpp"
-#include "jit/conv/channel_kernel.hpp"
-#include "jit/conv/conv_kernel.hpp"
-#include "jit/conv/depthwise_kernel.hpp"
-#include "jit/conv/grouped_nhwc_kernel.hpp"
-#include "jit/conv/pack_planes.hpp"
-#include "jit/conv/pack_weights.hpp"
-#include "jit/conv/pack_windows.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor {
@@ -34,33 +27,6 @@ std::vector<uint32_t> operations_of(const Function& function, const jit::Nest& n
 /// `key` is the specialisation key. Deterministic, thread safe.
 std::string code_name(const Function* function, const jit::Nest& nest, const jit::NestForm& form,
                       const jit::Target& target, std::string_view key);
-
-/// The form of code that copies tiles, and of code that looks up bytes; the same for all tiers.
-struct TileCopyForm {
-  int element_bytes = 1;
-};
-struct ByteTableForm {};
-
-/// A kernel's form in words.
-struct KernelWords {
-  std::string name;        ///< "conv_tile_4x3_gaps"
-  bool says_all = true;    ///< whether other forms have other names
-  std::string parameters;  ///< lines: "  channels 4"
-};
-KernelWords words_of(const jit::ConvTile& tile);
-KernelWords words_of(const jit::ChannelTile& tile);
-KernelWords words_of(const jit::DepthwiseForm& form);
-KernelWords words_of(const jit::GroupedNhwcForm& form);
-KernelWords words_of(const jit::WeightUnit& unit);
-KernelWords words_of(const jit::PlaneForm& form);
-KernelWords words_of(const jit::WindowForm& form);
-KernelWords words_of(const TileCopyForm& form);
-KernelWords words_of(const ByteTableForm& form);
-
-/// The name of a kernel's code. `target`: null where the code is the same for all. `epilogue`: null
-/// where there is none.
-std::string code_name(const KernelWords& words, const jit::Target* target,
-                      const jit::TileEpilogue* epilogue, std::string_view key);
 
 /// Letters and digits of the text, with one underscore for whatever stands between them; of at most
 /// `most_name_characters` characters.

@@ -7,7 +7,7 @@
 
 #include "jit/code.hpp"
 #include "jit/memory/code_memory.hpp"
-#include "runtime/observe/code_recipe.hpp"
+#include "runtime/observe/code_description.hpp"
 
 namespace castor {
 
@@ -17,8 +17,8 @@ class CodeWatcher {
   virtual ~CodeWatcher() = default;
   /// Takes code that was just made, before others can find it: `key` is its specialisation key.
   /// Returns what is to be destroyed before the code is; perhaps null.
-  virtual std::shared_ptr<const void> code_made(const CodeRecipe& recipe, std::string_view key,
-                                                const jit::MachineCode& code,
+  virtual std::shared_ptr<const void> code_made(const CodeDescription& description,
+                                                std::string_view key, const jit::MachineCode& code,
                                                 const jit::CodeBlock& block) noexcept = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "ir/support/guarded.hpp"
 #include "ir/text/text.hpp"
 #include "jit/dump/dump.hpp"
+#include "runtime/observe/code_name.hpp"
 #include "runtime/observe/record_file.hpp"
 
 namespace castor {
@@ -134,12 +135,13 @@ Result<std::string> lines_of(const jit::MachineCode& code, ListingWriter listing
 
 }  // namespace
 
-Status DumpDirectory::write(std::string_view name, const CodeRecipe& recipe,
+Status DumpDirectory::write(std::string_view name, const CodeDescription& description,
                             const jit::MachineCode& code, ListingWriter listing) const {
-  std::string text = fmt::format("{}\n{}", name, recipe.text());
+  std::string text = fmt::format("{}\n{}", name, description.text());
   if (listing != nullptr) {
-    const Result<jit::MachineCode> annotated = recipe.emit_annotated();
-    const Result<std::string> lines = lines_of(annotated.ok() ? *annotated : code, listing);
+    const std::optional<Result<jit::MachineCode>> annotated = description.annotated();
+    const bool has_notes = annotated && annotated->ok();
+    const Result<std::string> lines = lines_of(has_notes ? **annotated : code, listing);
     const Result<std::string> file =
         write_file(name, ".asm.txt", lines.ok() ? *lines : lines.error().message + "\n");
     if (!file.ok()) return file.error();

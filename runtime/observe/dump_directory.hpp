@@ -8,7 +8,8 @@
 
 #include "castor/observe.hpp"
 #include "ir/function.hpp"
-#include "runtime/observe/code_recipe.hpp"
+#include "jit/target.hpp"
+#include "runtime/observe/code_description.hpp"
 
 namespace castor {
 
@@ -24,8 +25,8 @@ class DumpDirectory {
                const jit::Target* target) const;
 
   /// NAME.nest.txt, and NAME.asm.txt or, without a writer, NAME.bin. Fails (io).
-  Status write(std::string_view name, const CodeRecipe& recipe, const jit::MachineCode& code,
-               ListingWriter listing) const;
+  Status write(std::string_view name, const CodeDescription& description,
+               const jit::MachineCode& code, ListingWriter listing) const;
 
  private:
   /// Writes a file of that name, or finds it there, or one with a hash behind the name; says which.

@@ -144,11 +144,11 @@ std::optional<Error> Observer::failure() const {
   return files.failure;
 }
 
-std::shared_ptr<const void> Observer::code_made(const CodeRecipe& recipe, std::string_view key,
-                                                const jit::MachineCode& code,
+std::shared_ptr<const void> Observer::code_made(const CodeDescription& description,
+                                                std::string_view key, const jit::MachineCode& code,
                                                 const jit::CodeBlock& block) noexcept {
   try {
-    return report(recipe, key, code, block);
+    return report(description, key, code, block);
   } catch (...) {
     try {
       check(error_of_exception());
@@ -158,12 +158,12 @@ std::shared_ptr<const void> Observer::code_made(const CodeRecipe& recipe, std::s
   }
 }
 
-std::shared_ptr<const void> Observer::report(const CodeRecipe& recipe, std::string_view key,
-                                             const jit::MachineCode& code,
+std::shared_ptr<const void> Observer::report(const CodeDescription& description,
+                                             std::string_view key, const jit::MachineCode& code,
                                              const jit::CodeBlock& block) {
-  std::string name = recipe.name(key);
+  std::string name = description.name(key);
   check(add_to_files(name, bytes_of(block)));
-  if (dump_) check(dump_->write(name, recipe, code, options_.listing));
+  if (dump_) check(dump_->write(name, description, code, options_.listing));
   const bool tells = logs(LogLevel::debug);
   if (tells) {
     log(LogLevel::debug, fmt::format("{}: {} bytes of code at {}", name, block.code_size(),

@@ -34,7 +34,7 @@ class Observer final : public CodeWatcher, public std::enable_shared_from_this<O
   Observer& operator=(const Observer&) = delete;
 
   /// Reports the code. Never fails: what goes wrong is logged, and `failure` tells it.
-  std::shared_ptr<const void> code_made(const CodeRecipe& recipe, std::string_view key,
+  std::shared_ptr<const void> code_made(const CodeDescription& description, std::string_view key,
                                         const jit::MachineCode& code,
                                         const jit::CodeBlock& block) noexcept override;
   /// Reports a function that was compiled, in that time.
@@ -63,7 +63,7 @@ class Observer final : public CodeWatcher, public std::enable_shared_from_this<O
   Status open(Files& files) const;
   Status add_to_files(std::string_view name, std::span<const std::byte> code) const;
   void check(const Status& status) const;
-  std::shared_ptr<const void> report(const CodeRecipe& recipe, std::string_view key,
+  std::shared_ptr<const void> report(const CodeDescription& description, std::string_view key,
                                      const jit::MachineCode& code, const jit::CodeBlock& block);
 
   const ObserveOptions options_;

@@ -88,7 +88,7 @@ class RequantizationBinder {
       return is_open ? bind_open() : bind_closed();
     }
     BoundByteTables tables = byte_tables(tensors_, run);
-    Result<NestCodePtr> code = compiled_.store->cache.get_byte_table();
+    auto code = compiled_.store->cache.get(jit::ByteTableSpec{}, compiled_.target);
     if (!code.ok()) return code.error();
     tables.code = std::move(code).value();
     nest_.nanoseconds = byte_tables_ns(*element_count(tensors_.extents));

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "jit/requantize/byte_table_kernel.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/bind/nest_codes.hpp"
 #include "runtime/state.hpp"
@@ -34,7 +35,7 @@ struct BoundMethod {
 
 /// A table of 256 bytes for each slice, and the access pattern of a tensor in runs of one slice.
 struct BoundByteTables {
-  NestCodePtr code;
+  KernelCodePtr<jit::ByteTableSpec> code;
   int64_t run = 0;  ///< elements contiguous in both tensors
   Dims extents;     ///< extents of the axes along which runs are repeated
   Dims source_strides;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that no lane program gives, as the heads of golden listings name them: what the code of a
-// microkernel or a packer depends on, word by word. The words: tests/data/golden/README.md.
+// microkernel or a packer depends on, word by word. The words are those of the specs' fields
+// (jit/kernel/spec.hpp); tests/data/golden/README.md lists them.
 #pragma once
 
 #include <set>
@@ -14,16 +15,15 @@
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
 #include "jit/conv/pack_windows.hpp"
+#include "jit/emit/tile_copy.hpp"
+#include "jit/requantize/byte_table_kernel.hpp"
 
 namespace castor::test {
 
-/// The look-up of bytes, which depends on nothing.
-struct ByteTableSpec {};
-
 /// Everything that the code of one kernel depends on besides target and epilogue.
-using KernelSpec =
-    std::variant<jit::ConvTile, jit::ChannelTile, jit::DepthwiseForm, jit::GroupedNhwcForm,
-                 jit::PlaneForm, jit::WindowForm, jit::WeightUnit, ByteTableSpec>;
+using KernelSpec = std::variant<jit::ConvTile, jit::ChannelTile, jit::DepthwiseForm,
+                                jit::GroupedNhwcForm, jit::PlaneForm, jit::WindowForm,
+                                jit::WeightUnit, jit::TileCopySpec, jit::ByteTableSpec>;
 
 /// Reads "pixel_vectorised channels=2 vectors=1 dead_lanes". Fields that are not named have their
 /// defaults. Fails (invalid_argument) at a word that is not known, naming it.

@@ -30,7 +30,7 @@ class ObservedRuntime {
   }
 
   /// The code that compiling the function makes; the same code at a second call.
-  NestCodePtr code_of(std::string_view text) const {
+  KernelCodePtr<jit::NestSpec> code_of(std::string_view text) const {
     const FunctionPtr function = parsed(text);
     const CompileWatch watch(state_->observer.get(), *function);
     const auto compiled = detail::compile(function, *state_);

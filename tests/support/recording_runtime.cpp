@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "runtime/bind/bind.hpp"
+#include "runtime/observe/code_name.hpp"
 
 namespace castor::test {
 
@@ -30,7 +31,7 @@ jit::SystemCalls with_returns_alone() {
   return calls;
 }
 
-/// "castor_conv_pixels_4x3_avx2_0123abcd" -> "conv_pixels_4x3".
+/// "castor_pack_input_plain_avx2_0123abcd" -> "pack_input_plain".
 std::string plain_name(std::string name, std::string_view key, jit::Tier tier) {
   for (const std::string& ending : {"_" + short_hash(key), "_" + std::string(name_of(tier))}) {
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
@@ -42,11 +43,11 @@ std::string plain_name(std::string name, std::string_view key, jit::Tier tier) {
 class Recorder final : public CodeWatcher {
  public:
   explicit Recorder(jit::Tier tier) : tier_(tier) {}
-  std::shared_ptr<const void> code_made(const CodeRecipe& recipe, std::string_view key,
+  std::shared_ptr<const void> code_made(const CodeDescription& description, std::string_view key,
                                         const jit::MachineCode& code,
                                         const jit::CodeBlock&) noexcept override {
     const std::lock_guard lock(mutex_);
-    kernels_.push_back({plain_name(recipe.name(key), key, tier_), code});
+    kernels_.push_back({plain_name(description.name(key), key, tier_), code});
     return nullptr;
   }
   std::vector<RecordedKernel> take() { return std::move(kernels_); }

@@ -49,8 +49,7 @@ class ChannelKernel : public testing::TestWithParam<Tier> {};
 TEST_P(ChannelKernel, InstructionsBelongToTheTier) {
   const Target target{GetParam()};
   for (const ChannelTile& tile : tiles_of(target)) {
-    test::check_kernel_code([&] { return emit_channel_kernel(tile, target); }, target,
-                            name_of(tile));
+    test::check_kernel_code([&] { return emit_kernel(tile, target); }, target, name_of(tile));
     if (HasFatalFailure()) return;
   }
 }
@@ -59,7 +58,7 @@ TEST_P(ChannelKernel, InstructionsBelongToTheTier) {
 TEST_P(ChannelKernel, MultipliesAsTheTierCan) {
   const Target target{GetParam()};
   for (const ChannelTile& tile : tiles_of(target)) {
-    const int64_t products = test::dot_products_in(*emit_channel_kernel(tile, target), target);
+    const int64_t products = test::dot_products_in(*emit_kernel(tile, target), target);
     const int of_a_tap = tile.pixels() * channel_vectors(tile.channels, target);
     EXPECT_EQ(products, 3 * of_a_tap) << name_of(tile);  // two in the loop, and an odd or last one
   }

@@ -75,8 +75,8 @@ To saturated(int64_t value) {
 }
 
 /// One call on two tiles, of whose last vector `left_out` lanes are not stored.
-void check_tile(const ConvTile& tile, const Behind& of, const ConvFunction run, int left_out,
-                std::mt19937_64& random) {
+void check_tile(const ConvTile& tile, const Behind& of, const KernelFunction<ConvTile> run,
+                int left_out, std::mt19937_64& random) {
   constexpr int tiles = 2;
   constexpr int lanes = 16;
   const int vectors = tiles * tile.vectors;
@@ -157,11 +157,12 @@ TEST(ConvKernelEpilogues, EveryTile) {
         const ConvTile tile = {channels, vectors};
         if (!fits(tile, target)) continue;
         CodeMemory memory;
-        const auto code = emit_conv_kernel(tile, target, &*of.epilogue);
+        const auto code = emit_kernel(tile, target, &*of.epilogue);
         ASSERT_TRUE(code.ok()) << code.error().to_string();
         const auto block = memory.publish(*code);
         ASSERT_TRUE(block.ok());
-        const auto run = reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block->code()));
+        const auto run =
+            reinterpret_cast<KernelFunction<ConvTile>>(reinterpret_cast<uintptr_t>(block->code()));
         for (const int left_out : {0, 5}) {
           check_tile(tile, of, run, left_out, random);
           if (HasFatalFailure()) return;

@@ -72,11 +72,11 @@ std::vector<ConvTile> input_tiles_of(const Target& target) {
 TEST_P(ConvKernel, InstructionsBelongToTheTier) {
   const Target target{GetParam()};
   for (const ConvTile& tile : input_tiles_of(target)) {
-    test::check_kernel_code([&] { return emit_conv_kernel(tile, target); }, target, name_of(tile));
+    test::check_kernel_code([&] { return emit_kernel(tile, target); }, target, name_of(tile));
     if (HasFatalFailure()) return;
   }
   for (const ConvTile& tile : tiles_of(target)) {
-    test::check_kernel_code([&] { return emit_conv_kernel(tile, target); }, target, name_of(tile));
+    test::check_kernel_code([&] { return emit_kernel(tile, target); }, target, name_of(tile));
     if (HasFatalFailure()) return;
   }
 }
@@ -87,7 +87,7 @@ TEST_P(ConvKernel, MultipliesAsTheTierCan) {
   const bool bytes = dot_product_of(target) == DotProduct::bytes;
   EXPECT_EQ(bytes, target.supports(Feature::avx_vnni) || target.supports(Feature::avx512_vnni));
   for (const ConvTile& tile : tiles_of(target)) {
-    const int64_t products = test::dot_products_in(*emit_conv_kernel(tile, target), target);
+    const int64_t products = test::dot_products_in(*emit_kernel(tile, target), target);
     EXPECT_GE(products, tile.channels * tile.vectors) << name_of(tile);
     EXPECT_EQ(products % (tile.channels * tile.vectors), 0) << name_of(tile);
   }
@@ -243,9 +243,10 @@ TEST(ConvKernelValues, WindowSumsAsWords) {
 class PublishedKernel {
  public:
   PublishedKernel(const ConvTile& tile, const Target& target)
-      : block_(memory_.publish(*emit_conv_kernel(tile, target))) {}
+      : block_(memory_.publish(*emit_kernel(tile, target))) {}
   void operator()(const ConvArguments* arguments) const {
-    reinterpret_cast<ConvFunction>(reinterpret_cast<uintptr_t>(block_->code()))(arguments);
+    reinterpret_cast<KernelFunction<ConvTile>>(reinterpret_cast<uintptr_t>(block_->code()))(
+        arguments);
   }
   bool ok() const { return block_.ok(); }
 

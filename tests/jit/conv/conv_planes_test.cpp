@@ -16,14 +16,14 @@ namespace castor::detail {
 namespace {
 
 /// How many codes there are for the forms, on all tiers; each is checked.
-template <class Form, class Emit>
-int check_fillers(std::initializer_list<Form> forms, const test::CodeLimits& limits, Emit emit) {
+template <class Form>
+int check_fillers(std::initializer_list<Form> forms, const test::CodeLimits& limits) {
   int codes = 0;
   for (const jit::Tier tier : test::all_tiers) {
     const jit::Target target{tier};
     for (const Form& form : forms) {
       if (!jit::can_fill(form, target)) continue;
-      test::check_kernel_code([&] { return emit(form, target); }, target, "filler", limits);
+      test::check_kernel_code([&] { return emit_kernel(form, target); }, target, "filler", limits);
       ++codes;
     }
   }
@@ -33,14 +33,14 @@ int check_fillers(std::initializer_list<Form> forms, const test::CodeLimits& lim
 TEST(FillPlanes, CodeBelongsToTheTier) {
   const std::initializer_list<jit::PlaneForm> forms = {
       {1, false}, {1, true}, {2, false}, {2, false, true}};
-  EXPECT_EQ(check_fillers(forms, {.bytes = size_t{1} << 10}, jit::emit_fill_planes), 7);
+  EXPECT_EQ(check_fillers(forms, {.bytes = size_t{1} << 10}), 7);
 }
 
 TEST(FillWindows, CodeBelongsToTheTier) {
   const std::initializer_list<jit::WindowForm> forms = {
       {9, 3, 2, 1},  {21, 7, 2, 1}, {28, 1, 4, 1}, {1, 17, 1, 3},
       {29, 3, 1, 1}, {3, 5, 4, 1},  {3, 3, 1, 25}};  // these: too many rows, more than 64 bytes
-  EXPECT_EQ(check_fillers(forms, {.bytes = size_t{4} << 10}, jit::emit_fill_windows), 4);
+  EXPECT_EQ(check_fillers(forms, {.bytes = size_t{4} << 10}), 4);
 }
 
 /// What the nchw4c planes of one block must hold.

@@ -34,14 +34,14 @@ void for_each_unit(Visit visit) {
 TEST(PackWeights, CodeBelongsToTheTier) {
   int units = 0;
   for_each_unit([&](const jit::WeightUnit& unit, const jit::Target& target) {
-    const Result<jit::MachineCode> code = jit::emit_pack_weights(unit, target);
+    const Result<jit::MachineCode> code = jit::emit_kernel(unit, target);
     ASSERT_TRUE(code.ok()) << code.error().message;
     const Status status = jit::check_features(*code, target);
     EXPECT_TRUE(status.ok()) << status.error().message;
     const Status hardened = jit::check_hardening(*code);
     EXPECT_TRUE(hardened.ok()) << hardened.error().message;
     EXPECT_LE(code->bytes.size(), size_t{4} << 10);
-    EXPECT_EQ(jit::emit_pack_weights(unit, target)->bytes, code->bytes);
+    EXPECT_EQ(jit::emit_kernel(unit, target)->bytes, code->bytes);
     ++units;
   });
   EXPECT_GE(units, 60);

@@ -80,7 +80,7 @@ TEST_P(TileEpilogues, CodeBelongsToTheTierAndStaysSmall) {
     if (!epilogue) continue;
     for (const ConvTile& tile : {ConvTile{14, 2}, ConvTile{9, 3}, ConvTile{1, 1},
                                  ConvTile{2, 8, WindowSums::dwords, true}}) {
-      test::check_kernel_code([&] { return emit_conv_kernel(tile, target, &*epilogue); }, target,
+      test::check_kernel_code([&] { return emit_kernel(tile, target, &*epilogue); }, target,
                               row.name);
       if (HasFatalFailure()) return;
     }
@@ -88,8 +88,8 @@ TEST_P(TileEpilogues, CodeBelongsToTheTierAndStaysSmall) {
       for (const int channels : {1, 17, 31, 32, 48}) {
         const ChannelTile tile = {
             .channels = channels, .columns = channels > 32 ? 9 : 14, .turns = turns};
-        test::check_kernel_code([&] { return emit_channel_kernel(tile, target, &*epilogue); },
-                                target, row.name);
+        test::check_kernel_code([&] { return emit_kernel(tile, target, &*epilogue); }, target,
+                                row.name);
         if (HasFatalFailure()) return;
       }
     }

@@ -59,7 +59,7 @@ TEST(CheckHardening, KnowsTheReferencesToConstants) {
 }
 
 TEST(Hardening, OfTheKernelThatLooksUpBytes) {
-  const auto code = jit::emit_byte_table();
+  const auto code = emit_kernel(jit::ByteTableSpec{}, {jit::Tier::avx512_vbmi});
   ASSERT_TRUE(code.ok());
   const Status status = jit::check_hardening(*code);
   EXPECT_TRUE(status.ok()) << status.error().message;

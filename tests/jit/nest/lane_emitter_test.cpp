@@ -118,7 +118,8 @@ TEST(LaneEmitter, SpillsWhatIsNeededLast) {
     arguments[layout.pointer(0)] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(in));
     arguments[layout.pointer(1)] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out));
     arguments[layout.extent(0)] = 37;
-    reinterpret_cast<NestFunction>(reinterpret_cast<uintptr_t>(block->code()))(arguments.data());
+    reinterpret_cast<KernelFunction<NestSpec>>(reinterpret_cast<uintptr_t>(block->code()))(
+        arguments.data());
     for (uint32_t i = 0; i < 37; ++i) {
       uint32_t expected = 0;
       for (uint32_t k = 1; k <= alive; ++k) expected ^= in[i] * k;

@@ -16,7 +16,7 @@ namespace {
 
 TEST(TileCopy, AreOfTheLowestTier) {
   for (int bytes : {1, 2, 4, 8}) {
-    const Result<jit::MachineCode> code = jit::emit_tile_copy(bytes);
+    const Result<jit::MachineCode> code = emit_kernel(jit::TileCopySpec{bytes}, {jit::Tier::avx2});
     ASSERT_TRUE(code.ok()) << code.error().message;
     const Status status = jit::check_features(*code, {jit::Tier::avx2});
     EXPECT_TRUE(status.ok()) << status.error().message;
@@ -50,7 +50,8 @@ struct Walk {
 /// Copies of elements of that size.
 class CopyCheck {
  public:
-  explicit CopyCheck(int bytes) : bytes_(bytes), code_(jit::emit_tile_copy(bytes).value()) {}
+  explicit CopyCheck(int bytes)
+      : bytes_(bytes), code_(emit_kernel(jit::TileCopySpec{bytes}, {jit::Tier::avx2}).value()) {}
 
   void check(int64_t columns, int64_t rows, const Walk& from, const Walk& to, bool at_end = true) {
     const auto span = [&](const Walk& walk) {
@@ -76,7 +77,7 @@ class CopyCheck {
                                 to.row_step * bytes_,
                                 columns,
                                 rows};
-    code_.as<jit::TileCopyFunction>()(&copy);
+    code_.as<jit::KernelFunction<jit::TileCopySpec>>()(&copy);
     ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), destination))
         << columns << " columns, " << rows << " rows of " << bytes_ << " bytes, steps " << from.step
         << ", " << from.row_step << " -> " << to.step << ", " << to.row_step;

@@ -186,8 +186,8 @@ TEST_F(ConvDepthwise, InstructionsBelongToTheTier) {
                                .masks_rows = percent(50)});
       }
       if (!jit::fits(form, target)) continue;
-      check_kernel_code([&] { return jit::emit_depthwise_kernel(form, target); }, target,
-                        name_of(tier.tier), limits);
+      check_kernel_code([&] { return jit::emit_kernel(form, target); }, target, name_of(tier.tier),
+                        limits);
       if (HasFatalFailure()) return;
     }
   }

@@ -215,8 +215,8 @@ TEST_F(ConvGroupedNhwc, InstructionsBelongToTheTier) {
       }
       if (!jit::fits(form, target) || form.rows * form.products() > 256) continue;
       ++emitted;
-      check_kernel_code([&] { return jit::emit_grouped_nhwc_kernel(form, target); }, target,
-                        name_of(tier.tier), limits);
+      check_kernel_code([&] { return jit::emit_kernel(form, target); }, target, name_of(tier.tier),
+                        limits);
       if (HasFatalFailure()) return;
     }
     EXPECT_GE(emitted, 30) << tier.name;

@@ -49,7 +49,7 @@ TEST(DumpDirectory, HasTheFilesOfFunctionAndCode) {
 TEST(DumpDirectory, HasTheBytesWithoutAListing) {
   const TemporaryFolder directory;
   const ObservedRuntime runtime(dump_to(directory));
-  const NestCodePtr code = runtime.code_of(test::to_i8_text);
+  const KernelCodePtr<jit::NestSpec> code = runtime.code_of(test::to_i8_text);
   const std::string bytes = read_text(directory.path(code_name + ".bin"));
   const FunctionPtr canonical = canonicalize(test::parsed(test::to_i8_text));
   const auto emitted = jit::emit_annotated(*canonical, *runtime.state().target).value();

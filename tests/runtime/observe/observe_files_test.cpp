@@ -140,7 +140,7 @@ TEST(ObserveFiles, OfAForkedChildAreItsOwn) {
   const std::string map = read_text(directory.path(map_name()));
   const std::string dump = read_text(directory.path(dump_name()));
   const pid_t child = test::start_child([&] {
-    const NestCodePtr code = runtime.code_of(test::to_u8_text);
+    const KernelCodePtr<jit::NestSpec> code = runtime.code_of(test::to_u8_text);
     const std::vector<MapLine> lines = map_lines(directory.path(map_name()));
     if (lines.size() != 1) return 1;
     if (lines[0].begin != reinterpret_cast<uintptr_t>(code->block.code())) return 2;

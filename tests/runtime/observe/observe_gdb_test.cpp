@@ -91,7 +91,7 @@ ObserveOptions with_gdb() {
 
 TEST(Gdb, SeesCodeAsLongAsItLives) {
   EXPECT_EQ(registered().size(), 0u);
-  NestCodePtr survivor;
+  KernelCodePtr<jit::NestSpec> survivor;
   {
     const ObservedRuntime runtime(with_gdb());
     survivor = runtime.code_of(test::to_i8_text);
@@ -113,7 +113,7 @@ TEST(Gdb, SeesCodeAsLongAsItLives) {
 
 TEST(Gdb, CodeLiesWhereBreakpointsCanBeWritten) {  // not in sealed mappings of a memfd
   const ObservedRuntime runtime(with_gdb());
-  const NestCodePtr code = runtime.code_of(test::to_i8_text);
+  const KernelCodePtr<jit::NestSpec> code = runtime.code_of(test::to_i8_text);
   const auto address = reinterpret_cast<uintptr_t>(code->block.code());
   const std::vector<test::ProcessMapping> maps = test::process_maps();
   const auto around = std::ranges::find_if(maps, [&](const test::ProcessMapping& mapping) {
@@ -125,7 +125,7 @@ TEST(Gdb, CodeLiesWhereBreakpointsCanBeWritten) {  // not in sealed mappings of 
 
 TEST(Gdb, SeesNothingThatIsNotAskedFor) {
   const ObservedRuntime runtime({});
-  const NestCodePtr code = runtime.code_of(test::to_i8_text);
+  const KernelCodePtr<jit::NestSpec> code = runtime.code_of(test::to_i8_text);
   EXPECT_EQ(registered().size(), 0u);
   EXPECT_EQ(runtime.state().observer, nullptr);
   EXPECT_EQ(code->watch, nullptr);
@@ -164,9 +164,9 @@ TEST(Gdb, ManyThreadsMayMakeAndEndCode) {
 
 TEST(Gdb, AChildGoesOnWithTheList) {
   const ObservedRuntime runtime(with_gdb());
-  const NestCodePtr code = runtime.code_of(test::to_i8_text);
+  const KernelCodePtr<jit::NestSpec> code = runtime.code_of(test::to_i8_text);
   EXPECT_EQ(test::in_child([&] {
-              const NestCodePtr own = runtime.code_of(test::to_u8_text);
+              const KernelCodePtr<jit::NestSpec> own = runtime.code_of(test::to_u8_text);
               return registered().size() == 2 ? 0 : 1;
             }),
             0);

@@ -6,10 +6,20 @@
 #include <map>
 
 #include "ir/rewrite/canonicalize.hpp"
+#include "jit/conv/channel_kernel.hpp"
+#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/depthwise_kernel.hpp"
+#include "jit/conv/grouped_nhwc_kernel.hpp"
+#include "jit/conv/pack_weights.hpp"
+#include "jit/conv/pack_windows.hpp"
+#include "jit/emit/nest_emitter.hpp"
+#include "jit/emit/tile_copy.hpp"
+#include "jit/kernel/spec_key.hpp"
 #include "jit/plan/access_pattern.hpp"
+#include "jit/requantize/byte_table_kernel.hpp"
 #include "jit/requantize/plan.hpp"
-#include "runtime/cache/code_cache.hpp"
 #include "runtime/observe/code_name.hpp"
+#include "runtime/observe/kernel_description.hpp"
 #include "tests/support/conversions.hpp"
 
 namespace castor {
@@ -24,7 +34,7 @@ struct NamedCode {
 
 NamedCode named(const Function& function, const jit::Nest& nest, const jit::NestForm& form,
                 const jit::Target& target) {
-  const std::string key = specialisation_key(nest, form, target);
+  const std::string key = kernel_key(jit::NestSpec{&nest, &form}, target);
   return {code_name(&function, nest, form, target, key), key};
 }
 
@@ -195,46 +205,67 @@ TEST(CodeNames, OfRequantizationsNameTheMethod) {
 }
 
 struct KernelRow {
-  KernelWords words;
+  jit::SpecWords words;
   std::string_view name;
 };
 
-TEST(CodeNames, OfKernelsNameTheirForm) {
+TEST(CodeNames, OfKernelsNameTheirFields) {
   const KernelRow kernels[] = {
-      {words_of(jit::ConvTile{4, 3}), "castor_conv_pixels_4x3_avx512_vnni"},
-      {words_of(jit::ConvTile{4, 3, jit::WindowSums::words, true}),
-       "castor_conv_pixels_4x3_word_sums_gaps_avx512_vnni"},
-      {words_of(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4}),
-       "castor_conv_pixels_14x2_last_4_avx512_vnni"},
-      {words_of(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4, true}),
-       "castor_conv_pixels_14x2_last_4_prefetching_avx512_vnni"},
-      {words_of(jit::ConvTile{9, 3, jit::WindowSums::none, false, 0, false,
-                              jit::PixelSource::signed_input}),
-       "castor_conv_pixels_9x3_of_signed_input_avx512_vnni"},
-      {words_of(jit::ChannelTile{64, 1, 7, 4, 0, jit::WindowSums::dwords, true, 3}),
-       "castor_conv_channels_64_1x7_steps_4_0_dword_sums_turned_last_3_avx512_vnni"},
-      {words_of(jit::DepthwiseForm{}), "castor_depthwise_rows1_stride1_dwords1_avx512_vnni_HASH"},
-      {words_of(jit::GroupedNhwcForm{}),
-       "castor_grouped_nhwc_1x1_stride1x1_outputs1_avx512_vnni_HASH"},
-      {words_of(jit::WeightUnit{9, 1, 9}), "castor_pack_weights_9x1_step9_avx512_vnni"},
-      {words_of(jit::PlaneForm{2, true, false}), "castor_fill_planes_stride2_plain_avx512_vnni"},
-      {words_of(jit::WindowForm{9, 3, 2, 1}),
-       "castor_fill_windows_9x3_stride2_dilation1_avx512_vnni"},
+      {spec_words(jit::ConvTile{}), "castor_pixel_vectorised_avx512_vnni"},
+      {spec_words(jit::ConvTile{4, 3, jit::WindowSums::words, true}),
+       "castor_pixel_vectorised_channels4_vectors3_window_sums_i16_pairs_dead_lanes_avx512_vnni"},
+      {spec_words(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4, true}),
+       "castor_pixel_vectorised_channels14_vectors2_peeled_k_steps4_prefetch_avx512_vnni"},
+      {spec_words(jit::ConvTile{9, 3, jit::WindowSums::none, false, 0, false,
+                                jit::PixelSource::signed_input}),
+       "castor_pixel_vectorised_channels9_vectors3_source_signed_input_avx512_vnni"},
+      {spec_words(jit::ChannelTile{64, 1, 7, 4, 0, jit::WindowSums::dwords, true, 3}),
+       "castor_channel_vectorised_channels64_columns7_window_sums_i32_transposes_peeled_k_steps3_"
+       "avx512_vnni"},
+      {spec_words(jit::DepthwiseForm{.rows = 3}), "castor_depthwise_filter_rows3_avx512_vnni"},
+      {spec_words(jit::DepthwiseForm{.rows = 3, .blocks = {{.outputs = 2}}}),
+       "castor_depthwise_filter_rows3_avx512_vnni_HASH"},
+      {spec_words(jit::GroupedNhwcForm{.columns = 3, .repeats = true}),
+       "castor_grouped_nhwc_filter_columns3_repeats_avx512_vnni"},
+      {spec_words(jit::WeightUnit{9, 1, 9}),
+       "castor_pack_weights_positions9_input_step9_avx512_vnni"},
+      {spec_words(jit::PlaneForm{2, true, false}),
+       "castor_pack_input_column_stride2_plain_avx512_vnni"},
+      {spec_words(jit::WindowForm{9, 3, 2, 1}),
+       "castor_pack_im2col_rows9_columns3_column_stride2_avx512_vnni"},
+      {spec_words(jit::TileCopySpec{4}), "castor_tile_copy_element_bytes4_avx512_vnni"},
+      {spec_words(jit::ByteTableSpec{}), "castor_byte_table_avx512_vnni"},
   };
   const jit::Target target{Tier::avx512_vnni};
   for (const KernelRow& row : kernels) {
-    const std::string name = code_name(row.words, &target, nullptr, "key");
+    const std::string name = kernel_name(row.words, target, nullptr, "key");
     EXPECT_EQ(without_hash(name), row.name);
     EXPECT_TRUE(is_identifier(name)) << name;
-    EXPECT_FALSE(row.words.parameters.empty()) << name;
     const jit::TileEpilogue epilogue;
-    const std::string fused = code_name(row.words, &target, &epilogue, "another key");
+    const std::string fused = kernel_name(row.words, target, &epilogue, "another key");
     EXPECT_NE(fused.find("_epilogue_avx512_vnni_"), std::string::npos) << fused;
-    EXPECT_NE(fused, code_name(row.words, &target, &epilogue, "a third key"));
+    EXPECT_TRUE(is_identifier(fused)) << fused;
+    EXPECT_NE(fused, kernel_name(row.words, target, &epilogue, "a third key"));
   }
-  EXPECT_EQ(code_name(words_of(TileCopyForm{4}), nullptr, nullptr, ""),
-            "castor_copy_tile_4_byte_elements");
-  EXPECT_EQ(code_name(words_of(ByteTableForm{}), nullptr, nullptr, ""), "castor_byte_table");
+}
+
+TEST(CodeNames, OfKernelsOfManyFieldsAreCut) {
+  const jit::GroupedNhwcForm all{3, 2, 3, 2, 4, 2, true, true, true, true, true, true, true, {{}}};
+  const std::string name = kernel_name(spec_words(all), {Tier::avx512_vbmi}, nullptr, "key");
+  EXPECT_TRUE(is_identifier(name)) << name;
+  EXPECT_EQ(without_hash(name).substr(0, 62),
+            "castor_grouped_nhwc_filter_rows3_row_stride2_filter_columns3_c");
+  EXPECT_TRUE(without_hash(name).ends_with("_avx512_vbmi_HASH")) << name;
+}
+
+TEST(CodeNames, OfKernelsStandOverTheirText) {
+  jit::TileEpilogue epilogue;
+  epilogue.program.code.push_back({.op = jit::LaneOp::load});
+  const std::string text = kernel_text(spec_words(jit::ConvTile{.channels = 2}), &epilogue);
+  EXPECT_TRUE(
+      text.starts_with("  kernel: pixel_vectorised channels=2\n"
+                       "  epilogue, on each tile of sums:\n    %0: i32 = load"))
+      << text;
 }
 
 TEST(CodeNames, OfIdentifiersKeepLettersAndDigits) {

@@ -43,7 +43,7 @@ TEST(PerfMap, HasALineForEachPieceOfCode) {
 TEST(PerfMap, CodeLiesInMemoryWithoutAFile) {  // perf asks the map about no other
   const TemporaryFolder directory;
   const ObservedRuntime runtime(perf_map_in(directory));
-  const NestCodePtr code = runtime.code_of(test::to_i8_text);
+  const KernelCodePtr<jit::NestSpec> code = runtime.code_of(test::to_i8_text);
   const auto address = reinterpret_cast<uintptr_t>(code->block.code());
   int found = 0;
   for (const test::ProcessMapping& mapping : test::process_maps()) {
@@ -68,7 +68,7 @@ TEST(PerfMap, IsSharedByRuntimes) {
 
 TEST(JitdumpFile, ReadsBack) {
   const TemporaryFolder directory;
-  std::vector<NestCodePtr> codes;
+  std::vector<KernelCodePtr<jit::NestSpec>> codes;
   {
     const ObservedRuntime runtime(jitdump_in(directory));
     codes = {runtime.code_of(test::to_i8_text), runtime.code_of(test::to_u8_text)};

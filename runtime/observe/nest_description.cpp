@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/observe/code_recipe.hpp"
+#include "runtime/observe/nest_description.hpp"
 
 #include <fmt/format.h>
 
 #include "jit/dump/dump.hpp"
 #include "jit/emit/nest_emitter.hpp"
+#include "runtime/observe/code_name.hpp"
 
 namespace castor {
 
-Result<jit::MachineCode> NestRecipe::emit() const { return jit::emit_nest(nest_, form_, target_); }
-
-std::string NestRecipe::name(std::string_view key) const {
+std::string NestDescription::name(std::string_view key) const {
   return code_name(function_, nest_, form_, target_, key);
 }
 
-bool NestRecipe::computes_operations() const {
+bool NestDescription::computes_operations() const {
   return function_ != nullptr && nest_.method.empty() && !operations_of(*function_, nest_).empty();
 }
 
-std::string NestRecipe::text() const {
+std::string NestDescription::text() const {
   if (computes_operations()) return jit::print(*function_, nest_, form_, target_);
   std::string text = fmt::format("  loops    {}\n", form_.rank);
   for (size_t k = 0; k < nest_.operands(); ++k) {
@@ -28,22 +27,12 @@ std::string NestRecipe::text() const {
   return text + jit::loops_text(nest_, form_, target_);
 }
 
-Result<jit::MachineCode> NestRecipe::emit_annotated() const {
+std::optional<Result<jit::MachineCode>> NestDescription::annotated() const {
   if (computes_operations()) return jit::emit_annotated(*function_, nest_, form_, target_);
   jit::EmitOptions options;
   options.annotate = true;
   options.origin_text = [](uint32_t) { return std::string(); };
   return jit::emit_nest(nest_, form_, target_, options);
-}
-
-std::string epilogue_text(const jit::TileEpilogue* epilogue) {
-  if (epilogue == nullptr) return "";
-  std::string text = "  epilogue, on each tile of sums:\n";
-  for (size_t id = 0; id < epilogue->program.code.size(); ++id) {
-    if (epilogue->program.code[id].op == jit::LaneOp::constant) continue;
-    text += fmt::format("    {}\n", print(epilogue->program, static_cast<jit::LaneId>(id)));
-  }
-  return text;
 }
 
 }  // namespace castor

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code that can be called, typed by the spec that it is of (jit/kernel/spec.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "jit/kernel/spec.hpp"
+#include "jit/memory/code_memory.hpp"
+#include "runtime/cache/block_bytes.hpp"
+
+namespace castor {
+
+/// Executable code of a kernel of any kind.
+struct AnyKernelCode {
+  explicit AnyKernelCode(jit::CodeBlock published) : block(std::move(published)) {}
+
+  jit::CodeBlock block;
+  /// What those who watch the code keep as long as it lives; usually null.
+  std::shared_ptr<const void> watch{};
+  /// Executable memory and the object itself.
+  size_t held_bytes() const {
+    return jit::round_up(block.held_bytes(), jit::CodeMemory::code_alignment) +
+           shared_block_bytes<AnyKernelCode>();
+  }
+};
+
+/// Executable code of a spec. Adds nothing but its type.
+template <class Spec>
+struct KernelCode final : AnyKernelCode {
+  using AnyKernelCode::AnyKernelCode;
+
+  jit::KernelFunction<Spec> entry() const {
+    return reinterpret_cast<jit::KernelFunction<Spec>>(reinterpret_cast<uintptr_t>(block.code()));
+  }
+  void call(typename Spec::Arguments* arguments) const { entry()(arguments); }
+};
+template <class Spec>
+using KernelCodePtr = std::shared_ptr<const KernelCode<Spec>>;
+
+}  // namespace castor
