@@ -44,8 +44,9 @@ Status read_stores(const std::string& name, Options& options) {
 Status read_seconds(const std::string& text, Options& options) {
   char* end = nullptr;
   options.cell_seconds = std::strtod(text.c_str(), &end);
-  const std::string_view rest = end;
-  if (end != text.c_str() && (rest.empty() || rest == "s") && options.cell_seconds >= 0) return {};
+  const std::string_view suffix = end;
+  if (end != text.c_str() && (suffix.empty() || suffix == "s") && options.cell_seconds >= 0)
+    return {};
   return Error{ErrorCode::invalid_argument,
                fmt::format("--benchmark_min_time is '{}', expected seconds", text)};
 }

@@ -55,9 +55,9 @@ class GroupEmitter {
     int stored = 0;
     for (int load = 0; load < loads; ++load) {
       const size_t source = next_source(streams_, loaded);
-      const int place = index * streams_.loads[source] + loaded[source]++;
+      const int where = index * streams_.loads[source] + loaded[source]++;
       code_.vmovups(vector(index * loads + load),
-                    code_.ptr[source_registers[source] + place * bytes()]);
+                    code_.ptr[source_registers[source] + where * bytes()]);
       const int due = (load + 1) * streams_.stores / loads;
       for (; stored < due; ++stored) store(index, stored, vector(index * loads + load));
     }
@@ -70,8 +70,8 @@ class GroupEmitter {
     return {bytes() == 64 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, number % 16};
   }
   void store(int group, int number, const Xbyak::Xmm& from) {
-    const auto place = code_.ptr[destination + (group * streams_.stores + number) * bytes()];
-    variant_.non_temporal ? code_.vmovntps(place, from) : code_.vmovups(place, from);
+    const auto where = code_.ptr[destination + (group * streams_.stores + number) * bytes()];
+    variant_.non_temporal ? code_.vmovntps(where, from) : code_.vmovups(where, from);
   }
 
   Xbyak::CodeGenerator& code_;

@@ -91,7 +91,7 @@ Result<ElementType> element_of(const DlpackFields& fields, uint64_t flags) {
                   in_words(fields)));
 }
 
-Status check_place(const DlpackFields& fields) {
+Status check_memory(const DlpackFields& fields) {
   if (fields.device_type != cpu) {
     return unsupported(fmt::format("DLPack tensor on a device of type {}; expected {} (CPU)",
                                    fields.device_type, cpu));
@@ -138,7 +138,7 @@ Result<int64_t> last_element(const View& view) {
 }
 
 Result<View> make_view(const DlpackFields& fields, uint64_t flags) {
-  if (Status status = check_place(fields); !status) return status.error();
+  if (Status status = check_memory(fields); !status) return status.error();
   const Result<ElementType> element = element_of(fields, flags);
   if (!element.ok()) return element.error();
   const auto rank = static_cast<size_t>(fields.rank);

@@ -90,11 +90,11 @@ Unpacked remainder(const Unpacked& a, const Unpacked& b) {
   if (is_infinite(b) || is_zero(a) || is_smaller(a, b)) return a;
   // In units of b's last place `a` is its significand times 2^distance: long division by b's
   // significand, one bit at a time.
-  Wide rest = a.significand % b.significand;
+  Wide left = a.significand % b.significand;
   for (int distance = a.exponent - b.exponent; distance > 0; --distance) {
-    rest = 2 * rest % b.significand;
+    left = 2 * left % b.significand;
   }
-  return exact_number(a.negative, rest, b.exponent - 63, false);
+  return exact_number(a.negative, left, b.exponent - 63, false);
 }
 
 Unpacked square_root(const Unpacked& a) {

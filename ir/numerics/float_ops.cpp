@@ -74,14 +74,14 @@ uint64_t mod(uint64_t a, uint64_t b, ElementType type) { return binary(a, b, typ
 
 uint64_t floor_mod(uint64_t a, uint64_t b, ElementType type) {
   return binary(a, b, type, [](const Unpacked& first, const Unpacked& second) {
-    Unpacked rest = remainder(first, second);
-    if (is_nan(rest)) return rest;
-    if (is_zero(rest)) {
-      rest.negative = second.negative;
-      return rest;
+    Unpacked modulus = remainder(first, second);
+    if (is_nan(modulus)) return modulus;
+    if (is_zero(modulus)) {
+      modulus.negative = second.negative;
+      return modulus;
     }
     // A remainder is exact in the type, so that this sum is rounded once too.
-    return rest.negative == second.negative ? rest : sum(rest, second);
+    return modulus.negative == second.negative ? modulus : sum(modulus, second);
   });
 }
 

@@ -69,9 +69,9 @@ uint64_t mod(uint64_t a, uint64_t b, ElementType type) {
 uint64_t floor_mod(uint64_t a, uint64_t b, ElementType type) {
   const Integer divisor = value_of(b, type);
   if (divisor == 0) return 0;
-  const Integer rest = value_of(a, type) % divisor;
-  const bool other_sign = rest != 0 && (rest < 0) != (divisor < 0);
-  return wrapped(other_sign ? rest + divisor : rest, type);
+  const Integer modulus = value_of(a, type) % divisor;
+  const bool other_sign = modulus != 0 && (modulus < 0) != (divisor < 0);
+  return wrapped(other_sign ? modulus + divisor : modulus, type);
 }
 
 uint64_t min(uint64_t a, uint64_t b, ElementType type) {

@@ -36,11 +36,11 @@ uint64_t rounded_ratio(int64_t numerator, int exponent, int32_t denominator, int
   const Wide most = bottom * (Wide{1} << 40);
   const Wide bounded = top > most ? most : top < -most ? -most : top;
   const int64_t below = floor_quotient(bounded, bottom);
-  const Wide twice_rest = 2 * (bounded - Wide{below} * bottom);
+  const Wide twice_remainder = 2 * (bounded - Wide{below} * bottom);
   const int64_t value = below + addend;
-  const bool is_tie = twice_rest == bottom;
+  const bool is_tie = twice_remainder == bottom;
   const bool up =
-      is_tie ? rounding == RequantizeRounding::half_up || value % 2 != 0 : twice_rest > bottom;
+      is_tie ? rounding == RequantizeRounding::half_up || value % 2 != 0 : twice_remainder > bottom;
   return saturated(value + (up ? 1 : 0), container);
 }
 

@@ -40,8 +40,8 @@ struct Fixed {
     const int64_t half = int64_t{1} << (count - 1);
     if (rounding == RequantizeRounding::half_up) return add(x, half) >> count;
     const int64_t below = x >> count;
-    const int64_t rest = x - (below << count);
-    return below + (rest > half || (rest == half && below % 2 != 0) ? 1 : 0);
+    const int64_t fraction = x - (below << count);
+    return below + (fraction > half || (fraction == half && below % 2 != 0) ? 1 : 0);
   }
 };
 using Fixed16 = Fixed<int16_t>;

@@ -27,10 +27,10 @@ inline Cut cut_low_bits(const Unpacked& number, int count) {
   if (count == 0) return {number.significand, Tail::zero};
   if (count > 64) return {0, Tail::below_half};  // significand < 2^64 is less than half of 2^count
   const uint64_t kept = count == 64 ? 0 : number.significand >> count;
-  const uint64_t rest = number.significand << (64 - count);  // scaled: `half` is half a unit
-  if (rest == half) return {kept, number.inexact ? Tail::above_half : Tail::half};
-  if (rest > half) return {kept, Tail::above_half};
-  return {kept, rest != 0 || number.inexact ? Tail::below_half : Tail::zero};
+  const uint64_t fraction = number.significand << (64 - count);  // scaled: `half` is half a unit
+  if (fraction == half) return {kept, number.inexact ? Tail::above_half : Tail::half};
+  if (fraction > half) return {kept, Tail::above_half};
+  return {kept, fraction != 0 || number.inexact ? Tail::below_half : Tail::zero};
 }
 
 /// Whether the kept magnitude grows by one unit (IEEE 754-2019, 4.3; half_up is

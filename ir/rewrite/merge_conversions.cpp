@@ -85,9 +85,9 @@ Range settled_outside(ElementType type) {
   if (type == ElementType::f8e8m0) return {0, beyond_all};
   const Wide largest = finite_range(type).high;
   if (!is_float(type) || largest == beyond_all) return {-largest, largest};
-  const Wide half_place =
+  const Wide half_unit =
       power_of_two(largest_finite(type).exponent) >> (info(type).format.mantissa_bits + 1);
-  const Wide limit = largest + std::max<Wide>(half_place, 1) + (type == ElementType::f8e4m3);
+  const Wide limit = largest + std::max<Wide>(half_unit, 1) + (type == ElementType::f8e4m3);
   return {-limit, limit};
 }
 

@@ -58,8 +58,8 @@ Error padding_overflows(const ConvolutionAxis& axis, int i) {
 
 /// The sum of both paddings that makes the output ceil(input / stride) positions long.
 int64_t same_padding(const ConvolutionAxis& axis) {
-  const int64_t rest = axis.input % axis.stride;
-  return std::max<int64_t>(axis.window() - (rest == 0 ? axis.stride : rest), 0);
+  const int64_t partial_stride = axis.input % axis.stride;
+  return std::max<int64_t>(axis.window() - (partial_stride == 0 ? axis.stride : partial_stride), 0);
 }
 
 /// auto_pad = same_upper or same_lower.

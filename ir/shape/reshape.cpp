@@ -34,22 +34,22 @@ Dims extents_of(const Shape& shape, int open = no_axis) {
 /// Counts are known: the open extent follows, or the counts are compared.
 Result<Shape> fitted(const Shape& data, const Shape& target, int open) {
   const std::optional<int64_t> count = element_count(extents_of(data));
-  const std::optional<int64_t> rest = element_count(extents_of(target, open));
-  if (!count || !rest) {
+  const std::optional<int64_t> known = element_count(extents_of(target, open));
+  if (!count || !known) {
     return misfit(data, target, "one has more than 2^63 - 1 elements",
                   "reshape needs equal counts");
   }
   if (open == no_axis) {
-    if (*count == *rest) return target;
-    return misfit(data, target, fmt::format("{} elements against {}", *count, *rest),
+    if (*count == *known) return target;
+    return misfit(data, target, fmt::format("{} elements against {}", *count, *known),
                   "reshape needs equal counts");
   }
-  if (*rest == 0 || *count % *rest != 0) {
-    return misfit(data, target, fmt::format("axis {} is to make {} of {}", open, *count, *rest),
+  if (*known == 0 || *count % *known != 0) {
+    return misfit(data, target, fmt::format("axis {} is to make {} of {}", open, *count, *known),
                   "the extent for ? is the count divided by the other extents, without remainder");
   }
   Shape result = target;
-  result[static_cast<size_t>(open)] = *count / *rest;
+  result[static_cast<size_t>(open)] = *count / *known;
   return result;
 }
 

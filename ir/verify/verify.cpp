@@ -150,7 +150,7 @@ MaybeFinding targets_name_extents_of_parameters(const Function& function) {
 }
 
 /// They are checked before anything is written.
-MaybeFinding run_time_parameters_stand_in_front(const Function& function) {
+MaybeFinding run_time_parameters_come_first(const Function& function) {
   std::vector<char> is_given(function.values.size(), 0);
   for (ValueId id : function.parameters) is_given[id] = 1;
   for (const Operation& operation : function.operations) {
@@ -196,7 +196,7 @@ constexpr FunctionRule function_rules[] = {
     {"unknown extents of a target are named as those of parameters",
      targets_name_extents_of_parameters},
     {"scale, frac and zero point of requantize are parameters of the function, or constants",
-     run_time_parameters_stand_in_front},
+     run_time_parameters_come_first},
     {"the only function attribute is excess_precision = allow", function_attributes_are_known},
 };
 static_assert(max_operations == 65536 && max_values == 65536);

@@ -17,8 +17,8 @@ int64_t ceil_quotient(int64_t a, int64_t b) { return -floor_div(-a, b); }
 
 /// a - b * floor(a / b), for a positive `b`.
 int64_t floor_remainder(int64_t a, int64_t b) {
-  const int64_t rest = a % b;
-  return rest < 0 ? rest + b : rest;
+  const int64_t remainder = a % b;
+  return remainder < 0 ? remainder + b : remainder;
 }
 
 /// The least t from 0 to `limit` for which low <= a * t mod m <= high, if there is one.
@@ -104,10 +104,10 @@ class Problem {
 
   /// The problem that is left when that term's factor is x.
   Problem with(size_t term, int64_t x) const {
-    Problem rest = *this;
-    rest.shift(terms_[term].coefficient * x);
-    rest.drop(term);
-    return rest;
+    Problem remainder = *this;
+    remainder.shift(terms_[term].coefficient * x);
+    remainder.drop(term);
+    return remainder;
   }
 
  private:

@@ -27,9 +27,9 @@ size_t ScratchPlan::take(size_t bytes) {
 }
 
 void ScratchPlan::give_back(size_t offset) {
-  const auto place = taken_.find(offset);
-  free_.emplace(place->second, offset);
-  taken_.erase(place);
+  const auto taken = taken_.find(offset);
+  free_.emplace(taken->second, offset);
+  taken_.erase(taken);
 }
 
 }  // namespace castor::detail

@@ -50,16 +50,16 @@ Result<PackedDwords> WeightStore::get(std::string key, size_t dwords, const Pack
 std::shared_ptr<WeightStore::Entry> WeightStore::entry_of(std::string key) {
   Table& table = table_.get();
   const std::lock_guard lock(table.mutex);
-  const auto place = table.entries.try_emplace(key).first;
-  std::shared_ptr<Entry> entry = place->second.lock();
+  const auto slot = table.entries.try_emplace(key).first;
+  std::shared_ptr<Entry> entry = slot->second.lock();
   if (entry != nullptr) return entry;
   try {
     entry = std::make_shared<Entry>(shared_from_this(), std::move(key));
   } catch (...) {
-    table.entries.erase(place);
+    table.entries.erase(slot);
     throw;
   }
-  place->second = entry;
+  slot->second = entry;
   return entry;
 }
 
@@ -113,8 +113,8 @@ void WeightStore::forget(const Entry& entry) noexcept {
   try {
     Table& table = table_.get();
     const std::lock_guard lock(table.mutex);
-    const auto place = table.entries.find(entry.key);
-    if (place != table.entries.end() && place->second.expired()) table.entries.erase(place);
+    const auto slot = table.entries.find(entry.key);
+    if (slot != table.entries.end() && slot->second.expired()) table.entries.erase(slot);
   } catch (const std::bad_alloc&) {  // a child's fresh table, which knows no entry, found no memory
   }
 }

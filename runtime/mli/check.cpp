@@ -67,7 +67,7 @@ bool has_innermost_stride_1(const mli_tensor& tensor) {
   return tensor.rank == 0 || tensor.mem_stride[tensor.rank - 1] == 1;
 }
 
-bool have_one_walk(const mli_tensor& a, const mli_tensor& b) {
+bool have_equal_strides(const mli_tensor& a, const mli_tensor& b) {
   return format_of(a)->bytes == format_of(b)->bytes &&
          std::equal(a.mem_stride, a.mem_stride + a.rank, b.mem_stride);
 }
@@ -91,7 +91,7 @@ ElementPlaces places_of(const mli_tensor& tensor) {
 
 /// Whether memory is shared in no other way than element by element, in place.
 bool share_nothing_or_all(const mli_tensor& a, const mli_tensor& b) {
-  if (data_of(a) == data_of(b)) return have_one_walk(a, b);
+  if (data_of(a) == data_of(b)) return have_equal_strides(a, b);
   if (end_of(a) <= reinterpret_cast<uintptr_t>(data_of(b)) ||
       end_of(b) <= reinterpret_cast<uintptr_t>(data_of(a))) {
     return true;

@@ -256,7 +256,7 @@ TEST(Broadcast, UnknownExtentsAreCheckedWhenTheyAreBound) {
   EXPECT_EQ(refused.error().message, "result 0 (%z), axis 0: found 3, expected 4 as in u8[4]");
 }
 
-TEST(Broadcast, MistakesFoundWhenBoundKnowTheirPlace) {
+TEST(Broadcast, MistakesFoundWhenBoundKnowTheirPosition) {
   const auto function = parse_function(
       "func @f(%x: u8[?], %y: u8[?]) -> (u8[?]) {\n  %z = add %x, %y\n  return %z }");
   ASSERT_TRUE(function);

@@ -347,7 +347,7 @@ TEST(Canonicalize, KeepsResultsOrderDeclaredTypesAndAttributes) {
       "allow} { return %x, %y, %x }");
 }
 
-TEST(Canonicalize, KeepsNamesAndPlacesOfWhatSurvives) {
+TEST(Canonicalize, KeepsNamesAndPositionsOfWhatSurvives) {
   const FunctionPtr function = parsed(
       "func @f(%x: u8[2]) -> (f16[2]) {\n"
       "  %a = convert %x : i32\n"

@@ -112,7 +112,7 @@ void expect_same(const Build& a, const Build& b, const std::string& name_of_b = 
   EXPECT_TRUE(same_computation(**first, **second));
 }
 
-TEST(Hash, IgnoresNamesPlacesAndOrderOfAttributes) {
+TEST(Hash, IgnoresNamesPositionsAndOrderOfAttributes) {
   expect_same(conversion({u8, {2}}, f16), conversion({u8, {2}}, f16, {}, "other"), "g");
   const auto written = [](bool swapped, TextPosition where) {
     return [=](FunctionBuilder& b) {

@@ -238,7 +238,7 @@ TEST(Builder, ShortFormsKeepTheFirstMistake) {
   }
 }
 
-TEST(Builder, MistakesOfOperationsCarryTheirPlace) {
+TEST(Builder, MistakesOfOperationsCarryTheirPosition) {
   FunctionBuilder builder("f");
   builder.append(convert_of(0), {.element = f16, .shape = {}});
   ASSERT_NE(builder.error(), nullptr);

@@ -56,7 +56,7 @@ struct Binding {
 };
 
 TEST(Reshape, BoundExtents) {
-  const std::string rest =
+  const std::string ending =
       "; the extent for ? is the count divided by the other extents, without remainder";
   const Binding rows[] = {
       {"reshape %x0 : [?m, ?n]", {{2, 3}, {3, 2}}, "[2, 3]"},
@@ -72,10 +72,10 @@ TEST(Reshape, BoundExtents) {
        "counts"},
       {"reshape %x0 : [?n, ?]",
        {{3, 3}, {2, 0}},
-       "reshape: operand 0 [3, 3] against the target [2, ?]: axis 1 is to make 9 of 2" + rest},
+       "reshape: operand 0 [3, 3] against the target [2, ?]: axis 1 is to make 9 of 2" + ending},
       {"reshape %x0 : [?n, ?]",
        {{0, 3}, {0, 0}},
-       "reshape: operand 0 [0, 3] against the target [0, ?]: axis 1 is to make 0 of 0" + rest},
+       "reshape: operand 0 [0, 3] against the target [0, ?]: axis 1 is to make 0 of 0" + ending},
       {"reshape %x0 : [?n, ?m]",
        {{3, 3}, {int64_t{1} << 40, int64_t{1} << 40}},
        "reshape: operand 0 [3, 3] against the target [1099511627776, 1099511627776]: one has more "

@@ -222,7 +222,7 @@ constexpr BadText bad_texts[] = {
      "line 1, column 1: found 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...', expected 'func'"},
 };
 
-TEST(TextErrors, BadTextsAreRefusedWithPlaceAndMessage) {
+TEST(TextErrors, BadTextsAreRefusedWithPositionAndMessage) {
   for (const BadText& row : bad_texts) {
     EXPECT_EQ(error_of(row.text, with_bindings), row.error) << row.text;
   }

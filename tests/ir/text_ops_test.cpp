@@ -149,7 +149,7 @@ struct BadText {
   std::string error;
 };
 
-TEST(TextOfOps, MistakesHavePlaceAndMessage) {
+TEST(TextOfOps, MistakesHavePositionAndMessage) {
   const BadText rows[] = {
       {"%z = ad %x, %y", "found 'ad', expected an operation such as add"},
       {"%z = maximum %x, %y", "found 'maximum', expected an operation such as max"},

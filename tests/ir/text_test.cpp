@@ -34,7 +34,7 @@ TEST(Text, OtherSpellingsPrintCanonically) {
   }
 }
 
-TEST(Text, OperationsKnowTheirPlaces) {
+TEST(Text, OperationsKnowTheirPositions) {
   const auto function = parse_function(
       "func @f(%x: f32[2]) -> (i8[2], f32[]) {\n"
       "  %y = convert %x : i8 %c =\n"

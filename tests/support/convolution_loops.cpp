@@ -55,8 +55,8 @@ void ConvolutionLoops::add_axis(const ConvolutionOptions& options, size_t i, siz
             .output = 0};
   const int64_t window = (axis.kernel - 1) * axis.dilation + 1;
   if (options.auto_pad == AutoPad::same_upper || options.auto_pad == AutoPad::same_lower) {
-    const int64_t rest = axis.input % axis.stride;
-    const int64_t total = std::max<int64_t>(0, window - (rest == 0 ? axis.stride : rest));
+    const int64_t remainder = axis.input % axis.stride;
+    const int64_t total = std::max<int64_t>(0, window - (remainder == 0 ? axis.stride : remainder));
     axis.begin = options.auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
     axis.output = (axis.input + axis.stride - 1) / axis.stride;
   } else {
@@ -91,9 +91,9 @@ std::vector<ConvolutionLoops::Tap> ConvolutionLoops::taps_at(int64_t output_posi
 
 uint32_t ConvolutionLoops::element(int64_t number) const {
   const int64_t n = number / (out_channels_ * outputs_);
-  const int64_t rest = number % (out_channels_ * outputs_);
-  const int64_t m = channels_last_ ? rest % out_channels_ : rest / outputs_;
-  const int64_t output = channels_last_ ? rest / out_channels_ : rest % outputs_;
+  const int64_t remainder = number % (out_channels_ * outputs_);
+  const int64_t m = channels_last_ ? remainder % out_channels_ : remainder / outputs_;
+  const int64_t output = channels_last_ ? remainder / out_channels_ : remainder % outputs_;
   const int64_t group = m / (out_channels_ / row_.options.group);
   const std::vector<Tap> taps = taps_at(output);
   uint32_t sum = 0;

@@ -30,10 +30,10 @@ void for_each_position(const Numbers& extents, Visit visit) {
   const int64_t count = product(extents);
   Numbers at(extents.size());
   for (int64_t number = 0; number < count; ++number) {
-    int64_t rest = number;
+    int64_t left = number;
     for (size_t axis = extents.size(); axis-- > 0;) {
-      at[axis] = rest % extents[axis];
-      rest /= extents[axis];
+      at[axis] = left % extents[axis];
+      left /= extents[axis];
     }
     visit(at, number);
   }

@@ -36,8 +36,8 @@ bool read_value(std::optional<std::string_view> text, Value& value) {
   } else if constexpr (std::is_integral_v<Value>) {
     if (!text) return false;
     const char* const end = text->data() + text->size();
-    const auto [rest, error] = std::from_chars(text->data(), end, value);
-    return error == std::errc() && rest == end;
+    const auto [next, error] = std::from_chars(text->data(), end, value);
+    return error == std::errc() && next == end;
   } else {
     return false;
   }

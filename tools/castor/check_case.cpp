@@ -40,10 +40,10 @@ struct TestTensor {
   /// The index in the buffer of the n-th element in row-major order.
   size_t position_of(size_t element) const {
     int64_t position = static_cast<int64_t>(start);
-    auto rest = static_cast<int64_t>(element);
+    auto left = static_cast<int64_t>(element);
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      position += rest % shape[axis] * strides[axis];
-      rest /= shape[axis];
+      position += left % shape[axis] * strides[axis];
+      left /= shape[axis];
     }
     return static_cast<size_t>(position);
   }

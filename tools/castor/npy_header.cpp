@@ -86,9 +86,9 @@ class DictionaryReader {
   }
 
   Error unexpected(std::string_view expected) const {
-    const std::string_view rest = text_.substr(at_);
+    const std::string_view tail = text_.substr(at_);
     return malformed(fmt::format("header: expected {} at character {}, found {}", expected, at_,
-                                 rest.empty() ? "its end" : quoted(rest)));
+                                 tail.empty() ? "its end" : quoted(tail)));
   }
 
   void skip_spaces() {

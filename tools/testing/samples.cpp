@@ -126,10 +126,10 @@ Packed place_of(ElementType type, size_t index) {
     case StorageOrder::split: {  // a word of low parts, a byte of high parts, the first on top
       const int elements = 24 / bits;
       const int low_width = 16 / elements;
-      const int behind = elements - 1 - static_cast<int>(index % elements);
+      const int following = elements - 1 - static_cast<int>(index % elements);
       Packed place = in_groups_of(static_cast<size_t>(elements), 3, true);
-      place.low = {8 + behind * low_width, low_width};
-      place.high = {behind * (bits - low_width), bits - low_width};
+      place.low = {8 + following * low_width, low_width};
+      place.high = {following * (bits - low_width), bits - low_width};
       return place;
     }
   }

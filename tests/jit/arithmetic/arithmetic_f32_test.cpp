@@ -27,15 +27,15 @@ using test::sse_sub;
 
 float remainder(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return sse_add(a, b);
-  const float rest = std::fmod(a, b);
-  return std::isnan(rest) ? sse_div(0.0f, 0.0f) : rest;
+  const float modulus = std::fmod(a, b);
+  return std::isnan(modulus) ? sse_div(0.0f, 0.0f) : modulus;
 }
 
 float floor_remainder(float a, float b) {
-  const float rest = remainder(a, b);
-  if (std::isnan(rest)) return rest;
-  if (rest == 0) return std::copysign(0.0f, b);
-  return std::signbit(rest) == std::signbit(b) ? rest : sse_add(rest, b);
+  const float modulus = remainder(a, b);
+  if (std::isnan(modulus)) return modulus;
+  if (modulus == 0) return std::copysign(0.0f, b);
+  return std::signbit(modulus) == std::signbit(b) ? modulus : sse_add(modulus, b);
 }
 
 struct Row {

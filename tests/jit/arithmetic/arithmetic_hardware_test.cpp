@@ -59,9 +59,10 @@ bool is_below(T a, T b) {
 
 template <class T>
 T floor_mod(T a, T b) {
-  const T rest = std::fmod(a, b);
-  if (rest == 0) return std::copysign(T{0}, b);
-  return std::signbit(rest) != std::signbit(b) && !std::isnan(rest) ? sse_add(rest, b) : rest;
+  const T modulus = std::fmod(a, b);
+  if (modulus == 0) return std::copysign(T{0}, b);
+  return std::signbit(modulus) != std::signbit(b) && !std::isnan(modulus) ? sse_add(modulus, b)
+                                                                          : modulus;
 }
 
 template <class T>

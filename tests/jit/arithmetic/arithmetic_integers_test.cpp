@@ -55,7 +55,7 @@ T floor_divided(T a, T b) {
 }
 
 template <class T>
-T floor_rest(T a, T b) {
+T floor_modulus(T a, T b) {
   if (b == 0 || divides_out_of_range(a, b)) return 0;
   return subtracted(a, multiplied(b, floor_divided(a, b)));
 }
@@ -78,7 +78,7 @@ const BinaryRow<T> integer_rows[] = {
     {OpKind::mod,
      [](T a, T b) { return b == 0 || divides_out_of_range(a, b) ? T{0} : static_cast<T>(a % b); }},
     {OpKind::floor_div, floor_divided},
-    {OpKind::floor_mod, floor_rest},
+    {OpKind::floor_mod, floor_modulus},
     {OpKind::min, [](T a, T b) { return a < b ? a : b; }},
     {OpKind::max, [](T a, T b) { return a < b ? b : a; }},
     {OpKind::squared_difference,

@@ -36,10 +36,10 @@ constexpr Placement placements[] = {{true, 0, 0}, {false, 0, 0}, {true, 1, 3}, {
 /// Whether a tensor holds the first `count` expected elements, and 0 after them.
 bool begins_with(const ExpectedConversion& expected, ElementType type, size_t count,
                  std::span<const std::byte> tensor) {
-  const size_t rest = count % 8;  // eight elements are whole bytes in every layout
-  const size_t whole_bytes = samples::storage_bytes(type, count - rest);
+  const size_t tail = count % 8;  // eight elements are whole bytes in every layout
+  const size_t whole_bytes = samples::storage_bytes(type, count - tail);
   const std::vector<std::byte> end =
-      samples::pack(type, std::span(expected.outputs).subspan(count - rest, rest));
+      samples::pack(type, std::span(expected.outputs).subspan(count - tail, tail));
   return std::ranges::equal(tensor.first(whole_bytes),
                             std::span(expected.output_bytes).first(whole_bytes)) &&
          std::ranges::equal(tensor.subspan(whole_bytes), end);

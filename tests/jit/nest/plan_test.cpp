@@ -47,23 +47,23 @@ TEST(Plan, CheapValuesAreComputedWhereTheyAreBroadcast) {
             "y");
 }
 
-constexpr const char* dear_row =
+constexpr const char* costly_row =
     "  %a = sqrt %r\n  %b = div %a, %r\n  %c = sqrt %b\n  %d = div %r, %c\n";
 
-TEST(Plan, DearValuesLieInScratch) {
-  EXPECT_EQ(plan_of(std::string("func @f(%x: f32[5, 7], %r: f32[7]) -> f32[5, 7] {\n") + dear_row +
-                    "  %y = add %x, %d\n  return %y\n}\n"),
+TEST(Plan, CostlyValuesAreInScratch) {
+  EXPECT_EQ(plan_of(std::string("func @f(%x: f32[5, 7], %r: f32[7]) -> f32[5, 7] {\n") +
+                    costly_row + "  %y = add %x, %d\n  return %y\n}\n"),
             "scratch d, y");
 }
 
 TEST(Plan, WhatARowSharesIsHoistedInstead) {
   EXPECT_EQ(plan_of(std::string("func @f(%x: f32[5, 7], %r: f32[5, 1]) -> f32[5, 7] {\n") +
-                    dear_row + "  %y = add %x, %d\n  return %y\n}\n"),
+                    costly_row + "  %y = add %x, %d\n  return %y\n}\n"),
             "y");
 }
 
 TEST(Plan, OneBroadcastForTwoSpaces) {
-  EXPECT_EQ(plan_of(std::string("func @f(%r: f32[7]) -> (f32[5, 7], f32[7, 3]) {\n") + dear_row +
+  EXPECT_EQ(plan_of(std::string("func @f(%r: f32[7]) -> (f32[5, 7], f32[7, 3]) {\n") + costly_row +
                     "  %y = broadcast %d : [5, 7]\n"
                     "  %z = broadcast %d {mode = explicit, axes = [0]} : [7, 3]\n"
                     "  return %y, %z\n}\n"),

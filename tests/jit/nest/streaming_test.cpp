@@ -32,15 +32,15 @@ void fill_repeating(std::byte* to, size_t bytes, const std::vector<std::byte>& p
 bool repeats(const std::byte* from, size_t count, ElementType type,
              const ExpectedConversion& expected) {
   const std::vector<std::byte>& pattern = expected.output_bytes;
-  const size_t rest = count % 8;  // eight elements are whole bytes in every layout
-  const size_t bytes = samples::storage_bytes(type, count - rest);
+  const size_t tail = count % 8;  // eight elements are whole bytes in every layout
+  const size_t bytes = samples::storage_bytes(type, count - tail);
   for (size_t at = 0; at < bytes; at += pattern.size()) {
     if (!std::equal(from + at, from + at + std::min(pattern.size(), bytes - at), pattern.begin())) {
       return false;
     }
   }
   const std::vector<std::byte> end =
-      samples::pack(type, std::span(expected.outputs).subspan((count - rest) % repeated, rest));
+      samples::pack(type, std::span(expected.outputs).subspan((count - tail) % repeated, tail));
   return std::equal(end.begin(), end.end(), from + bytes);
 }
 

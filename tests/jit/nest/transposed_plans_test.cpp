@@ -17,7 +17,7 @@ const detail::BoundNest& nest_of(const BoundKernel& bound) {
   return detail::StateAccess::of(bound).nests.front();
 }
 
-TEST(TransposedPlans, AreWalkedInTiles) {
+TEST(TransposedPlans, RunTileByTile) {
   const Runtime& runtime = test::tier_runtimes().back().second;
   const Kernel kernel = *runtime.compile(sum);
   const std::vector<Dims> shapes(2, Dims{1000, 2000});

@@ -105,7 +105,7 @@ TEST(ReadSections, WaitsForReadersWhoCameBeforeAndForNoOthers) {
   }
 }
 
-TEST(ReadSections, FreesTheRestWithTheObject) {
+TEST(ReadSections, FreesTheOthersWithTheObject) {
   int freed = 0;
   {
     ReadSections sections;

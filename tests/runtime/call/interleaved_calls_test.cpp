@@ -42,11 +42,11 @@ template <class Visit>
 void for_each_element(const Dims& shape, const Placed& tensor, const Visit& visit) {
   const int64_t count = element_count(shape).value();
   for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i;
+    int64_t left = i;
     int64_t at = tensor.offset;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      at += rest % shape[axis] * tensor.strides[axis];
-      rest /= shape[axis];
+      at += left % shape[axis] * tensor.strides[axis];
+      left /= shape[axis];
     }
     visit(static_cast<size_t>(at));
   }

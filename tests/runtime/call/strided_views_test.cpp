@@ -38,11 +38,11 @@ template <class Visit>
 void for_each_element(const Dims& extents, const Dims& strides, Visit visit) {
   const int64_t count = element_count(extents).value();
   for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i;
+    int64_t left = i;
     int64_t at = 0;
     for (int axis = extents.rank() - 1; axis >= 0; --axis) {
-      at += rest % extents[axis] * strides[axis];
-      rest /= extents[axis];
+      at += left % extents[axis] * strides[axis];
+      left /= extents[axis];
     }
     visit(static_cast<size_t>(at), static_cast<size_t>(i));
   }

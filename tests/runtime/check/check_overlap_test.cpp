@@ -73,8 +73,8 @@ TEST(BoundedSum, TwoTermsTakeNoSearch) {
   constexpr int64_t b = 998'244'353;
   const BoundedTerm terms[] = {{a, 900'000'000}, {b, 900'000'000}};
   int64_t inverse = 1;
-  for (int64_t power = b, rest = a - 2; rest > 0; rest /= 2) {  // Fermat: a is a prime
-    if (rest % 2 == 1) inverse = inverse * power % a;
+  for (int64_t power = b, left = a - 2; left > 0; left /= 2) {  // Fermat: a is a prime
+    if (left % 2 == 1) inverse = inverse * power % a;
     power = power * power % a;
   }
   Random random(2);
@@ -315,11 +315,11 @@ std::set<int64_t> bytes_of(const BoundTensor& tensor, int64_t byte, int64_t offs
   std::set<int64_t> bytes;
   const int64_t count = tensor.count;
   for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i;
+    int64_t left = i;
     int64_t element = offset;
     for (int axis = tensor.shape.rank() - 1; axis >= 0; --axis) {
-      element += rest % tensor.shape[axis] * tensor.strides[axis];
-      rest /= tensor.shape[axis];
+      element += left % tensor.shape[axis] * tensor.strides[axis];
+      left /= tensor.shape[axis];
     }
     for (int bit = 0; bit < bits_of(tensor.element); ++bit) {
       const int64_t at = storage_bit(tensor.element, element, bit) / 8;

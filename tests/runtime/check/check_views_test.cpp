@@ -151,18 +151,18 @@ TEST(CheckViews, EvenAndOddNibblesShareTheirBytes) {
 }
 
 TEST(CheckViews, InPlaceNeedsTheSameStorageOrder) {
-  const auto walks_like = [](ElementType a, ElementType b) {
+  const auto same_pattern = [](ElementType a, ElementType b) {
     return same_walk(bound(a, {9}), bound(b, {9}));
   };
-  EXPECT_TRUE(walks_like(ElementType::u4, ElementType::nf4));
-  EXPECT_TRUE(walks_like(ElementType::f32, ElementType::i32));
-  EXPECT_FALSE(walks_like(ElementType::u1, ElementType::u1_lsb_first));
-  EXPECT_FALSE(walks_like(ElementType::u2_msb_first, ElementType::i2));
-  EXPECT_FALSE(walks_like(ElementType::u6, ElementType::u6_split));
-  EXPECT_FALSE(walks_like(ElementType::u8, ElementType::u4));
+  EXPECT_TRUE(same_pattern(ElementType::u4, ElementType::nf4));
+  EXPECT_TRUE(same_pattern(ElementType::f32, ElementType::i32));
+  EXPECT_FALSE(same_pattern(ElementType::u1, ElementType::u1_lsb_first));
+  EXPECT_FALSE(same_pattern(ElementType::u2_msb_first, ElementType::i2));
+  EXPECT_FALSE(same_pattern(ElementType::u6, ElementType::u6_split));
+  EXPECT_FALSE(same_pattern(ElementType::u8, ElementType::u4));
 }
 
-TEST(CheckViews, DenseMeansTightOverTheAxesThatAreWalked) {
+TEST(CheckViews, DenseMeansTightOverAxesOfSeveralElements) {
   EXPECT_TRUE(is_dense(bound(ElementType::u4, {2, 3})));
   EXPECT_TRUE(is_dense(bound(ElementType::u4, {1, 3}, {77, 1})));
   EXPECT_TRUE(is_dense(bound(ElementType::u4, {}, {})));

@@ -70,7 +70,7 @@ TEST(ConvEpilogue, SubByteResultsFromAnyElementOn) {
 }
 
 TEST(ConvEpilogue, TasksGiveTheSameBits) {
-  for (const char* name : {"many_pieces", "grouped", "small_images", "depthwise",
+  for (const char* name : {"many_slices", "grouped", "small_images", "depthwise",
                            "depthwise_7_twice", "depthwise_rows"}) {
     const Layer& layer = epilogue_layer(name);
     for (const Chain& chain : epilogue_chains()) {

@@ -292,7 +292,7 @@ TEST(CallerScratch, WhatIsRefused) {
   }
 }
 
-TEST(CallerScratch, LiesApartFromTensors) {
+TEST(CallerScratch, IsApartFromTensors) {
   const FunctionPtr function = *parse_function(
       "func @f(%x: u8[?, 3], %m: f32[3]) -> f32[?, 3] {\n  %f = convert %x : f32\n"
       "  %y = sub %f, %m\n  return %y\n}\n");

@@ -227,7 +227,7 @@ TEST(MliConvert, InterleavedTensors) {
 }
 
 /// At rank 0 the capacity tells whether the value is in the structure.
-TEST(MliConvert, ScalarsInsideAndBehindPointers) {
+TEST(MliConvert, ScalarsInsideAndThroughPointers) {
   for (const bool source_points : {false, true}) {
     for (const bool destination_points : {false, true}) {
       int16_t number = 384;

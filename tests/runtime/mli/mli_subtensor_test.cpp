@@ -125,7 +125,7 @@ TEST(MliSubtensor, ParametersAlongAnAxisBeginWithItsFirstSlice) {
   EXPECT_EQ(mli_hlp_tensor_zero_offset(&out, 0), 70);
 }
 
-TEST(MliSubtensor, APartOfAPartAndInItsOwnPlace) {
+TEST(MliSubtensor, APartOfAPartAndInItsOwnMemory) {
   mli_tensor tensor = dense_tensor({MLI_EL_FX_16, 2});
   const mli_sub_tensor_cfg first = {{1, 0, 1}, {1, 3, 3}, 2};
   ASSERT_EQ(mli_hlp_create_subtensor(&tensor, &first, &tensor), MLI_STATUS_OK);
