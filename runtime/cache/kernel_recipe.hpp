@@ -40,6 +40,7 @@ class SpecRecipe final : public KernelRecipe {
     }
   }
   std::shared_ptr<AnyKernelCode> hold(jit::CodeBlock block) const override {
+    static_assert(sizeof(KernelCode<Spec>) == sizeof(AnyKernelCode));  // held_bytes counts the one
     return std::make_shared<KernelCode<Spec>>(std::move(block));
   }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "runtime/observe/code_name.hpp"
 #include "runtime/observe/gdb_jit.hpp"
 #include "runtime/observe/symbol_file.hpp"
 #include "tests/support/child_process.hpp"
