@@ -128,5 +128,3 @@ TEST(ArithmeticF32Subnormals, QuotientsOfF16) {
 
 }  // namespace
 }  // namespace castor
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

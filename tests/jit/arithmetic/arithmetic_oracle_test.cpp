@@ -168,5 +168,3 @@ TEST(ArithmeticOracle, EveryOpOfNarrowTypes) {
 
 }  // namespace
 }  // namespace castor
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

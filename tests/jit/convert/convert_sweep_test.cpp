@@ -113,5 +113,3 @@ INSTANTIATE_TEST_SUITE_P(From, ConvertRandom, testing::ValuesIn(wide_types()),
 
 }  // namespace
 }  // namespace castor
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generated code as text: listings of chosen kernels, and a digest of every pair of types. What the
-// listings of microkernels and fused functions must show: golden_switches.cpp. The digest of these:
-// golden_kernels.cpp.
+// listings of microkernels and fused functions must show: golden_switches_test.cpp. The digest of
+// these: golden_kernels_test.cpp.
 //
 // The texts are in tests/data/golden/, whose README says how to read them and how to add one. When
 // a change of generated code is meant, rewrite them and look at the difference in review:
-//   CASTOR_REWRITE_GOLDEN=1 build/release/tests/golden_test
+//   CASTOR_REWRITE_GOLDEN=1 build/release/tests/jit_golden_tests
 #include <gtest/gtest.h>
 
 #include <map>
@@ -72,7 +72,7 @@ std::string family_of(ElementType from, ElementType to, const ConvertOptions& op
 /// Everything that one kernel shows.
 std::set<std::string> families_of(const GoldenKernel& kernel) {
   std::set<std::string> families;
-  if (kernel.spec || kernel.is_likely) return {};  // see golden_switches.cpp
+  if (kernel.spec || kernel.is_likely) return {};  // see golden_switches_test.cpp
   if (!kernel.function) return {"spills"};
   for (const Operation& operation : kernel.function->operations) {
     if (operation.op != OpKind::convert) continue;

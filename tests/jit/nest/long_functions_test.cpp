@@ -2,6 +2,7 @@
 // Functions with more operations and more live values than there are registers, and random ones of
 // 1 to 40 operations: machine code against the interpreter on every tier, between guard pages.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <array>
 #include <iostream>
@@ -253,5 +254,3 @@ TEST(RandomFunctions, GiveTheInterpretersResults) {
 
 }  // namespace
 }  // namespace castor
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

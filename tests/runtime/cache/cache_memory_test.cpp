@@ -2,6 +2,7 @@
 // The cache's bound in bytes of resident memory, and what its counters say beside the allocator's
 // own. `--long`: 100,000 small functions, and more of the others.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <functional>
 
@@ -193,5 +194,3 @@ TEST(CacheMemoryOfOne, LongNamesAreNotKept) {
 
 }  // namespace
 }  // namespace castor
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

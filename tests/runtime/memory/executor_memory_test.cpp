@@ -2,6 +2,7 @@
 // Split calls that store past the caches, and split calls in place: the bytes of one task, also
 // where tasks run in threads of their own. `--long`: on all tiers instead of two.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cstring>
 
@@ -137,5 +138,3 @@ TEST(ExecutorInPlace, GivesTheSameBytes) {
 
 }  // namespace
 }  // namespace castor
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

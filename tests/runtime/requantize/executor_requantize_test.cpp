@@ -3,6 +3,7 @@
 // parameters in types and at run time, tensors with gaps and transposed, on every tier. `--long`:
 // more rounds.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "tests/support/long_form.hpp"
 #include "tests/support/on_every_engine.hpp"
@@ -83,5 +84,3 @@ TEST(ExecutorRequantize, GivesTheSameBits) {
 
 }  // namespace
 }  // namespace castor::test
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

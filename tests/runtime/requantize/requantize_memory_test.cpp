@@ -3,6 +3,7 @@
 // strides on either side, results in place; between guarded pages, on every tier. `--long`: more of
 // each.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "tests/support/conversions.hpp"
 #include "tests/support/long_form.hpp"
@@ -200,5 +201,3 @@ TEST(RequantizeInPlace, WhereContainersAreEquallyWide) {
 
 }  // namespace
 }  // namespace castor::test
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

@@ -2,6 +2,7 @@
 // Values of requantize on every tier against the interpreter: every byte for hundreds of sets of
 // parameters, and what is on the edge for wider sources. `--long`: about thirty times the sets.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "tests/support/conversions.hpp"
 #include "tests/support/long_form.hpp"
@@ -228,5 +229,3 @@ INSTANTIATE_TEST_SUITE_P(From, RequantizeEdges,
 
 }  // namespace
 }  // namespace castor::test
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

@@ -3,6 +3,7 @@
 // order; no two tasks write one byte, and none writes beside the outputs. `--long`: more sizes and
 // layouts of whole-byte types.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cstring>
 
@@ -237,5 +238,3 @@ INSTANTIATE_TEST_SUITE_P(Of, ExecutorShapes, testing::ValuesIn(shapes), [](const
 
 }  // namespace
 }  // namespace castor
-
-int main(int argc, char** argv) { return castor::test::run_tests(argc, argv); }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main function of test programs. A program `<folder>_tests` holds the topics of a folder; its
+// build makes a link for each topic, and under such a name it runs the tests of that topic's source
+// alone: `build/release/tests/cache_test` runs what tests/runtime/cache/cache_test.cpp has.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace {
+
+std::string file_stem(const char* path) { return std::filesystem::path(path).stem().string(); }
+
+/// Filters of GoogleTest by topic: the tests of each source.
+std::map<std::string, std::string> topic_filters() {
+  const testing::UnitTest& program = *testing::UnitTest::GetInstance();
+  std::map<std::string, std::string> filters;
+  for (int i = 0; i < program.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *program.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const testing::TestInfo& test = *suite.GetTestInfo(j);
+      std::string& filter = filters[file_stem(test.file())];
+      filter += filter.empty() ? "" : ":";
+      filter += std::string(suite.name()) + "." + test.name();
+    }
+  }
+  return filters;
+}
+
+bool is_long(std::string_view argument) { return argument == "--long"; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Before GoogleTest draws parameters of tests: some are fewer in the short form.
+  if (std::any_of(argv + 1, argv + argc, is_long)) setenv("CASTOR_LONG", "1", 1);
+  testing::InitGoogleTest(&argc, argv);
+  const std::string name = file_stem(argv[0]);
+  char** const unknown = std::find_if_not(argv + 1, argv + argc, is_long);
+  if (unknown != argv + argc) {
+    std::fprintf(stderr, "%s: found %s, expected --long or options of GoogleTest\n", name.c_str(),
+                 *unknown);
+    return 2;
+  }
+  if (name.ends_with("_tests")) return RUN_ALL_TESTS();
+  const std::map<std::string, std::string> filters = topic_filters();
+  for (const auto& [topic, filter] : filters) {
+    if (topic.ends_with("_test")) continue;
+    std::fprintf(stderr, "%s: found tests in %s.cpp, expected them in sources *_test.cpp only\n",
+                 name.c_str(), topic.c_str());
+    return 2;
+  }
+  if (!filters.contains(name)) {
+    std::fprintf(stderr, "%s: found no test of a source %s.cpp in this program\n", name.c_str(),
+                 name.c_str());
+    return 2;
+  }
+  const std::string& topic = filters.at(name);
+  // A filter of the caller that only excludes leaves the topic's other tests; any other replaces
+  // them.
+  const std::string given = testing::GTEST_FLAG(filter);
+  if (given == "*") testing::GTEST_FLAG(filter) = topic;
+  if (given.starts_with('-')) testing::GTEST_FLAG(filter) = topic + given;
+  return RUN_ALL_TESTS();
+}
