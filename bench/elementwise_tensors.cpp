@@ -58,7 +58,7 @@ void fill_inputs(const ElementwiseCase& each, const Extents& extents,
     const ElementType element = each.input_type(i);
     std::vector<std::byte> tile = ordinary_tile(element, moderate_type(element), tile_elements);
     const auto shift = static_cast<std::ptrdiff_t>(i * tile.size() / 8 / 64 * 64);
-    std::ranges::rotate(tile, tile.begin() + shift);
+    std::rotate(tile.begin(), tile.begin() + shift, tile.end());
     fill({tensors.inputs[i], span_bytes(each, i, extents)}, tile);
   }
 }

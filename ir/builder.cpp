@@ -361,7 +361,7 @@ void FunctionBuilder::add_result(ValueId value, std::optional<TensorType> declar
     if (!status) return fail(status.error());
   }
   function_.results.push_back(value);
-  function_.result_types.push_back(declared ? std::move(*declared) : source.type);
+  function_.result_types.push_back(declared ? *declared : source.type);
 }
 
 /// Fresh names are the numbers that nobody has given, in the order of values.

@@ -39,10 +39,10 @@ double standing_still(const ConvPlan& plan, int vectors, bool has_gaps) {
 /// Tiles of output channels in units of whole ones.
 double tiles_of(const ConvPlan& plan, int tile_channels) {
   const int64_t channels = plan.geometry.group_out_channels();
-  const auto whole = static_cast<double>(channels / tile_channels);
+  const int64_t whole = channels / tile_channels;
   const double rest = static_cast<double>(channels % tile_channels) / tile_channels;
   constexpr double least_rest = 0.4;  // few channels have little to do for each load
-  return whole + (rest > 0 ? std::max(rest, least_rest) : 0);
+  return static_cast<double>(whole) + (rest > 0 ? std::max(rest, least_rest) : 0);
 }
 
 }  // namespace

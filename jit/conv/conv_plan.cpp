@@ -68,7 +68,7 @@ ConvTile best_tile(ConvPlan plan, const Target& target) {
 /// Dwords that filling the planes of all blocks writes; those of planes that are too large count
 /// many times.
 double filled_dwords(const ConvPlan& plan) {
-  const auto most_bytes = static_cast<double>(second_cache(plan.caches) * 3 / 4);
+  const int64_t most_bytes = second_cache(plan.caches) * 3 / 4;
   constexpr double dearer = 1000;
   const double rows = static_cast<double>(plan.block.rows + plan.row_phases.most_shift);
   const double columns = static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
@@ -76,7 +76,7 @@ double filled_dwords(const ConvPlan& plan) {
   const auto blocks = static_cast<double>(ceil_div(plan.rows.output, plan.block.rows) *
                                           ceil_div(plan.columns.output, plan.block.columns));
   const double dwords = planes * rows * columns;
-  return dwords * blocks * (4 * dwords > most_bytes ? dearer : 1);
+  return dwords * blocks * (4 * dwords > static_cast<double>(most_bytes) ? dearer : 1);
 }
 
 /// The taps of a row as an axis: each takes as many columns as a dword holds of them.

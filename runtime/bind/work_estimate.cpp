@@ -27,7 +27,7 @@ int64_t to_ns(double nanoseconds) {
 
 int64_t nest_ns(const jit::Nest& nest, std::span<const jit::Access> operands,
                 const jit::Target& target, double elements, int64_t bytes) {
-  const double lanes = target.vector_bits() / std::max(nest.program.widest_bits(), 1);
+  const int lanes = target.vector_bits() / std::max(nest.program.widest_bits(), 1);
   const auto length = static_cast<double>(nest.program.code.size());
   double single = 0;  // ns for operands that are not contiguous
   for (const jit::Access access : operands) {

@@ -153,7 +153,8 @@ template <class To>
 To saturated(double value) {
   if (std::isnan(value)) return 0;
   constexpr double low = static_cast<double>(std::numeric_limits<To>::min());
-  constexpr double beyond = static_cast<double>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+  constexpr auto half = std::numeric_limits<To>::max() / 2 + 1;
+  constexpr double beyond = static_cast<double>(half) * 2;
   if (value < low) return std::numeric_limits<To>::min();
   if (value >= beyond) return std::numeric_limits<To>::max();
   return static_cast<To>(value);

@@ -132,8 +132,8 @@ bool passes_everywhere(const Case& one) {
     return interpret_case(one, destination);
   });
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
-    passes &= gives_the_bytes(one, name_of(tier), [&](const View& destination) {
-      return runtime.convert(one.source(), destination, one.options);
+    passes &= gives_the_bytes(one, name_of(tier), [&, &on_tier = runtime](const View& destination) {
+      return on_tier.convert(one.source(), destination, one.options);
     });
   }
   return passes;

@@ -52,6 +52,8 @@ inline jit::MachineCode code_reading(uint32_t value, size_t pool_bytes = 4) {
 }
 
 /// Calls such code.
-inline uint32_t call(const std::byte* code) { return reinterpret_cast<uint32_t (*)()>(code)(); }
+inline uint32_t call(const std::byte* code) {
+  return reinterpret_cast<uint32_t (*)()>(reinterpret_cast<uintptr_t>(code))();
+}
 
 }  // namespace castor::test

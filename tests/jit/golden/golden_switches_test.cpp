@@ -175,7 +175,7 @@ TEST(GoldenListings, ShowEveryKernelAndSwitch) {
     const std::set<std::string> here = shown_by(*kernel);
     for (const auto& [beginning, least] : least_listings) {
       listings[beginning] += std::ranges::any_of(
-          here, [&](const std::string& each) { return each.starts_with(beginning); });
+          here, [&name = beginning](const std::string& each) { return each.starts_with(name); });
     }
     if (!here.empty()) ++files_of_tier[kernel->target.tier];
     shown.insert(here.begin(), here.end());

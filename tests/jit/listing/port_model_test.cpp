@@ -264,9 +264,9 @@ TEST(PortModel, RefusesInstructionsWithoutAFigure) {
       {[](auto& s) { s.movaps(xmm0, xmm1); }, "no cost for movaps at offset 0x4"},
   };
   for (const auto& [emit, message] : rows) {
-    const MachineCode code = assemble([&](Assembler& s) {
+    const MachineCode code = assemble([&emit_last = emit](Assembler& s) {
       s.vpaddd(ymm0, ymm1, ymm2);
-      emit(s);
+      emit_last(s);
     });
     const auto cycles = port_cycles(code, whole(code));
     ASSERT_FALSE(cycles.ok()) << message;
