@@ -49,9 +49,9 @@ struct Compiled {
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
   RuntimeMemoryPtr memory;
   std::vector<jit::Nest> nests;
-  std::vector<LikelyCode> likely;      ///< of each nest
+  std::vector<LikelyCode> likely;      ///< codes of each nest
   std::string interpreted_because;     ///< not empty: there is no code
-  std::shared_ptr<Executor> executor;  ///< of calls that name none; may be null
+  std::shared_ptr<Executor> executor;  ///< used by calls that name none; may be null
 };
 
 struct KernelState {
@@ -62,7 +62,7 @@ struct KernelState {
 /// Where a nest's operand comes from at each run.
 struct OperandOrigin {
   enum class Kind : uint8_t { input, output, constant, scratch } kind;
-  size_t index = 0;                     ///< of the view among inputs or outputs
+  size_t index = 0;                     ///< the view's index among inputs or outputs
   const std::byte* constant = nullptr;  ///< data owned by the function
   size_t offset = 0;                    ///< in the call's scratch, in bytes
 };
@@ -71,7 +71,7 @@ struct OperandOrigin {
 struct BoundCode {
   KernelCodePtr<jit::NestSpec> code;
   std::vector<int64_t> arguments;
-  std::vector<jit::Access> access;  ///< of each operand
+  std::vector<jit::Access> access;  ///< by operand
   int64_t nanoseconds = 0;          ///< that one thread takes for the whole nest, as estimated
 };
 
@@ -79,10 +79,10 @@ struct BoundCode {
 struct PeriodCopy {
   size_t operand = 0;
   ElementType element = ElementType::f32;
-  size_t offset = 0;   ///< of the copy in scratch, in bytes
+  size_t offset = 0;   ///< the copy's offset in scratch, in bytes
   int64_t length = 0;  ///< elements of the copy: the period, and over and over again
-  Dims extents;        ///< of one period, innermost first
-  Dims strides;        ///< of the operand over them
+  Dims extents;        ///< one period's, innermost first
+  Dims strides;        ///< the operand's strides over them
 };
 
 /// An operand whose part of a tile is copied to scratch, or from there.
@@ -91,15 +91,15 @@ struct BoundTileCopy {
   jit::TileCopyKind kind = jit::TileCopyKind::strided;
   bool is_output = false;
   int64_t element_bytes = 0;
-  size_t offset = 0;                      ///< of the copy in scratch, in bytes
-  KernelCodePtr<jit::TileCopySpec> code;  ///< of the copy
+  size_t offset = 0;                      ///< the copy's offset in scratch, in bytes
+  KernelCodePtr<jit::TileCopySpec> code;  ///< copies the part
 };
 
-/// How a nest is walked in tiles (see jit::Tiles); its main code does one.
+/// How a nest runs tile by tile (see jit::Tiles); its main code computes one tile.
 struct TiledWalk {
   std::vector<BoundTileCopy> copies;
-  Dims extents;  ///< of the whole space, innermost first
-  int axis = 0;  ///< tiles lie along the innermost axis and this one; 0: there is no other
+  Dims extents;  ///< the whole space's, innermost first
+  int axis = 0;  ///< tiles extend along the innermost axis and this one; 0: there is no other
   int64_t columns = 0;
   int64_t rows = 0;
   std::vector<std::array<int64_t, max_rank>> steps;  ///< by operand, then axis, in bytes
@@ -114,32 +114,32 @@ struct BoundNest {
   /// What it was bound from, of Compiled::nests; null for copies that binding adds, and where there
   /// are no elements.
   const jit::Nest* planned = nullptr;
-  jit::IterationSpace space;               ///< that main walks: all, or a tile
+  jit::IterationSpace space;               ///< that main runs over: all, or a tile
   BoundCode main;                          ///< without code where there are no elements
   KernelCodePtr<jit::NestSpec> streaming;  ///< for large tensors, else null; takes main's arguments
   BoundCode any_start;      ///< for sub-byte operands that begin inside a byte; else without code
   bool sub_byte = false;    ///< whether an operand's elements are
-  int64_t bytes = 0;        ///< of all operands
-  int64_t nanoseconds = 0;  ///< of a convolution or byte tables: see BoundCode
+  int64_t bytes = 0;        ///< bytes of all operands
+  int64_t nanoseconds = 0;  ///< time of a convolution or byte tables: see BoundCode
   /// Word of the argument block: the address that the first operand's bitwise access counts from.
   size_t first_base = 0;
   size_t first_output = 0;            ///< operands from there on are written
-  std::vector<ElementType> elements;  ///< of each operand
+  std::vector<ElementType> elements;  ///< by operand
   std::vector<OperandOrigin> operands;
   /// For each operand, whether it is the tensor of its origin element by element: not broadcast,
   /// not reshaped.
   std::vector<bool> walks_space;
   std::vector<PeriodCopy> periods;
   std::shared_ptr<const BoundConvolution> convolution;  ///< then there is no main code
-  /// Of a convolution whose result it takes piece by piece (see runtime/conv/epilogue.hpp), else
+  /// The convolution whose result it takes slice by slice (see runtime/conv/epilogue.hpp), else
   /// null.
   std::shared_ptr<const BoundEpilogue> epilogue;
-  /// Of a requantization with parameters given at run time, else null: then there is no main code.
+  /// A requantization with parameters given at run time, else null: then there is no main code.
   std::shared_ptr<const BoundRequantization> requantization;
   std::shared_ptr<const BoundByteTables> tables;  ///< where bytes are looked up, else null
-  std::shared_ptr<const void> keeps;              ///< what constant operands lie in, if anything
+  std::shared_ptr<const void> keeps;              ///< keeps the memory of constant operands, if any
   std::vector<uint8_t> period_numbers;  ///< see jit::ArgumentLayout; empty where none are needed
-  std::optional<TiledWalk> tiles;       ///< where the nest is walked so
+  std::optional<TiledWalk> tiles;       ///< set where the nest runs tile by tile
 };
 
 struct BoundState {
@@ -148,9 +148,9 @@ struct BoundState {
   std::vector<BoundTensor> outputs;
   std::vector<Dims> output_shapes;
   std::vector<BoundNest> nests;
-  std::vector<ScaleCheck> scales;   ///< of machine code; the interpreter checks them itself
+  std::vector<ScaleCheck> scales;  ///< checked for machine code; the interpreter checks them itself
   std::string interpreted_because;  ///< not empty: there is no code, and no nest
-  size_t scratch_bytes = 0;         ///< of a task
+  size_t scratch_bytes = 0;         ///< bytes per task
   bool keeps_scratch = true;        ///< else every call brings its own
   mutable ScratchPool scratch;
   mutable TaskScratchPool task_scratch;

@@ -132,7 +132,7 @@ class NestBinder {
     return result;
   }
 
-  /// Binds a convolution and the nest behind it as one. False, and nothing is bound, where that is
+  /// Binds a convolution and the nest after it as one. False, and nothing is bound, where that is
   /// not planned, or the tensors' extents and strides do not allow it.
   Result<bool> bind_fused(size_t n) {
     const jit::Nest& convolution = compiled_.nests[n];
@@ -163,7 +163,7 @@ class NestBinder {
     return true;
   }
 
-  /// An output that is not dense is copied behind.
+  /// An output that is not dense is copied afterwards.
   Status bind_convolution_nest(const jit::Nest& nest) {
     const Place output =
         places_.of_output(nest.outputs[0], ElementType::i32, places_.extents_of(nest.space));
@@ -176,7 +176,7 @@ class NestBinder {
   }
 
   /// Convolutions take dense tensors: others are copied first. `epilogue` may be null; else y is
-  /// where a piece lies. `tile`: the same epilogue for kernels to apply, or null.
+  /// where a slice is stored. `tile`: the same epilogue for kernels to apply, or null.
   Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
                                BoundEpilogue* epilogue, const jit::TileEpilogue* tile) {
     BoundNest result;
@@ -230,7 +230,7 @@ class NestBinder {
   }
 
   /// The quantization of a value, with operands for the parameters that are given at run time:
-  /// parameters of the function and constants, where they lie.
+  /// parameters of the function and constants, where they are stored.
   BoundSide bind_side(BoundNest& result, const Operation& operation, ValueId value,
                       size_t first_operand) {
     BoundSide side;
@@ -254,7 +254,7 @@ class NestBinder {
     return bind_codes(nest, nullptr, tensors.extents, strides, std::move(result));
   }
 
-  /// A value that is read densely, copied first where it does not lie so.
+  /// A value that is read densely, copied first where it is not stored so.
   Status add_dense_operand(BoundNest& result, ValueId value, ElementType element) {
     const ValueId root = places_.root_of(value);
     if (!places_.is_dense(value, places_.of_root(root, element))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds the walk over the tiles of a nest.
+// Binds the loops over the tiles of a nest.
 #pragma once
 
 #include "jit/plan/tiles.hpp"
@@ -8,8 +8,8 @@
 
 namespace castor::detail {
 
-/// The walk over the tiles of `space`: steps, places of the copies, which the caller gives back to
-/// `plan`, and their code, from the cache of `compiled`.
+/// The loops over the tiles of `space`: steps, offsets of the copies, which the caller gives back
+/// to `plan`, and their code, from the cache of `compiled`.
 Result<TiledWalk> bind_tiled_walk(const jit::Nest& nest, const jit::IterationSpace& space,
                                   const jit::Tiles& tiles, const Compiled& compiled,
                                   ScratchPlan& plan);

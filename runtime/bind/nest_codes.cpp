@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t least_streaming_bytes = int64_t{1} << 20;
 constexpr int64_t least_streaming_row_bytes = 1024;
 
-/// Which period the n-th element from a period's beginning lies in, for as many as chunks ask for.
+/// Which period the n-th element from a period's beginning is in, for all n that chunks ask for.
 std::vector<uint8_t> period_numbers(int64_t period) {
   constexpr int64_t longest_chunk = 64;
   std::vector<uint8_t> numbers;
@@ -74,7 +74,7 @@ void describe(const jit::Nest& nest, const jit::IterationSpace& space, BoundNest
   result.first_base = jit::ArgumentLayout(nest.operands(), space.form.rank).base(0);
 }
 
-/// Of a nest over these extents, whose code takes its operands so.
+/// The estimated time of a nest over these extents, whose operands have this access.
 int64_t estimate(const jit::Nest& nest, std::span<const jit::Access> access,
                  const jit::Target& target, const Dims& extents, const BoundNest& result) {
   double elements = 1;
@@ -112,7 +112,7 @@ Status NestCodes::bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
   return bind_any_start(nest, space, result);
 }
 
-/// Where the nest is walked in tiles: code for one, and for the copies.
+/// Where the nest runs tile by tile: code for one tile, and for the copies.
 Status NestCodes::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
                              const jit::Tiles& tiles, BoundNest& result) {
   const jit::IterationSpace space = std::move(result.space);
@@ -131,7 +131,7 @@ Status NestCodes::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
   return {};
 }
 
-/// Places for the copies of periods.
+/// Plans scratch for the copies of periods.
 void NestCodes::plan_periods(const jit::Nest& nest, const jit::IterationSpace& space,
                              BoundNest& result) {
   if (!space.form.has_periods()) return;
@@ -200,7 +200,7 @@ Status NestCodes::bind_streaming(const jit::Nest& nest, const jit::IterationSpac
   if (!can_stream(nest, space, result)) return {};
   jit::NestForm form = space.form;
   form.stores = jit::Stores::streaming;
-  form.baked_period = 0;  // after the elements in front of the alignment a period may be anywhere
+  form.baked_period = 0;  // after the elements before the alignment a period may be anywhere
   return find_code(nest, nullptr, form, result.streaming);
 }
 

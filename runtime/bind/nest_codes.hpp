@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of a nest whose operands' places are known, with its argument blocks.
+// The code of a nest whose operands' origins are known, with its argument blocks.
 #pragma once
 
 #include "runtime/memory/scratch_plan.hpp"
@@ -16,7 +16,7 @@ class NestCodes {
   /// is code made ahead, or null.
   Status bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
               std::span<const Dims> strides, BoundNest& result);
-  /// The same of an epilogue, which walks that space piece by piece.
+  /// Binds an epilogue, which runs over that space slice by slice.
   Status bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
                        const jit::IterationSpace& space, BoundNest& result) const;
 

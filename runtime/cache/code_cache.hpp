@@ -18,7 +18,7 @@ namespace castor {
 
 /// Code by the key of its spec, in a ClockCache: thread safe, without a lock where the code is
 /// there; bounded (kernels that hold dropped code keep it alive); generated once for all who ask at
-/// the same time. A failed compile leaves nothing behind. May throw std::bad_alloc.
+/// the same time. A failed compile leaves nothing in it. May throw std::bad_alloc.
 class CodeCache {
  public:
   /// `watcher` is told of all code that is made; it may be null.

@@ -4,7 +4,7 @@
 // castor_<what>_<element types>_<access>_<tier>, C identifiers of at most `most_name_characters`.
 // Types and access are those of the operands in order, inputs first; runs of equal ones are
 // written once, with their number: f32x2_f32. What differs where the words are equal has different
-// hashes behind them: the words say it all for one operation whose attributes they name, for others
+// hashes after them: the words say it all for one operation whose attributes they name, for others
 // they do not.
 #pragma once
 
@@ -33,8 +33,8 @@ std::string code_name(const Function* function, const jit::Nest& nest, const jit
 std::string as_identifier(std::string_view text);
 /// Eight hexadecimal digits of a hash of the bytes; the same in every process.
 std::string short_hash(std::string_view bytes);
-/// "castor_" + front + "_" + back, the front cut where that is too long; with a hash of `key`
-/// behind where it is cut, or where `says_all` is false.
+/// "castor_" + front + "_" + back, the front cut where that is too long; with a hash of `key` at
+/// the end where it is cut, or where `says_all` is false.
 std::string bounded_name(std::string_view front, std::string_view back, bool says_all,
                          std::string_view key);
 

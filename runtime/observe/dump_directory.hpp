@@ -14,7 +14,7 @@
 namespace castor {
 
 /// Files are complete when they get their names, and never change: where a name is taken by a file
-/// with another content, a hash of the content is put behind it. So several runtimes and processes
+/// with another content, a hash of the content is appended to it. So several runtimes and processes
 /// may write to one directory. Immutable; thread safe.
 class DumpDirectory {
  public:
@@ -29,7 +29,7 @@ class DumpDirectory {
                const jit::MachineCode& code, ListingWriter listing) const;
 
  private:
-  /// Writes a file of that name, or finds it there, or one with a hash behind the name; says which.
+  /// Writes a file of that name, or finds it there, or one with a hash after the name; says which.
   Result<std::string> write_file(std::string_view name, std::string_view extension,
                                  std::string_view content) const;
   /// The function with large constants bound to files, which are written.

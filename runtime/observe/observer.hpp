@@ -85,7 +85,7 @@ class CompileWatch {
 };
 
 /// The system calls that make code memory which these options want: without memfds. perf looks
-/// names of its map up for memory that no file is behind, and GDB cannot put breakpoints into
+/// names of its map up for memory that no file backs, and GDB cannot put breakpoints into
 /// mappings that cannot be made writable. Code memory then falls back to private pages for each
 /// piece of code.
 jit::SystemCalls system_calls_for(const ObserveOptions& options, const jit::SystemCalls& system);
