@@ -11,7 +11,7 @@ namespace {
 // castor-bench --benchmark_filter='(Convert|Elementwise|Requantize)/.*256KiB' and ConvInteger/.*.
 constexpr double bytes_a_ns = 64;
 constexpr double instructions_a_ns = 8;
-/// Of operands whose elements are copied first, and of those whose bits are reached one by one.
+/// Elements of operands that are copied first, and of those whose bits are reached one by one.
 constexpr double strided_elements_a_ns = 2;
 constexpr double bitwise_elements_a_ns = 0.5;
 constexpr double table_bytes_a_ns = 32;
