@@ -26,8 +26,8 @@ class ConvolutionPeak {
 
  private:
   bool has_vnni() const;
-  /// As many as there are registers for: two multiplications a cycle of five cycles' latency keep
-  /// ten busy only when the scheduler makes no mistake.
+  /// Accumulators, as many as there are registers for: two multiplications a cycle of five cycles'
+  /// latency keep ten busy only when the scheduler makes no mistake.
   int accumulators() const;
   Xbyak::Xmm vector(int index) const;
   void emit();

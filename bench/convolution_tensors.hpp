@@ -20,7 +20,7 @@ struct ConvolutionTensors {
   View output(const ConvolutionCase& each) const;
 };
 
-/// Whose memory holds the tensors of every layer.
+/// The footprint whose memory holds the tensors of every layer.
 inline constexpr Footprint memory_of_layers = {"16MiB", size_t{16} << 20, false};
 
 /// Puts the tensors into the memory, each at a page of its own. Fails (internal) when they do not

@@ -189,7 +189,7 @@ CASTOR_API Status run_checked(const BoundState& bound, std::span<const ConstView
 Result<std::shared_ptr<RuntimeState>> make_runtime(const RuntimeOptions& options,
                                                    const jit::SystemCalls& system);
 
-/// From a verified function to code, stage by stage.
+/// Compiles a verified function to code, stage by stage.
 Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                                 const RuntimeState& runtime);
 

@@ -32,8 +32,8 @@ struct ElementwiseRow {
   std::string name;
   std::string text;  ///< the function, which has one result, of as many rows as the inputs
   std::vector<InputShape> inputs;
-  /// The same with rows of any length, where the text fixes a short one: its main loop is that of
-  /// the row's function, and can be measured without what the code does once a row. Else null.
+  /// The function with rows of any length, where the text fixes a short one: its main loop is that
+  /// of the row's function, and can be measured without what the code does once a row. Else null.
   std::shared_ptr<const ElementwiseRow> with_columns = nullptr;
 };
 

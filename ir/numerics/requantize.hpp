@@ -16,11 +16,11 @@ struct SliceQuantization {
   int32_t zero_point = 0;                   ///< -32768 to 32767
 };
 
-/// From the raw bits of a source element to those of the destination's container. f32 to f32 copies
-/// the bits. Inputs that the library leaves undefined saturate (f32 beyond i32 after scaling), and
-/// NaN gives the zero point, saturated to the container. Pure integer code. Thread safe.
-/// Source: embARC MLI 2.0, data conversion group, for `exact`; for `embarc` the library itself,
-/// whose arithmetic is written down in ir/numerics/requantize_embarc.cpp.
+/// Converts the raw bits of a source element to those of the destination's container. f32 to f32
+/// copies the bits. Inputs that the library leaves undefined saturate (f32 beyond i32 after
+/// scaling), and NaN gives the zero point, saturated to the container. Pure integer code. Thread
+/// safe. Source: embARC MLI 2.0, data conversion group, for `exact`; for `embarc` the library
+/// itself, whose arithmetic is written down in ir/numerics/requantize_embarc.cpp.
 uint64_t requantize(uint64_t bits, const SliceQuantization& from, const SliceQuantization& to,
                     const RequantizeOptions& options);
 

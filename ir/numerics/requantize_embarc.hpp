@@ -16,9 +16,9 @@ uint64_t saturated(int64_t value, ElementType container);
 /// Between integers: the ratio of scales as a multiplier of 16 bits.
 uint64_t embarc_integer(int64_t x, const SliceQuantization& from, const SliceQuantization& to,
                         RequantizeRounding rounding);
-/// From f32, in f32 arithmetic; rounds half away from zero whatever the variant.
+/// Converts from f32, in f32 arithmetic; rounds half away from zero whatever the variant.
 uint64_t embarc_from_f32(uint64_t bits, const SliceQuantization& to);
-/// To f32: two operations of f32.
+/// Converts to f32, by two operations of f32.
 uint64_t embarc_to_f32(int64_t x, const SliceQuantization& from);
 
 }  // namespace castor::numerics

@@ -145,7 +145,7 @@ class Rewriter {
     }
   }
 
-  /// Where the conversion copies: what is carried in a wider type is rounded.
+  /// Folds a conversion where it copies: what is carried in a wider type is rounded.
   bool fold(const Operation& operation) {
     const ValueId source = operation.operands[0];
     const ElementType type = element_of(operation.results[0]);

@@ -64,7 +64,7 @@ Range finite_range(ElementType type) {
   return {type == ElementType::f8e8m0 ? 0 : -largest, largest};
 }
 
-/// The same with infinities, which stand beyond all.
+/// The finite range, or everything where the type has infinities: they are beyond all.
 Range range_with_infinities(ElementType type) {
   return has_infinities(type) ? everything : finite_range(type);
 }
@@ -78,9 +78,9 @@ std::optional<Range> whole_numbers(ElementType type) {
   return Range{-limit, limit};
 }
 
-/// From its ends on, inclusive, every whole number is the same after conversion to the type:
-/// overflow, to infinity, NaN or the largest finite number, begins half a last place above that,
-/// or, if the tie goes down, just above it. f8e8m0 tells no numbers up to 0 apart.
+/// The range from whose ends on, inclusive, every whole number is the same after conversion to the
+/// type: overflow, to infinity, NaN or the largest finite number, begins half a last place above
+/// that, or, if the tie goes down, just above it. f8e8m0 tells no numbers up to 0 apart.
 Range settled_outside(ElementType type) {
   if (type == ElementType::f8e8m0) return {0, beyond_all};
   const Wide largest = finite_range(type).high;

@@ -43,7 +43,7 @@ CASTOR_API Attributes attributes_of(OpKind op, const BroadcastRule& rule);
 /// the axis and the rule.
 CASTOR_API Result<Shape> broadcast_shapes(OpKind op, const BroadcastRule& rule,
                                           std::span<const Shape* const> operands);
-/// The same rules, and the same messages, for extents.
+/// Applies the same rules, with the same messages, to extents.
 CASTOR_API Result<Dims> broadcast_shapes(OpKind op, const BroadcastRule& rule,
                                          std::span<const Dims* const> operands);
 

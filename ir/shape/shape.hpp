@@ -73,7 +73,7 @@ struct Dim {
   Dim() = default;
   template <std::integral Int>
   Dim(Int fixed) : extent(static_cast<int64_t>(fixed)) {}
-  /// From text: "?" or "?name".
+  /// An unknown from text: "?" or "?name".
   Dim(const char* unknown) : name(unknown[0] == '?' ? unknown + 1 : unknown) {}
   static Dim any() { return {}; }
   static Dim named(std::string name) {

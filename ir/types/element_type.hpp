@@ -207,7 +207,7 @@ inline constexpr int value_type_count = element_type_count - older_layout_count;
 inline constexpr auto value_types = detail::types_in_table_order<value_type_count>(false);
 inline constexpr auto older_layouts = detail::types_in_table_order<older_layout_count>(true);
 
-/// Where the type of the same values is in `value_types`.
+/// The index in `value_types` of the type with the same values.
 constexpr size_t value_type_index(ElementType type) {
   size_t index = 0;
   while (value_types[index] != value_type(type)) ++index;

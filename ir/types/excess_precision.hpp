@@ -15,7 +15,7 @@ bool allows_excess_precision(const Function& function);
 /// Whether elements of the type may be handed on as f32: f16, bf16 and f8, not f4e2m1.
 bool may_be_carried_wide(ElementType type);
 
-/// By value, the element type that its elements are handed on in. It is the value's own, but f32
+/// The element type, by value, in which elements are handed on. It is the value's own, but f32
 /// for an f16, bf16 or f8 result of an op that keeps_excess_precision in a function that allows it.
 /// Such an op then computes in f32: operands that are handed on in another type are converted to
 /// f32 first (`convert` with default options). A value handed on in f32 is converted to its own

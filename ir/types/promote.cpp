@@ -120,7 +120,7 @@ constexpr Safety one_of_both = {
     [](const Promotion& p) { return p.common == p.a || p.common == p.b; }, unsupported_types,
     "one type that holds the values of the other"};
 
-/// By the categories of both, the lesser first.
+/// The safety of a promotion, by the categories of both, the lesser first.
 constexpr Safety safety[category_count][category_count] = {
     //                boolean  unsigned  signed                real
     /* boolean  */ {always, always, always, always},

@@ -30,7 +30,7 @@ std::span<const OperationRule> operation_rules();
 /// "%x", or "none".
 std::string label(const Function& function, ValueId id);
 
-/// The same failure as a finding.
+/// An error as a finding.
 Finding finding(const Error& error);
 
 }  // namespace castor::detail

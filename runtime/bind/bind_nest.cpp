@@ -294,7 +294,7 @@ class NestBinder {
     return {};
   }
 
-  /// From dense scratch to a tensor that is not dense; then the scratch is free.
+  /// Copies dense scratch to a tensor that is not dense; then the scratch is free.
   Status copy_to(const Place& to, const Place& from, ValueId value) {
     const jit::Nest nest =
         jit::copy_nest(ElementType::i32, value, to.extents.rank(), compiled_.target);

@@ -32,7 +32,7 @@ class CodeCache {
     return find_or_emit(spec, target, no_epilogue,
                         KernelDescription<Spec>(spec, target, no_epilogue));
   }
-  /// The same with an epilogue, or, where that is null, without.
+  /// As above, with an epilogue, or, where that is null, without.
   template <jit::AppliesEpilogues Spec>
   Result<KernelCodePtr<Spec>> get(const Spec& spec, const jit::Target& target,
                                   const jit::TileEpilogue* epilogue) {

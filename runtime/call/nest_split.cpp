@@ -145,7 +145,7 @@ class PartRunner {
   }
 
  private:
-  /// From the nest's first element of an operand, in what its argument counts.
+  /// The distance from the nest's first element of an operand, in what its argument counts.
   int64_t distance(size_t k, int64_t row, int64_t index) const {
     const auto& strides = space_.strides[k];
     const jit::Access access = ready_.code.access[k];

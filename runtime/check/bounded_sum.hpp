@@ -23,7 +23,7 @@ struct Interval {
 
 enum class Reachable : uint8_t { no, yes, undecided };
 
-/// As many as two tensors have axes (Dims keeps one more than max_rank).
+/// Maximum number of terms: two tensors' axes (Dims keeps one more than max_rank).
 inline constexpr size_t max_terms = 2 * (max_rank + 1);
 
 /// Whether the sum of up to max_terms terms can be one of the integers in `target`. The largest

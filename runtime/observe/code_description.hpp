@@ -18,7 +18,7 @@ class CodeDescription {
   virtual std::string name(std::string_view key) const = 0;
   /// What the code is, in lines of words.
   virtual std::string text() const = 0;
-  /// The same code with notes; nothing where its emitter writes none.
+  /// The code with notes; nothing where its emitter writes none.
   virtual std::optional<Result<jit::MachineCode>> annotated() const { return std::nullopt; }
 
  protected:

@@ -44,7 +44,7 @@ class Observer final : public CodeWatcher, public std::enable_shared_from_this<O
   void refused(std::string_view what, const Error& error) const noexcept;
 
   bool logs(LogLevel level) const { return options_.log != nullptr && level >= options_.log_level; }
-  /// Where `logs(level)`.
+  /// Writes the message where `logs(level)`.
   void log(LogLevel level, const std::string& message) const noexcept;
 
   /// The first thing that could not be written.

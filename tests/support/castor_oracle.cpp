@@ -182,7 +182,7 @@ std::string disagreement(const FunctionPtr& function, std::span<const ConstView>
   return {};
 }
 
-/// The same with the inputs' axes stored in reverse order.
+/// What disagrees with the inputs' axes stored in reverse order.
 std::string disagreement_in_reverse(const FunctionPtr& function, const Case& one,
                                     const std::vector<Tensor>& expected) {
   std::vector<std::vector<std::byte>> storage;

@@ -112,7 +112,7 @@ class CaseDraw {
   Dims w_;
 };
 
-/// As many products as there are at stride 1 with an output for each input position.
+/// The number of products at stride 1 with an output for each input position.
 int64_t products_of(const ConvolutionCase& row) {
   const int64_t channels = std::max<int64_t>(1, row.options.group * row.w.shape[1]);
   const int64_t positions = element_count(row.x.shape).value() / channels;

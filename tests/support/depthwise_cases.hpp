@@ -61,7 +61,7 @@ class DepthwiseCases : public testing::Test {
     int64_t dilation;
     int64_t excess;  ///< how far an image's extent exceeds the least one
   };
-  /// The same with dilations and strides that are mostly 1, and filters that may fit only with the
+  /// Adds axes with dilations and strides that are mostly 1, and filters that may fit only with the
   /// padding.
   Depthwise with_any_axes(Depthwise row, int axes, const AxisLimits& most);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As many functions as a test likes, each with machine code and results of its own.
+// Any number of functions, each with machine code and results of its own.
 #pragma once
 
 #include <castor/castor.hpp>

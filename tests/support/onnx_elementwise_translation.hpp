@@ -42,7 +42,7 @@ class OnnxTranslation {
   OnnxValue input(const OnnxGraphNode& node, size_t i);
   /// What is known of a name without running the function: an input's data or a constant's.
   const OnnxTensor* data_of(const std::string& name) const;
-  /// The same as integers (i64).
+  /// The known data as integers (i64).
   std::vector<int64_t> integers_of(const std::string& name);
   /// A scalar constant of a type.
   OnnxValue scalar(float number, ElementType element);

@@ -26,7 +26,7 @@ class OperationDrawer {
   size_t add_input(InputSpec input);
   /// An operation; false where none was found that fits.
   bool draw(OpKind op);
-  /// The same on operands of that type (of `select`, the values); drawn until it fits.
+  /// An operation on operands of that type (of `select`, the values); drawn until it fits.
   bool draw_on(OpKind op, ElementType type);
   /// Inputs for a convolution, the first of that type; the convolution; operations around it.
   void draw_convolution_of(ElementType x_type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a program that fails to a small one that fails alike.
+// Reduces a program that fails to a small one that fails alike.
 #pragma once
 
 #include <vector>

@@ -40,7 +40,7 @@ bool starts_unaligned(const Image& image) {
   return image.place.offset % aligned_elements(image.element) != 0;
 }
 
-/// By ValueId: extents as the program binds them.
+/// Extents by ValueId, as the program binds them.
 std::vector<Dims> extents_of(const Prepared& prepared, const Function& function) {
   std::vector<Dims> shapes;
   for (const Image& input : prepared.inputs) shapes.push_back(input.shape);

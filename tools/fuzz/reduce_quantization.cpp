@@ -27,7 +27,7 @@ bool change_quantizations(Program& program, Change change) {
   return changes;
 }
 
-/// As many entries as there are slices.
+/// Gives every list as many entries as there are slices.
 void resize(Quantization& quantization, int64_t slices) {
   for (const QuantizationRule& rule : quantization_rules) {
     QuantizationParameter& parameter = quantization.*rule.parameter;

@@ -69,8 +69,8 @@ struct RuntimeOptions {
   ObserveOptions observe{};
   /// For scratch, and for packed weights unless `packed_weights` is set.
   Allocator allocator{};
-  /// Where packed weights are looked up, and kept for other kernels that use them; without one the
-  /// runtime makes its own.
+  /// The store where packed weights are looked up, and kept for other kernels that use them;
+  /// without one the runtime makes its own.
   PackedWeights packed_weights{};
   /// Maximum bytes of pages with machine code and its constants, whoever holds them: kernels,
   /// also those that outlive the runtime, and the cache. The cache takes at most half of it. What
@@ -78,8 +78,8 @@ struct RuntimeOptions {
   /// names what is mapped and the limit; code whose kernels have died or that the cache has dropped
   /// makes room for the next one that is compiled or bound.
   size_t code_bytes_limit = no_limit;
-  /// Whose threads do large work of calls that name no executor themselves; null: the caller's
-  /// thread does all. Held by the runtime and its kernels as long as they live.
+  /// The executor whose threads do large work of calls that name no executor themselves; null: the
+  /// caller's thread does all. Held by the runtime and its kernels as long as they live.
   std::shared_ptr<Executor> executor = nullptr;
   /// The largest texts and functions that compile() takes.
   CompileLimits limits{};
@@ -95,7 +95,7 @@ enum class StorePolicy : uint8_t {
 
 struct RunOptions {
   StorePolicy stores = StorePolicy::automatic;
-  /// Whose threads do large work, instead of the runtime's executor; null: the runtime's. (A
+  /// The executor whose threads do large work, instead of the runtime's; null: the runtime's. (A
   /// SerialExecutor keeps the call on its own thread.) Borrowed until the call returns.
   Executor* executor = nullptr;
   /// Memory for the call's intermediate results, at least BoundKernel::scratch_bytes() bytes for as

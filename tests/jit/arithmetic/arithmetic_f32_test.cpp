@@ -110,7 +110,7 @@ TEST(ArithmeticF32Subnormals, ProductsAndQuotientsOfBf16) {
   }
 }
 
-// The same for every pair of f16's significands, at its subnormals.
+// Every pair of f16's significands, with quotients at its subnormals.
 TEST(ArithmeticF32Subnormals, QuotientsOfF16) {
   for (uint64_t a = 0; a < 1024; ++a) {
     for (uint64_t b = 0; b < 1024; ++b) {

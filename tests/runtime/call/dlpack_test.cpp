@@ -335,7 +335,7 @@ TEST(Dlpack, ManagedTensors) {
             "DLPack tensor of version 2.0; expected 1.x");
 }
 
-/// From tensor to tensor, packed elements among them.
+/// Tensors, packed elements among them, are converted to others.
 TEST(Dlpack, TensorsAreConverted) {
   Tensor source(1, 4);
   Tensor destination(2, 32);

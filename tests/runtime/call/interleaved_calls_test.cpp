@@ -489,7 +489,7 @@ TEST(InterleavedCalls, Convolutions) {
                         {1, row / 4 * height, row / 4, 1}, 24));
 }
 
-/// The same through Runtime::convert.
+/// Interleaved tensors through Runtime::convert.
 TEST(InterleavedCalls, AreConverted) {
   std::vector<std::byte> buffer(16);
   test::fill_with_samples(buffer, 3);

@@ -96,7 +96,7 @@ TEST(BoundedSum, TwoTermsTakeNoSearch) {
 
 // Tensors.
 
-/// By the definition: the bytes of all units that have a part of an element.
+/// The bytes touched by definition: those of all units that have a part of an element.
 std::set<int64_t> bytes_touched(const ElementPlaces& places) {
   std::set<int64_t> starts = {places.first_part};
   for (int axis = 0; axis < places.extents.rank(); ++axis) {

@@ -46,7 +46,8 @@ std::vector<Case> cases() {
   return all;
 }
 
-/// By the definition of storage: the bytes with bits of elements, of split groups all three.
+/// The bytes touched by the definition of storage: those with bits of elements, of split groups all
+/// three.
 std::set<int64_t> bytes_touched(const Case& c) {
   std::set<int64_t> touched;
   for (int64_t i = 0; i < c.shape[0]; ++i) {
@@ -96,7 +97,7 @@ TEST(CheckViews, MessagesCountBits) {
       << far.error().message;
 }
 
-/// By bytes: see also check_overlap_test.cpp.
+/// Whether two tensors share bytes, byte by byte: see also check_overlap_test.cpp.
 bool overlap(const BoundTensor& a, const Footprint& at_a, const BoundTensor& b,
              const Footprint& at_b) {
   int64_t steps = max_overlap_steps;

@@ -17,8 +17,8 @@ namespace {
 
 using enum ElementType;
 
-/// By machine code on every tier, operands between guard pages, and by the interpreter where that
-/// takes no time.
+/// Runs a case by machine code on every tier, operands between guard pages, and by the interpreter
+/// where that takes no time.
 std::string mistake_of(const ConvolutionCase& row, const ConvolutionForm& form = {}) {
   const FunctionPtr function = function_of(row, form);
   if (!function) return "no function";

@@ -126,7 +126,7 @@ typedef struct castor_run_options {
   size_t struct_size;  ///< sizeof(castor_run_options)
   castor_store_policy stores;
   int32_t reserved;  ///< 0
-  /// Whose threads do large work, instead of the runtime's executor; NULL: the runtime's. (A
+  /// The executor whose threads do large work, instead of the runtime's; NULL: the runtime's. (A
   /// CASTOR_SERIAL_EXECUTOR keeps the call on its own thread.) Used until the call returns.
   const castor_executor* executor;
   /// Memory for the call's intermediate results, at least castor_bound_kernel_scratch_bytes for as

@@ -34,13 +34,13 @@ typedef struct castor_runtime_options {
   /// no room runs in the interpreter, and castor_kernel_engine_reason or
   /// castor_bound_kernel_engine_reason names what is mapped and the limit. 0: no bound.
   size_t code_bytes_limit;
-  /// Whose threads do large work of calls that name no executor themselves; NULL: the caller's
-  /// thread does all. Must work as long as the runtime and its kernels live.
+  /// The executor whose threads do large work of calls that name no executor themselves; NULL: the
+  /// caller's thread does all. Must work as long as the runtime and its kernels live.
   const castor_executor* executor;
   /// For scratch, and for packed weights unless `packed_weights` is set; NULL: castor's own.
   const castor_allocator* allocator;
-  /// Where packed weights are looked up, and kept for other kernels that use them; NULL: the
-  /// runtime makes its own.
+  /// The store where packed weights are looked up, and kept for other kernels that use them; NULL:
+  /// the runtime makes its own.
   const castor_packed_weights* packed_weights;
   const castor_observe_options* observe;  ///< NULL: nothing is told
   const castor_compile_limits* limits;    ///< limits of what is compiled; NULL: the defaults

@@ -44,7 +44,7 @@ enum {
   CASTOR_F32 = 25,
   CASTOR_F64 = 26,
   CASTOR_NF4 = 27,
-  // The same values in older storage layouts of OpenVINO.
+  // Types of the same values in older storage layouts of OpenVINO.
   CASTOR_U1_LSB_FIRST = 28,
   CASTOR_U2_MSB_FIRST = 29,
   CASTOR_U3_SPLIT = 30,
