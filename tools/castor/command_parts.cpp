@@ -54,7 +54,7 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
 }
 
 std::vector<std::string> choices_of(const CLI::Option& option) {
-  const std::string description = option.get_description();
+  const std::string& description = option.get_description();
   const size_t colon = description.rfind(": ");
   if (colon == std::string::npos) return {};
   std::vector<std::string> words = words_of(std::string_view(description).substr(colon + 2));
