@@ -73,7 +73,7 @@ struct DepthwiseForm {
                       field("repeats_last_tap", &DepthwiseForm::repeats_last_tap),
                       field("k_group_step", &DepthwiseForm::dword_step),
                       field("source_bytes", &DepthwiseForm::source_bytes),
-                      field("flips_sign", &DepthwiseForm::flips_input),
+                      field("sign_flip", &DepthwiseForm::flips_input),
                       field("signed_input", &DepthwiseForm::signed_input),
                       field("subtracts_window_sums", &DepthwiseForm::subtracts_window_sums),
                       field("adds", &DepthwiseForm::adds), field("blocks", &DepthwiseForm::blocks));

@@ -9,10 +9,10 @@
 namespace castor::jit {
 
 /// Emits sum -= window sums times zero points. `product` may be overwritten.
-inline void emit_subtract_window_sums(Assembler& code, const Target& target, WindowSums form,
+inline void emit_subtract_window_sums(Assembler& code, const Target& target, WindowSums kind,
                                       const Xbyak::Xmm& sum, const Xbyak::Xmm& window_sums,
                                       const Xbyak::Xmm& zero_points, const Xbyak::Xmm& product) {
-  if (form == WindowSums::dwords) {
+  if (kind == WindowSums::dwords) {
     code.vpmulld(product, window_sums, zero_points);
     code.vpsubd(sum, sum, product);
   } else if (target.has_avx512()) {

@@ -78,7 +78,7 @@ struct GroupedNhwcForm {
         field("repeats", &GroupedNhwcForm::repeats),
         field("is_partial", &GroupedNhwcForm::is_partial),
         field("masks_lanes", &GroupedNhwcForm::masks_lanes),
-        field("flips_sign", &GroupedNhwcForm::flips_input),
+        field("sign_flip", &GroupedNhwcForm::flips_input),
         field("signed_input", &GroupedNhwcForm::signed_input),
         field("subtracts_window_sums", &GroupedNhwcForm::subtracts_window_sums),
         field("adds", &GroupedNhwcForm::adds), field("blocks", &GroupedNhwcForm::blocks));

@@ -14,7 +14,7 @@ PixelEpilogueEmitter::PixelEpilogueEmitter(Assembler& code, const Target& target
       operands_(frame),
       pixel_(pixel),
       channel_(channel) {
-  static_assert(sizeof(EpilogueOperand) * (most_tile_operands + 1) <= operand_bytes);
+  static_assert(sizeof(EpilogueOperand) * (max_tile_operands + 1) <= operand_bytes);
 }
 
 Xbyak::Address PixelEpilogueEmitter::slot(size_t operand, size_t field) {

@@ -21,7 +21,7 @@ RowEpilogueEmitter::RowEpilogueEmitter(Assembler& code, const Target& target,
                           epilogue.packs ? vectors_of_packs(epilogue) : 0),
       element_(element),
       row_step_(row_step) {
-  static_assert(mxcsr_bytes + 8 * (most_tile_operands + 1) <= saved_bytes);
+  static_assert(mxcsr_bytes + 8 * (max_tile_operands + 1) <= saved_bytes);
   replace_packable(epilogue, sinks_, packed_, *this);
 }
 

@@ -57,7 +57,7 @@ int vectors_for(const TileEpilogue* epilogue) {
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
                                           const Target& target) {
   if (!target.has_avx512() || !is_simple(nest.program)) return std::nullopt;
-  if (nest.operands() > most_tile_operands + 1) return std::nullopt;
+  if (nest.operands() > max_tile_operands + 1) return std::nullopt;
   TileEpilogue epilogue;
   epilogue.inputs = nest.inputs.size();
   epilogue.source = nest.epilogue->source;

@@ -61,7 +61,7 @@ concept AppliesEpilogues = requires(const Spec& spec, const Target& target,
 };
 
 /// Operands beside the sums, each of which has a register for its address.
-inline constexpr size_t most_tile_operands = 6;
+inline constexpr size_t max_tile_operands = 6;
 
 /// The epilogue of a nest, where kernels can apply it: with AVX-512, lanes of at most 32 bits, few
 /// operands of whole bytes, a program that does not go lane by lane and is not long.

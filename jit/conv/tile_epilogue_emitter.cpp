@@ -14,9 +14,9 @@ using Xbyak::Operand;
 using Xbyak::Reg64;
 using Xbyak::Xmm;
 
-const std::array<Reg64, most_tile_operands> pointers = {Reg64(Operand::R9),  Reg64(Operand::RSI),
-                                                        Reg64(Operand::RDX), Reg64(Operand::R13),
-                                                        Reg64(Operand::R14), Reg64(Operand::R15)};
+const std::array<Reg64, max_tile_operands> pointers = {Reg64(Operand::R9),  Reg64(Operand::RSI),
+                                                       Reg64(Operand::RDX), Reg64(Operand::R13),
+                                                       Reg64(Operand::R14), Reg64(Operand::R15)};
 
 constexpr int lanes = 16;
 

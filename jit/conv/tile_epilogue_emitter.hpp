@@ -19,15 +19,15 @@ inline Error epilogue_refused() {
   return {ErrorCode::unsupported, "an epilogue that the convolution's kernel has no room for"};
 }
 
-/// Assembles a kernel by Emitter(form, target, epilogue, buffer), whose frame may turn out to be
+/// Assembles a kernel by Emitter(spec, target, epilogue, buffer), whose frame may turn out to be
 /// too small for the epilogue; it may be null.
-template <class Emitter, class Form>
-Result<MachineCode> assemble_with_epilogue(const Form& form, const Target& target,
+template <class Emitter, class Spec>
+Result<MachineCode> assemble_with_epilogue(const Spec& spec, const Target& target,
                                            const TileEpilogue* epilogue) {
   bool fits_frame = true;
   const std::string what = fmt::format("tier {}", name_of(target.tier));
   Result<MachineCode> code = assemble(what, [&](std::span<uint8_t> buffer) {
-    Emitter emitter(form, target, epilogue, buffer);
+    Emitter emitter(spec, target, epilogue, buffer);
     MachineCode emitted = emitter.emit();
     fits_frame = emitter.fits_frame();
     return emitted;
@@ -45,7 +45,7 @@ class TileEpilogueEmitter : public OperandLocator {
                       uint32_t taken_vectors, int frame);
 
   static constexpr int frame_bytes = 64 + 32 * 64;
-  /// Whether all values have a place; known when all code is emitted.
+  /// Whether all values fit; known when all code is emitted.
   bool fits_frame() const { return lanes_.spill_bytes() <= frame_bytes - saved_bytes; }
 
   /// Sets the float environment that the program needs, and puts the caller's back.

@@ -15,7 +15,8 @@ namespace castor::jit {
 struct FieldWords {
   std::string_view word;
   std::string value;  ///< "4", "i16_pairs"; empty for a switch that is on, and for a list
-  std::vector<std::vector<FieldWords>> elements{};  ///< of a list: the words of each
+  std::vector<std::vector<FieldWords>>
+      elements{};  ///< the words of each element, where the field is a list
 };
 
 /// A spec in words.

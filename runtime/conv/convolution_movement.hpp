@@ -16,7 +16,8 @@ struct MovementCode {
   /// Where not all positions of the filter are in whole units: of the others.
   KernelCodePtr<jit::WeightUnit> last_weights;
   KernelCodePtr<jit::PlaneForm> planes;
-  KernelCodePtr<jit::WindowForm> windows;  ///< of planes whose dwords hold taps; then not `planes`
+  /// Packs im2col, where plans have it; then `planes` is null.
+  KernelCodePtr<jit::WindowForm> windows;
 };
 
 /// The weights of one output channel as packing sees them. Taps that list weights in the order in

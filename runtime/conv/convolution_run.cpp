@@ -196,7 +196,7 @@ class ConvolutionRun {
     const jit::EpilogueOperand* data() const { return operands_.data(); }
 
    private:
-    std::array<jit::EpilogueOperand, jit::most_tile_operands + 1> operands_;
+    std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands_;
   };
 
   /// How many of `count` parts of that many elements are one piece of the output.

@@ -21,8 +21,8 @@ struct DepthwiseProducts {
 
 /// Kernels by signed_input, subtracts_window_sums, and whether they add to what other slices of the
 /// filter have left.
-template <class Form>
-using ProductCodes = KernelCodePtr<Form>[2][2][2];
+template <class Spec>
+using ProductCodes = KernelCodePtr<Spec>[2][2][2];
 
 /// Where kernels come from, and what they apply; null: nothing.
 struct KernelSource {
@@ -31,21 +31,21 @@ struct KernelSource {
   const jit::TileEpilogue* epilogue;
 };
 
-/// Finds the kernels of `form` for all these products; those that add only for filters of several
+/// Finds the kernels of `spec` for all these products; those that add only for filters of several
 /// slices.
-template <class Form>
-Status find_product_codes(const Form& form, std::span<const DepthwiseProducts> all,
-                          bool x_is_signed, int64_t slices, ProductCodes<Form>& codes,
+template <class Spec>
+Status find_product_codes(const Spec& spec, std::span<const DepthwiseProducts> all,
+                          bool x_is_signed, int64_t slices, ProductCodes<Spec>& codes,
                           const KernelSource& from) {
   for (const DepthwiseProducts& products : all) {
     for (const bool adds : {false, true}) {
       if (adds && slices == 1) continue;
-      Form one = form;
+      Spec one = spec;
       one.signed_input = products.signed_input;
       one.flips_input = x_is_signed && !products.signed_input;
       one.subtracts_window_sums = products.subtracts_window_sums;
       one.adds = adds;
-      Result<KernelCodePtr<Form>> code = from.cache.get(one, from.target, from.epilogue);
+      Result<KernelCodePtr<Spec>> code = from.cache.get(one, from.target, from.epilogue);
       if (!code.ok()) return code.error();
       codes[products.signed_input][products.subtracts_window_sums][adds] = std::move(code).value();
     }

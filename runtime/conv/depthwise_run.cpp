@@ -270,7 +270,7 @@ void DepthwiseRun::run_blocks(const Place& place, const DepthwiseBlockList& bloc
 /// By kernels that apply the epilogue; the filter has one slice.
 void DepthwiseRun::apply_blocks(const Place& place, const DepthwiseBlockList& blocks,
                                 const OutputPiece& piece) const {
-  std::array<jit::EpilogueOperand, jit::most_tile_operands + 1> operands;
+  std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands;
   call_.output->find_operands(piece, operands.data());
   jit::DepthwiseArguments arguments = arguments_for(blocks);
   arguments.epilogue = operands.data();

@@ -224,7 +224,7 @@ void NhwcRun::run_place(const Place& place, std::byte* scratch) const {
 
 /// By kernels that apply the epilogue: outputs are numbers of pixels.
 void NhwcRun::apply_place(const Place& place, const OutputPiece& piece) const {
-  std::array<jit::EpilogueOperand, jit::most_tile_operands + 1> operands;
+  std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands;
   call_.output->find_operands(piece, operands.data());
   jit::GroupedNhwcArguments arguments = arguments_of(place);
   arguments.epilogue = operands.data();

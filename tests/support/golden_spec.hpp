@@ -38,7 +38,7 @@ Status read_blocks(const std::string& words, KernelSpec& spec);
 Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const jit::Target& target,
                                    const jit::TileEpilogue* epilogue);
 
-/// What the kernel shows: its kind, each switch that is on ("depthwise flips_sign"), each choice
+/// What the kernel shows: its kind, each switch that is on ("depthwise sign_flip"), each choice
 /// ("pixel_vectorised window_sums=i32"), and for microkernels how they multiply.
 std::set<std::string> switches_of(const KernelSpec& spec, const jit::Target& target);
 

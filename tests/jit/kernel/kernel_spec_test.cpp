@@ -226,13 +226,13 @@ TEST(KernelSpec, EveryScalarFieldIsInTheName) {
 }
 
 TEST(KernelSpec, WordsAreThoseOfGoldenListings) {
-  const std::string head = "depthwise filter_rows=3 row_stride=2 flips_sign";
+  const std::string head = "depthwise filter_rows=3 row_stride=2 sign_flip";
   Result<test::KernelSpec> spec = test::read_kernel_spec(head);
   ASSERT_TRUE(spec.ok()) << spec.error().message;
   ASSERT_TRUE(test::read_blocks("outputs=4 above=1, outputs=2", *spec).ok());
   const SpecWords words = spec_words(std::get<DepthwiseForm>(*spec));
   EXPECT_EQ(text_of(words), "  kernel: " + head + "\n  blocks: outputs=4 above=1, outputs=2\n");
-  EXPECT_EQ(short_name(words), "depthwise_filter_rows3_row_stride2_flips_sign");
+  EXPECT_EQ(short_name(words), "depthwise_filter_rows3_row_stride2_sign_flip");
   EXPECT_FALSE(words.has_full_short_name());
   for (const char* wrong :
        {"depthwise rows=3", "depthwise blocks", "depthwise adds=1", "depthwise k_groups",
