@@ -55,7 +55,7 @@ std::string epilogue_text(const Function& function, const Nest& nest, bool is_ap
                     : text_of(function, *nest.fusion);
 }
 
-/// Depthwise with pixels in the lanes, and what its kernels apply; null: nothing.
+/// A pixel-vectorised depthwise plan, and the epilogue that its kernels apply, or null.
 struct DepthwiseChoice {
   DepthwisePlan plan;
   const TileEpilogue* applied = nullptr;
@@ -78,7 +78,7 @@ std::optional<DepthwiseChoice> choose_depthwise(const ConvolutionGeometry& geome
   return DepthwiseChoice{std::move(*plan)};
 }
 
-/// Groups of few channels, channels in the lanes, and what its kernels apply; null: nothing.
+/// A channel-vectorised grouped plan, and the epilogue that its kernels apply, or null.
 struct NhwcChoice {
   GroupedNhwcPlan plan;
   const TileEpilogue* applied = nullptr;

@@ -43,7 +43,7 @@ void UniformSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const 
   const int lane_bits = bits_of(inst.type);
   const Xmm lanes = at_least_128(to, emitter.lanes() * lane_bits);
   if (is_sub_byte(element_)) {
-    return emit_broadcast(code, lanes, code.ptr[gpr::stack + frame_.stage_offset(operand_)],
+    return emit_broadcast(code, lanes, code.ptr[gpr::stack + frame_.staging_offset(operand_)],
                           lane_bits);
   }
   const int element_bits = bits_of(element_);

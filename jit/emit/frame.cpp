@@ -23,8 +23,9 @@ int round_up(int value, int multiple) { return (value + multiple - 1) / multiple
 
 }  // namespace
 
-Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups, bool periods)
-    : code_(code), operands_(operands), stage_bytes_(stage_bytes) {
+Frame::Frame(Assembler& code, size_t operands, int rank, int staging_bytes, bool groups,
+             bool periods)
+    : code_(code), operands_(operands), staging_bytes_(staging_bytes) {
   const size_t available = pointer_registers.size() - (periods ? period_registers : 0);
   in_registers_ = std::min(operands, available);
   const size_t used = periods ? pointer_registers.size() : in_registers_;
@@ -33,8 +34,8 @@ Frame::Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool g
   period_slots_offset_ = pointer_slots_offset_ + 8 * static_cast<int>(operands - in_registers_);
   group_slots_offset_ = period_slots_offset_ + (periods ? 24 : 0);
   const int group_slots = groups ? 2 + borrowed_count : 0;
-  stages_offset_ = round_up(group_slots_offset_ + 8 * group_slots, 64);
-  spill_offset_ = stages_offset_ + static_cast<int>(operands) * stage_bytes;
+  staging_buffers_offset_ = round_up(group_slots_offset_ + 8 * group_slots, 64);
+  spill_offset_ = staging_buffers_offset_ + static_cast<int>(operands) * staging_bytes;
 }
 
 void Frame::emit_entry() {
@@ -55,8 +56,8 @@ void Frame::emit_exit(int spill_bytes) {
   }
 }
 
-int Frame::stage_offset(size_t operand) const {
-  return stages_offset_ + static_cast<int>(operand) * stage_bytes_;
+int Frame::staging_offset(size_t operand) const {
+  return staging_buffers_offset_ + static_cast<int>(operand) * staging_bytes_;
 }
 
 Xbyak::Address Frame::pointer_slot(size_t operand) const {

@@ -16,7 +16,7 @@ inline const Xbyak::Reg64 extent(Xbyak::Operand::RDX);  ///< of the innermost ax
 inline const Xbyak::Reg64 scratch(Xbyak::Operand::RAX);
 inline const Xbyak::Reg64 counter(Xbyak::Operand::RCX);
 inline const Xbyak::Reg64 limit(Xbyak::Operand::R8);   ///< last index of a whole iteration
-inline const Xbyak::Reg64 cursor(Xbyak::Operand::R8);  ///< in copies to and from the stage
+inline const Xbyak::Reg64 cursor(Xbyak::Operand::R8);  ///< in copies to and from staging buffers
 inline const Xbyak::Reg64 stack(Xbyak::Operand::RSP);
 // Only where the innermost axis is made of periods; else they may hold operand pointers.
 inline const Xbyak::Reg64 phase(Xbyak::Operand::R15);   ///< of `index` in its period
@@ -24,12 +24,12 @@ inline const Xbyak::Reg64 period(Xbyak::Operand::R14);  ///< number of the perio
 }  // namespace gpr
 
 /// Where the code keeps what has no fixed register: operand pointers (in registers while there are
-/// any), loop counters, the caller's MXCSR, stages, spilled vectors.
+/// any), loop counters, the caller's MXCSR, staging buffers, spilled vectors.
 class Frame {
  public:
   /// `groups`: whether the code copies sub-byte elements one by one (see emit/windows.hpp).
   /// `periods`: whether it keeps account of periods.
-  Frame(Assembler& code, size_t operands, int rank, int stage_bytes, bool groups, bool periods);
+  Frame(Assembler& code, size_t operands, int rank, int staging_bytes, bool groups, bool periods);
 
   /// Saves registers and makes room on the stack; `emit_exit` undoes both. The room is only known
   /// at the end, so `emit_exit` fills it in where `emit_entry` has subtracted it.
@@ -50,7 +50,7 @@ class Frame {
   /// Slots for registers that a copying loop borrows.
   static constexpr int borrowed_count = 6;
   Xbyak::Address borrowed(int i) const { return at(group_slots_offset_ + 16 + 8 * i); }
-  int stage_offset(size_t operand) const;
+  int staging_offset(size_t operand) const;
   int spill_offset() const { return spill_offset_; }
 
   /// The operand's pointer in a register: its own, or gpr::scratch, into which it is loaded.
@@ -67,12 +67,12 @@ class Frame {
 
   Assembler& code_;
   size_t operands_;
-  int stage_bytes_;
+  int staging_bytes_;
   size_t in_registers_;
   int pointer_slots_offset_;
   int period_slots_offset_;
   int group_slots_offset_;
-  int stages_offset_;
+  int staging_buffers_offset_;
   int spill_offset_;
   size_t saved_registers_;  ///< from first_saved on
   size_t room_field_ = 0;

@@ -18,7 +18,7 @@ namespace castor::jit {
 namespace {
 
 /// Room for a chunk of the widest elements, and for windows.
-int stage_bytes(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
+int staging_bytes(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
   int bytes = nest.has_sub_byte_operand() ? window_bytes(target.vector_bits()) : 0;
   if (target.has_avx512() && has_whole_chunks(form)) return bytes;  // tails are masked
   for (size_t k = 0; k < nest.operands(); ++k) {
@@ -51,7 +51,7 @@ class NestEmitter {
         plan_(plan_chunks(nest, form, target)),
         layout_(nest.operands(), form.rank),
         code_(buffer),
-        frame_(code_, nest.operands(), form.rank, stage_bytes(nest, form, target, plan_.lanes),
+        frame_(code_, nest.operands(), form.rank, staging_bytes(nest, form, target, plan_.lanes),
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                levels(nest, form, plan_),
@@ -279,9 +279,9 @@ void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
   const size_t begin = code_.getSize();
   emit_loop_while(code_, Condition::less, [&] {
     emit_tail_count();
-    operands_.emit_stage_in();
+    operands_.emit_fill_staging();
     emit_chunk(0);
-    operands_.emit_stage_out();
+    operands_.emit_drain_staging();
     note("next chunk");
     if (form_.has_periods()) operands_.emit_end_chunk();
     code_.add(gpr::index, plan_.lanes);
@@ -290,7 +290,7 @@ void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
   annotations_.end_loop("tail", begin, plan_.lanes);
 }
 
-/// Elements of this chunk: min(lanes, left), as a number for stages and as an opmask.
+/// Elements of this chunk: min(lanes, left), as a number for staging buffers and as an opmask.
 void NestEmitter::emit_tail_count() {
   code_.mov(gpr::counter, gpr::extent);
   code_.sub(gpr::counter, gpr::index);

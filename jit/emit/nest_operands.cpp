@@ -182,8 +182,9 @@ ChunkAddress NestOperands::emit_chunk_address(size_t operand, int chunks_back) {
             .scale = element_bytes(operand),
             .displacement = elements * element_bytes(operand)};
   }
-  ChunkAddress chunk = {
-      .mode = ChunkMode::staged, .base = gpr::stack, .displacement = frame_.stage_offset(operand)};
+  ChunkAddress chunk = {.mode = ChunkMode::staged,
+                        .base = gpr::stack,
+                        .displacement = frame_.staging_offset(operand)};
   if (has_window(operand) && in_tail_) {
     code_.mov(gpr::scratch, gpr::index);
     code_.sub(gpr::scratch, frame_.group_begin());
@@ -227,27 +228,28 @@ WindowOperand NestOperands::window_operand(size_t operand) {
           argument(layout_.base(operand))};
 }
 
-void NestOperands::emit_stage_in() {
+void NestOperands::emit_fill_staging() {
   for (size_t k = 0; k < nest_.inputs.size(); ++k) {
-    if (is_staged(k)) emit_copy_stage(k, true);
+    if (is_staged(k)) emit_copy_staging(k, true);
   }
 }
 
-void NestOperands::emit_stage_out() {
+void NestOperands::emit_drain_staging() {
   for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
-    if (is_staged(k)) emit_copy_stage(k, false);
+    if (is_staged(k)) emit_copy_staging(k, false);
   }
 }
 
-/// Copies the chunk's elements one by one between the operand and its stage.
-void NestOperands::emit_copy_stage(size_t operand, bool in) {
-  annotations_.note(fmt::format("copy operand {} {} its stage", operand, in ? "to" : "from"));
+/// Copies the chunk's elements one by one between the operand and its staging buffer.
+void NestOperands::emit_copy_staging(size_t operand, bool in) {
+  annotations_.note(
+      fmt::format("copy operand {} {} its staging buffer", operand, in ? "to" : "from"));
   emit_locate_elements(operand);
   const int bytes = element_bytes(operand);
   const Xbyak::Reg data = scratch_of(bytes);
   const Xbyak::Address element = code_.ptr[gpr::cursor];
   const Xbyak::Address staged =
-      code_.ptr[gpr::stack + gpr::counter * bytes + frame_.stage_offset(operand)];
+      code_.ptr[gpr::stack + gpr::counter * bytes + frame_.staging_offset(operand)];
   code_.xor_(gpr::counter.cvt32(), gpr::counter.cvt32());
   emit_loop_while(code_, Condition::less, Jump::shortest, [&] {
     code_.mov(data, in ? element : staged);

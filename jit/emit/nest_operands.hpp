@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the chunks of a nest reach its operands: directly, or through a buffer on the stack. Operands
-// of sub-byte elements have a window (see emit/windows.hpp). Others have a stage for chunks that
-// are not contiguous, and on AVX2, which has no opmasks, for all chunks of the tail.
+// of sub-byte elements have a window (see emit/windows.hpp). Others have a staging buffer for
+// chunks that are not contiguous, and on AVX2, which has no opmasks, for all chunks of the tail.
 #pragma once
 
 #include <deque>
@@ -53,10 +53,11 @@ class NestOperands : public OperandLocator {
   int group_elements() const { return codes_per_vector(target_.vector_bits()); }
   int group_chunks() const { return group_elements() / lanes_; }
 
-  /// Copies the frame.chunk_count() elements of the chunk from the inputs to their stages.
-  void emit_stage_in();
-  /// Copies these elements from the stages of the outputs to the outputs.
-  void emit_stage_out();
+  /// Copies the frame.chunk_count() elements of the chunk from the inputs to their staging
+  /// buffers.
+  void emit_fill_staging();
+  /// Copies these elements from the staging buffers of the outputs to the outputs.
+  void emit_drain_staging();
 
   ChunkMode mode(size_t operand) const override { return modes_[operand]; }
   Stores stores() const override { return form_.stores; }
@@ -82,7 +83,7 @@ class NestOperands : public OperandLocator {
   ChunkAddress emit_periodic_address(size_t operand);
   ChunkAddress emit_packed_address(size_t operand, int64_t displacement_in_elements);
   WindowOperand window_operand(size_t operand);
-  void emit_copy_stage(size_t operand, bool in);
+  void emit_copy_staging(size_t operand, bool in);
   void emit_locate_elements(size_t operand);
   void emit_step_cursor(size_t operand);
   const BitUnpacker& unpacker(size_t input) const { return memory_sources_.at(input).unpacker(); }

@@ -72,7 +72,7 @@ class FieldCopy {
 
  private:
   Xbyak::Address in_window() const {
-    return code_.byte[gpr::stack + loop::offset + frame_.stage_offset(at_.operand)];
+    return code_.byte[gpr::stack + loop::offset + frame_.staging_offset(at_.operand)];
   }
   Xbyak::Address in_memory(int offset) const {
     return code_.byte[loop::group + loop::byte + offset];

@@ -44,7 +44,7 @@ class Windows {
   void emit_drain(const WindowOperand& at, const BitPacker& packer) const;
 
  private:
-  int window(const WindowOperand& at) const { return frame_.stage_offset(at.operand); }
+  int window(const WindowOperand& at) const { return frame_.staging_offset(at.operand); }
   int vector_bytes() const { return emitter_.target().vector_bits() / 8; }
   Xbyak::Address in_window(const WindowOperand& at, int offset = 0) const {
     return emitter_.code().ptr[gpr::stack + window(at) + offset];

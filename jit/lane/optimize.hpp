@@ -8,7 +8,7 @@
 namespace castor::jit {
 
 /// Computes equal values once, fuses a select into the instruction that it selects (AVX-512: one
-/// instruction under a mask), drops what no store needs, and numbers the rest from 0. The result
+/// instruction under a mask), drops what no store needs, and renumbers the others. The result
 /// computes the same.
 void optimize(LaneProgram& program, const Target& target);
 

@@ -52,7 +52,8 @@ std::string float_value(const PoolConstant& constant, const MachineCode& code) {
   return fmt::format(" = {}", std::bit_cast<float>(static_cast<uint32_t>(bits)));
 }
 
-/// Zydis gives integer logic one element as wide as the vector; a listing shows dwords then.
+/// Zydis gives integer logic one element as wide as the vector; a listing shows 32-bit numbers
+/// then.
 uint32_t element_bytes_of(const ZydisDecodedOperand& operand) {
   const uint32_t bytes = operand.element_size / 8u;
   const bool usable = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
@@ -67,8 +68,8 @@ std::vector<PoolConstant> cover(std::vector<PoolConstant> read, uint32_t pool_by
   uint32_t done = 0;
   const auto fill_gap = [&](uint32_t until) {
     if (until <= done) return;
-    const bool dwords = done % 4 == 0 && until % 4 == 0;
-    all.push_back({.offset = done, .bytes = until - done, .element_bytes = dwords ? 4u : 1u});
+    const bool is_whole = done % 4 == 0 && until % 4 == 0;
+    all.push_back({.offset = done, .bytes = until - done, .element_bytes = is_whole ? 4u : 1u});
   };
   for (const PoolConstant& constant : read) {
     if (constant.offset < done) continue;

@@ -27,8 +27,9 @@ std::optional<PoolConstant> pool_constant(const DecodedInstruction& decoded,
 /// Its value in one line: "0x437f0000 = 255", "0x01 0x02 ...", "0x3f800000 = 1 (x16)".
 std::string value_text(const PoolConstant& constant, const MachineCode& code);
 
-/// The whole pool, a constant a paragraph, ascending; bytes that nothing reads by a plain operand
-/// (tables addressed through a register, padding) as dwords. Ends in a newline; empty without pool.
+/// The whole pool, one constant per paragraph, ascending; bytes that nothing reads by a plain
+/// operand (tables addressed through a register, padding) as 32-bit numbers. Ends in a newline;
+/// empty without pool.
 std::string pool_text(std::span<const DecodedInstruction> program, const MachineCode& code);
 
 }  // namespace castor::jit

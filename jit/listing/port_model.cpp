@@ -157,7 +157,7 @@ void Demand::add_front_end(const CostRow& cost, const DecodedInstruction& decode
   if (backward || (cost.cost == Cost::jump && !conditional)) jumps_taken_ += 1;
 }
 
-/// Work that any pipe of a set can do may be shared out among them in fractions (instructions of
+/// Work that any pipe of a set can do may be divided among them in fractions (instructions of
 /// many iterations are in flight). The least time in which everything gets done is then, by the
 /// max-flow min-cut theorem, the maximum over all sets S of pipes of
 ///     (work that can run only within S) / |S| .

@@ -58,8 +58,8 @@ SignedBits signed_bits(const Elementwise& op) {
   const bool in_high_half = bits.narrowing == Narrowing::high_half;
   if (!in_high_half) bits = {op.operand(0).as_bits(), Narrowing::fits_unsigned};
   const LaneType lane = integer_lane(bits_of(builder.type_of(bits.lanes)));
-  const int sign_place = (in_high_half ? bits_of(lane) : bits_of(op.type)) - 1;
-  const uint64_t sign = uint64_t{1} << sign_place;
+  const int sign_position = (in_high_half ? bits_of(lane) : bits_of(op.type)) - 1;
+  const uint64_t sign = uint64_t{1} << sign_position;
   return {bits.lanes, builder.constant(lane, sign), builder.constant(lane, ~sign), bits.narrowing};
 }
 

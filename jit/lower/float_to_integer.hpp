@@ -29,12 +29,13 @@ LaneTensor saturate_f64_to_u32_avx2(LaneBuilder& builder, Rounded rounded);
 /// u32 and u64 from f16: its numbers fit 31 bits, and +infinity becomes the one negative i32, which
 /// the sign turns into all ones.
 LaneTensor saturate_f16_to_unsigned_avx2(LaneBuilder& builder, ElementType to, Rounded rounded);
-/// i64 from f16: its numbers fit 32 bits. Infinities, as zero and the smallest i32, are put right
-/// after.
+/// i64 from f16: its numbers fit 32 bits. Infinities become zero and the smallest i32, and are
+/// replaced afterwards.
 LaneTensor saturate_f16_to_i64_avx2(LaneBuilder& builder, LaneId value, Rounded rounded);
 /// u64: by moving the significand. NaN and negative numbers become 0 first.
 LaneTensor saturate_to_u64_avx2(LaneBuilder& builder, LaneType lane, Rounded rounded);
-/// i64: the same of the magnitude, at most 2^63; then the sign, as complement of one less.
+/// i64: saturates the magnitude, to at most 2^63, like u64; then the sign, as complement of one
+/// less.
 LaneTensor saturate_to_i64_avx2(LaneBuilder& builder, LaneType lane, Rounded rounded);
 /// Any integer from f64 lanes: the magnitude by moving the significand, then the sign.
 LaneTensor wrap_avx2(LaneBuilder& builder, ElementType to, Rounded rounded);

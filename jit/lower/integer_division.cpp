@@ -115,8 +115,8 @@ LaneTensor floor_div_integers(const Elementwise& op) {
   LaneBuilder& builder = op.builder;
   const WideOperands w = wide_operands(op);
   const LaneId quotient = wide_quotient(op, w);
-  const LaneId rest = builder.sub(w.a, builder.mul(quotient, w.b));
-  const LaneId goes_down = builder.mask_and(builder.is_set(rest), differ_in_sign(op, w));
+  const LaneId remainder = builder.sub(w.a, builder.mul(quotient, w.b));
+  const LaneId goes_down = builder.mask_and(builder.is_set(remainder), differ_in_sign(op, w));
   const LaneId below = builder.sub(quotient, builder.constant(LaneType::i64, 1));
   return zero_without_divisor(op, w, builder.select(goes_down, below, quotient));
 }
@@ -126,9 +126,10 @@ LaneTensor floor_mod_integers(const Elementwise& op) {
   if (!is_wide(op)) return remainder_narrow(op, LaneRounding::down);
   LaneBuilder& builder = op.builder;
   const WideOperands w = wide_operands(op);
-  const LaneId rest = wide_remainder(op, w);
-  const LaneId has_other_sign = builder.mask_and(builder.is_set(rest), differ_in_sign(op, w));
-  return zero_without_divisor(op, w, builder.select(has_other_sign, builder.add(rest, w.b), rest));
+  const LaneId remainder = wide_remainder(op, w);
+  const LaneId has_other_sign = builder.mask_and(builder.is_set(remainder), differ_in_sign(op, w));
+  return zero_without_divisor(
+      op, w, builder.select(has_other_sign, builder.add(remainder, w.b), remainder));
 }
 
 }  // namespace castor::jit

@@ -31,8 +31,8 @@ Dims each_along_itself(int rank) {
   return axes;
 }
 
-/// Lowers on demand, from the outputs back to values in memory. A value that is needed in two
-/// places of the iteration space, broadcast in different ways, is lowered for each.
+/// Lowers on demand, from the outputs back to values in memory. A value that is needed with
+/// two access patterns, broadcast in different ways, is lowered for each.
 class NestLowering {
  public:
   NestLowering(const FunctionFacts& facts, std::span<const NestOutput> outputs,

@@ -63,8 +63,8 @@ double product(double a, double b) {
   return std::isfinite(a) && std::isfinite(b) ? a * b : unknown;
 }
 
-/// Behind one rounding to f32 or f64, whatever the mode, subnormal numbers included; unknown where
-/// that may be infinite.
+/// The bound after one rounding to f32 or f64 in any mode, subnormal numbers included; unknown
+/// where that may be infinite.
 double rounded(double bound) {
   constexpr double more = 1 + 0x1p-20;
   const double above = bound * more + std::numeric_limits<float>::denorm_min();

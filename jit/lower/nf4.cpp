@@ -7,8 +7,8 @@ namespace castor::jit {
 
 namespace {
 
-// [-1, 1] in buckets so narrow that each holds at most one threshold: a bucket knows the code in
-// front of its threshold, and one comparison decides. Sum and product round to nearest, here as in
+// [-1, 1] in buckets so narrow that each holds at most one threshold: a bucket knows the code
+// below its threshold, and one comparison decides. Sum and product round to nearest, here as in
 // the lanes, and are monotone, so a value and a threshold in different buckets compare as these.
 constexpr float bucket_scale = 15.5f;
 constexpr int bucket_bits = 5;
@@ -30,7 +30,7 @@ static_assert(one_threshold_a_bucket());
 /// Made while compiling, out of reach of the host's rounding mode.
 struct Buckets {
   I32Table thresholds = {bucket_bits, {}};  ///< f32 bits
-  I32Table codes = {bucket_bits, {}};       ///< of values up to the threshold
+  I32Table codes = {bucket_bits, {}};       ///< the codes of values up to the threshold
 };
 
 constexpr Buckets make_buckets() {

@@ -32,8 +32,8 @@ LaneId rounded_size(LaneBuilder& builder, LaneId value, ElementType to) {
   const LaneId size = builder.min_unsigned(builder.magnitude(value), number(magnitude_limit(to)));
   const LaneId normal = builder.max_unsigned(size, number(std::ldexp(1.0, 1 - format.bias)));
   const LaneId exponent = builder.bit_and(normal, dword(builder, f32_infinity));
-  const uint64_t places = static_cast<uint64_t>(23 - format.mantissa_bits) << 23;
-  const LaneId power = builder.add(exponent, dword(builder, places));
+  const uint64_t distance = static_cast<uint64_t>(23 - format.mantissa_bits) << 23;
+  const LaneId power = builder.add(exponent, dword(builder, distance));
   return builder.float_sub(builder.float_add(size, power), power);
 }
 

@@ -52,8 +52,8 @@ SmallValue float_value(int code, const FloatFormat& format, int bits) {
     case FloatSpecials::finite: break;
   }
   const int units = exponent == 0 ? mantissa : mantissa + (1 << mantissa_bits);
-  const int place = std::max(exponent, 1) - format.bias - mantissa_bits;
-  return number(sign * scaled(units, place));
+  const int unit = std::max(exponent, 1) - format.bias - mantissa_bits;
+  return number(sign * scaled(units, unit));
 }
 
 SmallValue integer_value(int code, ElementType type) {
@@ -81,9 +81,9 @@ SmallValue small_value(ElementType type, int code) {
 
 double nearest_even(double x) {
   const double below = std::floor(x);
-  const double rest = x - below;
+  const double fraction = x - below;
   const bool odd = std::fabs(below - 2 * std::floor(below / 2)) == 1;
-  return below + (rest > 0.5 || (rest == 0.5 && odd) ? 1 : 0);
+  return below + (fraction > 0.5 || (fraction == 0.5 && odd) ? 1 : 0);
 }
 
 double rounded(double x, Rounding rounding) {

@@ -157,8 +157,8 @@ std::optional<ThresholdTable> make_threshold_table(ElementType from, ElementType
   return table;
 }
 
-/// Tables are made once and kept for the life of the process, for making one takes longer than the
-/// rest of a compilation. A slot is filled without a lock: the second thread drops its table.
+/// Tables are made once and kept for the life of the process, for making one takes longer than all
+/// else in a compilation. A slot is filled without a lock: the second thread drops its table.
 using Slot = std::atomic<const ThresholdTable*>;
 
 Slot& slot_of(ElementType from, ElementType to, const ConvertOptions& options) {

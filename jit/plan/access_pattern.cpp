@@ -15,17 +15,17 @@ constexpr int64_t long_extent = 4096;
 /// The axes of more than one element of a tensor, merged where one continues the other.
 struct Run {
   int64_t extent;
-  int64_t stride;  ///< of its innermost elements
+  int64_t stride;  ///< between its innermost elements
 };
 
 std::vector<Run> merged_runs(const Dims& extents, const Dims& strides) {
   std::vector<Run> runs;  // innermost first
   for (int axis = extents.rank() - 1; axis >= 0; --axis) {
     if (extents[axis] == 1) continue;
-    int64_t behind = 0;  // where the axes so far would go on
+    int64_t next = 0;  // the stride at which the next axis would continue the run
     const bool fits =
-        !runs.empty() && !__builtin_mul_overflow(runs.back().stride, runs.back().extent, &behind);
-    if (fits && strides[axis] == behind) {
+        !runs.empty() && !__builtin_mul_overflow(runs.back().stride, runs.back().extent, &next);
+    if (fits && strides[axis] == next) {
       runs.back().extent *= extents[axis];
     } else {
       runs.push_back({extents[axis], strides[axis]});

@@ -53,9 +53,9 @@ Access access_of(const IterationSpace& space, size_t k, const OperandStorage& st
 /// Whether `outer` continues `inner` in every operand, so that the two can be merged.
 bool continues(const Axis& inner, const Axis& outer) {
   for (size_t k = 0; k < inner.strides.size(); ++k) {
-    int64_t behind = 0;
-    if (__builtin_mul_overflow(inner.strides[k], inner.extent, &behind)) return false;
-    if (outer.strides[k] != behind) return false;
+    int64_t next = 0;
+    if (__builtin_mul_overflow(inner.strides[k], inner.extent, &next)) return false;
+    if (outer.strides[k] != next) return false;
   }
   return true;
 }

@@ -95,18 +95,18 @@ class Grouping {
   }
 
   void add(const NestOutput& output) {
-    const std::pair<int, ShapeId> place = {depth_of(output), shapes_[output.value]};
+    const std::pair<int, ShapeId> space = {depth_of(output), shapes_[output.value]};
     if (is_alone(output)) {  // a nest of its own
-      groups_[{place.first, added_++}].push_back(output);
+      groups_[{space.first, added_++}].push_back(output);
       return;
     }
-    const auto found = open_.find(place);
+    const auto found = open_.find(space);
     if (found != open_.end() && groups_[found->second].size() < most_outputs) {
       groups_[found->second].push_back(output);
       return;
     }
-    const Key key = {place.first, added_++};
-    open_[place] = key;
+    const Key key = {space.first, added_++};
+    open_[space] = key;
     groups_[key].push_back(output);
   }
 

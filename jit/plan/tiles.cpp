@@ -82,7 +82,7 @@ void choose_strided_extents(const Nest& nest, const IterationSpace& space, Tiles
   tiles.rows = std::min(std::max<int64_t>(elements / tiles.columns, 2), available_rows);
 }
 
-/// Whole lines of the cache along both axes; what one axis has too little the other gets more.
+/// Makes tiles of whole cache lines along both axes; if one axis is short, the other gets more.
 void choose_transposed_extents(const Nest& nest, const IterationSpace& space, Tiles& tiles) {
   const int64_t elements = transposed_tile_bytes / copied_bytes(nest, tiles);
   const int64_t long_row = std::min(row_bytes / widest_bytes(nest), most_columns);

@@ -31,9 +31,9 @@ inline EmbarcMultiplier embarc_multiplier(const SliceParameters& slice, bool hal
   const int shift = up + slice.from_frac - slice.to_frac - down;
   if (down <= 0) return {quotient << -down, shift};
   const int32_t below = quotient >> down;
-  const int32_t rest = quotient & ((1 << down) - 1);
+  const int32_t fraction = quotient & ((1 << down) - 1);
   const int32_t half = 1 << (down - 1);
-  const bool rounds_up = rest > half || (rest == half && (half_up || below % 2 != 0));
+  const bool rounds_up = fraction > half || (fraction == half && (half_up || below % 2 != 0));
   return {std::min(below + (rounds_up ? 1 : 0), 32767), shift};
 }
 

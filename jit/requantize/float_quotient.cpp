@@ -84,8 +84,8 @@ class FloatQuotient final : public RequantizeMethod {
     const float below = std::nextafter(upper, 0.0F);
     const float high = static_cast<double>(upper) < ratio ? upper : below;
     // Above the ratio by less than it can tell, and never 0: infinity times it is infinity.
-    const double rest = (ratio - static_cast<double>(high)) * (1 + 0x1p-22) + ratio * 0x1p-50;
-    SliceConstants result = {constant_bits(-high), constant_bits(static_cast<float>(rest))};
+    const double low = (ratio - static_cast<double>(high)) * (1 + 0x1p-22) + ratio * 0x1p-50;
+    SliceConstants result = {constant_bits(-high), constant_bits(static_cast<float>(low))};
     result[2] = form.rounds_half_up()
                     ? constant_bits(2 * slice.to_zero_point + 1)
                     : constant_bits(rounder + static_cast<float>(slice.to_zero_point));
