@@ -60,6 +60,7 @@ inline void release(void* at) {
 
 }  // namespace castor::test
 
+// NOLINTBEGIN(misc-definitions-in-headers): one source of a program includes this.
 // Not inlined, so that the compiler does not see malloc meet delete.
 [[gnu::noinline]] void* operator new(size_t size) { return castor::test::counted(size, 1); }
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
@@ -80,3 +81,4 @@ inline void release(void* at) {
 [[gnu::noinline]] void operator delete(void* at, size_t, std::align_val_t) noexcept {
   castor::test::release(at);
 }
+// NOLINTEND(misc-definitions-in-headers)

@@ -75,6 +75,7 @@ class CountingAllocator {
 
 }  // namespace castor::test
 
+// NOLINTBEGIN(misc-definitions-in-headers): one source of a program includes this.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 [[gnu::noinline]] void* operator new(size_t size) {
   if (void* at = castor::test::counted(std::malloc(size))) return at;
@@ -108,3 +109,4 @@ int posix_memalign(void** at, size_t alignment, size_t size) {
 }
 }
 #endif
+// NOLINTEND(misc-definitions-in-headers)

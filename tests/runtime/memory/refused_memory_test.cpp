@@ -478,6 +478,7 @@ TEST(RefusedMemoryErrors, AreCopiedWithoutMemory) {
   const Result<int> result = error;
   const AllocationsFailAfter failing(0);
   const Error copy = error;
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the test is of the copy.
   const Result<int> other = result;
   Error assigned{ErrorCode::internal, "short", {1, 2}};
   assigned = error;

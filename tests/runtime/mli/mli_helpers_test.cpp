@@ -112,7 +112,8 @@ TEST(MliHelpers, ParametersOfASlice) {
   EXPECT_EQ(parameters(&tensor, 2), (Parameters{7, 127, 32767}));
   tensor.el_params.sa.scale.capacity = tensor.el_params.sa.zero_point.capacity = 16;
   tensor.el_params.sa.scale_frac_bits.capacity = 8;  // more than the axis has slices
-  scales[3] = frac_bits[3] = zero_points[3] = 1;
+  scales[3] = zero_points[3] = 1;
+  frac_bits[3] = 1;
   EXPECT_EQ(parameters(&tensor, 3), none);
   EXPECT_EQ(parameters(&tensor, far_away), none);
 }
