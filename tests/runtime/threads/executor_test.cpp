@@ -72,7 +72,7 @@ void check_split(const SplitCase& each, const std::string& name = "") {
   const FunctionCase& row = each.function;
   const Result<FunctionPtr> parsed = parse_function(row.text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().to_string() << "\n" << row.text;
-  const FunctionPtr function = *parsed;
+  const FunctionPtr& function = *parsed;
   CaseTensors expected(*function, row, 3, true);
   ASSERT_TRUE(interpret(*function, expected.inputs(), expected.outputs()).ok());
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
