@@ -91,8 +91,8 @@ struct AttributeRule {
 /// Element types that an op takes.
 enum class OperandClass : uint8_t {
   any,
-  numeric,   ///< integers and floats, f4e2m1 included; not boolean, f8e8m0, nf4
-  floating,  ///< floats, f4e2m1 included; not f8e8m0, nf4
+  numeric,   ///< integers and floats of any width; not boolean, f8e8m0, nf4
+  floating,  ///< floats of any width; not f8e8m0, nf4
   integer,   ///< signed and unsigned
   integer_or_boolean,
   boolean,

@@ -9,7 +9,7 @@
 /// Each op rounds its exact result once into the type, with the default options of `convert`, and
 /// follows ir/README.md, Arithmetic: the first NaN operand in operand order is the result,
 /// made quiet; without one an invalid operation gives NaN with sign 1 and payload 0; both then as
-/// by `convert` (f4e2m1 has no NaN: the largest of that sign).
+/// by `convert` (a format without NaN: the largest of that sign).
 ///
 /// ir/README.md says "computed in f32 and rounded once" of types of 16 bits and less. That is the
 /// same: rounding to f32 first never shows. Let p <= 11 be the bits of the type's significands.

@@ -27,7 +27,7 @@ constexpr Row row_to_boolean = {"to boolean", false, false, false, false, false}
 constexpr Row row_int_to_int = {"integer to integer", false, false, false, false, false};
 constexpr Row row_float_to_int = {"float to integer", true, false, true, false, false};
 constexpr Row row_to_float = {"to float", false, false, false, false, false};
-constexpr Row row_to_f4 = {"to f4e2m1", false, false, false, false, true};
+constexpr Row row_to_finite = {"to a float without NaN", false, false, false, false, true};
 constexpr Row row_to_e8m0 = {"to f8e8m0", false, true, false, true, false};
 constexpr Row row_to_nf4 = {"to nf4", false, false, false, false, false};
 
@@ -37,7 +37,7 @@ const Row& row_of(ElementType from, ElementType to) {
   if (is_integer(to)) {
     return is_whole(from) ? row_int_to_int : row_float_to_int;
   }
-  if (to == ElementType::f4e2m1) return row_to_f4;
+  if (is_float(to) && !has_nans(to)) return row_to_finite;
   if (to == ElementType::f8e8m0) return row_to_e8m0;
   if (to == ElementType::nf4) return row_to_nf4;
   return row_to_float;
@@ -162,7 +162,7 @@ ConvertOptions canonical_options(ElementType from, ElementType to, ConvertOption
   if (&row == &row_to_e8m0 && options.rounding == Rounding::nearest_even) {
     options.rounding = Rounding::by_type;
   }
-  const bool saturation_is_void = &row == &row_to_boolean || &row == &row_to_f4 ||
+  const bool saturation_is_void = &row == &row_to_boolean || &row == &row_to_finite ||
                                   &row == &row_to_nf4 || &row == &row_to_e8m0 || is_boolean(from) ||
                                   (from == to && !has_infinities(from));
   if (saturation_is_void && options.overflow == Overflow::saturate) {

@@ -32,7 +32,7 @@ enum class Rounding : uint8_t {
   half_up,
 };
 
-/// What a NaN becomes in a format without one (f4e2m1).
+/// What a NaN becomes in a float format without one.
 enum class NanMode : uint8_t { by_type, zero };
 
 inline constexpr std::array<std::string_view, 5> overflow_names = {"", "saturate", "wrap", "nan",

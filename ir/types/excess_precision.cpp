@@ -4,7 +4,7 @@
 namespace castor {
 
 bool may_be_carried_wide(ElementType type) {
-  return is_float(type) && (bits_of(type) == 8 || bits_of(type) == 16);
+  return is_float(type) && has_nans(type) && bits_of(type) <= 16;
 }
 
 bool allows_excess_precision(const Function& function) {

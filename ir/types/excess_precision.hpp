@@ -12,7 +12,8 @@ namespace castor {
 /// enter an op that is not elementwise.
 bool allows_excess_precision(const Function& function);
 
-/// Whether elements of the type may be handed on as f32: f16, bf16 and f8, not f4e2m1.
+/// Whether elements of the type may be handed on as f32: f16, bf16 and f8. Formats without NaN are
+/// not, since every result of theirs is a number.
 bool may_be_carried_wide(ElementType type);
 
 /// The element type, by value, in which elements are handed on. It is the value's own, but f32

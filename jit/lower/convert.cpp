@@ -51,14 +51,16 @@ LaneId zero_test(LaneBuilder& builder, LaneTensor& source) {
   const auto constant = [&](uint64_t value) {
     return builder.constant(integer_lane(lane_bits_of(from)), value);
   };
-  switch (from) {
-    case ElementType::nf4: return builder.bit_xor(bits, constant(7));
-    case ElementType::f4e2m1: return builder.bit_and(bits, constant(7));
-    case ElementType::f8e8m0: return builder.bit_or(bits, constant(1));  // there is no zero
+  switch (kind_of(from)) {
+    case ElementKind::codebook: return builder.bit_xor(bits, constant(7));
+    case ElementKind::power_of_two: return builder.bit_or(bits, constant(1));  // there is no zero
     default: break;
   }
   if (info(from).format.specials == FloatSpecials::fnuz) return bits;  // one zero
-  return builder.add(bits, bits);  // drops the sign: both zeros become 0, a NaN does not
+  // Both zeros become 0 without the sign; a NaN does not.
+  const uint64_t sign_bit = uint64_t{1} << (bits_of(from) - 1);
+  return is_sub_byte(from) ? builder.bit_and(bits, constant(sign_bit - 1))
+                           : builder.add(bits, bits);  // shifts the sign out of the lane
 }
 
 }  // namespace

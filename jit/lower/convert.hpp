@@ -25,8 +25,8 @@ LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, El
 LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                   const ConvertOptions& options);
 
-/// An f32 that will be stored as a type of at most its range and precision (f16, bf16, f32, f8,
-/// f4e2m1, f8e8m0, nf4), rounded once. `may_be_nan`: whether NaNs can occur.
+/// An f32 that will be stored as a type of at most its range and precision (f16, bf16, f32,
+/// floats of at most eight bits, f8e8m0, nf4), rounded once. `may_be_nan`: whether NaNs can occur.
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                       const ConvertOptions& options, bool may_be_nan);
 

@@ -204,8 +204,8 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
 
 /// Whether every number of a type is in i32's range.
 bool fits_32_bits(ElementType type) {
-  return type == ElementType::f16 || type == ElementType::nf4 ||
-         (is_float(type) && bits_of(type) <= 8);
+  return kind_of(type) == ElementKind::codebook ||
+         (is_float(type) && largest_finite(type) < 0x1p31);
 }
 
 LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {

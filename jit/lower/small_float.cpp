@@ -33,29 +33,31 @@ LaneId decode_power(LaneBuilder& builder, LaneId codes) {
 }
 
 /// f8e5m2 is the upper half of f16.
-LaneId decode_e5m2(LaneBuilder& builder, LaneId codes) {
+LaneId decode_upper_half(LaneBuilder& builder, LaneId codes) {
   return builder.f16_to_f32(builder.shift_left(builder.extend_zero(codes, 16), 8));
 }
 
-/// Formats with four exponent bits: their magnitude, moved to f16's mantissa, is the f16 of a
-/// number smaller by the distance of the biases.
-LaneId decode_e4m3(LaneBuilder& builder, LaneId codes, const FloatFormat& format) {
+/// Formats with fewer exponent bits than f16: their magnitude, moved to where f16's mantissa and
+/// exponent meet, is the f16 of a number smaller by the distance of the biases.
+LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type) {
   const auto word = [&](uint64_t bits) { return builder.constant(LaneType::i16, bits); };
-  const int f16_bias = info(ElementType::f16).format.bias;
+  const FloatFormat& format = info(type).format;
+  const FloatFormat& f16 = info(ElementType::f16).format;
+  const int shift = f16.mantissa_bits - format.mantissa_bits;
   const LaneId wide = builder.extend_zero(codes, 16);
   // The sign, added to itself, moves one bit up, away from the exponent.
   const LaneId signs_apart = builder.add(wide, builder.bit_and(wide, word(0x80)));
-  const LaneId small = builder.f16_to_f32(builder.shift_left(signs_apart, 7));
+  const LaneId small = builder.f16_to_f32(builder.shift_left(signs_apart, shift));
   const LaneId value = builder.float_mul(
-      small, builder.float_constant(LaneType::f32, std::ldexp(1.0, f16_bias - format.bias)));
+      small, builder.float_constant(LaneType::f32, std::ldexp(1.0, f16.bias - format.bias)));
   if (format.specials == FloatSpecials::fnuz) {
     const LaneId is_nan = builder.equal(value, dword(builder, f32_sign));  // -0
     return builder.select(is_nan, dword(builder, f32_quiet_nan | f32_sign), value);
   }
   // f8e4m3's NaN would be 480, the one number above 448.
-  const LaneId is_nan = builder.greater_signed(
-      builder.bit_and(value, dword(builder, f32_magnitude)),
-      builder.float_constant(LaneType::f32, largest_finite(ElementType::f8e4m3)));
+  const LaneId is_nan =
+      builder.greater_signed(builder.bit_and(value, dword(builder, f32_magnitude)),
+                             builder.float_constant(LaneType::f32, largest_finite(type)));
   const LaneId nan = builder.merge_bits(f32_sign, value, dword(builder, f32_quiet_nan));
   return builder.select(is_nan, nan, value);
 }
@@ -136,7 +138,8 @@ LaneId put_nans(LaneBuilder& builder, LaneId codes, LaneId value, LaneId sign, E
     case FloatSpecials::finite: break;
   }
   if (options.nan != NanMode::zero) return codes;
-  return builder.select(nan, builder.bit_xor(sign, dword(builder, 0x8)), codes);
+  const uint64_t sign_bit = uint64_t{1} << (bits_of(to) - 1);
+  return builder.select(nan, builder.bit_xor(sign, dword(builder, sign_bit)), codes);
 }
 
 /// Whether NaNs, cut off at the magnitude limit, get their code that way.
@@ -225,14 +228,15 @@ LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& op
 }  // namespace
 
 LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type) {
-  const FloatFormat& format = info(type).format;
-  if (bits_of(type) == 4) {
+  if (kind_of(type) == ElementKind::power_of_two) return decode_power(builder, codes);
+  if (has_f32_table(type)) {
     return builder.look_up_i32(builder.extend_zero(codes, 32), f32_table(type));
   }
-  if (type == ElementType::f8e8m0) return decode_power(builder, codes);
-  if (type == ElementType::f8e5m2) return decode_e5m2(builder, codes);
-  if (type == ElementType::f8e5m2fnuz) return decode_e5m2fnuz(builder, codes, format);
-  return decode_e4m3(builder, codes, format);
+  const FloatFormat& format = info(type).format;
+  const FloatFormat& f16 = info(ElementType::f16).format;
+  if (format.exponent_bits < f16.exponent_bits) return decode_through_f16(builder, codes, type);
+  return format.specials == FloatSpecials::ieee ? decode_upper_half(builder, codes)
+                                                : decode_e5m2fnuz(builder, codes, format);
 }
 
 LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,

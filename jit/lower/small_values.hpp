@@ -30,7 +30,9 @@ struct StoreTable {
 std::optional<StoreTable> store_table(ElementType from, ElementType to,
                                       const ConvertOptions& options);
 
-/// The f32 bits of the codes of a type of at most five bits.
+/// Whether a table of 16 entries, which are few to look up on every target, holds all codes.
+constexpr bool has_f32_table(ElementType type) { return bits_of(type) <= 4; }
+/// The f32 bits of the codes of a type that has_f32_table.
 I32Table f32_table(ElementType type);
 
 }  // namespace castor::jit

@@ -107,9 +107,9 @@ void add_convert(CLI::App& app, Action& action) {
   add_named_option<Rounding>(*command, "--rounding", options->options.rounding, rounding_named,
                              "rounding mode", choices(rounding_names),
                              "from float to integer, or to f8e8m0: " + choices(rounding_names));
-  add_named_option<NanMode>(*command, "--nan", options->options.nan, nan_mode_named, "nan mode",
-                            choices(nan_mode_names),
-                            "for NaN to f4e2m1: " + choices(nan_mode_names));
+  add_named_option<NanMode>(
+      *command, "--nan", options->options.nan, nan_mode_named, "nan mode", choices(nan_mode_names),
+      "for NaN to a float type without NaN, as f4e2m1: " + choices(nan_mode_names));
   command->footer(
       "Elements narrower than a byte travel as their packed bytes: uint8 of one dimension.");
   add_isa_option(*command, options->runtime.tier);
