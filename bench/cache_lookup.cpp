@@ -15,7 +15,8 @@
 
 #include "bench/benchmarks.hpp"
 #include "bench/two_threads.hpp"
-#include "runtime/state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/runtime_state.hpp"
 
 namespace castor::bench {
 

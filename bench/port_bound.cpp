@@ -5,7 +5,9 @@
 
 #include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
-#include "runtime/state.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/state_access.hpp"
 
 namespace castor::bench {
 
@@ -18,36 +20,38 @@ const jit::CodeLoop* main_loop(const jit::MachineCode& code) {
   return code.loops.empty() ? nullptr : &code.loops.front();
 }
 
-/// The only nest of the bound kernel.
-Result<const detail::BoundNest*> only_nest(const BoundKernel& kernel) {
+/// The only step of the bound kernel, which is elementwise.
+Result<const detail::ElementwiseStep*> only_step(const BoundKernel& kernel) {
   const detail::BoundState& bound = detail::StateAccess::of(kernel);
-  if (bound.nests.size() != 1) {
-    return Error{ErrorCode::internal, fmt::format("{} nests, expected one", bound.nests.size())};
+  if (bound.steps.size() != 1) {
+    return Error{ErrorCode::internal, fmt::format("{} steps, expected one", bound.steps.size())};
   }
-  return &bound.nests.front();
+  const auto* step = std::get_if<detail::ElementwiseStep>(&bound.steps.front());
+  if (step == nullptr) return Error{ErrorCode::internal, "expected an elementwise step"};
+  return step;
 }
 
 Result<jit::MachineCode> annotated_code(const BoundKernel& kernel) {
-  const Result<const detail::BoundNest*> nest = only_nest(kernel);
-  if (!nest) return nest.error();
-  if ((*nest)->tiles) {
+  const Result<const detail::ElementwiseStep*> step = only_step(kernel);
+  if (!step) return step.error();
+  if ((*step)->tiles) {
     return Error{ErrorCode::internal, "inputs are copied tile by tile, expected one loop"};
   }
   const detail::Compiled& compiled = *detail::StateAccess::of(kernel).kernel->compiled;
-  return jit::emit_annotated(*compiled.canonical, compiled.nests.front(), (*nest)->space.form,
+  return jit::emit_annotated(*compiled.canonical, compiled.nests.front(), (*step)->space.form,
                              compiled.target);
 }
 
 }  // namespace
 
 bool has_outer_loop(const BoundKernel& kernel) {
-  const Result<const detail::BoundNest*> nest = only_nest(kernel);
-  return nest && (*nest)->space.form.rank > 1;
+  const Result<const detail::ElementwiseStep*> step = only_step(kernel);
+  return step && (*step)->space.form.rank > 1;
 }
 
 bool same_loops(const BoundKernel& a, const BoundKernel& b) {
-  const Result<const detail::BoundNest*> first = only_nest(a);
-  const Result<const detail::BoundNest*> second = only_nest(b);
+  const Result<const detail::ElementwiseStep*> first = only_step(a);
+  const Result<const detail::ElementwiseStep*> second = only_step(b);
   return first && second && (*first)->space.form == (*second)->space.form;
 }
 

@@ -6,7 +6,8 @@
 #include "ir/verify/verify.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/cache/held_bytes.hpp"
-#include "runtime/state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/runtime_state.hpp"
 
 namespace castor::detail {
 

@@ -8,19 +8,24 @@
 #include "ir/interpreter/interpreter.hpp"
 #include "runtime/bind/bind.hpp"
 #include "runtime/bind/bound_code.hpp"
+#include "runtime/bind/bound_state.hpp"
 #include "runtime/call/nest_call.hpp"
 #include "runtime/call/sub_byte_call.hpp"
 #include "runtime/call/tiled_call.hpp"
+#include "runtime/check/check_count.hpp"
 #include "runtime/check/check_overlap.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/memory/call_scratch.hpp"
+#include "runtime/observe/observer.hpp"
 #include "runtime/requantize/requantization.hpp"
 
 namespace castor {
 
 namespace {
 
-using detail::BoundNest;
 using detail::BoundState;
+using detail::ElementwiseStep;
 using detail::OperandOrigin;
 
 Error lost_tasks() {
@@ -55,18 +60,17 @@ Error no_policy(StorePolicy stores) {
 /// Whether streaming code may store to these outputs: each a whole number of elements away from the
 /// alignment, all equally many; rows too if the first ones are. Where sub-byte operands go along,
 /// that is a number of whole groups.
-bool outputs_align(const BoundNest& nest, std::span<const View> outputs,
+bool outputs_align(const ElementwiseStep& step, std::span<const View> outputs,
                    const jit::Target& target) {
-  const int64_t unit = nest.sub_byte ? storage_group : 1;
+  const int64_t unit = step.sub_byte ? storage_group : 1;
   int64_t common = -1;
-  for (size_t k = nest.first_output; k < nest.operands.size(); ++k) {
-    const ElementType element = nest.elements[k];
+  for (size_t k = step.first_output; k < step.operands.size(); ++k) {
+    const auto& [origin, element, walks_space] = step.operands[k];
     if (!jit::has_streaming_stores(target, element)) continue;
     const int64_t bits = bits_of(element);
-    const OperandOrigin& operand = nest.operands[k];
-    const bool in_scratch = operand.kind == OperandOrigin::Kind::scratch;  // which is aligned
+    const bool in_scratch = origin.kind == OperandOrigin::Kind::scratch;  // which is aligned
     const int64_t begin =
-        in_scratch ? 0 : detail::address(detail::origin_of(outputs[operand.index]), element);
+        in_scratch ? 0 : detail::address(detail::origin_of(outputs[origin.index]), element);
     const int64_t missing = (-begin & (jit::streaming_alignment - 1)) * 8;
     if (missing % (bits * unit) != 0 || (common >= 0 && missing / bits != common)) return false;
     common = missing / bits;
@@ -74,25 +78,42 @@ bool outputs_align(const BoundNest& nest, std::span<const View> outputs,
   return true;
 }
 
-bool streams(const BoundNest& nest, std::span<const View> outputs, StorePolicy policy,
+bool streams(const ElementwiseStep& step, std::span<const View> outputs, StorePolicy policy,
              const jit::Target& target) {
-  if (nest.streaming == nullptr || policy == StorePolicy::cached) return false;
+  if (step.streaming == nullptr || policy == StorePolicy::cached) return false;
   const bool wanted =
-      policy == StorePolicy::streaming || static_cast<size_t>(nest.bytes) > jit::host().llc_bytes;
-  return wanted && outputs_align(nest, outputs, target);
+      policy == StorePolicy::streaming || static_cast<size_t>(step.bytes) > jit::host().llc_bytes;
+  return wanted && outputs_align(step, outputs, target);
 }
 
-void run_elementwise(const BoundState& bound, const BoundNest& nest, bool streaming,
-                     const detail::CallMemory& memory) {
-  const KernelCode<jit::NestSpec>& code = streaming ? *nest.streaming : *nest.main.code;
-  if (nest.sub_byte) {
-    detail::run_sub_byte_nest(bound, nest, streaming, memory);
-  } else if (nest.tiles) {
-    detail::call_tiled(nest, code, memory);
-  } else {
-    detail::call(nest, code, nest.main, memory);
+/// Runs the steps of one call, whose tensors are checked.
+struct StepRunner {
+  const BoundState& bound;
+  const detail::CallMemory& memory;
+  StorePolicy stores;
+  bool in_place;
+
+  void operator()(const detail::EmptyStep&) const {}
+  void operator()(const ElementwiseStep& step) const {
+    const bool streaming =
+        !in_place && streams(step, memory.outputs, stores, bound.kernel->compiled->target);
+    const KernelCode<jit::NestSpec>& code = streaming ? *step.streaming : *step.main.code;
+    if (step.sub_byte) {
+      detail::run_sub_byte_step(bound.outputs, step, streaming, memory);
+    } else if (step.tiles) {
+      detail::call_tiled(step, code, memory);
+    } else {
+      detail::call(step, code, step.main, memory);
+    }
   }
-}
+  void operator()(const detail::ConvolutionStep& step) const {
+    detail::run_convolution(step, memory);
+  }
+  void operator()(const detail::RequantizeStep& step) const {
+    (*this)(detail::prepare_method(step, memory));
+  }
+  void operator()(const detail::TableStep& step) const { detail::run_byte_tables(step, memory); }
+};
 
 /// The threads of the call's executor, or else of the runtime's.
 detail::CallTasks tasks_of(const BoundState& bound, const RunOptions& options) {
@@ -105,23 +126,12 @@ std::span<std::byte> overlap_work(const BoundState& bound, const detail::CallScr
   return {scratch.data(), scratch.data() == nullptr ? 0 : bound.scratch_bytes};
 }
 
-/// Runs nests of checked tensors one after the other.
-Status run_nests(const BoundState& bound, const detail::CallMemory& memory, StorePolicy stores,
+/// Runs the steps one after the other. Refuses scales that the function does not take.
+Status run_steps(const BoundState& bound, const detail::CallMemory& memory, StorePolicy stores,
                  bool in_place) {
   if (Status status = detail::check_scales(bound.scales, memory.inputs); !status) return status;
-  for (const BoundNest& each : bound.nests) {
-    const BoundNest& nest =
-        each.requantization ? detail::prepare_requantization(each, memory) : each;
-    if (nest.tables) {
-      detail::run_byte_tables(nest, memory);
-    } else if (nest.convolution != nullptr) {
-      detail::run_convolution(*nest.convolution, nest, memory);
-    } else if (nest.main.code != nullptr) {  // else there are no elements
-      const bool streaming =
-          !in_place && streams(nest, memory.outputs, stores, bound.kernel->compiled->target);
-      run_elementwise(bound, nest, streaming, memory);
-    }
-  }
+  const StepRunner runner{bound, memory, stores, in_place};
+  for (const detail::Step& step : bound.steps) std::visit(runner, step);
   if (memory.tasks != nullptr && memory.tasks->has_failed()) return lost_tasks();
   return {};
 }
@@ -148,7 +158,7 @@ Status run_call(const BoundState& bound, std::span<const ConstView> inputs,
   }
   const detail::CallMemory memory{inputs, outputs, scratch.data(),
                                   tasks.most() > 1 ? &tasks : nullptr, scratch.of_tasks()};
-  return run_nests(bound, memory, options.stores, in_place);
+  return run_steps(bound, memory, options.stores, in_place);
 }
 
 }  // namespace
@@ -215,7 +225,7 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
   const CallScratch scratch(bound, options.scratch, tasks);
   const CallMemory memory{inputs, outputs, scratch.data(), tasks.most() > 1 ? &tasks : nullptr,
                           scratch.of_tasks()};
-  return run_nests(bound, memory, options.stores, in_place);
+  return run_steps(bound, memory, options.stores, in_place);
 }
 
 size_t BoundKernel::scratch_bytes(int tasks) const {

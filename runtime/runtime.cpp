@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "ir/support/enumeration.hpp"
+#include "runtime/check/check_views.hpp"
 #include "runtime/observe/observer.hpp"
-#include "runtime/state.hpp"
+#include "runtime/runtime_state.hpp"
 
 namespace castor {
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bind/bind.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ir/verify/infer.hpp"
 #include "jit/float_environment.hpp"
 #include "runtime/bind/bind_nest.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/check/check_count.hpp"
+#include "runtime/compiled.hpp"
 #include "runtime/conv/epilogue.hpp"
+#include "runtime/memory/runtime_memory.hpp"
+#include "runtime/observe/observer.hpp"
 
 namespace castor::detail {
 
@@ -49,7 +56,7 @@ Status bind_tensors(BoundState& bound, std::span<const Dims> input_shapes,
   return {};
 }
 
-/// Nests with code; or, where executable memory is refused, none, and the reason.
+/// Steps with code; or, where executable memory is refused, none, and the reason.
 Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes) {
   bound.interpreted_because = bound.kernel->compiled->interpreted_because;
   Status status = bind_nests(bound, input_shapes);
@@ -59,7 +66,7 @@ Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes) {
     observer->refused("code of @" + bound.kernel->function->name, status.error());
   }
   bound.interpreted_because = status.error().message;
-  bound.nests.clear();
+  bound.steps.clear();
   bound.scratch_bytes = 0;
   return {};
 }
@@ -76,22 +83,21 @@ void bind_scratch(BoundState& bound, const BindOptions& options) {
   bound.task_scratch = TaskScratchPool(memory, bound.scratch_bytes);
 }
 
-/// Nests run one after the other; an epilogue runs with its convolution.
+/// Steps run one after the other; an epilogue runs with its convolution.
 InPlaceOrder in_place_order(const BoundState& bound) {
   InPlaceOrder order(bound.inputs.size(), bound.outputs.size());
-  uint32_t step = 0;
-  const auto add = [&](const BoundNest& nest) {
-    for (size_t k = 0; k < nest.operands.size(); ++k) {
-      const OperandOrigin& origin = nest.operands[k];
-      if (origin.kind == OperandOrigin::Kind::output) order.write(step, origin.index);
-      if (origin.kind != OperandOrigin::Kind::input) continue;
-      order.read(step, origin.index, nest.walks_space[k]);
+  uint32_t number = 0;
+  const auto add = [&](const StepBase& step) {
+    for (const auto& [origin, element, walks_space] : step.operands) {
+      if (origin.kind == OperandOrigin::Kind::output) order.write(number, origin.index);
+      if (origin.kind == OperandOrigin::Kind::input) order.read(number, origin.index, walks_space);
     }
   };
-  for (const BoundNest& nest : bound.nests) {
-    ++step;
-    add(nest);
-    if (nest.epilogue) add(nest.epilogue->nest);
+  for (const Step& step : bound.steps) {
+    ++number;
+    std::visit(add, step);
+    const auto* convolution = std::get_if<ConvolutionStep>(&step);
+    if (convolution != nullptr && convolution->epilogue) add(*convolution->epilogue);
   }
   return order;
 }

@@ -6,10 +6,15 @@
 #include "ir/verify/requantize.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/requantize/plan.hpp"
+#include "runtime/bind/bound_state.hpp"
 #include "runtime/bind/nest_codes.hpp"
 #include "runtime/bind/value_places.hpp"
 #include "runtime/bind/work_estimate.hpp"
+#include "runtime/cache/code_store.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/conv/epilogue.hpp"
+#include "runtime/memory/runtime_memory.hpp"
 #include "runtime/requantize/requantization.hpp"
 
 namespace castor::detail {
@@ -23,11 +28,9 @@ bool is_identity(const Dims& axes) {
   return true;
 }
 
-void add_operand(BoundNest& nest, const OperandOrigin& origin, ElementType element,
+void add_operand(StepBase& step, const OperandOrigin& origin, ElementType element,
                  bool walks_space) {
-  nest.operands.push_back(origin);
-  nest.elements.push_back(element);
-  nest.walks_space.push_back(walks_space);
+  step.operands.push_back({origin, element, walks_space});
 }
 
 /// Binds the nests of one function, in the order in which they run.
@@ -40,23 +43,24 @@ class NestBinder {
         codes_(compiled_, places_.scratch()) {}
 
   Status run() {
-    for (size_t n = 0; n < compiled_.nests.size(); ++n) {
-      const jit::Nest& nest = compiled_.nests[n];
+    bound_.steps.reserve(compiled_.nests.size());
+    for (at_ = 0; at_ < compiled_.nests.size(); ++at_) {
+      const jit::Nest& nest = compiled_.nests[at_];
       if (element_count(places_.extents_of(nest.space)).value_or(0) == 0) {
-        bound_.nests.emplace_back();
+        bound_.steps.emplace_back(new_step<EmptyStep>());
         continue;
       }
       if (Status status = copy_for_reshapes(nest); !status) return status;
-      const Result<bool> is_fused = bind_fused(n);
+      const Result<bool> is_fused = bind_fused(nest);
       if (!is_fused.ok()) return is_fused.error();
       if (*is_fused) {
         places_.count_reads_of(nest);
-        places_.count_reads_of(compiled_.nests[++n]);
+        places_.count_reads_of(compiled_.nests[++at_]);
         continue;
       }
       Status status = nest.convolution      ? bind_convolution_nest(nest)
                       : nest.requantization ? bind_requantization_nest(nest)
-                                            : bind(nest, likely(n));
+                                            : bind_elementwise(nest);
       if (!status) return status;
       places_.count_reads_of(nest);
     }
@@ -67,6 +71,14 @@ class NestBinder {
  private:
   const LikelyCode* likely(size_t n) const {
     return n < compiled_.likely.size() ? &compiled_.likely[n] : nullptr;
+  }
+
+  /// A step, without operands, that does the nest at hand, or a part of it.
+  template <class AnyStep>
+  AnyStep new_step() const {
+    AnyStep step;
+    step.nest = at_;
+    return step;
   }
 
   /// Copies to scratch of what no strides can reshape.
@@ -85,27 +97,34 @@ class NestBinder {
   Status bind_copy(ValueId root, ElementType element) {
     const Dims& extents = places_.extents_of(root);
     const jit::Nest nest = jit::copy_nest(element, root, extents.rank(), compiled_.target);
-    BoundNest result;
     const Place from = places_.of_root(root, element);
     const Place to = places_.in_scratch(root, element, extents);
-    add_operand(result, from.origin, element, true);
-    add_operand(result, to.origin, element, true);
+    return bind_copy_step(nest, from, to);
+  }
+
+  /// A step that copies a tensor to another by the code of that nest.
+  Status bind_copy_step(const jit::Nest& nest, const Place& from, const Place& to) {
+    auto result = new_step<ElementwiseStep>();
+    result.program = StepProgram::copy;
+    add_operand(result, from.origin, nest.element(0), true);
+    add_operand(result, to.origin, nest.element(1), true);
     const std::vector<Dims> strides = {from.strides, to.strides};
-    return bind_codes(nest, nullptr, extents, strides, std::move(result));
+    return bind_codes(nest, nullptr, to.extents, strides, std::move(result));
   }
 
-  Status bind(const jit::Nest& nest, const LikelyCode* likely) {
+  Status bind_elementwise(const jit::Nest& nest) {
     std::vector<Dims> strides;
-    BoundNest result = operands_of(nest, strides);
-    result.planned = &nest;
-    return bind_codes(nest, likely, places_.extents_of(nest.space), strides, std::move(result));
+    auto result = new_step<ElementwiseStep>();
+    add_operands(result, nest, strides);
+    return bind_codes(nest, likely(at_), places_.extents_of(nest.space), strides,
+                      std::move(result));
   }
 
-  /// The nest with its operands, whose strides over the space are appended. The source of an
-  /// epilogue has none.
-  BoundNest operands_of(const jit::Nest& nest, std::vector<Dims>& strides, bool fused = false) {
+  /// Adds the operands of the nest, and their strides over its space. The source of an epilogue has
+  /// none.
+  void add_operands(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides,
+                    bool fused = false) {
     const Dims& space = places_.extents_of(nest.space);
-    BoundNest result;
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       if (fused && k == nest.epilogue->source) {
         strides.emplace_back();
@@ -129,28 +148,26 @@ class NestBinder {
       strides.push_back(place.strides);
       add_operand(result, place.origin, nest.element(k), true);
     }
-    return result;
   }
 
   /// Binds a convolution and the nest after it as one. False, and nothing is bound, where that is
   /// not planned, or the tensors' extents and strides do not allow it.
-  Result<bool> bind_fused(size_t n) {
-    const jit::Nest& convolution = compiled_.nests[n];
+  Result<bool> bind_fused(const jit::Nest& convolution) {
     if (!convolution.fusion || !convolution.fusion->is_fused()) return false;
-    const jit::Nest& nest = compiled_.nests[n + 1];
+    const jit::Nest& nest = compiled_.nests[at_ + 1];
     const Dims& extents = places_.extents_of(convolution.space);
     const Dims& w = places_.extents_of(convolution.inputs[1].value);
     if (places_.extents_of(nest.space) != extents || w[1] == 0) return false;
     if (Status status = copy_for_reshapes(nest); !status) return status.error();
     std::vector<Dims> strides;
     BoundEpilogue epilogue;
-    epilogue.nest = operands_of(nest, strides, true);
-    epilogue.nest.planned = &nest;
+    epilogue.nest = at_ + 1;
+    add_operands(epilogue, nest, strides, true);
     auto walk = jit::epilogue_walk(nest, extents, strides);
     if (!walk) return false;
     epilogue.walk = std::move(*walk);
     epilogue.source = nest.epilogue->source;
-    Status status = codes_.bind_epilogue(nest, likely(n + 1), epilogue.walk.space, epilogue.nest);
+    Status status = codes_.bind_epilogue(nest, likely(at_ + 1), epilogue.walk.space, epilogue);
     if (!status) return status.error();
     const size_t piece = places_.scratch().take(piece_bytes(w[0]));
     const std::optional<jit::TileEpilogue> tile =
@@ -179,15 +196,14 @@ class NestBinder {
   /// where a slice is stored. `tile`: the same epilogue for kernels to apply, or null.
   Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
                                BoundEpilogue* epilogue, const jit::TileEpilogue* tile) {
-    BoundNest result;
-    result.planned = &nest;
+    auto result = new_step<ConvolutionStep>();
     std::vector<const std::byte*> constants;
     ConvolutionChoice choice{.epilogue = tile};
     choice.weights.store = compiled_.memory->weights.get();
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       const ValueId value = nest.inputs[k].value;
       if (Status status = add_dense_operand(result, value, nest.element(k)); !status) return status;
-      constants.push_back(result.operands.back().constant);
+      constants.push_back(result.operands.back().origin.constant);
       if (constants.back() == nullptr) continue;
       choice.weights.contents[k] = places_.content_of(places_.root_of(value)).words();
     }
@@ -197,7 +213,7 @@ class NestBinder {
       epilogue->piece_offset = static_cast<ptrdiff_t>(y.offset - result.convolution->scratch);
       result.epilogue = std::make_shared<const BoundEpilogue>(std::move(*epilogue));
     }
-    bound_.nests.push_back(std::move(result));
+    bound_.steps.emplace_back(std::move(result));
     return {};
   }
 
@@ -206,32 +222,30 @@ class NestBinder {
     const Function& function = *compiled_.canonical;
     const Operation& operation = function.operations[*nest.requantization];
     const Dims& extents = places_.extents_of(nest.space);
-    BoundNest result;
+    auto base = new_step<StepBase>();
     const ValueId x_root = places_.root_of(operation.operands[0]);
     const Place x = places_.of_root(x_root, nest.element(0));
-    add_operand(result, x.origin, nest.element(0), x_root == operation.operands[0]);
-    const BoundSide from = bind_side(result, operation, operation.operands[0], source_parameter(0));
-    const BoundSide to =
-        bind_side(result, operation, operation.results[0], destination_parameter(0));
+    add_operand(base, x.origin, nest.element(0), x_root == operation.operands[0]);
+    const BoundSide from = bind_side(base, operation, operation.operands[0], source_parameter(0));
+    const BoundSide to = bind_side(base, operation, operation.results[0], destination_parameter(0));
     const size_t last = nest.inputs.size();
     const Place y = places_.of_output(nest.outputs[0], nest.element(last), extents);
-    add_operand(result, y.origin, nest.element(last), true);
+    add_operand(base, y.origin, nest.element(last), true);
     const jit::RequantizedTensors tensors = {
         extents, *jit::reshaped_strides(x.extents, x.strides, extents), y.strides,
         jit::requantize_axis(from.quantization, to.quantization)};
     const auto form = jit::requantize_form(function, operation);
-    if (!form) return bind_f32_copy(tensors, std::move(result));
-    Status status =
-        bind_requantization(*form, from, to, tensors, compiled_, places_.scratch(), result);
-    if (!status) return status;
-    result.planned = &nest;
-    bound_.nests.push_back(std::move(result));
+    if (!form) return bind_f32_copy(tensors, std::move(base));
+    Result<Step> step = bind_requantization(*form, from, to, tensors, compiled_, places_.scratch(),
+                                            std::move(base));
+    if (!step.ok()) return step.error();
+    bound_.steps.push_back(std::move(step).value());
     return {};
   }
 
   /// The quantization of a value, with operands for the parameters that are given at run time:
   /// parameters of the function and constants, where they are stored.
-  BoundSide bind_side(BoundNest& result, const Operation& operation, ValueId value,
+  BoundSide bind_side(StepBase& result, const Operation& operation, ValueId value,
                       size_t first_operand) {
     BoundSide side;
     side.quantization = compiled_.canonical->type_of(value).quantization;
@@ -247,15 +261,18 @@ class NestBinder {
     return side;
   }
 
-  Status bind_f32_copy(const jit::RequantizedTensors& tensors, BoundNest result) {
+  Status bind_f32_copy(const jit::RequantizedTensors& tensors, StepBase base) {
     const jit::Nest nest =
         jit::copy_nest(ElementType::f32, 0, tensors.extents.rank(), compiled_.target);
+    ElementwiseStep result;
+    static_cast<StepBase&>(result) = std::move(base);
+    result.program = StepProgram::copy;
     const std::vector<Dims> strides = {tensors.source_strides, tensors.destination_strides};
     return bind_codes(nest, nullptr, tensors.extents, strides, std::move(result));
   }
 
   /// A value that is read densely, copied first where it is not stored so.
-  Status add_dense_operand(BoundNest& result, ValueId value, ElementType element) {
+  Status add_dense_operand(StepBase& result, ValueId value, ElementType element) {
     const ValueId root = places_.root_of(value);
     if (!places_.is_dense(value, places_.of_root(root, element))) {
       if (Status status = bind_copy(root, element); !status) return status;
@@ -265,7 +282,7 @@ class NestBinder {
   }
 
   Status find_convolution(const jit::Nest& nest, std::span<const std::byte* const> constants,
-                          const ConvolutionChoice& choice, BoundNest& result) {
+                          const ConvolutionChoice& choice, ConvolutionStep& result) {
     const Operation& operation = compiled_.canonical->operations[*nest.convolution];
     std::array<const Dims*, 4> extents = {};
     std::array<int, 4> numbers = {-1, -1, -1, -1};
@@ -279,8 +296,8 @@ class NestBinder {
         convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
     if (!geometry.ok()) return geometry.error();
     const ConvolutionOperands operands = {
-        .x_is_signed = result.elements[0] == ElementType::i8,
-        .w_is_signed = result.elements[1] == ElementType::i8,
+        .x_is_signed = result.operands[0].element == ElementType::i8,
+        .w_is_signed = result.operands[1].element == ElementType::i8,
         .x_zero_point = numbers[2],
         .w_zero_point = numbers[3],
         .zero_points_per_channel =
@@ -298,20 +315,16 @@ class NestBinder {
   Status copy_to(const Place& to, const Place& from, ValueId value) {
     const jit::Nest nest =
         jit::copy_nest(ElementType::i32, value, to.extents.rank(), compiled_.target);
-    BoundNest result;
-    add_operand(result, from.origin, ElementType::i32, true);
-    add_operand(result, to.origin, ElementType::i32, true);
-    const std::vector<Dims> strides = {from.strides, to.strides};
-    Status status = bind_codes(nest, nullptr, to.extents, strides, std::move(result));
+    Status status = bind_copy_step(nest, from, to);
     places_.give_back(value);
     return status;
   }
 
   Status bind_codes(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
-                    std::span<const Dims> strides, BoundNest result) {
+                    std::span<const Dims> strides, ElementwiseStep result) {
     Status status = codes_.bind(nest, likely, extents, strides, result);
     if (!status) return status;
-    bound_.nests.push_back(std::move(result));
+    bound_.steps.emplace_back(std::move(result));
     return {};
   }
 
@@ -319,6 +332,7 @@ class NestBinder {
   const Compiled& compiled_;
   ValuePlaces places_;
   NestCodes codes_;
+  size_t at_ = 0;  ///< index of the nest that is bound
 };
 
 }  // namespace

@@ -3,11 +3,16 @@
 // that.
 #pragma once
 
-#include "runtime/state.hpp"
+#include <span>
+
+#include "ir/shape/shape.hpp"
+#include "ir/support/result.hpp"
 
 namespace castor::detail {
 
-/// Completes `bound.nests` and `bound.scratch_bytes` from the tensors, which are bound already. May
+struct BoundState;
+
+/// Completes `bound.steps` and `bound.scratch_bytes` from the tensors, which are bound already. May
 /// generate code. Throws std::bad_alloc.
 Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes);
 

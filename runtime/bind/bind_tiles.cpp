@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bind/bind_tiles.hpp"
 
+#include "runtime/cache/code_store.hpp"
+#include "runtime/compiled.hpp"
+
 namespace castor::detail {
 
 namespace {

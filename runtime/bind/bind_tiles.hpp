@@ -3,10 +3,12 @@
 #pragma once
 
 #include "jit/plan/tiles.hpp"
+#include "runtime/bind/elementwise_step.hpp"
 #include "runtime/memory/scratch_plan.hpp"
-#include "runtime/state.hpp"
 
 namespace castor::detail {
+
+struct Compiled;
 
 /// The loops over the tiles of `space`: steps, offsets of the copies, which the caller gives back
 /// to `plan`, and their code, from the cache of `compiled`.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bind/bound_code.hpp"
 
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/conv/epilogue.hpp"
-#include "runtime/requantize/requantization.hpp"
 
 namespace castor::detail {
 
@@ -47,25 +48,51 @@ void visit_code(const BoundConvolution& convolution, const Visit& visit) {
 }
 
 template <class Visit>
-void visit_code(const BoundNest& nest, const Visit& visit) {
-  for (const KernelCodePtr<jit::NestSpec>* code :
-       {&nest.main.code, &nest.streaming, &nest.any_start.code}) {
-    visit_code(*code, visit);
-  }
-  if (nest.tiles) {
-    for (const BoundTileCopy& copy : nest.tiles->copies) visit_code(copy.code, visit);
-  }
-  if (nest.convolution) visit_code(*nest.convolution, visit);
-  if (nest.epilogue) visit_code(nest.epilogue->nest, visit);
-  if (nest.requantization) {
-    for (const BoundMethod& method : nest.requantization->methods) visit_code(method.nest, visit);
-  }
-  if (nest.tables) visit_code(nest.tables->code, visit);
+void visit_code(const LaneStep& step, const Visit& visit) {
+  visit_code(step.main.code, visit);
+  if (step.any_start) visit_code(step.any_start->code, visit);
 }
 
 template <class Visit>
+void visit_code(const ElementwiseStep& step, const Visit& visit) {
+  visit_code(static_cast<const LaneStep&>(step), visit);
+  visit_code(step.streaming, visit);
+  if (!step.tiles) return;
+  for (const BoundTileCopy& copy : step.tiles->copies) visit_code(copy.code, visit);
+}
+
+template <class Visit>
+void visit_code(const ConvolutionStep& step, const Visit& visit) {
+  visit_code(*step.convolution, visit);
+  if (step.epilogue) visit_code(static_cast<const LaneStep&>(*step.epilogue), visit);
+}
+
+template <class Visit>
+void visit_code(const BoundRequantization& requantization, const Visit& visit) {
+  for (const BoundMethod& method : requantization.methods) visit_code(method.step, visit);
+}
+
+template <class Visit>
+void visit_code(const RequantizeStep& step, const Visit& visit) {
+  visit_code(step.requantization, visit);
+}
+
+template <class Visit>
+void visit_code(const TableStep& step, const Visit& visit) {
+  if (const auto* tables = std::get_if<CallTables>(&step.tables)) {
+    visit_code(tables->requantization, visit);
+  }
+  visit_code(step.code, visit);
+}
+
+template <class Visit>
+void visit_code(const EmptyStep&, const Visit&) {}
+
+template <class Visit>
 void visit_code(const BoundState& bound, const Visit& visit) {
-  for (const BoundNest& nest : bound.nests) visit_code(nest, visit);
+  for (const Step& step : bound.steps) {
+    std::visit([&](const auto& kind) { visit_code(kind, visit); }, step);
+  }
 }
 
 }  // namespace

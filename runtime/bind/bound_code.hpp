@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-#include "runtime/state.hpp"
-
 namespace castor::detail {
+
+struct BoundState;
 
 /// Bytes of all code of a bound kernel; what several of its parts share counts once. Allocates
 /// nothing.

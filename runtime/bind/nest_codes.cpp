@@ -7,6 +7,8 @@
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/bind/bind_tiles.hpp"
 #include "runtime/bind/work_estimate.hpp"
+#include "runtime/cache/code_store.hpp"
+#include "runtime/compiled.hpp"
 
 namespace castor::detail {
 
@@ -68,62 +70,71 @@ bool tiles_align(const jit::Nest& nest, const jit::IterationSpace& space, const 
 }
 
 /// What binding knows of a nest besides its operands and code.
-void describe(const jit::Nest& nest, const jit::IterationSpace& space, BoundNest& result) {
+void describe(const jit::Nest& nest, const jit::IterationSpace& space, LaneStep& result) {
   result.sub_byte = nest.has_sub_byte_operand();
   result.first_output = nest.inputs.size();
   result.first_base = jit::ArgumentLayout(nest.operands(), space.form.rank).base(0);
 }
 
-/// The estimated time of a nest over these extents, whose operands have this access.
+/// The estimated time of a nest over these extents, whose operands have this access and bytes.
 int64_t estimate(const jit::Nest& nest, std::span<const jit::Access> access,
-                 const jit::Target& target, const Dims& extents, const BoundNest& result) {
+                 const jit::Target& target, const Dims& extents, int64_t bytes) {
   double elements = 1;
   for (const int64_t extent : extents) elements *= static_cast<double>(extent);
-  return nest_ns(nest, access, target, elements, result.bytes);
+  return nest_ns(nest, access, target, elements, bytes);
+}
+
+/// Has code read the numbers of periods, which must stay where they are.
+void point_to(const std::vector<uint8_t>& period_numbers, const jit::ArgumentLayout& layout,
+              BoundCode& code) {
+  code.arguments[layout.period_numbers()] =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(period_numbers.data()));
 }
 
 }  // namespace
 
 Status NestCodes::bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
-                       std::span<const Dims> strides, BoundNest& result) {
+                       std::span<const Dims> strides, ElementwiseStep& result) {
   result.space = jit::nest_space(nest, extents, strides, compiled_.target);
   const jit::IterationSpace& space = result.space;
   describe(nest, space, result);
   result.bytes = bytes_of(nest, extents, strides);
   if (const auto tiles = jit::plan_tiles(nest, space)) {
-    result.main.nanoseconds = estimate(nest, space.form.access, compiled_.target, extents, result);
+    result.main.nanoseconds =
+        estimate(nest, space.form.access, compiled_.target, extents, result.bytes);
     return bind_tiles(nest, likely, *tiles, result);
   }
   plan_periods(nest, space, result);
-  if (Status status = bind_code(nest, likely, space, result, result.main); !status) return status;
+  if (Status status = bind_code(nest, likely, space, result.main); !status) return status;
   if (Status status = bind_streaming(nest, space, result); !status) return status;
   if (Status status = bind_any_start(nest, space, result); !status) return status;
-  for (BoundCode* code : {&result.main, &result.any_start}) {
-    code->nanoseconds = estimate(nest, code->access, compiled_.target, extents, result);
+  const jit::ArgumentLayout layout(nest.operands(), space.form.rank);
+  for (BoundCode* code : {&result.main, result.any_start ? &*result.any_start : nullptr}) {
+    if (code == nullptr) continue;
+    point_to(result.period_numbers, layout, *code);
+    code->nanoseconds = estimate(nest, code->access, compiled_.target, extents, result.bytes);
   }
   for (const PeriodCopy& copy : result.periods) plan_.give_back(copy.offset);
   return {};
 }
 
 Status NestCodes::bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
-                                const jit::IterationSpace& space, BoundNest& result) const {
+                                const jit::IterationSpace& space, LaneStep& result) const {
   describe(nest, space, result);
-  if (Status status = bind_code(nest, likely, space, result, result.main); !status) return status;
+  if (Status status = bind_code(nest, likely, space, result.main); !status) return status;
   return bind_any_start(nest, space, result);
 }
 
 /// Where the nest runs tile by tile: code for one tile, and for the copies.
 Status NestCodes::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
-                             const jit::Tiles& tiles, BoundNest& result) {
+                             const jit::Tiles& tiles, ElementwiseStep& result) {
   const jit::IterationSpace space = std::move(result.space);
   Result<TiledWalk> walk = bind_tiled_walk(nest, space, tiles, compiled_, plan_);
   if (!walk.ok()) return walk.error();
   for (const BoundTileCopy& copy : walk->copies) plan_.give_back(copy.offset);
   result.space = tiles.space;
   describe(nest, tiles.space, result);
-  if (Status status = bind_code(nest, likely, tiles.space, result, result.main); !status) {
-    return status;
-  }
+  if (Status status = bind_code(nest, likely, tiles.space, result.main); !status) return status;
   if (tiles_align(nest, space, tiles)) {
     if (Status status = bind_streaming(nest, tiles.space, result); !status) return status;
   }
@@ -133,7 +144,7 @@ Status NestCodes::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
 
 /// Plans scratch for the copies of periods.
 void NestCodes::plan_periods(const jit::Nest& nest, const jit::IterationSpace& space,
-                             BoundNest& result) {
+                             ElementwiseStep& result) {
   if (!space.form.has_periods()) return;
   const jit::ChunkPlan chunks = jit::plan_chunks(nest, space.form, compiled_.target);
   const int64_t length = space.period + int64_t{chunks.lanes} * std::max(chunks.chunks, 1);
@@ -169,22 +180,16 @@ Status NestCodes::find_code(const jit::Nest& nest, const LikelyCode* likely,
 
 /// The code of a nest in a form, with its argument block.
 Status NestCodes::bind_code(const jit::Nest& nest, const LikelyCode* likely,
-                            const jit::IterationSpace& space, const BoundNest& result,
-                            BoundCode& code) const {
-  if (Status status = find_code(nest, likely, space.form, code.code); !status) {
-    return status;
-  }
+                            const jit::IterationSpace& space, BoundCode& code) const {
+  if (Status status = find_code(nest, likely, space.form, code.code); !status) return status;
   code.arguments = jit::pack_arguments(nest.storage(), space);
   code.access = space.form.access;
-  const jit::ArgumentLayout layout(nest.operands(), space.form.rank);
-  code.arguments[layout.period_numbers()] =
-      static_cast<int64_t>(reinterpret_cast<uintptr_t>(result.period_numbers.data()));
   return {};
 }
 
 bool NestCodes::can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
-                           const BoundNest& result) const {
-  if (result.bytes < least_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
+                           int64_t bytes) const {
+  if (bytes < least_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
   const bool is_dense = space.form == jit::NestForm::dense(nest.operands());
   const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).table_operand >= 0;
   if (nest.has_sub_byte_operand() && !is_dense && !by_table) return false;
@@ -196,8 +201,8 @@ bool NestCodes::can_stream(const jit::Nest& nest, const jit::IterationSpace& spa
 
 /// Code with streaming stores, where the tensors are large enough to profit.
 Status NestCodes::bind_streaming(const jit::Nest& nest, const jit::IterationSpace& space,
-                                 BoundNest& result) const {
-  if (!can_stream(nest, space, result)) return {};
+                                 ElementwiseStep& result) const {
+  if (!can_stream(nest, space, result.bytes)) return {};
   jit::NestForm form = space.form;
   form.stores = jit::Stores::streaming;
   form.baked_period = 0;  // after the elements before the alignment a period may be anywhere
@@ -206,11 +211,11 @@ Status NestCodes::bind_streaming(const jit::Nest& nest, const jit::IterationSpac
 
 /// Code for sub-byte operands that begin at any element, where the main code cannot take them.
 Status NestCodes::bind_any_start(const jit::Nest& nest, jit::IterationSpace space,
-                                 BoundNest& result) const {
+                                 LaneStep& result) const {
   const jit::NestForm form = jit::bitwise_form(space.form, nest.storage());
   if (form == space.form) return {};
   space.form = form;
-  return bind_code(nest, nullptr, space, result, result.any_start);
+  return bind_code(nest, nullptr, space, result.any_start.emplace());
 }
 
 }  // namespace castor::detail

@@ -2,38 +2,44 @@
 // The code of a nest whose operands' origins are known, with its argument blocks.
 #pragma once
 
+#include <span>
+
+#include "ir/support/result.hpp"
+#include "jit/plan/nest.hpp"
+#include "runtime/bind/elementwise_step.hpp"
 #include "runtime/memory/scratch_plan.hpp"
-#include "runtime/state.hpp"
 
 namespace castor::detail {
+
+struct Compiled;
+struct LikelyCode;
 
 /// Picks code, which may be generated, for the nests of one bound function.
 class NestCodes {
  public:
   NestCodes(const Compiled& compiled, ScratchPlan& scratch) : compiled_(compiled), plan_(scratch) {}
 
-  /// Completes a nest that has its operands: `strides[k]` are operand k's over `extents`. `likely`
+  /// Completes a step that has its operands: `strides[k]` are operand k's over `extents`. `likely`
   /// is code made ahead, or null.
   Status bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
-              std::span<const Dims> strides, BoundNest& result);
-  /// Binds an epilogue, which runs over that space slice by slice.
+              std::span<const Dims> strides, ElementwiseStep& result);
+  /// Completes an epilogue that has its operands and walks that space piece by piece.
   Status bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
-                       const jit::IterationSpace& space, BoundNest& result) const;
+                       const jit::IterationSpace& space, LaneStep& result) const;
 
  private:
   Status bind_tiles(const jit::Nest& nest, const LikelyCode* likely, const jit::Tiles& tiles,
-                    BoundNest& result);
-  void plan_periods(const jit::Nest& nest, const jit::IterationSpace& space, BoundNest& result);
+                    ElementwiseStep& result);
+  void plan_periods(const jit::Nest& nest, const jit::IterationSpace& space,
+                    ElementwiseStep& result);
   Status find_code(const jit::Nest& nest, const LikelyCode* likely, const jit::NestForm& form,
                    KernelCodePtr<jit::NestSpec>& code) const;
   Status bind_code(const jit::Nest& nest, const LikelyCode* likely,
-                   const jit::IterationSpace& space, const BoundNest& result,
-                   BoundCode& code) const;
-  bool can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
-                  const BoundNest& result) const;
+                   const jit::IterationSpace& space, BoundCode& code) const;
+  bool can_stream(const jit::Nest& nest, const jit::IterationSpace& space, int64_t bytes) const;
   Status bind_streaming(const jit::Nest& nest, const jit::IterationSpace& space,
-                        BoundNest& result) const;
-  Status bind_any_start(const jit::Nest& nest, jit::IterationSpace space, BoundNest& result) const;
+                        ElementwiseStep& result) const;
+  Status bind_any_start(const jit::Nest& nest, jit::IterationSpace space, LaneStep& result) const;
 
   const Compiled& compiled_;
   ScratchPlan& plan_;

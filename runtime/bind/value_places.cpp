@@ -2,6 +2,8 @@
 #include "runtime/bind/value_places.hpp"
 
 #include "jit/plan/access_pattern.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
 
 namespace castor::detail {
 

@@ -6,10 +6,13 @@
 #include <unordered_map>
 
 #include "ir/verify/infer.hpp"
+#include "jit/plan/nest.hpp"
+#include "runtime/bind/step_base.hpp"
 #include "runtime/memory/scratch_plan.hpp"
-#include "runtime/state.hpp"
 
 namespace castor::detail {
+
+struct BoundState;
 
 /// A tensor that nests read or write.
 struct Place {

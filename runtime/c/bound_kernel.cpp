@@ -7,12 +7,14 @@
 #include <memory>
 #include <type_traits>
 
-#include "runtime/bind/bind.hpp"
+#include "runtime/bind/bound_state.hpp"
 #include "runtime/c/executor.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/handles.hpp"
 #include "runtime/c/structs.hpp"
 #include "runtime/c/tensor.hpp"
+#include "runtime/check/check_count.hpp"
+#include "runtime/state_access.hpp"
 
 namespace castor::c {
 

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "runtime/bind/bind.hpp"
 #include "runtime/c/guard.hpp"
 #include "runtime/c/kernel.hpp"
 #include "runtime/c/structs.hpp"
 #include "runtime/c/tensor.hpp"
+#include "runtime/check/check_count.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/state_access.hpp"
 
 namespace castor::c {
 

@@ -2,8 +2,9 @@
 #include "runtime/cache/held_bytes.hpp"
 
 #include "ir/types/quantization.hpp"
+#include "ir/verify/limits.hpp"
 #include "jit/plan/nest.hpp"
-#include "runtime/state.hpp"
+#include "runtime/compiled.hpp"
 
 namespace castor {
 

@@ -3,8 +3,9 @@
 
 #include "ir/builder.hpp"
 #include "runtime/cache/held_bytes.hpp"
+#include "runtime/compiled.hpp"
 #include "runtime/observe/observer.hpp"
-#include "runtime/state.hpp"
+#include "runtime/runtime_state.hpp"
 
 namespace castor {
 

@@ -7,8 +7,10 @@
 #include <span>
 
 #include "ir/types/storage.hpp"
+#include "ir/types/view.hpp"
+#include "runtime/bind/elementwise_step.hpp"
 #include "runtime/call/call_tasks.hpp"
-#include "runtime/state.hpp"
+#include "runtime/memory/task_scratch.hpp"
 
 namespace castor::detail {
 
@@ -21,7 +23,7 @@ struct Origin {
 struct CallMemory;
 
 /// Copies the periods of periodic operands to scratch, and points the arguments there.
-void copy_periods(const BoundNest& nest, const CallMemory& memory, int64_t* arguments);
+void copy_periods(const ElementwiseStep& step, const CallMemory& memory, int64_t* arguments);
 
 template <class Pointer>
 Origin origin_of(const BasicView<Pointer>& view) {
@@ -50,7 +52,7 @@ inline std::byte* scratch_of(const CallMemory& memory, int64_t task) {
 }
 
 /// Calls the code part by part, by several tasks.
-void call_split(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+void call_split(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
                 const BoundCode& bound, const int64_t* arguments, int64_t tasks, CallTasks& by);
 
 inline int64_t number_of(const void* address) {
@@ -71,26 +73,29 @@ inline Origin origin_of(const OperandOrigin& operand, const CallMemory& memory) 
 inline int64_t address(const Origin& origin, ElementType element) {
   return origin.data + storage_byte(element, origin.offset);
 }
+inline int64_t address(const StepOperand& operand, const CallMemory& memory) {
+  return address(origin_of(operand.origin, memory), operand.element);
+}
 
 /// Calls the code with a copy of the argument block that has this call's pointers; in parts, where
 /// the call has tasks and the nest is large.
-inline void call(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+inline void call(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
                  const BoundCode& bound, const CallMemory& memory) {
   int64_t arguments[jit::most_argument_words];
   std::copy(bound.arguments.begin(), bound.arguments.end(), arguments);
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const Origin origin = origin_of(nest.operands[k], memory);
-    const ElementType element = nest.elements[k];
+  for (size_t k = 0; k < step.operands.size(); ++k) {
+    const Origin origin = origin_of(step.operands[k].origin, memory);
+    const ElementType element = step.operands[k].element;
     if (jit::counts_elements(bound.access[k], element)) {
       arguments[k] = origin.offset;
-      arguments[nest.first_base + k] = origin.data;
+      arguments[step.first_base + k] = origin.data;
     } else {
       arguments[k] = address(origin, element);
     }
   }
-  if (!nest.periods.empty()) copy_periods(nest, memory, arguments);
+  if (!step.periods.empty()) copy_periods(step, memory, arguments);
   const int64_t tasks = memory.tasks == nullptr ? 1 : memory.tasks->count_for(bound.nanoseconds);
-  if (tasks > 1) return call_split(nest, code, bound, arguments, tasks, *memory.tasks);
+  if (tasks > 1) return call_split(step, code, bound, arguments, tasks, *memory.tasks);
   code.entry()(arguments);
 }
 

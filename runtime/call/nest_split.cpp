@@ -23,7 +23,7 @@ constexpr int64_t line_bytes = jit::streaming_alignment;
 class Cuts {
  public:
   explicit Cuts(const ReadyNest& ready)
-      : ready_(ready), nest_(ready.nest), space_(ready.nest.space) {}
+      : ready_(ready), step_(ready.step), space_(ready.step.space) {}
 
   /// Nothing where outputs would share bytes.
   std::optional<NestSplit> along(int axis, int64_t wanted) const {
@@ -33,7 +33,7 @@ class Cuts {
     }
     const int64_t step = axis == 0 ? step_of_elements() : 1;
     split.unit = step;
-    for (size_t k = nest_.first_output; k < nest_.operands.size(); ++k) {
+    for (size_t k = step_.first_output; k < step_.operands.size(); ++k) {
       if (!is_bitwise(k)) continue;
       if (!rows_follow(k) || !rows_begin_alike(k, axis)) return std::nullopt;
       split.unit = std::lcm(split.unit, period_of(k, axis));
@@ -57,9 +57,9 @@ class Cuts {
   /// Along the innermost axis: whole periods, whole bytes of what is read and written by bytes.
   int64_t step_of_elements() const {
     int64_t step = std::max<int64_t>(space_.period, 1);
-    for (size_t k = 0; k < nest_.operands.size(); ++k) {
+    for (size_t k = 0; k < step_.operands.size(); ++k) {
       if (ready_.code.access[k] != jit::Access::contiguous) continue;
-      step = std::lcm(step, aligned_elements(nest_.elements[k]));
+      step = std::lcm(step, aligned_elements(step_.operands[k].element));
     }
     return ready_.streams() ? std::lcm(step, line_elements) : step;
   }
@@ -86,7 +86,7 @@ class Cuts {
 
   /// Whether further out all elements begin as far into a byte.
   bool rows_begin_alike(size_t k, int axis) const {
-    const int64_t aligned = aligned_elements(nest_.elements[k]);
+    const int64_t aligned = aligned_elements(step_.operands[k].element);
     for (int outer = axis + 1; outer < space_.form.rank; ++outer) {
       if (stride(k, outer) % aligned != 0) return false;
     }
@@ -95,7 +95,7 @@ class Cuts {
 
   /// Indices along the axis after which elements begin as far into a byte as before.
   int64_t period_of(size_t k, int axis) const {
-    const int64_t aligned = aligned_elements(nest_.elements[k]);
+    const int64_t aligned = aligned_elements(step_.operands[k].element);
     return aligned / std::gcd(aligned, stride(k, axis));
   }
 
@@ -107,16 +107,16 @@ class Cuts {
     return std::nullopt;
   }
   bool begins_bytes(int axis, int64_t index) const {
-    for (size_t k = nest_.first_output; k < nest_.operands.size(); ++k) {
+    for (size_t k = step_.first_output; k < step_.operands.size(); ++k) {
       if (!is_bitwise(k)) continue;
       const int64_t element = ready_.arguments[k] + index * stride(k, axis);
-      if (element % aligned_elements(nest_.elements[k]) != 0) return false;
+      if (element % aligned_elements(step_.operands[k].element) != 0) return false;
     }
     return true;
   }
 
   const ReadyNest& ready_;
-  const BoundNest& nest_;
+  const ElementwiseStep& step_;
   const jit::IterationSpace& space_;
 };
 
@@ -126,8 +126,8 @@ class PartRunner {
   PartRunner(const ReadyNest& ready, const NestSplit& split)
       : ready_(ready),
         split_(split),
-        space_(ready.nest.space),
-        layout_(ready.nest.operands.size(), space_.form.rank),
+        space_(ready.step.space),
+        layout_(ready.step.operands.size(), space_.form.rank),
         entry_(ready.entry.entry()) {
     std::copy_n(ready.arguments, layout_.words(), arguments_);
     for (int axis = split.axis + 1; axis < space_.form.rank; ++axis) {
@@ -137,7 +137,7 @@ class PartRunner {
 
   /// The indices from `begin` to `end` along the axis, in one row.
   void run(int64_t row, int64_t begin, int64_t end) {
-    for (size_t k = 0; k < ready_.nest.operands.size(); ++k) {
+    for (size_t k = 0; k < ready_.step.operands.size(); ++k) {
       arguments_[k] = ready_.arguments[k] + distance(k, row, begin);
     }
     arguments_[layout_.extent(split_.axis)] = end - begin;
@@ -156,7 +156,7 @@ class PartRunner {
       elements += row % space_.extents[axis] * strides[static_cast<size_t>(axis)];
       row /= space_.extents[axis];
     }
-    const ElementType element = ready_.nest.elements[k];
+    const ElementType element = ready_.step.operands[k].element;
     if (jit::counts_elements(access, element)) return elements;
     return storage_byte(element, elements);
   }
@@ -174,8 +174,8 @@ class PartRunner {
 NestSplit split_nest(const ReadyNest& ready, int64_t tasks) {
   const int64_t wanted = units_a_task * tasks;
   const Cuts cuts(ready);
-  NestSplit best = {.axis = ready.nest.space.form.rank - 1,
-                    .extent = ready.nest.space.extents[ready.nest.space.form.rank - 1]};
+  NestSplit best = {.axis = ready.step.space.form.rank - 1,
+                    .extent = ready.step.space.extents[ready.step.space.form.rank - 1]};
   for (int axis = best.axis; axis >= 0 && best.count() < wanted; --axis) {
     const std::optional<NestSplit> split = cuts.along(axis, wanted);
     if (split && split->count() > best.count()) best = *split;

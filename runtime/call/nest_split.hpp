@@ -4,17 +4,17 @@
 
 #include <optional>
 
-#include "runtime/state.hpp"
+#include "runtime/bind/elementwise_step.hpp"
 
 namespace castor::detail {
 
 /// A nest whose argument block is complete: the code that is called, its operands' first elements.
 struct ReadyNest {
-  const BoundNest& nest;
+  const ElementwiseStep& step;
   const BoundCode& code;
-  const KernelCode<jit::NestSpec>& entry;  ///< code.code or nest.streaming
+  const KernelCode<jit::NestSpec>& entry;  ///< code.code or step.streaming
   const int64_t* arguments;                ///< with periods copied
-  bool streams() const { return &entry == nest.streaming.get(); }
+  bool streams() const { return &entry == step.streaming.get(); }
 };
 
 /// A nest cut into units along one axis, for every index of the axes further out: its rows. Units

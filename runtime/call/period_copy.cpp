@@ -51,11 +51,11 @@ void repeat(std::byte* data, size_t period, size_t length) {
 
 }  // namespace
 
-void copy_periods(const BoundNest& nest, const CallMemory& memory, int64_t* arguments) {
-  for (const PeriodCopy& copy : nest.periods) {
+void copy_periods(const ElementwiseStep& step, const CallMemory& memory, int64_t* arguments) {
+  for (const PeriodCopy& copy : step.periods) {
     std::byte* to = memory.scratch + copy.offset;
     const size_t bytes = static_cast<size_t>(jit::lane_bits_of(copy.element) / 8);
-    const Origin from = origin_of(nest.operands[copy.operand], memory);
+    const Origin from = origin_of(step.operands[copy.operand].origin, memory);
     const size_t period = copy_elements(copy, from, to);
     repeat(to, period * bytes, static_cast<size_t>(copy.length) * bytes);
     arguments[copy.operand] = number_of(to);

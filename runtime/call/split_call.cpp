@@ -5,9 +5,9 @@
 
 namespace castor::detail {
 
-void call_split(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+void call_split(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
                 const BoundCode& bound, const int64_t* arguments, int64_t tasks, CallTasks& by) {
-  const ReadyNest ready{nest, bound, code, arguments};
+  const ReadyNest ready{step, bound, code, arguments};
   const NestSplit split = split_nest(ready, tasks);
   const int64_t units = split.count();
   const int64_t count = std::min(tasks, units);

@@ -13,11 +13,11 @@ namespace {
 
 /// Whether a sub-byte operand that the main code takes as contiguous begins inside a byte, or
 /// inside a group of the split layouts.
-bool starts_inside_a_byte(const BoundNest& nest, const CallMemory& memory) {
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    if (nest.main.access[k] != jit::Access::contiguous) continue;
-    const int64_t aligned = aligned_elements(nest.elements[k]);
-    if (origin_of(nest.operands[k], memory).offset % aligned != 0) return true;
+bool starts_inside_a_byte(const ElementwiseStep& step, const CallMemory& memory) {
+  for (size_t k = 0; k < step.operands.size(); ++k) {
+    if (step.main.access[k] != jit::Access::contiguous) continue;
+    const int64_t aligned = aligned_elements(step.operands[k].element);
+    if (origin_of(step.operands[k].origin, memory).offset % aligned != 0) return true;
   }
   return false;
 }
@@ -54,38 +54,39 @@ class SharedEnd {
 
 /// Calls visit(operand, index among the outputs) for each.
 template <class Visit>
-void for_each_sub_byte_output(const BoundNest& nest, std::span<const View> outputs, Visit visit) {
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const OperandOrigin& operand = nest.operands[k];
-    const bool is_output = operand.kind == OperandOrigin::Kind::output;
-    if (is_output && is_sub_byte(outputs[operand.index].element)) visit(k, operand.index);
+void for_each_sub_byte_output(const ElementwiseStep& step, std::span<const View> outputs,
+                              Visit visit) {
+  for (size_t k = 0; k < step.operands.size(); ++k) {
+    const OperandOrigin& origin = step.operands[k].origin;
+    const bool is_output = origin.kind == OperandOrigin::Kind::output;
+    if (is_output && is_sub_byte(outputs[origin.index].element)) visit(k, origin.index);
   }
 }
 
 }  // namespace
 
-void run_sub_byte_nest(const BoundState& bound, const BoundNest& nest, bool streaming,
-                       const CallMemory& memory) {
-  const std::span<const View> outputs = memory.outputs;
-  const bool any_start = nest.any_start.code != nullptr && starts_inside_a_byte(nest, memory);
-  const BoundCode& code = any_start ? nest.any_start : nest.main;
+void run_sub_byte_step(std::span<const BoundTensor> outputs, const ElementwiseStep& step,
+                       bool streaming, const CallMemory& memory) {
+  const std::span<const View> views = memory.outputs;
+  const bool any_start = step.any_start && starts_inside_a_byte(step, memory);
+  const BoundCode& code = any_start ? *step.any_start : step.main;
   // A dense output that begins at element 0 has the unused bits of its last byte written as 0, any
   // other keeps them (ir/README.md, Element types). Contiguous code does the one, bitwise code the
   // other; where that is not what the view asks for, it is made up for here.
   std::array<std::optional<SharedEnd>, jit::most_outputs> ends;
   size_t kept = 0;
-  for_each_sub_byte_output(nest, outputs, [&](size_t k, size_t index) {
-    const bool clears = outputs[index].offset == 0 && is_dense(bound.outputs[index]);
+  for_each_sub_byte_output(step, views, [&](size_t k, size_t index) {
+    const bool clears = views[index].offset == 0 && is_dense(outputs[index]);
     if (clears || code.access[k] == jit::Access::bitwise) return;
-    ends[kept++].emplace(bound.outputs[index], outputs[index]);
+    ends[kept++].emplace(outputs[index], views[index]);
   });
-  call(nest, streaming && !any_start ? *nest.streaming : *code.code, code, memory);
+  call(step, streaming && !any_start ? *step.streaming : *code.code, code, memory);
   for (size_t i = 0; i < kept; ++i) ends[i]->restore();
-  for_each_sub_byte_output(nest, outputs, [&](size_t k, size_t index) {
-    const bool clears = outputs[index].offset == 0 && is_dense(bound.outputs[index]);
+  for_each_sub_byte_output(step, views, [&](size_t k, size_t index) {
+    const bool clears = views[index].offset == 0 && is_dense(outputs[index]);
     if (!clears || code.access[k] != jit::Access::bitwise) return;
-    const BoundTensor& tensor = bound.outputs[index];
-    clear_unused_bits(static_cast<std::byte*>(outputs[index].data), tensor.element, tensor.count);
+    const BoundTensor& tensor = outputs[index];
+    clear_unused_bits(static_cast<std::byte*>(views[index].data), tensor.element, tensor.count);
   });
 }
 

@@ -46,22 +46,22 @@ bool goes_better_by_columns(const jit::TileCopy& copy, int64_t element_bytes) {
 /// belongs to the task.
 class TileLoop {
  public:
-  TileLoop(const BoundNest& nest, const KernelCode<jit::NestSpec>& code, const CallMemory& memory,
-           std::byte* scratch)
-      : nest_(nest),
+  TileLoop(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
+           const CallMemory& memory, std::byte* scratch)
+      : step_(step),
         code_(code.entry()),
-        walk_(*nest.tiles),
-        layout_(nest.operands.size(), nest.space.form.rank) {
-    std::copy(nest.main.arguments.begin(), nest.main.arguments.end(), arguments_);
-    for (size_t k = 0; k < nest.operands.size(); ++k) {
-      pointers_[k] = address(origin_of(nest.operands[k], memory), nest.elements[k]);
+        walk_(*step.tiles),
+        layout_(step.operands.size(), step.space.form.rank) {
+    std::copy(step.main.arguments.begin(), step.main.arguments.end(), arguments_);
+    for (size_t k = 0; k < step.operands.size(); ++k) {
+      pointers_[k] = address(step.operands[k], memory);
     }
     for (size_t c = 0; c < walk_.copies.size(); ++c) {
       copies_[c] = number_of(scratch + walk_.copies[c].offset);
     }
   }
 
-  /// The tiles of the nest.
+  /// The tiles of the step.
   int64_t count() const {
     int64_t tiles = ceil_div(walk_.extents[0], walk_.columns) * tile_rows();
     for (int axis = 1; axis < walk_.extents.rank(); ++axis) {
@@ -103,7 +103,7 @@ class TileLoop {
       if (axis == walk_.axis) continue;
       const int64_t count = direction * (plane % walk_.extents[axis]);
       plane /= walk_.extents[axis];
-      for (size_t k = 0; k < nest_.operands.size(); ++k) pointers_[k] += count * step(k, axis);
+      for (size_t k = 0; k < step_.operands.size(); ++k) pointers_[k] += count * step(k, axis);
     }
   }
 
@@ -126,7 +126,7 @@ class TileLoop {
   }
 
   void run_tile(const Tile& tile) {
-    for (size_t k = 0; k < nest_.operands.size(); ++k) arguments_[k] = first_element(k, tile);
+    for (size_t k = 0; k < step_.operands.size(); ++k) arguments_[k] = first_element(k, tile);
     for (size_t c = 0; c < walk_.copies.size(); ++c) {
       const BoundTileCopy& operand = walk_.copies[c];
       if (!operand.is_output) copy(operand, arguments_[operand.operand], copies_[c], tile);
@@ -142,7 +142,7 @@ class TileLoop {
   }
 
   /// Whether the code's two axes are one.
-  bool takes_one_row() const { return nest_.space.form.rank == 1; }
+  bool takes_one_row() const { return step_.space.form.rank == 1; }
 
   int64_t first_element(size_t operand, const Tile& tile) const {
     return pointers_[operand] + tile.column * step(operand, 0) +
@@ -168,7 +168,7 @@ class TileLoop {
     operand.code->call(&copy);
   }
 
-  const BoundNest& nest_;
+  const ElementwiseStep& step_;
   const jit::KernelFunction<jit::NestSpec> code_;
   const TiledWalk& walk_;
   const jit::ArgumentLayout layout_;
@@ -179,14 +179,14 @@ class TileLoop {
 
 }  // namespace
 
-void call_tiled(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+void call_tiled(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
                 const CallMemory& memory) {
-  TileLoop loop(nest, code, memory, memory.scratch);
+  TileLoop loop(step, code, memory, memory.scratch);
   const int64_t tiles = loop.count();
-  const int64_t tasks = std::min(most_tasks(memory, nest.main.nanoseconds), tiles);
+  const int64_t tasks = std::min(most_tasks(memory, step.main.nanoseconds), tiles);
   if (tasks <= 1) return loop.run(0, tiles);
   memory.tasks->run(tasks, [&](int64_t task) {
-    TileLoop part(nest, code, memory, scratch_of(memory, task));
+    TileLoop part(step, code, memory, scratch_of(memory, task));
     part.run(tiles * task / tasks, tiles * (task + 1) / tasks);
   });
 }

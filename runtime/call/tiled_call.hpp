@@ -6,8 +6,8 @@
 
 namespace castor::detail {
 
-/// Runs the nest over its tiles; `code` takes the argument block of its main code.
-void call_tiled(const BoundNest& nest, const KernelCode<jit::NestSpec>& code,
+/// Runs a step that is walked in tiles; `code` takes the argument block of its main code.
+void call_tiled(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
                 const CallMemory& memory);
 
 }  // namespace castor::detail

@@ -21,7 +21,7 @@
 namespace castor::detail {
 
 struct CallMemory;
-struct BoundNest;
+struct ConvolutionStep;
 
 /// Weights as kernels read them.
 template <class Int>
@@ -178,8 +178,7 @@ int64_t window_sum_dwords(const jit::ConvPlan& plan);
 std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
                                       int64_t slice);
 
-/// Runs it. Allocates nothing.
-void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
-                     const CallMemory& memory);
+/// Runs a step. Allocates nothing.
+void run_convolution(const ConvolutionStep& step, const CallMemory& memory);
 
 }  // namespace castor::detail

@@ -6,17 +6,17 @@
 #include <array>
 
 #include "runtime/call/nest_call.hpp"
+#include "runtime/conv/convolution_step.hpp"
 
 namespace castor::detail {
 
 /// Where the operands of a call lie, y last; null behind it.
 using CallOperands = std::array<const std::byte*, 5>;
 
-inline CallOperands operands_of(const BoundNest& nest, const CallMemory& memory) {
+inline CallOperands operands_of(const ConvolutionStep& step, const CallMemory& memory) {
   CallOperands operands = {};
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    operands[k] = reinterpret_cast<const std::byte*>(
-        address(origin_of(nest.operands[k], memory), nest.elements[k]));
+  for (size_t k = 0; k < step.operands.size(); ++k) {
+    operands[k] = reinterpret_cast<const std::byte*>(address(step.operands[k], memory));
   }
   return operands;
 }

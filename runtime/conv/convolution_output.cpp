@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/call/nest_call.hpp"
+#include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/epilogue.hpp"
 
 namespace castor::detail {
@@ -17,15 +18,14 @@ struct ConvolutionOutput::Rows {
   int64_t pitch = 0;  ///< of the piece in scratch
 };
 
-ConvolutionOutput::ConvolutionOutput(const ConvolutionGeometry& geometry, const BoundNest& nest,
-                                     const CallMemory& memory)
-    : epilogue_(nest.epilogue.get()), memory_(memory) {
+ConvolutionOutput::ConvolutionOutput(const ConvolutionGeometry& geometry,
+                                     const ConvolutionStep& step, const CallMemory& memory)
+    : epilogue_(step.epilogue.get()), memory_(memory) {
   if (epilogue_ != nullptr) return;
   int64_t pixels = 1;
   for (const ConvolutionAxis& axis : geometry.axes) pixels *= axis.output;
   const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
-  const Origin y = origin_of(nest.operands.back(), memory);
-  y_ = reinterpret_cast<int32_t*>(address(y, ElementType::i32));
+  y_ = reinterpret_cast<int32_t*>(address(step.operands.back(), memory));
   image_step_ = pixels * geometry.out_channels;
   channel_step_ = nhwc ? 1 : pixels;
   pixel_step_ = nhwc ? geometry.out_channels : 1;
@@ -78,18 +78,17 @@ ConvolutionOutput::Rows ConvolutionOutput::rows_of(const OutputPiece& piece) con
 int64_t ConvolutionOutput::element_of(size_t operand, const OutputPiece& piece,
                                       const Rows& rows) const {
   const jit::PieceSteps& steps = epilogue_->walk.operands[operand];
-  return origin_of(epilogue_->nest.operands[operand], memory_).offset + piece.image * steps.image +
-         rows.first * steps.row + rows.first_element * steps.element;
+  return origin_of(epilogue_->operands[operand].origin, memory_).offset +
+         piece.image * steps.image + rows.first * steps.row + rows.first_element * steps.element;
 }
 
 void ConvolutionOutput::find_operands(const OutputPiece& piece,
                                       jit::EpilogueOperand* operands) const {
-  const BoundNest& nest = epilogue_->nest;
   const Rows rows = rows_of(piece);
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
+  for (size_t k = 0; k < epilogue_->operands.size(); ++k) {
     if (k == epilogue_->source) continue;
-    const ElementType element = nest.elements[k];
-    const Origin first = {origin_of(nest.operands[k], memory_).data, element_of(k, piece, rows)};
+    const auto& [origin, element, walks_space] = epilogue_->operands[k];
+    const Origin first = {origin_of(origin, memory_).data, element_of(k, piece, rows)};
     operands[k] = {address(first, element),
                    epilogue_->walk.operands[k].row * (bits_of(element) / 8)};
   }
@@ -97,12 +96,12 @@ void ConvolutionOutput::find_operands(const OutputPiece& piece,
 
 /// Whether sub-byte elements of the piece begin inside a byte, or those that are written end there.
 bool ConvolutionOutput::splits_bytes(const OutputPiece& piece, const Rows& rows) const {
-  const BoundNest& nest = epilogue_->nest;
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const int64_t aligned = aligned_elements(nest.elements[k]);
-    if (aligned == 1 || nest.main.access[k] != jit::Access::contiguous) continue;
+  const std::vector<StepOperand>& operands = epilogue_->operands;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const int64_t aligned = aligned_elements(operands[k].element);
+    if (aligned == 1 || epilogue_->main.access[k] != jit::Access::contiguous) continue;
     const int64_t first = element_of(k, piece, rows);
-    const bool is_output = k >= nest.first_output;
+    const bool is_output = k >= epilogue_->first_output;
     if (first % aligned != 0 || (is_output && rows.length % aligned != 0)) return true;
   }
   return false;
@@ -110,20 +109,21 @@ bool ConvolutionOutput::splits_bytes(const OutputPiece& piece, const Rows& rows)
 
 void ConvolutionOutput::run_epilogue(const OutputPiece& piece, const Rows& rows,
                                      std::byte* scratch) const {
-  const BoundNest& nest = epilogue_->nest;
-  const bool splits = nest.sub_byte && splits_bytes(piece, rows);
-  const BoundCode& code = splits ? nest.any_start : nest.main;
+  const std::vector<StepOperand>& operands = epilogue_->operands;
+  const bool splits = epilogue_->sub_byte && splits_bytes(piece, rows);
+  const BoundCode& code = splits ? *epilogue_->any_start : epilogue_->main;
   int64_t arguments[jit::most_argument_words];
   std::copy(code.arguments.begin(), code.arguments.end(), arguments);
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
+  for (size_t k = 0; k < operands.size(); ++k) {
     if (k == epilogue_->source) continue;
-    const int64_t data = origin_of(nest.operands[k], memory_).data;
+    const ElementType element = operands[k].element;
+    const int64_t data = origin_of(operands[k].origin, memory_).data;
     const int64_t first = element_of(k, piece, rows);
-    const bool by_number = jit::counts_elements(code.access[k], nest.elements[k]);
-    arguments[k] = by_number ? first : address(Origin{data, first}, nest.elements[k]);
-    if (by_number) arguments[nest.first_base + k] = data;
+    const bool by_number = jit::counts_elements(code.access[k], element);
+    arguments[k] = by_number ? first : address(Origin{data, first}, element);
+    if (by_number) arguments[epilogue_->first_base + k] = data;
   }
-  const jit::ArgumentLayout layout(nest.operands.size(), 2);
+  const jit::ArgumentLayout layout(operands.size(), 2);
   arguments[layout.extent(0)] = rows.length;
   arguments[layout.extent(1)] = rows.count;
   arguments[epilogue_->source] = number_of(piece_data(scratch));

@@ -16,8 +16,8 @@
 namespace castor::detail {
 
 struct BoundEpilogue;
-struct BoundNest;
 struct CallMemory;
+struct ConvolutionStep;
 
 /// A part of the result: neighbouring channels by neighbouring pixels of one image.
 struct OutputPiece {
@@ -38,8 +38,8 @@ struct PieceMemory {
 /// The output of one call. Tasks that run at the same time share it.
 class ConvolutionOutput {
  public:
-  /// Of the nest of a convolution with that geometry.
-  ConvolutionOutput(const ConvolutionGeometry& geometry, const BoundNest& nest,
+  /// Of the step of a convolution with that geometry.
+  ConvolutionOutput(const ConvolutionGeometry& geometry, const ConvolutionStep& step,
                     const CallMemory& memory);
 
   /// Results of a piece at the most.

@@ -20,18 +20,17 @@ namespace {
 /// Runs one call of a convolution.
 class ConvolutionRun {
  public:
-  ConvolutionRun(const BoundConvolution& convolution, const TaskTeams& teams, const BoundNest& nest,
-                 const CallMemory& memory)
-      : convolution_(convolution),
-        plan_(convolution.plan),
-        blocks_(convolution),
+  ConvolutionRun(const ConvolutionStep& step, const TaskTeams& teams, const CallMemory& memory)
+      : convolution_(*step.convolution),
+        plan_(convolution_.plan),
+        blocks_(convolution_),
         teams_(teams),
-        operands_(operands_of(nest, memory)),
-        weights_(convolution,
-                 {operands_[1], data_of(convolution.operands.w_zero_point, operands_),
+        operands_(operands_of(step, memory)),
+        weights_(convolution_,
+                 {operands_[1], data_of(convolution_.operands.w_zero_point, operands_),
                   input_zero_point()},
-                 memory.scratch + convolution.scratch),
-        output_(plan_.geometry, nest, memory) {}
+                 memory.scratch + convolution_.scratch),
+        output_(plan_.geometry, step, memory) {}
 
   /// Before any task.
   void prepare() { weights_.prepare(); }
@@ -355,25 +354,24 @@ bool has_work(const ConvolutionGeometry& geometry) {
   return geometry.batch > 0 && geometry.out_channels > 0;
 }
 
-void run_convolution(const BoundConvolution& convolution, const BoundNest& nest,
-                     const CallMemory& memory) {
+void run_convolution(const ConvolutionStep& step, const CallMemory& memory) {
+  const BoundConvolution& convolution = *step.convolution;
   if (!has_work(convolution.plan.geometry)) return;
   if (convolution.depthwise) {
-    return run_depthwise(*convolution.depthwise, convolution.scratch, nest, memory);
+    return run_depthwise(*convolution.depthwise, convolution.scratch, step, memory);
   }
   if (convolution.grouped_nhwc) {
-    return run_grouped_nhwc(*convolution.grouped_nhwc, convolution.scratch, nest, memory);
+    return run_grouped_nhwc(*convolution.grouped_nhwc, convolution.scratch, step, memory);
   }
   if (!convolution.multiplies) {  // nothing to add up
-    const OperandOrigin& y = nest.operands.back();
-    const int64_t to = address(origin_of(y, memory), ElementType::i32);
+    const int64_t to = address(step.operands.back(), memory);
     const Dims extents = convolution.plan.geometry.output_extents();
     std::memset(reinterpret_cast<void*>(to), 0,
                 static_cast<size_t>(element_count(extents).value_or(0)) * 4);
     return;
   }
-  const TaskTeams teams = choose_teams(convolution, most_tasks(memory, nest.nanoseconds));
-  ConvolutionRun run(convolution, teams, nest, memory);
+  const TaskTeams teams = choose_teams(convolution, most_tasks(memory, step.nanoseconds));
+  ConvolutionRun run(step, teams, memory);
   run.prepare();
   share_out(run, teams.tasks(), teams.tasks(), memory, convolution.scratch);
 }

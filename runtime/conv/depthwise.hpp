@@ -72,11 +72,11 @@ void set_starts(const BoundDepthwise& depthwise, const DepthwiseProducts& produc
                 const std::byte* x_zero_point, std::span<const int32_t> sums,
                 std::span<int32_t> starts);
 
-struct BoundNest;
+struct ConvolutionStep;
 struct CallMemory;
 
 /// Runs a convolution whose scratch begins at that offset. Allocates nothing.
-void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const BoundNest& nest,
+void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const ConvolutionStep& step,
                    const CallMemory& memory);
 
 }  // namespace castor::detail

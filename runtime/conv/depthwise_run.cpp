@@ -21,7 +21,7 @@ constexpr int64_t piece_outputs = 16384;
 /// Pieces that channels are shared out to, where there are as many.
 constexpr int64_t least_pieces = 16;
 
-/// One call: the operands of the bound nest, and its scratch of `scratch_bytes`.
+/// One call: the operands of the step, and its scratch of `scratch_bytes`.
 struct DepthwiseCall {
   CallOperands operands = {};
   std::byte* scratch = nullptr;
@@ -314,12 +314,12 @@ bool DepthwiseRun::run_slice(const Place& place, int64_t slice, bool adds,
 
 }  // namespace
 
-void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const BoundNest& nest,
+void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const ConvolutionStep& step,
                    const CallMemory& memory) {
-  const ConvolutionOutput output(depthwise.plan.geometry, nest, memory);
-  const DepthwiseCall call = {operands_of(nest, memory), memory.scratch + scratch, &output};
+  const ConvolutionOutput output(depthwise.plan.geometry, step, memory);
+  const DepthwiseCall call = {operands_of(step, memory), memory.scratch + scratch, &output};
   const DepthwiseRun run(depthwise, call);
-  share_out(run, run.pieces(), most_tasks(memory, nest.nanoseconds), memory, scratch);
+  share_out(run, run.pieces(), most_tasks(memory, step.nanoseconds), memory, scratch);
 }
 
 }  // namespace castor::detail

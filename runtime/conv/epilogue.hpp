@@ -5,13 +5,12 @@
 #include <algorithm>
 
 #include "jit/conv/epilogue_walk.hpp"
-#include "runtime/state.hpp"
+#include "runtime/bind/elementwise_step.hpp"
 
 namespace castor::detail {
 
-struct BoundEpilogue {
-  /// Operands and code; its space is one element, its source has no place of its own.
-  BoundNest nest;
+/// Its code is called for a piece at a time; its source has no place of its own.
+struct BoundEpilogue : LaneStep {
   jit::EpilogueWalk walk;
   size_t source = 0;  ///< the operand that the pieces are
   /// From where the convolution's scratch begins to the piece that a task is at, in bytes.

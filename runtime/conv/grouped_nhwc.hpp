@@ -81,11 +81,11 @@ void set_vectors(const BoundGroupedNhwc& grouped, const DepthwiseProducts& produ
                  const std::byte* x_zero_point, std::span<const int32_t> sums,
                  std::span<jit::NhwcVector> vectors);
 
-struct BoundNest;
+struct ConvolutionStep;
 struct CallMemory;
 
 /// Runs a convolution whose scratch begins at that offset. Allocates nothing.
-void run_grouped_nhwc(const BoundGroupedNhwc& grouped, size_t scratch, const BoundNest& nest,
+void run_grouped_nhwc(const BoundGroupedNhwc& grouped, size_t scratch, const ConvolutionStep& step,
                       const CallMemory& memory);
 
 }  // namespace castor::detail

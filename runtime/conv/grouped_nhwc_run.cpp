@@ -27,7 +27,7 @@ constexpr int64_t most_record_bytes = 24 << 10;
 /// Pieces that channels are shared out to, where there are as many.
 constexpr int64_t least_pieces = 16;
 
-/// One call: the operands of the bound nest, and its scratch.
+/// One call: the operands of the step, and its scratch.
 struct NhwcCall {
   CallOperands operands = {};
   std::byte* scratch = nullptr;
@@ -302,12 +302,12 @@ void NhwcRun::run_block(const Place& place, int64_t row,
 
 }  // namespace
 
-void run_grouped_nhwc(const BoundGroupedNhwc& grouped, size_t scratch, const BoundNest& nest,
+void run_grouped_nhwc(const BoundGroupedNhwc& grouped, size_t scratch, const ConvolutionStep& step,
                       const CallMemory& memory) {
-  const ConvolutionOutput output(grouped.plan.geometry, nest, memory);
-  const NhwcCall call = {operands_of(nest, memory), memory.scratch + scratch, &output};
+  const ConvolutionOutput output(grouped.plan.geometry, step, memory);
+  const NhwcCall call = {operands_of(step, memory), memory.scratch + scratch, &output};
   const NhwcRun run(grouped, call);
-  share_out(run, run.pieces(), most_tasks(memory, nest.nanoseconds), memory, scratch);
+  share_out(run, run.pieces(), most_tasks(memory, step.nanoseconds), memory, scratch);
 }
 
 }  // namespace castor::detail

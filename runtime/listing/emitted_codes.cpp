@@ -2,6 +2,8 @@
 #include "runtime/listing/emitted_codes.hpp"
 
 #include "jit/dump/dump.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/conv/epilogue.hpp"
 
 namespace castor::detail {
 
@@ -13,31 +15,51 @@ struct Part {
   jit::NestForm form;
 };
 
-/// The forms that NestCodes gives a nest's codes.
-std::vector<Part> parts_of(const BoundNest& nest, const jit::NestForm& main) {
-  jit::NestForm streaming = main;
-  streaming.stores = jit::Stores::streaming;
-  streaming.baked_period = 0;
-  return {{"", nest.main.code.get(), main},
-          {", streaming stores", nest.streaming.get(), streaming},
-          {", from any element", nest.any_start.code.get(),
-           jit::bitwise_form(main, nest.planned->storage())}};
+/// The parts that NestCodes gives both kinds of steps.
+std::vector<Part> lane_parts(const Compiled& compiled, const LaneStep& step,
+                             const jit::NestForm& main) {
+  std::vector<Part> parts = {{"", step.main.code.get(), main}};
+  if (step.any_start) {
+    parts.push_back({", from any element", step.any_start->code.get(),
+                     jit::bitwise_form(main, compiled.nests[step.nest].storage())});
+  }
+  return parts;
 }
 
-}  // namespace
+/// The form that NestCodes gives streaming code.
+Part streaming_part(const ElementwiseStep& step) {
+  jit::NestForm form = step.space.form;
+  form.stores = jit::Stores::streaming;
+  form.baked_period = 0;
+  return {", streaming stores", step.streaming.get(), std::move(form)};
+}
 
-Status for_each_emitted(const Compiled& compiled, const BoundNest& nest, const jit::NestForm& form,
-                        const std::function<Status(const EmittedCode&)>& visit) {
-  if (nest.planned == nullptr || !is_elementwise(nest)) return {};
-  for (const Part& part : parts_of(nest, form)) {
-    if (part.code == nullptr) continue;
+Status visit_parts(const Compiled& compiled, size_t nest, const std::vector<Part>& parts,
+                   const std::function<Status(const EmittedCode&)>& visit) {
+  for (const Part& part : parts) {
     Result<jit::MachineCode> code =
-        jit::emit_annotated(*compiled.canonical, *nest.planned, part.form, compiled.target);
+        jit::emit_annotated(*compiled.canonical, compiled.nests[nest], part.form, compiled.target);
     if (!code) return code.error();
     Status status = visit({part.name, std::move(code).value(), part.code});
     if (!status) return status;
   }
   return {};
+}
+
+}  // namespace
+
+Status for_each_emitted(const Compiled& compiled, const ElementwiseStep& step,
+                        const std::function<Status(const EmittedCode&)>& visit) {
+  if (step.program != StepProgram::planned) return {};
+  std::vector<Part> parts = lane_parts(compiled, step, step.space.form);
+  if (step.streaming != nullptr) parts.insert(parts.begin() + 1, streaming_part(step));
+  return visit_parts(compiled, step.nest, parts, visit);
+}
+
+Status for_each_emitted(const Compiled& compiled, const BoundEpilogue& epilogue,
+                        const std::function<Status(const EmittedCode&)>& visit) {
+  return visit_parts(compiled, epilogue.nest,
+                     lane_parts(compiled, epilogue, epilogue.walk.space.form), visit);
 }
 
 }  // namespace castor::detail

@@ -6,9 +6,12 @@
 #include <string>
 
 #include "jit/code.hpp"
-#include "runtime/state.hpp"
+#include "runtime/bind/elementwise_step.hpp"
 
 namespace castor::detail {
+
+struct BoundEpilogue;
+struct Compiled;
 
 struct EmittedCode {
   std::string part;       ///< "", ", streaming stores", ", from any element"
@@ -16,15 +19,13 @@ struct EmittedCode {
   const KernelCode<jit::NestSpec>* bound;
 };
 
-/// Whether a nest's code comes from lanes alone: not that of a convolution or requantization.
-inline bool is_elementwise(const BoundNest& nest) {
-  return nest.planned == nullptr || !(nest.planned->convolution || nest.planned->requantization);
-}
+/// Calls `visit` with each code of a step whose program is StepProgram::planned; with none for any
+/// other. Ends at the first failure.
+Status for_each_emitted(const Compiled& compiled, const ElementwiseStep& step,
+                        const std::function<Status(const EmittedCode&)>& visit);
 
-/// Calls `visit` with each code of a nest that was bound from a planned elementwise nest; with none
-/// for any other. `form` is that of its main code: of its space or, after a convolution, of the
-/// epilogue's slices. Ends at the first failure.
-Status for_each_emitted(const Compiled& compiled, const BoundNest& nest, const jit::NestForm& form,
+/// Calls `visit` with each code of an epilogue that takes a convolution's result slice by slice.
+Status for_each_emitted(const Compiled& compiled, const BoundEpilogue& epilogue,
                         const std::function<Status(const EmittedCode&)>& visit);
 
 }  // namespace castor::detail

@@ -8,23 +8,27 @@
 #include "ir/support/guarded.hpp"
 #include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
 #include "runtime/conv/epilogue.hpp"
 #include "runtime/listing/emitted_codes.hpp"
+#include "runtime/state_access.hpp"
 
 namespace castor {
 
 namespace {
 
-/// Writes one bound kernel's listing, nest by nest in the order in which they run.
+/// Writes one bound kernel's listing, step by step in the order in which they run.
 class Writer {
  public:
   explicit Writer(const detail::BoundState& bound) : bound_(bound) {}
 
   Result<std::string> write() {
-    for (size_t n = 0; n < bound_.nests.size(); ++n) {
-      if (Status status = nest(bound_.nests[n], fmt::format("nest {}", n)); !status) {
-        return status.error();
-      }
+    for (size_t n = 0; n < bound_.steps.size(); ++n) {
+      const std::string name = fmt::format("nest {}", n);
+      Status status =
+          std::visit([&](const auto& step) { return write(step, name); }, bound_.steps[n]);
+      if (!status) return status.error();
     }
     return std::move(text_);
   }
@@ -36,40 +40,49 @@ class Writer {
     text_ += fmt::format("{}; {}\n", text_.empty() ? "" : "\n", name);
   }
 
-  Status nest(const detail::BoundNest& nest, const std::string& name) {
-    return detail::is_elementwise(nest) ? elementwise(nest, nest.space.form, name)
-                                        : large_form(nest, name);
-  }
-
-  Status elementwise(const detail::BoundNest& nest, const jit::NestForm& form,
-                     const std::string& name) {
-    Status status =
-        detail::for_each_emitted(compiled(), nest, form, [&](const detail::EmittedCode& code) {
-          heading(name + code.part);
-          return append(code.code);
-        });
-    if (!status || nest.planned != nullptr) return status;
-    if (nest.main.code == nullptr) {
-      heading(name + ": no elements");
-    } else {
-      heading(fmt::format("{}: a copy of a tensor, {} bytes", name, nest.main.code->block.size()));
-    }
+  Status write(const detail::EmptyStep&, const std::string& name) {
+    heading(name + ": no elements");
     return {};
   }
 
-  /// A convolution or requantization, then the nest that takes its result slice by slice.
-  Status large_form(const detail::BoundNest& nest, const std::string& name) {
+  Status write(const detail::ElementwiseStep& step, const std::string& name) {
+    if (step.program == detail::StepProgram::requantization) return large_form(step, name);
+    if (step.program == detail::StepProgram::planned) return emitted(step, name);
+    heading(fmt::format("{}: a copy of a tensor, {} bytes", name, step.main.code->block.size()));
+    return {};
+  }
+
+  /// The convolution, then the nest that takes its result slice by slice.
+  Status write(const detail::ConvolutionStep& step, const std::string& name) {
+    Status status = large_form(step, name);
+    if (!status || !step.epilogue) return status;
+    return emitted(*step.epilogue, name + ", epilogue");
+  }
+
+  Status write(const detail::RequantizeStep& step, const std::string& name) {
+    return large_form(step, name);
+  }
+
+  Status write(const detail::TableStep& step, const std::string& name) {
+    return large_form(step, name);
+  }
+
+  template <class EmittedStep>
+  Status emitted(const EmittedStep& step, const std::string& name) {
+    return detail::for_each_emitted(compiled(), step, [&](const detail::EmittedCode& code) {
+      heading(name + code.part);
+      return append(code.code);
+    });
+  }
+
+  /// A convolution or requantization, whose listing does not depend on the tensors.
+  Status large_form(const detail::StepBase& step, const std::string& name) {
     heading(name + ", as for large tensors");
     const auto codes = jit::emit_annotated(*compiled().canonical, compiled().target);
     if (!codes && codes.error().code != ErrorCode::unsupported) return codes.error();
-    if (!codes) {
-      text_ += fmt::format("; no listing: {}\n", codes.error().message);
-    } else {
-      const auto index = static_cast<size_t>(nest.planned - compiled().nests.data());
-      if (Status status = append((*codes)[index]); !status) return status;
-    }
-    if (!nest.epilogue) return {};
-    return elementwise(nest.epilogue->nest, nest.epilogue->walk.space.form, name + ", epilogue");
+    if (codes) return append((*codes)[step.nest]);
+    text_ += fmt::format("; no listing: {}\n", codes.error().message);
+    return {};
   }
 
   Status append(const jit::MachineCode& code) {

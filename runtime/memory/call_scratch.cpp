@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/requantize/requantization.hpp"
-
 namespace castor::detail {
 
 namespace {
@@ -42,36 +40,61 @@ std::string in_words(int64_t tasks) {
   return tasks <= 1 ? std::string() : fmt::format(" for {} tasks", tasks);
 }
 
-/// Tasks that a nest may be split into and that write to scratch of their own: 1 for all but
+/// Tasks that a step may be split into and that write to scratch of their own: 1 for all but
 /// convolutions and tiles.
-int64_t tasks_with_scratch(const BoundNest& nest, const CallTasks& tasks) {
-  int64_t most = 1;
-  if (nest.convolution) most = tasks.count_for(nest.nanoseconds);
-  if (nest.tiles) most = tasks.count_for(nest.main.nanoseconds);
-  if (!nest.requantization) return most;
-  for (const BoundMethod& method : nest.requantization->methods) {
-    most = std::max(most, tasks_with_scratch(method.nest, tasks));
+struct TasksWithScratch {
+  const CallTasks& tasks;
+
+  int64_t operator()(const EmptyStep&) const { return 1; }
+  int64_t operator()(const ElementwiseStep& step) const {
+    return step.tiles ? tasks.count_for(step.main.nanoseconds) : 1;
   }
-  return most;
-}
+  int64_t operator()(const ConvolutionStep& step) const {
+    return tasks.count_for(step.nanoseconds);
+  }
+  int64_t operator()(const BoundRequantization& requantization) const {
+    int64_t most = 1;
+    for (const BoundMethod& method : requantization.methods) {
+      most = std::max(most, (*this)(method.step));
+    }
+    return most;
+  }
+  int64_t operator()(const RequantizeStep& step) const { return (*this)(step.requantization); }
+  int64_t operator()(const TableStep& step) const {
+    const auto* tables = std::get_if<CallTables>(&step.tables);
+    return tables == nullptr ? 1 : (*this)(tables->requantization);
+  }
+};
 
 /// Whether there may be several of those.
-bool splits_scratch(const BoundNest& nest) {
-  if (nest.convolution || nest.tiles) return true;
-  const auto splits = [](const BoundMethod& method) { return splits_scratch(method.nest); };
-  return nest.requantization && std::ranges::any_of(nest.requantization->methods, splits);
-}
+struct SplitsScratch {
+  bool operator()(const EmptyStep&) const { return false; }
+  bool operator()(const ElementwiseStep& step) const { return step.tiles.has_value(); }
+  bool operator()(const ConvolutionStep&) const { return true; }
+  bool operator()(const BoundRequantization& requantization) const {
+    return std::ranges::any_of(requantization.methods, *this, &BoundMethod::step);
+  }
+  bool operator()(const RequantizeStep& step) const { return (*this)(step.requantization); }
+  bool operator()(const TableStep& step) const {
+    const auto* tables = std::get_if<CallTables>(&step.tables);
+    return tables != nullptr && (*this)(tables->requantization);
+  }
+};
 
 }  // namespace
 
 size_t more_tasks(const BoundState& bound, const CallTasks& tasks) {
   int64_t most = 1;
-  for (const BoundNest& nest : bound.nests) most = std::max(most, tasks_with_scratch(nest, tasks));
+  for (const Step& step : bound.steps) {
+    most = std::max(most, std::visit(TasksWithScratch{tasks}, step));
+  }
   return static_cast<size_t>(most - 1);
 }
 
 size_t scratch_bytes(const BoundState& bound, int64_t tasks) {
-  const bool splits = tasks > 1 && std::ranges::any_of(bound.nests, splits_scratch);
+  const bool splits = tasks > 1 && std::ranges::any_of(bound.steps, [](const Step& step) {
+                        return std::visit(SplitsScratch(), step);
+                      });
   const int64_t blocks = splits ? std::min(tasks, CallTasks::most_tasks) : 1;
   size_t bytes = 0;
   if (__builtin_mul_overflow(bound.scratch_bytes, blocks, &bytes)) return SIZE_MAX;

@@ -4,8 +4,8 @@
 
 #include <span>
 
+#include "runtime/bind/bound_state.hpp"
 #include "runtime/call/call_tasks.hpp"
-#include "runtime/state.hpp"
 
 namespace castor::detail {
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "ir/interpreter/interpreter.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
 #include "runtime/mli/check.hpp"
 #include "runtime/mli/kernels.hpp"
-#include "runtime/state.hpp"
+#include "runtime/state_access.hpp"
 
 namespace castor::mli {
 

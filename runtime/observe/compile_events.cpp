@@ -2,8 +2,8 @@
 // What an observer is told of whole functions.
 #include <fmt/format.h>
 
+#include "runtime/compiled.hpp"
 #include "runtime/observe/observer.hpp"
-#include "runtime/state.hpp"
 
 namespace castor {
 

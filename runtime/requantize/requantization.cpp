@@ -7,8 +7,13 @@
 #include "ir/verify/requantize.hpp"
 #include "jit/float_environment.hpp"
 #include "jit/requantize/plan.hpp"
+#include "runtime/bind/nest_codes.hpp"
 #include "runtime/bind/work_estimate.hpp"
+#include "runtime/cache/code_store.hpp"
 #include "runtime/call/tiled_call.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/memory/runtime_memory.hpp"
+#include "runtime/memory/scratch_plan.hpp"
 #include "runtime/requantize/requantization_parameters.hpp"
 
 namespace castor::detail {
@@ -37,16 +42,18 @@ bool has_run_time_parameters(const BoundSide& side) {
   return std::ranges::any_of(side.operands, [](int operand) { return operand >= 0; });
 }
 
-BoundByteTables byte_tables(const jit::RequantizedTensors& tensors, const jit::SliceRun& run) {
-  BoundByteTables tables;
-  tables.run = run.elements;
+/// A step over such tensors, without code, tables and operands.
+TableStep table_step(const jit::RequantizedTensors& tensors, const jit::SliceRun& run) {
+  TableStep step;
+  step.nanoseconds = byte_tables_ns(*element_count(tensors.extents));
+  step.run = run.elements;
   for (int i = 0; i < run.first; ++i) {
-    tables.extents.push_back(tensors.extents[i]);
-    tables.source_strides.push_back(tensors.source_strides[i]);
-    tables.destination_strides.push_back(tensors.destination_strides[i]);
-    tables.slice_steps.push_back(i == tensors.axis ? 1 : 0);
+    step.extents.push_back(tensors.extents[i]);
+    step.source_strides.push_back(tensors.source_strides[i]);
+    step.destination_strides.push_back(tensors.destination_strides[i]);
+    step.slice_steps.push_back(i == tensors.axis ? 1 : 0);
   }
-  return tables;
+  return step;
 }
 
 /// Tensors of the requantization that makes tables: every byte for each slice, the axis being 0.
@@ -61,10 +68,10 @@ struct MethodOperands {
   OperandOrigin y;
 };
 
-/// Runs a nest to its end, without streaming stores.
-void run_nest(const BoundNest& nest, const CallMemory& memory) {
-  nest.tiles ? call_tiled(nest, *nest.main.code, memory)
-             : call(nest, *nest.main.code, nest.main, memory);
+/// Runs a method's step to its end, without streaming stores.
+void run_method(const ElementwiseStep& step, const CallMemory& memory) {
+  step.tiles ? call_tiled(step, *step.main.code, memory)
+             : call(step, *step.main.code, step.main, memory);
 }
 
 /// Binds one requantization.
@@ -72,39 +79,42 @@ class RequantizationBinder {
  public:
   RequantizationBinder(const jit::RequantizeForm& form, const BoundSide& from, const BoundSide& to,
                        const jit::RequantizedTensors& tensors, const Compiled& compiled,
-                       ScratchPlan& scratch, BoundNest& nest)
-      : compiled_(compiled), tensors_(tensors), scratch_(scratch), nest_(nest) {
+                       ScratchPlan& scratch, StepBase base)
+      : compiled_(compiled), tensors_(tensors), scratch_(scratch), base_(std::move(base)) {
     bound_.form = form;
     bound_.from = from;
     bound_.to = to;
     bound_.slices = tensors.axis < 0 ? 1 : tensors.extents[tensors.axis];
   }
 
-  Status bind() {
+  Result<Step> bind() {
     const bool is_open = has_run_time_parameters(bound_.from) || has_run_time_parameters(bound_.to);
     const jit::SliceRun run = jit::slice_run(tensors_);
     const int64_t of_slice = *element_count(tensors_.extents) / bound_.slices;
     if (!jit::takes_byte_tables(bound_.form, compiled_.target, run.elements, of_slice, is_open)) {
       return is_open ? bind_open() : bind_closed();
     }
-    BoundByteTables tables = byte_tables(tensors_, run);
+    TableStep step = table_step(tensors_, run);
     auto code = compiled_.store->cache.get(jit::ByteTableSpec{}, compiled_.target);
     if (!code.ok()) return code.error();
-    tables.code = std::move(code).value();
-    nest_.nanoseconds = byte_tables_ns(*element_count(tensors_.extents));
-    return is_open ? bind_open_tables(std::move(tables)) : bind_closed_tables(std::move(tables));
+    step.code = std::move(code).value();
+    if (Status status = is_open ? bind_open(step) : bind_closed(step); !status) {
+      return status.error();
+    }
+    static_cast<StepBase&>(step) = std::move(base_);
+    return Step(std::move(step));
   }
 
  private:
   /// Code for one method over such tensors: operands are x, the constants, y.
   Status bind_method(const jit::RequantizeMethod& method, const MethodOperands& operands,
                      std::span<const OperandOrigin> constants, ScratchPlan& scratch,
-                     BoundNest& result) const {
+                     ElementwiseStep& result) const {
     const jit::Nest nest = jit::requantize_nest(method, bound_.form, compiled_.target);
+    result.nest = base_.nest;
+    result.program = StepProgram::requantization;
     const auto add = [&](const OperandOrigin& origin, bool walks_space) {
-      result.elements.push_back(nest.element(result.operands.size()));
-      result.operands.push_back(origin);
-      result.walks_space.push_back(walks_space);
+      result.operands.push_back({origin, nest.element(result.operands.size()), walks_space});
     };
     add(operands.x, true);
     for (const OperandOrigin& constant : constants) add(constant, false);
@@ -132,7 +142,7 @@ class RequantizationBinder {
         bound.constants[i] = scratch_.take(arrays.bytes_of(i));
         constants.push_back({.kind = OperandOrigin::Kind::scratch, .offset = bound.constants[i]});
       }
-      Status status = bind_method(*method, operands, constants, scratch_, bound.nest);
+      Status status = bind_method(*method, operands, constants, scratch_, bound.step);
       for (size_t i = 0; i < constants.size(); ++i) scratch_.give_back(bound.constants[i]);
       if (!status) return status;
     }
@@ -144,7 +154,7 @@ class RequantizationBinder {
     const jit::LongSlices joined =
         jit::join_rows(tensors_, jit::most_joined_elements(methods, bound_.form, is_open));
     bound_.copies = joined.copies;
-    return {joined.tensors, nest_.operands.front(), nest_.operands.back()};
+    return {joined.tensors, base_.operands.front().origin, base_.operands.back().origin};
   }
   /// Operands of the requantization that makes tables at `to`.
   MethodOperands table_operands(const OperandOrigin& to) const {
@@ -153,22 +163,22 @@ class RequantizationBinder {
     return {table_tensors(bound_.slices), from, to};
   }
 
-  Status bind_open() {
+  Result<Step> bind_open() {
     const MethodOperands operands = own_operands(jit::requantize_methods(bound_.form), true);
-    if (Status status = bind_methods(operands); !status) return status;
-    nest_.requantization = std::make_shared<const BoundRequantization>(std::move(bound_));
-    return {};
+    if (Status status = bind_methods(operands); !status) return status.error();
+    RequantizeStep step;
+    static_cast<StepBase&>(step) = std::move(base_);
+    step.requantization = std::move(bound_);
+    return Step(std::move(step));
   }
 
-  Status bind_open_tables(BoundByteTables tables) {
-    tables.scratch = scratch_.take(static_cast<size_t>(bound_.slices * table_entries));
-    const OperandOrigin to{.kind = OperandOrigin::Kind::scratch, .offset = tables.scratch};
+  Status bind_open(TableStep& step) {
+    const size_t place = scratch_.take(static_cast<size_t>(bound_.slices * table_entries));
+    const OperandOrigin to{.kind = OperandOrigin::Kind::scratch, .offset = place};
     Status status = bind_methods(table_operands(to));
-    scratch_.give_back(tables.scratch);
-    if (!status) return status;
-    nest_.tables = std::make_shared<const BoundByteTables>(std::move(tables));
-    nest_.requantization = std::make_shared<const BoundRequantization>(std::move(bound_));
-    return {};
+    scratch_.give_back(place);
+    if (status) step.tables = CallTables{std::move(bound_), place};
+    return status;
   }
 
   jit::ChosenMethod choose_method() const {
@@ -176,9 +186,9 @@ class RequantizationBinder {
                               bound_.slices);
   }
 
-  /// The nest of the method that does all slices, whose constants it keeps alive.
+  /// The step of the method that does all slices, whose constants it keeps alive.
   Status bind_closed_method(const jit::ChosenMethod& chosen, const MethodOperands& operands,
-                            ScratchPlan& scratch, BoundNest& result) const {
+                            ScratchPlan& scratch, ElementwiseStep& result) const {
     ConstantArrays arrays = arrays_of(*chosen.method);
     auto constants = std::make_shared<std::array<std::vector<VectorBytes>, most_constants>>();
     std::vector<OperandOrigin> origins;
@@ -191,36 +201,37 @@ class RequantizationBinder {
       arrays.set(slice, chosen.constants[static_cast<size_t>(slice)]);
     }
     arrays.repeat();
-    result.keeps = std::move(constants);
+    result.constants = std::move(constants);
     return bind_method(*chosen.method, operands, origins, scratch, result);
   }
 
-  Status bind_closed() {
+  Result<Step> bind_closed() {
     const jit::ChosenMethod chosen = choose_method();
     const MethodOperands operands = own_operands({&chosen.method, 1}, false);
-    nest_ = {};
-    return bind_closed_method(chosen, operands, scratch_, nest_);
+    ElementwiseStep step;
+    Status status = bind_closed_method(chosen, operands, scratch_, step);
+    if (!status) return status.error();
+    return Step(std::move(step));
   }
 
-  Status bind_closed_tables(BoundByteTables tables) {
-    const auto bytes = static_cast<size_t>(bound_.slices * table_entries);
-    const std::shared_ptr<std::byte[]> own = std::make_shared<std::byte[]>(bytes);
-    const OperandOrigin to{.kind = OperandOrigin::Kind::constant, .constant = own.get()};
+  Status bind_closed(TableStep& step) const {
+    ConstantTables tables;
+    tables.bytes.resize(static_cast<size_t>(bound_.slices * table_entries));
+    const OperandOrigin to{.kind = OperandOrigin::Kind::constant, .constant = tables.bytes.data()};
     ScratchPlan plan;
-    BoundNest maker;
+    ElementwiseStep maker;
     Status status = bind_closed_method(choose_method(), table_operands(to), plan, maker);
     if (!status) return status;
     const MemoryBlock scratch(compiled_.memory->scratch, plan.bytes());
-    run_nest(maker, {.inputs = {}, .outputs = {}, .scratch = scratch.data()});
-    tables.own = own;
-    nest_.tables = std::make_shared<const BoundByteTables>(std::move(tables));
+    run_method(maker, {.inputs = {}, .outputs = {}, .scratch = scratch.data()});
+    step.tables = std::move(tables);
     return {};
   }
 
   const Compiled& compiled_;
   const jit::RequantizedTensors& tensors_;
   ScratchPlan& scratch_;
-  BoundNest& nest_;
+  StepBase base_;
   BoundRequantization bound_;
 };
 
@@ -245,24 +256,37 @@ bool prepare_in_scratch(const BoundMethod& bound, const BoundRequantization& req
   return true;
 }
 
-}  // namespace
-
-Status bind_requantization(const jit::RequantizeForm& form, const BoundSide& from,
-                           const BoundSide& to, const jit::RequantizedTensors& tensors,
-                           const Compiled& compiled, ScratchPlan& scratch, BoundNest& nest) {
-  return RequantizationBinder(form, from, to, tensors, compiled, scratch, nest).bind();
-}
-
-const BoundNest& prepare_requantization(const BoundNest& nest, const CallMemory& memory) {
-  const jit::KernelFloatEnvironment environment;  // constants are computed here
-  const BoundRequantization& requantization = *nest.requantization;
-  const SliceReader reader(requantization, nest, memory);
+/// The step of the first method that can do all slices of a call, whose constants it finds ready.
+const ElementwiseStep& prepare(const BoundRequantization& requantization,
+                               std::span<const StepOperand> operands, const CallMemory& memory) {
+  const SliceReader reader(requantization, operands, memory);
   const auto method = std::ranges::find_if(requantization.methods, [&](const BoundMethod& bound) {
     return prepare_in_scratch(bound, requantization, reader, memory);
   });  // the last one takes all parameters
-  if (!nest.tables) return method->nest;
-  run_nest(method->nest, memory);
-  return nest;
+  return method->step;
+}
+
+}  // namespace
+
+Result<Step> bind_requantization(const jit::RequantizeForm& form, const BoundSide& from,
+                                 const BoundSide& to, const jit::RequantizedTensors& tensors,
+                                 const Compiled& compiled, ScratchPlan& scratch, StepBase base) {
+  return RequantizationBinder(form, from, to, tensors, compiled, scratch, std::move(base)).bind();
+}
+
+const ElementwiseStep& prepare_method(const RequantizeStep& step, const CallMemory& memory) {
+  const jit::KernelFloatEnvironment environment;  // constants are computed here
+  return prepare(step.requantization, step.operands, memory);
+}
+
+const std::byte* ready_tables(const TableStep& step, const CallMemory& memory) {
+  if (const auto* constant = std::get_if<ConstantTables>(&step.tables)) {
+    return constant->bytes.data();
+  }
+  const auto& made = std::get<CallTables>(step.tables);
+  const jit::KernelFloatEnvironment environment;  // constants are computed here
+  run_method(prepare(made.requantization, step.operands, memory), memory);
+  return memory.scratch + made.scratch;
 }
 
 }  // namespace castor::detail

@@ -21,19 +21,19 @@ constexpr Parameter destination_parameters[] = {&jit::SliceParameters::to_scale,
 
 }  // namespace
 
-SliceReader::SliceReader(const BoundRequantization& requantization, const BoundNest& nest,
-                         const CallMemory& memory)
+SliceReader::SliceReader(const BoundRequantization& requantization,
+                         std::span<const StepOperand> operands, const CallMemory& memory)
     : from_(requantization.from.quantization), to_(requantization.to.quantization) {
-  add(requantization.from, source_parameters, nest, memory);
-  add(requantization.to, destination_parameters, nest, memory);
+  add(requantization.from, source_parameters, operands, memory);
+  add(requantization.to, destination_parameters, operands, memory);
 }
 
 void SliceReader::add(const BoundSide& side, std::span<const Parameter> parameters,
-                      const BoundNest& nest, const CallMemory& memory) {
+                      std::span<const StepOperand> operands, const CallMemory& memory) {
   for (size_t r = 0; r < parameters.size(); ++r) {
     if (side.operands[r] < 0) continue;
     const ElementType element = quantization_rules[r].element;
-    const Origin origin = origin_of(nest.operands[static_cast<size_t>(side.operands[r])], memory);
+    const Origin origin = origin_of(operands[static_cast<size_t>(side.operands[r])].origin, memory);
     operands_[count_++] = {.parameter = parameters[r],
                            .data = reinterpret_cast<const std::byte*>(address(origin, element)),
                            .element = element,

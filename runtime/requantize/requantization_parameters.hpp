@@ -2,15 +2,19 @@
 // The parameters of slices in a call, and the constants that methods make of them.
 #pragma once
 
+#include <array>
+#include <span>
+
+#include "jit/requantize/plan.hpp"
 #include "runtime/call/nest_call.hpp"
-#include "runtime/requantize/requantization.hpp"
+#include "runtime/requantize/requantize_step.hpp"
 
 namespace castor::detail {
 
-/// Reads parameters: from the types, and from the operands of a call.
+/// Reads parameters: from the types, and from the operands of a call, which are those of the step.
 class SliceReader {
  public:
-  SliceReader(const BoundRequantization& requantization, const BoundNest& nest,
+  SliceReader(const BoundRequantization& requantization, std::span<const StepOperand> operands,
               const CallMemory& memory);
 
   jit::SliceParameters at(int64_t slice) const;
@@ -24,7 +28,7 @@ class SliceReader {
     int64_t step = 0;  ///< from one slice's entry to the next one's, in elements
   };
   void add(const BoundSide& side, std::span<int32_t jit::SliceParameters::*const> parameters,
-           const BoundNest& nest, const CallMemory& memory);
+           std::span<const StepOperand> operands, const CallMemory& memory);
 
   QuantizationPtr from_;
   QuantizationPtr to_;

@@ -2,12 +2,12 @@
 // Reading, compiling, binding and running functions of thousands of operations: time grows in
 // proportion to their number, and 10,000 take less than two seconds.
 #include <gtest/gtest.h>
+#include <castor/castor.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 
-#include "runtime/state.hpp"
 #include "tools/testing/growing_functions.hpp"
 
 namespace castor {

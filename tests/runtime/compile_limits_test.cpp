@@ -3,9 +3,9 @@
 // not.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <castor/castor.hpp>
 
 #include "ir/builder.hpp"
-#include "runtime/state.hpp"
 #include "tools/testing/growing_functions.hpp"
 
 namespace castor {

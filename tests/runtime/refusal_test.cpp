@@ -9,7 +9,8 @@
 #include <cerrno>
 #include <thread>
 
-#include "runtime/state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/runtime_state.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/counting_allocator.hpp"

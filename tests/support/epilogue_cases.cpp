@@ -6,7 +6,8 @@
 
 #include <algorithm>
 
-#include "runtime/state.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/state_access.hpp"
 
 namespace castor::test {
 
@@ -225,9 +226,10 @@ FunctionCase case_of(const Layer& layer, const Chain& chain, const Build& build)
 }
 
 bool is_fused(const BoundKernel& bound) {
-  return std::ranges::any_of(
-      detail::StateAccess::of(bound).nests,
-      [](const detail::BoundNest& nest) { return nest.epilogue != nullptr; });
+  return std::ranges::any_of(detail::StateAccess::of(bound).steps, [](const detail::Step& step) {
+    const auto* convolution = std::get_if<detail::ConvolutionStep>(&step);
+    return convolution != nullptr && convolution->epilogue != nullptr;
+  });
 }
 
 }  // namespace castor::test

@@ -7,7 +7,8 @@
 
 #include <string>
 
-#include "runtime/state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/runtime_state.hpp"
 #include "tests/support/files.hpp"
 
 namespace castor::test {

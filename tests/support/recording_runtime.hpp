@@ -2,6 +2,8 @@
 // The kernels that binding makes, on any tier, whether the machine has it or not.
 #pragma once
 
+#include <castor/castor.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,7 +11,6 @@
 
 #include "jit/code.hpp"
 #include "jit/target.hpp"
-#include "runtime/state.hpp"
 
 namespace castor::test {
 

@@ -8,7 +8,8 @@
 
 #include "ir/interpreter/interpreter.hpp"
 #include "ir/verify/infer.hpp"
-#include "runtime/state.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/state_access.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
 #include "tools/testing/executors.hpp"

@@ -9,9 +9,11 @@
 #include "ir/types/excess_precision.hpp"
 #include "ir/verify/infer.hpp"
 #include "jit/emit/chunk_plan.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/conv/epilogue.hpp"
-#include "runtime/requantize/requantization.hpp"
-#include "runtime/state.hpp"
+#include "runtime/state_access.hpp"
 #include "tools/fuzz/layout.hpp"
 #include "tools/fuzz/planned_lanes.hpp"
 
@@ -19,9 +21,13 @@ namespace castor::fuzz {
 
 namespace {
 
-using detail::BoundNest;
 using detail::BoundState;
+using detail::ConvolutionStep;
+using detail::ElementwiseStep;
+using detail::LaneStep;
 using detail::OperandOrigin;
+using detail::StepOperand;
+using detail::StepProgram;
 
 template <class T>
 bool contains(const std::vector<T>& all, const T& wanted) {
@@ -56,61 +62,27 @@ const Image* image_of(const Prepared& prepared, const OperandOrigin& origin) {
 }
 
 /// Whether sub-byte operands begin inside a byte, so that other code runs.
-bool runs_any_start(const Prepared& prepared, const BoundNest& nest) {
-  return nest.any_start.code &&
-         std::ranges::any_of(nest.operands, [&](const OperandOrigin& origin) {
-           const Image* image = image_of(prepared, origin);
+bool runs_any_start(const Prepared& prepared, const LaneStep& step) {
+  return step.any_start && std::ranges::any_of(step.operands, [&](const StepOperand& operand) {
+           const Image* image = image_of(prepared, operand.origin);
            return image != nullptr && starts_unaligned(*image);
          });
 }
 
-bool reads_scratch(const BoundNest& nest) {
-  return std::ranges::any_of(nest.operands, [](const OperandOrigin& origin) {
-    return origin.kind == OperandOrigin::Kind::scratch;
+bool reads_scratch(const LaneStep& step) {
+  return std::ranges::any_of(step.operands, [](const StepOperand& operand) {
+    return operand.origin.kind == OperandOrigin::Kind::scratch;
   });
 }
-
-/// What a bound nest was planned as. Copies for reshapes were not planned with the function.
-class Plans {
- public:
-  explicit Plans(const BoundState& bound) : nests_(bound.kernel->compiled->nests) {}
-
-  /// The next bound nest's plan; null for a copy, and for a requantization, whose lanes are not
-  /// planned.
-  const jit::Nest* next(const BoundNest& bound) {
-    if (next_ == nests_.size()) return nullptr;
-    const jit::Nest& nest = nests_[next_];
-    if (nest.requantization) {
-      if (is_requantization(nest, bound)) ++next_;
-      return nullptr;
-    }
-    bool is_planned = bound.elements.size() == nest.operands();
-    for (size_t k = 0; is_planned && k < nest.operands(); ++k) {
-      is_planned = bound.elements[k] == nest.element(k);
-    }
-    if (is_planned || bound.elements.empty()) ++next_;
-    return is_planned ? &nest : nullptr;
-  }
-
- private:
-  /// Not a copy of a parameter that is not dense. f32 to f32 is a nest of its own.
-  static bool is_requantization(const jit::Nest& nest, const BoundNest& bound) {
-    return bound.elements.empty() || bound.requantization || bound.tables || bound.keeps ||
-           nest.operands() == bound.elements.size();
-  }
-
-  const std::vector<jit::Nest>& nests_;
-  size_t next_ = 0;
-};
 
 void hit(Coverage& coverage, NestCell cell, size_t tier) {
   coverage.hit(CellGroup::nests, static_cast<size_t>(cell), tier);
 }
 
-void mark_plan(Coverage& coverage, size_t tier, const jit::Nest& nest, const BoundNest& bound,
+void mark_plan(Coverage& coverage, size_t tier, const jit::Nest& nest, const ElementwiseStep& step,
                const jit::NestForm& form, const jit::Target& target) {
   const int lanes = jit::plan_chunks(nest, form, target).lanes;
-  const auto remainder = static_cast<int>(bound.space.extents[0] % lanes);
+  const auto remainder = static_cast<int>(step.space.extents[0] % lanes);
   if (const auto tail = find_tail({lanes, remainder})) coverage.hit(CellGroup::tails, *tail, tier);
   for (size_t number : planned_lanes(nest, form, target)) {
     coverage.hit(CellGroup::lanes, number, tier);
@@ -144,7 +116,7 @@ void mark_operand(Coverage& coverage, size_t tier, const Image& image, bool is_o
   coverage.hit(CellGroup::alignments, number_of(cell), tier);
 }
 
-EpilogueForm form_of(const jit::Nest& plan, const BoundNest& nest) {
+EpilogueForm form_of(const jit::Nest& plan, const ConvolutionStep& step) {
   using enum EpilogueForm;
   switch (plan.fusion->kind) {
     case jit::Fusion::Kind::fused: break;
@@ -156,28 +128,92 @@ EpilogueForm form_of(const jit::Nest& plan, const BoundNest& nest) {
     case jit::Fusion::Kind::partly_repeated: return partly_repeated;
     case jit::Fusion::Kind::split_bytes: return split_bytes;
   }
-  if (nest.epilogue == nullptr) return apart;
+  if (step.epilogue == nullptr) return apart;
   constexpr std::array widths = {sub_byte, one_byte, two_bytes, four_bytes, eight_bytes};
-  const int bits = bits_of(nest.epilogue->nest.elements.back());
+  const int bits = bits_of(step.epilogue->operands.back().element);
   return widths[bits < 8 ? 0
                          : static_cast<size_t>(std::countr_zero(static_cast<unsigned>(bits)) - 2)];
 }
 
-void mark_epilogue(Coverage& coverage, size_t tier, const jit::Nest& plan, const BoundNest& nest) {
-  const ConvolutionGeometry& geometry = nest.convolution->plan.geometry;
+void mark_epilogue(Coverage& coverage, size_t tier, const jit::Nest& plan,
+                   const ConvolutionStep& step) {
+  const ConvolutionGeometry& geometry = step.convolution->plan.geometry;
   const EpilogueCell cell{kind_of(geometry.groups, geometry.channels), geometry.layout,
-                          form_of(plan, nest)};
+                          form_of(plan, step)};
   coverage.hit(CellGroup::epilogues, number_of(cell), tier);
 }
 
-void mark_requantization(Coverage& coverage, size_t tier, const BoundNest& nest) {
-  const bool is_of_call = nest.requantization != nullptr;
-  if (nest.tables) {
-    hit(coverage, is_of_call ? NestCell::called_bytes : NestCell::bound_bytes, tier);
-  } else if (is_of_call || nest.keeps) {
-    hit(coverage, is_of_call ? NestCell::called_slices : NestCell::bound_slices, tier);
+/// Marks the cells of a bound kernel's steps.
+class StepMarker {
+ public:
+  StepMarker(const Prepared& prepared, const detail::Compiled& compiled, Coverage& coverage,
+             size_t tier)
+      : prepared_(prepared), compiled_(compiled), coverage_(coverage), tier_(tier) {}
+
+  /// The steps, and epilogues, that run code on lanes.
+  size_t elementwise_nests() const { return count_; }
+
+  void operator()(const detail::EmptyStep&) const {}
+
+  void operator()(const ElementwiseStep& step) {
+    ++count_;
+    const bool any_start = runs_any_start(prepared_, step);
+    if (any_start) hit(coverage_, NestCell::any_start, tier_);
+    if (!step.periods.empty()) hit(coverage_, NestCell::copied_periods, tier_);
+    if (step.space.form.baked_period > 0) hit(coverage_, NestCell::baked_period, tier_);
+    if (step.tiles) mark_tiles(coverage_, tier_, *step.tiles);
+    if (reads_scratch(step)) hit(coverage_, NestCell::through_scratch, tier_);
+    if (step.space.form.rank <= most_rank) {
+      coverage_.hit(CellGroup::loops, static_cast<size_t>(step.space.form.rank) - 1, tier_);
+    }
+    mark_operands(step, step.space);
+    if (step.program == StepProgram::requantization) {
+      hit(coverage_, NestCell::bound_slices, tier_);
+    }
+    if (step.program != StepProgram::planned) return;
+    const jit::Nest& nest = compiled_.nests[step.nest];
+    const jit::NestForm form =
+        any_start ? jit::bitwise_form(step.space.form, nest.storage()) : step.space.form;
+    mark_plan(coverage_, tier_, nest, step, form, compiled_.target);
   }
-}
+
+  void operator()(const ConvolutionStep& step) {
+    mark_epilogue(coverage_, tier_, compiled_.nests[step.nest], step);
+    if (step.epilogue == nullptr) return;
+    ++count_;
+    mark_operands(*step.epilogue, step.epilogue->walk.space);
+  }
+
+  void operator()(const detail::RequantizeStep&) const {
+    hit(coverage_, NestCell::called_slices, tier_);
+  }
+
+  void operator()(const detail::TableStep& step) const {
+    const bool is_of_call = std::holds_alternative<detail::CallTables>(step.tables);
+    hit(coverage_, is_of_call ? NestCell::called_bytes : NestCell::bound_bytes, tier_);
+  }
+
+ private:
+  void mark_operands(const LaneStep& step, const jit::IterationSpace& space) const {
+    const detail::BoundCode& code = runs_any_start(prepared_, step) ? *step.any_start : step.main;
+    for (size_t k = 0; k < step.operands.size(); ++k) {
+      const auto& [origin, element, walks_space] = step.operands[k];
+      const Image* image = image_of(prepared_, origin);
+      const bool is_output = origin.kind == OperandOrigin::Kind::output;
+      const AccessCell cell{is_output, code.access[k], bits_of(element) / 8};
+      mark_period(coverage_, tier_, code.access[k], space.period);
+      const bool is_read_or_result = is_output || image != nullptr;
+      if (is_read_or_result) coverage_.hit(CellGroup::access, number_of(cell), tier_);
+      if (image != nullptr) mark_operand(coverage_, tier_, *image, is_output);
+    }
+  }
+
+  const Prepared& prepared_;
+  const detail::Compiled& compiled_;
+  Coverage& coverage_;
+  const size_t tier_;
+  size_t count_ = 0;
+};
 
 CallCell refused_cell(BadCall::Kind kind) {
   switch (kind) {
@@ -279,7 +315,7 @@ void ProgramRecord::mark(Coverage& coverage, size_t tier, const CallTrace& trace
   mark_calls(coverage, tier, trace);
   if (!trace.bound || trace.refused_in_place) return;
   for (const Cell& cell : operations_) coverage.hit(cell, tier);
-  mark_nests(coverage, tier, *trace.bound);
+  mark_steps(coverage, tier, *trace.bound);
   if (!allows_excess_precision(*canonical_)) return;
   const std::vector<ElementType> carried = carried_types(*canonical_);
   for (size_t id = 0; id < carried.size(); ++id) {
@@ -288,60 +324,14 @@ void ProgramRecord::mark(Coverage& coverage, size_t tier, const CallTrace& trace
   }
 }
 
-void ProgramRecord::mark_nests(Coverage& coverage, size_t tier, const BoundKernel& kernel) const {
+void ProgramRecord::mark_steps(Coverage& coverage, size_t tier, const BoundKernel& kernel) const {
   const BoundState& bound = detail::StateAccess::of(kernel);
-  const jit::Target& target = bound.kernel->compiled->target;
-  Plans plans(bound);
-  size_t count = 0;
-  for (const BoundNest& nest : bound.nests) {
-    const jit::Nest* plan = plans.next(nest);
-    if (nest.convolution != nullptr && plan != nullptr) {
-      mark_epilogue(coverage, tier, *plan, nest);
-    }
-    if (nest.epilogue != nullptr) {
-      plans.next(nest.epilogue->nest);
-      ++count;
-      mark_operands(coverage, tier, nest.epilogue->nest);
-    }
-    mark_requantization(coverage, tier, nest);
-    if (nest.main.code == nullptr) continue;
-    ++count;
-    mark_nest(coverage, tier, nest);
-    const jit::NestForm form = runs_any_start(prepared_, nest) && plan != nullptr
-                                   ? jit::bitwise_form(nest.space.form, plan->storage())
-                                   : nest.space.form;
-    if (plan != nullptr) mark_plan(coverage, tier, *plan, nest, form, target);
-  }
+  StepMarker marker(prepared_, *bound.kernel->compiled, coverage, tier);
+  for (const detail::Step& step : bound.steps) std::visit(marker, step);
   constexpr std::array cells = {NestCell::one, NestCell::two, NestCell::three,
                                 NestCell::four_and_more};
+  const size_t count = marker.elementwise_nests();
   if (count > 0) hit(coverage, cells[std::min(count, cells.size()) - 1], tier);
-}
-
-void ProgramRecord::mark_nest(Coverage& coverage, size_t tier, const BoundNest& nest) const {
-  const bool any_start = runs_any_start(prepared_, nest);
-  if (any_start) hit(coverage, NestCell::any_start, tier);
-  if (!nest.periods.empty()) hit(coverage, NestCell::copied_periods, tier);
-  if (nest.space.form.baked_period > 0) hit(coverage, NestCell::baked_period, tier);
-  if (nest.tiles) mark_tiles(coverage, tier, *nest.tiles);
-  if (reads_scratch(nest)) hit(coverage, NestCell::through_scratch, tier);
-  if (nest.space.form.rank <= most_rank) {
-    coverage.hit(CellGroup::loops, static_cast<size_t>(nest.space.form.rank) - 1, tier);
-  }
-  mark_operands(coverage, tier, nest);
-}
-
-void ProgramRecord::mark_operands(Coverage& coverage, size_t tier, const BoundNest& nest) const {
-  const bool any_start = runs_any_start(prepared_, nest);
-  const std::vector<jit::Access>& access = (any_start ? nest.any_start : nest.main).access;
-  for (size_t k = 0; k < nest.operands.size(); ++k) {
-    const Image* image = image_of(prepared_, nest.operands[k]);
-    const bool is_output = nest.operands[k].kind == OperandOrigin::Kind::output;
-    const AccessCell cell{is_output, access[k], bits_of(nest.elements[k]) / 8};
-    mark_period(coverage, tier, access[k], nest.space.period);
-    const bool is_read_or_result = is_output || image != nullptr;
-    if (is_read_or_result) coverage.hit(CellGroup::access, number_of(cell), tier);
-    if (image != nullptr) mark_operand(coverage, tier, *image, is_output);
-  }
 }
 
 void ProgramRecord::mark_calls(Coverage& coverage, size_t tier, const CallTrace& trace) const {

@@ -5,14 +5,10 @@
 #include "tools/fuzz/coverage.hpp"
 #include "tools/fuzz/executor.hpp"
 
-namespace castor::detail {
-struct BoundNest;
-}
-
 namespace castor::fuzz {
 
 /// Marks the cells of one program, a tier at a time. What counts is what runs: operations that
-/// canonicalisation leaves (or that stand alone between inputs and results), the nests that the
+/// canonicalisation leaves (or that stand alone between inputs and results), the steps that the
 /// runtime has bound, and nothing where there are no elements. The prepared program must live on.
 class ProgramRecord {
  public:
@@ -25,9 +21,7 @@ class ProgramRecord {
   void find_operation(const Function& function, const Operation& operation);
   void find_conversion_of(const Function& function, const Operation& operation);
   void find_layout(const LayoutCell& cell);
-  void mark_nests(Coverage& coverage, size_t tier, const BoundKernel& bound) const;
-  void mark_nest(Coverage& coverage, size_t tier, const detail::BoundNest& nest) const;
-  void mark_operands(Coverage& coverage, size_t tier, const detail::BoundNest& nest) const;
+  void mark_steps(Coverage& coverage, size_t tier, const BoundKernel& bound) const;
   void mark_calls(Coverage& coverage, size_t tier, const CallTrace& trace) const;
 
   const Prepared& prepared_;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "jit/emit/chunk_plan.hpp"
-#include "runtime/state.hpp"
 #include "tests/support/function_case.hpp"
 
 namespace castor {

@@ -9,7 +9,8 @@
 #include <set>
 
 #include "ir/text/text.hpp"
-#include "runtime/state.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/state_access.hpp"
 #include "tests/support/function_case.hpp"
 #include "tests/support/long_form.hpp"
 #include "tools/fuzz/executor.hpp"
@@ -136,7 +137,7 @@ size_t most_live(const Function& function) {
 size_t nest_count(const FunctionPtr& function) {
   const auto& [tier, runtime] = test::tier_runtimes().front();
   return detail::StateAccess::of(*runtime.compile(function)->bind({{3, 5}, {5}, {3, 1}}))
-      .nests.size();
+      .steps.size();
 }
 
 void check_long(ElementType element, int live, int operations, bool known_alike) {

@@ -3,7 +3,8 @@
 // are refused.
 #include <gtest/gtest.h>
 
-#include "runtime/state.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/state_access.hpp"
 #include "tests/support/conversions.hpp"
 
 namespace castor {
@@ -13,8 +14,9 @@ constexpr std::string_view sum =
     "func @sum(%x: f32[?, ?], %y: f32[?, ?]) -> f32[?, ?] {\n"
     "  %z = add %x, %y\n  return %z\n}\n";
 
-const detail::BoundNest& nest_of(const BoundKernel& bound) {
-  return detail::StateAccess::of(bound).nests.front();
+/// The first step. Throws where that is of another kind.
+const detail::ElementwiseStep& step_of(const BoundKernel& bound) {
+  return std::get<detail::ElementwiseStep>(detail::StateAccess::of(bound).steps.front());
 }
 
 TEST(TransposedPlans, RunTileByTile) {
@@ -22,17 +24,17 @@ TEST(TransposedPlans, RunTileByTile) {
   const Kernel kernel = *runtime.compile(sum);
   const std::vector<Dims> shapes(2, Dims{1000, 2000});
   const Dims dense = {2000, 1};
-  EXPECT_FALSE(nest_of(*kernel.bind(shapes)).tiles.has_value());
+  EXPECT_FALSE(step_of(*kernel.bind(shapes)).tiles.has_value());
   for (const auto& [strides, kind] : {std::pair{Dims{1, 1000}, jit::TileCopyKind::transposed},
                                       std::pair{Dims{4000, 2}, jit::TileCopyKind::strided}}) {
     const BoundKernel bound = *kernel.bind(shapes, std::vector<Dims>{dense, strides, dense});
-    const detail::BoundNest& nest = nest_of(bound);
-    ASSERT_TRUE(nest.tiles.has_value());
-    ASSERT_EQ(nest.tiles->copies.size(), 1u);
-    EXPECT_EQ(nest.tiles->copies[0].operand, 1u);
-    EXPECT_EQ(nest.tiles->copies[0].kind, kind);
-    EXPECT_LE(nest.tiles->columns * nest.tiles->rows * 4, 32768);
-    EXPECT_EQ(nest.space.form.access, std::vector<jit::Access>(3, jit::Access::contiguous));
+    const detail::ElementwiseStep& step = step_of(bound);
+    ASSERT_TRUE(step.tiles.has_value());
+    ASSERT_EQ(step.tiles->copies.size(), 1u);
+    EXPECT_EQ(step.tiles->copies[0].operand, 1u);
+    EXPECT_EQ(step.tiles->copies[0].kind, kind);
+    EXPECT_LE(step.tiles->columns * step.tiles->rows * 4, 32768);
+    EXPECT_EQ(step.space.form.access, std::vector<jit::Access>(3, jit::Access::contiguous));
   }
 }
 

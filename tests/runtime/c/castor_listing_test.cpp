@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
 #include "runtime/conv/epilogue.hpp"
 #include "runtime/listing/emitted_codes.hpp"
+#include "runtime/state_access.hpp"
 #include "tests/support/on_every_tier.hpp"
 #include "tests/support/published.hpp"
 
@@ -88,11 +91,11 @@ const ListingRow rows[] = {
 
 /// Checks that each code of an elementwise nest is emitted once more with the same bytes, and
 /// counts them.
-size_t check_codes(const detail::Compiled& compiled, const detail::BoundNest& nest,
-                   const jit::NestForm& form) {
+template <class LaneStep>
+size_t check_codes(const detail::Compiled& compiled, const LaneStep& step) {
   size_t count = 0;
-  const Status status = detail::for_each_emitted(
-      compiled, nest, form, [&](const detail::EmittedCode& code) -> Status {
+  const Status status =
+      detail::for_each_emitted(compiled, step, [&](const detail::EmittedCode& code) -> Status {
         EXPECT_TRUE(test::is_published(code.code, code.bound->block)) << code.part;
         ++count;
         return {};
@@ -113,11 +116,15 @@ TEST(Listing, ShowsTheCodeThatIsBound) {
       EXPECT_EQ(bound->tier(), tier);
       const detail::BoundState& state = detail::StateAccess::of(*bound);
       size_t emitted = 0;
-      for (const detail::BoundNest& nest : state.nests) {
-        emitted += check_codes(*state.kernel->compiled, nest, nest.space.form);
-        if (nest.epilogue)
-          emitted += check_codes(*state.kernel->compiled, nest.epilogue->nest,
-                                 nest.epilogue->walk.space.form);
+      for (const detail::Step& step : state.steps) {
+        const detail::Compiled& compiled = *state.kernel->compiled;
+        if (const auto* elementwise = std::get_if<detail::ElementwiseStep>(&step)) {
+          emitted += check_codes(compiled, *elementwise);
+        }
+        const auto* convolution = std::get_if<detail::ConvolutionStep>(&step);
+        if (convolution != nullptr && convolution->epilogue) {
+          emitted += check_codes(compiled, *convolution->epilogue);
+        }
       }
       EXPECT_GE(emitted, row.emitted);
       const Result<std::string> text = listing(*bound);

@@ -9,7 +9,8 @@
 #include <latch>
 #include <thread>
 
-#include "runtime/state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/runtime_state.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/key_functions.hpp"
 #include "tests/support/to_f16.hpp"

@@ -3,11 +3,11 @@
 // own. `--long`: 100,000 small functions, and more of the others.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <castor/castor.hpp>
 
 #include <functional>
 
 #include "ir/builder.hpp"
-#include "runtime/state.hpp"
 #include "tests/support/long_form.hpp"
 #include "tests/support/resident_memory.hpp"
 

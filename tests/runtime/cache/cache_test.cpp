@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "runtime/state.hpp"
+#include "runtime/runtime_state.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/key_functions.hpp"
 #include "tests/support/to_f16.hpp"

@@ -8,6 +8,9 @@
 #include <cmath>
 
 #include "runtime/bind/bind.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
+#include "runtime/runtime_state.hpp"
 #include "tests/support/function_case.hpp"
 #include "tests/support/process_maps.hpp"
 
@@ -185,7 +188,7 @@ TEST(RefusedExecutableMemory, EveryKindOfFunctionIsInterpreted) {
     ASSERT_TRUE(bound.ok()) << bound.error().message;
     EXPECT_NE((*bound)->interpreted_because.find("mprotect"), std::string::npos);
     EXPECT_NE((*bound)->interpreted_because.find("memfd_create"), std::string::npos);
-    EXPECT_TRUE((*bound)->nests.empty());
+    EXPECT_TRUE((*bound)->steps.empty());
     EXPECT_EQ((*bound)->scratch_bytes, 0u);
   }
 }

@@ -5,7 +5,8 @@
 
 #include <set>
 
-#include "runtime/state.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/state_access.hpp"
 #include "tests/support/function_case.hpp"
 
 namespace castor {
@@ -106,8 +107,10 @@ class StreamedCall {
 };
 
 bool has_streaming_code(const BoundKernel& kernel) {
-  return std::ranges::any_of(detail::StateAccess::of(kernel).nests,
-                             [](const auto& nest) { return nest.streaming != nullptr; });
+  return std::ranges::any_of(detail::StateAccess::of(kernel).steps, [](const detail::Step& step) {
+    const auto* elementwise = std::get_if<detail::ElementwiseStep>(&step);
+    return elementwise != nullptr && elementwise->streaming != nullptr;
+  });
 }
 
 void check_alike(const std::vector<GuardedTensor>& found,

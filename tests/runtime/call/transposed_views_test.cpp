@@ -8,13 +8,19 @@
 #include <numeric>
 
 #include "ir/interpreter/interpreter.hpp"
-#include "runtime/state.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/state_access.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/sample_bytes.hpp"
 #include "tools/testing/guarded_pages.hpp"
 
 namespace castor {
 namespace {
+
+/// The first step. Throws where that is of another kind.
+const detail::ElementwiseStep& step_of(const BoundKernel& bound) {
+  return std::get<detail::ElementwiseStep>(detail::StateAccess::of(bound).steps.front());
+}
 
 /// A tensor of a case: its layout, and where its memory begins.
 struct Tensor {
@@ -237,7 +243,7 @@ TEST(TransposedViews, OutputsOfBothOrders) {
     q.fill(std::byte{0xc5});
     const BoundKernel bound = *runtime.compile(*function)->bind(inputs, outputs);
     ASSERT_TRUE(bound.run(inputs, outputs).ok());
-    const auto& copies = detail::StateAccess::of(bound).nests.front().tiles->copies;
+    const auto& copies = step_of(bound).tiles->copies;
     EXPECT_TRUE(std::ranges::any_of(copies, &detail::BoundTileCopy::is_output));
     EXPECT_TRUE(std::equal(wanted_p.begin(), wanted_p.end(), p.at_end(count * 8)));
     EXPECT_TRUE(std::equal(wanted_q.begin(), wanted_q.end(), q.at_end(count * 8)));
@@ -394,7 +400,7 @@ TEST(TransposedViews, AreStreamed) {
   const Dims dense = dense_strides(extents);
   const std::vector<Dims> strides = {dense, {1, extents[0]}, dense};
   const BoundKernel bound = *kernel.bind(std::vector<Dims>(2, extents), strides);
-  EXPECT_NE(detail::StateAccess::of(bound).nests.front().streaming, nullptr);
+  EXPECT_NE(step_of(bound).streaming, nullptr);
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "jit/dump/dump.hpp"
+#include "runtime/bind/bound_state.hpp"
 #include "runtime/conv/convolution.hpp"
-#include "runtime/state.hpp"
+#include "runtime/state_access.hpp"
 #include "tests/support/function_case.hpp"
 
 namespace castor::test {
@@ -37,10 +38,16 @@ FunctionCase depthwise_case(const DepthwiseBytes& bytes, int64_t size, const cha
   return {text, {{image}, {w}, {{}}, {{12}}, {{12, 1, 1}}, {{2, 12, size, size}}}};
 }
 
+/// The convolution of the first step. Throws where that is of another kind.
+const detail::BoundConvolution& convolution_of(const BoundKernel& bound) {
+  const detail::BoundState& state = detail::StateAccess::of(bound);
+  return *std::get<detail::ConvolutionStep>(state.steps.front()).convolution;
+}
+
 /// Whether the kernels of the first convolution apply its epilogue.
 bool kernels_apply_epilogue(const BoundKernel& bound) {
-  const detail::BoundNest& nest = detail::StateAccess::of(bound).nests.front();
-  return nest.convolution->depthwise != nullptr && nest.convolution->depthwise->applies_epilogue;
+  const auto& depthwise = convolution_of(bound).depthwise;
+  return depthwise != nullptr && depthwise->applies_epilogue;
 }
 
 TEST(ConvEpilogue, DepthwiseKernelsApplyIt) {
@@ -79,7 +86,7 @@ TEST(ConvEpilogue, DumpShowsDepthwiseKernelsThatApplyIt) {
       if (!jit::Target{tier}.has_avx512()) continue;
       const auto bound = runtime.compile(function)->bind(tensors.inputs(), tensors.outputs());
       ASSERT_TRUE(bound && kernels_apply_epilogue(*bound));
-      const auto& depthwise = *detail::StateAccess::of(*bound).nests.front().convolution->depthwise;
+      const auto& depthwise = *convolution_of(*bound).depthwise;
       const std::string text = *jit::dump_nest(*function, jit::Target{tier});
       EXPECT_NE(text.find("on each tile, by the kernel itself"), std::string::npos) << text;
       EXPECT_NE(text.find(jit::print(depthwise.plan, jit::Target{tier})), std::string::npos)

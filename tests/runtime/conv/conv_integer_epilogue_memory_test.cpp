@@ -3,7 +3,6 @@
 // bytes, tasks, scratch, results in place of operands.
 #include <fmt/format.h>
 
-#include "runtime/state.hpp"
 #include "tests/support/epilogue_cases.hpp"
 #include "tools/testing/thread_per_task.hpp"
 

@@ -11,8 +11,10 @@
 #include "ir/text/text.hpp"
 #include "jit/conv/conv_plan.hpp"
 #include "jit/memory/system_memory.hpp"
+#include "runtime/cache/code_store.hpp"
 #include "runtime/call/nest_call.hpp"
-#include "runtime/state.hpp"
+#include "runtime/conv/convolution.hpp"
+#include "runtime/conv/convolution_step.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/convolution_cases.hpp"
 #include "tests/support/convolution_loops.hpp"
@@ -22,8 +24,6 @@
 namespace castor::test {
 namespace {
 
-using detail::BoundConvolution;
-using detail::BoundNest;
 using detail::OperandOrigin;
 
 ConvolutionGeometry geometry_of(const ConvolutionCase& row) {
@@ -122,26 +122,26 @@ class PlannedRun {
       ADD_FAILURE() << bound.error().message;
       return {};
     }
-    return run(**bound, geometry, elements, scratch_plan.bytes());
+    return run(*bound, geometry, elements, scratch_plan.bytes());
   }
 
  private:
-  std::vector<uint64_t> run(const BoundConvolution& bound, const ConvolutionGeometry& geometry,
-                            std::vector<ElementType> elements, size_t scratch_bytes) {
+  std::vector<uint64_t> run(std::shared_ptr<const detail::BoundConvolution> bound,
+                            const ConvolutionGeometry& geometry,
+                            const std::vector<ElementType>& elements, size_t scratch_bytes) {
     const Dims extents = geometry.output_extents();
     const auto count = static_cast<size_t>(element_count(extents).value());
     GuardedPages y(4 * count + 1);
     y.fill(std::byte{0xa5});
     std::byte* data = y.at_end(4 * count);
-    BoundNest nest;
+    detail::ConvolutionStep step;
+    step.convolution = std::move(bound);
     std::vector<ConstView> inputs;
     for (size_t i = 0; i < operands_.size(); ++i) {
       inputs.push_back(operands_[i]->view(shapes_[i]));
-      nest.operands.push_back({OperandOrigin::Kind::input, i, nullptr, 0});
+      step.operands.push_back({{OperandOrigin::Kind::input, i}, elements[i]});
     }
-    nest.operands.push_back({OperandOrigin::Kind::output, 0, nullptr, 0});
-    elements.push_back(ElementType::i32);
-    nest.elements = std::move(elements);
+    step.operands.push_back({{OperandOrigin::Kind::output, 0}, ElementType::i32});
     const std::array outputs = {View{data, ElementType::i32, extents, 4 * count}};
     const auto tasks = static_cast<size_t>(executor_.tasks());
     const GuardedScratch scratch(scratch_bytes, tasks);
@@ -150,10 +150,10 @@ class PlannedRun {
     detail::CallTasks call_tasks(&executor_);
     memory.tasks = &call_tasks;
     memory.task_scratch = scratch.of_tasks(tasks - 1);
-    detail::run_convolution(bound, nest, memory);
+    detail::run_convolution(step, memory);
     EXPECT_TRUE(y.is_filled_but({data, 4 * count}, std::byte{0xa5}))
         << executor_.tasks() << " tasks\n"
-        << print(bound.plan);
+        << print(step.convolution->plan);
     std::vector<uint64_t> results;
     for (size_t i = 0; i < count; ++i) {
       uint32_t element;

@@ -8,8 +8,9 @@
 
 #include "ir/text/text.hpp"
 #include "jit/conv/grouped_nhwc_plan.hpp"
+#include "runtime/bind/bound_state.hpp"
 #include "runtime/conv/convolution.hpp"
-#include "runtime/state.hpp"
+#include "runtime/state_access.hpp"
 #include "tests/support/depthwise_cases.hpp"
 #include "tests/support/function_case.hpp"
 #include "tests/support/kernel_code.hpp"
@@ -140,9 +141,10 @@ TEST_F(ConvGroupedNhwc, EpiloguesAreApplied) {
         const auto bound =
             runtime.compile(*parse_function(text))->bind({x, w, Dims{}, Dims{m}, Dims{m}, y});
         ASSERT_TRUE(bound) << bound.error().to_string();
-        const auto& nest = detail::StateAccess::of(*bound).nests.front();
-        ASSERT_NE(nest.convolution->grouped_nhwc, nullptr) << name_of(tier);
-        EXPECT_EQ(nest.convolution->grouped_nhwc->applies_epilogue, jit::Target{tier}.has_avx512())
+        const detail::Step& step = detail::StateAccess::of(*bound).steps.front();
+        const auto& convolution = *std::get<detail::ConvolutionStep>(step).convolution;
+        ASSERT_NE(convolution.grouped_nhwc, nullptr) << name_of(tier);
+        EXPECT_EQ(convolution.grouped_nhwc->applies_epilogue, jit::Target{tier}.has_avx512())
             << name_of(tier) << ": " << text;
       }
     }

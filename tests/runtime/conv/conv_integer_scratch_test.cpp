@@ -5,7 +5,8 @@
 #include <array>
 
 #include "jit/memory/system_memory.hpp"
-#include "runtime/state.hpp"
+#include "runtime/cache/code_store.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "tests/support/conversions.hpp"
 
 namespace castor::detail {

@@ -6,8 +6,8 @@
 
 #include "ir/support/integer_math.hpp"
 #include "jit/memory/system_memory.hpp"
+#include "runtime/cache/code_store.hpp"
 #include "runtime/conv/convolution_blocks.hpp"
-#include "runtime/state.hpp"
 
 namespace castor::detail {
 namespace {

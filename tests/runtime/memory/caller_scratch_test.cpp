@@ -5,7 +5,6 @@
 
 #include <cstring>
 
-#include "runtime/state.hpp"
 #include "tests/support/counting_memory.hpp"
 #include "tests/support/function_case.hpp"
 #include "tools/testing/executors.hpp"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a BoundKernel points to.
+#pragma once
+
+#include <castor/castor.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/bind/in_place.hpp"
+#include "runtime/bind/steps.hpp"
+#include "runtime/check/check_overlap.hpp"
+#include "runtime/check/check_views.hpp"
+#include "runtime/memory/scratch.hpp"
+#include "runtime/memory/task_scratch.hpp"
+#include "runtime/requantize/scale_checks.hpp"
+
+namespace castor::detail {
+
+struct BoundState {
+  std::shared_ptr<const KernelState> kernel;
+  std::vector<BoundTensor> inputs;
+  std::vector<BoundTensor> outputs;
+  std::vector<Dims> output_shapes;
+  std::vector<Step> steps;         ///< in the order in which they run
+  std::vector<ScaleCheck> scales;  ///< checked for machine code; the interpreter checks them itself
+  std::string interpreted_because;  ///< not empty: there is no code, and no step
+  size_t scratch_bytes = 0;         ///< bytes per task
+  bool keeps_scratch = true;        ///< else every call brings its own
+  mutable ScratchPool scratch;
+  mutable TaskScratchPool task_scratch;
+  InPlaceOrder order;  ///< in which steps read inputs and write outputs
+
+  OverlapRules overlap_rules() const { return {inputs, outputs, order}; }
+};
+
+/// Runs machine code for tensors that were checked in full: of the views, only `data` and `offset`
+/// are looked at. Refuses values that the function does not take. Throws std::bad_alloc. Shown by
+/// the shared library for castor_mli alone.
+CASTOR_API Status run_checked(const BoundState& bound, std::span<const ConstView> inputs,
+                              std::span<const View> outputs, const RunOptions& options,
+                              bool in_place);
+
+}  // namespace castor::detail

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a bound kernel: what a run does, one after the other.
+#pragma once
+
+#include <type_traits>
+#include <variant>
+
+#include "runtime/bind/elementwise_step.hpp"
+#include "runtime/conv/convolution_step.hpp"
+#include "runtime/requantize/requantize_step.hpp"
+
+namespace castor::detail {
+
+/// A nest without elements: there is nothing to run.
+struct EmptyStep : StepBase {};
+
+using Step = std::variant<EmptyStep, ElementwiseStep, ConvolutionStep, RequantizeStep, TableStep>;
+// Argument blocks point into vectors of their step, which moving keeps and copying does not.
+static_assert(std::is_nothrow_move_constructible_v<Step>);
+
+}  // namespace castor::detail

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the public handles to what they point to.
+#pragma once
+
+#include <castor/castor.hpp>
+
+namespace castor::detail {
+
+/// What kernels consist of, for tools that tell how they run, and for other interfaces. See
+/// runtime/compiled.hpp and runtime/bind/bound_state.hpp.
+struct StateAccess {
+  static const BoundState& of(const BoundKernel& kernel) { return *kernel.state_; }
+  static const KernelState& of(const Kernel& kernel) { return *kernel.state_; }
+};
+
+}  // namespace castor::detail
