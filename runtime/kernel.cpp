@@ -65,7 +65,7 @@ bool outputs_align(const ElementwiseStep& step, std::span<const View> outputs,
   const int64_t unit = step.sub_byte ? storage_group : 1;
   int64_t common = -1;
   for (size_t k = step.first_output; k < step.operands.size(); ++k) {
-    const auto& [origin, element, walks_space] = step.operands[k];
+    const auto& [origin, element, matches_space] = step.operands[k];
     if (!jit::has_streaming_stores(target, element)) continue;
     const int64_t bits = bits_of(element);
     const bool in_scratch = origin.kind == OperandOrigin::Kind::scratch;  // which is aligned

@@ -88,9 +88,9 @@ InPlaceOrder in_place_order(const BoundState& bound) {
   InPlaceOrder order(bound.inputs.size(), bound.outputs.size());
   uint32_t number = 0;
   const auto add = [&](const StepBase& step) {
-    for (const auto& [origin, element, walks_space] : step.operands) {
+    for (const auto& [origin, element, matches_space] : step.operands) {
       if (origin.kind == OperandOrigin::Kind::output) order.write(number, origin.index);
-      if (origin.kind == OperandOrigin::Kind::input) order.read(number, origin.index, walks_space);
+      if (origin.kind == OperandOrigin::Kind::input) order.read(number, origin.index, matches_space);
     }
   };
   for (const Step& step : bound.steps) {

@@ -29,8 +29,8 @@ bool is_identity(const Dims& axes) {
 }
 
 void add_operand(StepBase& step, const OperandOrigin& origin, ElementType element,
-                 bool walks_space) {
-  step.operands.push_back({origin, element, walks_space});
+                 bool matches_space) {
+  step.operands.push_back({origin, element, matches_space});
 }
 
 /// Binds the nests of one function, in the order in which they run.
@@ -139,8 +139,8 @@ class NestBinder {
                            ? place.strides
                            : *jit::reshaped_strides(place.extents, place.strides, extents);
       strides.push_back(jit::strides_in_space(input.axes, extents, own, space));
-      const bool walks_space = root == input.value && extents == space && is_identity(input.axes);
-      add_operand(result, place.origin, nest.element(k), walks_space);
+      const bool matches_space = root == input.value && extents == space && is_identity(input.axes);
+      add_operand(result, place.origin, nest.element(k), matches_space);
     }
     for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
       const Place place =

@@ -45,7 +45,7 @@ struct BoundTileCopy {
   KernelCodePtr<jit::TileCopySpec> code;  ///< copies the part
 };
 
-/// How a nest is walked in tiles (see jit::Tiles); its main code does one.
+/// The tiles that a nest is done in (see jit::Tiles); its main code does one.
 struct TiledWalk {
   std::vector<BoundTileCopy> copies;
   Dims extents;  ///< the whole space's, innermost first
@@ -73,16 +73,16 @@ enum class StepProgram : uint8_t {
   requantization,  ///< a method of jit/requantize; constants of slices are operands
 };
 
-/// An elementwise nest that a call walks from its first element to its last.
+/// An elementwise nest, of which a call does all elements.
 struct ElementwiseStep : LaneStep {
   StepProgram program = StepProgram::planned;
-  jit::IterationSpace space;               ///< that main walks: all, or a tile
+  jit::IterationSpace space;               ///< of main: all elements, or a tile
   KernelCodePtr<jit::NestSpec> streaming;  ///< for large tensors, else null; takes main's arguments
   int64_t bytes = 0;                       ///< bytes of all operands
   std::vector<PeriodCopy> periods;
   std::vector<uint8_t> period_numbers;    ///< see jit::ArgumentLayout; empty where none are needed
   std::shared_ptr<const void> constants;  ///< what constant operands are stored in, if the step's
-  std::optional<TiledWalk> tiles;         ///< where the nest is walked so
+  std::optional<TiledWalk> tiles;         ///< nothing: main does all elements
 };
 
 }  // namespace castor::detail

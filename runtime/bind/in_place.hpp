@@ -19,10 +19,10 @@ struct InPlaceOrder {
   InPlaceOrder(size_t inputs, size_t outputs)
       : last_read(inputs, 0), last_read_elsewhere(inputs, 0), first_write(outputs, never) {}
 
-  /// `walks_space`: each element is read where the step writes that of the same index.
-  void read(uint32_t step, size_t input, bool walks_space) {
+  /// `matches_space`: each element is read where the step writes that of the same index.
+  void read(uint32_t step, size_t input, bool matches_space) {
     last_read[input] = std::max(last_read[input], step);
-    if (!walks_space) last_read_elsewhere[input] = std::max(last_read_elsewhere[input], step);
+    if (!matches_space) last_read_elsewhere[input] = std::max(last_read_elsewhere[input], step);
   }
   void write(uint32_t step, size_t output) {
     first_write[output] = std::min(first_write[output], step);

@@ -23,7 +23,7 @@ class NestCodes {
   /// is code made ahead, or null.
   Status bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
               std::span<const Dims> strides, ElementwiseStep& result);
-  /// Completes an epilogue that has its operands and walks that space piece by piece.
+  /// Completes an epilogue that has its operands; its calls are for parts of that space.
   Status bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
                        const jit::IterationSpace& space, LaneStep& result) const;
 

@@ -23,7 +23,7 @@ struct StepOperand {
   OperandOrigin origin;
   ElementType element = ElementType::f32;
   /// Whether it is the tensor of its origin element by element: not broadcast, not reshaped.
-  bool walks_space = false;
+  bool matches_space = false;
 };
 
 struct StepBase {

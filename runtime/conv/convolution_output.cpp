@@ -87,7 +87,7 @@ void ConvolutionOutput::find_operands(const OutputPiece& piece,
   const Rows rows = rows_of(piece);
   for (size_t k = 0; k < epilogue_->operands.size(); ++k) {
     if (k == epilogue_->source) continue;
-    const auto& [origin, element, walks_space] = epilogue_->operands[k];
+    const auto& [origin, element, matches_space] = epilogue_->operands[k];
     const Origin first = {origin_of(origin, memory_).data, element_of(k, piece, rows)};
     operands[k] = {address(first, element),
                    epilogue_->walk.operands[k].row * (bits_of(element) / 8)};

@@ -21,7 +21,6 @@ namespace castor::detail {
 namespace {
 
 constexpr int64_t table_entries = 256;
-constexpr size_t most_constants = jit::most_slice_constants;
 
 /// Memory that vectors are read from: none of them crosses a cache line.
 struct alignas(scratch_alignment) VectorBytes {
@@ -113,8 +112,8 @@ class RequantizationBinder {
     const jit::Nest nest = jit::requantize_nest(method, bound_.form, compiled_.target);
     result.nest = base_.nest;
     result.program = StepProgram::requantization;
-    const auto add = [&](const OperandOrigin& origin, bool walks_space) {
-      result.operands.push_back({origin, nest.element(result.operands.size()), walks_space});
+    const auto add = [&](const OperandOrigin& origin, bool matches_space) {
+      result.operands.push_back({origin, nest.element(result.operands.size()), matches_space});
     };
     add(operands.x, true);
     for (const OperandOrigin& constant : constants) add(constant, false);
@@ -190,7 +189,8 @@ class RequantizationBinder {
   Status bind_closed_method(const jit::ChosenMethod& chosen, const MethodOperands& operands,
                             ScratchPlan& scratch, ElementwiseStep& result) const {
     ConstantArrays arrays = arrays_of(*chosen.method);
-    auto constants = std::make_shared<std::array<std::vector<VectorBytes>, most_constants>>();
+    auto constants =
+        std::make_shared<std::array<std::vector<VectorBytes>, jit::most_slice_constants>>();
     std::vector<OperandOrigin> origins;
     for (size_t i = 0; i < arrays.types.size(); ++i) {
       (*constants)[i].resize(arrays.bytes_of(i) / sizeof(VectorBytes) + 1);

@@ -59,7 +59,7 @@ struct CallTables {
   size_t scratch = 0;                  ///< where the tables are stored, in bytes
 };
 
-/// Looks up bytes in a table of 256 for each slice; both tensors are walked in runs of one slice.
+/// Looks up bytes in a table of 256 for each slice; both tensors are cut into runs of one slice.
 /// Operands: x, the parameters given at run time, y.
 struct TableStep : StepBase {
   KernelCodePtr<jit::ByteTableSpec> code;

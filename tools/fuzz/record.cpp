@@ -197,7 +197,7 @@ class StepMarker {
   void mark_operands(const LaneStep& step, const jit::IterationSpace& space) const {
     const detail::BoundCode& code = runs_any_start(prepared_, step) ? *step.any_start : step.main;
     for (size_t k = 0; k < step.operands.size(); ++k) {
-      const auto& [origin, element, walks_space] = step.operands[k];
+      const auto& [origin, element, matches_space] = step.operands[k];
       const Image* image = image_of(prepared_, origin);
       const bool is_output = origin.kind == OperandOrigin::Kind::output;
       const AccessCell cell{is_output, code.access[k], bits_of(element) / 8};
