@@ -8,7 +8,11 @@
 #include <mutex>
 
 #include "runtime/bind/bind.hpp"
+#include "runtime/bind/bound_state.hpp"
+#include "runtime/compiled.hpp"
 #include "runtime/observe/code_name.hpp"
+#include "runtime/observe/code_watcher.hpp"
+#include "runtime/runtime_state.hpp"
 
 namespace castor::test {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "jit/code.hpp"
+#include "jit/memory/system_memory.hpp"
 #include "jit/target.hpp"
 
 namespace castor::test {
