@@ -51,7 +51,16 @@ Wide whole_part(const Unpacked& number) {
                               : significand << (number.exponent - 63);
 }
 
-/// The largest finite number of a type that is not whole: a whole number in every one.
+/// The same rounded up: what the magnitude rounds to at most.
+Wide rounded_up(const Unpacked& number) {
+  const bool is_whole_number =
+      number.kind == NumberClass::zero ||
+      (number.exponent >= 0 &&
+       (number.exponent >= 63 || number.significand << (number.exponent + 1) == 0));
+  return whole_part(number) + (is_whole_number ? 0 : 1);
+}
+
+/// The largest finite number of a type that is not whole; 7.5 in f6e2m3, in others a whole number.
 Unpacked largest_finite(ElementType type) {
   constexpr ConvertOptions saturate = {.overflow = Overflow::saturate};
   constexpr Unpacked infinity = {.kind = NumberClass::infinity};
@@ -60,7 +69,7 @@ Unpacked largest_finite(ElementType type) {
 
 /// What the finite numbers of a type that is not whole can round to; f8e8m0 has none below 0.
 Range finite_range(ElementType type) {
-  const Wide largest = whole_part(largest_finite(type));
+  const Wide largest = rounded_up(largest_finite(type));
   return {type == ElementType::f8e8m0 ? 0 : -largest, largest};
 }
 
@@ -74,7 +83,7 @@ Range range_with_infinities(ElementType type) {
 std::optional<Range> whole_numbers(ElementType type) {
   if (type == ElementType::f8e8m0) return std::nullopt;
   const Wide digits = is_float(type) ? power_of_two(info(type).format.mantissa_bits + 1) : 1;
-  const Wide limit = std::min(digits, finite_range(type).high);
+  const Wide limit = std::min(digits, whole_part(largest_finite(type)));
   return Range{-limit, limit};
 }
 
@@ -83,11 +92,12 @@ std::optional<Range> whole_numbers(ElementType type) {
 /// that, or, if the tie goes down, just above it. f8e8m0 tells no numbers up to 0 apart.
 Range settled_outside(ElementType type) {
   if (type == ElementType::f8e8m0) return {0, beyond_all};
-  const Wide largest = finite_range(type).high;
+  const Wide largest = whole_part(largest_finite(type));
   if (!is_float(type) || largest == beyond_all) return {-largest, largest};
   const Wide half_unit =
       power_of_two(largest_finite(type).exponent) >> (info(type).format.mantissa_bits + 1);
-  const Wide limit = largest + std::max<Wide>(half_unit, 1) + (type == ElementType::f8e4m3);
+  const Wide limit = largest + std::max<Wide>(half_unit, 1) +
+                     (info(type).format.specials == FloatSpecials::nan_only);
   return {-limit, limit};
 }
 
@@ -111,8 +121,10 @@ int fraction_bits(ElementType type) {
 /// for their signalling) included.
 bool holds(ElementType wide, ElementType narrow) {
   if (wide == narrow) return true;
-  const bool has_specials = has_infinities(wide) || (wide == ElementType::f8e4m3 &&
-                                                     !has_infinities(narrow) && !has_nans(narrow));
+  const bool has_negative_zero =
+      is_float(wide) && info(wide).format.specials != FloatSpecials::fnuz;
+  const bool has_specials =
+      has_infinities(wide) || (has_negative_zero && !has_infinities(narrow) && !has_nans(narrow));
   if (!has_specials || narrow == ElementType::nf4) {
     return has_specials && fraction_bits(wide) >= fraction_bits(narrow);
   }

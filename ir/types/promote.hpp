@@ -15,9 +15,9 @@
 // | both the same        | that type             | that type             | that type             |                       |
 // | boolean, T           | T                     | T, always safe; no    | as OpenVINO           | 0 and 1 are in every  |
 // |                      |                       | rule for S            |                       | type but f8e8m0       |
-// | integer, real        | the real; safe with   | the real; by the bits | as OpenVINO: nf4 and  | bits are what the     |
-// |                      | twice the bits        | alone (bf16 of i8 is  | f4e2m1 have 4, f8e8m0 | documentation counts  |
-// |                      |                       | safe); no rule for S  | has 8                 |                       |
+// | integer, real        | the real; safe with   | the real; by the bits | as OpenVINO: nf4 has  | bits are what the     |
+// |                      | twice the bits        | alone (bf16 of i8 is  | 4, f8e8m0 has 8       | documentation counts  |
+// |                      |                       | safe); no rule for S  |                       |                       |
 // | u, another u;        | bit widening is       | the wider, safe       | as OpenVINO           | holds every value     |
 // | i, another i         | unsafe                |                       |                       |                       |
 // | u, i                 | signed, at least      | signed, of max(2 *    | the same from i2 on,  | u2, u3, u6 and i2     |
@@ -37,9 +37,10 @@
 // |                      |                       | f16; else refused     | f16 before bf16       | which chose f16       |
 // | f8e5m2, f8e5m2fnuz   |                       |                       | f16                   | infinities count as   |
 // |                      |                       |                       |                       | values                |
-// | f4e2m1, f8 fnuz      |                       |                       | the f8                | -0 counts as 0, which |
-// |                      |                       |                       |                       | it equals             |
-// | f8e8m0, f4 or f8     |                       |                       | bf16, unsafe          | 2^-127 to 2^127 are   |
+// | f6e2m3, f8e5m2       |                       |                       | f16, unsafe           | 3 mantissa bits       |
+// | f4 or f6, f8 fnuz    |                       |                       | as with f8e4m3 and    | -0 counts as 0, which |
+// |                      |                       |                       | f8e5m2                | it equals             |
+// | f8e8m0, f4, f6 or f8 |                       |                       | bf16, unsafe          | 2^-127 to 2^127 are   |
 // |                      |                       |                       |                       | not in f16            |
 // | S and D, both        | D's; safe where D     | D's; safe where D has | as OpenVINO (so u16   | a model that passes   |
 // | integers or both     | holds all of S        | as many bits and the  | in i8 is safe)        | there passes here     |

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/threshold_encoder.hpp"
 
+#include <bit>
+
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
@@ -151,8 +153,8 @@ void ThresholdEncoder::emit_apply_sign(LaneEmitter& emitter, const Xmm& codes,
   }
   OwnedVector signs = emitter.scratch();
   const Xbyak::Zmm sign = zmm(signs.as(vector_bits));
-  if (table_.sign_bit != 0x80) {
-    code.vpsrlw(sign, zmm(upper), 4);  // to bit 3
+  if (table_.sign_bit != 0x80) {  // the code is narrower than a byte
+    code.vpsrlw(sign, zmm(upper), static_cast<uint8_t>(std::countl_zero(table_.sign_bit)));
   } else {
     code.vmovdqa64(sign, zmm(upper));
   }

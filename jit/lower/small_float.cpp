@@ -37,19 +37,29 @@ LaneId decode_upper_half(LaneBuilder& builder, LaneId codes) {
   return builder.f16_to_f32(builder.shift_left(builder.extend_zero(codes, 16), 8));
 }
 
+/// Codes (i16 lanes) with the sign moved up by some places, away from the exponent.
+LaneId move_sign_up(LaneBuilder& builder, LaneId codes, int places, uint64_t sign_bit) {
+  const auto word = [&](uint64_t bits) { return builder.constant(LaneType::i16, bits); };
+  if (places == 1) return builder.add(codes, builder.bit_and(codes, word(sign_bit)));
+  // All ones from the sign's place up to the last before the new one carry a sign there.
+  const uint64_t moved_sign = sign_bit << places;
+  return builder.bit_and(builder.add(codes, word(moved_sign - sign_bit)),
+                         word(moved_sign + sign_bit - 1));
+}
+
 /// Formats with fewer exponent bits than f16: their magnitude, moved to where f16's mantissa and
 /// exponent meet, is the f16 of a number smaller by the distance of the biases.
 LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type) {
-  const auto word = [&](uint64_t bits) { return builder.constant(LaneType::i16, bits); };
   const FloatFormat& format = info(type).format;
   const FloatFormat& f16 = info(ElementType::f16).format;
   const int shift = f16.mantissa_bits - format.mantissa_bits;
   const LaneId wide = builder.extend_zero(codes, 16);
-  // The sign, added to itself, moves one bit up, away from the exponent.
-  const LaneId signs_apart = builder.add(wide, builder.bit_and(wide, word(0x80)));
+  const LaneId signs_apart =
+      move_sign_up(builder, wide, 16 - bits_of(type) - shift, uint64_t{1} << (bits_of(type) - 1));
   const LaneId small = builder.f16_to_f32(builder.shift_left(signs_apart, shift));
   const LaneId value = builder.float_mul(
       small, builder.float_constant(LaneType::f32, std::ldexp(1.0, f16.bias - format.bias)));
+  if (format.specials == FloatSpecials::finite) return value;
   if (format.specials == FloatSpecials::fnuz) {
     const LaneId is_nan = builder.equal(value, dword(builder, f32_sign));  // -0
     return builder.select(is_nan, dword(builder, f32_quiet_nan | f32_sign), value);

@@ -246,9 +246,10 @@ std::optional<StoreTable> store_table(ElementType from, ElementType to,
     if (is_whole(from) && is_integer(to)) return std::nullopt;  // an extension
     return StoreTable{*conversion_table(from, to, options), Narrowing::look_up_16};
   }
-  // Every 8-bit float is a bf16, the upper half of f32, but for an infinity that saturates.
-  const bool is_float_byte = bits_of(from) == 8 && !is_whole(from);
-  if (to != ElementType::f32 || !is_float_byte || options.overflow == Overflow::saturate) {
+  // Every float of 5 to 8 bits is a bf16, the upper half of f32, but for an infinity that
+  // saturates.
+  const bool is_small_float = !is_whole(from) && !has_f32_table(from);
+  if (to != ElementType::f32 || !is_small_float || options.overflow == Overflow::saturate) {
     return std::nullopt;
   }
   return StoreTable{*conversion_table(from, ElementType::bf16, {}), Narrowing::look_up_upper_16};

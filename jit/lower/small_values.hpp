@@ -25,8 +25,8 @@ struct StoreTable {
   Narrowing look_up = Narrowing::look_up_16;
 };
 
-/// Floats of 16 bits from any type of at most 8, 16-bit integers from floats, and f32 from 8-bit
-/// floats; nothing where that is not the fastest way.
+/// Floats of 16 bits from any type of at most 8, 16-bit integers from floats, and f32 from floats
+/// of 5 to 8 bits; nothing where that is not the fastest way.
 std::optional<StoreTable> store_table(ElementType from, ElementType to,
                                       const ConvertOptions& options);
 

@@ -15,7 +15,9 @@ namespace castor {
 namespace {
 
 constexpr size_t expected_rows = 60684;
-constexpr size_t expected_small_rows = 5055;
+/// At least as many rows for a type of at most 8 bits.
+constexpr size_t least_small_rows = 600;
+constexpr const char* small_inputs = "f32_in_small.bin";
 
 std::string path_of(const std::string& name) {
   return std::string(CASTOR_TEST_DATA) + "/float-tables/" + name;
@@ -72,10 +74,12 @@ struct SmallTable {
   ElementType to;
   ConvertOptions options;
   const char* name;
+  const char* inputs = small_inputs;
 };
 
 constexpr ConvertOptions none = {};
 constexpr ConvertOptions saturate = {.overflow = Overflow::saturate};
+constexpr ConvertOptions nan_zero = {.nan = NanMode::zero};
 
 /// ONNX's round_mode and saturate of Cast to f8e8m0; its "nearest" rounds ties up.
 constexpr ConvertOptions e8m0(Rounding rounding, bool saturates) {
@@ -93,11 +97,11 @@ bool e8m0_holds(uint32_t f32) {
 }
 
 TEST_P(SmallFloatTables, ConvertGivesTheSameCodes) {
-  const auto& [to, options, name] = GetParam();
-  const auto inputs = read_words<uint32_t>("f32_in_small.bin");
+  const auto& [to, options, name, input_file] = GetParam();
+  const auto inputs = read_words<uint32_t>(input_file);
   const auto outputs = read_words<uint8_t>(std::string("out_") + name + ".u8");
-  ASSERT_EQ(inputs.size(), expected_small_rows);
-  ASSERT_EQ(outputs.size(), expected_small_rows);
+  ASSERT_GE(inputs.size(), least_small_rows);
+  ASSERT_EQ(outputs.size(), inputs.size());
   size_t compared = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (to == ElementType::f8e8m0 && !e8m0_holds(inputs[i])) continue;
@@ -108,7 +112,7 @@ TEST_P(SmallFloatTables, ConvertGivesTheSameCodes) {
         << unsigned{outputs[i]} << ", found 0x" << actual;
     ++compared;
   }
-  EXPECT_GT(compared, expected_small_rows / 3);
+  EXPECT_GT(compared, inputs.size() / 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -122,7 +126,8 @@ INSTANTIATE_TEST_SUITE_P(
         SmallTable{ElementType::f8e5m2, saturate, "float8e5m2_sat1"},
         SmallTable{ElementType::f8e5m2fnuz, none, "float8e5m2fnuz_sat0"},
         SmallTable{ElementType::f8e5m2fnuz, saturate, "float8e5m2fnuz_sat1"},
-        SmallTable{ElementType::f4e2m1, {.nan = NanMode::zero}, "float4e2m1_sat0"},
+        SmallTable{ElementType::f4e2m1, nan_zero, "float4e2m1_sat0"},
+        SmallTable{ElementType::f6e2m3, nan_zero, "float6e2m3_sat0", "f32_in_float6e2m3.bin"},
         SmallTable{ElementType::f8e8m0, e8m0(Rounding::up, false), "float8e8m0_up_sat0"},
         SmallTable{ElementType::f8e8m0, e8m0(Rounding::up, true), "float8e8m0_up_sat1"},
         SmallTable{ElementType::f8e8m0, e8m0(Rounding::down, false), "float8e8m0_down_sat0"},
@@ -152,6 +157,7 @@ TEST_P(DecodeTables, EveryCodeHasTheSameValue) {
 
 INSTANTIATE_TEST_SUITE_P(Types, DecodeTables,
                          testing::Values(std::pair(ElementType::f4e2m1, "float4e2m1"),
+                                         std::pair(ElementType::f6e2m3, "float6e2m3"),
                                          std::pair(ElementType::f8e4m3, "float8e4m3fn"),
                                          std::pair(ElementType::f8e4m3fnuz, "float8e4m3fnuz"),
                                          std::pair(ElementType::f8e5m2, "float8e5m2"),

@@ -209,17 +209,21 @@ TEST(ConvertOptions, SpellingsOfTheSmallTypesThatMeanTheSame) {
         << name_of(from) << " -> " << name_of(to) << " {" << to_string(options) << "}";
   };
   const ConvertOptions zero = {.nan = NanMode::zero};
-  for (ElementType type : {f8e4m3, f8e4m3fnuz, f8e5m2fnuz, f4e2m1, f8e8m0, nf4, u3, u3_split}) {
+  for (ElementType type :
+       {f8e4m3, f8e4m3fnuz, f8e5m2fnuz, f4e2m1, f6e2m3, f8e8m0, nf4, u3, u3_split}) {
     same(type, type, saturate);  // no infinity to clamp
   }
   differ(f8e5m2, f8e5m2, saturate);
   same(f32, f4e2m1, saturate);
+  same(f32, f6e2m3, saturate);
   same(f32, nf4, saturate);
   same(f32, f8e8m0, saturate);
   same(f32, f8e8m0, rounded(Rounding::nearest_even, Overflow::saturate));
   differ(f32, f8e8m0, rounded(Rounding::half_up, Overflow::nan));
   differ(f32, f8e4m3, saturate);
   differ(f32, f4e2m1, zero);
+  differ(f32, f6e2m3, zero);
+  same(f6e2m3, f4e2m1, zero);
   same(i32, f4e2m1, zero);  // no NaN to map
   same(nf4, f4e2m1, zero);
   differ(f8e8m0, f4e2m1, zero);

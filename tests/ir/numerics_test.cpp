@@ -95,6 +95,7 @@ TEST(Convert, IntegerToFloatRoundsOnce) {
       {i32, f8e4m3, none, 1000, 0x7f},       // no infinity: NaN
       {i32, f8e4m3fnuz, none, 1000, 0x80},   //
       {i32, f4e2m1, none, 0xffffff00, 0xf},  // neither: largest
+      {i32, f6e2m3, none, 0xffffff00, 0x3f},
       {i8, f64, none, 0, 0},
   });
 }
@@ -149,6 +150,8 @@ TEST(Convert, FloatToFloatOverflow) {
       {f32, f8e4m3fnuz, none, 0xc3780000, 0x80},  // 248
       {f32, f8e4m3fnuz, saturate, 0xff800000, 0xff},
       {f32, f4e2m1, none, 0x7f800000, 0x7},
+      {f32, f6e2m3, none, 0xff800000, 0x3f},
+      {f32, f6e2m3, none, 0x40f80001, 0x1f},  // above 7.75, where overflow would begin
   });
 }
 
@@ -172,6 +175,9 @@ TEST(Convert, NanToFloatIsQuietWithItsTopPayload) {
       {f32, f8e5m2fnuz, none, 0x7fc00000, 0x80},
       {f32, f4e2m1, none, 0x7fc00000, 0x7},
       {f32, f4e2m1, none, 0xffc00000, 0xf},
+      {f32, f6e2m3, none, 0x7fc00000, 0x1f},
+      {f32, f6e2m3, nan_zero, 0x7fc00000, 0x20},
+      {f32, f6e2m3, nan_zero, 0xffc00000, 0x00},
       {f32, f4e2m1, nan_zero, 0x7fc00000, 0x8},
       {f32, f4e2m1, nan_zero, 0xffc00000, 0x0},
   });

@@ -55,7 +55,11 @@ constexpr DecodeRow decode_rows[] = {
     {f8e5m2fnuz, 0x01, finite, false, top_bit, -17},
     {f4e2m1, 0x7, finite, false, 0xc000000000000000, 2},  // 6
     {f4e2m1, 0x8, zero, true, 0, 0},
-    {f4e2m1, 0x9, finite, true, top_bit, -1},  // -0.5
+    {f4e2m1, 0x9, finite, true, top_bit, -1},              // -0.5
+    {f6e2m3, 0x1f, finite, false, 0xf000000000000000, 2},  // 7.5
+    {f6e2m3, 0x20, zero, true, 0, 0},
+    {f6e2m3, 0x21, finite, true, top_bit, -3},  // -0.125
+    {f6e2m3, 0x08, finite, false, top_bit, 0},  // 1, the least normal number
 };
 
 TEST(Decode, GivesTheExactNumber) {

@@ -133,6 +133,7 @@ FORMATS = {
     "f8e4m3fnuz": Format(4, 3, 8, "fnuz"),
     "f8e5m2fnuz": Format(5, 2, 16, "fnuz"),
     "f4e2m1": Format(2, 1, 1, "finite"),
+    "f6e2m3": Format(2, 3, 1, "finite"),
 }
 
 
@@ -394,7 +395,7 @@ def small_float_options(to):
     if to == "f8e8m0":
         return [(overflow, rounding, "") for overflow in ("", "saturate", "nan")
                 for rounding in ("", *E8M0_ROUNDINGS)]
-    nans = ("", "zero") if to == "f4e2m1" else ("",)
+    nans = ("", "zero") if FORMATS[to].specials == "finite" else ("",)
     return [(overflow, "", nan) for overflow in ("", "saturate") for nan in nans]
 
 
@@ -407,6 +408,9 @@ def integer_options(source):
 
 WIDE_SOURCES = ("f64", "i64", "u64", "f32", "f16", "bf16")
 SMALL_FLOATS = ("f4e2m1", "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "nf4")
+# Formats that joined a table that was there. Their rows follow at its end, chosen by random numbers
+# of their own, so that another one leaves every row as it is.
+LATER_FLOATS = ("f6e2m3",)
 
 
 def requests_for_small_types(rng):
@@ -503,12 +507,44 @@ def requests_that_keep_infinities(rng):
         yield "i32", to, "saturate_finite", "", "", [0, 1, 0x7fffffff, 0x80000000, 0xffffffff]
 
 
+def inputs_for_later(source, to, rng):
+    """All codes of a small type; of a wide one those around the turning points."""
+    if source == "boolean" or bits_of(source) <= 8:
+        return range(2 ** (8 if source == "boolean" else bits_of(source)))
+    if source in FORMATS:
+        return float_inputs_for_small(FORMATS[source], to, rng, 80)
+    return integer_inputs_for_small(source, to, rng, 80)
+
+
+def requests_for_later_float(later, others, rng):
+    """From and to all other types: every input under the default options, else a few."""
+    for other in others:
+        for overflow, rounding, nan in all_options(later, other):
+            codes = range(2 ** bits_of(later))
+            plain = overflow + rounding + nan == ""
+            yield later, other, overflow, rounding, nan, codes if plain else pick(codes, 5, rng)
+        inputs = list(inputs_for_later(other, later, rng))
+        ends = special_codes(FORMATS[other]) if other in FORMATS and other not in LISTED else []
+        for overflow, rounding, nan in (*all_options(other, later), ("saturate_finite", "", "")):
+            plain = overflow + rounding + nan == ""
+            yield (other, later, overflow, rounding, nan,
+                   inputs if plain else ends + pick(inputs, 5, rng))
+
+
+def requests_for_later_floats():
+    others = ["boolean", *SMALL_INTEGERS, *SMALL_FLOATS, *INTEGERS, "bf16", "f16", "f32", "f64"]
+    for later in LATER_FLOATS:
+        yield from requests_for_later_float(later, others, random.Random(f"{SEED} {later}"))
+        others.append(later)
+
+
 def all_requests(rng):
     for source, to, overflow, rounding, inputs in requests(rng):
         yield source, to, overflow, rounding, "", inputs
     yield from requests_for_small_types(rng)
     yield from requests_between_small_types(rng)
     yield from requests_that_keep_infinities(rng)
+    yield from requests_for_later_floats()
 
 
 def main():

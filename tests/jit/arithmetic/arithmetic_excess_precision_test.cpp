@@ -73,7 +73,8 @@ TEST(ExcessPrecision, IsKeptBetweenOps) {
       {f8e5m2, 0x4c, 0x38, 0, 0x38},  // 16 + 0.5
       {f8e4m3fnuz, 0x60, 0x38, 0, 0x38},
       {f8e5m2fnuz, 0x50, 0x3c, 0, 0x3c},
-      {f4e2m1, 0x6, 0x1, 0, 0},             // 4 + 0.5: not of four bits
+      {f4e2m1, 0x6, 0x1, 0, 0},             // 4 + 0.5: not of a format without NaN
+      {f6e2m3, 0x18, 0x02, 0, 0},           // 4 + 0.25
       {f32, 0x4b800000, 0x3f000000, 0, 0},  // nor of f32 itself
   };
   for (const Row& row : rows) {

@@ -61,7 +61,7 @@ void expect_invalid(OpKind op, const std::vector<uint64_t>& operands) {
       {f16, 0xfe00},      {bf16, 0xffc0},
       {f8e5m2, 0xfe},     {f8e4m3, 0xff},
       {f8e4m3fnuz, 0x80}, {f8e5m2fnuz, 0x80},
-      {f4e2m1, 0xf},
+      {f4e2m1, 0xf},      {f6e2m3, 0x3f},
   };
   for (const auto& [type, expected] : invalid) {
     std::vector<uint64_t> converted;

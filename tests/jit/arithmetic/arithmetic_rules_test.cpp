@@ -80,6 +80,8 @@ TEST(ArithmeticRules, MinAndMaxOrderZeros) {
       {OpKind::relu, f32, {f32_one | minus}, 0},
       {OpKind::relu, f32, {f32_inf}, f32_inf},
       {OpKind::relu, f4e2m1, {0x8}, 0},
+      {OpKind::relu, f6e2m3, {0x20}, 0},
+      {OpKind::min, f6e2m3, {0x00, 0x20}, 0x20},
       {OpKind::relu, i8, {0x80}, 0},
       {OpKind::relu, u8, {0x80}, 0x80},
   });
@@ -132,6 +134,8 @@ TEST(ArithmeticRules, NegAndAbsChangeTheSignOnly) {
       {OpKind::neg, f8e5m2fnuz, {0x81}, 0x01},
       {OpKind::abs, f8e5m2fnuz, {0x81}, 0x01},
       {OpKind::neg, f4e2m1, {0}, 8},
+      {OpKind::neg, f6e2m3, {0x1f}, 0x3f},
+      {OpKind::abs, f6e2m3, {0x3f}, 0x1f},
       {OpKind::neg, i8, {0x80}, 0x80},
       {OpKind::abs, i8, {0x80}, 0x80},
       {OpKind::abs, i4, {0x9}, 0x7},
@@ -199,24 +203,16 @@ TEST(ArithmeticRules, ComparisonsAreQuiet) {
 
 TEST(ArithmeticRules, TruthValuesAreNormalised) {
   expect_results({
-      {OpKind::logical_and, boolean, {2, 4}, 1},
-      {OpKind::logical_or, boolean, {0, 255}, 1},
-      {OpKind::logical_xor, boolean, {2, 4}, 0},
-      {OpKind::logical_not, boolean, {2}, 0},
-      {OpKind::logical_not, boolean, {0}, 1},
-      {OpKind::bitwise_and, boolean, {2, 4}, 1},
-      {OpKind::bitwise_or, boolean, {0, 255}, 1},
-      {OpKind::bitwise_xor, boolean, {2, 4}, 0},
-      {OpKind::bitwise_not, boolean, {2}, 0},
-      {OpKind::bitwise_not, boolean, {0}, 1},
-      {OpKind::bitwise_not, u3, {5}, 2},
-      {OpKind::bitwise_not, u64, {5}, ~uint64_t{5}},
-      {OpKind::bitwise_xor, i2, {3, 1}, 2},
-      {OpKind::is_nan, f32, {0x7f800001}, 1},
-      {OpKind::is_nan, f32, {f32_inf}, 0},
-      {OpKind::is_nan, f8e4m3, {0xff}, 1},
-      {OpKind::is_nan, f8e5m2fnuz, {0x80}, 1},
-      {OpKind::is_nan, f4e2m1, {0xf}, 0},
+      {OpKind::logical_and, boolean, {2, 4}, 1},  {OpKind::logical_or, boolean, {0, 255}, 1},
+      {OpKind::logical_xor, boolean, {2, 4}, 0},  {OpKind::logical_not, boolean, {2}, 0},
+      {OpKind::logical_not, boolean, {0}, 1},     {OpKind::bitwise_and, boolean, {2, 4}, 1},
+      {OpKind::bitwise_or, boolean, {0, 255}, 1}, {OpKind::bitwise_xor, boolean, {2, 4}, 0},
+      {OpKind::bitwise_not, boolean, {2}, 0},     {OpKind::bitwise_not, boolean, {0}, 1},
+      {OpKind::bitwise_not, u3, {5}, 2},          {OpKind::bitwise_not, u64, {5}, ~uint64_t{5}},
+      {OpKind::bitwise_xor, i2, {3, 1}, 2},       {OpKind::is_nan, f32, {0x7f800001}, 1},
+      {OpKind::is_nan, f32, {f32_inf}, 0},        {OpKind::is_nan, f8e4m3, {0xff}, 1},
+      {OpKind::is_nan, f8e5m2fnuz, {0x80}, 1},    {OpKind::is_nan, f4e2m1, {0xf}, 0},
+      {OpKind::is_nan, f6e2m3, {0x3f}, 0},
   });
 }
 

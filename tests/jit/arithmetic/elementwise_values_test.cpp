@@ -239,11 +239,7 @@ TEST_P(ElementwiseRounding, HandsOnWhatWasRounded) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(By, ElementwiseRounding,
-                         testing::Values(ElementType::f4e2m1, ElementType::f8e4m3,
-                                         ElementType::f8e4m3fnuz, ElementType::f8e5m2,
-                                         ElementType::f8e5m2fnuz, ElementType::f8e8m0,
-                                         ElementType::nf4, ElementType::bf16, ElementType::f16),
+INSTANTIATE_TEST_SUITE_P(By, ElementwiseRounding, testing::ValuesIn(test::reals_of_at_most(16)),
                          [](const auto& row) { return test::test_name(row.param); });
 
 /// Every third element of longer tensors, before bytes that nobody may read.
@@ -261,8 +257,9 @@ TEST_P(ElementwiseStrided, AgreeWithTheInterpreterOnEveryTier) {
 INSTANTIATE_TEST_SUITE_P(Of, ElementwiseStrided,
                          testing::Values(ElementType::boolean, ElementType::u1, ElementType::i4,
                                          ElementType::u6, ElementType::i8, ElementType::u16,
-                                         ElementType::i64, ElementType::f4e2m1, ElementType::f8e5m2,
-                                         ElementType::bf16, ElementType::f32, ElementType::f64),
+                                         ElementType::i64, ElementType::f4e2m1, ElementType::f6e2m3,
+                                         ElementType::f8e5m2, ElementType::bf16, ElementType::f32,
+                                         ElementType::f64),
                          [](const auto& row) { return test::test_name(row.param); });
 
 }  // namespace

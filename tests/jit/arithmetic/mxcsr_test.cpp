@@ -77,6 +77,8 @@ const Conversion conversions[] = {
     {ElementType::f32, ElementType::nf4, {}},
     {ElementType::f64, ElementType::f8e5m2fnuz, {}},
     {ElementType::f32, ElementType::f4e2m1, {}},
+    {ElementType::f32, ElementType::f6e2m3, {}},
+    {ElementType::f6e2m3, ElementType::f32, {}},
     {ElementType::f8e4m3, ElementType::f32, {}},
     {ElementType::f8e5m2fnuz, ElementType::f64, {}},
 };

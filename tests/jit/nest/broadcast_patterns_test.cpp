@@ -58,9 +58,10 @@ const Pattern patterns[] = {
 };
 
 const ElementType element_types[] = {
-    ElementType::f32, ElementType::f16,  ElementType::u8,     ElementType::i64,
-    ElementType::i4,  ElementType::u1,   ElementType::u3,     ElementType::f8e4m3,
-    ElementType::f64, ElementType::bf16, ElementType::f4e2m1, ElementType::u6_split,
+    ElementType::f32,    ElementType::f16,  ElementType::u8,     ElementType::i64,
+    ElementType::i4,     ElementType::u1,   ElementType::u3,     ElementType::f8e4m3,
+    ElementType::f64,    ElementType::bf16, ElementType::f4e2m1, ElementType::u6_split,
+    ElementType::f6e2m3,
 };
 
 TEST(BroadcastPatterns, EveryPatternOfEveryWidth) {

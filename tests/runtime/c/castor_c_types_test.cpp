@@ -43,6 +43,7 @@ constexpr std::pair<castor_element_type, std::string_view> element_rows[] = {
     {CASTOR_U2_MSB_FIRST, "u2.msb_first"},
     {CASTOR_U3_SPLIT, "u3.split"},
     {CASTOR_U6_SPLIT, "u6.split"},
+    {CASTOR_F6E2M3, "f6e2m3"},
 };
 
 TEST(CastorCTypes, ElementTypesAreThoseOfCpp) {

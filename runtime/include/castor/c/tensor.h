@@ -48,7 +48,9 @@ enum {
   CASTOR_U1_LSB_FIRST = 28,
   CASTOR_U2_MSB_FIRST = 29,
   CASTOR_U3_SPLIT = 30,
-  CASTOR_U6_SPLIT = 31
+  CASTOR_U6_SPLIT = 31,
+  // A 6-bit float of OCP MX; a stream of bits as CASTOR_U6.
+  CASTOR_F6E2M3 = 32
 };
 
 /// The name that texts have, e.g. "f32"; lives for ever. NULL for a number that is no type.
