@@ -42,6 +42,7 @@ constexpr std::array counterparts = {
     Counterpart{13, ElementType::f8e5m2fnuz},  // kDLFloat8_e5m2fnuz
     Counterpart{14, ElementType::f8e8m0},      // kDLFloat8_e8m0fnu
     Counterpart{15, ElementType::f6e2m3},      // kDLFloat6_e2m3fn
+    Counterpart{16, ElementType::f6e3m2},      // kDLFloat6_e3m2fn
     Counterpart{17, ElementType::f4e2m1},      // kDLFloat4_e2m1fn
 };
 

@@ -33,6 +33,7 @@ enum class ElementType : uint8_t {
   i64,
   f4e2m1,
   f6e2m3,
+  f6e3m2,
   f8e4m3,
   f8e4m3fnuz,
   f8e5m2,
@@ -72,7 +73,7 @@ enum class FloatSpecials : uint8_t {
   ieee,      ///< all-ones exponent: infinities and NaNs
   nan_only,  ///< all-ones code is NaN, no infinity (OCP E4M3)
   fnuz,      ///< one NaN (the code of -0), no infinity, no -0
-  finite,    ///< every code is a number (OCP MX: E2M1, E2M3)
+  finite,    ///< every code is a number (OCP MX: E2M1, E2M3, E3M2)
 };
 
 /// Layout of a floating format. Value of a normal code: (-1)^s * 1.m * 2^(e - bias).
@@ -104,7 +105,7 @@ using T = ElementType;
 }  // namespace detail
 
 /// Formats: IEEE 754-2019 table 3.5 (f16, f32, f64); bfloat16; OCP OFP8 and MX (f8e4m3, f8e5m2,
-/// f4e2m1, f6e2m3, f8e8m0); the fnuz formats as ONNX float8 defines them; OpenVINO's element types.
+/// f4e2m1, f6e2m3, f6e3m2, f8e8m0); the fnuz formats as ONNX float8 defines them; OpenVINO's element types.
 inline constexpr std::array<ElementInfo, element_type_count> element_table = {{
     //  type                 name            bits  kind                      order                {e, m, bias, specials}  older layout of
     {detail::T::boolean,     "boolean",       8, detail::boolean,          detail::whole_bytes, {}},
@@ -125,6 +126,7 @@ inline constexpr std::array<ElementInfo, element_type_count> element_table = {{
     {detail::T::i64,         "i64",          64, detail::signed_integer,   detail::whole_bytes, {}},
     {detail::T::f4e2m1,      "f4e2m1",        4, detail::floating,         detail::lsb_first,   {2, 1, 1, detail::finite}},
     {detail::T::f6e2m3,      "f6e2m3",        6, detail::floating,         detail::lsb_first,   {2, 3, 1, detail::finite}},
+    {detail::T::f6e3m2,      "f6e3m2",        6, detail::floating,         detail::lsb_first,   {3, 2, 3, detail::finite}},
     {detail::T::f8e4m3,      "f8e4m3",        8, detail::floating,         detail::whole_bytes, {4, 3, 7, detail::nan_only}},
     {detail::T::f8e4m3fnuz,  "f8e4m3fnuz",    8, detail::floating,         detail::whole_bytes, {4, 3, 8, detail::fnuz}},
     {detail::T::f8e5m2,      "f8e5m2",        8, detail::floating,         detail::whole_bytes, {5, 2, 15, detail::ieee}},

@@ -37,6 +37,8 @@
 // |                      |                       | f16; else refused     | f16 before bf16       | which chose f16       |
 // | f8e5m2, f8e5m2fnuz   |                       |                       | f16                   | infinities count as   |
 // |                      |                       |                       |                       | values                |
+// | f6e2m3, f6e3m2       |                       |                       | f8e4m3, unsafe        | f8e4m3 before         |
+// |                      |                       |                       |                       | f8e4m3fnuz            |
 // | f6e2m3, f8e5m2       |                       |                       | f16, unsafe           | 3 mantissa bits       |
 // | f4 or f6, f8 fnuz    |                       |                       | as with f8e4m3 and    | -0 counts as 0, which |
 // |                      |                       |                       | f8e5m2                | it equals             |

@@ -38,6 +38,7 @@ inline constexpr std::array<ElementNumber, element_type_count> element_numbers =
     {ElementType::i64, CASTOR_I64},
     {ElementType::f4e2m1, CASTOR_F4E2M1},
     {ElementType::f6e2m3, CASTOR_F6E2M3},
+    {ElementType::f6e3m2, CASTOR_F6E3M2},
     {ElementType::f8e4m3, CASTOR_F8E4M3},
     {ElementType::f8e4m3fnuz, CASTOR_F8E4M3FNUZ},
     {ElementType::f8e5m2, CASTOR_F8E5M2},

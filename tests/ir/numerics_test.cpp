@@ -96,6 +96,7 @@ TEST(Convert, IntegerToFloatRoundsOnce) {
       {i32, f8e4m3fnuz, none, 1000, 0x80},   //
       {i32, f4e2m1, none, 0xffffff00, 0xf},  // neither: largest
       {i32, f6e2m3, none, 0xffffff00, 0x3f},
+      {i32, f6e3m2, none, 30, 0x1f},
       {i8, f64, none, 0, 0},
   });
 }
@@ -152,6 +153,7 @@ TEST(Convert, FloatToFloatOverflow) {
       {f32, f4e2m1, none, 0x7f800000, 0x7},
       {f32, f6e2m3, none, 0xff800000, 0x3f},
       {f32, f6e2m3, none, 0x40f80001, 0x1f},  // above 7.75, where overflow would begin
+      {f32, f6e3m2, none, 0x7f800000, 0x1f},
   });
 }
 
@@ -178,6 +180,8 @@ TEST(Convert, NanToFloatIsQuietWithItsTopPayload) {
       {f32, f6e2m3, none, 0x7fc00000, 0x1f},
       {f32, f6e2m3, nan_zero, 0x7fc00000, 0x20},
       {f32, f6e2m3, nan_zero, 0xffc00000, 0x00},
+      {f32, f6e3m2, none, 0xffc00000, 0x3f},
+      {f32, f6e3m2, nan_zero, 0x7fc00000, 0x20},
       {f32, f4e2m1, nan_zero, 0x7fc00000, 0x8},
       {f32, f4e2m1, nan_zero, 0xffc00000, 0x0},
   });

@@ -58,8 +58,10 @@ constexpr DecodeRow decode_rows[] = {
     {f4e2m1, 0x9, finite, true, top_bit, -1},              // -0.5
     {f6e2m3, 0x1f, finite, false, 0xf000000000000000, 2},  // 7.5
     {f6e2m3, 0x20, zero, true, 0, 0},
-    {f6e2m3, 0x21, finite, true, top_bit, -3},  // -0.125
-    {f6e2m3, 0x08, finite, false, top_bit, 0},  // 1, the least normal number
+    {f6e2m3, 0x21, finite, true, top_bit, -3},             // -0.125
+    {f6e2m3, 0x08, finite, false, top_bit, 0},             // 1, the least normal number
+    {f6e3m2, 0x1f, finite, false, 0xe000000000000000, 4},  // 28
+    {f6e3m2, 0x21, finite, true, top_bit, -4},             // -0.0625
 };
 
 TEST(Decode, GivesTheExactNumber) {

@@ -27,7 +27,7 @@ from convert_oracle import E8M0_VALUES, FORMATS, NF4_VALUES
 WIDTHS = {"boolean": 8, "f8e8m0": 8, "nf4": 4, "bf16": 16, "f16": 16, "u16": 16, "i16": 16,
           **{f"u{n}": n for n in (1, 2, 3, 4, 6, 8)}, **{f"i{n}": n for n in (2, 4, 8)},
           **{name: FORMATS[name].bits for name in
-             ("f4e2m1", "f6e2m3", "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")}}
+             ("f4e2m1", "f6e2m3", "f6e3m2", "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")}}
 FLOATS = [name for name in WIDTHS if name in FORMATS and name not in ("f8e8m0", "nf4")]
 INTEGERS = [name for name in WIDTHS if name[0] in "ui"]
 

@@ -134,6 +134,7 @@ FORMATS = {
     "f8e5m2fnuz": Format(5, 2, 16, "fnuz"),
     "f4e2m1": Format(2, 1, 1, "finite"),
     "f6e2m3": Format(2, 3, 1, "finite"),
+    "f6e3m2": Format(3, 2, 3, "finite"),
 }
 
 
@@ -410,7 +411,7 @@ WIDE_SOURCES = ("f64", "i64", "u64", "f32", "f16", "bf16")
 SMALL_FLOATS = ("f4e2m1", "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "nf4")
 # Formats that joined a table that was there. Their rows follow at its end, chosen by random numbers
 # of their own, so that another one leaves every row as it is.
-LATER_FLOATS = ("f6e2m3",)
+LATER_FLOATS = ("f6e2m3", "f6e3m2")
 
 
 def requests_for_small_types(rng):

@@ -29,9 +29,9 @@ from convert_oracle import FORMATS  # decoders only
 INTEGER_BITS = {"u": (1, 2, 3, 4, 6, 8, 16, 32, 64), "i": (2, 4, 8, 16, 32, 64)}
 INTEGERS = {f"{sign}{bits}": (sign, bits) for sign in "ui" for bits in INTEGER_BITS[sign]}
 # With equal bits, the type that OpenVINO takes for two of fewer bits comes first.
-REALS = ("f4e2m1", "nf4", "f6e2m3", "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz",
+REALS = ("f4e2m1", "nf4", "f6e2m3", "f6e3m2", "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz",
          "f8e8m0", "f16", "bf16", "f32", "f64")
-TYPES = ("boolean", *INTEGERS, "f4e2m1", "f6e2m3", "f8e4m3", "f8e4m3fnuz", "f8e5m2",
+TYPES = ("boolean", *INTEGERS, "f4e2m1", "f6e2m3", "f6e3m2", "f8e4m3", "f8e4m3fnuz", "f8e5m2",
          "f8e5m2fnuz", "f8e8m0", "bf16", "f16", "f32", "f64", "nf4")
 OPENVINO = {"boolean", "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2", "i4", "i8", "i16", "i32",
             "i64", "u1", "u4", "u8", "u16", "u32", "u64"}

@@ -161,6 +161,7 @@ TEST(Samples, PackAsOpenVinoAndOnnxDo) {
       {nf4, {0, 2, 15}, {0x20, 0x0F}},
       {f4e2m1, {2, 0, 3, 4}, {0x02, 0x43}},
       {f6e2m3, {2, 1, 0, 3, 18, 49, 35, 16}, {0x42, 0x00, 0x0C, 0x52, 0x3C, 0x42}},
+      {f6e3m2, {63, 63}, {0xFF, 0x0F}},
   };
   for (const PackedBytes& row : rows) {
     std::vector<std::byte> expected;

@@ -10,7 +10,7 @@
 //
 // Element types that have a counterpart: u8 to u64, i8 to i64, i2, i4, u2, u3, u4, u6 (integers of
 // that width), f16, f32, f64, bf16, boolean, f8e4m3 (float8_e4m3fn), f8e4m3fnuz, f8e5m2,
-// f8e5m2fnuz, f8e8m0 (float8_e8m0fnu), f6e2m3 (float6_e2m3fn),
+// f8e5m2fnuz, f8e8m0 (float8_e8m0fnu), f6e2m3 (float6_e2m3fn), f6e3m2 (float6_e3m2fn),
 // f4e2m1 (float4_e2m1fn), and u1.lsb_first (unsigned integers of one bit). Elements narrower than a
 // byte are packed in DLPack's order, from the least significant bit of each byte on. These have
 // none, and are refused: u1, whose first element is the most significant bit; nf4; and the older

@@ -62,6 +62,7 @@ void expect_invalid(OpKind op, const std::vector<uint64_t>& operands) {
       {f8e5m2, 0xfe},     {f8e4m3, 0xff},
       {f8e4m3fnuz, 0x80}, {f8e5m2fnuz, 0x80},
       {f4e2m1, 0xf},      {f6e2m3, 0x3f},
+      {f6e3m2, 0x3f},
   };
   for (const auto& [type, expected] : invalid) {
     std::vector<uint64_t> converted;

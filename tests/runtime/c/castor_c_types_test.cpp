@@ -44,6 +44,7 @@ constexpr std::pair<castor_element_type, std::string_view> element_rows[] = {
     {CASTOR_U3_SPLIT, "u3.split"},
     {CASTOR_U6_SPLIT, "u6.split"},
     {CASTOR_F6E2M3, "f6e2m3"},
+    {CASTOR_F6E3M2, "f6e3m2"},
 };
 
 TEST(CastorCTypes, ElementTypesAreThoseOfCpp) {

@@ -47,7 +47,7 @@ constexpr Type types[] = {
     {ElementType::f8e5m2fnuz, 13, 8}, {ElementType::f8e8m0, 14, 8},
     {ElementType::bf16, 4, 16},       {ElementType::f16, 2, 16},
     {ElementType::f32, 2, 32},        {ElementType::f64, 2, 64},
-    {ElementType::f6e2m3, 15, 6},
+    {ElementType::f6e2m3, 15, 6},     {ElementType::f6e3m2, 16, 6},
 };
 
 /// A tensor of [2, 3, 4] elements; its parts may be changed.

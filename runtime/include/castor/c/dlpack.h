@@ -4,7 +4,7 @@
 //
 // Element types that have a counterpart: U8 to U64, I8 to I64, I2, I4, U2, U3, U4, U6 (integers of
 // that width), F16, F32, F64, BF16, BOOLEAN, F8E4M3 (float8_e4m3fn), F8E4M3FNUZ, F8E5M2,
-// F8E5M2FNUZ, F8E8M0 (float8_e8m0fnu), F6E2M3 (float6_e2m3fn),
+// F8E5M2FNUZ, F8E8M0 (float8_e8m0fnu), F6E2M3 (float6_e2m3fn), F6E3M2 (float6_e3m2fn),
 // F4E2M1 (float4_e2m1fn), and U1_LSB_FIRST (unsigned integers of one bit). Elements narrower than a
 // byte are packed in DLPack's order, from the least significant bit of each byte on. The others
 // have none, and are refused.

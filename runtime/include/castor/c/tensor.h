@@ -49,8 +49,9 @@ enum {
   CASTOR_U2_MSB_FIRST = 29,
   CASTOR_U3_SPLIT = 30,
   CASTOR_U6_SPLIT = 31,
-  // A 6-bit float of OCP MX; a stream of bits as CASTOR_U6.
-  CASTOR_F6E2M3 = 32
+  // 6-bit floats of OCP MX; a stream of bits as CASTOR_U6.
+  CASTOR_F6E2M3 = 32,
+  CASTOR_F6E3M2 = 33
 };
 
 /// The name that texts have, e.g. "f32"; lives for ever. NULL for a number that is no type.
