@@ -8,6 +8,7 @@
 #include <string>
 
 #include "runtime/compiled.hpp"
+#include "runtime/observe/observer.hpp"
 #include "runtime/runtime_state.hpp"
 #include "tests/support/files.hpp"
 

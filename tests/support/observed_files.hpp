@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/observe/jitdump.hpp"
 #include "tests/support/observed.hpp"
 
 namespace castor::test {
