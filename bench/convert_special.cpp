@@ -70,13 +70,13 @@ Result<Contest> prepare_all(const Session& session, const TypePair& pair) {
 void report(benchmark::State& state, const Contest& contest,
             std::span<const Contender> contenders) {
   double slowest_ns = 0;
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < contest.kinds.size(); ++i) {
     const Contender& special = contenders[i + 1];
     const double fraction = median_ratio(contenders.front(), special);
     state.counters[fmt::format("{}_fraction", name_of(contest.kinds[i]))] = fraction;
-    if (fraction >= least) continue;
-    least = fraction;
+    if (fraction >= min) continue;
+    min = fraction;
     slowest_ns = special.median_ns();
     state.SetLabel(std::string(name_of(contest.kinds[i])));
   }
@@ -84,7 +84,7 @@ void report(benchmark::State& state, const Contest& contest,
   const auto bytes = static_cast<double>(tensors.source.size() + tensors.destination.size());
   report_time(state, slowest_ns);
   state.counters["GBps"] = bytes / slowest_ns;
-  state.counters["ordinary_fraction"] = least;
+  state.counters["ordinary_fraction"] = min;
 }
 
 Status run_pair(benchmark::State& state, Session& session, const TypePair& pair) {

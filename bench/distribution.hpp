@@ -11,7 +11,7 @@ namespace castor::bench {
 
 /// How long to sample a time that is reported as a distribution: some ten thousand batches of it.
 inline constexpr Effort distribution_effort = {
-    .batch_ns = 10e3, .budget_ns = 200e6, .least_groups = 25};
+    .batch_ns = 10e3, .budget_ns = 200e6, .min_groups = 25};
 
 struct Distribution {
   double min = 0;

@@ -56,11 +56,11 @@ Result<LoopSlope> slope_of(Session& session, const ElementwiseCase& each, const 
                                             : std::lcm(step_elements, iteration_elements);
   const Result<int64_t> length = longest(each, growth, large_l1_footprint.bytes);
   if (!length) return length.error();
-  const int64_t most_units = *length * step_elements / unit;
-  const Extents most = growth.extents(most_units * unit / step_elements);
-  const auto tensors = filled_tensors(session, each, most, large_l1_footprint);
+  const int64_t max_units = *length * step_elements / unit;
+  const Extents max = growth.extents(max_units * unit / step_elements);
+  const auto tensors = filled_tensors(session, each, max, large_l1_footprint);
   if (!tensors) return tensors.error();
-  return LoopSlope::prepare(most_units, unit, [&](int64_t elements) -> Result<BoundCall> {
+  return LoopSlope::prepare(max_units, unit, [&](int64_t elements) -> Result<BoundCall> {
     const Extents extents = growth.extents(elements / step_elements);
     Result<BoundCall> smaller = bind_tensors(session, each, extents, *tensors);
     if (smaller && !same_loops(smaller->kernel, call.kernel)) {

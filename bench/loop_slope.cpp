@@ -24,11 +24,11 @@ std::vector<uint8_t> shuffled_order(size_t count) {
 
 }  // namespace
 
-Result<LoopSlope::Mix> LoopSlope::mix(int64_t most_iterations, int64_t iteration_elements,
+Result<LoopSlope::Mix> LoopSlope::mix(int64_t max_iterations, int64_t iteration_elements,
                                       const Bind& bind) {
   Mix mix;
   for (int i = 0; i < sizes; ++i) {
-    const int64_t elements = (most_iterations - i) * iteration_elements;
+    const int64_t elements = (max_iterations - i) * iteration_elements;
     const auto call = bind(elements);
     if (!call) return call.error();
     if (Status status = call->run(); !status) return status.error();
@@ -38,15 +38,15 @@ Result<LoopSlope::Mix> LoopSlope::mix(int64_t most_iterations, int64_t iteration
   return mix;
 }
 
-Result<LoopSlope> LoopSlope::prepare(int64_t most_iterations, int64_t iteration_elements,
+Result<LoopSlope> LoopSlope::prepare(int64_t max_iterations, int64_t iteration_elements,
                                      const Bind& bind) {
-  if (most_iterations < least_iterations) {
+  if (max_iterations < min_iterations) {
     return Error{ErrorCode::internal, fmt::format("{} iterations fit, expected at least {}",
-                                                  most_iterations, least_iterations)};
+                                                  max_iterations, min_iterations)};
   }
-  const auto many = mix(most_iterations, iteration_elements, bind);
+  const auto many = mix(max_iterations, iteration_elements, bind);
   if (!many) return many.error();
-  const auto few = mix(std::max<int64_t>(most_iterations / 4, sizes), iteration_elements, bind);
+  const auto few = mix(std::max<int64_t>(max_iterations / 4, sizes), iteration_elements, bind);
   if (!few) return few.error();
   LoopSlope slope;
   slope.many_ = *many;

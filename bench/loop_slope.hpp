@@ -20,9 +20,9 @@ class LoopSlope {
   /// Binds the function to tensors whose loops do that many elements.
   using Bind = std::function<Result<BoundCall>(int64_t elements)>;
 
-  /// Sizes are up to `most_iterations` times `iteration_elements`, those of one iteration of the
+  /// Sizes are up to `max_iterations` times `iteration_elements`, those of one iteration of the
   /// main loop. Fails (internal) when there are fewer than six, and where `bind` does.
-  static Result<LoopSlope> prepare(int64_t most_iterations, int64_t iteration_elements,
+  static Result<LoopSlope> prepare(int64_t max_iterations, int64_t iteration_elements,
                                    const Bind& bind);
 
   /// The contender with many elements, then the one with few.
@@ -33,13 +33,13 @@ class LoopSlope {
 
  private:
   static constexpr int sizes = 4;
-  static constexpr int least_iterations = sizes + 2;
+  static constexpr int min_iterations = sizes + 2;
   /// Calls of different sizes, all of which are made equally often.
   struct Mix {
     std::vector<BoundCall> calls;
     int64_t elements = 0;  ///< elements per call of each
   };
-  static Result<Mix> mix(int64_t most_iterations, int64_t iteration_elements, const Bind& bind);
+  static Result<Mix> mix(int64_t max_iterations, int64_t iteration_elements, const Bind& bind);
   static Contender contender(const Mix& mix);
   /// Nanoseconds for one element in one group.
   double element_ns(const Contender& many, const Contender& few, size_t group) const;

@@ -77,7 +77,7 @@ double now_ns() {
 void measure_in_turn(std::span<Contender> contenders, const Effort& effort) {
   for (Contender& contender : contenders) calibrate(contender, effort.batch_ns);
   const double end = now_ns() + effort.budget_ns;
-  for (int group = 0; group < effort.least_groups || now_ns() < end; ++group) {
+  for (int group = 0; group < effort.min_groups || now_ns() < end; ++group) {
     measure_group(contenders, effort.rounds_a_group);
   }
   keep_quietest_quarter(contenders);
@@ -85,10 +85,10 @@ void measure_in_turn(std::span<Contender> contenders, const Effort& effort) {
 
 std::vector<double> sample_batches(Contender contender, const Effort& effort) {
   calibrate(contender, effort.batch_ns);
-  const int least_batches = effort.least_groups * effort.rounds_a_group;
+  const int min_batches = effort.min_groups * effort.rounds_a_group;
   const double end = now_ns() + effort.budget_ns;
   std::vector<double> times;
-  for (int batch = 0; batch < least_batches || now_ns() < end; ++batch) {
+  for (int batch = 0; batch < min_batches || now_ns() < end; ++batch) {
     times.push_back(repetition_ns(contender));
   }
   return times;

@@ -30,7 +30,7 @@ struct Effort {
   double batch_ns = 30e3;    ///< length of one batch, at least one repetition
   double budget_ns = 100e6;  ///< for all groups together
   int rounds_a_group = 4;    ///< a round is one batch of every contender
-  int least_groups = 4;      ///< even when the budget is spent
+  int min_groups = 4;        ///< even when the budget is spent
 };
 
 /// Time since an arbitrary moment, in nanoseconds, monotonic.

@@ -16,18 +16,18 @@ namespace {
 /// Where the tensors are; the code's first argument.
 struct Pointers {
   std::byte* destination = nullptr;
-  std::array<const std::byte*, most_sources> sources{};
+  std::array<const std::byte*, max_sources> sources{};
 };
 using Code = void (*)(const Pointers* pointers, size_t iterations);
 
 const Xbyak::Reg64& iterations_left = Xbyak::util::rsi;
 const Xbyak::Reg64& destination = Xbyak::util::rax;
-const std::array<Xbyak::Reg64, most_sources> source_registers = {
-    Xbyak::util::rcx, Xbyak::util::rdx, Xbyak::util::r8,
-    Xbyak::util::r9,  Xbyak::util::r10, Xbyak::util::r11};
+const std::array<Xbyak::Reg64, max_sources> source_registers = {Xbyak::util::rcx, Xbyak::util::rdx,
+                                                                Xbyak::util::r8,  Xbyak::util::r9,
+                                                                Xbyak::util::r10, Xbyak::util::r11};
 
 /// Loads and stores of one iteration: a longer loop is no faster.
-constexpr int most_vectors = 48;
+constexpr int max_vectors = 48;
 
 /// The source that the group's next load reads: the one with the smallest fraction of its loads
 /// done.
@@ -119,16 +119,16 @@ Streams streams_of(const PlainTensors& tensors) {
   size_t largest = tensors.destination.size();
   for (const auto& source : tensors.sources) largest = std::max(largest, source.size());
   Streams best;
-  double least_error = INFINITY;
-  for (int scale = 1; scale <= most_vectors && least_error > small_error; ++scale) {
+  double min_error = INFINITY;
+  for (int scale = 1; scale <= max_vectors && min_error > small_error; ++scale) {
     Streams streams;
     for (const auto& source : tensors.sources) {
       streams.loads.push_back(vectors_of(source.size(), largest, scale));
     }
     streams.stores = vectors_of(tensors.destination.size(), largest, scale);
     const double error = error_of(streams, tensors);
-    if (streams.vectors() > most_vectors || error >= least_error) continue;
-    least_error = error;
+    if (streams.vectors() > max_vectors || error >= min_error) continue;
+    min_error = error;
     best = streams;
   }
   return best;
@@ -144,7 +144,7 @@ std::vector<PlainVariant> all_plain_variants(const Streams& streams) {
   for (const int bits : {256, 512}) {
     for (const bool past_caches : {false, true}) {
       for (const int unroll : {1, 2, 4}) {
-        if (unroll > 1 && unroll * streams.vectors() > most_vectors) continue;
+        if (unroll > 1 && unroll * streams.vectors() > max_vectors) continue;
         variants.push_back({bits, past_caches, unroll});
       }
     }
@@ -176,7 +176,7 @@ PlainKernel::PlainKernel(const Streams& streams, const PlainVariant& variant)
 
 void PlainKernel::emit() {
   using namespace Xbyak::util;
-  assert(streams_.loads.size() <= most_sources);
+  assert(streams_.loads.size() <= max_sources);
   code_.mov(destination, code_.ptr[rdi + offsetof(Pointers, destination)]);
   for (size_t k = 0; k < streams_.loads.size(); ++k) {
     code_.mov(source_registers[k],

@@ -43,7 +43,7 @@ Streams streams_of(const Ratio& ratio);
 Streams streams_of(const PlainTensors& tensors);
 
 /// Maximum number of sources that a plain kernel loads.
-inline constexpr size_t most_sources = 6;
+inline constexpr size_t max_sources = 6;
 
 /// One way to write the loop.
 struct PlainVariant {

@@ -11,7 +11,7 @@ using Kernels = std::vector<std::unique_ptr<PlainKernel>>;
 
 /// Iterations that leave more than this fraction of the bytes out do not count as a way to move
 /// them.
-constexpr double least_fraction = 0.9;
+constexpr double min_fraction = 0.9;
 
 /// Measures the kernels beside each other and keeps the `count` fastest, in order.
 Kernels keep_fastest(Kernels kernels, const PlainTensors& tensors, const Effort& effort,
@@ -41,10 +41,10 @@ std::span<const std::unique_ptr<PlainKernel>> PlainKernels::fastest(const Stream
     Kernels all;
     for (const PlainVariant& variant : plain_variants(streams, jit::host(), footprint.in_memory)) {
       auto kernel = std::make_unique<PlainKernel>(streams, variant);
-      if (kernel->fraction(tensors) >= least_fraction) all.push_back(std::move(kernel));
+      if (kernel->fraction(tensors) >= min_fraction) all.push_back(std::move(kernel));
     }
     const Effort effort = {
-        .batch_ns = 20e3, .budget_ns = 30e6, .rounds_a_group = 4, .least_groups = 1};
+        .batch_ns = 20e3, .budget_ns = 30e6, .rounds_a_group = 4, .min_groups = 1};
     at->second = keep_fastest(std::move(all), tensors, effort, footprint.in_memory ? 2 : 3);
   }
   return at->second;

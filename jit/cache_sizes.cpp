@@ -45,20 +45,20 @@ int64_t bytes_of(const Registers& cache) {
 }  // namespace
 
 DetectedCaches detect_caches() {
-  constexpr uint32_t most_caches = 16;
+  constexpr uint32_t max_caches = 16;
   constexpr uint32_t instructions = 2;
-  constexpr int64_t least = int64_t{8} << 10;
+  constexpr int64_t min = int64_t{8} << 10;
   DetectedCaches found;
   const uint32_t leaf = leaf_of_caches();
-  for (uint32_t index = 0; leaf != 0 && index < most_caches; ++index) {
+  for (uint32_t index = 0; leaf != 0 && index < max_caches; ++index) {
     const Registers cache = cpuid(leaf, index);
     const uint32_t kind = cache[0] & 31;
     if (kind == 0) break;
     if (kind == instructions) continue;
     const int64_t bytes = bytes_of(cache);
     const uint32_t level = cache[0] >> 5 & 7;
-    if (level == 1 && bytes >= least) found.near.l1 = bytes;
-    if (level == 2 && bytes >= least) found.near.l2 = bytes;
+    if (level == 1 && bytes >= min) found.near.l1 = bytes;
+    if (level == 2 && bytes >= min) found.near.l2 = bytes;
     found.llc = std::max(found.llc, bytes);
   }
   return found;

@@ -37,11 +37,11 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   }
   const jit::LikelyForms forms(*compiled->canonical);
   for (const jit::Nest& nest : compiled->nests) {
-    if (nest.inputs.size() > jit::most_inputs) {
+    if (nest.inputs.size() > jit::max_inputs) {
       return Error{ErrorCode::unsupported,
                    fmt::format("@{}: one of its operations reads {} tensors in different ways; at "
                                "most {} are supported",
-                               function->name, nest.inputs.size(), jit::most_inputs)};
+                               function->name, nest.inputs.size(), jit::max_inputs)};
     }
     if (nest.convolution || nest.requantization) {  // code depends on extents, or parameters
       compiled->likely.emplace_back();

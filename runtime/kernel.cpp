@@ -143,7 +143,7 @@ Status run_call(const BoundState& bound, std::span<const ConstView> inputs,
   if (options.stores > StorePolicy::streaming) return no_policy(options.stores);
   detail::CallTasks tasks = tasks_of(bound, options);
   if (!options.scratch.empty() || !bound.keeps_scratch) {
-    Status status = detail::check_scratch(bound, options.scratch, tasks.most(), inputs, outputs);
+    Status status = detail::check_scratch(bound, options.scratch, tasks.max(), inputs, outputs);
     if (!status) return status;
   }
   const detail::CallScratch scratch(bound, options.scratch, tasks);
@@ -157,7 +157,7 @@ Status run_call(const BoundState& bound, std::span<const ConstView> inputs,
     return interpret(*bound.kernel->function, inputs, outputs);
   }
   const detail::CallMemory memory{inputs, outputs, scratch.data(),
-                                  tasks.most() > 1 ? &tasks : nullptr, scratch.of_tasks()};
+                                  tasks.max() > 1 ? &tasks : nullptr, scratch.of_tasks()};
   return run_steps(bound, memory, options.stores, in_place);
 }
 
@@ -223,14 +223,14 @@ Status detail::run_checked(const BoundState& bound, std::span<const ConstView> i
                            bool in_place) {
   CallTasks tasks = tasks_of(bound, options);
   const CallScratch scratch(bound, options.scratch, tasks);
-  const CallMemory memory{inputs, outputs, scratch.data(), tasks.most() > 1 ? &tasks : nullptr,
+  const CallMemory memory{inputs, outputs, scratch.data(), tasks.max() > 1 ? &tasks : nullptr,
                           scratch.of_tasks()};
   return run_steps(bound, memory, options.stores, in_place);
 }
 
 size_t BoundKernel::scratch_bytes(int tasks) const {
   try {
-    return detail::scratch_bytes(*state_, tasks < 1 ? tasks_of(*state_, {}).most() : tasks);
+    return detail::scratch_bytes(*state_, tasks < 1 ? tasks_of(*state_, {}).max() : tasks);
   } catch (...) {  // the executor failed
     return SIZE_MAX;
   }

@@ -34,8 +34,8 @@ int axis_of(const RequantizeCell& cell) {
 
 Quantization parameters_of(const RequantizeCell& cell, QuantizedFormat format, uint32_t seed) {
   std::mt19937 random(seed);
-  const auto between = [&](int32_t least, int32_t most) {
-    return least + static_cast<int32_t>(random() % static_cast<uint32_t>(most - least + 1));
+  const auto between = [&](int32_t min, int32_t max) {
+    return min + static_cast<int32_t>(random() % static_cast<uint32_t>(max - min + 1));
   };
   const bool per_axis = cell.granularity != Granularity::tensor && info(format).is_asymmetric;
   Quantization result{.format = format,

@@ -130,8 +130,8 @@ uint64_t shift_left(uint64_t x, uint64_t count, ElementType type) {
 
 uint64_t shift_right(uint64_t x, uint64_t count, ElementType type) {
   const uint64_t distance = count & low_bits(bits_of(type));
-  const auto most = static_cast<uint64_t>(bits_of(type));
-  return wrapped(value_of(x, type) >> std::min(distance, most), type);
+  const auto max = static_cast<uint64_t>(bits_of(type));
+  return wrapped(value_of(x, type) >> std::min(distance, max), type);
 }
 
 }  // namespace castor::numerics::integer_ops

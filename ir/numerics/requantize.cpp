@@ -33,8 +33,8 @@ uint64_t rounded_ratio(int64_t numerator, int exponent, int32_t denominator, int
   const Wide top = Wide{numerator} * (Wide{1} << std::max(exponent, 0));
   const Wide bottom = Wide{denominator} * (Wide{1} << std::max(-exponent, 0));
   // 2 * top is at most 2^112: what is beyond 2^40 whole parts saturates.
-  const Wide most = bottom * (Wide{1} << 40);
-  const Wide bounded = top > most ? most : top < -most ? -most : top;
+  const Wide max = bottom * (Wide{1} << 40);
+  const Wide bounded = top > max ? max : top < -max ? -max : top;
   const int64_t below = floor_quotient(bounded, bottom);
   const Wide twice_remainder = 2 * (bounded - Wide{below} * bottom);
   const int64_t value = below + addend;
@@ -89,8 +89,8 @@ int64_t signed_of(uint64_t bits, ElementType container) {
 }
 
 uint64_t saturated(int64_t value, ElementType container) {
-  const auto most = static_cast<int64_t>(integer_max(container));
-  const int64_t clamped = std::min(most, std::max(integer_min(container), value));
+  const auto max = static_cast<int64_t>(integer_max(container));
+  const int64_t clamped = std::min(max, std::max(integer_min(container), value));
   return static_cast<uint64_t>(clamped) & (~uint64_t{0} >> (64 - bits_of(container)));
 }
 

@@ -17,10 +17,10 @@ namespace {
 template <class Int>
 struct Fixed {
   static constexpr int bits = 8 * static_cast<int>(sizeof(Int));
-  static constexpr int64_t least = std::numeric_limits<Int>::min();
-  static constexpr int64_t most = std::numeric_limits<Int>::max();
+  static constexpr int64_t min = std::numeric_limits<Int>::min();
+  static constexpr int64_t max = std::numeric_limits<Int>::max();
 
-  static int64_t clamp(int64_t x) { return std::clamp(x, least, most); }
+  static int64_t clamp(int64_t x) { return std::clamp(x, min, max); }
   static int64_t add(int64_t a, int64_t b) { return clamp(a + b); }
   static int64_t sub(int64_t a, int64_t b) { return clamp(a - b); }
   /// Redundant sign bits; bits - 1 for 0.
@@ -30,7 +30,7 @@ struct Fixed {
   }
   static int64_t shift_left(int64_t x, int count) {
     if (count < 0) return x >> std::min(-count, 63);
-    if (count > bits - 1) return x == 0 ? 0 : x < 0 ? least : most;
+    if (count > bits - 1) return x == 0 ? 0 : x < 0 ? min : max;
     return clamp(x * (int64_t{1} << count));
   }
   static int64_t shift_right(int64_t x, int count, RequantizeRounding rounding) {

@@ -104,7 +104,7 @@ Range settled_outside(ElementType type) {
 // ---- Facts about one conversion.
 
 /// Exponent of the smallest number above 0, rounded down; of types that are not whole.
-int least_exponent(ElementType type) {
+int min_exponent(ElementType type) {
   switch (kind_of(type)) {
     case ElementKind::power_of_two: return -info(type).format.bias;
     case ElementKind::codebook: return -4;  // 0.0795...
@@ -129,7 +129,7 @@ bool holds(ElementType wide, ElementType narrow) {
     return has_specials && fraction_bits(wide) >= fraction_bits(narrow);
   }
   return fraction_bits(wide) >= fraction_bits(narrow) &&
-         least_exponent(wide) <= least_exponent(narrow) &&
+         min_exponent(wide) <= min_exponent(narrow) &&
          largest_finite(wide).exponent >= largest_finite(narrow).exponent;
 }
 
@@ -143,8 +143,8 @@ bool keeps_nonzero(ElementType from, ElementType to, const ConvertOptions& optio
   }
   if (is_whole(to)) return false;
   const bool nan_is_zero = options.nan == NanMode::zero && has_nans(from);
-  const int least = to == ElementType::nf4 ? -1 : least_exponent(to);  // 0.0397... becomes 0
-  return !nan_is_zero && least_exponent(from) >= least;
+  const int min = to == ElementType::nf4 ? -1 : min_exponent(to);  // 0.0397... becomes 0
+  return !nan_is_zero && min_exponent(from) >= min;
 }
 
 /// The values that a conversion from integers or boolean leaves as they are; beyond them it is

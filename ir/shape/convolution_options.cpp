@@ -56,7 +56,7 @@ Status read_group(const Attributes& attributes, int64_t& group) {
 struct ListRule {
   std::string_view name;
   int each;             ///< entries for each spatial axis
-  int64_t least;        ///< smallest value of an entry
+  int64_t min;          ///< smallest value of an entry
   bool has_default;     ///< whether it stands in full length if it is not written
   int64_t otherwise{};  ///< entries then
 };
@@ -68,9 +68,9 @@ Status read_entries(const ListRule& rule, const AttributeValue::List& list,
     if (!integer) {
       return wrong_kind(fmt::format("{}[{}]", rule.name, i), list[i], "an integer");
     }
-    if (*integer < rule.least) {
+    if (*integer < rule.min) {
       return convolution_mistake(
-          fmt::format("{}[{}] = {}, expected {} or more", rule.name, i, *integer, rule.least));
+          fmt::format("{}[{}] = {}, expected {} or more", rule.name, i, *integer, rule.min));
     }
     entries.push_back(*integer);
   }

@@ -44,12 +44,12 @@ size_t farness(std::string_view found, std::string_view name) {
 
 std::string expected_op(std::string_view found) {
   std::vector<std::string_view> nearest;
-  size_t least = near;
+  size_t min = near;
   for (const OpInfo& row : op_table()) {
     const size_t here = farness(found, row.name);
-    if (here < least) nearest.clear();
-    if (here <= least) nearest.push_back(row.name);
-    least = std::min(least, here);
+    if (here < min) nearest.clear();
+    if (here <= min) nearest.push_back(row.name);
+    min = std::min(min, here);
   }
   if (!nearest.empty()) return fmt::format("an operation such as {}", fmt::join(nearest, ", "));
   for (const OpInfo& row : op_table()) nearest.push_back(row.name);

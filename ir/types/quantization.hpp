@@ -67,8 +67,8 @@ struct Quantization {
 struct QuantizationRule {
   std::string_view name;
   QuantizationParameter Quantization::*parameter;
-  int32_t least;
-  int32_t most;
+  int32_t min;
+  int32_t max;
   ElementType element;
   bool asymmetric_only;
 };

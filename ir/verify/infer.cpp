@@ -25,9 +25,9 @@ size_t first_value(const OpInfo& row) { return row.infer == InferRule::selection
 
 /// "2", or "2 to 4" where some are optional.
 std::string operand_count_text(const OpInfo& row) {
-  const int least = row.operands - row.optional_operands;
-  return row.optional_operands == 0 ? fmt::format("{}", least)
-                                    : fmt::format("{} to {}", least, row.operands);
+  const int min = row.operands - row.optional_operands;
+  return row.optional_operands == 0 ? fmt::format("{}", min)
+                                    : fmt::format("{} to {}", min, row.operands);
 }
 
 Status check_count(const OpInfo& row, Operands operands) {

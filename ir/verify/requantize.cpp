@@ -146,13 +146,13 @@ Result<TensorType> requantize_type(std::span<const TensorType* const> operands,
 Error scale_out_of_range(std::string_view side, int32_t found, int64_t entry) {
   return {ErrorCode::invalid_argument,
           fmt::format("requantize: scale of the {} is {} in entry {}, expected {} to {}", side,
-                      found, entry, quantization_rules[0].least, quantization_rules[0].most)};
+                      found, entry, quantization_rules[0].min, quantization_rules[0].max)};
 }
 
 Status check_scales(std::string_view side, std::span<const int32_t> scales) {
   const QuantizationRule& rule = quantization_rules[0];
   for (size_t i = 0; i < scales.size(); ++i) {
-    if (scales[i] >= rule.least && scales[i] <= rule.most) continue;
+    if (scales[i] >= rule.min && scales[i] <= rule.max) continue;
     return scale_out_of_range(side, scales[i], static_cast<int64_t>(i));
   }
   return {};

@@ -64,9 +64,9 @@ Status check_parameter(const TensorType& type, const Quantization& quantization,
                                     quantization.is_per_axis() ? "index of the axis" : "tensor"));
   }
   for (int32_t entry : *parameter) {
-    if (entry >= rule.least && entry <= rule.most) continue;
+    if (entry >= rule.min && entry <= rule.max) continue;
     return broken(what, fmt::format("{} of {} is {}, expected {} to {}", rule.name, format, entry,
-                                    rule.least, rule.most));
+                                    rule.min, rule.max));
   }
   return {};
 }

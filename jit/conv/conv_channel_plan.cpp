@@ -10,9 +10,9 @@ namespace castor::jit {
 
 namespace {
 
-constexpr int64_t most_extent = int64_t{1} << 24;
-constexpr int64_t most_offset = int64_t{1} << 30;
-constexpr int most_channel_vectors = 6;
+constexpr int64_t max_extent = int64_t{1} << 24;
+constexpr int64_t max_offset = int64_t{1} << 30;
+constexpr int max_channel_vectors = 6;
 
 bool is_nhwc(const ConvPlan& plan) { return plan.geometry.layout == ConvolutionLayout::nhwc; }
 
@@ -42,7 +42,7 @@ class RowPlanner {
     list_planes();
     if (!has_whole_channels()) plan_.tap_weights.reserve(static_cast<size_t>(dwords_of_runs()));
     list_taps();
-    const bool far = std::ranges::any_of(plan_.taps, [](int32_t tap) { return tap > most_offset; });
+    const bool far = std::ranges::any_of(plan_.taps, [](int32_t tap) { return tap > max_offset; });
     if (far) return std::nullopt;
     return std::move(plan_);
   }
@@ -56,10 +56,10 @@ class RowPlanner {
 
   bool is_possible() const {
     for (const ConvolutionAxis* axis : {&plan_.rows, &plan_.columns}) {
-      if (axis->stride > most_extent || axis->window() > most_extent) return false;
+      if (axis->stride > max_extent || axis->window() > max_extent) return false;
     }
     const int64_t positions = plan_.slices * plan_.rows.kernel * plan_.columns.kernel;
-    if (positions > most_offset / group_channels_ || unit() > most_extent) return false;
+    if (positions > max_offset / group_channels_ || unit() > max_extent) return false;
     if (dwords_of_runs() > max_listed_taps) return false;
     // Where a dword takes few bytes of its run, planes have fewer taps.
     const double planes = static_cast<double>(plan_.dwords * positions);
@@ -95,33 +95,33 @@ class RowPlanner {
 
   /// Pixels of a block of rows at the most. Tiles of channels, if there are several, write to each
   /// pixel in turn: where an image's results do not stay in the second cache, a block's shall.
-  int64_t most_pixels() const {
+  int64_t max_pixels() const {
     const int64_t pixel_bytes = 4 * plan_.geometry.group_out_channels();
     const int64_t pixels = plan_.rows.output * plan_.columns.output;
     const bool stays_near = pixels <= plan_.caches.l2 / pixel_bytes;
     const bool is_one_tile =
-        plan_.geometry.group_out_channels() <= int64_t{most_channel_vectors} * plan_.lanes;
-    if (!is_nhwc(plan_) || stays_near || is_one_tile) return most_block_pixels;
-    return std::min(second_cache(plan_.caches) / 2 / pixel_bytes, most_block_pixels);
+        plan_.geometry.group_out_channels() <= int64_t{max_channel_vectors} * plan_.lanes;
+    if (!is_nhwc(plan_) || stays_near || is_one_tile) return max_block_pixels;
+    return std::min(second_cache(plan_.caches) / 2 / pixel_bytes, max_block_pixels);
   }
 
   /// Rows of a block of whole rows, of about a size, at most `fitting` and of few pixels.
   int64_t rows_of_block(int64_t fitting) const {
     const int64_t rows = plan_.rows.output;
-    const int64_t few = most_pixels() / plan_.columns.output;
-    const int64_t most = std::clamp<int64_t>(std::min(fitting, few), 1, rows);
-    return ceil_div(rows, ceil_div(rows, most));
+    const int64_t few = max_pixels() / plan_.columns.output;
+    const int64_t max = std::clamp<int64_t>(std::min(fitting, few), 1, rows);
+    return ceil_div(rows, ceil_div(rows, max));
   }
 
   /// As many rows as stay in the second cache, or a part of a row.
   bool choose_rows_of_input() {
     ConvRows& rows = plan_.input_rows;
     rows.row_bytes = plan_.columns.input * rows.column_bytes;
-    if (rows.row_bytes > most_offset / plan_.rows.window()) return false;
-    const int64_t fitting = most_source_bytes(plan_.caches) / rows.row_bytes / planes();
+    if (rows.row_bytes > max_offset / plan_.rows.window()) return false;
+    const int64_t fitting = max_source_bytes(plan_.caches) / rows.row_bytes / planes();
     const int64_t columns = plan_.columns.output;
     plan_.block = {.rows = rows_of_block(outputs_of(fitting, plan_.rows)),
-                   .columns = ceil_div(columns, ceil_div(columns, most_block_pixels))};
+                   .columns = ceil_div(columns, ceil_div(columns, max_block_pixels))};
     return true;
   }
 
@@ -129,20 +129,20 @@ class RowPlanner {
   bool choose_copies() {
     const ConvRows& rows = plan_.input_rows;
     const int64_t columns = plan_.columns.output;
-    const int64_t most_columns = most_source_bytes(plan_.caches) / rows.column_bytes / planes();
+    const int64_t max_columns = max_source_bytes(plan_.caches) / rows.column_bytes / planes();
     plan_.block = {.rows = 1, .columns = columns};
-    if (columns <= std::min(outputs_of(most_columns, plan_.columns), most_block_pixels)) {
+    if (columns <= std::min(outputs_of(max_columns, plan_.columns), max_block_pixels)) {
       const int64_t row = extent_of(columns, plan_.columns);
-      const int64_t fitting = outputs_of(most_columns / row, plan_.rows);
+      const int64_t fitting = outputs_of(max_columns / row, plan_.rows);
       if (fitting >= 1) {
         plan_.block.rows = rows_of_block(fitting);
         return set_copies();
       }
     }
-    constexpr int64_t least_columns = 16;
+    constexpr int64_t min_columns = 16;
     const int64_t part =
-        std::min(outputs_of(most_columns / plan_.rows.window(), plan_.columns), most_block_pixels);
-    if (part < std::min(least_columns, columns)) return false;
+        std::min(outputs_of(max_columns / plan_.rows.window(), plan_.columns), max_block_pixels);
+    if (part < std::min(min_columns, columns)) return false;
     plan_.block.columns = ceil_div(columns, ceil_div(columns, part));
     return set_copies();
   }
@@ -203,7 +203,7 @@ class RowPlanner {
            s * plan_.columns.dilation * rows.column_bytes;
   }
   void add_tap(int64_t offset) {
-    plan_.taps.push_back(static_cast<int32_t>(std::min(offset, most_offset + 1)));
+    plan_.taps.push_back(static_cast<int32_t>(std::min(offset, max_offset + 1)));
   }
 
   /// In the order of planes' taps.
@@ -249,13 +249,13 @@ ChannelTile tile_of(const ConvPlan& plan, int vectors, const Target& target) {
       std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
   tile.turns = plan.geometry.layout == ConvolutionLayout::nchw;
   tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
-  int64_t most = 0;
-  for (ChannelTile wider = tile; fits(wider, target); ++wider.columns) most = wider.columns;
+  int64_t max = 0;
+  for (ChannelTile wider = tile; fits(wider, target); ++wider.columns) max = wider.columns;
   const int64_t columns = plan.block.columns;
-  if (most == 0) return tile;
-  tile.columns = static_cast<int>(ceil_div(columns, ceil_div(columns, most)));
+  if (max == 0) return tile;
+  tile.columns = static_cast<int>(ceil_div(columns, ceil_div(columns, max)));
   if (tile.columns < columns) return tile;
-  const int64_t rows = std::min(most / columns, plan.block.rows);
+  const int64_t rows = std::min(max / columns, plan.block.rows);
   tile.rows = static_cast<int>(ceil_div(plan.block.rows, ceil_div(plan.block.rows, rows)));
   if (tile.rows > 1) tile.row_step = static_cast<int32_t>(plan.source_row_step());
   return tile;
@@ -273,14 +273,14 @@ ConvTile tile_of_window_sums(const ConvPlan& plan) {
 void choose_tile(ConvPlan& plan, const Target& target) {
   plan.lanes_hold = ConvLanes::channels;
   if (plan.source == ConvSource::planes) plan.tile = tile_of_window_sums(plan);
-  double least = 0;
+  double min = 0;
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
-  for (int v = 1; v <= std::min<int64_t>(vectors, most_channel_vectors); ++v) {
+  for (int v = 1; v <= std::min<int64_t>(vectors, max_channel_vectors); ++v) {
     const ChannelTile tile = tile_of(plan, v, target);
     if (!fits(tile, target)) continue;
     const double cycles = cycles_of_block(plan, tile, plan.block);
-    if (least != 0 && cycles >= least) continue;
-    least = cycles;
+    if (min != 0 && cycles >= min) continue;
+    min = cycles;
     plan.channel_tile = tile;
   }
   if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
@@ -289,14 +289,14 @@ void choose_tile(ConvPlan& plan, const Target& target) {
   plan.channel_tile.last_taps =
       last_taps_of(plan.taps.size(), channel_vectors(plan.channel_tile.channels, target), target);
   set_channel_tiles(plan, plan.channel_tile.channels);
-  set_cycles(plan, least);
+  set_cycles(plan, min);
 }
 
 /// Whether the distances of a tile's pixels can stand in its code.
 bool has_near_pixels(const ConvPlan& plan) {
-  constexpr int64_t most_pixels = 32;
-  return plan.source_row_step() <= most_offset / most_pixels &&
-         plan.source_column_step() <= most_offset / most_pixels;
+  constexpr int64_t max_pixels = 32;
+  return plan.source_row_step() <= max_offset / max_pixels &&
+         plan.source_column_step() <= max_offset / max_pixels;
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ void ConvKernelEmitter::emit_tap(const Xbyak::RegExp& tap, int position, const T
 
 /// The pixels of four channels, to the registers and to the tap's plane.
 void ConvKernelEmitter::emit_pixels_of_input() {
-  constexpr int lanes = ConvStore::most_lanes;
+  constexpr int lanes = ConvStore::max_lanes;
   const std::array rows = {Xbyak::RegExp(reg::input), reg::input + reg::input_step,
                            reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
   for (int vector = 0; vector < tile_.vectors; ++vector) {

@@ -74,13 +74,13 @@ bool fits(const ConvTile& tile, const Target& target);
 
 /// Where the lanes of one vector of pixels go. Lanes that are stored go side by side.
 struct ConvStore {
-  static constexpr int most_lanes = 16;
-  int64_t offset = 0;               ///< bytes from the output of the line's first pixel
-  int64_t source = 0;               ///< bytes from the line's first dword to the first lane's
-  uint32_t lanes = 0;               ///< a bit for each lane that is stored
-  uint32_t first_lanes = 0;         ///< as many low bits
-  int32_t order[most_lanes] = {};   ///< the lanes that are stored, in order
-  int32_t stored[most_lanes] = {};  ///< as many times -1, then 0
+  static constexpr int max_lanes = 16;
+  int64_t offset = 0;              ///< bytes from the output of the line's first pixel
+  int64_t source = 0;              ///< bytes from the line's first dword to the first lane's
+  uint32_t lanes = 0;              ///< a bit for each lane that is stored
+  uint32_t first_lanes = 0;        ///< as many low bits
+  int32_t order[max_lanes] = {};   ///< the lanes that are stored, in order
+  int32_t stored[max_lanes] = {};  ///< as many times -1, then 0
 };
 
 /// The argument of the kernel's code. All pointers are valid for the whole line: a number of

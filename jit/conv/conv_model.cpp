@@ -41,8 +41,8 @@ double tiles_of(const ConvPlan& plan, int tile_channels) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t whole = channels / tile_channels;
   const double rest = static_cast<double>(channels % tile_channels) / tile_channels;
-  constexpr double least_rest = 0.4;  // few channels have little to do for each load
-  return static_cast<double>(whole) + (rest > 0 ? std::max(rest, least_rest) : 0);
+  constexpr double min_rest = 0.4;  // few channels have little to do for each load
+  return static_cast<double>(whole) + (rest > 0 ? std::max(rest, min_rest) : 0);
 }
 
 }  // namespace
@@ -122,8 +122,8 @@ double filling_cycles(const ConvPlan& plan) {
   if (plan.source == ConvSource::planes) {
     return filled_dword(plan) *
            static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
-           static_cast<double>(plan.block.rows + plan.row_phases.most_shift) *
-           static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
+           static_cast<double>(plan.block.rows + plan.row_phases.max_shift) *
+           static_cast<double>(plan.block.columns + plan.column_phases.max_shift);
   }
   if (plan.source == ConvSource::input) return 0;
   return static_cast<double>(plan.input_rows.planes.size()) *

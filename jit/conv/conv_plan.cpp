@@ -25,7 +25,7 @@ ConvPhases phases_of(const ConvolutionAxis& axis) {
                                      tap * axis.dilation % axis.stride);
     result.of_tap.push_back(at - result.phases.begin());
     result.shifts.push_back(tap * axis.dilation / axis.stride);
-    result.most_shift = std::max(result.most_shift, result.shifts.back());
+    result.max_shift = std::max(result.max_shift, result.shifts.back());
   }
   return result;
 }
@@ -43,21 +43,21 @@ ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
 
 /// Lines of the output are worth being fetched behind so many taps: these are done before the lines
 /// are there. Behind more the stores find the time, and fetching takes it from the loads.
-constexpr int64_t most_prefetched_taps = 8;
+constexpr int64_t max_prefetched_taps = 8;
 
 ConvTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
   ConvTile best;
   const double unaligned = unaligned_taps(plan);
-  double least = 0;
+  double min = 0;
   for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
       plan.tile = {.channels = m, .vectors = v};
       if (!fits(plan.tile, target)) continue;
       const double cycles = cycles_of_line(plan, unaligned);
-      if (least == 0 || cycles < least) {
-        least = cycles;
+      if (min == 0 || cycles < min) {
+        min = cycles;
         best = plan.tile;
       }
     }
@@ -68,15 +68,15 @@ ConvTile best_tile(ConvPlan plan, const Target& target) {
 /// Dwords that filling the planes of all blocks writes; those of planes that are too large count
 /// many times.
 double filled_dwords(const ConvPlan& plan) {
-  const int64_t most_bytes = second_cache(plan.caches) * 3 / 4;
+  const int64_t max_bytes = second_cache(plan.caches) * 3 / 4;
   constexpr double dearer = 1000;
-  const double rows = static_cast<double>(plan.block.rows + plan.row_phases.most_shift);
-  const double columns = static_cast<double>(plan.block.columns + plan.column_phases.most_shift);
+  const double rows = static_cast<double>(plan.block.rows + plan.row_phases.max_shift);
+  const double columns = static_cast<double>(plan.block.columns + plan.column_phases.max_shift);
   const double planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
   const auto blocks = static_cast<double>(ceil_div(plan.rows.output, plan.block.rows) *
                                           ceil_div(plan.columns.output, plan.block.columns));
   const double dwords = planes * rows * columns;
-  return dwords * blocks * (4 * dwords > static_cast<double>(most_bytes) ? dearer : 1);
+  return dwords * blocks * (4 * dwords > static_cast<double>(max_bytes) ? dearer : 1);
 }
 
 /// The taps of a row as an axis: each takes as many columns as a dword holds of them.
@@ -91,21 +91,21 @@ ConvolutionAxis column_taps(const ConvPlan& plan) {
 /// Phases that taps share, or a plane for each tap along one axis or both where that leaves less
 /// than half to fill; and the blocks that follow.
 void choose_phases(ConvPlan& plan) {
-  constexpr int64_t most_shift = int64_t{1} << 24;
+  constexpr int64_t max_shift = int64_t{1} << 24;
   constexpr double gain = 0.5;
   const ConvPhases rows[] = {phases_of(plan.rows), phases_by_tap(plan.rows)};
   const ConvPhases columns[] = {phases_of(column_taps(plan)), phases_by_tap(column_taps(plan))};
-  double least = -1;
+  double min = -1;
   ConvPlan best = plan;
   for (const ConvPhases& of_rows : rows) {
     for (const ConvPhases& of_columns : columns) {
-      if (of_rows.most_shift > most_shift || of_columns.most_shift > most_shift) continue;
+      if (of_rows.max_shift > max_shift || of_columns.max_shift > max_shift) continue;
       plan.row_phases = of_rows;
       plan.column_phases = of_columns;
       choose_block(plan);
       const double filled = filled_dwords(plan);
-      if (least >= 0 && filled >= gain * least) continue;
-      least = filled;
+      if (min >= 0 && filled >= gain * min) continue;
+      min = filled;
       best = plan;
     }
   }
@@ -165,15 +165,15 @@ void list_weights_of_columns(ConvPlan& plan) {
 
 /// Whether dwords of columns are possible, and make fewer taps than dwords of channels.
 bool has_few_channels(const ConvPlan& plan) {
-  constexpr int64_t most_stride = 16;
-  constexpr int64_t most_weights = int64_t{1} << 30;
+  constexpr int64_t max_stride = 16;
+  constexpr int64_t max_weights = int64_t{1} << 30;
   const int64_t held = channels_of_dword(plan.dot);
   const int64_t channels = plan.geometry.group_channels();
   if (plan.geometry.layout != ConvolutionLayout::nchw || channels >= held) return false;
   if (plan.columns.kernel == 1 || plan.columns.dilation != 1) return false;
-  if (plan.columns.stride > most_stride || plan.columns.kernel > most_weights) return false;
+  if (plan.columns.stride > max_stride || plan.columns.kernel > max_weights) return false;
   const int64_t rows = plan.slices * plan.rows.kernel;
-  if (rows > most_weights / plan.columns.kernel / channels) return false;
+  if (rows > max_weights / plan.columns.kernel / channels) return false;
   return channels * ceil_div(plan.columns.kernel, held) < plan.columns.kernel;
 }
 
@@ -210,12 +210,12 @@ bool may_take_input(const ConvPlan& plan, const Target& target) {
 
 /// Whether windows can be laid out, and make fewer taps than dwords of channels.
 bool has_small_windows(const ConvPlan& plan, const Target& target) {
-  constexpr int64_t most = 64;
+  constexpr int64_t max = 64;
   const ConvolutionGeometry& geometry = plan.geometry;
   if (geometry.layout != ConvolutionLayout::nchw || geometry.axes.size() > 2) return false;
-  if (plan.dot != DotProduct::bytes || geometry.group_channels() > most) return false;
+  if (plan.dot != DotProduct::bytes || geometry.group_channels() > max) return false;
   for (const ConvolutionAxis& axis : {plan.rows, plan.columns}) {
-    if (std::max({axis.kernel, axis.stride, axis.dilation}) > most) return false;
+    if (std::max({axis.kernel, axis.stride, axis.dilation}) > max) return false;
   }
   const WindowForm form = window_form(plan);
   return can_fill(form, target) && form.dwords() < plan.dwords * plan.rows.kernel * form.columns;
@@ -223,26 +223,26 @@ bool has_small_windows(const ConvPlan& plan, const Target& target) {
 
 /// Whether rows that are lines of their own leave few lanes empty, so that it is worth trying.
 bool has_whole_vectors(const ConvPlan& plan) {
-  constexpr int64_t most_lost = 16;  // of so many lanes, one
+  constexpr int64_t max_lost = 16;  // of so many lanes, one
   const int64_t lanes = ceil_div(plan.columns.output, plan.lanes) * plan.lanes;
   return plan.geometry.layout == ConvolutionLayout::nchw && plan.rows.output > 1 &&
-         (lanes - plan.columns.output) * most_lost <= lanes;
+         (lanes - plan.columns.output) * max_lost <= lanes;
 }
 
 }  // namespace
 
 Status check_filter(const ConvolutionGeometry& geometry) {
-  int64_t most = most_filter_weights / std::max<int64_t>(geometry.group_channels(), 1);
+  int64_t max = max_filter_weights / std::max<int64_t>(geometry.group_channels(), 1);
   for (size_t axis = 0; axis < geometry.axes.size(); ++axis) {
     const int64_t kernel = geometry.axes[axis].kernel;
-    if (kernel <= most) {
-      most /= std::max<int64_t>(kernel, 1);
+    if (kernel <= max) {
+      max /= std::max<int64_t>(kernel, 1);
       continue;
     }
     return Error{ErrorCode::unsupported,
                  fmt::format("conv_integer: the filter has more than {} weights for each output "
                              "channel, its kernel being {} along spatial axis {}",
-                             most_filter_weights, kernel, axis)};
+                             max_filter_weights, kernel, axis)};
   }
   return {};
 }
@@ -287,7 +287,7 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
   plan.tile.has_gaps = plan.line_has_gaps();
   plan.tile.loops_k_groups = plan.k_groups > 1;
-  plan.tile.prefetches_output = target.has_avx512() && plan.k_steps() <= most_prefetched_taps;
+  plan.tile.prefetches_output = target.has_avx512() && plan.k_steps() <= max_prefetched_taps;
   const bool has_last_taps = !plan.tile.has_gaps && !plan.tile.loops_k_groups;
   plan.tile.last_taps =
       has_last_taps ? last_taps_of(plan.taps.size(), plan.tile.vectors, target) : 0;
@@ -364,7 +364,7 @@ int64_t ConvPlan::source_bytes() const {
     return static_cast<int64_t>(input_rows.planes.size()) * input_rows.plane_bytes + read_behind;
   }
   return 4 * (slices * dwords * phase_planes() * plane_dwords + line_pixels(block) +
-              most_lanes_read_behind);
+              max_lanes_read_behind);
 }
 
 int64_t ConvPlan::source_row_step() const {

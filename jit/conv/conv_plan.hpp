@@ -33,7 +33,7 @@ struct ConvPhases {
   std::vector<int64_t> phases;  ///< ascending
   std::vector<int64_t> of_tap;  ///< index into `phases`
   std::vector<int64_t> shifts;  ///< by tap: positions in the plane from the pixel's own
-  int64_t most_shift = 0;
+  int64_t max_shift = 0;
 };
 
 /// Output pixels that are done at a time: rows, or a part of one.
@@ -153,7 +153,7 @@ struct ConvPlan {
 };
 
 /// Weights of one output channel at the most.
-inline constexpr int64_t most_filter_weights = int64_t{1} << 28;
+inline constexpr int64_t max_filter_weights = int64_t{1} << 28;
 
 /// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
 Status check_filter(const ConvolutionGeometry& geometry);

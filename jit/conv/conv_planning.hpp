@@ -17,7 +17,7 @@ constexpr int64_t second_cache(const CacheSizes& caches) {
 }
 
 /// Planes or rows of a block shall stay in the second cache, beside weights.
-constexpr int64_t most_source_bytes(const CacheSizes& caches) {
+constexpr int64_t max_source_bytes(const CacheSizes& caches) {
   return second_cache(caches) * 3 / 8;
 }
 /// Planes of few channels shall stay in the first cache from one tile of output channels to the
@@ -25,10 +25,10 @@ constexpr int64_t most_source_bytes(const CacheSizes& caches) {
 constexpr int64_t near_source_bytes(const CacheSizes& caches) { return caches.l1 * 5 / 8; }
 
 /// Pixels of a block, so that their window sums are few as well.
-inline constexpr int64_t most_block_pixels = int64_t{1} << 15;
+inline constexpr int64_t max_block_pixels = int64_t{1} << 15;
 
 /// Dwords behind planes that the last tile of a line may read.
-inline constexpr int64_t most_lanes_read_behind = 16 * 8;
+inline constexpr int64_t max_lanes_read_behind = 16 * 8;
 
 /// A plan lists at most this many offsets of taps, so that binding takes little time and memory
 /// however many channels there are: with more k steps kernels loop over k groups.

@@ -68,10 +68,10 @@ std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block)
 }
 
 std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block) {
-  constexpr int64_t lanes_of_a_tile = ConvStore::most_lanes * vectors_of_window_sums;
+  constexpr int64_t lanes_of_a_tile = ConvStore::max_lanes * vectors_of_window_sums;
   const int64_t vectors = ceil_div(plan.line_pixels(block), plan.lanes);
   const int64_t tiles = ceil_div(vectors, vectors_of_window_sums);
-  static_assert(lanes_of_a_tile <= most_lanes_read_behind);
+  static_assert(lanes_of_a_tile <= max_lanes_read_behind);
   std::vector<ConvStore> stores;
   for (int64_t vector = 0; vector < tiles * vectors_of_window_sums; ++vector) {
     const int64_t offset = 4 * plan.lanes * vector;

@@ -9,7 +9,7 @@ namespace castor::jit {
 
 namespace {
 
-constexpr int most_lanes = 16;
+constexpr int max_lanes = 16;
 constexpr int taps_of_dword = 4;
 
 /// Where the lanes of one vector find their taps.
@@ -52,7 +52,7 @@ class ColumnMaker {
   bool find_taps(int dword) {
     const ConvolutionAxis& axis = plan_.columns;
     loaded_ = 0;
-    for (int lane = 0; lane < most_lanes; ++lane) {
+    for (int lane = 0; lane < max_lanes; ++lane) {
       for (int i = 0; i < taps_of_dword; ++i) {
         const bool repeats = form_.repeats_last_tap && dword + 1 == form_.dwords;
         const int64_t tap = int64_t{dword} * taps_of_dword + (repeats ? 0 : i);
@@ -121,11 +121,11 @@ class ColumnMaker {
 bool add_columns(const DepthwisePlan& plan, const DepthwiseForm& form, int64_t rows,
                  const Target& target, std::vector<DepthwiseColumns>& to) {
   ColumnMaker maker(plan, form, rows, target);
-  const int64_t most = std::max<int64_t>(DepthwisePlan::most_block_outputs / plan.lanes, 1);
+  const int64_t max = std::max<int64_t>(DepthwisePlan::max_block_outputs / plan.lanes, 1);
   bool was_inner = false;
   for (int64_t first = 0; first < plan.columns.output; first += plan.lanes) {
     const bool is_inner = maker.is_inner(first);
-    if (is_inner && was_inner && to.back().count < most) {
+    if (is_inner && was_inner && to.back().count < max) {
       ++to.back().count;
       continue;
     }

@@ -46,7 +46,7 @@ inline const Opmask in_row(3);
 inline Opmask taken(int dword) { return Opmask(7 - dword); }
 
 /// An epilogue may overwrite masks but for those of so many shuffles.
-inline constexpr int most_epilogue_dwords = 2;
+inline constexpr int max_epilogue_dwords = 2;
 inline constexpr uint32_t epilogue_taken_masks = 0xc0;
 /// Of the stack, in front of the epilogue's frame: where the caller's stack is.
 inline constexpr int stack_bytes = 64;

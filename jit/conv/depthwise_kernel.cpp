@@ -151,15 +151,15 @@ void DepthwiseEmitter::emit_exit() {
 }  // namespace depthwise
 
 bool fits(const DepthwiseForm& form, const Target& target) {
-  constexpr int most_rows = 16;
-  constexpr int most_input_rows = 64;  // beyond which code gets long
-  constexpr size_t most_blocks = 12;   // likewise
-  const bool is_sane = form.rows >= 1 && form.rows <= most_rows && form.row_stride <= most_rows &&
-                       form.dwords >= 1 && form.dwords <= DepthwiseColumns::most_dwords &&
-                       form.blocks.size() <= most_blocks;
+  constexpr int max_rows = 16;
+  constexpr int max_input_rows = 64;  // beyond which code gets long
+  constexpr size_t max_blocks = 12;   // likewise
+  const bool is_sane = form.rows >= 1 && form.rows <= max_rows && form.row_stride <= max_rows &&
+                       form.dwords >= 1 && form.dwords <= DepthwiseColumns::max_dwords &&
+                       form.blocks.size() <= max_blocks;
   return is_sane && target.has_avx512() && DepthwiseRegisters(form, target).fit() &&
          std::ranges::all_of(form.blocks, [&](const DepthwiseBlock& block) {
-           return form.input_rows(block) <= most_input_rows;
+           return form.input_rows(block) <= max_input_rows;
          });
 }
 
@@ -171,8 +171,8 @@ int weight_dwords(const DepthwiseForm& form, const Target& target) {
 namespace {
 
 /// With an epilogue straight-line code gets long: lane operations of all stores, and bytes in all.
-constexpr size_t most_epilogue_operations = 1500;
-constexpr size_t most_bytes_with_epilogue = size_t{16} << 10;
+constexpr size_t max_epilogue_operations = 1500;
+constexpr size_t max_bytes_with_epilogue = size_t{16} << 10;
 
 /// About as many bytes as the code of an output takes: a refusal that is foreseen costs nothing.
 size_t bytes_of_output(const TileEpilogue& epilogue, const DepthwiseForm& form,
@@ -189,9 +189,9 @@ size_t bytes_of_output(const TileEpilogue& epilogue, const DepthwiseForm& form,
 bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Target& target) {
   size_t stores = 0;
   for (const DepthwiseBlock& block : form.blocks) stores += static_cast<size_t>(block.outputs);
-  return !form.adds && form.dwords <= depthwise::most_epilogue_dwords &&
-         stores * epilogue.program.code.size() <= most_epilogue_operations &&
-         stores * bytes_of_output(epilogue, form, target) <= most_bytes_with_epilogue &&
+  return !form.adds && form.dwords <= depthwise::max_epilogue_dwords &&
+         stores * epilogue.program.code.size() <= max_epilogue_operations &&
+         stores * bytes_of_output(epilogue, form, target) <= max_bytes_with_epilogue &&
          DepthwiseRegisters(form, target, depthwise::spare_vectors(&epilogue)).fit();
 }
 
@@ -203,7 +203,7 @@ Result<MachineCode> emit_kernel(const DepthwiseForm& form, const Target& target,
   Result<MachineCode> code =
       assemble_with_epilogue<depthwise::DepthwiseEmitter>(form, target, epilogue);
   if (!code.ok() || epilogue == nullptr) return code;
-  if (code->bytes.size() > most_bytes_with_epilogue) return epilogue_refused();
+  if (code->bytes.size() > max_bytes_with_epilogue) return epilogue_refused();
   return code;
 }
 

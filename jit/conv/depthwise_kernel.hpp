@@ -105,15 +105,15 @@ int weight_dwords(const DepthwiseForm& form, const Target& target);
 
 /// Column positions that differ in their place alone: each makes up to 16 neighbouring outputs.
 struct DepthwiseColumns {
-  static constexpr int most_dwords = 4;
+  static constexpr int max_dwords = 4;
   int64_t count = 0;
-  int64_t input = 0;                      ///< bytes from the row's first pixel to the first source
-  int64_t output = 0;                     ///< bytes from the row's first output
-  uint64_t loaded[most_dwords] = {};      ///< bytes of each source that are taken
-  uint64_t taken[most_dwords] = {};       ///< bytes of each shuffle that are; others are padding
-  uint64_t stored = 0;                    ///< lanes that are outputs: the first ones
-  uint8_t shuffle[most_dwords][64] = {};  ///< bytes of the source; without VBMI of `pieces`
-  int32_t pieces[most_dwords][16] = {};   ///< dwords of the source
+  int64_t input = 0;                     ///< bytes from the row's first pixel to the first source
+  int64_t output = 0;                    ///< bytes from the row's first output
+  uint64_t loaded[max_dwords] = {};      ///< bytes of each source that are taken
+  uint64_t taken[max_dwords] = {};       ///< bytes of each shuffle that are; others are padding
+  uint64_t stored = 0;                   ///< lanes that are outputs: the first ones
+  uint8_t shuffle[max_dwords][64] = {};  ///< bytes of the source; without VBMI of `pieces`
+  int32_t pieces[max_dwords][16] = {};   ///< dwords of the source
 };
 
 /// Blocks that follow each other. Steps in bytes.

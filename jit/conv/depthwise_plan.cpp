@@ -17,12 +17,12 @@ namespace castor::jit {
 
 namespace {
 
-constexpr int most_lanes = 16;
+constexpr int max_lanes = 16;
 constexpr int taps_of_dword = 4;
-constexpr int64_t most_source_bytes = 64;
+constexpr int64_t max_source_bytes = 64;
 /// Beyond these a plan is not worth its memory.
-constexpr size_t most_columns = 1024;
-constexpr int64_t most_blocks = 4096;
+constexpr size_t max_columns = 1024;
+constexpr int64_t max_blocks = 4096;
 
 /// Plans one geometry step by step; each says whether it can be.
 class Planner {
@@ -49,23 +49,23 @@ class Planner {
   /// One source for all taps of a row where it can hold them, else one for each dword.
   bool choose_sources() {
     const ConvolutionAxis& axis = plan_.columns;
-    constexpr int64_t most_taps = int64_t{DepthwiseColumns::most_dwords} * taps_of_dword;
-    if (axis.kernel > most_taps || axis.dilation > most_source_bytes ||
-        axis.stride > most_source_bytes) {
+    constexpr int64_t max_taps = int64_t{DepthwiseColumns::max_dwords} * taps_of_dword;
+    if (axis.kernel > max_taps || axis.dilation > max_source_bytes ||
+        axis.stride > max_source_bytes) {
       return false;
     }
     form_.dwords = static_cast<int>(ceil_div(axis.kernel, taps_of_dword));
     form_.repeats_last_tap =
         axis.kernel % taps_of_dword == 1 && dot_product_of(target_) == DotProduct::bytes;
-    const int64_t lanes = std::min<int64_t>(most_lanes, axis.output);
+    const int64_t lanes = std::min<int64_t>(max_lanes, axis.output);
     int64_t window = axis.window();
-    if ((lanes - 1) * axis.stride + window > most_source_bytes && form_.dwords > 1) {
+    if ((lanes - 1) * axis.stride + window > max_source_bytes && form_.dwords > 1) {
       window = (taps_of_dword - 1) * axis.dilation + 1;
       form_.dword_step = static_cast<int>(taps_of_dword * axis.dilation);
     }
-    if (window > most_source_bytes) return false;
+    if (window > max_source_bytes) return false;
     plan_.lanes =
-        static_cast<int>(std::min<int64_t>(lanes, (most_source_bytes - window) / axis.stride + 1));
+        static_cast<int>(std::min<int64_t>(lanes, (max_source_bytes - window) / axis.stride + 1));
     narrow_sources(window);
     set_source_bytes((plan_.lanes - 1) * axis.stride + window);
     return true;
@@ -75,8 +75,8 @@ class Planner {
   /// line of the cache, and a row gets no more vectors.
   void narrow_sources(int64_t window) {
     const ConvolutionAxis& axis = plan_.columns;
-    if (window > most_source_bytes / 2) return;
-    const int64_t lanes = (most_source_bytes / 2 - window) / axis.stride + 1;
+    if (window > max_source_bytes / 2) return;
+    const int64_t lanes = (max_source_bytes / 2 - window) / axis.stride + 1;
     if (lanes >= plan_.lanes) return;
     if (ceil_div(axis.output, lanes) > ceil_div(axis.output, int64_t{plan_.lanes})) return;
     plan_.lanes = static_cast<int>(lanes);
@@ -88,12 +88,12 @@ class Planner {
   /// take rows d apart.
   bool choose_rows() {
     const ConvolutionAxis& axis = plan_.rows;
-    constexpr int64_t most = 64;
+    constexpr int64_t max = 64;
     plan_.rows_of_vector = static_cast<int>(best_rows());
     const bool one = axis.kernel == 1;
     const int64_t shared = one ? axis.stride : std::gcd(axis.dilation, axis.stride);
     const int64_t stride = axis.stride / shared;
-    if (axis.kernel > most || stride > most) return false;
+    if (axis.kernel > max || stride > max) return false;
     plan_.phases = one ? 1 : axis.dilation / shared;
     plan_.row_step =
         (one ? axis.stride * plan_.rows_of_vector : axis.dilation) * plan_.columns.input;
@@ -112,13 +112,13 @@ class Planner {
       return (rows - 1) * plan_.rows.stride * columns.input + window;
     };
     int64_t best = 1;
-    double least = 0;
-    for (int64_t rows = 1; rows * columns.output <= most_lanes && rows <= plan_.rows.output;
+    double min = 0;
+    for (int64_t rows = 1; rows * columns.output <= max_lanes && rows <= plan_.rows.output;
          ++rows) {
-      if (rows > 1 && span(rows) > most_source_bytes) break;
+      if (rows > 1 && span(rows) > max_source_bytes) break;
       const double cycles = cycles_of(rows);
-      if (least > 0 && cycles >= least) continue;
-      least = cycles;
+      if (min > 0 && cycles >= min) continue;
+      min = cycles;
       best = rows;
     }
     set_source_bytes(span(best));
@@ -138,18 +138,18 @@ class Planner {
 
   /// Rows of a block: as many as code of a good length does, all blocks of about a size.
   bool choose_blocks() {
-    constexpr int64_t most_products = 448;
-    constexpr int64_t most_input_rows = 64;
+    constexpr int64_t max_products = 448;
+    constexpr int64_t max_input_rows = 64;
     const int64_t outputs = ceil_div(plan_.rows.output / plan_.rows_of_vector, plan_.phases);
-    const int64_t most_of_memory =
-        DepthwisePlan::most_block_outputs / (plan_.output_step() * plan_.columns.output);
-    int64_t most = std::min(block_rows_.most, most_products / (form_.rows * form_.dwords));
-    most = std::min({most, most_of_memory, (most_input_rows - form_.rows) / form_.row_stride + 1});
-    most = std::clamp<int64_t>(most, 1, outputs);
-    const int64_t even = ceil_div(outputs, ceil_div(outputs, most));
+    const int64_t max_of_memory =
+        DepthwisePlan::max_block_outputs / (plan_.output_step() * plan_.columns.output);
+    int64_t max = std::min(block_rows_.max, max_products / (form_.rows * form_.dwords));
+    max = std::min({max, max_of_memory, (max_input_rows - form_.rows) / form_.row_stride + 1});
+    max = std::clamp<int64_t>(max, 1, outputs);
+    const int64_t even = ceil_div(outputs, ceil_div(outputs, max));
     const int64_t stepped = ceil_div(even, block_rows_.step) * block_rows_.step;
-    plan_.block_outputs = static_cast<int>(stepped > most ? even : stepped);
-    return ceil_div(outputs, plan_.block_outputs) <= most_blocks;
+    plan_.block_outputs = static_cast<int>(stepped > max ? even : stepped);
+    return ceil_div(outputs, plan_.block_outputs) <= max_blocks;
   }
 
   /// Weights may need them.
@@ -163,7 +163,7 @@ class Planner {
   bool add_columns(int64_t rows) {
     auto& all = plan_.columns_of_bands;
     first_columns_ = all.size();
-    return jit::add_columns(plan_, form_, rows, target_, all) && all.size() <= most_columns;
+    return jit::add_columns(plan_, form_, rows, target_, all) && all.size() <= max_columns;
   }
 
   /// Outputs from a row on, in blocks; each vector has so many rows.
@@ -173,7 +173,7 @@ class Planner {
           .outputs = static_cast<int>(std::min<int64_t>(plan_.block_outputs, outputs - first)),
           .masks_rows = rows_of_vector > 1};
       add_block(block, row + first * plan_.output_step(), rows_of_vector);
-      if (plan_.bands.size() > DepthwisePlan::most_bands || !fits_with_window_sums()) return false;
+      if (plan_.bands.size() > DepthwisePlan::max_bands || !fits_with_window_sums()) return false;
     }
     return true;
   }
@@ -320,10 +320,10 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
 std::optional<DepthwisePlan> plan_depthwise_with(
     const TileEpilogue& epilogue, const ConvolutionGeometry& geometry, bool x_is_signed,
     const Target& target, const std::function<bool(const DepthwisePlan&)>& serves) {
-  constexpr int64_t least_rows = 4;  // and what is packed at a time
+  constexpr int64_t min_rows = 4;  // and what is packed at a time
   if (epilogue.rows_of_channels) return std::nullopt;
-  BlockRows rows = {.step = packed_epilogue(epilogue) ? least_rows : 1};
-  for (; rows.most >= least_rows; rows.most /= 2) {
+  BlockRows rows = {.step = packed_epilogue(epilogue) ? min_rows : 1};
+  for (; rows.max >= min_rows; rows.max /= 2) {
     auto plan = plan_depthwise(geometry, x_is_signed, target, rows);
     if (!plan || !plan->is_one_pass()) break;
     if (serves(*plan)) return plan;

@@ -32,10 +32,10 @@ struct DepthwiseBand {
 struct DepthwisePlan {
   /// Outputs that a block of rows has at most, or a part of a single row; pieces of the output are
   /// not smaller.
-  static constexpr int64_t most_block_outputs = 4096;
-  static constexpr size_t most_bands = 64;
+  static constexpr int64_t max_block_outputs = 4096;
+  static constexpr size_t max_bands = 64;
   /// How far below stores lines of the output are asked for: outputs of a block.
-  static constexpr int most_prefetched = 16;
+  static constexpr int max_prefetched = 16;
 
   ConvolutionGeometry geometry;
   ConvolutionAxis rows;       ///< the last but one spatial axis; one row where there is none
@@ -66,7 +66,7 @@ struct DepthwisePlan {
 
 /// Output rows of a block, unless there is reason for others.
 struct BlockRows {
-  int64_t most = 32;
+  int64_t max = 32;
   int64_t step = 1;  ///< they are a multiple of it
 };
 

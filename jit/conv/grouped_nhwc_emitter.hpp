@@ -44,7 +44,7 @@ inline const std::array saved_registers = {reg::channel, reg::place,   odd_steps
 
 /// Masks: of pixels, where there are enough for all of a place; else of the one at hand. An
 /// epilogue leaves only one as it is, that of its lanes.
-inline constexpr int most_pixel_masks = 6;
+inline constexpr int max_pixel_masks = 6;
 inline const Opmask pixel_at_hand(2);
 inline const Opmask stored(7);
 inline const Opmask epilogue_lanes(1);
@@ -127,7 +127,7 @@ class NhwcEmitter {
 
   bool has_avx512() const { return target_.has_avx512(); }
   bool keeps_masks() const {
-    return has_avx512() && !epilogue_ && form_.pixels() <= most_pixel_masks;
+    return has_avx512() && !epilogue_ && form_.pixels() <= max_pixel_masks;
   }
   bool is_outside(int row) const {
     return row < block_.above || row >= form_.input_rows(block_) - block_.below;

@@ -158,18 +158,17 @@ void NhwcEmitter::emit_exit() {
 }  // namespace grouped_nhwc
 
 bool fits(const GroupedNhwcForm& form, const Target& target) {
-  constexpr int most_rows = 16;
-  constexpr int most_input_rows = 64;  // beyond which code gets long
-  constexpr size_t most_blocks = 16;   // likewise
-  const bool is_sane = form.rows >= 1 && form.rows <= most_rows && form.row_stride <= most_rows &&
-                       form.outputs <= GroupedNhwcForm::most_outputs &&
-                       form.pixels() <= GroupedNhwcForm::most_pixels &&
-                       form.parts <= GroupedNhwcForm::most_parts &&
-                       form.blocks.size() <= most_blocks;
+  constexpr int max_rows = 16;
+  constexpr int max_input_rows = 64;  // beyond which code gets long
+  constexpr size_t max_blocks = 16;   // likewise
+  const bool is_sane = form.rows >= 1 && form.rows <= max_rows && form.row_stride <= max_rows &&
+                       form.outputs <= GroupedNhwcForm::max_outputs &&
+                       form.pixels() <= GroupedNhwcForm::max_pixels &&
+                       form.parts <= GroupedNhwcForm::max_parts && form.blocks.size() <= max_blocks;
   return is_sane && (target.has_avx512() || !form.is_partial) &&
          NhwcRegisters(form, target, 0).fit &&
          std::ranges::all_of(form.blocks, [&](const GroupedNhwcBlock& block) {
-           return form.input_rows(block) <= most_input_rows;
+           return form.input_rows(block) <= max_input_rows;
          });
 }
 

@@ -46,9 +46,9 @@ struct GroupedNhwcForm {
   static constexpr std::string_view name = "grouped_nhwc";
   using Arguments = const GroupedNhwcArguments;
 
-  static constexpr int most_pixels = 8;
-  static constexpr int most_outputs = 4;
-  static constexpr int most_parts = 8;
+  static constexpr int max_pixels = 8;
+  static constexpr int max_outputs = 4;
+  static constexpr int max_parts = 8;
   /// Of a pixel, bytes that are read for a vector, if channels are as many.
   static constexpr int pixel_bytes = 16;
 
@@ -147,18 +147,18 @@ struct NhwcPlace {
   int64_t is_inner = 0;  ///< whether all pixels lie in the image, and all outputs are there
   /// Of each pixel what is loaded, all or none: the dwords of its quad, or all; of fewer channels
   /// than a vector reads, its bytes.
-  uint16_t loaded[GroupedNhwcForm::most_pixels] = {};
-  uint16_t stored[GroupedNhwcForm::most_outputs] = {};  ///< of each output all lanes, or none
+  uint16_t loaded[GroupedNhwcForm::max_pixels] = {};
+  uint16_t stored[GroupedNhwcForm::max_outputs] = {};  ///< of each output all lanes, or none
 };
 
 /// Neighbouring output channels that a vector of sums has.
 struct alignas(64) NhwcVector {
-  static constexpr int most_lanes = 16;
-  int32_t start[most_lanes] = {};  ///< values of the sums
-  int32_t lanes_mask[8] = {};      ///< -1 in each of `lanes`, of vectors of 8
-  int64_t input = 0;               ///< the first channel of x that is read
-  int64_t channel = 0;             ///< the first output channel
-  uint32_t lanes = 0;              ///< a bit for each that no vector before has
+  static constexpr int max_lanes = 16;
+  int32_t start[max_lanes] = {};  ///< values of the sums
+  int32_t lanes_mask[8] = {};     ///< -1 in each of `lanes`, of vectors of 8
+  int64_t input = 0;              ///< the first channel of x that is read
+  int64_t channel = 0;            ///< the first output channel
+  uint32_t lanes = 0;             ///< a bit for each that no vector before has
   /// Channels of the vector, those of vectors before it among them.
   int channels() const { return static_cast<int>(std::bit_width(lanes)); }
 };

@@ -16,10 +16,10 @@ namespace {
 
 /// Channels; places and blocks of rows beyond which a plan is not worth its time; phases that a
 /// unit may have; slices of a filter.
-constexpr int64_t most_channels = int64_t{1} << 16;
-constexpr int64_t most_places = int64_t{1} << 16;
-constexpr int64_t most_phases = 16;
-constexpr int64_t most_slices = 1024;
+constexpr int64_t max_channels = int64_t{1} << 16;
+constexpr int64_t max_places = int64_t{1} << 16;
+constexpr int64_t max_phases = 16;
+constexpr int64_t max_slices = 1024;
 
 /// An axis as the phases of its outputs see it: a filter dilated by d, at a stride of s, takes
 /// positions d apart in outputs that are d / gcd(d, s) apart.
@@ -71,20 +71,20 @@ class Planner {
 
   /// Whether most lanes would have nothing to do, because one group is all that a vector reads.
   bool has_few_outputs() const {
-    constexpr int64_t least_outputs = 8;
+    constexpr int64_t min_outputs = 8;
     return plan_.geometry.group_channels() > GroupedNhwcForm::pixel_bytes / 2 &&
-           plan_.geometry.group_out_channels() < least_outputs;
+           plan_.geometry.group_out_channels() < min_outputs;
   }
 
   /// Whether a group has so much to multiply that the general form, group by group, is faster.
   bool has_large_groups() const {
-    constexpr int64_t most_dwords = 36;
+    constexpr int64_t max_dwords = 36;
     constexpr int64_t lanes = 16;
     const int64_t outputs = plan_.geometry.group_out_channels();
     if (plan_.geometry.group_channels() == 1 || outputs < lanes / 2) return false;
     const int64_t dwords = plan_.slices * plan_.rows.kernel * plan_.columns.kernel *
                            ceil_div(plan_.geometry.group_channels(), 4);
-    return dwords * (has_words(target_) ? 1 : ceil_div(outputs, lanes)) > most_dwords;
+    return dwords * (has_words(target_) ? 1 : ceil_div(outputs, lanes)) > max_dwords;
   }
 
   /// Of a pixel for a vector.
@@ -125,44 +125,44 @@ class Planner {
   }
 
   bool choose_steps() {
-    constexpr int64_t most_rows = 16;
+    constexpr int64_t max_rows = 16;
     const Phases rows = phases_of(plan_.rows);
     const Phases columns = phases_of(plan_.columns);
     plan_.row_step = rows.step;
     plan_.row_phases = rows.count;
     plan_.column_step = columns.step;
     plan_.column_phases = columns.count;
-    if (rows.count > most_phases || columns.count > most_phases) return false;
-    if (plan_.rows.kernel > most_rows || rows.stride > most_rows) return false;
-    if (plan_.columns.kernel > GroupedNhwcForm::most_pixels) return false;
+    if (rows.count > max_phases || columns.count > max_phases) return false;
+    if (plan_.rows.kernel > max_rows || rows.stride > max_rows) return false;
+    if (plan_.columns.kernel > GroupedNhwcForm::max_pixels) return false;
     form_.rows = static_cast<int>(plan_.rows.kernel);
     form_.row_stride = static_cast<int>(rows.stride);
     form_.columns = static_cast<int>(plan_.columns.kernel);
     // Beyond that neighbours share nothing anyway.
     form_.column_stride =
-        static_cast<int>(std::min<int64_t>(columns.stride, GroupedNhwcForm::most_pixels));
+        static_cast<int>(std::min<int64_t>(columns.stride, GroupedNhwcForm::max_pixels));
     return true;
   }
 
   /// Neighbours that are made at a place: as cheap as may be.
   bool choose_outputs() {
-    double least = 0;
+    double min = 0;
     GroupedNhwcForm tried = form_;
-    for (tried.outputs = 1; tried.outputs <= GroupedNhwcForm::most_outputs; ++tried.outputs) {
+    for (tried.outputs = 1; tried.outputs <= GroupedNhwcForm::max_outputs; ++tried.outputs) {
       if (!fits_with_window_sums(tried) || !has_short_rows(tried)) continue;
       const int64_t units = ceil_div(plan_.columns.output, tried.outputs * plan_.column_phases);
       const double cost = static_cast<double>(units) * cycles_of(tried);
-      if (least > 0 && cost >= least) continue;
-      least = cost;
+      if (min > 0 && cost >= min) continue;
+      min = cost;
       form_.outputs = tried.outputs;
     }
-    return least > 0;
+    return min > 0;
   }
 
   /// Products of an output row, all of which stand in the code.
   bool has_short_rows(const GroupedNhwcForm& form) const {
-    constexpr int most_products = 256;
-    return form.parts == 0 || form.rows * form.products() <= most_products;
+    constexpr int max_products = 256;
+    return form.parts == 0 || form.rows * form.products() <= max_products;
   }
 
   /// For an output row of a place: pixels, quads and products, which the same units do; and stores.
@@ -178,7 +178,7 @@ class Planner {
     if (has_words(target_)) return 2 * products;
     constexpr double latency = 8;  // of two products a cycle
     const double sums =
-        form.outputs * static_cast<double>(std::min<int64_t>(most_rows(form), form.sum_rows()));
+        form.outputs * static_cast<double>(std::min<int64_t>(max_rows(form), form.sum_rows()));
     return products * std::max(1.0, latency / sums);
   }
 
@@ -195,17 +195,17 @@ class Planner {
   /// Rows of a block: all blocks of about a size.
   void choose_block() {
     const int64_t outputs = ceil_div(plan_.rows.output, plan_.row_phases);
-    plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, most_rows(form_))));
+    plan_.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, max_rows(form_))));
   }
 
   /// As many as code of a good length does. Where all code guards, there is less of it.
-  int64_t most_rows(const GroupedNhwcForm& form) const {
-    constexpr int64_t most_outputs = 8;
-    constexpr int64_t most_input_rows = 64;
+  int64_t max_rows(const GroupedNhwcForm& form) const {
+    constexpr int64_t max_outputs = 8;
+    constexpr int64_t max_input_rows = 64;
     const int64_t products = form.always_guards() ? 300 : 224;
-    int64_t most = std::min<int64_t>(most_outputs, products / (form.rows * form.products()));
-    most = std::min<int64_t>(most, (most_input_rows - form.rows) / form.row_stride + 1);
-    return std::clamp<int64_t>(most, 1, ceil_div(plan_.rows.output, plan_.row_phases));
+    int64_t max = std::min<int64_t>(max_outputs, products / (form.rows * form.products()));
+    max = std::min<int64_t>(max, (max_input_rows - form.rows) / form.row_stride + 1);
+    return std::clamp<int64_t>(max, 1, ceil_div(plan_.rows.output, plan_.row_phases));
   }
 
   /// Weights may need them.
@@ -260,7 +260,7 @@ class Planner {
   bool has_single_rows() const {
     const int64_t channels = std::min(plan_.geometry.out_channels, GroupedNhwcPlan::line_channels);
     return epilogue_ == nullptr && plan_.unit_rows() > 1 &&
-           plan_.unit_rows() * plan_.columns.output * channels > GroupedNhwcPlan::most_unit_outputs;
+           plan_.unit_rows() * plan_.columns.output * channels > GroupedNhwcPlan::max_unit_outputs;
   }
 
   /// The blocks of units of so many rows in each phase.
@@ -316,14 +316,14 @@ std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geom
   const bool is_grouped =
       geometry.groups > 1 || (geometry.channels == 1 && geometry.out_channels == 1);
   if (geometry.layout != ConvolutionLayout::nhwc || !is_grouped ||
-      std::max(geometry.channels, geometry.out_channels) > most_channels) {
+      std::max(geometry.channels, geometry.out_channels) > max_channels) {
     return std::nullopt;
   }
   GroupedNhwcPlan plan;
   plan.geometry = geometry;
   set_plane_axes(plan);
   if (!has_near_positions(plan.rows, plan.columns, geometry.channels) ||
-      std::max(plan.rows.output, plan.columns.output) > most_places || plan.slices > most_slices) {
+      std::max(plan.rows.output, plan.columns.output) > max_places || plan.slices > max_slices) {
     return std::nullopt;
   }
   if (!Planner(plan, target, epilogue).run(x_is_signed)) return std::nullopt;

@@ -21,7 +21,7 @@ namespace castor::jit {
 struct GroupedNhwcPlan {
   /// A unit of a single row has at most this many outputs of as many channels as a line of the
   /// cache has, so that pieces of the output need not be larger.
-  static constexpr int64_t most_unit_outputs = 4096;
+  static constexpr int64_t max_unit_outputs = 4096;
   static constexpr int64_t line_channels = 64;
 
   ConvolutionGeometry geometry;

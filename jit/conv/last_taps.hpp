@@ -31,9 +31,9 @@ constexpr int rows_of_group(int vectors) { return std::max(1, 8 / vectors); }
 /// single rows, of many vectors, loading these again for each group costs more than it gains; with
 /// 16 registers there are too few sums.
 inline int last_taps_of(size_t taps, int vectors, const Target& target) {
-  constexpr size_t most = 4;
+  constexpr size_t max = 4;
   if (!target.has_avx512() || rows_of_group(vectors) == 1) return 0;
-  return static_cast<int>(taps <= most ? taps : most - taps % 2);
+  return static_cast<int>(taps <= max ? taps : max - taps % 2);
 }
 
 }  // namespace castor::jit

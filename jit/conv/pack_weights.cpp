@@ -249,7 +249,7 @@ bool can_pack(const WeightUnit& unit, const Target& target) {
   const bool fits_a_vector =
       !unit.is_one_vector() || (4 * unit.parts - 1) * unit.input_step + unit.positions <= 4 * lanes;
   return has_instructions && fits_a_vector && unit.slots() >= 1 &&
-         unit.slots() <= WeightUnit::most_slots && (unit.parts == 1 || unit.is_one_vector());
+         unit.slots() <= WeightUnit::max_slots && (unit.parts == 1 || unit.is_one_vector());
 }
 
 Result<MachineCode> emit_kernel(const WeightUnit& unit, const Target& target) {

@@ -25,8 +25,8 @@ struct WeightUnit {
   static constexpr std::string_view name = "pack_weights";
   using Arguments = WeightPacking;
 
-  static constexpr int channels = 16;    ///< output channels
-  static constexpr int most_slots = 16;  ///< dwords of each
+  static constexpr int channels = 16;   ///< output channels
+  static constexpr int max_slots = 16;  ///< dwords of each
   int positions = 1;
   int parts = 1;  ///< dwords at each position; where there are several, input_step is `positions`
   /// Bytes from one input channel to the next where a unit's all lie within a vector; 0 where the

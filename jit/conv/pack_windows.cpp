@@ -39,7 +39,7 @@ const Zmm flips(31);
 const Zmm padding(30);
 const Zmm order(29);
 const Zmm dword(28);
-static_assert(WindowForm::most_rows <= 28);
+static_assert(WindowForm::max_rows <= 28);
 constexpr int lanes = 16;
 constexpr int vector_bytes = 64;
 constexpr int taps_of_dword = 4;
@@ -175,7 +175,7 @@ void FillWindowsEmitter::emit_exit() {
 }  // namespace
 
 bool can_fill(const WindowForm& form, const Target& target) {
-  return target.supports(Feature::avx512_vbmi) && form.rows <= WindowForm::most_rows &&
+  return target.supports(Feature::avx512_vbmi) && form.rows <= WindowForm::max_rows &&
          form.column_stride <= vector_bytes && form.columns <= vector_bytes &&
          form.dilation <= vector_bytes && form.span(lanes) <= vector_bytes;
 }

@@ -23,9 +23,9 @@ struct WindowForm {
   static constexpr std::string_view name = "pack_im2col";
   using Arguments = const WindowFilling;
 
-  static constexpr int64_t most_rows = 28;
+  static constexpr int64_t max_rows = 28;
 
-  int rows = 1;           ///< of the filter, of all input channels; at most `most_rows`
+  int rows = 1;           ///< of the filter, of all input channels; at most `max_rows`
   int columns = 1;        ///< taps of each
   int column_stride = 1;  ///< bytes from one output pixel's first tap to the next's
   int dilation = 1;       ///< bytes from one tap to the next

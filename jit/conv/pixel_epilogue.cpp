@@ -49,10 +49,10 @@ void PixelEpilogueEmitter::emit_routine(const Xbyak::Xmm& sums, const Xbyak::Add
 }
 
 void PixelEpilogueEmitter::prefetch(const Xbyak::Address& ahead) {
-  constexpr int least_bits = 32;  // narrower results come to the same lines again and again
+  constexpr int min_bits = 32;  // narrower results come to the same lines again and again
   for (size_t k = epilogue_.inputs; k < epilogue_.operands.size(); ++k) {
     const int bits = bits_of(epilogue_.operands[k].element);
-    if (bits < least_bits) continue;
+    if (bits < min_bits) continue;
     code_.mov(gpr::scratch, pixel_);
     code_.add(gpr::scratch, ahead);
     code_.imul(gpr::scratch, slot(k, offsetof(EpilogueOperand, row_step)));

@@ -55,10 +55,10 @@ void RowEpilogueEmitter::flush() {
 }
 
 void RowEpilogueEmitter::prefetch(const Xbyak::Address& distance, const Xbyak::Reg64& scratch) {
-  constexpr int least_bits = 32;  // narrower results come to the same lines again and again
+  constexpr int min_bits = 32;  // narrower results come to the same lines again and again
   for (size_t k = epilogue_.inputs; k < epilogue_.operands.size(); ++k) {
     const int bits = bits_of(epilogue_.operands[k].element);
-    if (bits < least_bits) continue;
+    if (bits < min_bits) continue;
     code_.mov(scratch, distance);
     code_.add(scratch, element_);
     code_.mov(gpr::scratch, row_address(k));

@@ -10,8 +10,8 @@ namespace castor::jit {
 
 namespace {
 
-constexpr size_t most_instructions = 64;
-constexpr int most_lane_bits = 32;
+constexpr size_t max_instructions = 64;
+constexpr int max_lane_bits = 32;
 
 /// Whether the operation goes lane by lane, through general registers.
 bool is_scalar(LaneOp op) {
@@ -20,14 +20,14 @@ bool is_scalar(LaneOp op) {
 }
 
 bool is_simple(const LaneProgram& program) {
-  return program.code.size() <= most_instructions && program.widest_bits() <= most_lane_bits &&
+  return program.code.size() <= max_instructions && program.widest_bits() <= max_lane_bits &&
          std::ranges::none_of(program.code,
                               [](const LaneInst& inst) { return is_scalar(inst.op); });
 }
 
 /// Registers that an epilogue has at least, and one that encodes by tables or looks up.
-constexpr int least_vectors = 10;
-constexpr int least_table_vectors = 16;
+constexpr int min_vectors = 10;
+constexpr int min_table_vectors = 16;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ int vectors_for(const TileEpilogue* epilogue) {
   const bool by_tables = std::ranges::any_of(epilogue->program.code, [](const LaneInst& inst) {
     return looks_up(inst.narrowing) || encodes(inst.narrowing);
   });
-  return by_tables ? least_table_vectors : least_vectors;
+  return by_tables ? min_table_vectors : min_vectors;
 }
 
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
@@ -66,7 +66,7 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
                                  walk.operands[k].row == 0};
     const bool is_repeated_input = operand.repeats && k < epilogue.inputs;
     if (is_sub_byte(operand.element)) return std::nullopt;
-    if (is_repeated_input && bits_of(operand.element) != most_lane_bits) return std::nullopt;
+    if (is_repeated_input && bits_of(operand.element) != max_lane_bits) return std::nullopt;
     if (operand.repeats && k >= epilogue.inputs) return std::nullopt;
     epilogue.operands.push_back(operand);
   }

@@ -81,9 +81,9 @@ Result<LikelyRequantization> likely_requantization(const Function& function, con
     likely.form = NestForm::dense(likely.nest.operands());
     return likely;
   }
-  const int64_t most_elements =
-      most_joined_elements(likely.methods, *form, requantization->is_open());
-  const RequantizedTensors tensors = join_rows(requantization->tensors(), most_elements).tensors;
+  const int64_t max_elements =
+      max_joined_elements(likely.methods, *form, requantization->is_open());
+  const RequantizedTensors tensors = join_rows(requantization->tensors(), max_elements).tensors;
   const std::vector<Dims> strides = requantize_strides(likely.nest, tensors);
   likely.form = nest_space(likely.nest, tensors.extents, strides, target).form;
   return likely;

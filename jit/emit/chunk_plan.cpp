@@ -14,11 +14,11 @@ namespace castor::jit {
 namespace {
 
 /// A main loop does at least this many chunks, unless the program is long.
-constexpr int least_chunks = 4;
+constexpr int min_chunks = 4;
 /// Instructions of the lane program times chunks: beyond, the loop is unrolled no further.
-constexpr size_t most_unrolled_instructions = 256;
+constexpr size_t max_unrolled_instructions = 256;
 /// Beyond, not even one group of sub-byte elements is unrolled: there is no main loop.
-constexpr size_t most_instructions = 4096;
+constexpr size_t max_instructions = 4096;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
   }
   const size_t length = nest.program.code.size();
   const bool room = plan.pending_vectors <= target.vector_registers() / 3;
-  const bool is_short = length * static_cast<size_t>(packed_chunks) <= most_unrolled_instructions;
+  const bool is_short = length * static_cast<size_t>(packed_chunks) <= max_unrolled_instructions;
   const int group_chunks =
       plan.has_windows ? codes_per_vector(target.vector_bits()) / plan.lanes : 1;
   // Repeated operands are expanded chunk by chunk where the code does not know the period.
@@ -59,13 +59,13 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
   if (!plan.has_main_loop || !room || !is_short || any_period) {
     plan.pending_vectors = 0;
     plan.chunks = std::lcm(group_chunks, period);
-    plan.has_main_loop &= length * static_cast<size_t>(group_chunks) <= most_instructions;
+    plan.has_main_loop &= length * static_cast<size_t>(group_chunks) <= max_instructions;
     return plan;
   }
   plan.packs = true;
   plan.chunks = std::lcm(std::max(packed_chunks, group_chunks), period);
-  while (plan.chunks < least_chunks &&
-         2 * length * static_cast<size_t>(plan.chunks) <= most_unrolled_instructions) {
+  while (plan.chunks < min_chunks &&
+         2 * length * static_cast<size_t>(plan.chunks) <= max_unrolled_instructions) {
     plan.chunks *= 2;
   }
   return plan;

@@ -74,24 +74,24 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
   const int scratch = scratch_vectors_of(program_);
   for (LoopLevel level : {LoopLevel::nest, LoopLevel::row, LoopLevel::chunk}) {
     const int pending = level == LoopLevel::nest ? 0 : pending_vectors;
-    const int free = std::popcount(free_vectors_) - most_alive(level) - pending - scratch;
+    const int free = std::popcount(free_vectors_) - max_alive(level) - pending - scratch;
     pinnable_ = std::max(0, level == LoopLevel::nest ? free : std::min(pinnable_, free));
   }
   plan_hoisted();
 }
 
 /// The most vectors that hold a level's own values at once, except those that inner levels use.
-int LaneEmitter::most_alive(LoopLevel level) const {
+int LaneEmitter::max_alive(LoopLevel level) const {
   const auto is_counted = [&](LaneId id) {
     return !is_constant(id) && level_of(id) == level && !(is_mask(type_of(id)) && has_avx512());
   };
   int alive = 0;
-  int most = 0;
+  int max = 0;
   std::vector<LaneId> dying;
   for (LaneId i = 0; i < static_cast<LaneId>(program_.code.size()); ++i) {
     const LaneInst& inst = program_.code[static_cast<size_t>(i)];
     if (level_of(i) != level || is_constant(i)) continue;
-    if (inst.op != LaneOp::store && is_counted(i)) most = std::max(most, ++alive);
+    if (inst.op != LaneOp::store && is_counted(i)) max = std::max(max, ++alive);
     if (kept_[static_cast<size_t>(i)]) --alive;  // it keeps a register or a slot
     dying.clear();
     for_each_operand(inst, [&](LaneId id) {
@@ -100,7 +100,7 @@ int LaneEmitter::most_alive(LoopLevel level) const {
     });
     alive -= static_cast<int>(std::ranges::count_if(dying, is_counted));
   }
-  return most;
+  return max;
 }
 
 /// Registers for hoisted values, from those that constants could have.

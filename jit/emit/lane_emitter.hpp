@@ -173,7 +173,7 @@ class LaneEmitter {
     int vector;
   };
 
-  int most_alive(LoopLevel level) const;
+  int max_alive(LoopLevel level) const;
   void plan_hoisted();
   void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks,
             const std::function<void(LaneId)>& annotate);

@@ -58,8 +58,8 @@ bool needs_packing(const LaneInst& store, ElementType element, int lanes, const 
   if (encodes(store.narrowing)) return true;
   const bool by_table = looks_up(store.narrowing);
   const int element_bits = lane_bits_of(element);
-  const int least_bits = is_sub_byte(element) ? target.vector_bits() : 128;
-  return !by_table && (bits_of(store.type) != element_bits || lanes * element_bits < least_bits);
+  const int min_bits = is_sub_byte(element) ? target.vector_bits() : 128;
+  return !by_table && (bits_of(store.type) != element_bits || lanes * element_bits < min_bits);
 }
 
 Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narrowing narrowing)

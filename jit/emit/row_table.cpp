@@ -37,7 +37,7 @@ bool stores_elements(const LaneProgram& program) {
 }
 
 /// Shorter programs are as fast without a table.
-constexpr size_t least_instructions = 5;
+constexpr size_t min_instructions = 5;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ int row_table_operand(const Nest& nest, const NestForm& form, const Target& targ
   const int to_bits = bits_of(nest.program.sinks[0].element);
   if ((to_bits != 16 && to_bits != 32) || form.access.back() != Access::contiguous) return -1;
   if (!stores_elements(nest.program)) return -1;
-  if (nest.program.code.size() < least_instructions) return -1;
+  if (nest.program.code.size() < min_instructions) return -1;
   int operand = -1;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
     if (form.access[k] == Access::uniform) continue;

@@ -32,7 +32,7 @@ const Reg64 rows_left(Operand::R12);
 const std::array saved_registers = {row_source, row_destination, rows_left};
 
 /// Where every second to every fourth element is wanted, whole vectors are loaded and shuffled.
-constexpr int most_shuffled_distance = 4;
+constexpr int max_shuffled_distance = 4;
 constexpr int vector_bytes = 16;
 
 class StridedCopyEmitter {
@@ -139,7 +139,7 @@ void StridedCopyEmitter::emit_shuffled() {
   Xbyak::Label done;
   code_.cmp(destination_step, bytes_);
   code_.jne(done, Xbyak::CodeGenerator::T_NEAR);
-  for (int distance = 2; distance <= most_shuffled_distance; ++distance) {
+  for (int distance = 2; distance <= max_shuffled_distance; ++distance) {
     code_.cmp(source_step, distance * bytes_);
     emit_unless(code_, Condition::not_equal, [&] {
       emit_loop_of_vectors(distance);

@@ -35,7 +35,7 @@ void ThresholdEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_table(emitter, table_.buckets);
   emitter.reserve_vector(every_second_byte(false));
   emitter.reserve_vector(u16_vector(0x7fff));
-  emitter.reserve_vector(u16_vector(table_.most));
+  emitter.reserve_vector(u16_vector(table_.max));
   if (table_.base != 0) emitter.reserve_vector(u16_vector(table_.base));
   emitter.reserve_vector(every_second_byte(true));
   emitter.reserve_vector(u8_vector((1 << table_.shift) - 1));
@@ -82,7 +82,7 @@ OwnedVector ThresholdEncoder::emit_bucket_indices(LaneEmitter& emitter, const Xm
     mnemonic(code, to, from, emitter.vector(constant, fallback));
   };
   emit_with(u16_vector(0x7fff), CASTOR_BINARY(vpandd), zmm(floats));
-  emit_with(u16_vector(table_.most), CASTOR_BINARY(vpminuw), to);
+  emit_with(u16_vector(table_.max), CASTOR_BINARY(vpminuw), to);
   if (table_.base != 0) emit_with(u16_vector(table_.base), CASTOR_BINARY(vpsubusw), to);
   code.vpsrlw(to, to, static_cast<uint8_t>(table_.shift));
   return result;

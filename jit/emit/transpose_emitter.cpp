@@ -45,8 +45,8 @@ const std::array saved_registers = {block_destination, far_cursor, source_step_3
                                     destination_step_3, block_step};
 
 constexpr int vector_bytes = transposed_block_bytes;
-constexpr int most_registers = 15;  // that hold vectors; one more is needed to interleave them
-constexpr int in_memory = -1;       // instead of the number of a register
+constexpr int max_registers = 15;  // that hold vectors; one more is needed to interleave them
+constexpr int in_memory = -1;      // instead of the number of a register
 
 /// Addresses of consecutive rows, from the cursor on, which it moves every four rows.
 class RowAddresses {
@@ -76,7 +76,7 @@ class TransposeEmitter {
  public:
   TransposeEmitter(Assembler& code, int element_bytes)
       : code_(code), bytes_(element_bytes), n_(vector_bytes / element_bytes) {
-    for (int i = 0; i < n_; ++i) vectors_.push_back(i == most_registers ? in_memory : i);
+    for (int i = 0; i < n_; ++i) vectors_.push_back(i == max_registers ? in_memory : i);
   }
 
   void emit() {
@@ -94,7 +94,7 @@ class TransposeEmitter {
   void emit_exit();
   void emit_blocks(int blocks, Xbyak::Label& done);
   void emit_row_of_blocks(int blocks);
-  void emit_advance(const Reg64& left, int most, Xbyak::Label& done);
+  void emit_advance(const Reg64& left, int max, Xbyak::Label& done);
   void emit_load_block(int blocks);
   void emit_interleave_rounds(int blocks);
   std::pair<int, int> emit_interleave(int a, int b, int blocks);
@@ -112,7 +112,7 @@ class TransposeEmitter {
   const int bytes_;
   const int n_;
   std::vector<int> vectors_;  ///< registers of vectors 0 to n - 1
-  int free_ = most_registers;
+  int free_ = max_registers;
   /// The sixteenth vector: below the stack pointer, where a function that calls no other may write.
   const Xbyak::Address memory_ = code_.ptr[Reg64(Operand::RSP) - 2 * vector_bytes];
 };
@@ -167,8 +167,8 @@ void TransposeEmitter::emit_row_of_blocks(int blocks) {
 }
 
 /// count = min(most, left), which is subtracted from `left`; jumps to `done` if that is 0.
-void TransposeEmitter::emit_advance(const Reg64& left, int most, Xbyak::Label& done) {
-  code_.mov(count.cvt32(), most);
+void TransposeEmitter::emit_advance(const Reg64& left, int max, Xbyak::Label& done) {
+  code_.mov(count.cvt32(), max);
   code_.cmp(left, count);
   code_.cmovl(count, left);
   code_.sub(left, count);

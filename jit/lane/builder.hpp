@@ -95,11 +95,11 @@ class LaneBuilder {
   LaneId truncate(LaneId a, int bits) { return resize(LaneOp::truncate, a, bits); }
 
   // a shifted by b bits, an unsigned number, lane by lane; 0, or the sign, from the lane's width
-  // on. Lanes of at least `least_shifted_bits`.
+  // on. Lanes of at least `min_shifted_bits`.
   LaneId shift_left_by(LaneId a, LaneId b) { return binary(LaneOp::shift_left_by, a, b); }
   LaneId shift_right_by(LaneId a, LaneId b) { return binary(LaneOp::shift_right_by, a, b); }
   LaneId shift_right_signed_by(LaneId a, LaneId b);
-  int least_shifted_bits() const { return target_.has_avx512() ? 16 : 32; }
+  int min_shifted_bits() const { return target_.has_avx512() ? 16 : 32; }
 
   // Masks. On AVX2 they may be used as integers of their width: all ones, or zero.
   LaneId mask_and(LaneId a, LaneId b) { return binary(LaneOp::mask_and, a, b); }
@@ -216,8 +216,8 @@ class LaneBuilder {
   LaneId resize(LaneOp op, LaneId a, int bits);
   LaneType type_of_float(LaneId a) const { return float_lane(bits_of(type_of(a))); }
   LaneId zero_like(LaneId a) { return constant(integer_lane(bits_of(type_of(a))), 0); }
-  LaneId least_of_numbers(LaneId a, LaneId b);
-  LaneId most_of_numbers(LaneId a, LaneId b);
+  LaneId min_of_numbers(LaneId a, LaneId b);
+  LaneId max_of_numbers(LaneId a, LaneId b);
   LaneId compare_signed(IntegerPredicate predicate, LaneId a, LaneId b);
   LaneId compare_unsigned(IntegerPredicate predicate, LaneId a, LaneId b);
   LaneId not_and_or(LaneId a, LaneId b, LaneId c);

@@ -107,34 +107,34 @@ LaneId LaneBuilder::any_bits(LaneId a, LaneId b) {
 // x86's minimum and maximum take the second operand where both are zero: both orders, and the sign
 // of either or of both.
 
-LaneId LaneBuilder::least_of_numbers(LaneId a, LaneId b) {
+LaneId LaneBuilder::min_of_numbers(LaneId a, LaneId b) {
   if (target_.has_avx512()) return binary(LaneOp::range_min, a, b);
   const LaneId second_of_zeros = float_min(a, b);
   return bit_or(second_of_zeros, float_min(b, a));
 }
 
-LaneId LaneBuilder::most_of_numbers(LaneId a, LaneId b) {
+LaneId LaneBuilder::max_of_numbers(LaneId a, LaneId b) {
   if (target_.has_avx512()) return binary(LaneOp::range_max, a, b);
   const LaneId second_of_zeros = float_max(a, b);
   return bit_and(second_of_zeros, float_max(b, a));
 }
 
 LaneId LaneBuilder::clamp_magnitude(LaneId a, double limit) {
-  const LaneId most = float_constant(type_of_float(a), limit);
-  if (target_.has_avx512()) return binary(LaneOp::range_magnitude, a, most);
-  return float_min(most, float_max(float_constant(type_of_float(a), -limit), a));
+  const LaneId max = float_constant(type_of_float(a), limit);
+  if (target_.has_avx512()) return binary(LaneOp::range_magnitude, a, max);
+  return float_min(max, float_max(float_constant(type_of_float(a), -limit), a));
 }
 
 LaneId LaneBuilder::minimum(LaneId a, LaneId b) {
   const LaneId is_nan = compare(FloatPredicate::unordered, a, b);
   const LaneId first_nan = float_add(a, b);
-  return select(is_nan, first_nan, least_of_numbers(a, b));
+  return select(is_nan, first_nan, min_of_numbers(a, b));
 }
 
 LaneId LaneBuilder::maximum(LaneId a, LaneId b) {
   const LaneId is_nan = compare(FloatPredicate::unordered, a, b);
   const LaneId first_nan = float_add(a, b);
-  return select(is_nan, first_nan, most_of_numbers(a, b));
+  return select(is_nan, first_nan, max_of_numbers(a, b));
 }
 
 LaneId LaneBuilder::float_remainder_where(LaneId mask, LaneId a, LaneId b, LaneId otherwise) {

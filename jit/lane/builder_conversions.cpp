@@ -84,10 +84,9 @@ LaneId LaneBuilder::i64_to_f64_odd(LaneId a, bool is_signed) {
   }
   // Two's complement is rounded to odd before it is converted, so that the sign does not matter.
   // The sum is i64's smallest number more than a number below 2^53 for -2^52 <= a < 2^52.
-  constexpr uint64_t least = uint64_t{1} << 63;
+  constexpr uint64_t min = uint64_t{1} << 63;
   constexpr uint64_t range = uint64_t{1} << 53;
-  const LaneId is_big =
-      greater_signed(add(a, number(least + range / 2)), number(least + range - 1));
+  const LaneId is_big = greater_signed(add(a, number(min + range / 2)), number(min + range - 1));
   return i64_to_f64(fold_masked_bits(a, bit_and(number(0x7ff), is_big)), true);
 }
 

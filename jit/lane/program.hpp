@@ -241,7 +241,7 @@ struct ThresholdTable {
   ByteTable buckets;      ///< low byte: the code; high byte: the first low bits of the next
   int32_t shift = 0;      ///< at most 7
   uint16_t base = 0;      ///< the first bucket; magnitudes below count as in it
-  uint16_t most = 0;      ///< larger magnitudes count as this
+  uint16_t max = 0;       ///< larger magnitudes count as this
   uint16_t infinity = 0;  ///< larger magnitudes are NaNs
   uint8_t sign_bit = 0;   ///< of the code
   uint8_t nan_code = 0;   ///< without its sign

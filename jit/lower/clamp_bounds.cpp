@@ -13,8 +13,8 @@ namespace {
 
 int64_t saturated(int64_t value, ElementType type) {
   if (value < integer_min(type)) return integer_min(type);
-  const uint64_t most = integer_max(type);
-  return value > 0 && static_cast<uint64_t>(value) > most ? static_cast<int64_t>(most) : value;
+  const uint64_t max = integer_max(type);
+  return value > 0 && static_cast<uint64_t>(value) > max ? static_cast<int64_t>(max) : value;
 }
 
 /// An integral number as the type's bits, sign-extended.

@@ -81,8 +81,8 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
     LaneTensor result = by_upper_half
                             ? LaneTensor::computed(builder, to, {exact, Narrowing::high_half})
                             : narrow_f32(builder, exact, to, options, false);
-    const int64_t most = int64_t{1} << significant_bits;
-    if (is_float(to) && most <= exact_integers(to)) result.holds_integer(exact, most);
+    const int64_t max = int64_t{1} << significant_bits;
+    if (is_float(to) && max <= exact_integers(to)) result.holds_integer(exact, max);
     return result;
   }
   const LaneId integer = source.as_integer(significant_bits);

@@ -109,9 +109,9 @@ LaneTensor Elementwise::rounded(LaneId value) const {
   return narrow_f32(builder, value, type, {}, true);
 }
 
-LaneTensor Elementwise::rounded(LaneId value, std::optional<int64_t> most) const {
+LaneTensor Elementwise::rounded(LaneId value, std::optional<int64_t> max) const {
   LaneTensor result = rounded(value);
-  if (most && *most <= exact_integers(type)) result.holds_integer(value, *most);
+  if (max && *max <= exact_integers(type)) result.holds_integer(value, *max);
   return result;
 }
 

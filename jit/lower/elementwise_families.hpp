@@ -30,9 +30,9 @@ struct Elementwise {
   LaneId number(double value) const;
   /// Float lanes rounded once to the type.
   LaneTensor rounded(LaneId value) const;
-  /// Float lanes rounded once to the type. `most`: the value is an integer of at most that
+  /// Float lanes rounded once to the type. `max`: the value is an integer of at most that
   /// magnitude.
-  LaneTensor rounded(LaneId value, std::optional<int64_t> most) const;
+  LaneTensor rounded(LaneId value, std::optional<int64_t> max) const;
   /// Whether `value` may be a signalling NaN: decoding narrower types makes them quiet.
   bool may_be_signalling() const { return bits_of(type) >= 32 || type == ElementType::bf16; }
 

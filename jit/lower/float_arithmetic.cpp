@@ -32,15 +32,15 @@ LaneTensor integral(const Elementwise& op, LaneRounding rounding) {
 
 /// The largest magnitude of a sum or difference, or of a product, of two integers; nothing where an
 /// operand may be another number.
-std::optional<int64_t> most_of_sum(const Elementwise& op) {
-  const auto a = op.operand(0).most_integer();
-  const auto b = op.operand(1).most_integer();
+std::optional<int64_t> max_of_sum(const Elementwise& op) {
+  const auto a = op.operand(0).max_integer();
+  const auto b = op.operand(1).max_integer();
   return a && b ? std::optional(*a + *b) : std::nullopt;
 }
 
-std::optional<int64_t> most_of_product(const Elementwise& op) {
-  const auto a = op.operand(0).most_integer();
-  const auto b = op.operand(1).most_integer();
+std::optional<int64_t> max_of_product(const Elementwise& op) {
+  const auto a = op.operand(0).max_integer();
+  const auto b = op.operand(1).max_integer();
   return a && b ? std::optional(*a * *b) : std::nullopt;
 }
 
@@ -92,17 +92,17 @@ LaneId unless_signless(const Elementwise& op, LaneId changed, LaneId bits) {
 
 LaneTensor add_floats(const Elementwise& op) {
   const auto [a, b] = op.values();
-  return op.rounded(op.builder.float_add(a, b), most_of_sum(op));
+  return op.rounded(op.builder.float_add(a, b), max_of_sum(op));
 }
 
 LaneTensor sub_floats(const Elementwise& op) {
   const auto [a, b] = op.values();
-  return op.rounded(op.builder.float_sub(a, b), most_of_sum(op));
+  return op.rounded(op.builder.float_sub(a, b), max_of_sum(op));
 }
 
 LaneTensor mul_floats(const Elementwise& op) {
   const auto [a, b] = op.values();
-  return op.rounded(op.builder.float_mul(a, b), most_of_product(op));
+  return op.rounded(op.builder.float_mul(a, b), max_of_product(op));
 }
 
 LaneTensor div_floats(const Elementwise& op) {

@@ -51,9 +51,9 @@ LaneTensor LaneTensor::from_mask(LaneBuilder& builder, LaneId mask) {
   return tensor;
 }
 
-LaneTensor& LaneTensor::holds_integer(LaneId value, int64_t most) {
+LaneTensor& LaneTensor::holds_integer(LaneId value, int64_t max) {
   f32_ = value;
-  most_integer_ = most;
+  max_integer_ = max;
   return *this;
 }
 

@@ -39,12 +39,12 @@ class LaneTensor {
 
   ElementType element() const { return element_; }
 
-  /// Says that a float is an integer of magnitude at most `most` (zeros of either sign included),
+  /// Says that a float is an integer of magnitude at most `max` (zeros of either sign included),
   /// which its format holds exactly. `value` is the integer in f32, so that no consumer needs to
   /// round.
-  LaneTensor& holds_integer(LaneId value, int64_t most);
+  LaneTensor& holds_integer(LaneId value, int64_t max);
   /// The magnitude of holds_integer, where it is known.
-  std::optional<int64_t> most_integer() const { return most_integer_; }
+  std::optional<int64_t> max_integer() const { return max_integer_; }
 
   /// Says that a float's elements are all numbers of at most that magnitude.
   void holds_numbers_up_to(double magnitude) { magnitude_ = magnitude; }
@@ -95,7 +95,7 @@ class LaneTensor {
   LaneId bits_ = no_lane;
   LaneId f32_ = no_lane;
   LaneId f64_ = no_lane;
-  std::optional<int64_t> most_integer_;
+  std::optional<int64_t> max_integer_;
   double magnitude_ = std::numeric_limits<double>::infinity();
 };
 

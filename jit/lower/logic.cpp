@@ -26,7 +26,7 @@ LaneTensor combine_codes(const Elementwise& op, MaskOp combine) {
 /// A number and its count, in lanes that shift by a number each. A negative count is, as unsigned
 /// number, beyond N in the type's width as it is in the lane's.
 Operands shift_operands(const Elementwise& op) {
-  const int bits = std::max(lane_bits_of(op.type), op.builder.least_shifted_bits());
+  const int bits = std::max(lane_bits_of(op.type), op.builder.min_shifted_bits());
   return {op.operand(0).as_integer(bits), op.operand(1).as_integer(bits)};
 }
 

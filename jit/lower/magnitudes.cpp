@@ -25,23 +25,23 @@ double bound_of_type(ElementType type) {
 /// The largest magnitude in a constant, if it is f32 and takes little time to read, else of its
 /// type.
 double bound_of_constant(const Operation& constant, ElementType type) {
-  constexpr size_t most_bytes = size_t{1} << 16;
+  constexpr size_t max_bytes = size_t{1} << 16;
   const std::vector<std::byte>& bytes = constant.data->bytes;
-  if (type != ElementType::f32 || bytes.size() > most_bytes) return bound_of_type(type);
-  uint32_t most = 0;  // floats without a sign are in the order of their bits, NaNs last
+  if (type != ElementType::f32 || bytes.size() > max_bytes) return bound_of_type(type);
+  uint32_t max = 0;  // floats without a sign are in the order of their bits, NaNs last
   for (size_t at = 0; at + sizeof(uint32_t) <= bytes.size(); at += sizeof(uint32_t)) {
     uint32_t bits;
     std::memcpy(&bits, bytes.data() + at, sizeof bits);
-    most = std::max(most, bits & 0x7fffffff);
+    max = std::max(max, bits & 0x7fffffff);
   }
-  const auto magnitude = std::bit_cast<float>(most);
+  const auto magnitude = std::bit_cast<float>(max);
   return std::isfinite(magnitude) ? static_cast<double>(magnitude) : unknown;
 }
 
 /// A bound of sums of products of 8-bit integers less their zero points.
 double bound_of_convolution(const Function& function, const Operation& operation) {
-  constexpr double most_difference = 255;
-  double bound = most_difference * most_difference;
+  constexpr double max_difference = 255;
+  double bound = max_difference * max_difference;
   const Shape& weights = function.type_of(operation.operands[1]).shape;
   for (size_t axis = 1; axis < weights.size(); ++axis) {
     if (!weights[axis].is_fixed()) return unknown;

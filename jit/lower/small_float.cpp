@@ -25,9 +25,9 @@ uint64_t power_of_two(int exponent) { return static_cast<uint64_t>(exponent + 12
 
 /// 2^(code - 127): the code is f32's exponent, but for 0, a subnormal, and 255, the NaN.
 LaneId decode_power(LaneBuilder& builder, LaneId codes) {
-  constexpr uint64_t least = 0x00400000;
+  constexpr uint64_t min = 0x00400000;
   const LaneId exponents = builder.shift_left(builder.extend_zero(codes, 32), 23);
-  const LaneId powers = builder.max_unsigned(exponents, dword(builder, least));
+  const LaneId powers = builder.max_unsigned(exponents, dword(builder, min));
   const LaneId is_nan = builder.equal(exponents, dword(builder, f32_infinity));
   return builder.select(is_nan, dword(builder, f32_quiet_nan), powers);
 }
@@ -210,12 +210,12 @@ uint64_t subnormal_shift(Rounding rounding) {
 }
 
 LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options) {
-  constexpr uint64_t least_normal = 0x00800000;
+  constexpr uint64_t min_normal = 0x00800000;
   const LaneId zero = dword(builder, 0);
   const LaneId nan = dword(builder, 255);
   // As integers, negative numbers are negative; both zeros and they become 0.
   LaneId bits = builder.max_signed(value, zero);
-  const LaneId below_normal = builder.greater_signed(dword(builder, least_normal), bits);
+  const LaneId below_normal = builder.greater_signed(dword(builder, min_normal), bits);
   const LaneId shift =
       builder.zero_unless(below_normal, dword(builder, subnormal_shift(options.rounding)));
   bits = builder.sub(bits, shift);

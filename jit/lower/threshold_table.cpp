@@ -99,7 +99,7 @@ std::optional<ThresholdTable> nf4_threshold_table(ElementType from, const Conver
   table.buckets.index_bits = 7;
   table.shift = shift;
   table.base = static_cast<uint16_t>(one - (first_negative_bucket - 1) * (1 << shift));
-  table.most = static_cast<uint16_t>(one);
+  table.max = static_cast<uint16_t>(one);
   table.infinity = static_cast<uint16_t>(magnitudes.infinity());
   table.sign = ThresholdTable::selects;
   table.nan = ThresholdTable::constant;
@@ -132,15 +132,15 @@ std::optional<ThresholdTable> make_threshold_table(ElementType from, ElementType
       first_that(0, infinity, [&](int bits) { return magnitudes.code(bits) != bottom; });
   const int last = first_that(0, infinity, [&](int bits) { return magnitudes.code(bits) == top; });
   const int base = std::max((first >> shift) - 1, 0) << shift;
-  const int most = std::min(((last >> shift) + 1) << shift, infinity);
-  const int count = ((most - base) >> shift) + 1;
+  const int max = std::min(((last >> shift) + 1) << shift, infinity);
+  const int count = ((max - base) >> shift) + 1;
   if (count > 256) return {};
 
   ThresholdTable table;
   table.buckets.index_bits = count <= 64 ? 6 : 8;
   table.shift = shift;
   table.base = static_cast<uint16_t>(base);
-  table.most = static_cast<uint16_t>(most);
+  table.max = static_cast<uint16_t>(max);
   table.infinity = static_cast<uint16_t>(infinity);
   table.sign = sign_rule(to);
   table.sign_bit = table.sign == ThresholdTable::negative_is_zero

@@ -76,7 +76,7 @@ Result<OpenArena::Pages> OpenArena::take_pages(size_t code_size, size_t pool_siz
   Result<CodeReservation> reservation =
       CodeReservation::take(budget, pages.code + pages.pool - present);
   if (!reservation.ok()) {
-    pages = {code_.least(code_size), pool_.least(pool_size), {}};
+    pages = {code_.min(code_size), pool_.min(pool_size), {}};
     reservation = CodeReservation::take(budget, pages.code + pages.pool - present);
   }
   if (!reservation.ok()) return reservation.error();

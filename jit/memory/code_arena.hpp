@@ -103,11 +103,9 @@ class OpenArena {
     size_t end() const { return begin + used; }
     bool fits(size_t bytes) const { return bytes <= size - used; }
     /// Bytes of pages that `bytes` more need at least, and those that are wanted.
-    size_t least(size_t bytes) const {
-      return std::max(written, round_up(used + bytes, page_bytes));
-    }
+    size_t min(size_t bytes) const { return std::max(written, round_up(used + bytes, page_bytes)); }
     size_t wanted(size_t bytes) const {
-      const size_t needed = least(bytes);
+      const size_t needed = min(bytes);
       return needed == written ? written : std::min(size, round_up(needed, step));
     }
   };

@@ -12,9 +12,9 @@ namespace castor::jit {
 namespace {
 
 /// Operations that one nest computes at most.
-constexpr size_t most_operations = 192;
+constexpr size_t max_operations = 192;
 /// Values that cost more are not rematerialised for each element that they are broadcast to.
-constexpr int most_rematerialisation_cost = 8;
+constexpr int max_rematerialisation_cost = 8;
 
 void unite(std::vector<ValueId>& into, const std::vector<ValueId>& more) {
   std::vector<ValueId> both;
@@ -25,11 +25,11 @@ void unite(std::vector<ValueId>& into, const std::vector<ValueId>& more) {
 }  // namespace
 
 MaterialisedValues::MaterialisedValues(FunctionFacts& facts, const ShapeIds& shapes,
-                                       size_t most_leaves)
+                                       size_t max_leaves)
     : facts_(facts),
       function_(facts.function),
       shapes_(shapes),
-      most_leaves_(most_leaves),
+      max_leaves_(max_leaves),
       cones_(function_.values.size()),
       materialised_(function_.values.size(), false) {
   for (ValueId parameter : function_.parameters) make_leaf(parameter);
@@ -115,7 +115,7 @@ MaterialisedValues::Cone MaterialisedValues::united_cones(const Operation& opera
 bool MaterialisedValues::exceeds_nest(const Operation& operation) const {
   const Cone cone = united_cones(operation);
   if (cone.computed.empty()) return false;  // all operands are leaves already
-  return cone.leaves.size() > most_leaves_ || cone.computed.size() >= most_operations;
+  return cone.leaves.size() > max_leaves_ || cone.computed.size() >= max_operations;
 }
 
 ValueId MaterialisedValues::largest_operand(const Operation& operation) const {
@@ -137,7 +137,7 @@ bool MaterialisedValues::costs_too_much(ValueId operand, ValueId result) const {
   if (shape.empty() || (shape.back() == 1 && shapes_[result].back() != 1)) return false;
   int cost = 0;
   for (ValueId value : cones_[operand].computed) cost += cost_of(facts_.defining[value]->op);
-  return cost > most_rematerialisation_cost;
+  return cost > max_rematerialisation_cost;
 }
 
 }  // namespace castor::jit

@@ -14,8 +14,8 @@ namespace castor::jit {
 /// from memory in `facts.in_memory`.
 class MaterialisedValues {
  public:
-  /// A nest may compute from at most `most_leaves` tensors.
-  MaterialisedValues(FunctionFacts& facts, const ShapeIds& shapes, size_t most_leaves);
+  /// A nest may compute from at most `max_leaves` tensors.
+  MaterialisedValues(FunctionFacts& facts, const ShapeIds& shapes, size_t max_leaves);
 
   /// Whether a nest leaves the value in scratch for others.
   bool contains(ValueId value) const { return materialised_[value]; }
@@ -41,7 +41,7 @@ class MaterialisedValues {
   FunctionFacts& facts_;
   const Function& function_;
   const ShapeIds& shapes_;
-  const size_t most_leaves_;
+  const size_t max_leaves_;
   std::vector<Cone> cones_;  ///< by value, as are the next two
   std::vector<bool> materialised_;
   std::vector<int> uses_;

@@ -116,12 +116,12 @@ std::string loops_text(const Nest& nest, const NestForm& form, const Target& tar
 
 /// Results that one nest computes at most; a function with more becomes several nests. This bounds
 /// the stack that the code takes.
-inline constexpr size_t most_outputs = 16;
+inline constexpr size_t max_outputs = 16;
 /// Tensors that one nest reads at most.
-inline constexpr size_t most_inputs = 48;
+inline constexpr size_t max_inputs = 48;
 
 /// Words of the largest argument block.
-inline constexpr size_t most_argument_words =
-    2 * (most_inputs + most_outputs) + max_rank * (1 + most_inputs + most_outputs) + 2;
+inline constexpr size_t max_argument_words =
+    2 * (max_inputs + max_outputs) + max_rank * (1 + max_inputs + max_outputs) + 2;
 
 }  // namespace castor::jit

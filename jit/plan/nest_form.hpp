@@ -92,7 +92,7 @@ IterationSpace iteration_space(const Dims& extents, std::span<const Dims> stride
                                std::span<const OperandStorage> storage);
 
 /// The longest period that `merge_periods` makes, in elements.
-inline constexpr int64_t most_period = 512;
+inline constexpr int64_t max_period = 512;
 
 /// Merges a short innermost axis (or a few) with the next into one of periods, so that vectors
 /// span rows: where outputs and some inputs are contiguous over both, and every other input is

@@ -65,10 +65,10 @@ std::vector<Pattern> merged_patterns(const IterationSpace& space, int outer,
 
 /// Whether a nest over rows of `period` elements would cost more than one over periods.
 bool pays(int64_t period, int64_t rows, bool repeats, int lanes) {
-  constexpr int64_t least_rows = 8;
-  constexpr int64_t least_elements = 128;  // copying a period takes as long as some short rows
-  const int64_t longest = repeats ? 2 * lanes : std::min<int64_t>(most_period, 16 * lanes);
-  return period <= longest && rows >= least_rows && period * rows >= least_elements;
+  constexpr int64_t min_rows = 8;
+  constexpr int64_t min_elements = 128;  // copying a period takes as long as some short rows
+  const int64_t longest = repeats ? 2 * lanes : std::min<int64_t>(max_period, 16 * lanes);
+  return period <= longest && rows >= min_rows && period * rows >= min_elements;
 }
 
 /// Pixels of three or four colour channels get code of their own.
@@ -108,10 +108,10 @@ void merge_periods(IterationSpace& space, std::span<const OperandStorage> storag
                    const Target& target) {
   for (int outer = space.form.rank - 1; outer >= 1; --outer) {
     int64_t period = 1;
-    for (int axis = 0; axis < outer && period <= most_period; ++axis) {
-      period *= std::min(space.extents[axis], most_period + 1);
+    for (int axis = 0; axis < outer && period <= max_period; ++axis) {
+      period *= std::min(space.extents[axis], max_period + 1);
     }
-    if (period > most_period) continue;
+    if (period > max_period) continue;
     const std::vector<Pattern> patterns = merged_patterns(space, outer, storage, target);
     if (patterns.empty()) continue;
     const bool repeats = std::ranges::find(patterns, Pattern::repeated) != patterns.end();

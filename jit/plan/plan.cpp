@@ -101,7 +101,7 @@ class Grouping {
       return;
     }
     const auto found = open_.find(space);
-    if (found != open_.end() && groups_[found->second].size() < most_outputs) {
+    if (found != open_.end() && groups_[found->second].size() < max_outputs) {
       groups_[found->second].push_back(output);
       return;
     }
@@ -120,12 +120,12 @@ class Grouping {
   size_t added_ = 0;
 };
 
-/// The nests of the function if none computes from more than `most_leaves` tensors; their programs
+/// The nests of the function if none computes from more than `max_leaves` tensors; their programs
 /// may read one several times, in several ways.
 std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, const Target& target,
-                            size_t most_leaves) {
+                            size_t max_leaves) {
   FunctionFacts facts(function);
-  const MaterialisedValues materialised(facts, shapes, most_leaves);
+  const MaterialisedValues materialised(facts, shapes, max_leaves);
   std::vector<Nest> nests;
   const Grouping grouping(facts, shapes, materialised);
   for (const std::vector<NestOutput>& outputs : grouping.groups()) {
@@ -149,10 +149,10 @@ std::vector<ValueId> reshape_roots(const Function& function) {
 std::vector<Nest> plan_nests(const Function& function, const Target& target) {
   const KernelFloatEnvironment environment;  // tables and constants are computed here
   const ShapeIds shapes(function);
-  for (size_t most_leaves = 24;; most_leaves /= 2) {
-    std::vector<Nest> nests = plan_with(function, shapes, target, most_leaves);
-    const auto fits = [](const Nest& nest) { return nest.inputs.size() <= most_inputs; };
-    if (most_leaves > 1 && !std::ranges::all_of(nests, fits)) continue;
+  for (size_t max_leaves = 24;; max_leaves /= 2) {
+    std::vector<Nest> nests = plan_with(function, shapes, target, max_leaves);
+    const auto fits = [](const Nest& nest) { return nest.inputs.size() <= max_inputs; };
+    if (max_leaves > 1 && !std::ranges::all_of(nests, fits)) continue;
     fuse_convolutions(function, nests);
     return nests;
   }

@@ -14,13 +14,13 @@ constexpr int64_t transposed_tile_bytes = int64_t{32} << 10;
 constexpr int64_t strided_tile_bytes = int64_t{8} << 10;
 /// A row of a tile with transposed operands, in elements as wide as the widest.
 constexpr int64_t row_bytes = 1024;
-constexpr int64_t most_columns = 512;
+constexpr int64_t max_columns = 512;
 constexpr int64_t cache_line_bytes = 64;
 /// Copies of rows of at most this many elements cost less than a loop over the rows.
-constexpr int64_t most_copied_of_a_row = 6;
+constexpr int64_t max_copied_of_a_row = 6;
 /// A tile costs some hundred cycles beside its elements.
-constexpr int64_t least_tile_elements = 256;
-constexpr int64_t least_transposed_elements = 64;
+constexpr int64_t min_tile_elements = 256;
+constexpr int64_t min_transposed_elements = 64;
 
 int64_t bytes_of(const Nest& nest, size_t operand) { return bits_of(nest.element(operand)) / 8; }
 
@@ -44,16 +44,16 @@ int axis_of_tiles(const Nest& nest, const IterationSpace& space) {
   const auto elements = [&](int axis) { return space.extents[0] * space.extents[axis]; };
   int longest = std::min(space.form.rank - 1, 1);
   int best = 0;
-  int64_t most = 0;
+  int64_t max = 0;
   for (int axis = 1; axis < space.form.rank; ++axis) {
     if (space.extents[axis] > space.extents[longest]) longest = axis;
     const int64_t bytes = transposed_bytes(nest, space, axis);
-    if (bytes <= most || elements(axis) < least_transposed_elements) continue;
-    most = bytes;
+    if (bytes <= max || elements(axis) < min_transposed_elements) continue;
+    max = bytes;
     best = axis;
   }
   if (best > 0 || space.form.rank == 1) return best;
-  return elements(1) >= least_tile_elements ? 1 : longest;
+  return elements(1) >= min_tile_elements ? 1 : longest;
 }
 
 int64_t copied_bytes(const Nest& nest, const Tiles& tiles) {
@@ -85,7 +85,7 @@ void choose_strided_extents(const Nest& nest, const IterationSpace& space, Tiles
 /// Makes tiles of whole cache lines along both axes; if one axis is short, the other gets more.
 void choose_transposed_extents(const Nest& nest, const IterationSpace& space, Tiles& tiles) {
   const int64_t elements = transposed_tile_bytes / copied_bytes(nest, tiles);
-  const int64_t long_row = std::min(row_bytes / widest_bytes(nest), most_columns);
+  const int64_t long_row = std::min(row_bytes / widest_bytes(nest), max_columns);
   const int64_t available_rows = space.extents[tiles.axis];
   const int64_t columns = std::min(long_row, space.extents[0]);
   const int64_t rows = std::max<int64_t>(elements / columns, 2);
@@ -130,7 +130,7 @@ std::vector<CopiedOperand> gapped_operands(const Nest& nest, const IterationSpac
     if (!is_repeated && !follow) copies.push_back({k, TileCopyKind::strided});
   }
   const int64_t copied = static_cast<int64_t>(copies.size()) * space.extents[0];
-  if (copied > most_copied_of_a_row) copies.clear();
+  if (copied > max_copied_of_a_row) copies.clear();
   return copies;
 }
 

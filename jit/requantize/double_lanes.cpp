@@ -5,9 +5,9 @@ namespace castor::jit {
 
 namespace {
 
-LaneId clamp_between(LaneBuilder& b, LaneId value, double least, double most) {
-  const LaneId above = b.float_max(b.float_constant(LaneType::f64, least), value);
-  return b.float_min(b.float_constant(LaneType::f64, most), above);
+LaneId clamp_between(LaneBuilder& b, LaneId value, double min, double max) {
+  const LaneId above = b.float_max(b.float_constant(LaneType::f64, min), value);
+  return b.float_min(b.float_constant(LaneType::f64, max), above);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace castor::jit {
 
 namespace {
 
-constexpr int32_t least = std::numeric_limits<int32_t>::min();
-constexpr int32_t most = std::numeric_limits<int32_t>::max();
+constexpr int32_t min = std::numeric_limits<int32_t>::min();
+constexpr int32_t max = std::numeric_limits<int32_t>::max();
 
 constexpr ElementType fixed_types[] = {ElementType::f32};
 constexpr ElementType narrow_types[] = {ElementType::f32, ElementType::i32};
@@ -46,8 +46,8 @@ class EmbarcFromFloat final : public RequantizeMethod {
     const double factor = std::ldexp(static_cast<double>(reciprocal), slice.to_frac);
     const int32_t zero_point = slice.to_zero_point;
     return SliceConstants{constant_bits(to_f32(factor)), constant_bits(zero_point),
-                          constant_bits(least - std::min(zero_point, 0)),
-                          constant_bits(most - std::max(zero_point, 0))};
+                          constant_bits(min - std::min(zero_point, 0)),
+                          constant_bits(max - std::max(zero_point, 0))};
   }
 
   void lower(const RequantizeForm& form, const RequantizeLanes& lanes) const override {
@@ -69,7 +69,7 @@ class EmbarcFromFloat final : public RequantizeMethod {
     const LaneId is_above =
         b.compare(FloatPredicate::greater_equal, sum, b.float_constant(LaneType::f32, 0x1p31));
     const LaneId saturated =
-        b.select(is_above, b.constant(LaneType::i32, constant_bits(most)), whole);
+        b.select(is_above, b.constant(LaneType::i32, constant_bits(max)), whole);
     const LaneId bounded = clamped(b, saturated, lanes.constant(2), lanes.constant(3));
     lanes.store(b.add(bounded, lanes.constant(1)), Narrowing::truncate);
   }
@@ -92,8 +92,8 @@ class EmbarcToFloat final : public RequantizeMethod {
                                         Effort) const override {
     const int32_t zero_point = slice.from_zero_point;
     const double factor = std::ldexp(slice.from_scale, -slice.from_frac);
-    return SliceConstants{constant_bits(zero_point), constant_bits(least + std::max(zero_point, 0)),
-                          constant_bits(most + std::min(zero_point, 0)),
+    return SliceConstants{constant_bits(zero_point), constant_bits(min + std::max(zero_point, 0)),
+                          constant_bits(max + std::min(zero_point, 0)),
                           constant_bits(to_f32(factor))};
   }
 

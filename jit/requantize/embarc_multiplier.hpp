@@ -47,8 +47,8 @@ inline EmbarcMultiplier embarc_multiplier_of_15_bits(const SliceParameters& slic
 /// The least redundant sign bits of a difference from the zero point and of the multiplier:
 /// how far the library moves the product of 64 bits to the left before it cuts the lower 32 bits
 /// off, which are zeros where this is 32 or more.
-inline int least_norms(const RequantizeForm& form, const SliceParameters& slice,
-                       const EmbarcMultiplier& multiplier) {
+inline int min_norms(const RequantizeForm& form, const SliceParameters& slice,
+                     const EmbarcMultiplier& multiplier) {
   const int norm = redundant_sign_bits(multiplier.scale, 32);
   if (form.from == QuantizedFormat::sa32) return norm;
   const int32_t farthest =
@@ -60,7 +60,7 @@ inline int least_norms(const RequantizeForm& form, const SliceParameters& slice,
 /// would have seen.
 inline bool rounds_whole_accumulators(const RequantizeForm& form, const SliceParameters& slice,
                                       const EmbarcMultiplier& multiplier) {
-  const int norms = least_norms(form, slice, multiplier);
+  const int norms = min_norms(form, slice, multiplier);
   if (norms >= 32) return true;
   if (!form.rounds_half_up()) return false;
   if (form.to != QuantizedFormat::sa32) return true;  // where bits are cut off, results saturate

@@ -16,7 +16,7 @@ namespace castor::jit {
 namespace {
 
 /// Beyond every result, doubled and with a zero point; f32 holds halves up to here.
-constexpr double most_quotient = 0x1p20;
+constexpr double max_quotient = 0x1p20;
 /// Sums with it are whole: from 2^23 to 2^24 the unit in the last place is 1.
 constexpr float rounder = 0x1.8p23F;
 
@@ -46,7 +46,7 @@ LaneId product(const RequantizeForm& form, const RequantizeLanes& lanes) {
 LaneId finite(const RequantizeForm& form, LaneBuilder& b, LaneId value) {
   if (form.from) return value;
   return b.zero_unless(b.compare(FloatPredicate::ordered, value, value),
-                       b.clamp_magnitude(value, most_quotient));
+                       b.clamp_magnitude(value, max_quotient));
 }
 
 class FloatQuotient final : public RequantizeMethod {
@@ -71,13 +71,13 @@ class FloatQuotient final : public RequantizeMethod {
     const double factor = std::ldexp(form.rounds_half_up() ? 2.0 : 1.0, exponent);
     if (form.from) {
       const double largest = std::ldexp(factor, bits_of(form.from_element()) - 1);
-      if (largest / slice.to_scale > most_quotient) return std::nullopt;
+      if (largest / slice.to_scale > max_quotient) return std::nullopt;
     }
     if (gives_fixed_point(form)) return SliceConstants{constant_bits(static_cast<float>(factor))};
-    const int64_t least = integer_min(form.to_element());
-    const auto most = static_cast<int64_t>(integer_max(form.to_element()));
+    const int64_t min = integer_min(form.to_element());
+    const auto max = static_cast<int64_t>(integer_max(form.to_element()));
     const int64_t zero_point = slice.to_zero_point;
-    const int64_t farthest = std::max(std::abs(least - zero_point), std::abs(most - zero_point));
+    const int64_t farthest = std::max(std::abs(min - zero_point), std::abs(max - zero_point));
     if ((2 * farthest + 1) * slice.to_scale > int64_t{1} << 24) return std::nullopt;
     const double ratio = factor / slice.to_scale;
     const auto upper = static_cast<float>(ratio);

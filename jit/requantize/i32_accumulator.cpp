@@ -20,8 +20,8 @@ namespace castor::jit {
 
 namespace {
 
-constexpr int64_t least = std::numeric_limits<int32_t>::min();
-constexpr int64_t most = std::numeric_limits<int32_t>::max();
+constexpr int64_t min = std::numeric_limits<int32_t>::min();
+constexpr int64_t max = std::numeric_limits<int32_t>::max();
 
 constexpr std::array<ElementType, 11> constant_types = [] {
   std::array<ElementType, 11> all{};
@@ -44,7 +44,7 @@ enum : size_t {
   above,
 };
 
-int64_t saturated(int64_t value) { return std::clamp(value, least, most); }
+int64_t saturated(int64_t value) { return std::clamp(value, min, max); }
 
 /// The multiplier with 15 bits, and its shift.
 struct Factor {
@@ -65,8 +65,8 @@ struct Factor {
   /// The least difference whose product is at least `value`; the one above all where none is. What
   /// is cut off moves it by a few.
   int64_t first_from(int64_t value) const {
-    int64_t d = std::clamp(quotient(value - 1), least, most + 1);
-    while (d <= most && product(d) < value) ++d;
+    int64_t d = std::clamp(quotient(value - 1), min, max + 1);
+    while (d <= max && product(d) < value) ++d;
     return d;
   }
 };
@@ -91,8 +91,8 @@ class I32Accumulator final : public RequantizeMethod {
     if (factor.shift < 1 || factor.shift > 16) return std::nullopt;
     const int64_t x_zero = slice.from_zero_point;
     const int64_t y_zero = slice.to_zero_point;
-    const int64_t first_right = factor.first_from(least + std::max<int64_t>(-y_zero, 0));
-    const int64_t first_above = factor.first_from(most + 1 - std::max<int64_t>(y_zero, 0));
+    const int64_t first_right = factor.first_from(min + std::max<int64_t>(-y_zero, 0));
+    const int64_t first_above = factor.first_from(max + 1 - std::max<int64_t>(y_zero, 0));
     const auto result = [&](int64_t d) { return saturated(saturated(factor.product(d)) + y_zero); };
     SliceConstants constants{};
     const auto set = [&constants](size_t index, int64_t value) {
@@ -107,8 +107,8 @@ class I32Accumulator final : public RequantizeMethod {
     set(to_zero_point, y_zero);
     set(lowest, saturated(first_right + x_zero));
     set(highest, saturated(first_above - 1 + x_zero));
-    set(below, result(least));
-    set(above, result(most));
+    set(below, result(min));
+    set(above, result(max));
     return constants;
   }
 

@@ -66,8 +66,8 @@ class I32Product final : public RequantizeMethod {
     if (count < 1 || count > 31) return std::nullopt;
     if (far_saturates && !saturates_when_far(form, slice, multiplier)) return std::nullopt;
     const int64_t sum = (int64_t{1} << (count - 1)) + slice.to_zero_point * (int64_t{1} << count);
-    const int64_t most = int64_t{multiplier.scale} << 15;
-    if (!fits_i32(sum) || !fits_i32(sum - most) || !fits_i32(sum + most)) return std::nullopt;
+    const int64_t max = int64_t{multiplier.scale} << 15;
+    if (!fits_i32(sum) || !fits_i32(sum - max) || !fits_i32(sum + max)) return std::nullopt;
     const int32_t zero = slice.from_zero_point;
     return SliceConstants{constant_bits(zero),
                           constant_bits(multiplier.scale),

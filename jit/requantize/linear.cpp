@@ -24,8 +24,8 @@ struct Line {
 };
 
 struct Range {
-  int64_t least;
-  int64_t most;
+  int64_t min;
+  int64_t max;
 };
 Range range_of(ElementType container) {
   return {integer_min(container), static_cast<int64_t>(integer_max(container))};
@@ -36,8 +36,8 @@ Range range_of(ElementType container) {
 bool fits(const Line& line, const Range& x) {
   const auto is_int32 = [](int64_t value) { return value == static_cast<int32_t>(value); };
   return is_int32(line.multiplier) && line.shift < 32 &&
-         is_int32(x.least * line.multiplier + line.addend) &&
-         is_int32(x.most * line.multiplier + line.addend);
+         is_int32(x.min * line.multiplier + line.addend) &&
+         is_int32(x.max * line.multiplier + line.addend);
 }
 
 SliceConstants constants_of(const Line& line) {
@@ -52,8 +52,8 @@ std::optional<Line> embarc_line(const RequantizeForm& form, const SliceParameter
   if (count < 0 || (!form.rounds_half_up() && count > 0)) return std::nullopt;
   const Range x = range_of(form.from_element());
   const Range difference = range_of(ElementType::i16);  // which the library saturates to
-  if (x.least - slice.from_zero_point < difference.least ||
-      x.most - slice.from_zero_point > difference.most) {
+  if (x.min - slice.from_zero_point < difference.min ||
+      x.max - slice.from_zero_point > difference.max) {
     return std::nullopt;
   }
   const int64_t half = count == 0 ? 0 : int64_t{1} << (count - 1);
@@ -94,13 +94,13 @@ int64_t exact_value(const SliceParameters& slice, int64_t x, const Range& result
   const int64_t bottom = int64_t{slice.to_scale} * (int64_t{1} << std::max(-exponent, 0));
   const int64_t doubled = 2 * top + bottom;  // floor((2 top + bottom) / (2 bottom))
   const int64_t quotient = doubled / (2 * bottom) - (doubled % (2 * bottom) < 0 ? 1 : 0);
-  return std::clamp(quotient + slice.to_zero_point, results.least, results.most);
+  return std::clamp(quotient + slice.to_zero_point, results.min, results.max);
 }
 
 bool is_exact(const Line& line, const SliceParameters& slice, const Range& x,
               const Range& results) {
-  for (int64_t value = x.least; value <= x.most; ++value) {
-    const int64_t found = std::clamp(line.at(value), results.least, results.most);
+  for (int64_t value = x.min; value <= x.max; ++value) {
+    const int64_t found = std::clamp(line.at(value), results.min, results.max);
     if (found != exact_value(slice, value, results)) return false;
   }
   return true;

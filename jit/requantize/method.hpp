@@ -57,9 +57,9 @@ enum class Effort : uint8_t {
   thorough,  ///< microseconds: when a kernel is bound
 };
 
-inline constexpr size_t most_slice_constants = 11;
+inline constexpr size_t max_slice_constants = 11;
 /// The bits of a slice's constants, in the low bits of each number.
-using SliceConstants = std::array<uint64_t, most_slice_constants>;
+using SliceConstants = std::array<uint64_t, max_slice_constants>;
 
 /// The operands of a method's lanes.
 class RequantizeLanes {

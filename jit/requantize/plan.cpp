@@ -11,16 +11,16 @@ namespace castor::jit {
 namespace {
 
 /// Shorter runs of one slice are not worth a call of the kernel with tables.
-constexpr int64_t least_table_run = 64;
+constexpr int64_t min_table_run = 64;
 /// Most elements of a row that is joined from rows with one index of each slice, where each call
 /// repeats the slices' constants.
-constexpr int64_t most_elements_joined_by_calls = 512;
+constexpr int64_t max_elements_joined_by_calls = 512;
 /// Most bytes of repeated constants of a joined row: they stay in L1.
-constexpr int64_t most_bytes_of_constants = 24 << 10;
+constexpr int64_t max_bytes_of_constants = 24 << 10;
 /// Shorter joined rows would be merged into periods again, whose loops are slower.
-constexpr int64_t least_joined_elements = 320;
+constexpr int64_t min_joined_elements = 320;
 /// Elements of a slice from which a call that has to make tables is faster with them.
-constexpr int64_t least_open_table_elements = 4096;
+constexpr int64_t min_open_table_elements = 4096;
 
 std::optional<QuantizedFormat> format_of(const TensorType& type) {
   if (!type.quantization) return std::nullopt;
@@ -110,19 +110,19 @@ SliceRun slice_run(const RequantizedTensors& tensors) {
   return run;
 }
 
-int64_t most_joined_elements(std::span<const RequantizeMethod* const> methods,
-                             const RequantizeForm& form, bool is_open) {
+int64_t max_joined_elements(std::span<const RequantizeMethod* const> methods,
+                            const RequantizeForm& form, bool is_open) {
   int64_t bytes = 1;  // of a slice
   for (const RequantizeMethod* method : methods) {
     int64_t bits = 0;
     for (ElementType constant : method->constants(form)) bits += bits_of(constant);
     bytes = std::max(bytes, bits / 8);
   }
-  const int64_t most = most_bytes_of_constants / bytes;
-  return is_open ? std::min(most, most_elements_joined_by_calls) : most;
+  const int64_t max = max_bytes_of_constants / bytes;
+  return is_open ? std::min(max, max_elements_joined_by_calls) : max;
 }
 
-LongSlices join_rows(const RequantizedTensors& tensors, int64_t most_elements) {
+LongSlices join_rows(const RequantizedTensors& tensors, int64_t max_elements) {
   int last = tensors.extents.rank() - 1;
   while (last > tensors.axis && tensors.extents[last] == 1) --last;
   if (last < 1 || tensors.axis != last) return {tensors};
@@ -132,10 +132,10 @@ LongSlices join_rows(const RequantizedTensors& tensors, int64_t most_elements) {
   }
   const int64_t slices = tensors.extents[last];
   const int64_t rows = *element_count(tensors.extents) / std::max<int64_t>(slices, 1);
-  int64_t copies = slices == 0 ? 1 : most_elements / slices;
+  int64_t copies = slices == 0 ? 1 : max_elements / slices;
   while (copies > 1 && rows % copies != 0) --copies;
   const int64_t columns = copies * slices;
-  if (copies <= 1 || columns < least_joined_elements) return {tensors};
+  if (copies <= 1 || columns < min_joined_elements) return {tensors};
   return {{{rows / copies, columns}, {columns, 1}, {columns, 1}, 1}, copies};
 }
 
@@ -143,8 +143,8 @@ bool takes_byte_tables(const RequantizeForm& form, const Target& target, int64_t
                        int64_t elements_of_slice, bool is_open) {
   const bool has_bytes =
       form.from_element() == ElementType::i8 && form.to_element() == ElementType::i8;
-  if (!has_bytes || !has_byte_tables(target) || run < least_table_run) return false;
-  return !is_open || elements_of_slice >= least_open_table_elements;
+  if (!has_bytes || !has_byte_tables(target) || run < min_table_run) return false;
+  return !is_open || elements_of_slice >= min_open_table_elements;
 }
 
 }  // namespace castor::jit

@@ -44,13 +44,13 @@ struct LongSlices {
   RequantizedTensors tensors;
   int64_t copies = 1;
 };
-/// Joins rows to at most `most_elements` elements where the axis of quantization is the innermost,
+/// Joins rows to at most `max_elements` elements where the axis of quantization is the innermost,
 /// and short, and the tensors are dense.
-LongSlices join_rows(const RequantizedTensors& tensors, int64_t most_elements);
+LongSlices join_rows(const RequantizedTensors& tensors, int64_t max_elements);
 /// Up to how many elements joining rows pays for any of these methods. `is_open`: parameters are
 /// given at run time, so that each call repeats the constants.
-int64_t most_joined_elements(std::span<const RequantizeMethod* const> methods,
-                             const RequantizeForm& form, bool is_open);
+int64_t max_joined_elements(std::span<const RequantizeMethod* const> methods,
+                            const RequantizeForm& form, bool is_open);
 
 /// The nest that computes by a method: operands are x, the constants of slices, and the result.
 Nest requantize_nest(const RequantizeMethod& method, const RequantizeForm& form,

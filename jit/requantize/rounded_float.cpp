@@ -18,7 +18,7 @@ namespace {
 
 /// The least distance, but 0, of an exact value from the middle between two integers: of
 /// a D - b (2 k + 1) over 2 b for all whole D and k, where a / b is twice the ratio.
-double least_distance(const SliceParameters& slice, int exponent) {
+double min_distance(const SliceParameters& slice, int exponent) {
   const uint64_t a = uint64_t{2} * static_cast<uint64_t>(slice.from_scale) << std::max(exponent, 0);
   const uint64_t b = static_cast<uint64_t>(slice.to_scale) << std::max(-exponent, 0);
   return static_cast<double>(std::gcd(a, b)) / (2.0 * static_cast<double>(b));
@@ -34,7 +34,7 @@ std::optional<Ratio> exact_ratio(const SliceParameters& slice) {
   const int exponent = slice.to_frac - slice.from_frac;
   if (exponent < -45 || exponent > 40) return std::nullopt;
   return Ratio{std::ldexp(slice.from_scale / double(slice.to_scale), exponent),
-               least_distance(slice, exponent)};
+               min_distance(slice, exponent)};
 }
 
 /// Where the library's 64-bit accumulators lose nothing that shows.
@@ -75,12 +75,12 @@ class RoundedFloat final : public RequantizeMethod {
     if (!ratio) return std::nullopt;
     const double lift = ratio->distance / 2;
     const double addend = slice.to_zero_point - slice.from_zero_point * ratio->value + lift;
-    // Elements whose results do not saturate, and the next ones, are below `most`; the others'
+    // Elements whose results do not saturate, and the next ones, are below `max`; the others'
     // errors grow no faster than they are beyond it.
-    const double most = std::ldexp(1.0, bits_of(form.to_element()) - 1) + 2;
+    const double max = std::ldexp(1.0, bits_of(form.to_element()) - 1) + 2;
     const double parts =
         std::abs(slice.to_zero_point) + std::abs(slice.from_zero_point) * ratio->value + lift;
-    const double errors = std::ldexp(2 * most + 2 * parts + 2, -digits) + std::ldexp(parts, -50);
+    const double errors = std::ldexp(2 * max + 2 * parts + 2, -digits) + std::ldexp(parts, -50);
     const double largest =
         std::ldexp(ratio->value, bits_of(form.from_element()) - 1) + std::abs(addend);
     if (!(errors < lift) || !(largest < 0x1p31 - 0x1p8)) return std::nullopt;

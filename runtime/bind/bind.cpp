@@ -90,7 +90,8 @@ InPlaceOrder in_place_order(const BoundState& bound) {
   const auto add = [&](const StepBase& step) {
     for (const auto& [origin, element, matches_space] : step.operands) {
       if (origin.kind == OperandOrigin::Kind::output) order.write(number, origin.index);
-      if (origin.kind == OperandOrigin::Kind::input) order.read(number, origin.index, matches_space);
+      if (origin.kind == OperandOrigin::Kind::input)
+        order.read(number, origin.index, matches_space);
     }
   };
   for (const Step& step : bound.steps) {

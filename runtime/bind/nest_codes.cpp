@@ -15,8 +15,8 @@ namespace castor::detail {
 namespace {
 
 /// Tensors below this many bytes are never stored past the caches, and rows neither.
-constexpr int64_t least_streaming_bytes = int64_t{1} << 20;
-constexpr int64_t least_streaming_row_bytes = 1024;
+constexpr int64_t min_streaming_bytes = int64_t{1} << 20;
+constexpr int64_t min_streaming_row_bytes = 1024;
 
 /// Which period the n-th element from a period's beginning is in, for all n that chunks ask for.
 std::vector<uint8_t> period_numbers(int64_t period) {
@@ -49,7 +49,7 @@ bool rows_align(const jit::Nest& nest, const jit::IterationSpace& space, bool by
   if (space.form.rank == 1) return true;
   for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
     const int64_t bytes = bits_of(nest.element(k)) / 8;
-    if (!by_table && space.extents[0] * bytes < least_streaming_row_bytes) return false;
+    if (!by_table && space.extents[0] * bytes < min_streaming_row_bytes) return false;
     const bool all_alike = by_table || nest.outputs.size() > 1;
     for (int axis = 1; axis < space.form.rank && all_alike; ++axis) {
       const int64_t step = space.strides[k][static_cast<size_t>(axis)] * bytes;
@@ -189,7 +189,7 @@ Status NestCodes::bind_code(const jit::Nest& nest, const LikelyCode* likely,
 
 bool NestCodes::can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
                            int64_t bytes) const {
-  if (bytes < least_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
+  if (bytes < min_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
   const bool is_dense = space.form == jit::NestForm::dense(nest.operands());
   const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).table_operand >= 0;
   if (nest.has_sub_byte_operand() && !is_dense && !by_table) return false;

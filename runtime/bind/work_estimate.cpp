@@ -19,8 +19,8 @@ constexpr double products_a_ns = 400;
 constexpr double convolution_bytes_a_ns = 16;
 
 int64_t to_ns(double nanoseconds) {
-  constexpr double most = 1e18;
-  return static_cast<int64_t>(std::clamp(nanoseconds, 0.0, most));
+  constexpr double max = 1e18;
+  return static_cast<int64_t>(std::clamp(nanoseconds, 0.0, max));
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ constexpr std::string_view mark_of_cut = "...";
 bool continues_a_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 /// How much of a text that is too long is kept: whole characters of UTF-8.
-size_t whole_characters(std::string_view text, size_t most) {
-  size_t end = most;
-  while (end > 0 && end + 3 > most && continues_a_character(text[end])) --end;
+size_t whole_characters(std::string_view text, size_t max) {
+  size_t end = max;
+  while (end > 0 && end + 3 > max && continues_a_character(text[end])) --end;
   return end;
 }
 

@@ -13,15 +13,15 @@
 namespace castor::c {
 
 /// A larger size is no structure of any version.
-inline constexpr size_t most_struct_bytes = 4096;
+inline constexpr size_t max_struct_bytes = 4096;
 
-/// Checks struct_size of the structure at `given`: `least` bytes is what the first version of it
+/// Checks struct_size of the structure at `given`: `min` bytes is what the first version of it
 /// had (a structure that grows keeps that number, as an offset of the field that came then), `here`
 /// what this library knows.
-inline Status check_struct_size(const void* given, size_t least, size_t here, const char* name) {
+inline Status check_struct_size(const void* given, size_t min, size_t here, const char* name) {
   size_t size = 0;
   std::memcpy(&size, given, sizeof size);
-  if (size < least || size > most_struct_bytes) {
+  if (size < min || size > max_struct_bytes) {
     return invalid(
         fmt::format("struct_size of {} is {}, expected {}: sizeof({})", name, size, here, name));
   }
@@ -32,10 +32,10 @@ inline Status check_struct_size(const void* given, size_t least, size_t here, co
 /// library does not know, unless it is zero. A null `given` is the default: zeros.
 template <class Struct>
 Status read_struct(const Struct* given, const char* name, Struct& fields,
-                   size_t least = sizeof(Struct)) {
+                   size_t min = sizeof(Struct)) {
   fields = {};
   if (given == nullptr) return {};
-  Status status = check_struct_size(given, least, sizeof(Struct), name);
+  Status status = check_struct_size(given, min, sizeof(Struct), name);
   if (!status) return status;
   const size_t size = given->struct_size;
   std::memcpy(&fields, given, std::min(size, sizeof(Struct)));
@@ -70,9 +70,9 @@ void write_struct(const Struct& fields, Struct* to) {
 
 /// Writes what `ask()` gives to the structure of the caller, which is checked first.
 template <class Struct, class Ask>
-Status fill_struct(Struct* to, const char* name, const Ask& ask, size_t least = sizeof(Struct)) {
+Status fill_struct(Struct* to, const char* name, const Ask& ask, size_t min = sizeof(Struct)) {
   if (Status status = needed(to, "statistics"); !status) return status;
-  if (Status status = check_struct_size(to, least, sizeof(Struct), name); !status) return status;
+  if (Status status = check_struct_size(to, min, sizeof(Struct), name); !status) return status;
   write_struct(ask(), to);
   return {};
 }

@@ -13,11 +13,11 @@ namespace castor {
 /// What a block of that many bytes takes: glibc's malloc adds a word and rounds up to 16 bytes, to
 /// 32 at least. Other allocators take about as much.
 constexpr size_t block_bytes(size_t bytes) {
-  constexpr size_t least = 32;
+  constexpr size_t min = 32;
   constexpr size_t unit = 16;
   if (bytes == 0) return 0;
   const size_t rounded = (bytes + sizeof(size_t) + unit - 1) / unit * unit;
-  return rounded < least ? least : rounded;
+  return rounded < min ? min : rounded;
 }
 
 /// What a block takes that begins at a cache line: the bytes before the first line are lost.

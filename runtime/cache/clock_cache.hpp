@@ -59,7 +59,7 @@ class ClockCache {
   };
 
   explicit ClockCache(size_t capacity_bytes)
-      : capacity_bytes_(capacity_bytes), slots_(new Slots(Slots::least_bits)) {}
+      : capacity_bytes_(capacity_bytes), slots_(new Slots(Slots::min_bits)) {}
   /// No other thread may be in the cache.
   ~ClockCache();
   ClockCache(const ClockCache&) = delete;
@@ -77,7 +77,7 @@ class ClockCache {
   /// Memory of an entry, value and what the key points to excluded.
   size_t bytes_of_an_entry() const {
     return line_block_bytes(sizeof(Entry)) + StripedOwners<Value>::bytes(sections_.stripes()) +
-           Slots::most_bytes_of_an_entry;
+           Slots::max_bytes_of_an_entry;
   }
 
  private:

@@ -18,9 +18,9 @@ namespace castor {
 template <class Entry>
 class SlotTable : public Retired {
  public:
-  static constexpr int least_bits = 4;
+  static constexpr int min_bits = 4;
   /// An entry has at most four slots in a table that doubled when it had to.
-  static constexpr size_t most_bytes_of_an_entry = 4 * sizeof(std::atomic<Entry*>);
+  static constexpr size_t max_bytes_of_an_entry = 4 * sizeof(std::atomic<Entry*>);
 
   /// 2^bits slots. Throws std::bad_alloc.
   explicit SlotTable(int bits)

@@ -71,8 +71,8 @@ void run_byte_tables(const TableStep& step, const CallMemory& memory) {
   const TableCall call(step, memory);
   const int64_t elements = call.elements();
   const int64_t lines = ceil_div(elements, line_bytes);
-  const int64_t most = memory.tasks == nullptr ? 1 : memory.tasks->count_for(step.nanoseconds);
-  const int64_t tasks = std::min(most, lines);
+  const int64_t max = memory.tasks == nullptr ? 1 : memory.tasks->count_for(step.nanoseconds);
+  const int64_t tasks = std::min(max, lines);
   if (tasks <= 1) return call.run(0, elements);
   memory.tasks->run(tasks, [&](int64_t task) {
     const auto end_of = [&](int64_t number) {

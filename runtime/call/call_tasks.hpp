@@ -17,13 +17,13 @@ namespace castor::detail {
 class CallTasks {
  public:
   /// Beyond that many, tasks have nothing left to win.
-  static constexpr int64_t most_tasks = 256;
+  static constexpr int64_t max_tasks = 256;
 
   /// `executor` may be null: nothing is split. Throws CallbackRefusal where it throws.
   explicit CallTasks(Executor* executor) : executor_(executor) {
     if (executor == nullptr) return;
     try {
-      most_ = std::clamp<int64_t>(executor->tasks(), 1, most_tasks);
+      most_ = std::clamp<int64_t>(executor->tasks(), 1, max_tasks);
       if (most_ > 1) wake_up_ns_ = std::max<int64_t>(executor->wake_up_ns(), 0);
     } catch (...) {
       throw CallbackRefusal(callback_error("tasks() or wake_up_ns() of the executor"));
@@ -31,7 +31,7 @@ class CallTasks {
   }
 
   /// The maximum number of tasks, whatever the work; 1: nothing is split.
-  int64_t most() const { return most_; }
+  int64_t max() const { return most_; }
 
   /// The number of tasks for work that takes one thread so long: 1 where it is not worth more.
   int64_t count_for(int64_t nanoseconds) const {
@@ -47,7 +47,7 @@ class CallTasks {
       const int count;
       std::atomic<int> done = 0;
       std::atomic<bool> repeats = false;
-      std::array<std::atomic<uint64_t>, most_tasks / 64> begun = {};  ///< a bit for each task
+      std::array<std::atomic<uint64_t>, max_tasks / 64> begun = {};  ///< a bit for each task
     } shared = {task, static_cast<int>(count)};
     const auto run_one = [](void* context, int index) {
       auto& all = *static_cast<Shared*>(context);

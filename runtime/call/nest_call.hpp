@@ -40,7 +40,7 @@ struct CallMemory {
 };
 
 /// Maximum number of tasks with scratch of their own, for a nest that takes one thread so long.
-inline int64_t most_tasks(const CallMemory& memory, int64_t nanoseconds) {
+inline int64_t max_tasks(const CallMemory& memory, int64_t nanoseconds) {
   if (memory.tasks == nullptr) return 1;
   const auto scratch = static_cast<int64_t>(1 + memory.task_scratch.size());
   return std::min(memory.tasks->count_for(nanoseconds), scratch);
@@ -81,7 +81,7 @@ inline int64_t address(const StepOperand& operand, const CallMemory& memory) {
 /// the call has tasks and the nest is large.
 inline void call(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
                  const BoundCode& bound, const CallMemory& memory) {
-  int64_t arguments[jit::most_argument_words];
+  int64_t arguments[jit::max_argument_words];
   std::copy(bound.arguments.begin(), bound.arguments.end(), arguments);
   for (size_t k = 0; k < step.operands.size(); ++k) {
     const Origin origin = origin_of(step.operands[k].origin, memory);

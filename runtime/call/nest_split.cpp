@@ -166,7 +166,7 @@ class PartRunner {
   const jit::IterationSpace& space_;
   const jit::ArgumentLayout layout_;
   const jit::KernelFunction<jit::NestSpec> entry_;
-  int64_t arguments_[jit::most_argument_words];
+  int64_t arguments_[jit::max_argument_words];
 };
 
 }  // namespace

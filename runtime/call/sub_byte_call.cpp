@@ -73,7 +73,7 @@ void run_sub_byte_step(std::span<const BoundTensor> outputs, const ElementwiseSt
   // A dense output that begins at element 0 has the unused bits of its last byte written as 0, any
   // other keeps them (ir/README.md, Element types). Contiguous code does the one, bitwise code the
   // other; where that is not what the view asks for, it is made up for here.
-  std::array<std::optional<SharedEnd>, jit::most_outputs> ends;
+  std::array<std::optional<SharedEnd>, jit::max_outputs> ends;
   size_t kept = 0;
   for_each_sub_byte_output(step, views, [&](size_t k, size_t index) {
     const bool clears = views[index].offset == 0 && is_dense(outputs[index]);

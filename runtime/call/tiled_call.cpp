@@ -172,9 +172,9 @@ class TileLoop {
   const jit::KernelFunction<jit::NestSpec> code_;
   const TiledWalk& walk_;
   const jit::ArgumentLayout layout_;
-  int64_t arguments_[jit::most_argument_words];
-  int64_t pointers_[jit::most_inputs + jit::most_outputs];  ///< at the first tile
-  int64_t copies_[jit::most_inputs + jit::most_outputs];
+  int64_t arguments_[jit::max_argument_words];
+  int64_t pointers_[jit::max_inputs + jit::max_outputs];  ///< at the first tile
+  int64_t copies_[jit::max_inputs + jit::max_outputs];
 };
 
 }  // namespace
@@ -183,7 +183,7 @@ void call_tiled(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& co
                 const CallMemory& memory) {
   TileLoop loop(step, code, memory, memory.scratch);
   const int64_t tiles = loop.count();
-  const int64_t tasks = std::min(most_tasks(memory, step.main.nanoseconds), tiles);
+  const int64_t tasks = std::min(max_tasks(memory, step.main.nanoseconds), tiles);
   if (tasks <= 1) return loop.run(0, tiles);
   memory.tasks->run(tasks, [&](int64_t task) {
     TileLoop part(step, code, memory, scratch_of(memory, task));

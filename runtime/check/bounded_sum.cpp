@@ -38,15 +38,15 @@ std::optional<int64_t> first_in_range(int64_t a, int64_t m, int64_t low, int64_t
   return t <= limit ? std::optional(t) : std::nullopt;
 }
 
-/// The least x from `x` to `most` for which target - coefficient * x has a multiple of `divisor`.
+/// The least x from `x` to `max` for which target - coefficient * x has a multiple of `divisor`.
 std::optional<int64_t> next_factor(const BoundedTerm& term, int64_t x, int64_t divisor,
                                    const Interval& target) {
-  if (x > term.most) return std::nullopt;
+  if (x > term.max) return std::nullopt;
   const int64_t above = floor_remainder(target.high - term.coefficient * x, divisor);
   const int64_t low = above - (target.high - target.low);
   if (low <= 0) return x;
   const std::optional<int64_t> more =
-      first_in_range(term.coefficient % divisor, divisor, low, above, term.most - x);
+      first_in_range(term.coefficient % divisor, divisor, low, above, term.max - x);
   return more ? std::optional(x + *more) : std::nullopt;
 }
 
@@ -65,9 +65,9 @@ class Problem {
 
   /// What the least and the largest sum tell.
   Reachable compare_with_ends() const {
-    const int64_t most = largest_sum();
-    if (target_.low > target_.high || target_.high < 0 || target_.low > most) return Reachable::no;
-    const bool has_end = target_.low <= 0 || target_.high >= most;
+    const int64_t max = largest_sum();
+    if (target_.low > target_.high || target_.high < 0 || target_.low > max) return Reachable::no;
+    const bool has_end = target_.low <= 0 || target_.high >= max;
     return has_end ? Reachable::yes : Reachable::undecided;
   }
 
@@ -88,7 +88,7 @@ class Problem {
 
   /// The term whose factor has the fewest values.
   size_t narrowest() const {
-    const auto by_most = [](const BoundedTerm& a, const BoundedTerm& b) { return a.most < b.most; };
+    const auto by_most = [](const BoundedTerm& a, const BoundedTerm& b) { return a.max < b.max; };
     const auto found = std::min_element(terms().begin(), terms().end(), by_most);
     return static_cast<size_t>(found - terms().begin());
   }
@@ -113,7 +113,7 @@ class Problem {
  private:
   int64_t largest_sum() const {
     int64_t sum = 0;
-    for (const BoundedTerm& term : terms()) sum += term.coefficient * term.most;
+    for (const BoundedTerm& term : terms()) sum += term.coefficient * term.max;
     return sum;
   }
   void shift(int64_t by) {
@@ -123,7 +123,7 @@ class Problem {
   void drop(size_t term) { terms_[term] = terms_[--count_]; }
   bool continues(const BoundedTerm& inner, const BoundedTerm& outer) const {
     const int64_t ratio = outer.coefficient / inner.coefficient;
-    return outer.coefficient % inner.coefficient == 0 && inner.most >= ratio - 1;
+    return outer.coefficient % inner.coefficient == 0 && inner.max >= ratio - 1;
   }
 
   std::array<BoundedTerm, max_terms> terms_;
@@ -132,18 +132,18 @@ class Problem {
 };
 
 bool Problem::narrow() {
-  int64_t most_of_all = largest_sum();
+  int64_t max_of_all = largest_sum();
   for (size_t i = count_; i-- > 0;) {
     BoundedTerm& term = terms_[i];
-    const int64_t most_of_others = most_of_all - term.coefficient * term.most;
+    const int64_t max_of_others = max_of_all - term.coefficient * term.max;
     const int64_t first =
-        std::max<int64_t>(0, ceil_quotient(target_.low - most_of_others, term.coefficient));
-    const int64_t last = std::min(term.most, floor_div(target_.high, term.coefficient));
+        std::max<int64_t>(0, ceil_quotient(target_.low - max_of_others, term.coefficient));
+    const int64_t last = std::min(term.max, floor_div(target_.high, term.coefficient));
     if (first > last) return false;
-    term.most = last - first;
+    term.max = last - first;
     shift(term.coefficient * first);
-    most_of_all = most_of_others + term.coefficient * term.most;
-    if (term.most == 0) drop(i);
+    max_of_all = max_of_others + term.coefficient * term.max;
+    if (term.max == 0) drop(i);
   }
   return true;
 }
@@ -161,7 +161,7 @@ bool Problem::absorb() {
   for (size_t i = 0; i < count_; ++i) {
     const BoundedTerm term = terms_[i];
     if (term.coefficient > target_.high - target_.low + 1) continue;
-    target_.low -= term.coefficient * term.most;
+    target_.low -= term.coefficient * term.max;
     drop(i);
     return true;
   }
@@ -172,7 +172,7 @@ bool Problem::merge() {
   for (size_t i = 0; i < count_; ++i) {
     for (size_t k = 0; k < count_; ++k) {
       if (i == k || !continues(terms_[i], terms_[k])) continue;
-      terms_[i].most += terms_[k].coefficient / terms_[i].coefficient * terms_[k].most;
+      terms_[i].max += terms_[k].coefficient / terms_[i].coefficient * terms_[k].max;
       drop(k);
       return true;
     }

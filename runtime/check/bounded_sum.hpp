@@ -9,10 +9,10 @@
 
 namespace castor {
 
-/// coefficient * x for any integer x from 0 to `most`. The coefficient is positive.
+/// coefficient * x for any integer x from 0 to `max`. The coefficient is positive.
 struct BoundedTerm {
   int64_t coefficient;
-  int64_t most;
+  int64_t max;
 };
 
 /// The integers from `low` to `high`; none where low > high.

@@ -23,16 +23,16 @@ bool is_empty(const ElementPlaces& places) {
 
 /// Whether all distances within the tensor are below max_reach_bytes.
 bool is_within_reach(const ElementPlaces& places) {
-  const int64_t most_parts = max_reach_bytes / std::max(places.unit_bytes, places.unit_parts);
+  const int64_t max_parts = max_reach_bytes / std::max(places.unit_bytes, places.unit_parts);
   int64_t parts = places.element_parts;
   for (int axis = 0; axis < places.extents.rank(); ++axis) {
     if (places.extents[axis] <= 1) continue;
     int64_t reach = 0;
     if (__builtin_mul_overflow(places.strides[axis], places.extents[axis] - 1, &reach))
       return false;
-    if (reach <= -most_parts || reach >= most_parts) return false;
+    if (reach <= -max_parts || reach >= max_parts) return false;
     parts += std::abs(reach);
-    if (parts >= most_parts) return false;
+    if (parts >= max_parts) return false;
   }
   return true;
 }
@@ -111,11 +111,11 @@ Spans spans_of(const ElementPlaces& places, std::array<BoundedTerm, max_terms>& 
   const int64_t units = (places.first_part + places.element_parts - 1) / places.unit_parts + 1;
   Spans spans = {places.begin, units * places.unit_bytes};
   for (int axis = 0; axis < places.extents.rank(); ++axis) {
-    const int64_t most = places.extents[axis] - 1;
-    if (most == 0) continue;
+    const int64_t max = places.extents[axis] - 1;
+    if (max == 0) continue;
     const int64_t stride = places.strides[axis] / places.unit_parts * places.unit_bytes;
-    terms[count++] = {stride, most};
-    spans.reach += stride * most;
+    terms[count++] = {stride, max};
+    spans.reach += stride * max;
   }
   return spans;
 }

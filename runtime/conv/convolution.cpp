@@ -33,13 +33,13 @@ jit::WindowSums window_sums_of(const BoundConvolution& convolution) {
   if (convolution.plan.dot != jit::DotProduct::bytes) return jit::WindowSums::none;
   if (convolution.operands.w_zero_point < 0 && convolution.operands.w_is_signed)
     return jit::WindowSums::none;
-  constexpr int64_t most = 255;
+  constexpr int64_t max = 255;
   int64_t elements = convolution.plan.geometry.group_channels();
   for (const ConvolutionAxis& axis : convolution.plan.geometry.axes) {
-    if (elements * most >= jit::end_of_word_sums) return jit::WindowSums::dwords;
+    if (elements * max >= jit::end_of_word_sums) return jit::WindowSums::dwords;
     elements *= axis.kernel;
   }
-  return elements * most < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
+  return elements * max < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
 }
 
 /// Where kernels come from, and what they do behind the sums; null: nothing.
@@ -253,12 +253,12 @@ Status pack_constants(BoundConvolution& convolution, std::span<const std::byte* 
 Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* const> constants,
                   CodeCache& cache, const ConvolutionChoice& choice) {
   const int64_t bytes = convolution.plan.source_bytes();
-  constexpr int64_t most_bytes = int64_t{1} << 30;
-  if (bytes > most_bytes) {
+  constexpr int64_t max_bytes = int64_t{1} << 30;
+  if (bytes > max_bytes) {
     return Error{ErrorCode::unsupported,
                  fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
                              "are supported",
-                             bytes, most_bytes)};
+                             bytes, max_bytes)};
   }
   convolution.multiplies = true;
   convolution.window_sums = window_sums_of(convolution);

@@ -208,11 +208,11 @@ class TeamModel {
 
 }  // namespace
 
-TaskTeams choose_teams(const BoundConvolution& convolution, int64_t most_tasks) {
-  if (most_tasks == 1) return {};
+TaskTeams choose_teams(const BoundConvolution& convolution, int64_t max_tasks) {
+  if (max_tasks == 1) return {};
   const jit::KernelFloatEnvironment environment;  // times are compared in floats
   const TeamModel model(convolution);
-  const int64_t tasks = std::min(most_tasks, model.tiles());
+  const int64_t tasks = std::min(max_tasks, model.tiles());
   TaskTeams best = {.teams = tasks};
   for (int64_t members = 2; members <= tasks; ++members) {
     const TaskTeams each = {tasks / members, members};

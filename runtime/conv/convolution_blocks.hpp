@@ -19,7 +19,7 @@ struct TaskTeams {
 };
 
 /// The teams of at most that many tasks, which are at least 1, that are done first.
-TaskTeams choose_teams(const BoundConvolution& convolution, int64_t most_tasks);
+TaskTeams choose_teams(const BoundConvolution& convolution, int64_t max_tasks);
 
 /// Tiles of pixels that follow each other in a block: of its line, or, channels in the lanes, of
 /// all its runs, one behind the other.

@@ -24,9 +24,9 @@ inline CallOperands operands_of(const ConvolutionStep& step, const CallMemory& m
 /// Shares out `parts` to at most so many tasks: each calls run.run(begin, end, scratch) once,
 /// `scratch` being that offset of a scratch of its own.
 template <class Run>
-void share_out(const Run& run, int64_t parts, int64_t most, const CallMemory& memory,
+void share_out(const Run& run, int64_t parts, int64_t max, const CallMemory& memory,
                size_t offset) {
-  const int64_t tasks = std::min(most, parts);
+  const int64_t tasks = std::min(max, parts);
   if (tasks <= 1) return run.run(0, parts, memory.scratch + offset);
   memory.tasks->run(tasks, [&](int64_t index) {
     run.run(parts * index / tasks, parts * (index + 1) / tasks, scratch_of(memory, index) + offset);

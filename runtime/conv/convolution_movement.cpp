@@ -9,9 +9,9 @@ namespace {
 
 /// Whether a filter of one slice leaves room in a unit for several dwords of input channels.
 jit::WeightUnit unit_of_parts(const WeightExtents& extents, int positions) {
-  const int64_t most = jit::WeightUnit::most_slots / positions;
+  const int64_t max = jit::WeightUnit::max_slots / positions;
   return {.positions = positions,
-          .parts = static_cast<int>(std::min(most, extents.dwords)),
+          .parts = static_cast<int>(std::min(max, extents.dwords)),
           .input_step = positions};
 }
 
@@ -43,13 +43,13 @@ WeightExtents weight_extents(const jit::ConvPlan& plan) {
 }
 
 WeightUnits weight_units(const WeightExtents& extents) {
-  constexpr int most = jit::WeightUnit::most_slots;
+  constexpr int max = jit::WeightUnit::max_slots;
   constexpr int64_t vector_bytes = 64;
   WeightUnits units;
-  if (extents.in_slice > most) {
-    units.whole.positions = most;
-    units.count = extents.in_slice / most;
-    units.last.positions = static_cast<int>(extents.in_slice % most);
+  if (extents.in_slice > max) {
+    units.whole.positions = max;
+    units.count = extents.in_slice / max;
+    units.last.positions = static_cast<int>(extents.in_slice % max);
     return units;
   }
   units.count = 1;
@@ -64,7 +64,7 @@ WeightUnits weight_units(const WeightExtents& extents) {
 }
 
 jit::PlaneForm plane_form(const jit::ConvPlan& plan) {
-  const int64_t stride = std::min<int64_t>(plan.columns.stride, jit::ConvStore::most_lanes);
+  const int64_t stride = std::min<int64_t>(plan.columns.stride, jit::ConvStore::max_lanes);
   return {.column_stride = static_cast<int>(stride),
           .is_plain = plan.takes_whole_rows() && plan.dwords_hold == jit::DwordsHold::channels,
           .holds_columns = plan.dwords_hold == jit::DwordsHold::columns};

@@ -31,8 +31,8 @@ ConvolutionOutput::ConvolutionOutput(const ConvolutionGeometry& geometry,
   pixel_step_ = nhwc ? geometry.out_channels : 1;
 }
 
-int64_t ConvolutionOutput::most_elements() const {
-  return epilogue_ == nullptr ? std::numeric_limits<int64_t>::max() : most_piece_elements;
+int64_t ConvolutionOutput::max_elements() const {
+  return epilogue_ == nullptr ? std::numeric_limits<int64_t>::max() : max_piece_elements;
 }
 
 PieceMemory ConvolutionOutput::begin(const OutputPiece& piece, std::byte* scratch) const {
@@ -112,7 +112,7 @@ void ConvolutionOutput::run_epilogue(const OutputPiece& piece, const Rows& rows,
   const std::vector<StepOperand>& operands = epilogue_->operands;
   const bool splits = epilogue_->sub_byte && splits_bytes(piece, rows);
   const BoundCode& code = splits ? *epilogue_->any_start : epilogue_->main;
-  int64_t arguments[jit::most_argument_words];
+  int64_t arguments[jit::max_argument_words];
   std::copy(code.arguments.begin(), code.arguments.end(), arguments);
   for (size_t k = 0; k < operands.size(); ++k) {
     if (k == epilogue_->source) continue;

@@ -43,7 +43,7 @@ class ConvolutionOutput {
                     const CallMemory& memory);
 
   /// Results of a piece at the most.
-  int64_t most_elements() const;
+  int64_t max_elements() const;
   /// Where the piece is to be written. `scratch` is the task's own, where the convolution's begins.
   PieceMemory begin(const OutputPiece& piece, std::byte* scratch) const;
   /// Where the epilogue's operands lie at a piece, for kernels that apply it themselves.

@@ -38,8 +38,8 @@ class PlaneFiller {
     flip_ = static_cast<uint8_t>(input.is_signed ? 0x80 : 0);
     const auto pad = static_cast<uint8_t>(input.zero_point + (input.is_signed ? 128 : 0));
     padding_ = bytes ? pad * 0x01010101u : 0;
-    rows_ = place.block.rows + plan.row_phases.most_shift;
-    width_ = place.block.columns + plan.column_phases.most_shift;
+    rows_ = place.block.rows + plan.row_phases.max_shift;
+    width_ = place.block.columns + plan.column_phases.max_shift;
   }
 
   void fill() const {
@@ -53,8 +53,8 @@ class PlaneFiller {
   }
 
  private:
-  static constexpr int lanes = jit::ConvStore::most_lanes;
-  static constexpr size_t most_vectors = std::tuple_size_v<decltype(KeptVectors::vectors)>;
+  static constexpr int lanes = jit::ConvStore::max_lanes;
+  static constexpr size_t max_vectors = std::tuple_size_v<decltype(KeptVectors::vectors)>;
 
   bool holds_columns() const { return plan_.dwords_hold == jit::DwordsHold::columns; }
 
@@ -187,7 +187,7 @@ class PlaneFiller {
       vector.source = source;
       vector.lanes |= present;
     });
-    if (end > static_cast<int64_t>(most_vectors) * lanes) kept_.count = 0;
+    if (end > static_cast<int64_t>(max_vectors) * lanes) kept_.count = 0;
     kept_.rows = key;
   }
 
@@ -221,11 +221,11 @@ class PlaneFiller {
   /// Calls the code for dwords 0 to `end`, after visit(begin, end, vector) of each vector of them.
   template <class Visit>
   void call_for_vectors(jit::PlaneFilling filling, int64_t end, Visit visit) const {
-    std::array<jit::PlaneVector, most_vectors>& vectors = kept_.vectors;
+    std::array<jit::PlaneVector, max_vectors>& vectors = kept_.vectors;
     kept_.rows = {};
     for (int64_t begin = 0; begin < end;) {
       size_t count = 0;
-      for (; count < most_vectors && begin < end; begin += lanes, ++count) {
+      for (; count < max_vectors && begin < end; begin += lanes, ++count) {
         const int64_t behind = std::min<int64_t>(begin + lanes, end);
         vectors[count] = {.source = 0,
                           .destination = static_cast<int32_t>(4 * begin),
@@ -276,12 +276,12 @@ class PlaneFiller {
   /// its padding, a piece at a time.
   void fill_row_of_columns(const PhasePlanes& of, int64_t channel, int64_t row,
                            uint32_t* to) const {
-    constexpr int64_t most_bytes = 2048;
+    constexpr int64_t max_bytes = 2048;
     const int64_t held = jit::channels_of_dword(plan_.dot);
     const int64_t stride = plan_.columns.stride;
-    const int64_t at_once = (most_bytes - held) / stride + 1;
+    const int64_t at_once = (max_bytes - held) / stride + 1;
     const int64_t input_row = of.input_row + row * plan_.rows.stride;
-    std::array<std::byte, most_bytes> piece;
+    std::array<std::byte, max_bytes> piece;
     for (int64_t i = 0; i < width_; i += at_once) {
       const int64_t count = std::min(at_once, width_ - i);
       copy_columns(channel, of.pixel + input_row * plan_.columns.input, of.begin + i * stride,

@@ -200,7 +200,7 @@ class ConvolutionRun {
 
   /// How many of `count` parts of that many elements are one piece of the output.
   int64_t at_once_of(int64_t elements, int64_t count) const {
-    return std::clamp<int64_t>(output_.most_elements() / elements, 1, count);
+    return std::clamp<int64_t>(output_.max_elements() / elements, 1, count);
   }
 
   /// Some pixels of one tile of channels, pixels in the lanes.
@@ -370,7 +370,7 @@ void run_convolution(const ConvolutionStep& step, const CallMemory& memory) {
                 static_cast<size_t>(element_count(extents).value_or(0)) * 4);
     return;
   }
-  const TaskTeams teams = choose_teams(convolution, most_tasks(memory, step.nanoseconds));
+  const TaskTeams teams = choose_teams(convolution, max_tasks(memory, step.nanoseconds));
   ConvolutionRun run(step, teams, memory);
   run.prepare();
   share_out(run, teams.tasks(), teams.tasks(), memory, convolution.scratch);

@@ -174,7 +174,7 @@ class UnitPacker {
     constexpr int64_t row_bytes = 64;
     constexpr int64_t lanes = rows;
     std::array<std::byte, rows * row_bytes> source;
-    alignas(64) std::array<int32_t, jit::WeightUnit::most_slots * lanes> packed;
+    alignas(64) std::array<int32_t, jit::WeightUnit::max_slots * lanes> packed;
     source.fill(std::byte{flip_});
     const int64_t inputs = std::min(inputs_of(line), extents_.channels - unit * inputs_of(line));
     for (int64_t row = 0; row < of.count; ++row) {

@@ -37,27 +37,27 @@ class LoopPacker {
   }
 
  private:
-  static constexpr int64_t most_rows = 16;  ///< output channels
-  static constexpr int64_t most_taps = 64;
+  static constexpr int64_t max_rows = 16;  ///< output channels
+  static constexpr int64_t max_taps = 64;
 
   void pack_tile(const PackedTile& tile) const {
     const int64_t taps = plan_.k_steps();
     const int64_t in_slice = extents_.in_slice;
-    const int64_t at_once = in_slice < most_taps ? most_taps / in_slice * in_slice : most_taps;
-    std::array<uint32_t, most_rows * most_taps> dwords;
-    for (int64_t row = 0; row < tile.width; row += most_rows) {
-      const int64_t rows = std::min(tile.width - row, most_rows);
+    const int64_t at_once = in_slice < max_taps ? max_taps / in_slice * in_slice : max_taps;
+    std::array<uint32_t, max_rows * max_taps> dwords;
+    for (int64_t row = 0; row < tile.width; row += max_rows) {
+      const int64_t rows = std::min(tile.width - row, max_rows);
       for (int64_t tap = 0; tap < taps; tap += at_once) {
         const int64_t count = std::min(taps - tap, at_once);
         for (int64_t i = 0; i < rows; ++i) {
-          uint32_t* to = dwords.data() + i * most_taps;
+          uint32_t* to = dwords.data() + i * max_taps;
           if (row + i < tile.channels) {
             dwords_of(tile.first + row + i, tap, count, to);
           } else {
             std::fill_n(to, count, 0);
           }
         }
-        transpose_dwords(reinterpret_cast<const int32_t*>(dwords.data()), most_taps, rows, count,
+        transpose_dwords(reinterpret_cast<const int32_t*>(dwords.data()), max_taps, rows, count,
                          tile.to + tap * tile.width + row, tile.width);
       }
     }
@@ -130,10 +130,10 @@ class LoopPacker {
 
   /// Of a filter of one position, whose channels lie side by side.
   void dwords_side_by_side(int64_t m, int64_t part, int64_t count, uint32_t* to) const {
-    const int most = jit::channels_of_dword(plan_.dot);
-    const int64_t left = extents_.channels - part * most;
-    const std::byte* from = w_ + m * extents_.channels + part * most;
-    const int64_t whole = std::min(count, left / most);
+    const int max = jit::channels_of_dword(plan_.dot);
+    const int64_t left = extents_.channels - part * max;
+    const std::byte* from = w_ + m * extents_.channels + part * max;
+    const int64_t whole = std::min(count, left / max);
     if (plan_.dot == jit::DotProduct::words) {
       for (int64_t i = 0; i < whole; ++i) {
         to[i] = word_of(from[2 * i], m) | word_of(from[2 * i + 1], m) << 16;
@@ -152,9 +152,9 @@ class LoopPacker {
 
   /// The channels of one dword, at `count` kernel positions.
   void interleave(int64_t m, int64_t position, int64_t part, int64_t count, uint32_t* to) const {
-    const int most = jit::channels_of_dword(plan_.dot);
-    const int64_t first = part * most;
-    const int there = static_cast<int>(std::min<int64_t>(most, extents_.channels - first));
+    const int max = jit::channels_of_dword(plan_.dot);
+    const int64_t first = part * max;
+    const int there = static_cast<int>(std::min<int64_t>(max, extents_.channels - first));
     DwordSource source;
     for (int i = 0; i < there; ++i) {
       source.channels[i] =
@@ -164,8 +164,8 @@ class LoopPacker {
       return interleave_words(source, is_signed_, zero_points_[m], count, to);
     }
     interleave_bytes(source, flip_of(is_signed_), count, to);
-    if (there == most) return;
-    const uint32_t kept = 0xffffffffu >> (8 * (most - there));
+    if (there == max) return;
+    const uint32_t kept = 0xffffffffu >> (8 * (max - there));
     for (int64_t i = 0; i < count; ++i) to[i] &= kept;
   }
 

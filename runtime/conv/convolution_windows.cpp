@@ -32,15 +32,15 @@ class WindowFiller {
   }
 
   void fill() {
-    constexpr int64_t most_columns = lanes * static_cast<int64_t>(KeptVectors{}.vectors.size());
-    for (int64_t begin = 0; begin < place_.block.columns; begin += most_columns) {
-      list_vectors(begin, std::min(begin + most_columns, place_.block.columns));
+    constexpr int64_t max_columns = lanes * static_cast<int64_t>(KeptVectors{}.vectors.size());
+    for (int64_t begin = 0; begin < place_.block.columns; begin += max_columns) {
+      list_vectors(begin, std::min(begin + max_columns, place_.block.columns));
       fill_rows();
     }
   }
 
  private:
-  static constexpr int64_t lanes = jit::ConvStore::most_lanes;
+  static constexpr int64_t lanes = jit::ConvStore::max_lanes;
 
   void list_vectors(int64_t begin, int64_t end) {
     constexpr int64_t vector_bytes = 64;
@@ -100,7 +100,7 @@ class WindowFiller {
   decltype(KeptVectors::vectors)& vectors_;
   const std::byte* x_;  ///< the group's first channel
   int64_t pixels_;
-  std::array<const std::byte*, jit::WindowForm::most_rows> sources_;
+  std::array<const std::byte*, jit::WindowForm::max_rows> sources_;
   jit::WindowFilling filling_;
 };
 

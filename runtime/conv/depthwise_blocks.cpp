@@ -41,7 +41,7 @@ void add_band(const jit::DepthwisePlan& plan, const jit::DepthwiseBand& band,
             .columns_end = columns + (part.is_whole_row ? band.columns : part.columns_end),
             .rows_loaded = plan.rows_loaded.data() + band.first_rows_loaded};
   if (writes.prefetches) {
-    const int outputs = std::min(block.outputs, jit::DepthwisePlan::most_prefetched);
+    const int outputs = std::min(block.outputs, jit::DepthwisePlan::max_prefetched);
     blocks.prefetched = outputs * plan.output_step() * output_row;
   }
   to.input_end = input + blocks.count * blocks.input_block_step;

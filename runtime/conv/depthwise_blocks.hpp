@@ -20,7 +20,7 @@ struct DepthwisePart {
 /// Blocks as kernels take them, and where they end: bytes from the image and from the part's first
 /// row of outputs.
 struct DepthwiseBlockList {
-  std::array<jit::DepthwiseBlocks, jit::DepthwisePlan::most_bands> blocks;
+  std::array<jit::DepthwiseBlocks, jit::DepthwisePlan::max_bands> blocks;
   size_t count = 0;
   int64_t input_end = 0;
   int64_t output_end = 0;

@@ -58,20 +58,20 @@ inline int32_t number_of(std::byte byte, bool is_signed) {
 }
 
 struct WeightRange {
-  int32_t least = 0;
-  int32_t most = 0;
+  int32_t min = 0;
+  int32_t max = 0;
 };
 
 inline WeightRange range_of(const std::byte* weights, int64_t count, bool is_signed) {
   const uint8_t flip = is_signed ? 0x80 : 0;  // keeps the order
-  uint8_t least = 255;
-  uint8_t most = 0;
+  uint8_t min = 255;
+  uint8_t max = 0;
   for (int64_t i = 0; i < count; ++i) {
     const auto weight = static_cast<uint8_t>(std::to_integer<uint8_t>(weights[i]) ^ flip);
-    least = std::min(least, weight);
-    most = std::max(most, weight);
+    min = std::min(min, weight);
+    max = std::max(max, weight);
   }
-  return {least - flip, most - flip};
+  return {min - flip, max - flip};
 }
 
 }  // namespace castor::detail

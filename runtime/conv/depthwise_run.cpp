@@ -14,12 +14,12 @@ namespace castor::detail {
 
 namespace {
 
-static_assert(most_piece_elements >= jit::DepthwisePlan::most_block_outputs);
+static_assert(max_piece_elements >= jit::DepthwisePlan::max_block_outputs);
 
 /// Outputs of a piece: many for what it costs to begin one, few enough for tasks to share.
 constexpr int64_t piece_outputs = 16384;
 /// Pieces that channels are shared out to, where there are as many.
-constexpr int64_t least_pieces = 16;
+constexpr int64_t min_pieces = 16;
 
 /// One call: the operands of the step, and its scratch of `scratch_bytes`.
 struct DepthwiseCall {
@@ -50,7 +50,7 @@ class DepthwiseRun {
     DepthwisePart part;
   };
 
-  int64_t most_elements() const;
+  int64_t max_elements() const;
   void choose_pieces();
   int64_t row_pieces() const;
   int64_t column_pieces() const;
@@ -112,27 +112,27 @@ DepthwiseRun::DepthwiseRun(const BoundDepthwise& depthwise, const DepthwiseCall&
   list_blocks(plan_, {.row_end = plan_.rows.output}, writes_, plane_);
 }
 
-int64_t DepthwiseRun::most_elements() const {
+int64_t DepthwiseRun::max_elements() const {
   return depthwise_.applies_epilogue ? std::numeric_limits<int64_t>::max()
-                                     : call_.output->most_elements();
+                                     : call_.output->max_elements();
 }
 
 /// Planes of several channels, or rows of one, or, where not even one may be had, a part of a row.
 void DepthwiseRun::choose_pieces() {
   const ConvolutionGeometry& geometry = plan_.geometry;
-  const int64_t most = most_elements();
+  const int64_t max = max_elements();
   const int64_t plane = plan_.plane_outputs();
   const int64_t width = plan_.columns.output;
   const int64_t multiplier = geometry.group_out_channels();
-  const int64_t wished = std::min(most, piece_outputs);
+  const int64_t wished = std::min(max, piece_outputs);
   writes_ = {.output_bytes = depthwise_.applies_epilogue ? 1 : 4,
-             .prefetches = most == std::numeric_limits<int64_t>::max()};
+             .prefetches = max == std::numeric_limits<int64_t>::max()};
   joins_pieces_ = multiplier == 1 && plan_.outer_outputs == 1 && plan_.slices == 1 &&
-                  most == std::numeric_limits<int64_t>::max();
+                  max == std::numeric_limits<int64_t>::max();
   piece_rows_ = plan_.rows.output;
   if (plane <= wished) {
     const int64_t channels = multiplier == 1 ? geometry.channels : multiplier;
-    piece_channels_ = std::clamp<int64_t>(geometry.out_channels / least_pieces, 1,
+    piece_channels_ = std::clamp<int64_t>(geometry.out_channels / min_pieces, 1,
                                           std::min(channels, wished / plane));
   } else {
     const int64_t unit = plan_.unit_rows();
@@ -319,7 +319,7 @@ void run_depthwise(const BoundDepthwise& depthwise, size_t scratch, const Convol
   const ConvolutionOutput output(depthwise.plan.geometry, step, memory);
   const DepthwiseCall call = {operands_of(step, memory), memory.scratch + scratch, &output};
   const DepthwiseRun run(depthwise, call);
-  share_out(run, run.pieces(), most_tasks(memory, step.nanoseconds), memory, scratch);
+  share_out(run, run.pieces(), max_tasks(memory, step.nanoseconds), memory, scratch);
 }
 
 }  // namespace castor::detail

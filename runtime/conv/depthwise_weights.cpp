@@ -159,17 +159,17 @@ DepthwiseProducts products_of(const BoundDepthwise& depthwise, const std::byte* 
   const bool differ = zero_points != nullptr && operands.zero_points_per_channel;
   const int64_t count = differ ? plan.geometry.out_channels : 1;              // of zero points
   const int64_t weights = differ ? taps : taps * plan.geometry.out_channels;  // of each
-  int32_t least = 0;                                                          // of the differences
-  int32_t most = 0;
+  int32_t min = 0;                                                            // of the differences
+  int32_t max = 0;
   for (int64_t m = 0; m < count; ++m) {
     const WeightRange range = range_of(w + m * weights, weights, operands.w_is_signed);
     const int32_t zero_point = zero_point_of(operands, zero_points, m);
-    least = std::min(least, range.least - zero_point);
-    most = std::max(most, range.most - zero_point);
+    min = std::min(min, range.min - zero_point);
+    max = std::max(max, range.max - zero_point);
   }
-  if (least >= -128 && most <= 127) return {};
+  if (min >= -128 && max <= 127) return {};
   return {.signed_input = operands.x_is_signed,
-          .subtracts_window_sums = !operands.x_is_signed || least < 0 || most > 255};
+          .subtracts_window_sums = !operands.x_is_signed || min < 0 || max > 255};
 }
 
 void pack_weights(const BoundDepthwise& depthwise, const DepthwiseProducts& products,

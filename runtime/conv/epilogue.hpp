@@ -18,7 +18,7 @@ struct BoundEpilogue : LaneStep {
 };
 
 /// Results of a piece at the most: pieces stay in the first cache.
-inline constexpr int64_t most_piece_elements = 4096;
+inline constexpr int64_t max_piece_elements = 4096;
 
 /// Elements from one row of a piece to the next in scratch. Long rows begin at lines of the cache.
 constexpr int64_t row_pitch(int64_t elements) {
@@ -29,7 +29,7 @@ constexpr int64_t row_pitch(int64_t elements) {
 /// Bytes of scratch for a piece: all channels of a pixel are one at times, and rows grow by a
 /// quarter at the most.
 inline size_t piece_bytes(int64_t out_channels) {
-  const int64_t elements = std::max(most_piece_elements, out_channels);
+  const int64_t elements = std::max(max_piece_elements, out_channels);
   return static_cast<size_t>(elements) * sizeof(int32_t) / 4 * 5;
 }
 

@@ -17,15 +17,15 @@ namespace {
 
 using jit::GroupedNhwcPlan;
 
-static_assert(most_piece_elements >= GroupedNhwcPlan::most_unit_outputs);
+static_assert(max_piece_elements >= GroupedNhwcPlan::max_unit_outputs);
 
 constexpr int64_t line_channels = GroupedNhwcPlan::line_channels;
 /// Outputs of a part of a row, where rows are parted for tasks to share.
 constexpr int64_t part_outputs = 16384;
 /// Bytes of a piece's records at the most, if they are of several vectors: each place reads all.
-constexpr int64_t most_record_bytes = 24 << 10;
+constexpr int64_t max_record_bytes = 24 << 10;
 /// Pieces that channels are shared out to, where there are as many.
-constexpr int64_t least_pieces = 16;
+constexpr int64_t min_pieces = 16;
 
 /// One call: the operands of the step, and its scratch.
 struct NhwcCall {
@@ -60,7 +60,7 @@ class NhwcRun {
 
   void prepare();
   void choose_pieces();
-  void choose_channels(int64_t most, int64_t pixels);
+  void choose_channels(int64_t max, int64_t pixels);
   int64_t vectors() const { return static_cast<int64_t>(plan_.vectors.size()); }
   int64_t row_pieces() const { return ceil_div(plan_.rows.output, piece_rows_); }
   int64_t column_pieces() const { return ceil_div(plan_.column_units(), piece_units_); }
@@ -131,36 +131,36 @@ void NhwcRun::prepare() {
 
 /// A unit of rows, or, where not even one may be had, a single row or a part of one.
 void NhwcRun::choose_pieces() {
-  const int64_t most = grouped_.applies_epilogue ? std::numeric_limits<int64_t>::max()
-                                                 : call_.output->most_elements();
+  const int64_t max = grouped_.applies_epilogue ? std::numeric_limits<int64_t>::max()
+                                                : call_.output->max_elements();
   const int64_t channels = std::min(plan_.geometry.out_channels, line_channels);
   const int64_t width = plan_.columns.output;
-  in_single_rows_ = plan_.unit_rows() * width > most / channels;
+  in_single_rows_ = plan_.unit_rows() * width > max / channels;
   piece_rows_ = in_single_rows_ ? 1 : plan_.unit_rows();
   piece_units_ = plan_.column_units();
   int64_t pixels = piece_rows_ * width;
-  const int64_t wished = plan_.rows.output == 1 ? std::min(most, part_outputs) : most;
+  const int64_t wished = plan_.rows.output == 1 ? std::min(max, part_outputs) : max;
   if (pixels > wished / channels) {
     piece_units_ = std::max<int64_t>(wished / channels / plan_.unit_columns(), 1);
     pixels = std::min(piece_units_ * plan_.unit_columns(), width);
   }
-  choose_channels(most, pixels);
+  choose_channels(max, pixels);
 }
 
 /// As many as may be had; the last piece may have nearly twice as many as the others.
-void NhwcRun::choose_channels(int64_t most, int64_t pixels) {
+void NhwcRun::choose_channels(int64_t max, int64_t pixels) {
   const int64_t channels = plan_.geometry.out_channels;
   const int64_t lanes = plan_.lanes;
   const auto record_bytes = 4 * static_cast<int64_t>(record_dwords(grouped_));
-  piece_vectors_ = std::clamp<int64_t>(most_record_bytes / record_bytes, 1, vectors());
-  if (channels > most / pixels) {
-    piece_vectors_ = std::clamp<int64_t>(most / pixels / 2 / lanes, 1, piece_vectors_);
+  piece_vectors_ = std::clamp<int64_t>(max_record_bytes / record_bytes, 1, vectors());
+  if (channels > max / pixels) {
+    piece_vectors_ = std::clamp<int64_t>(max / pixels / 2 / lanes, 1, piece_vectors_);
     return;
   }
   const int64_t others =
       plan_.geometry.batch * plan_.outer_outputs * row_pieces() * column_pieces();
-  if (others >= least_pieces || channels < 2 * line_channels) return;
-  const int64_t lines = channels * others / least_pieces / line_channels;
+  if (others >= min_pieces || channels < 2 * line_channels) return;
+  const int64_t lines = channels * others / min_pieces / line_channels;
   piece_vectors_ = std::min(std::max<int64_t>(lines, 1) * line_channels / lanes, piece_vectors_);
 }
 
@@ -210,7 +210,7 @@ void NhwcRun::run_place(const Place& place, std::byte* scratch) const {
   jit::GroupedNhwcArguments arguments = arguments_of(place);
   arguments.output_pixel_step = 4 * to.pixel_step;
   // One place ahead, where y itself is written.
-  const bool is_result = call_.output->most_elements() == std::numeric_limits<int64_t>::max();
+  const bool is_result = call_.output->max_elements() == std::numeric_limits<int64_t>::max();
   arguments.prefetched = is_result ? plan_.unit_columns() * arguments.output_pixel_step : 0;
   // Columns are counted from the row's first one, channels from the first of all.
   arguments.output = number_of(to.data) - column * arguments.output_pixel_step - 4 * channel;
@@ -307,7 +307,7 @@ void run_grouped_nhwc(const BoundGroupedNhwc& grouped, size_t scratch, const Con
   const ConvolutionOutput output(grouped.plan.geometry, step, memory);
   const NhwcCall call = {operands_of(step, memory), memory.scratch + scratch, &output};
   const NhwcRun run(grouped, call);
-  share_out(run, run.pieces(), most_tasks(memory, step.nanoseconds), memory, scratch);
+  share_out(run, run.pieces(), max_tasks(memory, step.nanoseconds), memory, scratch);
 }
 
 }  // namespace castor::detail

@@ -15,7 +15,7 @@ using jit::GroupedNhwcForm;
 
 /// Taps of one row of a filter, 8 at the most; those behind the last one are 0.
 using Bytes = uint64_t;
-using Words = std::array<int32_t, GroupedNhwcForm::most_pixels>;
+using Words = std::array<int32_t, GroupedNhwcForm::max_pixels>;
 
 /// The low bits of two numbers as words of a dword.
 int32_t pair_of(int32_t low, int32_t high) {
@@ -165,7 +165,7 @@ class LanePacker {
     const auto byte = static_cast<uint8_t>(zero_point_ - taken_off_);
     const Bytes all = byte * Bytes{0x0101010101010101};
     if (form_.parts == 0) {
-      pack_bytes(all >> (8 * (GroupedNhwcForm::most_pixels - form_.columns)), to);
+      pack_bytes(all >> (8 * (GroupedNhwcForm::max_pixels - form_.columns)), to);
       return;
     }
     for (int64_t first = 0; first < channels_; first += plan_.held, to += plan_.lanes) {

@@ -53,11 +53,11 @@ struct TasksWithScratch {
     return tasks.count_for(step.nanoseconds);
   }
   int64_t operator()(const BoundRequantization& requantization) const {
-    int64_t most = 1;
+    int64_t max = 1;
     for (const BoundMethod& method : requantization.methods) {
-      most = std::max(most, (*this)(method.step));
+      max = std::max(max, (*this)(method.step));
     }
-    return most;
+    return max;
   }
   int64_t operator()(const RequantizeStep& step) const { return (*this)(step.requantization); }
   int64_t operator()(const TableStep& step) const {
@@ -84,18 +84,18 @@ struct SplitsScratch {
 }  // namespace
 
 size_t more_tasks(const BoundState& bound, const CallTasks& tasks) {
-  int64_t most = 1;
+  int64_t max = 1;
   for (const Step& step : bound.steps) {
-    most = std::max(most, std::visit(TasksWithScratch{tasks}, step));
+    max = std::max(max, std::visit(TasksWithScratch{tasks}, step));
   }
-  return static_cast<size_t>(most - 1);
+  return static_cast<size_t>(max - 1);
 }
 
 size_t scratch_bytes(const BoundState& bound, int64_t tasks) {
   const bool splits = tasks > 1 && std::ranges::any_of(bound.steps, [](const Step& step) {
                         return std::visit(SplitsScratch(), step);
                       });
-  const int64_t blocks = splits ? std::min(tasks, CallTasks::most_tasks) : 1;
+  const int64_t blocks = splits ? std::min(tasks, CallTasks::max_tasks) : 1;
   size_t bytes = 0;
   if (__builtin_mul_overflow(bound.scratch_bytes, blocks, &bytes)) return SIZE_MAX;
   return bytes;

@@ -26,7 +26,7 @@ class CallScratch {
   /// `given` is checked, or empty. Throws std::bad_alloc.
   CallScratch(const BoundState& bound, std::span<std::byte> given, const CallTasks& tasks)
       : bytes_(bound.scratch_bytes),
-        more_(tasks.most() <= 1 ? 0 : more_tasks(bound, tasks)),
+        more_(tasks.max() <= 1 ? 0 : more_tasks(bound, tasks)),
         given_(given.empty() ? nullptr : given.data()),
         kept_(bytes_ > 0 && given_ == nullptr ? &bound.scratch : nullptr),
         kept_of_tasks_(kept_.data() != nullptr && more_ > 0 ? &bound.task_scratch : nullptr,

@@ -9,8 +9,8 @@ namespace castor::detail {
 
 size_t ScratchPlan::take(size_t bytes) {
   constexpr size_t unit = ScratchPool::alignment;
-  constexpr size_t most = ~size_t{0} / 4;
-  if (bytes > most) throw std::bad_alloc();
+  constexpr size_t max = ~size_t{0} / 4;
+  if (bytes > max) throw std::bad_alloc();
   const size_t size = (bytes + padding + unit - 1) / unit * unit;
   const auto fit = free_.lower_bound(size);
   if (fit != free_.end()) {
@@ -20,7 +20,7 @@ size_t ScratchPlan::take(size_t bytes) {
     return offset;
   }
   const size_t offset = end_;
-  if (end_ > most) throw std::bad_alloc();
+  if (end_ > max) throw std::bad_alloc();
   end_ += size;
   taken_[offset] = size;
   return offset;

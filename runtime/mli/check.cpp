@@ -10,14 +10,14 @@ namespace castor::mli {
 
 namespace {
 
-constexpr uint32_t most = INT32_MAX;  ///< largest capacity in bytes, and largest dimension
+constexpr uint32_t max = INT32_MAX;  ///< largest capacity in bytes, and largest dimension
 
 // One tensor
 
 bool has_valid_extents(const mli_tensor& tensor) {
   for (uint32_t axis = 0; axis < tensor.rank; ++axis) {
     if (tensor.mem_stride[axis] <= 0) return false;
-    if (tensor.shape[axis] == 0 || tensor.shape[axis] > most) return false;
+    if (tensor.shape[axis] == 0 || tensor.shape[axis] > max) return false;
   }
   return true;
 }
@@ -51,7 +51,7 @@ mli_status check_layout(const mli_tensor* tensor, const FormatInfo*& format) {
   if (tensor == nullptr || data_of(*tensor) == nullptr) return MLI_STATUS_BAD_TENSOR;
   format = format_of(*tensor);
   if (format == nullptr) return MLI_STATUS_TYPE_MISMATCH;
-  if (tensor->rank > MLI_MAX_RANK || tensor->data.capacity > most) return MLI_STATUS_BAD_TENSOR;
+  if (tensor->rank > MLI_MAX_RANK || tensor->data.capacity > max) return MLI_STATUS_BAD_TENSOR;
   if (!has_valid_extents(*tensor)) return MLI_STATUS_BAD_TENSOR;
   if (!has_nested_strides(*tensor)) return MLI_STATUS_BAD_TENSOR;
   return has_room(*tensor, *format) ? MLI_STATUS_OK : MLI_STATUS_NOT_ENGH_MEM;

@@ -42,7 +42,7 @@ class CallViews {
     }
   }
 
-  std::array<ConstView, most_inputs> inputs_;
+  std::array<ConstView, max_inputs> inputs_;
   size_t count_ = 0;
   View output_;
 };

@@ -130,7 +130,7 @@ Result<std::shared_ptr<const BoundKernel>> ConversionKernels::find(const Convers
   if (!bound.ok()) return bound.error();
   auto kernel = std::make_shared<const BoundKernel>(*bound);
   const std::unique_lock lock(table.mutex);
-  if (table.kernels.size() >= most_forms) table.kernels.clear();
+  if (table.kernels.size() >= max_forms) table.kernels.clear();
   ++table.bound;
   return table.kernels.try_emplace(form, std::move(kernel)).first->second;
 }

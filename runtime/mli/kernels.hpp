@@ -69,7 +69,7 @@ class ConversionKernels {
   KernelStatistics statistics() const;
 
  private:
-  static constexpr size_t most_forms = 4096;
+  static constexpr size_t max_forms = 4096;
 
   struct Hash {
     size_t operator()(const ConversionForm& form) const;
@@ -90,6 +90,6 @@ class ConversionKernels {
 
 /// The inputs of a form's kernel: the source, then the parameters of the source and of the
 /// destination: scale, fractional bits, zero point, as far as their formats have them.
-inline constexpr size_t most_inputs = 7;
+inline constexpr size_t max_inputs = 7;
 
 }  // namespace castor::mli

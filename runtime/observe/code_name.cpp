@@ -14,7 +14,7 @@ namespace castor {
 namespace {
 
 /// Maximum number of operations that a name lists; then it says how many more there are.
-constexpr size_t most_named_operations = 4;
+constexpr size_t max_named_operations = 4;
 
 /// Words with an underscore between; runs of equal words once, with their number.
 class Words {
@@ -49,7 +49,7 @@ class Words {
 
 std::string operations_text(const Function& function, std::span<const uint32_t> operations) {
   Words words;
-  const size_t named = std::min(operations.size(), most_named_operations);
+  const size_t named = std::min(operations.size(), max_named_operations);
   for (const uint32_t index : operations.first(named)) {
     words.add(name_of(function.operations[index].op));
   }
@@ -165,7 +165,7 @@ std::string code_name(const Function* function, const jit::Nest& nest, const jit
 
 std::string as_identifier(std::string_view text) {
   std::string name;
-  for (const char c : text.substr(0, most_name_characters)) {
+  for (const char c : text.substr(0, max_name_characters)) {
     const bool admitted =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (admitted) name += c;
@@ -183,9 +183,9 @@ std::string bounded_name(std::string_view front, std::string_view back, bool say
                          std::string_view key) {
   constexpr std::string_view prefix = "castor_";
   std::string ending = back.empty() ? "" : fmt::format("_{}", back);
-  const bool is_long = prefix.size() + front.size() + ending.size() > most_name_characters;
+  const bool is_long = prefix.size() + front.size() + ending.size() > max_name_characters;
   if (!says_all || is_long) ending += "_" + short_hash(key);
-  const size_t room = most_name_characters - prefix.size() - ending.size();
+  const size_t room = max_name_characters - prefix.size() - ending.size();
   return as_identifier(fmt::format("{}{}{}", prefix, front.substr(0, room), ending));
 }
 

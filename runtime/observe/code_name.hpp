@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of pieces of code, for profilers, debuggers and files.
 //
-// castor_<what>_<element types>_<access>_<tier>, C identifiers of at most `most_name_characters`.
+// castor_<what>_<element types>_<access>_<tier>, C identifiers of at most `max_name_characters`.
 // Types and access are those of the operands in order, inputs first; runs of equal ones are
 // written once, with their number: f32x2_f32. What differs where the words are equal has different
 // hashes after them: the words say it all for one operation whose attributes they name, for others
@@ -18,7 +18,7 @@
 
 namespace castor {
 
-inline constexpr size_t most_name_characters = 120;
+inline constexpr size_t max_name_characters = 120;
 
 /// Indices of the operations that the nest computes, ascending; none where it only copies.
 std::vector<uint32_t> operations_of(const Function& function, const jit::Nest& nest);
@@ -29,7 +29,7 @@ std::string code_name(const Function* function, const jit::Nest& nest, const jit
                       const jit::Target& target, std::string_view key);
 
 /// Letters and digits of the text, with one underscore for whatever stands between them; of at most
-/// `most_name_characters` characters.
+/// `max_name_characters` characters.
 std::string as_identifier(std::string_view text);
 /// Eight hexadecimal digits of a hash of the bytes; the same in every process.
 std::string short_hash(std::string_view bytes);

@@ -23,7 +23,7 @@ namespace castor {
 namespace {
 
 /// Constants of more bytes are not written as literals.
-constexpr size_t most_literal_bytes = 1024;
+constexpr size_t max_literal_bytes = 1024;
 
 std::optional<std::string> content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -97,7 +97,7 @@ Result<std::string> DumpDirectory::write_file(std::string_view name, std::string
 Result<Function> DumpDirectory::with_bound_constants(const Function& function) const {
   Function shown = function;
   for (Operation& operation : shown.operations) {
-    if (!operation.data || operation.data->bytes.size() <= most_literal_bytes) continue;
+    if (!operation.data || operation.data->bytes.size() <= max_literal_bytes) continue;
     const std::string_view bytes = as_text(operation.data->bytes);
     const Result<std::string> name =
         write_file(fmt::format("constant_{}", short_hash(bytes)), ".bin", bytes);

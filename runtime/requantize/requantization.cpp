@@ -151,7 +151,7 @@ class RequantizationBinder {
   /// The tensors themselves, in rows that are not too short for these methods.
   MethodOperands own_operands(std::span<const jit::RequantizeMethod* const> methods, bool is_open) {
     const jit::LongSlices joined =
-        jit::join_rows(tensors_, jit::most_joined_elements(methods, bound_.form, is_open));
+        jit::join_rows(tensors_, jit::max_joined_elements(methods, bound_.form, is_open));
     bound_.copies = joined.copies;
     return {joined.tensors, base_.operands.front().origin, base_.operands.back().origin};
   }
@@ -190,7 +190,7 @@ class RequantizationBinder {
                             ScratchPlan& scratch, ElementwiseStep& result) const {
     ConstantArrays arrays = arrays_of(*chosen.method);
     auto constants =
-        std::make_shared<std::array<std::vector<VectorBytes>, jit::most_slice_constants>>();
+        std::make_shared<std::array<std::vector<VectorBytes>, jit::max_slice_constants>>();
     std::vector<OperandOrigin> origins;
     for (size_t i = 0; i < arrays.types.size(); ++i) {
       (*constants)[i].resize(arrays.bytes_of(i) / sizeof(VectorBytes) + 1);

@@ -41,7 +41,7 @@ struct ConstantArrays {
   std::span<const ElementType> types;
   int64_t slices = 1;
   int64_t copies = 1;
-  std::array<std::byte*, jit::most_slice_constants> data = {};
+  std::array<std::byte*, jit::max_slice_constants> data = {};
 
   size_t bytes_of(size_t array) const {
     return static_cast<size_t>(*byte_size(types[array], slices * copies));

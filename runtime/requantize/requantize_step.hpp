@@ -29,7 +29,7 @@ struct BoundSide {
 struct BoundMethod {
   const jit::RequantizeMethod* method = nullptr;
   ElementwiseStep step;
-  std::array<size_t, jit::most_slice_constants> constants = {};  ///< in scratch, in bytes
+  std::array<size_t, jit::max_slice_constants> constants = {};  ///< in scratch, in bytes
 };
 
 /// How calls requantize by parameters of which some are given at run time.

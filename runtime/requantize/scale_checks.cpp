@@ -71,7 +71,7 @@ Status check_scales(std::span<const ScaleCheck> checks, std::span<const ConstVie
     for (int64_t i = 0; i < check.count; ++i) {
       const uint64_t bits = read_element(data, rule.element, first + i * check.stride);
       const auto scale = static_cast<int16_t>(bits);
-      if (scale < rule.least) return scale_out_of_range(check.side, scale, i);
+      if (scale < rule.min) return scale_out_of_range(check.side, scale, i);
     }
   }
   return {};

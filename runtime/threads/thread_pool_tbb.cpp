@@ -16,7 +16,7 @@ namespace castor {
 
 namespace {
 
-constexpr int most_threads = 256;
+constexpr int max_threads = 256;
 
 /// Hands out the tasks of one call: whoever comes takes the next one.
 class TaskQueue {
@@ -81,12 +81,12 @@ bool has_thread_pool() { return true; }
 
 Result<std::shared_ptr<Executor>> make_thread_pool(int threads) {
   return guarded([&]() -> Result<std::shared_ptr<Executor>> {
-    if (threads < 0 || threads > most_threads) {
+    if (threads < 0 || threads > max_threads) {
       return Error{ErrorCode::invalid_argument,
                    fmt::format("a thread pool of {} threads; expected 1 to {}, or 0 for one a core",
-                               threads, most_threads)};
+                               threads, max_threads)};
     }
-    const int all = std::min(tbb::info::default_concurrency(), most_threads);
+    const int all = std::min(tbb::info::default_concurrency(), max_threads);
     const int wanted = threads == 0 ? all : std::min(threads, all);
     return make_pool(wanted);
   });

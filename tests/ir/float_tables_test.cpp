@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t expected_rows = 60684;
 /// At least as many rows for a type of at most 8 bits.
-constexpr size_t least_small_rows = 600;
+constexpr size_t min_small_rows = 600;
 constexpr const char* small_inputs = "f32_in_small.bin";
 
 std::string path_of(const std::string& name) {
@@ -100,7 +100,7 @@ TEST_P(SmallFloatTables, ConvertGivesTheSameCodes) {
   const auto& [to, options, name, input_file] = GetParam();
   const auto inputs = read_words<uint32_t>(input_file);
   const auto outputs = read_words<uint8_t>(std::string("out_") + name + ".u8");
-  ASSERT_GE(inputs.size(), least_small_rows);
+  ASSERT_GE(inputs.size(), min_small_rows);
   ASSERT_EQ(outputs.size(), inputs.size());
   size_t compared = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -32,8 +32,8 @@ using test::OnnxGraphTest;
 using test::OnnxListRow;
 using test::OnnxTensor;
 
-constexpr size_t least_of_shared_data = 284;
-constexpr size_t least_of_debian_data = 195;
+constexpr size_t min_of_shared_data = 284;
+constexpr size_t min_of_debian_data = 195;
 
 constexpr OnnxForm forms[] = {
     {},
@@ -181,7 +181,7 @@ std::vector<OnnxListRow> rows_of(const fs::path& data) {
   return rows;
 }
 
-void check(const fs::path& data, size_t least) {
+void check(const fs::path& data, size_t min) {
   std::vector<OnnxListRow> listed = test::read_onnx_list(list_file());
   size_t ran = 0;
   size_t left_out = 0;
@@ -195,19 +195,19 @@ void check(const fs::path& data, size_t least) {
     }
   }
   fmt::print("{} folders run, {} left out\n", ran, left_out);
-  EXPECT_GE(ran, least);
+  EXPECT_GE(ran, min);
   if (test::rewrites_golden()) test::write_onnx_list(list_file(), listed);
 }
 
 TEST(OnnxElementwise, NamedOrSharedData) {
   const auto data = test::named_or_shared_onnx_data();
   if (!data) GTEST_SKIP() << test::no_shared_onnx_data;
-  check(data->folder, data->named ? 1 : least_of_shared_data);
+  check(data->folder, data->named ? 1 : min_of_shared_data);
 }
 
 TEST(OnnxElementwise, DataOfDebian) {
   if (!fs::is_directory(test::debian_onnx_data)) GTEST_SKIP() << test::no_debian_onnx_data;
-  check(test::debian_onnx_data, least_of_debian_data);
+  check(test::debian_onnx_data, min_of_debian_data);
 }
 
 }  // namespace

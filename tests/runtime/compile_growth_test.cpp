@@ -110,15 +110,15 @@ TEST_P(CompileGrowth, TenThousandOperationsTakeLessThanTwoSeconds) {
 TEST_P(CompileGrowth, TimeIsNearlyProportionalToTheOperations) {
   constexpr size_t few = 3000;
   constexpr size_t times_more = 4;
-  constexpr double most = 2;  // times per operation
+  constexpr double max = 2;  // times per operation
   double growth = 0;
   for (int round = 0; round < 4; ++round) {
     const Times at_few = time_of(GetParam(), few, 3);
     const Times at_many = time_of(GetParam(), few * times_more, 3);
     growth = at_many.compile / at_few.compile / times_more;
-    if (growth <= most) break;
+    if (growth <= max) break;
   }
-  EXPECT_LE(growth, most);
+  EXPECT_LE(growth, max);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CompileGrowth, testing::ValuesIn(growing_functions),

@@ -104,7 +104,7 @@ TEST(Refusal, ManyResultsNeedLittleStack) {
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
     const jit::Target target{tier};
     const std::vector<jit::Nest> nests = jit::plan_nests(*function, target);
-    EXPECT_EQ(nests.size(), 300 / jit::most_outputs + 1);
+    EXPECT_EQ(nests.size(), 300 / jit::max_outputs + 1);
     const float in[5] = {1, 2, 3, 254.9F, 400};
     std::vector<std::array<uint8_t, 5>> out(300);
     const ConstView input(in, ElementType::f32, {5}, sizeof in);

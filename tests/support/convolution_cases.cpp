@@ -11,8 +11,8 @@ namespace {
 class Draw {
  public:
   explicit Draw(std::mt19937_64& random) : random_(random) {}
-  int64_t from(int64_t least, int64_t most) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  int64_t from(int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   }
   bool percent(int64_t chance) { return from(1, 100) <= chance; }
   ElementType byte() { return percent(50) ? ElementType::i8 : ElementType::u8; }
@@ -37,8 +37,8 @@ struct DrawnAxis {
   int64_t input, kernel, stride, dilation, begin, end;
 };
 
-DrawnAxis draw_axis(Draw& draw, bool padded, int64_t most_input) {
-  DrawnAxis axis{.input = draw.from(1, most_input),
+DrawnAxis draw_axis(Draw& draw, bool padded, int64_t max_input) {
+  DrawnAxis axis{.input = draw.from(1, max_input),
                  .kernel = draw.from(1, draw.percent(20) ? 7 : 3),
                  .stride = draw.percent(50) ? 1 : draw.from(1, 4),
                  .dilation = draw.percent(60) ? 1 : draw.from(1, 3),
@@ -54,7 +54,7 @@ DrawnAxis draw_axis(Draw& draw, bool padded, int64_t most_input) {
 class CaseDraw {
  public:
   CaseDraw(Draw& draw, const ConvolutionLimits& limits)
-      : draw_(draw), axes_(static_cast<int>(draw.from(1, limits.most_spatial_axes))) {}
+      : draw_(draw), axes_(static_cast<int>(draw.from(1, limits.max_spatial_axes))) {}
 
   ConvolutionCase run() {
     draw_channels();
@@ -71,7 +71,7 @@ class CaseDraw {
   }
 
  private:
-  int64_t rarely_zero(int64_t most) { return draw_.from(draw_.percent(3) ? 0 : 1, most); }
+  int64_t rarely_zero(int64_t max) { return draw_.from(draw_.percent(3) ? 0 : 1, max); }
   Dims scalar() { return draw_.percent(50) ? Dims{} : Dims{1}; }
 
   void draw_channels() {
@@ -173,7 +173,7 @@ ConvolutionCase random_convolution(std::mt19937_64& random, const ConvolutionLim
   Draw draw(random);
   while (true) {
     ConvolutionCase row = CaseDraw(draw, limits).run();
-    if (products_of(row) <= limits.most_products) return row;
+    if (products_of(row) <= limits.max_products) return row;
   }
 }
 

@@ -46,8 +46,8 @@ Patterns random_bytes(std::mt19937_64& random, ElementType type, const Dims& sha
 
 /// How large random convolutions are.
 struct ConvolutionLimits {
-  int most_spatial_axes = 4;
-  int64_t most_products = 40'000;  ///< products per case
+  int max_spatial_axes = 4;
+  int64_t max_products = 40'000;  ///< products per case
 };
 
 /// A convolution that draws every attribute; of full-range data, at times all extremes.

@@ -57,17 +57,17 @@ Depthwise DepthwiseCases::with_axes(Depthwise row, int axes) {
   return row;
 }
 
-Depthwise DepthwiseCases::with_any_axes(Depthwise row, int axes, const AxisLimits& most) {
+Depthwise DepthwiseCases::with_any_axes(Depthwise row, int axes, const AxisLimits& max) {
   std::vector<int64_t> ends;
   for (int axis = 0; axis < axes; ++axis) {
     row.kernel.push_back(draw(1, percent(20) ? 7 : 3));
-    const int64_t dilation = percent(60) ? 1 : draw(1, most.dilation);
+    const int64_t dilation = percent(60) ? 1 : draw(1, max.dilation);
     const int64_t window = (row.kernel[axis] - 1) * dilation + 1;
     const bool padded = percent(60);
     row.options.pads.push_back(padded ? draw(0, 4) : 0);
     ends.push_back(padded ? draw(0, 4) : 0);
-    const int64_t least = std::max<int64_t>(1, window - row.options.pads.back() - ends.back());
-    row.input.push_back(least + draw(0, most.excess));
+    const int64_t min = std::max<int64_t>(1, window - row.options.pads.back() - ends.back());
+    row.input.push_back(min + draw(0, max.excess));
     row.options.dilations.push_back(dilation);
     row.options.strides.push_back(percent(50) ? 1 : draw(1, 5));
   }
@@ -96,16 +96,16 @@ std::string DepthwiseCases::mistake_of(const FunctionPtr& function,
   return mistake.empty() ? "" : mistake + "\n" + print(*function);
 }
 
-void DepthwiseCases::check_kernels(const KernelLimits& most) {
-  for (int64_t kernel = 1; kernel <= most.kernel; ++kernel) {
-    for (int64_t stride = 1; stride <= most.stride; ++stride) {
+void DepthwiseCases::check_kernels(const KernelLimits& max) {
+  for (int64_t kernel = 1; kernel <= max.kernel; ++kernel) {
+    for (int64_t stride = 1; stride <= max.stride; ++stride) {
       for (int64_t dilation = 1; dilation <= 3; ++dilation) {
         const int64_t rows = draw(1, 7);
         const int64_t row_dilation = draw(1, 3);
         const int64_t window = (kernel - 1) * dilation + 1;
         const int64_t row_window = (rows - 1) * row_dilation + 1;
         const Depthwise row = {.channels = draw_channels(5),
-                               .input = {row_window + draw(0, 20), window + draw(0, most.excess)},
+                               .input = {row_window + draw(0, 20), window + draw(0, max.excess)},
                                .kernel = {rows, kernel},
                                .options = {.dilations = {row_dilation, dilation},
                                            .pads = {draw(0, 4), draw(0, 4), draw(0, 4), draw(0, 4)},
@@ -116,16 +116,16 @@ void DepthwiseCases::check_kernels(const KernelLimits& most) {
   }
 }
 
-void DepthwiseCases::check_large_padding(int cases, int64_t most_columns,
-                                         const std::array<int64_t, 4>& most) {
+void DepthwiseCases::check_large_padding(int cases, int64_t max_columns,
+                                         const std::array<int64_t, 4>& max) {
   for (int i = 0; i < cases; ++i) {
-    const Depthwise row = {.channels = draw_channels(3),
-                           .input = {draw(1, 9), draw(1, most_columns)},
-                           .kernel = {draw(1, 3), draw(1, 5)},
-                           .options = {.dilations = {draw(1, 3), draw(1, 2)},
-                                       .pads = {draw(6, most[0]), draw(6, most[1]),
-                                                draw(6, most[2]), draw(6, most[3])},
-                                       .strides = {draw(1, 4), draw(1, 4)}}};
+    const Depthwise row = {
+        .channels = draw_channels(3),
+        .input = {draw(1, 9), draw(1, max_columns)},
+        .kernel = {draw(1, 3), draw(1, 5)},
+        .options = {.dilations = {draw(1, 3), draw(1, 2)},
+                    .pads = {draw(6, max[0]), draw(6, max[1]), draw(6, max[2]), draw(6, max[3])},
+                    .strides = {draw(1, 4), draw(1, 4)}}};
     ASSERT_EQ(mistake_of(row), "") << i;
   }
 }
@@ -189,7 +189,7 @@ void DepthwiseCases::check_tasks(const Depthwise& of) {
       const RunOptions options = {.executor = tasks == 1 ? nullptr : &executor};
       ASSERT_TRUE(bound->run(inputs, outputs, options));
       const bool is_shared = tasks > 1 && jit::Target{tier}.has_avx512();
-      EXPECT_GE(executor.most(), is_shared ? 2 : 1);
+      EXPECT_GE(executor.max(), is_shared ? 2 : 1);
       ASSERT_EQ(first_difference(expected, y.take()), "") << name_of(tier) << ", " << tasks;
     }
   }

@@ -35,8 +35,8 @@ class DepthwiseCases : public testing::Test {
  protected:
   DepthwiseCases(ConvolutionLayout layout, uint64_t seed) : layout_(layout), random_(seed) {}
 
-  int64_t draw(int64_t least, int64_t most) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  int64_t draw(int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   }
   bool percent(int64_t chance) { return draw(1, 100) <= chance; }
   ElementType byte() { return byte_types[static_cast<size_t>(draw(0, 1))]; }
@@ -45,9 +45,9 @@ class DepthwiseCases : public testing::Test {
     const int64_t whole = 16 * draw(1, 3);
     return percent(30) ? draw(1, 15) : percent(40) ? whole : whole + draw(1, 15);
   }
-  /// Draws channels, at most `most` of them where they are not in vectors.
-  int64_t draw_channels(int64_t most) {
-    return layout_ == ConvolutionLayout::nhwc ? draw_channels() : draw(1, most);
+  /// Draws channels, at most `max` of them where they are not in vectors.
+  int64_t draw_channels(int64_t max) {
+    return layout_ == ConvolutionLayout::nhwc ? draw_channels() : draw(1, max);
   }
   Placing draw_placing();
 
@@ -63,7 +63,7 @@ class DepthwiseCases : public testing::Test {
   };
   /// Adds axes with dilations and strides that are mostly 1, and filters that may fit only with the
   /// padding.
-  Depthwise with_any_axes(Depthwise row, int axes, const AxisLimits& most);
+  Depthwise with_any_axes(Depthwise row, int axes, const AxisLimits& max);
 
   /// Runs it with parameters at the ends or beginnings of their pages.
   std::string mistake_of(const ConvolutionCase& row);
@@ -79,10 +79,10 @@ class DepthwiseCases : public testing::Test {
     int64_t excess;  ///< how far an image's extent exceeds the filter's
   };
   /// Every kernel, stride and dilation up to these.
-  void check_kernels(const KernelLimits& most);
+  void check_kernels(const KernelLimits& max);
   /// Padding larger than the filter, so that vectors, pixels and blocks are outside the image
-  /// altogether: 6 to `most` on each side.
-  void check_large_padding(int cases, int64_t most_columns, const std::array<int64_t, 4>& most);
+  /// altogether: 6 to `max` on each side.
+  void check_large_padding(int cases, int64_t max_columns, const std::array<int64_t, 4>& max);
   void check_signs_and_zero_points(const Depthwise& of);
   /// The extreme bytes everywhere: no product of pairs may saturate.
   void check_extremes(const Depthwise& of);

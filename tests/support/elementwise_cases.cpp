@@ -48,14 +48,14 @@ void add_float_edges(std::vector<uint64_t>& out, ElementType type) {
   const uint64_t infinity = low_bits(format.exponent_bits) << mantissa;
   const uint64_t quiet = uint64_t{1} << (mantissa - 1);
   const uint64_t one = exponent(0);
-  const uint64_t least_normal = uint64_t{1} << mantissa;
+  const uint64_t min_normal = uint64_t{1} << mantissa;
   for (uint64_t magnitude : {uint64_t{0},
                              uint64_t{1},
                              uint64_t{2},
                              uint64_t{3},
-                             least_normal - 1,
-                             least_normal,
-                             least_normal + 1,
+                             min_normal - 1,
+                             min_normal,
+                             min_normal + 1,
                              exponent(-2),
                              exponent(-1) - 1,
                              exponent(-1),
@@ -72,7 +72,7 @@ void add_float_edges(std::vector<uint64_t>& out, ElementType type) {
                              exponent(mantissa + 1) | 1,
                              exponent(-7) | 3,
                              infinity - 1,
-                             infinity - least_normal,
+                             infinity - min_normal,
                              infinity / 2,
                              infinity,
                              infinity | 1,

@@ -52,13 +52,13 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Up to `most` lines, each after a mark, then how many are left out.
-inline std::string marked(std::span<const std::string> lines, char mark, size_t most) {
+/// Up to `max` lines, each after a mark, then how many are left out.
+inline std::string marked(std::span<const std::string> lines, char mark, size_t max) {
   std::string text;
-  for (const std::string& line : lines.first(std::min(most, lines.size()))) {
+  for (const std::string& line : lines.first(std::min(max, lines.size()))) {
     text += fmt::format("{} {}\n", mark, line);
   }
-  if (lines.size() > most) text += fmt::format("{} .. {} more lines\n", mark, lines.size() - most);
+  if (lines.size() > max) text += fmt::format("{} .. {} more lines\n", mark, lines.size() - max);
   return text;
 }
 
@@ -88,8 +88,8 @@ inline Hunk first_hunk(std::span<const std::string> olds, std::span<const std::s
 /// The first differences, cut short, with the lines before each; and how many there are.
 inline std::string short_difference(const std::string& expected, const std::string& found) {
   constexpr size_t context = 2;
-  constexpr size_t most_lines = 6;
-  constexpr size_t most_hunks = 4;
+  constexpr size_t max_lines = 6;
+  constexpr size_t max_hunks = 4;
   const std::vector<std::string> old_lines = lines_of(expected);
   const std::vector<std::string> new_lines = lines_of(found);
   std::span<const std::string> olds = old_lines;
@@ -105,19 +105,19 @@ inline std::string short_difference(const std::string& expected, const std::stri
       continue;
     }
     const Hunk hunk = first_hunk(olds, news);
-    if (++hunks <= most_hunks) {
+    if (++hunks <= max_hunks) {
       const auto line = static_cast<size_t>(olds.data() - old_lines.data());
       const size_t before = std::min(same, context);
       text += fmt::format("line {}:\n", line + 1);
       text += marked({olds.data() - before, before}, ' ', before);
-      text += marked(olds.first(hunk.old_lines), '-', most_lines);
-      text += marked(news.first(hunk.new_lines), '+', most_lines);
+      text += marked(olds.first(hunk.old_lines), '-', max_lines);
+      text += marked(news.first(hunk.new_lines), '+', max_lines);
     }
     olds = olds.subspan(hunk.old_lines);
     news = news.subspan(hunk.new_lines);
     same = 0;
   }
-  if (hunks > most_hunks) text += fmt::format("and {} more differences\n", hunks - most_hunks);
+  if (hunks > max_hunks) text += fmt::format("and {} more differences\n", hunks - max_hunks);
   return text;
 }
 

@@ -33,19 +33,19 @@ struct CodeLimits {
 /// Checks the code that `emit` gives, each time that it is called; failures fail the running test.
 template <class Emit>
 void check_kernel_code(const Emit& emit, const jit::Target& target, std::string_view name,
-                       const CodeLimits& most = {}) {
+                       const CodeLimits& max = {}) {
   const Result<jit::MachineCode> code = emit();
   ASSERT_TRUE(code.ok()) << name << ": " << code.error().message;
   const Status status = jit::check_features(*code, target);
   ASSERT_TRUE(status.ok()) << name << ": " << status.error().message;
   const Status hardened = jit::check_hardening(*code);
   ASSERT_TRUE(hardened.ok()) << name << ": " << hardened.error().message;
-  if (most.instructions) {
+  if (max.instructions) {
     const auto instructions = jit::disassemble(*code);
     ASSERT_TRUE(instructions.ok()) << name << ": " << instructions.error().message;
-    EXPECT_LE(instructions->size(), *most.instructions) << name;
+    EXPECT_LE(instructions->size(), *max.instructions) << name;
   }
-  EXPECT_LE(code->bytes.size(), most.bytes) << name;
+  EXPECT_LE(code->bytes.size(), max.bytes) << name;
   EXPECT_EQ(emit()->bytes, code->bytes) << name;
 }
 

@@ -32,10 +32,10 @@ ElementType element_of(const QuantizationPtr& side) {
 }
 
 void add_integer(double number, ElementType type, std::vector<uint64_t>& all) {
-  const double least = static_cast<double>(integer_min(type));
-  const double most = static_cast<double>(integer_max(type));
+  const double min = static_cast<double>(integer_min(type));
+  const double max = static_cast<double>(integer_max(type));
   for (int beside = -2; beside <= 2; ++beside) {
-    const double clamped = std::min(most, std::max(least, std::floor(number) + beside));
+    const double clamped = std::min(max, std::max(min, std::floor(number) + beside));
     all.push_back(static_cast<uint64_t>(static_cast<int64_t>(clamped)) &
                   (~uint64_t{0} >> (64 - bits_of(type))));
   }
@@ -166,8 +166,8 @@ std::vector<uint64_t> edge_elements(fuzz::Random& random, const RequantizeCase& 
     }
   }
   for (int i = 0; i < 40; ++i) {
-    const int64_t most = int64_t{1} << random.between(1, bits_of(destination) - 1);
-    results.push_back(static_cast<double>(random.between(-most, most)) + 0.5);
+    const int64_t max = int64_t{1} << random.between(1, bits_of(destination) - 1);
+    results.push_back(static_cast<double>(random.between(-max, max)) + 0.5);
   }
   std::vector<uint64_t> elements;
   add_special(source, elements);

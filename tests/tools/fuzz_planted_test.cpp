@@ -26,7 +26,7 @@ std::string find_bug(std::vector<Tier> tiers, uint64_t seed) {
   options.tiers = std::move(tiers);
   options.seed = seed;
   options.count = programs;
-  options.most_reports = 1;
+  options.max_reports = 1;
   options.report = [&first](const std::string& text) { first = text; };
   const Result<FuzzSummary> summary = run_fuzzer(options);
   EXPECT_TRUE(summary.ok());

@@ -236,7 +236,7 @@ TEST(FuzzCells, CoverageListsWhatIsMissing) {
   std::vector<uint8_t> marks(Coverage::bytes(tiers));
   Coverage coverage(marks, tiers);
   EXPECT_EQ(coverage.count().hit, 0u);
-  for (size_t rank = 0; rank <= most_rank; ++rank) coverage.hit(CellGroup::ranks, rank, 0);
+  for (size_t rank = 0; rank <= max_drawn_rank; ++rank) coverage.hit(CellGroup::ranks, rank, 0);
   coverage.hit(CellGroup::operations, 1, 1);
   const std::string text = coverage.print();
   EXPECT_NE(text.find("  ops x tiers: 1 of 92 cells\n    not hit: constant on avx2\n"),

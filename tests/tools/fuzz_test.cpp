@@ -70,7 +70,7 @@ FuzzOptions tampered(Tamper tamper, uint64_t count) {
   options.tiers = {all_tiers().front()};
   options.count = count;
   options.tamper = std::move(tamper);
-  options.most_reports = 1;
+  options.max_reports = 1;
   return options;
 }
 

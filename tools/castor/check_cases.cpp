@@ -23,8 +23,8 @@ constexpr std::array<int64_t, 22> sizes = {0,  1,  3,  7,  8,   9,   15,  16,  1
 /// Extents of rows so short that a vector spans several of them.
 constexpr std::array<int64_t, 4> short_rows = {1, 3, 4, 5};
 
-constexpr int64_t most_elements = int64_t{1} << 18;  // per case with chosen sizes
-constexpr size_t most_repetitions = 65536;           // per fixed shape
+constexpr int64_t max_elements = int64_t{1} << 18;  // per case with chosen sizes
+constexpr size_t max_repetitions = 65536;           // per fixed shape
 constexpr size_t misalignments = 64;
 
 std::vector<uint64_t> boundary_set(ElementType type) {
@@ -42,11 +42,11 @@ bool is_scale(const Function& function, ValueId value) {
 
 /// The most boundary patterns that any parameter has.
 size_t boundary_count(const Function& function) {
-  size_t most = 1;
+  size_t max = 1;
   for (ValueId id : function.parameters) {
-    most = std::max(most, boundary_set(function.type_of(id).element).size());
+    max = std::max(max, boundary_set(function.type_of(id).element).size());
   }
-  return most;
+  return max;
 }
 
 /// Which unknown each dimension of each parameter is: equal names are one unknown, every `?` is
@@ -128,7 +128,7 @@ class ShapePlan {
     if (!bind_shapes(function_, shapes)) return;
     const size_t elements = static_cast<size_t>(std::max<int64_t>(largest_count(shapes), 1));
     const size_t repetitions = (boundary_count(function_) + elements - 1) / elements;
-    plan_.assign(std::min(repetitions, most_repetitions), shapes);
+    plan_.assign(std::min(repetitions, max_repetitions), shapes);
   }
 
   void add_equal_sizes() {
@@ -190,7 +190,7 @@ class ShapePlan {
   /// Extents that the function itself writes, in all combinations, until a few fit.
   void add_extents_of_values() {
     constexpr size_t enough = 8;
-    constexpr int most_attempts = 20000;
+    constexpr int max_attempts = 20000;
     std::set<int64_t> written = {1};
     for (const Value& value : function_.values) {
       for (const Dim& dim : value.type.shape) {
@@ -199,7 +199,7 @@ class ShapePlan {
     }
     const Sizes extents(written.begin(), written.end());
     std::vector<size_t> at(static_cast<size_t>(unknowns_.count), 0);
-    for (int attempt = 0; attempt < most_attempts && plan_.size() < enough; ++attempt) {
+    for (int attempt = 0; attempt < max_attempts && plan_.size() < enough; ++attempt) {
       Sizes values;
       for (size_t index : at) values.push_back(extents[index]);
       add(values);
@@ -212,7 +212,7 @@ class ShapePlan {
   void add(const Sizes& values) {
     std::vector<Dims> shapes = shapes_with(function_, unknowns_, values);
     const bool smallest = std::all_of(values.begin(), values.end(), [](auto v) { return v <= 1; });
-    if (!smallest && largest_count(shapes) > most_elements) return;
+    if (!smallest && largest_count(shapes) > max_elements) return;
     if (bind_shapes(function_, shapes)) plan_.push_back(std::move(shapes));
   }
 

@@ -22,17 +22,17 @@ std::optional<Number> number_named(std::string_view text) {
   return error == std::errc() && parsed_end == end ? std::optional(number) : std::nullopt;
 }
 
-/// Adds an option whose value is a number from `least` to `most`; others are refused as wrong use:
+/// Adds an option whose value is a number from `min` to `max`; others are refused as wrong use:
 /// "--seed: found '-1', expected a number from 0 to 9". (CLI11 takes -1 for 2^64 - 1.)
 template <class Number, class Target>
 CLI::Option* add_number_option(CLI::App& command, const std::string& flag, Target& target,
-                               Number least, Number most, const std::string& placeholder,
+                               Number min, Number max, const std::string& placeholder,
                                const std::string& description) {
-  const auto read = [&target, flag, least, most](const std::string& text) {
+  const auto read = [&target, flag, min, max](const std::string& text) {
     const std::optional<Number> number = number_named<Number>(text);
-    if (!number || !(*number >= least && *number <= most)) {
+    if (!number || !(*number >= min && *number <= max)) {
       throw CLI::ValidationError(
-          flag, fmt::format("found '{}', expected a number from {} to {}", text, least, most));
+          flag, fmt::format("found '{}', expected a number from {} to {}", text, min, max));
     }
     target = *number;
   };

@@ -170,7 +170,7 @@ struct EpilogueCell {
   EpilogueForm form;
 };
 
-inline constexpr int most_rank = 6;
+inline constexpr int max_drawn_rank = 6;
 
 // Cells of a group by their numbers, which count from 0.
 const std::vector<ConversionCell>& conversion_cells();

@@ -38,26 +38,26 @@ Coverage::Count Coverage::count() const {
   return all;
 }
 
-std::string Coverage::list_missing(const GroupInfo& group, size_t most_listed) const {
+std::string Coverage::list_missing(const GroupInfo& group, size_t max_listed) const {
   std::string text;
   size_t missing = 0;
   for (size_t index = group.first; index < group.first + group.size; ++index) {
     for (size_t tier = 0; tier < tiers_->size(); ++tier) {
-      if (!is_missing(index, tier) || ++missing > most_listed) continue;
+      if (!is_missing(index, tier) || ++missing > max_listed) continue;
       text += fmt::format("    not hit: {} on {}\n", describe(cell_at(index)),
                           jit::name_of((*tiers_)[tier]));
     }
   }
-  if (missing > most_listed) text += fmt::format("    and {} more\n", missing - most_listed);
+  if (missing > max_listed) text += fmt::format("    and {} more\n", missing - max_listed);
   return text;
 }
 
-std::string Coverage::print(size_t most_listed) const {
+std::string Coverage::print(size_t max_listed) const {
   std::string text;
   for (const GroupInfo& group : group_table()) {
     const Count hits = count(group);
     text += fmt::format("  {} x tiers: {} of {} cells\n", group.name, hits.hit, hits.cells);
-    text += list_missing(group, most_listed);
+    text += list_missing(group, max_listed);
   }
   return text;
 }

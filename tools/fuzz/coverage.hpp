@@ -35,16 +35,16 @@ class Coverage {
   Count count(const GroupInfo& group) const;
   Count count() const;
 
-  /// A line a group, "pairs x options: N of M cells", and under it at most `most_listed` of the
+  /// A line a group, "pairs x options: N of M cells", and under it at most `max_listed` of the
   /// cells not hit.
-  std::string print(size_t most_listed = 10) const;
+  std::string print(size_t max_listed = 10) const;
 
  private:
   size_t at(size_t index, size_t tier) const { return index * tiers_->size() + tier; }
   bool is_missing(size_t index, size_t tier) const {
     return marks_[at(index, tier)] == 0 && concerns(cell_at(index), (*tiers_)[tier]);
   }
-  std::string list_missing(const GroupInfo& group, size_t most_listed) const;
+  std::string list_missing(const GroupInfo& group, size_t max_listed) const;
 
   std::span<uint8_t> marks_;
   const std::vector<jit::Tier>* tiers_;

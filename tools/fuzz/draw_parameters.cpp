@@ -18,13 +18,13 @@ NumberRange one(int64_t number) {
 /// At the limits of what types can hold.
 NumberRange draw_extreme(Random& random, const QuantizationRule& rule) {
   switch (random.below(4)) {
-    case 0: return one(rule.least);
-    case 1: return one(rule.most);
-    case 2: return {rule.least, rule.most};
+    case 0: return one(rule.min);
+    case 1: return one(rule.max);
+    case 2: return {rule.min, rule.max};
     default: break;
   }
-  const int64_t a = random.between(rule.least, rule.most);
-  const int64_t b = std::clamp<int64_t>(a + random.between(-3, 3), rule.least, rule.most);
+  const int64_t a = random.between(rule.min, rule.max);
+  const int64_t b = std::clamp<int64_t>(a + random.between(-3, 3), rule.min, rule.max);
   return {static_cast<int32_t>(std::min(a, b)), static_cast<int32_t>(std::max(a, b))};
 }
 
@@ -62,7 +62,7 @@ void draw_ranges(Random& random, DrawnSide& from, DrawnSide& to) {
 
 std::vector<uint64_t> draw_elements(Random& random, const ParameterOperand& operand,
                                     int64_t entries) {
-  return range_patterns(operand.element, operand.range.least, operand.range.most,
+  return range_patterns(operand.element, operand.range.min, operand.range.max,
                         static_cast<size_t>(entries), random.next());
 }
 

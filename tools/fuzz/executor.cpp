@@ -20,7 +20,7 @@ namespace castor::fuzz {
 namespace {
 
 /// Room for the largest tensors that are drawn, their offsets and canaries.
-constexpr size_t page_bytes = static_cast<size_t>(most_streamed_bytes) + (size_t{64} << 10);
+constexpr size_t page_bytes = static_cast<size_t>(max_streamed_bytes) + (size_t{64} << 10);
 
 Finding refusal(std::string_view message) {
   Finding finding{.kind = Finding::Kind::refusal};
@@ -100,11 +100,11 @@ Result<Executor> Executor::create(const std::vector<Tier>& tiers, Tamper tamper)
     if (!runtime) return runtime.error();
     executor.runtimes_.push_back(std::move(runtime).value());
   }
-  for (size_t i = 0; i < most_inputs + most_results; ++i) executor.pages_.emplace_back(page_bytes);
+  for (size_t i = 0; i < max_inputs + max_results; ++i) executor.pages_.emplace_back(page_bytes);
   return executor;
 }
 
-test::GuardedPages& Executor::output_pages(size_t output) { return pages_[most_inputs + output]; }
+test::GuardedPages& Executor::output_pages(size_t output) { return pages_[max_inputs + output]; }
 
 std::byte* Executor::base_of_result(const Prepared& prepared, size_t result) {
   const int input = prepared.program.results[result].in_place_of;

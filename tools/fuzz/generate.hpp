@@ -8,11 +8,11 @@
 namespace castor::fuzz {
 
 /// Most inputs, results and elements (with gaps) of a tensor that a program has. Programs that
-/// stream have tensors of up to `most_streamed_bytes`.
-inline constexpr size_t most_inputs = 10;
-inline constexpr size_t most_results = 6;
-inline constexpr int64_t most_reach = 8192;
-inline constexpr int64_t most_streamed_bytes = int64_t{1} << 20;
+/// stream have tensors of up to `max_streamed_bytes`.
+inline constexpr size_t max_inputs = 10;
+inline constexpr size_t max_results = 6;
+inline constexpr int64_t max_reach = 8192;
+inline constexpr int64_t max_streamed_bytes = int64_t{1} << 20;
 
 /// The seed of program `index` (from 0) of a run: program 0's is the run's own.
 uint64_t program_seed(uint64_t run_seed, uint64_t index);

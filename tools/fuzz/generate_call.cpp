@@ -117,7 +117,7 @@ class DirectedCall : ProgramMaker {
     const ElementType from = draw_element_of(random_, 8);
     const ElementType to = draw_element_of(random_, random_.percent(50) ? 8 : 4);
     const int64_t bytes = bits_of(from) / 8 + bits_of(to) / 8;
-    convert_once(from, to, {}, {most_streamed_bytes / bytes + random_.between(1, 500)});
+    convert_once(from, to, {}, {max_streamed_bytes / bytes + random_.between(1, 500)});
     place(Walk::dense);
     program_.streams = true;
     for (Placement* place : {&program_.inputs[0].place, &program_.results[0].place}) {

@@ -13,8 +13,8 @@ namespace castor::fuzz {
 
 namespace {
 
-constexpr int64_t most_products = 20'000;
-constexpr int least_rank = 3;
+constexpr int64_t max_products = 20'000;
+constexpr int min_rank = 3;
 
 /// A divisor; often 1, at times the number itself.
 int64_t draw_group(Random& random, int64_t channels) {
@@ -41,7 +41,7 @@ class ConvolutionDraw {
       products_ = 1;
       draw_channels();
       draw_axes();
-      if (products_ <= most_products) break;
+      if (products_ <= max_products) break;
     }
     return drawn_;
   }
@@ -93,10 +93,10 @@ class ConvolutionDraw {
 
   /// `output` is that at a stride of 1, about. At times the kernel exceeds the padded input.
   ConvolutionAxis draw_axis(int64_t input, const Written& written) {
-    const int64_t most_pad = random_.percent(15) ? 9 : 2;
+    const int64_t max_pad = random_.percent(15) ? 9 : 2;
     ConvolutionAxis axis{.input = input, .kernel = random_.between(1, random_.percent(12) ? 7 : 3)};
-    if (written.pads) axis.pad_begin = random_.between(0, most_pad);
-    if (written.pads) axis.pad_end = random_.between(0, most_pad);
+    if (written.pads) axis.pad_begin = random_.between(0, max_pad);
+    if (written.pads) axis.pad_end = random_.between(0, max_pad);
     if (written.dilations) axis.dilation = random_.between(1, 4);
     if (written.strides) {
       axis.stride = random_.percent(4) ? draw_magnitude(random_, INT64_MAX) : random_.between(1, 4);
@@ -125,7 +125,7 @@ bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
 }  // namespace
 
 Dims draw_image(Random& random) {
-  const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : most_rank - 2));
+  const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : max_drawn_rank - 2));
   const bool has_many_channels = random.percent(15);
   Dims shape = {
       random.between(random.percent(2) ? 0 : 1, random.percent(70) ? 1 : 3),
@@ -181,7 +181,7 @@ bool OperationDrawer::convolve(size_t x, const DrawnConvolution& drawn,
 bool OperationDrawer::convolve_any() {
   std::vector<size_t> images;
   for (size_t value : values_of(OperandClass::any)) {
-    if (program_.shape_of(value).rank() >= least_rank) images.push_back(value);
+    if (program_.shape_of(value).rank() >= min_rank) images.push_back(value);
   }
   if (images.empty()) return false;
   const size_t x = pick_value(images);

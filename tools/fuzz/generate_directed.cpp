@@ -266,8 +266,8 @@ class DirectedProgram : ProgramMaker {
 
   /// Many rows, and an operand that is a row or a column.
   void make_rows(ElementType element, int64_t columns, bool with_row) {
-    const int64_t most = std::max<int64_t>(most_elements / columns, 128 / columns + 8);
-    const int64_t rows = random_.between(128 / columns + 8, most);
+    const int64_t max = std::max<int64_t>(max_elements / columns, 128 / columns + 8);
+    const int64_t rows = random_.between(128 / columns + 8, max);
     add(element, {rows, columns});
     add(element, with_row ? Dims{columns} : Dims{rows, 1});
     constexpr std::array ops = {OpKind::less, OpKind::max, OpKind::sub, OpKind::bitwise_xor};

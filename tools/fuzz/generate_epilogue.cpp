@@ -9,9 +9,9 @@ namespace castor::fuzz {
 
 namespace {
 
-constexpr size_t most_chain = 10;
+constexpr size_t max_chain = 10;
 /// Elements of an operand that may be a constant.
-constexpr int64_t most_known = 64;
+constexpr int64_t max_known = 64;
 
 /// The extents of y; none where the convolution is refused.
 Dims output_of(const DrawnConvolution& drawn) {
@@ -50,7 +50,7 @@ bool suits(const EpilogueCell& cell, const DrawnConvolution& drawn, const Dims& 
       return axes.first_spatial < axes.last_spatial && y[axes.first_spatial] > 1 &&
              y[axes.last_spatial] > 1;
     case EpilogueForm::other_shape:
-    case EpilogueForm::several_nests: return y.rank() < most_rank;
+    case EpilogueForm::several_nests: return y.rank() < max_drawn_rank;
     case EpilogueForm::apart: return y[axes.channel] > 1 && y[axes.last_spatial] > 1;
     default: return true;
   }
@@ -154,8 +154,7 @@ void OperationDrawer::draw_epilogue(const EpilogueCell& cell) {
   for (size_t i = 0; i < operands && y.rank() > 0; ++i) {
     const bool in_part = cell.form == EpilogueForm::partly_repeated && i == 0;
     const Dims shape = draw_beside(y, cell.layout, in_part);
-    const bool may_be_known =
-        !in_part && element_count(shape).value_or(most_known + 1) <= most_known;
+    const bool may_be_known = !in_part && element_count(shape).value_or(max_known + 1) <= max_known;
     if (may_be_known && (are_known || random_.percent(20))) {
       known.push_back(shape);
     } else {
@@ -210,7 +209,7 @@ void OperationDrawer::shape_epilogue(const EpilogueCell& cell, size_t y,
     if (add({.op = OpKind::add, .operands = {y, part}})) y = last();
   }
   const bool has_width = cell.form <= eight_bytes || cell.form == split_bytes;
-  const size_t chain = random_.below(most_chain + 1);
+  const size_t chain = random_.below(max_chain + 1);
   const size_t value = draw_chain(y, beside, chain);
   if (!has_width) {
     if (chain == 0) add({.op = OpKind::neg, .operands = {value}});

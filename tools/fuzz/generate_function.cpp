@@ -26,7 +26,7 @@ void draw_inputs(Random& random, Program& program) {
     if (i > 0 && random.percent(50)) {
       input.axes = program.inputs[i - 1].axes;
     } else {
-      const int rank = static_cast<int>(random.below(most_rank + 1));
+      const int rank = static_cast<int>(random.below(max_drawn_rank + 1));
       input.axes = writer.write(program, draw_shape(random, rank, draw_count(random)));
     }
     add_input(program, std::move(input));
@@ -42,7 +42,7 @@ void draw_constants(Random& random, Program& program) {
     for (int64_t extent : shape) constant.target.push_back({AxisSpec::Kind::fixed, extent, 0});
     constant.patterns = samples::random_patterns(
         constant.element, static_cast<size_t>(count_of(shape)), random.next());
-    add_operation(program, std::move(constant), most_elements);
+    add_operation(program, std::move(constant), max_elements);
   }
 }
 
@@ -96,12 +96,12 @@ void draw_conversions(Random& random, Program& program) {
     const size_t operand = random.percent(30) ? draw_value(random, program) : last_value(program);
     const ElementType to = draw_element(random);
     const ConvertOptions options = draw_options(random, program.element_of(operand), to);
-    add_operation(program, conversion(operand, to, options), most_reach);
+    add_operation(program, conversion(operand, to, options), max_reach);
   }
 }
 
 void draw_results(Random& random, Program& program) {
-  const size_t count = random.percent(55) ? 1 : 1 + random.below(most_results);
+  const size_t count = random.percent(55) ? 1 : 1 + random.below(max_results);
   for (size_t i = 0; i < count; ++i) {
     ResultSpec result;
     result.value = i == 0 && random.percent(80) ? last_value(program) : draw_value(random, program);

@@ -9,8 +9,8 @@
 namespace castor::fuzz {
 
 /// Most elements of a value that an operation gives, and of all values of a program.
-inline constexpr int64_t most_elements = 3200;
-inline constexpr int64_t most_work = 16000;
+inline constexpr int64_t max_elements = 3200;
+inline constexpr int64_t max_work = 16000;
 
 ElementType draw_element(Random& random);
 

@@ -7,16 +7,16 @@ namespace castor::fuzz {
 
 namespace {
 
-constexpr int64_t most_offset = 20;
-constexpr int64_t most_shift = 63;  // every misalignment of a cache line
+constexpr int64_t max_offset = 20;
+constexpr int64_t max_shift = 63;  // every misalignment of a cache line
 
 Placement draw_placement(Random& random, const Dims& shape, Walk walk, bool is_output) {
   Placement place;
   const Walk own = walk == Walk::any && random.percent(40) ? Walk::dense : walk;
-  place.strides = draw_strides(random, shape, own, !is_output, most_reach);
-  place.offset = random.percent(30) ? random.between(1, most_offset) : 0;
+  place.strides = draw_strides(random, shape, own, !is_output, max_reach);
+  place.offset = random.percent(30) ? random.between(1, max_offset) : 0;
   place.at_end = random.percent(60);
-  place.shift = random.percent(50) ? 0 : random.between(1, most_shift);
+  place.shift = random.percent(50) ? 0 : random.between(1, max_shift);
   place.spare = random.percent(50);
   place.hides_front = !place.at_end && random.percent(40);
   return place;
@@ -63,7 +63,7 @@ bool interleave(Program& program, size_t first, size_t second) {
   const bool fits = is_free(first) && is_free(second) &&
                     are_stored_alike(element, program.element_of(b.value)) &&
                     shape == program.shape_of(b.value) &&
-                    2 * aligned_elements(element) * count_of(shape) <= most_reach;
+                    2 * aligned_elements(element) * count_of(shape) <= max_reach;
   if (fits) program.results[second].interleaved_with = static_cast<int>(first);
   return fits;
 }

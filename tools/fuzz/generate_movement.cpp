@@ -46,13 +46,13 @@ void change_axes(Random& random, Dims& shape) {
     const int axis = static_cast<int>(random.below(static_cast<size_t>(shape.rank()) - 1));
     shape[axis + 1] *= shape[axis];
     erase(shape, axis);
-  } else if (kind == 1 && !shape.empty() && shape.rank() < most_rank) {  // one becomes two
+  } else if (kind == 1 && !shape.empty() && shape.rank() < max_drawn_rank) {  // one becomes two
     const int axis = draw_axis(random, shape);
     if (shape[axis] == 0) return;
     const int64_t factor = draw_factor(random, shape[axis]);
     shape[axis] /= factor;
     insert(shape, axis, factor);
-  } else if (kind == 2 && shape.rank() < most_rank) {
+  } else if (kind == 2 && shape.rank() < max_drawn_rank) {
     insert(shape, static_cast<int>(random.below(static_cast<size_t>(shape.rank()) + 1)), 1);
   } else if (kind == 3 && !shape.empty()) {
     const int axis = draw_axis(random, shape);
@@ -72,7 +72,7 @@ void widen(Random& random, Dims& shape, const Dims& space) {
 /// A target in which the data keeps its axes on the right.
 Dims target_on_the_right(Random& random, Dims shape, const Dims& space) {
   while (shape.rank() < space.rank() && random.percent(70)) insert(shape, 0, 1);
-  while (shape.rank() < most_rank && random.percent(15)) insert(shape, 0, 1);
+  while (shape.rank() < max_drawn_rank && random.percent(15)) insert(shape, 0, 1);
   widen(random, shape, space);
   return shape;
 }
@@ -108,20 +108,21 @@ bool OperationDrawer::broadcast_as(size_t value, BroadcastMode mode) {
     for (int64_t i = 0; i < dropped && target.rank() > 0; ++i) erase(target, target.rank() - 1);
     const int64_t missing = dropped + random_.between(0, 2);
     rule.axis = random_.between(0, missing);
-    for (int64_t i = 0; i < missing && target.rank() < most_rank; ++i) {
+    for (int64_t i = 0; i < missing && target.rank() < max_drawn_rank; ++i) {
       insert(target, i < rule.axis ? 0 : target.rank(), random_.between(1, 4));
     }
     if (missing == 0 && random_.percent(50)) rule.axis = -1;
   } else if (mode == BroadcastMode::explicitly) {
     target = Dims{};
     for (int axis = 0; axis < data.rank(); ++axis) {
-      while (target.rank() + data.rank() - axis < most_rank && random_.percent(30)) {
+      while (target.rank() + data.rank() - axis < max_drawn_rank && random_.percent(30)) {
         target.push_back(random_.between(1, 5));
       }
       rule.axes.push_back(target.rank());
       target.push_back(data[axis] == 1 ? random_.between(1, 6) : data[axis]);
     }
-    if (target.rank() < most_rank && random_.percent(50)) target.push_back(random_.between(1, 5));
+    if (target.rank() < max_drawn_rank && random_.percent(50))
+      target.push_back(random_.between(1, 5));
   }
   return add({.op = OpKind::broadcast,
               .operands = {value},

@@ -47,7 +47,7 @@ class OperationDrawer {
   bool draw_mode(OpKind op, BroadcastMode mode);
 
  private:
-  bool add(OperationSpec operation, int64_t most = most_elements);
+  bool add(OperationSpec operation, int64_t max = max_elements);
   std::vector<size_t> values_of(OperandClass types) const;
   std::vector<size_t> values_of(ElementType type) const;
   size_t pick_value(const std::vector<size_t>& values);
@@ -90,7 +90,7 @@ class OperationDrawer {
   Dims space_;
   std::vector<ElementType> palette_;
   std::vector<bool> is_read_;  // by value
-  int64_t work_left_ = most_work;
+  int64_t work_left_ = max_work;
 };
 
 /// A function of all ops: inputs, operations, results.

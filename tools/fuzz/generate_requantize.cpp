@@ -13,7 +13,7 @@ namespace castor::fuzz {
 
 namespace {
 
-constexpr int64_t most_requantized = 5000;  // elements
+constexpr int64_t max_requantized = 5000;  // elements
 
 bool is_asymmetric(const std::optional<QuantizedFormat>& format) {
   return format && info(*format).is_asymmetric;
@@ -30,10 +30,10 @@ RequantizeOptions draw_options(Random& random) {
           static_cast<RequantizeRounding>(random.below(2))};
 }
 
-Dims draw_requantized_shape(Random& random, int least_rank) {
-  if (least_rank == 0 && random.percent(50)) return draw_space(random);
-  const auto rank = static_cast<int>(random.between(least_rank, std::max(least_rank, 5)));
-  return draw_shape(random, rank, std::max<int64_t>(draw_count(random), least_rank > 0 ? 1 : 0));
+Dims draw_requantized_shape(Random& random, int min_rank) {
+  if (min_rank == 0 && random.percent(50)) return draw_space(random);
+  const auto rank = static_cast<int>(random.between(min_rank, std::max(min_rank, 5)));
+  return draw_shape(random, rank, std::max<int64_t>(draw_count(random), min_rank > 0 ? 1 : 0));
 }
 
 int draw_axis(Random& random, int rank, AxisPlace place) {
@@ -62,8 +62,8 @@ void draw_slices(Random& random, const SliceCell& cell, DrawnRequantization& dra
     drawn.shape = draw_requantized_shape(random, 0);
     return;
   }
-  const int least_rank = cell.place == AxisPlace::middle ? 3 : 2;
-  drawn.shape = draw_requantized_shape(random, least_rank);
+  const int min_rank = cell.place == AxisPlace::middle ? 3 : 2;
+  drawn.shape = draw_requantized_shape(random, min_rank);
   const int axis = draw_axis(random, drawn.shape.rank(), cell.place);
   size_t bit = 1;
   for (DrawnSide* side : {&drawn.from, &drawn.to}) {
@@ -87,8 +87,8 @@ int listed_axis(const DrawnRequantization& drawn) {
 /// Half steps of the destination.
 DataSpec half_steps(const DrawnSide& to) {
   DataSpec data{.kind = DataSpec::Kind::halves};
-  data.scale = std::max(1, to.ranges[0].least);
-  data.frac = to.ranges[1].least;
+  data.scale = std::max(1, to.ranges[0].min);
+  data.frac = to.ranges[1].min;
   return data;
 }
 
@@ -139,8 +139,8 @@ size_t OperationDrawer::parameter_input(const ParameterOperand& operand) {
   input.element = operand.element;
   input.axes = operand.axes;
   input.data.kind = DataSpec::Kind::range;
-  input.data.least = operand.range.least;
-  input.data.most = operand.range.most;
+  input.data.min = operand.range.min;
+  input.data.max = operand.range.max;
   return add_input(std::move(input));
 }
 
@@ -177,7 +177,7 @@ bool OperationDrawer::requantize(size_t x, const DrawnRequantization& drawn, boo
       } else if (random_.percent(30)) {
         operand.axes = {axis_like(random_, Dim(1), 1)};
       }
-      const bool has_room = may_add_inputs && program_.inputs.size() < most_inputs;
+      const bool has_room = may_add_inputs && program_.inputs.size() < max_inputs;
       if (has_room && random_.percent(85)) {
         operation.operands[first + r] = parameter_input(operand);
         x += x >= operation.operands[first + r];
@@ -196,7 +196,7 @@ bool OperationDrawer::requantize(size_t x, const DrawnRequantization& drawn, boo
   while (operation.operands.back() == no_operand && random_.percent(80)) {
     operation.operands.pop_back();
   }
-  return add(std::move(operation), most_requantized);
+  return add(std::move(operation), max_requantized);
 }
 
 void OperationDrawer::draw_requantization(const DrawnRequantization& drawn) {

@@ -13,8 +13,8 @@ namespace castor::fuzz {
 
 /// Numbers that parameters are drawn from; one, where both are the same.
 struct NumberRange {
-  int32_t least = 0;
-  int32_t most = 0;
+  int32_t min = 0;
+  int32_t max = 0;
 };
 
 /// One side of a requantization. Parameters are in the order of quantization_rules.

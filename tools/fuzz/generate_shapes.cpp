@@ -10,7 +10,7 @@ namespace castor::fuzz {
 namespace {
 
 /// What follows the axes of an operand, and pdpd trims.
-constexpr int most_trailing_ones = 2;
+constexpr int max_trailing_ones = 2;
 
 /// The extents of a space: rows of a few elements, images, matrices, batches.
 Dims draw_pattern(Random& random) {
@@ -23,8 +23,8 @@ Dims draw_pattern(Random& random) {
     case 4: return {random.between(1, 24), random.between(1, 70)};
     case 5: return {random.between(1, 600)};
     default:
-      return draw_shape(random, static_cast<int>(random.below(most_rank + 1)),
-                        std::min<int64_t>(draw_count(random), most_elements));
+      return draw_shape(random, static_cast<int>(random.below(max_drawn_rank + 1)),
+                        std::min<int64_t>(draw_count(random), max_elements));
   }
 }
 
@@ -46,7 +46,7 @@ Dims middle(Random& random, const Dims& space) {
   const int first = static_cast<int>(random.below(static_cast<size_t>(space.rank()) + 1));
   const int last = static_cast<int>(random.between(first, space.rank()));
   Dims shape(std::span(space.begin() + first, space.begin() + last));
-  const int64_t ones = random.between(0, most_trailing_ones);
+  const int64_t ones = random.between(0, max_trailing_ones);
   for (int64_t i = 0; i < ones && shape.rank() < space.rank(); ++i) shape.push_back(1);
   return shape;
 }
@@ -71,8 +71,8 @@ Dims draw_shape(Random& random, int rank, int64_t elements) {
   int64_t others = 1;
   for (int axis = 0; axis < rank; ++axis) {
     if (axis == longest) continue;
-    const int64_t most = std::clamp<int64_t>(budget / others, 1, 5);
-    shape[axis] = random.between(1, most);
+    const int64_t max = std::clamp<int64_t>(budget / others, 1, 5);
+    shape[axis] = random.between(1, max);
     others *= shape[axis];
   }
   shape[longest] = elements == 0 ? 0 : std::max<int64_t>(elements / others, 1);

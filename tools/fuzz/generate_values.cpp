@@ -14,8 +14,8 @@ namespace {
 /// f32 of either sign with magnitudes from 2^-8 to 2^25: scales and shifts after which sums of
 /// bytes are on either side of what integers hold.
 std::vector<uint64_t> moderate_numbers(Random& random, size_t count) {
-  constexpr uint64_t least_exponent = 127 - 8;
-  const uint64_t exponent = least_exponent + random.below(32);
+  constexpr uint64_t min_exponent = 127 - 8;
+  const uint64_t exponent = min_exponent + random.below(32);
   std::vector<uint64_t> numbers;
   for (size_t i = 0; i < count; ++i) {
     const uint64_t sign = random.below(2) << 31;
@@ -59,9 +59,9 @@ void OperationDrawer::draw_inputs() {
   }
 }
 
-bool OperationDrawer::add(OperationSpec operation, int64_t most) {
+bool OperationDrawer::add(OperationSpec operation, int64_t max) {
   const std::vector<size_t> operands = operation.operands;
-  if (!add_operation(program_, std::move(operation), std::min(most, work_left_))) {
+  if (!add_operation(program_, std::move(operation), std::min(max, work_left_))) {
     return false;
   }
   for (size_t operand : operands) {
@@ -141,9 +141,9 @@ bool OperationDrawer::add_constant(ElementType type, const Dims& shape) {
 }
 
 bool OperationDrawer::draw_constant() {
-  constexpr int64_t most_literals = 64;
+  constexpr int64_t max_literals = 64;
   const Dims shape = draw_operand_shape(random_, space_);
-  const bool is_small = random_.percent(60) && count_of(shape) <= most_literals;
+  const bool is_small = random_.percent(60) && count_of(shape) <= max_literals;
   return add_constant(random_.pick(palette_), is_small ? shape : Dims{});
 }
 
@@ -157,7 +157,7 @@ void OperationDrawer::draw_results() {
   add_result(last());
   const size_t unread_percent = random_.below(101);
   for (size_t value = 0; value < program_.value_count(); ++value) {
-    if (program_.results.size() == most_results) return;
+    if (program_.results.size() == max_results) return;
     if (!program_.is_value(value) || value == last()) continue;
     const bool is_wanted = is_read_[value] ? random_.percent(4) : random_.percent(unread_percent);
     if (is_wanted && value >= program_.first_operation()) add_result(value);

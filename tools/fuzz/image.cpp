@@ -46,8 +46,8 @@ std::vector<uint64_t> half_steps(size_t count, const DataSpec& data) {
   Random random(data.seed);
   std::vector<uint64_t> patterns(count);
   for (uint64_t& pattern : patterns) {
-    const int64_t most = random.percent(70) ? 300 : 70'000;
-    const auto halves = static_cast<double>(random.between(-most, most) * data.scale);
+    const int64_t max = random.percent(70) ? 300 : 70'000;
+    const auto halves = static_cast<double>(random.between(-max, max) * data.scale);
     const auto number = static_cast<float>(std::ldexp(halves, -data.frac - 1));
     const auto beside = static_cast<uint32_t>(random.percent(30) ? random.between(-1, 1) : 0);
     pattern = std::bit_cast<uint32_t>(number) + beside;
@@ -60,8 +60,7 @@ std::vector<uint64_t> make_patterns(ElementType type, size_t count, const DataSp
     case DataSpec::Kind::same: return std::vector<uint64_t>(count, data.pattern);
     case DataSpec::Kind::random: return samples::random_patterns(type, count, data.seed);
     case DataSpec::Kind::special: return special_patterns(type, count, data.seed);
-    case DataSpec::Kind::range:
-      return range_patterns(type, data.least, data.most, count, data.seed);
+    case DataSpec::Kind::range: return range_patterns(type, data.min, data.max, count, data.seed);
     case DataSpec::Kind::halves: return half_steps(count, data);
     case DataSpec::Kind::boundary: break;
   }
@@ -107,13 +106,13 @@ std::vector<uint64_t> special_patterns(ElementType type, size_t count, uint64_t 
   return draw_patterns(special_table(type), count, seed);
 }
 
-std::vector<uint64_t> range_patterns(ElementType type, int32_t least, int32_t most, size_t count,
+std::vector<uint64_t> range_patterns(ElementType type, int32_t min, int32_t max, size_t count,
                                      uint64_t seed) {
   Random random(seed);
   std::vector<uint64_t> patterns(count);
   for (uint64_t& pattern : patterns) {
     const size_t kind = random.below(8);
-    const int64_t number = kind == 0 ? least : kind == 1 ? most : random.between(least, most);
+    const int64_t number = kind == 0 ? min : kind == 1 ? max : random.between(min, max);
     pattern = static_cast<uint64_t>(number) & mask_of(type);
   }
   return patterns;

@@ -53,8 +53,8 @@ Image make_guest(ElementType element, const Placement& place, const Image& owner
 /// Zeros, ones, limits, infinities, NaNs and small numbers.
 std::vector<uint64_t> special_patterns(ElementType type, size_t count, uint64_t seed);
 
-/// Integers from `least` to `most`, these two more often than others.
-std::vector<uint64_t> range_patterns(ElementType type, int32_t least, int32_t most, size_t count,
+/// Integers from `min` to `max`, these two more often than others.
+std::vector<uint64_t> range_patterns(ElementType type, int32_t min, int32_t max, size_t count,
                                      uint64_t seed);
 
 /// Puts data into an input's image: its elements, and the gaps and the elements before them.

@@ -17,13 +17,13 @@ std::vector<int> draw_order(Random& random, int rank, bool permuted) {
   return order;
 }
 
-/// Each axis steps over everything within it, and over a gap of at most `most_gap` more.
-Dims draw_gaps(Random& random, const Dims& shape, const std::vector<int>& order, int64_t least_gap,
-               int64_t most_gap) {
+/// Each axis steps over everything within it, and over a gap of at most `max_gap` more.
+Dims draw_gaps(Random& random, const Dims& shape, const std::vector<int>& order, int64_t min_gap,
+               int64_t max_gap) {
   Dims strides = Dims::filled(shape.rank(), 1);
   int64_t within = 1;
   for (int axis : order) {
-    strides[axis] = within + random.between(least_gap, most_gap);
+    strides[axis] = within + random.between(min_gap, max_gap);
     within = strides[axis] * std::max<int64_t>(shape[axis], 1);
   }
   return strides;
@@ -89,7 +89,7 @@ std::optional<int64_t> matching_element(int64_t element, const Dims& result, con
   return index;
 }
 
-Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t most) {
+Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t max) {
   Dims strides = dense_strides(shape);
   if (walk == Walk::spread) {
     strides = draw_gaps(random, shape, draw_order(random, shape.rank(), false), 1, 1);
@@ -97,7 +97,7 @@ Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap
     strides = draw_any(random, shape, may_overlap);
     if (random.percent(20)) scramble_unwalked(random, shape, strides);
   }
-  return reach_of(shape, strides) <= most ? strides : dense_strides(shape);
+  return reach_of(shape, strides) <= max ? strides : dense_strides(shape);
 }
 
 }  // namespace castor::fuzz

@@ -46,9 +46,9 @@ enum class Walk : uint8_t {
   spread,  ///< row-major with a gap within every axis, so that no two axes merge
 };
 
-/// Strides of a tensor that reaches at most `most` elements (if a dense one does): dense, or with
+/// Strides of a tensor that reaches at most `max` elements (if a dense one does): dense, or with
 /// gaps, or with permuted axes; axes that are never stepped along have any stride. With
 /// `may_overlap` elements may have one address, as they may in inputs.
-Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t most);
+Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t max);
 
 }  // namespace castor::fuzz

@@ -65,7 +65,7 @@ bool replace_if_failing(Trial& trial, Mismatch& mismatch, Program candidate) {
 /// One step, if any of them leaves a failing program.
 bool reduce_once(Trial& trial, Mismatch& mismatch) {
   for (Program& candidate : reductions(mismatch.minimised, mismatch.finding)) {
-    if (trial.attempts() >= most_attempts) return false;
+    if (trial.attempts() >= max_attempts) return false;
     if (replace_if_failing(trial, mismatch, std::move(candidate))) return true;
   }
   return false;

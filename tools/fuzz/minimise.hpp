@@ -18,8 +18,8 @@ struct Mismatch {
 
 /// Takes operations, results, inputs, elements, gaps, offsets, options and data away for as long as
 /// the program fails alike on the finding's tier. Every attempt runs in a child process with a
-/// runtime of its own; at most `most_attempts`.
-inline constexpr int most_attempts = 1500;
+/// runtime of its own; at most `max_attempts`.
+inline constexpr int max_attempts = 1500;
 Mismatch minimise(const Program& original, const Finding& finding, const std::vector<Tier>& tiers,
                   const Tamper& tamper);
 

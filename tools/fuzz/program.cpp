@@ -187,11 +187,11 @@ std::vector<size_t> scale_inputs(const Program& program) {
   return scales;
 }
 
-bool add_operation(Program& program, OperationSpec operation, int64_t most_elements) {
+bool add_operation(Program& program, OperationSpec operation, int64_t max_elements) {
   Result<std::vector<ValueInfo>> values = infer_operation(program, operation);
   if (!values) return false;
   for (const ValueInfo& value : *values) {
-    if (element_count(value.shape).value_or(INT64_MAX) > most_elements) return false;
+    if (element_count(value.shape).value_or(INT64_MAX) > max_elements) return false;
   }
   program.values.insert(program.values.end(), values->begin(), values->end());
   program.operations.push_back(std::move(operation));

@@ -40,14 +40,14 @@ struct DataSpec {
     random,    ///< samples::random_patterns
     special,   ///< zeros, ones, limits, infinities, NaNs and small numbers
     same,      ///< `pattern` everywhere
-    range,     ///< integers from `least` to `most`, these two more often than others
+    range,     ///< integers from `min` to `max`, these two more often than others
     halves,    ///< f32 only: multiples of half a step, scale / 2^frac, and numbers beside them
   };
   Kind kind = Kind::random;
   uint64_t seed = 0;
   uint64_t pattern = 0;
-  int32_t least = 0;  ///< smallest number of a range
-  int32_t most = 0;
+  int32_t min = 0;  ///< smallest number of a range
+  int32_t max = 0;
   int32_t scale = 1;  ///< scale of halves
   int32_t frac = 0;
 
@@ -158,7 +158,7 @@ void add_input(Program& program, InputSpec input);
 
 /// Adds an operation and its values; false, and nothing is changed, where the operands do not fit
 /// or a result had more elements than that.
-bool add_operation(Program& program, OperationSpec operation, int64_t most_elements);
+bool add_operation(Program& program, OperationSpec operation, int64_t max_elements);
 
 /// The inputs that operations take as scales, each once.
 std::vector<size_t> scale_inputs(const Program& program);

@@ -45,7 +45,7 @@ class ProgramMaker {
   }
   /// An operation that fits, and the value that it gives.
   size_t operate(OperationSpec operation) {
-    if (!add_operation(program_, std::move(operation), most_streamed_bytes)) {
+    if (!add_operation(program_, std::move(operation), max_streamed_bytes)) {
       throw std::logic_error("an operation of a directed program does not fit");
     }
     return program_.value_of(program_.operations.size() - 1);

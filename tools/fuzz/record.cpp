@@ -163,7 +163,7 @@ class StepMarker {
     if (step.space.form.baked_period > 0) hit(coverage_, NestCell::baked_period, tier_);
     if (step.tiles) mark_tiles(coverage_, tier_, *step.tiles);
     if (reads_scratch(step)) hit(coverage_, NestCell::through_scratch, tier_);
-    if (step.space.form.rank <= most_rank) {
+    if (step.space.form.rank <= max_drawn_rank) {
       coverage_.hit(CellGroup::loops, static_cast<size_t>(step.space.form.rank) - 1, tier_);
     }
     mark_operands(step, step.space);

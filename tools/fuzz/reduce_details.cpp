@@ -61,7 +61,7 @@ class DetailReductions : Candidates {
     for (size_t i = 0; i < program_.inputs.size(); ++i) {
       const DataSpec& data = program_.inputs[i].data;
       if (data.kind != DataSpec::Kind::same) {
-        const bool is_scale = data.kind == DataSpec::Kind::range && data.least > 0;
+        const bool is_scale = data.kind == DataSpec::Kind::range && data.min > 0;
         const uint64_t pattern = is_scale ? 1 : 0;
         add([=](Program& p) { p.inputs[i].data = {DataSpec::Kind::same, 0, pattern}; });
         continue;

@@ -32,7 +32,7 @@ void resize(Quantization& quantization, int64_t slices) {
   for (const QuantizationRule& rule : quantization_rules) {
     QuantizationParameter& parameter = quantization.*rule.parameter;
     if (!parameter) continue;
-    const int32_t more = parameter->empty() ? std::max(0, rule.least) : parameter->back();
+    const int32_t more = parameter->empty() ? std::max(0, rule.min) : parameter->back();
     parameter->resize(static_cast<size_t>(slices), more);
   }
 }
@@ -92,7 +92,7 @@ class QuantizationReductions : Candidates {
   std::vector<Program> take() {
     add_changed(make_per_tensor);
     for (const QuantizationRule& rule : quantization_rules) {
-      for (int32_t plain : {std::max(0, rule.least), 1}) {
+      for (int32_t plain : {std::max(0, rule.min), 1}) {
         add_changed([&](Quantization& quantization) { fill(quantization, rule, plain); });
       }
       add_changed([&](Quantization& quantization) {

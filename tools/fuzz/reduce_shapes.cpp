@@ -44,7 +44,7 @@ class ShapeReductions : Candidates {
     Program numbers = program_;
     write_numbers(numbers);
     if (print_axes(numbers) != print_axes(program_)) add([](Program& p) { write_numbers(p); });
-    for (int axis = 0; axis < most_rank; ++axis) remove_axis(axis);
+    for (int axis = 0; axis < max_drawn_rank; ++axis) remove_axis(axis);
     for (int64_t extent : extents()) {
       for (int64_t smaller : {int64_t{1}, extent / 2, extent - 1}) {
         if (smaller >= 1 && smaller < extent) replace_extent(extent, smaller);

@@ -94,7 +94,7 @@ class Reductions : Candidates {
 
   /// An input with the element that the value has where the wrong element is computed from it.
   void cut_at(size_t value) {
-    if (program_.inputs.size() >= most_inputs) return;
+    if (program_.inputs.size() >= max_inputs) return;
     InputSpec input;
     input.element = program_.element_of(value);
     input.quantization = program_.values[value].type.quantization;

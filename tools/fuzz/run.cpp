@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t directed_period = 4;  // one in this number of programs is made for a cell
 constexpr uint64_t alarm_period = 64;    // programs between two calls of keep_alive
-constexpr unsigned most_seconds = 60;    // for that many programs
+constexpr unsigned child_seconds = 60;   // for that many programs
 
 enum WorkerStatus : int { finished, found, cannot_run };
 
@@ -40,7 +40,7 @@ class Worker {
     const Clock::time_point begin = Clock::now();
     const double spent = progress_.seconds;
     while (!is_over()) {
-      if (progress_.next % alarm_period == 0) keep_alive(most_seconds);
+      if (progress_.next % alarm_period == 0) keep_alive(child_seconds);
       progress_.finding = run_program(*executor);
       progress_.seconds = spent + std::chrono::duration<double>(Clock::now() - begin).count();
       ++progress_.programs;
@@ -104,7 +104,7 @@ class Run {
   Result<FuzzSummary> take() {
     Worker worker(options_, *progress_, coverage_);
     while (true) {
-      const Result<ChildEnd> end = run_in_child([&] { return worker.run(); }, most_seconds);
+      const Result<ChildEnd> end = run_in_child([&] { return worker.run(); }, child_seconds);
       if (!end) return end.error();
       if (end->signal == 0 && end->status == finished) return summary();
       if (end->signal == 0 && end->status != found) return cannot_go_on();
@@ -133,8 +133,8 @@ class Run {
   }
 
   void report_finding() {
-    progress_->only_counts = progress_->mismatches >= options_.most_reports;
-    if (progress_->mismatches > options_.most_reports || !options_.report) return;
+    progress_->only_counts = progress_->mismatches >= options_.max_reports;
+    if (progress_->mismatches > options_.max_reports || !options_.report) return;
     const Mismatch mismatch =
         minimise(generate(progress_->seed), progress_->finding, options_.tiers, options_.tamper);
     options_.report(report(mismatch, {options_.seed, progress_->next, options_.tiers}));

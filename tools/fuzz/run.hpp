@@ -16,7 +16,7 @@ struct FuzzOptions {
   uint64_t seed = 1;
   std::optional<uint64_t> count;  ///< programs; nothing: until the time is over
   std::optional<double> seconds;  ///< time to fuzz, without the time that minimising takes
-  size_t most_reports = 5;        ///< mismatches that are minimised; others are only counted
+  size_t max_reports = 5;         ///< mismatches that are minimised; others are only counted
   std::function<void(const std::string&)> report;  ///< gets each report as soon as it is there
   Tamper tamper;                                   ///< for tests of the fuzzer
 };

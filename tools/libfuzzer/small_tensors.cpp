@@ -14,8 +14,8 @@ namespace castor::libfuzzer {
 
 namespace {
 
-constexpr int64_t most_elements = 1 << 14;  // for all values together
-constexpr int64_t most_products = 1 << 19;  // per function, for convolutions
+constexpr int64_t max_elements = 1 << 14;  // for all values together
+constexpr int64_t max_products = 1 << 19;  // per function, for convolutions
 constexpr std::byte untouched{0xA5};
 
 Dims draw_extents(const Shape& shape, std::map<std::string, int64_t>& named, fuzz::Random& random) {
@@ -34,14 +34,14 @@ Dims draw_extents(const Shape& shape, std::map<std::string, int64_t>& named, fuz
 bool is_small(const Function& function, const BoundShapes& shapes) {
   int64_t elements = 0;
   for (const Dims& extents : shapes.values) {
-    elements += element_count(extents).value_or(most_elements);
-    if (elements > most_elements) return false;
+    elements += element_count(extents).value_or(max_elements);
+    if (elements > max_elements) return false;
   }
   for (const Operation& operation : function.operations) {
     if (operation.op != OpKind::conv_integer) continue;
     const int64_t outputs = element_count(shapes.values[operation.results[0]]).value_or(0);
     const int64_t weights = element_count(shapes.values[operation.operands[1]]).value_or(0);
-    if (outputs * weights > most_products) return false;
+    if (outputs * weights > max_products) return false;
   }
   return true;
 }

@@ -25,7 +25,7 @@ class Backwards : public Executor {
   }
   int calls() const { return calls_; }
   /// Maximum number of tasks that ran at a time.
-  int most() const { return most_; }
+  int max() const { return most_; }
 
  private:
   int tasks_;

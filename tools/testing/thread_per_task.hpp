@@ -22,7 +22,7 @@ class ThreadPerTask : public Executor {
     for (std::thread& thread : threads) thread.join();
   }
   /// Maximum number of tasks that ran at a time.
-  int most() const { return most_; }
+  int max() const { return most_; }
 
  private:
   int tasks_;

@@ -19,8 +19,8 @@ namespace {
 using test::ElementwiseCase;
 using test::GuardedPages;
 
-constexpr size_t most_bytes = size_t{1} << 20;
-constexpr size_t most_operands = 4;
+constexpr size_t max_bytes = size_t{1} << 20;
+constexpr size_t max_operands = 4;
 
 /// Tensors of one function's inputs and output, each at the end of its own pages.
 class GuardedTensors {
@@ -39,7 +39,7 @@ class GuardedTensors {
     }
     const ElementType type = function.type_of(function.results[0]).element;
     const size_t bytes = samples::storage_bytes(type, operands[0].size());
-    std::byte* at = pages(most_operands).at_end(bytes);
+    std::byte* at = pages(max_operands).at_end(bytes);
     output_.emplace_back(at, type, Dims{count}, bytes);
     result_ = {at, bytes};
   }
@@ -62,9 +62,9 @@ class GuardedTensors {
   }
 
   static GuardedPages& pages(size_t i) {
-    static GuardedPages all[most_operands + 1] = {
-        GuardedPages(most_bytes), GuardedPages(most_bytes), GuardedPages(most_bytes),
-        GuardedPages(most_bytes), GuardedPages(most_bytes)};
+    static GuardedPages all[max_operands + 1] = {GuardedPages(max_bytes), GuardedPages(max_bytes),
+                                                 GuardedPages(max_bytes), GuardedPages(max_bytes),
+                                                 GuardedPages(max_bytes)};
     return all[i];
   }
 

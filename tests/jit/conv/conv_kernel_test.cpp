@@ -105,12 +105,12 @@ class KernelCall {
         lanes_(target.vector_bits() / 32),
         vectors_(tiles * tile.vectors),
         random_(random) {
-    fill(planes_, vectors_ * lanes_ + most_offset);
+    fill(planes_, vectors_ * lanes_ + max_offset);
     fill(weights_, taps * tile.channels);
     fill(start_, tile.channels);
     fill(zero_points_, tile.channels);
     fill(window_sums_, vectors_ * lanes_);
-    for (int tap = 0; tap < taps; ++tap) taps_.push_back(4 * draw(most_offset + 1));
+    for (int tap = 0; tap < taps; ++tap) taps_.push_back(4 * draw(max_offset + 1));
     draw_stores();
     output_.assign(static_cast<size_t>(tile.channels * channel_dwords_), untouched);
     arguments_ = {.planes = reinterpret_cast<const std::byte*>(planes_.data()),
@@ -144,7 +144,7 @@ class KernelCall {
   }
 
  private:
-  static constexpr int most_offset = 40;
+  static constexpr int max_offset = 40;
   static constexpr int32_t untouched = 0x5a5a5a5a;
 
   int draw(int count) { return static_cast<int>(random_() % static_cast<uint64_t>(count)); }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Tier tiers[] = {Tier::avx2, Tier::avx2_vnni, Tier::avx512, Tier::avx512_vnni,
                           Tier::avx512_vbmi};
-constexpr int64_t most_scratch = int64_t{1} << 20;
+constexpr int64_t max_scratch = int64_t{1} << 20;
 
 ConvolutionGeometry geometry_of(const Dims& x, const Dims& w, ConvolutionOptions options = {}) {
   const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(options)};
@@ -82,7 +82,7 @@ TEST(ConvPlan, BlocksStayWithinTheBoundOfScratch) {
     ASSERT_LE(plan.block.rows, plan.output_rows());
     ASSERT_GE(plan.block.columns, 1);
     ASSERT_LE(plan.block.columns, plan.output_columns());
-    ASSERT_LE(plan.source_bytes(), most_scratch);
+    ASSERT_LE(plan.source_bytes(), max_scratch);
   });
 }
 

@@ -51,8 +51,8 @@ class Definition {
 
   /// The first k group that differs, as text; nothing where all are right.
   std::string mistake_in(const uint32_t* planes) const {
-    const int64_t rows = place_.block.rows + plan_.row_phases.most_shift;
-    const int64_t columns = place_.block.columns + plan_.column_phases.most_shift;
+    const int64_t rows = place_.block.rows + plan_.row_phases.max_shift;
+    const int64_t columns = place_.block.columns + plan_.column_phases.max_shift;
     for (int64_t plane = 0; plane < plan_.slices * plan_.dwords * plan_.phase_planes(); ++plane) {
       for (int64_t row = 0; row < rows; ++row) {
         for (int64_t column = 0; column < columns; ++column) {
@@ -166,13 +166,13 @@ class Definition {
 
 class ConvPlanes : public testing::Test {
  protected:
-  int64_t draw(int64_t least, int64_t most) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  int64_t draw(int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   }
   bool percent(int64_t chance) { return draw(1, 100) <= chance; }
 
   ConvolutionGeometry draw_geometry() {
-    constexpr int64_t most_bytes = 30'000;
+    constexpr int64_t max_bytes = 30'000;
     for (;;) {
       ConvolutionOptions options = {.group = percent(20) ? draw(2, 3) : 1};
       if (percent(15)) options.layout = ConvolutionLayout::nhwc;
@@ -180,7 +180,7 @@ class ConvPlanes : public testing::Test {
       const int64_t axes = percent(70) ? 2 : draw(1, 4);
       Dims spatial;
       Dims w = {options.group, channels};
-      const int64_t most_stride = percent(85) ? 2 : 5;
+      const int64_t max_stride = percent(85) ? 2 : 5;
       const bool is_plain = percent(20);
       for (int64_t axis = 0; axis < axes; ++axis) {
         const int64_t kernel = is_plain ? 1 : draw(1, 4);
@@ -189,7 +189,7 @@ class ConvPlanes : public testing::Test {
         if (axis + 2 < axes) spatial[static_cast<int>(axis)] = (kernel - 1) * dilation + draw(1, 3);
         w.push_back(kernel);
         options.dilations.push_back(dilation);
-        options.strides.push_back(is_plain ? 1 : draw(1, most_stride));
+        options.strides.push_back(is_plain ? 1 : draw(1, max_stride));
         options.pads.push_back(is_plain || percent(40) ? 0 : draw(0, 4));
       }
       for (int64_t axis = 0; axis < axes; ++axis) {
@@ -199,7 +199,7 @@ class ConvPlanes : public testing::Test {
       if (options.layout == ConvolutionLayout::nchw) x.push_back(options.group * channels);
       for (const int64_t extent : spatial) x.push_back(extent);
       if (options.layout == ConvolutionLayout::nhwc) x.push_back(options.group * channels);
-      if (element_count(x).value() > most_bytes || element_count(x).value() == 0) continue;
+      if (element_count(x).value() > max_bytes || element_count(x).value() == 0) continue;
       const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(options)};
       const auto geometry = convolution_geometry(operation, x, w, nullptr, nullptr);
       if (geometry.ok() && has_work(*geometry)) return *geometry;
@@ -255,7 +255,7 @@ class ConvPlanes : public testing::Test {
                                const PlaneInput& input, const BlockPlace& place) {
     const auto bytes = static_cast<size_t>(4 * plan.slices * plan.dwords * plan.phase_planes() *
                                            plan.plane_dwords);
-    if (bytes > most_plane_bytes) return "";
+    if (bytes > max_plane_bytes) return "";
     std::byte* planes = planes_.at_end(bytes);
     const Definition definition(plan, input, place);
     KeptVectors kept;
@@ -270,10 +270,10 @@ class ConvPlanes : public testing::Test {
   }
 
   static constexpr std::byte poison{0xa5};
-  static constexpr size_t most_plane_bytes = size_t{1} << 20;
+  static constexpr size_t max_plane_bytes = size_t{1} << 20;
   std::mt19937_64 random_{61};
   test::GuardedPages input_{size_t{32} << 10};
-  test::GuardedPages planes_{most_plane_bytes};
+  test::GuardedPages planes_{max_plane_bytes};
   jit::CodeMemory memory_;
   CodeCache cache_{memory_, jit::SystemCalls::real(), size_t{1} << 20};
   int by_code_ = 0;

@@ -21,8 +21,8 @@ constexpr jit::Tier all_tiers[] = {jit::Tier::avx2, jit::Tier::avx2_vnni, jit::T
 template <class Visit>
 void for_each_unit(Visit visit) {
   const jit::Target target{jit::Tier::avx512_vbmi};
-  for (int positions = 1; positions <= jit::WeightUnit::most_slots; ++positions) {
-    for (int parts = 1; positions * parts <= jit::WeightUnit::most_slots; ++parts) {
+  for (int positions = 1; positions <= jit::WeightUnit::max_slots; ++positions) {
+    for (int parts = 1; positions * parts <= jit::WeightUnit::max_slots; ++parts) {
       for (const int input_step : {0, positions, positions + 3}) {
         const jit::WeightUnit unit = {positions, parts, input_step};
         if (jit::can_pack(unit, target)) visit(unit, target);
@@ -130,13 +130,13 @@ class Definition {
 
 class ConvWeights : public testing::Test {
  protected:
-  int64_t draw(int64_t least, int64_t most) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  int64_t draw(int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   }
   bool percent(int64_t chance) { return draw(1, 100) <= chance; }
 
   ConvolutionGeometry draw_geometry() {
-    constexpr int64_t most_bytes = 40'000;
+    constexpr int64_t max_bytes = 40'000;
     for (;;) {
       const int64_t groups = percent(25) ? draw(2, 7) : 1;
       const int64_t channels = percent(30) ? 4 * draw(1, 20) : draw(1, 37);
@@ -144,12 +144,12 @@ class ConvWeights : public testing::Test {
       Dims x = {1, groups * channels};
       Dims w = {groups * outputs, channels};
       const int64_t axes = percent(60) ? 2 : draw(1, 4);
-      const int64_t most = percent(50) ? 3 : 9;
+      const int64_t max = percent(50) ? 3 : 9;
       for (int64_t axis = 0; axis < axes; ++axis) {
-        w.push_back(draw(1, most));
+        w.push_back(draw(1, max));
         x.push_back(w[static_cast<int>(axis) + 2] + draw(0, 5));
       }
-      if (element_count(w).value() > most_bytes) continue;
+      if (element_count(w).value() > max_bytes) continue;
       const ConvolutionOptions options = {.group = groups};
       const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(options)};
       return convolution_geometry(operation, x, w, nullptr, nullptr).value();

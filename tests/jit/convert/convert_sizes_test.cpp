@@ -13,7 +13,7 @@ using test::Conversion;
 using test::ExpectedConversion;
 using test::GuardedPages;
 
-constexpr size_t most_elements = 3 * 4 * 64 + 1;  // three iterations of four 64-lane chunks
+constexpr size_t max_elements = 3 * 4 * 64 + 1;  // three iterations of four 64-lane chunks
 
 /// Sizes where loops, chunks and tails begin and end.
 std::vector<size_t> sizes() {
@@ -47,7 +47,7 @@ bool begins_with(const ExpectedConversion& expected, ElementType type, size_t co
 
 class Sizes {
  public:
-  Sizes() : source_(most_elements * 8 + 64), destination_(most_elements * 8 + 64) {}
+  Sizes() : source_(max_elements * 8 + 64), destination_(max_elements * 8 + 64) {}
 
   void check(const Runtime& runtime, const Conversion& conversion,
              const ExpectedConversion& expected, size_t count, const Placement& placement) {
@@ -85,7 +85,7 @@ TEST_P(ConvertSizes, TouchNothingOutsideTheTensors) {
   for (ElementType to : test::all_element_types()) {
     const Conversion conversion{from, to, {}};
     const ExpectedConversion expected =
-        test::expect(conversion, samples::random_patterns(from, most_elements, 7));
+        test::expect(conversion, samples::random_patterns(from, max_elements, 7));
     for (const auto& [tier, runtime] : test::tier_runtimes()) {
       for (size_t count : sizes()) {
         for (const Placement& placement : placements) {

@@ -154,7 +154,7 @@ constexpr std::string_view required[] = {
 };
 
 /// How many listings at least there are that show something with that beginning.
-constexpr std::pair<std::string_view, int> least_listings[] = {
+constexpr std::pair<std::string_view, int> min_listings[] = {
     {"pixel_vectorised", 8},
     {"channel_vectorised", 4},
     {"depthwise", 2},
@@ -173,7 +173,7 @@ TEST(GoldenListings, ShowEveryKernelAndSwitch) {
     const auto kernel = read_golden_kernel(text_of_file(file));
     ASSERT_TRUE(kernel.ok()) << file << ": " << kernel.error().to_string();
     const std::set<std::string> here = shown_by(*kernel);
-    for (const auto& [beginning, least] : least_listings) {
+    for (const auto& [beginning, min] : min_listings) {
       listings[beginning] += std::ranges::any_of(
           here, [&name = beginning](const std::string& each) { return each.starts_with(name); });
     }
@@ -183,8 +183,8 @@ TEST(GoldenListings, ShowEveryKernelAndSwitch) {
   for (const std::string_view each : required) {
     EXPECT_TRUE(shown.contains(std::string(each))) << "no listing shows: " << each;
   }
-  for (const auto& [beginning, least] : least_listings) {
-    EXPECT_GE(listings[beginning], least) << beginning;
+  for (const auto& [beginning, min] : min_listings) {
+    EXPECT_GE(listings[beginning], min) << beginning;
   }
   EXPECT_EQ(files_of_tier.size(), size_t{jit::tier_count});
 }

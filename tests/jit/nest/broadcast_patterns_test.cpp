@@ -265,9 +265,9 @@ TEST(BroadcastPatterns, FewKernelsForManyShapes) {
        }},
   };
   uint64_t state = 1;
-  const auto draw = [&](int64_t most) {
+  const auto draw = [&](int64_t max) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    return 2 + static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(most - 1));
+    return 2 + static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(max - 1));
   };
   for (const Counted& row : counted) {
     const Runtime runtime = *Runtime::create();

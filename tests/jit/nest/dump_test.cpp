@@ -91,14 +91,14 @@ TEST(LanePrint, OperandsMasksAndPorts) {
   const Target target{Tier::avx512};
   LaneBuilder builder(target, program);
   const LaneId x = builder.load(0, LaneType::f32);
-  const LaneId least = builder.float_min(x, builder.float_constant(LaneType::f32, 2.5));
-  const LaneId below = builder.compare(FloatPredicate::less, x, least);
-  const LaneId chosen = builder.select(below, least, x);
+  const LaneId min = builder.float_min(x, builder.float_constant(LaneType::f32, 2.5));
+  const LaneId below = builder.compare(FloatPredicate::less, x, min);
+  const LaneId chosen = builder.select(below, min, x);
   const LaneId zeroed = builder.zero_unless(below, chosen);
   const LaneId whole = builder.float_to_signed(zeroed, 32, LaneRounding::down);
   builder.store(0, whole, Narrowing::saturate_to_unsigned);
   EXPECT_EQ(print(program, x), "%0: f32 = load source0:f32");
-  EXPECT_EQ(print(program, least), "%2: f32 = float_min %0 2.5");
+  EXPECT_EQ(print(program, min), "%2: f32 = float_min %0 2.5");
   EXPECT_EQ(print(program, below), "%3: m32 = float_compare %0 %2 less");
   EXPECT_EQ(print(program, chosen), "%4: f32 = select %2 where %3 else %0");
   EXPECT_EQ(print(program, zeroed), "%5: f32 = select %4 where %3 else 0");

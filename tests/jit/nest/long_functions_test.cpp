@@ -119,18 +119,18 @@ class LongFunction {
 };
 
 /// Most values that are computed, and read later, at one point of the function.
-size_t most_live(const Function& function) {
+size_t max_live(const Function& function) {
   std::vector<size_t> last_read(function.values.size(), 0);
   for (size_t i = 0; i < function.operations.size(); ++i) {
     for (ValueId operand : function.operations[i].operands) last_read[operand] = i;
   }
-  size_t most = 0;
+  size_t max = 0;
   for (size_t i = 0; i < function.operations.size(); ++i) {
     size_t live = 0;
     for (size_t k = 0; k <= i; ++k) live += last_read[function.operations[k].results[0]] > i;
-    most = std::max(most, live);
+    max = std::max(max, live);
   }
-  return most;
+  return max;
 }
 
 /// How many nests a function of three such shapes becomes.
@@ -146,7 +146,7 @@ void check_long(ElementType element, int live, int operations, bool known_alike)
   const Result<FunctionPtr> function = parse_function(made.text());
   ASSERT_TRUE(function.ok()) << function.error().message << "\n" << made.text();
   ASSERT_EQ((*function)->operations.size(), static_cast<size_t>(operations));
-  ASSERT_GE(most_live(**function), static_cast<size_t>(live));
+  ASSERT_GE(max_live(**function), static_cast<size_t>(live));
   // One nest computes at most 192 operations; of 200, some are read by nobody.
   EXPECT_EQ(nest_count(*function) == 1, known_alike && operations <= 200);
   for (const auto& [rows, columns] : {std::pair{3, 37}, {1, 1}, {1, 203}, {30, 3}}) {
@@ -189,7 +189,7 @@ void add_results(fuzz::Program& program) {
     read.insert(operation.operands.begin(), operation.operands.end());
   }
   for (size_t value = program.value_count(); value-- > program.first_operation();) {
-    if (program.results.size() == fuzz::most_results) return;
+    if (program.results.size() == fuzz::max_results) return;
     if (!program.is_value(value) || read.contains(value)) continue;
     program.results.emplace_back().value = value;
   }

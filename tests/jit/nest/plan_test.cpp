@@ -90,7 +90,7 @@ TEST(Plan, NestsReadABoundedNumberOfTensors) {
   text += ") -> f32[4] {\n" + body + "  return %s198\n}\n";
   const std::vector<Nest> nests = plan_nests(*function_of(text), Target{Tier::avx2});
   EXPECT_GT(nests.size(), 4u);
-  for (const Nest& nest : nests) EXPECT_LE(nest.inputs.size(), most_inputs);
+  for (const Nest& nest : nests) EXPECT_LE(nest.inputs.size(), max_inputs);
 }
 
 /// A tensor that is broadcast in many ways counts for each of them.
@@ -107,7 +107,7 @@ TEST(Plan, NestsReadABoundedNumberOfBroadcasts) {
   }
   text += "  return %s99\n}\n";
   for (const Nest& nest : plan_nests(*function_of(text), Target{Tier::avx2})) {
-    EXPECT_LE(nest.inputs.size(), most_inputs);
+    EXPECT_LE(nest.inputs.size(), max_inputs);
   }
 }
 

@@ -117,15 +117,15 @@ TEST(ClockCache, FollowsTheModel) {
 TEST(ClockCache, HandsOutWhatIsLargerThanTheBoundAndDropsNothingForIt) {
   NumbersCache numbers(3);
   made_of(numbers, {0, 1, 2});
-  const size_t most = numbers.cache.capacity_bytes() - numbers.cache.bytes_of_an_entry();
-  for (const size_t bytes : {most + 1, numbers.cache.capacity_bytes(), SIZE_MAX}) {
+  const size_t max = numbers.cache.capacity_bytes() - numbers.cache.bytes_of_an_entry();
+  for (const size_t bytes : {max + 1, numbers.cache.capacity_bytes(), SIZE_MAX}) {
     EXPECT_TRUE(numbers.makes(7, bytes)) << bytes;
     EXPECT_TRUE(numbers.makes(7, bytes)) << bytes;  // again
     EXPECT_EQ(made_of(numbers, {0, 1, 2}), Made({})) << bytes;
   }
   EXPECT_EQ(numbers.cache.counters().evictions, 0u);
-  EXPECT_TRUE(numbers.makes(8, most));  // just fits, alone
-  EXPECT_FALSE(numbers.makes(8, most));
+  EXPECT_TRUE(numbers.makes(8, max));  // just fits, alone
+  EXPECT_FALSE(numbers.makes(8, max));
   EXPECT_EQ(numbers.cache.counters().entries, 1u);
   EXPECT_EQ(numbers.alive, 1);
 }

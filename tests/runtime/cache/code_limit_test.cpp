@@ -60,13 +60,13 @@ TEST(CodeMemoryOfRuntimes, GoesWithTheKernels) {
     std::optional<Runtime> runtime = runtime_with(no_limit, 0);  // caches next to nothing
     std::vector<BoundKernel> held;
     for (int i = 0; i < 300; ++i) held.push_back(*runtime->compile(function_of(i))->bind({{3}}));
-    const size_t most = runtime->memory().code_bytes;
-    EXPECT_EQ(test::code_arena_bytes() - before, most);
-    EXPECT_GT(most, size_t{64} << 10);
+    const size_t max = runtime->memory().code_bytes;
+    EXPECT_EQ(test::code_arena_bytes() - before, max);
+    EXPECT_GT(max, size_t{64} << 10);
     held.erase(held.begin(), held.end() - 1);
     EXPECT_TRUE(computes(held[0], 299));
     // What is left: arenas of one kernel, of one code in the cache, and the one that is filled.
-    EXPECT_LT(runtime->memory().code_bytes, most / 2 + jit::CodeMemory::largest_arena_bytes);
+    EXPECT_LT(runtime->memory().code_bytes, max / 2 + jit::CodeMemory::largest_arena_bytes);
     runtime.reset();
     EXPECT_TRUE(computes(held[0], 299));
     EXPECT_GT(test::code_arena_bytes(), before);
@@ -77,13 +77,13 @@ TEST(CodeMemoryOfRuntimes, GoesWithTheKernels) {
 /// However many kernels come and go, what is mapped does not grow.
 TEST(CodeMemoryOfRuntimes, IsUsedAgain) {
   const Runtime runtime = runtime_with(no_limit, 0);
-  size_t most = 0;
+  size_t max = 0;
   for (int i = 0; i < 1500; ++i) {
     const BoundKernel bound = *runtime.compile(function_of(i))->bind({{3}});
     EXPECT_TRUE(computes(bound, i));
-    most = std::max(most, runtime.memory().code_bytes);
+    max = std::max(max, runtime.memory().code_bytes);
   }
-  EXPECT_LE(most, 2 * jit::CodeMemory::largest_arena_bytes);
+  EXPECT_LE(max, 2 * jit::CodeMemory::largest_arena_bytes);
 }
 
 TEST(CodeLimit, IsHardAndDeadCodeMakesRoom) {

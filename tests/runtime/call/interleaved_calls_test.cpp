@@ -422,7 +422,7 @@ TEST(InterleavedCalls, LargeOutputsByThreads) {
     ASSERT_TRUE(kernel.ok());
     test::ThreadPerTask threads(4);
     ASSERT_NO_FATAL_FAILURE(check(*kernel, layout, &threads, std::string(name_of(tier))));
-    EXPECT_EQ(threads.most(), 4);
+    EXPECT_EQ(threads.max(), 4);
   }
 }
 

@@ -36,7 +36,7 @@ std::set<int64_t> all_sums(std::span<const BoundedTerm> terms) {
   for (const BoundedTerm& term : terms) {
     std::set<int64_t> more;
     for (int64_t sum : sums) {
-      for (int64_t x = 0; x <= term.most; ++x) more.insert(sum + x * term.coefficient);
+      for (int64_t x = 0; x <= term.max; ++x) more.insert(sum + x * term.coefficient);
     }
     sums = std::move(more);
   }
@@ -175,7 +175,7 @@ TEST(FindOverlap, IsExactForInterleavedReversedAndRepeatedElements) {
 /// Parts of one array, as slices and steps give them: the search is never long.
 TEST(FindOverlap, PartsOfOneArrayTakeFewSteps) {
   Random random(4);
-  int64_t most_steps = 0;
+  int64_t max_steps = 0;
   for (int round = 0; round < 50000; ++round) {
     Dims whole;
     for (int axis = 0; axis < 2 + round % 5; ++axis) whole.push_back(random.between(2, 40));
@@ -195,10 +195,10 @@ TEST(FindOverlap, PartsOfOneArrayTakeFewSteps) {
     };
     int64_t steps = max_overlap_steps;
     ASSERT_NE(find_overlap(part(), part(), steps), Overlap::undecided) << "round " << round;
-    most_steps = std::max(most_steps, max_overlap_steps - steps);
+    max_steps = std::max(max_steps, max_overlap_steps - steps);
   }
-  EXPECT_LT(most_steps, 1000);
-  RecordProperty("steps", static_cast<int>(most_steps));
+  EXPECT_LT(max_steps, 1000);
+  RecordProperty("steps", static_cast<int>(max_steps));
 }
 
 /// Axes of two elements at distances without a pattern: which sums of some of 30 numbers meet?

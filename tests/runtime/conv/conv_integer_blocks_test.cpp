@@ -72,9 +72,9 @@ class Blocks : public testing::TestWithParam<size_t> {
 
   /// The first of the elements looked at that differs: random ones, and pixels of the borders.
   std::string difference(const ConvolutionLoops& loops, const Patterns& y) {
-    constexpr int64_t most_products = 12'000'000;
+    constexpr int64_t max_products = 12'000'000;
     const Dims& w = layers()[GetParam()].w;
-    const int64_t looked_at = most_products / (element_count(w).value() / w[0]);
+    const int64_t looked_at = max_products / (element_count(w).value() / w[0]);
     for (int64_t i = 0; i < looked_at; ++i) {
       const int64_t number = draw_number(loops.shape(), i % 3);
       const uint64_t expected = loops.element(number);

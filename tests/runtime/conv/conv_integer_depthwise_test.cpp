@@ -119,8 +119,8 @@ TEST_F(ConvDepthwise, AnythingAtRandom) {
   for (int i = 0; i < 600; ++i) {
     const int axes = static_cast<int>(draw(1, 3));
     const Depthwise row = {.channels = draw(1, 9), .multiplier = percent(70) ? 1 : draw(2, 4)};
-    const AxisLimits most = {.dilation = 6, .excess = 40 / axes};
-    ASSERT_EQ(mistake_of(with_any_axes(row, axes, most)), "") << i;
+    const AxisLimits max = {.dilation = 6, .excess = 40 / axes};
+    ASSERT_EQ(mistake_of(with_any_axes(row, axes, max)), "") << i;
   }
 }
 
@@ -179,8 +179,8 @@ TEST_F(ConvDepthwise, InstructionsBelongToTheTier) {
                                  .adds = percent(50)};
       form.signed_input = has_vnni && !form.flips_input && percent(50);
       for (int64_t blocks = draw(1, 3); blocks > 0; --blocks) {
-        const int most = std::min(32, 448 / (form.rows * form.dwords));  // as plans have them
-        form.blocks.push_back({.outputs = static_cast<int>(draw(1, most)),
+        const int max = std::min(32, 448 / (form.rows * form.dwords));  // as plans have them
+        form.blocks.push_back({.outputs = static_cast<int>(draw(1, max)),
                                .above = static_cast<int>(draw(0, 1)),
                                .guarded_above = static_cast<int>(draw(0, 1)),
                                .masks_rows = percent(50)});

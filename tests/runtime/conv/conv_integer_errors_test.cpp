@@ -92,7 +92,7 @@ TEST(ConvIntegerErrors, KindsAndChoices) {
 }
 
 TEST(ConvIntegerErrors, WindowsAndSums) {
-  const int64_t most = INT64_MAX;
+  const int64_t max = INT64_MAX;
   const auto too_small = [](int axis, int window, int dilation, int padded, int input, int begin,
                             int end, int stride = 1) {
     return fmt::format(
@@ -116,8 +116,8 @@ TEST(ConvIntegerErrors, WindowsAndSums) {
        "w's axis 3 is 0, expected a kernel of 1 or more"},
       {{1, 1, 5},
        {1, 1, 3},
-       fmt::format("pads = [{}, 0]", most),
-       fmt::format("spatial axis 0: an input of 5 padded by {} and 0 exceeds 2^63 - 1", most)},
+       fmt::format("pads = [{}, 0]", max),
+       fmt::format("spatial axis 0: an input of 5 padded by {} and 0 exceeds 2^63 - 1", max)},
       {{1, 1, 5},
        {1, 1, 3},
        fmt::format("pads = [{}, {}]", huge_extent, huge_extent),
@@ -130,13 +130,13 @@ TEST(ConvIntegerErrors, WindowsAndSums) {
                    huge_extent)},
       {{1, 1, 5},
        {1, 1, 2},
-       fmt::format("auto_pad = same_upper, dilations = [{}]", most - 1),
+       fmt::format("auto_pad = same_upper, dilations = [{}]", max - 1),
        fmt::format("spatial axis 0: an input of 5 padded by {} and {} exceeds 2^63 - 1",
-                   (most - 1) / 2, (most - 1) / 2)},
+                   (max - 1) / 2, (max - 1) / 2)},
       {{1, 1, 5},
        {1, 1, 2},
-       fmt::format("dilations = [{}]", most),
-       fmt::format("dilations[0] = {} makes a kernel of 2 exceed 2^63 - 1, expected less", most)},
+       fmt::format("dilations = [{}]", max),
+       fmt::format("dilations[0] = {} makes a kernel of 2 exceed 2^63 - 1, expected less", max)},
   });
 }
 

@@ -37,8 +37,8 @@ std::string mistake_of(const ConvolutionCase& row, const ConvolutionForm& form =
 
 class ConvExtremes : public testing::Test {
  protected:
-  int64_t draw(int64_t least, int64_t greatest) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(greatest - least + 1));
+  int64_t draw(int64_t min, int64_t greatest) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(greatest - min + 1));
   }
   bool percent(int64_t chance) { return draw(1, 100) <= chance; }
   ElementType draw_byte() { return percent(50) ? u8 : i8; }

@@ -208,7 +208,7 @@ class ConvForms : public testing::Test {
 TEST_F(ConvForms, RandomGeometries) {
   constexpr int cases = 2500;
   for (int i = 0; i < cases; ++i) {
-    const ConvolutionCase row = random_convolution(random_, {.most_spatial_axes = 4});
+    const ConvolutionCase row = random_convolution(random_, {.max_spatial_axes = 4});
     if (std::ranges::count(row.w.shape, 0) > 0) continue;
     check(row);
     if (HasFatalFailure()) FAIL() << i;
@@ -224,8 +224,8 @@ TEST_F(ConvForms, RandomGeometries) {
 /// Filters of one position on whole k groups of channels: kernels take their pixels from the input.
 TEST_F(ConvForms, PointwiseLayers) {
   constexpr int cases = 600;
-  const auto draw = [&](int64_t least, int64_t most) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  const auto draw = [&](int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   };
   for (int i = 0; i < cases; ++i) {
     const ElementType x_type = draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8;

@@ -151,7 +151,7 @@ TEST(ConvInteger, ZeroSizedTensors) {
             filled(i32, {1, 1, 2, 1}, 0));
 }
 
-/// Random geometries; `least` of them must have each property that is counted.
+/// Random geometries; `min` of them must have each property that is counted.
 TEST(ConvInteger, RandomGeometriesAgreeWithTheOracle) {
   std::mt19937_64 random(20261);
   constexpr int cases = 1500;
@@ -188,7 +188,7 @@ TEST(ConvInteger, SixSpatialAxes) {
   std::array<int, 7> axes{};
   for (int i = 0; i < 100; ++i) {
     const ConvolutionCase row =
-        random_convolution(random, {.most_spatial_axes = 6, .most_products = 400'000});
+        random_convolution(random, {.max_spatial_axes = 6, .max_products = 400'000});
     ++axes[static_cast<size_t>(row.x.shape.rank() - 2)];
     ASSERT_EQ(first_difference(direct_convolution(row), result_of(row)), "") << i;
   }

@@ -40,8 +40,8 @@ std::string mistake_of(const ConvolutionCase& row, const ConvolutionForm& form =
 
 class ConvKernels : public testing::Test {
  protected:
-  int64_t draw(int64_t least, int64_t most) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  int64_t draw(int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   }
   bool percent(int64_t chance) { return draw(1, 100) <= chance; }
   Placing draw_placing() { return static_cast<Placing>(draw(0, placings - 1)); }
@@ -73,7 +73,7 @@ class ConvKernels : public testing::Test {
 /// The two oracles share nothing but the cases.
 TEST_F(ConvKernels, LoopsAgreeWithTheOtherOracle) {
   for (int i = 0; i < 300; ++i) {
-    const ConvolutionCase row = random_convolution(random_, {.most_spatial_axes = 5});
+    const ConvolutionCase row = random_convolution(random_, {.max_spatial_axes = 5});
     if (std::ranges::count(row.w.shape, 0) > 0) continue;
     ASSERT_EQ(first_difference(direct_convolution(row), ConvolutionLoops(row).all()), "") << i;
   }
@@ -198,7 +198,7 @@ TEST_F(ConvKernels, ExtremesAndWrapAround) {
 TEST_F(ConvKernels, RandomGeometriesInAnyPlace) {
   std::array<int, 8> ranks{};
   for (int i = 0; i < 1500; ++i) {
-    const ConvolutionCase row = random_convolution(random_, {.most_spatial_axes = 5});
+    const ConvolutionCase row = random_convolution(random_, {.max_spatial_axes = 5});
     if (std::ranges::count(row.w.shape, 0) > 0) continue;
     ++ranks[static_cast<size_t>(row.x.shape.rank())];
     ASSERT_EQ(mistake_of(row, draw_form(), draw_placings()), "") << i;
@@ -209,7 +209,7 @@ TEST_F(ConvKernels, RandomGeometriesInAnyPlace) {
 TEST_F(ConvKernels, SixSpatialAxes) {
   for (int i = 0; i < 60; ++i) {
     const ConvolutionCase row =
-        random_convolution(random_, {.most_spatial_axes = 6, .most_products = 400'000});
+        random_convolution(random_, {.max_spatial_axes = 6, .max_products = 400'000});
     if (row.x.shape.rank() < 8 || std::ranges::count(row.w.shape, 0) > 0) continue;
     ASSERT_EQ(mistake_of(row, draw_form(), draw_placings()), "") << i;
   }

@@ -63,9 +63,9 @@ TEST(ConvScratch, IsSmallBesideWeights) {
                                             store.cache, scratch);
         ASSERT_TRUE(bound.ok()) << row.name << ": " << bound.error().message;
         const size_t weights = 4 * (packed_dwords((*bound)->plan) + static_cast<size_t>(row.w[0]));
-        constexpr size_t most = size_t{1} << 20;
-        EXPECT_LE((*bound)->parts.end, most + weights) << row.name << ", " << name_of(tier) << "\n"
-                                                       << print((*bound)->plan);
+        constexpr size_t max = size_t{1} << 20;
+        EXPECT_LE((*bound)->parts.end, max + weights) << row.name << ", " << name_of(tier) << "\n"
+                                                      << print((*bound)->plan);
       }
     }
   }

@@ -17,7 +17,7 @@ struct Row {
   Dims x;
   Dims w;
   ConvolutionOptions options;
-  double most_tasks = 16;  ///< for which shares are nearly equal
+  double max_tasks = 16;  ///< for which shares are nearly equal
 };
 
 std::vector<Row> rows() {
@@ -123,11 +123,11 @@ TEST(ConvShares, CoverAllOnceInNearlyEqualParts) {
         ASSERT_LE(teams.tasks(), tasks) << row.name;
         const std::vector<int64_t> elements = shares.of(teams);
         EXPECT_TRUE(shares.meets_all_once()) << row.name << ", " << tier.name << ", " << tasks;
-        const auto most = static_cast<double>(std::ranges::max(elements));
+        const auto max = static_cast<double>(std::ranges::max(elements));
         double all = 0;
         for (const int64_t of_task : elements) all += static_cast<double>(of_task);
-        const double fraction = all / most / static_cast<double>(teams.tasks());
-        if (tasks <= row.most_tasks) {
+        const double fraction = all / max / static_cast<double>(teams.tasks());
+        if (tasks <= row.max_tasks) {
           EXPECT_GT(fraction, tasks <= 4 ? 0.9 : 0.75)
               << row.name << ", " << tier.name << ": " << teams.teams << " teams of "
               << teams.members << "\n"

@@ -48,7 +48,7 @@ TEST(ConvIntegerTasks, GiveTheSameBits) {
         test::ThreadPerTask executor(tasks);
         const RunOptions options = {.executor = &executor};
         ASSERT_TRUE(bound.run(actual.inputs(), actual.outputs(), options).ok());
-        EXPECT_GT(executor.most(), 1) << function->name;
+        EXPECT_GT(executor.max(), 1) << function->name;
         EXPECT_TRUE(std::ranges::equal(actual.output_tensors()[0].bytes(),
                                        expected.output_tensors()[0].bytes()))
             << name_of(tier) << ", " << tasks << " tasks: @" << function->name;

@@ -188,7 +188,7 @@ void check(const Row& row, const BoundKernel& bound, const test::CountingAllocat
                                    expected.output_tensors()[i].bytes()));
   }
   EXPECT_TRUE(pages.is_filled_but({pages.at_end(bytes), bytes}, std::byte{0xee}));
-  at_a_time = std::max(at_a_time, executor.most());
+  at_a_time = std::max(at_a_time, executor.max());
 }
 
 TEST(CallerScratch, RunsAllocateNothing) {

@@ -58,7 +58,7 @@ void check_tasks(const FunctionCase& row, bool in_place, StorePolicy stores) {
             bytes_after(bound, *function, row, in_place, {.stores = stores, .executor = executor});
         ASSERT_TRUE(found == expected) << name_of(tier) << ", " << tasks << " tasks\n" << row.text;
       }
-      EXPECT_GT(backwards.most(), 1) << name_of(tier) << "\n" << row.text;
+      EXPECT_GT(backwards.max(), 1) << name_of(tier) << "\n" << row.text;
     }
   }
 }

@@ -12,7 +12,7 @@ namespace castor::test {
 namespace {
 
 constexpr int8_t untouched = 99;
-constexpr int32_t most_stride = 10;
+constexpr int32_t max_stride = 10;
 
 /// Two elements of sa8, `stride` apart, with a scale of their own.
 class TwoElements {
@@ -42,7 +42,7 @@ class TwoElements {
   }
 
  private:
-  std::array<int8_t, most_stride + 1> elements_ = {};
+  std::array<int8_t, max_stride + 1> elements_ = {};
   mli_tensor tensor_ = {};
   int32_t stride_;
 };
@@ -50,7 +50,7 @@ class TwoElements {
 /// The library's own state is made by the first calls, a kernel by the first of each form.
 TEST(MliRefusal, EveryAllocationMayFail) {
   long refused = 0;
-  for (int32_t stride = 1; stride <= most_stride; ++stride) {
+  for (int32_t stride = 1; stride <= max_stride; ++stride) {
     SCOPED_TRACE(stride);
     TwoElements source(10, -20, 1, 2);
     TwoElements destination(untouched, untouched, stride, 4);
@@ -71,7 +71,7 @@ TEST(MliRefusal, EveryAllocationMayFail) {
     }
     EXPECT_EQ(destination.values(), (std::array<int8_t, 2>{5, -10}));
   }
-  EXPECT_GT(refused, most_stride * 10);
+  EXPECT_GT(refused, max_stride * 10);
 }
 
 /// A known form takes no memory.

@@ -176,7 +176,7 @@ TEST(Gdb, AChildGoesOnWithTheList) {
 
 TEST(SymbolFile, TakesAnyName) {
   constexpr std::byte code[3] = {};
-  for (const std::string& name : {std::string("f"), std::string(most_name_characters, 'n')}) {
+  for (const std::string& name : {std::string("f"), std::string(max_name_characters, 'n')}) {
     const auto [found, symbol] = symbol_in(symbol_file(name, code));
     EXPECT_EQ(found, name);
     EXPECT_EQ(symbol.address, reinterpret_cast<uintptr_t>(code));

@@ -54,7 +54,7 @@ std::vector<std::string> names_of(std::string_view text, Tier tier) {
 }
 
 bool is_identifier(std::string_view name) {
-  return name.size() <= most_name_characters && name.starts_with("castor_") &&
+  return name.size() <= max_name_characters && name.starts_with("castor_") &&
          std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
          });
@@ -271,7 +271,7 @@ TEST(CodeNames, OfKernelsStandOverTheirText) {
 TEST(CodeNames, OfIdentifiersKeepLettersAndDigits) {
   EXPECT_EQ(as_identifier("to float, 8 bits"), "to_float_8_bits");
   EXPECT_EQ(as_identifier("../../etc/x"), "_etc_x");
-  EXPECT_EQ(as_identifier(std::string(500, 'a')).size(), most_name_characters);
+  EXPECT_EQ(as_identifier(std::string(500, 'a')).size(), max_name_characters);
 }
 
 }  // namespace

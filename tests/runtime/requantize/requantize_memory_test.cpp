@@ -120,9 +120,9 @@ TEST(RequantizeSlices, OneToThreeHundred) {
 /// Every form and size around the vectors', at both ends of its pages.
 TEST(RequantizeSizes, TailsOfEveryForm) {
   fuzz::Random random(6);
-  const int64_t most = long_form() ? 140 : 24;
+  const int64_t max = long_form() ? 140 : 24;
   for (const fuzz::RequantizeCell& form : requantize_forms()) {
-    for (int64_t i = 0; i < most; i += 3) {
+    for (int64_t i = 0; i < max; i += 3) {
       const Dims shape = {random.between(1, 140)};
       const RequantizeCase each = draw_case(random, form);
       const bool at_run_time = random.percent(50);

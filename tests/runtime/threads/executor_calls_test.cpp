@@ -120,7 +120,7 @@ TEST_F(ExecutorCalls, OddNumbersOfTasks) {
     Backwards executor(INT_MAX);
     Call call(runtime_, count);
     ASSERT_TRUE(call.run(&executor).ok());
-    EXPECT_LE(executor.most(), std::min<int64_t>(count, 256));
+    EXPECT_LE(executor.max(), std::min<int64_t>(count, 256));
     EXPECT_TRUE(call.is_right()) << count << " elements";
   }
 }

@@ -79,7 +79,7 @@ void check_split(const SplitCase& each, const std::string& name = "") {
     const BoundKernel bound =
         *runtime.compile(function)->bind(expected.inputs(), expected.outputs());
     ASSERT_EQ(bound.engine(), Engine::jit);
-    int most = 1;
+    int max = 1;
     for (const int tasks : all_tasks) {
       const std::string what =
           fmt::format("{}, {} tasks, {}", name_of(tier), tasks, name.empty() ? row.text : name);
@@ -87,11 +87,11 @@ void check_split(const SplitCase& each, const std::string& name = "") {
       test::Backwards executor(tasks);
       ASSERT_TRUE(bound.run(actual.inputs(), actual.outputs(), {.executor = &executor}).ok());
       expect_bytes(actual, expected, what);
-      ASSERT_LE(executor.most(), tasks);
-      most = std::max(most, executor.most());
+      ASSERT_LE(executor.max(), tasks);
+      max = std::max(max, executor.max());
       if (testing::Test::HasFatalFailure()) return;
     }
-    EXPECT_EQ(most > 1, each.is_split) << name_of(tier) << "\n" << row.text;
+    EXPECT_EQ(max > 1, each.is_split) << name_of(tier) << "\n" << row.text;
     expect_bytes_of_one_task(bound, *function, row, 7,
                              fmt::format("{}\n{}", name_of(tier), row.text));
     if (testing::Test::HasFatalFailure()) return;
