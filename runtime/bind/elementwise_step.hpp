@@ -55,7 +55,7 @@ struct TiledWalk {
   std::vector<std::array<int64_t, max_rank>> steps;  ///< by operand, then axis, in bytes
 };
 
-/// What every call of code on lanes needs, in one go or piece by piece.
+/// What every call of code on lanes needs, for all elements or for a slice.
 struct LaneStep : StepBase {
   BoundCode main;
   /// For sub-byte operands that begin inside a byte, where main cannot take them.
@@ -76,7 +76,7 @@ enum class StepProgram : uint8_t {
 /// An elementwise nest, of which a call does all elements.
 struct ElementwiseStep : LaneStep {
   StepProgram program = StepProgram::planned;
-  jit::IterationSpace space;               ///< of main: all elements, or a tile
+  jit::IterationSpace space;               ///< main's: all elements, or a tile
   KernelCodePtr<jit::NestSpec> streaming;  ///< for large tensors, else null; takes main's arguments
   int64_t bytes = 0;                       ///< bytes of all operands
   std::vector<PeriodCopy> periods;

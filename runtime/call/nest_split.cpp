@@ -185,12 +185,12 @@ NestSplit split_nest(const ReadyNest& ready, int64_t tasks) {
 
 void run_units(const ReadyNest& ready, const NestSplit& split, int64_t begin, int64_t end) {
   PartRunner runner(ready, split);
-  NestSplit::Place place = split.begin_of(begin);
-  const NestSplit::Place last = split.begin_of(end);
-  for (; place.row < last.row; place = {place.row + 1, 0}) {
-    runner.run(place.row, place.index, split.extent);
+  NestSplit::Position position = split.begin_of(begin);
+  const NestSplit::Position last = split.begin_of(end);
+  for (; position.row < last.row; position = {position.row + 1, 0}) {
+    runner.run(position.row, position.index, split.extent);
   }
-  if (place.index < last.index) runner.run(place.row, place.index, last.index);
+  if (position.index < last.index) runner.run(position.row, position.index, last.index);
 }
 
 }  // namespace castor::detail

@@ -22,7 +22,7 @@ struct ReadyNest {
 /// bytes that the whole nest does.
 struct NestSplit {
   /// An index along the axis, in a row.
-  struct Place {
+  struct Position {
     int64_t row = 0;
     int64_t index = 0;
   };
@@ -37,7 +37,7 @@ struct NestSplit {
   int64_t count() const { return units * rows; }
   /// Where a unit begins; after the last one, the end. The very first one begins with the nest;
   /// what precedes `first` in another row belongs to the last unit of the row before.
-  Place begin_of(int64_t number) const {
+  Position begin_of(int64_t number) const {
     if (number == 0) return {};
     if (number == count()) return {rows, 0};
     return {number / units, first + number % units * unit};

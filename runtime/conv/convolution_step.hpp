@@ -15,7 +15,7 @@ struct BoundEpilogue;
 /// those of the convolution.
 struct ConvolutionStep : StepBase {
   std::shared_ptr<const BoundConvolution> convolution;
-  /// Takes the result piece by piece (see runtime/conv/epilogue.hpp); null: the last operand is
+  /// Takes the result slice by slice (see runtime/conv/epilogue.hpp); null: the last operand is
   /// written.
   std::shared_ptr<const BoundEpilogue> epilogue;
   int64_t nanoseconds = 0;  ///< that one thread takes, as estimated

@@ -18,7 +18,7 @@ static_assert(max_piece_elements >= jit::DepthwisePlan::max_block_outputs);
 
 /// Outputs of a piece: many for what it costs to begin one, few enough for tasks to share.
 constexpr int64_t piece_outputs = 16384;
-/// Pieces that channels are shared out to, where there are as many.
+/// Pieces that channels are shared out to, where there are that many.
 constexpr int64_t min_pieces = 16;
 
 /// One call: the operands of the step, and its scratch of `scratch_bytes`.

@@ -9,7 +9,7 @@
 
 namespace castor::detail {
 
-/// Its code is called for a piece at a time; its source has no place of its own.
+/// Its code is called for a slice at a time; its source has no origin.
 struct BoundEpilogue : LaneStep {
   jit::EpilogueWalk walk;
   size_t source = 0;  ///< the operand that the pieces are

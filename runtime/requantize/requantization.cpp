@@ -172,11 +172,11 @@ class RequantizationBinder {
   }
 
   Status bind_open(TableStep& step) {
-    const size_t place = scratch_.take(static_cast<size_t>(bound_.slices * table_entries));
-    const OperandOrigin to{.kind = OperandOrigin::Kind::scratch, .offset = place};
+    const size_t offset = scratch_.take(static_cast<size_t>(bound_.slices * table_entries));
+    const OperandOrigin to{.kind = OperandOrigin::Kind::scratch, .offset = offset};
     Status status = bind_methods(table_operands(to));
-    scratch_.give_back(place);
-    if (status) step.tables = CallTables{std::move(bound_), place};
+    scratch_.give_back(offset);
+    if (status) step.tables = CallTables{std::move(bound_), offset};
     return status;
   }
 

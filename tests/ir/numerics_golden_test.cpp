@@ -61,7 +61,7 @@ TEST(NumericsGolden, EveryRow) {
     pairs.insert({row.from, row.to});
     ++rows;
   }
-  EXPECT_EQ(rows, 40093u);
+  EXPECT_EQ(rows, 55058u);
   EXPECT_EQ(pairs.size(), 649u);
 }
 

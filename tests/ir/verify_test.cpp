@@ -123,7 +123,7 @@ TEST(Verify, RulesOfTypes) {
   const auto shape = [](Shape dims) { return [=](Function& f) { f.values[0].type.shape = dims; }; };
   const int64_t huge = int64_t{1} << 40;
   expect_messages({
-      {rule + "element type 77 is not in the table of element types, expected 0 to 30", 0,
+      {rule + "element type 77 is not in the table of element types, expected 0 to 32", 0,
        [](Function& f) { f.values[0].type.element = static_cast<ElementType>(77); }},
       {rule + "found rank 17, expected at most 16", 0, shape(Shape(17, 1))},
       {rule + "axis 1 has extent -2, expected 0 or more", 0, shape({1, -2})},

@@ -168,7 +168,7 @@ TEST(KernelSpec, EveryFieldOfAnEpilogueIsInTheKey) {
   for_each_change(TileEpilogue{}, "", [&](const std::string& what, const TileEpilogue& epilogue) {
     keys.add(what, kernel_key(tile, target, &epilogue));
   });
-  EXPECT_GT(keys.count(), 40u);
+  EXPECT_GE(keys.count(), 40u);
 }
 
 TEST(KernelSpec, EveryFieldOfANestIsInTheKey) {
@@ -182,7 +182,7 @@ TEST(KernelSpec, EveryFieldOfANestIsInTheKey) {
   for_each_change(form, "", [&](const std::string& what, const NestForm& other) {
     keys.add(what, kernel_key(NestSpec{&nest, &other}, target));
   });
-  EXPECT_GT(keys.count(), 20u);
+  EXPECT_GE(keys.count(), 20u);
 }
 
 TEST(KernelSpec, KeysLeaveOutWhatCodeDoesNotDependOn) {

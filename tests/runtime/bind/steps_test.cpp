@@ -53,7 +53,7 @@ struct Row {
   const char* name;
   const char* text;
   std::vector<Dims> shapes;
-  std::vector<Dims> strides;  ///< of inputs and outputs; none: dense
+  std::vector<Dims> strides;  ///< strides of inputs and outputs; none: dense
   const char* steps;
   const char* without_tables;  ///< on targets that look up no bytes; null: the same
 };

@@ -231,11 +231,11 @@ TEST(Dlpack, WhatIsRefused) {
          t.tensor.dtype = {8, 8, 1};
        },
        no, "DLPack tensor of float8_e4m3 of 8 bits, 1 lane" + unknown},
-      {"float6",
+      {"float6 of 8 bits",
        [](Tensor& t) {
-         t.tensor.dtype = {16, 6, 1};
+         t.tensor.dtype = {16, 8, 1};
        },
-       no, "DLPack tensor of float6_e3m2fn of 6 bits, 1 lane" + unknown},
+       no, "DLPack tensor of float6_e3m2fn of 8 bits, 1 lane" + unknown},
       {"float4 of 8 bits",
        [](Tensor& t) {
          t.tensor.dtype = {17, 8, 1};
