@@ -23,20 +23,20 @@ class CallTasks {
   explicit CallTasks(Executor* executor) : executor_(executor) {
     if (executor == nullptr) return;
     try {
-      most_ = std::clamp<int64_t>(executor->tasks(), 1, max_tasks);
-      if (most_ > 1) wake_up_ns_ = std::max<int64_t>(executor->wake_up_ns(), 0);
+      max_ = std::clamp<int64_t>(executor->tasks(), 1, max_tasks);
+      if (max_ > 1) wake_up_ns_ = std::max<int64_t>(executor->wake_up_ns(), 0);
     } catch (...) {
       throw CallbackRefusal(callback_error("tasks() or wake_up_ns() of the executor"));
     }
   }
 
   /// The maximum number of tasks, whatever the work; 1: nothing is split.
-  int64_t max() const { return most_; }
+  int64_t max() const { return max_; }
 
   /// The number of tasks for work that takes one thread so long: 1 where it is not worth more.
   int64_t count_for(int64_t nanoseconds) const {
-    if (most_ == 1 || wake_up_ns_ == 0) return most_;
-    return std::clamp<int64_t>(nanoseconds / wake_up_ns_, 1, most_);
+    if (max_ == 1 || wake_up_ns_ == 0) return max_;
+    return std::clamp<int64_t>(nanoseconds / wake_up_ns_, 1, max_);
   }
 
   /// Calls task(i) for each i from 0 to count - 1, by the executor; `count` is at least 2.
@@ -76,7 +76,7 @@ class CallTasks {
 
  private:
   Executor* executor_;
-  int64_t most_ = 1;
+  int64_t max_ = 1;
   int64_t wake_up_ns_ = 0;
   bool has_failed_ = false;
 };

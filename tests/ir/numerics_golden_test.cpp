@@ -62,7 +62,7 @@ TEST(NumericsGolden, EveryRow) {
     ++rows;
   }
   EXPECT_EQ(rows, 55058u);
-  EXPECT_EQ(pairs.size(), 649u);
+  EXPECT_EQ(pairs.size(), 759u);
 }
 
 }  // namespace

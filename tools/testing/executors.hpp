@@ -20,17 +20,17 @@ class Backwards : public Executor {
   int64_t wake_up_ns() const override { return 0; }
   void run(int count, void (*task)(void* context, int index), void* context) override {
     ++calls_;
-    most_ = std::max(most_, count);
+    max_ = std::max(max_, count);
     for (int i = count; i-- > 0;) task(context, i);
   }
   int calls() const { return calls_; }
   /// Maximum number of tasks that ran at a time.
-  int max() const { return most_; }
+  int max() const { return max_; }
 
  private:
   int tasks_;
   int calls_ = 0;
-  int most_ = 1;
+  int max_ = 1;
 };
 
 /// Finds out which bytes of some memory each task changes. Run twice, over memory that is all zeros

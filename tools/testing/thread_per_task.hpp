@@ -16,17 +16,17 @@ class ThreadPerTask : public Executor {
   int tasks() const override { return tasks_; }
   int64_t wake_up_ns() const override { return 0; }  // however small the work
   void run(int count, void (*task)(void* context, int index), void* context) override {
-    most_ = std::max(most_, count);
+    max_ = std::max(max_, count);
     std::vector<std::thread> threads;
     for (int i = 0; i < count; ++i) threads.emplace_back(task, context, i);
     for (std::thread& thread : threads) thread.join();
   }
   /// Maximum number of tasks that ran at a time.
-  int max() const { return most_; }
+  int max() const { return max_; }
 
  private:
   int tasks_;
-  int most_ = 1;
+  int max_ = 1;
 };
 
 }  // namespace castor::test

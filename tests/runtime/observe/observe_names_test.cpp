@@ -260,7 +260,7 @@ TEST(CodeNames, OfKernelsOfManyFieldsAreCut) {
 
 TEST(CodeNames, OfKernelsStandOverTheirText) {
   jit::TileEpilogue epilogue;
-  epilogue.program.sources = {ElementType::i32};
+  epilogue.program.sources = {{.element = ElementType::i32}};
   epilogue.program.code.push_back({.op = jit::LaneOp::load});
   const std::string text = kernel_text(spec_words(jit::ConvTile{.channels = 2}), &epilogue);
   EXPECT_TRUE(
