@@ -64,9 +64,9 @@ void evaluate_clamp(const Operation& operation, Operands operands, Results resul
 // Bits are copied, NaNs as they are; any nonzero byte of the condition is true.
 void evaluate_select(const Operation& operation, Operands operands, Results results) {
   Tensor& result = results[0];
-  OperandWalk condition(operation, 0, *operands[0], result.shape);
-  OperandWalk a(operation, 1, *operands[1], result.shape);
-  OperandWalk b(operation, 2, *operands[2], result.shape);
+  OperandIndices condition(operation, 0, *operands[0], result.shape);
+  OperandIndices a(operation, 1, *operands[1], result.shape);
+  OperandIndices b(operation, 2, *operands[2], result.shape);
   const size_t count = result_count(result);
   result.elements.reserve(count);
   for (size_t i = 0; i < count; ++i) {

@@ -17,7 +17,7 @@ void evaluate_constant(const Operation& operation, Operands, Results results) {
 
 void evaluate_broadcast(const Operation& operation, Operands operands, Results results) {
   Tensor& result = results[0];
-  OperandWalk source(operation, 0, *operands[0], result.shape);
+  OperandIndices source(operation, 0, *operands[0], result.shape);
   const size_t count = result_count(result);
   result.elements.reserve(count);
   for (size_t i = 0; i < count; ++i) result.elements.push_back(source.next());

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "ir/interpreter/evaluate.hpp"
-#include "ir/interpreter/operand_walk.hpp"
+#include "ir/interpreter/operand_indices.hpp"
 
 namespace castor {
 
@@ -54,8 +54,8 @@ void evaluate_binary(const Operation& operation, Operands operands, Results resu
   const ElementType type = operands[0]->element;
   const BinaryFunction function = is_float(type) ? floats : others;
   Tensor& result = results[0];
-  OperandWalk a(operation, 0, *operands[0], result.shape);
-  OperandWalk b(operation, 1, *operands[1], result.shape);
+  OperandIndices a(operation, 0, *operands[0], result.shape);
+  OperandIndices b(operation, 1, *operands[1], result.shape);
   const size_t count = result_count(result);
   result.elements.reserve(count);
   for (size_t i = 0; i < count; ++i) {

@@ -7,8 +7,8 @@
 #include "jit/plan/access_pattern.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/bind/bound_state.hpp"
-#include "runtime/bind/nest_codes.hpp"
-#include "runtime/bind/value_places.hpp"
+#include "runtime/bind/nest_binding.hpp"
+#include "runtime/bind/value_origins.hpp"
 #include "runtime/bind/work_estimate.hpp"
 #include "runtime/cache/code_store.hpp"
 #include "runtime/compiled.hpp"
@@ -39,14 +39,14 @@ class NestBinder {
   NestBinder(BoundState& bound, BoundShapes shapes)
       : bound_(bound),
         compiled_(*bound.kernel->compiled),
-        places_(bound, std::move(shapes)),
-        codes_(compiled_, places_.scratch()) {}
+        origins_(bound, std::move(shapes)),
+        codes_(compiled_, origins_.scratch()) {}
 
   Status run() {
     bound_.steps.reserve(compiled_.nests.size());
     for (at_ = 0; at_ < compiled_.nests.size(); ++at_) {
       const jit::Nest& nest = compiled_.nests[at_];
-      if (element_count(places_.extents_of(nest.space)).value_or(0) == 0) {
+      if (element_count(origins_.extents_of(nest.space)).value_or(0) == 0) {
         bound_.steps.emplace_back(new_step<EmptyStep>());
         continue;
       }
@@ -54,17 +54,17 @@ class NestBinder {
       const Result<bool> is_fused = bind_fused(nest);
       if (!is_fused.ok()) return is_fused.error();
       if (*is_fused) {
-        places_.count_reads_of(nest);
-        places_.count_reads_of(compiled_.nests[++at_]);
+        origins_.count_reads_of(nest);
+        origins_.count_reads_of(compiled_.nests[++at_]);
         continue;
       }
       Status status = nest.convolution      ? bind_convolution_nest(nest)
                       : nest.requantization ? bind_requantization_nest(nest)
                                             : bind_elementwise(nest);
       if (!status) return status;
-      places_.count_reads_of(nest);
+      origins_.count_reads_of(nest);
     }
-    bound_.scratch_bytes = places_.scratch().bytes();
+    bound_.scratch_bytes = origins_.scratch().bytes();
     return {};
   }
 
@@ -85,25 +85,26 @@ class NestBinder {
   Status copy_for_reshapes(const jit::Nest& nest) {
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       const ValueId value = nest.inputs[k].value;
-      const ValueId root = places_.root_of(value);
-      if (root == value || places_.has_scratch(root)) continue;
-      const Place place = places_.of_root(root, nest.element(k));
-      if (jit::reshaped_strides(place.extents, place.strides, places_.extents_of(value))) continue;
+      const ValueId root = origins_.root_of(value);
+      if (root == value || origins_.has_scratch(root)) continue;
+      const TensorOrigin origin = origins_.of_root(root, nest.element(k));
+      if (jit::reshaped_strides(origin.extents, origin.strides, origins_.extents_of(value)))
+        continue;
       if (Status status = bind_copy(root, nest.element(k)); !status) return status;
     }
     return {};
   }
 
   Status bind_copy(ValueId root, ElementType element) {
-    const Dims& extents = places_.extents_of(root);
+    const Dims& extents = origins_.extents_of(root);
     const jit::Nest nest = jit::copy_nest(element, root, extents.rank(), compiled_.target);
-    const Place from = places_.of_root(root, element);
-    const Place to = places_.in_scratch(root, element, extents);
+    const TensorOrigin from = origins_.of_root(root, element);
+    const TensorOrigin to = origins_.in_scratch(root, element, extents);
     return bind_copy_step(nest, from, to);
   }
 
   /// A step that copies a tensor to another by the code of that nest.
-  Status bind_copy_step(const jit::Nest& nest, const Place& from, const Place& to) {
+  Status bind_copy_step(const jit::Nest& nest, const TensorOrigin& from, const TensorOrigin& to) {
     auto result = new_step<ElementwiseStep>();
     result.program = StepProgram::copy;
     add_operand(result, from.origin, nest.element(0), true);
@@ -116,7 +117,7 @@ class NestBinder {
     std::vector<Dims> strides;
     auto result = new_step<ElementwiseStep>();
     add_operands(result, nest, strides);
-    return bind_codes(nest, likely(at_), places_.extents_of(nest.space), strides,
+    return bind_codes(nest, likely(at_), origins_.extents_of(nest.space), strides,
                       std::move(result));
   }
 
@@ -124,7 +125,7 @@ class NestBinder {
   /// none.
   void add_operands(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides,
                     bool fused = false) {
-    const Dims& space = places_.extents_of(nest.space);
+    const Dims& space = origins_.extents_of(nest.space);
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       if (fused && k == nest.epilogue->source) {
         strides.emplace_back();
@@ -132,21 +133,21 @@ class NestBinder {
         continue;
       }
       const jit::NestInput& input = nest.inputs[k];
-      const Dims& extents = places_.extents_of(input.value);
-      const ValueId root = places_.root_of(input.value);
-      const Place place = places_.of_root(root, nest.element(k));
+      const Dims& extents = origins_.extents_of(input.value);
+      const ValueId root = origins_.root_of(input.value);
+      const TensorOrigin origin = origins_.of_root(root, nest.element(k));
       const Dims own = root == input.value
-                           ? place.strides
-                           : *jit::reshaped_strides(place.extents, place.strides, extents);
+                           ? origin.strides
+                           : *jit::reshaped_strides(origin.extents, origin.strides, extents);
       strides.push_back(jit::strides_in_space(input.axes, extents, own, space));
       const bool matches_space = root == input.value && extents == space && is_identity(input.axes);
-      add_operand(result, place.origin, nest.element(k), matches_space);
+      add_operand(result, origin.origin, nest.element(k), matches_space);
     }
     for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
-      const Place place =
-          places_.of_output(nest.outputs[k - nest.inputs.size()], nest.element(k), space);
-      strides.push_back(place.strides);
-      add_operand(result, place.origin, nest.element(k), true);
+      const TensorOrigin origin =
+          origins_.of_output(nest.outputs[k - nest.inputs.size()], nest.element(k), space);
+      strides.push_back(origin.strides);
+      add_operand(result, origin.origin, nest.element(k), true);
     }
   }
 
@@ -155,9 +156,9 @@ class NestBinder {
   Result<bool> bind_fused(const jit::Nest& convolution) {
     if (!convolution.fusion || !convolution.fusion->is_fused()) return false;
     const jit::Nest& nest = compiled_.nests[at_ + 1];
-    const Dims& extents = places_.extents_of(convolution.space);
-    const Dims& w = places_.extents_of(convolution.inputs[1].value);
-    if (places_.extents_of(nest.space) != extents || w[1] == 0) return false;
+    const Dims& extents = origins_.extents_of(convolution.space);
+    const Dims& w = origins_.extents_of(convolution.inputs[1].value);
+    if (origins_.extents_of(nest.space) != extents || w[1] == 0) return false;
     if (Status status = copy_for_reshapes(nest); !status) return status.error();
     std::vector<Dims> strides;
     BoundEpilogue epilogue;
@@ -169,24 +170,24 @@ class NestBinder {
     epilogue.source = nest.epilogue->source;
     Status status = codes_.bind_epilogue(nest, likely(at_ + 1), epilogue.walk.space, epilogue);
     if (!status) return status.error();
-    const size_t piece = places_.scratch().take(piece_bytes(w[0]));
+    const size_t piece = origins_.scratch().take(piece_bytes(w[0]));
     const std::optional<jit::TileEpilogue> tile =
         jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
     status =
         bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = piece},
                               &epilogue, tile ? &*tile : nullptr);
-    places_.scratch().give_back(piece);
+    origins_.scratch().give_back(piece);
     if (!status) return status.error();
     return true;
   }
 
   /// An output that is not dense is copied afterwards.
   Status bind_convolution_nest(const jit::Nest& nest) {
-    const Place output =
-        places_.of_output(nest.outputs[0], ElementType::i32, places_.extents_of(nest.space));
-    const bool is_direct = places_.is_dense(nest.space, output);
-    const Place to =
-        is_direct ? output : places_.in_scratch(nest.space, ElementType::i32, output.extents);
+    const TensorOrigin output =
+        origins_.of_output(nest.outputs[0], ElementType::i32, origins_.extents_of(nest.space));
+    const bool is_direct = origins_.is_dense(nest.space, output);
+    const TensorOrigin to =
+        is_direct ? output : origins_.in_scratch(nest.space, ElementType::i32, output.extents);
     if (Status status = bind_convolution_into(nest, to.origin, nullptr, nullptr); !status)
       return status;
     return is_direct ? Status() : copy_to(output, to, nest.space);
@@ -205,7 +206,7 @@ class NestBinder {
       if (Status status = add_dense_operand(result, value, nest.element(k)); !status) return status;
       constants.push_back(result.operands.back().origin.constant);
       if (constants.back() == nullptr) continue;
-      choice.weights.contents[k] = places_.content_of(places_.root_of(value)).words();
+      choice.weights.contents[k] = origins_.content_of(origins_.root_of(value)).words();
     }
     add_operand(result, y, ElementType::i32, true);
     if (Status status = find_convolution(nest, constants, choice, result); !status) return status;
@@ -221,22 +222,22 @@ class NestBinder {
   Status bind_requantization_nest(const jit::Nest& nest) {
     const Function& function = *compiled_.canonical;
     const Operation& operation = function.operations[*nest.requantization];
-    const Dims& extents = places_.extents_of(nest.space);
+    const Dims& extents = origins_.extents_of(nest.space);
     auto base = new_step<StepBase>();
-    const ValueId x_root = places_.root_of(operation.operands[0]);
-    const Place x = places_.of_root(x_root, nest.element(0));
+    const ValueId x_root = origins_.root_of(operation.operands[0]);
+    const TensorOrigin x = origins_.of_root(x_root, nest.element(0));
     add_operand(base, x.origin, nest.element(0), x_root == operation.operands[0]);
     const BoundSide from = bind_side(base, operation, operation.operands[0], source_parameter(0));
     const BoundSide to = bind_side(base, operation, operation.results[0], destination_parameter(0));
     const size_t last = nest.inputs.size();
-    const Place y = places_.of_output(nest.outputs[0], nest.element(last), extents);
+    const TensorOrigin y = origins_.of_output(nest.outputs[0], nest.element(last), extents);
     add_operand(base, y.origin, nest.element(last), true);
     const jit::RequantizedTensors tensors = {
         extents, *jit::reshaped_strides(x.extents, x.strides, extents), y.strides,
         jit::requantize_axis(from.quantization, to.quantization)};
     const auto form = jit::requantize_form(function, operation);
     if (!form) return bind_f32_copy(tensors, std::move(base));
-    Result<Step> step = bind_requantization(*form, from, to, tensors, compiled_, places_.scratch(),
+    Result<Step> step = bind_requantization(*form, from, to, tensors, compiled_, origins_.scratch(),
                                             std::move(base));
     if (!step.ok()) return step.error();
     bound_.steps.push_back(std::move(step).value());
@@ -253,10 +254,10 @@ class NestBinder {
       const ValueId parameter = operation.operands[first_operand + r];
       if (parameter == no_value) continue;
       const ElementType element = quantization_rules[r].element;
-      const Place place = places_.of_root(parameter, element);
+      const TensorOrigin origin = origins_.of_root(parameter, element);
       side.operands[r] = static_cast<int>(result.operands.size());
-      if (!place.strides.empty()) side.strides[r] = place.strides[0];
-      add_operand(result, place.origin, element, false);
+      if (!origin.strides.empty()) side.strides[r] = origin.strides[0];
+      add_operand(result, origin.origin, element, false);
     }
     return side;
   }
@@ -273,11 +274,11 @@ class NestBinder {
 
   /// A value that is read densely, copied first where it is not stored so.
   Status add_dense_operand(StepBase& result, ValueId value, ElementType element) {
-    const ValueId root = places_.root_of(value);
-    if (!places_.is_dense(value, places_.of_root(root, element))) {
+    const ValueId root = origins_.root_of(value);
+    if (!origins_.is_dense(value, origins_.of_root(root, element))) {
       if (Status status = bind_copy(root, element); !status) return status;
     }
-    add_operand(result, places_.of_root(root, element).origin, element, false);
+    add_operand(result, origins_.of_root(root, element).origin, element, false);
     return {};
   }
 
@@ -289,7 +290,7 @@ class NestBinder {
     int next = 0;
     for (size_t i = 0; i < operation.operands.size(); ++i) {
       if (operation.operands[i] == no_value) continue;
-      extents[i] = &places_.extents_of(operation.operands[i]);
+      extents[i] = &origins_.extents_of(operation.operands[i]);
       numbers[i] = next++;
     }
     const Result<ConvolutionGeometry> geometry =
@@ -303,20 +304,21 @@ class NestBinder {
         .zero_points_per_channel =
             extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1};
     auto convolution = bind_convolution(*geometry, operands, constants, compiled_.target,
-                                        compiled_.store->cache, places_.scratch(), choice);
+                                        compiled_.store->cache, origins_.scratch(), choice);
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
     result.nanoseconds = convolution_ns(*geometry);
-    if (result.convolution->parts.end > 0) places_.scratch().give_back(result.convolution->scratch);
+    if (result.convolution->parts.end > 0)
+      origins_.scratch().give_back(result.convolution->scratch);
     return {};
   }
 
   /// Copies dense scratch to a tensor that is not dense; then the scratch is free.
-  Status copy_to(const Place& to, const Place& from, ValueId value) {
+  Status copy_to(const TensorOrigin& to, const TensorOrigin& from, ValueId value) {
     const jit::Nest nest =
         jit::copy_nest(ElementType::i32, value, to.extents.rank(), compiled_.target);
     Status status = bind_copy_step(nest, from, to);
-    places_.give_back(value);
+    origins_.give_back(value);
     return status;
   }
 
@@ -330,8 +332,8 @@ class NestBinder {
 
   BoundState& bound_;
   const Compiled& compiled_;
-  ValuePlaces places_;
-  NestCodes codes_;
+  ValueOrigins origins_;
+  NestBinding codes_;
   size_t at_ = 0;  ///< index of the nest that is bound
 };
 

@@ -18,10 +18,10 @@ AxisSteps byte_steps(ElementType element, AxisSteps strides) {
 
 }  // namespace
 
-Result<TiledWalk> bind_tiled_walk(const jit::Nest& nest, const jit::IterationSpace& space,
+Result<TileLoops> bind_tile_loops(const jit::Nest& nest, const jit::IterationSpace& space,
                                   const jit::Tiles& tiles, const Compiled& compiled,
                                   ScratchPlan& plan) {
-  TiledWalk walk;
+  TileLoops walk;
   walk.extents = space.extents;
   walk.axis = tiles.axis;
   walk.columns = tiles.columns;

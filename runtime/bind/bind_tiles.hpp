@@ -12,7 +12,7 @@ struct Compiled;
 
 /// The loops over the tiles of `space`: steps, offsets of the copies, which the caller gives back
 /// to `plan`, and their code, from the cache of `compiled`.
-Result<TiledWalk> bind_tiled_walk(const jit::Nest& nest, const jit::IterationSpace& space,
+Result<TileLoops> bind_tile_loops(const jit::Nest& nest, const jit::IterationSpace& space,
                                   const jit::Tiles& tiles, const Compiled& compiled,
                                   ScratchPlan& plan);
 

@@ -46,7 +46,7 @@ struct BoundTileCopy {
 };
 
 /// The tiles that a nest is done in (see jit::Tiles); its main code does one.
-struct TiledWalk {
+struct TileLoops {
   std::vector<BoundTileCopy> copies;
   Dims extents;  ///< the whole space's, innermost first
   int axis = 0;  ///< tiles extend along the innermost axis and this one; 0: there is no other
@@ -82,7 +82,7 @@ struct ElementwiseStep : LaneStep {
   std::vector<PeriodCopy> periods;
   std::vector<uint8_t> period_numbers;    ///< see jit::ArgumentLayout; empty where none are needed
   std::shared_ptr<const void> constants;  ///< what constant operands are stored in, if the step's
-  std::optional<TiledWalk> tiles;         ///< nothing: main does all elements
+  std::optional<TileLoops> tiles;         ///< nothing: main does all elements
 };
 
 }  // namespace castor::detail

@@ -29,7 +29,7 @@ struct InPlaceOrder {
   }
 
   /// Whether no element of the input is read after the output's element of the same index was
-  /// written. (Whether both tensors have the same access pattern, same_walk says.)
+  /// written. (Whether both tensors have the same access pattern, same_access says.)
   bool allows(size_t input, size_t output) const {
     return last_read[input] <= first_write[output] &&
            last_read_elsewhere[input] < first_write[output];

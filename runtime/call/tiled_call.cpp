@@ -70,7 +70,7 @@ class TileLoop {
     return tiles;
   }
 
-  /// The tiles from `begin` to `end`, which are numbered along `TiledWalk::axis` first, then along
+  /// The tiles from `begin` to `end`, which are numbered along `TileLoops::axis` first, then along
   /// the innermost axis, and then along the others, the outermost first.
   void run(int64_t begin, int64_t end) {
     const int64_t of_plane = tile_rows() * ceil_div(walk_.extents[0], walk_.columns);
@@ -170,7 +170,7 @@ class TileLoop {
 
   const ElementwiseStep& step_;
   const jit::KernelFunction<jit::NestSpec> code_;
-  const TiledWalk& walk_;
+  const TileLoops& walk_;
   const jit::ArgumentLayout layout_;
   int64_t arguments_[jit::max_argument_words];
   int64_t pointers_[jit::max_inputs + jit::max_outputs];  ///< at the first tile

@@ -17,7 +17,7 @@ struct OverlapRules {
 
   /// Whether the output may be stored exactly where the input is.
   bool allows_in_place(size_t input, size_t output) const {
-    return same_walk(inputs[input], outputs[output]) && order.allows(input, output);
+    return same_access(inputs[input], outputs[output]) && order.allows(input, output);
   }
 };
 

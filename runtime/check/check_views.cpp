@@ -15,7 +15,7 @@ namespace {
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
 /// Axes of more than one element, by ascending stride.
-std::vector<int> walked_axes(const BoundTensor& tensor) {
+std::vector<int> stepped_axes(const BoundTensor& tensor) {
   std::vector<int> axes;
   for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
     if (tensor.shape[axis] > 1) axes.push_back(axis);
@@ -29,7 +29,7 @@ std::vector<int> walked_axes(const BoundTensor& tensor) {
 /// that the axes with smaller strides reach.
 bool writes_each_element_once(const BoundTensor& tensor) {
   int64_t reach = 0;
-  for (int axis : walked_axes(tensor)) {
+  for (int axis : stepped_axes(tensor)) {
     if (tensor.strides[axis] <= reach) return false;
     reach += (tensor.shape[axis] - 1) * tensor.strides[axis];
   }
@@ -50,9 +50,9 @@ std::optional<uint64_t> bytes_for(ElementType element, uint64_t count) {
 }
 
 /// Where the elements of a tensor with that footprint are.
-ElementPlaces places_of(const BoundTensor& tensor, const Footprint& at) {
+ElementOffsets offsets_of(const BoundTensor& tensor, const Footprint& at) {
   const ElementInfo& row = info(tensor.element);
-  ElementPlaces places;
+  ElementOffsets places;
   places.begin = at.begin;
   places.first_part = at.phase;
   places.extents = tensor.shape;
@@ -203,20 +203,20 @@ Overlap find_overlap(const BoundTensor& a, const Footprint& at_a, const BoundTen
                      const Footprint& at_b, int64_t& steps) {
   if (!at_a.meets(at_b) || at_a.empty() || at_b.empty()) return Overlap::apart;
   if (!is_countable(a) || !is_countable(b)) return Overlap::undecided;
-  return find_overlap(places_of(a, at_a), places_of(b, at_b), steps);
+  return find_overlap(offsets_of(a, at_a), offsets_of(b, at_b), steps);
 }
 
 Overlap find_overlap(const BoundTensor& tensor, const Footprint& at, uintptr_t begin, size_t size,
                      int64_t& steps) {
   if (!at.meets({begin, begin + size, 0}) || at.empty() || size == 0) return Overlap::apart;
   if (!is_countable(tensor) || size > INT64_MAX) return Overlap::undecided;
-  ElementPlaces bytes;
+  ElementOffsets bytes;
   bytes.begin = begin;
   bytes.element_parts = static_cast<int64_t>(size);
-  return find_overlap(places_of(tensor, at), bytes, steps);
+  return find_overlap(offsets_of(tensor, at), bytes, steps);
 }
 
-bool same_walk(const BoundTensor& a, const BoundTensor& b) {
+bool same_access(const BoundTensor& a, const BoundTensor& b) {
   return bits_of(a.element) == bits_of(b.element) &&
          info(a.element).order == info(b.element).order && a.shape == b.shape &&
          same_strides(a.shape, a.strides, b.strides);

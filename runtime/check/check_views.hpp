@@ -71,6 +71,6 @@ Overlap find_overlap(const BoundTensor& tensor, const Footprint& at, uintptr_t b
 
 /// Whether an output may have exactly an input's memory: element for element the same bits, in the
 /// same storage order.
-bool same_walk(const BoundTensor& a, const BoundTensor& b);
+bool same_access(const BoundTensor& a, const BoundTensor& b);
 
 }  // namespace castor

@@ -17,12 +17,12 @@ namespace {
 /// Sums of four of these stay within 64 bits.
 constexpr int64_t max_reach_bytes = int64_t{1} << 59;
 
-bool is_empty(const ElementPlaces& places) {
+bool is_empty(const ElementOffsets& places) {
   return std::ranges::any_of(places.extents, [](int64_t extent) { return extent == 0; });
 }
 
 /// Whether all distances within the tensor are below max_reach_bytes.
-bool is_within_reach(const ElementPlaces& places) {
+bool is_within_reach(const ElementOffsets& places) {
   const int64_t max_parts = max_reach_bytes / std::max(places.unit_bytes, places.unit_parts);
   int64_t parts = places.element_parts;
   for (int axis = 0; axis < places.extents.rank(); ++axis) {
@@ -38,7 +38,7 @@ bool is_within_reach(const ElementPlaces& places) {
 }
 
 /// Moves the first element by a number of parts, which may be negative.
-void move_first(ElementPlaces& places, int64_t parts) {
+void move_first(ElementOffsets& places, int64_t parts) {
   const int64_t from_unit = places.first_part + parts;
   const int64_t units =
       from_unit >= 0 ? from_unit / places.unit_parts : -ceil_div(-from_unit, places.unit_parts);
@@ -53,8 +53,8 @@ struct Axis {
 
 /// The same elements with positive strides, the smallest first, and with contiguous axes taken into
 /// the element: along those, no whole unit between two elements stays untouched.
-ElementPlaces normalised(const ElementPlaces& given) {
-  ElementPlaces places = given;
+ElementOffsets normalised(const ElementOffsets& given) {
+  ElementOffsets places = given;
   std::array<Axis, max_rank + 1> axes;
   size_t count = 0;
   for (int axis = 0; axis < given.extents.rank(); ++axis) {
@@ -80,7 +80,7 @@ ElementPlaces normalised(const ElementPlaces& given) {
 /// Calls `visit` with tensors that have all elements between them and whose strides are whole
 /// units, until one is not apart.
 template <class Visit>
-Overlap for_each_phase(const ElementPlaces& places, const Visit& visit) {
+Overlap for_each_phase(const ElementOffsets& places, const Visit& visit) {
   const auto odd = std::ranges::find_if(
       places.strides, [&](int64_t stride) { return stride % places.unit_parts != 0; });
   if (odd == places.strides.end()) return visit(places);
@@ -88,7 +88,7 @@ Overlap for_each_phase(const ElementPlaces& places, const Visit& visit) {
   const int64_t extent = places.extents[axis];
   const int64_t phases = places.unit_parts / std::gcd(*odd, places.unit_parts);
   for (int64_t phase = 0; phase < std::min(phases, extent); ++phase) {
-    ElementPlaces part = places;
+    ElementOffsets part = places;
     move_first(part, phase * *odd);
     part.extents[axis] = ceil_div(extent - phase, phases);
     part.strides[axis] = phases * *odd;
@@ -106,7 +106,7 @@ struct Spans {
 };
 
 /// Adds a term for each axis.
-Spans spans_of(const ElementPlaces& places, std::array<BoundedTerm, max_terms>& terms,
+Spans spans_of(const ElementOffsets& places, std::array<BoundedTerm, max_terms>& terms,
                size_t& count) {
   const int64_t units = (places.first_part + places.element_parts - 1) / places.unit_parts + 1;
   Spans spans = {places.begin, units * places.unit_bytes};
@@ -124,7 +124,7 @@ Spans spans_of(const ElementPlaces& places, std::array<BoundedTerm, max_terms>& 
 /// span before b's, or b's less than its own before a's. With the indices of b counted from its
 /// last element, a's distance from its first and b's from its last add up to the sum that is looked
 /// for.
-Overlap find_meeting(const ElementPlaces& a, const ElementPlaces& b, int64_t& steps) {
+Overlap find_meeting(const ElementOffsets& a, const ElementOffsets& b, int64_t& steps) {
   std::array<BoundedTerm, max_terms> terms;
   size_t count = 0;
   const Spans first = spans_of(a, terms, count);
@@ -140,20 +140,20 @@ Overlap find_meeting(const ElementPlaces& a, const ElementPlaces& b, int64_t& st
 }
 
 /// Whether the first elements are close enough for distances to be counted.
-bool are_near(const ElementPlaces& a, const ElementPlaces& b) {
+bool are_near(const ElementOffsets& a, const ElementOffsets& b) {
   const uintptr_t distance = a.begin < b.begin ? b.begin - a.begin : a.begin - b.begin;
   return distance < 2 * static_cast<uintptr_t>(max_reach_bytes);
 }
 
 }  // namespace
 
-Overlap find_overlap(const ElementPlaces& a, const ElementPlaces& b, int64_t& steps) {
+Overlap find_overlap(const ElementOffsets& a, const ElementOffsets& b, int64_t& steps) {
   if (is_empty(a) || is_empty(b)) return Overlap::apart;
   if (!is_within_reach(a) || !is_within_reach(b)) return Overlap::undecided;
   if (!are_near(a, b)) return Overlap::apart;
-  const ElementPlaces other = normalised(b);
-  return for_each_phase(normalised(a), [&](const ElementPlaces& part) {
-    return for_each_phase(other, [&](const ElementPlaces& other_part) {
+  const ElementOffsets other = normalised(b);
+  return for_each_phase(normalised(a), [&](const ElementOffsets& part) {
+    return for_each_phase(other, [&](const ElementOffsets& other_part) {
       return find_meeting(part, other_part, steps);
     });
   });

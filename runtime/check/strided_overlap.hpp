@@ -14,7 +14,7 @@ namespace castor {
 /// bits for elements of less than a byte, groups of three bytes for the split layouts, and else
 /// units of one part, an element. Whoever touches an element touches the whole units that have
 /// parts of it.
-struct ElementPlaces {
+struct ElementOffsets {
   uintptr_t begin = 0;        ///< address of the unit in which the first element begins
   int64_t unit_bytes = 1;     ///< 1 or more
   int64_t unit_parts = 1;     ///< 1 or more
@@ -39,6 +39,6 @@ inline constexpr int64_t max_overlap_steps = 1 << 14;
 /// become one tensor for each part at which their elements begin; what is left is whether a sum of
 /// bounded multiples, the strides, can be one of the distances at which two elements meet.
 /// Shown by the shared library for castor_mli alone.
-CASTOR_API Overlap find_overlap(const ElementPlaces& a, const ElementPlaces& b, int64_t& steps);
+CASTOR_API Overlap find_overlap(const ElementOffsets& a, const ElementOffsets& b, int64_t& steps);
 
 }  // namespace castor

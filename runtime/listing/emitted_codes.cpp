@@ -15,7 +15,7 @@ struct Part {
   jit::NestForm form;
 };
 
-/// The parts that NestCodes gives both kinds of steps.
+/// The parts that NestBinding gives both kinds of steps.
 std::vector<Part> lane_parts(const Compiled& compiled, const LaneStep& step,
                              const jit::NestForm& main) {
   std::vector<Part> parts = {{"", step.main.code.get(), main}};
@@ -26,7 +26,7 @@ std::vector<Part> lane_parts(const Compiled& compiled, const LaneStep& step,
   return parts;
 }
 
-/// The form that NestCodes gives streaming code.
+/// The form that NestBinding gives streaming code.
 Part streaming_part(const ElementwiseStep& step) {
   jit::NestForm form = step.space.form;
   form.stores = jit::Stores::streaming;

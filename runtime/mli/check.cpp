@@ -78,8 +78,8 @@ uintptr_t end_of(const mli_tensor& tensor) {
   return begin + (last_element(tensor) + 1) * format_of(tensor)->bytes;
 }
 
-ElementPlaces places_of(const mli_tensor& tensor) {
-  ElementPlaces places;
+ElementOffsets offsets_of(const mli_tensor& tensor) {
+  ElementOffsets places;
   places.begin = reinterpret_cast<uintptr_t>(data_of(tensor));
   places.unit_bytes = format_of(tensor)->bytes;
   for (uint32_t axis = 0; axis < tensor.rank; ++axis) {
@@ -97,7 +97,7 @@ bool share_nothing_or_all(const mli_tensor& a, const mli_tensor& b) {
     return true;
   }
   int64_t steps = max_overlap_steps;
-  return find_overlap(places_of(a), places_of(b), steps) == Overlap::apart;
+  return find_overlap(offsets_of(a), offsets_of(b), steps) == Overlap::apart;
 }
 
 bool have_different_axes(const mli_tensor& a, const mli_tensor& b) {

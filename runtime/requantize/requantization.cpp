@@ -7,7 +7,7 @@
 #include "ir/verify/requantize.hpp"
 #include "jit/float_environment.hpp"
 #include "jit/requantize/plan.hpp"
-#include "runtime/bind/nest_codes.hpp"
+#include "runtime/bind/nest_binding.hpp"
 #include "runtime/bind/work_estimate.hpp"
 #include "runtime/cache/code_store.hpp"
 #include "runtime/call/tiled_call.hpp"
@@ -120,7 +120,7 @@ class RequantizationBinder {
     add(operands.y, true);
     const jit::RequantizedTensors& over = operands.tensors;
     const std::vector<Dims> strides = jit::requantize_strides(nest, over);
-    return NestCodes(compiled_, scratch).bind(nest, nullptr, over.extents, strides, result);
+    return NestBinding(compiled_, scratch).bind(nest, nullptr, over.extents, strides, result);
   }
 
   ConstantArrays arrays_of(const jit::RequantizeMethod& method) const {

@@ -169,8 +169,8 @@ TEST(FuzzPrograms, DrawnStridesKeepElementsApart) {
   Random random(5);
   for (int round = 0; round < 3000; ++round) {
     const Dims shape = draw_shape(random, static_cast<int>(random.below(7)), random.between(0, 90));
-    const Walk walk = static_cast<Walk>(random.below(3));
-    const Dims strides = draw_strides(random, shape, walk, false, 2000);
+    const StrideKind kind = static_cast<StrideKind>(random.below(3));
+    const Dims strides = draw_strides(random, shape, kind, false, 2000);
     std::set<int64_t> places;
     for_each_element(shape, strides, [&](int64_t distance, int64_t) {
       EXPECT_TRUE(places.insert(distance).second) << to_string(shape) << to_string(strides);

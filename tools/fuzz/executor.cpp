@@ -108,9 +108,9 @@ test::GuardedPages& Executor::output_pages(size_t output) { return pages_[max_in
 
 std::byte* Executor::base_of_result(const Prepared& prepared, size_t result) {
   const int input = prepared.program.results[result].in_place_of;
-  return place_of(prepared.memory_of(result), prepared.is_in_place(result)
-                                                  ? input_pages(static_cast<size_t>(input))
-                                                  : output_pages(prepared.owner_of(result)));
+  return base_of(prepared.memory_of(result), prepared.is_in_place(result)
+                                                 ? input_pages(static_cast<size_t>(input))
+                                                 : output_pages(prepared.owner_of(result)));
 }
 
 Call Executor::lay_out(const Prepared& prepared) {
@@ -151,7 +151,7 @@ Finding Executor::run_with_bad_scale(const Prepared& prepared, const BoundKernel
   constexpr std::array<uint64_t, 3> wrong = {0, 0xffff, 0x8000};
   const BadCall& bad = prepared.program.bad_call;
   const Image& image = prepared.inputs[bad.tensor];
-  std::byte* base = place_of(image, input_pages(bad.tensor));
+  std::byte* base = base_of(image, input_pages(bad.tensor));
   const int64_t wanted = static_cast<int64_t>(bad.other) % count_of(image.shape);
   int64_t place = 0;
   for_each_element(image.shape, image.place.strides, [&](int64_t distance, int64_t index) {
@@ -212,7 +212,7 @@ Finding Executor::compare_result(const Prepared& prepared, size_t result) {
 Finding Executor::compare_input(const Prepared& prepared, size_t input,
                                 std::span<const std::byte> wanted) {
   const Image& image = prepared.inputs[input];
-  const std::byte* base = place_of(image, input_pages(input));
+  const std::byte* base = base_of(image, input_pages(input));
   if (holds(image, base, wanted)) return {};
   Finding finding = compare_bytes(image, wanted, read_all(image, base), Finding::Kind::input);
   finding.tensor = input;

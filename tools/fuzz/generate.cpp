@@ -34,7 +34,7 @@ Program generate_random(Random& random) {
   }
   draw_in_place(random, program);
   draw_interleaving(random, program, 10);
-  draw_placements(random, program, random.percent(5) ? Walk::spread : Walk::any);
+  draw_placements(random, program, random.percent(5) ? StrideKind::spread : StrideKind::any);
   draw_data(random, program, has_all_ops ? 45 : 5);
   if (random.percent(4)) {
     draw_bad_call(random, program, random.pick(bad_call_kinds));

@@ -47,7 +47,7 @@ class DirectedCall : ProgramMaker {
         break;
       default: convert_once(shape); break;
     }
-    place(Walk::dense);
+    place(StrideKind::dense);
     draw_bad_call(random_, program_, bad_call_of(call));
   }
 
@@ -63,7 +63,7 @@ class DirectedCall : ProgramMaker {
     ElementType to = draw_element(random_);
     while (are_stored_alike(from, to)) to = draw_element(random_);
     convert_once(from, to, {}, shape);
-    place(Walk::dense);
+    place(StrideKind::dense);
     program_.bad_call = {BadCall::Kind::overlap, 1, 0};
   }
 
@@ -77,7 +77,7 @@ class DirectedCall : ProgramMaker {
       add_input(program_, std::move(input));
     }
     add_result(operate({.op = OpKind::add, .operands = {0, 1}}));
-    place(Walk::dense);
+    place(StrideKind::dense);
     program_.bad_call = {BadCall::Kind::extents, random_.below(2), 0};
   }
 
@@ -95,11 +95,11 @@ class DirectedCall : ProgramMaker {
     add_result(operate({.op = OpKind::neg, .operands = {1}}));
     add_result(sum);
     program_.results[0].in_place_of = 1;
-    place(Walk::dense);
+    place(StrideKind::dense);
   }
 
   void requantize_at_run_time() {
-    constexpr SliceCell slices{SlicedSides::both, AxisPlace::outermost, GivenIn::operands};
+    constexpr SliceCell slices{SlicedSides::both, AxisPosition::outermost, GivenIn::operands};
     OperationDrawer drawer(random_, program_);
     drawer.draw_requantization(draw_requantization_like(random_, nullptr, &slices));
     drawer.draw_results();
@@ -118,7 +118,7 @@ class DirectedCall : ProgramMaker {
     const ElementType to = draw_element_of(random_, random_.percent(50) ? 8 : 4);
     const int64_t bytes = bits_of(from) / 8 + bits_of(to) / 8;
     convert_once(from, to, {}, {max_streamed_bytes / bytes + random_.between(1, 500)});
-    place(Walk::dense);
+    place(StrideKind::dense);
     program_.streams = true;
     for (Placement* place : {&program_.inputs[0].place, &program_.results[0].place}) {
       place->offset = 0;

@@ -67,7 +67,7 @@ class DirectedProgram : ProgramMaker {
  private:
   void make_conversion(const ConversionCell& cell) {
     convert_once(cell.from, cell.to, cell.options, {random_.between(1, 600)});
-    place(random_.percent(50) ? Walk::dense : Walk::any);
+    place(random_.percent(50) ? StrideKind::dense : StrideKind::any);
   }
 
   void make_layout(const LayoutCell& cell) {
@@ -88,19 +88,19 @@ class DirectedProgram : ProgramMaker {
     const ConversionCell& reached = random_.pick(reaching);
     const Dims shape = {random_.between(1, 600)};
     convert_once(reached.from, reached.to, reached.options, shape);
-    place(Walk::dense);
+    place(StrideKind::dense);
     for (Placement* place : {&program_.inputs[0].place, &program_.results[0].place}) {
       place->offset = 0;
     }
   }
 
   /// What a drawer has put into the program, with one result at least.
-  void finish(OperationDrawer& drawer, Walk walk = Walk::any) {
+  void finish(OperationDrawer& drawer, StrideKind strides = StrideKind::any) {
     if (random_.percent(30)) drawer.draw_many(1 + random_.below(3));
     if (program_.inputs.empty()) drawer.add_input(draw_element(random_));
     if (program_.operations.empty()) drawer.draw(OpKind::convert);
     drawer.draw_results();
-    place(random_.percent(50) ? Walk::dense : walk);
+    place(random_.percent(50) ? StrideKind::dense : strides);
   }
 
   void make_operation(OpKind op) {
@@ -151,14 +151,14 @@ class DirectedProgram : ProgramMaker {
     drawer.draw_epilogue(cell);
     if (program_.operations.empty()) drawer.draw(OpKind::convert);
     drawer.draw_results();
-    place(cell.form == EpilogueForm::apart ? Walk::spread : Walk::dense);
+    place(cell.form == EpilogueForm::apart ? StrideKind::spread : StrideKind::dense);
   }
 
-  void make_requantization(const DrawnRequantization& drawn, Walk walk = Walk::any) {
+  void make_requantization(const DrawnRequantization& drawn, StrideKind strides = StrideKind::any) {
     OperationDrawer drawer(random_, program_);
     drawer.draw_requantization(drawn);
     drawer.draw_results();
-    place(random_.percent(50) ? Walk::dense : walk);
+    place(random_.percent(50) ? StrideKind::dense : strides);
   }
 
   /// Between bytes with long runs, or from f32.
@@ -178,7 +178,7 @@ class DirectedProgram : ProgramMaker {
       drawn.shape = {random_.between(1, 9), random_.between(1, 100)};
       drawn.to.axis = static_cast<int>(random_.below(2));
     }
-    make_requantization(drawn, Walk::dense);
+    make_requantization(drawn, StrideKind::dense);
   }
 
   size_t add(ElementType type, const Dims& shape) {
@@ -199,7 +199,7 @@ class DirectedProgram : ProgramMaker {
     add(type, random_.percent(70) ? shape : Dims{shape[0], 1});
     operate({.op = OpKind::equal, .operands = {0, 1}});
     add_result(operate({.op = OpKind::select, .operands = {2, 0, 1}}));
-    place(Walk::dense);
+    place(StrideKind::dense);
     Placement& asked = random_.percent(60) ? program_.inputs[0].place : program_.results[0].place;
     const bool is_strided = cell == NestCell::strided_tiles || (are_several && random_.percent(50));
     asked.strides = is_strided ? Dims{2 * shape[1], 2} : Dims{1, shape[0]};
@@ -224,7 +224,7 @@ class DirectedProgram : ProgramMaker {
       value = operate({.op = random_.pick(ops), .operands = {value, operand}});
     }
     add_result(value);
-    place(Walk::dense);
+    place(StrideKind::dense);
     program_.inputs[0].place.offset = random_.percent(70) ? 0 : program_.inputs[0].place.offset;
   }
 
@@ -242,7 +242,7 @@ class DirectedProgram : ProgramMaker {
     const ElementType other = is_strided ? draw_element_of(random_, 0) : draw_element(random_);
     convert_once(cell.of_output ? other : element, cell.of_output ? element : other, {},
                  {random_.between(2, 300)});
-    place(Walk::dense);
+    place(StrideKind::dense);
     Placement& asked = cell.of_output ? program_.results[0].place : program_.inputs[0].place;
     const int64_t whole = aligned_elements(element);
     const bool is_dense = cell.access == jit::Access::contiguous;
@@ -274,19 +274,19 @@ class DirectedProgram : ProgramMaker {
     const OpKind op = random_.pick(ops);
     const OpKind valid = admits(info(op).types, element) ? op : OpKind::equal;
     add_result(operate({.op = valid, .operands = {0, 1}}));
-    place(Walk::dense);
+    place(StrideKind::dense);
   }
 
   void make_rank(int rank) {
     convert_once(draw_shape(random_, rank, random_.between(1, 300)));
-    place(Walk::any);
+    place(StrideKind::any);
   }
 
   void make_loops(int loops) {
     Dims shape;
     for (int axis = 0; axis < loops; ++axis) shape.push_back(random_.between(2, 3));
     convert_once(shape);
-    place(Walk::spread);
+    place(StrideKind::spread);
   }
 
   /// A copy, whose lanes are as wide as its elements; chunks depend on the tier, so that this may
@@ -296,12 +296,12 @@ class DirectedProgram : ProgramMaker {
     if (bits < 8 || bits > 64) bits = bits < 8 ? 8 : 64;
     const int64_t chunks = random_.between(cell.remainder == 0 ? 1 : 0, 5);
     convert_once(unsigned_of(bits), unsigned_of(bits), {}, {cell.remainder + chunks * cell.lanes});
-    place(Walk::dense);
+    place(StrideKind::dense);
   }
 
   void make_alignment(const AlignmentCell& cell) {
     convert_once({random_.between(1, 300)});
-    place(Walk::dense);
+    place(StrideKind::dense);
     Placement& asked = cell.of_output ? program_.results[0].place : program_.inputs[0].place;
     asked.at_end = false;
     asked.hides_front = false;

@@ -74,7 +74,7 @@ bool interleave(Program& program, size_t first, size_t second);
 void draw_bad_call(Random& random, Program& program, BadCall::Kind kind);
 
 /// Strides, offsets and memory of all tensors. Wants shapes.
-void draw_placements(Random& random, Program& program, Walk walk);
+void draw_placements(Random& random, Program& program, StrideKind strides);
 
 /// Data of the inputs; `special_percent` of them have zeros, ones and limits.
 void draw_data(Random& random, Program& program, size_t special_percent);

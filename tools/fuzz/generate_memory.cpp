@@ -10,9 +10,10 @@ namespace {
 constexpr int64_t max_offset = 20;
 constexpr int64_t max_shift = 63;  // every misalignment of a cache line
 
-Placement draw_placement(Random& random, const Dims& shape, Walk walk, bool is_output) {
+Placement draw_placement(Random& random, const Dims& shape, StrideKind strides, bool is_output) {
   Placement place;
-  const Walk own = walk == Walk::any && random.percent(40) ? Walk::dense : walk;
+  const StrideKind own =
+      strides == StrideKind::any && random.percent(40) ? StrideKind::dense : strides;
   place.strides = draw_strides(random, shape, own, !is_output, max_reach);
   place.offset = random.percent(30) ? random.between(1, max_offset) : 0;
   place.at_end = random.percent(60);
@@ -96,13 +97,13 @@ void draw_bad_call(Random& random, Program& program, BadCall::Kind kind) {
   }
 }
 
-void draw_placements(Random& random, Program& program, Walk walk) {
+void draw_placements(Random& random, Program& program, StrideKind strides) {
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     program.inputs[i].place =
-        draw_placement(random, program.shape_of(i), walk, is_taken(program, i));
+        draw_placement(random, program.shape_of(i), strides, is_taken(program, i));
   }
   for (ResultSpec& result : program.results) {
-    result.place = draw_placement(random, program.shape_of(result.value), walk, true);
+    result.place = draw_placement(random, program.shape_of(result.value), strides, true);
   }
 }
 

@@ -36,11 +36,11 @@ Dims draw_requantized_shape(Random& random, int min_rank) {
   return draw_shape(random, rank, std::max<int64_t>(draw_count(random), min_rank > 0 ? 1 : 0));
 }
 
-int draw_axis(Random& random, int rank, AxisPlace place) {
+int draw_axis(Random& random, int rank, AxisPosition place) {
   switch (place) {
-    case AxisPlace::outermost: return 0;
-    case AxisPlace::innermost: return rank - 1;
-    case AxisPlace::middle: break;
+    case AxisPosition::outermost: return 0;
+    case AxisPosition::innermost: return rank - 1;
+    case AxisPosition::middle: break;
   }
   return static_cast<int>(random.between(1, rank - 2));
 }
@@ -62,7 +62,7 @@ void draw_slices(Random& random, const SliceCell& cell, DrawnRequantization& dra
     drawn.shape = draw_requantized_shape(random, 0);
     return;
   }
-  const int min_rank = cell.place == AxisPlace::middle ? 3 : 2;
+  const int min_rank = cell.place == AxisPosition::middle ? 3 : 2;
   drawn.shape = draw_requantized_shape(random, min_rank);
   const int axis = draw_axis(random, drawn.shape.rank(), cell.place);
   size_t bit = 1;

@@ -202,7 +202,7 @@ void invert_elements(const Image& image, std::span<std::byte> before,
 }
 
 std::byte* copy_to(const Image& image, test::GuardedPages& pages) {
-  std::byte* base = place_of(image, pages);
+  std::byte* base = base_of(image, pages);
   std::copy(image.before.begin() + static_cast<ptrdiff_t>(image.hidden), image.before.end(),
             base + image.hidden);
   return base;

@@ -67,7 +67,7 @@ void invert_elements(const Image& image, std::span<std::byte> before,
 
 /// Where an image is in guarded pages: at their end or at their beginning. What is hidden is before
 /// the pages.
-inline std::byte* place_of(const Image& image, test::GuardedPages& pages) {
+inline std::byte* base_of(const Image& image, test::GuardedPages& pages) {
   return image.place.at_end ? pages.at_end(image.bytes) : pages.at_begin() - image.hidden;
 }
 

@@ -89,11 +89,12 @@ std::optional<int64_t> matching_element(int64_t element, const Dims& result, con
   return index;
 }
 
-Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t max) {
+Dims draw_strides(Random& random, const Dims& shape, StrideKind kind, bool may_overlap,
+                  int64_t max) {
   Dims strides = dense_strides(shape);
-  if (walk == Walk::spread) {
+  if (kind == StrideKind::spread) {
     strides = draw_gaps(random, shape, draw_order(random, shape.rank(), false), 1, 1);
-  } else if (walk == Walk::any) {
+  } else if (kind == StrideKind::any) {
     strides = draw_any(random, shape, may_overlap);
     if (random.percent(20)) scramble_unwalked(random, shape, strides);
   }

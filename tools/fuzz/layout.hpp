@@ -40,7 +40,7 @@ void for_each_element(const Dims& shape, const Dims& strides, Visit visit) {
 }
 
 /// Which strides are drawn.
-enum class Walk : uint8_t {
+enum class StrideKind : uint8_t {
   any,
   dense,
   spread,  ///< row-major with a gap within every axis, so that no two axes merge
@@ -49,6 +49,7 @@ enum class Walk : uint8_t {
 /// Strides of a tensor that reaches at most `max` elements (if a dense one does): dense, or with
 /// gaps, or with permuted axes; axes that are never stepped along have any stride. With
 /// `may_overlap` elements may have one address, as they may in inputs.
-Dims draw_strides(Random& random, const Dims& shape, Walk walk, bool may_overlap, int64_t max);
+Dims draw_strides(Random& random, const Dims& shape, StrideKind strides, bool may_overlap,
+                  int64_t max);
 
 }  // namespace castor::fuzz

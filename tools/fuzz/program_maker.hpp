@@ -56,7 +56,7 @@ class ProgramMaker {
     add_result(operate(conversion(0, to, options)));
   }
 
-  void place(Walk walk) { draw_placements(random_, program_, walk); }
+  void place(StrideKind strides) { draw_placements(random_, program_, strides); }
 
   Random& random_;
   Program program_;

@@ -99,7 +99,7 @@ void mark_period(Coverage& coverage, size_t tier, jit::Access access, int64_t pe
   coverage.hit(CellGroup::periods, number_of(cell), tier);
 }
 
-void mark_tiles(Coverage& coverage, size_t tier, const detail::TiledWalk& walk) {
+void mark_tiles(Coverage& coverage, size_t tier, const detail::TileLoops& walk) {
   for (const detail::BoundTileCopy& copy : walk.copies) {
     const int64_t step = walk.steps[copy.operand][static_cast<size_t>(walk.axis)];
     const bool is_transposed = walk.axis > 0 && step == copy.element_bytes;

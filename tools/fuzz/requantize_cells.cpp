@@ -55,7 +55,7 @@ SliceCell slice_cell(size_t number) {
   cell.given = static_cast<GivenIn>(number % 3);
   if (number < 3) return cell;
   const size_t slices = number / 3 - 1;
-  cell.place = static_cast<AxisPlace>(slices % 3);
+  cell.place = static_cast<AxisPosition>(slices % 3);
   cell.sides = static_cast<SlicedSides>(slices / 3 + 1);
   return cell;
 }
@@ -80,9 +80,9 @@ SliceCell slice_cell_of(const Function& function, const Operation& operation) {
   if (cell.sides != SlicedSides::none) {
     const int axis = (is_per_axis(from) ? from : to).quantization->axis;
     const int last = static_cast<int>(from.shape.size()) - 1;
-    cell.place = axis == last ? AxisPlace::innermost
-                 : axis == 0  ? AxisPlace::outermost
-                              : AxisPlace::middle;
+    cell.place = axis == last ? AxisPosition::innermost
+                 : axis == 0  ? AxisPosition::outermost
+                              : AxisPosition::middle;
   }
   bool in_types = false;
   bool in_operands = false;

@@ -24,13 +24,13 @@ size_t number_of(const RequantizeCell& cell);
 /// Which sides have parameters of their own for each slice.
 enum class SlicedSides : uint8_t { none, source, destination, both };
 /// Where the axis of slices stands in the shape; an only axis is the innermost.
-enum class AxisPlace : uint8_t { outermost, middle, innermost };
+enum class AxisPosition : uint8_t { outermost, middle, innermost };
 /// Where the parameters come from, of both sides together.
 enum class GivenIn : uint8_t { types, operands, both };
 
 struct SliceCell {
   SlicedSides sides = SlicedSides::none;
-  AxisPlace place = AxisPlace::innermost;  ///< without slices: innermost
+  AxisPosition place = AxisPosition::innermost;  ///< without slices: innermost
   GivenIn given = GivenIn::types;
 };
 inline constexpr size_t slice_cell_count = 3 + 3 * 3 * 3;

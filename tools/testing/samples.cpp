@@ -105,7 +105,7 @@ struct Packed {
   }
 };
 
-Packed place_of(ElementType type, size_t index) {
+Packed packed_at(ElementType type, size_t index) {
   const int bits = bits_of(type);
   const auto in_groups_of = [index](size_t elements, size_t bytes, bool big_endian) {
     return Packed{index / elements * bytes, bytes, big_endian, {}, {}};
@@ -200,7 +200,7 @@ uint64_t load_pattern(std::span<const std::byte> tensor, ElementType type, size_
     std::memcpy(&pattern, tensor.data() + index * bits / 8, bits / 8);
     return pattern;
   }
-  const Packed packed = place_of(type, index);
+  const Packed packed = packed_at(type, index);
   return packed.element_of(read_group(tensor, packed));
 }
 
@@ -210,7 +210,7 @@ void store_pattern(std::span<std::byte> tensor, ElementType type, size_t index, 
     std::memcpy(tensor.data() + index * bits / 8, &pattern, bits / 8);
     return;
   }
-  const Packed packed = place_of(type, index);
+  const Packed packed = packed_at(type, index);
   write_group(tensor, packed, packed.with_element(read_group(tensor, packed), pattern));
 }
 

@@ -209,7 +209,7 @@ std::optional<fuzz::Program> draw_program(uint64_t seed, size_t length) {
   program.seed = seed;
   program.excess_precision = random.percent(12);
   fuzz::draw_in_place(random, program);
-  fuzz::draw_placements(random, program, fuzz::Walk::any);
+  fuzz::draw_placements(random, program, fuzz::StrideKind::any);
   fuzz::draw_data(random, program, 45);
   return program;
 }

@@ -97,7 +97,7 @@ TEST(BoundedSum, TwoTermsTakeNoSearch) {
 // Tensors.
 
 /// The bytes touched by definition: those of all units that have a part of an element.
-std::set<int64_t> bytes_touched(const ElementPlaces& places) {
+std::set<int64_t> bytes_touched(const ElementOffsets& places) {
   std::set<int64_t> starts = {places.first_part};
   for (int axis = 0; axis < places.extents.rank(); ++axis) {
     std::set<int64_t> more;
@@ -125,8 +125,8 @@ bool share(const std::set<int64_t>& a, const std::set<int64_t>& b) {
   return std::ranges::any_of(a, [&](int64_t byte) { return b.contains(byte); });
 }
 
-ElementPlaces any_places(Random& random) {
-  ElementPlaces places;
+ElementOffsets any_places(Random& random) {
+  ElementOffsets places;
   switch (random.between(0, 2)) {
     case 0: places.unit_bytes = random.between(1, 8); break;
     case 1:
@@ -152,8 +152,8 @@ TEST(FindOverlap, IsExactForInterleavedReversedAndRepeatedElements) {
   Random random(3);
   size_t within = 0, shared = 0;
   for (int round = 0; round < 60000; ++round) {
-    const ElementPlaces a = any_places(random);
-    const ElementPlaces b = any_places(random);
+    const ElementOffsets a = any_places(random);
+    const ElementOffsets b = any_places(random);
     const std::set<int64_t> of_a = bytes_touched(a);
     const std::set<int64_t> of_b = bytes_touched(b);
     const bool expected = share(of_a, of_b);
@@ -181,7 +181,7 @@ TEST(FindOverlap, PartsOfOneArrayTakeFewSteps) {
     for (int axis = 0; axis < 2 + round % 5; ++axis) whole.push_back(random.between(2, 40));
     const Dims strides = dense_strides(whole);
     const auto part = [&] {
-      ElementPlaces places;
+      ElementOffsets places;
       places.begin = 1 << 20;
       places.unit_bytes = 4;
       for (int axis = 0; axis < whole.rank(); ++axis) {
@@ -202,8 +202,8 @@ TEST(FindOverlap, PartsOfOneArrayTakeFewSteps) {
 }
 
 /// Axes of two elements at distances without a pattern: which sums of some of 30 numbers meet?
-ElementPlaces without_pattern(Random& random, uintptr_t begin) {
-  ElementPlaces places;
+ElementOffsets without_pattern(Random& random, uintptr_t begin) {
+  ElementOffsets places;
   places.begin = begin;
   for (int axis = 0; axis < 15; ++axis) {
     places.extents.push_back(2);
@@ -213,8 +213,8 @@ ElementPlaces without_pattern(Random& random, uintptr_t begin) {
 }
 
 /// Two arrays of six axes with nothing in common.
-ElementPlaces with_any_padding(Random& random, uintptr_t begin) {
-  ElementPlaces places;
+ElementOffsets with_any_padding(Random& random, uintptr_t begin) {
+  ElementOffsets places;
   places.begin = begin;
   int64_t stride = 1;
   for (int axis = 0; axis < 6; ++axis) {
@@ -230,8 +230,8 @@ ElementPlaces with_any_padding(Random& random, uintptr_t begin) {
 TEST(FindOverlap, GivesUpAfterItsStepsInBoundedTime) {
   Random random(5);
   for (int round = 0; round < 3000; ++round) {
-    const ElementPlaces a = with_any_padding(random, 1 << 20);
-    const ElementPlaces b =
+    const ElementOffsets a = with_any_padding(random, 1 << 20);
+    const ElementOffsets b =
         with_any_padding(random, (1 << 20) + static_cast<uintptr_t>(random.between(0, 1000)));
     int64_t steps = max_overlap_steps;
     const Overlap found = find_overlap(a, b, steps);
@@ -242,8 +242,8 @@ TEST(FindOverlap, GivesUpAfterItsStepsInBoundedTime) {
   const auto begin = std::chrono::steady_clock::now();
   constexpr int rounds = 50;
   for (int round = 0; round < rounds; ++round) {
-    const ElementPlaces a = without_pattern(random, uintptr_t{1} << 44);
-    const ElementPlaces b = without_pattern(random, (uintptr_t{1} << 44) + 12345);
+    const ElementOffsets a = without_pattern(random, uintptr_t{1} << 44);
+    const ElementOffsets b = without_pattern(random, (uintptr_t{1} << 44) + 12345);
     int64_t steps = max_overlap_steps;
     const Overlap found = find_overlap(a, b, steps);
     EXPECT_GE(steps, -40);
@@ -256,7 +256,7 @@ TEST(FindOverlap, GivesUpAfterItsStepsInBoundedTime) {
 }
 
 TEST(FindOverlap, TensorsBeyondTheReachOfMemoryAreNotDecided) {
-  ElementPlaces a;
+  ElementOffsets a;
   a.begin = 1 << 20;
   a.extents = {2};
   for (int64_t stride : {int64_t{1} << 59, INT64_MAX, INT64_MIN, -(int64_t{1} << 59)}) {
@@ -269,7 +269,7 @@ TEST(FindOverlap, TensorsBeyondTheReachOfMemoryAreNotDecided) {
   EXPECT_EQ(find_overlap(a, a, steps), Overlap::shared);
   a.strides = {INT64_MIN};
   EXPECT_EQ(find_overlap(a, a, steps), Overlap::shared);
-  ElementPlaces far_away = a;
+  ElementOffsets far_away = a;
   far_away.begin = UINTPTR_MAX - 100;
   EXPECT_EQ(find_overlap(a, far_away, steps), Overlap::apart);
 }

@@ -153,7 +153,7 @@ TEST(CheckViews, EvenAndOddNibblesShareTheirBytes) {
 
 TEST(CheckViews, InPlaceNeedsTheSameStorageOrder) {
   const auto same_pattern = [](ElementType a, ElementType b) {
-    return same_walk(bound(a, {9}), bound(b, {9}));
+    return same_access(bound(a, {9}), bound(b, {9}));
   };
   EXPECT_TRUE(same_pattern(ElementType::u4, ElementType::nf4));
   EXPECT_TRUE(same_pattern(ElementType::f32, ElementType::i32));

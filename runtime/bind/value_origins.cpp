@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/bind/value_places.hpp"
+#include "runtime/bind/value_origins.hpp"
 
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/bind/bound_state.hpp"
@@ -7,7 +7,7 @@
 
 namespace castor::detail {
 
-ValuePlaces::ValuePlaces(const BoundState& bound, BoundShapes shapes)
+ValueOrigins::ValueOrigins(const BoundState& bound, BoundShapes shapes)
     : bound_(bound),
       function_(*bound.kernel->compiled->canonical),
       roots_(jit::reshape_roots(function_)),
@@ -21,7 +21,7 @@ ValuePlaces::ValuePlaces(const BoundState& bound, BoundShapes shapes)
   }
 }
 
-Place ValuePlaces::in_scratch(ValueId value, ElementType element, const Dims& extents) {
+TensorOrigin ValueOrigins::in_scratch(ValueId value, ElementType element, const Dims& extents) {
   const auto [at, is_new] = scratch_.try_emplace(value, 0);
   if (is_new) {
     const int64_t count = element_count(extents).value_or(0);
@@ -32,7 +32,7 @@ Place ValuePlaces::in_scratch(ValueId value, ElementType element, const Dims& ex
           dense_strides(extents)};
 }
 
-Place ValuePlaces::of_root(ValueId root, ElementType element) {
+TensorOrigin ValueOrigins::of_root(ValueId root, ElementType element) {
   if (has_scratch(root)) return in_scratch(root, element, extents_of(root));
   if (const auto parameter = inputs_.find(root); parameter != inputs_.end()) {
     const size_t index = parameter->second;
@@ -47,39 +47,39 @@ Place ValuePlaces::of_root(ValueId root, ElementType element) {
           dense_strides(extents_of(root))};
 }
 
-ContentId ValuePlaces::content_of(ValueId root) const {
+ContentId ValueOrigins::content_of(ValueId root) const {
   const Operation& constant = *constants_.at(root);
   return constant.data_id.is_of(constant.data) ? constant.data_id : ContentId(constant.data);
 }
 
-Place ValuePlaces::of_output(const jit::NestOutput& output, ElementType element,
-                             const Dims& extents) {
+TensorOrigin ValueOrigins::of_output(const jit::NestOutput& output, ElementType element,
+                                     const Dims& extents) {
   if (output.is_scratch()) return in_scratch(output.value, element, extents);
   return {{.kind = OperandOrigin::Kind::output, .index = output.result},
           extents,
           bound_.outputs[output.result].strides};
 }
 
-bool ValuePlaces::is_dense(ValueId value, const Place& place) const {
-  if (element_count(place.extents).value_or(0) == 0) return true;
+bool ValueOrigins::is_dense(ValueId value, const TensorOrigin& origin) const {
+  if (element_count(origin.extents).value_or(0) == 0) return true;
   const Dims& extents = extents_of(value);
-  return jit::reshaped_strides(place.extents, place.strides, extents) ==
+  return jit::reshaped_strides(origin.extents, origin.strides, extents) ==
          jit::reshaped_strides(extents, dense_strides(extents), extents);
 }
 
-void ValuePlaces::count_reads_of(const jit::Nest& nest) {
+void ValueOrigins::count_reads_of(const jit::Nest& nest) {
   for (const jit::NestInput& input : nest.inputs) count_read(root_of(input.value));
 }
 
 /// Counts one read; after the last one a value's scratch is free.
-void ValuePlaces::count_read(ValueId root) {
+void ValueOrigins::count_read(ValueId root) {
   if (--reads_left_[root] <= 0 && has_scratch(root)) give_back(root);
 }
 
-void ValuePlaces::give_back(ValueId value) {
-  const auto place = scratch_.find(value);
-  plan_.give_back(place->second);
-  scratch_.erase(place);
+void ValueOrigins::give_back(ValueId value) {
+  const auto origin = scratch_.find(value);
+  plan_.give_back(origin->second);
+  scratch_.erase(origin);
 }
 
 }  // namespace castor::detail

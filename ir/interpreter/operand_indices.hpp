@@ -9,11 +9,12 @@ namespace castor {
 
 /// Hands out, for each element of the result in row-major order, the operand's element that
 /// belongs to it.
-class OperandWalk {
+class OperandIndices {
  public:
   /// `tensor` is operand `operand` of a verified elementwise operation or `broadcast`; it and
   /// the result's extents fit each other. Keeps a reference to the tensor.
-  OperandWalk(const Operation& operation, size_t operand, const Tensor& tensor, const Dims& result);
+  OperandIndices(const Operation& operation, size_t operand, const Tensor& tensor,
+                 const Dims& result);
 
   /// The raw bits of the next element. To be called at most as often as the result has elements.
   uint64_t next();

@@ -15,9 +15,10 @@ struct Compiled;
 struct LikelyCode;
 
 /// Picks code, which may be generated, for the nests of one bound function.
-class NestCodes {
+class NestBinding {
  public:
-  NestCodes(const Compiled& compiled, ScratchPlan& scratch) : compiled_(compiled), plan_(scratch) {}
+  NestBinding(const Compiled& compiled, ScratchPlan& scratch)
+      : compiled_(compiled), plan_(scratch) {}
 
   /// Completes a step that has its operands: `strides[k]` are operand k's over `extents`. `likely`
   /// is code made ahead, or null.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/bind/nest_codes.hpp"
+#include "runtime/bind/nest_binding.hpp"
 
 #include <algorithm>
 
@@ -93,8 +93,8 @@ void point_to(const std::vector<uint8_t>& period_numbers, const jit::ArgumentLay
 
 }  // namespace
 
-Status NestCodes::bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
-                       std::span<const Dims> strides, ElementwiseStep& result) {
+Status NestBinding::bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
+                         std::span<const Dims> strides, ElementwiseStep& result) {
   result.space = jit::nest_space(nest, extents, strides, compiled_.target);
   const jit::IterationSpace& space = result.space;
   describe(nest, space, result);
@@ -118,18 +118,18 @@ Status NestCodes::bind(const jit::Nest& nest, const LikelyCode* likely, const Di
   return {};
 }
 
-Status NestCodes::bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
-                                const jit::IterationSpace& space, LaneStep& result) const {
+Status NestBinding::bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
+                                  const jit::IterationSpace& space, LaneStep& result) const {
   describe(nest, space, result);
   if (Status status = bind_code(nest, likely, space, result.main); !status) return status;
   return bind_any_start(nest, space, result);
 }
 
 /// Where the nest runs tile by tile: code for one tile, and for the copies.
-Status NestCodes::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
-                             const jit::Tiles& tiles, ElementwiseStep& result) {
+Status NestBinding::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
+                               const jit::Tiles& tiles, ElementwiseStep& result) {
   const jit::IterationSpace space = std::move(result.space);
-  Result<TiledWalk> walk = bind_tiled_walk(nest, space, tiles, compiled_, plan_);
+  Result<TileLoops> walk = bind_tile_loops(nest, space, tiles, compiled_, plan_);
   if (!walk.ok()) return walk.error();
   for (const BoundTileCopy& copy : walk->copies) plan_.give_back(copy.offset);
   result.space = tiles.space;
@@ -143,8 +143,8 @@ Status NestCodes::bind_tiles(const jit::Nest& nest, const LikelyCode* likely,
 }
 
 /// Plans scratch for the copies of periods.
-void NestCodes::plan_periods(const jit::Nest& nest, const jit::IterationSpace& space,
-                             ElementwiseStep& result) {
+void NestBinding::plan_periods(const jit::Nest& nest, const jit::IterationSpace& space,
+                               ElementwiseStep& result) {
   if (!space.form.has_periods()) return;
   const jit::ChunkPlan chunks = jit::plan_chunks(nest, space.form, compiled_.target);
   const int64_t length = space.period + int64_t{chunks.lanes} * std::max(chunks.chunks, 1);
@@ -165,8 +165,8 @@ void NestCodes::plan_periods(const jit::Nest& nest, const jit::IterationSpace& s
 }
 
 /// The code of a nest in a form: what compiling made ahead, or from the cache.
-Status NestCodes::find_code(const jit::Nest& nest, const LikelyCode* likely,
-                            const jit::NestForm& form, KernelCodePtr<jit::NestSpec>& code) const {
+Status NestBinding::find_code(const jit::Nest& nest, const LikelyCode* likely,
+                              const jit::NestForm& form, KernelCodePtr<jit::NestSpec>& code) const {
   if (likely != nullptr && form == likely->form) {
     code = likely->code;
     return {};
@@ -179,16 +179,16 @@ Status NestCodes::find_code(const jit::Nest& nest, const LikelyCode* likely,
 }
 
 /// The code of a nest in a form, with its argument block.
-Status NestCodes::bind_code(const jit::Nest& nest, const LikelyCode* likely,
-                            const jit::IterationSpace& space, BoundCode& code) const {
+Status NestBinding::bind_code(const jit::Nest& nest, const LikelyCode* likely,
+                              const jit::IterationSpace& space, BoundCode& code) const {
   if (Status status = find_code(nest, likely, space.form, code.code); !status) return status;
   code.arguments = jit::pack_arguments(nest.storage(), space);
   code.access = space.form.access;
   return {};
 }
 
-bool NestCodes::can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
-                           int64_t bytes) const {
+bool NestBinding::can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
+                             int64_t bytes) const {
   if (bytes < min_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
   const bool is_dense = space.form == jit::NestForm::dense(nest.operands());
   const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).table_operand >= 0;
@@ -200,8 +200,8 @@ bool NestCodes::can_stream(const jit::Nest& nest, const jit::IterationSpace& spa
 }
 
 /// Code with streaming stores, where the tensors are large enough to profit.
-Status NestCodes::bind_streaming(const jit::Nest& nest, const jit::IterationSpace& space,
-                                 ElementwiseStep& result) const {
+Status NestBinding::bind_streaming(const jit::Nest& nest, const jit::IterationSpace& space,
+                                   ElementwiseStep& result) const {
   if (!can_stream(nest, space, result.bytes)) return {};
   jit::NestForm form = space.form;
   form.stores = jit::Stores::streaming;
@@ -210,8 +210,8 @@ Status NestCodes::bind_streaming(const jit::Nest& nest, const jit::IterationSpac
 }
 
 /// Code for sub-byte operands that begin at any element, where the main code cannot take them.
-Status NestCodes::bind_any_start(const jit::Nest& nest, jit::IterationSpace space,
-                                 LaneStep& result) const {
+Status NestBinding::bind_any_start(const jit::Nest& nest, jit::IterationSpace space,
+                                   LaneStep& result) const {
   const jit::NestForm form = jit::bitwise_form(space.form, nest.storage());
   if (form == space.form) return {};
   space.form = form;

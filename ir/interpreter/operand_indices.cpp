@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/interpreter/operand_walk.hpp"
+#include "ir/interpreter/operand_indices.hpp"
 
 #include "ir/shape/broadcast.hpp"
 
 namespace castor {
 
-OperandWalk::OperandWalk(const Operation& operation, size_t operand, const Tensor& tensor,
-                         const Dims& result)
+OperandIndices::OperandIndices(const Operation& operation, size_t operand, const Tensor& tensor,
+                               const Dims& result)
     : elements_(tensor.elements),
       extents_(result),
       steps_(Dims::filled(result.rank(), 0)),
@@ -21,7 +21,7 @@ OperandWalk::OperandWalk(const Operation& operation, size_t operand, const Tenso
   }
 }
 
-uint64_t OperandWalk::next() {
+uint64_t OperandIndices::next() {
   const uint64_t bits = elements_[static_cast<size_t>(index_)];
   for (int axis = extents_.rank() - 1; axis >= 0; --axis) {
     index_ += steps_[axis];

@@ -15,7 +15,7 @@ namespace castor::detail {
 struct BoundState;
 
 /// A tensor that nests read or write.
-struct Place {
+struct TensorOrigin {
   OperandOrigin origin;
   Dims extents;
   Dims strides;
@@ -23,10 +23,10 @@ struct Place {
 
 /// Finds the memory of values in the order in which nests run; scratch is free again after the last
 /// read.
-class ValuePlaces {
+class ValueOrigins {
  public:
   /// `bound`, whose tensors are bound already, must live on.
-  ValuePlaces(const BoundState& bound, BoundShapes shapes);
+  ValueOrigins(const BoundState& bound, BoundShapes shapes);
 
   /// The value that a chain of reshapes begins with.
   ValueId root_of(ValueId value) const { return roots_[value]; }
@@ -34,14 +34,14 @@ class ValuePlaces {
   bool has_scratch(ValueId value) const { return scratch_.contains(value); }
 
   /// A dense tensor in scratch.
-  Place in_scratch(ValueId value, ElementType element, const Dims& extents);
+  TensorOrigin in_scratch(ValueId value, ElementType element, const Dims& extents);
   /// The tensor that a chain of reshapes begins with, as the caller or the function has it.
-  Place of_root(ValueId root, ElementType element);
-  Place of_output(const jit::NestOutput& output, ElementType element, const Dims& extents);
+  TensorOrigin of_root(ValueId root, ElementType element);
+  TensorOrigin of_output(const jit::NestOutput& output, ElementType element, const Dims& extents);
   /// The content id of a root that is stored as a constant.
   ContentId content_of(ValueId root) const;
   /// Whether the elements are stored as those of a dense tensor of the value's extents.
-  bool is_dense(ValueId value, const Place& place) const;
+  bool is_dense(ValueId value, const TensorOrigin& origin) const;
 
   /// What the nest reads has been read once more.
   void count_reads_of(const jit::Nest& nest);
