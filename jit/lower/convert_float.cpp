@@ -86,7 +86,11 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     if (const auto table = threshold_table_for(builder, from, to, options)) {
       const Storable storable = {source.as_bits(), Narrowing::encode_16_bits,
                                  builder.add_threshold_table(*table)};
-      return LaneTensor::encoded(builder, to, storable, source.as_f32(), options);
+      LaneId value = source.as_f32();
+      if (!saturate_finite) return LaneTensor::encoded(builder, to, storable, value, options);
+      // Only the table knows the mode: what computes with the lanes rounds clamped numbers.
+      value = clamp_finite_numbers(builder, value, to);
+      return LaneTensor::encoded(builder, to, storable, value, {});
     }
   }
   LaneId value = source.as_f32();

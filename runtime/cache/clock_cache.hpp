@@ -30,7 +30,7 @@ struct CacheCounters {
 /// Values by key. Thread safe.
 ///
 /// A request that finds its value takes no lock. It counts on a line of memory of its processor's
-/// own (with more than `Stripes::most` processors, several share one), and writes one bit of the
+/// own (with more than `Stripes::max` processors, several share one), and writes one bit of the
 /// entry, where that is clear. So such requests cost the same however many threads make them.
 ///
 /// A value that is not there is made once, however many threads ask for it meanwhile: they wait,

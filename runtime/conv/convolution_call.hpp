@@ -21,7 +21,7 @@ inline CallOperands operands_of(const ConvolutionStep& step, const CallMemory& m
   return operands;
 }
 
-/// Shares out `parts` to at most `most` tasks: each calls run.run(begin, end, scratch) once,
+/// Shares out `parts` to at most `max` tasks: each calls run.run(begin, end, scratch) once,
 /// `scratch` being that offset of a scratch of its own.
 template <class Run>
 void share_out(const Run& run, int64_t parts, int64_t max, const CallMemory& memory,

@@ -20,6 +20,16 @@ struct Finding {
 };
 
 const Finding findings[] = {
+    {"codes from a table of thresholds: what computed with them did not saturate finite numbers",
+     "func @f(%0: f16[?]) -> (i16[?]) {\n"
+     "  %1 = convert %0 {overflow = saturate_finite} : f8e5m2\n"
+     "  %2 = convert %1 {overflow = wrap} : i16\n  return %2\n}\n",
+     {5000}},
+    {"codes of bf16 from such a table, which also became f32",
+     "func @f(%0: bf16[?]) -> (f8e5m2[?], f32[?]) {\n"
+     "  %1 = convert %0 {overflow = saturate_finite} : f8e5m2\n"
+     "  %2 = neg %1\n  %3 = convert %1 : f32\n  return %2, %3\n}\n",
+     {5000}},
     {"avx2: four bytes widened to words in a program of 64-bit lanes; the load read eight",
      "func @f(%0: i8[?]) -> (i64[?]) {\n"
      "  %1 = convert %0 : u16\n  %2 = convert %1 : i64\n  return %2\n}\n",
