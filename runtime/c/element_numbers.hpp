@@ -69,21 +69,28 @@ constexpr castor_element_type to_c(ElementType type) {
   return element_numbers[static_cast<size_t>(type)].number;
 }
 
-/// The element type of a number from 1 to `element_type_count`, or nothing.
-constexpr std::optional<ElementType> element_numbered(castor_element_type number) {
-  for (const ElementNumber& row : element_numbers) {
-    if (row.number == number) return row.type;
-  }
-  return std::nullopt;
-}
-
+/// Whether every number from 1 to `element_type_count` is that of one type.
 constexpr bool every_number_has_a_type() {
-  for (castor_element_type number = 1; number <= element_type_count; ++number) {
-    if (!element_numbered(number)) return false;
+  std::array<bool, element_type_count> has_type = {};
+  for (const ElementNumber& row : element_numbers) {
+    if (row.number < 1 || row.number > element_type_count || has_type[row.number - 1]) return false;
+    has_type[row.number - 1] = true;
   }
   return true;
 }
-/// There are as many numbers as types, so no two types share one.
 static_assert(every_number_has_a_type());
+
+/// By number less 1.
+inline constexpr auto types_by_number = [] {
+  std::array<ElementType, element_type_count> types = {};
+  for (const ElementNumber& row : element_numbers) types[row.number - 1] = row.type;
+  return types;
+}();
+
+/// The element type of a number from 1 to `element_type_count`, or nothing.
+constexpr std::optional<ElementType> element_numbered(castor_element_type number) {
+  if (number < 1 || number > element_type_count) return std::nullopt;
+  return types_by_number[static_cast<size_t>(number) - 1];
+}
 
 }  // namespace castor::c

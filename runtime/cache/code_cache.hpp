@@ -57,7 +57,12 @@ class CodeCache {
     Result<Codes::ValuePtr> code = find_or_emit(
         kernel_key(spec, target, epilogue), SpecRecipe<Spec>(spec, target, epilogue), description);
     if (!code.ok()) return code.error();
-    // The spec's name is in the key: another spec's code is not found by it.
+    // The spec's name is in the key, so that another spec's code is found only if both have one
+    // name.
+    if ((*code)->tag != &spec_tag<Spec>) {
+      return Error{ErrorCode::internal,
+                   "two specs of kernels have the name " + std::string(Spec::name)};
+    }
     return std::static_pointer_cast<const KernelCode<Spec>>(std::move(code).value());
   }
   Result<Codes::ValuePtr> find_or_emit(const std::string& key, const KernelRecipe& recipe,

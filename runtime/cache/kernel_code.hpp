@@ -11,11 +11,17 @@
 
 namespace castor {
 
+/// Its address tells the types of specs apart.
+template <class Spec>
+inline constexpr char spec_tag = 0;
+
 /// Executable code of a kernel of any kind.
 struct AnyKernelCode {
-  explicit AnyKernelCode(jit::CodeBlock published) : block(std::move(published)) {}
+  AnyKernelCode(jit::CodeBlock published, const char* of_spec)
+      : block(std::move(published)), tag(of_spec) {}
 
   jit::CodeBlock block;
+  const char* tag;  ///< the spec_tag of its spec's type
   /// What those who watch the code keep as long as it lives; usually null.
   std::shared_ptr<const void> watch{};
   /// Executable memory and the object itself.
@@ -28,7 +34,8 @@ struct AnyKernelCode {
 /// Executable code of a spec. Adds nothing but its type.
 template <class Spec>
 struct KernelCode final : AnyKernelCode {
-  using AnyKernelCode::AnyKernelCode;
+  explicit KernelCode(jit::CodeBlock published)
+      : AnyKernelCode(std::move(published), &spec_tag<Spec>) {}
 
   jit::KernelFunction<Spec> entry() const {
     return reinterpret_cast<jit::KernelFunction<Spec>>(reinterpret_cast<uintptr_t>(block.code()));

@@ -108,9 +108,9 @@ def random_extent(rng):
                           p=[.03, .15, .12, .15, .15, .1, .08, .06, .05, .04, .03, .02, .02]))
 
 
-def random_shape(rng, most_rank=6):
+def random_shape(rng, max_rank=6):
     while True:
-        shape = tuple(random_extent(rng) for _ in range(rng.integers(0, most_rank + 1)))
+        shape = tuple(random_extent(rng) for _ in range(rng.integers(0, max_rank + 1)))
         if elements(shape) <= MOST_ELEMENTS:
             return shape
 

@@ -154,7 +154,7 @@ class Design:
     def __init__(self):
         self.holders = containment()
 
-    def least_real(self, left, right):
+    def min_real(self, left, right):
         """The least type that holds both exactly."""
         both = self.holders[left] & self.holders[right]
         return min(both, key=lambda name: (bits(name), REALS.index(name)))
@@ -165,7 +165,7 @@ class Design:
         if not numbers or is_real(left) != is_real(right) or (pytorch and scalars[0] != scalars[1]):
             return openvino(left, right, unsafe, scalars, pytorch)
         if is_real(left):
-            common = self.least_real(left, right)
+            common = self.min_real(left, right)
             return common if unsafe or common in (left, right) else "UN"
         if is_unsigned(left) == is_unsigned(right):
             return max(left, right, key=bits)
