@@ -177,6 +177,13 @@ Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, c
   return emit_nest(nest, form, target, options);
 }
 
+Result<MachineCode> emit_annotated(const Nest& nest, const NestForm& form, const Target& target) {
+  EmitOptions options;
+  options.annotate = true;
+  options.origin_text = [](uint32_t) { return std::string(); };
+  return emit_nest(nest, form, target, options);
+}
+
 namespace {
 
 Result<MachineCode> emit_one(const Function& function, const LikelyForms& forms,

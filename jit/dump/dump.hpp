@@ -29,5 +29,8 @@ Result<std::vector<MachineCode>> emit_annotated(const Function& function, const 
 /// The machine code of one nest of the function, for operands of that form.
 Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, const NestForm& form,
                                    const Target& target);
+/// The machine code of a nest that computes no operation of a function, such as a copy: its notes
+/// name none.
+Result<MachineCode> emit_annotated(const Nest& nest, const NestForm& form, const Target& target);
 
 }  // namespace castor::jit

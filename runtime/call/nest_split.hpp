@@ -44,8 +44,8 @@ struct NestSplit {
   }
 };
 
-/// A split into units that n tasks can partition nearly equally, along as far out an axis as there
-/// is one; fewer units where the nest is too small, or bytes are shared.
+/// A split into units that `tasks` tasks can partition nearly equally, along as far out an axis as
+/// there is one; fewer units where the nest is too small, or bytes are shared.
 NestSplit split_nest(const ReadyNest& ready, int64_t tasks);
 
 /// Runs the units from `begin` to `end`.

@@ -11,10 +11,10 @@ namespace castor::detail {
 
 /// Tasks of a call that need scratch of their own, beside the first.
 size_t more_tasks(const BoundState& bound, const CallTasks& tasks);
-/// Bytes of scratch that a call by n tasks may need; SIZE_MAX where they cannot be counted.
+/// Bytes of scratch that a call by `tasks` tasks may need; SIZE_MAX where they cannot be counted.
 size_t scratch_bytes(const BoundState& bound, int64_t tasks);
 
-/// Refuses scratch that is too small for n tasks, not aligned, or not apart from the tensors,
+/// Refuses scratch that is too small for `tasks` tasks, not aligned, or not apart from the tensors,
 /// whose views are checked; and no scratch where the kernel keeps none.
 Status check_scratch(const BoundState& bound, std::span<const std::byte> given, int64_t tasks,
                      std::span<const ConstView> inputs, std::span<const View> outputs);

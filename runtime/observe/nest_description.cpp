@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "jit/dump/dump.hpp"
-#include "jit/emit/nest_emitter.hpp"
 #include "runtime/observe/code_name.hpp"
 
 namespace castor {
@@ -29,10 +28,7 @@ std::string NestDescription::text() const {
 
 std::optional<Result<jit::MachineCode>> NestDescription::annotated() const {
   if (computes_operations()) return jit::emit_annotated(*function_, nest_, form_, target_);
-  jit::EmitOptions options;
-  options.annotate = true;
-  options.origin_text = [](uint32_t) { return std::string(); };
-  return jit::emit_nest(nest_, form_, target_, options);
+  return jit::emit_annotated(nest_, form_, target_);
 }
 
 }  // namespace castor

@@ -28,7 +28,7 @@ std::vector<std::byte> to_dense(const ConstView& view, size_t count) {
   return dense;
 }
 
-/// Elements that fit into n bytes; of the split layouts, into whole groups.
+/// Elements that fit into `bytes`; of the split layouts, into whole groups.
 int64_t elements_in(ElementType type, size_t bytes) {
   const auto count = static_cast<int64_t>(bytes);
   if (info(type).order == StorageOrder::split) return count / 3 * aligned_elements(type);

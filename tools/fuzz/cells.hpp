@@ -148,7 +148,7 @@ ConvolutionKind kind_of(int64_t groups, int64_t channels);
 
 /// What becomes of a convolution's result.
 enum class EpilogueForm : uint8_t {
-  sub_byte,  ///< taken slice by slice, to elements narrower than a byte; the next four: of n bytes
+  sub_byte,  ///< taken slice by slice, to elements narrower than a byte, or of the size in the name
   one_byte,
   two_bytes,
   four_bytes,

@@ -195,7 +195,7 @@ void add_results(fuzz::Program& program) {
   }
 }
 
-/// A program of n operations, of all kinds and types; nothing where the draw had others.
+/// A program of `length` operations, of all kinds and types; nothing where the draw had others.
 std::optional<fuzz::Program> draw_program(uint64_t seed, size_t length) {
   fuzz::Random random(seed);
   fuzz::Program program;

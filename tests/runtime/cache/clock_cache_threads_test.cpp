@@ -33,7 +33,7 @@ void in_threads(int count, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Returns when n requests did not find their value: all but one of a key wait then, or are
+/// Returns when `misses` requests did not find their value: all but one of a key wait then, or are
 /// about to.
 void await_misses(const NumbersCache& numbers, uint64_t misses) {
   while (numbers.cache.counters().misses < misses) std::this_thread::yield();

@@ -225,7 +225,7 @@ int64_t rounded(ElementType element, int64_t count) {
   return (count + aligned - 1) / aligned * aligned;
 }
 
-/// The stride in elements that steps over n bytes.
+/// The stride in elements that steps over `bytes` bytes.
 int64_t stride_over(ElementType element, int64_t bytes) {
   return bytes * aligned_elements(element) / whole_bytes(element, aligned_elements(element));
 }
