@@ -79,7 +79,8 @@ Result<std::vector<RecordedKernel>> RecordingRuntime::bind(const FunctionPtr& fu
   (*runtime)->store = std::make_shared<detail::CodeStore>(calls_, no_limit, recorder);
   const auto compiled = detail::compile(function, **runtime);
   if (!compiled) return compiled.error();
-  auto kernel = std::make_shared<const detail::KernelState>(function, *compiled);
+  auto kernel =
+      std::make_shared<const detail::KernelState>(detail::KernelState{function, *compiled});
   const auto bound = detail::bind_kernel(std::move(kernel), shapes, strides);
   if (!bound) return bound.error();
   if (!(*bound)->interpreted_because.empty()) {
