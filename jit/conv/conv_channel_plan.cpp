@@ -49,8 +49,8 @@ class RowPlanner {
 
  private:
   bool copies() const { return plan_.source == ConvSource::rows; }
-  int64_t element_bytes() const { return copies() ? bytes_of_channel(plan_.dot) : 1; }
-  int64_t held() const { return channels_of_dword(plan_.dot); }
+  int64_t element_bytes() const { return copies() ? bytes_of_channel(plan_.engine) : 1; }
+  int64_t held() const { return channels_of_k_group(plan_.engine); }
   /// Elements of a column in nhwc.
   int64_t unit() const { return copies() ? group_channels_ : plan_.geometry.channels; }
 
@@ -65,7 +65,7 @@ class RowPlanner {
     const double planes = static_cast<double>(plan_.dwords * positions);
     if (!is_nhwc(plan_) && static_cast<double>(dwords_of_runs()) > 1.25 * planes) return false;
     if (copies()) return true;
-    const bool as_it_lies = plan_.dot == DotProduct::bytes && !x_is_signed_;
+    const bool as_it_lies = plan_.engine == ProductEngine::u8_i8_dot && !x_is_signed_;
     return as_it_lies && run_elements() % held() == 0 &&
            std::ranges::all_of(plan_.geometry.axes, reads_only_input);
   }

@@ -16,12 +16,12 @@ constexpr double store = 2;
 /// Of one product and its sum: of words an instruction each.
 double product(const ConvPlan& plan) {
   const double instruction = plan.lanes == 16 ? 1 : 0.5;
-  return plan.dot == DotProduct::bytes ? instruction : 2 * instruction;
+  return plan.engine == ProductEngine::u8_i8_dot ? instruction : 2 * instruction;
 }
 
 /// Until the next product can be added to the same sum: five cycles, in which cores with two
 /// multipliers have time for ten products.
-double latency(const ConvPlan& plan) { return plan.dot == DotProduct::bytes ? 10 : 1; }
+double latency(const ConvPlan& plan) { return plan.engine == ProductEngine::u8_i8_dot ? 10 : 1; }
 
 /// Whether stores write whole lines of the cache, where the output begins with one.
 bool has_whole_lines(const ConvPlan& plan) {

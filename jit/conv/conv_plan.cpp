@@ -83,7 +83,7 @@ double filled_dwords(const ConvPlan& plan) {
 ConvolutionAxis column_taps(const ConvPlan& plan) {
   ConvolutionAxis axis = plan.columns;
   if (plan.dwords_hold != DwordsHold::columns) return axis;
-  axis.dilation = channels_of_dword(plan.dot);
+  axis.dilation = channels_of_k_group(plan.engine);
   axis.kernel = ceil_div(axis.kernel, axis.dilation);
   return axis;
 }
@@ -145,7 +145,7 @@ void list_taps(ConvPlan& plan) {
 
 /// The weights of neighbouring columns that each tap takes.
 void list_weights_of_columns(ConvPlan& plan) {
-  const int64_t held = channels_of_dword(plan.dot);
+  const int64_t held = channels_of_k_group(plan.engine);
   for (int64_t slice = 0; slice < plan.slices; ++slice) {
     for (int64_t channel = 0; channel < plan.dwords; ++channel) {
       for (int64_t r = 0; r < plan.rows.kernel; ++r) {
@@ -167,7 +167,7 @@ void list_weights_of_columns(ConvPlan& plan) {
 bool has_few_channels(const ConvPlan& plan) {
   constexpr int64_t max_stride = 16;
   constexpr int64_t max_weights = int64_t{1} << 30;
-  const int64_t held = channels_of_dword(plan.dot);
+  const int64_t held = channels_of_k_group(plan.engine);
   const int64_t channels = plan.geometry.group_channels();
   if (plan.geometry.layout != ConvolutionLayout::nchw || channels >= held) return false;
   if (plan.columns.kernel == 1 || plan.columns.dilation != 1) return false;
@@ -213,7 +213,7 @@ bool has_small_windows(const ConvPlan& plan, const Target& target) {
   constexpr int64_t max = 64;
   const ConvolutionGeometry& geometry = plan.geometry;
   if (geometry.layout != ConvolutionLayout::nchw || geometry.axes.size() > 2) return false;
-  if (plan.dot != DotProduct::bytes || geometry.group_channels() > max) return false;
+  if (plan.engine != ProductEngine::u8_i8_dot || geometry.group_channels() > max) return false;
   for (const ConvolutionAxis& axis : {plan.rows, plan.columns}) {
     if (std::max({axis.kernel, axis.stride, axis.dilation}) > max) return false;
   }
@@ -251,10 +251,10 @@ ConvPlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
   ConvPlan plan;
   plan.geometry = geometry;
   set_plane_axes(plan);
-  plan.dot = dot_product_of(target);
+  plan.engine = product_engine_of(target);
   plan.lanes = target.vector_bits() / 32;
   plan.caches = target.caches;
-  plan.dwords = ceil_div(geometry.group_channels(), channels_of_dword(plan.dot));
+  plan.dwords = ceil_div(geometry.group_channels(), channels_of_k_group(plan.engine));
   return plan;
 }
 

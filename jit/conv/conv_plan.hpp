@@ -80,7 +80,7 @@ struct ConvPlan {
   ConvolutionAxis columns;    ///< the last
   int64_t slices = 1;         ///< kernel positions along all outer spatial axes
   int64_t outer_outputs = 1;  ///< output positions along them
-  DotProduct dot = DotProduct::bytes;
+  ProductEngine engine = ProductEngine::u8_i8_dot;
   int lanes = 0;      ///< of a vector
   CacheSizes caches;  ///< that blocks follow
   ConvLanes lanes_hold = ConvLanes::pixels;

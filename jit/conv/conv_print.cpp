@@ -22,7 +22,7 @@ std::string source_text(const ConvPlan& plan) {
     constexpr std::string_view by_kernel = ", laid out by the first kernel but for window sums";
     return fmt::format("  planes   {} of {} dwords, {} {} a dword, pitch {}{}\n",
                        plan.slices * plan.dwords * plan.phase_planes(), plan.plane_dwords,
-                       channels_of_dword(plan.dot), text_of(plan.dwords_hold), plan.pitch,
+                       channels_of_k_group(plan.engine), text_of(plan.dwords_hold), plan.pitch,
                        plan.may_take_input ? by_kernel : "");
   }
   const ConvRows& rows = plan.input_rows;

@@ -56,7 +56,7 @@ class Planner {
     }
     form_.dwords = static_cast<int>(ceil_div(axis.kernel, taps_of_dword));
     form_.repeats_last_tap =
-        axis.kernel % taps_of_dword == 1 && dot_product_of(target_) == DotProduct::bytes;
+        axis.kernel % taps_of_dword == 1 && product_engine_of(target_) == ProductEngine::u8_i8_dot;
     const int64_t lanes = std::min<int64_t>(max_lanes, axis.output);
     int64_t window = axis.window();
     if ((lanes - 1) * axis.stride + window > max_source_bytes && form_.dwords > 1) {
@@ -155,7 +155,7 @@ class Planner {
   /// Weights may need them.
   bool fits_with_window_sums() const {
     DepthwiseForm form = form_;
-    form.subtracts_window_sums = dot_product_of(target_) == DotProduct::bytes;
+    form.subtracts_window_sums = product_engine_of(target_) == ProductEngine::u8_i8_dot;
     if (form.subtracts_window_sums) form.signed_input = std::exchange(form.flips_input, false);
     return fits(form, target_) && fits(form_, target_);
   }

@@ -9,7 +9,9 @@
 namespace castor::jit {
 
 inline bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
-inline bool has_words(const Target& target) { return dot_product_of(target) == DotProduct::words; }
+inline bool has_words(const Target& target) {
+  return product_engine_of(target) == ProductEngine::i16_pairs;
+}
 
 /// Dwords that a product takes for four taps.
 inline int dwords_of_product(const Target& target) { return has_words(target) ? 2 : 1; }

@@ -10,21 +10,31 @@
 
 namespace castor::jit {
 
-/// What the lanes' dwords hold, and how they are multiplied.
-enum class DotProduct : uint8_t {
-  bytes,  ///< four unsigned bytes by four signed ones: vpdpbusd
-  words,  ///< two signed words by two: vpmaddwd, where there is no VNNI
+/// How a k group of the input is multiplied by one of the weights: what a 32-bit lane holds, and
+/// the instruction. Specs of kernels name it; another engine adds an emitter, a packed layout and a
+/// candidate.
+enum class ProductEngine : uint8_t {
+  u8_i8_dot,  ///< four u8 by four i8: vpdpbusd
+  i16_pairs,  ///< two i16 by two: vpmaddwd and vpaddd, without VNNI
 };
-
-inline DotProduct dot_product_of(const Target& target) {
-  const bool has_vnni = target.supports(Feature::avx512_vnni) || target.supports(Feature::avx_vnni);
-  return has_vnni ? DotProduct::bytes : DotProduct::words;
+/// Words of the values of ProductEngine, in order.
+constexpr std::array<std::string_view, 2> names_of(ProductEngine) {
+  return {"u8_i8_dot", "i16_pairs"};
 }
 
-/// Input channels that a dword holds.
-constexpr int channels_of_dword(DotProduct dot) { return dot == DotProduct::bytes ? 4 : 2; }
+inline ProductEngine product_engine_of(const Target& target) {
+  const bool has_vnni = target.supports(Feature::avx512_vnni) || target.supports(Feature::avx_vnni);
+  return has_vnni ? ProductEngine::u8_i8_dot : ProductEngine::i16_pairs;
+}
+
+/// Input channels that a k group holds.
+constexpr int channels_of_k_group(ProductEngine engine) {
+  return engine == ProductEngine::u8_i8_dot ? 4 : 2;
+}
 /// Bytes of one of them.
-constexpr int bytes_of_channel(DotProduct dot) { return dot == DotProduct::bytes ? 1 : 2; }
+constexpr int bytes_of_channel(ProductEngine engine) {
+  return engine == ProductEngine::u8_i8_dot ? 1 : 2;
+}
 
 /// What is subtracted at the end where weights have zero points: sums of windows, one for each
 /// pixel, times zero points, one for each output channel.

@@ -26,7 +26,7 @@ inline void emit_subtract_window_sums(Assembler& code, const Target& target, Win
 inline void emit_dot_product(Assembler& code, const Target& target, const Xbyak::Xmm& sum,
                              const Xbyak::Xmm& inputs, const Xbyak::Xmm& weights,
                              const Xbyak::Xmm& product) {
-  if (dot_product_of(target) == DotProduct::words) {
+  if (product_engine_of(target) == ProductEngine::i16_pairs) {
     code.vpmaddwd(product, inputs, weights);
     code.vpaddd(sum, sum, product);
   } else if (target.has_avx512()) {

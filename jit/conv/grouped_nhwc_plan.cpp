@@ -62,7 +62,7 @@ class Planner {
     }
     const bool is_depthwise = channels == 1;
     plan_.lanes = target_.vector_bits() / 32;
-    plan_.held = channels_of_dword(dot_product_of(target_));
+    plan_.held = channels_of_k_group(product_engine_of(target_));
     form_.parts = is_depthwise ? 0 : static_cast<int>(ceil_div(channels, plan_.held));
     form_.repeats = is_depthwise && plan_.geometry.group_out_channels() > 1;
     form_.is_partial = plan_.geometry.channels < bytes_read();
@@ -211,7 +211,7 @@ class Planner {
   /// Weights may need them.
   bool fits_with_window_sums(GroupedNhwcForm form) const {
     if (!has_room(form)) return false;
-    if (dot_product_of(target_) == DotProduct::words) return true;
+    if (product_engine_of(target_) == ProductEngine::i16_pairs) return true;
     form.subtracts_window_sums = true;
     form.signed_input = form.flips_input;
     form.flips_input = false;

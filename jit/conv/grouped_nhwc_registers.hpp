@@ -10,7 +10,9 @@
 
 namespace castor::jit {
 
-inline bool has_words(const Target& target) { return dot_product_of(target) == DotProduct::words; }
+inline bool has_words(const Target& target) {
+  return product_engine_of(target) == ProductEngine::i16_pairs;
+}
 inline bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
 
 /// The vector registers of one kernel, given out in the order of the members; `spare` ones are

@@ -30,7 +30,7 @@ std::vector<int32_t> ones(const jit::ConvPlan& plan) {
 
 /// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
 jit::WindowSums window_sums_of(const BoundConvolution& convolution) {
-  if (convolution.plan.dot != jit::DotProduct::bytes) return jit::WindowSums::none;
+  if (convolution.plan.engine != jit::ProductEngine::u8_i8_dot) return jit::WindowSums::none;
   if (convolution.operands.w_zero_point < 0 && convolution.operands.w_is_signed)
     return jit::WindowSums::none;
   constexpr int64_t max = 255;
@@ -218,7 +218,7 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
 WeightForm weight_form(const BoundConvolution& convolution) {
   const jit::ConvPlan& plan = convolution.plan;
   WeightForm form("dense", convolution.target, convolution.operands.w_is_signed);
-  form.add(plan.dot, plan.lanes_hold, plan.lanes, plan.tile_channels(), plan.channel_tiles,
+  form.add(plan.engine, plan.lanes_hold, plan.lanes, plan.tile_channels(), plan.channel_tiles,
            plan.last_channels, plan.geometry.groups, plan.geometry.out_channels,
            plan.geometry.group_channels(), plan.dwords, plan.slices, plan.rows.kernel,
            plan.columns.kernel, static_cast<size_t>(plan.k_steps()), plan.tap_weights.size());
@@ -230,7 +230,7 @@ WeightForm weight_form(const BoundConvolution& convolution) {
 Status pack_constants(BoundConvolution& convolution, std::span<const std::byte* const> constants,
                       const WeightSharing& sharing) {
   const ConvolutionOperands& operands = convolution.operands;
-  const bool takes_zero_points_off = convolution.plan.dot != jit::DotProduct::bytes;
+  const bool takes_zero_points_off = convolution.plan.engine != jit::ProductEngine::u8_i8_dot;
   const bool zero_points_known = is_known(operands.w_zero_point, constants);
   if (constants[1] == nullptr || (takes_zero_points_off && !zero_points_known)) return {};
   const auto channels = static_cast<size_t>(convolution.plan.geometry.out_channels);

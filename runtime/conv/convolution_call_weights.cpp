@@ -91,7 +91,7 @@ void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32
   for (const ConvolutionAxis& axis : geometry.axes) taps *= axis.kernel;
   const auto a =
       static_cast<uint32_t>(operands_.x_zero_point + (convolution_.operands.x_is_signed ? 128 : 0));
-  const bool bytes = convolution_.plan.dot == jit::DotProduct::bytes;
+  const bool bytes = convolution_.plan.engine == jit::ProductEngine::u8_i8_dot;
   for (size_t m = 0; m < sums.size(); ++m) {
     const auto b = static_cast<uint32_t>(zero_point_of(zeros[m]));
     const uint32_t start = static_cast<uint32_t>(taps) * a * b - a * static_cast<uint32_t>(sums[m]);

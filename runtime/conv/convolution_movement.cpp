@@ -17,7 +17,7 @@ jit::WeightUnit unit_of_parts(const WeightExtents& extents, int positions) {
 
 /// Whether listed taps take one weight after the other; the last one may have too many places.
 bool are_in_order(const jit::ConvPlan& plan) {
-  const int held = jit::channels_of_dword(plan.dot);
+  const int held = jit::channels_of_k_group(plan.engine);
   const int64_t weights =
       plan.geometry.group_channels() * plan.slices * plan.rows.kernel * plan.columns.kernel;
   int64_t next = 0;
@@ -73,7 +73,7 @@ jit::PlaneForm plane_form(const jit::ConvPlan& plan) {
 Result<MovementCode> find_movement_code(const jit::ConvPlan& plan, const jit::Target& target,
                                         CodeCache& cache) {
   MovementCode found;
-  if (plan.dot != jit::DotProduct::bytes) return found;
+  if (plan.engine != jit::ProductEngine::u8_i8_dot) return found;
   const auto find_packer = [&](const jit::WeightUnit& unit,
                                KernelCodePtr<jit::WeightUnit>& code) -> Status {
     if (!jit::can_pack(unit, target)) return {};

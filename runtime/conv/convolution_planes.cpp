@@ -34,7 +34,7 @@ class PlaneFiller {
     for (const ConvolutionAxis& axis : geometry.axes) pixels_ *= axis.input;
     channel_step_ = nhwc ? 1 : pixels_;
     pixel_step_ = nhwc ? geometry.channels : 1;
-    const bool bytes = plan.dot == jit::DotProduct::bytes;
+    const bool bytes = plan.engine == jit::ProductEngine::u8_i8_dot;
     flip_ = static_cast<uint8_t>(input.is_signed ? 0x80 : 0);
     const auto pad = static_cast<uint8_t>(input.zero_point + (input.is_signed ? 128 : 0));
     padding_ = bytes ? pad * 0x01010101u : 0;
@@ -61,7 +61,7 @@ class PlaneFiller {
   void fill_parts(const PhasePlanes& of) const {
     if (code_ == nullptr || !of.has_data()) return fill_rows(of, 0, plan_.dwords, 0);
     if (holds_columns()) return fill_columns_by_code(of);
-    const int64_t whole = plan_.geometry.group_channels() / jit::channels_of_dword(plan_.dot);
+    const int64_t whole = plan_.geometry.group_channels() / jit::channels_of_k_group(plan_.engine);
     if (whole > 0) fill_by_code(of, 0, whole);
     if (whole < plan_.dwords) fill_by_code(of, whole, plan_.dwords);
   }
@@ -277,7 +277,7 @@ class PlaneFiller {
   void fill_row_of_columns(const PhasePlanes& of, int64_t channel, int64_t row,
                            uint32_t* to) const {
     constexpr int64_t max_bytes = 2048;
-    const int64_t held = jit::channels_of_dword(plan_.dot);
+    const int64_t held = jit::channels_of_k_group(plan_.engine);
     const int64_t stride = plan_.columns.stride;
     const int64_t at_once = (max_bytes - held) / stride + 1;
     const int64_t input_row = of.input_row + row * plan_.rows.stride;
@@ -316,7 +316,7 @@ class PlaneFiller {
   /// The channels of a dword at a pixel of the image's spatial extents.
   DwordSource source_of(int64_t part, int64_t pixel) const {
     const ConvolutionGeometry& geometry = plan_.geometry;
-    const int count = jit::channels_of_dword(plan_.dot);
+    const int count = jit::channels_of_k_group(plan_.engine);
     DwordSource source;
     source.step = wrapped_product(plan_.columns.stride, pixel_step_);
     const std::byte* image = input_.x + place_.image * geometry.channels * pixels_;
@@ -330,7 +330,7 @@ class PlaneFiller {
   }
 
   void interleave(const DwordSource& source, int64_t count, uint32_t* to) const {
-    if (plan_.dot == jit::DotProduct::bytes) {
+    if (plan_.engine == jit::ProductEngine::u8_i8_dot) {
       interleave_bytes(source, flip_, count, to);
     } else {
       interleave_words(source, input_.is_signed, input_.zero_point, count, to);

@@ -30,7 +30,7 @@ class RowCopier {
   RowCopier(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place,
             std::byte* to)
       : plan_(plan), input_(input), place_(place), to_(to) {
-    const bool bytes = plan.dot == jit::DotProduct::bytes;
+    const bool bytes = plan.engine == jit::ProductEngine::u8_i8_dot;
     flip_ = static_cast<uint8_t>(bytes && input.is_signed ? 0x80 : 0);
     padding_ = bytes ? static_cast<uint8_t>(input.zero_point + (input.is_signed ? 128 : 0)) : 0;
     pixels_ = pixels_of(plan.geometry);
@@ -97,7 +97,7 @@ class RowCopier {
 
   /// Elements as kernels read them.
   void copy_elements(const std::byte* from, int64_t count, std::byte* to) {
-    if (plan_.dot == jit::DotProduct::words) return widen(from, count, to);
+    if (plan_.engine == jit::ProductEngine::i16_pairs) return widen(from, count, to);
     if (flip_ == 0) {
       std::memcpy(to, from, static_cast<size_t>(count));
       return;

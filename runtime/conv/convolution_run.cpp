@@ -336,7 +336,7 @@ class ConvolutionRun {
 
 void set_weight_zero_points(const BoundConvolution& convolution, const std::byte* zero_points,
                             std::span<int32_t> to) {
-  const bool bytes = convolution.plan.dot == jit::DotProduct::bytes;
+  const bool bytes = convolution.plan.engine == jit::ProductEngine::u8_i8_dot;
   const bool is_signed = convolution.operands.w_is_signed;
   const int32_t shift = bytes && !is_signed ? 128 : 0;
   for (size_t m = 0; m < to.size(); ++m) {

@@ -23,14 +23,14 @@ class LoopPacker {
 
   void pack(const DenseWeights<int32_t>& to) const {
     for_each_tile(plan_, to.dwords.data(), [&](const PackedTile& tile) { pack_tile(tile); });
-    if (plan_.dot != jit::DotProduct::bytes) return;
+    if (plan_.engine != jit::ProductEngine::u8_i8_dot) return;
     for (size_t m = 0; m < to.sums.size(); ++m) to.sums[m] = sum(static_cast<int64_t>(m));
   }
 
   /// One tile, and the sums of its channels.
   void pack(const PackedTile& tile, const DenseWeights<int32_t>& to) const {
     pack_tile(tile);
-    if (plan_.dot != jit::DotProduct::bytes) return;
+    if (plan_.engine != jit::ProductEngine::u8_i8_dot) return;
     for (int64_t m = tile.first; m < tile.first + tile.channels; ++m) {
       to.sums[static_cast<size_t>(m)] = sum(m);
     }
@@ -95,19 +95,19 @@ class LoopPacker {
 
   /// Dwords that have all their channels, and all positions of a slice within `count` taps.
   int64_t whole_dwords(int64_t part, int64_t count) const {
-    const int64_t whole = extents_.channels / jit::channels_of_dword(plan_.dot);
+    const int64_t whole = extents_.channels / jit::channels_of_k_group(plan_.engine);
     return std::min(count / extents_.in_slice, whole - part);
   }
 
   /// All positions of a slice.
   void interleave_whole(int64_t m, int64_t in_row, int64_t part, int64_t dwords,
                         uint32_t* to) const {
-    const int64_t input = part * jit::channels_of_dword(plan_.dot);
+    const int64_t input = part * jit::channels_of_k_group(plan_.engine);
     const DwordFilters filters = {
         .first = w_ + (m * extents_.channels + input) * extents_.positions() + in_row,
         .step = extents_.positions(),
         .positions = extents_.in_slice};
-    if (plan_.dot == jit::DotProduct::words) {
+    if (plan_.engine == jit::ProductEngine::i16_pairs) {
       return interleave_word_filters(filters, is_signed_, zero_points_[m], dwords, to);
     }
     interleave_filters(filters, flip_of(is_signed_), dwords, to);
@@ -115,11 +115,11 @@ class LoopPacker {
 
   void dwords_by_place(int64_t m, int64_t tap, int64_t count, uint32_t* to) const {
     const std::byte* weights = w_ + m * extents_.channels * extents_.positions();
-    const bool bytes = plan_.dot == jit::DotProduct::bytes;
+    const bool bytes = plan_.engine == jit::ProductEngine::u8_i8_dot;
     for (int64_t i = 0; i < count; ++i) {
       const jit::TapWeights& places = plan_.tap_weights[static_cast<size_t>(tap + i)];
       uint32_t dword = 0;
-      for (int k = jit::channels_of_dword(plan_.dot); k-- > 0;) {
+      for (int k = jit::channels_of_k_group(plan_.engine); k-- > 0;) {
         dword <<= bytes ? 8 : 16;
         const int32_t place = places[static_cast<size_t>(k)];
         if (place >= 0) dword |= bytes ? byte_of(weights[place]) : word_of(weights[place], m);
@@ -130,11 +130,11 @@ class LoopPacker {
 
   /// Of a filter of one position, whose channels lie side by side.
   void dwords_side_by_side(int64_t m, int64_t part, int64_t count, uint32_t* to) const {
-    const int max = jit::channels_of_dword(plan_.dot);
+    const int max = jit::channels_of_k_group(plan_.engine);
     const int64_t left = extents_.channels - part * max;
     const std::byte* from = w_ + m * extents_.channels + part * max;
     const int64_t whole = std::min(count, left / max);
-    if (plan_.dot == jit::DotProduct::words) {
+    if (plan_.engine == jit::ProductEngine::i16_pairs) {
       for (int64_t i = 0; i < whole; ++i) {
         to[i] = word_of(from[2 * i], m) | word_of(from[2 * i + 1], m) << 16;
       }
@@ -152,7 +152,7 @@ class LoopPacker {
 
   /// The channels of one dword, at `count` kernel positions.
   void interleave(int64_t m, int64_t position, int64_t part, int64_t count, uint32_t* to) const {
-    const int max = jit::channels_of_dword(plan_.dot);
+    const int max = jit::channels_of_k_group(plan_.engine);
     const int64_t first = part * max;
     const int there = static_cast<int>(std::min<int64_t>(max, extents_.channels - first));
     DwordSource source;
@@ -160,7 +160,7 @@ class LoopPacker {
       source.channels[i] =
           w_ + (m * extents_.channels + first + i) * extents_.positions() + position;
     }
-    if (plan_.dot == jit::DotProduct::words) {
+    if (plan_.engine == jit::ProductEngine::i16_pairs) {
       return interleave_words(source, is_signed_, zero_points_[m], count, to);
     }
     interleave_bytes(source, flip_of(is_signed_), count, to);

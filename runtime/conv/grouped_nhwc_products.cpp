@@ -11,7 +11,7 @@ namespace castor::detail {
 namespace {
 
 bool has_bytes(const BoundGroupedNhwc& grouped) {
-  return jit::dot_product_of(grouped.target) == jit::DotProduct::bytes;
+  return jit::product_engine_of(grouped.target) == jit::ProductEngine::u8_i8_dot;
 }
 
 }  // namespace

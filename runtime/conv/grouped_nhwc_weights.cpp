@@ -47,7 +47,7 @@ class LanePacker {
         products_(products),
         w_(w),
         zero_points_(zero_points),
-        in_bytes_(jit::dot_product_of(grouped.target) == jit::DotProduct::bytes),
+        in_bytes_(jit::product_engine_of(grouped.target) == jit::ProductEngine::u8_i8_dot),
         is_signed_(grouped.operands.w_is_signed),
         channels_(plan_.geometry.group_channels()),
         taps_(plan_.rows.kernel * plan_.columns.kernel) {}

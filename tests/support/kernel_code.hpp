@@ -58,7 +58,7 @@ inline int64_t dot_products_in(const jit::MachineCode& code, const jit::Target& 
     return std::ranges::count(*instructions, mnemonic, &jit::ListedInstruction::mnemonic);
   };
   EXPECT_EQ(count("vpmaddubsw"), 0);
-  const bool bytes = jit::dot_product_of(target) == jit::DotProduct::bytes;
+  const bool bytes = jit::product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
   return count(bytes ? "vpdpbusd" : "vpmaddwd");
 }
 

@@ -20,7 +20,7 @@ std::vector<ChannelTile> tiles_of(const Target& target) {
     for (int columns = 1; columns <= target.vector_registers(); ++columns) {
       for (int rows : {1, 2, 3}) {
         for (int options = 0; options < 8; ++options) {
-          const bool bytes = dot_product_of(target) == DotProduct::bytes;
+          const bool bytes = product_engine_of(target) == ProductEngine::u8_i8_dot;
           const WindowSums some = bytes ? WindowSums::words : WindowSums::dwords;
           const ChannelTile tile = {.channels = channels,
                                     .rows = rows,

@@ -149,7 +149,7 @@ TEST(ConvKernelEpilogues, EveryTile) {
   std::mt19937_64 random(3);
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
     const Target target{tier};
-    if (dot_product_of(target) != DotProduct::bytes || !target.has_avx512()) continue;
+    if (product_engine_of(target) != ProductEngine::u8_i8_dot || !target.has_avx512()) continue;
     const Behind of(target);
     ASSERT_TRUE(of.epilogue) << jit::name_of(tier);
     for (int channels = 1; channels <= 28; ++channels) {

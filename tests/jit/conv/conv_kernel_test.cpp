@@ -19,7 +19,7 @@ namespace {
 /// Ways to subtract window sums.
 std::vector<WindowSums> sums_of(const Target& target) {
   std::vector<WindowSums> all = {WindowSums::none, WindowSums::dwords};
-  if (dot_product_of(target) == DotProduct::bytes) all.push_back(WindowSums::words);
+  if (product_engine_of(target) == ProductEngine::u8_i8_dot) all.push_back(WindowSums::words);
   return all;
 }
 
@@ -84,7 +84,7 @@ TEST_P(ConvKernel, InstructionsBelongToTheTier) {
 /// Products are those of the tier: saturating ones are nowhere.
 TEST_P(ConvKernel, MultipliesAsTheTierCan) {
   const Target target{GetParam()};
-  const bool bytes = dot_product_of(target) == DotProduct::bytes;
+  const bool bytes = product_engine_of(target) == ProductEngine::u8_i8_dot;
   EXPECT_EQ(bytes, target.supports(Feature::avx_vnni) || target.supports(Feature::avx512_vnni));
   for (const ConvTile& tile : tiles_of(target)) {
     const int64_t products = test::dot_products_in(*emit_kernel(tile, target), target);
@@ -101,7 +101,7 @@ class KernelCall {
   KernelCall(const ConvTile& tile, const Target& target, int taps, int tiles,
              std::mt19937_64& random)
       : tile_(tile),
-        bytes_(dot_product_of(target) == DotProduct::bytes),
+        bytes_(product_engine_of(target) == ProductEngine::u8_i8_dot),
         lanes_(target.vector_bits() / 32),
         vectors_(tiles * tile.vectors),
         random_(random) {

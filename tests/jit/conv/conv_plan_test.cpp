@@ -103,7 +103,7 @@ TEST(ConvPlan, TapsStayInsideThePlanes) {
     const ConvolutionGeometry& geometry = plan.geometry;
     int64_t positions = 1;
     for (const ConvolutionAxis& axis : geometry.axes) positions *= axis.kernel;
-    const int64_t held = channels_of_dword(plan.dot);
+    const int64_t held = channels_of_k_group(plan.engine);
     const int64_t dwords = (geometry.group_channels() + held - 1) / held;
     const int64_t columns = plan.columns.kernel;
     const int64_t of_columns =

@@ -89,7 +89,7 @@ class Definition {
     if (plan_.dwords_hold == jit::DwordsHold::taps) return dword_of_taps(part, position);
     const bool of_columns = plan_.dwords_hold == jit::DwordsHold::columns;
     Expected expected;
-    const int held = jit::channels_of_dword(plan_.dot);
+    const int held = jit::channels_of_k_group(plan_.engine);
     for (int i = 0; i < held; ++i) {
       const int64_t channel = of_columns ? part : part * held + i;
       if (channel >= plan_.geometry.group_channels()) break;
@@ -154,7 +154,7 @@ class Definition {
                         : (place_.image * geometry.channels + of_all) * pixels + pixel];
       number = input_.is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
     }
-    const bool bytes = plan_.dot == jit::DotProduct::bytes;
+    const bool bytes = plan_.engine == jit::ProductEngine::u8_i8_dot;
     return static_cast<uint32_t>(bytes ? number + (input_.is_signed ? 128 : 0)
                                        : number - input_.zero_point);
   }

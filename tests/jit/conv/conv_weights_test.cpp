@@ -104,15 +104,15 @@ class Definition {
     const int64_t position = static_cast<int64_t>(tap) % in_slice;
     const int64_t part = static_cast<int64_t>(tap) / in_slice % plan_.dwords;
     const int64_t slice = static_cast<int64_t>(tap) / in_slice / plan_.dwords;
-    const int64_t input = part * jit::channels_of_dword(plan_.dot) + channel;
+    const int64_t input = part * jit::channels_of_k_group(plan_.engine) + channel;
     if (input >= plan_.geometry.group_channels()) return -1;
     return input * positions() + slice * in_slice + position;
   }
 
   int32_t dword(int64_t m, size_t tap) const {
     uint32_t dword = 0;
-    const bool bytes = plan_.dot == jit::DotProduct::bytes;
-    for (int channel = 0; channel < jit::channels_of_dword(plan_.dot); ++channel) {
+    const bool bytes = plan_.engine == jit::ProductEngine::u8_i8_dot;
+    for (int channel = 0; channel < jit::channels_of_k_group(plan_.engine); ++channel) {
       const int64_t place = place_of(tap, channel);
       if (place < 0) continue;
       const int64_t zero = bytes ? (is_signed_ ? 0 : 128) : zero_points_[static_cast<size_t>(m)];
@@ -197,7 +197,8 @@ class ConvWeights : public testing::Test {
     pack_weights(plan, *code, w, is_signed, zero_points.data(), to);
     const Definition definition(plan, w, is_signed, zero_points);
     if (!std::ranges::equal(to.dwords, definition.dwords())) return "k groups differ";
-    if (plan.dot == jit::DotProduct::bytes && sums != definition.sums()) return "sums differ";
+    if (plan.engine == jit::ProductEngine::u8_i8_dot && sums != definition.sums())
+      return "sums differ";
     if (!packed_.is_filled_but({memory, 4 * count}, poison)) return "written elsewhere";
     return "";
   }

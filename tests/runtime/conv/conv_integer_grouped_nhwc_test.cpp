@@ -194,7 +194,7 @@ TEST_F(ConvGroupedNhwc, InstructionsBelongToTheTier) {
   const CodeLimits limits = {.instructions = {}, .bytes = size_t{80} << 10};
   for (const jit::TierInfo& tier : jit::tier_table()) {
     const jit::Target target{tier.tier};
-    const bool has_vnni = jit::dot_product_of(target) == jit::DotProduct::bytes;
+    const bool has_vnni = jit::product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
     int emitted = 0;
     for (int i = 0; i < 300; ++i) {
       jit::GroupedNhwcForm form = {.rows = static_cast<int>(draw(1, 7)),
