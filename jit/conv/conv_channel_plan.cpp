@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "jit/conv/conv_planning.hpp"
+#include "jit/conv/cost/costs.hpp"
 #include "jit/conv/last_taps.hpp"
 
 namespace castor::jit {
@@ -273,12 +274,13 @@ ConvTile tile_of_window_sums(const ConvPlan& plan) {
 void choose_tile(ConvPlan& plan, const Target& target) {
   plan.lanes_hold = ConvLanes::channels;
   if (plan.source == ConvSource::planes) plan.tile = tile_of_window_sums(plan);
+  const ConvolutionCosts& costs = costs_on(target);
   double min = 0;
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
   for (int v = 1; v <= std::min<int64_t>(vectors, max_channel_vectors); ++v) {
     const ChannelTile tile = tile_of(plan, v, target);
     if (!fits(tile, target)) continue;
-    const double cycles = cycles_of_block(plan, tile, plan.block);
+    const double cycles = cost_of_block(plan, tile, costs).cycles(costs.cycles);
     if (min != 0 && cycles >= min) continue;
     min = cycles;
     plan.channel_tile = tile;
@@ -289,7 +291,6 @@ void choose_tile(ConvPlan& plan, const Target& target) {
   plan.channel_tile.last_taps =
       last_taps_of(plan.taps.size(), channel_vectors(plan.channel_tile.channels, target), target);
   set_channel_tiles(plan, plan.channel_tile.channels);
-  set_cycles(plan, min);
 }
 
 /// Whether the distances of a tile's pixels can stand in its code.
@@ -301,11 +302,11 @@ bool has_near_pixels(const ConvPlan& plan) {
 
 }  // namespace
 
-std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                         const Target& target) {
+std::vector<ConvPlan> plan_channel_lanes(const ConvolutionProblem& problem, const Target& target) {
+  const ConvolutionGeometry& geometry = problem.geometry;
   std::vector<ConvPlan> plans;
   for (ConvSource source : {ConvSource::input, ConvSource::rows}) {
-    std::optional<ConvPlan> plan = RowPlanner(geometry, x_is_signed, source, target).plan();
+    std::optional<ConvPlan> plan = RowPlanner(geometry, problem.x_is_signed, source, target).plan();
     if (!plan) continue;
     plans.push_back(std::move(*plan));
     break;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "jit/conv/conv_planning.hpp"
+#include "jit/conv/cost/costs.hpp"
 #include "jit/conv/last_taps.hpp"
 #include "jit/conv/plane_axes.hpp"
 
@@ -49,13 +50,14 @@ ConvTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
   ConvTile best;
-  const double unaligned = unaligned_taps(plan);
+  const double unaligned = unaligned_fraction(plan);
+  const ConvolutionCosts& costs = costs_on(target);
   double min = 0;
   for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
       plan.tile = {.channels = m, .vectors = v};
       if (!fits(plan.tile, target)) continue;
-      const double cycles = cycles_of_line(plan, unaligned);
+      const double cycles = cost_of_line(plan, unaligned, costs).cycles(costs.cycles);
       if (min == 0 || cycles < min) {
         min = cycles;
         best = plan.tile;
@@ -292,14 +294,12 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   plan.tile.last_taps =
       has_last_taps ? last_taps_of(plan.taps.size(), plan.tile.vectors, target) : 0;
   set_channel_tiles(plan, plan.tile.channels);
-  set_cycles(plan, cycles_of_line(plan, unaligned_taps(plan)));
   return plan;
 }
 
-std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                     const Target& target) {
-  std::vector<ConvPlan> plans = plan_channel_lanes(geometry, x_is_signed, target);
-  ConvPlan lines = begin_plan(geometry, target);
+std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Target& target) {
+  std::vector<ConvPlan> plans = plan_channel_lanes(problem, target);
+  ConvPlan lines = begin_plan(problem.geometry, target);
   const bool rows_may_be_lines = has_whole_vectors(lines);
   for (const DwordsHold what : {DwordsHold::channels, DwordsHold::columns}) {
     if (what == DwordsHold::columns && !has_few_channels(lines)) break;
@@ -314,13 +314,13 @@ std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x
     lines.rows_are_lines = false;
     plans.push_back(plan_pixel_lanes(lines, target));
   }
+  const ConvolutionCosts& costs = costs_on(target);
+  for (ConvPlan& plan : plans) {
+    plan.cost = cost_of(plan, problem, costs);
+    plan.cycles = plan.cost.cycles(costs.cycles);
+    plan.filling_cycles = packing_cost(plan).cycles(costs.cycles);
+  }
   return plans;
-}
-
-ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
-                          const Target& target) {
-  std::vector<ConvPlan> plans = possible_plans(geometry, x_is_signed, target);
-  return std::move(*std::ranges::min_element(plans, {}, &ConvPlan::cycles));
 }
 
 bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue) {

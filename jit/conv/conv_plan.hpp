@@ -23,7 +23,9 @@
 #include "ir/shape/convolution.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/cost/cost_events.hpp"
 #include "jit/conv/pack_windows.hpp"
+#include "jit/conv/problem.hpp"
 
 namespace castor::jit {
 
@@ -106,8 +108,9 @@ struct ConvPlan {
   int64_t k_groups = 1;       ///< that kernels loop over: 1, or all dwords of all slices
   int64_t k_group_step = 0;   ///< bytes from the planes of one k group to those of the next
   std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
-  double cycles = 0;                    ///< of one image by the model
-  double filling_cycles = 0;            ///< those of them in which its input is laid out
+  Cost cost;                            ///< of one image
+  double cycles = 0;                    ///< the same on the target's core
+  double filling_cycles = 0;            ///< those of them in which its input is packed
 
   /// Whether results lie channel by channel at first, and are put in order behind the kernels.
   bool transposes() const {
@@ -158,16 +161,11 @@ inline constexpr int64_t max_filter_weights = int64_t{1} << 28;
 /// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
 Status check_filter(const ConvolutionGeometry& geometry);
 
-/// Plans a convolution that has output elements and taps: channels, output channels, batch and
-/// output extents are not 0; behind check_filter.
-ConvPlan plan_convolution(const ConvolutionGeometry& geometry, bool x_is_signed,
-                          const Target& target);
 /// How planes are filled whose dwords hold taps.
 WindowForm window_form(const ConvPlan& plan);
 
-/// All plans that plan_convolution chooses from, by the least `cycles`; at least one.
-std::vector<ConvPlan> possible_plans(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                     const Target& target);
+/// All dense plans of a problem, with their costs; at least one.
+std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Target& target);
 
 /// Whether the plan's kernels can apply the epilogue: tiles' vectors lie along the rows that it
 /// goes along.

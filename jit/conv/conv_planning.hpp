@@ -47,21 +47,10 @@ void choose_planes(ConvPlan& plan);
 /// Tiles of that many of a group's output channels.
 void set_channel_tiles(ConvPlan& plan, int tile_channels);
 
-/// Pixels in the lanes.
+/// The pixel-vectorised plan with the least cost; its packed layout and rows are chosen already.
 ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target);
 
-/// Channels in the lanes, from the sources that are possible: none, or several plans.
-std::vector<ConvPlan> plan_channel_lanes(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                         const Target& target);
-
-/// Which part of the taps does not begin with a line of the cache at a tile's first pixel.
-double unaligned_taps(const ConvPlan& plan);
-/// Estimated cycles of all tiles of one block's line for all output channels of a group;
-/// `unaligned` is its unaligned_taps.
-double cycles_of_line(const ConvPlan& plan, double unaligned);
-/// The same of all tiles of a block.
-double cycles_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvBlock& block);
-/// Sets the cycles of one image: of all blocks, and of what lays out their input.
-void set_cycles(ConvPlan& plan, double of_a_block);
+/// Channel-vectorised plans from the sources that are possible: none, or several.
+std::vector<ConvPlan> plan_channel_lanes(const ConvolutionProblem& problem, const Target& target);
 
 }  // namespace castor::jit

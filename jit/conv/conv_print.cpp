@@ -69,8 +69,7 @@ std::string print(const ConvPlan& plan) {
          source_text(plan) +
          fmt::format("  block    {} of {} output rows, {} of {} columns{}\n", plan.block.rows,
                      plan.rows.output, plan.block.columns, plan.columns.output, bytes_text(plan)) +
-         tile_text(plan) + fmt::format("  caches   {}\n", print(plan.caches)) +
-         fmt::format("  model    {:.0f} cycles an image\n", plan.cycles);
+         tile_text(plan) + fmt::format("  caches   {}\n", print(plan.caches));
 }
 
 }  // namespace castor::jit

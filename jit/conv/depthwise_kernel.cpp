@@ -185,7 +185,8 @@ size_t bytes_of_output(const TileEpilogue& epilogue, const DepthwiseForm& form,
   return instruction * (taps + products + sum + epilogue.program.code.size());
 }
 
-/// Whether registers and masks are enough, and the code of all stores is not too long.
+}  // namespace
+
 bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Target& target) {
   size_t stores = 0;
   for (const DepthwiseBlock& block : form.blocks) stores += static_cast<size_t>(block.outputs);
@@ -194,8 +195,6 @@ bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Ta
          stores * bytes_of_output(epilogue, form, target) <= max_bytes_with_epilogue &&
          DepthwiseRegisters(form, target, depthwise::spare_vectors(&epilogue)).fit();
 }
-
-}  // namespace
 
 Result<MachineCode> emit_kernel(const DepthwiseForm& form, const Target& target,
                                 const TileEpilogue* epilogue) {

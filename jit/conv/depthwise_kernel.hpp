@@ -153,6 +153,10 @@ struct DepthwiseArguments {
   const EpilogueOperand* epilogue = nullptr;
 };
 
+/// Whether registers and masks are enough for an epilogue, and the code of all stores is probably
+/// not too long.
+bool may_apply(const TileEpilogue& epilogue, const DepthwiseForm& form, const Target& target);
+
 /// Emits the kernel. A pure function of its arguments. `form` fits the target. `epilogue` may be
 /// null; one that needs more registers or stack than there are, or makes the code too long, is
 /// refused (unsupported). With one outputs are not added to.

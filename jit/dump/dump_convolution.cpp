@@ -6,19 +6,17 @@
 #include <array>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/conv_plan.hpp"
-#include "jit/conv/depthwise_plan.hpp"
+#include "jit/conv/candidates.hpp"
 #include "jit/conv/fuse_convolutions.hpp"
-#include "jit/conv/grouped_nhwc_plan.hpp"
 #include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// The geometry of a convolution's nest, as if unknown extents were long; for one without output
+/// The problem of a convolution's nest, as if unknown extents were long; for one without output
 /// there is none.
-Result<ConvolutionGeometry> likely_geometry(const Function& function, const Nest& nest) {
+Result<ConvolutionProblem> likely_problem(const Function& function, const Nest& nest) {
   const Result<BoundShapes> shapes = likely_shapes(function);
   if (!shapes) return shapes.error();
   const Operation& operation = function.operations[*nest.convolution];
@@ -34,12 +32,14 @@ Result<ConvolutionGeometry> likely_geometry(const Function& function, const Nest
     return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
   }
   if (Status status = check_filter(*geometry); !status) return status.error();
-  return *geometry;
-}
-
-bool input_is_signed(const Function& function, const Nest& nest) {
-  const ValueId x = function.operations[*nest.convolution].operands[0];
-  return function.values[x].type.element == ElementType::i8;
+  const auto element = [&](size_t operand) {
+    return function.values[operation.operands[operand]].type.element;
+  };
+  const bool has_zero_points = operation.operands.size() > 3 && operation.operands[3] != no_value;
+  return ConvolutionProblem{.geometry = *geometry,
+                            .x_is_signed = element(0) == ElementType::i8,
+                            .w_is_signed = element(1) == ElementType::i8,
+                            .has_weight_zero_points = has_zero_points};
 }
 
 /// The epilogue that kernels apply to their register tiles; nothing where a nest of its own applies
@@ -50,47 +50,23 @@ std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<
   return likely_tile_epilogue(function, nests[index + 1], target);
 }
 
+Result<MachineCode> emit_microkernel(const Candidate& candidate, const Target& target,
+                                     const TileEpilogue* epilogue) {
+  if (const auto* plan = std::get_if<DepthwisePlan>(&candidate.plan)) {
+    return emit_kernel(plan->form, target, epilogue);
+  }
+  if (const auto* plan = std::get_if<GroupedNhwcPlan>(&candidate.plan)) {
+    return emit_kernel(plan->form, target, epilogue);
+  }
+  const auto& plan = std::get<ConvPlan>(candidate.plan);
+  return plan.lanes_hold == ConvLanes::pixels
+             ? emit_kernel(kernel_tile(plan, epilogue != nullptr), target, epilogue)
+             : emit_kernel(plan.channel_tile, target, epilogue);
+}
+
 std::string epilogue_text(const Function& function, const Nest& nest, bool is_applied) {
   return is_applied ? "the next nest, on each tile, by the kernel itself"
                     : text_of(function, *nest.fusion);
-}
-
-/// A pixel-vectorised depthwise plan, and the epilogue that its kernels apply, or null.
-struct DepthwiseChoice {
-  DepthwisePlan plan;
-  const TileEpilogue* applied = nullptr;
-};
-
-/// Nothing where there is no plan.
-std::optional<DepthwiseChoice> choose_depthwise(const ConvolutionGeometry& geometry,
-                                                bool x_is_signed,
-                                                const std::optional<TileEpilogue>& epilogue,
-                                                const Target& target) {
-  const auto serves = [&](const DepthwisePlan& plan) {
-    return emit_kernel(plan.form, target, &*epilogue).ok();
-  };
-  if (epilogue) {
-    auto plan = plan_depthwise_with(*epilogue, geometry, x_is_signed, target, serves);
-    if (plan) return DepthwiseChoice{std::move(*plan), &*epilogue};
-  }
-  auto plan = plan_depthwise(geometry, x_is_signed, target);
-  if (!plan) return std::nullopt;
-  return DepthwiseChoice{std::move(*plan)};
-}
-
-/// A channel-vectorised grouped plan, and the epilogue that its kernels apply, or null.
-struct NhwcChoice {
-  GroupedNhwcPlan plan;
-  const TileEpilogue* applied = nullptr;
-};
-
-/// There is a plan without the epilogue.
-NhwcChoice choose_nhwc(const ConvolutionGeometry& geometry, bool x_is_signed,
-                       const std::optional<TileEpilogue>& epilogue, const Target& target) {
-  const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
-  auto plan = plan_grouped_nhwc(geometry, x_is_signed, target, applied);
-  if (plan) return {std::move(*plan), applied};
-  return {*plan_grouped_nhwc(geometry, x_is_signed, target)};
 }
 
 }  // namespace
@@ -98,45 +74,27 @@ NhwcChoice choose_nhwc(const ConvolutionGeometry& geometry, bool x_is_signed,
 Result<std::string> convolution_text(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target) {
   const Nest& nest = nests[index];
-  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
-  if (!geometry) return geometry.error();
-  const bool x_is_signed = input_is_signed(function, nest);
+  const Result<ConvolutionProblem> problem = likely_problem(function, nest);
+  if (!problem) return problem.error();
   const std::string operation = print(function, function.operations[*nest.convolution]);
   const auto epilogue = likely_epilogue(function, nests, index, target);
-  if (const auto choice = choose_depthwise(*geometry, x_is_signed, epilogue, target)) {
-    return fmt::format("  {}\n{}  epilogue {}\n", operation, print(choice->plan, target),
-                       epilogue_text(function, nest, choice->applied != nullptr));
-  }
-  if (plan_grouped_nhwc(*geometry, x_is_signed, target)) {
-    const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
-    return fmt::format("  {}\n{}  epilogue {}\n", operation, print(choice.plan, target),
-                       epilogue_text(function, nest, choice.applied != nullptr));
-  }
-  const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
-  return fmt::format("  {}\n{}  epilogue {}\n", operation, print(plan),
-                     epilogue_text(function, nest, epilogue && can_apply(plan, *epilogue)));
+  const std::vector<Candidate> all = candidates(*problem, target, epilogue ? &*epilogue : nullptr);
+  return fmt::format("  {}\n{}  epilogue {}\n", operation, print(all, target),
+                     epilogue_text(function, nest, all.front().applies_epilogue));
 }
 
 Result<MachineCode> emit_convolution(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target) {
-  const Nest& nest = nests[index];
-  const Result<ConvolutionGeometry> geometry = likely_geometry(function, nest);
-  if (!geometry) return geometry.error();
-  const bool x_is_signed = input_is_signed(function, nest);
-  std::optional<TileEpilogue> epilogue = likely_epilogue(function, nests, index, target);
-  if (const auto choice = choose_depthwise(*geometry, x_is_signed, epilogue, target)) {
-    return emit_kernel(choice->plan.form, target, choice->applied);
+  const Result<ConvolutionProblem> problem = likely_problem(function, nests[index]);
+  if (!problem) return problem.error();
+  const auto epilogue = likely_epilogue(function, nests, index, target);
+  Candidate candidate = choose(*problem, target, epilogue ? &*epilogue : nullptr);
+  for (;;) {
+    Result<MachineCode> code =
+        emit_microkernel(candidate, target, candidate.applies_epilogue ? &*epilogue : nullptr);
+    if (code.ok() || !candidate.applies_epilogue) return code;
+    candidate = without_room(std::move(candidate), *problem, target, *epilogue);
   }
-  if (plan_grouped_nhwc(*geometry, x_is_signed, target)) {
-    const NhwcChoice choice = choose_nhwc(*geometry, x_is_signed, epilogue, target);
-    return emit_kernel(choice.plan.form, target, choice.applied);
-  }
-  const ConvPlan plan = plan_convolution(*geometry, x_is_signed, target);
-  if (epilogue && !can_apply(plan, *epilogue)) epilogue.reset();
-  const TileEpilogue* applied = epilogue ? &*epilogue : nullptr;
-  return plan.lanes_hold == ConvLanes::pixels
-             ? emit_kernel(kernel_tile(plan, applied != nullptr), target, applied)
-             : emit_kernel(plan.channel_tile, target, applied);
 }
 
 }  // namespace castor::jit

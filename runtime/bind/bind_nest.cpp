@@ -168,15 +168,13 @@ class NestBinder {
     if (!walk) return false;
     epilogue.walk = std::move(*walk);
     epilogue.source = nest.epilogue->source;
-    Status status = codes_.bind_epilogue(nest, likely(at_ + 1), epilogue.walk.space, epilogue);
-    if (!status) return status.error();
-    const size_t piece = origins_.scratch().take(piece_bytes(w[0]));
     const std::optional<jit::TileEpilogue> tile =
         jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
-    status =
-        bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = piece},
+    const size_t slab = origins_.scratch().take(piece_bytes(w[0]));
+    Status status =
+        bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = slab},
                               &epilogue, tile ? &*tile : nullptr);
-    origins_.scratch().give_back(piece);
+    origins_.scratch().give_back(slab);
     if (!status) return status.error();
     return true;
   }
@@ -211,6 +209,12 @@ class NestBinder {
     add_operand(result, y, ElementType::i32, true);
     if (Status status = find_convolution(nest, constants, choice, result); !status) return status;
     if (epilogue != nullptr) {
+      if (!result.convolution->applies_epilogue) {
+        const jit::Nest& consumer = compiled_.nests[at_ + 1];
+        Status status =
+            codes_.bind_epilogue(consumer, likely(at_ + 1), epilogue->walk.space, *epilogue);
+        if (!status) return status;
+      }
       epilogue->piece_offset = static_cast<ptrdiff_t>(y.offset - result.convolution->scratch);
       result.epilogue = std::make_shared<const BoundEpilogue>(std::move(*epilogue));
     }

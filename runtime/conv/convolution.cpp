@@ -148,17 +148,6 @@ Status find_all_codes(BoundConvolution& convolution, const TileCodes& codes) {
   return find_blocks(convolution, codes);
 }
 
-/// Kernels that apply the epilogue, where they can; else kernels without.
-Status find_kernels(BoundConvolution& convolution, CodeCache& cache,
-                    const jit::TileEpilogue* epilogue) {
-  if (epilogue != nullptr && can_apply(convolution.plan, *epilogue)) {
-    Status status = find_all_codes(convolution, {cache, epilogue});
-    convolution.applies_epilogue = status.ok();
-    if (status.ok() || status.error().code != ErrorCode::unsupported) return status;
-  }
-  return find_all_codes(convolution, {cache, nullptr});
-}
-
 /// Dwords of window sums: of all lanes of a line, or of all pixels of a block.
 int64_t window_sum_count(const BoundConvolution& convolution) {
   const jit::ConvPlan& plan = convolution.plan;
@@ -251,7 +240,8 @@ Status pack_constants(BoundConvolution& convolution, std::span<const std::byte* 
 
 /// By the dense kernels, whose plan has been chosen.
 Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* const> constants,
-                  CodeCache& cache, const ConvolutionChoice& choice) {
+                  CodeCache& cache, const jit::TileEpilogue* epilogue,
+                  const WeightSharing& weights) {
   const int64_t bytes = convolution.plan.source_bytes();
   constexpr int64_t max_bytes = int64_t{1} << 30;
   if (bytes > max_bytes) {
@@ -262,11 +252,12 @@ Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* cons
   }
   convolution.multiplies = true;
   convolution.window_sums = window_sums_of(convolution);
-  if (Status status = find_kernels(convolution, cache, choice.epilogue); !status) return status;
+  convolution.applies_epilogue = epilogue != nullptr;
+  if (Status status = find_all_codes(convolution, {cache, epilogue}); !status) return status;
   Result<MovementCode> movement = find_movement_code(convolution.plan, convolution.target, cache);
   if (!movement.ok()) return movement.error();
   convolution.movement = std::move(movement).value();
-  if (Status status = pack_constants(convolution, constants, choice.weights); !status) {
+  if (Status status = pack_constants(convolution, constants, weights); !status) {
     return status;
   }
   convolution.packs_by_tile = convolution.packed.empty() && uses_tiles_once(convolution.plan);
@@ -274,38 +265,51 @@ Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* cons
   return {};
 }
 
-/// Whether one of the forms for groups of few channels does it; then it is bound to that.
-Result<bool> bind_grouped(BoundConvolution& convolution,
-                          std::span<const std::byte* const> constants, CodeCache& cache,
-                          const ConvolutionChoice& choice) {
-  const auto bind = [&](auto& form, auto bind_form) -> Result<bool> {
-    auto bound = bind_form(convolution.plan.geometry, convolution.operands, constants,
-                           convolution.target, cache, choice.epilogue, choice.weights);
+/// Binds a convolution to one candidate. Fails (unsupported) where that is to apply the epilogue
+/// and its kernels have no room for it.
+Status bind_candidate(BoundConvolution& convolution, const jit::Candidate& candidate,
+                      std::span<const std::byte* const> constants, CodeCache& cache,
+                      const ConvolutionChoice& choice) {
+  const jit::TileEpilogue* epilogue = candidate.applies_epilogue ? choice.epilogue : nullptr;
+  const auto bind_sliding = [&](const auto& plan, auto& to, auto bind) -> Status {
+    auto bound = bind(plan, convolution.operands, constants, convolution.target, cache, epilogue,
+                      choice.weights);
     if (!bound.ok()) return bound.error();
-    form = std::move(bound).value();
-    if (form != nullptr) convolution.parts.end = form->scratch_bytes;
-    return form != nullptr;
+    to = std::move(bound).value();
+    convolution.applies_epilogue = to->applies_epilogue;
+    convolution.parts.end = to->scratch_bytes;
+    return {};
   };
-  Result<bool> is_bound = bind(convolution.depthwise, bind_depthwise);
-  if (!is_bound.ok() || *is_bound) return is_bound;
-  return bind(convolution.grouped_nhwc, bind_grouped_nhwc);
+  if (const auto* plan = std::get_if<jit::DepthwisePlan>(&candidate.plan)) {
+    return bind_sliding(*plan, convolution.depthwise, bind_depthwise);
+  }
+  if (const auto* plan = std::get_if<jit::GroupedNhwcPlan>(&candidate.plan)) {
+    return bind_sliding(*plan, convolution.grouped_nhwc, bind_grouped_nhwc);
+  }
+  convolution.plan = std::get<jit::ConvPlan>(candidate.plan);
+  return bind_dense(convolution, constants, cache, epilogue, choice.weights);
 }
 
-/// By whichever form does it; `convolution` has its geometry, and work.
-Status bind_form(BoundConvolution& convolution, std::span<const std::byte* const> constants,
+/// By the candidate that is asked for, or the one with the lowest cost; `convolution` has its
+/// geometry, and work.
+Status bind_best(BoundConvolution& convolution, std::span<const std::byte* const> constants,
                  CodeCache& cache, const ConvolutionChoice& choice) {
-  const ConvolutionGeometry geometry = convolution.plan.geometry;
-  if (Status status = jit::check_filter(geometry); !status) return status;
-  if (choice.plan != nullptr) {
-    convolution.plan = *choice.plan;
-  } else {
-    const Result<bool> is_grouped = bind_grouped(convolution, constants, cache, choice);
-    if (!is_grouped.ok()) return is_grouped.error();
-    if (*is_grouped) return {};
-    convolution.plan =
-        jit::plan_convolution(geometry, convolution.operands.x_is_signed, convolution.target);
+  const jit::ConvolutionProblem problem = {
+      .geometry = convolution.plan.geometry,
+      .x_is_signed = convolution.operands.x_is_signed,
+      .w_is_signed = convolution.operands.w_is_signed,
+      .has_weight_zero_points = convolution.operands.w_zero_point >= 0,
+      .has_constant_weights = constants[1] != nullptr};
+  if (Status status = jit::check_filter(problem.geometry); !status) return status;
+  jit::Candidate candidate = choice.candidate != nullptr
+                                 ? *choice.candidate
+                                 : choose(problem, convolution.target, choice.epilogue);
+  for (;;) {
+    Status status = bind_candidate(convolution, candidate, constants, cache, choice);
+    const bool is_refused = !status && status.error().code == ErrorCode::unsupported;
+    if (!is_refused || !candidate.applies_epilogue) return status;
+    candidate = without_room(std::move(candidate), problem, convolution.target, *choice.epilogue);
   }
-  return bind_dense(convolution, constants, cache, choice);
 }
 
 }  // namespace
@@ -319,7 +323,7 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   bound->operands = operands;
   bound->plan.geometry = geometry;
   if (has_work(geometry) && geometry.group_channels() > 0) {
-    if (Status status = bind_form(*bound, constants, cache, choice); !status) {
+    if (Status status = bind_best(*bound, constants, cache, choice); !status) {
       return status.error();
     }
     if (bound->parts.end > 0) bound->scratch = scratch.take(bound->parts.end);

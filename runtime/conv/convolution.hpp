@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "jit/conv/candidates.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
-#include "jit/conv/conv_plan.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/convolution_movement.hpp"
 #include "runtime/conv/depthwise.hpp"
@@ -87,8 +87,8 @@ struct BoundConvolution {
 
 /// What decides how a convolution is done besides the convolution itself.
 struct ConvolutionChoice {
-  /// One of the possible plans of a dense convolution; null: the best form is chosen.
-  const jit::ConvPlan* plan = nullptr;
+  /// One of the candidates; null: the one with the lowest cost.
+  const jit::Candidate* candidate = nullptr;
   /// What kernels apply where they can, else the result is left in pieces; null: nothing.
   const jit::TileEpilogue* epilogue = nullptr;
   WeightSharing weights = {};

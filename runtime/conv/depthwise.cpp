@@ -15,32 +15,6 @@ Status find_codes(BoundDepthwise& bound, const jit::DepthwisePlan& plan, CodeCac
       bound.operands.x_is_signed, plan.slices, bound.codes, {cache, bound.target, epilogue});
 }
 
-/// Kernels that apply the epilogue, or nothing.
-Result<bool> find_codes_with(BoundDepthwise& bound, CodeCache& cache,
-                             const jit::TileEpilogue& epilogue) {
-  Status status;
-  const auto serves = [&](const jit::DepthwisePlan& plan) {
-    status = find_codes(bound, plan, cache, &epilogue);
-    return status.ok() || status.error().code != ErrorCode::unsupported;
-  };
-  auto plan = jit::plan_depthwise_with(epilogue, bound.plan.geometry, bound.operands.x_is_signed,
-                                       bound.target, serves);
-  if (!plan) return false;
-  if (!status.ok()) return status.error();
-  bound.plan = std::move(*plan);
-  return true;
-}
-
-Status find_kernels(BoundDepthwise& bound, CodeCache& cache, const jit::TileEpilogue* epilogue) {
-  if (epilogue != nullptr) {
-    const Result<bool> found = find_codes_with(bound, cache, *epilogue);
-    if (!found.ok()) return found.error();
-    bound.applies_epilogue = *found;
-    if (*found) return {};
-  }
-  return find_codes(bound, bound.plan, cache, nullptr);
-}
-
 /// What decides where packing puts a weight, and in what form.
 WeightForm weight_form(const BoundDepthwise& bound) {
   const jit::DepthwisePlan& plan = bound.plan;
@@ -84,19 +58,19 @@ std::vector<DepthwiseProducts> possible_products(const ConvolutionOperands& oper
 }
 
 Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
-    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    jit::DepthwisePlan plan, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
     const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
-  using Bound = std::shared_ptr<const BoundDepthwise>;
-  auto plan = jit::plan_depthwise(geometry, operands.x_is_signed, target);
-  if (!plan) return Bound();
   auto bound = std::make_shared<BoundDepthwise>();
-  bound->plan = std::move(*plan);
+  bound->plan = std::move(plan);
   bound->target = target;
   bound->operands = operands;
+  bound->applies_epilogue = epilogue != nullptr;
   if (Status status = pack_constants(*bound, constants, sharing); !status) return status.error();
-  if (Status status = find_kernels(*bound, cache, epilogue); !status) return status.error();
-  return Bound(std::move(bound));
+  if (Status status = find_codes(*bound, bound->plan, cache, epilogue); !status) {
+    return status.error();
+  }
+  return std::shared_ptr<const BoundDepthwise>(std::move(bound));
 }
 
 }  // namespace castor::detail

@@ -38,11 +38,11 @@ struct BoundDepthwise {
   size_t scratch_bytes = 0;       ///< that a call needs, 0 where all is known
 };
 
-/// Binds a convolution; null where there is no depthwise form for it. `constants` are the data of
-/// constant operands, else null. `epilogue` is what kernels apply if they can, or null. Throws
-/// std::bad_alloc.
+/// Binds a convolution by its plan. `constants` are the data of constant operands, else null.
+/// `epilogue` is what kernels apply, or null; fails (unsupported) where they have no room for it.
+/// Throws std::bad_alloc.
 Result<std::shared_ptr<const BoundDepthwise>> bind_depthwise(
-    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    jit::DepthwisePlan plan, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
     const jit::TileEpilogue* epilogue = nullptr, const WeightSharing& sharing = {});
 

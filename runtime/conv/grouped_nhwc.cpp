@@ -51,38 +51,20 @@ Status pack_constants(BoundGroupedNhwc& bound, std::span<const std::byte* const>
   return {};
 }
 
-using Bound = std::shared_ptr<const BoundGroupedNhwc>;
+}  // namespace
 
-/// `epilogue`: what kernels apply, or null.
-Result<Bound> bind_with(const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
-                        std::span<const std::byte* const> constants, const jit::Target& target,
-                        CodeCache& cache, const jit::TileEpilogue* epilogue,
-                        const WeightSharing& sharing) {
-  auto plan = jit::plan_grouped_nhwc(geometry, operands.x_is_signed, target, epilogue);
-  if (!plan) return Bound();
+Result<std::shared_ptr<const BoundGroupedNhwc>> bind_grouped_nhwc(
+    jit::GroupedNhwcPlan plan, const ConvolutionOperands& operands,
+    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
+    const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
   auto bound = std::make_shared<BoundGroupedNhwc>();
-  bound->plan = std::move(*plan);
+  bound->plan = std::move(plan);
   bound->target = target;
   bound->operands = operands;
   bound->applies_epilogue = epilogue != nullptr;
   if (Status status = pack_constants(*bound, constants, sharing); !status) return status.error();
   if (Status status = find_codes(*bound, cache, epilogue); !status) return status.error();
-  return Bound(std::move(bound));
-}
-
-}  // namespace
-
-Result<std::shared_ptr<const BoundGroupedNhwc>> bind_grouped_nhwc(
-    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
-    std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
-    const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
-  if (epilogue != nullptr) {
-    Result<Bound> bound =
-        bind_with(geometry, operands, constants, target, cache, epilogue, sharing);
-    const bool is_refused = !bound.ok() && bound.error().code == ErrorCode::unsupported;
-    if (!is_refused && (!bound.ok() || *bound != nullptr)) return bound;
-  }
-  return bind_with(geometry, operands, constants, target, cache, nullptr, sharing);
+  return std::shared_ptr<const BoundGroupedNhwc>(std::move(bound));
 }
 
 }  // namespace castor::detail

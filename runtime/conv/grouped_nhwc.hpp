@@ -28,11 +28,9 @@ struct BoundGroupedNhwc {
   size_t scratch_bytes = 0;              ///< that a call needs, 0 where all is known
 };
 
-/// Binds a convolution; null where there is no form of this kind for it. `constants` are the data
-/// of constant operands, else null. `epilogue` is what kernels apply if they can, or null. Throws
-/// std::bad_alloc.
+/// Binds a convolution by its plan, as bind_depthwise does.
 Result<std::shared_ptr<const BoundGroupedNhwc>> bind_grouped_nhwc(
-    const ConvolutionGeometry& geometry, const ConvolutionOperands& operands,
+    jit::GroupedNhwcPlan plan, const ConvolutionOperands& operands,
     std::span<const std::byte* const> constants, const jit::Target& target, CodeCache& cache,
     const jit::TileEpilogue* epilogue = nullptr, const WeightSharing& sharing = {});
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "ir/shape/convolution.hpp"
+#include "jit/conv/candidates.hpp"
 
 namespace castor::jit {
 namespace {
@@ -59,7 +60,7 @@ void for_each_plan(Visit visit) {
       const Target target{tier};
       for (ConvolutionLayout layout : {ConvolutionLayout::nchw, ConvolutionLayout::nhwc}) {
         geometry.layout = layout;
-        for (const ConvPlan& plan : possible_plans(geometry, false, target)) {
+        for (const ConvPlan& plan : possible_plans({geometry}, target)) {
           visit(plan, target);
           if (testing::Test::HasFatalFailure()) FAIL() << name_of(tier) << "\n" << print(plan);
         }
@@ -207,7 +208,7 @@ TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
 
 /// The plan that is pixel-vectorised.
 ConvPlan line_plan(const ConvolutionGeometry& geometry, const Target& target) {
-  std::vector<ConvPlan> plans = possible_plans(geometry, false, target);
+  std::vector<ConvPlan> plans = possible_plans({geometry}, target);
   return *std::ranges::find(plans, ConvLanes::pixels, &ConvPlan::lanes_hold);
 }
 
@@ -283,7 +284,8 @@ TEST(ConvPlan, ChoosesTheFormByShape) {
   };
   const Target target{Tier::avx512_vbmi};
   for (const Row& row : rows) {
-    const ConvPlan plan = plan_convolution(geometry_of(row.x, row.w, row.options), false, target);
+    const ConvolutionProblem problem = {geometry_of(row.x, row.w, row.options)};
+    const auto plan = std::get<ConvPlan>(choose(problem, target).plan);
     EXPECT_EQ(plan.lanes_hold, row.lanes) << print(plan);
     EXPECT_EQ(plan.source, row.source) << print(plan);
   }

@@ -208,7 +208,7 @@ class ConvPlanes : public testing::Test {
 
   /// A plan with nchw4c planes, at times of smaller blocks.
   jit::ConvPlan draw_plan(const ConvolutionGeometry& geometry, const jit::Target& target) {
-    std::vector<jit::ConvPlan> plans = jit::possible_plans(geometry, false, target);
+    std::vector<jit::ConvPlan> plans = jit::possible_plans({geometry}, target);
     std::ranges::shuffle(plans, random_);
     for (jit::ConvPlan& plan : plans) {
       if (plan.source != jit::ConvSource::planes) continue;
@@ -303,7 +303,7 @@ TEST_F(ConvPlanes, OfWindowsOfWideRows) {
     if (!jit::host().runs(tier)) continue;
     const jit::Target target{tier};
     int plans = 0;
-    for (const jit::ConvPlan& plan : jit::possible_plans(*geometry, false, target)) {
+    for (const jit::ConvPlan& plan : jit::possible_plans({*geometry}, target)) {
       if (plan.dwords_hold != jit::DwordsHold::taps) continue;
       ASSERT_GT(plan.block.columns, 4096);
       EXPECT_EQ(mistake_of(plan, target), "");

@@ -158,7 +158,7 @@ class ConvWeights : public testing::Test {
 
   /// One of the plans, at times with tiles of any width.
   jit::ConvPlan draw_plan(const ConvolutionGeometry& geometry, const jit::Target& target) {
-    std::vector<jit::ConvPlan> plans = jit::possible_plans(geometry, false, target);
+    std::vector<jit::ConvPlan> plans = jit::possible_plans({geometry}, target);
     jit::ConvPlan plan = plans[static_cast<size_t>(draw(0, std::ssize(plans) - 1))];
     if (percent(60)) {
       const int64_t channels = geometry.group_out_channels();

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/candidates.hpp"
 #include "tests/support/convolution_loops.hpp"
 #include "tests/support/on_every_engine.hpp"
 #include "tests/support/placed_tensors.hpp"
@@ -131,7 +131,7 @@ TEST_P(Blocks, SplitAsMeant) {
   const auto geometry = convolution_geometry(operation, layer.x, layer.w, nullptr, nullptr);
   ASSERT_TRUE(geometry) << geometry.error().to_string();
   for (const auto& [tier, runtime] : tier_runtimes()) {
-    const jit::ConvPlan plan = jit::plan_convolution(*geometry, false, jit::Target{tier});
+    const auto plan = std::get<jit::ConvPlan>(jit::choose({*geometry}, jit::Target{tier}).plan);
     if (layer.split == Split::rows) {
       EXPECT_LT(plan.block.rows, plan.output_rows());
     } else if (layer.split == Split::columns) {

@@ -9,7 +9,7 @@
 #include <array>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/candidates.hpp"
 #include "jit/memory/system_memory.hpp"
 #include "runtime/cache/code_store.hpp"
 #include "runtime/call/nest_call.hpp"
@@ -113,11 +113,12 @@ class PlannedRun {
     const int w_zero = row_.w_zero_point ? 2 + (row_.x_zero_point ? 1 : 0) : -1;
     const bool per_channel = row_.w_zero_point && row_.w_zero_point->elements.size() > 1;
     detail::ScratchPlan scratch_plan;
+    const jit::Candidate candidate = {.plan = plan};
     const detail::ConvolutionOperands operands = {row_.x.type == ElementType::i8,
                                                   row_.w.type == ElementType::i8, x_zero, w_zero,
                                                   per_channel};
     auto bound = detail::bind_convolution(geometry, operands, constants, target, cache,
-                                          scratch_plan, {.plan = &plan});
+                                          scratch_plan, {.candidate = &candidate});
     if (!bound.ok()) {
       ADD_FAILURE() << bound.error().message;
       return {};
@@ -187,7 +188,7 @@ class ConvForms : public testing::Test {
     for (const auto& [tier, runtime] : tier_runtimes()) {
       const jit::Target target{tier};
       const bool is_signed = row.x.type == ElementType::i8;
-      for (const jit::ConvPlan& plan : possible_plans(geometry, is_signed, target)) {
+      for (const jit::ConvPlan& plan : possible_plans({geometry, is_signed}, target)) {
         const auto results = run.results(geometry, plan, target, store_.cache);
         ++seen_[static_cast<size_t>(plan.lanes_hold)][static_cast<size_t>(plan.source)];
         windows_ += plan.dwords_hold == jit::DwordsHold::taps;

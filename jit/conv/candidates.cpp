@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/candidates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace castor::jit {
+
+namespace {
+
+/// Block rows of a depthwise kernel that applies an epilogue: at least as many as are packed at a
+/// time.
+constexpr int64_t min_epilogue_rows = 4;
+
+/// Elements of i32 that an epilogue reads again, where kernels do not apply it.
+double outputs_of_image(const ConvolutionGeometry& geometry) {
+  auto outputs = static_cast<double>(geometry.out_channels);
+  for (const ConvolutionAxis& axis : geometry.axes) outputs *= static_cast<double>(axis.output);
+  return outputs;
+}
+
+/// Collects the candidates of one problem.
+class Candidates {
+ public:
+  Candidates(const ConvolutionProblem& problem, const Target& target, const TileEpilogue* epilogue)
+      : problem_(problem), target_(target), epilogue_(epilogue) {}
+
+  std::vector<Candidate> all() {
+    for (ConvPlan& plan : possible_plans(problem_, target_)) {
+      const bool applies = epilogue_ != nullptr && can_apply(plan, *epilogue_);
+      add(std::move(plan), applies);
+    }
+    add_depthwise();
+    add_grouped();
+    std::ranges::stable_sort(all_, {}, &Candidate::cycles);
+    return std::move(all_);
+  }
+
+ private:
+  template <class Plan>
+  void add(Plan plan, bool applies) {
+    Cost cost;
+    if constexpr (std::is_same_v<Plan, ConvPlan>) {
+      cost = plan.cost;
+    } else {
+      cost = cost_of(plan, problem_, target_);
+    }
+    if (epilogue_ != nullptr && !applies) {
+      cost[CostEvent::piecewise_output] = outputs_of_image(problem_.geometry);
+    }
+    const double cycles = cost.cycles(costs_on(target_).cycles);
+    all_.push_back({std::move(plan), applies, cost, cycles});
+  }
+
+  void add_depthwise() {
+    const ConvolutionGeometry& geometry = problem_.geometry;
+    if (epilogue_ != nullptr) {
+      const auto serves = [&](const DepthwisePlan& plan) {
+        return may_apply(*epilogue_, plan.form, target_);
+      };
+      auto applying =
+          plan_depthwise_with(*epilogue_, geometry, problem_.x_is_signed, target_, serves);
+      if (applying) return add(std::move(*applying), true);
+    }
+    auto plan = plan_depthwise(geometry, problem_.x_is_signed, target_);
+    if (plan) add(std::move(*plan), false);
+  }
+
+  void add_grouped() {
+    const ConvolutionGeometry& geometry = problem_.geometry;
+    if (epilogue_ != nullptr) {
+      auto applying = plan_grouped_nhwc(geometry, problem_.x_is_signed, target_, epilogue_);
+      if (applying) return add(std::move(*applying), true);
+    }
+    auto plan = plan_grouped_nhwc(geometry, problem_.x_is_signed, target_);
+    if (plan) add(std::move(*plan), false);
+  }
+
+  const ConvolutionProblem& problem_;
+  const Target& target_;
+  const TileEpilogue* epilogue_;
+  std::vector<Candidate> all_;
+};
+
+std::string_view source_name(const ConvPlan& plan) {
+  if (plan.source == ConvSource::input) return "input";
+  if (plan.source == ConvSource::rows) return "copied_rows";
+  switch (plan.dwords_hold) {
+    case DwordsHold::columns: return plan.rows_are_lines ? "columns4_aligned_rows" : "columns4";
+    case DwordsHold::taps: return "im2col";
+    case DwordsHold::channels: break;
+  }
+  return plan.rows_are_lines ? "nchw4c_aligned_rows" : "nchw4c";
+}
+
+/// The event that takes most cycles.
+std::string largest_part(const Candidate& candidate, const Target& target) {
+  const EventCycles& cycles = costs_on(target).cycles;
+  const auto part = [&](const CostEventInfo& info) {
+    return candidate.cost[info.event] * cycles[static_cast<size_t>(info.event)];
+  };
+  const CostEventInfo& largest = *std::ranges::max_element(cost_event_table, {}, part);
+  return fmt::format("{} {:.0f} %", largest.name, 100 * part(largest) / candidate.cycles);
+}
+
+std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
+  if (const auto* dense = std::get_if<ConvPlan>(&plan)) return print(*dense);
+  if (const auto* depthwise = std::get_if<DepthwisePlan>(&plan)) return print(*depthwise, target);
+  return print(std::get<GroupedNhwcPlan>(plan), target);
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Target& target,
+                                  const TileEpilogue* epilogue) {
+  return Candidates(problem, target, epilogue).all();
+}
+
+Candidate choose(const ConvolutionProblem& problem, const Target& target,
+                 const TileEpilogue* epilogue) {
+  return std::move(candidates(problem, target, epilogue).front());
+}
+
+Candidate without_room(Candidate refused, const ConvolutionProblem& problem, const Target& target,
+                       const TileEpilogue& epilogue) {
+  if (auto* plan = std::get_if<DepthwisePlan>(&refused.plan)) {
+    const auto is_shorter = [&, rows = plan->block_outputs](const DepthwisePlan& next) {
+      return next.block_outputs < rows && may_apply(epilogue, next.form, target);
+    };
+    auto shorter =
+        plan_depthwise_with(epilogue, problem.geometry, problem.x_is_signed, target, is_shorter);
+    const bool applies = shorter.has_value();
+    if (!applies) shorter = plan_depthwise(problem.geometry, problem.x_is_signed, target);
+    *plan = std::move(*shorter);
+    refused.applies_epilogue = applies;
+    return refused;
+  }
+  if (auto* plan = std::get_if<GroupedNhwcPlan>(&refused.plan)) {
+    *plan = *plan_grouped_nhwc(problem.geometry, problem.x_is_signed, target);
+  }
+  refused.applies_epilogue = false;
+  return refused;
+}
+
+std::string name_of(const Candidate& candidate) {
+  if (const auto* plan = std::get_if<ConvPlan>(&candidate.plan)) {
+    const bool pixels = plan->lanes_hold == ConvLanes::pixels;
+    return fmt::format("{} {}", pixels ? "pixel_vectorised" : "channel_vectorised",
+                       source_name(*plan));
+  }
+  return std::holds_alternative<DepthwisePlan>(candidate.plan) ? "depthwise" : "grouped_nhwc";
+}
+
+std::string print(std::span<const Candidate> all, const Target& target) {
+  std::string text = print_plan(all.front().plan, target);
+  text += fmt::format("  chosen   {}: {:.0f} cycles an image, of which {}\n", name_of(all.front()),
+                      all.front().cycles, largest_part(all.front(), target));
+  for (const Candidate& other : all.subspan(1)) {
+    text += fmt::format("  costlier {}: {:.2f} times as many, of which {}\n", name_of(other),
+                        other.cycles / all.front().cycles, largest_part(other, target));
+  }
+  return text;
+}
+
+}  // namespace castor::jit

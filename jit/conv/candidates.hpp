@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place where it is decided how a convolution is done: every plan that is possible is a
+// candidate with a cost, and the one with the lowest cost is chosen. The runtime, dumps, tests and
+// the benchmark ask here.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "jit/conv/cost/costs.hpp"
+
+namespace castor::jit {
+
+using ConvolutionPlan = std::variant<ConvPlan, DepthwisePlan, GroupedNhwcPlan>;
+
+/// One way to do a convolution.
+struct Candidate {
+  ConvolutionPlan plan;
+  bool applies_epilogue = false;  ///< its kernels apply the epilogue, if there is one
+  Cost cost;                      ///< of one image
+  double cycles = 0;              ///< the same on the target's core
+};
+
+/// All candidates by ascending cycles; at least one. `epilogue` is what follows the convolution and
+/// kernels may apply, or null. A pure function of its arguments, so that equal problems get equal
+/// plans on machines with equal targets.
+std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Target& target,
+                                  const TileEpilogue* epilogue = nullptr);
+
+/// The candidate with the lowest cost.
+Candidate choose(const ConvolutionProblem& problem, const Target& target,
+                 const TileEpilogue* epilogue = nullptr);
+
+/// What takes the place of a candidate whose kernels turned out to have no room for the epilogue:
+/// the same with shorter blocks of rows, or without applying it.
+Candidate without_room(Candidate refused, const ConvolutionProblem& problem, const Target& target,
+                       const TileEpilogue& epilogue);
+
+/// "pixel_vectorised nchw4c", "channel_vectorised input", "depthwise", "grouped_nhwc".
+std::string name_of(const Candidate& candidate);
+/// The chosen plan in words, then every candidate with its cycles and what the largest part of them
+/// is.
+std::string print(std::span<const Candidate> all, const Target& target);
+
+}  // namespace castor::jit
