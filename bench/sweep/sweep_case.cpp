@@ -122,6 +122,21 @@ class Draw {
   std::mt19937_64 random_;
 };
 
+/// "nchw 2x64x56x56 -> 128 g1 k3 s1 d1 p1 u8i8 zero_points runtime_weights".
+std::string text_of(const jit::ConvolutionProblem& problem) {
+  const ConvolutionGeometry& geometry = problem.geometry;
+  const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
+  std::string input = fmt::format("{}x{}", geometry.batch, geometry.channels);
+  for (const ConvolutionAxis& axis : geometry.axes) input += fmt::format("x{}", axis.input);
+  const ConvolutionAxis& axis = geometry.axes.back();
+  return fmt::format("{} {} -> {} g{} k{} s{} d{} p{} {}{}{}{}", nhwc ? "nhwc" : "nchw", input,
+                     geometry.out_channels, geometry.groups, axis.kernel, axis.stride,
+                     axis.dilation, axis.pad_begin, problem.x_is_signed ? "i8" : "u8",
+                     problem.w_is_signed ? "i8" : "u8",
+                     problem.has_weight_zero_points ? " zero_points" : "",
+                     problem.has_constant_weights ? "" : " runtime_weights");
+}
+
 }  // namespace
 
 std::vector<SweepCase> layer_cases() {
@@ -143,7 +158,8 @@ std::vector<SweepCase> random_cases(uint64_t seed, int count) {
   Draw draw(seed);
   std::vector<SweepCase> cases;
   for (int i = 0; i < count; ++i) {
-    cases.push_back({fmt::format("random/{}/{}", seed, i), draw.problem()});
+    const jit::ConvolutionProblem problem = draw.problem();
+    cases.push_back({fmt::format("random/{}/{} {}", seed, i, text_of(problem)), problem});
   }
   return cases;
 }

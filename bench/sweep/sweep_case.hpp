@@ -11,7 +11,7 @@
 namespace castor::bench {
 
 struct SweepCase {
-  std::string name;  ///< "resnet50_stem/u8i8/nhwc", "random/1/17"
+  std::string name;  ///< "resnet50_stem/u8i8/nhwc", "random/1/17 nchw 1x64x56x56 -> 128 ..."
   jit::ConvolutionProblem problem;
 };
 

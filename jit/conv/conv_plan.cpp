@@ -316,9 +316,9 @@ std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Ta
   }
   const ConvolutionCosts& costs = costs_on(target);
   for (ConvPlan& plan : plans) {
-    plan.cost = cost_of(plan, problem, costs);
+    plan.cost = cost_of(plan, problem, target);
     plan.cycles = plan.cost.cycles(costs.cycles);
-    plan.filling_cycles = packing_cost(plan).cycles(costs.cycles);
+    plan.filling_cycles = packing_cost(plan, problem, target).cycles(costs.cycles);
   }
   return plans;
 }

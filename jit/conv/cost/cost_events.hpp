@@ -12,10 +12,14 @@
 namespace castor::jit {
 
 enum class CostEvent : uint8_t {
+  cache_block,
+  kernel_call,
+  register_tile,
   k_loop,
   unaligned_load,
   weight_broadcast,
   l2_vector,
+  l2_panel_line,
   operand_load,
   stored_vector,
   split_stored_vector,
@@ -24,13 +28,18 @@ enum class CostEvent : uint8_t {
   staged_vector,
   transposed_channel,
   transposed_output,
+  packed_row,
   packed_nhwc,
   packed_nchw4c,
   packed_by_kernel,
   packed_columns4,
   packed_im2col,
+  packed_by_loops,
+  packed_one_by_one,
   copied_row,
   copied_byte,
+  converted_byte,
+  copied_column,
   packed_weight,
   listed_weight,
   summed_byte,
@@ -48,7 +57,7 @@ enum class CostEvent : uint8_t {
   gathered_weight,
   piecewise_output,
 };
-inline constexpr int cost_event_count = 35;
+inline constexpr int cost_event_count = 44;
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -59,10 +68,14 @@ struct CostEventInfo {
 
 /// The events in the order of `CostEvent`.
 inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = {{
+    {CostEvent::cache_block, "cache_block", "cache block of a group: its packing is set up"},
+    {CostEvent::kernel_call, "kernel_call", "call of a dense microkernel"},
+    {CostEvent::register_tile, "register_tile", "register tile: its loops are set up"},
     {CostEvent::k_loop, "k_loop", "cycle of a K loop at its bound: products, latency or loads"},
     {CostEvent::unaligned_load, "unaligned_load", "vector of pixels that crosses cache lines"},
     {CostEvent::weight_broadcast, "weight_broadcast", "weight of a pixel-vectorised k step"},
     {CostEvent::l2_vector, "l2_vector", "vector of packed input that comes from L2"},
+    {CostEvent::l2_panel_line, "l2_panel_line", "cache line of a panel of weights from L2"},
     {CostEvent::operand_load, "operand_load", "operand of a channel-vectorised k step"},
     {CostEvent::stored_vector, "stored_vector", "accumulator begun, and stored to a cache line"},
     {CostEvent::split_stored_vector, "split_stored_vector", "the same across two cache lines"},
@@ -71,13 +84,18 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
     {CostEvent::staged_vector, "staged_vector", "the same, by way of the staging buffer"},
     {CostEvent::transposed_channel, "transposed_channel", "channel of a tile that is transposed"},
     {CostEvent::transposed_output, "transposed_output", "i32 result that is transposed to NHWC"},
-    {CostEvent::packed_nhwc, "packed_nhwc", "k group packed from NHWC, by loops"},
+    {CostEvent::packed_row, "packed_row", "row of packed input"},
+    {CostEvent::packed_nhwc, "packed_nhwc", "k group of u8 packed from NHWC"},
     {CostEvent::packed_nchw4c, "packed_nchw4c", "k group of an nchw4c plane"},
     {CostEvent::packed_by_kernel, "packed_by_kernel", "the same, by the first tile of channels"},
     {CostEvent::packed_columns4, "packed_columns4", "k group of four columns"},
     {CostEvent::packed_im2col, "packed_im2col", "k group of four positions of a receptive field"},
+    {CostEvent::packed_by_loops, "packed_by_loops", "k group of a plane packed by loops of SSE2"},
+    {CostEvent::packed_one_by_one, "packed_one_by_one", "the same one pixel at a time"},
     {CostEvent::copied_row, "copied_row", "input row that is copied with its padding"},
     {CostEvent::copied_byte, "copied_byte", "byte of such a row"},
+    {CostEvent::converted_byte, "converted_byte", "byte whose sign is flipped or that is widened"},
+    {CostEvent::copied_column, "copied_column", "pixel that is copied by itself"},
     {CostEvent::packed_weight, "packed_weight", "k group of run-time weights, packed by code"},
     {CostEvent::listed_weight, "listed_weight", "the same by loops"},
     {CostEvent::summed_byte, "summed_byte", "byte of window sums that loops add up"},

@@ -29,12 +29,11 @@ Cost cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts
 Cost cost_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvolutionCosts& costs);
 
 /// Packing the input of one image.
-Cost packing_cost(const ConvPlan& plan);
+Cost packing_cost(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target);
 
 /// Everything that one call does for one image: packing, window sums, register tiles, and, where
 /// weights are given at run time, their packing.
-Cost cost_of(const ConvPlan& plan, const ConvolutionProblem& problem,
-             const ConvolutionCosts& costs);
+Cost cost_of(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target);
 Cost cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem, const Target& target);
 Cost cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem, const Target& target);
 

@@ -5,6 +5,7 @@
 #include "jit/conv/conv_planning.hpp"
 #include "jit/conv/cost/costs.hpp"
 #include "jit/conv/last_taps.hpp"
+#include "jit/conv/pack_planes.hpp"
 
 namespace castor::jit {
 
@@ -68,11 +69,18 @@ Cost cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts
   const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
   const bool stays_in_l1 = plane_bytes <= 0.75 * static_cast<double>(plan.caches.l1);
   Cost tile;
+  tile[register_tile] = 1;
   tile[k_loop] = k_steps * std::max({m * v * product(plan, costs), latency(plan, costs),
                                      2 * costs.load * v + costs.load * m});
   tile[unaligned_load] = unaligned * v * k_steps;
   tile[weight_broadcast] = m * k_steps;
-  if (!stays_in_l1) tile[l2_vector] = v * planes;  // once for all k steps of a plane
+  if (!stays_in_l1) {  // once for all k steps that read the same row of a plane
+    tile[l2_vector] = v * planes * static_cast<double>(plan.row_phases.shifts.size()) /
+                      static_cast<double>(plan.row_phases.phases.size());
+  }
+  if (!stays_in_l1 || m * k_steps * 4 > 0.5 * static_cast<double>(plan.caches.l1)) {
+    tile[l2_panel_line] = m * k_steps / 16;
+  }
   tile[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
   tile[stalled_tile] = stalls(plan, plan.tile.vectors, plan.line_has_gaps()) ? 1 : 0;
   return tile *
@@ -84,9 +92,13 @@ Cost cost_of_block(const ConvPlan& plan, const ChannelTile& tile, const Convolut
   const double v = static_cast<double>(ceil_div(tile.channels, plan.lanes));
   const auto k_steps = static_cast<double>(plan.k_steps());
   Cost one;
+  one[register_tile] = 1;
   one[k_loop] = k_steps * std::max({pixels * v * product(plan, costs), latency(plan, costs),
                                     costs.load * (pixels + v)});
   one[operand_load] = k_steps * (pixels + v);
+  const double panel_bytes = v * plan.lanes * 4 * k_steps;
+  if (panel_bytes > 0.5 * static_cast<double>(plan.caches.l1))
+    one[l2_panel_line] = panel_bytes / 64;
   one[tile.turns ? staged_vector : nhwc_stored_vector] = pixels * v;
   if (tile.turns) one[transposed_channel] = v * plan.lanes;
   one[stalled_tile] = stalls(plan, static_cast<int>(v), false) ? 1 : 0;
@@ -97,13 +109,20 @@ Cost cost_of_block(const ConvPlan& plan, const ChannelTile& tile, const Convolut
 
 namespace {
 
-CostEvent packing_event(const ConvPlan& plan) {
-  if (plan.geometry.layout == ConvolutionLayout::nhwc) return packed_nhwc;
-  switch (plan.dwords_hold) {
-    case DwordsHold::columns: return packed_columns4;
-    case DwordsHold::taps: return packed_im2col;
-    case DwordsHold::channels: break;
+/// How k groups of packed input are made: by code where there is code (jit/conv/pack_planes.hpp).
+CostEvent packing_event(const ConvPlan& plan, const Target& target) {
+  if (plan.dwords_hold == DwordsHold::taps) return packed_im2col;
+  const bool in_bytes = plan.engine == ProductEngine::u8_i8_dot;
+  if (plan.geometry.layout == ConvolutionLayout::nhwc) {
+    return in_bytes ? packed_nhwc : packed_one_by_one;
   }
+  const bool holds_columns = plan.dwords_hold == DwordsHold::columns;
+  const auto stride = static_cast<int>(std::min<int64_t>(plan.columns.stride, 16));
+  const PlaneForm form = {.column_stride = stride, .holds_columns = holds_columns};
+  if (!in_bytes || !can_fill(form, target)) {
+    return stride <= 2 && !holds_columns ? packed_by_loops : packed_one_by_one;
+  }
+  if (holds_columns) return packed_columns4;
   return plan.may_take_input ? packed_by_kernel : packed_nchw4c;
 }
 
@@ -129,27 +148,35 @@ Cost window_sum_cost(const ConvPlan& plan, const ConvolutionCosts& costs) {
 
 }  // namespace
 
-Cost packing_cost(const ConvPlan& plan) {
+Cost packing_cost(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target) {
   Cost cost;
   if (plan.source == ConvSource::planes) {
-    cost[packing_event(plan)] =
-        static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
-        static_cast<double>(plan.block.rows + plan.row_phases.max_shift) *
-        static_cast<double>(plan.block.columns + plan.column_phases.max_shift);
+    const double rows = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
+                        static_cast<double>(plan.block.rows + plan.row_phases.max_shift);
+    cost[packed_row] = rows;
+    cost[packing_event(plan, target)] =
+        rows * static_cast<double>(plan.block.columns + plan.column_phases.max_shift);
   } else if (plan.source == ConvSource::rows) {
     const double rows = static_cast<double>(plan.input_rows.planes.size()) *
                         static_cast<double>(plan.input_rows.rows);
     cost[copied_row] = rows;
-    cost[copied_byte] = rows * static_cast<double>(plan.input_rows.row_bytes);
+    const double bytes = rows * static_cast<double>(plan.input_rows.row_bytes);
+    const bool is_copy = plan.engine == ProductEngine::u8_i8_dot && !problem.x_is_signed;
+    cost[is_copy ? copied_byte : converted_byte] = bytes;
+    if (plan.geometry.layout == ConvolutionLayout::nhwc && plan.geometry.groups > 1) {
+      cost[copied_column] = rows * static_cast<double>(plan.input_rows.columns);
+    }
   }
   return cost * blocks_of(plan);
 }
 
-Cost cost_of(const ConvPlan& plan, const ConvolutionProblem& problem,
-             const ConvolutionCosts& costs) {
+Cost cost_of(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target) {
+  const ConvolutionCosts& costs = costs_on(target);
   Cost block = plan.lanes_hold == ConvLanes::pixels
                    ? cost_of_line(plan, unaligned_fraction(plan), costs)
                    : cost_of_block(plan, plan.channel_tile, costs);
+  block[cache_block] = 1;
+  block[kernel_call] = static_cast<double>(plan.channel_tiles);
   if (plan.transposes()) {
     block[transposed_output] += static_cast<double>(plan.block.rows * plan.block.columns) *
                                 static_cast<double>(plan.geometry.group_out_channels());
@@ -158,7 +185,7 @@ Cost cost_of(const ConvPlan& plan, const ConvolutionProblem& problem,
     block += window_sum_cost(plan, costs);
   }
   Cost image = block * blocks_of(plan);
-  image += packing_cost(plan);
+  image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {
     image[plan.tap_weights.empty() ? packed_weight : listed_weight] +=
         static_cast<double>(plan.geometry.out_channels) * static_cast<double>(plan.k_steps()) /
