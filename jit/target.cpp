@@ -104,6 +104,7 @@ size_t llc_bytes(const DetectedCaches& caches) {
 Host detect_host() {
   Host found;
   found.cpu = brand_string();
+  found.identity = detect_identity();
   const CpuType cpu;
   found.features = detect_features(cpu);
   const DetectedCaches caches = detect_caches();
@@ -122,15 +123,28 @@ std::string tier_names() {
 }
 
 /// `tier`, if the machine runs it; `asked_by` begins the error.
-Result<Target> target_for(Tier tier, const Host& machine, std::string_view asked_by) {
+Result<Tier> runnable(Tier tier, const Host& machine, std::string_view asked_by) {
   if (Status status = check_enumeration("tier", tier, tiers.size()); !status) return status.error();
-  if (machine.runs(tier)) return Target{tier, machine.caches};
+  if (machine.runs(tier)) return tier;
   return Error{
       ErrorCode::unsupported,
       fmt::format("{} {}, which this machine ({}) cannot run: it lacks {}; {}", asked_by,
                   name_of(tier), machine.cpu, names_of(info(tier).features - machine.features),
                   machine.best ? fmt::format("its best tier is {}", name_of(*machine.best))
                                : std::string("it runs no tier"))};
+}
+
+Result<Tier> choose_tier(const TargetRequest& request, const Host& machine) {
+  if (request.tier) return runnable(*request.tier, machine, "the tier asked for is");
+  const std::string_view named = request.castor_isa == nullptr ? "" : request.castor_isa;
+  if (!named.empty()) {
+    if (const std::optional<Tier> tier = tier_named(named)) {
+      return runnable(*tier, machine, "CASTOR_ISA names");
+    }
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("CASTOR_ISA names '{}', expected one of {}", named, tier_names())};
+  }
+  return machine.best ? *machine.best : runnable(Tier::avx2, machine, "the lowest tier is");
 }
 
 }  // namespace
@@ -163,7 +177,8 @@ std::string names_of(FeatureSet features) {
 }
 
 std::string print(const Target& target) {
-  return fmt::format("{}, caches of {}", name_of(target.tier), print(target.caches));
+  return fmt::format("{}, {} with caches of {}", name_of(target.tier), name_of(target.core),
+                     print(target.caches));
 }
 
 const Host& host() {
@@ -171,24 +186,22 @@ const Host& host() {
   return found.get([] { return std::make_unique<const Host>(detect_host()); });
 }
 
-Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
-                             const char* castor_isa) {
+Result<Target> choose_target(const TargetRequest& request, const Host& machine) {
   return guarded([&]() -> Result<Target> {
-    if (requested) return target_for(*requested, machine, "the tier asked for is");
-    const std::string_view named = castor_isa == nullptr ? "" : castor_isa;
-    if (!named.empty()) {
-      const std::optional<Tier> tier = tier_named(named);
-      if (tier) return target_for(*tier, machine, "CASTOR_ISA names");
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("CASTOR_ISA names '{}', expected one of {}", named, tier_names())};
-    }
-    if (machine.best) return Target{*machine.best, machine.caches};
-    return target_for(Tier::avx2, machine, "the lowest tier is");
+    const Result<Tier> tier = choose_tier(request, machine);
+    if (!tier) return tier.error();
+    const Result<CoreChoice> choice =
+        choose_core(request.core, machine.identity, request.castor_core);
+    if (!choice) return choice.error();
+    return Target{*tier, machine.caches, choice->core};
   });
 }
 
-Result<Target> choose_target(std::optional<Tier> requested) {
-  return guarded([&] { return choose_target(requested, host(), std::getenv("CASTOR_ISA")); });
+Result<Target> choose_target(std::optional<Tier> tier, std::optional<Core> core) {
+  return guarded([&] {
+    return choose_target({tier, core, std::getenv("CASTOR_ISA"), std::getenv("CASTOR_CORE")},
+                         host());
+  });
 }
 
 }  // namespace castor::jit

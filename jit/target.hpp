@@ -12,6 +12,7 @@
 #include "ir/support/export.hpp"
 #include "ir/support/result.hpp"
 #include "jit/cache_sizes.hpp"
+#include "jit/core/core.hpp"
 
 namespace castor::jit {
 
@@ -82,26 +83,33 @@ CASTOR_API std::optional<Tier> tier_named(std::string_view name);
 /// The names of the features in the set, in the order of `Feature`, parted by blanks.
 CASTOR_API std::string names_of(FeatureSet features);
 
+struct CoreTuning;
+
 /// Everything about the machine that plans and generated code depend on. A value. Code depends on
-/// the tier alone, which is part of every kernel key; the sizes of caches decide which of it runs.
+/// the tier alone, which is part of every kernel key; the core and the sizes of its caches decide
+/// which of it runs.
 struct Target {
   Tier tier = Tier::avx2;
   CacheSizes caches = {};
+  Core core = Core::generic;
 
   bool supports(Feature feature) const { return info(tier).features.has(feature); }
   bool has_avx512() const { return supports(Feature::avx512f); }
   int vector_bits() const { return info(tier).vector_bits; }
   int vector_registers() const { return info(tier).vector_registers; }
+  /// What the core costs (jit/core/core_tuning.hpp).
+  const CoreTuning& tuning() const;
   friend bool operator==(const Target&, const Target&) = default;
 };
 
 /// What this machine is.
 struct Host {
-  std::string cpu;           ///< brand string
-  FeatureSet features;       ///< usable: by CPU and operating system
-  CacheSizes caches = {};    ///< of a core
-  size_t llc_bytes = 0;      ///< capacity of the outermost data cache that a core uses
-  std::optional<Tier> best;  ///< the last row of the table that runs; nothing below avx2
+  std::string cpu;            ///< brand string
+  CpuIdentity identity = {};  ///< decides the core
+  FeatureSet features;        ///< usable: by CPU and operating system
+  CacheSizes caches = {};     ///< of a core
+  size_t llc_bytes = 0;       ///< capacity of the outermost data cache that a core uses
+  std::optional<Tier> best;   ///< the last row of the table that runs; nothing below avx2
   /// Whether code for the tier runs here.
   bool runs(Tier tier) const { return features.contains(info(tier).features); }
 };
@@ -111,17 +119,26 @@ struct Host {
 /// registers that it needs (XCR0). The first call throws std::bad_alloc where memory is refused.
 CASTOR_API const Host& host();
 
-/// "avx512_vbmi, caches of 32 KiB L1, 1024 KiB L2".
+/// "avx512_vbmi, zen4 with caches of 32 KiB L1, 1024 KiB L2".
 CASTOR_API std::string print(const Target& target);
 
-/// The tier to use, with the host's caches: `requested`, else the environment variable CASTOR_ISA
-/// (unset and empty are the same), else the best that the host runs. Fails (unsupported) for a tier
-/// that the host cannot run, naming the features that it lacks, and when the host is below every
-/// tier; fails (invalid_argument) for an unknown name in CASTOR_ISA, naming those known, and for a
-/// number that is no tier. Thread safe unless the environment is being changed.
-CASTOR_API Result<Target> choose_target(std::optional<Tier> requested);
-/// Applies the same rule to a machine and a value of CASTOR_ISA (null: unset) given by the caller.
-CASTOR_API Result<Target> choose_target(std::optional<Tier> requested, const Host& machine,
-                                        const char* castor_isa);
+/// What the caller asks a target to be, and the environment variables where it does not (null:
+/// unset; empty is the same).
+struct TargetRequest {
+  std::optional<Tier> tier{};
+  std::optional<Core> core{};
+  const char* castor_isa = nullptr;
+  const char* castor_core = nullptr;
+};
+
+/// The target to use, with the host's caches. The tier: `tier`, else the environment variable
+/// CASTOR_ISA, else the best that the host runs. The core: `core`, else CASTOR_CORE, else what the
+/// host has (`choose_core`). Fails (unsupported) for a tier that the host cannot run, naming the
+/// features that it lacks, and when the host is below every tier; fails (invalid_argument) for an
+/// unknown name in CASTOR_ISA or CASTOR_CORE, naming those known, and for a number that is no tier
+/// or no core. Thread safe unless the environment is being changed.
+CASTOR_API Result<Target> choose_target(std::optional<Tier> tier, std::optional<Core> core = {});
+/// Applies the same rule to a machine and an environment given by the caller.
+CASTOR_API Result<Target> choose_target(const TargetRequest& request, const Host& machine);
 
 }  // namespace castor::jit

@@ -19,6 +19,10 @@ Status check_options(const RuntimeOptions& options) {
     Status status = check_enumeration("tier", *options.tier, jit::tier_count);
     if (!status) return status;
   }
+  if (options.core) {
+    Status status = check_enumeration("core", *options.core, jit::core_count);
+    if (!status) return status;
+  }
   return check_enumeration("log_level", options.observe.log_level,
                            static_cast<size_t>(LogLevel::error) + 1);
 }
@@ -49,7 +53,7 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
         fmt::format("this CPU ({}) lacks AVX2, FMA, F16C or BMI2", jit::host().cpu);
     return state;
   }
-  Result<jit::Target> target = jit::choose_target(options.tier);
+  Result<jit::Target> target = jit::choose_target(options.tier, options.core);
   if (!target.ok()) return target.error();
   state->target = *target;
   state->store =

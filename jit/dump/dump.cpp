@@ -109,7 +109,8 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
     if (nests[i].convolution) {
       Result<std::string> convolution = convolution_text(function, nests, i, target);
       if (!convolution) return convolution.error();
-      text += heading(i, target) + "\n" + *convolution;
+      text += fmt::format("{}\n  core     {}\n{}", heading(i, target), name_of(target.core),
+                          *convolution);
       continue;
     }
     if (nests[i].requantization) {

@@ -31,6 +31,20 @@ TEST_F(Cli, DumpPrintsEveryStageForEveryTier) {
   for (const char* stage : {": ir", ": nest", ": lanes", ": asm"}) expect_contains(all.out, stage);
 }
 
+TEST_F(Cli, DumpPlansConvolutionsForTheGenericCoreUnlessAskedOtherwise) {
+  const std::string text =
+      write("f.castor",
+            "func @conv(%x: u8[1, 8, 9, 9], %w: i8[16, 8, 3, 3]) -> (i32[1, 16, 7, 7]) {\n"
+            "  %y = conv_integer %x, %w\n"
+            "  return %y\n"
+            "}\n");
+  const std::vector<std::string> plain = {"dump", text, "--stage", "nest"};
+  expect_contains(castor(plain).out, "\n  core     generic\n");
+  std::vector<std::string> zen5 = plain;
+  zen5.insert(zen5.end(), {"--core", "zen5"});
+  expect_contains(castor(zen5).out, "\n  core     zen5\n");
+}
+
 TEST_F(Cli, DumpShowsTheCanonicalFormWhereItDiffers) {
   const std::string text = write("f.castor",
                                  "func @long(%x: u8[4]) -> (f32[4]) {\n"

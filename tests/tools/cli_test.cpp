@@ -15,8 +15,8 @@ TEST_F(Cli, InfoTellsVersionTiersAndTypes) {
   const CommandResult result = castor({"info"});
   expect_success(result);
   for (const char* part :
-       {"castor 0.", "features:", "best tier:", "tier in use:", "avx512_vbmi", "boolean",
-        "bf16            16  float 1-8-7    u2 (raw bits) ",
+       {"castor 0.", "features:", "best tier:", "tier in use:", "core in use:", "avx512_vbmi",
+        "boolean", "bf16            16  float 1-8-7    u2 (raw bits) ",
         "u4               4  unsigned       u1 (packed) ", " 0 to 15\n", " -448 to 448\n",
         " -1 to 1\n", " 5.877472e-39 to 1.7014118e+38\n", "u1.lsb_first",
         "bit stream, lowest bits first ", "3-byte groups, low bits then high bits"}) {
@@ -78,6 +78,8 @@ TEST_F(Cli, WrongUseIsStatusTwoAndOneLine) {
       {{"dump"}, "FILE is required"},
       {{"dump", text, "--stage", "soup"}, "unknown stage 'soup', expected ir, nest, lanes or asm"},
       {{"dump", text, "--isa", "all"}, "unknown tier 'all'"},
+      {{"dump", text, "--core", "zen3"},
+       "unknown core 'zen3', expected generic, zen4, zen5, golden_cove"},
       {{"check"}, "FILE is required"},
       {{"check", text, "--seed", "one"}, "--seed"},
       {{"check", text, "--isa", "none"}, "unknown tier 'none', expected avx2"},

@@ -33,6 +33,11 @@ void add_isa_option(CLI::App& command, std::optional<jit::Tier>& tier) {
                               "generate code for this tier: " + tier_names());
 }
 
+void add_core_option(CLI::App& command, std::optional<jit::Core>& core) {
+  add_named_option<jit::Core>(command, "--core", core, jit::core_named, "core", jit::core_names(),
+                              "plan for this microarchitecture: " + jit::core_names());
+}
+
 void add_interpret_option(CLI::App& command, bool& interpret) {
   command.add_flag("--interpret", interpret,
                    "use the reference interpreter instead of machine code");

@@ -75,6 +75,9 @@ CLI::Option* add_named_option(CLI::App& command, const std::string& flag, Target
 /// Adds `--isa TIER`.
 void add_isa_option(CLI::App& command, std::optional<jit::Tier>& tier);
 
+/// Adds `--core CORE`.
+void add_core_option(CLI::App& command, std::optional<jit::Core>& core);
+
 /// Adds `--interpret`.
 void add_interpret_option(CLI::App& command, bool& interpret);
 

@@ -113,6 +113,7 @@ void add_convert(CLI::App& app, Action& action) {
   command->footer(
       "Elements narrower than a byte travel as their packed bytes: uint8 of one dimension.");
   add_isa_option(*command, options->runtime.tier);
+  add_core_option(*command, options->runtime.core);
   add_interpret_option(*command, options->runtime.interpret);
   command->callback([options, &action] { action = [options] { return convert_file(*options); }; });
 }

@@ -19,6 +19,7 @@ struct DumpOptions {
   std::string function;
   const Stage* stage = nullptr;  ///< null: all of them
   std::optional<jit::Tier> tier;
+  std::optional<jit::Core> core;
 };
 
 Result<std::string> dump_ir(const FunctionPtr& function, const jit::Target&) {
@@ -68,7 +69,8 @@ std::optional<const Stage*> stage_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// The tier asked for, whether or not this machine runs it; else the one in use; else avx2.
+/// The tier asked for, whether or not this machine runs it; else the one in use; else avx2. The
+/// core asked for; else the generic one, so that plans are the same on every machine.
 jit::Target target_of(const DumpOptions& options) {
   jit::Target target;
   if (options.tier) {
@@ -76,6 +78,7 @@ jit::Target target_of(const DumpOptions& options) {
   } else if (const Result<jit::Target> chosen = jit::choose_target({})) {
     target = *chosen;
   }
+  target.core = options.core.value_or(jit::Core::generic);
   return target;
 }
 
@@ -113,6 +116,7 @@ void add_dump(CLI::App& app, Action& action) {
                                  "print one stage only: ir, nest, lanes or asm");
   command->add_option("--func", options->function, "print one function only")->type_name("NAME");
   add_isa_option(*command, options->tier);
+  add_core_option(*command, options->core);
   command->footer("Any tier can be printed, also one that this machine cannot run.");
   command->callback([options, &action] { action = [options] { return dump(*options); }; });
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // castor info: what this build and this machine can do.
+#include <cstdlib>
+
 #include "castor/castor.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/format_value.hpp"
@@ -13,6 +15,12 @@ std::string tier_in_use() {
   const Result<jit::Target> target = jit::choose_target({});
   if (target) return std::string(name_of(target->tier));
   return fmt::format("none: {}", target.error().message);
+}
+
+std::string core_in_use() {
+  const auto choice = jit::choose_core({}, jit::host().identity, std::getenv("CASTOR_CORE"));
+  if (!choice) return fmt::format("none: {}", choice.error().message);
+  return fmt::format("{} ({})", name_of(choice->core), choice->reason);
 }
 
 void print_tiers() {
@@ -108,6 +116,7 @@ Outcome print_info() {
   fmt::print("best tier:    {}\n", host.best ? name_of(*host.best) : "none: interpreter only");
   fmt::print("caches:       {}\n", print(host.caches));
   fmt::print("tier in use:  {}\n", tier_in_use());
+  fmt::print("core in use:  {}\n", core_in_use());
   print_tiers();
   print_element_types();
   return {};

@@ -105,7 +105,8 @@ std::string manual_page(const CLI::App& app) {
   for (const CLI::App* command : subcommands_of(app)) add_command(page, *command);
   page +=
       ".SH ENVIRONMENT\n.TP\n.B CASTOR_ISA\nThe tier that code is generated for where \\-\\-isa "
-      "is not given.\n"
+      "is not given.\n.TP\n.B CASTOR_CORE\nThe microarchitecture that code is planned for where "
+      "\\-\\-core is not given.\n"
       ".SH EXIT STATUS\n.TP\n.B 0\nSuccess.\n.TP\n.B 1\nA file, a text or a run failed, or a check "
       "found a mismatch.\n.TP\n.B 2\nThe command line makes no sense.\n";
   return page;

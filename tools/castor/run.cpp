@@ -177,6 +177,7 @@ void add_run(CLI::App& app, Action& action) {
   add_number_option<int>(*command, "--threads", options->threads, 0, 256, "N",
                          "threads for large tensors; 0: one for each core (default: 1)");
   add_isa_option(*command, options->runtime.tier);
+  add_core_option(*command, options->runtime.core);
   add_interpret_option(*command, options->runtime.interpret);
   add_observe_options(*command, options->runtime.observe);
   command->footer(

@@ -44,6 +44,7 @@ struct StateAccess;
 }  // namespace detail
 
 using Tier = jit::Tier;
+using Core = jit::Core;
 
 /// The library's version, "major.minor.patch".
 CASTOR_API std::string_view version();
@@ -58,6 +59,9 @@ struct RuntimeOptions {
   /// Generate code for this tier instead of the best that the machine has (or that the
   /// environment variable CASTOR_ISA names).
   std::optional<Tier> tier{};
+  /// Plan for this microarchitecture instead of the one that the machine is known to have (or that
+  /// the environment variable CASTOR_CORE names). Results are the same.
+  std::optional<Core> core{};
   /// Never generate code.
   bool interpret = false;
   /// Bound of the cache: half for machine code, half for the functions that it was made for, with
@@ -193,11 +197,11 @@ class CASTOR_API Kernel {
 class CASTOR_API Runtime {
  public:
   /// Fails when `options.tier` or CASTOR_ISA asks for a tier that this machine cannot run, an
-  /// option is none of its enumeration, or the allocator has one callback without the other. Where
-  /// there is no AVX2, or executable memory is refused, functions run in the interpreter and
-  /// `Kernel::engine_reason` says why, or, where code is first needed when a kernel is bound,
-  /// `BoundKernel::engine_reason`. Fails (io) where files that `options.observe` asks for cannot be
-  /// written.
+  /// option is none of its enumeration, CASTOR_ISA or CASTOR_CORE names none, or the allocator has
+  /// one callback without the other. Where there is no AVX2, or executable memory is refused,
+  /// functions run in the interpreter and `Kernel::engine_reason` says why, or, where code is first
+  /// needed when a kernel is bound, `BoundKernel::engine_reason`. Fails (io) where files that
+  /// `options.observe` asks for cannot be written.
   static Result<Runtime> create(const RuntimeOptions& options = {});
 
   /// The kernel of the function: from the cache, where a function that computes the same has one,

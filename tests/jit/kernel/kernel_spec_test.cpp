@@ -129,6 +129,10 @@ void add_changes(Keys& keys) {
   const Spec standard{};
   keys.add(std::string(Spec::name), kernel_key(standard, target));
   keys.add(std::string(Spec::name) + " of another tier", kernel_key(standard, {Tier::avx2}));
+  Target elsewhere = target;
+  elsewhere.core = Core::zen5;
+  elsewhere.caches = {.l1 = 48 << 10, .l2 = 2 << 20};
+  EXPECT_EQ(kernel_key(standard, target), kernel_key(standard, elsewhere)) << Spec::name;
   EXPECT_TRUE(standard == Spec{});
   for_each_change(standard, std::string(Spec::name) + ' ', [&](const std::string& what, Spec spec) {
     keys.add(what, kernel_key(spec, target));

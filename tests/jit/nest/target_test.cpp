@@ -124,16 +124,18 @@ Host machine_of(FeatureSet features, std::optional<Tier> best) {
   return Host{.cpu = "Test CPU", .features = features, .best = best};
 }
 
-TEST(ChooseTarget, HasTheCachesOfTheMachine) {
+TEST(ChooseTarget, HasTheCoreAndCachesOfTheMachine) {
   Host machine = machine_of(every_feature, Tier::avx512_vbmi);
   machine.caches = {.l1 = 48 << 10, .l2 = 2 << 20};
+  machine.identity = {.vendor = "AuthenticAMD", .family = 26, .model = 2};
   for (const std::optional<Tier> tier : {std::optional<Tier>(), std::optional(Tier::avx2)}) {
-    const Result<Target> target = choose_target(tier, machine, nullptr);
+    const Result<Target> target = choose_target({.tier = tier}, machine);
     ASSERT_TRUE(target.ok());
     EXPECT_EQ(target->caches, machine.caches);
+    EXPECT_EQ(target->core, Core::zen5);
     EXPECT_NE(*target, Target{target->tier});
     EXPECT_EQ(print(*target),
-              std::string(name_of(target->tier)) + ", caches of 48 KiB L1, 2048 KiB L2");
+              std::string(name_of(target->tier)) + ", zen5 with caches of 48 KiB L1, 2048 KiB L2");
   }
 }
 
@@ -208,7 +210,7 @@ TEST(ChooseTarget, FollowsRequestThenEnvironmentThenHost) {
   for (const Choice& choice : choices()) {
     SCOPED_TRACE(choice.label);
     const Result<Target> target =
-        choose_target(choice.requested, choice.machine, choice.castor_isa);
+        choose_target({.tier = choice.requested, .castor_isa = choice.castor_isa}, choice.machine);
     ASSERT_EQ(target.ok(), choice.expected.has_value());
     if (target.ok()) {
       EXPECT_EQ(target->tier, *choice.expected);
@@ -222,24 +224,51 @@ TEST(ChooseTarget, FollowsRequestThenEnvironmentThenHost) {
   }
 }
 
-TEST(ChooseTarget, ReadsTheEnvironmentOfTheProcess) {
-  if (!host().best) GTEST_SKIP() << "this machine runs no tier";
-  const char* before = std::getenv("CASTOR_ISA");
+/// What is chosen while an environment variable has that value (null: unset).
+Result<Target> chosen_with(const char* variable, const char* value) {
+  const char* before = std::getenv(variable);
   const std::optional<std::string> kept =
       before ? std::optional<std::string>(before) : std::nullopt;
-  ::setenv("CASTOR_ISA", "avx2", 1);
-  const Result<Target> lowered = choose_target(std::nullopt);
-  ::setenv("CASTOR_ISA", "sse2", 1);
-  const Result<Target> unknown = choose_target(std::nullopt);
-  ::unsetenv("CASTOR_ISA");
-  const Result<Target> best = choose_target(std::nullopt);
-  if (kept) ::setenv("CASTOR_ISA", kept->c_str(), 1);
+  value != nullptr ? ::setenv(variable, value, 1) : ::unsetenv(variable);
+  const Result<Target> chosen = choose_target(std::nullopt);
+  kept ? ::setenv(variable, kept->c_str(), 1) : ::unsetenv(variable);
+  return chosen;
+}
+
+TEST(ChooseTarget, ReadsTheEnvironmentOfTheProcess) {
+  if (!host().best) GTEST_SKIP() << "this machine runs no tier";
+  const Result<Target> lowered = chosen_with("CASTOR_ISA", "avx2");
   ASSERT_TRUE(lowered.ok());
   EXPECT_EQ(lowered->tier, Tier::avx2);
-  ASSERT_FALSE(unknown.ok());
-  EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
+  const Result<Target> best = chosen_with("CASTOR_ISA", nullptr);
   ASSERT_TRUE(best.ok());
   EXPECT_EQ(best->tier, *host().best);
+  EXPECT_EQ(chosen_with("CASTOR_CORE", "zen5")->core, Core::zen5);
+  EXPECT_EQ(chosen_with("CASTOR_CORE", nullptr)->core, choose_core(host().identity).core);
+  for (const char* variable : {"CASTOR_ISA", "CASTOR_CORE"}) {
+    const Result<Target> unknown = chosen_with(variable, "sse2");
+    ASSERT_FALSE(unknown.ok());
+    EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
+  }
+}
+
+TEST(ChooseTarget, FollowsRequestThenEnvironmentThenIdentityForTheCore) {
+  Host machine = machine_of(every_feature, Tier::avx512_vbmi);
+  machine.identity = {.vendor = "AuthenticAMD", .family = 25, .model = 0x11};
+  const auto core_of = [&](std::optional<Core> core, const char* castor_core) {
+    return choose_target({.core = core, .castor_core = castor_core}, machine);
+  };
+  EXPECT_EQ(core_of({}, nullptr)->core, Core::zen4);
+  EXPECT_EQ(core_of({}, "")->core, Core::zen4);
+  EXPECT_EQ(core_of({}, "golden_cove")->core, Core::golden_cove);
+  EXPECT_EQ(core_of(Core::generic, "golden_cove")->core, Core::generic);
+  EXPECT_EQ(core_of(Core::zen5, "nonsense")->core, Core::zen5);
+  for (const auto& refused : {core_of({}, "zen3"), core_of(static_cast<Core>(4), nullptr)}) {
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  }
+  EXPECT_EQ(core_of({}, "Zen4").error().message,
+            "CASTOR_CORE names 'Zen4', expected one of generic, zen4, zen5, golden_cove");
 }
 
 }  // namespace

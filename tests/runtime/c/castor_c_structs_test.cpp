@@ -120,7 +120,7 @@ ENDS_WITH(castor_packed_weights_options, bytes_limit);
 ENDS_WITH(castor_compile_limits, nests);
 ENDS_WITH(castor_parse_options, limits);
 ENDS_WITH(castor_run_options, scratch_bytes);
-ENDS_WITH(castor_runtime_options, limits);
+ENDS_WITH(castor_runtime_options, reserved);
 ENDS_WITH(castor_statistics, code_bytes);
 ENDS_WITH(castor_weight_statistics, hits);
 

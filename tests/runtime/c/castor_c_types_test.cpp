@@ -109,6 +109,14 @@ TEST(CastorCTypes, TiersAreThoseOfCpp) {
   EXPECT_EQ(castor_tier_name(-1), nullptr);
 }
 
+TEST(CastorCTypes, CoresAreThoseOfCpp) {
+  const castor_core cores[] = {CASTOR_CORE_GENERIC, CASTOR_CORE_ZEN4, CASTOR_CORE_ZEN5,
+                               CASTOR_CORE_GOLDEN_COVE};
+  ASSERT_EQ(std::size(cores), size_t{jit::core_count});
+  for (size_t i = 0; i < std::size(cores); ++i) EXPECT_EQ(cores[i], static_cast<int32_t>(i) + 1);
+  EXPECT_EQ(Core{CASTOR_CORE_GOLDEN_COVE - 1}, Core::golden_cove);
+}
+
 TEST(CastorCTypes, OptionsHaveTheNumbersOfCpp) {
   const std::pair<castor_overflow, Overflow> overflows[] = {
       {CASTOR_OVERFLOW_BY_TYPE, Overflow::by_type},

@@ -466,7 +466,11 @@ const Case cases[] = {
     {"thread_pool_wrong", ErrorCode::invalid_argument,
      [] { return [] { return outcome_of(make_thread_pool(-1)); }; }},
     {"target_wrong", ErrorCode::invalid_argument,
-     [] { return [] { return outcome_of(jit::choose_target({}, jit::host(), "no such tier")); }; }},
+     [] {
+       return [] {
+         return outcome_of(jit::choose_target({.castor_isa = "no such tier"}, jit::host()));
+       };
+     }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Calls, RefusedMemory, testing::ValuesIn(cases),

@@ -17,6 +17,16 @@ extern "C" {
 /// compiling; kernels that it inherits still run.
 typedef struct castor_runtime castor_runtime;
 
+/// Microarchitectures that code is planned for.
+typedef int32_t castor_core;
+enum {
+  CASTOR_CORE_AUTOMATIC = 0,  ///< the one that the machine is known to have
+  CASTOR_CORE_GENERIC = 1,
+  CASTOR_CORE_ZEN4 = 2,
+  CASTOR_CORE_ZEN5 = 3,
+  CASTOR_CORE_GOLDEN_COVE = 4  ///< and its successors in servers
+};
+
 /// How a runtime is made. A field of zeros is its default.
 typedef struct castor_runtime_options {
   size_t struct_size;  ///< sizeof(castor_runtime_options)
@@ -44,9 +54,16 @@ typedef struct castor_runtime_options {
   const castor_packed_weights* packed_weights;
   const castor_observe_options* observe;  ///< NULL: nothing is told
   const castor_compile_limits* limits;    ///< limits of what is compiled; NULL: the defaults
+  /// Plan for this microarchitecture instead of the one that the machine is known to have (or that
+  /// the environment variable CASTOR_CORE names). Results are the same.
+  castor_core core;
+  int32_t reserved;  ///< 0
 } castor_runtime_options;
-#define CASTOR_RUNTIME_OPTIONS \
-  { sizeof(castor_runtime_options), CASTOR_TIER_AUTOMATIC, 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
+#define CASTOR_RUNTIME_OPTIONS                                                                    \
+  {                                                                                               \
+    sizeof(castor_runtime_options), CASTOR_TIER_AUTOMATIC, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, \
+        CASTOR_CORE_AUTOMATIC, 0                                                                  \
+  }
 
 /// Makes a runtime; `options` may be NULL. Fails where the tier that is asked for does not run on
 /// this machine, where an allocator has one callback without the other, and (CASTOR_IO) where files
