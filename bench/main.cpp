@@ -4,9 +4,12 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "bench/benchmarks.hpp"
 #include "bench/options.hpp"
 #include "bench/reporters.hpp"
+#include "jit/core/core_tuning.hpp"
 
 namespace castor::bench {
 
@@ -15,6 +18,12 @@ namespace {
 void describe(const Session& session) {
   benchmark::AddCustomContext("castor_version", std::string(version()));
   benchmark::AddCustomContext("castor_tier", std::string(name_of(session.tier())));
+  // No error: the session has runtimes.
+  const auto choice = jit::choose_core({}, jit::host().identity, std::getenv("CASTOR_CORE"));
+  const jit::Core core = choice->core;
+  benchmark::AddCustomContext("castor_core", fmt::format("{} ({})", name_of(core), choice->reason));
+  benchmark::AddCustomContext("castor_port_model",
+                              std::string(name_of(jit::tuning_of(core).port_model)));
   benchmark::AddCustomContext("castor_cpu", jit::host().cpu);
   benchmark::AddCustomContext("castor_clock_ghz", fmt::format("{:.3f}", session.clock().measure()));
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/core/core_tuning.hpp"
 #include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
 #include "runtime/bind/bound_state.hpp"
@@ -62,7 +63,8 @@ Result<PortBound> port_bound(const BoundKernel& kernel) {
   if (loop == nullptr || loop->elements == 0) {
     return Error{ErrorCode::internal, "the code has no loop, expected a main loop"};
   }
-  const Result<jit::PortCycles> cycles = jit::port_cycles(*code, *loop);
+  const jit::Target& target = detail::StateAccess::of(kernel).kernel->compiled->target;
+  const Result<jit::PortCycles> cycles = jit::port_cycles(*code, *loop, target.tuning().port_model);
   if (!cycles) return cycles.error();
   PortBound bound;
   bound.elements = loop->elements;

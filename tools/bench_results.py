@@ -59,6 +59,7 @@ def facts(context, commit, command):
     """The rows of the table at the top."""
     return {"CPU": context["castor_cpu"], "caches": caches_text(context),
             "clock": f"{context['castor_clock_ghz']} GHz, measured",
+            "core": f"{context['castor_core']}, port model: {context['castor_port_model']}",
             "tier": context["castor_tier"], "castor": f"{context['castor_version']}, commit {commit}",
             "date": context["date"][:10], "command": in_code(command)}
 

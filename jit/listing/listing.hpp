@@ -11,6 +11,7 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/core/core_tuning.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -30,9 +31,9 @@ struct ListedInstruction {
 Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code);
 
 /// What the port model says of one iteration of a loop: lower bounds by loads, by stores, by the
-/// execution pipes and by the front end; the largest is the limit. Cycles of the reference machine
-/// (Zen 4) with data in L1, aligned, and no wait for results (latencies are not modelled). An inner
-/// loop or a branch not taken within the body counts once.
+/// execution pipes and by the front end; the largest is the limit. Cycles of the model's core with
+/// data in L1, aligned, and no wait for results (latencies are not modelled). An inner loop or a
+/// branch not taken within the body counts once.
 struct PortCycles {
   double load = 0;
   double store = 0;
@@ -46,7 +47,8 @@ struct PortCycles {
 };
 /// Fails (internal) where disassemble does, when the loop does not begin and end at instructions of
 /// `code`, and at an instruction that the model has no cost for.
-Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop);
+Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop,
+                               PortModel model = PortModel::zen4);
 
 /// Checks that every instruction belongs to the tier's features: the error (internal) names the
 /// first one that does not, with its offset and what it needs. BMI1, LZCNT and POPCNT count as

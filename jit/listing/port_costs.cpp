@@ -144,7 +144,10 @@ static_assert(is_sorted_by_cost());
 
 }  // namespace
 
-const CostRow& cost_row(Cost cost) { return costs[static_cast<size_t>(cost)]; }
+const CostRow& cost_row(PortModel model, Cost cost) {
+  constexpr std::array<std::span<const CostRow>, 1> models = {costs};
+  return models[static_cast<size_t>(model)][static_cast<size_t>(cost)];
+}
 
 std::string names_of(Pipes pipes) {
   constexpr std::array<std::string_view, pipe::count> names = {

@@ -89,6 +89,7 @@ double store_cycles(const ZydisDecodedOperand& memory, const Form& form) {
 /// Sums what the instructions of a loop ask for, and bounds the time from below.
 class Demand {
  public:
+  explicit Demand(PortModel model) : model_(model) {}
   Status add(const DecodedInstruction& decoded);
   PortCycles cycles() const;
 
@@ -98,6 +99,7 @@ class Demand {
   void add_front_end(const CostRow& cost, const DecodedInstruction& decoded);
   void bound_pipes(PortCycles& result) const;
 
+  const PortModel model_;
   double load_ = 0;
   double store_ = 0;
   double macro_operations_ = 0;
@@ -118,8 +120,8 @@ Status Demand::add(const DecodedInstruction& decoded) {
                              row == nullptr ? "" : " with a memory operand", decoded.offset)};
   }
   add_memory(*row, decoded, form);
-  add_pipes(cost_row(cost), form.wide);
-  add_front_end(cost_row(cost), decoded);
+  add_pipes(cost_row(model_, cost), form.wide);
+  add_front_end(cost_row(model_, cost), decoded);
   return {};
 }
 
@@ -174,10 +176,10 @@ void Demand::bound_pipes(PortCycles& result) const {
   }
   result.busiest = names_of(busiest);
   for (const auto& [cost, cycles] : own_work_) {
-    const double time = cycles / cost_row(cost).pipes_at_most;
+    const double time = cycles / cost_row(model_, cost).pipes_at_most;
     if (time <= result.pipes + 1e-9) continue;
     result.pipes = time;
-    result.busiest = cost_row(cost).name;
+    result.busiest = cost_row(model_, cost).name;
   }
 }
 
@@ -216,9 +218,10 @@ std::string_view PortCycles::limited_by() const {
   return "front end";
 }
 
-Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const CodeLoop& loop) {
+Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const CodeLoop& loop,
+                               PortModel model) {
   if (Status status = check_extent(program, loop); !status) return status.error();
-  Demand demand;
+  Demand demand(model);
   for (const DecodedInstruction& decoded : program) {
     if (decoded.offset < loop.begin || decoded.offset >= loop.end) continue;
     if (Status status = demand.add(decoded); !status) return status.error();
@@ -226,10 +229,10 @@ Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, cons
   return demand.cycles();
 }
 
-Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop) {
+Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop, PortModel model) {
   auto program = decode(code);
   if (!program) return program.error();
-  return port_cycles(*program, loop);
+  return port_cycles(*program, loop, model);
 }
 
 }  // namespace castor::jit

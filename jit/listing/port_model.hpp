@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port model's table: what an instruction occupies on the reference machine (Zen 4).
+// The port model's table: what an instruction occupies on a core. Zen 4 is the only one with
+// figures so far, and all rows of the tuning table (jit/core/core_tuning.hpp) name it.
 #pragma once
 
 #include <cstdint>
@@ -101,7 +102,7 @@ struct CostRow {
   PipeUse second{};       ///< of instructions that are two micro-operations
   int pipes_at_most = 0;  ///< see `port_cycles`: known to run on so few pipes, not known which
 };
-const CostRow& cost_row(Cost cost);
+const CostRow& cost_row(PortModel model, Cost cost);
 
 /// One row of the table of instructions; the memory operand's load and store come on top.
 struct PortRow {
@@ -120,6 +121,7 @@ std::span<const PortRow> port_table();
 const PortRow* port_row(std::string_view mnemonic);
 
 /// As port_cycles of listing.hpp, for code that is decoded already.
-Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const CodeLoop& loop);
+Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const CodeLoop& loop,
+                               PortModel model = PortModel::zen4);
 
 }  // namespace castor::jit

@@ -311,7 +311,7 @@ class NestBinder {
                                         compiled_.store->cache, origins_.scratch(), choice);
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
-    result.nanoseconds = convolution_ns(*geometry);
+    result.nanoseconds = convolution_ns(*geometry, compiled_.target);
     if (result.convolution->parts.end > 0)
       origins_.scratch().give_back(result.convolution->scratch);
     return {};

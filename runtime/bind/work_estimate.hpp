@@ -15,9 +15,9 @@ int64_t nest_ns(const jit::Nest& nest, std::span<const jit::Access> access,
                 const jit::Target& target, double elements, int64_t bytes);
 
 /// The time of a requantization by tables of bytes.
-int64_t byte_tables_ns(int64_t elements);
+int64_t byte_tables_ns(const jit::Target& target, int64_t elements);
 
 /// The time of a convolution, whatever its plan.
-int64_t convolution_ns(const ConvolutionGeometry& geometry);
+int64_t convolution_ns(const ConvolutionGeometry& geometry, const jit::Target& target);
 
 }  // namespace castor::detail

@@ -42,9 +42,10 @@ bool has_run_time_parameters(const BoundSide& side) {
 }
 
 /// A step over such tensors, without code, tables and operands.
-TableStep table_step(const jit::RequantizedTensors& tensors, const jit::SliceRun& run) {
+TableStep table_step(const jit::Target& target, const jit::RequantizedTensors& tensors,
+                     const jit::SliceRun& run) {
   TableStep step;
-  step.nanoseconds = byte_tables_ns(*element_count(tensors.extents));
+  step.nanoseconds = byte_tables_ns(target, *element_count(tensors.extents));
   step.run = run.elements;
   for (int i = 0; i < run.first; ++i) {
     step.extents.push_back(tensors.extents[i]);
@@ -93,7 +94,7 @@ class RequantizationBinder {
     if (!jit::takes_byte_tables(bound_.form, compiled_.target, run.elements, of_slice, is_open)) {
       return is_open ? bind_open() : bind_closed();
     }
-    TableStep step = table_step(tensors_, run);
+    TableStep step = table_step(compiled_.target, tensors_, run);
     auto code = compiled_.store->cache.get(jit::ByteTableSpec{}, compiled_.target);
     if (!code.ok()) return code.error();
     step.code = std::move(code).value();

@@ -49,7 +49,7 @@ def check_results(path):
     with open(path, encoding="utf-8") as file:
         data = json.load(file)
     check(data["context"].get("castor_tier") == "avx2", "the context does not name the tier")
-    for key in ("castor_cpu", "castor_clock_ghz", "castor_version"):
+    for key in ("castor_cpu", "castor_core", "castor_port_model", "castor_clock_ghz", "castor_version"):
         check(data["context"].get(key), f"the context has no {key}")
     rows = {row["name"]: row for row in data["benchmarks"]}
     one_core = len(os.sched_getaffinity(0)) == 1
@@ -112,7 +112,8 @@ def check_machine_file(report, results, folder):
         text = file.read()
     with open(results, encoding="utf-8") as file:
         context = json.load(file)["context"]
-    for part in (f"| CPU | {context['castor_cpu']} |", "| caches | ", "| tier | avx2 |",
+    for part in (f"| CPU | {context['castor_cpu']} |", "| caches | ", ", port model: zen4 |",
+                 "| tier | avx2 |",
                  "commit 0123abc |", f"| date | {context['date'][:10]} |",
                  "`castor-bench --benchmark_filter=a\\|b`", "## Conversions", "mobilenet_7_1x1"):
         check(part in text, f"{name} has no '{part}':\n{text}")
