@@ -139,7 +139,7 @@ struct DepthwiseArguments {
   const std::byte* input = nullptr;  ///< image of the first channel
   int64_t input_row_step = 0;
   int64_t input_channel_step = 0;  ///< from behind the last block
-  int32_t* output = nullptr;
+  int64_t output = 0;  ///< address of the first channel's first output
   int64_t output_row_step = 0;
   int64_t output_channel_step = 0;
   const DepthwiseBlocks* blocks = nullptr;

@@ -271,9 +271,9 @@ Status bind_candidate(BoundConvolution& convolution, const jit::Candidate& candi
                       std::span<const std::byte* const> constants, CodeCache& cache,
                       const ConvolutionChoice& choice) {
   const jit::TileEpilogue* epilogue = candidate.applies_epilogue ? choice.epilogue : nullptr;
-  const auto bind_sliding = [&](const auto& plan, auto& to, auto bind) -> Status {
-    auto bound = bind(plan, convolution.operands, constants, convolution.target, cache, epilogue,
-                      choice.weights);
+  const auto bind = [&](const auto& plan, auto& to) -> Status {
+    auto bound = bind_sliding(plan, convolution.operands, constants, convolution.target, cache,
+                              epilogue, choice.weights);
     if (!bound.ok()) return bound.error();
     to = std::move(bound).value();
     convolution.applies_epilogue = to->applies_epilogue;
@@ -281,10 +281,10 @@ Status bind_candidate(BoundConvolution& convolution, const jit::Candidate& candi
     return {};
   };
   if (const auto* plan = std::get_if<jit::DepthwisePlan>(&candidate.plan)) {
-    return bind_sliding(*plan, convolution.depthwise, bind_depthwise);
+    return bind(*plan, convolution.depthwise);
   }
   if (const auto* plan = std::get_if<jit::GroupedNhwcPlan>(&candidate.plan)) {
-    return bind_sliding(*plan, convolution.grouped_nhwc, bind_grouped_nhwc);
+    return bind(*plan, convolution.grouped_nhwc);
   }
   convolution.plan = std::get<jit::ConvPlan>(candidate.plan);
   return bind_dense(convolution, constants, cache, epilogue, choice.weights);

@@ -13,8 +13,7 @@
 #include "jit/conv/conv_kernel.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/convolution_movement.hpp"
-#include "runtime/conv/depthwise.hpp"
-#include "runtime/conv/grouped_nhwc.hpp"
+#include "runtime/conv/sliding.hpp"
 #include "runtime/conv/weight_sharing.hpp"
 #include "runtime/memory/scratch_plan.hpp"
 
