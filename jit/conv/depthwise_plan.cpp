@@ -32,6 +32,7 @@ class Planner {
 
   bool run(bool flips_input) {
     form_.flips_input = flips_input;
+    form_.engine = product_engine_of(target_);
     if (!choose_sources() || !choose_rows() || !choose_blocks()) return false;
     if (!fits_with_window_sums() || !add_columns(plan_.rows_of_vector)) return false;
     const int64_t whole = plan_.rows.output / plan_.rows_of_vector;
@@ -55,8 +56,7 @@ class Planner {
       return false;
     }
     form_.dwords = static_cast<int>(ceil_div(axis.kernel, taps_of_dword));
-    form_.repeats_last_tap =
-        axis.kernel % taps_of_dword == 1 && product_engine_of(target_) == ProductEngine::u8_i8_dot;
+    form_.repeats_last_tap = axis.kernel % taps_of_dword == 1 && !form_.has_words();
     const int64_t lanes = std::min<int64_t>(max_lanes, axis.output);
     int64_t window = axis.window();
     if ((lanes - 1) * axis.stride + window > max_source_bytes && form_.dwords > 1) {
@@ -155,7 +155,7 @@ class Planner {
   /// Weights may need them.
   bool fits_with_window_sums() const {
     DepthwiseForm form = form_;
-    form.subtracts_window_sums = product_engine_of(target_) == ProductEngine::u8_i8_dot;
+    form.subtracts_window_sums = !form_.has_words();
     if (form.subtracts_window_sums) form.signed_input = std::exchange(form.flips_input, false);
     return fits(form, target_) && fits(form_, target_);
   }
@@ -169,7 +169,7 @@ class Planner {
   /// Outputs from a row on, in blocks; each vector has so many rows.
   bool add_blocks(int64_t row, int64_t outputs, int64_t rows_of_vector) {
     for (int64_t first = 0; first < outputs; first += plan_.block_outputs) {
-      const DepthwiseBlock block = {
+      const SlidingBlock block = {
           .outputs = static_cast<int>(std::min<int64_t>(plan_.block_outputs, outputs - first)),
           .masks_rows = rows_of_vector > 1};
       add_block(block, row + first * plan_.output_step(), rows_of_vector);
@@ -178,7 +178,7 @@ class Planner {
     return true;
   }
 
-  void add_block(DepthwiseBlock block, int64_t row, int64_t rows_of_vector) {
+  void add_block(SlidingBlock block, int64_t row, int64_t rows_of_vector) {
     const std::vector<uint64_t> loaded = rows_loaded(block, row, rows_of_vector);
     set_places(block, loaded, guarded_rows(row, loaded));
     const size_t number = number_of(block);
@@ -203,7 +203,7 @@ class Planner {
     plan_.rows_loaded.insert(plan_.rows_loaded.end(), end - block.guarded_below, end);
   }
 
-  size_t number_of(const DepthwiseBlock& block) {
+  size_t number_of(const SlidingBlock& block) {
     const auto at = std::find(form_.blocks.begin(), form_.blocks.end(), block);
     const auto number = static_cast<size_t>(at - form_.blocks.begin());
     if (at == form_.blocks.end()) form_.blocks.push_back(block);
@@ -212,7 +212,7 @@ class Planner {
 
   /// Of each input row of a block, the bytes of its source that lie in the image as far as rows
   /// decide it.
-  std::vector<uint64_t> rows_loaded(const DepthwiseBlock& block, int64_t row,
+  std::vector<uint64_t> rows_loaded(const SlidingBlock& block, int64_t row,
                                     int64_t rows_of_vector) const {
     const ConvolutionAxis& axis = plan_.rows;
     const int64_t step = axis.kernel == 1 ? axis.stride * rows_of_vector : axis.dilation;
@@ -263,7 +263,7 @@ class Planner {
 
   /// Which rows of a block lie outside, and which are guarded. Where the others are no simple
   /// sequence, all are.
-  static void set_places(DepthwiseBlock& block, const std::vector<uint64_t>& loaded,
+  static void set_places(SlidingBlock& block, const std::vector<uint64_t>& loaded,
                          const std::vector<bool>& guarded) {
     const auto count = static_cast<int>(loaded.size());
     const auto is_out = [&](int row) { return loaded[static_cast<size_t>(row)] == 0; };
@@ -331,7 +331,7 @@ std::optional<DepthwisePlan> plan_depthwise_with(
   return std::nullopt;
 }
 
-std::string print(const DepthwisePlan& plan, const Target& target) {
+std::string print(const DepthwisePlan& plan, const Target&) {
   const DepthwiseForm& form = plan.form;
   const ConvolutionGeometry& geometry = plan.geometry;
   std::string text =
@@ -342,9 +342,9 @@ std::string print(const DepthwisePlan& plan, const Target& target) {
                       form.source_bytes);
   text += fmt::format("  filter   {} rows of {} {} of taps, {} B packed for an output channel\n",
                       form.rows, form.dwords, form.dwords == 1 ? "dword" : "dwords",
-                      4 * weight_dwords(form, target));
+                      4 * form.weight_dwords());
   for (const DepthwiseBand& band : plan.bands) {
-    const DepthwiseBlock& of = form.blocks[band.block];
+    const SlidingBlock& of = form.blocks[band.block];
     text += fmt::format("  band     from row {}: {} {} of {} vectors, {} input rows, {} outside\n",
                         band.row, band.blocks, band.blocks == 1 ? "block" : "blocks", of.outputs,
                         form.input_rows(of), of.above + of.below);

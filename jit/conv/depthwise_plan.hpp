@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ir/shape/convolution.hpp"
-#include "jit/conv/depthwise_kernel.hpp"
+#include "jit/conv/sliding/sliding_spec.hpp"
 
 namespace castor::jit {
 

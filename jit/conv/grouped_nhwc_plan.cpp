@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "ir/support/integer_math.hpp"
-#include "jit/conv/grouped_nhwc_registers.hpp"
 #include "jit/conv/plane_axes.hpp"
 
 namespace castor::jit {
@@ -44,6 +43,7 @@ class Planner {
   bool run(bool flips_input) {
     if (epilogue_ != nullptr && !plan_.is_one_pass()) return false;
     form_.flips_input = flips_input;
+    form_.engine = product_engine_of(target_);
     if (!choose_quads()) return false;
     add_vectors();
     if (!choose_steps() || !choose_outputs()) return false;
@@ -62,7 +62,7 @@ class Planner {
     }
     const bool is_depthwise = channels == 1;
     plan_.lanes = target_.vector_bits() / 32;
-    plan_.held = channels_of_k_group(product_engine_of(target_));
+    plan_.held = channels_of_k_group(form_.engine);
     form_.parts = is_depthwise ? 0 : static_cast<int>(ceil_div(channels, plan_.held));
     form_.repeats = is_depthwise && plan_.geometry.group_out_channels() > 1;
     form_.is_partial = plan_.geometry.channels < bytes_read();
@@ -84,7 +84,7 @@ class Planner {
     if (plan_.geometry.group_channels() == 1 || outputs < lanes / 2) return false;
     const int64_t dwords = plan_.slices * plan_.rows.kernel * plan_.columns.kernel *
                            ceil_div(plan_.geometry.group_channels(), 4);
-    return dwords * (has_words(target_) ? 1 : ceil_div(outputs, lanes)) > max_dwords;
+    return dwords * (form_.has_words() ? 1 : ceil_div(outputs, lanes)) > max_dwords;
   }
 
   /// Of a pixel for a vector.
@@ -175,7 +175,7 @@ class Planner {
   double cycles_of_products(const GroupedNhwcForm& form) const {
     const double products = form.rows * form.products();
     if (form.parts == 0) return products;
-    if (has_words(target_)) return 2 * products;
+    if (form_.has_words()) return 2 * products;
     constexpr double latency = 8;  // of two products a cycle
     const double sums =
         form.outputs * static_cast<double>(std::min<int64_t>(max_rows(form), form.sum_rows()));
@@ -188,7 +188,8 @@ class Planner {
       constexpr double load = 0.5;
       return form.pixels() * (load + flipping + form.parts);
     }
-    const int transposing = has_vbmi(target_) ? 1 : (target_.has_avx512() ? 2 : 3);
+    const int transposing =
+        target_.supports(Feature::avx512_vbmi) ? 1 : (target_.has_avx512() ? 2 : 3);
     return form.pixels() - form.quads() + form.quads() * (transposing + flipping);
   }
 
@@ -211,7 +212,7 @@ class Planner {
   /// Weights may need them.
   bool fits_with_window_sums(GroupedNhwcForm form) const {
     if (!has_room(form)) return false;
-    if (product_engine_of(target_) == ProductEngine::i16_pairs) return true;
+    if (form.has_words()) return true;
     form.subtracts_window_sums = true;
     form.signed_input = form.flips_input;
     form.flips_input = false;
@@ -274,7 +275,7 @@ class Planner {
     }
   }
 
-  void add_block(const GroupedNhwcBlock& block) {
+  void add_block(const SlidingBlock& block) {
     if (plan_.number_of(block) == form_.blocks.size()) form_.blocks.push_back(block);
   }
 
@@ -286,8 +287,8 @@ class Planner {
 
 }  // namespace
 
-GroupedNhwcBlock GroupedNhwcPlan::block_at(int64_t row, int64_t outputs) const {
-  GroupedNhwcBlock block = {.outputs = static_cast<int>(outputs)};
+SlidingBlock GroupedNhwcPlan::block_at(int64_t row, int64_t outputs) const {
+  SlidingBlock block = {.outputs = static_cast<int>(outputs)};
   const int64_t count = form.input_rows(block);
   const int64_t first = row * rows.stride - rows.pad_begin;
   const int64_t above = first < 0 ? ceil_div(-first, row_step) : 0;
@@ -297,7 +298,7 @@ GroupedNhwcBlock GroupedNhwcPlan::block_at(int64_t row, int64_t outputs) const {
   return block;
 }
 
-size_t GroupedNhwcPlan::number_of(const GroupedNhwcBlock& block) const {
+size_t GroupedNhwcPlan::number_of(const SlidingBlock& block) const {
   return static_cast<size_t>(std::ranges::find(form.blocks, block) - form.blocks.begin());
 }
 
@@ -330,7 +331,7 @@ std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geom
   return plan;
 }
 
-std::string print(const GroupedNhwcPlan& plan, const Target& target) {
+std::string print(const GroupedNhwcPlan& plan, const Target&) {
   const GroupedNhwcForm& form = plan.form;
   const ConvolutionGeometry& geometry = plan.geometry;
   std::string text =
@@ -345,7 +346,7 @@ std::string print(const GroupedNhwcPlan& plan, const Target& target) {
                       form.quads(), form.quads() == 1 ? "quad" : "quads");
   text += fmt::format("  filter   {} rows of {} {}, {} B packed for a vector\n", form.rows,
                       form.products(), form.products() == 1 ? "product" : "products",
-                      4 * plan.lanes * record_vectors(form, target));
+                      4 * plan.lanes * form.record_vectors());
   text += fmt::format("  blocks   {} rows, code for {} {}\n", plan.block_outputs,
                       form.blocks.size(), form.blocks.size() == 1 ? "kind" : "kinds");
   return text;

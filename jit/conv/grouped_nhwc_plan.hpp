@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ir/shape/convolution.hpp"
-#include "jit/conv/grouped_nhwc_kernel.hpp"
+#include "jit/conv/sliding/sliding_spec.hpp"
 
 namespace castor::jit {
 
@@ -47,8 +47,8 @@ struct GroupedNhwcPlan {
   int64_t unit_columns() const { return form.outputs * column_phases; }
   int64_t column_units() const { return (columns.output + unit_columns() - 1) / unit_columns(); }
   /// Block of rows: `outputs` of them from a row on, phases apart.
-  GroupedNhwcBlock block_at(int64_t row, int64_t outputs) const;
-  size_t number_of(const GroupedNhwcBlock& block) const;
+  SlidingBlock block_at(int64_t row, int64_t outputs) const;
+  size_t number_of(const SlidingBlock& block) const;
   /// Whether one call of a kernel writes each output, the only one.
   bool is_one_pass() const;
 };

@@ -42,7 +42,7 @@ WeightForm weight_form(const BoundDepthwise& bound) {
   const jit::DepthwisePlan& plan = bound.plan;
   WeightForm form("depthwise", bound.target, bound.operands.w_is_signed);
   return form.add(plan.geometry.out_channels, plan.slices, plan.rows.kernel, plan.columns.kernel,
-                  jit::weight_dwords(plan.form, bound.target), bound.products.signed_input,
+                  plan.form.weight_dwords(), bound.products.signed_input,
                   bound.products.subtracts_window_sums);
 }
 
@@ -105,9 +105,9 @@ Result<std::shared_ptr<const BoundSliding<Plan>>> bind_sliding(
   std::vector<SlidingProducts> products;
   const WeightData known = known_weights(operands, constants);
   if (known.weights == nullptr) {
-    products = possible_products(operands, target);
+    products = possible_products(operands, bound->plan.form.engine);
   } else {
-    bound->products = products_of(bound->plan.geometry, operands, target, known);
+    bound->products = products_of(bound->plan.geometry, operands, bound->plan.form.engine, known);
     products = {bound->products};
   }
   if (Status status = find_codes(*bound, products, cache, epilogue); !status) {

@@ -55,7 +55,7 @@ int64_t count_below(int64_t first, int64_t step, int64_t count, int64_t end) {
 
 void BlockList::add(const DepthwisePlan& plan, const jit::DepthwiseBand& band,
                     const PlanePart& part, const Writes& writes) {
-  const jit::DepthwiseBlock& block = plan.form.blocks[band.block];
+  const jit::SlidingBlock& block = plan.form.blocks[band.block];
   const int64_t rows = block.outputs * plan.output_step();
   const int64_t begin = count_below(band.row, rows, band.blocks, part.row);
   const int64_t end = count_below(band.row, rows, band.blocks, part.row_end);

@@ -185,7 +185,7 @@ void NhwcRun::run_blocks(const RowPiece& piece, const Code& code,
   arguments.output_row_step = phases * output_row;
   for (int64_t row = piece.row; row < std::min(piece.row + phases, piece.row_end); ++row) {
     const int64_t outputs = ceil_div(piece.row_end - row, phases);
-    const jit::GroupedNhwcBlock block = plan_.block_at(row, outputs);
+    const jit::SlidingBlock block = plan_.block_at(row, outputs);
     arguments.block = static_cast<int64_t>(plan_.number_of(block));
     const int64_t input = (row * plan_.rows.stride - plan_.rows.pad_begin) * row_bytes;
     const int64_t output = (row - piece.row) * output_row;

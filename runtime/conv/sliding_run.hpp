@@ -115,14 +115,14 @@ class SlidingRun {
     if (bound_.packed.empty()) {
       auto* to = reinterpret_cast<int32_t*>(scratch);
       const WeightData from = {operands_[1], data_of(operands.w_zero_point, operands_)};
-      products_ = products_of(plan_.geometry, operands, bound_.target, from);
+      products_ = products_of(plan_.geometry, operands, plan_.form.engine, from);
       pack_weights(bound_, products_, from, packed_records(bound_, to));
       packed = to;
       scratch += 4 * packed_dwords(bound_);
     }
     const PackedRecords<const int32_t> records = packed_records(bound_, packed);
     records_ = records.records;
-    record_dwords_ = static_cast<int64_t>(record_dwords(plan_, bound_.target));
+    record_dwords_ = static_cast<int64_t>(record_dwords(plan_));
     starts_ = bound_.starts;
     if (!starts_.empty()) return;
     auto* to = reinterpret_cast<typename Bound::Start*>(at_next_line(scratch));

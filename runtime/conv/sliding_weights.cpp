@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "jit/conv/dot_product.hpp"
-
 namespace castor::detail {
 
 namespace {
@@ -26,10 +24,6 @@ int32_t zero_point_of(const ConvolutionOperands& operands, const WeightData& fro
   if (from.zero_points == nullptr) return 0;
   return number_of(from.zero_points[operands.zero_points_per_channel ? m : 0],
                    operands.w_is_signed);
-}
-
-bool has_bytes(const jit::Target& target) {
-  return jit::product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
 }
 
 struct WeightRange {
@@ -79,7 +73,7 @@ class LanePacker {
   template <class Plan>
   void set_layer(const BoundSliding<Plan>& bound) {
     operands_ = bound.operands;
-    in_bytes_ = has_bytes(bound.target);
+    in_bytes_ = !bound.plan.form.has_words();
     channels_ = bound.plan.geometry.group_channels();
     taps_ = bound.plan.rows.kernel * bound.plan.columns.kernel;
     channel_step_ = bound.plan.slices * taps_;
@@ -336,18 +330,22 @@ class FirstSums {
 }  // namespace
 
 std::vector<SlidingProducts> possible_products(const ConvolutionOperands& operands,
-                                               const jit::Target& target) {
+                                               jit::ProductEngine engine) {
   std::vector<SlidingProducts> all = {{}};
-  if (!has_bytes(target) || (operands.w_zero_point < 0 && operands.w_is_signed)) return all;
+  if (engine == jit::ProductEngine::i16_pairs ||
+      (operands.w_zero_point < 0 && operands.w_is_signed))
+    return all;
   all.push_back({.signed_input = operands.x_is_signed, .subtracts_window_sums = true});
   if (operands.x_is_signed) all.push_back({.signed_input = true});
   return all;
 }
 
 SlidingProducts products_of(const ConvolutionGeometry& geometry,
-                            const ConvolutionOperands& operands, const jit::Target& target,
+                            const ConvolutionOperands& operands, jit::ProductEngine engine,
                             const WeightData& from) {
-  if (!has_bytes(target) || (operands.w_is_signed && from.zero_points == nullptr)) return {};
+  if (engine == jit::ProductEngine::i16_pairs ||
+      (operands.w_is_signed && from.zero_points == nullptr))
+    return {};
   int64_t of_channel = geometry.group_channels();
   for (const ConvolutionAxis& axis : geometry.axes) of_channel *= axis.kernel;
   const bool differ = from.zero_points != nullptr && operands.zero_points_per_channel;
@@ -376,7 +374,7 @@ void pack_weights(const BoundDepthwise& bound, const SlidingProducts& products,
   if (products.subtracts_window_sums && !products.signed_input && plan.form.repeats_last_tap) {
     packer.split_last_tap();
   }
-  const size_t record_size = record_dwords(plan, bound.target);
+  const size_t record_size = record_dwords(plan);
   int32_t* record = to.records.data();
   int32_t* sum = to.sums.data();
   for (int64_t slice = 0; slice < plan.slices; ++slice) {
@@ -392,7 +390,7 @@ void pack_weights(const BoundGroupedNhwc& bound, const SlidingProducts& products
   LanePacker packer(plan.form, plan.lanes, plan.held, products, from);
   packer.set_layer(bound);
   OrderPacker orders(bound);
-  const size_t record_size = record_dwords(plan, bound.target);
+  const size_t record_size = record_dwords(plan);
   std::ranges::fill(to.records, 0);
   int32_t* record = to.records.data();
   for (int64_t slice = 0; slice < plan.slices; ++slice) {

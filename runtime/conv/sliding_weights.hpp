@@ -14,10 +14,10 @@ struct WeightData {
 
 /// The products that calls may need whose weights are not known.
 std::vector<SlidingProducts> possible_products(const ConvolutionOperands& operands,
-                                               const jit::Target& target);
+                                               jit::ProductEngine engine);
 /// The products that do for these weights.
 SlidingProducts products_of(const ConvolutionGeometry& geometry,
-                            const ConvolutionOperands& operands, const jit::Target& target,
+                            const ConvolutionOperands& operands, jit::ProductEngine engine,
                             const WeightData& from);
 
 /// The data at the next cache line.
@@ -34,11 +34,11 @@ inline size_t records_of_slice(const jit::DepthwisePlan& plan) {
 }
 inline size_t records_of_slice(const jit::GroupedNhwcPlan& plan) { return plan.vectors.size(); }
 /// Dwords of a record.
-inline size_t record_dwords(const jit::DepthwisePlan& plan, const jit::Target& target) {
-  return static_cast<size_t>(jit::weight_dwords(plan.form, target));
+inline size_t record_dwords(const jit::DepthwisePlan& plan) {
+  return static_cast<size_t>(plan.form.weight_dwords());
 }
-inline size_t record_dwords(const jit::GroupedNhwcPlan& plan, const jit::Target& target) {
-  return static_cast<size_t>(jit::record_vectors(plan.form, target) * plan.lanes);
+inline size_t record_dwords(const jit::GroupedNhwcPlan& plan) {
+  return static_cast<size_t>(plan.form.record_vectors() * plan.lanes);
 }
 /// Records of all slices, by slice.
 template <class Plan>
@@ -61,14 +61,14 @@ size_t packed_sums(const Plan& plan) {
 template <class Plan>
 size_t packed_dwords(const BoundSliding<Plan>& bound) {
   constexpr size_t to_next_line = 15;
-  return to_next_line + record_count(bound.plan) * record_dwords(bound.plan, bound.target) +
+  return to_next_line + record_count(bound.plan) * record_dwords(bound.plan) +
          packed_sums(bound.plan);
 }
 /// Its parts, from the next cache line after `data` on.
 template <class Plan, class Int>
 PackedRecords<Int> packed_records(const BoundSliding<Plan>& bound, Int* data) {
   data = at_next_line(data);
-  const size_t dwords = record_count(bound.plan) * record_dwords(bound.plan, bound.target);
+  const size_t dwords = record_count(bound.plan) * record_dwords(bound.plan);
   return {{data, dwords}, {data + dwords, packed_sums(bound.plan)}};
 }
 

@@ -181,7 +181,7 @@ std::set<std::string> switches_of(const KernelSpec& spec, const Target& target) 
   std::visit(
       [&]<class Spec>(const Spec& of) {
         add_switches(std::string(Spec::name), of, shown);
-        if constexpr (jit::AppliesEpilogues<Spec>) {  // microkernels
+        if constexpr (jit::AppliesEpilogues<Spec> && !requires { of.engine; }) {  // dense ones
           const bool is_u8 = product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
           shown.insert(fmt::format("{} k_group={}", Spec::name, is_u8 ? "4xu8" : "2xi16"));
         }

@@ -10,8 +10,7 @@
 
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
-#include "jit/conv/depthwise_kernel.hpp"
-#include "jit/conv/grouped_nhwc_kernel.hpp"
+#include "jit/conv/sliding/sliding_spec.hpp"
 #include "jit/conv/pack_planes.hpp"
 #include "jit/conv/pack_weights.hpp"
 #include "jit/conv/pack_windows.hpp"

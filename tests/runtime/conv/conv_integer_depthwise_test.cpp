@@ -168,7 +168,8 @@ TEST_F(ConvDepthwise, InstructionsBelongToTheTier) {
     if (!target.has_avx512()) continue;
     const bool has_vnni = target.supports(jit::Feature::avx512_vnni);
     for (int i = 0; i < 200; ++i) {
-      jit::DepthwiseForm form = {.rows = static_cast<int>(draw(1, 7)),
+      jit::DepthwiseForm form = {.engine = jit::product_engine_of(target),
+                                 .rows = static_cast<int>(draw(1, 7)),
                                  .row_stride = static_cast<int>(draw(1, 4)),
                                  .dwords = static_cast<int>(draw(1, 4)),
                                  .repeats_last_tap = has_vnni && percent(30),

@@ -197,7 +197,8 @@ TEST_F(ConvGroupedNhwc, InstructionsBelongToTheTier) {
     const bool has_vnni = jit::product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
     int emitted = 0;
     for (int i = 0; i < 300; ++i) {
-      jit::GroupedNhwcForm form = {.rows = static_cast<int>(draw(1, 7)),
+      jit::GroupedNhwcForm form = {.engine = jit::product_engine_of(target),
+                                   .rows = static_cast<int>(draw(1, 7)),
                                    .row_stride = static_cast<int>(draw(1, 4)),
                                    .columns = static_cast<int>(draw(1, 7)),
                                    .column_stride = static_cast<int>(draw(1, 4)),

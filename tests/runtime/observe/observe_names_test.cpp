@@ -8,10 +8,9 @@
 #include "ir/rewrite/canonicalize.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
-#include "jit/conv/depthwise_kernel.hpp"
-#include "jit/conv/grouped_nhwc_kernel.hpp"
 #include "jit/conv/pack_weights.hpp"
 #include "jit/conv/pack_windows.hpp"
+#include "jit/conv/sliding/sliding_spec.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/emit/tile_copy.hpp"
 #include "jit/kernel/spec_key.hpp"
@@ -250,7 +249,21 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
 }
 
 TEST(CodeNames, OfKernelsOfManyFieldsAreCut) {
-  const jit::GroupedNhwcForm all{3, 2, 3, 2, 4, 2, true, true, true, true, true, true, true, {{}}};
+  const jit::GroupedNhwcForm all{jit::ProductEngine::u8_i8_dot,
+                                 3,
+                                 2,
+                                 3,
+                                 2,
+                                 4,
+                                 2,
+                                 true,
+                                 true,
+                                 true,
+                                 true,
+                                 true,
+                                 true,
+                                 true,
+                                 {{}}};
   const std::string name = kernel_name(spec_words(all), {Tier::avx512_vbmi}, nullptr, "key");
   EXPECT_TRUE(is_identifier(name)) << name;
   EXPECT_EQ(without_hash(name).substr(0, 62),

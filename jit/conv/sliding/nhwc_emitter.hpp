@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of grouped kernels of channels-last layouts: inside jit/conv only.
+// The code of grouped kernels in NHWC: output channels in the lanes. Inside jit/conv only.
 #pragma once
 
 #include <array>
 #include <memory>
 
-#include "jit/conv/grouped_nhwc_kernel.hpp"
-#include "jit/conv/grouped_nhwc_registers.hpp"
 #include "jit/conv/pixel_epilogue.hpp"
-#include "jit/conv/row_walk.hpp"
+#include "jit/conv/sliding/sliding_emitter.hpp"
 
-namespace castor::jit::grouped_nhwc {
-
-using Xbyak::Operand;
-using Xbyak::Opmask;
-using Xbyak::Reg64;
-using Xbyak::Xmm;
-using Xbyak::Zmm;
+namespace castor::jit::sliding {
 
 /// Registers with one meaning throughout the code.
 namespace reg {
@@ -25,7 +17,6 @@ inline const Reg64 from(Operand::RSI);  ///< the next row at the place
 inline const Reg64 to(Operand::RDX);    ///< the next output row at the place
 inline const Reg64 output_step(Operand::R8);
 inline const Reg64 place(Operand::RBP);
-inline const Reg64 weights(Operand::R9);  ///< record of the vector of channels
 inline const Reg64 vector(Operand::R10);
 inline const Reg64 row_step(Operand::R15);
 inline const Reg64 thrice_output_step(Operand::RCX);
@@ -54,12 +45,59 @@ inline const Opmask epilogue_lanes(1);
 inline constexpr int stack_bytes = 64;
 inline constexpr int return_bytes = 8;
 
+/// The vector registers of one kernel, given out in the order of the members.
+class NhwcRegisters : public VectorPool {
+ public:
+  /// `spare`: registers that are left for an epilogue.
+  NhwcRegisters(const GroupedNhwcForm& form, const Target& target, int spare)
+      : VectorPool(target, spare), form_(form) {
+    const bool has_avx512 = target.has_avx512();
+    quad = take();
+    if (has_avx512) padding = take();
+    if (has_avx512 && form.parts == 0) order = take();
+    if (has_avx512 && form.parts == 0 && !has_vbmi(target)) transposed = take();
+    if (form.flips_input) flip = take();
+    if (form.parts > 0 || form.is_partial || !has_avx512) pixel = take();
+    if (form.vectors_of_weight() > 1) {
+      odd_taps = take();
+      even_bytes = take();
+    }
+    if (form.has_words() || form.signed_input) product = take();
+    if (form.subtracts_window_sums) first_window_sum_ = take(form.outputs);
+    first_sum_ = take(form.outputs * form.sum_rows());
+    fit = room() >= 0;
+    record = form.record_vectors();
+    if (!form.subtracts_window_sums && !form.has_words()) record -= form.zero_points();
+    kept_ = fit ? std::min(record, room()) : 0;
+    if (kept_ > 0) first_kept_ = take(kept_);
+  }
+
+  Xmm quad, padding, order, transposed, flip, pixel, odd_taps, even_bytes, product;
+  bool fit = false;
+  int record = 0;  ///< vectors of a record that the code reads
+
+  Xmm window_sum(int output) const { return vector(first_window_sum_.getIdx() + output); }
+  Xmm row_sum(int output) const { return window_sum(output); }
+  /// Of an output row with that number; they take turns.
+  Xmm sum(int row, int output) const {
+    return vector(first_sum_.getIdx() + row % form_.sum_rows() * form_.outputs + output);
+  }
+  /// Some vectors of the record stay in registers, others are read each time.
+  bool keeps(int index) const { return index < kept_; }
+  Xmm kept(int index) const { return vector(first_kept_.getIdx() + index); }
+
+ private:
+  const GroupedNhwcForm& form_;
+  Xmm first_window_sum_, first_sum_, first_kept_;
+  int kept_ = 0;
+};
+
 /// Emits one kernel. The methods are in the order of the code that they emit.
-class NhwcEmitter {
+class NhwcEmitter final : SlidingEmitter<GroupedNhwcForm, NhwcRegisters> {
  public:
   NhwcEmitter(const GroupedNhwcForm& form, const Target& target, const TileEpilogue* epilogue,
               std::span<uint8_t> buffer)
-      : form_(form), target_(target), vectors_(form, target, vectors_for(epilogue)), code_(buffer) {
+      : SlidingEmitter(form, target, vectors_for(epilogue), buffer) {
     if (epilogue == nullptr) return;
     epilogue_ = std::make_unique<PixelEpilogueEmitter>(
         code_, target, *epilogue, TakenRegisters{vectors_.taken(), 0}, stack_bytes + return_bytes,
@@ -70,20 +108,7 @@ class NhwcEmitter {
 
   MachineCode emit() {
     emit_entry();
-    Xbyak::Label done;
-    for (size_t i = 0; i < form_.blocks.size(); ++i) {
-      Xbyak::Label next;
-      const bool is_last = i + 1 == form_.blocks.size();
-      if (!is_last) {
-        code_.cmp(argument(offsetof(GroupedNhwcArguments, block)), static_cast<uint32_t>(i));
-        code_.jne(next, Xbyak::CodeGenerator::T_NEAR);
-      }
-      block_ = form_.blocks[i];
-      emit_places();
-      if (!is_last) code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
-      code_.L(next);
-    }
-    code_.L(done);
+    emit_any_block(argument(offsetof(GroupedNhwcArguments, block)), [&] { emit_places(); });
     emit_exit();
     return code_.finish();
   }
@@ -98,9 +123,8 @@ class NhwcEmitter {
   void emit_channels();
   void emit_vector_begin();
   void load_record();
-  void emit_block();
-  void emit_row(int row);
-  void begin_sums(int row);
+  void emit_first_sum(const Xmm& sum, int output) override;
+  void emit_row(int row) override;
   void emit_pixels_of_channel(int row);
   void emit_channels_of_pixels(int row);
   void load_padding(const Xmm& to);
@@ -108,16 +132,14 @@ class NhwcEmitter {
   void load_inner_pixel(int pixel);
   void load_guarded_pixel(int pixel);
   void load_halves(int quad);
+  Opmask loaded_mask(int pixel);
   void load_partial_pixel(int pixel);
   Xbyak::RegExp guarded_address(int pixel);
   void transpose();
   void transpose_halves();
   void load_channels(int pixel);
   void prepare_taps(const Xmm& quad);
-  void multiply(int row, const Xmm& taps, int quad);
-  void multiply_add(const Xmm& sum, const Xmm& taps, int weight);
-  void multiply_add_vector(const Xmm& sum, const Xmm& taps, int index);
-  void emit_stores(int row);
+  void emit_stores(int row) override;
   void emit_store(const Xmm& sum, int output);
   void emit_stored_lanes(int output);
   void emit_whole_store(const Xmm& sum, const Xbyak::Address& to);
@@ -125,20 +147,17 @@ class NhwcEmitter {
   void emit_store_by_epilogue(const Xmm& sum, int output);
   void emit_exit();
 
-  bool has_avx512() const { return target_.has_avx512(); }
   bool keeps_masks() const {
     return has_avx512() && !epilogue_ && form_.pixels() <= max_pixel_masks;
   }
   bool is_outside(int row) const {
     return row < block_.above || row >= form_.input_rows(block_) - block_.below;
   }
-  /// Of output rows.
-  RowWalk walk() const { return {form_.rows, form_.row_stride, block_.outputs}; }
   int vector_bytes() const { return target_.vector_bits() / 8; }
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   Xbyak::Address of_place(size_t offset) { return code_.ptr[reg::place + offset]; }
   Xbyak::Address of_vector(size_t offset) { return code_.ptr[reg::vector + offset]; }
-  Xbyak::Address of_record(int index) { return code_.ptr[reg::weights + vector_bytes() * index]; }
+  Xbyak::Address of_record(int index) { return code_.ptr[weights + vector_bytes() * index]; }
   static size_t loaded_at(int pixel) {
     return offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel);
   }
@@ -161,15 +180,10 @@ class NhwcEmitter {
   int pixels_of(int quad) const { return std::min(form_.pixels() - 4 * quad, 4); }
   static Xmm low(const Xmm& vector) { return Xmm(vector.getIdx()); }
 
-  const GroupedNhwcForm& form_;
-  const Target& target_;
-  const NhwcRegisters vectors_;
-  GroupedNhwcBlock block_;  ///< whose code is being emitted
-  bool guards_ = false;     ///< whether that code leaves out pixels and outputs
-  Assembler code_;
+  bool guards_ = false;                             ///< whether code leaves out pixels and outputs
   std::unique_ptr<PixelEpilogueEmitter> epilogue_;  ///< null where there is none
   Xbyak::Label channels_routine_;                   ///< of the epilogue
   Xbyak::Label routine_;                            ///< likewise, for a vector of sums
 };
 
-}  // namespace castor::jit::grouped_nhwc
+}  // namespace castor::jit::sliding

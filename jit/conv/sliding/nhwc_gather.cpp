@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What grouped kernels of channels-last layouts read: pixels, as quads.
-#include "jit/conv/grouped_nhwc_emitter.hpp"
+#include "jit/conv/sliding/nhwc_emitter.hpp"
 
-namespace castor::jit::grouped_nhwc {
+namespace castor::jit::sliding {
 
 namespace {
 
@@ -25,7 +25,7 @@ std::array<uint8_t, 32> twice(const std::array<uint8_t, 16>& order) {
 void NhwcEmitter::load_padding(const Xmm& to) {
   if (has_avx512()) return code_.vmovdqa64(to, vectors_.padding);
   code_.mov(reg::scratch, argument(offsetof(GroupedNhwcArguments, padding)));
-  code_.vbroadcasti128(Xbyak::Ymm(to.getIdx()), code_.ptr[reg::scratch]);
+  code_.vbroadcasti128(Ymm(to.getIdx()), code_.ptr[reg::scratch]);
 }
 
 /// Four pixels; then channel by channel.
@@ -51,8 +51,7 @@ void NhwcEmitter::load_inner_pixel(int pixel) {
 void NhwcEmitter::load_guarded_pixel(int pixel) {
   const Zmm quad(vectors_.quad.getIdx());
   if (!form_.is_partial) {
-    const Opmask mask = keeps_masks() ? Opmask(1 + pixel) : pixel_at_hand;
-    if (!keeps_masks()) code_.kmovw(mask, of_place(loaded_at(pixel)));
+    const Opmask mask = loaded_mask(pixel);
     return code_.vbroadcasti32x4(quad | mask, pixel_address(pixel));
   }
   load_partial_pixel(pixel);
@@ -61,10 +60,16 @@ void NhwcEmitter::load_guarded_pixel(int pixel) {
   code_.vinserti32x4(quad, quad, low(vectors_.pixel), place);
 }
 
+/// The mask of a pixel's bytes that there are.
+Opmask NhwcEmitter::loaded_mask(int pixel) {
+  if (keeps_masks()) return Opmask(1 + pixel);
+  code_.kmovw(pixel_at_hand, of_place(loaded_at(pixel)));
+  return pixel_at_hand;
+}
+
 /// The bytes that there are.
 void NhwcEmitter::load_partial_pixel(int pixel) {
-  const Opmask mask = keeps_masks() ? Opmask(1 + pixel) : pixel_at_hand;
-  if (!keeps_masks()) code_.kmovw(mask, of_place(loaded_at(pixel)));
+  const Opmask mask = loaded_mask(pixel);
   code_.vmovdqa64(low(vectors_.pixel), low(vectors_.padding));
   code_.vmovdqu8(low(vectors_.pixel) | mask, pixel_address(pixel));
 }
@@ -87,7 +92,7 @@ void NhwcEmitter::load_halves(int quad) {
     i % 2 == 0 ? code_.vmovq(to, from) : code_.vmovhps(to, to, from);
   }
   if (pixels > 2) {
-    const Xbyak::Ymm both(vectors_.quad.getIdx());
+    const Ymm both(vectors_.quad.getIdx());
     code_.vinserti128(both, both, low(vectors_.pixel), 1);
   }
 }
@@ -112,7 +117,7 @@ void NhwcEmitter::transpose() {
 
 /// The same of two pixels in each 128 bits.
 void NhwcEmitter::transpose_halves() {
-  const Xbyak::Ymm quad(vectors_.quad.getIdx());
+  const Ymm quad(vectors_.quad.getIdx());
   if (!form_.repeats) {
     code_.vpshufb(quad, quad, code_.constant_of(twice(paired_bytes)));
   } else if (vectors_.keeps(0)) {
@@ -129,13 +134,12 @@ void NhwcEmitter::transpose_halves() {
 void NhwcEmitter::load_channels(int pixel) {
   const Zmm to(vectors_.pixel.getIdx());
   if (!has_avx512()) {
-    code_.vbroadcasti128(Xbyak::Ymm(to.getIdx()), code_.ptr[guarded_address(pixel)]);
+    code_.vbroadcasti128(Ymm(to.getIdx()), code_.ptr[guarded_address(pixel)]);
   } else if (form_.is_partial) {
     load_partial_pixel(pixel);
     code_.vshufi32x4(to, to, to, 0);
   } else if (guards_) {
-    const Opmask mask = keeps_masks() ? Opmask(1 + pixel) : pixel_at_hand;
-    if (!keeps_masks()) code_.kmovw(mask, of_place(loaded_at(pixel)));
+    const Opmask mask = loaded_mask(pixel);
     load_padding(to);
     code_.vbroadcasti32x4(to | mask, pixel_address(pixel));
   } else {
@@ -143,4 +147,4 @@ void NhwcEmitter::load_channels(int pixel) {
   }
 }
 
-}  // namespace castor::jit::grouped_nhwc
+}  // namespace castor::jit::sliding
