@@ -219,8 +219,9 @@ bool has_small_windows(const ConvPlan& plan, const Target& target) {
   for (const ConvolutionAxis& axis : {plan.rows, plan.columns}) {
     if (std::max({axis.kernel, axis.stride, axis.dilation}) > max) return false;
   }
-  const WindowForm form = window_form(plan);
-  return can_fill(form, target) && form.dwords() < plan.dwords * plan.rows.kernel * form.columns;
+  const PackInput spec = pack_input_spec(plan);
+  return fits(spec, target) &&
+         spec.k_groups() < plan.dwords * plan.rows.kernel * plan.columns.kernel;
 }
 
 /// Whether rows that are lines of their own leave few lanes empty, so that it is worth trying.
@@ -268,11 +269,18 @@ void choose_planes(ConvPlan& plan) {
   if (plan.dwords_hold == DwordsHold::columns) list_weights_of_columns(plan);
 }
 
-WindowForm window_form(const ConvPlan& plan) {
-  return {.rows = static_cast<int>(plan.geometry.group_channels() * plan.rows.kernel),
-          .columns = static_cast<int>(plan.columns.kernel),
-          .column_stride = static_cast<int>(plan.columns.stride),
-          .dilation = static_cast<int>(plan.columns.dilation)};
+PackInput pack_input_spec(const ConvPlan& plan) {
+  constexpr int64_t max_stride = 65;  // code has smaller ones
+  PackInput spec = {
+      .layout = plan.dwords_hold,
+      .engine = plan.engine,
+      .column_stride = static_cast<int>(std::min<int64_t>(plan.columns.stride, max_stride))};
+  if (plan.dwords_hold == DwordsHold::channels) spec.is_plain = plan.takes_whole_rows();
+  if (plan.dwords_hold != DwordsHold::taps) return spec;
+  spec.filter_rows = static_cast<int>(plan.geometry.group_channels() * plan.rows.kernel);
+  spec.filter_columns = static_cast<int>(plan.columns.kernel);
+  spec.dilation = static_cast<int>(plan.columns.dilation);
+  return spec;
 }
 
 void set_channel_tiles(ConvPlan& plan, int tile_channels) {
@@ -309,11 +317,9 @@ std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Ta
     lines.rows_are_lines = rows_may_be_lines;
     if (rows_may_be_lines) plans.push_back(plan_pixel_lanes(lines, target));
   }
-  if (has_small_windows(lines, target)) {
-    lines.dwords_hold = DwordsHold::taps;
-    lines.rows_are_lines = false;
-    plans.push_back(plan_pixel_lanes(lines, target));
-  }
+  lines.dwords_hold = DwordsHold::taps;
+  lines.rows_are_lines = false;
+  if (has_small_windows(lines, target)) plans.push_back(plan_pixel_lanes(lines, target));
   const ConvolutionCosts& costs = costs_on(target);
   for (ConvPlan& plan : plans) {
     plan.cost = cost_of(plan, problem, target);

@@ -24,7 +24,7 @@
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/cost/cost_events.hpp"
-#include "jit/conv/pack_windows.hpp"
+#include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/problem.hpp"
 
 namespace castor::jit {
@@ -52,13 +52,6 @@ enum class ConvSource : uint8_t {
   planes,  ///< dwords of input channels
   rows,    ///< copies of rows, with their padding
   input,   ///< the input itself
-};
-
-/// What the elements of a plane's dword are.
-enum class DwordsHold : uint8_t {
-  channels,  ///< neighbouring input channels of a pixel
-  columns,   ///< neighbouring columns of a channel
-  taps,      ///< neighbouring taps of an output pixel's window: each plane serves one of them
 };
 
 /// Rows of a block's input, copied or as they lie.
@@ -161,8 +154,8 @@ inline constexpr int64_t max_filter_weights = int64_t{1} << 28;
 /// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
 Status check_filter(const ConvolutionGeometry& geometry);
 
-/// How planes are filled whose dwords hold taps.
-WindowForm window_form(const ConvPlan& plan);
+/// What the code that packs the plan's input depends on.
+PackInput pack_input_spec(const ConvPlan& plan);
 
 /// All dense plans of a problem, with their costs; at least one.
 std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Target& target);

@@ -27,16 +27,14 @@ void visit_code(const KernelCodePtr<Form> (&codes)[2][2][2], const Visit& visit)
 
 template <class Visit>
 void visit_code(const BoundConvolution& convolution, const Visit& visit) {
-  const MovementCode& movement = convolution.movement;
   for (const KernelCodePtr<jit::ConvTile>* code :
        {&convolution.code, &convolution.last_code, &convolution.sums_code,
         &convolution.input_code}) {
     visit_code(*code, visit);
   }
-  visit_code(movement.weights, visit);
-  visit_code(movement.last_weights, visit);
-  visit_code(movement.planes, visit);
-  visit_code(movement.windows, visit);
+  visit_code(convolution.weight_packers.whole, visit);
+  visit_code(convolution.weight_packers.last, visit);
+  visit_code(convolution.input_packer, visit);
   for (const BlockTables& block : convolution.blocks) {
     for (const BoundTileRun& run : block.runs) {
       visit_code(run.code, visit);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/conv/convolution_parts.hpp"
+#include "runtime/conv/window_sums.hpp"
 
 namespace castor::detail {
 
@@ -228,8 +229,9 @@ Status pack_constants(BoundConvolution& convolution, std::span<const std::byte* 
   const auto pack = [&](int32_t* to) {
     std::vector<int32_t> values(channels);
     set_weight_zero_points(convolution, data_of(from.zero_points, constants), values);
-    pack_weights(convolution.plan, convolution.movement, constants[1], operands.w_is_signed,
-                 values.data(), packed_weights(convolution.plan, to));
+    pack_weights(convolution.plan, convolution.weight_packers,
+                 {constants[1], operands.w_is_signed, values.data()},
+                 packed_weights(convolution.plan, to));
   };
   Result<PackedDwords> packed = share_weights(sharing, weight_form(convolution), from,
                                               packed_dwords(convolution.plan) + channels, pack);
@@ -254,9 +256,12 @@ Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* cons
   convolution.window_sums = window_sums_of(convolution);
   convolution.applies_epilogue = epilogue != nullptr;
   if (Status status = find_all_codes(convolution, {cache, epilogue}); !status) return status;
-  Result<MovementCode> movement = find_movement_code(convolution.plan, convolution.target, cache);
-  if (!movement.ok()) return movement.error();
-  convolution.movement = std::move(movement).value();
+  auto input_packer = find_input_packer(convolution.plan, convolution.target, cache);
+  if (!input_packer.ok()) return input_packer.error();
+  convolution.input_packer = std::move(input_packer).value();
+  auto weight_packers = find_weight_packers(convolution.plan, convolution.target, cache);
+  if (!weight_packers.ok()) return weight_packers.error();
+  convolution.weight_packers = std::move(weight_packers).value();
   if (Status status = pack_constants(convolution, constants, weights); !status) {
     return status;
   }

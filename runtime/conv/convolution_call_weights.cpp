@@ -23,8 +23,8 @@ void CallWeights::prepare() {
     packed_ = packed_weights(plan, convolution_.packed.data());
   } else if (!convolution_.packs_by_tile) {
     const auto to = packed_weights(plan, dwords_at(scratch_, parts.weights));
-    pack_weights(plan, convolution_.movement, operands_.w, convolution_.operands.w_is_signed, zeros,
-                 to);
+    pack_weights(plan, convolution_.weight_packers,
+                 {operands_.w, convolution_.operands.w_is_signed, zeros}, to);
     packed_ = {to.dwords, to.sums};
   }
   if (convolution_.window_sums == jit::WindowSums::words) {
@@ -44,8 +44,10 @@ void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) 
   const DenseWeights<int32_t> to = {
       {counted_back(buffer, packed_tile(plan, group, tile)), packed_dwords(plan)},
       {buffer + tile_dwords(plan), static_cast<size_t>(plan.geometry.out_channels)}};
-  pack_weight_tile(plan, convolution_.movement, operands_.w, convolution_.operands.w_is_signed,
-                   dwords_at(scratch_, convolution_.parts.zero_points), group, tile, to);
+  pack_weight_tile(plan, convolution_.weight_packers,
+                   {operands_.w, convolution_.operands.w_is_signed,
+                    dwords_at(scratch_, convolution_.parts.zero_points)},
+                   group, tile, to);
   const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile_channels();
   const bool is_last = tile + 1 == plan.channel_tiles;
   const int channels = is_last ? plan.last_channels : plan.tile_channels();

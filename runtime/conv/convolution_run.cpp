@@ -10,8 +10,8 @@
 #include "runtime/conv/convolution_call.hpp"
 #include "runtime/conv/convolution_call_weights.hpp"
 #include "runtime/conv/convolution_output.hpp"
-#include "runtime/conv/convolution_sums.hpp"
 #include "runtime/conv/interleave.hpp"
+#include "runtime/conv/window_sums.hpp"
 
 namespace castor::detail {
 
@@ -141,10 +141,8 @@ class ConvolutionRun {
     if (plan_.source == jit::ConvSource::input) return input_of(plan_, input, place);
     std::byte* source = scratch + convolution_.parts.source;
     std::byte* to = source + source_bytes_before(plan_, place, inner);
-    if (plan_.source == jit::ConvSource::rows) {
-      copy_rows(plan_, input, inner, to);
-    } else if (pixels_laid_out < inner.block.rows * inner.block.columns) {
-      fill_planes(plan_, convolution_.movement, input, inner, to, kept, pixels_laid_out);
+    if (pixels_laid_out < inner.block.rows * inner.block.columns) {
+      pack_input(plan_, convolution_.input_packer.get(), input, inner, to, kept, pixels_laid_out);
     }
     return source;
   }

@@ -93,13 +93,10 @@ Result<KernelSpec> read_spec_of(const std::string& kind, std::istringstream& wor
 
 using jit::Target;
 
-bool has_code(const jit::PlaneForm& spec, const Target& target) { return can_fill(spec, target); }
-bool has_code(const jit::WindowForm& spec, const Target& target) { return can_fill(spec, target); }
-bool has_code(const jit::WeightUnit& spec, const Target& target) { return can_pack(spec, target); }
 bool has_code(const jit::ByteTableSpec&, const Target& target) { return has_byte_tables(target); }
 bool has_code(const jit::TileCopySpec&, const Target&) { return true; }
-template <class Microkernel>
-bool has_code(const Microkernel& spec, const Target& target) {
+template <class Spec>
+bool has_code(const Spec& spec, const Target& target) {
   return fits(spec, target);
 }
 

@@ -10,19 +10,18 @@
 
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/pack/pack_input.hpp"
+#include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
-#include "jit/conv/pack_planes.hpp"
-#include "jit/conv/pack_weights.hpp"
-#include "jit/conv/pack_windows.hpp"
 #include "jit/emit/tile_copy.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 
 namespace castor::test {
 
 /// Everything that the code of one kernel depends on besides target and epilogue.
-using KernelSpec = std::variant<jit::ConvTile, jit::ChannelTile, jit::DepthwiseForm,
-                                jit::GroupedNhwcForm, jit::PlaneForm, jit::WindowForm,
-                                jit::WeightUnit, jit::TileCopySpec, jit::ByteTableSpec>;
+using KernelSpec =
+    std::variant<jit::ConvTile, jit::ChannelTile, jit::DepthwiseForm, jit::GroupedNhwcForm,
+                 jit::PackInput, jit::WeightUnit, jit::TileCopySpec, jit::ByteTableSpec>;
 
 /// Reads "pixel_vectorised channels=2 vectors=1 dead_lanes". Fields that are not named have their
 /// defaults. Fails (invalid_argument) at a word that is not known, naming it.

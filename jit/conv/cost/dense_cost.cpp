@@ -5,7 +5,6 @@
 #include "jit/conv/conv_planning.hpp"
 #include "jit/conv/cost/costs.hpp"
 #include "jit/conv/last_taps.hpp"
-#include "jit/conv/pack_planes.hpp"
 
 namespace castor::jit {
 
@@ -109,7 +108,7 @@ Cost cost_of_block(const ConvPlan& plan, const ChannelTile& tile, const Convolut
 
 namespace {
 
-/// How k groups of packed input are made: by code where there is code (jit/conv/pack_planes.hpp).
+/// How k groups of packed input are made: by code where there is code (jit/conv/pack).
 CostEvent packing_event(const ConvPlan& plan, const Target& target) {
   if (plan.dwords_hold == DwordsHold::taps) return packed_im2col;
   const bool in_bytes = plan.engine == ProductEngine::u8_i8_dot;
@@ -117,10 +116,8 @@ CostEvent packing_event(const ConvPlan& plan, const Target& target) {
     return in_bytes ? packed_nhwc : packed_one_by_one;
   }
   const bool holds_columns = plan.dwords_hold == DwordsHold::columns;
-  const auto stride = static_cast<int>(std::min<int64_t>(plan.columns.stride, 16));
-  const PlaneForm form = {.column_stride = stride, .holds_columns = holds_columns};
-  if (!in_bytes || !can_fill(form, target)) {
-    return stride <= 2 && !holds_columns ? packed_by_loops : packed_one_by_one;
+  if (!in_bytes || !fits(pack_input_spec(plan), target)) {
+    return plan.columns.stride <= 2 && !holds_columns ? packed_by_loops : packed_one_by_one;
   }
   if (holds_columns) return packed_columns4;
   return plan.may_take_input ? packed_by_kernel : packed_nchw4c;

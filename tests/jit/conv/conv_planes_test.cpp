@@ -15,32 +15,38 @@
 namespace castor::detail {
 namespace {
 
-/// How many codes there are for the forms, on all tiers; each is checked.
-template <class Form>
-int check_fillers(std::initializer_list<Form> forms, const test::CodeLimits& limits) {
+jit::PackInput im2col(int stride, int rows, int columns, int dilation) {
+  return {.layout = jit::DwordsHold::taps,
+          .column_stride = stride,
+          .filter_rows = rows,
+          .filter_columns = columns,
+          .dilation = dilation};
+}
+
+TEST(PackInput, CodeBelongsToTheTier) {
+  const jit::PackInput specs[] = {{},
+                                  {.is_plain = true},
+                                  {.column_stride = 2},
+                                  {.layout = jit::DwordsHold::columns, .column_stride = 2},
+                                  im2col(2, 9, 3, 1),
+                                  im2col(2, 21, 7, 1),
+                                  im2col(4, 28, 1, 1),
+                                  im2col(1, 1, 17, 3),
+                                  im2col(1, 29, 3, 1),  // too many rows
+                                  im2col(4, 3, 5, 1),   // more than 64 bytes
+                                  im2col(1, 3, 3, 25)};
   int codes = 0;
   for (const jit::Tier tier : test::all_tiers) {
     const jit::Target target{tier};
-    for (const Form& form : forms) {
-      if (!jit::can_fill(form, target)) continue;
-      test::check_kernel_code([&] { return emit_kernel(form, target); }, target, "filler", limits);
+    for (const jit::PackInput& spec : specs) {
+      if (!fits(spec, target)) continue;
+      const size_t limit = spec.layout == jit::DwordsHold::taps ? 4096 : 1024;
+      test::check_kernel_code([&] { return emit_kernel(spec, target); }, target, "packer",
+                              {.bytes = limit});
       ++codes;
     }
   }
-  return codes;
-}
-
-TEST(FillPlanes, CodeBelongsToTheTier) {
-  const std::initializer_list<jit::PlaneForm> forms = {
-      {1, false}, {1, true}, {2, false}, {2, false, true}};
-  EXPECT_EQ(check_fillers(forms, {.bytes = size_t{1} << 10}), 7);
-}
-
-TEST(FillWindows, CodeBelongsToTheTier) {
-  const std::initializer_list<jit::WindowForm> forms = {
-      {9, 3, 2, 1},  {21, 7, 2, 1}, {28, 1, 4, 1}, {1, 17, 1, 3},
-      {29, 3, 1, 1}, {3, 5, 4, 1},  {3, 3, 1, 25}};  // these: too many rows, more than 64 bytes
-  EXPECT_EQ(check_fillers(forms, {.bytes = size_t{4} << 10}), 4);
+  EXPECT_EQ(codes, 11);
 }
 
 /// What the nchw4c planes of one block must hold.
@@ -228,9 +234,9 @@ class ConvPlanes : public testing::Test {
     for (size_t i = 0; i < bytes; ++i) x[i] = static_cast<std::byte>(draw(0, 255));
     PlaneInput input = {.x = x, .is_signed = percent(50)};
     input.zero_point = static_cast<int32_t>(input.is_signed ? draw(-128, 127) : draw(0, 255));
-    const Result<MovementCode> code = find_movement_code(plan, target, cache_);
+    const auto code = find_input_packer(plan, target, cache_);
     if (!code.ok()) return code.error().message;
-    by_code_ += code->planes != nullptr;
+    by_code_ += *code != nullptr;
     const auto count = [](int64_t all, int64_t part) { return (all + part - 1) / part; };
     BlockPlace place;
     for (place.image = 0; place.image < plan.geometry.batch; ++place.image) {
@@ -243,7 +249,7 @@ class ConvPlanes : public testing::Test {
           place.column = column * plan.block.columns;
           place.block = {std::min(plan.block.rows, plan.rows.output - place.row),
                          std::min(plan.block.columns, plan.columns.output - place.column)};
-          const std::string mistake = mistake_of_block(plan, *code, input, place);
+          const std::string mistake = mistake_of_block(plan, code->get(), input, place);
           if (!mistake.empty()) return mistake;
         }
       }
@@ -251,7 +257,7 @@ class ConvPlanes : public testing::Test {
     return "";
   }
 
-  std::string mistake_of_block(const jit::ConvPlan& plan, const MovementCode& code,
+  std::string mistake_of_block(const jit::ConvPlan& plan, const KernelCode<jit::PackInput>* code,
                                const PlaneInput& input, const BlockPlace& place) {
     const auto bytes = static_cast<size_t>(4 * plan.slices * plan.dwords * plan.phase_planes() *
                                            plan.plane_dwords);
@@ -261,7 +267,7 @@ class ConvPlanes : public testing::Test {
     KeptVectors kept;
     for (int time = 0; time < 2; ++time) {  // the second one may use what the first one kept
       planes_.fill(poison);
-      fill_planes(plan, code, input, place, planes, kept);
+      pack_input(plan, code, input, place, planes, kept);
       const std::string mistake = definition.mistake_in(reinterpret_cast<const uint32_t*>(planes));
       if (!mistake.empty()) return mistake;
       if (!planes_.is_filled_but({planes, bytes}, poison)) return "written elsewhere";
@@ -309,7 +315,7 @@ TEST_F(ConvPlanes, OfWindowsOfWideRows) {
       EXPECT_EQ(mistake_of(plan, target), "");
       ++plans;
     }
-    EXPECT_EQ(plans > 0, jit::can_fill(jit::WindowForm{3, 3, 1, 1}, target)) << jit::name_of(tier);
+    EXPECT_EQ(plans > 0, fits(im2col(1, 3, 3, 1), target)) << jit::name_of(tier);
   }
 }
 
@@ -324,7 +330,7 @@ TEST_F(ConvPlanes, AreAsDefined) {
       const jit::ConvPlan plan = draw_plan(geometry, target);
       ASSERT_EQ(mistake_of(plan, target), "") << jit::name_of(tier) << ": " << name_of(geometry);
     }
-    EXPECT_EQ(by_code_ > 0, jit::can_fill(jit::PlaneForm{}, target)) << jit::name_of(tier);
+    EXPECT_EQ(by_code_ > 0, fits(jit::PackInput(), target)) << jit::name_of(tier);
   }
   EXPECT_EQ(plans_.size(), jit::host().runs(jit::Tier::avx512_vbmi) ? 3u : 2u);
 }

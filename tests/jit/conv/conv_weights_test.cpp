@@ -25,7 +25,7 @@ void for_each_unit(Visit visit) {
     for (int parts = 1; positions * parts <= jit::WeightUnit::max_slots; ++parts) {
       for (const int input_step : {0, positions, positions + 3}) {
         const jit::WeightUnit unit = {positions, parts, input_step};
-        if (jit::can_pack(unit, target)) visit(unit, target);
+        if (fits(unit, target)) visit(unit, target);
       }
     }
   }
@@ -191,10 +191,10 @@ class ConvWeights : public testing::Test {
     std::byte* memory = percent(50) ? packed_.at_end(4 * count) : packed_.at_begin();
     std::vector<int32_t> sums(outputs);
     const DenseWeights<int32_t> to = {{reinterpret_cast<int32_t*>(memory), count}, sums};
-    const Result<MovementCode> code = find_movement_code(plan, target, cache_);
+    const Result<WeightPackers> code = find_weight_packers(plan, target, cache_);
     if (!code.ok()) return code.error().message;
-    by_code_ += code->weights != nullptr;
-    pack_weights(plan, *code, w, is_signed, zero_points.data(), to);
+    by_code_ += code->whole != nullptr;
+    pack_weights(plan, *code, {w, is_signed, zero_points.data()}, to);
     const Definition definition(plan, w, is_signed, zero_points);
     if (!std::ranges::equal(to.dwords, definition.dwords())) return "k groups differ";
     if (plan.engine == jit::ProductEngine::u8_i8_dot && sums != definition.sums())
@@ -231,7 +231,7 @@ TEST_F(ConvWeights, AreAsDefined) {
       const jit::ConvPlan plan = draw_plan(draw_geometry(), target);
       ASSERT_EQ(mistake_of(plan, target), "") << jit::name_of(tier) << ": " << name_of(plan);
     }
-    EXPECT_EQ(by_code_ > 0, jit::can_pack({}, target)) << jit::name_of(tier);
+    EXPECT_EQ(by_code_ > 0, fits(jit::WeightUnit(), target)) << jit::name_of(tier);
   }
 }
 

@@ -8,8 +8,8 @@
 #include "ir/rewrite/canonicalize.hpp"
 #include "jit/conv/channel_kernel.hpp"
 #include "jit/conv/conv_kernel.hpp"
-#include "jit/conv/pack_weights.hpp"
-#include "jit/conv/pack_windows.hpp"
+#include "jit/conv/pack/pack_input.hpp"
+#include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/emit/tile_copy.hpp"
@@ -228,10 +228,10 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
        "castor_grouped_nhwc_filter_columns3_repeats_avx512_vnni"},
       {spec_words(jit::WeightUnit{9, 1, 9}),
        "castor_pack_weights_positions9_input_step9_avx512_vnni"},
-      {spec_words(jit::PlaneForm{2, true, false}),
+      {spec_words(jit::PackInput{.column_stride = 2, .is_plain = true}),
        "castor_pack_input_column_stride2_plain_avx512_vnni"},
-      {spec_words(jit::WindowForm{9, 3, 2, 1}),
-       "castor_pack_im2col_rows9_columns3_column_stride2_avx512_vnni"},
+      {spec_words(jit::PackInput{.layout = jit::DwordsHold::taps, .filter_rows = 9}),
+       "castor_pack_input_layout_im2col_filter_rows9_avx512_vnni"},
       {spec_words(jit::TileCopySpec{4}), "castor_tile_copy_element_bytes4_avx512_vnni"},
       {spec_words(jit::ByteTableSpec{}), "castor_byte_table_avx512_vnni"},
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of sixteen channels are turned around by blends: slot s of channel c is put in lane (s + c)
+// Slots of sixteen channels are transposed by blends: slot s of channel c is put in lane (s + c)
 // mod 16 by the permutation that brings its bytes together. Four rounds, one for each bit of a
 // lane's number l, let vector v take lane l from vector v + l; so vector -s has the slots s of all
 // channels, channel c in lane s + c, and one rotation is left.
-#include "jit/conv/pack_weights.hpp"
+#include "jit/conv/pack/pack_weights.hpp"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ const Zmm order(24);
 const Zmm flips(25);
 const Zmm ones(26);
 const Zmm kept(27);
-constexpr int sum_vectors = 4;  ///< added to in turns, for the latency of products
+constexpr int sum_vectors = 4;  ///< added to in rotation, for the latency of products
 Zmm sum(int slot) { return Zmm(28 + slot % sum_vectors); }
 const Xbyak::Opmask stored(5);
 
@@ -63,9 +63,9 @@ class PackWeightsEmitter {
     emit_entry();
     code_.align_to(32);
     code_.L(next_unit);
-    for (int i = 0; i < channels; ++i) load_channel(i);
-    turn_slots();
-    for (int slot = 0; slot < unit_.slots(); ++slot) finish_slot(slot);
+    for (int i = 0; i < channels; ++i) emit_channel(i);
+    emit_transpose();
+    for (int slot = 0; slot < unit_.slots(); ++slot) emit_slot(slot);
     emit_segments();
     code_.add(reg::source, argument(offsetof(WeightPacking, unit_step)));
     code_.dec(reg::units);
@@ -76,11 +76,11 @@ class PackWeightsEmitter {
 
  private:
   void emit_entry();
-  void load_channel(int index);
+  void emit_channel(int index);
   std::vector<uint8_t> order_of(int index) const;
-  void turn_slots();
-  void turn_round(int bit, const std::vector<bool>& wanted);
-  void finish_slot(int slot);
+  void emit_transpose();
+  void emit_round(int bit, const std::vector<bool>& wanted);
+  void emit_slot(int slot);
   void emit_segments();
   void emit_exit();
 
@@ -122,7 +122,7 @@ void PackWeightsEmitter::emit_entry() {
 }
 
 /// The slots of one output channel, each in its lane.
-void PackWeightsEmitter::load_channel(int index) {
+void PackWeightsEmitter::emit_channel(int index) {
   const Zmm to(index);
   vectors_[static_cast<size_t>(index)] = index;
   code_.vmovdqu32(order, code_.constant(order_of(index)));
@@ -160,7 +160,7 @@ std::vector<uint8_t> PackWeightsEmitter::order_of(int index) const {
 }
 
 /// Rounds for the high bits come first: so the last ones make only what is asked for.
-void PackWeightsEmitter::turn_slots() {
+void PackWeightsEmitter::emit_transpose() {
   std::array<std::vector<bool>, 5> wanted;  // by round: after those for bits 3 to `round`
   wanted[0].assign(lanes, false);
   for (int slot = 0; slot < unit_.slots(); ++slot) {
@@ -173,11 +173,11 @@ void PackWeightsEmitter::turn_slots() {
     }
   }
   for (int i = free_vectors; i-- > channels;) free_.push_back(i);
-  for (int bit = 3; bit >= 0; --bit) turn_round(bit, wanted[static_cast<size_t>(bit)]);
+  for (int bit = 3; bit >= 0; --bit) emit_round(bit, wanted[static_cast<size_t>(bit)]);
 }
 
 /// Each vector v that is wanted takes its lanes with that bit from vector v + 2^bit.
-void PackWeightsEmitter::turn_round(int bit, const std::vector<bool>& wanted) {
+void PackWeightsEmitter::emit_round(int bit, const std::vector<bool>& wanted) {
   const std::array<int, lanes> before = vectors_;
   const size_t distance = size_t{1} << bit;
   std::array<bool, lanes> is_done = {};
@@ -204,7 +204,7 @@ void PackWeightsEmitter::turn_round(int bit, const std::vector<bool>& wanted) {
 }
 
 /// Lane c becomes channel c.
-void PackWeightsEmitter::finish_slot(int slot) {
+void PackWeightsEmitter::emit_slot(int slot) {
   const Zmm vector = of_slot(slot);
   if (slot > 0) code_.valignd(vector, vector, vector, static_cast<uint8_t>(slot));
   constexpr uint8_t xor_and = 0x28;  // (a ^ b) & c
@@ -243,13 +243,14 @@ void PackWeightsEmitter::emit_exit() {
 
 }  // namespace
 
-bool can_pack(const WeightUnit& unit, const Target& target) {
+bool fits(const WeightUnit& unit, const Target& target) {
   const bool has_instructions =
       target.supports(Feature::avx512_vbmi) && target.supports(Feature::avx512_vnni);
   const bool fits_a_vector =
-      !unit.is_one_vector() || (4 * unit.parts - 1) * unit.input_step + unit.positions <= 4 * lanes;
+      !unit.is_one_vector() ||
+      (4 * unit.k_groups - 1) * unit.input_step + unit.positions <= 4 * lanes;
   return has_instructions && fits_a_vector && unit.slots() >= 1 &&
-         unit.slots() <= WeightUnit::max_slots && (unit.parts == 1 || unit.is_one_vector());
+         unit.slots() <= WeightUnit::max_slots && (unit.k_groups == 1 || unit.is_one_vector());
 }
 
 Result<MachineCode> emit_kernel(const WeightUnit& unit, const Target& target) {

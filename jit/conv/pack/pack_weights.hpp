@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing of weights: bytes that lie output channel by output channel become dwords of four input
-// channels, with those of sixteen output channels side by side.
+// Packing of weights: bytes that are stored output channel by output channel become k groups of
+// four input channels, with those of sixteen output channels adjacent.
 //
-// A unit is what one vector holds of each output channel, its slots: dwords at neighbouring
-// positions of the filter, or all positions of several dwords.
+// A unit is what one vector holds of each output channel, its slots: one k group at adjacent
+// positions of the filter, or several k groups at all positions.
 #pragma once
 
 #include <cstddef>
@@ -26,31 +26,34 @@ struct WeightUnit {
   using Arguments = WeightPacking;
 
   static constexpr int channels = 16;   ///< output channels
-  static constexpr int max_slots = 16;  ///< dwords of each
+  static constexpr int max_slots = 16;  ///< k groups of each
   int positions = 1;
-  int parts = 1;  ///< dwords at each position; where there are several, input_step is `positions`
-  /// Bytes from one input channel to the next where a unit's all lie within a vector; 0 where the
-  /// call says it.
+  int k_groups = 1;  ///< at each position; where there are several, input_step is `positions`
+  /// Bytes from one input channel to the next where all of a unit's are within a vector; 0 where
+  /// the call says it.
   int input_step = 0;
 
-  constexpr int slots() const { return positions * parts; }
+  constexpr int slots() const { return positions * k_groups; }
   constexpr bool is_one_vector() const { return input_step != 0; }
+  /// Bytes that the code reads from the first byte of a unit, or, where that is not one vector, of
+  /// each input channel.
+  constexpr int64_t bytes_read() const { return is_one_vector() ? 64 : 16; }
 
   static constexpr auto fields() {
     return std::tuple(field("positions", &WeightUnit::positions),
-                      field("k_groups", &WeightUnit::parts),
+                      field("k_groups", &WeightUnit::k_groups),
                       field("input_step", &WeightUnit::input_step));
   }
 };
 
 /// Whether there is code for such units.
-bool can_pack(const WeightUnit& unit, const Target& target);
+bool fits(const WeightUnit& unit, const Target& target);
 
-/// Output channels that lie side by side behind packing.
+/// Output channels that are adjacent after packing.
 struct WeightSegment {
   uint64_t to = 0;     ///< address of channel 0's dword, in the lanes or not; moves on with units
   int64_t step = 0;    ///< bytes from one slot to the next
-  int64_t skip = 0;    ///< bytes from behind a unit's last slot to the next unit
+  int64_t skip = 0;    ///< bytes from the end of a unit's last slot to the next unit
   uint64_t lanes = 0;  ///< a bit for each of the unit's channels that is in the segment
 };
 
@@ -67,10 +70,6 @@ struct WeightPacking {
   uint32_t flips = 0;         ///< xored to every dword
   uint32_t kept = 0;          ///< bits of each dword that are kept then; others become 0
 };
-
-/// Bytes that the code reads from the first byte of a unit, or, where that is not one vector, of
-/// each input channel.
-constexpr int64_t bytes_read(const WeightUnit& unit) { return unit.is_one_vector() ? 64 : 16; }
 
 /// Emits the code. A pure function of its arguments.
 Result<MachineCode> emit_kernel(const WeightUnit& unit, const Target& target);

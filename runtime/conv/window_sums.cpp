@@ -1,14 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/conv/convolution_sums.hpp"
+#include "runtime/conv/window_sums.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "ir/support/integer_math.hpp"
+#include "runtime/conv/interleave.hpp"
 
 namespace castor::detail {
 
 namespace {
+
+/// Adds up the windows of a block whose source is rows or the input: first the elements at each row
+/// and column, then rows, then columns.
+class RowSummer {
+ public:
+  /// `work` has room for window_sum_dwords.
+  RowSummer(const jit::ConvPlan& plan, const jit::ConvBlock& block, int32_t* work)
+      : plan_(plan),
+        block_(block),
+        rows_(input_extent(block.rows, plan.rows)),
+        columns_(input_extent(block.columns, plan.columns)),
+        at_(work),
+        window_rows_(work + rows_ * columns_) {}
+
+  void sum(const std::byte* source, int32_t* to) const {
+    std::fill_n(at_, rows_ * columns_, 0);
+    for (int64_t plane : plan_.input_rows.planes) {
+      for (int64_t row = 0; row < rows_; ++row) {
+        if (row % plan_.rows.stride >= plan_.rows.window()) continue;  // no tap reads it
+        add_row(source + plane + row * plan_.input_rows.row_bytes, at_ + row * columns_);
+      }
+    }
+    for (int64_t row = 0; row < block_.rows; ++row) sum_row(row, to + row * block_.columns);
+  }
+
+ private:
+  void add_row(const std::byte* from, int32_t* to) const {
+    constexpr int64_t max_single = 4;  // elements that are added one by one
+    const bool nhwc = plan_.geometry.layout == ConvolutionLayout::nhwc;
+    const int64_t elements = nhwc ? plan_.geometry.group_channels() : 1;
+    const int64_t step = plan_.input_rows.column_bytes;
+    if (elements <= max_single) {
+      for (const std::byte* element = from; element < from + elements; ++element) {
+        for (int64_t i = 0; i < columns_; ++i) to[i] += static_cast<uint8_t>(element[i * step]);
+      }
+      return;
+    }
+    for (int64_t i = 0; i < columns_; ++i) {
+      if (plan_.columns.stride > 1 && i % plan_.columns.stride >= plan_.columns.window()) continue;
+      to[i] += static_cast<int32_t>(sum_of_bytes(from + i * step, elements, 0));
+    }
+  }
+
+  void sum_row(int64_t row, int32_t* to) const {
+    std::fill_n(window_rows_, columns_, 0);
+    for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
+      const int32_t* from = at_ + (row * plan_.rows.stride + r * plan_.rows.dilation) * columns_;
+      for (int64_t i = 0; i < columns_; ++i) window_rows_[i] += from[i];
+    }
+    std::fill_n(to, block_.columns, 0);
+    for (int64_t s = 0; s < plan_.columns.kernel; ++s) {
+      const int32_t* from = window_rows_ + s * plan_.columns.dilation;
+      for (int64_t i = 0; i < block_.columns; ++i) to[i] += from[i * plan_.columns.stride];
+    }
+  }
+
+  const jit::ConvPlan& plan_;
+  const jit::ConvBlock& block_;
+  const int64_t rows_;
+  const int64_t columns_;
+  int32_t* at_;           ///< sums of the elements at a row and column
+  int32_t* window_rows_;  ///< of a column's rows of one window
+};
 
 /// Adds up the windows of one block.
 class BlockSummer {
@@ -41,9 +105,9 @@ class BlockSummer {
   PixelRange sum_rows() const {
     const PixelRange pixels = inner_pixels();
     auto* work = reinterpret_cast<int32_t*>(block_.scratch + convolution_.parts.summing);
-    sum_windows(plan_, block_.source + source_bytes_before(plan_, block_.place, block_.inner),
-                block_.inner.block, {work, static_cast<size_t>(window_sum_dwords(plan_))},
-                sums_ + pixels.begin);
+    RowSummer(plan_, block_.inner.block, work)
+        .sum(block_.source + source_bytes_before(plan_, block_.place, block_.inner),
+             sums_ + pixels.begin);
     return pixels;
   }
 
@@ -70,14 +134,14 @@ class BlockSummer {
     return lanes;
   }
 
-  /// Adds the bytes of each lane's dword that are `present` to the lane's sum.
+  /// Adds the bytes of each lane's k group that are `present` to the lane's sum.
   void add_plane(const std::byte* plane, uint32_t present, const PixelRange& lanes) const {
     for (int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
-      uint32_t dword = 0;
-      std::memcpy(&dword, plane + 4 * lane, sizeof dword);
-      dword &= present;
+      uint32_t k_group = 0;
+      std::memcpy(&k_group, plane + 4 * lane, sizeof k_group);
+      k_group &= present;
       const uint32_t bytes =
-          (dword & 0xff) + (dword >> 8 & 0xff) + (dword >> 16 & 0xff) + (dword >> 24);
+          (k_group & 0xff) + (k_group >> 8 & 0xff) + (k_group >> 16 & 0xff) + (k_group >> 24);
       sums_[lane] = static_cast<int32_t>(static_cast<uint32_t>(sums_[lane]) + bytes);
     }
   }
@@ -113,6 +177,11 @@ class BlockSummer {
 };
 
 }  // namespace
+
+int64_t window_sum_dwords(const jit::ConvPlan& plan) {
+  return (input_extent(plan.block.rows, plan.rows) + 1) *
+         input_extent(plan.block.columns, plan.columns);
+}
 
 void sum_block(const BoundConvolution& convolution, const LaidOutBlock& block,
                const PixelTiles& tiles) {

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/pack/pack_input.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "jit/emit/assembler.hpp"
+#include "jit/emit/vector_constant.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Operand;
+using Xbyak::Reg64;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
+
+/// Registers with one meaning throughout the code.
+namespace reg {
+const Reg64 arguments(Operand::RDI);
+const Reg64 second(Operand::RSI);  ///< nchw4c: bytes to the other channels
+const Reg64 third(Operand::RDX);
+const Reg64 fourth(Operand::RCX);
+const Reg64 filter_rows(Operand::RSI);  ///< im2col
+const Reg64 plane_step(Operand::RDX);
+const Reg64 filter_row(Operand::RCX);
+const Reg64 k_group_source(Operand::R8);
+const Reg64 plane(Operand::R9);
+const Reg64 k_groups(Operand::R10);  ///< left
+const Reg64 row_source(Operand::R11);
+const Reg64 row(Operand::RBX);
+const Reg64 rows(Operand::RBP);     ///< left
+const Reg64 vector(Operand::R12);   ///< of the table
+const Reg64 vectors(Operand::R13);  ///< left; of a plain spec, pixels left
+const Reg64 source(Operand::RAX);
+const Reg64 destination(Operand::R14);
+}  // namespace reg
+
+const std::array saved_registers = {reg::row, reg::rows, reg::vector, reg::vectors,
+                                    reg::destination};
+
+const Zmm flips(31);
+const Zmm padding(30);
+const Zmm order(29);    ///< of bytes, or of dwords
+const Zmm in_lane(28);  ///< order of bytes within 16, after that of dwords
+const Zmm even(27);     ///< the low byte of words
+const Zmm pixels(0);
+const Zmm others(1);  ///< the third and the fourth channel
+const Zmm padded(2);
+const Zmm k_group(28);  ///< im2col; its rows of the filter are in vectors 0 to 27
+static_assert(PackInput::max_filter_rows <= 28);
+const Xbyak::Opmask present(1);
+const Xbyak::Opmask stored(2);
+
+constexpr int lanes = 16;
+constexpr int vector_bytes = 64;
+constexpr int elements = 4;  ///< of a k group
+
+Xbyak::Address argument(Assembler& code, size_t offset) {
+  return code.qword[reg::arguments + offset];
+}
+Xbyak::Address of_vector(Assembler& code, size_t offset) { return code.ptr[reg::vector + offset]; }
+
+/// Sixteen pixels of four channels: nchw4c.
+class ChannelGather {
+ public:
+  ChannelGather(Assembler& code, int column_stride, bool permutes_bytes)
+      : code_(code), column_stride_(column_stride), permutes_bytes_(permutes_bytes) {}
+
+  void emit_entry() {
+    if (permutes_bytes_) return code_.vmovdqu32(order, code_.constant(order_of_bytes()));
+    code_.vmovdqu32(order, code_.constant(order_of_dwords()));
+    code_.vmovdqu32(in_lane, code_.constant(vector_constant<uint8_t>(
+                                 512, [](int i) { return i % 4 * 4 + i % 16 / 4; })));
+    code_.vmovdqu32(even, code_.constant(vector_constant<uint16_t>(512, [](int) { return 0xff; })));
+  }
+
+  /// Pixels from the source on, none of which is padding.
+  void emit_pixels() {
+    if (column_stride_ == 1) {
+      emit_every_pixel();
+    } else {
+      emit_every_second_pixel();
+    }
+    code_.vpxord(pixels, pixels, flips);
+  }
+
+  /// The same with padding between them.
+  void emit_padded() {
+    code_.kmovw(present, of_vector(code_, offsetof(PackedVector, lanes)));
+    emit_pixels();
+    code_.vmovdqa32(padded, padding);
+    code_.vpexpandd(padded | present, pixels);
+  }
+
+ private:
+  /// The bytes of one channel after the other become k groups.
+  std::vector<uint8_t> order_of_bytes() const {
+    return vector_constant<uint8_t>(
+        512, [&](int i) { return i % 4 * lanes * column_stride_ + i / 4 * column_stride_; });
+  }
+
+  /// Four adjacent pixels per channel. Every second pixel has been packed from the first two
+  /// channels and the others in turn, by eight bytes.
+  std::vector<uint8_t> order_of_dwords() const {
+    return vector_constant<uint32_t>(512, [&](int i) {
+      const int channel = i % 4;
+      const int dword = i / 4;
+      if (column_stride_ == 1) return channel * 4 + dword;
+      return (channel % 2 * 2 + dword / 2) * 4 + channel / 2 * 2 + dword % 2;
+    });
+  }
+
+  void emit_every_pixel() {
+    code_.vmovdqu(Xbyak::Xmm(pixels.getIdx()), code_.ptr[reg::source]);
+    code_.vinserti32x4(pixels, pixels, code_.ptr[reg::source + reg::second], 1);
+    code_.vinserti32x4(pixels, pixels, code_.ptr[reg::source + reg::third], 2);
+    code_.vinserti32x4(pixels, pixels, code_.ptr[reg::source + reg::fourth], 3);
+    if (permutes_bytes_) return code_.vpermb(pixels, order, pixels);
+    code_.vpermd(pixels, order, pixels);
+    code_.vpshufb(pixels, pixels, in_lane);
+  }
+
+  void emit_every_second_pixel() {
+    code_.vmovdqu(Ymm(pixels.getIdx()), code_.ptr[reg::source]);
+    code_.vmovdqu(Ymm(others.getIdx()), code_.ptr[reg::source + reg::third]);
+    code_.vinserti64x4(pixels, pixels, code_.ptr[reg::source + reg::second], 1);
+    code_.vinserti64x4(others, others, code_.ptr[reg::source + reg::fourth], 1);
+    if (permutes_bytes_) return code_.vpermt2b(pixels, order, others);
+    code_.vpandd(pixels, pixels, even);
+    code_.vpandd(others, others, even);
+    code_.vpackuswb(pixels, pixels, others);
+    code_.vpermd(pixels, order, pixels);
+    code_.vpshufb(pixels, pixels, in_lane);
+  }
+
+  Assembler& code_;
+  const int column_stride_;
+  const bool permutes_bytes_;
+};
+
+/// The receptive fields of sixteen output pixels: im2col. Needs vpermb.
+class TapGather {
+ public:
+  TapGather(Assembler& code, const PackInput& spec) : code_(code), spec_(spec) {}
+
+  void emit_entry() {
+    for (int first = 1; first < elements; ++first) {
+      const uint64_t of_a_k_group = 0xfu & (0xfu << first);
+      code_.mov(reg::source, of_a_k_group * 0x1111111111111111u);
+      code_.kmovq(from_element(first), reg::source);
+    }
+  }
+
+  /// All k groups of the vector, each stored in its plane.
+  void emit() {
+    emit_loads();
+    code_.add(reg::destination, reg::row);
+    for (int tap = 0; tap < spec_.taps(); tap += elements) {
+      emit_k_group(tap);
+      code_.vpxord(k_group, k_group, flips);
+      code_.vmovdqu32(code_.ptr[reg::destination] | stored, k_group);
+      code_.add(reg::destination, reg::plane_step);
+    }
+  }
+
+ private:
+  /// Opmask of the elements of every k group from `first` on.
+  static Xbyak::Opmask from_element(int first) { return Xbyak::Opmask(2 + first); }
+
+  /// For each row of the filter the bytes that the taps of sixteen pixels take.
+  void emit_loads() {
+    code_.kmovq(present, of_vector(code_, offsetof(PackedVector, bytes)));
+    for (int i = 0; i < spec_.filter_rows; ++i) {
+      Xbyak::Label is_padding;
+      code_.vmovdqa32(Zmm(i), padding);
+      code_.mov(reg::filter_row, code_.ptr[reg::filter_rows + 8 * i]);
+      code_.test(reg::filter_row, reg::filter_row);
+      code_.jz(is_padding);
+      code_.vmovdqu8(Zmm(i) | present, code_.ptr[reg::filter_row + reg::source]);
+      code_.L(is_padding);
+    }
+  }
+
+  /// The taps of a k group may be of several rows of the filter.
+  void emit_k_group(int first_tap) {
+    for (int i = 0; i < elements && first_tap + i < spec_.taps(); ++i) {
+      const bool begins_row = (first_tap + i) % spec_.filter_columns == 0;
+      if (i == 0 || begins_row) emit_elements(i, first_tap + i);
+    }
+  }
+
+  /// The elements of every k group from `first` on, the first of which is that tap; those that are
+  /// of another row of the filter are overwritten later.
+  void emit_elements(int first, int tap) {
+    code_.vmovdqu32(order, order_of_bytes(tap % spec_.filter_columns - first));
+    code_.vpermb(first == 0 ? k_group : k_group | from_element(first), order,
+                 Zmm(tap / spec_.filter_columns));
+  }
+
+  /// Four taps per pixel, the first of which is tap `column` of a row, which may be negative.
+  Xbyak::Address order_of_bytes(int column) {
+    const auto [known, is_new] = orders_.try_emplace(column);
+    if (is_new) {
+      known->second = code_.constant(vector_constant<uint8_t>(8 * vector_bytes, [&](int i) {
+        const int tap = column + i % elements;
+        return (i / elements * spec_.column_stride + tap * spec_.dilation) % vector_bytes;
+      }));
+    }
+    return *known->second;
+  }
+
+  Assembler& code_;
+  const PackInput spec_;
+  std::map<int, std::optional<Xbyak::Address>> orders_;  ///< by `column`
+};
+
+/// Emits the loops. The methods are in the order of the code that they emit.
+class PackInputEmitter {
+ public:
+  PackInputEmitter(const PackInput& spec, const Target& target, std::span<uint8_t> buffer)
+      : spec_(spec),
+        code_(buffer),
+        channels_(code_, spec.column_stride, target.supports(Feature::avx512_vbmi)),
+        taps_(code_, spec) {}
+
+  MachineCode emit() {
+    Xbyak::Label next;
+    emit_entry();
+    code_.L(next);
+    if (spec_.is_plain) {
+      emit_pixels();
+    } else {
+      emit_rows();
+    }
+    if (!is_im2col()) {
+      code_.add(reg::k_group_source, at(offsetof(PackInputArguments, source_k_group_step)));
+      code_.add(reg::plane, at(offsetof(PackInputArguments, plane_step)));
+      code_.dec(reg::k_groups);
+      code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+    }
+    code_.vzeroupper();
+    code_.pop_all(saved_registers);
+    code_.ret();
+    return code_.finish();
+  }
+
+ private:
+  void emit_entry();
+  void emit_pixels();
+  void emit_rows();
+  void emit_vectors();
+  void emit_vector();
+  void emit_columns();
+
+  bool is_im2col() const { return spec_.layout == DwordsHold::taps; }
+  Xbyak::Address at(size_t offset) { return argument(code_, offset); }
+
+  const PackInput spec_;
+  Assembler code_;
+  ChannelGather channels_;
+  TapGather taps_;
+};
+
+void PackInputEmitter::emit_entry() {
+  code_.push_all(saved_registers);
+  if (is_im2col()) {
+    code_.mov(reg::filter_rows, at(offsetof(PackInputArguments, filter_rows)));
+    code_.mov(reg::plane_step, at(offsetof(PackInputArguments, plane_step)));
+  } else {
+    const std::array channels = {reg::second, reg::third, reg::fourth};
+    for (size_t i = 0; i < channels.size(); ++i) {
+      code_.mov(channels[i], at(offsetof(PackInputArguments, channels) + 8 * i));
+    }
+  }
+  code_.mov(reg::k_group_source, at(offsetof(PackInputArguments, source)));
+  code_.mov(reg::plane, at(offsetof(PackInputArguments, planes)));
+  code_.mov(reg::k_groups, at(offsetof(PackInputArguments, k_groups)));
+  code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackInputArguments, flips)]);
+  code_.vpbroadcastd(padding, code_.dword[reg::arguments + offsetof(PackInputArguments, padding)]);
+  switch (spec_.layout) {
+    case DwordsHold::channels: return channels_.emit_entry();
+    case DwordsHold::taps: return taps_.emit_entry();
+    case DwordsHold::columns: break;
+  }
+  code_.vmovdqu32(order, code_.constant(vector_constant<uint8_t>(512, [&](int i) {
+    return i / elements * spec_.column_stride + i % elements;
+  })));
+}
+
+/// Adjacent pixels, the last ones under a mask.
+void PackInputEmitter::emit_pixels() {
+  Xbyak::Label next;
+  Xbyak::Label last;
+  Xbyak::Label done;
+  code_.mov(reg::source, reg::k_group_source);
+  code_.mov(reg::destination, reg::plane);
+  code_.mov(reg::vectors, at(offsetof(PackInputArguments, pixels)));
+  code_.sub(reg::vectors, lanes);
+  code_.jl(last, Xbyak::CodeGenerator::T_NEAR);
+  code_.align_to(32);
+  code_.L(next);
+  channels_.emit_pixels();
+  code_.vmovdqu32(code_.ptr[reg::destination], pixels);
+  code_.add(reg::source, lanes);
+  code_.add(reg::destination, vector_bytes);
+  code_.sub(reg::vectors, lanes);
+  code_.jge(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(last);
+  code_.add(reg::vectors, lanes);
+  code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
+  channels_.emit_pixels();
+  code_.mov(reg::row_source.cvt32(), -1);
+  code_.bzhi(reg::row_source.cvt32(), reg::row_source.cvt32(), reg::vectors.cvt32());
+  code_.kmovw(stored, reg::row_source.cvt32());
+  code_.vmovdqu32(code_.ptr[reg::destination] | stored, pixels);
+  code_.L(done);
+}
+
+void PackInputEmitter::emit_rows() {
+  Xbyak::Label next;
+  code_.mov(reg::row_source, reg::k_group_source);
+  code_.mov(reg::row, reg::plane);
+  code_.mov(reg::rows, at(offsetof(PackInputArguments, rows)));
+  code_.L(next);
+  emit_vectors();
+  code_.add(reg::row_source, at(offsetof(PackInputArguments, source_row_step)));
+  code_.add(reg::row, at(offsetof(PackInputArguments, row_step)));
+  code_.dec(reg::rows);
+  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void PackInputEmitter::emit_vectors() {
+  Xbyak::Label next;
+  code_.mov(reg::vector, at(offsetof(PackInputArguments, vectors)));
+  code_.mov(reg::vectors, at(offsetof(PackInputArguments, vector_count)));
+  code_.align_to(32);
+  code_.L(next);
+  code_.mov(reg::source, of_vector(code_, offsetof(PackedVector, source)));
+  code_.add(reg::source, reg::row_source);
+  code_.movsxd(reg::destination, code_.dword[reg::vector + offsetof(PackedVector, destination)]);
+  code_.kmovw(stored, of_vector(code_, offsetof(PackedVector, lanes) + 2));
+  emit_vector();
+  code_.add(reg::vector, sizeof(PackedVector));
+  code_.dec(reg::vectors);
+  code_.jnz(next);
+}
+
+void PackInputEmitter::emit_vector() {
+  if (is_im2col()) return taps_.emit();
+  if (spec_.layout == DwordsHold::columns) {
+    emit_columns();
+  } else {
+    channels_.emit_padded();
+  }
+  code_.vmovdqu32(code_.ptr[reg::row + reg::destination] | stored, padded);
+}
+
+/// Sixteen k groups of columns, some of whose bytes are padding, which is not read.
+void PackInputEmitter::emit_columns() {
+  code_.kmovq(present, of_vector(code_, offsetof(PackedVector, bytes)));
+  code_.vmovdqa32(padded, padding);
+  code_.vmovdqu8(padded | present, code_.ptr[reg::source]);
+  code_.vpermb(padded, order, padded);
+  code_.vpxord(padded, padded, flips);
+}
+
+/// Whether the taps of sixteen pixels take at most a vector of bytes of each row of the filter.
+bool fits_im2col(const PackInput& spec) {
+  const auto fit_a_vector = [](auto... numbers) { return ((numbers <= vector_bytes) && ...); };
+  return spec.filter_rows <= PackInput::max_filter_rows &&
+         fit_a_vector(spec.column_stride, spec.filter_columns, spec.dilation) &&
+         fit_a_vector((lanes - 1) * spec.column_stride + (spec.filter_columns - 1) * spec.dilation +
+                      1);
+}
+
+}  // namespace
+
+bool fits(const PackInput& spec, const Target& target) {
+  if (spec.engine != ProductEngine::u8_i8_dot) return false;
+  if (spec.layout == DwordsHold::channels) {
+    return target.supports(Feature::avx512_vnni) &&
+           (spec.column_stride == 1 || (spec.column_stride == 2 && !spec.is_plain));
+  }
+  if (spec.is_plain || !target.supports(Feature::avx512_vbmi)) return false;
+  return spec.layout == DwordsHold::columns ? spec.column_stride <= elements : fits_im2col(spec);
+}
+
+Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target) {
+  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+    return PackInputEmitter(spec, target, buffer).emit();
+  });
+}
+
+}  // namespace castor::jit

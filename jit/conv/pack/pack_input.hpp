@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing of a convolution's input: rows of bytes become rows of k groups, with padding. One k
+// group is the 32-bit lane that one k step multiplies; the k groups of one k step's kind make a
+// plane.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include "ir/support/result.hpp"
+#include "jit/code.hpp"
+#include "jit/conv/dot_product.hpp"
+#include "jit/kernel/spec.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// Packed layout of the input: what the elements of a k group are.
+enum class DwordsHold : uint8_t {
+  channels,  ///< nchw4c: adjacent input channels of a pixel
+  columns,   ///< columns4: adjacent columns of a channel
+  taps,      ///< im2col: adjacent taps of an output pixel's receptive field, channels outermost
+};
+/// Words of the values of DwordsHold, in order.
+constexpr std::array<std::string_view, 3> names_of(DwordsHold) {
+  return {"nchw4c", "columns4", "im2col"};
+}
+
+struct PackInputArguments;
+
+/// Everything that the code depends on besides the target.
+struct PackInput {
+  static constexpr std::string_view name = "pack_input";
+  using Arguments = const PackInputArguments;
+
+  /// Vectors of im2col's rows of the filter that fit the registers.
+  static constexpr int max_filter_rows = 28;
+
+  DwordsHold layout = DwordsHold::channels;
+  ProductEngine engine = ProductEngine::u8_i8_dot;
+  /// Bytes from one k group's first element to the next's: 1 or 2; columns4: 1 to 4; im2col: 1
+  /// to 64.
+  int column_stride = 1;
+  bool is_plain = false;   ///< nchw4c: one row of any number of pixels, without padding
+  int filter_rows = 1;     ///< im2col: of all input channels; at most `max_filter_rows`
+  int filter_columns = 1;  ///< im2col: taps of each row of the filter
+  int dilation = 1;        ///< im2col: bytes from one tap to the next
+
+  static constexpr auto fields() {
+    return std::tuple(field("layout", &PackInput::layout), field("engine", &PackInput::engine),
+                      field("column_stride", &PackInput::column_stride),
+                      field("plain", &PackInput::is_plain),
+                      field("filter_rows", &PackInput::filter_rows),
+                      field("filter_columns", &PackInput::filter_columns),
+                      field("dilation", &PackInput::dilation));
+  }
+
+  int taps() const { return filter_rows * filter_columns; }
+  /// Planes of im2col; elements of the last one that no tap takes may hold anything.
+  int k_groups() const { return (taps() + 3) / 4; }
+  /// Bytes of a channel that nchw4c code reads from the first pixel of a vector on.
+  int64_t bytes_read() const { return int64_t{16} * column_stride; }
+};
+
+/// Whether there is code for it.
+bool fits(const PackInput& spec, const Target& target);
+
+/// Sixteen k groups of a row of a plane.
+struct PackedVector {
+  /// Bytes from the row's origin to the input of the first lane that has any (nchw4c), or to that
+  /// of the first lane, which may be before the row (columns4, im2col).
+  int64_t source = 0;
+  int32_t destination = 0;  ///< bytes from the row's beginning in the plane
+  /// nchw4c: one bit for each lane with a pixel, which are adjacent in the source; other lanes are
+  /// padding. All layouts: from bit 16 on, one bit for each lane that is stored.
+  uint32_t lanes = 0;
+  /// columns4 and im2col: one bit for each of the 64 bytes from `source` on that is input; the
+  /// others are padding and are not read.
+  uint64_t bytes = 0;
+};
+
+/// The lowest `count` bits, 0 to 64.
+constexpr uint64_t first_bits(int64_t count) {
+  return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+}
+
+/// The argument of the code. All steps are in bytes, all counts at least 1.
+struct PackInputArguments {
+  /// The first row's origin in the first channel: its first pixel with data (nchw4c), or its
+  /// column 0 (columns4); null for im2col, which has `filter_rows`.
+  const std::byte* source = nullptr;
+  int64_t channels[3] = {};  ///< nchw4c: from there to the other channels of a k group
+  int64_t source_k_group_step = 0;
+  int64_t source_row_step = 0;
+  std::byte* planes = nullptr;  ///< the first row of the first plane
+  int64_t plane_step = 0;
+  int64_t row_step = 0;  ///< from one row of a plane to the next
+  int64_t k_groups = 0;  ///< planes; unused by im2col
+  int64_t rows = 0;
+  const PackedVector* vectors = nullptr;  ///< of each row
+  int64_t vector_count = 0;
+  int64_t pixels = 0;    ///< of a plain spec, instead of rows and vectors
+  uint32_t flips = 0;    ///< the sign flip, of four bytes; columns4 and im2col flip padding as well
+  uint32_t padding = 0;  ///< four bytes
+  /// im2col: column 0 of the input row that each row of the filter meets at the first output row;
+  /// null where all of it is padding.
+  const std::byte* const* filter_rows = nullptr;
+};
+
+/// Emits the code. A pure function of its arguments.
+Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target);
+
+}  // namespace castor::jit

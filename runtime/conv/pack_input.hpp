@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing of a block's input: nchw4c planes, columns4 planes, im2col, or copies of rows.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/pack/pack_input.hpp"
+#include "runtime/cache/code_cache.hpp"
+
+namespace castor::detail {
+
+/// The input of a call.
+struct PlaneInput {
+  const std::byte* x = nullptr;  ///< of the whole batch
+  bool is_signed = false;
+  int32_t zero_point = 0;  ///< as x has it
+};
+
+/// One block of output pixels of one group of one image.
+struct BlockPlace {
+  int64_t image = 0;
+  int64_t group = 0;
+  int64_t outer = 0;  ///< output position along the outer spatial axes, row-major
+  int64_t row = 0;
+  int64_t column = 0;
+  jit::ConvBlock block;
+};
+
+/// The vectors of the rows that were packed last, which those of the next group may be as well.
+struct KeptVectors {
+  struct Rows {
+    int64_t first_row = 0;
+    int64_t end_row = 0;
+    int64_t first = 0;
+    int64_t end = 0;
+    int64_t k_groups = 0;
+    friend bool operator==(const Rows&, const Rows&) = default;
+  };
+  Rows rows;
+  int64_t count = 0;
+  std::array<jit::PackedVector, 256> vectors;
+};
+
+/// The code that packs a plan's input; null where loops do it.
+Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::ConvPlan& plan,
+                                                        const jit::Target& target,
+                                                        CodeCache& cache);
+
+/// Packs the input of a block, or copies its rows; padding is the zero point. Where whole rows are
+/// taken, the first `packed_pixels` pixels may be left out. `code` may be null, but not for im2col.
+void pack_input(const jit::ConvPlan& plan, const KernelCode<jit::PackInput>* code,
+                const PlaneInput& input, const BlockPlace& place, std::byte* to, KeptVectors& kept,
+                int64_t packed_pixels = 0);
+
+/// Where a block begins in the input itself.
+const std::byte* input_of(const jit::ConvPlan& plan, const PlaneInput& input,
+                          const BlockPlace& place);
+
+/// Input positions that adjacent outputs take along an axis, from the first to the last one.
+inline int64_t input_extent(int64_t outputs, const ConvolutionAxis& axis) {
+  return (outputs - 1) * axis.stride + axis.window();
+}
+
+/// The input position along the outer axes that an output position there and a slice of the filter
+/// take; nothing in the padding.
+std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
+                                      int64_t slice);
+
+}  // namespace castor::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing of dense convolutions' weights: by generated code, and by loops where there is none.
+#pragma once
+
+#include <span>
+
+#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/pack/pack_weights.hpp"
+#include "runtime/cache/code_cache.hpp"
+
+namespace castor::detail {
+
+/// Weights as kernels read them.
+template <class Int>
+struct DenseWeights {
+  std::span<Int> dwords;  ///< by group, channel tile, k step and channel of the tile
+  std::span<Int> sums;    ///< by output channel, the sum of its weights, as the kernel has them
+};
+
+/// Weights as a call has them.
+struct WeightInput {
+  const std::byte* w = nullptr;  ///< row-major
+  bool is_signed = false;
+  const int32_t* zero_points = nullptr;  ///< by output channel; i16 pairs are less them
+};
+
+/// The code that packs weights; null where loops do it.
+struct WeightPackers {
+  KernelCodePtr<jit::WeightUnit> whole;
+  KernelCodePtr<jit::WeightUnit> last;  ///< of what whole units leave; null where that is nothing
+};
+Result<WeightPackers> find_weight_packers(const jit::ConvPlan& plan, const jit::Target& target,
+                                          CodeCache& cache);
+
+/// Dwords of all packed weights.
+size_t packed_dwords(const jit::ConvPlan& plan);
+/// Dwords of a whole tile's packed weights.
+int64_t tile_dwords(const jit::ConvPlan& plan);
+/// Where the packed weights of a group's tile begin, in dwords.
+int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile);
+
+/// Packs all weights, and adds them up.
+void pack_weights(const jit::ConvPlan& plan, const WeightPackers& code, const WeightInput& input,
+                  const DenseWeights<int32_t>& to);
+/// Packs one tile of a group alone. Rows of the tile before it may be packed once more.
+void pack_weight_tile(const jit::ConvPlan& plan, const WeightPackers& code,
+                      const WeightInput& input, int64_t group, int64_t tile,
+                      const DenseWeights<int32_t>& to);
+
+}  // namespace castor::detail
