@@ -5,7 +5,6 @@
 
 #include "jit/conv/conv_planning.hpp"
 #include "jit/conv/cost/costs.hpp"
-#include "jit/conv/last_taps.hpp"
 
 namespace castor::jit {
 
@@ -244,30 +243,31 @@ class RowPlanner {
 
 /// A tile of that many vectors of channels, and of as many pixels as fit, all tiles of about a
 /// size.
-ChannelTile tile_of(const ConvPlan& plan, int vectors, const Target& target) {
-  ChannelTile tile;
+DenseTile tile_of(const ConvPlan& plan, int vectors, const Target& target) {
+  DenseTile tile = {.vectorised = Vectorised::channels, .engine = plan.engine};
   tile.channels = static_cast<int>(
       std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
-  tile.turns = plan.geometry.layout == ConvolutionLayout::nchw;
+  if (plan.geometry.layout == ConvolutionLayout::nchw) tile.store = StorePolicy::transposed;
   tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
   int64_t max = 0;
-  for (ChannelTile wider = tile; fits(wider, target); ++wider.columns) max = wider.columns;
+  for (DenseTile wider = tile; fits(wider, target); ++wider.columns) max = wider.columns;
   const int64_t columns = plan.block.columns;
   if (max == 0) return tile;
   tile.columns = static_cast<int>(ceil_div(columns, ceil_div(columns, max)));
   if (tile.columns < columns) return tile;
   const int64_t rows = std::min(max / columns, plan.block.rows);
-  tile.rows = static_cast<int>(ceil_div(plan.block.rows, ceil_div(plan.block.rows, rows)));
-  if (tile.rows > 1) tile.row_step = static_cast<int32_t>(plan.source_row_step());
+  tile.pixel_rows = static_cast<int>(ceil_div(plan.block.rows, ceil_div(plan.block.rows, rows)));
+  if (tile.pixel_rows > 1) tile.row_step = static_cast<int32_t>(plan.source_row_step());
   return tile;
 }
 
 /// Window sums have pixels in the lanes.
-ConvTile tile_of_window_sums(const ConvPlan& plan) {
+DenseTile tile_of_window_sums(const ConvPlan& plan) {
   const int64_t vectors = ceil_div(plan.line_pixels(plan.block), plan.lanes);
-  return {.channels = 1,
+  const bool has_dead_lanes = plan.block.rows > 1 && plan.pitch != plan.block.columns;
+  return {.engine = plan.engine,
           .vectors = static_cast<int>(std::min<int64_t>(vectors, vectors_of_window_sums)),
-          .has_gaps = plan.block.rows > 1 && plan.pitch != plan.block.columns};
+          .store = has_dead_lanes ? StorePolicy::compressed : StorePolicy::rows};
 }
 
 /// Chooses the tile of the least cycles.
@@ -278,7 +278,7 @@ void choose_tile(ConvPlan& plan, const Target& target) {
   double min = 0;
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
   for (int v = 1; v <= std::min<int64_t>(vectors, max_channel_vectors); ++v) {
-    const ChannelTile tile = tile_of(plan, v, target);
+    const DenseTile tile = tile_of(plan, v, target);
     if (!fits(tile, target)) continue;
     const double cycles = cost_of_block(plan, tile, costs).cycles(costs.cycles);
     if (min != 0 && cycles >= min) continue;
@@ -286,10 +286,10 @@ void choose_tile(ConvPlan& plan, const Target& target) {
     plan.channel_tile = tile;
   }
   if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
-    plan.block.rows -= plan.block.rows % plan.channel_tile.rows;
+    plan.block.rows -= plan.block.rows % plan.channel_tile.pixel_rows;
   }
-  plan.channel_tile.last_taps =
-      last_taps_of(plan.taps.size(), channel_vectors(plan.channel_tile.channels, target), target);
+  plan.channel_tile.peeled_k_steps =
+      peeled_k_steps_of(plan.taps.size(), plan.channel_tile.vectors_of(plan.lanes), target);
   set_channel_tiles(plan, plan.channel_tile.channels);
 }
 

@@ -7,7 +7,6 @@
 
 #include "jit/conv/conv_planning.hpp"
 #include "jit/conv/cost/costs.hpp"
-#include "jit/conv/last_taps.hpp"
 #include "jit/conv/plane_axes.hpp"
 
 namespace castor::jit {
@@ -46,16 +45,16 @@ ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
 /// are there. Behind more the stores find the time, and fetching takes it from the loads.
 constexpr int64_t max_prefetched_taps = 8;
 
-ConvTile best_tile(ConvPlan plan, const Target& target) {
+DenseTile best_tile(ConvPlan plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
-  ConvTile best;
+  DenseTile best;
   const double unaligned = unaligned_fraction(plan);
   const ConvolutionCosts& costs = costs_on(target);
   double min = 0;
   for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
-      plan.tile = {.channels = m, .vectors = v};
+      plan.tile = {.engine = plan.engine, .channels = m, .vectors = v};
       if (!fits(plan.tile, target)) continue;
       const double cycles = cost_of_line(plan, unaligned, costs).cycles(costs.cycles);
       if (min == 0 || cycles < min) {
@@ -295,12 +294,12 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   plan.may_take_input = may_take_input(plan, target);
   const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
   plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
-  plan.tile.has_gaps = plan.line_has_gaps();
+  plan.tile.store = plan.line_has_gaps() ? StorePolicy::compressed : StorePolicy::rows;
   plan.tile.loops_k_groups = plan.k_groups > 1;
   plan.tile.prefetches_output = target.has_avx512() && plan.k_steps() <= max_prefetched_taps;
-  const bool has_last_taps = !plan.tile.has_gaps && !plan.tile.loops_k_groups;
-  plan.tile.last_taps =
-      has_last_taps ? last_taps_of(plan.taps.size(), plan.tile.vectors, target) : 0;
+  const bool may_peel = !plan.line_has_gaps() && !plan.tile.loops_k_groups;
+  plan.tile.peeled_k_steps =
+      may_peel ? peeled_k_steps_of(plan.taps.size(), plan.tile.vectors, target) : 0;
   set_channel_tiles(plan, plan.tile.channels);
   return plan;
 }
@@ -331,13 +330,13 @@ std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Ta
 
 bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue) {
   if (plan.lanes_hold == ConvLanes::channels) {
-    return plan.channel_tile.turns != epilogue.rows_of_channels;
+    return (plan.channel_tile.store == StorePolicy::transposed) != epilogue.rows_of_channels;
   }
   return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
 }
 
-ConvTile kernel_tile(const ConvPlan& plan, bool has_epilogue) {
-  ConvTile tile = plan.tile;
+DenseTile kernel_tile(const ConvPlan& plan, bool has_epilogue) {
+  DenseTile tile = plan.tile;
   tile.prefetches_output = tile.prefetches_output && !has_epilogue;
   return tile;
 }

@@ -21,9 +21,8 @@
 #include <vector>
 
 #include "ir/shape/convolution.hpp"
-#include "jit/conv/channel_kernel.hpp"
-#include "jit/conv/conv_kernel.hpp"
 #include "jit/conv/cost/cost_events.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/problem.hpp"
 
@@ -44,8 +43,7 @@ struct ConvBlock {
   int64_t columns = 0;
 };
 
-/// What lies side by side in the vectors of sums.
-enum class ConvLanes : uint8_t { pixels, channels };
+using ConvLanes = Vectorised;
 
 /// Where kernels read the input from.
 enum class ConvSource : uint8_t {
@@ -80,8 +78,8 @@ struct ConvPlan {
   CacheSizes caches;  ///< that blocks follow
   ConvLanes lanes_hold = ConvLanes::pixels;
   ConvSource source = ConvSource::planes;
-  ConvTile tile;              ///< pixels in the lanes: of whole tiles, without window sums
-  ChannelTile channel_tile;   ///< channels in the lanes: likewise
+  DenseTile tile;             ///< pixels in the lanes: of whole tiles, without window sums
+  DenseTile channel_tile;     ///< channels in the lanes: likewise
   int64_t channel_tiles = 0;  ///< of one group
   int last_channels = 0;      ///< output channels of the last tile
   DwordsHold dwords_hold = DwordsHold::channels;  ///< of planes
@@ -90,7 +88,7 @@ struct ConvPlan {
   ConvPhases column_phases;
   int64_t pitch = 0;            ///< dwords from one row of a plane to the next
   bool rows_are_lines = false;  ///< pixels in the lanes: whether each row begins with a tile
-  /// Whether kernels can take the pixels of a block's line from the input (ConvTile::source).
+  /// Whether kernels can take the pixels of a block's line from the input (DenseTile::source).
   bool may_take_input = false;
   ConvBlock block;            ///< the last ones along either axis may be smaller
   int64_t plane_dwords = 0;   ///< from one plane to the next
@@ -165,7 +163,7 @@ std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Ta
 bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue);
 
 /// The plan's tile of pixels as its kernels have it, with an epilogue or without.
-ConvTile kernel_tile(const ConvPlan& plan, bool has_epilogue);
+DenseTile kernel_tile(const ConvPlan& plan, bool has_epilogue);
 
 /// Where the lanes of each vector of a line come from and go in an output whose rows follow each
 /// other; for whole tiles.
@@ -180,7 +178,7 @@ std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block
 /// Tiles of a block that follow each other in the output, all of one form: pixels from `pixel` on.
 /// Tiles may share pixels.
 struct ChannelTileRun {
-  ChannelTile tile;
+  DenseTile tile;
   std::vector<TilePlace> places;
 };
 /// All tiles of a block, channels in the lanes, in the order of their pixels.

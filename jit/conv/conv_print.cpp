@@ -53,11 +53,11 @@ std::string tile_text(const ConvPlan& plan) {
     return line + fmt::format("  tile     {} output channels by {} vectors of {} pixels, {} taps\n",
                               plan.tile.channels, plan.tile.vectors, plan.lanes, plan.k_steps());
   }
-  const ChannelTile& tile = plan.channel_tile;
+  const DenseTile& tile = plan.channel_tile;
   return fmt::format(
       "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} taps\n",
-      tile.channels, plan.lanes, tile.rows, tile.columns, tile.turns ? ", turned around" : "",
-      plan.k_steps());
+      tile.channels, plan.lanes, tile.pixel_rows, tile.columns,
+      tile.store == StorePolicy::transposed ? ", turned around" : "", plan.k_steps());
 }
 
 }  // namespace

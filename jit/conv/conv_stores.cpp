@@ -101,7 +101,7 @@ ChannelTileRun parts_of_rows(const ConvPlan& plan, const ConvBlock& block) {
 /// Tiles of whole rows from `first` on.
 ChannelTileRun whole_rows(const ConvPlan& plan, int64_t first, int64_t tiles, int rows) {
   ChannelTileRun run = {.tile = plan.channel_tile, .places = {}};
-  run.tile.rows = rows;
+  run.tile.pixel_rows = rows;
   if (rows == 1) run.tile.row_step = 0;
   for (int64_t i = 0; i < tiles; ++i) {
     const int64_t row = first + i * rows;
@@ -113,7 +113,7 @@ ChannelTileRun whole_rows(const ConvPlan& plan, int64_t first, int64_t tiles, in
 }  // namespace
 
 std::vector<ChannelTileRun> channel_tile_runs(const ConvPlan& plan, const ConvBlock& block) {
-  const int rows = plan.channel_tile.rows;
+  const int rows = plan.channel_tile.pixel_rows;
   if (rows == 1) return {parts_of_rows(plan, block)};
   std::vector<ChannelTileRun> runs;
   const int64_t whole = block.rows / rows;

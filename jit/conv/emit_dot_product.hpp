@@ -22,11 +22,11 @@ inline void emit_subtract_window_sums(Assembler& code, const Target& target, Win
   }
 }
 
-/// Emits sum += inputs times weights, dword by dword. `product` may be overwritten.
-inline void emit_dot_product(Assembler& code, const Target& target, const Xbyak::Xmm& sum,
-                             const Xbyak::Xmm& inputs, const Xbyak::Xmm& weights,
-                             const Xbyak::Xmm& product) {
-  if (product_engine_of(target) == ProductEngine::i16_pairs) {
+/// Emits sum += inputs times weights, k group by k group. `product` may be overwritten.
+inline void emit_dot_product(Assembler& code, const Target& target, ProductEngine engine,
+                             const Xbyak::Xmm& sum, const Xbyak::Xmm& inputs,
+                             const Xbyak::Xmm& weights, const Xbyak::Xmm& product) {
+  if (engine == ProductEngine::i16_pairs) {
     code.vpmaddwd(product, inputs, weights);
     code.vpaddd(sum, sum, product);
   } else if (target.has_avx512()) {

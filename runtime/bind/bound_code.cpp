@@ -27,7 +27,7 @@ void visit_code(const KernelCodePtr<Form> (&codes)[2][2][2], const Visit& visit)
 
 template <class Visit>
 void visit_code(const BoundConvolution& convolution, const Visit& visit) {
-  for (const KernelCodePtr<jit::ConvTile>* code :
+  for (const KernelCodePtr<jit::DenseTile>* code :
        {&convolution.code, &convolution.last_code, &convolution.sums_code,
         &convolution.input_code}) {
     visit_code(*code, visit);

@@ -50,22 +50,22 @@ struct TileCodes {
 };
 
 /// The code of whole tiles and of the last channel tile, which has fewer channels.
-template <class Tile>
-Status find_tile_codes(const BoundConvolution& convolution, Tile tile, const TileCodes& codes,
-                       KernelCodePtr<Tile>& code, KernelCodePtr<Tile>& last_code) {
+Status find_tile_codes(const BoundConvolution& convolution, jit::DenseTile tile,
+                       const TileCodes& codes, KernelCodePtr<jit::DenseTile>& code,
+                       KernelCodePtr<jit::DenseTile>& last_code) {
   tile.window_sums = convolution.window_sums;
-  Result<KernelCodePtr<Tile>> whole = codes.cache.get(tile, convolution.target, codes.epilogue);
+  auto whole = codes.cache.get(tile, convolution.target, codes.epilogue);
   if (!whole.ok()) return whole.error();
   code = std::move(whole).value();
   tile.channels = convolution.plan.last_channels;
-  Result<KernelCodePtr<Tile>> last = codes.cache.get(tile, convolution.target, codes.epilogue);
+  auto last = codes.cache.get(tile, convolution.target, codes.epilogue);
   if (!last.ok()) return last.error();
   last_code = std::move(last).value();
   return {};
 }
 
 /// The code that takes pixels from the input.
-Status find_input_code(BoundConvolution& convolution, jit::ConvTile tile, const TileCodes& codes) {
+Status find_input_code(BoundConvolution& convolution, jit::DenseTile tile, const TileCodes& codes) {
   if (convolution.plan.channel_tiles == 1) tile.channels = convolution.plan.last_channels;
   tile.source =
       convolution.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
@@ -77,7 +77,7 @@ Status find_input_code(BoundConvolution& convolution, jit::ConvTile tile, const 
 
 Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
   const jit::ConvPlan& plan = convolution.plan;
-  const jit::ConvTile tile = kernel_tile(plan, codes.epilogue != nullptr);
+  const jit::DenseTile tile = kernel_tile(plan, codes.epilogue != nullptr);
   if (plan.lanes_hold == jit::ConvLanes::pixels) {
     Status status =
         find_tile_codes(convolution, tile, codes, convolution.code, convolution.last_code);
@@ -88,9 +88,9 @@ Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
   }
   if (plan.source != jit::ConvSource::planes || plan.k_groups > 1) return {};
   const bool compact = plan.lanes_hold == jit::ConvLanes::channels;
-  const jit::ConvTile sums = {.channels = 1,
-                              .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
-                              .has_gaps = compact && plan.tile.has_gaps};
+  const jit::DenseTile sums = {.engine = plan.engine,
+                               .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
+                               .store = compact ? plan.tile.store : jit::StorePolicy::rows};
   auto sums_code = codes.cache.get(sums, convolution.target);
   if (!sums_code.ok()) return sums_code.error();
   convolution.sums_code = std::move(sums_code).value();

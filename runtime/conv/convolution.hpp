@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "jit/conv/candidates.hpp"
-#include "jit/conv/channel_kernel.hpp"
-#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/pack_input.hpp"
 #include "runtime/conv/pack_weights.hpp"
@@ -24,8 +23,8 @@ struct ConvolutionStep;
 /// Neighbouring tiles of a block, channels in the lanes, and their code.
 struct BoundTileRun {
   jit::ChannelTileRun tiles;
-  KernelCodePtr<jit::ChannelTile> code;
-  KernelCodePtr<jit::ChannelTile> last_code;  ///< of the last channel tile
+  KernelCodePtr<jit::DenseTile> code;
+  KernelCodePtr<jit::DenseTile> last_code;  ///< of the last channel tile
 };
 
 /// What is done for each block of one size.
@@ -58,12 +57,12 @@ struct BoundConvolution {
   bool applies_epilogue = false;  ///< kernels do
   /// How kernels subtract window sums, where weights have zero points.
   jit::WindowSums window_sums = jit::WindowSums::none;
-  KernelCodePtr<jit::ConvTile> code;       ///< pixels in the lanes: of whole tiles
-  KernelCodePtr<jit::ConvTile> last_code;  ///< likewise of the last channel tile
-  KernelCodePtr<jit::ConvTile> sums_code;  ///< of window sums of planes; else null
+  KernelCodePtr<jit::DenseTile> code;       ///< pixels in the lanes: of whole tiles
+  KernelCodePtr<jit::DenseTile> last_code;  ///< likewise of the last channel tile
+  KernelCodePtr<jit::DenseTile> sums_code;  ///< of window sums of planes; else null
   /// Of a channel tile that is not the last one, or is the only one, taking pixels from the input,
   /// which it lays out in planes; or null.
-  KernelCodePtr<jit::ConvTile> input_code;
+  KernelCodePtr<jit::DenseTile> input_code;
   KernelCodePtr<jit::PackInput> input_packer;  ///< or null
   WeightPackers weight_packers;
   PackedDwords packed;  ///< weights, then their sums; empty where each call packs

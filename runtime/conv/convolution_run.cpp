@@ -127,7 +127,7 @@ class ConvolutionRun {
         run_line(block, tile, {0, from_input}, *convolution_.input_code);
       }
       const bool is_last = tile + 1 == plan_.channel_tiles;
-      const KernelCode<jit::ConvTile>& code =
+      const KernelCode<jit::DenseTile>& code =
           is_last ? *convolution_.last_code : *convolution_.code;
       if (left.count() > 0) run_line(block, tile, left, code);
     }
@@ -148,8 +148,8 @@ class ConvolutionRun {
   }
 
   /// The beginning of a block's line.
-  jit::ConvArguments line_arguments(const LaidOutBlock& block) const {
-    jit::ConvArguments arguments = taps_of_line(plan_, block);
+  jit::DenseArguments line_arguments(const LaidOutBlock& block) const {
+    jit::DenseArguments arguments = taps_of_line(plan_, block);
     if (convolution_.input_code) {
       const ConvolutionGeometry& geometry = plan_.geometry;
       const int64_t channel =
@@ -161,7 +161,7 @@ class ConvolutionRun {
     return arguments;
   }
   /// Lets the arguments be of some tiles of the line.
-  void set_tiles(jit::ConvArguments& arguments, const LaidOutBlock& block,
+  void set_tiles(jit::DenseArguments& arguments, const LaidOutBlock& block,
                  const PixelTiles& tiles) const {
     const int64_t vectors = tiles.begin * plan_.tile.vectors;
     arguments.window_sums = window_sums(convolution_, block);
@@ -203,9 +203,9 @@ class ConvolutionRun {
 
   /// Some pixels of one tile of channels, pixels in the lanes.
   void run_line(const LaidOutBlock& block, int64_t tile, const PixelTiles& tiles,
-                const KernelCode<jit::ConvTile>& kernel) const {
+                const KernelCode<jit::DenseTile>& kernel) const {
     OutputPiece piece = piece_of(block, tile);
-    jit::ConvArguments arguments = line_arguments(block);
+    jit::DenseArguments arguments = line_arguments(block);
     set_tiles(arguments, block, tiles);
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
@@ -214,7 +214,7 @@ class ConvolutionRun {
     if (plan_.transposes()) {
       auto* line = reinterpret_cast<int32_t*>(block.scratch + convolution_.parts.line);
       arguments.output = line + first_channel(tile) * block.pixels();
-      arguments.channel_step = 4 * block.pixels();
+      arguments.output_step = 4 * block.pixels();
       code(&arguments);
     } else if (convolution_.applies_epilogue) {
       const EpilogueOperands operands(output_, piece);
@@ -228,8 +228,8 @@ class ConvolutionRun {
   /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
   /// copies would have to wait for all stores in front of them.
   void run_pieces_of_line(const LaidOutBlock& block, const PixelTiles& tiles, OutputPiece& piece,
-                          jit::ConvArguments& arguments,
-                          jit::KernelFunction<jit::ConvTile> code) const {
+                          jit::DenseArguments& arguments,
+                          jit::KernelFunction<jit::DenseTile> code) const {
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
     const int64_t at_once = at_once_of(piece.channels * lanes, tiles.count());
     const int64_t first_pixel = piece.pixel;
@@ -242,7 +242,7 @@ class ConvolutionRun {
       const PieceMemory memory = output_.begin(piece, block.scratch);
       set_tiles(arguments, block, some);
       arguments.output = counted_back(memory.data, pixels.begin);
-      arguments.channel_step = 4 * memory.channel_step;
+      arguments.output_step = 4 * memory.channel_step;
       code(&arguments);
       output_.end(piece, block.scratch);
     }
@@ -269,10 +269,10 @@ class ConvolutionRun {
   /// Some pixels of one tile of channels, channels in the lanes.
   void run_pixels(const LaidOutBlock& block, int64_t tile, const PixelTiles& tiles) const {
     OutputPiece piece = piece_of(block, tile);
-    jit::ChannelArguments arguments;
+    jit::DenseArguments arguments;
     arguments.source = block.source;
-    arguments.taps = plan_.taps.data();
-    arguments.tap_count = static_cast<int64_t>(plan_.taps.size());
+    arguments.k_steps = plan_.taps.data();
+    arguments.k_step_count = static_cast<int64_t>(plan_.taps.size());
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
@@ -292,8 +292,8 @@ class ConvolutionRun {
   /// Some tiles of a run. `piece` begins with the block's first pixel, from which places are
   /// counted.
   void run_places(const LaidOutBlock& block, const BoundTileRun& run, const PixelTiles& tiles,
-                  const KernelCode<jit::ChannelTile>& of_tiles, OutputPiece piece,
-                  jit::ChannelArguments arguments) const {
+                  const KernelCode<jit::DenseTile>& of_tiles, OutputPiece piece,
+                  jit::DenseArguments arguments) const {
     const std::vector<jit::TilePlace>& places = run.tiles.places;
     const auto code = of_tiles.entry();
     if (convolution_.applies_epilogue) {
@@ -315,7 +315,9 @@ class ConvolutionRun {
       arguments.places = places.data() + first;
       arguments.tiles = end - first;
       arguments.output = counted_back(memory.data, pixel * memory.pixel_step);
-      arguments.output_step = 4 * (run.tiles.tile.turns ? memory.channel_step : memory.pixel_step);
+      arguments.output_step =
+          4 * (plan_.channel_tile.store == jit::StorePolicy::transposed ? memory.channel_step
+                                                                        : memory.pixel_step);
       code(&arguments);
       output_.end(piece, block.scratch);
     }

@@ -160,7 +160,7 @@ class BlockSummer {
     const int64_t last =
         std::min(ceil_div(summed.end, lanes),
                  static_cast<int64_t>(block_.tables.window_sums.size()) * plan_.lanes / lanes);
-    jit::ConvArguments arguments = taps_of_line(plan_, block_);
+    jit::DenseArguments arguments = taps_of_line(plan_, block_);
     arguments.tiles = last - first;
     arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
     arguments.start = &zero;

@@ -24,12 +24,12 @@ inline int64_t source_bytes_before(const jit::ConvPlan& plan, const BlockPlace& 
          (inner.column - place.column) * plan.source_column_step();
 }
 
-/// A block's planes and the k steps on them.
-inline jit::ConvArguments taps_of_line(const jit::ConvPlan& plan, const LaidOutBlock& block) {
-  jit::ConvArguments arguments;
-  arguments.planes = block.source;
-  arguments.taps = plan.taps.data();
-  arguments.tap_count = static_cast<int64_t>(plan.taps.size());
+/// A block's planes and the taps on them.
+inline jit::DenseArguments taps_of_line(const jit::ConvPlan& plan, const LaidOutBlock& block) {
+  jit::DenseArguments arguments;
+  arguments.source = block.source;
+  arguments.k_steps = plan.taps.data();
+  arguments.k_step_count = static_cast<int64_t>(plan.taps.size());
   arguments.k_groups = plan.k_groups;
   arguments.k_group_step = plan.k_group_step;
   return arguments;

@@ -113,6 +113,14 @@ constexpr std::string_view choices[] = {"pixel_vectorised peeled_k_steps",
                                         "grouped_nhwc k_groups",
                                         "pack_input column_stride"};
 
+template <class Spec>
+std::string kind_of(const Spec&) {
+  return std::string(Spec::name);
+}
+std::string kind_of(const jit::DenseTile& tile) {
+  return tile.vectorised == jit::Vectorised::pixels ? "pixel_vectorised" : "channel_vectorised";
+}
+
 /// What the fields of a spec of that kind show: choices always, others where they differ from
 /// their defaults.
 template <class Spec>
@@ -177,10 +185,10 @@ std::set<std::string> switches_of(const KernelSpec& spec, const Target& target) 
   std::set<std::string> shown;
   std::visit(
       [&]<class Spec>(const Spec& of) {
-        add_switches(std::string(Spec::name), of, shown);
-        if constexpr (jit::AppliesEpilogues<Spec> && !requires { of.engine; }) {  // dense ones
+        add_switches(kind_of(of), of, shown);
+        if constexpr (jit::AppliesEpilogues<Spec> && !requires { of.engine; }) {  // microkernels
           const bool is_u8 = product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
-          shown.insert(fmt::format("{} k_group={}", Spec::name, is_u8 ? "4xu8" : "2xi16"));
+          shown.insert(fmt::format("{} k_group={}", kind_of(of), is_u8 ? "4xu8" : "2xi16"));
         }
       },
       spec);

@@ -8,8 +8,7 @@
 #include <string>
 #include <variant>
 
-#include "jit/conv/channel_kernel.hpp"
-#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
@@ -20,10 +19,10 @@ namespace castor::test {
 
 /// Everything that the code of one kernel depends on besides target and epilogue.
 using KernelSpec =
-    std::variant<jit::ConvTile, jit::ChannelTile, jit::DepthwiseForm, jit::GroupedNhwcForm,
+    std::variant<jit::DenseTile, jit::DepthwiseForm, jit::GroupedNhwcForm,
                  jit::PackInput, jit::WeightUnit, jit::TileCopySpec, jit::ByteTableSpec>;
 
-/// Reads "pixel_vectorised channels=2 vectors=1 dead_lanes". Fields that are not named have their
+/// Reads "dense channels=2 vectors=1 store=compressed". Fields that are not named have their
 /// defaults. Fails (invalid_argument) at a word that is not known, naming it.
 Result<KernelSpec> read_kernel_spec(const std::string& words);
 
@@ -37,7 +36,8 @@ Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const jit::Target& ta
                                    const jit::TileEpilogue* epilogue);
 
 /// What the kernel shows: its kind, each switch that is on ("depthwise sign_flip"), each choice
-/// ("pixel_vectorised window_sums=i32"), and for microkernels how they multiply.
+/// ("pixel_vectorised window_sums=i32": dense ones by what is
+/// along their vectors), and for microkernels how they multiply.
 std::set<std::string> switches_of(const KernelSpec& spec, const jit::Target& target);
 
 }  // namespace castor::test

@@ -26,7 +26,7 @@ double unaligned_fraction(const ConvPlan& plan);
 /// A cache block's register tiles for all output channels of a group: `plan.tile` of pixels, or
 /// that tile of channels. `unaligned` is the plan's unaligned_fraction.
 Cost cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts& costs);
-Cost cost_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvolutionCosts& costs);
+Cost cost_of_block(const ConvPlan& plan, const DenseTile& tile, const ConvolutionCosts& costs);
 
 /// Packing the input of one image.
 Cost packing_cost(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target);

@@ -4,7 +4,6 @@
 
 #include "jit/conv/conv_planning.hpp"
 #include "jit/conv/cost/costs.hpp"
-#include "jit/conv/last_taps.hpp"
 
 namespace castor::jit {
 
@@ -30,7 +29,7 @@ bool has_whole_lines(const ConvPlan& plan) {
   return (is_one_line || plan.rows_are_lines) && pixels * 4 % 64 == 0;
 }
 
-/// Whether all accumulators of a tile are stored at once (jit/conv/last_taps.hpp), if they are
+/// Whether all accumulators of a tile are stored at once (peeled_k_steps_of), if they are
 /// many.
 bool stalls(const ConvPlan& plan, int vectors, bool has_dead_lanes) {
   return plan.lanes == 16 && (has_dead_lanes || rows_of_group(vectors) == 1);
@@ -86,7 +85,7 @@ Cost cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts
          (static_cast<double>(plan.line_tiles(plan.block)) * tiles_of(plan, plan.tile.channels));
 }
 
-Cost cost_of_block(const ConvPlan& plan, const ChannelTile& tile, const ConvolutionCosts& costs) {
+Cost cost_of_block(const ConvPlan& plan, const DenseTile& tile, const ConvolutionCosts& costs) {
   const double pixels = tile.pixels();
   const double v = static_cast<double>(ceil_div(tile.channels, plan.lanes));
   const auto k_steps = static_cast<double>(plan.k_steps());
@@ -98,10 +97,10 @@ Cost cost_of_block(const ConvPlan& plan, const ChannelTile& tile, const Convolut
   const double panel_bytes = v * plan.lanes * 4 * k_steps;
   if (panel_bytes > 0.5 * static_cast<double>(plan.caches.l1))
     one[l2_panel_line] = panel_bytes / 64;
-  one[tile.turns ? staged_vector : nhwc_stored_vector] = pixels * v;
-  if (tile.turns) one[transposed_channel] = v * plan.lanes;
+  one[tile.store == StorePolicy::transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
+  if (tile.store == StorePolicy::transposed) one[transposed_channel] = v * plan.lanes;
   one[stalled_tile] = stalls(plan, static_cast<int>(v), false) ? 1 : 0;
-  const auto tiles = static_cast<double>(ceil_div(plan.block.rows, tile.rows) *
+  const auto tiles = static_cast<double>(ceil_div(plan.block.rows, tile.pixel_rows) *
                                          ceil_div(plan.block.columns, tile.columns));
   return one * (tiles * tiles_of(plan, tile.channels));
 }

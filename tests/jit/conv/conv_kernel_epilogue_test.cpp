@@ -9,7 +9,7 @@
 #include <random>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 #include "jit/memory/code_memory.hpp"
 #include "tests/support/conversions.hpp"
 #include "tools/testing/guarded_pages.hpp"
@@ -75,7 +75,7 @@ To saturated(int64_t value) {
 }
 
 /// One call on two tiles, of whose last vector `left_out` lanes are not stored.
-void check_tile(const ConvTile& tile, const Behind& of, const KernelFunction<ConvTile> run,
+void check_tile(const DenseTile& tile, const Behind& of, const KernelFunction<DenseTile> run,
                 int left_out, std::mt19937_64& random) {
   constexpr int tiles = 2;
   constexpr int lanes = 16;
@@ -115,14 +115,14 @@ void check_tile(const ConvTile& tile, const Behind& of, const KernelFunction<Con
       operands[k] = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(bias.data())), 4};
   }
   const int32_t tap = 0;
-  const ConvArguments arguments = {.planes = reinterpret_cast<const std::byte*>(planes.data()),
-                                   .taps = &tap,
-                                   .tap_count = 1,
-                                   .weights = reinterpret_cast<const std::byte*>(weights.data()),
-                                   .start = start.data(),
-                                   .stores = stores.data(),
-                                   .epilogue = operands.data(),
-                                   .tiles = tiles};
+  const DenseArguments arguments = {.source = reinterpret_cast<const std::byte*>(planes.data()),
+                                    .k_steps = &tap,
+                                    .k_step_count = 1,
+                                    .weights = reinterpret_cast<const std::byte*>(weights.data()),
+                                    .start = start.data(),
+                                    .stores = stores.data(),
+                                    .epilogue = operands.data(),
+                                    .tiles = tiles};
   run(&arguments);
   for (int m = 0; m < tile.channels; ++m) {
     for (int pixel = 0; pixel < pixels; ++pixel) {
@@ -154,7 +154,7 @@ TEST(ConvKernelEpilogues, EveryTile) {
     ASSERT_TRUE(of.epilogue) << jit::name_of(tier);
     for (int channels = 1; channels <= 28; ++channels) {
       for (int vectors = 1; vectors <= 28; ++vectors) {
-        const ConvTile tile = {channels, vectors};
+        const DenseTile tile = {.channels = channels, .vectors = vectors};
         if (!fits(tile, target)) continue;
         CodeMemory memory;
         const auto code = emit_kernel(tile, target, &*of.epilogue);
@@ -162,7 +162,7 @@ TEST(ConvKernelEpilogues, EveryTile) {
         const auto block = memory.publish(*code);
         ASSERT_TRUE(block.ok());
         const auto run =
-            reinterpret_cast<KernelFunction<ConvTile>>(reinterpret_cast<uintptr_t>(block->code()));
+            reinterpret_cast<KernelFunction<DenseTile>>(reinterpret_cast<uintptr_t>(block->code()));
         for (const int left_out : {0, 5}) {
           check_tile(tile, of, run, left_out, random);
           if (HasFatalFailure()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner kernel of convolutions in every tile that fits: its instructions belong to the tier,
 // tiers that this machine cannot run included, and on its own it computes sums of products.
-#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,15 +23,20 @@ std::vector<WindowSums> sums_of(const Target& target) {
   return all;
 }
 
-std::vector<ConvTile> tiles_of(const Target& target) {
-  std::vector<ConvTile> tiles;
+std::vector<DenseTile> tiles_of(const Target& target) {
+  std::vector<DenseTile> tiles;
   for (int channels = 1; channels <= target.vector_registers(); ++channels) {
     for (int vectors = 1; vectors <= target.vector_registers(); ++vectors) {
       for (const WindowSums sums : sums_of(target)) {
         for (const bool gaps : {false, true}) {
-          for (const int last_taps : {0, 1, 3, 4}) {
-            if (last_taps > 0 && (gaps || !target.has_avx512())) continue;
-            const ConvTile tile = {channels, vectors, sums, gaps, last_taps};
+          for (const int peeled : {0, 1, 3, 4}) {
+            if (peeled > 0 && (gaps || !target.has_avx512())) continue;
+            const DenseTile tile = {.engine = product_engine_of(target),
+                                    .channels = channels,
+                                    .vectors = vectors,
+                                    .window_sums = sums,
+                                    .store = gaps ? StorePolicy::compressed : StorePolicy::rows,
+                                    .peeled_k_steps = peeled};
             if (fits(tile, target)) tiles.push_back(tile);
           }
         }
@@ -41,26 +46,28 @@ std::vector<ConvTile> tiles_of(const Target& target) {
   return tiles;
 }
 
+bool has_dead_lanes(const DenseTile& tile) { return tile.store == StorePolicy::compressed; }
+
 /// Peeled k steps follow an even number of others.
-bool can_have_taps(const ConvTile& tile, int taps) {
-  if (tile.last_taps == 0) return true;
-  return taps >= tile.last_taps && (taps - tile.last_taps) % 2 == 0;
+bool can_have_taps(const DenseTile& tile, int taps) {
+  if (tile.peeled_k_steps == 0) return true;
+  return taps >= tile.peeled_k_steps && (taps - tile.peeled_k_steps) % 2 == 0;
 }
 
-std::string name_of(const ConvTile& tile) {
-  return fmt::format("{} channels by {} vectors, window sums {}, gaps {}, last taps {}",
-                     tile.channels, tile.vectors, static_cast<int>(tile.window_sums), tile.has_gaps,
-                     tile.last_taps);
+std::string name_of(const DenseTile& tile) {
+  return fmt::format("{} channels by {} vectors, window sums {}, dead lanes {}, peeled k steps {}",
+                     tile.channels, tile.vectors, static_cast<int>(tile.window_sums),
+                     has_dead_lanes(tile), tile.peeled_k_steps);
 }
 
 class ConvKernel : public testing::TestWithParam<Tier> {};
 
 /// Tiles that take their pixels from the input.
-std::vector<ConvTile> input_tiles_of(const Target& target) {
-  std::vector<ConvTile> tiles;
+std::vector<DenseTile> input_tiles_of(const Target& target) {
+  std::vector<DenseTile> tiles;
   if (!target.supports(Feature::avx512_vbmi)) return tiles;
-  for (ConvTile tile : tiles_of(target)) {
-    if (tile.has_gaps || tile.window_sums != WindowSums::none) continue;
+  for (DenseTile tile : tiles_of(target)) {
+    if (has_dead_lanes(tile) || tile.window_sums != WindowSums::none) continue;
     for (const PixelSource source : {PixelSource::input, PixelSource::signed_input}) {
       tile.source = source;
       tiles.push_back(tile);
@@ -71,11 +78,11 @@ std::vector<ConvTile> input_tiles_of(const Target& target) {
 
 TEST_P(ConvKernel, InstructionsBelongToTheTier) {
   const Target target{GetParam()};
-  for (const ConvTile& tile : input_tiles_of(target)) {
+  for (const DenseTile& tile : input_tiles_of(target)) {
     test::check_kernel_code([&] { return emit_kernel(tile, target); }, target, name_of(tile));
     if (HasFatalFailure()) return;
   }
-  for (const ConvTile& tile : tiles_of(target)) {
+  for (const DenseTile& tile : tiles_of(target)) {
     test::check_kernel_code([&] { return emit_kernel(tile, target); }, target, name_of(tile));
     if (HasFatalFailure()) return;
   }
@@ -86,7 +93,7 @@ TEST_P(ConvKernel, MultipliesAsTheTierCan) {
   const Target target{GetParam()};
   const bool bytes = product_engine_of(target) == ProductEngine::u8_i8_dot;
   EXPECT_EQ(bytes, target.supports(Feature::avx_vnni) || target.supports(Feature::avx512_vnni));
-  for (const ConvTile& tile : tiles_of(target)) {
+  for (const DenseTile& tile : tiles_of(target)) {
     const int64_t products = test::dot_products_in(*emit_kernel(tile, target), target);
     EXPECT_GE(products, tile.channels * tile.vectors) << name_of(tile);
     EXPECT_EQ(products % (tile.channels * tile.vectors), 0) << name_of(tile);
@@ -98,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Tiers, ConvKernel, testing::ValuesIn(test::all_tiers), 
 /// One call of a kernel on random operands, and what it must leave.
 class KernelCall {
  public:
-  KernelCall(const ConvTile& tile, const Target& target, int taps, int tiles,
+  KernelCall(const DenseTile& tile, const Target& target, int taps, int tiles,
              std::mt19937_64& random)
       : tile_(tile),
         bytes_(product_engine_of(target) == ProductEngine::u8_i8_dot),
@@ -113,20 +120,20 @@ class KernelCall {
     for (int tap = 0; tap < taps; ++tap) taps_.push_back(4 * draw(max_offset + 1));
     draw_stores();
     output_.assign(static_cast<size_t>(tile.channels * channel_dwords_), untouched);
-    arguments_ = {.planes = reinterpret_cast<const std::byte*>(planes_.data()),
-                  .taps = taps_.data(),
-                  .tap_count = taps,
+    arguments_ = {.source = reinterpret_cast<const std::byte*>(planes_.data()),
+                  .k_steps = taps_.data(),
+                  .k_step_count = taps,
                   .weights = reinterpret_cast<const std::byte*>(weights_.data()),
                   .start = start_.data(),
                   .weight_zero_points = zero_points_.data(),
                   .window_sums = window_sums_.data(),
                   .stores = stores_.data(),
                   .output = output_.data(),
-                  .channel_step = 4 * channel_dwords_,
+                  .output_step = 4 * channel_dwords_,
                   .tiles = tiles};
   }
 
-  const ConvArguments* arguments() const { return &arguments_; }
+  const DenseArguments* arguments() const { return &arguments_; }
   const std::vector<int32_t>& output() const { return output_; }
 
   std::vector<int32_t> expected() const {
@@ -165,7 +172,7 @@ class KernelCall {
       ConvStore store;
       store.offset = 4 * stored;
       store.source = int64_t{4} * vector * lanes_;
-      store.lanes = tile_.has_gaps ? static_cast<uint32_t>(random_()) & all : all;
+      store.lanes = has_dead_lanes(tile_) ? static_cast<uint32_t>(random_()) & all : all;
       if (vector + 1 == vectors_) store.lanes &= all >> draw(lanes_ + 1);
       int count = 0;
       for (int lane = 0; lane < lanes_; ++lane) {
@@ -212,7 +219,7 @@ class KernelCall {
     return static_cast<int32_t>(sum);
   }
 
-  const ConvTile& tile_;
+  const DenseTile& tile_;
   const bool bytes_;
   const int lanes_;
   const int vectors_;
@@ -220,7 +227,7 @@ class KernelCall {
   std::vector<int32_t> planes_, weights_, start_, zero_points_, window_sums_, taps_, output_;
   std::vector<ConvStore> stores_;
   int channel_dwords_ = 0;
-  ConvArguments arguments_;
+  DenseArguments arguments_;
 };
 
 /// Words of sums and zero points multiply to what they stand for.
@@ -242,10 +249,10 @@ TEST(ConvKernelValues, WindowSumsAsWords) {
 /// A kernel that can be called.
 class PublishedKernel {
  public:
-  PublishedKernel(const ConvTile& tile, const Target& target)
+  PublishedKernel(const DenseTile& tile, const Target& target)
       : block_(memory_.publish(*emit_kernel(tile, target))) {}
-  void operator()(const ConvArguments* arguments) const {
-    reinterpret_cast<KernelFunction<ConvTile>>(reinterpret_cast<uintptr_t>(block_->code()))(
+  void operator()(const DenseArguments* arguments) const {
+    reinterpret_cast<KernelFunction<DenseTile>>(reinterpret_cast<uintptr_t>(block_->code()))(
         arguments);
   }
   bool ok() const { return block_.ok(); }
@@ -259,7 +266,7 @@ TEST(ConvKernelValues, EveryTile) {
   std::mt19937_64 random(7);
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
     const Target target{tier};
-    for (const ConvTile& tile : tiles_of(target)) {
+    for (const DenseTile& tile : tiles_of(target)) {
       const PublishedKernel run(tile, target);
       ASSERT_TRUE(run.ok()) << name_of(tile);
       for (const int taps : {1, 2, 3, 4, 10, 11}) {
@@ -277,7 +284,7 @@ TEST(ConvKernelValues, EveryTile) {
 
 /// A call of a kernel that takes its pixels from the input: channels between pages that nobody may
 /// touch, nchw4c planes that must hold them afterwards.
-void check_tile_of_input(const ConvTile& tile, const PublishedKernel& run, int taps, int tiles,
+void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int taps, int tiles,
                          std::mt19937_64& random) {
   const int pixels = tiles * tile.vectors * 16;
   test::GuardedPages pages(static_cast<size_t>(4 * taps * pixels));
@@ -296,17 +303,17 @@ void check_tile_of_input(const ConvTile& tile, const PublishedKernel& run, int t
     stores[i].offset = stores[i].source = static_cast<int64_t>(64 * i);
     stores[i].lanes = stores[i].first_lanes = 0xffff;
   }
-  const ConvArguments arguments = {.planes = reinterpret_cast<const std::byte*>(planes.data()),
-                                   .taps = offsets.data(),
-                                   .tap_count = taps,
-                                   .weights = reinterpret_cast<const std::byte*>(weights.data()),
-                                   .start = start.data(),
-                                   .stores = stores.data(),
-                                   .output = output.data(),
-                                   .channel_step = 4 * pixels,
-                                   .tiles = tiles,
-                                   .input = input,
-                                   .input_step = pixels};
+  const DenseArguments arguments = {.source = reinterpret_cast<const std::byte*>(planes.data()),
+                                    .k_steps = offsets.data(),
+                                    .k_step_count = taps,
+                                    .weights = reinterpret_cast<const std::byte*>(weights.data()),
+                                    .start = start.data(),
+                                    .stores = stores.data(),
+                                    .output = output.data(),
+                                    .output_step = 4 * pixels,
+                                    .tiles = tiles,
+                                    .input = input,
+                                    .input_step = pixels};
   run(&arguments);
   const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
   for (int pixel = 0; pixel < pixels; ++pixel) {
@@ -338,7 +345,7 @@ TEST(ConvKernelValues, EveryTileOfInput) {
   std::mt19937_64 random(8);
   for (const auto& [tier, runtime] : test::tier_runtimes()) {
     const Target target{tier};
-    for (const ConvTile& tile : input_tiles_of(target)) {
+    for (const DenseTile& tile : input_tiles_of(target)) {
       const PublishedKernel run(tile, target);
       ASSERT_TRUE(run.ok()) << name_of(tile);
       for (const int taps : {1, 3, 4, 6, 7}) {

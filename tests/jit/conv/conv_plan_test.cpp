@@ -154,10 +154,10 @@ TEST(ConvPlan, TilesOfChannelsCoverEachPixelInOrderInsideTheSource) {
           const int64_t column = place.pixel % plan.output_columns();
           ASSERT_LE(place.pixel, covered == 0 || column > 0 ? covered : place.pixel);
           ASSERT_LE(column + run.tile.columns, block.columns);
-          ASSERT_LE(row + run.tile.rows, block.rows);
+          ASSERT_LE(row + run.tile.pixel_rows, block.rows);
           ASSERT_EQ(place.source,
                     row * plan.source_row_step() + column * plan.source_column_step());
-          const int64_t last = place.source + (run.tile.rows - 1) * plan.source_row_step() +
+          const int64_t last = place.source + (run.tile.pixel_rows - 1) * plan.source_row_step() +
                                (run.tile.columns - 1) * plan.source_column_step() + last_tap + 4;
           ASSERT_TRUE(plan.source == ConvSource::input || last <= plan.source_bytes());
           covered = place.pixel + run.tile.pixels();
@@ -196,7 +196,7 @@ TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
         ASSERT_EQ(store.first_lanes, (1u << count) - 1);
         ASSERT_TRUE(count == 0 || store.offset == 4 * stored);
         const bool has_gap = (store.lanes & (store.lanes + 1)) != 0;
-        ASSERT_TRUE(plan.tile.has_gaps || !has_gap);
+        ASSERT_TRUE(plan.tile.store == StorePolicy::compressed || !has_gap);
         stored += count;
         ++vector;
       }

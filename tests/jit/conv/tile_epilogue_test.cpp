@@ -7,8 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/channel_kernel.hpp"
-#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 #include "tests/support/kernel_code.hpp"
 
 namespace castor::jit {
@@ -78,16 +77,26 @@ TEST_P(TileEpilogues, CodeBelongsToTheTierAndStaysSmall) {
   for (const Row& row : rows) {
     const std::optional<TileEpilogue> epilogue = epilogue_of(row, target);
     if (!epilogue) continue;
-    for (const ConvTile& tile : {ConvTile{14, 2}, ConvTile{9, 3}, ConvTile{1, 1},
-                                 ConvTile{2, 8, WindowSums::dwords, true}}) {
+    const ProductEngine engine = product_engine_of(target);
+    for (const DenseTile& tile :
+         {DenseTile{.engine = engine, .channels = 14, .vectors = 2},
+          DenseTile{.engine = engine, .channels = 9, .vectors = 3}, DenseTile{.engine = engine},
+          DenseTile{.engine = engine,
+          .channels = 2,
+          .vectors = 8,
+          .window_sums = WindowSums::dwords,
+          .store = StorePolicy::compressed}}) {
       test::check_kernel_code([&] { return emit_kernel(tile, target, &*epilogue); }, target,
                               row.name);
       if (HasFatalFailure()) return;
     }
-    for (const bool turns : {false, true}) {
+    for (const StorePolicy store : {StorePolicy::rows, StorePolicy::transposed}) {
       for (const int channels : {1, 17, 31, 32, 48}) {
-        const ChannelTile tile = {
-            .channels = channels, .columns = channels > 32 ? 9 : 14, .turns = turns};
+        const DenseTile tile = {.vectorised = Vectorised::channels,
+                                .engine = engine,
+                                .channels = channels,
+                                .columns = channels > 32 ? 9 : 14,
+                                .store = store};
         test::check_kernel_code([&] { return emit_kernel(tile, target, &*epilogue); }, target,
                                 row.name);
         if (HasFatalFailure()) return;

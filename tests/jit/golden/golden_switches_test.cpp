@@ -18,8 +18,9 @@ namespace {
 std::vector<std::string> epilogue_emitters(const KernelSpec& spec) {
   if (std::holds_alternative<jit::DepthwiseForm>(spec)) return {"rows"};
   if (std::holds_alternative<jit::GroupedNhwcForm>(spec)) return {"pixels"};
-  const auto* const tile = std::get_if<jit::ConvTile>(&spec);
-  if (tile == nullptr || tile->has_gaps) return {"tile"};
+  const auto* const tile = std::get_if<jit::DenseTile>(&spec);
+  if (tile->vectorised == jit::Vectorised::channels) return {"tile"};
+  if (tile->store == jit::StorePolicy::compressed) return {"tile"};
   return {"tile", "full tile"};
 }
 
@@ -74,7 +75,7 @@ constexpr std::string_view required[] = {
     "pixel_vectorised window_sums=none",
     "pixel_vectorised window_sums=i32",
     "pixel_vectorised window_sums=i16_pairs",
-    "pixel_vectorised dead_lanes",
+    "pixel_vectorised store=compressed",
     "pixel_vectorised peeled_k_steps=0",
     "pixel_vectorised peeled_k_steps=1",
     "pixel_vectorised peeled_k_steps=2",
@@ -90,7 +91,7 @@ constexpr std::string_view required[] = {
     "channel_vectorised window_sums=i32",
     "channel_vectorised window_sums=i16_pairs",
     "channel_vectorised rows",
-    "channel_vectorised transposes",
+    "channel_vectorised store=transposed",
     "channel_vectorised peeled_k_steps=0",
     "channel_vectorised peeled_k_steps=4",
     "depthwise engine=u8_i8_dot",

@@ -166,7 +166,7 @@ TEST(KernelSpec, NamesDiffer) {
 
 TEST(KernelSpec, EveryFieldOfAnEpilogueIsInTheKey) {
   Keys keys;
-  const ConvTile tile;
+  const DenseTile tile;
   keys.add("no epilogue", kernel_key(tile, target));
   keys.add("a default epilogue", kernel_key(tile, target, std::make_unique<TileEpilogue>().get()));
   for_each_change(TileEpilogue{}, "", [&](const std::string& what, const TileEpilogue& epilogue) {
@@ -240,16 +240,16 @@ TEST(KernelSpec, WordsAreThoseOfGoldenListings) {
   EXPECT_FALSE(words.has_full_short_name());
   for (const char* wrong :
        {"depthwise rows=3", "depthwise blocks", "depthwise adds=1", "depthwise k_groups",
-        "depthwise k_groups=x", "pixel_vectorised window_sums=i8", "tile"}) {
+        "depthwise k_groups=x", "dense window_sums=i8", "tile"}) {
     EXPECT_FALSE(test::read_kernel_spec(wrong).ok()) << wrong;
   }
 }
 
 TEST(KernelSpec, WordsLeaveDefaultsOut) {
-  EXPECT_EQ(short_name(spec_words(ConvTile{})), "pixel_vectorised");
-  const ConvTile tile{.channels = 4, .window_sums = WindowSums::words, .has_gaps = true};
-  EXPECT_EQ(short_name(spec_words(tile)),
-            "pixel_vectorised_channels4_window_sums_i16_pairs_dead_lanes");
+  EXPECT_EQ(short_name(spec_words(DenseTile{})), "dense");
+  const DenseTile tile{
+      .channels = 4, .window_sums = WindowSums::words, .store = StorePolicy::compressed};
+  EXPECT_EQ(short_name(spec_words(tile)), "dense_channels4_window_sums_i16_pairs_store_compressed");
 }
 
 }  // namespace

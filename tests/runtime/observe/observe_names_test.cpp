@@ -6,8 +6,7 @@
 #include <map>
 
 #include "ir/rewrite/canonicalize.hpp"
-#include "jit/conv/channel_kernel.hpp"
-#include "jit/conv/conv_kernel.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
@@ -210,17 +209,24 @@ struct KernelRow {
 
 TEST(CodeNames, OfKernelsNameTheirFields) {
   const KernelRow kernels[] = {
-      {spec_words(jit::ConvTile{}), "castor_pixel_vectorised_avx512_vnni"},
-      {spec_words(jit::ConvTile{4, 3, jit::WindowSums::words, true}),
-       "castor_pixel_vectorised_channels4_vectors3_window_sums_i16_pairs_dead_lanes_avx512_vnni"},
-      {spec_words(jit::ConvTile{14, 2, jit::WindowSums::none, false, 4, true}),
-       "castor_pixel_vectorised_channels14_vectors2_peeled_k_steps4_prefetch_avx512_vnni"},
-      {spec_words(jit::ConvTile{9, 3, jit::WindowSums::none, false, 0, false,
-                                jit::PixelSource::signed_input}),
-       "castor_pixel_vectorised_channels9_vectors3_source_signed_input_avx512_vnni"},
-      {spec_words(jit::ChannelTile{64, 1, 7, 4, 0, jit::WindowSums::dwords, true, 3}),
-       "castor_channel_vectorised_channels64_columns7_window_sums_i32_transposes_peeled_k_steps3_"
-       "avx512_vnni"},
+      {spec_words(jit::DenseTile{}), "castor_dense_avx512_vnni"},
+      {spec_words(jit::DenseTile{.channels = 4,
+                                 .vectors = 3,
+                                 .window_sums = jit::WindowSums::words,
+                                 .store = jit::StorePolicy::compressed}),
+       "castor_dense_channels4_vectors3_window_sums_i16_pairs_store_compressed_avx512_vnni"},
+      {spec_words(jit::DenseTile{
+           .channels = 14, .vectors = 2, .peeled_k_steps = 4, .prefetches_output = true}),
+       "castor_dense_channels14_vectors2_peeled_k_steps4_prefetch_avx512_vnni"},
+      {spec_words(jit::DenseTile{.engine = jit::ProductEngine::i16_pairs,
+                                 .channels = 9,
+                                 .source = jit::PixelSource::signed_input}),
+       "castor_dense_engine_i16_pairs_channels9_source_signed_input_avx512_vnni"},
+      {spec_words(jit::DenseTile{.vectorised = jit::Vectorised::channels,
+                                 .channels = 64,
+                                 .columns = 7,
+                                 .store = jit::StorePolicy::transposed}),
+       "castor_dense_vectorised_channels_channels64_columns7_store_transposed_avx512_vnni"},
       {spec_words(jit::DepthwiseForm{.rows = 3}), "castor_depthwise_filter_rows3_avx512_vnni"},
       {spec_words(jit::DepthwiseForm{.rows = 3, .blocks = {{.outputs = 2}}}),
        "castor_depthwise_filter_rows3_avx512_vnni_HASH"},
@@ -275,9 +281,9 @@ TEST(CodeNames, OfKernelsStandOverTheirText) {
   jit::TileEpilogue epilogue;
   epilogue.program.sources = {{.element = ElementType::i32}};
   epilogue.program.code.push_back({.op = jit::LaneOp::load});
-  const std::string text = kernel_text(spec_words(jit::ConvTile{.channels = 2}), &epilogue);
+  const std::string text = kernel_text(spec_words(jit::DenseTile{.channels = 2}), &epilogue);
   EXPECT_TRUE(
-      text.starts_with("  kernel: pixel_vectorised channels=2\n"
+      text.starts_with("  kernel: dense channels=2\n"
                        "  epilogue, on each tile of sums:\n    %0: i32 = load"))
       << text;
 }

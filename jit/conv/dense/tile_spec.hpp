@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The microkernel of dense integer convolutions: it multiplies packed weights by packed input along
+// K and fills a register tile of accumulators, then subtracts the zero-point compensation, applies
+// an epilogue and stores.
+//
+// A register tile has rows and vectors: acc[row][vector] += broadcast(row) x vector(vector). It is
+// pixel-vectorised (vectors of output pixels; rows are output channels) or channel-vectorised
+// (vectors of output channels; rows are output pixels). The addresses of input come from a table of
+// offsets, one for each k step, equal for all pixels. So the microkernel knows no geometry, and one
+// serves every layer that uses its tile.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include "ir/support/result.hpp"
+#include "jit/code.hpp"
+#include "jit/conv/dot_product.hpp"
+#include "jit/conv/tile_epilogue.hpp"
+#include "jit/kernel/spec.hpp"
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+/// What is along a vector of accumulators.
+enum class Vectorised : uint8_t { pixels, channels };
+constexpr std::array<std::string_view, 2> names_of(Vectorised) { return {"pixels", "channels"}; }
+
+/// How a register tile is stored.
+enum class StorePolicy : uint8_t {
+  rows,        ///< as it is; lanes that are not stored are the last ones of a row
+  compressed,  ///< pixel-vectorised: dead lanes anywhere in a vector are left out
+  transposed,  ///< channel-vectorised: the pixels of a channel are consecutive in the output
+};
+constexpr std::array<std::string_view, 3> names_of(StorePolicy) {
+  return {"rows", "compressed", "transposed"};
+}
+
+/// Where a pixel-vectorised tile reads its input.
+enum class PixelSource : uint8_t {
+  packed,
+  /// The input itself, in NCHW: the kernel interleaves four channels of each k step and writes the
+  /// packed input meanwhile, for others to read. All lanes are stored.
+  input,
+  signed_input,  ///< the same with a sign flip
+};
+constexpr std::array<std::string_view, 3> names_of(PixelSource) {
+  return {"packed", "input", "signed_input"};
+}
+
+struct DenseArguments;
+
+/// Everything that the microkernel's code depends on besides target and epilogue.
+struct DenseTile {
+  static constexpr std::string_view name = "dense";
+  using Arguments = const DenseArguments;
+
+  Vectorised vectorised = Vectorised::pixels;
+  ProductEngine engine = ProductEngine::u8_i8_dot;
+  int channels = 1;        ///< output channels
+  int vectors = 1;         ///< pixel-vectorised: vectors of output pixels
+  int pixel_rows = 1;      ///< channel-vectorised: rows of output pixels
+  int columns = 1;         ///< channel-vectorised: output pixels of each row
+  int32_t pixel_step = 4;  ///< channel-vectorised: bytes of the input from one column to the next
+  int32_t row_step = 0;    ///< the same from one row to the next; 0 where there is one
+  WindowSums window_sums = WindowSums::none;  ///< how the zero-point compensation is subtracted
+  StorePolicy store = StorePolicy::rows;
+  /// K steps at the end that are done row group by row group (peeled_k_steps_of), after an even
+  /// number of others. 0: none, after any number; so it is where lanes are compressed.
+  int peeled_k_steps = 0;
+  /// Pixel-vectorised: whether the cache lines of the output are prefetched when a tile begins; not
+  /// with an epilogue.
+  bool prefetches_output = false;
+  /// Pixel-vectorised; other than packed only without compression and window sums, with VBMI.
+  PixelSource source = PixelSource::packed;
+  /// Whether the table of offsets is that of one k group, gone through for each of
+  /// `DenseArguments::k_groups`; then no k steps are peeled.
+  bool loops_k_groups = false;
+
+  int pixels() const { return pixel_rows * columns; }  ///< channel-vectorised
+  /// Broadcast operands: rows of the register tile.
+  int rows() const { return vectorised == Vectorised::pixels ? channels : pixels(); }
+  /// Vectors of each row, of that many lanes.
+  int vectors_of(int lanes) const {
+    return vectorised == Vectorised::pixels ? vectors : (channels + lanes - 1) / lanes;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple(
+        field("vectorised", &DenseTile::vectorised), field("engine", &DenseTile::engine),
+        field("channels", &DenseTile::channels), field("vectors", &DenseTile::vectors),
+        field("rows", &DenseTile::pixel_rows), field("columns", &DenseTile::columns),
+        field("pixel_step", &DenseTile::pixel_step), field("row_step", &DenseTile::row_step),
+        field("window_sums", &DenseTile::window_sums), field("store", &DenseTile::store),
+        field("peeled_k_steps", &DenseTile::peeled_k_steps),
+        field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
+        field("loops_k_groups", &DenseTile::loops_k_groups));
+  }
+};
+
+/// Whether the target has the tile's engine and registers for its accumulators and operands, and
+/// what is transposed is at most one vector of pixels.
+bool fits(const DenseTile& tile, const Target& target);
+
+/// Rows of a row group: about eight vectors.
+int rows_of_group(int vectors);
+/// How many of `k_steps` are peeled for a tile with that many vectors in each row. A core takes up
+/// only about a dozen stores whose data are still to be computed: a tile of two dozen accumulators,
+/// all stored after its last k step, costs 40 cycles more than its products (Golden Cove; 8 with
+/// peeled k steps). So the last k steps are done for one row group after another, each of which is
+/// stored before the next begins.
+int peeled_k_steps_of(size_t k_steps, int vectors, const Target& target);
+
+/// Where the lanes of one vector of pixels are stored: those that are, consecutively.
+struct ConvStore {
+  static constexpr int max_lanes = 16;
+  int64_t offset = 0;              ///< bytes from the output of the line's first pixel
+  int64_t source = 0;              ///< bytes from the line's first k group to the first lane's
+  uint32_t lanes = 0;              ///< a bit for each lane that is stored
+  uint32_t first_lanes = 0;        ///< as many low bits
+  int32_t order[max_lanes] = {};   ///< the lanes that are stored, in order
+  int32_t stored[max_lanes] = {};  ///< as many times -1, then 0
+};
+
+/// Where the pixels of a channel-vectorised tile are.
+struct TilePlace {
+  int64_t source = 0;  ///< bytes from the block's first pixel
+  int64_t pixel = 0;   ///< of the output, from the block's first one
+};
+
+/// The argument of the microkernel's code. All pointers are valid for all tiles. Those of a
+/// pixel-vectorised kernel are a line: tiles of consecutive vectors, whose last ones may store no
+/// lane but are read. Operands along vectors of channels are whole vectors.
+struct DenseArguments {
+  const std::byte* source = nullptr;   ///< the first pixel of the line or block, at offset 0
+  const int32_t* k_steps = nullptr;    ///< byte offset of each k step
+  int64_t k_step_count = 0;            ///< at least 1
+  const std::byte* weights = nullptr;  ///< for each k step one k group of each channel
+  const int32_t* start = nullptr;      ///< first values of accumulators, by channel
+  const int32_t* weight_zero_points = nullptr;  ///< by channel
+  const int32_t* window_sums = nullptr;         ///< by k group of the line, or by output pixel
+  const ConvStore* stores = nullptr;            ///< pixel-vectorised: by vector
+  int32_t* output = nullptr;                    ///< first channel of the first pixel
+  /// Bytes from one row of the tile to the next in the output; where it is transposed, from one
+  /// channel to the next.
+  int64_t output_step = 0;
+  /// In place of the output, where there is an epilogue: its operands at the first pixel.
+  const EpilogueOperand* epilogue = nullptr;
+  int64_t tiles = 0;  ///< at least 1
+  /// Where pixels come from the input: the line's first pixel in its first channel, to be packed in
+  /// `source`, and bytes from one channel to the next.
+  const std::byte* input = nullptr;
+  int64_t input_step = 0;
+  /// Where the tile loops over k groups: how many there are (at least 1), and the bytes from the
+  /// packed input of one to that of the next.
+  int64_t k_groups = 1;
+  int64_t k_group_step = 0;
+  const TilePlace* places = nullptr;  ///< channel-vectorised: by tile
+};
+
+/// Emits the microkernel. A pure function of its arguments. `tile` fits the target. `epilogue` may
+/// be null; one that needs more stack than there is is refused (unsupported).
+Result<MachineCode> emit_kernel(const DenseTile& tile, const Target& target,
+                                const TileEpilogue* epilogue = nullptr);
+
+}  // namespace castor::jit
