@@ -18,89 +18,162 @@ namespace {
 /// Vector registers besides accumulators and vectors: a broadcast operand, and a product.
 constexpr int work_registers = 2;
 
-/// Saved for the caller; the epilogue has registers of its own.
-const std::array saved_by_pixels = {reg::input, reg::tiles, Reg64(Operand::R12)};
-const std::array saved_by_channels = {reg::tiles, reg::callers_stack, reg::row_output};
-const std::array epilogue_by_pixels = {Reg64(Operand::R12), Reg64(Operand::R13),
-                                       Reg64(Operand::R14), Reg64(Operand::R15)};
-const std::array epilogue_by_channels = {Reg64(Operand::RBX), Reg64(Operand::R13),
-                                         Reg64(Operand::R14), Reg64(Operand::R15)};
+const std::array saved_registers = {reg::input, reg::tiles, reg::callers_stack, reg::row_output};
+const std::array saved_for_epilogue = {Reg64(Operand::R14), Reg64(Operand::R15)};
 
 /// Emits one microkernel: a loop over tiles.
 class DenseEmitter {
  public:
   DenseEmitter(const DenseTile& tile, const Target& target, const TileEpilogue* epilogue,
                std::span<uint8_t> buffer)
-      : t_(tile, target, buffer), sums_(t_), results_(t_, sums_, epilogue) {}
+      : t_(tile, target, buffer), sums_(t_), stores_(t_), stage_(t_, stores_, epilogue) {}
 
-  bool fits_frame() const { return results_.fits_frame(); }
+  bool fits_frame() const { return stage_.fits_frame(); }
 
   MachineCode emit() {
     emit_entry();
     Xbyak::Label next_tile;
-    t_.code.align_to(32);
-    t_.code.L(next_tile);
+    code_.align_to(32);
+    code_.L(next_tile);
     sums_.emit_start();
     sums_.emit_loop();
-    results_.emit();
-    t_.code.add(reg::stores, t_.by_pixels() ? t_.vectors * static_cast<int>(sizeof(ConvStore))
-                                            : static_cast<int>(sizeof(TilePlace)));
-    t_.code.dec(reg::tiles);
-    t_.code.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
+    stage_.is_needed() ? stage_.emit(sums_) : stores_.emit(sums_);
+    const size_t step =
+        t_.by_pixels() ? static_cast<size_t>(t_.vectors) * sizeof(ConvStore) : sizeof(TilePlace);
+    code_.add(reg::stores, static_cast<int>(step));
+    code_.dec(reg::tiles);
+    code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
     emit_exit();
-    return t_.code.finish();
+    return code_.finish();
   }
 
  private:
   void emit_entry() {
-    t_.code.push_all(t_.by_pixels() ? saved_by_pixels : saved_by_channels);
-    if (results_.has_epilogue()) {
-      t_.code.push_all(t_.by_pixels() ? epilogue_by_pixels : epilogue_by_channels);
+    code_.push_all(saved_registers);
+    if (stage_.has_epilogue()) code_.push_all(saved_for_epilogue);
+    if (stage_.is_needed()) {
+      code_.mov(reg::callers_stack, Xbyak::util::rsp);
+      code_.sub(Xbyak::util::rsp, stage_.frame_bytes());
+      code_.and_(Xbyak::util::rsp, -64);
+      stage_.emit_entry();
     }
-    if (!t_.by_pixels() || results_.has_epilogue()) {
-      t_.code.mov(reg::callers_stack, Xbyak::util::rsp);
+    if (!t_.by_pixels() && t_.target.has_avx512()) {
+      stores_.emit_lanes_mask(t_.transposes() ? t_.rows : t_.last_lanes());
     }
-    if (results_.frame_bytes() > 0) {
-      t_.code.sub(Xbyak::util::rsp, results_.frame_bytes());
-      t_.code.and_(Xbyak::util::rsp, -64);
-    }
-    results_.emit_entry();
-    sums_.emit_entry();
-    results_.emit_masks();
+    code_.mov(reg::stores, t_.argument(t_.by_pixels() ? offsetof(DenseArguments, stores)
+                                                      : offsetof(DenseArguments, places)));
+    code_.mov(reg::tiles, t_.argument(offsetof(DenseArguments, tiles)));
+    code_.mov(reg::output_step, t_.argument(offsetof(DenseArguments, output_step)));
+    code_.mov(reg::k_steps_end, t_.argument(offsetof(DenseArguments, k_step_count)));
+    code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * t_.tile.peeled_k_steps]);
+    code_.add(reg::k_steps_end, t_.argument(offsetof(DenseArguments, k_steps)));
   }
 
   void emit_exit() {
-    results_.emit_exit();
-    if (!t_.by_pixels() || results_.has_epilogue()) {
-      t_.code.mov(Xbyak::util::rsp, reg::callers_stack);
+    if (stage_.is_needed()) {
+      stage_.emit_exit();
+      code_.mov(Xbyak::util::rsp, reg::callers_stack);
     }
-    if (results_.has_epilogue()) {
-      t_.code.pop_all(t_.by_pixels() ? epilogue_by_pixels : epilogue_by_channels);
-    }
-    t_.code.vzeroupper();
-    t_.code.pop_all(t_.by_pixels() ? saved_by_pixels : saved_by_channels);
-    t_.code.ret();
+    if (stage_.has_epilogue()) code_.pop_all(saved_for_epilogue);
+    code_.vzeroupper();
+    code_.pop_all(saved_registers);
+    code_.ret();
   }
 
   TileCode t_;
+  Assembler& code_ = t_.code;
   SumsEmitter sums_;
-  ResultsEmitter results_;
+  StoreEmitter stores_;
+  StageEmitter stage_;
 };
 
 }  // namespace
 
-void SumsEmitter::emit_entry() {
-  code_.mov(reg::stores, t_.argument(t_.by_pixels() ? offsetof(DenseArguments, stores)
-                                                    : offsetof(DenseArguments, places)));
-  code_.mov(reg::tiles, t_.argument(offsetof(DenseArguments, tiles)));
-  code_.mov(reg::output_step, t_.argument(offsetof(DenseArguments, output_step)));
-  code_.mov(reg::k_steps_end, t_.argument(offsetof(DenseArguments, k_step_count)));
-  code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * t_.tile.peeled_k_steps]);
-  code_.add(reg::k_steps_end, t_.argument(offsetof(DenseArguments, k_steps)));
+// ---- k steps
+
+void KStepEmitter::emit_start_of_input() {
+  code_.mov(reg::input, t_.store(0, offsetof(ConvStore, source)));
+  code_.shr(reg::input, 2);  // bytes of packed input
+  code_.add(reg::input, t_.argument(offsetof(DenseArguments, input)));
+  code_.mov(reg::input_step, t_.argument(offsetof(DenseArguments, input_step)));
+  code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
+  code_.vmovups(t_.product(), code_.constant(vector_constant<uint8_t>(
+                                  512, [](int i) { return i % 4 * 16 + i / 4; })));
 }
 
+Xbyak::RegExp KStepEmitter::vector_address(int vector, int position) const {
+  if (t_.by_pixels()) return reg::pixel + vector * t_.vector_bytes();
+  return reg::weights + (position * weight_bytes() + vector * t_.vector_bytes());
+}
+
+Xbyak::RegExp KStepEmitter::row_address(int row, int position) const {
+  if (t_.by_pixels()) return reg::weights + (position * weight_bytes() + 4 * row);
+  const int columns = t_.tile.columns;
+  return reg::pixel + (row / columns * t_.tile.row_step + row % columns * t_.tile.pixel_step);
+}
+
+void KStepEmitter::emit(const Xbyak::RegExp& at, int position, const TileRows& rows) {
+  code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
+  code_.add(reg::pixel, reg::source);
+  const bool is_first = rows.begin == 0;
+  if (t_.takes_input() && is_first) {
+    emit_vectors_of_input();
+  } else {
+    for (int vector = 0; vector < t_.vectors; ++vector) {
+      code_.vmovups(t_.vector(vector), code_.ptr[vector_address(vector, position)]);
+    }
+    if (t_.by_pixels() && is_first) emit_prefetch_of_next_tile();
+  }
+  for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position);
+}
+
+/// The pixels of four channels, to the registers and to the packed input.
+void KStepEmitter::emit_vectors_of_input() {
+  constexpr int lanes = ConvStore::max_lanes;
+  const std::array rows = {Xbyak::RegExp(reg::input), reg::input + reg::input_step,
+                           reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
+  for (int vector = 0; vector < t_.vectors; ++vector) {
+    const Xbyak::Zmm to(t_.vector(vector).getIdx());
+    code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[rows[0] + vector * lanes]);
+    for (int row = 1; row < 4; ++row) {
+      code_.vinserti32x4(to, to, code_.ptr[rows[static_cast<size_t>(row)] + vector * lanes], row);
+    }
+    code_.vpermb(to, Xbyak::Zmm(t_.product().getIdx()), to);
+    if (t_.tile.source == PixelSource::signed_input) {
+      code_.vpxord(to, to, code_.constant(vector_constant<uint8_t>(512, [](int) { return 0x80; })));
+    }
+    code_.vmovups(code_.ptr[reg::pixel + vector * t_.vector_bytes()], to);
+  }
+  constexpr int line_bytes = 64;
+  for (const Xbyak::RegExp& row : rows) code_.prefetcht0(code_.ptr[row + line_bytes]);
+  code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
+}
+
+/// Packed input comes from L2; no hardware prefetcher sees which cache lines the next tile needs.
+void KStepEmitter::emit_prefetch_of_next_tile() {
+  if (!t_.target.has_avx512()) return;
+  for (int vector = 0; vector < t_.vectors; ++vector) {
+    const int offset = (t_.vectors + vector) * t_.vector_bytes();
+    code_.prefetcht0(code_.ptr[reg::pixel + offset]);
+  }
+}
+
+void KStepEmitter::emit_products(int row, int position) {
+  code_.vpbroadcastd(t_.broadcast(), code_.ptr[row_address(row, position)]);
+  for (int vector = 0; vector < t_.vectors; ++vector) {
+    const Xmm inputs = t_.by_pixels() ? t_.vector(vector) : t_.broadcast();
+    const Xmm weights = t_.by_pixels() ? t_.broadcast() : t_.vector(vector);
+    emit_dot_product(code_, t_.target, t_.tile.engine, t_.sum(row, vector), inputs, weights,
+                     t_.product());
+  }
+}
+
+// ---- sums
+
 void SumsEmitter::emit_start() {
-  if (t_.by_pixels()) emit_source();
+  code_.mov(reg::source, t_.argument(offsetof(DenseArguments, source)));
+  code_.add(reg::source, t_.by_pixels() ? t_.store(0, offsetof(ConvStore, source))
+                                        : t_.place(offsetof(TilePlace, source)));
   if (t_.tile.prefetches_output) emit_prefetch_of_output();
   code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, start)));
   for (int row = 0; row < t_.rows; ++row) {
@@ -115,15 +188,8 @@ void SumsEmitter::emit_start() {
       }
     }
   }
-  if (!t_.by_pixels()) emit_source();
   code_.mov(reg::weights, t_.argument(offsetof(DenseArguments, weights)));
-  if (t_.takes_input()) emit_start_of_input();
-}
-
-void SumsEmitter::emit_source() {
-  code_.mov(reg::source, t_.argument(offsetof(DenseArguments, source)));
-  code_.add(reg::source, t_.by_pixels() ? t_.store(0, offsetof(ConvStore, source))
-                                        : t_.place(offsetof(TilePlace, source)));
+  if (t_.takes_input()) k_step_.emit_start_of_input();
 }
 
 void SumsEmitter::emit_prefetch_of_output() {
@@ -135,16 +201,6 @@ void SumsEmitter::emit_prefetch_of_output() {
       code_.prefetchw(code_.ptr[reg::output + vector * t_.vector_bytes()]);
     }
   }
-}
-
-void SumsEmitter::emit_start_of_input() {
-  code_.mov(reg::input, t_.store(0, offsetof(ConvStore, source)));
-  code_.shr(reg::input, 2);  // bytes of packed input
-  code_.add(reg::input, t_.argument(offsetof(DenseArguments, input)));
-  code_.mov(reg::input_step, t_.argument(offsetof(DenseArguments, input_step)));
-  code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
-  code_.vmovups(t_.product(), code_.constant(vector_constant<uint8_t>(
-                                  512, [](int i) { return i % 4 * 16 + i / 4; })));
 }
 
 void SumsEmitter::emit_loop() {
@@ -173,88 +229,20 @@ void SumsEmitter::emit_k_steps() {
   } else {
     code_.test(reg::k_step, 4);
     code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
-    emit_k_step(at, 0, all);
-    code_.add(reg::weights, weight_bytes());
+    k_step_.emit(at, 0, all);
+    code_.add(reg::weights, k_step_.weight_bytes());
     code_.add(reg::k_step, 4);
     code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
     code_.L(pairs);
   }
   code_.align_to(32);
   code_.L(next);
-  emit_k_step(at, 0, all);
-  emit_k_step(at, 1, all);
-  code_.add(reg::weights, 2 * weight_bytes());
+  k_step_.emit(at, 0, all);
+  k_step_.emit(at, 1, all);
+  code_.add(reg::weights, 2 * k_step_.weight_bytes());
   code_.add(reg::k_step, 8);
   code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
   code_.L(done);
-}
-
-Xbyak::RegExp SumsEmitter::vector_address(int vector, int position) const {
-  if (t_.by_pixels()) return reg::pixel + vector * t_.vector_bytes();
-  return reg::weights + (position * weight_bytes() + vector * t_.vector_bytes());
-}
-
-Xbyak::RegExp SumsEmitter::row_address(int row, int position) const {
-  if (t_.by_pixels()) return reg::weights + (position * weight_bytes() + 4 * row);
-  const int columns = t_.tile.columns;
-  return reg::pixel + (row / columns * t_.tile.row_step + row % columns * t_.tile.pixel_step);
-}
-
-/// The k step that is `position` after the one whose offset is at `at`.
-void SumsEmitter::emit_k_step(const Xbyak::RegExp& at, int position, const TileRows& rows) {
-  code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
-  code_.add(reg::pixel, reg::source);
-  const bool is_first = rows.begin == 0;
-  if (t_.takes_input() && is_first) {
-    emit_vectors_of_input();
-  } else {
-    for (int vector = 0; vector < t_.vectors; ++vector) {
-      code_.vmovups(t_.vector(vector), code_.ptr[vector_address(vector, position)]);
-    }
-    if (t_.by_pixels() && is_first) emit_prefetch_of_next_tile();
-  }
-  for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position);
-}
-
-/// The pixels of four channels, to the registers and to the packed input.
-void SumsEmitter::emit_vectors_of_input() {
-  constexpr int lanes = ConvStore::max_lanes;
-  const std::array rows = {Xbyak::RegExp(reg::input), reg::input + reg::input_step,
-                           reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
-  for (int vector = 0; vector < t_.vectors; ++vector) {
-    const Xbyak::Zmm to(t_.vector(vector).getIdx());
-    code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[rows[0] + vector * lanes]);
-    for (int row = 1; row < 4; ++row) {
-      code_.vinserti32x4(to, to, code_.ptr[rows[static_cast<size_t>(row)] + vector * lanes], row);
-    }
-    code_.vpermb(to, Xbyak::Zmm(t_.product().getIdx()), to);
-    if (t_.tile.source == PixelSource::signed_input) {
-      code_.vpxord(to, to, code_.constant(vector_constant<uint8_t>(512, [](int) { return 0x80; })));
-    }
-    code_.vmovups(code_.ptr[reg::pixel + vector * t_.vector_bytes()], to);
-  }
-  constexpr int line_bytes = 64;
-  for (const Xbyak::RegExp& row : rows) code_.prefetcht0(code_.ptr[row + line_bytes]);
-  code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
-}
-
-/// Packed input comes from L2; no hardware prefetcher sees which cache lines the next tile needs.
-void SumsEmitter::emit_prefetch_of_next_tile() {
-  if (!t_.target.has_avx512()) return;
-  for (int vector = 0; vector < t_.vectors; ++vector) {
-    const int offset = (t_.vectors + vector) * t_.vector_bytes();
-    code_.prefetcht0(code_.ptr[reg::pixel + offset]);
-  }
-}
-
-void SumsEmitter::emit_products(int row, int position) {
-  code_.vpbroadcastd(t_.broadcast(), code_.ptr[row_address(row, position)]);
-  for (int vector = 0; vector < t_.vectors; ++vector) {
-    const Xmm inputs = t_.by_pixels() ? t_.vector(vector) : t_.broadcast();
-    const Xmm weights = t_.by_pixels() ? t_.broadcast() : t_.vector(vector);
-    emit_dot_product(code_, t_.target, t_.tile.engine, t_.sum(row, vector), inputs, weights,
-                     t_.product());
-  }
 }
 
 void SumsEmitter::emit_groups(const std::function<void(const TileRows&)>& emit_end) {
@@ -273,40 +261,38 @@ void SumsEmitter::emit_peeled_k_steps(const TileRows& group) {
   Xbyak::Label next;
   code_.mov(reg::k_step, -4 * count);
   code_.L(next);
-  emit_k_step(reg::k_steps_end + reg::k_step + 4 * count, 0, group);
-  code_.add(reg::weights, weight_bytes());
+  k_step_.emit(reg::k_steps_end + reg::k_step + 4 * count, 0, group);
+  code_.add(reg::weights, k_step_.weight_bytes());
   code_.add(reg::k_step, 4);
   code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
-  code_.sub(reg::weights, weight_bytes() * count);
+  code_.sub(reg::weights, k_step_.weight_bytes() * count);
 }
 
 /// Subtracts window sums times zero points: those along the vectors are loaded once.
 void SumsEmitter::emit_compensation(const TileRows& rows) {
   if (t_.tile.window_sums == WindowSums::none) return;
-  const auto emit_sums_address = [&](const Reg64& to) {
-    if (t_.by_pixels()) {
-      code_.mov(to, t_.argument(offsetof(DenseArguments, window_sums)));
-      code_.add(to, t_.store(0, offsetof(ConvStore, source)));
+  const auto emit_address = [&](bool of_sums) {
+    if (!of_sums) {
+      code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, weight_zero_points)));
+    } else if (t_.by_pixels()) {
+      code_.mov(reg::scratch, t_.store(0, offsetof(ConvStore, source)));
+      code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
     } else {
-      code_.mov(to, t_.place(offsetof(TilePlace, pixel)));
-      code_.shl(to, 2);
-      code_.add(to, t_.argument(offsetof(DenseArguments, window_sums)));
+      code_.mov(reg::scratch, t_.place(offsetof(TilePlace, pixel)));
+      code_.shl(reg::scratch, 2);
+      code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
     }
   };
-  code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, weight_zero_points)));
-  const Reg64 vectors = t_.by_pixels() ? reg::input : reg::scratch;
-  if (t_.by_pixels()) emit_sums_address(vectors);
+  emit_address(t_.by_pixels());
   for (int vector = 0; vector < t_.vectors; ++vector) {
-    code_.vmovups(t_.vector(vector), code_.ptr[vectors + vector * t_.vector_bytes()]);
+    code_.vmovups(t_.vector(vector), code_.ptr[reg::scratch + vector * t_.vector_bytes()]);
   }
-  if (!t_.by_pixels()) emit_sums_address(reg::scratch);
+  emit_address(!t_.by_pixels());
   for (int row = rows.begin; row < rows.end; ++row) {
     code_.vpbroadcastd(t_.broadcast(), code_.ptr[reg::scratch + 4 * row]);
     for (int vector = 0; vector < t_.vectors; ++vector) {
-      const Xmm sums = t_.by_pixels() ? t_.vector(vector) : t_.broadcast();
-      const Xmm zero_points = t_.by_pixels() ? t_.broadcast() : t_.vector(vector);
-      emit_subtract_window_sums(code_, t_.target, t_.tile.window_sums, t_.sum(row, vector), sums,
-                                zero_points, t_.product());
+      emit_subtract_window_sums(code_, t_.target, t_.tile.window_sums, t_.sum(row, vector),
+                                t_.vector(vector), t_.broadcast(), t_.product());
     }
   }
 }

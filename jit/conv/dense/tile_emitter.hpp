@@ -16,9 +16,8 @@ using Xbyak::Operand;
 using Xbyak::Reg64;
 using Xbyak::Xmm;
 
-/// General registers with one meaning throughout the code. RAX, RCX, RDX and RBX have several, and
-/// an epilogue may overwrite all of them but those from `arguments` to `callers_stack`, `stage` and
-/// `operands`.
+/// General registers with one meaning throughout the code. An epilogue may overwrite RAX, RDX and
+/// those from R9 on but R10 to R12.
 namespace reg {
 inline const Reg64 arguments(Operand::RDI);
 inline const Reg64 source(Operand::R8);        ///< of the tile's first pixel
@@ -27,10 +26,10 @@ inline const Reg64 k_steps_end(Operand::R11);  ///< the end of the loop's offset
 inline const Reg64 tiles(Operand::RBP);        ///< that are left
 inline const Reg64 callers_stack(Operand::R12);
 inline const Reg64 weights(Operand::R9);      ///< of the next k step
-inline const Reg64 k_step(Operand::RSI);      ///< of the next k step, from the end, up to 0
+inline const Reg64 k_step(Operand::RSI);      ///< the next k step, from the end, counts up to 0
 inline const Reg64 pixel(Operand::RAX);       ///< the k step's input at the tile's first pixel
 inline const Reg64 output(Operand::RAX);      ///< of what is not stored by row groups
-inline const Reg64 row_output(Operand::R13);  ///< of the next row in row groups
+inline const Reg64 row_output(Operand::R13);  ///< of the next row of a row group
 inline const Reg64 output_step(Operand::RDX);
 inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
@@ -65,6 +64,8 @@ struct TileCode {
   Xmm reg(int index) const { return vector_register(index, target.vector_bits()); }
 
   bool by_pixels() const { return tile.vectorised == Vectorised::pixels; }
+  bool compresses() const { return tile.store == StorePolicy::compressed; }
+  bool transposes() const { return tile.store == StorePolicy::transposed; }
   bool takes_input() const { return tile.source != PixelSource::packed; }
   int vector_bytes() const { return 4 * lanes; }
   int row_bytes() const { return vectors * vector_bytes(); }  ///< of the staging buffer
@@ -77,7 +78,6 @@ struct TileCode {
     return code.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
   }
   Xbyak::Address place(size_t offset) { return code.qword[reg::stores + offset]; }
-  Reg64 row_output() const { return by_pixels() ? Reg64(Operand::R12) : reg::row_output; }
   /// Moves the address of a row of the output to the next row's.
   void emit_add_output_step(const Reg64& to) {
     takes_input() ? code.add(to, argument(offsetof(DenseArguments, output_step)))
@@ -92,13 +92,36 @@ struct TileCode {
   Assembler code;
 };
 
+/// Emits the products of single k steps.
+class KStepEmitter {
+ public:
+  explicit KStepEmitter(TileCode& tile) : t_(tile), code_(tile.code) {}
+
+  /// Where pixels come from the input: to its first channels.
+  void emit_start_of_input();
+  /// The products of some rows, of the k step that is `position` after the one whose offset is at
+  /// `at`.
+  void emit(const Xbyak::RegExp& at, int position, const TileRows& rows);
+  /// Bytes of the weights of one k step.
+  int weight_bytes() const { return t_.by_pixels() ? 4 * t_.rows : t_.row_bytes(); }
+
+ private:
+  void emit_vectors_of_input();
+  void emit_prefetch_of_next_tile();
+  void emit_products(int row, int position);
+  /// The operands: packed weights are consecutive, input is at the k step's pixel.
+  Xbyak::RegExp vector_address(int vector, int position) const;
+  Xbyak::RegExp row_address(int row, int position) const;
+
+  TileCode& t_;
+  Assembler& code_;
+};
+
 /// Emits the accumulators' values: first ones, products along K, zero-point compensation.
 class SumsEmitter {
  public:
-  explicit SumsEmitter(TileCode& tile) : t_(tile), code_(tile.code) {}
+  explicit SumsEmitter(TileCode& tile) : t_(tile), code_(tile.code), k_step_(tile) {}
 
-  /// Once for all tiles.
-  void emit_entry();
   /// The first values of a tile's accumulators.
   void emit_start();
   /// All k steps but the peeled ones.
@@ -108,34 +131,51 @@ class SumsEmitter {
   void emit_groups(const std::function<void(const TileRows&)>& emit_end);
 
  private:
-  void emit_source();
   void emit_prefetch_of_output();
-  void emit_start_of_input();
   void emit_k_steps();
-  void emit_k_step(const Xbyak::RegExp& at, int position, const TileRows& rows);
-  void emit_vectors_of_input();
-  void emit_prefetch_of_next_tile();
-  void emit_products(int row, int position);
   void emit_peeled_k_steps(const TileRows& group);
   void emit_compensation(const TileRows& rows);
 
-  /// Bytes of the weights of one k step.
-  int weight_bytes() const { return t_.by_pixels() ? 4 * t_.rows : t_.row_bytes(); }
-  /// The operands of the k step that is `position` after the next: packed weights are consecutive,
-  /// input is at the k step's pixel.
-  Xbyak::RegExp vector_address(int vector, int position) const;
-  Xbyak::RegExp row_address(int row, int position) const;
+  TileCode& t_;
+  Assembler& code_;
+  KStepEmitter k_step_;
+};
+
+/// Emits stores of accumulators as they are: row by row, or compressed.
+class StoreEmitter {
+ public:
+  explicit StoreEmitter(TileCode& tile) : t_(tile), code_(tile.code) {}
+
+  /// All that follows a tile's loop.
+  void emit(SumsEmitter& sums);
+  /// Makes the lanes of a vector that are stored the first ones.
+  void emit_compression(int vector);
+  /// Loads the mask of the lanes that the tile's last vector stores; jumps if these are all.
+  void emit_mask_of_last_vector();
+  void emit_jump_if_full(Xbyak::Label& full);
+  /// Loads a mask of the first lanes.
+  void emit_lanes_mask(int count);
+  Xbyak::Address lanes_mask(int count);  ///< a vector of them, for vpmaskmovd
+  /// Stores under the opmask, or under `mask`, a vector.
+  void emit_masked_store(const Xbyak::Address& to, const Xmm& from, const Xmm& mask);
+
+ private:
+  void emit_group(const TileRows& group);
+  void emit_rows(const TileRows& group, bool is_masked);
+  void emit_store(const Xmm& from, int vector, bool is_masked);
+  void emit_stores_of(int vector);
 
   TileCode& t_;
   Assembler& code_;
 };
 
-/// Emits what is done with the accumulators: stores, or an epilogue on a staging buffer.
-class ResultsEmitter {
+/// Emits what goes by way of a staging buffer: transposed stores, and epilogues.
+class StageEmitter {
  public:
   /// `epilogue` may be null.
-  ResultsEmitter(TileCode& tile, SumsEmitter& sums, const TileEpilogue* epilogue);
+  StageEmitter(TileCode& tile, StoreEmitter& stores, const TileEpilogue* epilogue);
 
+  bool is_needed() const { return epilogue_ || t_.transposes(); }
   bool has_epilogue() const { return epilogue_ != nullptr; }
   /// Whether the epilogue's values fit the stack; known when all code is emitted.
   bool fits_frame() const;
@@ -144,26 +184,12 @@ class ResultsEmitter {
 
   /// Once before and after all tiles; the stack pointer is at the frame.
   void emit_entry();
-  void emit_masks();
   void emit_exit();
-  /// The peeled k steps of a tile and all that follows them.
-  void emit();
+  /// All that follows a tile's loop.
+  void emit(SumsEmitter& sums);
 
  private:
   int stage_bytes() const;
-
-  void emit_stores();
-  void emit_group_stores(const TileRows& group);
-  void emit_row_stores(const TileRows& group, bool is_masked);
-  void emit_store(const Xmm& from, int vector, bool is_masked);
-  void emit_mask_of_last_vector();
-  void emit_jump_if_full(Xbyak::Label& full);
-  void emit_lanes_mask(int count);
-  Xbyak::Address lanes_mask(int count);
-  void emit_stores_of(int vector);
-  void emit_compression(int vector);
-  void emit_masked_store(const Xbyak::Address& to, const Xmm& from, const Xmm& mask);
-
   void emit_stage(const TileRows& rows);
   void emit_transposed_stores();
   void emit_transposed_channels(const Xbyak::RegExp& stage, int count);
@@ -172,13 +198,14 @@ class ResultsEmitter {
   void emit_epilogue();
   void emit_full_epilogue();
   void emit_epilogue_of(int vector);
-  void emit_operands_of(int vector);
   void emit_transposed_epilogue();
   void emit_transposed_quad_epilogue(int count);
+  void emit_operands_of(TileEpilogueEmitter& epilogue, int vector);
+  void emit_loop(int first, int step, int end, const std::function<void()>& emit_body);
 
   TileCode& t_;
   Assembler& code_;
-  SumsEmitter& sums_;
+  StoreEmitter& stores_;
   std::unique_ptr<TileEpilogueEmitter> epilogue_;       ///< null where there is none
   std::optional<TileEpilogue> packed_;                  ///< of full tiles, where stores pack
   std::unique_ptr<FullEpilogueEmitter> full_epilogue_;  ///< of tiles all of whose lanes are stored

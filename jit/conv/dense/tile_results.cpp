@@ -21,102 +21,52 @@ const Xbyak::Opmask vector_lanes(2);
 
 }  // namespace
 
-ResultsEmitter::ResultsEmitter(TileCode& tile, SumsEmitter& sums, const TileEpilogue* epilogue)
-    : t_(tile), code_(tile.code), sums_(sums) {
-  if (epilogue == nullptr) return;
-  const bool transposes = t_.tile.store == StorePolicy::transposed;
-  epilogue_ = std::make_unique<TileEpilogueEmitter>(
-      code_, t_.target, *epilogue, transposes ? transposed_vectors : 0, stage_bytes());
-  if (!t_.by_pixels() || t_.tile.store == StorePolicy::compressed) return;
-  packed_ = packed_epilogue(*epilogue);
-  full_epilogue_ = std::make_unique<FullEpilogueEmitter>(
-      code_, t_.target, packed_ ? *packed_ : *epilogue, stage_bytes(), t_.vectors);
-}
-
-bool ResultsEmitter::fits_frame() const {
-  return !epilogue_ ||
-         (epilogue_->fits_frame() && (!full_epilogue_ || full_epilogue_->fits_frame()));
-}
-
-/// The register tile row by row. What is transposed has as many rows as a vector has lanes.
-int ResultsEmitter::stage_bytes() const {
-  return (t_.by_pixels() ? t_.rows : std::max(t_.lanes, t_.rows)) * t_.row_bytes();
-}
-
-int ResultsEmitter::frame_bytes() const {
-  if (epilogue_) return stage_bytes() + TileEpilogueEmitter::frame_bytes;
-  return t_.tile.store == StorePolicy::transposed ? stage_bytes() : 0;
-}
-
-void ResultsEmitter::emit_entry() {
-  if (epilogue_) epilogue_->enter();
-}
-
-void ResultsEmitter::emit_masks() {
-  if (t_.by_pixels() || !t_.target.has_avx512()) return;
-  emit_lanes_mask(t_.tile.store == StorePolicy::transposed ? t_.rows : t_.last_lanes());
-}
-
-void ResultsEmitter::emit_exit() {
-  if (epilogue_) epilogue_->leave();
-}
-
-void ResultsEmitter::emit() {
-  const bool transposes = t_.tile.store == StorePolicy::transposed;
-  if (!epilogue_ && !transposes) return emit_stores();
-  sums_.emit_groups([&](const TileRows& group) { emit_stage(group); });
-  if (!transposes) return emit_epilogue();
-  epilogue_ ? emit_transposed_epilogue() : emit_transposed_stores();
-}
-
 // ---- stores of the accumulators as they are
 
 /// By row groups where all lanes that are not stored are the last ones of a row; pixel-vectorised
 /// tiles without opmasks, and compressed ones, by vectors of all rows.
-void ResultsEmitter::emit_stores() {
-  const bool compresses = t_.tile.store == StorePolicy::compressed;
-  if (t_.by_pixels() && (compresses || !t_.target.has_avx512())) {
-    return sums_.emit_groups([&](const TileRows&) {
+void StoreEmitter::emit(SumsEmitter& sums) {
+  if (t_.by_pixels() && (t_.compresses() || !t_.target.has_avx512())) {
+    return sums.emit_groups([&](const TileRows&) {
       for (int vector = 0; vector < t_.vectors; ++vector) emit_stores_of(vector);
     });
   }
   if (t_.by_pixels()) {
     if (!t_.takes_input()) emit_mask_of_last_vector();
-    code_.mov(t_.row_output(), t_.argument(offsetof(DenseArguments, output)));
-    code_.add(t_.row_output(), t_.store(0, offsetof(ConvStore, offset)));
+    code_.mov(reg::row_output, t_.store(0, offsetof(ConvStore, offset)));
   } else {
-    code_.mov(t_.row_output(), t_.place(offsetof(TilePlace, pixel)));
-    code_.imul(t_.row_output(), reg::output_step);
-    code_.add(t_.row_output(), t_.argument(offsetof(DenseArguments, output)));
+    code_.mov(reg::row_output, t_.place(offsetof(TilePlace, pixel)));
+    code_.imul(reg::row_output, reg::output_step);
   }
-  sums_.emit_groups([&](const TileRows& group) { emit_group_stores(group); });
+  code_.add(reg::row_output, t_.argument(offsetof(DenseArguments, output)));
+  sums.emit_groups([&](const TileRows& group) { emit_group(group); });
 }
 
 /// All lanes of the last vector are stored if all of the tile's are.
-void ResultsEmitter::emit_mask_of_last_vector() {
+void StoreEmitter::emit_mask_of_last_vector() {
   code_.kmovw(stored_lanes, t_.store(t_.vectors - 1, offsetof(ConvStore, first_lanes)));
 }
 
-void ResultsEmitter::emit_jump_if_full(Xbyak::Label& full) {
+void StoreEmitter::emit_jump_if_full(Xbyak::Label& full) {
   code_.kortestw(stored_lanes, stored_lanes);  // the carry: all ones
   code_.jc(full, Xbyak::CodeGenerator::T_NEAR);
 }
 
 /// Where a call decides which lanes are stored, there is code for all of them as well: stores
 /// without a mask are faster.
-void ResultsEmitter::emit_group_stores(const TileRows& group) {
-  if (!t_.by_pixels() || t_.takes_input()) return emit_row_stores(group, !t_.by_pixels());
+void StoreEmitter::emit_group(const TileRows& group) {
+  if (!t_.by_pixels() || t_.takes_input()) return emit_rows(group, !t_.by_pixels());
   Xbyak::Label full;
   Xbyak::Label done;
   emit_jump_if_full(full);
-  emit_row_stores(group, true);
+  emit_rows(group, true);
   code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
   code_.L(full);
-  emit_row_stores(group, false);
+  emit_rows(group, false);
   code_.L(done);
 }
 
-void ResultsEmitter::emit_row_stores(const TileRows& group, bool is_masked) {
+void StoreEmitter::emit_rows(const TileRows& group, bool is_masked) {
   if (!t_.target.has_avx512() && t_.last_lanes() < t_.lanes) {
     code_.vmovups(t_.broadcast(), lanes_mask(t_.last_lanes()));
   }
@@ -124,14 +74,14 @@ void ResultsEmitter::emit_row_stores(const TileRows& group, bool is_masked) {
     for (int vector = 0; vector < t_.vectors; ++vector) {
       emit_store(t_.sum(row, vector), vector, is_masked);
     }
-    t_.emit_add_output_step(t_.row_output());
+    t_.emit_add_output_step(reg::row_output);
   }
 }
 
 /// The mask of a vector of pixels is that of its ConvStore; vectors of channels are whole but for
 /// the last one.
-void ResultsEmitter::emit_store(const Xmm& from, int vector, bool is_masked) {
-  const Xbyak::Address to = code_.ptr[t_.row_output() + vector * t_.vector_bytes()];
+void StoreEmitter::emit_store(const Xmm& from, int vector, bool is_masked) {
+  const Xbyak::Address to = code_.ptr[reg::row_output + vector * t_.vector_bytes()];
   const bool is_last = vector + 1 == t_.vectors;
   const bool is_part = t_.by_pixels() || (is_last && t_.last_lanes() < t_.lanes);
   if (!is_masked || !is_part) {
@@ -145,7 +95,7 @@ void ResultsEmitter::emit_store(const Xmm& from, int vector, bool is_masked) {
 }
 
 /// Under the opmask, or under `mask`, a vector.
-void ResultsEmitter::emit_masked_store(const Xbyak::Address& to, const Xmm& from, const Xmm& mask) {
+void StoreEmitter::emit_masked_store(const Xbyak::Address& to, const Xmm& from, const Xmm& mask) {
   if (t_.target.has_avx512()) {
     code_.vmovdqu32(to | stored_lanes, from);
   } else {
@@ -153,21 +103,21 @@ void ResultsEmitter::emit_masked_store(const Xbyak::Address& to, const Xmm& from
   }
 }
 
-void ResultsEmitter::emit_lanes_mask(int count) {
+void StoreEmitter::emit_lanes_mask(int count) {
   code_.mov(reg::scratch.cvt32(), static_cast<uint32_t>((uint64_t{1} << count) - 1));
   code_.kmovd(stored_lanes, reg::scratch.cvt32());
 }
 
 /// A mask for vpmaskmovd of the first lanes.
-Xbyak::Address ResultsEmitter::lanes_mask(int count) {
+Xbyak::Address StoreEmitter::lanes_mask(int count) {
   std::array<int32_t, 8> mask = {};
   std::fill_n(mask.begin(), count, -1);
   return code_.constant_of(mask);
 }
 
 /// One vector of pixels of all channels.
-void ResultsEmitter::emit_stores_of(int vector) {
-  if (t_.tile.store == StorePolicy::compressed) emit_compression(vector);
+void StoreEmitter::emit_stores_of(int vector) {
+  if (t_.compresses()) emit_compression(vector);
   code_.mov(reg::output, t_.argument(offsetof(DenseArguments, output)));
   code_.add(reg::output, t_.store(vector, offsetof(ConvStore, offset)));
   if (t_.target.has_avx512()) {
@@ -182,7 +132,7 @@ void ResultsEmitter::emit_stores_of(int vector) {
 }
 
 /// Makes the lanes that are stored the first ones; in most vectors they are.
-void ResultsEmitter::emit_compression(int vector) {
+void StoreEmitter::emit_compression(int vector) {
   Xbyak::Label done;
   code_.mov(reg::scratch.cvt32(), t_.store(vector, offsetof(ConvStore, lanes)));
   code_.cmp(reg::scratch.cvt32(), t_.store(vector, offsetof(ConvStore, first_lanes)));
@@ -206,10 +156,49 @@ void ResultsEmitter::emit_compression(int vector) {
 
 // ---- by way of the staging buffer
 
+StageEmitter::StageEmitter(TileCode& tile, StoreEmitter& stores, const TileEpilogue* epilogue)
+    : t_(tile), code_(tile.code), stores_(stores) {
+  if (epilogue == nullptr) return;
+  epilogue_ = std::make_unique<TileEpilogueEmitter>(
+      code_, t_.target, *epilogue, t_.transposes() ? transposed_vectors : 0, stage_bytes());
+  if (!t_.by_pixels() || t_.compresses()) return;
+  packed_ = packed_epilogue(*epilogue);
+  full_epilogue_ = std::make_unique<FullEpilogueEmitter>(
+      code_, t_.target, packed_ ? *packed_ : *epilogue, stage_bytes(), t_.vectors);
+}
+
+bool StageEmitter::fits_frame() const {
+  return !epilogue_ ||
+         (epilogue_->fits_frame() && (!full_epilogue_ || full_epilogue_->fits_frame()));
+}
+
+/// The register tile row by row. What is transposed has as many rows as a vector has lanes.
+int StageEmitter::stage_bytes() const {
+  return (t_.by_pixels() ? t_.rows : std::max(t_.lanes, t_.rows)) * t_.row_bytes();
+}
+
+int StageEmitter::frame_bytes() const {
+  return stage_bytes() + (epilogue_ ? TileEpilogueEmitter::frame_bytes : 0);
+}
+
+void StageEmitter::emit_entry() {
+  if (epilogue_) epilogue_->enter();
+}
+
+void StageEmitter::emit_exit() {
+  if (epilogue_) epilogue_->leave();
+}
+
+void StageEmitter::emit(SumsEmitter& sums) {
+  sums.emit_groups([&](const TileRows& group) { emit_stage(group); });
+  if (!t_.transposes()) return emit_epilogue();
+  epilogue_ ? emit_transposed_epilogue() : emit_transposed_stores();
+}
+
 /// The rows of the tile in the staging buffer, so that what reads it has all registers.
-void ResultsEmitter::emit_stage(const TileRows& rows) {
-  if (t_.tile.store == StorePolicy::compressed) {
-    for (int vector = 0; vector < t_.vectors; ++vector) emit_compression(vector);
+void StageEmitter::emit_stage(const TileRows& rows) {
+  if (t_.compresses()) {
+    for (int vector = 0; vector < t_.vectors; ++vector) stores_.emit_compression(vector);
   }
   for (int row = rows.begin; row < rows.end; ++row) {
     for (int vector = 0; vector < t_.vectors; ++vector) {
@@ -219,23 +208,23 @@ void ResultsEmitter::emit_stage(const TileRows& rows) {
   }
 }
 
-void ResultsEmitter::emit_transposed_stores() {
+void StageEmitter::emit_transposed_stores() {
   code_.mov(reg::output, t_.place(offsetof(TilePlace, pixel)));
   code_.shl(reg::output, 2);
   code_.add(reg::output, t_.argument(offsetof(DenseArguments, output)));
-  if (!t_.target.has_avx512()) code_.vmovups(t_.reg(15), lanes_mask(t_.rows));
+  if (!t_.target.has_avx512()) code_.vmovups(t_.reg(15), stores_.lanes_mask(t_.rows));
   for (int first = 0; first < t_.tile.channels; first += quad) {
     const int count = std::min(quad, t_.tile.channels - first);
     emit_transposed_channels(Xbyak::util::rsp + 4 * first, count);
     for (int channel = 0; channel < count; ++channel) {
-      emit_masked_store(code_.ptr[reg::output], t_.reg(channel), t_.reg(15));
+      stores_.emit_masked_store(code_.ptr[reg::output], t_.reg(channel), t_.reg(15));
       t_.emit_add_output_step(reg::output);
     }
   }
 }
 
 /// Up to four channels: 4 by 4 blocks, one in each 128 bits.
-void ResultsEmitter::emit_transposed_channels(const Xbyak::RegExp& stage, int count) {
+void StageEmitter::emit_transposed_channels(const Xbyak::RegExp& stage, int count) {
   for (int row = 0; row < quad; ++row) emit_block_loads(stage, row);
   const Xmm low_ab = t_.reg(4);
   const Xmm high_ab = t_.reg(5);
@@ -252,7 +241,7 @@ void ResultsEmitter::emit_transposed_channels(const Xbyak::RegExp& stage, int co
 }
 
 /// Four channels of pixels row, row + 4, row + 8, row + 12, as far as there are any.
-void ResultsEmitter::emit_block_loads(const Xbyak::RegExp& stage, int row) {
+void StageEmitter::emit_block_loads(const Xbyak::RegExp& stage, int row) {
   const auto block = [&](int pixel) { return code_.ptr[stage + pixel * t_.row_bytes()]; };
   code_.vmovups(Xmm(row), block(std::min(row, t_.rows - 1)));
   for (int lane = 1; row + quad * lane < t_.rows; ++lane) {
@@ -266,13 +255,13 @@ void ResultsEmitter::emit_block_loads(const Xbyak::RegExp& stage, int row) {
 
 // ---- epilogues
 
-void ResultsEmitter::emit_epilogue() {
+void StageEmitter::emit_epilogue() {
   if (t_.takes_input()) return emit_full_epilogue();
   Xbyak::Label full;
   Xbyak::Label done;
   if (full_epilogue_) {
-    emit_mask_of_last_vector();
-    emit_jump_if_full(full);
+    stores_.emit_mask_of_last_vector();
+    stores_.emit_jump_if_full(full);
   }
   epilogue_->emit_constants();
   for (int vector = 0; vector < t_.vectors; ++vector) emit_epilogue_of(vector);
@@ -284,83 +273,74 @@ void ResultsEmitter::emit_epilogue() {
   }
 }
 
+/// Emits a loop in which `stage` counts from `first` to `end`; nothing where these are the same.
+void StageEmitter::emit_loop(int first, int step, int end, const std::function<void()>& emit_body) {
+  Xbyak::Label next;
+  code_.mov(reg::stage.cvt32(), first);
+  if (first == end) return;
+  code_.align_to(32);
+  code_.L(next);
+  emit_body();
+  code_.add(reg::stage.cvt32(), step);
+  code_.cmp(reg::stage.cvt32(), end);
+  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
 /// All vectors of a row at a time, in a loop over the rows, or over groups of them.
-void ResultsEmitter::emit_full_epilogue() {
+void StageEmitter::emit_full_epilogue() {
   full_epilogue_->begin();
-  code_.mov(reg::stage, t_.store(0, offsetof(ConvStore, offset)));
-  code_.shr(reg::stage, 2);
-  code_.mov(reg::output, t_.argument(offsetof(DenseArguments, epilogue)));
-  full_epilogue_->point(reg::output, reg::stage);
+  emit_operands_of(*full_epilogue_, 0);
   const auto sums = Xbyak::util::rsp + reg::stage;
   const Xbyak::Address operands = t_.argument(offsetof(DenseArguments, epilogue));
   const int group = full_epilogue_->group_rows();
-  const int groups = t_.rows / group;
-  code_.xor_(reg::stage.cvt32(), reg::stage.cvt32());
-  if (groups > 0) {
-    Xbyak::Label next;
-    code_.align_to(32);
-    code_.L(next);
-    full_epilogue_->apply_rows(sums, group, operands);
-    code_.add(reg::stage.cvt32(), group * t_.row_bytes());
-    code_.cmp(reg::stage.cvt32(), groups * group * t_.row_bytes());
-    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
-  }
   const int rest = t_.rows % group;
+  emit_loop(0, group * t_.row_bytes(), (t_.rows - rest) * t_.row_bytes(),
+            [&] { full_epilogue_->apply_rows(sums, group, operands); });
   if (rest > 0) full_epilogue_->apply_rows(sums, rest, operands);
 }
 
 /// One vector of every row, in a loop over the rows.
-void ResultsEmitter::emit_epilogue_of(int vector) {
-  emit_operands_of(vector);
-  const int first = vector * t_.vector_bytes();
-  Xbyak::Label next;
-  code_.mov(reg::stage.cvt32(), first);
-  code_.L(next);
-  epilogue_->apply(code_.ptr[Xbyak::util::rsp + reg::stage]);
-  epilogue_->next_row(t_.argument(offsetof(DenseArguments, epilogue)));
-  code_.add(reg::stage.cvt32(), t_.row_bytes());
-  code_.cmp(reg::stage.cvt32(), first + t_.row_bytes() * t_.rows);
-  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
-}
-
-/// The lanes of a vector, and the operands at its first row.
-void ResultsEmitter::emit_operands_of(int vector) {
+void StageEmitter::emit_epilogue_of(int vector) {
   if (t_.by_pixels()) {
     code_.kmovd(stored_lanes, t_.store(vector, offsetof(ConvStore, first_lanes)));
+  } else {
+    stores_.emit_lanes_mask(vector + 1 < t_.vectors ? t_.lanes : t_.last_lanes());
+  }
+  emit_operands_of(*epilogue_, vector);
+  const int first = vector * t_.vector_bytes();
+  emit_loop(first, t_.row_bytes(), first + t_.row_bytes() * t_.rows, [&] {
+    epilogue_->apply(code_.ptr[Xbyak::util::rsp + reg::stage]);
+    epilogue_->next_row(t_.argument(offsetof(DenseArguments, epilogue)));
+  });
+}
+
+/// Points at the operands of a vector in the first row.
+void StageEmitter::emit_operands_of(TileEpilogueEmitter& epilogue, int vector) {
+  code_.mov(reg::operands, t_.argument(offsetof(DenseArguments, epilogue)));
+  if (t_.by_pixels()) {
     code_.mov(reg::stage, t_.store(vector, offsetof(ConvStore, offset)));
     code_.shr(reg::stage, 2);
-    code_.mov(reg::output, t_.argument(offsetof(DenseArguments, epilogue)));
-    epilogue_->point(reg::output, reg::stage);
-  } else {
-    emit_lanes_mask(vector + 1 < t_.vectors ? t_.lanes : t_.last_lanes());
-    code_.mov(reg::operands, t_.argument(offsetof(DenseArguments, epilogue)));
-    code_.mov(reg::stage.cvt32(), vector * t_.lanes);
-    epilogue_->point(reg::operands, reg::stage);
+  } else if (t_.transposes()) {
     code_.mov(reg::stage, t_.place(offsetof(TilePlace, pixel)));
-    epilogue_->skip_rows(reg::operands, reg::stage);
+  } else {
+    code_.mov(reg::stage.cvt32(), vector * t_.lanes);
   }
+  epilogue.point(reg::operands, reg::stage);
+  if (t_.by_pixels() || t_.transposes()) return;
+  code_.mov(reg::stage, t_.place(offsetof(TilePlace, pixel)));
+  epilogue.skip_rows(reg::operands, reg::stage);
 }
 
 /// Its rows are channels: four at a time are transposed and go through the epilogue.
-void ResultsEmitter::emit_transposed_epilogue() {
+void StageEmitter::emit_transposed_epilogue() {
   epilogue_->emit_constants();
-  code_.mov(reg::operands, t_.argument(offsetof(DenseArguments, epilogue)));
-  code_.mov(reg::stage, t_.place(offsetof(TilePlace, pixel)));
-  epilogue_->point(reg::operands, reg::stage);
-  code_.xor_(reg::stage.cvt32(), reg::stage.cvt32());
+  emit_operands_of(*epilogue_, 0);
   const int whole = t_.tile.channels / quad * quad;
-  if (whole > 0) {
-    Xbyak::Label next;
-    code_.L(next);
-    emit_transposed_quad_epilogue(quad);
-    code_.add(reg::stage.cvt32(), 4 * quad);
-    code_.cmp(reg::stage.cvt32(), 4 * whole);
-    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
-  }
+  emit_loop(0, 4 * quad, 4 * whole, [&] { emit_transposed_quad_epilogue(quad); });
   if (t_.tile.channels > whole) emit_transposed_quad_epilogue(t_.tile.channels - whole);
 }
 
-void ResultsEmitter::emit_transposed_quad_epilogue(int count) {
+void StageEmitter::emit_transposed_quad_epilogue(int count) {
   emit_transposed_channels(Xbyak::util::rsp + reg::stage, count);
   for (int channel = 0; channel < count; ++channel) {
     epilogue_->apply(t_.reg(channel));
