@@ -6,7 +6,7 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 #include "runtime/cache/kernel_code.hpp"
 
 namespace castor {

@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "ir/shape/convolution.hpp"
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 
 namespace castor::detail {
 

@@ -2,7 +2,7 @@
 // Kernels in the words of their specs.
 #pragma once
 
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/kernel/spec_words.hpp"
 #include "runtime/observe/code_description.hpp"
 

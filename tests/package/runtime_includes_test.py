@@ -49,7 +49,7 @@ def main():
     headers = sorted((root / "runtime/include").rglob("*.h*"))
     if len(sources) < 50 or len(headers) < 10:
         sys.exit(f"found {len(sources)} sources and {len(headers)} headers: these are not castor's")
-    emitter = root / "jit/conv/conv_kernel.cpp"
+    emitter = root / "jit/conv/dense/tile_emitter.cpp"
     if chain_to_xbyak(root, emitter) is None:
         sys.exit(f"{emitter} is an emitter, and yet no chain is found from it: this test is blind")
     chains = [chain for path in sources + headers if (chain := chain_to_xbyak(root, path))]

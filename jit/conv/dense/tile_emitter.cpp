@@ -173,7 +173,7 @@ void KStepEmitter::emit_products(int row, int position) {
 void SumsEmitter::emit_start() {
   code_.mov(reg::source, t_.argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, t_.by_pixels() ? t_.store(0, offsetof(ConvStore, source))
-                                        : t_.place(offsetof(TilePlace, source)));
+                                        : t_.store(0, offsetof(TilePlace, source)));
   if (t_.tile.prefetches_output) emit_prefetch_of_output();
   code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, start)));
   for (int row = 0; row < t_.rows; ++row) {
@@ -278,7 +278,7 @@ void SumsEmitter::emit_compensation(const TileRows& rows) {
       code_.mov(reg::scratch, t_.store(0, offsetof(ConvStore, source)));
       code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
     } else {
-      code_.mov(reg::scratch, t_.place(offsetof(TilePlace, pixel)));
+      code_.mov(reg::scratch, t_.store(0, offsetof(TilePlace, pixel)));
       code_.shl(reg::scratch, 2);
       code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
     }

@@ -4,10 +4,9 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "jit/conv/dense/tile_spec.hpp"
-#include "jit/conv/full_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue_emitter.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit::dense {
@@ -73,11 +72,10 @@ struct TileCode {
   int last_lanes() const { return tile.channels - (vectors - 1) * lanes; }
 
   Xbyak::Address argument(size_t offset) { return code.qword[reg::arguments + offset]; }
-  /// A field of a vector's ConvStore, or of the tile's TilePlace.
+  /// A field of a vector's ConvStore, or, of vector 0, of the tile's TilePlace.
   Xbyak::Address store(int of_vector, size_t offset) {
     return code.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
   }
-  Xbyak::Address place(size_t offset) { return code.qword[reg::stores + offset]; }
   /// Moves the address of a row of the output to the next row's.
   void emit_add_output_step(const Reg64& to) {
     takes_input() ? code.add(to, argument(offsetof(DenseArguments, output_step)))
@@ -195,20 +193,19 @@ class StageEmitter {
   void emit_transposed_channels(const Xbyak::RegExp& stage, int count);
   void emit_block_loads(const Xbyak::RegExp& stage, int row);
 
-  void emit_epilogue();
+  void emit_rows_epilogue();
   void emit_full_epilogue();
   void emit_epilogue_of(int vector);
   void emit_transposed_epilogue();
-  void emit_transposed_quad_epilogue(int count);
-  void emit_operands_of(TileEpilogueEmitter& epilogue, int vector);
+  void emit_block_epilogue(int count);
+  void emit_operands_of(EpilogueEmitter& epilogue, int vector);
   void emit_loop(int first, int step, int end, const std::function<void()>& emit_body);
 
   TileCode& t_;
   Assembler& code_;
   StoreEmitter& stores_;
-  std::unique_ptr<TileEpilogueEmitter> epilogue_;       ///< null where there is none
-  std::optional<TileEpilogue> packed_;                  ///< of full tiles, where stores pack
-  std::unique_ptr<FullEpilogueEmitter> full_epilogue_;  ///< of tiles all of whose lanes are stored
+  std::unique_ptr<EpilogueEmitter> epilogue_;       ///< null where there is none
+  std::unique_ptr<EpilogueEmitter> full_epilogue_;  ///< of tiles all of whose lanes are stored
 };
 
 }  // namespace castor::jit::dense

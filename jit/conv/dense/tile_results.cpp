@@ -13,7 +13,7 @@ namespace {
 /// Vectors that a transposition works with; the first four hold its results.
 constexpr uint32_t transposed_vectors = 0xff;
 /// Channels that are transposed at a time.
-constexpr int quad = 4;
+constexpr int block_channels = 4;
 
 /// The lanes that are stored: of the tile's last vector, or of the current one.
 const Xbyak::Opmask stored_lanes(1);
@@ -35,7 +35,7 @@ void StoreEmitter::emit(SumsEmitter& sums) {
     if (!t_.takes_input()) emit_mask_of_last_vector();
     code_.mov(reg::row_output, t_.store(0, offsetof(ConvStore, offset)));
   } else {
-    code_.mov(reg::row_output, t_.place(offsetof(TilePlace, pixel)));
+    code_.mov(reg::row_output, t_.store(0, offsetof(TilePlace, pixel)));
     code_.imul(reg::row_output, reg::output_step);
   }
   code_.add(reg::row_output, t_.argument(offsetof(DenseArguments, output)));
@@ -159,12 +159,12 @@ void StoreEmitter::emit_compression(int vector) {
 StageEmitter::StageEmitter(TileCode& tile, StoreEmitter& stores, const TileEpilogue* epilogue)
     : t_(tile), code_(tile.code), stores_(stores) {
   if (epilogue == nullptr) return;
-  epilogue_ = std::make_unique<TileEpilogueEmitter>(
-      code_, t_.target, *epilogue, t_.transposes() ? transposed_vectors : 0, stage_bytes());
+  EpilogueUse use = {.frame = stage_bytes(),
+                     .taken = {.vectors = t_.transposes() ? transposed_vectors : 0}};
+  epilogue_ = std::make_unique<EpilogueEmitter>(code_, t_.target, *epilogue, use);
   if (!t_.by_pixels() || t_.compresses()) return;
-  packed_ = packed_epilogue(*epilogue);
-  full_epilogue_ = std::make_unique<FullEpilogueEmitter>(
-      code_, t_.target, packed_ ? *packed_ : *epilogue, stage_bytes(), t_.vectors);
+  use.row_vectors = t_.vectors;
+  full_epilogue_ = std::make_unique<EpilogueEmitter>(code_, t_.target, *epilogue, use);
 }
 
 bool StageEmitter::fits_frame() const {
@@ -178,7 +178,7 @@ int StageEmitter::stage_bytes() const {
 }
 
 int StageEmitter::frame_bytes() const {
-  return stage_bytes() + (epilogue_ ? TileEpilogueEmitter::frame_bytes : 0);
+  return stage_bytes() + (epilogue_ ? EpilogueEmitter::frame_bytes : 0);
 }
 
 void StageEmitter::emit_entry() {
@@ -191,7 +191,7 @@ void StageEmitter::emit_exit() {
 
 void StageEmitter::emit(SumsEmitter& sums) {
   sums.emit_groups([&](const TileRows& group) { emit_stage(group); });
-  if (!t_.transposes()) return emit_epilogue();
+  if (!t_.transposes()) return emit_rows_epilogue();
   epilogue_ ? emit_transposed_epilogue() : emit_transposed_stores();
 }
 
@@ -209,12 +209,12 @@ void StageEmitter::emit_stage(const TileRows& rows) {
 }
 
 void StageEmitter::emit_transposed_stores() {
-  code_.mov(reg::output, t_.place(offsetof(TilePlace, pixel)));
+  code_.mov(reg::output, t_.store(0, offsetof(TilePlace, pixel)));
   code_.shl(reg::output, 2);
   code_.add(reg::output, t_.argument(offsetof(DenseArguments, output)));
   if (!t_.target.has_avx512()) code_.vmovups(t_.reg(15), stores_.lanes_mask(t_.rows));
-  for (int first = 0; first < t_.tile.channels; first += quad) {
-    const int count = std::min(quad, t_.tile.channels - first);
+  for (int first = 0; first < t_.tile.channels; first += block_channels) {
+    const int count = std::min(block_channels, t_.tile.channels - first);
     emit_transposed_channels(Xbyak::util::rsp + 4 * first, count);
     for (int channel = 0; channel < count; ++channel) {
       stores_.emit_masked_store(code_.ptr[reg::output], t_.reg(channel), t_.reg(15));
@@ -225,7 +225,7 @@ void StageEmitter::emit_transposed_stores() {
 
 /// Up to four channels: 4 by 4 blocks, one in each 128 bits.
 void StageEmitter::emit_transposed_channels(const Xbyak::RegExp& stage, int count) {
-  for (int row = 0; row < quad; ++row) emit_block_loads(stage, row);
+  for (int row = 0; row < 4; ++row) emit_block_loads(stage, row);
   const Xmm low_ab = t_.reg(4);
   const Xmm high_ab = t_.reg(5);
   const Xmm low_cd = t_.reg(6);
@@ -244,18 +244,18 @@ void StageEmitter::emit_transposed_channels(const Xbyak::RegExp& stage, int coun
 void StageEmitter::emit_block_loads(const Xbyak::RegExp& stage, int row) {
   const auto block = [&](int pixel) { return code_.ptr[stage + pixel * t_.row_bytes()]; };
   code_.vmovups(Xmm(row), block(std::min(row, t_.rows - 1)));
-  for (int lane = 1; row + quad * lane < t_.rows; ++lane) {
+  for (int lane = 1; row + 4 * lane < t_.rows; ++lane) {
     if (t_.target.has_avx512()) {
-      code_.vinserti32x4(Xbyak::Zmm(row), Xbyak::Zmm(row), block(row + quad * lane), lane);
+      code_.vinserti32x4(Xbyak::Zmm(row), Xbyak::Zmm(row), block(row + 4 * lane), lane);
     } else {
-      code_.vinserti128(Xbyak::Ymm(row), Xbyak::Ymm(row), block(row + quad * lane), lane);
+      code_.vinserti128(Xbyak::Ymm(row), Xbyak::Ymm(row), block(row + 4 * lane), lane);
     }
   }
 }
 
 // ---- epilogues
 
-void StageEmitter::emit_epilogue() {
+void StageEmitter::emit_rows_epilogue() {
   if (t_.takes_input()) return emit_full_epilogue();
   Xbyak::Label full;
   Xbyak::Label done;
@@ -263,7 +263,7 @@ void StageEmitter::emit_epilogue() {
     stores_.emit_mask_of_last_vector();
     stores_.emit_jump_if_full(full);
   }
-  epilogue_->emit_constants();
+  epilogue_->begin();
   for (int vector = 0; vector < t_.vectors; ++vector) emit_epilogue_of(vector);
   if (full_epilogue_) {
     code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
@@ -315,32 +315,32 @@ void StageEmitter::emit_epilogue_of(int vector) {
 }
 
 /// Points at the operands of a vector in the first row.
-void StageEmitter::emit_operands_of(TileEpilogueEmitter& epilogue, int vector) {
+void StageEmitter::emit_operands_of(EpilogueEmitter& epilogue, int vector) {
   code_.mov(reg::operands, t_.argument(offsetof(DenseArguments, epilogue)));
   if (t_.by_pixels()) {
     code_.mov(reg::stage, t_.store(vector, offsetof(ConvStore, offset)));
     code_.shr(reg::stage, 2);
   } else if (t_.transposes()) {
-    code_.mov(reg::stage, t_.place(offsetof(TilePlace, pixel)));
+    code_.mov(reg::stage, t_.store(0, offsetof(TilePlace, pixel)));
   } else {
     code_.mov(reg::stage.cvt32(), vector * t_.lanes);
   }
   epilogue.point(reg::operands, reg::stage);
   if (t_.by_pixels() || t_.transposes()) return;
-  code_.mov(reg::stage, t_.place(offsetof(TilePlace, pixel)));
+  code_.mov(reg::stage, t_.store(0, offsetof(TilePlace, pixel)));
   epilogue.skip_rows(reg::operands, reg::stage);
 }
 
 /// Its rows are channels: four at a time are transposed and go through the epilogue.
 void StageEmitter::emit_transposed_epilogue() {
-  epilogue_->emit_constants();
+  epilogue_->begin();
   emit_operands_of(*epilogue_, 0);
-  const int whole = t_.tile.channels / quad * quad;
-  emit_loop(0, 4 * quad, 4 * whole, [&] { emit_transposed_quad_epilogue(quad); });
-  if (t_.tile.channels > whole) emit_transposed_quad_epilogue(t_.tile.channels - whole);
+  const int whole = t_.tile.channels / block_channels * block_channels;
+  emit_loop(0, 4 * block_channels, 4 * whole, [&] { emit_block_epilogue(block_channels); });
+  if (t_.tile.channels > whole) emit_block_epilogue(t_.tile.channels - whole);
 }
 
-void StageEmitter::emit_transposed_quad_epilogue(int count) {
+void StageEmitter::emit_block_epilogue(int count) {
   emit_transposed_channels(Xbyak::util::rsp + reg::stage, count);
   for (int channel = 0; channel < count; ++channel) {
     epilogue_->apply(t_.reg(channel));

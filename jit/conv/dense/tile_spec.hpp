@@ -19,7 +19,7 @@
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
@@ -147,7 +147,7 @@ struct DenseArguments {
   /// Bytes from one row of the tile to the next in the output; where it is transposed, from one
   /// channel to the next.
   int64_t output_step = 0;
-  /// In place of the output, where there is an epilogue: its operands at the first pixel.
+  /// Instead of the output, where there is an epilogue: its operands at the first pixel.
   const EpilogueOperand* epilogue = nullptr;
   int64_t tiles = 0;  ///< at least 1
   /// Where pixels come from the input: the line's first pixel in its first channel, to be packed in

@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include "jit/conv/row_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue_emitter.hpp"
 #include "jit/conv/sliding/sliding_emitter.hpp"
 
 namespace castor::jit {
@@ -120,10 +120,13 @@ class NchwEmitter final : SlidingEmitter<DepthwiseForm, NchwRegisters> {
               std::span<uint8_t> buffer)
       : SlidingEmitter(form, target, spare_vectors(epilogue), buffer) {
     if (epilogue == nullptr) return;
-    packed_ = packed_epilogue(*epilogue);
-    const TakenRegisters taken = {vectors_.taken(), epilogue_taken_masks};
-    epilogue_ = std::make_unique<RowEpilogueEmitter>(code_, target, packed_ ? *packed_ : *epilogue,
-                                                     taken, stack_bytes, reg::to, reg::output_step);
+    epilogue_ = std::make_unique<EpilogueEmitter>(
+        code_, target, *epilogue,
+        EpilogueUse{.frame = stack_bytes,
+                    .taken = {vectors_.taken(), epilogue_taken_masks},
+                    .addresses = AddressesIn::rows,
+                    .element = reg::to,
+                    .position = reg::output_step});
   }
 
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
@@ -183,8 +186,7 @@ class NchwEmitter final : SlidingEmitter<DepthwiseForm, NchwRegisters> {
   Xbyak::Address of_blocks(size_t offset) { return code_.qword[reg::bands + offset]; }
   Xbyak::Address of_columns(size_t offset) { return code_.ptr[reg::columns + offset]; }
 
-  std::optional<TileEpilogue> packed_;            ///< the epilogue, where its stores pack
-  std::unique_ptr<RowEpilogueEmitter> epilogue_;  ///< null where there is none
+  std::unique_ptr<EpilogueEmitter> epilogue_;  ///< null where there is none
 };
 
 void NchwEmitter::emit_entry() {
@@ -203,7 +205,7 @@ void NchwEmitter::emit_entry() {
 }
 
 void NchwEmitter::enter_epilogue() {
-  enter_frame(reg::scratch, stack_bytes + TileEpilogueEmitter::frame_bytes);
+  enter_frame(reg::scratch, stack_bytes + EpilogueEmitter::frame_bytes);
   epilogue_->enter();
   epilogue_->begin(argument(offsetof(DepthwiseArguments, epilogue)));
 }

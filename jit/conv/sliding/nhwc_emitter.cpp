@@ -27,9 +27,9 @@ void NhwcEmitter::emit_entry() {
 
 void NhwcEmitter::enter_epilogue() {
   const Reg64& stack = Xbyak::util::rsp;
-  enter_frame(reg::pixel,
-              stack_bytes + PixelEpilogueEmitter::operand_bytes + TileEpilogueEmitter::frame_bytes);
+  enter_frame(reg::pixel, stack_bytes + EpilogueEmitter::frame_bytes);
   code_.sub(stack, return_bytes);
+  epilogue_->enter();
   epilogue_->begin(argument(offsetof(GroupedNhwcArguments, epilogue)));
   code_.add(stack, return_bytes);
 }
@@ -275,10 +275,13 @@ void NhwcEmitter::emit_exit() {
   code_.ret();
   if (!epilogue_) return;
   code_.L(channels_routine_);
-  epilogue_->emit_channels_routine();
+  epilogue_->begin_row();
+  code_.ret();
   code_.align_to(32);
   code_.L(routine_);
-  epilogue_->emit_routine(vectors_.quad, argument(offsetof(GroupedNhwcArguments, prefetched)));
+  epilogue_->apply(vectors_.quad);
+  epilogue_->prefetch(argument(offsetof(GroupedNhwcArguments, prefetched)));
+  code_.ret();
 }
 
 }  // namespace sliding

@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "jit/conv/pixel_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue_emitter.hpp"
 #include "jit/conv/sliding/sliding_emitter.hpp"
 
 namespace castor::jit::sliding {
@@ -99,9 +99,13 @@ class NhwcEmitter final : SlidingEmitter<GroupedNhwcForm, NhwcRegisters> {
               std::span<uint8_t> buffer)
       : SlidingEmitter(form, target, vectors_for(epilogue), buffer) {
     if (epilogue == nullptr) return;
-    epilogue_ = std::make_unique<PixelEpilogueEmitter>(
-        code_, target, *epilogue, TakenRegisters{vectors_.taken(), 0}, stack_bytes + return_bytes,
-        reg::pixel, reg::channel);
+    epilogue_ =
+        std::make_unique<EpilogueEmitter>(code_, target, *epilogue,
+                                          EpilogueUse{.frame = stack_bytes + return_bytes,
+                                                      .taken = {.vectors = vectors_.taken()},
+                                                      .addresses = AddressesIn::pixels,
+                                                      .element = reg::channel,
+                                                      .position = reg::pixel});
   }
 
   bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
@@ -180,10 +184,10 @@ class NhwcEmitter final : SlidingEmitter<GroupedNhwcForm, NhwcRegisters> {
   int pixels_of(int quad) const { return std::min(form_.pixels() - 4 * quad, 4); }
   static Xmm low(const Xmm& vector) { return Xmm(vector.getIdx()); }
 
-  bool guards_ = false;                             ///< whether code leaves out pixels and outputs
-  std::unique_ptr<PixelEpilogueEmitter> epilogue_;  ///< null where there is none
-  Xbyak::Label channels_routine_;                   ///< of the epilogue
-  Xbyak::Label routine_;                            ///< likewise, for a vector of sums
+  bool guards_ = false;                        ///< whether code leaves out pixels and outputs
+  std::unique_ptr<EpilogueEmitter> epilogue_;  ///< null where there is none
+  Xbyak::Label channels_routine_;              ///< of the epilogue
+  Xbyak::Label routine_;                       ///< likewise, for a vector of sums
 };
 
 }  // namespace castor::jit::sliding

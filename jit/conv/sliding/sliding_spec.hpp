@@ -25,7 +25,7 @@
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 

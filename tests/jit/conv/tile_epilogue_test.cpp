@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Epilogues in the kernels of convolutions: which functions kernels can apply, and code that
 // belongs to its tier and stays small in every tile.
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

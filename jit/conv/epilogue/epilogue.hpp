@@ -4,7 +4,7 @@
 //
 // A tile's vectors of sums lie along rows of the result: rows of a channel's pixels, or of a
 // pixel's channels. Each operand lies along them element by element, or has one element for a row.
-// The emitter: tile_epilogue_emitter.hpp.
+// The emitter: epilogue_emitter.hpp.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +76,12 @@ std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const
 /// Whether an instruction stores elements of 8 bits to which 32-bit lanes may be packed, several
 /// chunks at a time.
 bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);
+
+/// The epilogue where sums follow each other so that results of 8 bits are packed; the same
+/// epilogue where it has none.
+TileEpilogue packed_epilogue(const TileEpilogue& epilogue);
+/// Vectors that wait to be packed at most.
+int vectors_of_packs(const TileEpilogue& epilogue);
 
 /// The loop levels of a program's instructions where chunks follow each other for which the
 /// operands that `is_same` says are the same: along a row those with one element for it, from row

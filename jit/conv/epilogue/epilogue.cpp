@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/conv/tile_epilogue.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 
 #include <algorithm>
 
@@ -36,6 +36,26 @@ bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst) {
   const TileOperand& to = epilogue.operands[epilogue.inputs + static_cast<size_t>(inst.imm)];
   return bits_of(inst.type) == 32 && bits_of(to.element) == 8;
 }
+
+namespace {
+
+int count_packable(const TileEpilogue& epilogue) {
+  const auto packs = [&](const LaneInst& inst) { return is_packable(epilogue, inst); };
+  return static_cast<int>(std::ranges::count_if(epilogue.program.code, packs));
+}
+
+}  // namespace
+
+TileEpilogue packed_epilogue(const TileEpilogue& epilogue) {
+  TileEpilogue packed = epilogue;
+  if (count_packable(epilogue) == 0) return packed;
+  packed.program = epilogue.packed;
+  packed.packs = true;
+  return packed;
+}
+
+/// Two chunks in one vector, and a third.
+int vectors_of_packs(const TileEpilogue& epilogue) { return 2 * count_packable(epilogue); }
 
 std::vector<LoopLevel> levels_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same) {
   std::vector<LoopLevel> sources;
