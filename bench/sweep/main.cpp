@@ -35,7 +35,7 @@ struct Regret {
   std::string fastest;
 };
 
-std::string events_of(const jit::Cost& cost) {
+std::string events_of(const jit::EventCounts& cost) {
   std::string text;
   for (const jit::CostEventInfo& info : jit::cost_event_table) {
     if (cost[info.event] == 0) continue;

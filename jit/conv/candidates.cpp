@@ -41,7 +41,7 @@ class Candidates {
  private:
   template <class Plan>
   void add(Plan plan, bool applies) {
-    Cost cost;
+    EventCounts cost;
     if constexpr (std::is_same_v<Plan, ConvPlan>) {
       cost = plan.cost;
     } else {

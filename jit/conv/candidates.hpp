@@ -18,7 +18,7 @@ using ConvolutionPlan = std::variant<ConvPlan, DepthwisePlan, GroupedNhwcPlan>;
 struct Candidate {
   ConvolutionPlan plan;
   bool applies_epilogue = false;  ///< its kernels apply the epilogue, if there is one
-  Cost cost;                      ///< of one image
+  EventCounts cost;               ///< of one image
   double cycles = 0;              ///< the same on the target's core
 };
 

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "ir/shape/convolution.hpp"
-#include "jit/conv/cost/cost_events.hpp"
 #include "jit/conv/dense/tile_spec.hpp"
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/problem.hpp"
+#include "jit/core/cost_events.hpp"
 
 namespace castor::jit {
 
@@ -99,7 +99,7 @@ struct ConvPlan {
   int64_t k_groups = 1;       ///< that kernels loop over: 1, or all dwords of all slices
   int64_t k_group_step = 0;   ///< bytes from the planes of one k group to those of the next
   std::vector<TapWeights> tap_weights;  ///< of each tap, or empty
-  Cost cost;                            ///< of one image
+  EventCounts cost;                     ///< of one image
   double cycles = 0;                    ///< the same on the target's core
   double filling_cycles = 0;            ///< those of them in which its input is packed
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "jit/core/core.hpp"
+#include "jit/core/cost_events.hpp"
 
 namespace castor::jit {
 
@@ -111,6 +112,16 @@ struct WorkRates {
   double convolution_bytes = 16;  ///< of inputs and outputs of convolutions
 };
 
+/// What bounds K loops of convolutions on the core, and how many cycles everything else takes that a
+/// candidate's cost counts. Measure: castor-sweep.
+struct ConvolutionCosts {
+  double product_512 = 1;    ///< cycles from one product of 512 bits to the next
+  double product_256 = 0.5;  ///< the same of 256 bits
+  double load = 0.5;         ///< cycles from one vector load to the next
+  double latency = 10;       ///< cycles from one product to the next of one accumulator
+  EventCycles cycles = {};
+};
+
 /// A row.
 struct CoreTuning {
   Core core = Core::generic;
@@ -121,6 +132,7 @@ struct CoreTuning {
   GroupedNhwcTuning grouped_nhwc{};
   PartitionTuning partition{};
   WorkRates rates{};
+  ConvolutionCosts convolution{};
 };
 
 /// The row of the core; the generic one of a number that is none.

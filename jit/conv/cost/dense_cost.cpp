@@ -59,14 +59,14 @@ double unaligned_fraction(const ConvPlan& plan) {
   return static_cast<double>(unaligned) / static_cast<double>(plan.taps.size());
 }
 
-Cost cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts& costs) {
+EventCounts cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts& costs) {
   const double m = plan.tile.channels;
   const double v = plan.tile.vectors;
   const auto k_steps = static_cast<double>(plan.k_steps());
   const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
   const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
   const bool stays_in_l1 = plane_bytes <= 0.75 * static_cast<double>(plan.caches.l1);
-  Cost tile;
+  EventCounts tile;
   tile[register_tile] = 1;
   tile[k_loop] = k_steps * std::max({m * v * product(plan, costs), latency(plan, costs),
                                      2 * costs.load * v + costs.load * m});
@@ -85,11 +85,12 @@ Cost cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts
          (static_cast<double>(plan.line_tiles(plan.block)) * tiles_of(plan, plan.tile.channels));
 }
 
-Cost cost_of_block(const ConvPlan& plan, const DenseTile& tile, const ConvolutionCosts& costs) {
+EventCounts cost_of_block(const ConvPlan& plan, const DenseTile& tile,
+                          const ConvolutionCosts& costs) {
   const double pixels = tile.pixels();
   const double v = static_cast<double>(ceil_div(tile.channels, plan.lanes));
   const auto k_steps = static_cast<double>(plan.k_steps());
-  Cost one;
+  EventCounts one;
   one[register_tile] = 1;
   one[k_loop] = k_steps * std::max({pixels * v * product(plan, costs), latency(plan, costs),
                                     costs.load * (pixels + v)});
@@ -124,8 +125,8 @@ CostEvent packing_event(const ConvPlan& plan, const Target& target) {
 
 /// Window sums of a cache block, which a tile of one channel of ones computes on packed input, and
 /// loops on rows.
-Cost window_sum_cost(const ConvPlan& plan, const ConvolutionCosts& costs) {
-  Cost cost;
+EventCounts window_sum_cost(const ConvPlan& plan, const ConvolutionCosts& costs) {
+  EventCounts cost;
   if (plan.source != ConvSource::planes) {
     const double rows = static_cast<double>((plan.block.rows - 1) * plan.rows.stride) +
                         static_cast<double>(plan.rows.window());
@@ -144,8 +145,9 @@ Cost window_sum_cost(const ConvPlan& plan, const ConvolutionCosts& costs) {
 
 }  // namespace
 
-Cost packing_cost(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target) {
-  Cost cost;
+EventCounts packing_cost(const ConvPlan& plan, const ConvolutionProblem& problem,
+                         const Target& target) {
+  EventCounts cost;
   if (plan.source == ConvSource::planes) {
     const double rows = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
                         static_cast<double>(plan.block.rows + plan.row_phases.max_shift);
@@ -166,11 +168,11 @@ Cost packing_cost(const ConvPlan& plan, const ConvolutionProblem& problem, const
   return cost * blocks_of(plan);
 }
 
-Cost cost_of(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target) {
+EventCounts cost_of(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target) {
   const ConvolutionCosts& costs = costs_on(target);
-  Cost block = plan.lanes_hold == ConvLanes::pixels
-                   ? cost_of_line(plan, unaligned_fraction(plan), costs)
-                   : cost_of_block(plan, plan.channel_tile, costs);
+  EventCounts block = plan.lanes_hold == ConvLanes::pixels
+                          ? cost_of_line(plan, unaligned_fraction(plan), costs)
+                          : cost_of_block(plan, plan.channel_tile, costs);
   block[cache_block] = 1;
   block[kernel_call] = static_cast<double>(plan.channel_tiles);
   if (plan.transposes()) {
@@ -180,7 +182,7 @@ Cost cost_of(const ConvPlan& plan, const ConvolutionProblem& problem, const Targ
   if (problem.needs_window_sums() && plan.engine == ProductEngine::u8_i8_dot) {
     block += window_sum_cost(plan, costs);
   }
-  Cost image = block * blocks_of(plan);
+  EventCounts image = block * blocks_of(plan);
   image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {
     image[plan.tap_weights.empty() ? packed_weight : listed_weight] +=

@@ -26,11 +26,12 @@ double weights_of_image(const ConvolutionProblem& problem) {
 }
 
 /// One block of rows at one column position.
-Cost cost_of_position(const DepthwiseForm& form, const DepthwiseBlock& block, bool sums_windows) {
+EventCounts cost_of_position(const DepthwiseForm& form, const SlidingBlock& block,
+                             bool sums_windows) {
   const double input_rows = form.input_rows(block);
   const double rows = input_rows - block.above - block.below;
   const double outputs = block.outputs;
-  Cost cost;
+  EventCounts cost;
   cost[slide_load] = rows * (form.dword_step == 0 ? 1 : form.dwords);
   cost[slide_shuffle] = rows * form.dwords;
   cost[slide_product] = outputs * form.rows * form.dwords;
@@ -42,10 +43,11 @@ Cost cost_of_position(const DepthwiseForm& form, const DepthwiseBlock& block, bo
 
 }  // namespace
 
-Cost cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem, const Target& target) {
+EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem,
+                    const Target& target) {
   const bool sums_windows =
       problem.needs_window_sums() && product_engine_of(target) == ProductEngine::u8_i8_dot;
-  Cost plane;
+  EventCounts plane;
   for (const DepthwiseBand& band : plan.bands) {
     double positions = 0;
     for (size_t i = 0; i < band.columns; ++i) {
@@ -56,8 +58,8 @@ Cost cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem, const
     plane[slide_band] += 1;
   }
   plane[slide_product] *= instructions_of(target);
-  Cost image = plane * (static_cast<double>(plan.geometry.out_channels) *
-                        static_cast<double>(plan.slices * plan.outer_outputs));
+  EventCounts image = plane * (static_cast<double>(plan.geometry.out_channels) *
+                               static_cast<double>(plan.slices * plan.outer_outputs));
   image[gathered_weight] = weights_of_image(problem);
   return image;
 }
@@ -83,14 +85,15 @@ double shuffles_of_row(const GroupedNhwcForm& form, const Target& target) {
 
 }  // namespace
 
-Cost cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem, const Target& target) {
+EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem,
+                    const Target& target) {
   const GroupedNhwcForm& form = plan.form;
-  const GroupedNhwcBlock block = {.outputs = plan.block_outputs};
+  const SlidingBlock block = {.outputs = plan.block_outputs};
   const double input_rows = form.input_rows(block);
   const bool sums_windows =
       problem.needs_window_sums() && product_engine_of(target) == ProductEngine::u8_i8_dot;
   const double in_row = form.products();
-  Cost one;
+  EventCounts one;
   one[gather_load] = input_rows * form.pixels();
   one[gather_shuffle] = input_rows * shuffles_of_row(form, target);
   one[gather_product] = product_of(plan, target) * block.outputs * form.rows * in_row;
@@ -99,8 +102,9 @@ Cost cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem, con
   one[gather_place] = 1;
   const auto blocks = static_cast<double>(plan.rows.output) / plan.block_outputs;
   const double lanes_factor = plan.lanes == 16 ? 1 : costs_on(target).product_256 * 2;
-  Cost image = one * (blocks * static_cast<double>(plan.places.size() * plan.vectors.size()) *
-                      static_cast<double>(plan.slices * plan.outer_outputs));
+  EventCounts image =
+      one * (blocks * static_cast<double>(plan.places.size() * plan.vectors.size()) *
+             static_cast<double>(plan.slices * plan.outer_outputs));
   image[gather_product] *= lanes_factor * costs_on(target).product_512;
   image[gathered_weight] = weights_of_image(problem);
   return image;

@@ -118,15 +118,15 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
 using EventCycles = std::array<double, cost_event_count>;
 
 /// How often each event happens in one call for one image.
-class Cost {
+class EventCounts {
  public:
   double& operator[](CostEvent event) { return counts_[static_cast<size_t>(event)]; }
   double operator[](CostEvent event) const { return counts_[static_cast<size_t>(event)]; }
-  Cost& operator+=(const Cost& other) {
+  EventCounts& operator+=(const EventCounts& other) {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
     return *this;
   }
-  friend Cost operator*(Cost cost, double times) {
+  friend EventCounts operator*(EventCounts cost, double times) {
     for (double& count : cost.counts_) count *= times;
     return cost;
   }
