@@ -20,7 +20,7 @@ namespace castor::jit {
 /// Microarchitectures that the port model (jit/listing/port_model.hpp) has figures for.
 enum class PortModel : uint8_t { zen4 };
 /// "zen4"; "unknown" of a number that is none.
-CASTOR_API std::string_view name_of(PortModel model);
+std::string_view name_of(PortModel model);
 
 /// Sizes of cache blocks of dense convolutions. Shares of a cache are in eighths. Measure:
 /// ConvInteger/.*, with CASTOR_ISA for each tier.
@@ -47,10 +47,10 @@ struct BlockTuning {
 struct DenseTuning {
   int max_channel_vectors = 6;   ///< vectors of output channels in a register tile
   double max_run_growth = 1.25;  ///< k groups of runs along input rows, relative to packed planes
-  int64_t max_prefetched_k_steps = 8;  ///< outputs are prefetched by kernels of at most so many
-  double min_split_gain = 0.5;     ///< a plane per tap must fill less than this share of the others
+  int64_t max_prefetched_k_steps = 8;  ///< kernels of more do not prefetch outputs
+  double min_split_gain = 0.5;     ///< a plane per tap must fill less than this part of the others
   double oversized_factor = 1000;  ///< weight of packed values in planes larger than their L2 share
-  int64_t max_dead_lanes = 16;  ///< rows are padded to whole vectors if 1 of so many lanes is dead
+  int64_t lanes_per_dead_lane = 16;  ///< at least, in rows that are padded to whole vectors
   /// Vectors of a row group that is stored before the next one's peeled k steps. A core takes up
   /// about a dozen stores whose data are still to be computed (Golden Cove).
   int stored_group_vectors = 8;
@@ -79,7 +79,7 @@ struct GroupedNhwcTuning {
   int64_t max_k_groups = 36;         ///< k groups per output beyond which the dense plan is faster
   int max_row_products = 256;        ///< products of an output row, which all stand in the code
   int64_t max_block_products = 224;  ///< products of a row range
-  int64_t max_masked_block_products = 300;  ///< the same where all of its loads are masked
+  int64_t max_masked_block_products = 300;  ///< where all of its loads are masked
   int64_t max_block_outputs = 8;            ///< output rows of a row range
   int64_t max_input_rows = 64;              ///< input rows of a row range
   size_t max_code_blocks = 16;              ///< row ranges of a kernel
@@ -93,7 +93,7 @@ struct GroupedNhwcTuning {
 struct PartitionTuning {
   int64_t max_epilogue_elements = 4096;  ///< results that a called epilogue takes: half of L1
   int64_t depthwise_outputs = 16384;     ///< outputs per unit of work
-  int64_t grouped_outputs = 16384;       ///< the same of grouped NHWC
+  int64_t grouped_outputs = 16384;       ///< outputs per unit of work, grouped NHWC
   int64_t min_units = 16;                ///< units of a call, so that tasks end together
   int64_t max_panel_bytes = int64_t{24} << 10;  ///< grouped NHWC weights of a unit: half of L1
 };
@@ -103,13 +103,13 @@ struct PartitionTuning {
 struct WorkRates {
   // (Convert|Elementwise|Requantize)/.*256KiB
   double bytes = 64;              ///< read and written by a nest
-  double instructions = 8;        ///< of lane programs, a vector each
-  double strided_elements = 2;    ///< of operands that are copied first
-  double bitwise_elements = 0.5;  ///< of operands whose bits are reached one by one
-  double table_bytes = 32;        ///< of requantizations by tables of bytes
+  double instructions = 8;        ///< lane operations, a vector each
+  double strided_elements = 2;    ///< elements of strided operands, which are copied first
+  double bitwise_elements = 0.5;  ///< elements whose bits are reached one by one
+  double table_bytes = 32;        ///< looked up in tables of bytes by requantizations
   // ConvInteger/.*
-  double products = 400;          ///< of convolutions: one input by one weight
-  double convolution_bytes = 16;  ///< of inputs and outputs of convolutions
+  double products = 400;          ///< one input by one weight of a convolution
+  double convolution_bytes = 16;  ///< inputs and outputs of a convolution
 };
 
 /// What bounds K loops of convolutions on the core, and how many cycles everything else takes that a

@@ -109,8 +109,8 @@ Result<std::string> dump_nest(const Function& function, const Target& target) {
     if (nests[i].convolution) {
       Result<std::string> convolution = convolution_text(function, nests, i, target);
       if (!convolution) return convolution.error();
-      text += fmt::format("{}\n  core     {}\n{}", heading(i, target), name_of(target.core),
-                          *convolution);
+      text += fmt::format("{}\n{}  core     {}\n", heading(i, target), *convolution,
+                          name_of(target.core));
       continue;
     }
     if (nests[i].requantization) {
