@@ -58,7 +58,15 @@ void interleave_piece(const FourRows& from, int64_t i, int64_t step, Load load, 
   }
 }
 
-/// Pieces of `count` pixels; the last one ends with the row, and may do some pixels once more.
+/// Calls piece(i) for pieces of `count` pixels; the last one ends with the row, and may do some
+/// pixels once more. There are at least `count` pixels. What `piece` captures by value, stores do
+/// not change.
+template <int count, class Piece>
+void for_each_piece(int64_t pixels, Piece piece) {
+  for (int64_t i = 0; i + count <= pixels; i += count) piece(i);
+  if (pixels % count != 0) piece(pixels - count);
+}
+
 template <int count, class Load>
 void interleave_row(const FourRows& from, int64_t pixels, int64_t step, Load load, uint32_t* to) {
   for (int64_t i = 0; i + count <= pixels; i += count) {
@@ -81,9 +89,15 @@ void interleave_any(const uint8_t* const* rows, int64_t step, uint8_t flip, int6
   }
 }
 
-/// Pixels whose four channels lie side by side.
+/// Pixels whose four channels are adjacent.
 void copy_dwords(const uint8_t* from, int64_t step, uint8_t flip, int64_t count, uint32_t* to) {
   const uint32_t flips = flip * 0x01010101u;
+  if (step == 4 && count >= 4) {
+    return for_each_piece<4>(count, [=](int64_t i) {
+      store_4(to + i,
+              _mm_xor_si128(load_16(from + 4 * i), _mm_set1_epi32(static_cast<int>(flips))));
+    });
+  }
   for (int64_t i = 0; i < count; ++i) {
     uint32_t dword;
     std::memcpy(&dword, from + i * step, sizeof(dword));
@@ -91,71 +105,25 @@ void copy_dwords(const uint8_t* from, int64_t step, uint8_t flip, int64_t count,
   }
 }
 
-/// The same of pixels two bytes apart, eight at a time, more than eight in all; the last ones may
-/// be done once more.
+/// Pixels two bytes apart whose four channels are adjacent; at least eight.
 void copy_dwords_by_words(const uint8_t* from, uint8_t flip, int64_t count, uint32_t* to) {
   const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
-  for (int64_t done = 0; done < count; done += 8) {
-    const int64_t i = std::min(done, count - 8);
+  for_each_piece<8>(count, [=](int64_t i) {
     const __m128i even = _mm_xor_si128(load_16(from + 2 * i), flips);
     const __m128i odd = _mm_xor_si128(load_16(from + 2 * i + 2), flips);
     store_4(to + i, _mm_unpacklo_epi16(even, odd));
     store_4(to + i + 4, _mm_unpackhi_epi16(even, odd));
-  }
+  });
 }
 
-int32_t number_of(std::byte byte, bool is_signed) {
-  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+/// Eight bytes as words.
+__m128i load_words(const uint8_t* from) {
+  return _mm_unpacklo_epi8(load_8(from), _mm_setzero_si128());
 }
-
-/// Words of two channels; without the second its words are 0.
-struct TwoRows {
-  const uint8_t* a;
-  const uint8_t* b;
-  bool is_signed;
-  __m128i zero_point;  ///< in every word
-};
-
-/// The low bytes of words, or the high ones, less the zero point.
-__m128i low_numbers(const TwoRows& from, __m128i words) {
-  const __m128i high = _mm_slli_epi16(words, 8);
-  const __m128i low = from.is_signed ? _mm_srai_epi16(high, 8) : _mm_srli_epi16(high, 8);
-  return _mm_sub_epi16(low, from.zero_point);
-}
-__m128i high_numbers(const TwoRows& from, __m128i words) {
-  const __m128i high = from.is_signed ? _mm_srai_epi16(words, 8) : _mm_srli_epi16(words, 8);
-  return _mm_sub_epi16(high, from.zero_point);
-}
-
-/// Eight words of a channel at neighbouring pixels.
-struct EveryPixel {
-  static __m128i load(const TwoRows& from, const uint8_t* row, int64_t i, bool) {
-    return low_numbers(from, _mm_unpacklo_epi8(load_8(row + i), _mm_setzero_si128()));
-  }
-};
-/// At every second pixel. The byte behind the last pixel is not read, nor the one in front of the
-/// first.
-struct EverySecondPixel {
-  static __m128i load(const TwoRows& from, const uint8_t* row, int64_t i, bool is_last) {
-    return is_last ? high_numbers(from, load_16(row + 2 * i - 1))
-                   : low_numbers(from, load_16(row + 2 * i));
-  }
-};
-
-template <class Pixels>
-void interleave_words_at(const TwoRows& from, int64_t i, bool is_last, uint32_t* to) {
-  const __m128i a = Pixels::load(from, from.a, i, is_last);
-  const __m128i b =
-      from.b == nullptr ? _mm_setzero_si128() : Pixels::load(from, from.b, i, is_last);
-  store_4(to + i, _mm_unpacklo_epi16(a, b));
-  store_4(to + i + 4, _mm_unpackhi_epi16(a, b));
-}
-
-/// Eight pixels at a time, more than eight in all; the last ones may be done once more.
-template <class Pixels>
-void interleave_word_row(const TwoRows& from, int64_t pixels, uint32_t* to) {
-  for (int64_t i = 0; i + 8 < pixels; i += 8) interleave_words_at<Pixels>(from, i, false, to);
-  interleave_words_at<Pixels>(from, pixels - 8, true, to);
+/// Every second of 15 bytes as words.
+__m128i load_words_of_15(const uint8_t* from) {
+  const __m128i low = _mm_and_si128(load_8(from), _mm_set1_epi16(0x00ff));
+  return _mm_unpacklo_epi64(low, _mm_srli_epi16(load_8(from + 7), 8));
 }
 
 }  // namespace
@@ -167,42 +135,56 @@ void interleave_bytes(const DwordSource& from, uint8_t flip, int64_t count, uint
     four.rows[i] = reinterpret_cast<const uint8_t*>(row);
   }
   const int64_t step = from.step;
-  const bool side_by_side = four.rows[1] == four.rows[0] + 1 && four.rows[2] == four.rows[0] + 2 &&
-                            four.rows[3] == four.rows[0] + 3;
-  if (side_by_side && step == 2 && count >= 8) {
-    return copy_dwords_by_words(four.rows[0], flip, count, to);
-  }
-  if (side_by_side && step != 1) return copy_dwords(four.rows[0], step, flip, count, to);
   if (step == 1 && count >= 16) return interleave_row<16>(four, count, 1, load_16, to);
   if (step == 1 && count >= 8) return interleave_row<8>(four, count, 1, load_8, to);
   if (step == 1 && count >= 4) return interleave_row<4>(four, count, 1, load_4, to);
+  const bool are_adjacent = four.rows[1] == four.rows[0] + 1 && four.rows[2] == four.rows[0] + 2 &&
+                            four.rows[3] == four.rows[0] + 3;
+  if (are_adjacent && step == 2 && count >= 8) {
+    return copy_dwords_by_words(four.rows[0], flip, count, to);
+  }
+  if (are_adjacent) return copy_dwords(four.rows[0], step, flip, count, to);
   if (step == 2 && count >= 16) return interleave_row<16>(four, count, 2, load_16_of_31, to);
   interleave_any(four.rows, step, flip, count, to);
 }
 
 void interleave_words(const DwordSource& from, bool is_signed, int32_t zero_point, int64_t count,
                       uint32_t* to) {
-  const std::byte* a = from.channels[0];
-  const std::byte* b = from.channels[1];
-  const TwoRows rows = {reinterpret_cast<const uint8_t*>(a), reinterpret_cast<const uint8_t*>(b),
-                        is_signed, _mm_set1_epi16(static_cast<int16_t>(zero_point))};
-  if (from.step == 1 && count > 8) return interleave_word_row<EveryPixel>(rows, count, to);
-  if (from.step == 2 && count > 8) return interleave_word_row<EverySecondPixel>(rows, count, to);
+  const auto* a = reinterpret_cast<const uint8_t*>(from.channels[0]);
+  const auto* b = reinterpret_cast<const uint8_t*>(from.channels[1]);
+  if (b == nullptr) b = a;
+  const int32_t flip = is_signed ? 0x80 : 0;  // (x ^ 0x80) - 0x80 extends the sign
+  const int32_t zero = zero_point + flip;
+  const auto interleave = [=, step = from.step](int64_t i, auto load) {
+    const __m128i flips = _mm_set1_epi16(static_cast<int16_t>(flip));
+    const __m128i zeros = _mm_set1_epi16(static_cast<int16_t>(zero));
+    const int64_t at = i * step;
+    const __m128i low = _mm_sub_epi16(_mm_xor_si128(load(a + at), flips), zeros);
+    const __m128i high = _mm_sub_epi16(_mm_xor_si128(load(b + at), flips), zeros);
+    store_4(to + i, _mm_unpacklo_epi16(low, high));
+    store_4(to + i + 4, _mm_unpackhi_epi16(low, high));
+  };
+  if (from.step == 1 && count >= 8) {
+    return for_each_piece<8>(count, [=](int64_t i) { interleave(i, load_words); });
+  }
+  if (from.step == 2 && count >= 8) {
+    return for_each_piece<8>(count, [=](int64_t i) { interleave(i, load_words_of_15); });
+  }
   for (int64_t i = 0; i < count; ++i) {
-    const int32_t low = number_of(a[i * from.step], is_signed) - zero_point;
-    const int32_t high = b == nullptr ? 0 : number_of(b[i * from.step], is_signed) - zero_point;
+    const int32_t low = (a[i * from.step] ^ flip) - zero;
+    const int32_t high = (b[i * from.step] ^ flip) - zero;
     to[i] = (static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high) << 16;
   }
 }
 
-void interleave_filters(const DwordFilters& from, uint8_t flip, int64_t dwords, uint32_t* to) {
-  const int64_t positions = from.positions;
-  const auto* first = reinterpret_cast<const uint8_t*>(from.first);
+void interleave_filters(const std::byte* first, int64_t positions, uint8_t flip, int64_t k_groups,
+                        uint32_t* to) {
+  const auto* next = reinterpret_cast<const uint8_t*>(first);
   FourRows four = {{}, _mm_set1_epi8(static_cast<char>(flip))};
-  for (int64_t dword = 0; dword < dwords; ++dword, to += positions) {
+  for (int64_t k_group = 0; k_group < k_groups; ++k_group, to += positions) {
     for (const uint8_t*& row : four.rows) {
-      row = first;
-      first += from.step;
+      row = next;
+      next += positions;
     }
     int64_t i = 0;
     for (; i + 8 <= positions; i += 8) interleave_piece<8>(four, i, 1, load_8, to);
@@ -210,25 +192,6 @@ void interleave_filters(const DwordFilters& from, uint8_t flip, int64_t dwords, 
     const uint8_t* rest[4];
     for (int k = 0; k < 4; ++k) rest[k] = four.rows[k] + i;
     interleave_any(rest, 1, flip, positions - i, to + i);
-  }
-}
-
-void interleave_word_filters(const DwordFilters& from, bool is_signed, int32_t zero_point,
-                             int64_t dwords, uint32_t* to) {
-  const int64_t positions = from.positions;
-  const std::byte* first = from.first;
-  TwoRows rows = {nullptr, nullptr, is_signed, _mm_set1_epi16(static_cast<int16_t>(zero_point))};
-  for (int64_t dword = 0; dword < dwords; ++dword, to += positions) {
-    rows.a = reinterpret_cast<const uint8_t*>(first);
-    rows.b = reinterpret_cast<const uint8_t*>(first + from.step);
-    int64_t i = 0;
-    for (; i + 8 <= positions; i += 8) interleave_words_at<EveryPixel>(rows, i, false, to);
-    for (; i < positions; ++i) {
-      const int32_t low = number_of(first[i], is_signed) - zero_point;
-      const int32_t high = number_of(first[i + from.step], is_signed) - zero_point;
-      to[i] = (static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high) << 16;
-    }
-    first += 2 * from.step;
   }
 }
 
@@ -270,19 +233,19 @@ void transpose_block(const int32_t* from, int64_t from_step, int32_t* to, int64_
 
 void transpose_dwords(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,
                       int32_t* to, int64_t to_step) {
-  const int64_t whole_rows = rows / 4 * 4;
-  for (int64_t column = 0; column < columns; ++column) {
-    int64_t first = 0;  // of the rows that are left
-    if (column % 4 == 0 && column + 4 <= columns) {
-      for (int64_t row = 0; row < whole_rows; row += 4) {
+  for (int64_t column = 0; column < columns; column += 4) {
+    for (int64_t row = 0; row < rows; row += 4) {
+      if (column + 4 <= columns && row + 4 <= rows) {
         transpose_block(from + row * from_step + column, from_step, to + column * to_step + row,
                         to_step);
+        continue;
       }
-    }
-    if (column < columns / 4 * 4) first = whole_rows;
-    for (int64_t row = first; row < rows; ++row) {
-      // Outputs of the caller may lie at any byte.
-      std::memcpy(to + column * to_step + row, from + row * from_step + column, sizeof(int32_t));
+      for (int64_t c = column; c < std::min(column + 4, columns); ++c) {
+        for (int64_t r = row; r < std::min(row + 4, rows); ++r) {
+          // Outputs of the caller may begin at any byte.
+          std::memcpy(to + c * to_step + r, from + r * from_step + c, sizeof(int32_t));
+        }
+      }
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels of input side by side in dwords.
+// Channels interleaved to k groups; and other loops over bytes and dwords that want vectors.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,15 @@ struct DwordSource {
 /// what channels that are not there give does not matter.
 void interleave_bytes(const DwordSource& from, uint8_t flip, int64_t count, uint32_t* to);
 
-/// to[i] = a word of each of the first two channels at pixel i, less the zero point.
+/// to[i] = a word of each of the first two channels at pixel i, less the zero point; what a channel
+/// that is not there gives does not matter.
 void interleave_words(const DwordSource& from, bool is_signed, int32_t zero_point, int64_t count,
                       uint32_t* to);
 
-/// Filters of some positions, one for each channel, `step` bytes apart.
-struct DwordFilters {
-  const std::byte* first = nullptr;
-  int64_t step = 0;
-  int64_t positions = 0;
-};
-
-/// to[d * positions + i] = position i of the d-th four filters, as by interleave_bytes; of `dwords`
-/// times four filters.
-void interleave_filters(const DwordFilters& from, uint8_t flip, int64_t dwords, uint32_t* to);
-/// The same of words, two at a time, as by interleave_words.
-void interleave_word_filters(const DwordFilters& from, bool is_signed, int32_t zero_point,
-                             int64_t dwords, uint32_t* to);
+/// to[k * positions + i] = position i of the k-th four filters, as by interleave_bytes; all filters
+/// are adjacent and have `positions` bytes.
+void interleave_filters(const std::byte* first, int64_t positions, uint8_t flip, int64_t k_groups,
+                        uint32_t* to);
 
 /// The sum of bytes as unsigned numbers, each with `flip` xored, modulo 2^32.
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip);

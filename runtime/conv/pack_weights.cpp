@@ -120,10 +120,17 @@ class LoopPacker {
       const int64_t rows = std::min(tile.width - row, max_rows);
       for (int64_t step = 0; step < steps; step += at_once) {
         const int64_t count = std::min(steps - step, at_once);
+        const KStep first = {step / in_slice / extents_.k_groups,
+                             step / in_slice % extents_.k_groups, step % in_slice};
         for (int64_t i = 0; i < rows; ++i) {
           uint32_t* to = dwords.data() + i * max_steps;
-          std::fill_n(to, count, 0);
-          if (row + i < tile.channels) pack_channel(tile.first + row + i, step, count, to);
+          if (row + i >= tile.channels) {
+            std::fill_n(to, count, 0);
+          } else if (extents_.is_listed) {
+            pack_listed(tile.first + row + i, step, count, to);
+          } else {
+            pack_channel(tile.first + row + i, first, count, to);
+          }
         }
         transpose_dwords(reinterpret_cast<const int32_t*>(dwords.data()), max_steps, rows, count,
                          tile.to + step * tile.width + row, tile.width);
@@ -139,6 +146,12 @@ class LoopPacker {
   static constexpr int64_t max_rows = 16;  ///< output channels
   static constexpr int64_t max_steps = 64;
 
+  struct KStep {
+    int64_t slice;
+    int64_t k_group;
+    int64_t position;  ///< in the slice
+  };
+
   /// The sum of an output channel's weights, as the kernel multiplies them: unsigned ones less 128.
   int32_t sum(int64_t m) const {
     const int64_t count = extents_.weights();
@@ -148,38 +161,52 @@ class LoopPacker {
   }
 
   /// Output channel `m` at `count` k steps.
-  void pack_channel(int64_t m, int64_t step, int64_t count, uint32_t* to) const {
-    if (extents_.is_listed) return pack_listed(m, step, count, to);
+  void pack_channel(int64_t m, const KStep& step, int64_t count, uint32_t* to) const {
     const int64_t held = jit::channels_of_k_group(plan_.engine);
+    const int64_t in_slice = extents_.in_slice;
     const bool is_one_position = extents_.positions() == 1;  // then channels are adjacent
-    for (int64_t here = 0; count > 0; step += here, count -= here, to += here) {
-      const int64_t slice = step / (extents_.k_groups * extents_.in_slice);
-      const int64_t k_group = step / extents_.in_slice % extents_.k_groups;
-      const int64_t position = step % extents_.in_slice;
+    const bool has_filters = extents_.slices == 1 && plan_.engine == jit::ProductEngine::u8_i8_dot;
+    auto [slice, k_group, position] = step;
+    DwordSource source = {.step = is_one_position ? held : 1};
+    for (int64_t here = 0; count > 0; count -= here, to += here) {
       const int64_t channel = k_group * held;
       const int64_t channels = std::min(held, extents_.channels - channel);
-      const int64_t adjacent = is_one_position
-                                   ? std::max<int64_t>(extents_.channels / held - k_group, 1)
-                                   : extents_.in_slice - position;
-      here = std::min(count, adjacent);
-      DwordSource source = {.step = is_one_position ? held : 1};
-      for (int64_t i = 0; i < channels; ++i) {
-        source.channels[i] = packing_.weights_of(m) + (channel + i) * extents_.positions() +
-                             slice * extents_.in_slice + position;
+      const std::byte* from =
+          packing_.weights_of(m) + channel * extents_.positions() + slice * in_slice + position;
+      for (int64_t i = 0; i < held; ++i) {
+        source.channels[i] = i < channels ? from + i * extents_.positions() : nullptr;
       }
+      const int64_t whole =
+          position == 0 ? std::min(count / in_slice, extents_.channels / held - k_group) : 0;
+      if (whole > 0 && (is_one_position || has_filters)) {
+        here = whole * in_slice;
+        k_group += whole;
+        if (is_one_position) {
+          interleave(m, source, held, here, to);
+        } else {
+          interleave_filters(from, in_slice, packing_.flip(), whole, to);
+        }
+        continue;
+      }
+      here = std::min(count, in_slice - position);
       interleave(m, source, channels, here, to);
+      position += here;
+      if (position < in_slice) continue;
+      position = 0;
+      if (++k_group == extents_.k_groups) k_group = 0, ++slice;
     }
   }
 
   void interleave(int64_t m, const DwordSource& source, int64_t channels, int64_t count,
                   uint32_t* to) const {
     if (plan_.engine == jit::ProductEngine::i16_pairs) {
-      return interleave_words(source, packing_.input.is_signed, packing_.input.zero_points[m],
-                              count, to);
+      interleave_words(source, packing_.input.is_signed, packing_.input.zero_points[m], count, to);
+    } else {
+      interleave_bytes(source, packing_.flip(), count, to);
     }
-    interleave_bytes(source, packing_.flip(), count, to);
-    const uint32_t kept = 0xffffffffu >> (8 * (4 - channels));
-    if (channels < 4) std::for_each_n(to, count, [&](uint32_t& dword) { dword &= kept; });
+    const int64_t held = jit::channels_of_k_group(plan_.engine);
+    const uint32_t kept = 0xffffffffu >> (32 / held * (held - channels));
+    if (channels < held) std::for_each_n(to, count, [&](uint32_t& k_group) { k_group &= kept; });
   }
 
   void pack_listed(int64_t m, int64_t step, int64_t count, uint32_t* to) const {

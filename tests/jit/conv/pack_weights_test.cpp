@@ -128,7 +128,7 @@ class Definition {
   const std::vector<int32_t>& zero_points_;
 };
 
-class ConvWeights : public testing::Test {
+class PackedDenseWeights : public testing::Test {
  protected:
   int64_t draw(int64_t min, int64_t max) {
     return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
@@ -221,7 +221,7 @@ std::string name_of(const jit::ConvPlan& plan) {
   return name;
 }
 
-TEST_F(ConvWeights, AreAsDefined) {
+TEST_F(PackedDenseWeights, AreAsDefined) {
   constexpr int cases = 200;
   for (const jit::Tier tier : all_tiers) {
     if (!jit::host().runs(tier)) continue;

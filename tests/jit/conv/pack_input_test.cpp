@@ -170,7 +170,7 @@ class Definition {
   const BlockPlace& place_;
 };
 
-class ConvPlanes : public testing::Test {
+class PackedInput : public testing::Test {
  protected:
   int64_t draw(int64_t min, int64_t max) {
     return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
@@ -299,7 +299,7 @@ std::string name_of(const ConvolutionGeometry& geometry) {
 }
 
 /// Rows of more vectors than a table of them has.
-TEST_F(ConvPlanes, OfWindowsOfWideRows) {
+TEST_F(PackedInput, OfWindowsOfWideRows) {
   const ConvolutionOptions options = {.pads = {1, 2, 1, 0}};
   const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(options)};
   const auto geometry =
@@ -319,7 +319,7 @@ TEST_F(ConvPlanes, OfWindowsOfWideRows) {
   }
 }
 
-TEST_F(ConvPlanes, AreAsDefined) {
+TEST_F(PackedInput, AreAsDefined) {
   constexpr int cases = 300;
   for (const jit::Tier tier : test::all_tiers) {
     if (!jit::host().runs(tier)) continue;
