@@ -160,20 +160,18 @@ int64_t window_sum_count(const BoundConvolution& convolution) {
 }
 
 /// Whether each tile's weights are used once in a call, so that they need not all be packed at the
-/// same time. Rows that are packed at once are in two tiles at the most.
+/// same time.
 bool uses_tiles_once(const jit::ConvPlan& plan) {
-  constexpr int rows_at_once = jit::WeightUnit::channels;
   return plan.geometry.batch * plan.outer_outputs == 1 && plan.block.rows == plan.rows.output &&
-         plan.block.columns == plan.columns.output && plan.tile_channels() >= rows_at_once;
+         plan.block.columns == plan.columns.output;
 }
 
-/// Dwords of weights that a call packs, and of their sums. Of single tiles there are two, because
-/// packing the last one writes to the one before as well.
+/// Dwords of weights that a call packs, and of their sums.
 int64_t weight_dwords_of_calls(const BoundConvolution& convolution) {
   const jit::ConvPlan& plan = convolution.plan;
   if (!convolution.packed.empty()) return 0;
   const int64_t dwords =
-      convolution.packs_by_tile ? 2 * tile_dwords(plan) : static_cast<int64_t>(packed_dwords(plan));
+      convolution.packs_by_tile ? tile_dwords(plan) : static_cast<int64_t>(packed_dwords(plan));
   return dwords + plan.geometry.out_channels;
 }
 

@@ -35,29 +35,25 @@ void CallWeights::prepare() {
   }
 }
 
-/// Rows of the tile before may be packed to what lies in front of the buffer; the span of all
-/// dwords begins as far in front of it as the tile does in all weights.
 void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) const {
   if (!convolution_.packs_by_tile) return;
   const jit::ConvPlan& plan = convolution_.plan;
-  int32_t* buffer = tile_buffer(scratch);
-  const DenseWeights<int32_t> to = {
-      {counted_back(buffer, packed_tile(plan, group, tile)), packed_dwords(plan)},
-      {buffer + tile_dwords(plan), static_cast<size_t>(plan.geometry.out_channels)}};
+  int32_t* to = dwords_at(scratch, convolution_.parts.weights);
+  int32_t* sums = to + tile_dwords(plan);
   pack_weight_tile(plan, convolution_.weight_packers,
                    {operands_.w, convolution_.operands.w_is_signed,
                     dwords_at(scratch_, convolution_.parts.zero_points)},
-                   group, tile, to);
+                   group, tile, to, sums);
   const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile_channels();
   const bool is_last = tile + 1 == plan.channel_tiles;
   const int channels = is_last ? plan.last_channels : plan.tile_channels();
-  set_starts(first, to.sums.subspan(static_cast<size_t>(first), static_cast<size_t>(channels)),
+  set_starts(first, {sums, static_cast<size_t>(channels)},
              dwords_at(scratch, convolution_.parts.start));
 }
 
 const std::byte* CallWeights::packed(int64_t group, int64_t tile, std::byte* scratch) const {
   const int32_t* dwords = convolution_.packs_by_tile
-                              ? tile_buffer(scratch)
+                              ? dwords_at(scratch, convolution_.parts.weights)
                               : packed_.dwords.data() + packed_tile(convolution_.plan, group, tile);
   return reinterpret_cast<const std::byte*>(dwords);
 }
@@ -69,11 +65,6 @@ const int32_t* CallWeights::starts(int64_t channel, std::byte* scratch) const {
 
 const int32_t* CallWeights::zero_points(int64_t channel) const {
   return dwords_at(scratch_, convolution_.parts.zero_points) + channel;
-}
-
-/// Where a task packs the weights of one tile; there is room for another one in front.
-int32_t* CallWeights::tile_buffer(std::byte* scratch) const {
-  return dwords_at(scratch, convolution_.parts.weights) + tile_dwords(convolution_.plan);
 }
 
 /// A weight zero point, which kernels may have as words.

@@ -33,7 +33,6 @@ class CallWeights {
   const int32_t* zero_points(int64_t channel) const;
 
  private:
-  int32_t* tile_buffer(std::byte* scratch) const;
   int32_t zero_point_of(int32_t stored) const;
   void set_starts(int64_t first, std::span<const int32_t> sums, int32_t* starts) const;
 

@@ -72,32 +72,19 @@ WeightUnits weight_units(const WeightExtents& extents) {
   return units;
 }
 
-/// Where the packed weights of one channel tile are.
+/// One channel tile, and where it is packed.
 struct PackedTile {
   int64_t first = 0;  ///< output channel, of all
   int64_t channels = 0;
   int64_t width = 0;  ///< dwords from one k step to the next
   int32_t* to = nullptr;
+  int32_t* sums = nullptr;
 };
-
-/// The tile of output channel `m`.
-PackedTile tile_of(const jit::ConvPlan& plan, int64_t m, const DenseWeights<int32_t>& to) {
-  const int64_t outputs = plan.geometry.group_out_channels();
-  const int64_t group = m / outputs;
-  const int64_t tile = m % outputs / plan.tile_channels();
-  const int64_t before = tile * plan.tile_channels();
-  const int64_t channels = std::min<int64_t>(plan.tile_channels(), outputs - before);
-  return {.first = group * outputs + before,
-          .channels = channels,
-          .width = plan.packed_width(static_cast<int>(channels)),
-          .to = to.dwords.data() + packed_tile(plan, group, tile)};
-}
 
 /// What both packers read.
 struct Packing {
   const jit::ConvPlan& plan;
   const WeightInput& input;
-  const DenseWeights<int32_t>& to;
   WeightExtents extents = weight_extents(plan);
 
   /// Makes 8-bit weights signed.
@@ -105,7 +92,7 @@ struct Packing {
   const std::byte* weights_of(int64_t m) const { return input.w + m * extents.weights(); }
 };
 
-/// Packs tile by tile by loops: k groups of each output channel, then they are transposed.
+/// Packs a tile by loops: k groups of each output channel, then they are transposed.
 class LoopPacker {
  public:
   explicit LoopPacker(const Packing& packing)
@@ -137,9 +124,7 @@ class LoopPacker {
       }
     }
     if (plan_.engine != jit::ProductEngine::u8_i8_dot) return;
-    for (int64_t m = tile.first; m < tile.first + tile.channels; ++m) {
-      packing_.to.sums[static_cast<size_t>(m)] = sum(m);
-    }
+    for (int64_t i = 0; i < tile.channels; ++i) tile.sums[i] = sum(tile.first + i);
   }
 
  private:
@@ -238,16 +223,24 @@ class UnitPacker {
         units_(weight_units(packing.extents)),
         code_(code) {}
 
-  /// Packs the output channels from `begin` to `end`, where tiles begin and end.
-  void pack(int64_t begin, int64_t end) const {
+  void pack(const PackedTile& tile) const {
+    if (tile.width > tile.channels) {  // lanes without a channel hold zeros
+      std::fill_n(tile.to, tile.width * packing_.plan.k_steps(), 0);
+    }
     const int64_t outputs = packing_.plan.geometry.out_channels;
-    for (int64_t m = begin; m < end;) {
+    for (int64_t row = 0; row < tile.channels; row += rows) {
       // The last ones of all overlap the ones before them.
-      Rows of = {.first = std::max<int64_t>(std::min(m, outputs - rows), 0),
-                 .count = std::min(outputs, rows)};
-      m = of.first + find_pieces(of, end);
+      const int64_t m = tile.first + row;
+      const int64_t first = std::max<int64_t>(std::min(m, outputs - rows), 0);
+      const int64_t stored = std::min(tile.channels - row, rows);
+      Rows of = {
+          .first = first,
+          .count = std::min(outputs, rows),
+          .to = reinterpret_cast<uint64_t>(tile.to + row) - static_cast<uint64_t>(4 * (m - first)),
+          .step = 4 * tile.width,
+          .stored = ((uint64_t{1} << stored) - 1) << (m - first)};
       pack_rows(of);
-      std::copy_n(of.sums.begin(), m - of.first, packing_.to.sums.begin() + of.first);
+      std::copy_n(of.sums.begin() + (m - first), stored, tile.sums + row);
     }
   }
 
@@ -255,20 +248,13 @@ class UnitPacker {
   static constexpr int64_t rows = jit::WeightUnit::channels;  ///< output channels
   static constexpr int64_t row_bytes = 64;                    ///< of copies
 
-  /// The rest of a tile from a row on, or a part of it.
-  struct Piece {
-    int32_t* to = nullptr;  ///< k step 0, first row
-    int64_t width = 0;
-    int64_t first = 0;  ///< row
-    int64_t count = 0;
-  };
   /// Output channels that are packed at once.
   struct Rows {
-    int64_t first = 0;  ///< output channel
-    int64_t count = 0;
-    std::array<Piece, rows> pieces = {};
-    size_t piece_count = 0;
-    std::array<jit::WeightSegment, rows> segments = {};
+    int64_t first = 0;    ///< output channel
+    int64_t count = 0;    ///< that there are
+    uint64_t to = 0;      ///< address of the first row's k group at k step 0, stored or not
+    int64_t step = 0;     ///< bytes from one k step to the next
+    uint64_t stored = 0;  ///< a bit for each row that is in the tile
     alignas(64) std::array<int32_t, rows> sums = {};
   };
   /// Units at the same positions of the filter.
@@ -288,21 +274,6 @@ class UnitPacker {
     int64_t input_step;    ///< bytes from one input channel to the next
     int64_t inputs;        ///< input channels of a unit that there are
   };
-
-  /// Finds where rows go, as many as are in whole tiles before `end`; gives their number.
-  int64_t find_pieces(Rows& of, int64_t end) const {
-    int64_t packed = 0;
-    while (packed < of.count && of.first + packed < end) {
-      const PackedTile tile = tile_of(packing_.plan, of.first + packed, packing_.to);
-      const int64_t in_tile = of.first + packed - tile.first;
-      const int64_t here = std::min(of.count - packed, tile.channels - in_tile);
-      const bool is_whole = here == tile.channels || in_tile > 0 || tile.channels > rows;
-      if (packed > 0 && !is_whole) break;
-      of.pieces[of.piece_count++] = {tile.to + in_tile, tile.width, packed, here};
-      packed += here;
-    }
-    return packed;
-  }
 
   void pack_rows(Rows& of) const {
     const int64_t in_slice = extents_.in_slice;
@@ -324,43 +295,31 @@ class UnitPacker {
   }
 
   void pack_line(Rows& of, const Line& line) const {
-    set_segments(of, line);
     const int64_t inputs = line.inputs();
     const int64_t channels = std::min(4 * line.end, extents_.channels) - 4 * line.k_group;
     int64_t unit = 0;
     if (of.count == rows) {
       const int64_t whole = std::min(channels / inputs, readable_units(of, line, inputs));
-      if (whole > 0) call(of, line, source_of(of, line, 0, inputs), whole);
+      if (whole > 0) call(of, line, source_of(of, line, 0, inputs), 0, whole);
       unit = whole;
       const int64_t left = channels - unit * inputs;
       const bool is_rest = left > 0 && left < inputs && line.unit.k_groups == 1;
       if (is_rest && readable_units(of, line, left) > unit) {
-        call(of, line, source_of(of, line, unit++, left), 1);
+        call(of, line, source_of(of, line, unit, left), unit, 1);
+        ++unit;
       }
     }
     for (; unit * inputs < channels; ++unit) {
-      pack_copy(of, line, source_of(of, line, unit, std::min(inputs, channels - unit * inputs)));
+      const int64_t there = std::min(inputs, channels - unit * inputs);
+      pack_copy(of, line, source_of(of, line, unit, there), unit);
     }
   }
 
-  void set_segments(Rows& of, const Line& line) const {
-    const int64_t before = (line.slice * extents_.k_groups + line.k_group) * extents_.in_slice;
+  /// Packs units one after the other, from `unit` on.
+  void call(Rows& of, const Line& line, const Source& from, int64_t unit, int64_t count) const {
     const int64_t slots = extents_.in_slice * line.unit.k_groups;  // from one unit to the next
-    for (size_t i = 0; i < of.piece_count; ++i) {
-      const Piece& piece = of.pieces[i];
-      const int64_t step = 4 * piece.width;
-      of.segments[i] = {
-          .to = reinterpret_cast<uint64_t>(piece.to + (before + line.position) * piece.width) -
-                static_cast<uint64_t>(4 * piece.first),
-          .step = step,
-          .skip = (slots - line.unit.slots()) * step,
-          .lanes = ((uint64_t{1} << piece.count) - 1) << piece.first,
-      };
-    }
-  }
-
-  /// Packs units one after the other. Segments have come to the first one.
-  void call(Rows& of, const Line& line, const Source& from, int64_t units) const {
+    const int64_t before =
+        (line.slice * extents_.k_groups + line.k_group) * extents_.in_slice + line.position;
     jit::WeightPacking packing;
     packing.source = from.first;
     packing.channel_step = from.channel_step;
@@ -368,9 +327,11 @@ class UnitPacker {
       packing.inputs[i - 1] = std::min(i, from.inputs - 1) * from.input_step;
     }
     packing.unit_step = line.inputs() * from.input_step;
-    packing.units = units;
-    packing.segments = of.segments.data();
-    packing.segment_count = static_cast<int64_t>(of.piece_count);
+    packing.units = count;
+    packing.to = of.to + static_cast<uint64_t>((before + unit * slots) * of.step);
+    packing.step = of.step;
+    packing.skip = (slots - line.unit.slots()) * of.step;
+    packing.lanes = of.stored;
     packing.sums = of.sums.data();
     packing.flips = packing_.flip() * 0x01010101u;
     packing.kept = from.inputs < 4 ? 0xffffffffu >> (8 * (4 - from.inputs)) : 0xffffffffu;
@@ -395,7 +356,7 @@ class UnitPacker {
   }
 
   /// Packs a copy of one unit, with zeros for channels that are not there.
-  void pack_copy(Rows& of, const Line& line, const Source& from) const {
+  void pack_copy(Rows& of, const Line& line, const Source& from, int64_t unit) const {
     std::array<std::byte, rows * row_bytes> copy;
     copy.fill(std::byte{packing_.flip()});
     const int64_t step = line.unit.is_one_vector() ? line.unit.input_step : row_bytes / 4;
@@ -409,7 +370,7 @@ class UnitPacker {
                     from.first + row * from.channel_step + i * from.input_step, bytes);
       }
     }
-    call(of, line, {copy.data(), row_bytes, step, 4}, 1);
+    call(of, line, {copy.data(), row_bytes, step, 4}, unit, 1);
   }
 
   const Packing& packing_;
@@ -418,18 +379,21 @@ class UnitPacker {
   const WeightPackers& code_;
 };
 
-/// Packs the output channels from `begin` to `end`, where tiles begin and end.
-void pack_channels(const Packing& packing, const WeightPackers& code, int64_t begin, int64_t end) {
-  for (int64_t m = begin; m < end;) {
-    const PackedTile tile = tile_of(packing.plan, m, packing.to);
-    if (code.whole == nullptr) {
-      LoopPacker(packing).pack(tile);
-    } else if (tile.width > tile.channels) {  // lanes without a channel hold zeros
-      std::fill_n(tile.to, tile.width * packing.plan.k_steps(), 0);
-    }
-    m += tile.channels;
-  }
-  if (code.whole != nullptr) UnitPacker(packing, code).pack(begin, end);
+void pack_tile(const Packing& packing, const WeightPackers& code, const PackedTile& tile) {
+  if (code.whole == nullptr) return LoopPacker(packing).pack(tile);
+  UnitPacker(packing, code).pack(tile);
+}
+
+/// The tile of a group, packed to `to`, its sums to `sums`.
+PackedTile tile_of(const jit::ConvPlan& plan, int64_t group, int64_t tile, int32_t* to,
+                   int32_t* sums) {
+  const bool is_last = tile + 1 == plan.channel_tiles;
+  const int channels = is_last ? plan.last_channels : plan.tile_channels();
+  return {.first = group * plan.geometry.group_out_channels() + tile * plan.tile_channels(),
+          .channels = channels,
+          .width = plan.packed_width(channels),
+          .to = to,
+          .sums = sums};
 }
 
 }  // namespace
@@ -466,15 +430,22 @@ int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile) {
 
 void pack_weights(const jit::ConvPlan& plan, const WeightPackers& code, const WeightInput& input,
                   const DenseWeights<int32_t>& to) {
-  pack_channels({plan, input, to}, code, 0, plan.geometry.out_channels);
+  const Packing packing = {plan, input};
+  int32_t* sums = to.sums.data();
+  for (int64_t group = 0; group < plan.geometry.groups; ++group) {
+    for (int64_t i = 0; i < plan.channel_tiles; ++i) {
+      int32_t* dwords = to.dwords.data() + packed_tile(plan, group, i);
+      const PackedTile tile = tile_of(plan, group, i, dwords, sums);
+      pack_tile(packing, code, tile);
+      sums += tile.channels;
+    }
+  }
 }
 
 void pack_weight_tile(const jit::ConvPlan& plan, const WeightPackers& code,
-                      const WeightInput& input, int64_t group, int64_t tile,
-                      const DenseWeights<int32_t>& to) {
-  const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile_channels();
-  const PackedTile of = tile_of(plan, first, to);
-  pack_channels({plan, input, to}, code, first, first + of.channels);
+                      const WeightInput& input, int64_t group, int64_t tile, int32_t* to,
+                      int32_t* sums) {
+  pack_tile({plan, input}, code, tile_of(plan, group, tile, to, sums));
 }
 
 }  // namespace castor::detail

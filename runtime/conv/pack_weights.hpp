@@ -42,9 +42,9 @@ int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile);
 /// Packs all weights, and adds them up.
 void pack_weights(const jit::ConvPlan& plan, const WeightPackers& code, const WeightInput& input,
                   const DenseWeights<int32_t>& to);
-/// Packs one tile of a group alone. Rows of the tile before it may be packed once more.
+/// Packs one tile of a group alone to `to`, and adds up its channels.
 void pack_weight_tile(const jit::ConvPlan& plan, const WeightPackers& code,
-                      const WeightInput& input, int64_t group, int64_t tile,
-                      const DenseWeights<int32_t>& to);
+                      const WeightInput& input, int64_t group, int64_t tile, int32_t* to,
+                      int32_t* sums);
 
 }  // namespace castor::detail

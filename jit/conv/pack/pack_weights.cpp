@@ -35,10 +35,9 @@ const Reg64 third(Operand::R8);
 const Reg64 fourth(Operand::RBP);
 const Reg64 units(Operand::R9);
 const Reg64 channel(Operand::RAX);  ///< the unit of one output channel
-const Reg64 segment(Operand::R10);
-const Reg64 segments(Operand::R11);  ///< left
-const Reg64 to(Operand::RAX);
+const Reg64 to(Operand::R10);
 const Reg64 step(Operand::RBX);
+const Reg64 sums(Operand::RAX);
 }  // namespace reg
 
 const std::array saved_registers = {reg::step, reg::fourth};
@@ -66,7 +65,7 @@ class PackWeightsEmitter {
     for (int i = 0; i < channels; ++i) emit_channel(i);
     emit_transpose();
     for (int slot = 0; slot < unit_.slots(); ++slot) emit_slot(slot);
-    emit_segments();
+    emit_stores();
     code_.add(reg::source, argument(offsetof(WeightPacking, unit_step)));
     code_.dec(reg::units);
     code_.jnz(next_unit, Xbyak::CodeGenerator::T_NEAR);
@@ -81,7 +80,7 @@ class PackWeightsEmitter {
   void emit_transpose();
   void emit_round(int bit, const std::vector<bool>& wanted);
   void emit_slot(int slot);
-  void emit_segments();
+  void emit_stores();
   void emit_exit();
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
@@ -116,8 +115,11 @@ void PackWeightsEmitter::emit_entry() {
   code_.vpbroadcastd(kept, code_.dword[reg::arguments + offsetof(WeightPacking, kept)]);
   code_.vpternlogd(ones, ones, ones, 0xff);
   code_.vpabsb(ones, ones);
-  code_.mov(reg::to, argument(offsetof(WeightPacking, sums)));
-  code_.vmovdqu32(sum(0), code_.ptr[reg::to]);
+  code_.kmovw(stored, code_.word[reg::arguments + offsetof(WeightPacking, lanes)]);
+  code_.mov(reg::to, argument(offsetof(WeightPacking, to)));
+  code_.mov(reg::step, argument(offsetof(WeightPacking, step)));
+  code_.mov(reg::sums, argument(offsetof(WeightPacking, sums)));
+  code_.vmovdqu32(sum(0), code_.ptr[reg::sums]);
   for (int i = 1; i < sum_vectors; ++i) code_.vpxord(sum(i), sum(i), sum(i));
 }
 
@@ -212,30 +214,18 @@ void PackWeightsEmitter::emit_slot(int slot) {
   code_.vpdpbusd(sum(slot), ones, vector);
 }
 
-void PackWeightsEmitter::emit_segments() {
-  Xbyak::Label next;
-  code_.mov(reg::segment, argument(offsetof(WeightPacking, segments)));
-  code_.mov(reg::segments, argument(offsetof(WeightPacking, segment_count)));
-  code_.L(next);
-  const auto field = [&](size_t offset) { return code_.qword[reg::segment + offset]; };
-  code_.mov(reg::to, field(offsetof(WeightSegment, to)));
-  code_.mov(reg::step, field(offsetof(WeightSegment, step)));
-  code_.kmovw(stored, code_.word[reg::segment + offsetof(WeightSegment, lanes)]);
+void PackWeightsEmitter::emit_stores() {
   for (int slot = 0; slot < unit_.slots(); ++slot) {
     code_.vmovdqu32(code_.ptr[reg::to] | stored, of_slot(slot));
     code_.add(reg::to, reg::step);
   }
-  code_.add(reg::to, field(offsetof(WeightSegment, skip)));
-  code_.mov(field(offsetof(WeightSegment, to)), reg::to);
-  code_.add(reg::segment, sizeof(WeightSegment));
-  code_.dec(reg::segments);
-  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.add(reg::to, argument(offsetof(WeightPacking, skip)));
 }
 
 void PackWeightsEmitter::emit_exit() {
-  code_.mov(reg::to, argument(offsetof(WeightPacking, sums)));
+  code_.mov(reg::sums, argument(offsetof(WeightPacking, sums)));
   for (int i = 1; i < sum_vectors; ++i) code_.vpaddd(sum(0), sum(0), sum(i));
-  code_.vmovdqu32(code_.ptr[reg::to], sum(0));
+  code_.vmovdqu32(code_.ptr[reg::sums], sum(0));
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();

@@ -49,14 +49,6 @@ struct WeightUnit {
 /// Whether there is code for such units.
 bool fits(const WeightUnit& unit, const Target& target);
 
-/// Output channels that are adjacent after packing.
-struct WeightSegment {
-  uint64_t to = 0;     ///< address of channel 0's dword, in the lanes or not; moves on with units
-  int64_t step = 0;    ///< bytes from one slot to the next
-  int64_t skip = 0;    ///< bytes from the end of a unit's last slot to the next unit
-  uint64_t lanes = 0;  ///< a bit for each of the unit's channels that is in the segment
-};
-
 /// The argument of the code.
 struct WeightPacking {
   const std::byte* source = nullptr;  ///< the first unit of the first output channel
@@ -64,11 +56,13 @@ struct WeightPacking {
   int64_t inputs[3] = {};             ///< bytes from the first input channel to the other three
   int64_t unit_step = 0;              ///< from one unit to the next
   int64_t units = 0;                  ///< at least 1
-  WeightSegment* segments = nullptr;
-  int64_t segment_count = 0;  ///< at least 1
-  int32_t* sums = nullptr;    ///< of sixteen channels: what is packed is added to them
-  uint32_t flips = 0;         ///< xored to every dword
-  uint32_t kept = 0;          ///< bits of each dword that are kept then; others become 0
+  uint64_t to = 0;          ///< address of channel 0's first slot, which need not be stored
+  int64_t step = 0;         ///< bytes from one slot to the next
+  int64_t skip = 0;         ///< bytes from the end of a unit's last slot to the next unit
+  uint64_t lanes = 0;       ///< a bit for each output channel that is stored
+  int32_t* sums = nullptr;  ///< of sixteen channels: what is packed is added to them
+  uint32_t flips = 0;       ///< xored to every dword
+  uint32_t kept = 0;        ///< bits of each dword that are kept then; others become 0
 };
 
 /// Emits the code. A pure function of its arguments.
