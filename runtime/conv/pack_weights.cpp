@@ -272,7 +272,6 @@ class UnitPacker {
     const std::byte* first;
     int64_t channel_step;  ///< bytes from one output channel to the next
     int64_t input_step;    ///< bytes from one input channel to the next
-    int64_t inputs;        ///< input channels of a unit that there are
   };
 
   void pack_rows(Rows& of) const {
@@ -297,21 +296,11 @@ class UnitPacker {
   void pack_line(Rows& of, const Line& line) const {
     const int64_t inputs = line.inputs();
     const int64_t channels = std::min(4 * line.end, extents_.channels) - 4 * line.k_group;
-    int64_t unit = 0;
-    if (of.count == rows) {
-      const int64_t whole = std::min(channels / inputs, readable_units(of, line, inputs));
-      if (whole > 0) call(of, line, source_of(of, line, 0, inputs), 0, whole);
-      unit = whole;
-      const int64_t left = channels - unit * inputs;
-      const bool is_rest = left > 0 && left < inputs && line.unit.k_groups == 1;
-      if (is_rest && readable_units(of, line, left) > unit) {
-        call(of, line, source_of(of, line, unit, left), unit, 1);
-        ++unit;
-      }
-    }
+    const int64_t readable = of.count == rows ? readable_units(of, line) : 0;
+    int64_t unit = std::min(channels / inputs, readable);
+    if (unit > 0) call(of, line, source_of(of, line, 0), 0, unit);
     for (; unit * inputs < channels; ++unit) {
-      const int64_t there = std::min(inputs, channels - unit * inputs);
-      pack_copy(of, line, source_of(of, line, unit, there), unit);
+      pack_copy(of, line, unit, std::min(inputs, channels - unit * inputs));
     }
   }
 
@@ -323,9 +312,7 @@ class UnitPacker {
     jit::WeightPacking packing;
     packing.source = from.first;
     packing.channel_step = from.channel_step;
-    for (int64_t i = 1; i < 4; ++i) {
-      packing.inputs[i - 1] = std::min(i, from.inputs - 1) * from.input_step;
-    }
+    for (int64_t i = 1; i < 4; ++i) packing.inputs[i - 1] = i * from.input_step;
     packing.unit_step = line.inputs() * from.input_step;
     packing.units = count;
     packing.to = of.to + static_cast<uint64_t>((before + unit * slots) * of.step);
@@ -334,35 +321,35 @@ class UnitPacker {
     packing.lanes = of.stored;
     packing.sums = of.sums.data();
     packing.flips = packing_.flip() * 0x01010101u;
-    packing.kept = from.inputs < 4 ? 0xffffffffu >> (8 * (4 - from.inputs)) : 0xffffffffu;
     line.code.call(&packing);
   }
 
-  Source source_of(const Rows& of, const Line& line, int64_t unit, int64_t inputs) const {
+  Source source_of(const Rows& of, const Line& line, int64_t unit) const {
     const int64_t channel = 4 * line.k_group + unit * line.inputs();
     const int64_t position = line.slice * extents_.in_slice + line.position;
     return {packing_.weights_of(of.first) + channel * extents_.positions() + position,
-            extents_.weights(), extents_.positions(), inputs};
+            extents_.weights(), extents_.positions()};
   }
 
   /// Units from the first on of which the code reads nothing past the weights.
-  int64_t readable_units(const Rows& of, const Line& line, int64_t inputs) const {
-    const Source from = source_of(of, line, 0, inputs);
+  int64_t readable_units(const Rows& of, const Line& line) const {
+    const Source from = source_of(of, line, 0);
     const std::byte* end = packing_.weights_of(packing_.plan.geometry.out_channels);
     const int64_t left = end - from.first - (rows - 1) * from.channel_step;
-    const int64_t last_input = line.unit.is_one_vector() ? 0 : std::min<int64_t>(inputs, 4) - 1;
+    const int64_t last_input = line.unit.is_one_vector() ? 0 : 3;
     const int64_t read = last_input * from.input_step + line.unit.bytes_read();
     return left < read ? 0 : (left - read) / (line.inputs() * from.input_step) + 1;
   }
 
-  /// Packs a copy of one unit, with zeros for channels that are not there.
-  void pack_copy(Rows& of, const Line& line, const Source& from, int64_t unit) const {
+  /// Packs a copy of one unit, with zeros for all but its first `inputs` channels.
+  void pack_copy(Rows& of, const Line& line, int64_t unit, int64_t inputs) const {
+    const Source from = source_of(of, line, unit);
     std::array<std::byte, rows * row_bytes> copy;
     copy.fill(std::byte{packing_.flip()});
     const int64_t step = line.unit.is_one_vector() ? line.unit.input_step : row_bytes / 4;
     const bool is_adjacent = step == from.input_step;
-    const int64_t pieces = is_adjacent ? 1 : from.inputs;
-    const auto bytes = static_cast<size_t>(is_adjacent ? (from.inputs - 1) * step : 0) +
+    const int64_t pieces = is_adjacent ? 1 : inputs;
+    const auto bytes = static_cast<size_t>(is_adjacent ? (inputs - 1) * step : 0) +
                        static_cast<size_t>(line.unit.positions);
     for (int64_t row = 0; row < of.count; ++row) {
       for (int64_t i = 0; i < pieces; ++i) {
@@ -370,7 +357,7 @@ class UnitPacker {
                     from.first + row * from.channel_step + i * from.input_step, bytes);
       }
     }
-    call(of, line, {copy.data(), row_bytes, step, 4}, unit, 1);
+    call(of, line, {copy.data(), row_bytes, step}, unit, 1);
   }
 
   const Packing& packing_;

@@ -46,7 +46,6 @@ constexpr int free_vectors = 24;  ///< for slots: one for each channel, and what
 const Zmm order(24);
 const Zmm flips(25);
 const Zmm ones(26);
-const Zmm kept(27);
 constexpr int sum_vectors = 4;  ///< added to in rotation, for the latency of products
 Zmm sum(int slot) { return Zmm(28 + slot % sum_vectors); }
 const Xbyak::Opmask stored(5);
@@ -112,7 +111,6 @@ void PackWeightsEmitter::emit_entry() {
     code_.kmovw(lanes_with(bit), reg::step.cvt32());
   }
   code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(WeightPacking, flips)]);
-  code_.vpbroadcastd(kept, code_.dword[reg::arguments + offsetof(WeightPacking, kept)]);
   code_.vpternlogd(ones, ones, ones, 0xff);
   code_.vpabsb(ones, ones);
   code_.kmovw(stored, code_.word[reg::arguments + offsetof(WeightPacking, lanes)]);
@@ -209,8 +207,7 @@ void PackWeightsEmitter::emit_round(int bit, const std::vector<bool>& wanted) {
 void PackWeightsEmitter::emit_slot(int slot) {
   const Zmm vector = of_slot(slot);
   if (slot > 0) code_.valignd(vector, vector, vector, static_cast<uint8_t>(slot));
-  constexpr uint8_t xor_and = 0x28;  // (a ^ b) & c
-  code_.vpternlogd(vector, flips, kept, xor_and);
+  code_.vpxord(vector, vector, flips);
   code_.vpdpbusd(sum(slot), ones, vector);
 }
 

@@ -62,7 +62,6 @@ struct WeightPacking {
   uint64_t lanes = 0;       ///< a bit for each output channel that is stored
   int32_t* sums = nullptr;  ///< of sixteen channels: what is packed is added to them
   uint32_t flips = 0;       ///< xored to every dword
-  uint32_t kept = 0;        ///< bits of each dword that are kept then; others become 0
 };
 
 /// Emits the code. A pure function of its arguments.
