@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/shape/convolution.hpp"
+#include "jit/conv/plane_axes.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
 
 namespace castor::jit {
@@ -28,8 +28,8 @@ struct DepthwiseBand {
   size_t first_rows_loaded = 0;
 };
 
-/// The plan of one geometry for one target.
-struct DepthwisePlan {
+/// The plan of one geometry for one target. Lanes are output columns.
+struct DepthwisePlan : SlidingPlan {
   /// Outputs that a block of rows has at most, or a part of a single row; pieces of the output are
   /// not smaller.
   static constexpr int64_t max_block_outputs = 4096;
@@ -37,17 +37,10 @@ struct DepthwisePlan {
   /// How far below stores lines of the output are asked for: outputs of a block.
   static constexpr int max_prefetched = 16;
 
-  ConvolutionGeometry geometry;
-  ConvolutionAxis rows;       ///< the last but one spatial axis; one row where there is none
-  ConvolutionAxis columns;    ///< the last
-  int64_t slices = 1;         ///< kernel positions along all outer spatial axes
-  int64_t outer_outputs = 1;  ///< output positions along them
-  int lanes = 0;              ///< output columns of a vector, at most
-  int rows_of_vector = 1;     ///< output rows in the lanes of one vector
-  int64_t phases = 1;         ///< output rows from one to the next that share input rows
-  int64_t row_step = 0;       ///< bytes from an input row of a block to the next
-  int block_outputs = 1;      ///< of the kernel, in whole blocks
-  DepthwiseForm form;         ///< without window sums and adding
+  int rows_of_vector = 1;  ///< output rows in the lanes of one vector
+  int64_t phases = 1;      ///< output rows from one to the next that share input rows
+  int64_t row_step = 0;    ///< bytes from an input row of a block to the next
+  DepthwiseForm form;      ///< without window sums and adding
   std::vector<DepthwiseColumns> columns_of_bands;
   std::vector<uint64_t> rows_loaded;  ///< of guarded rows, where they lie in the image in part
   std::vector<DepthwiseBand> bands;
@@ -56,8 +49,6 @@ struct DepthwisePlan {
   int64_t plane_inputs() const { return rows.input * columns.input; }
   /// Output rows from an output of a block to the next.
   int64_t output_step() const { return rows_of_vector * phases; }
-  /// Whether one call of a kernel writes each output, the only one.
-  bool is_one_pass() const;
   /// Pieces of a plane begin at multiples of as many rows.
   int64_t unit_rows() const {
     return block_outputs > 1 ? block_outputs * output_step() : rows_of_vector;

@@ -12,29 +12,22 @@
 #include <string>
 #include <vector>
 
-#include "ir/shape/convolution.hpp"
+#include "jit/conv/plane_axes.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
 
 namespace castor::jit {
 
-/// The plan of one geometry for one target.
-struct GroupedNhwcPlan {
+/// The plan of one geometry for one target. Lanes are output channels.
+struct GroupedNhwcPlan : SlidingPlan {
   /// A unit of a single row has at most this many outputs of as many channels as a line of the
   /// cache has, so that pieces of the output need not be larger.
   static constexpr int64_t max_unit_outputs = 4096;
   static constexpr int64_t line_channels = 64;
 
-  ConvolutionGeometry geometry;
-  ConvolutionAxis rows;  ///< the last but one spatial axis; one row where there is none
-  ConvolutionAxis columns;
-  int64_t slices = 1;         ///< kernel positions along all outer spatial axes
-  int64_t outer_outputs = 1;  ///< output positions along them
-  int64_t row_phases = 1;     ///< output rows from one to the next that share input rows
-  int64_t row_step = 1;       ///< input rows from one that the filter takes to the next
-  int64_t column_step = 1;    ///< likewise
+  int64_t row_phases = 1;   ///< output rows from one to the next that share input rows
+  int64_t row_step = 1;     ///< input rows from one that the filter takes to the next
+  int64_t column_step = 1;  ///< likewise
   int64_t column_phases = 1;
-  int block_outputs = 1;  ///< output rows of whole blocks
-  int lanes = 0;          ///< of a vector
   int held = 0;           ///< channels of a group that a quad holds, if they are several
   bool overlaps = false;  ///< the last vector has channels of the one before as well
   GroupedNhwcForm form;
@@ -49,9 +42,11 @@ struct GroupedNhwcPlan {
   /// Block of rows: `outputs` of them from a row on, phases apart.
   SlidingBlock block_at(int64_t row, int64_t outputs) const;
   size_t number_of(const SlidingBlock& block) const;
-  /// Whether one call of a kernel writes each output, the only one.
-  bool is_one_pass() const;
 };
+
+/// Whether dense kernels, group by group, are surely faster: most lanes would have nothing to do,
+/// or a group has much to multiply.
+bool is_sure_to_be_slow(const ConvolutionGeometry& geometry, const Target& target);
 
 /// Plans a convolution that has output elements and several groups, or one channel; nothing where
 /// the form of kernels does not serve it. `epilogue` is what kernels are to apply, or null.

@@ -2,6 +2,7 @@
 #include "jit/conv/plane_axes.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ir/support/integer_math.hpp"
 
@@ -35,6 +36,21 @@ PlaneAxes plane_axes(const ConvolutionGeometry& geometry) {
     axes.outer_outputs *= geometry.axes[axis].output;
   }
   return axes;
+}
+
+AxisPhases phases_of(const ConvolutionAxis& axis) {
+  if (axis.kernel == 1) return {.step = axis.stride};
+  const int64_t shared = std::gcd(axis.dilation, axis.stride);
+  return {axis.dilation, axis.dilation / shared, axis.stride / shared};
+}
+
+bool is_one_pass(const ConvolutionGeometry& geometry) {
+  for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
+    const ConvolutionAxis& axis = geometry.axes[i];
+    const int64_t last = (axis.output - 1) * axis.stride - axis.pad_begin;
+    if (axis.kernel > 1 || axis.pad_begin > 0 || last >= axis.input) return false;
+  }
+  return true;
 }
 
 bool has_near_positions(const ConvolutionAxis& rows, const ConvolutionAxis& columns,

@@ -19,6 +19,27 @@ struct PlaneAxes {
 /// padded input.
 PlaneAxes plane_axes(const ConvolutionGeometry& geometry);
 
+/// An axis as the phases of its outputs see it: a filter dilated by d, at a stride of s, takes
+/// positions d apart in outputs that are d / gcd(d, s) apart.
+struct AxisPhases {
+  int64_t step = 1;    ///< input positions from one that the filter takes to the next
+  int64_t count = 1;   ///< of outputs
+  int64_t stride = 1;  ///< in steps
+};
+AxisPhases phases_of(const ConvolutionAxis& axis);
+
+/// Whether along the outer axes each output takes one input position, inside the image.
+bool is_one_pass(const ConvolutionGeometry& geometry);
+
+/// What plans of kernels that slide down the rows have in both layouts.
+struct SlidingPlan : PlaneAxes {
+  ConvolutionGeometry geometry;
+  int lanes = 0;          ///< of a vector, at most
+  int block_outputs = 1;  ///< output rows of whole blocks
+  /// Whether one call of a kernel writes each output, the only one.
+  bool is_one_pass() const { return jit::is_one_pass(geometry); }
+};
+
 /// Gives a plan the axes of its geometry.
 template <class Plan>
 void set_plane_axes(Plan& plan) {

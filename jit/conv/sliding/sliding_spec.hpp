@@ -232,6 +232,7 @@ bool fits(const GroupedNhwcForm& form, const Target& target);
 
 /// Column positions that differ in their place alone: each makes up to 16 neighbouring outputs.
 struct DepthwiseColumns {
+  static constexpr int max_lanes = 16;
   static constexpr int max_dwords = 4;
   int64_t count = 0;
   int64_t input = 0;                     ///< bytes from the row's first pixel to the first source
