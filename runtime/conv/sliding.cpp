@@ -1,11 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/conv/sliding.hpp"
 
+#include <algorithm>
+
 #include "runtime/conv/sliding_weights.hpp"
 
 namespace castor::detail {
 
 namespace {
+
+struct WeightRange {
+  int32_t min = 0;
+  int32_t max = 0;
+};
+
+WeightRange range_of(const std::byte* weights, int64_t count, bool is_signed) {
+  const uint8_t flip = is_signed ? 0x80 : 0;  // keeps the order
+  uint8_t min = 255;
+  uint8_t max = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto weight = static_cast<uint8_t>(std::to_integer<uint8_t>(weights[i]) ^ flip);
+    min = std::min(min, weight);
+    max = std::max(max, weight);
+  }
+  return {min - flip, max - flip};
+}
+
+/// The products that calls may need whose weights are not known.
+std::vector<SlidingProducts> possible_products(const ConvolutionOperands& operands,
+                                               jit::ProductEngine engine) {
+  std::vector<SlidingProducts> all = {{}};
+  if (engine == jit::ProductEngine::i16_pairs ||
+      (operands.w_zero_point < 0 && operands.w_is_signed))
+    return all;
+  all.push_back({.signed_input = operands.x_is_signed, .subtracts_window_sums = true});
+  if (operands.x_is_signed) all.push_back({.signed_input = true});
+  return all;
+}
 
 /// The constant weights; null where calls bring them, or their zero points.
 WeightData known_weights(const ConvolutionOperands& operands,
@@ -115,6 +146,30 @@ Result<std::shared_ptr<const BoundSliding<Plan>>> bind_sliding(
   }
   if (Status status = pack_constants(*bound, constants, sharing); !status) return status.error();
   return std::shared_ptr<const BoundSliding<Plan>>(std::move(bound));
+}
+
+SlidingProducts products_of(const ConvolutionGeometry& geometry,
+                            const ConvolutionOperands& operands, jit::ProductEngine engine,
+                            const WeightData& from) {
+  if (engine == jit::ProductEngine::i16_pairs ||
+      (operands.w_is_signed && from.zero_points == nullptr))
+    return {};
+  int64_t of_channel = geometry.group_channels();
+  for (const ConvolutionAxis& axis : geometry.axes) of_channel *= axis.kernel;
+  const bool differ = from.zero_points != nullptr && operands.zero_points_per_channel;
+  const int64_t count = differ ? geometry.out_channels : 1;  // of zero points
+  const int64_t weights = differ ? of_channel : of_channel * geometry.out_channels;  // of each
+  int32_t min = 0;  // of the differences
+  int32_t max = 0;
+  for (int64_t m = 0; m < count; ++m) {
+    const WeightRange range = range_of(from.weights + m * weights, weights, operands.w_is_signed);
+    const int32_t zero_point = zero_point_of(operands, from, m);
+    min = std::min(min, range.min - zero_point);
+    max = std::max(max, range.max - zero_point);
+  }
+  if (min >= -128 && max <= 127) return {};
+  return {.signed_input = operands.x_is_signed,
+          .subtracts_window_sums = !operands.x_is_signed || min < 0 || max > 255};
 }
 
 template Result<std::shared_ptr<const BoundDepthwise>> bind_sliding(

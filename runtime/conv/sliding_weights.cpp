@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace castor::detail {
 
@@ -15,117 +16,53 @@ constexpr int taps_at_once = 8;
 using Bytes = uint64_t;
 using Words = std::array<int32_t, taps_at_once>;
 
-int32_t number_of(std::byte byte, bool is_signed) {
-  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
-}
-
-/// Of an output channel's weights.
-int32_t zero_point_of(const ConvolutionOperands& operands, const WeightData& from, int64_t m) {
-  if (from.zero_points == nullptr) return 0;
-  return number_of(from.zero_points[operands.zero_points_per_channel ? m : 0],
-                   operands.w_is_signed);
-}
-
-struct WeightRange {
-  int32_t min = 0;
-  int32_t max = 0;
-};
-
-WeightRange range_of(const std::byte* weights, int64_t count, bool is_signed) {
-  const uint8_t flip = is_signed ? 0x80 : 0;  // keeps the order
-  uint8_t min = 255;
-  uint8_t max = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const auto weight = static_cast<uint8_t>(std::to_integer<uint8_t>(weights[i]) ^ flip);
-    min = std::min(min, weight);
-    max = std::max(max, weight);
-  }
-  return {min - flip, max - flip};
-}
-
 /// The low bits of two numbers as words of a dword.
 int32_t pair_of(int32_t low, int32_t high) {
   return static_cast<int32_t>((static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high)
                                                                           << 16);
 }
 
-uint32_t dword_of(int32_t byte) { return (static_cast<uint32_t>(byte) & 0xff) * 0x01010101; }
+Bytes all_of(int32_t byte) { return static_cast<uint8_t>(byte) * Bytes{0x0101010101010101}; }
+/// Of `count` bytes all bits, 1 to 8.
+Bytes bits_of(int64_t count) { return ~Bytes{0} >> (8 * (taps_at_once - count)); }
 
-int32_t sum_of_bytes(uint32_t bytes) {
-  const uint32_t pairs = (bytes & 0x00ff00ff) + (bytes >> 8 & 0x00ff00ff);
-  return static_cast<int32_t>((pairs & 0xffff) + (pairs >> 16));
+/// Sums of neighbouring bytes in four words, which may be added up while words hold them.
+Bytes pairs_of(Bytes bytes) {
+  constexpr Bytes even = 0x00ff00ff00ff00ff;
+  return (bytes & even) + (bytes >> 8 & even);
 }
+int64_t sum_of_words(Bytes words) { return static_cast<int64_t>(words * 0x0001000100010001 >> 48); }
 
 /// Byte by byte, modulo 256.
-uint32_t difference_of_bytes(uint32_t a, uint32_t b) {
-  constexpr uint32_t high = 0x80808080;
+Bytes difference_of_bytes(Bytes a, Bytes b) {
+  constexpr Bytes high = 0x8080808080808080;
   return ((a | high) - (b & ~high)) ^ ((a ^ ~b) & high);
 }
 
-/// Packs one output channel at a time to its lane of a record.
-class LanePacker {
+/// A number of nine bits as the sum of three signed bytes.
+int32_t split(int32_t left) {
+  uint32_t bytes = 0;
+  for (int i = 0; i < 3; ++i) {
+    const int32_t part = std::clamp(left, -128, 127);
+    bytes |= (static_cast<uint32_t>(part) & 0xff) << (8 * i);
+    left -= part;
+  }
+  return static_cast<int32_t>(bytes);
+}
+
+/// Where the weights of a row's taps go, for each output of a place that takes them.
+class RowLayout {
  public:
-  /// `form` says how the taps of a row are laid out. `held`: channels of a k group.
-  LanePacker(const GroupedNhwcForm& form, int lanes, int held, const SlidingProducts& products,
-             const WeightData& from)
-      : form_(form), lanes_(lanes), held_(held), products_(products), from_(from) {}
+  RowLayout(const GroupedNhwcForm& form, int lanes) : form_(form), lanes_(lanes) {}
 
-  template <class Plan>
-  void set_layer(const BoundSliding<Plan>& bound) {
-    operands_ = bound.operands;
-    in_bytes_ = !bound.plan.form.has_words();
-    channels_ = bound.plan.geometry.group_channels();
-    taps_ = bound.plan.rows.kernel * bound.plan.columns.kernel;
-    channel_step_ = bound.plan.slices * taps_;
-  }
-  /// The last tap of each row is alone in its dword, and no window sums are made of it.
-  void split_last_tap() { splits_last_ = true; }
-
-  /// `to` is the channel's lane of the first weights. Returns the sum of the weights less their
-  /// zero point.
-  int32_t pack(int64_t slice, int64_t m, int32_t* to) {
-    filter_ = from_.weights + m * channels_ * channel_step_ + slice * taps_;
-    zero_point_ = zero_point_of(operands_, from_, m);
-    // What is taken off here; the rest is left to window sums.
-    taken_off_ = zero_point_;
-    if (products_.subtracts_window_sums) {
-      const int32_t to_signed = operands_.w_is_signed ? 0 : 128;
-      taken_off_ = products_.signed_input ? to_signed - 128 : to_signed;
+  /// Up to 8 taps, from `first` on. Return where the next weights go.
+  int32_t* put_bytes(int first, Bytes row, int32_t* to) const {
+    if (form_.outputs == 1) {
+      *to = static_cast<int32_t>(static_cast<uint32_t>(row));
+      if (form_.columns - first <= 4) return to + lanes_;
+      to[lanes_] = static_cast<int32_t>(static_cast<uint32_t>(row >> 32));
+      return to + 2 * lanes_;
     }
-    sum_ = 0;
-    for (int row = 0; row < form_.rows; ++row) {
-      to = form_.parts == 0 ? pack_row(row, to) : pack_row_of_group(row, to);
-    }
-    if (in_bytes_) pack_zero_points(to);
-    return sum_ - static_cast<int32_t>(channels_ * taps_) * (zero_point_ - taken_off_);
-  }
-
- private:
-  int32_t weight_of(std::byte byte) const { return number_of(byte, operands_.w_is_signed); }
-
-  /// Weights as they are multiplied, one channel's of a row.
-  int32_t* pack_row(int row, int32_t* to) {
-    const std::byte* weights = filter_ + row * form_.columns;
-    for (int first = 0; first < form_.columns; first += taps_at_once) {
-      Bytes bytes = 0;
-      Words words = {};
-      const int count = std::min(form_.columns - first, taps_at_once);
-      for (int i = 0; i < count; ++i) {
-        const int32_t weight = weight_of(weights[first + i]) - taken_off_;
-        sum_ += weight;
-        bytes |= Bytes{static_cast<uint8_t>(weight)} << (8 * i);
-        words[static_cast<size_t>(i)] = weight;
-      }
-      to = in_bytes_ ? pack_bytes(first, bytes, to) : pack_words(first, words, to);
-    }
-    if (splits_last_) to[-1] = split(weight_of(weights[form_.columns - 1]) - zero_point_);
-    return to;
-  }
-
-  /// Quads of the taps from `first` on.
-  int quads_from(int first) const { return std::min(form_.quads() - first / 4, taps_at_once / 4); }
-
-  int32_t* pack_bytes(int first, Bytes row, int32_t* to) const {
     for (int quad = 0; quad < quads_from(first); ++quad) {
       for (int output = 0; output < form_.outputs; ++output) {
         if (!form_.takes(output, quad)) continue;
@@ -137,7 +74,7 @@ class LanePacker {
     return to;
   }
 
-  int32_t* pack_words(int first, const Words& row, int32_t* to) const {
+  int32_t* put_words(int first, const Words& row, int32_t* to) const {
     const auto word = [&](int tap) {
       return tap < 0 || tap >= taps_at_once ? 0 : row[static_cast<size_t>(tap)];
     };
@@ -153,19 +90,128 @@ class LanePacker {
     return to;
   }
 
-  /// A number of nine bits as the sum of three signed bytes.
-  static int32_t split(int32_t left) {
-    uint32_t bytes = 0;
-    for (int i = 0; i < 3; ++i) {
-      const int32_t part = std::clamp(left, -128, 127);
-      bytes |= (static_cast<uint32_t>(part) & 0xff) << (8 * i);
-      left -= part;
+ private:
+  /// Quads of the taps from `first` on.
+  int quads_from(int first) const { return std::min(form_.quads() - first / 4, taps_at_once / 4); }
+
+  const GroupedNhwcForm& form_;
+  const int64_t lanes_;
+};
+
+/// Packs one output channel at a time to its lane of a record.
+class LanePacker {
+ public:
+  /// `form` says how the taps of a row are laid out. `held`: channels of a k group.
+  LanePacker(const GroupedNhwcForm& form, int lanes, int held, const SlidingProducts& products,
+             const WeightData& from)
+      : form_(form),
+        layout_(form, lanes),
+        lanes_(lanes),
+        held_(held),
+        products_(products),
+        from_(from) {}
+
+  template <class Plan>
+  void set_layer(const BoundSliding<Plan>& bound) {
+    operands_ = bound.operands;
+    in_bytes_ = !bound.plan.form.has_words();
+    channels_ = bound.plan.geometry.group_channels();
+    taps_ = bound.plan.rows.kernel * bound.plan.columns.kernel;
+    channel_step_ = bound.plan.slices * taps_;
+    end_ = from_.weights + bound.plan.geometry.out_channels * channels_ * channel_step_;
+  }
+  /// The last tap of each row is alone in its dword, and no window sums are made of it.
+  void split_last_tap() { splits_last_ = true; }
+
+  /// `to` is the channel's lane of the first weights. Returns the sum of the weights less their
+  /// zero point.
+  int32_t pack(int64_t slice, int64_t m, int32_t* to) {
+    filter_ = from_.weights + m * channels_ * channel_step_ + slice * taps_;
+    zero_point_ = zero_point_of(operands_, from_, m);
+    // What is taken off here; the rest is left to window sums.
+    taken_off_ = zero_point_;
+    if (products_.subtracts_window_sums) {
+      const int32_t to_signed = operands_.w_is_signed ? 0 : 128;
+      taken_off_ = products_.signed_input ? to_signed - 128 : to_signed;
     }
-    return static_cast<int32_t>(bytes);
+    taken_off_all_ = all_of(taken_off_);
+    flip_all_ = operands_.w_is_signed ? all_of(0x80) : 0;
+    sum_ = 0;
+    if (form_.parts == 0) {
+      to = in_bytes_ ? pack_rows_of_bytes(to) : pack_rows_of_words(to);
+    } else {
+      for (int row = 0; row < form_.rows; ++row) to = pack_row_of_group(row, to);
+    }
+    if (in_bytes_) pack_zero_points(to);
+    const int64_t flip = operands_.w_is_signed ? 128 : 0;
+    return static_cast<int32_t>(sum_ - channels_ * taps_ * (zero_point_ + flip));
+  }
+
+ private:
+  int32_t weight_of(std::byte byte) const { return number_of(byte, operands_.w_is_signed); }
+
+  /// The rows of one channel: bytes as they are multiplied. For weights that calls bring this takes
+  /// as long as a small layer itself: other cases are kept out of the code.
+  int32_t* pack_rows_of_bytes(int32_t* to) {
+    const int columns = form_.columns;
+    const std::byte* row = filter_;
+    Bytes pairs = 0;  // of 32 times 8 bytes at the most
+    for (int rows = form_.rows; rows > 0; --rows, row += columns) {
+      for (int first = 0; first < columns; first += taps_at_once) {
+        const int count = std::min(columns - first, taps_at_once);
+        const Bytes taps = load(row + first, count);
+        pairs += pairs_of(unsigned_bytes(taps, count));
+        to = layout_.put_bytes(first, less_zero_point(taps, count), to);
+      }
+      if (splits_last_) to[-1] = split(weight_of(row[columns - 1]) - zero_point_);
+    }
+    sum_ = sum_of_words(pairs);
+    return to;
+  }
+
+  [[gnu::noinline]] int32_t* pack_rows_of_words(int32_t* to) {
+    const std::byte* row = filter_;
+    for (int rows = form_.rows; rows > 0; --rows, row += form_.columns) {
+      for (int first = 0; first < form_.columns; first += taps_at_once) {
+        const int count = std::min(form_.columns - first, taps_at_once);
+        const Bytes taps = load(row + first, count);
+        add_to_sum(taps, count);
+        to = layout_.put_words(first, words_of(taps, count), to);
+      }
+    }
+    return to;
+  }
+
+  /// At least so many bytes.
+  Bytes load(const std::byte* from, int count) const {
+    Bytes bytes = 0;
+    const bool has_all = end_ - from >= taps_at_once;
+    has_all ? std::memcpy(&bytes, from, taps_at_once)
+            : std::memcpy(&bytes, from, static_cast<size_t>(count));
+    return bytes;
+  }
+
+  Bytes unsigned_bytes(Bytes bytes, int64_t count) const {
+    return (bytes ^ flip_all_) & bits_of(count);
+  }
+  void add_to_sum(Bytes bytes, int64_t count) {
+    sum_ += sum_of_words(pairs_of(unsigned_bytes(bytes, count)));
+  }
+  /// Less what is taken off, all bytes at the same time.
+  Bytes less_zero_point(Bytes bytes, int64_t count) const {
+    return difference_of_bytes(bytes, taken_off_all_) & bits_of(count);
+  }
+
+  Words words_of(Bytes bytes, int count) const {
+    Words words = {};
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+      words[i] = weight_of(static_cast<std::byte>(bytes >> (8 * i) & 0xff)) - taken_off_;
+    }
+    return words;
   }
 
   /// By column, then by part.
-  int32_t* pack_row_of_group(int row, int32_t* to) {
+  [[gnu::noinline]] int32_t* pack_row_of_group(int row, int32_t* to) {
     for (int column = 0; column < form_.columns; ++column) {
       const std::byte* weights = filter_ + row * form_.columns + column;
       for (int64_t first = 0; first < channels_; first += held_) {
@@ -178,63 +224,65 @@ class LanePacker {
     return to;
   }
 
-  /// Weights of up to four channels, all at the same time.
+  /// Weights of up to four channels.
   int32_t bytes_of_channels(const std::byte* from, int64_t count) {
     const auto byte = [&](int i) {
-      return std::to_integer<uint32_t>(from[i * channel_step_]) << (8 * i);
+      return std::to_integer<Bytes>(from[i * channel_step_]) << (8 * i);
     };
-    uint32_t bytes = byte(0);
+    Bytes bytes = byte(0);
     if (count == 4) {
       bytes |= byte(1) | byte(2) | byte(3);
     } else {
       for (int i = 1; i < count; ++i) bytes |= byte(i);
     }
-    const uint32_t there = 0xffffffffu >> (8 * (4 - count));
-    const int32_t flip = operands_.w_is_signed ? 0x80 : 0;  // to unsigned bytes
-    sum_ += sum_of_bytes((bytes ^ dword_of(flip)) & there) -
-            static_cast<int32_t>(count) * (flip + taken_off_);
-    return static_cast<int32_t>(difference_of_bytes(bytes, dword_of(taken_off_)) & there);
+    add_to_sum(bytes, count);
+    return static_cast<int32_t>(static_cast<uint32_t>(less_zero_point(bytes, count)));
   }
 
   int32_t words_of_channels(const std::byte* from, int64_t count) {
-    const int32_t low = weight_of(from[0]) - taken_off_;
-    const int32_t high = count > 1 ? weight_of(from[channel_step_]) - taken_off_ : 0;
-    sum_ += low + high;
-    return pair_of(low, high);
+    Bytes bytes = std::to_integer<Bytes>(from[0]);
+    if (count > 1) bytes |= std::to_integer<Bytes>(from[channel_step_]) << 8;
+    add_to_sum(bytes, count);
+    const Words words = words_of(bytes, static_cast<int>(count));
+    return pair_of(words[0], words[1]);
   }
 
   /// What is left of the zero point, in the bytes of taps that there are.
   void pack_zero_points(int32_t* to) const {
-    const auto byte = static_cast<uint8_t>(zero_point_ - taken_off_);
-    const Bytes all = byte * Bytes{0x0101010101010101};
+    const Bytes all = all_of(zero_point_ - taken_off_);
     if (form_.parts == 0) {
       for (int first = 0; first < form_.columns; first += taps_at_once) {
         const int count = std::min(form_.columns - first, taps_at_once);
-        to = pack_bytes(first, all >> (8 * (taps_at_once - count)), to);
+        to = layout_.put_bytes(first, all & bits_of(count), to);
       }
       return;
     }
     for (int64_t first = 0; first < channels_; first += held_, to += lanes_) {
       const int64_t count = std::min<int64_t>(channels_ - first, held_);
-      *to = static_cast<int32_t>(static_cast<uint32_t>(all) >> (8 * (4 - count)));
+      *to = static_cast<int32_t>(static_cast<uint32_t>(all & bits_of(count)));
     }
   }
 
   const GroupedNhwcForm& form_;
-  const int lanes_;
+  const RowLayout layout_;
+  const int64_t lanes_;
   const int held_;
   const SlidingProducts& products_;
   const WeightData& from_;
   ConvolutionOperands operands_;
   bool in_bytes_ = true;
   bool splits_last_ = false;
-  int64_t channels_ = 1;      ///< of a group
-  int64_t taps_ = 0;          ///< of a slice
-  int64_t channel_step_ = 0;  ///< from a channel of a group to the next: all slices
+  int64_t channels_ = 1;            ///< of a group
+  int64_t taps_ = 0;                ///< of a slice
+  int64_t channel_step_ = 0;        ///< from a channel of a group to the next: all slices
+  const std::byte* end_ = nullptr;  ///< of all weights
   const std::byte* filter_ = nullptr;
   int32_t zero_point_ = 0;
   int32_t taken_off_ = 0;
-  int32_t sum_ = 0;
+  // No stores of dwords alias these.
+  Bytes taken_off_all_ = 0;
+  Bytes flip_all_ = 0;  ///< makes unsigned bytes
+  int64_t sum_ = 0;     ///< of these
 };
 
 /// Says of each lane which of a pixel's bytes it has.
@@ -328,41 +376,6 @@ class FirstSums {
 };
 
 }  // namespace
-
-std::vector<SlidingProducts> possible_products(const ConvolutionOperands& operands,
-                                               jit::ProductEngine engine) {
-  std::vector<SlidingProducts> all = {{}};
-  if (engine == jit::ProductEngine::i16_pairs ||
-      (operands.w_zero_point < 0 && operands.w_is_signed))
-    return all;
-  all.push_back({.signed_input = operands.x_is_signed, .subtracts_window_sums = true});
-  if (operands.x_is_signed) all.push_back({.signed_input = true});
-  return all;
-}
-
-SlidingProducts products_of(const ConvolutionGeometry& geometry,
-                            const ConvolutionOperands& operands, jit::ProductEngine engine,
-                            const WeightData& from) {
-  if (engine == jit::ProductEngine::i16_pairs ||
-      (operands.w_is_signed && from.zero_points == nullptr))
-    return {};
-  int64_t of_channel = geometry.group_channels();
-  for (const ConvolutionAxis& axis : geometry.axes) of_channel *= axis.kernel;
-  const bool differ = from.zero_points != nullptr && operands.zero_points_per_channel;
-  const int64_t count = differ ? geometry.out_channels : 1;  // of zero points
-  const int64_t weights = differ ? of_channel : of_channel * geometry.out_channels;  // of each
-  int32_t min = 0;  // of the differences
-  int32_t max = 0;
-  for (int64_t m = 0; m < count; ++m) {
-    const WeightRange range = range_of(from.weights + m * weights, weights, operands.w_is_signed);
-    const int32_t zero_point = zero_point_of(operands, from, m);
-    min = std::min(min, range.min - zero_point);
-    max = std::max(max, range.max - zero_point);
-  }
-  if (min >= -128 && max <= 127) return {};
-  return {.signed_input = operands.x_is_signed,
-          .subtracts_window_sums = !operands.x_is_signed || min < 0 || max > 255};
-}
 
 void pack_weights(const BoundDepthwise& bound, const SlidingProducts& products,
                   const WeightData& from, const PackedRecords<int32_t>& to) {

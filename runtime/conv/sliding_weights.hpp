@@ -12,9 +12,18 @@ struct WeightData {
   const std::byte* zero_points = nullptr;
 };
 
-/// The products that calls may need whose weights are not known.
-std::vector<SlidingProducts> possible_products(const ConvolutionOperands& operands,
-                                               jit::ProductEngine engine);
+inline int32_t number_of(std::byte byte, bool is_signed) {
+  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+}
+
+/// Of an output channel's weights.
+inline int32_t zero_point_of(const ConvolutionOperands& operands, const WeightData& from,
+                             int64_t m) {
+  if (from.zero_points == nullptr) return 0;
+  return number_of(from.zero_points[operands.zero_points_per_channel ? m : 0],
+                   operands.w_is_signed);
+}
+
 /// The products that do for these weights.
 SlidingProducts products_of(const ConvolutionGeometry& geometry,
                             const ConvolutionOperands& operands, jit::ProductEngine engine,
