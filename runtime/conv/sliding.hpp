@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "jit/conv/depthwise_plan.hpp"
-#include "jit/conv/grouped_nhwc_plan.hpp"
+#include "jit/conv/sliding/depthwise_plan.hpp"
+#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/convolution_operands.hpp"
 #include "runtime/conv/convolution_output.hpp"

@@ -3,7 +3,7 @@
 // the interpreter, with each tensor at the end or the beginning of its pages.
 #include <algorithm>
 
-#include "jit/conv/depthwise_plan.hpp"
+#include "jit/conv/sliding/depthwise_plan.hpp"
 #include "tests/support/depthwise_cases.hpp"
 #include "tests/support/kernel_code.hpp"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/grouped_nhwc_plan.hpp"
+#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/state_access.hpp"

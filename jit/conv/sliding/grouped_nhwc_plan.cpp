@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/conv/grouped_nhwc_plan.hpp"
+#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
 
 #include <fmt/format.h>
 
