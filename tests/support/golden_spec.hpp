@@ -12,6 +12,7 @@
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
+#include "jit/conv/sliding/sliding_spec.hpp"
 #include "jit/emit/tile_copy.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 
