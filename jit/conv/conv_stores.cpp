@@ -9,9 +9,9 @@ namespace castor::jit {
 
 namespace {
 
-ConvStore store_of(int64_t offset, int64_t source, uint32_t lanes) {
+ConvStore store_of(int64_t pixel, int64_t source, uint32_t lanes) {
   ConvStore store;
-  store.offset = offset;
+  store.pixel = pixel;
   store.source = source;
   store.lanes = lanes;
   store.first_lanes = (1u << std::popcount(lanes)) - 1;
@@ -34,7 +34,7 @@ std::vector<ConvStore> row_stores(const ConvPlan& plan, const ConvBlock& block) 
     for (int64_t vector = 0; vector < vectors; ++vector) {
       const int64_t column = vector * lanes;
       const int64_t stored = std::clamp<int64_t>(block.columns - column, 0, lanes);
-      stores.push_back(store_of(4 * (row * block.columns + std::min(column, block.columns)),
+      stores.push_back(store_of(row * block.columns + std::min(column, block.columns),
                                 4 * (row * plan.pitch + column), (1u << stored) - 1));
     }
   }
@@ -61,7 +61,7 @@ std::vector<ConvStore> line_stores(const ConvPlan& plan, const ConvBlock& block)
       column = 0;
       ++row;
     }
-    stores.push_back(store_of(4 * stored_before, 4 * vector * lanes, mask));
+    stores.push_back(store_of(stored_before, 4 * vector * lanes, mask));
     stored_before += std::popcount(mask);
   }
   return stores;
@@ -74,8 +74,8 @@ std::vector<ConvStore> plain_stores(const ConvPlan& plan, const ConvBlock& block
   static_assert(lanes_of_a_tile <= max_lanes_read_behind);
   std::vector<ConvStore> stores;
   for (int64_t vector = 0; vector < tiles * vectors_of_window_sums; ++vector) {
-    const int64_t offset = 4 * plan.lanes * vector;
-    stores.push_back(store_of(offset, offset, (1u << plan.lanes) - 1));
+    const int64_t pixel = plan.lanes * vector;
+    stores.push_back(store_of(pixel, 4 * pixel, (1u << plan.lanes) - 1));
   }
   return stores;
 }
@@ -91,8 +91,8 @@ ChannelTileRun parts_of_rows(const ConvPlan& plan, const ConvBlock& block) {
   for (int64_t row = 0; row < block.rows; ++row) {
     for (int64_t i = 0; i < tiles; ++i) {
       const int64_t column = std::min(i * width, block.columns - width);
-      run.places.push_back({row * plan.source_row_step() + column * plan.source_column_step(),
-                            row * plan.output_columns() + column});
+      run.places.push_back({row * plan.output_columns() + column,
+                            row * plan.source_row_step() + column * plan.source_column_step()});
     }
   }
   return run;
@@ -105,7 +105,7 @@ ChannelTileRun whole_rows(const ConvPlan& plan, int64_t first, int64_t tiles, in
   if (rows == 1) run.tile.row_step = 0;
   for (int64_t i = 0; i < tiles; ++i) {
     const int64_t row = first + i * rows;
-    run.places.push_back({row * plan.source_row_step(), row * plan.output_columns()});
+    run.places.push_back({row * plan.output_columns(), row * plan.source_row_step()});
   }
   return run;
 }

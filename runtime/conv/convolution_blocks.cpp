@@ -133,7 +133,7 @@ PixelRange ConvolutionBlocks::pixels_of(const BlockTables& tables, const PixelTi
   }
   const auto first_pixel = [&](int64_t tile) {
     if (tile == tables.pixel_tiles) return tables.block.rows * tables.block.columns;
-    return tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].offset / 4;
+    return tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].pixel;
   };
   return {first_pixel(tiles.begin), first_pixel(tiles.end)};
 }

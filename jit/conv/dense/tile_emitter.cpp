@@ -92,8 +92,7 @@ class DenseEmitter {
 // ---- k steps
 
 void KStepEmitter::emit_start_of_input() {
-  code_.mov(reg::input, t_.store(0, offsetof(ConvStore, source)));
-  code_.shr(reg::input, 2);  // bytes of packed input
+  code_.mov(reg::input, t_.store(0, offsetof(TilePlace, pixel)));
   code_.add(reg::input, t_.argument(offsetof(DenseArguments, input)));
   code_.mov(reg::input_step, t_.argument(offsetof(DenseArguments, input_step)));
   code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
@@ -172,8 +171,7 @@ void KStepEmitter::emit_products(int row, int position) {
 
 void SumsEmitter::emit_start() {
   code_.mov(reg::source, t_.argument(offsetof(DenseArguments, source)));
-  code_.add(reg::source, t_.by_pixels() ? t_.store(0, offsetof(ConvStore, source))
-                                        : t_.store(0, offsetof(TilePlace, source)));
+  code_.add(reg::source, t_.store(0, offsetof(TilePlace, source)));
   if (t_.tile.prefetches_output) emit_prefetch_of_output();
   code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, start)));
   for (int row = 0; row < t_.rows; ++row) {
@@ -193,8 +191,7 @@ void SumsEmitter::emit_start() {
 }
 
 void SumsEmitter::emit_prefetch_of_output() {
-  code_.mov(reg::output, t_.argument(offsetof(DenseArguments, output)));
-  code_.add(reg::output, t_.store(0, offsetof(ConvStore, offset)));
+  t_.emit_output_of(0);
   for (int row = 0; row < t_.rows; ++row) {
     if (row > 0) t_.emit_add_output_step(reg::output);
     for (int vector = 0; vector < t_.vectors; ++vector) {
@@ -274,14 +271,12 @@ void SumsEmitter::emit_compensation(const TileRows& rows) {
   const auto emit_address = [&](bool of_sums) {
     if (!of_sums) {
       code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, weight_zero_points)));
-    } else if (t_.by_pixels()) {
-      code_.mov(reg::scratch, t_.store(0, offsetof(ConvStore, source)));
-      code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
-    } else {
-      code_.mov(reg::scratch, t_.store(0, offsetof(TilePlace, pixel)));
-      code_.shl(reg::scratch, 2);
-      code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
+      return;
     }
+    code_.mov(reg::scratch, t_.store(0, t_.by_pixels() ? offsetof(TilePlace, source)
+                                                       : offsetof(TilePlace, pixel)));
+    if (!t_.by_pixels()) code_.shl(reg::scratch, 2);
+    code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
   };
   emit_address(t_.by_pixels());
   for (int vector = 0; vector < t_.vectors; ++vector) {

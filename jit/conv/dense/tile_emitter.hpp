@@ -72,9 +72,15 @@ struct TileCode {
   int last_lanes() const { return tile.channels - (vectors - 1) * lanes; }
 
   Xbyak::Address argument(size_t offset) { return code.qword[reg::arguments + offset]; }
-  /// A field of a vector's ConvStore, or, of vector 0, of the tile's TilePlace.
+  /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TilePlace.
   Xbyak::Address store(int of_vector, size_t offset) {
     return code.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
+  }
+  /// The address in an output of i32 at the first pixel that a vector stores.
+  void emit_output_of(int of_vector) {
+    code.mov(reg::output, store(of_vector, offsetof(TilePlace, pixel)));
+    code.shl(reg::output, 2);
+    code.add(reg::output, argument(offsetof(DenseArguments, output)));
   }
   /// Moves the address of a row of the output to the next row's.
   void emit_add_output_step(const Reg64& to) {

@@ -31,13 +31,9 @@ void StoreEmitter::emit(SumsEmitter& sums) {
       for (int vector = 0; vector < t_.vectors; ++vector) emit_stores_of(vector);
     });
   }
-  if (t_.by_pixels()) {
-    if (!t_.takes_input()) emit_mask_of_last_vector();
-    code_.mov(reg::row_output, t_.store(0, offsetof(ConvStore, offset)));
-  } else {
-    code_.mov(reg::row_output, t_.store(0, offsetof(TilePlace, pixel)));
-    code_.imul(reg::row_output, reg::output_step);
-  }
+  if (t_.by_pixels() && !t_.takes_input()) emit_mask_of_last_vector();
+  code_.mov(reg::row_output, t_.store(0, offsetof(TilePlace, pixel)));
+  t_.by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
   code_.add(reg::row_output, t_.argument(offsetof(DenseArguments, output)));
   sums.emit_groups([&](const TileRows& group) { emit_group(group); });
 }
@@ -118,8 +114,7 @@ Xbyak::Address StoreEmitter::lanes_mask(int count) {
 /// One vector of pixels of all channels.
 void StoreEmitter::emit_stores_of(int vector) {
   if (t_.compresses()) emit_compression(vector);
-  code_.mov(reg::output, t_.argument(offsetof(DenseArguments, output)));
-  code_.add(reg::output, t_.store(vector, offsetof(ConvStore, offset)));
+  t_.emit_output_of(vector);
   if (t_.target.has_avx512()) {
     code_.kmovd(stored_lanes, t_.store(vector, offsetof(ConvStore, first_lanes)));
   } else {
@@ -209,9 +204,7 @@ void StageEmitter::emit_stage(const TileRows& rows) {
 }
 
 void StageEmitter::emit_transposed_stores() {
-  code_.mov(reg::output, t_.store(0, offsetof(TilePlace, pixel)));
-  code_.shl(reg::output, 2);
-  code_.add(reg::output, t_.argument(offsetof(DenseArguments, output)));
+  t_.emit_output_of(0);
   if (!t_.target.has_avx512()) code_.vmovups(t_.reg(15), stores_.lanes_mask(t_.rows));
   for (int first = 0; first < t_.tile.channels; first += block_channels) {
     const int count = std::min(block_channels, t_.tile.channels - first);
@@ -314,19 +307,15 @@ void StageEmitter::emit_epilogue_of(int vector) {
   });
 }
 
-/// Points at the operands of a vector in the first row.
+/// Points at the operands of a vector in the first row: a channel's pixels, or a pixel's channels.
 void StageEmitter::emit_operands_of(EpilogueEmitter& epilogue, int vector) {
   code_.mov(reg::operands, t_.argument(offsetof(DenseArguments, epilogue)));
-  if (t_.by_pixels()) {
-    code_.mov(reg::stage, t_.store(vector, offsetof(ConvStore, offset)));
-    code_.shr(reg::stage, 2);
-  } else if (t_.transposes()) {
-    code_.mov(reg::stage, t_.store(0, offsetof(TilePlace, pixel)));
-  } else {
-    code_.mov(reg::stage.cvt32(), vector * t_.lanes);
+  if (t_.by_pixels() || t_.transposes()) {
+    code_.mov(reg::stage, t_.store(vector, offsetof(TilePlace, pixel)));
+    return epilogue.point(reg::operands, reg::stage);
   }
+  code_.mov(reg::stage.cvt32(), vector * t_.lanes);
   epilogue.point(reg::operands, reg::stage);
-  if (t_.by_pixels() || t_.transposes()) return;
   code_.mov(reg::stage, t_.store(0, offsetof(TilePlace, pixel)));
   epilogue.skip_rows(reg::operands, reg::stage);
 }

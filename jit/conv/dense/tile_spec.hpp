@@ -114,22 +114,24 @@ int rows_of_group(int vectors);
 /// stored before the next begins.
 int peeled_k_steps_of(size_t k_steps, int vectors, const Target& target);
 
-/// Where the lanes of one vector of pixels are stored: those that are, consecutively.
+/// Where a channel-vectorised tile reads its input and stores its results.
+struct TilePlace {
+  int64_t pixel = 0;   ///< of the output: its first one, from that of the block
+  int64_t source = 0;  ///< bytes from the block's first pixel
+};
+
+/// The same of one vector of a pixel-vectorised tile, and which lanes are stored: consecutively.
 struct ConvStore {
   static constexpr int max_lanes = 16;
-  int64_t offset = 0;              ///< bytes from the output of the line's first pixel
+  int64_t pixel = 0;               ///< of the first lane that is stored, from the line's first one
   int64_t source = 0;              ///< bytes from the line's first k group to the first lane's
   uint32_t lanes = 0;              ///< a bit for each lane that is stored
   uint32_t first_lanes = 0;        ///< as many low bits
   int32_t order[max_lanes] = {};   ///< the lanes that are stored, in order
   int32_t stored[max_lanes] = {};  ///< as many times -1, then 0
 };
-
-/// Where the pixels of a channel-vectorised tile are.
-struct TilePlace {
-  int64_t source = 0;  ///< bytes from the block's first pixel
-  int64_t pixel = 0;   ///< of the output, from the block's first one
-};
+static_assert(offsetof(ConvStore, pixel) == offsetof(TilePlace, pixel) &&
+              offsetof(ConvStore, source) == offsetof(TilePlace, source));
 
 /// The argument of the microkernel's code. All pointers are valid for all tiles. Those of a
 /// pixel-vectorised kernel are a line: tiles of consecutive vectors, whose last ones may store no

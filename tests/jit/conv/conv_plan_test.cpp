@@ -194,7 +194,7 @@ TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
           ++count;
         }
         ASSERT_EQ(store.first_lanes, (1u << count) - 1);
-        ASSERT_TRUE(count == 0 || store.offset == 4 * stored);
+        ASSERT_TRUE(count == 0 || store.pixel == stored);
         const bool has_gap = (store.lanes & (store.lanes + 1)) != 0;
         ASSERT_TRUE(plan.tile.store == StorePolicy::compressed || !has_gap);
         stored += count;

@@ -92,7 +92,8 @@ void check_tile(const DenseTile& tile, const Behind& of, const KernelFunction<De
   std::vector<ConvStore> stores(static_cast<size_t>(vectors));
   for (int i = 0; i < vectors; ++i) {
     ConvStore& store = stores[static_cast<size_t>(i)];
-    store.offset = store.source = int64_t{64} * i;
+    store.pixel = int64_t{16} * i;
+    store.source = 4 * store.pixel;
     store.lanes = 0xffffu >> (i + 1 == vectors ? left_out : 0);
     store.first_lanes = store.lanes;
   }

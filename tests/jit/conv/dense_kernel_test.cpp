@@ -235,7 +235,7 @@ class KernelCall : public KernelOperands {
     for (int channel = 0; channel < tile_.channels; ++channel) {
       for (int vector = 0; vector < vectors_; ++vector) {
         const ConvStore& store = stores_[static_cast<size_t>(vector)];
-        auto to = static_cast<size_t>(channel * channel_dwords_ + store.offset / 4);
+        auto to = static_cast<size_t>(channel * channel_dwords_ + store.pixel);
         for (int lane = 0; lane < lanes_; ++lane) {
           if ((store.lanes >> lane & 1) != 0) {
             const int pixel = vector * lanes_ + lane;
@@ -258,7 +258,7 @@ class KernelCall : public KernelOperands {
     for (int vector = 0; vector < vectors_; ++vector) {
       const uint32_t all = (1u << lanes_) - 1;
       ConvStore store;
-      store.offset = 4 * stored;
+      store.pixel = stored;
       store.source = int64_t{4} * vector * lanes_;
       store.lanes = has_dead_lanes(tile_) ? static_cast<uint32_t>(random_()) & all : all;
       if (vector + 1 == vectors_) store.lanes &= all >> draw(lanes_ + 1);
@@ -292,7 +292,7 @@ class ChannelKernelCall : public KernelOperands {
         transposes_(tile.store == StorePolicy::transposed),
         step_((transposes_ ? tiles * tile.pixels() : tile.channels) + 3) {
     for (int i = 0; i < tiles; ++i) {
-      places_.push_back({4 * draw(max_source), int64_t{i} * tile.pixels()});
+      places_.push_back({int64_t{i} * tile.pixels(), 4 * draw(max_source)});
     }
     const int rows = transposes_ ? tile.channels : tiles * tile.pixels();
     set_arguments(rows * step_, step_, tiles);
@@ -408,7 +408,8 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
   for (int tap = 0; tap < taps; ++tap) offsets.push_back(4 * tap * pixels);
   std::vector<ConvStore> stores(static_cast<size_t>(tiles * tile.vectors));
   for (size_t i = 0; i < stores.size(); ++i) {
-    stores[i].offset = stores[i].source = static_cast<int64_t>(64 * i);
+    stores[i].pixel = static_cast<int64_t>(16 * i);
+    stores[i].source = 4 * stores[i].pixel;
     stores[i].lanes = stores[i].first_lanes = 0xffff;
   }
   const DenseArguments arguments = {.source = reinterpret_cast<const std::byte*>(planes.data()),
