@@ -15,8 +15,8 @@ using Xbyak::Operand;
 using Xbyak::Reg64;
 using Xbyak::Xmm;
 
-/// General registers with one meaning throughout the code. An epilogue may overwrite RAX, RDX and
-/// those from R9 on but R10 to R12.
+/// General registers with one meaning throughout the code. An epilogue may overwrite RAX, RDX, RSI,
+/// R9 and R13 to R15.
 namespace reg {
 inline const Reg64 arguments(Operand::RDI);
 inline const Reg64 source(Operand::R8);        ///< of the tile's first pixel
