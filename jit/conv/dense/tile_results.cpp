@@ -79,8 +79,8 @@ void StoreEmitter::emit_rows(const TileRows& group, bool is_masked) {
 void StoreEmitter::emit_store(const Xmm& from, int vector, bool is_masked) {
   const Xbyak::Address to = code_.ptr[reg::row_output + vector * t_.vector_bytes()];
   const bool is_last = vector + 1 == t_.vectors;
-  const bool is_part = t_.by_pixels() || (is_last && t_.last_lanes() < t_.lanes);
-  if (!is_masked || !is_part) {
+  const bool is_partial = t_.by_pixels() || (is_last && t_.last_lanes() < t_.lanes);
+  if (!is_masked || !is_partial) {
     code_.vmovups(to, from);
   } else if (t_.by_pixels()) {
     code_.kmovw(vector_lanes, t_.store(vector, offsetof(ConvStore, first_lanes)));

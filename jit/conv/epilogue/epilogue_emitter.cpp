@@ -183,8 +183,8 @@ void EpilogueEmitter::put_in_tile(size_t operand, const OwnedVector& pack, int c
   int row = row_;
   for (int last = end; last > begin;) {
     const int first = std::max(begin, row * use_.row_vectors);
-    put_parts(pointer(operand), vector, first - begin, last - begin,
-              first - row * use_.row_vectors);
+    put_chunks(pointer(operand), vector, first - begin, last - begin,
+               first - row * use_.row_vectors);
     last = first;
     if (last == begin) break;
     add_row_step(operand, *row_operands_, -1);
@@ -195,7 +195,8 @@ void EpilogueEmitter::put_in_tile(size_t operand, const OwnedVector& pack, int c
 
 /// Stores consecutive chunks of a pack from a vector of the row on: in parts as large as are where
 /// they can be taken out.
-void EpilogueEmitter::put_parts(const Reg64& row, const Zmm& pack, int first, int end, int vector) {
+void EpilogueEmitter::put_chunks(const Reg64& row, const Zmm& pack, int first, int end,
+                                 int vector) {
   for (int chunk = first; chunk < end;) {
     const Address to = code_.ptr[row + (vector + chunk - first) * lanes];
     if (chunk == 0 && end == PackedSink::chunks_of_pack) {

@@ -181,7 +181,7 @@ class EpilogueEmitter final : public EpilogueAddresses {
   void add_operand(size_t operand);
   void add_stores();
   void put_in_tile(size_t operand, const OwnedVector& pack, int chunks, bool is_flush);
-  void put_parts(const Xbyak::Reg64& row, const Xbyak::Zmm& pack, int first, int end, int vector);
+  void put_chunks(const Xbyak::Reg64& row, const Xbyak::Zmm& pack, int first, int end, int vector);
   void put_in_rows(size_t operand, LaneEmitter& emitter, const OwnedVector& pack, int chunks,
                    bool is_flush);
   void put_row_chunks(const Xbyak::Zmm& pack, int chunks, const Xbyak::Xmm* masked);

@@ -292,21 +292,21 @@ class ChannelKernelCall : public KernelOperands {
         transposes_(tile.store == StorePolicy::transposed),
         step_((transposes_ ? tiles * tile.pixels() : tile.channels) + 3) {
     for (int i = 0; i < tiles; ++i) {
-      places_.push_back({int64_t{i} * tile.pixels(), 4 * draw(max_source)});
+      origins_.push_back({int64_t{i} * tile.pixels(), 4 * draw(max_source)});
     }
     const int rows = transposes_ ? tile.channels : tiles * tile.pixels();
     set_arguments(rows * step_, step_, tiles);
-    arguments_.places = places_.data();
+    arguments_.places = origins_.data();
   }
 
   std::vector<int32_t> expected() const {
     std::vector<int32_t> all(output_.size(), untouched);
-    for (const TilePlace& place : places_) {
+    for (const TilePlace& first : origins_) {
       for (int i = 0; i < tile_.pixels(); ++i) {
-        const auto source = (place.source + i / tile_.columns * tile_.row_step +
+        const auto source = (first.source + i / tile_.columns * tile_.row_step +
                              i % tile_.columns * tile_.pixel_step) /
                             4;
-        const int pixel = static_cast<int>(place.pixel) + i;
+        const int pixel = static_cast<int>(first.pixel) + i;
         for (int channel = 0; channel < tile_.channels; ++channel) {
           const int to = transposes_ ? channel * step_ + pixel : pixel * step_ + channel;
           all[static_cast<size_t>(to)] = value(channel, static_cast<int>(source), pixel);
@@ -327,7 +327,7 @@ class ChannelKernelCall : public KernelOperands {
 
   const bool transposes_;
   const int step_;
-  std::vector<TilePlace> places_;
+  std::vector<TilePlace> origins_;
 };
 
 /// Words of sums and zero points multiply to what they stand for.
