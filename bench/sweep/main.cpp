@@ -21,6 +21,7 @@ namespace {
 
 struct SweepOptions {
   bool layers = false;
+  bool tiles = false;
   int random = 0;
   uint64_t seed = 1;
   double milliseconds = 20;
@@ -44,10 +45,39 @@ std::string events_of(const jit::EventCounts& cost) {
   return text;
 }
 
+std::string text_of(const jit::Candidate& candidate) {
+  const auto* plan = std::get_if<jit::ConvPlan>(&candidate.plan);
+  if (plan == nullptr) return name_of(candidate);
+  const bool pixels = plan->lanes_hold == jit::ConvLanes::pixels;
+  const jit::DenseTile& tile = pixels ? plan->tile : plan->channel_tile;
+  return fmt::format("{} {}x{}", name_of(candidate), tile.channels,
+                     pixels ? tile.vectors : tile.pixels());
+}
+
+/// The candidates, with some other register tiles of each where they are to be measured.
+std::vector<jit::Candidate> contenders_of(const jit::ConvolutionProblem& problem,
+                                          const jit::Target& target, bool tiles) {
+  std::vector<jit::Candidate> all = jit::candidates(problem, target);
+  if (!tiles) return all;
+  constexpr size_t max_tiles = 6;
+  for (size_t i = all.size(); i-- > 0;) {
+    const auto* plan = std::get_if<jit::ConvPlan>(&all[i].plan);
+    if (plan == nullptr) continue;
+    std::vector<jit::ConvPlan> others = with_other_tiles(*plan, problem, target);
+    const size_t step = std::max<size_t>(others.size() / max_tiles, 1);
+    for (size_t k = step / 2; k < others.size(); k += step) {
+      const jit::EventCounts cost = others[k].cost;
+      const double cycles = others[k].cycles;
+      all.push_back({std::move(others[k]), false, cost, cycles});
+    }
+  }
+  return all;
+}
+
 /// Measures the candidates of one case in turn and writes their lines.
 Result<Regret> sweep(const SweepCase& each, const jit::Target& target, CodeCache& cache,
                      const SweepOptions& options) {
-  const std::vector<jit::Candidate> all = jit::candidates(each.problem, target);
+  const std::vector<jit::Candidate> all = contenders_of(each.problem, target, options.tiles);
   SweepTensors tensors(each.problem);
   std::vector<CandidateRun> runs;
   for (const jit::Candidate& candidate : all) {
@@ -64,11 +94,11 @@ Result<Regret> sweep(const SweepCase& each, const jit::Target& target, CodeCache
   std::vector<double> cycles;
   for (size_t i = 0; i < all.size(); ++i) {
     cycles.push_back(contenders[i + 1].median_ns() * gigahertz / images);
-    fmt::print("{},{},{:.0f},{:.0f},{}\n", each.name, name_of(all[i]), all[i].cycles, cycles.back(),
+    fmt::print("{},{},{:.0f},{:.0f},{}\n", each.name, text_of(all[i]), all[i].cycles, cycles.back(),
                events_of(all[i].cost));
   }
   const auto fastest = static_cast<size_t>(std::ranges::min_element(cycles) - cycles.begin());
-  return Regret{each.name, cycles[0] / cycles[fastest], name_of(all[0]), name_of(all[fastest])};
+  return Regret{each.name, cycles[0] / cycles[fastest], text_of(all[0]), text_of(all[fastest])};
 }
 
 void print_summary(std::vector<Regret> all) {
@@ -118,6 +148,7 @@ int main(int argc, char** argv) {
   castor::bench::SweepOptions options;
   CLI::App app("Measures every candidate of convolutions.");
   app.add_flag("--layers", options.layers, "The layers of the benchmark");
+  app.add_flag("--tiles", options.tiles, "Other register tiles as well");
   app.add_option("--random", options.random, "So many random convolutions");
   app.add_option("--seed", options.seed, "What they are drawn from")->capture_default_str();
   app.add_option("--milliseconds", options.milliseconds, "For the candidates of one case")

@@ -45,25 +45,19 @@ ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
 /// are there. Behind more the stores find the time, and fetching takes it from the loads.
 constexpr int64_t max_prefetched_taps = 8;
 
-DenseTile best_tile(ConvPlan plan, const Target& target) {
+/// The register tiles that a pixel-vectorised plan may have; all channel tiles of about a size.
+std::vector<DenseTile> pixel_tiles(const ConvPlan& plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
-  DenseTile best;
-  const double unaligned = unaligned_fraction(plan);
-  const ConvolutionCosts& costs = costs_on(target);
-  double min = 0;
+  std::vector<DenseTile> tiles;
   for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
+    if (ceil_div(channels, ceil_div(channels, int64_t{m})) != m) continue;
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
-      plan.tile = {.engine = plan.engine, .channels = m, .vectors = v};
-      if (!fits(plan.tile, target)) continue;
-      const double cycles = cost_of_line(plan, unaligned, costs).cycles(costs.cycles);
-      if (min == 0 || cycles < min) {
-        min = cycles;
-        best = plan.tile;
-      }
+      const DenseTile tile = {.engine = plan.engine, .channels = m, .vectors = v};
+      if (fits(tile, target)) tiles.push_back(tile);
     }
   }
-  return best;
+  return tiles;
 }
 
 /// Dwords that filling the planes of all blocks writes; those of planes that are too large count
@@ -288,12 +282,12 @@ void set_channel_tiles(ConvPlan& plan, int tile_channels) {
   plan.last_channels = static_cast<int>(channels - (plan.channel_tiles - 1) * tile_channels);
 }
 
-ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
-  choose_planes(plan);
-  plan.tile = best_tile(plan, target);
+namespace {
+
+/// Gives a pixel-vectorised plan its tile, of so many channels and vectors.
+void set_pixel_tile(ConvPlan& plan, const DenseTile& tile, const Target& target) {
+  plan.tile = tile;
   plan.may_take_input = may_take_input(plan, target);
-  const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
-  plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, plan.tile.channels)));
   plan.tile.store = plan.line_has_gaps() ? StorePolicy::compressed : StorePolicy::rows;
   plan.tile.loops_k_groups = plan.k_groups > 1;
   plan.tile.prefetches_output = target.has_avx512() && plan.k_steps() <= max_prefetched_taps;
@@ -301,6 +295,27 @@ ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
   plan.tile.peeled_k_steps =
       may_peel ? peeled_k_steps_of(plan.taps.size(), plan.tile.vectors, target) : 0;
   set_channel_tiles(plan, plan.tile.channels);
+}
+
+void set_cost(ConvPlan& plan, const ConvolutionProblem& problem, const Target& target) {
+  const EventCycles& cycles = costs_on(target).cycles;
+  plan.cost = cost_of(plan, problem, target);
+  plan.cycles = plan.cost.cycles(cycles);
+  plan.filling_cycles = packing_cost(plan, problem, target).cycles(cycles);
+}
+
+}  // namespace
+
+ConvPlan plan_pixel_lanes(ConvPlan plan, const Target& target) {
+  choose_planes(plan);
+  const std::vector<DenseTile> tiles = pixel_tiles(plan, target);
+  const double unaligned = unaligned_fraction(plan);
+  const ConvolutionCosts& costs = costs_on(target);
+  const auto cycles = [&](const DenseTile& tile) {
+    plan.tile = tile;
+    return cost_of_line(plan, unaligned, costs).cycles(costs.cycles);
+  };
+  set_pixel_tile(plan, *std::ranges::min_element(tiles, {}, cycles), target);
   return plan;
 }
 
@@ -319,13 +334,22 @@ std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Ta
   lines.dwords_hold = DwordsHold::taps;
   lines.rows_are_lines = false;
   if (has_small_windows(lines, target)) plans.push_back(plan_pixel_lanes(lines, target));
-  const ConvolutionCosts& costs = costs_on(target);
-  for (ConvPlan& plan : plans) {
-    plan.cost = cost_of(plan, problem, target);
-    plan.cycles = plan.cost.cycles(costs.cycles);
-    plan.filling_cycles = packing_cost(plan, problem, target).cycles(costs.cycles);
-  }
+  for (ConvPlan& plan : plans) set_cost(plan, problem, target);
   return plans;
+}
+
+std::vector<ConvPlan> with_other_tiles(const ConvPlan& plan, const ConvolutionProblem& problem,
+                                       const Target& target) {
+  std::vector<ConvPlan> others;
+  if (plan.lanes_hold == ConvLanes::channels) return others;
+  for (const DenseTile& tile : pixel_tiles(plan, target)) {
+    const bool is_own = tile.channels == plan.tile.channels && tile.vectors == plan.tile.vectors;
+    if (is_own) continue;
+    others.push_back(plan);
+    set_pixel_tile(others.back(), tile, target);
+    set_cost(others.back(), problem, target);
+  }
+  return others;
 }
 
 bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue) {

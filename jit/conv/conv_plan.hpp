@@ -158,6 +158,11 @@ PackInput pack_input_spec(const ConvPlan& plan);
 /// All dense plans of a problem, with their costs; at least one.
 std::vector<ConvPlan> possible_plans(const ConvolutionProblem& problem, const Target& target);
 
+/// A pixel-vectorised plan with each other register tile that it may have, for those who measure
+/// whether the cost model chooses well.
+std::vector<ConvPlan> with_other_tiles(const ConvPlan& plan, const ConvolutionProblem& problem,
+                                       const Target& target);
+
 /// Whether the plan's kernels can apply the epilogue: tiles' vectors lie along the rows that it
 /// goes along.
 bool can_apply(const ConvPlan& plan, const TileEpilogue& epilogue);

@@ -442,7 +442,7 @@ std::optional<DepthwisePlan> plan_depthwise_with(
     const Target& target, const std::function<bool(const DepthwisePlan&)>& serves) {
   constexpr int64_t min_rows = 4;  // and what is packed at a time
   if (epilogue.rows_of_channels) return std::nullopt;
-  BlockRows rows = {.step = packed_epilogue(epilogue) ? min_rows : 1};
+  BlockRows rows = {.step = vectors_of_packs(epilogue) > 0 ? min_rows : 1};
   for (; rows.max >= min_rows; rows.max /= 2) {
     auto plan = plan_depthwise(geometry, x_is_signed, target, rows);
     if (!plan || !plan->is_one_pass()) break;

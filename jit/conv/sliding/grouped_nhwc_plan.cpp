@@ -24,13 +24,11 @@ int64_t bytes_read(const GroupedNhwcForm& form, const Target& target) {
                                                  : GroupedNhwcForm::pixel_bytes;
 }
 
-/// What a quad holds. False: no vector reads a group, or other kernels are faster.
+/// What a quad holds. False: no vector reads a group.
 bool choose_quads(GroupedNhwcPlan& plan, const Target& target) {
   GroupedNhwcForm& form = plan.form;
   const int64_t channels = plan.geometry.group_channels();
-  if (channels > GroupedNhwcForm::pixel_bytes || is_sure_to_be_slow(plan.geometry, target)) {
-    return false;
-  }
+  if (channels > GroupedNhwcForm::pixel_bytes) return false;
   const bool is_depthwise = channels == 1;
   plan.lanes = target.vector_bits() / 32;
   plan.held = channels_of_k_group(form.engine);
@@ -225,22 +223,6 @@ void add_blocks(GroupedNhwcPlan& plan, int64_t outputs, int64_t phases) {
 }
 
 }  // namespace
-
-bool is_sure_to_be_slow(const ConvolutionGeometry& geometry, const Target& target) {
-  const int64_t channels = geometry.group_channels();
-  const int64_t outputs = geometry.group_out_channels();
-  // One group is all that a vector reads, and most lanes have nothing to do.
-  constexpr int64_t min_outputs = 8;
-  if (channels > GroupedNhwcForm::pixel_bytes / 2 && outputs < min_outputs) return true;
-  // A group has so much to multiply that dense kernels, group by group, are faster.
-  constexpr int64_t max_dwords = 36;
-  constexpr int64_t lanes = 16;
-  if (channels == 1 || outputs < lanes / 2) return false;
-  int64_t dwords = ceil_div(channels, 4);
-  for (const ConvolutionAxis& axis : geometry.axes) dwords = saturated_product(dwords, axis.kernel);
-  const bool has_words = product_engine_of(target) == ProductEngine::i16_pairs;
-  return saturated_product(dwords, has_words ? 1 : ceil_div(outputs, lanes)) > max_dwords;
-}
 
 SlidingBlock GroupedNhwcPlan::block_at(int64_t row, int64_t outputs) const {
   SlidingBlock block = {.outputs = static_cast<int>(outputs)};

@@ -44,10 +44,6 @@ struct GroupedNhwcPlan : SlidingPlan {
   size_t number_of(const SlidingBlock& block) const;
 };
 
-/// Whether dense kernels, group by group, are surely faster: most lanes would have nothing to do,
-/// or a group has much to multiply.
-bool is_sure_to_be_slow(const ConvolutionGeometry& geometry, const Target& target);
-
 /// Plans a convolution that has output elements and several groups, or one channel; nothing where
 /// the form of kernels does not serve it. `epilogue` is what kernels are to apply, or null.
 std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,
