@@ -131,6 +131,7 @@ class LoopPacker {
   static constexpr int64_t max_rows = 16;  ///< output channels
   static constexpr int64_t max_steps = 64;
 
+  /// One k step of a filter.
   struct KStep {
     int64_t slice;
     int64_t k_group;
@@ -152,25 +153,20 @@ class LoopPacker {
     const bool is_one_position = extents_.positions() == 1;  // then channels are adjacent
     const bool has_filters = extents_.slices == 1 && plan_.engine == jit::ProductEngine::u8_i8_dot;
     auto [slice, k_group, position] = step;
-    DwordSource source = {.step = is_one_position ? held : 1};
     for (int64_t here = 0; count > 0; count -= here, to += here) {
       const int64_t channel = k_group * held;
       const int64_t channels = std::min(held, extents_.channels - channel);
       const std::byte* from =
           packing_.weights_of(m) + channel * extents_.positions() + slice * in_slice + position;
-      for (int64_t i = 0; i < held; ++i) {
-        source.channels[i] = i < channels ? from + i * extents_.positions() : nullptr;
-      }
+      DwordSource source = {.step = is_one_position ? held : 1};
+      for (int64_t i = 0; i < channels; ++i) source.channels[i] = from + i * extents_.positions();
       const int64_t whole =
           position == 0 ? std::min(count / in_slice, extents_.channels / held - k_group) : 0;
       if (whole > 0 && (is_one_position || has_filters)) {
         here = whole * in_slice;
         k_group += whole;
-        if (is_one_position) {
-          interleave(m, source, held, here, to);
-        } else {
-          interleave_filters(from, in_slice, packing_.flip(), whole, to);
-        }
+        is_one_position ? interleave(m, source, held, here, to)
+                        : interleave_filters(from, in_slice, packing_.flip(), whole, to);
         continue;
       }
       here = std::min(count, in_slice - position);
@@ -178,7 +174,9 @@ class LoopPacker {
       position += here;
       if (position < in_slice) continue;
       position = 0;
-      if (++k_group == extents_.k_groups) k_group = 0, ++slice;
+      if (++k_group < extents_.k_groups) continue;
+      k_group = 0;
+      ++slice;
     }
   }
 

@@ -146,7 +146,7 @@ class BlockSummer {
     }
   }
 
-  /// Sums of all lanes of a line; channels in the lanes, of pixels side by side.
+  /// Sums of all lanes of a line; of channel-vectorised plans, of adjacent pixels.
   PixelRange sum_line(const PixelTiles& tiles) const {
     constexpr int32_t zero = 0;
     const bool compact = plan_.lanes_hold == jit::ConvLanes::channels;

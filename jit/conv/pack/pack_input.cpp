@@ -89,7 +89,7 @@ class ChannelGather {
     code_.vpxord(pixels, pixels, flips);
   }
 
-  /// The same with padding between them.
+  /// Pixels from the source on, with padding between them.
   void emit_padded() {
     code_.kmovw(present, of_vector(code_, offsetof(PackedVector, lanes)));
     emit_pixels();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of a convolution's input: rows of bytes become rows of k groups, with padding. One k
-// group is the 32-bit lane that one k step multiplies; the k groups of one k step's kind make a
-// plane.
+// group is the 32-bit lane that one k step multiplies; the k groups of all pixels for one k step
+// make a plane.
 #pragma once
 
 #include <array>
