@@ -44,7 +44,7 @@ struct BoundSliding {
   ConvolutionOperands operands;
   ProductCodes<Form> codes;
   PackedDwords packed;            ///< PackedRecords; empty where each call packs
-  std::vector<Start> starts;      ///< by slice of the filter and record; likewise
+  std::vector<Start> starts;      ///< by slice of the filter and record; empty as well
   SlidingProducts products;       ///< of what is packed
   bool applies_epilogue = false;  ///< kernels do
   size_t scratch_bytes = 0;       ///< that a call needs, 0 where all is known

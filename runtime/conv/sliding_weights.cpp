@@ -353,7 +353,7 @@ class OrderPacker {
   const jit::GroupedNhwcPlan& plan_;
   const jit::Target& target_;
   const int64_t channels_;  ///< of a group
-  const int64_t outputs_;   ///< likewise
+  const int64_t outputs_;   ///< output channels of a group
   int32_t* to_ = nullptr;
 };
 

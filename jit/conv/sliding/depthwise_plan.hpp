@@ -3,8 +3,8 @@
 //
 // Images are walked channel by channel, block of rows by block of rows, and in each from the first
 // column position to the last. Where rows are short, the lanes hold several of them. Blocks at the
-// upper and lower border have code of their own, which knows the rows that lie outside. Rows of a
-// filter that is dilated lie in blocks of their own, which see an undilated one. Along outer
+// upper and lower border have code of their own, which knows the rows that are outside. Rows of a
+// filter that is dilated are in blocks of their own, which see an undilated one. Along outer
 // spatial axes there is a pass for each position of the filter, which adds to the one before.
 #pragma once
 
@@ -42,7 +42,7 @@ struct DepthwisePlan : SlidingPlan {
   int64_t row_step = 0;    ///< bytes from an input row of a block to the next
   DepthwiseForm form;      ///< without window sums and adding
   std::vector<DepthwiseColumns> columns_of_bands;
-  std::vector<uint64_t> rows_loaded;  ///< of guarded rows, where they lie in the image in part
+  std::vector<uint64_t> rows_loaded;  ///< of guarded rows, where they are in the image in part
   std::vector<DepthwiseBand> bands;
 
   int64_t plane_outputs() const { return rows.output * columns.output; }

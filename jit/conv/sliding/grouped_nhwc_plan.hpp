@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a depthwise or grouped convolution is done where the channels of a pixel lie side by side:
-// vectors of output channels, places along the rows, blocks of rows, and the kernel's form.
+// How a depthwise or grouped convolution is done in NHWC: vectors of output channels, places along
+// the rows, blocks of rows, and the kernel's form.
 //
 // Rows and columns of a filter that is dilated take every so-manieth row and column: each phase of
 // outputs sees an undilated one. A unit of rows, or of columns, has the outputs of all phases, so
@@ -26,7 +26,7 @@ struct GroupedNhwcPlan : SlidingPlan {
 
   int64_t row_phases = 1;   ///< output rows from one to the next that share input rows
   int64_t row_step = 1;     ///< input rows from one that the filter takes to the next
-  int64_t column_step = 1;  ///< likewise
+  int64_t column_step = 1;  ///< the same of columns
   int64_t column_phases = 1;
   int held = 0;           ///< channels of a group that a quad holds, if they are several
   bool overlaps = false;  ///< the last vector has channels of the one before as well

@@ -43,7 +43,7 @@ Opmask taken(int dword) { return Opmask(7 - dword); }
 /// An epilogue may overwrite masks but for those of so many shuffles.
 constexpr int max_epilogue_dwords = 2;
 constexpr uint32_t epilogue_taken_masks = 0xc0;
-/// Of the stack, in front of the epilogue's frame: where the caller's stack is.
+/// Of the stack, below the epilogue's frame: where the caller's stack is.
 constexpr int stack_bytes = 64;
 
 /// The number that makes 1 of an odd one, modulo 2^32. Each step doubles the bits that are right.

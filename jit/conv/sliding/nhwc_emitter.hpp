@@ -41,7 +41,7 @@ inline const Opmask stored(7);
 inline const Opmask epilogue_lanes(1);
 
 /// Of the stack, with an epilogue: where the caller's stack is; then the epilogue's frame. In its
-/// routine there is a return address in front of all.
+/// routine there is a return address below all.
 inline constexpr int stack_bytes = 64;
 inline constexpr int return_bytes = 8;
 
@@ -187,7 +187,7 @@ class NhwcEmitter final : SlidingEmitter<GroupedNhwcForm, NhwcRegisters> {
   bool guards_ = false;                        ///< whether code leaves out pixels and outputs
   std::unique_ptr<EpilogueEmitter> epilogue_;  ///< null where there is none
   Xbyak::Label channels_routine_;              ///< of the epilogue
-  Xbyak::Label routine_;                       ///< likewise, for a vector of sums
+  Xbyak::Label routine_;                       ///< the same for a vector of sums
 };
 
 }  // namespace castor::jit::sliding

@@ -74,7 +74,7 @@ void NhwcEmitter::load_partial_pixel(int pixel) {
   code_.vmovdqu8(low(vectors_.pixel) | mask, pixel_address(pixel));
 }
 
-/// Of a pixel, or of padding instead of one that lies outside the image.
+/// Of a pixel, or of padding instead of one that is outside the image.
 Xbyak::RegExp NhwcEmitter::guarded_address(int pixel) {
   if (!guards_) return pixel_place(pixel);
   code_.lea(reg::scratch, pixel_address(pixel));

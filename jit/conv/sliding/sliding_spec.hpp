@@ -41,7 +41,7 @@ struct SlidingBlock {
   int guarded_above = 0;
   int guarded_below = 0;
   int below = 0;
-  bool masks_rows = false;  ///< whether guarded rows lie in the image in part
+  bool masks_rows = false;  ///< whether guarded rows are in the image in part
 
   static constexpr auto fields() {
     return std::tuple(
@@ -248,17 +248,17 @@ struct DepthwiseColumns {
 struct DepthwiseBlocks {
   int64_t block = 0;  ///< index of their code's block
   int64_t count = 0;  ///< at least 1
-  /// To the first one, from the block that would come behind the blocks before; in a channel's
+  /// To the first one, from the block that would come after the blocks before; in a channel's
   /// first blocks from its image.
   int64_t input = 0;
   int64_t output = 0;
   int64_t input_block_step = 0;
   int64_t output_block_step = 0;
-  int64_t input_column_step = 0;  ///< from a column position to the next, behind the last row
+  int64_t input_column_step = 0;  ///< from a column position to the next, after the last row
   int64_t output_column_step = 0;
   const DepthwiseColumns* columns = nullptr;
-  const DepthwiseColumns* columns_end = nullptr;  ///< behind at least one
-  const uint64_t* rows_loaded = nullptr;  ///< bytes of each guarded row that lie in the image
+  const DepthwiseColumns* columns_end = nullptr;  ///< after at least one
+  const uint64_t* rows_loaded = nullptr;  ///< bytes of each guarded row that are in the image
   int64_t prefetched = 0;  ///< how far ahead of stores lines of the cache are asked for
 };
 
@@ -266,12 +266,12 @@ struct DepthwiseBlocks {
 struct DepthwiseArguments {
   const std::byte* input = nullptr;  ///< image of the first channel
   int64_t input_row_step = 0;
-  int64_t input_channel_step = 0;  ///< from behind the last block
+  int64_t input_channel_step = 0;  ///< from the end of the last block
   int64_t output = 0;              ///< address of the first channel's first output
   int64_t output_row_step = 0;
   int64_t output_channel_step = 0;
   const DepthwiseBlocks* blocks = nullptr;
-  const DepthwiseBlocks* blocks_end = nullptr;  ///< behind at least one
+  const DepthwiseBlocks* blocks_end = nullptr;  ///< after at least one
   const int32_t* weights = nullptr;             ///< by channel
   const int32_t* weights_end = nullptr;
   const int32_t* start = nullptr;  ///< value of the sums, by channel
@@ -285,7 +285,7 @@ struct DepthwiseArguments {
 struct NhwcPlace {
   int64_t input = 0;     ///< bytes from the row's first pixel to the first one that is taken
   int64_t output = 0;    ///< outputs, from the row's first one
-  int64_t is_inner = 0;  ///< whether all pixels lie in the image, and all outputs are there
+  int64_t is_inner = 0;  ///< whether all pixels are in the image, and all outputs are there
   /// Of each pixel what is loaded, all or none: the dwords of its quad, or all; of fewer channels
   /// than a vector reads, its bytes.
   uint16_t loaded[GroupedNhwcForm::max_pixels] = {};
@@ -318,10 +318,10 @@ struct GroupedNhwcArguments {
   int64_t output_row_step = 0;
   int64_t prefetched = 0;  ///< how far ahead of stores lines of the cache are asked for
   const NhwcPlace* places = nullptr;
-  const NhwcPlace* places_end = nullptr;  ///< behind at least one
+  const NhwcPlace* places_end = nullptr;  ///< after at least one
   const int32_t* weights = nullptr;       ///< record of the first vector
   const NhwcVector* vectors = nullptr;
-  const NhwcVector* vectors_end = nullptr;  ///< behind at least one
+  const NhwcVector* vectors_end = nullptr;  ///< after at least one
   /// The input's zero point, as the image has it, in each byte of 16.
   const std::byte* padding = nullptr;
   int64_t first_channel = 0;                  ///< where the epilogue's operands begin
