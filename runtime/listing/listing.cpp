@@ -10,6 +10,7 @@
 #include "jit/listing/listing.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/compiled.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/conv/epilogue.hpp"
 #include "runtime/listing/emitted_codes.hpp"
 #include "runtime/state_access.hpp"
@@ -52,10 +53,11 @@ class Writer {
     return {};
   }
 
-  /// The convolution, then the nest that takes its result slice by slice.
+  /// The convolution, then the nest that takes its result slice by slice, unless the microkernel
+  /// applies it.
   Status write(const detail::ConvolutionStep& step, const std::string& name) {
     Status status = large_form(step, name);
-    if (!status || !step.epilogue) return status;
+    if (!status || !step.epilogue || step.convolution->applies_epilogue) return status;
     return emitted(*step.epilogue, name + ", epilogue");
   }
 

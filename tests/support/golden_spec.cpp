@@ -181,17 +181,9 @@ Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const Target& target,
       spec);
 }
 
-std::set<std::string> switches_of(const KernelSpec& spec, const Target& target) {
+std::set<std::string> switches_of(const KernelSpec& spec) {
   std::set<std::string> shown;
-  std::visit(
-      [&]<class Spec>(const Spec& of) {
-        add_switches(kind_of(of), of, shown);
-        if constexpr (jit::AppliesEpilogues<Spec> && !requires { of.engine; }) {  // microkernels
-          const bool is_u8 = product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
-          shown.insert(fmt::format("{} k_group={}", kind_of(of), is_u8 ? "4xu8" : "2xi16"));
-        }
-      },
-      spec);
+  std::visit([&]<class Spec>(const Spec& of) { add_switches(kind_of(of), of, shown); }, spec);
   return shown;
 }
 

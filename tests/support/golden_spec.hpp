@@ -12,7 +12,6 @@
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
-#include "jit/conv/sliding/sliding_spec.hpp"
 #include "jit/emit/tile_copy.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
 
@@ -20,8 +19,8 @@ namespace castor::test {
 
 /// Everything that the code of one kernel depends on besides target and epilogue.
 using KernelSpec =
-    std::variant<jit::DenseTile, jit::DepthwiseForm, jit::GroupedNhwcForm,
-                 jit::PackInput, jit::WeightUnit, jit::TileCopySpec, jit::ByteTableSpec>;
+    std::variant<jit::DenseTile, jit::DepthwiseForm, jit::GroupedNhwcForm, jit::PackInput,
+                 jit::WeightUnit, jit::TileCopySpec, jit::ByteTableSpec>;
 
 /// Reads "dense channels=2 vectors=1 store=compressed". Fields that are not named have their
 /// defaults. Fails (invalid_argument) at a word that is not known, naming it.
@@ -39,6 +38,6 @@ Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const jit::Target& ta
 /// What the kernel shows: its kind, each switch that is on ("depthwise sign_flip"), each choice
 /// ("pixel_vectorised window_sums=i32": dense ones by what is
 /// along their vectors), and for microkernels how they multiply.
-std::set<std::string> switches_of(const KernelSpec& spec, const jit::Target& target);
+std::set<std::string> switches_of(const KernelSpec& spec);
 
 }  // namespace castor::test

@@ -196,12 +196,14 @@ class StepMarker {
  private:
   void mark_operands(const LaneStep& step, const jit::IterationSpace& space) const {
     const detail::BoundCode& code = runs_any_start(prepared_, step) ? *step.any_start : step.main;
+    // An epilogue that microkernels apply has no code of its own.
+    const auto& access = step.main.code == nullptr ? space.form.access : code.access;
     for (size_t k = 0; k < step.operands.size(); ++k) {
       const auto& [origin, element, matches_space] = step.operands[k];
       const Image* image = image_of(prepared_, origin);
       const bool is_output = origin.kind == OperandOrigin::Kind::output;
-      const AccessCell cell{is_output, code.access[k], bits_of(element) / 8};
-      mark_period(coverage_, tier_, code.access[k], space.period);
+      const AccessCell cell{is_output, access[k], bits_of(element) / 8};
+      mark_period(coverage_, tier_, access[k], space.period);
       const bool is_read_or_result = is_output || image != nullptr;
       if (is_read_or_result) coverage_.hit(CellGroup::access, number_of(cell), tier_);
       if (image != nullptr) mark_operand(coverage_, tier_, *image, is_output);

@@ -63,15 +63,15 @@ std::set<std::string> shown_by(const GoldenKernel& kernel) {
   std::set<std::string> shown;
   if (kernel.is_likely) add_nests(kernel, shown);
   if (!kernel.spec) return shown;
-  shown.merge(switches_of(*kernel.spec, kernel.target));
+  shown.merge(switches_of(*kernel.spec));
   if (kernel.function) add_epilogue(kernel, shown);
   return shown;
 }
 
 /// Every emitter, and every switch and choice of it.
 constexpr std::string_view required[] = {
-    "pixel_vectorised k_group=4xu8",
-    "pixel_vectorised k_group=2xi16",
+    "pixel_vectorised engine=u8_i8_dot",
+    "pixel_vectorised engine=i16_pairs",
     "pixel_vectorised window_sums=none",
     "pixel_vectorised window_sums=i32",
     "pixel_vectorised window_sums=i16_pairs",
@@ -85,8 +85,8 @@ constexpr std::string_view required[] = {
     "pixel_vectorised source=input",
     "pixel_vectorised source=signed_input",
     "pixel_vectorised loops_k_groups",
-    "channel_vectorised k_group=4xu8",
-    "channel_vectorised k_group=2xi16",
+    "channel_vectorised engine=u8_i8_dot",
+    "channel_vectorised engine=i16_pairs",
     "channel_vectorised window_sums=none",
     "channel_vectorised window_sums=i32",
     "channel_vectorised window_sums=i16_pairs",

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense convolutions by every candidate, not only the one with the lowest cost: pixel-vectorised,
-// channel-vectorised, from packed input, copied rows, and the input itself; by one task, and split
-// into several.
+// Convolutions by every candidate, not only the one with the lowest cost: dense ones that are
+// pixel-vectorised or channel-vectorised, from packed input, copied rows, and the input itself, and
+// sliding ones; as every core's row of the tuning table plans them; by one task, and split into
+// several.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
+#include <map>
 
 #include "ir/text/text.hpp"
 #include "jit/conv/candidates.hpp"
@@ -101,8 +103,9 @@ class PlannedRun {
   }
 
   /// The elements of y, or what is wrong.
-  std::vector<uint64_t> results(const ConvolutionGeometry& geometry, const jit::ConvPlan& plan,
-                                const jit::Target& target, CodeCache& cache) {
+  std::vector<uint64_t> results(const ConvolutionGeometry& geometry,
+                                const jit::Candidate& candidate, const jit::Target& target,
+                                CodeCache& cache) {
     std::vector<ElementType> elements;
     std::vector<const std::byte*> constants(operands_.size(), nullptr);
     for (const Patterns& operand : shapes_) elements.push_back(operand.type);
@@ -113,7 +116,6 @@ class PlannedRun {
     const int w_zero = row_.w_zero_point ? 2 + (row_.x_zero_point ? 1 : 0) : -1;
     const bool per_channel = row_.w_zero_point && row_.w_zero_point->elements.size() > 1;
     detail::ScratchPlan scratch_plan;
-    const jit::Candidate candidate = {.plan = plan};
     const detail::ConvolutionOperands operands = {row_.x.type == ElementType::i8,
                                                   row_.w.type == ElementType::i8, x_zero, w_zero,
                                                   per_channel};
@@ -153,8 +155,7 @@ class PlannedRun {
     memory.task_scratch = scratch.of_tasks(tasks - 1);
     detail::run_convolution(step, memory);
     EXPECT_TRUE(y.is_filled_but({data, 4 * count}, std::byte{0xa5}))
-        << executor_.tasks() << " tasks\n"
-        << print(step.convolution->plan);
+        << executor_.tasks() << " tasks";
     std::vector<uint64_t> results;
     for (size_t i = 0; i < count; ++i) {
       uint32_t element;
@@ -171,9 +172,6 @@ class PlannedRun {
   Backwards executor_;
 };
 
-/// Which forms have been seen, by lanes and source.
-using SeenForms = std::array<std::array<int, 3>, 2>;
-
 class ConvForms : public testing::Test {
  protected:
   /// Every plan of the case on every tier gives what the oracle gives.
@@ -185,24 +183,33 @@ class ConvForms : public testing::Test {
     const bool constant = random_() % 2 == 0;
     const int tasks = random_() % 3 == 0 ? 1 : 1 + static_cast<int>(random_() % 16);
     PlannedRun run(row, constant, tasks);
+    const auto core = static_cast<jit::Core>(random_() % jit::core_count);
+    const jit::ConvolutionProblem problem = {.geometry = geometry,
+                                             .x_is_signed = row.x.type == ElementType::i8,
+                                             .w_is_signed = row.w.type == ElementType::i8,
+                                             .has_weight_zero_points = row.w_zero_point.has_value(),
+                                             .has_constant_weights = constant};
     for (const auto& [tier, runtime] : tier_runtimes()) {
-      const jit::Target target{tier};
-      const bool is_signed = row.x.type == ElementType::i8;
-      for (const jit::ConvPlan& plan : possible_plans({geometry, is_signed}, target)) {
-        const auto results = run.results(geometry, plan, target, store_.cache);
-        ++seen_[static_cast<size_t>(plan.lanes_hold)][static_cast<size_t>(plan.source)];
-        windows_ += plan.dwords_hold == jit::DwordsHold::taps;
-        of_input_ += plan.may_take_input;
-        ASSERT_EQ(results, expected.elements) << name_of(tier) << ", " << tasks << " tasks\n"
-                                              << print(*function_of(row)) << print(plan);
+      const jit::Target target{.tier = tier, .core = core};
+      for (const jit::Candidate& candidate : candidates(problem, target)) {
+        const auto results = run.results(geometry, candidate, target, store_.cache);
+        ++seen_[name_of(candidate)];
+        const auto* dense = std::get_if<jit::ConvPlan>(&candidate.plan);
+        of_input_ += dense != nullptr && dense->may_take_input;
+        ASSERT_EQ(results, expected.elements) << name_of(tier) << " as " << name_of(core) << ", "
+                                              << tasks << " tasks, " << name_of(candidate) << "\n"
+                                              << print(*function_of(row));
       }
     }
   }
 
+  int64_t draw(int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
+  }
+
   std::mt19937_64 random_{41};
   detail::CodeStore store_{jit::SystemCalls::real(), size_t{64} << 20};
-  SeenForms seen_ = {};
-  int windows_ = 0;
+  std::map<std::string, int> seen_;  ///< by name of the candidate
   int of_input_ = 0;
 };
 
@@ -214,20 +221,49 @@ TEST_F(ConvForms, RandomGeometries) {
     check(row);
     if (HasFatalFailure()) FAIL() << i;
   }
-  EXPECT_GT(seen_[0][0], 1000);
-  EXPECT_GT(seen_[1][0], 1000);
-  EXPECT_GT(seen_[1][1], 1000);
-  EXPECT_GT(seen_[1][2], 100);
-  const bool has_vbmi = jit::host().runs(jit::Tier::avx512_vbmi);
-  EXPECT_EQ(windows_ > 20, has_vbmi) << windows_;
+  EXPECT_GT(seen_["pixel_vectorised nchw4c"], 1000);
+  EXPECT_GT(seen_["channel_vectorised nchw4c"], 1000);
+  EXPECT_GT(seen_["channel_vectorised copied_rows"], 1000);
+  EXPECT_GT(seen_["channel_vectorised input"], 100);
+  const int im2col = seen_["pixel_vectorised im2col"];
+  EXPECT_EQ(im2col > 20, jit::host().runs(jit::Tier::avx512_vbmi)) << im2col;
+}
+
+/// Few channels in each group, which kernels slide down the rows for.
+TEST_F(ConvForms, DepthwiseAndGroupedLayers) {
+  constexpr int cases = 600;
+  for (int i = 0; i < cases; ++i) {
+    const ElementType x_type = draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8;
+    const ElementType w_type = draw(0, 3) == 0 ? ElementType::u8 : ElementType::i8;
+    const int64_t groups = draw(1, 40);
+    const int64_t channels = draw(0, 2) > 0 ? 1 : draw(2, 20);
+    const bool nhwc = draw(0, 1) == 0;
+    Dims x = nhwc ? Dims{draw(1, 2)} : Dims{draw(1, 2), groups * channels};
+    Dims w = {groups * (draw(0, 2) > 0 ? 1 : draw(2, 12)), channels};
+    const int64_t axes = draw(1, 3);
+    ConvolutionCase row;
+    row.options.group = groups;
+    row.options.layout = nhwc ? ConvolutionLayout::nhwc : ConvolutionLayout::nchw;
+    for (int64_t axis = 0; axis < axes; ++axis) {
+      w.push_back(draw(1, 4));
+      x.push_back(draw(w[w.rank() - 1], axis + 1 == axes ? 40 : 8));
+      row.options.strides.push_back(draw(0, 2) > 0 ? 1 : 2);
+    }
+    if (nhwc) x.push_back(groups * channels);
+    row.x = random_bytes(random_, x_type, x);
+    row.w = random_bytes(random_, w_type, w);
+    if (draw(0, 1) > 0) row.x_zero_point = random_bytes(random_, x_type, {});
+    if (draw(0, 2) == 0) row.w_zero_point = random_bytes(random_, w_type, {w[0]});
+    check(row);
+    if (HasFatalFailure()) FAIL() << i;
+  }
+  EXPECT_EQ(seen_["depthwise"] > 100, jit::host().runs(jit::Tier::avx512));
+  EXPECT_GT(seen_["grouped_nhwc"], 500);
 }
 
 /// Filters of one position on whole k groups of channels: kernels take their pixels from the input.
 TEST_F(ConvForms, PointwiseLayers) {
   constexpr int cases = 600;
-  const auto draw = [&](int64_t min, int64_t max) {
-    return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
-  };
   for (int i = 0; i < cases; ++i) {
     const ElementType x_type = draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8;
     const int64_t groups = draw(1, 2);
