@@ -37,11 +37,12 @@ class ConvolutionRun {
 
   /// The tasks from `begin` to `end`, each of which works in a scratch of its own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
+    KeptVectors kept;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t member = task % teams_.members;
       blocks_.for_each_part(task / teams_.members, teams_.teams, [&](const BlockPart& part) {
         run_share(part, blocks_.share_of(part, member, teams_.members),
-                  blocks_.share_of(part, member + 1, teams_.members), scratch);
+                  blocks_.share_of(part, member + 1, teams_.members), scratch, kept);
       });
     }
   }
@@ -63,12 +64,12 @@ class ConvolutionRun {
 
   /// A task's share of a part: the rest of a channel tile, whole ones, the beginning of another.
   void run_share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end,
-                 std::byte* scratch) const {
+                 std::byte* scratch, KeptVectors& kept) const {
     const PixelTiles& all = part.tiles;
     const int64_t first = begin.channel_tile;
     if (first == end.channel_tile) {
       const Tiles tiles = {first, first + 1, {begin.pixel_tile, end.pixel_tile}};
-      return run_tiles({&tiles, 1}, part, tiles.pixels, scratch);
+      return run_tiles({&tiles, 1}, part, tiles.pixels, scratch, kept);
     }
     const bool begins_inside = begin.pixel_tile > all.begin;
     const std::array shares = {
@@ -77,12 +78,12 @@ class ConvolutionRun {
         Tiles{end.channel_tile,
               std::min(end.channel_tile + 1, plan_.channel_tiles),
               {all.begin, end.pixel_tile}}};
-    run_tiles(shares, part, all, scratch);
+    run_tiles(shares, part, all, scratch, kept);
   }
 
   /// `laid_out` are the pixel tiles of all `shares`.
   void run_tiles(std::span<const Tiles> shares, const BlockPart& part, const PixelTiles& laid_out,
-                 std::byte* scratch) const {
+                 std::byte* scratch, KeptVectors& kept) const {
     if (laid_out.count() == 0) return;
     const PixelRange pixels = blocks_.pixels_of(*part.tables, laid_out);
     if (pixels.begin == pixels.end) return;
@@ -91,7 +92,8 @@ class ConvolutionRun {
       return tiles.begin < tiles.end && tiles.pixels.count() > 0;
     });
     const int64_t from_input = tiles_from_input(part, first);
-    const std::byte* source = source_of(part.place, inner, scratch, from_input * pixels_of_tile());
+    const std::byte* source =
+        source_of(part.place, inner, scratch, kept, from_input * pixels_of_tile());
     const LaidOutBlock block = {part.place, inner, *part.tables, source, scratch};
     if (convolution_.window_sums != jit::WindowSums::none) sum_block(convolution_, block, laid_out);
     for (const Tiles& tiles : shares) {
@@ -134,13 +136,13 @@ class ConvolutionRun {
 
   /// The source of a block, of which the inner part is laid out.
   const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
-                             int64_t pixels_laid_out) const {
+                             KeptVectors& kept, int64_t pixels_laid_out) const {
     const PlaneInput input = {operands_[0], convolution_.operands.x_is_signed, input_zero_point()};
     if (plan_.source == jit::ConvSource::input) return input_of(plan_, input, place);
     std::byte* source = scratch + convolution_.parts.source;
     std::byte* to = source + source_bytes_before(plan_, place, inner);
     if (pixels_laid_out < inner.block.rows * inner.block.columns) {
-      pack_input(plan_, convolution_.input_packer.get(), input, inner, to, pixels_laid_out);
+      pack_input(plan_, convolution_.input_packer.get(), input, inner, to, kept, pixels_laid_out);
     }
     return source;
   }

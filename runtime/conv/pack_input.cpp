@@ -13,14 +13,99 @@ namespace castor::detail {
 namespace {
 
 constexpr int64_t lanes = jit::ConvStore::max_lanes;
+constexpr size_t max_vectors = std::tuple_size_v<decltype(KeptVectors::vectors)>;
 
 uint32_t bits(int64_t begin, int64_t end) { return (1u << end) - (1u << begin); }
+
+/// Calls the code for rows of planes, with a table of their vectors.
+class RowCalls {
+ public:
+  RowCalls(const InputBlock& in, const KernelCode<jit::PackInput>* code, KeptVectors& kept)
+      : in_(in), code_(code), kept_(kept) {}
+
+  bool has_code() const { return code_ != nullptr; }
+  void call(const jit::PackInputArguments& arguments) const { code_->call(&arguments); }
+
+  /// Packs rows before the data, rows with data, for whose vectors visit(begin, end, vector) is
+  /// called, and rows after the data.
+  template <class Visit>
+  void pack_rows(const PhasePlanes& of, int64_t rows, jit::PackInputArguments arguments,
+                 Visit with_data) const {
+    const int64_t end_row = std::min(of.end_row, rows);
+    std::byte* planes = arguments.planes;
+    const auto call_for = [&](int64_t from, int64_t to, auto visit) {
+      if (from >= to) return;
+      arguments.planes = planes + from * arguments.row_step;
+      arguments.rows = to - from;
+      pack_row(arguments, in_.width, visit);
+    };
+    call_for(of.first_row, end_row, with_data);
+    const auto only_padding = [](int64_t, int64_t, jit::PackedVector&) {};
+    arguments.source_row_step = 0;
+    call_for(0, of.first_row, only_padding);
+    call_for(end_row, rows, only_padding);
+  }
+
+  /// Packs k groups 0 to `end` of rows, after visit(begin, end, vector) of each vector of them.
+  template <class Visit>
+  void pack_row(const jit::PackInputArguments& arguments, int64_t end, Visit visit) const {
+    kept_.rows = {};
+    for (int64_t begin = 0; begin < end;) {
+      size_t count = 0;
+      for (; count < max_vectors && begin < end; begin += lanes, ++count) {
+        const int64_t behind = std::min(begin + lanes, end);
+        kept_.vectors[count] = {.destination = static_cast<int32_t>(4 * begin),
+                                .lanes = bits(0, behind - begin) << lanes};
+        visit(begin, behind, kept_.vectors[count]);
+      }
+      kept_.count = static_cast<int64_t>(count);
+      call_for_kept(arguments);
+    }
+  }
+
+  /// Packs all rows as one.
+  void pack_one_row(const PhasePlanes& of, int64_t rows,
+                    const jit::PackInputArguments& arguments) const {
+    const int64_t end =
+        rows < in_.rows ? rows * in_.plan.pitch : (rows - 1) * in_.plan.pitch + in_.width;
+    const KeptVectors::Rows key = {of.first_row, of.end_row, of.first, of.end, end};
+    if (kept_.count > 0 && kept_.rows == key) return call_for_kept(arguments);
+    int64_t row = of.first_row;  // the first whose data end after the vector's beginning
+    pack_row(arguments, end, [&](int64_t begin, int64_t behind, jit::PackedVector& vector) {
+      while (row < of.end_row && row * in_.plan.pitch + of.end <= begin) ++row;
+      uint32_t present = 0;
+      for (int64_t i = row; i < of.end_row && i * in_.plan.pitch + of.first < behind; ++i) {
+        const int64_t data = i * in_.plan.pitch + of.first;  // the row's first k group with data
+        const int64_t from = std::max(data, begin);
+        const int64_t to = std::min(i * in_.plan.pitch + of.end, behind);
+        if (present == 0) {
+          vector.source = (i - of.first_row) * in_.plan.columns.input + (from - data);
+        }
+        present |= bits(from - begin, to - begin);
+      }
+      vector.lanes |= present;
+    });
+    if (end > static_cast<int64_t>(max_vectors) * lanes) kept_.count = 0;
+    kept_.rows = key;
+  }
+
+ private:
+  void call_for_kept(jit::PackInputArguments arguments) const {
+    arguments.vectors = kept_.vectors.data();
+    arguments.vector_count = kept_.count;
+    code_->call(&arguments);
+  }
+
+  const InputBlock& in_;
+  const KernelCode<jit::PackInput>* code_;
+  KeptVectors& kept_;
+};
 
 /// Packs the planes of one block.
 class InputPacker {
  public:
-  InputPacker(const InputBlock& in, const KernelCode<jit::PackInput>* code)
-      : in_(in), plan_(in.plan), code_(code) {}
+  InputPacker(const InputBlock& in, const KernelCode<jit::PackInput>* code, KeptVectors& kept)
+      : in_(in), plan_(in.plan), calls_(in, code, kept) {}
 
   void pack() const {
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
@@ -35,7 +120,7 @@ class InputPacker {
  private:
   void pack_planes(const PhasePlanes& of) const {
     if (plan_.dwords_hold == jit::DwordsHold::taps) return pack_im2col(of);
-    if (code_ == nullptr || !of.has_data()) {
+    if (!calls_.has_code() || !of.has_data()) {
       for (int64_t i = 0; i < plan_.dwords; ++i) pack_rows(in_, of, i, 0);
       return;
     }
@@ -100,16 +185,25 @@ class InputPacker {
       arguments.source += in_.first_pixel;
       arguments.planes += 4 * in_.first_pixel;
       arguments.pixels = in_.plain_pixels();
-      code_->call(&arguments);
+      calls_.call(arguments);
+    } else if (has_whole_rows(of)) {
+      calls_.pack_one_row(of, rows, arguments);
     } else {
-      call_for_rows(of, rows, arguments, [&](int64_t from, int64_t to, jit::PackedVector& vector) {
-        const int64_t first = std::clamp(of.first, from, to);
-        const int64_t behind = std::clamp(of.end, first, to);
-        if (first == behind) return;
-        vector.source = (first - of.first) * plan_.columns.stride;
-        vector.lanes |= bits(first - from, behind - from);
-      });
+      calls_.pack_rows(of, rows, arguments,
+                       [&](int64_t from, int64_t to, jit::PackedVector& vector) {
+                         const int64_t first = std::clamp(of.first, from, to);
+                         const int64_t behind = std::clamp(of.end, first, to);
+                         if (first == behind) return;
+                         vector.source = (first - of.first) * plan_.columns.stride;
+                         vector.lanes |= bits(first - from, behind - from);
+                       });
     }
+  }
+
+  /// Whether the data of all rows are adjacent in the input.
+  bool has_whole_rows(const PhasePlanes& of) const {
+    return plan_.columns.stride == 1 && plan_.rows.stride == 1 &&
+           of.end - of.first == plan_.columns.input;
   }
 
   /// Says which bytes of a row's vectors are input. Nothing outside the row is read.
@@ -131,7 +225,7 @@ class InputPacker {
     arguments.source_k_group_step = in_.pixels;
     arguments.k_groups = plan_.dwords;
     arguments.padding ^= arguments.flips;
-    call_for_rows(of, in_.rows, arguments, bytes_of_vectors(of));
+    calls_.pack_rows(of, in_.rows, arguments, bytes_of_vectors(of));
   }
 
   /// Adjacent output rows whose receptive fields have no padding above or below are packed
@@ -156,7 +250,7 @@ class InputPacker {
       arguments.rows = std::max<int64_t>(end - row, 1);
       arguments.planes = planes + row * arguments.row_step;
       find_filter_rows(first_input_row(row), filter_rows.data());
-      call_for_vectors(arguments, bytes_of_vectors(of));
+      calls_.pack_row(arguments, in_.width, bytes_of_vectors(of));
     }
   }
 
@@ -170,47 +264,9 @@ class InputPacker {
     }
   }
 
-  /// Packs rows before the data, rows with data, for whose vectors visit(begin, end, vector) is
-  /// called, and rows after the data.
-  template <class Visit>
-  void call_for_rows(const PhasePlanes& of, int64_t rows, jit::PackInputArguments arguments,
-                     Visit with_data) const {
-    const int64_t end_row = std::min(of.end_row, rows);
-    std::byte* planes = arguments.planes;
-    const auto call_for = [&](int64_t from, int64_t to, auto visit) {
-      if (from >= to) return;
-      arguments.planes = planes + from * arguments.row_step;
-      arguments.rows = to - from;
-      call_for_vectors(arguments, visit);
-    };
-    call_for(of.first_row, end_row, with_data);
-    const auto only_padding = [](int64_t, int64_t, jit::PackedVector&) {};
-    arguments.source_row_step = 0;
-    call_for(0, of.first_row, only_padding);
-    call_for(end_row, rows, only_padding);
-  }
-
-  /// Packs rows, after visit(begin, end, vector) of each vector of one.
-  template <class Visit>
-  void call_for_vectors(jit::PackInputArguments arguments, Visit visit) const {
-    std::array<jit::PackedVector, 64> vectors;
-    arguments.vectors = vectors.data();
-    for (int64_t begin = 0; begin < in_.width;) {
-      size_t count = 0;
-      for (; count < vectors.size() && begin < in_.width; begin += lanes, ++count) {
-        const int64_t end = std::min(begin + lanes, in_.width);
-        vectors[count] = {.destination = static_cast<int32_t>(4 * begin),
-                          .lanes = bits(0, end - begin) << lanes};
-        visit(begin, end, vectors[count]);
-      }
-      arguments.vector_count = static_cast<int64_t>(count);
-      code_->call(&arguments);
-    }
-  }
-
   const InputBlock& in_;
   const jit::ConvPlan& plan_;
-  const KernelCode<jit::PackInput>* code_;
+  const RowCalls calls_;
 };
 
 }  // namespace
@@ -226,13 +282,13 @@ Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::ConvPlan& pla
 }
 
 void pack_input(const jit::ConvPlan& plan, const KernelCode<jit::PackInput>* code,
-                const PlaneInput& input, const BlockPlace& place, std::byte* to,
+                const PlaneInput& input, const BlockPlace& place, std::byte* to, KeptVectors& kept,
                 int64_t packed_pixels) {
   InputBlock in(plan, input, place, to);
   if (plan.source == jit::ConvSource::rows) return copy_rows(in);
   in.is_plain = jit::pack_input_spec(plan).is_plain;
   in.first_pixel = packed_pixels;
-  InputPacker(in, code).pack();
+  InputPacker(in, code, kept).pack();
 }
 
 }  // namespace castor::detail

@@ -2,6 +2,7 @@
 // Packing of a block's input: nchw4c planes, columns4 planes, im2col, or copies of rows.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "jit/conv/conv_plan.hpp"
@@ -27,6 +28,21 @@ struct BlockPlace {
   jit::ConvBlock block;
 };
 
+/// The vectors of the rows that were packed last, which those of the next group may be as well.
+struct KeptVectors {
+  struct Rows {
+    int64_t first_row = 0;
+    int64_t end_row = 0;
+    int64_t first = 0;
+    int64_t end = 0;
+    int64_t k_groups = 0;
+    friend bool operator==(const Rows&, const Rows&) = default;
+  };
+  Rows rows;
+  int64_t count = 0;
+  std::array<jit::PackedVector, 256> vectors;
+};
+
 /// The code that packs a plan's input; null where loops do it.
 Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::ConvPlan& plan,
                                                         const jit::Target& target,
@@ -35,7 +51,7 @@ Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::ConvPlan& pla
 /// Packs the input of a block, or copies its rows; padding is the zero point. Where whole rows are
 /// taken, the first `packed_pixels` pixels may be left out. `code` may be null, but not for im2col.
 void pack_input(const jit::ConvPlan& plan, const KernelCode<jit::PackInput>* code,
-                const PlaneInput& input, const BlockPlace& place, std::byte* to,
+                const PlaneInput& input, const BlockPlace& place, std::byte* to, KeptVectors& kept,
                 int64_t packed_pixels = 0);
 
 /// Where a block begins in the input itself.
