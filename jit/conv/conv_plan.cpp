@@ -45,13 +45,12 @@ ConvPhases phases_by_tap(const ConvolutionAxis& axis) {
 /// are there. Behind more the stores find the time, and fetching takes it from the loads.
 constexpr int64_t max_prefetched_taps = 8;
 
-/// The register tiles that a pixel-vectorised plan may have; all channel tiles of about a size.
+/// The register tiles that a pixel-vectorised plan may have.
 std::vector<DenseTile> pixel_tiles(const ConvPlan& plan, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
   const int64_t vectors = plan.line_vectors(plan.block);
   std::vector<DenseTile> tiles;
   for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
-    if (ceil_div(channels, ceil_div(channels, int64_t{m})) != m) continue;
     for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
       const DenseTile tile = {.engine = plan.engine, .channels = m, .vectors = v};
       if (fits(tile, target)) tiles.push_back(tile);
@@ -284,10 +283,12 @@ void set_channel_tiles(ConvPlan& plan, int tile_channels) {
 
 namespace {
 
-/// Gives a pixel-vectorised plan its tile, of so many channels and vectors.
+/// Gives a pixel-vectorised plan its tile, of at most so many channels and of so many vectors.
 void set_pixel_tile(ConvPlan& plan, const DenseTile& tile, const Target& target) {
   plan.tile = tile;
   plan.may_take_input = may_take_input(plan, target);
+  const int64_t channels = plan.geometry.group_out_channels();  // in tiles of about a size
+  plan.tile.channels = static_cast<int>(ceil_div(channels, ceil_div(channels, tile.channels)));
   plan.tile.store = plan.line_has_gaps() ? StorePolicy::compressed : StorePolicy::rows;
   plan.tile.loops_k_groups = plan.k_groups > 1;
   plan.tile.prefetches_output = target.has_avx512() && plan.k_steps() <= max_prefetched_taps;

@@ -14,12 +14,10 @@ namespace castor::jit {
 enum class CostEvent : uint8_t {
   cache_block,
   kernel_call,
-  register_tile,
   k_loop,
   unaligned_load,
   weight_broadcast,
   l2_vector,
-  l2_panel_line,
   operand_load,
   stored_vector,
   split_stored_vector,
@@ -57,7 +55,7 @@ enum class CostEvent : uint8_t {
   gathered_weight,
   piecewise_output,
 };
-inline constexpr int cost_event_count = 44;
+inline constexpr int cost_event_count = 42;
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -70,12 +68,10 @@ struct CostEventInfo {
 inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = {{
     {CostEvent::cache_block, "cache_block", "cache block of a group: its packing is set up"},
     {CostEvent::kernel_call, "kernel_call", "call of a dense microkernel"},
-    {CostEvent::register_tile, "register_tile", "register tile: its loops are set up"},
     {CostEvent::k_loop, "k_loop", "cycle of a K loop at its bound: products, latency or loads"},
     {CostEvent::unaligned_load, "unaligned_load", "vector of pixels that crosses cache lines"},
     {CostEvent::weight_broadcast, "weight_broadcast", "weight of a pixel-vectorised k step"},
     {CostEvent::l2_vector, "l2_vector", "vector of packed input that comes from L2"},
-    {CostEvent::l2_panel_line, "l2_panel_line", "cache line of a panel of weights from L2"},
     {CostEvent::operand_load, "operand_load", "operand of a channel-vectorised k step"},
     {CostEvent::stored_vector, "stored_vector", "accumulator begun, and stored to a cache line"},
     {CostEvent::split_stored_vector, "split_stored_vector", "the same across two cache lines"},

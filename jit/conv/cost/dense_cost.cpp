@@ -67,18 +67,11 @@ EventCounts cost_of_line(const ConvPlan& plan, double unaligned, const Convoluti
   const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
   const bool stays_in_l1 = plane_bytes <= 0.75 * static_cast<double>(plan.caches.l1);
   EventCounts tile;
-  tile[register_tile] = 1;
   tile[k_loop] = k_steps * std::max({m * v * product(plan, costs), latency(plan, costs),
                                      2 * costs.load * v + costs.load * m});
   tile[unaligned_load] = unaligned * v * k_steps;
   tile[weight_broadcast] = m * k_steps;
-  if (!stays_in_l1) {  // once for all k steps that read the same row of a plane
-    tile[l2_vector] = v * planes * static_cast<double>(plan.row_phases.shifts.size()) /
-                      static_cast<double>(plan.row_phases.phases.size());
-  }
-  if (!stays_in_l1 || m * k_steps * 4 > 0.5 * static_cast<double>(plan.caches.l1)) {
-    tile[l2_panel_line] = m * k_steps / 16;
-  }
+  if (!stays_in_l1) tile[l2_vector] = v * planes;  // once for all k steps of a plane
   tile[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
   tile[stalled_tile] = stalls(plan, plan.tile.vectors, plan.line_has_gaps()) ? 1 : 0;
   return tile *
@@ -91,13 +84,9 @@ EventCounts cost_of_block(const ConvPlan& plan, const DenseTile& tile,
   const double v = static_cast<double>(ceil_div(tile.channels, plan.lanes));
   const auto k_steps = static_cast<double>(plan.k_steps());
   EventCounts one;
-  one[register_tile] = 1;
   one[k_loop] = k_steps * std::max({pixels * v * product(plan, costs), latency(plan, costs),
                                     costs.load * (pixels + v)});
   one[operand_load] = k_steps * (pixels + v);
-  const double panel_bytes = v * plan.lanes * 4 * k_steps;
-  if (panel_bytes > 0.5 * static_cast<double>(plan.caches.l1))
-    one[l2_panel_line] = panel_bytes / 64;
   one[tile.store == StorePolicy::transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
   if (tile.store == StorePolicy::transposed) one[transposed_channel] = v * plan.lanes;
   one[stalled_tile] = stalls(plan, static_cast<int>(v), false) ? 1 : 0;
