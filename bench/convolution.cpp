@@ -29,7 +29,8 @@ struct Measured {
 /// Plain kernels that load x and store a tensor as large as y, where these are most of the work.
 Result<std::optional<PlainContest>> plain_contest(Session& session, const ConvolutionCase& each,
                                                   std::vector<Contender>& all) {
-  if (each.layer.group_channels() > 1) return std::optional<PlainContest>();
+  const bool is_depthwise = each.layer.group_channels() == 1 && each.layer.groups > 1;
+  if (!is_depthwise) return std::optional<PlainContest>();
   const Result<std::span<std::byte>> memory = session.memory(memory_of_layers);
   if (!memory) return memory.error();
   const Result<ConvolutionTensors> tensors = place_tensors(each, *memory);

@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   CLI::App app("Measures every candidate of convolutions.");
   app.add_flag("--layers", options.layers, "The layers of the benchmark");
   app.add_flag("--tiles", options.tiles, "Other register tiles as well");
-  app.add_option("--random", options.random, "So many random convolutions");
+  app.add_option("--random", options.random, "Random convolutions, this number");
   app.add_option("--seed", options.seed, "What they are drawn from")->capture_default_str();
   app.add_option("--milliseconds", options.milliseconds, "For the candidates of one case")
       ->capture_default_str();

@@ -55,7 +55,7 @@ class Draw {
     return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   }
   bool percent(int64_t chance) { return from(1, 100) <= chance; }
-  /// As many numbers of each length in bits.
+  /// Numbers of each length in bits are equally likely.
   int64_t number(int max_bits) {
     const int64_t bits = from(0, max_bits - 1);
     return (int64_t{1} << bits) + from(0, (int64_t{1} << bits) - 1);

@@ -18,7 +18,7 @@ struct SweepCase {
 /// The layers of the benchmark as u8 by i8: in NCHW, in NHWC, and with weights given at run time.
 std::vector<SweepCase> layer_cases();
 
-/// So many random convolutions; equal for equal seeds. Both layouts, one to three spatial axes,
+/// `count` random convolutions; equal for equal seeds. Both layouts, one to three spatial axes,
 /// dense, grouped and depthwise, every sign and zero point, at most about 2^26 products.
 std::vector<SweepCase> random_cases(uint64_t seed, int count);
 

@@ -32,7 +32,7 @@ std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Targe
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue = nullptr);
 
-/// What takes the place of a candidate whose kernels turned out to have no room for the epilogue:
+/// What replaces a candidate whose kernels turned out to have no room for the epilogue:
 /// the same with shorter blocks of rows, or without applying it.
 Candidate without_room(Candidate refused, const ConvolutionProblem& problem, const Target& target,
                        const TileEpilogue& epilogue);

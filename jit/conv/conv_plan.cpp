@@ -283,7 +283,7 @@ void set_channel_tiles(ConvPlan& plan, int tile_channels) {
 
 namespace {
 
-/// Gives a pixel-vectorised plan its tile, of at most so many channels and of so many vectors.
+/// Gives a pixel-vectorised plan its tile, with the channels as an upper bound.
 void set_pixel_tile(ConvPlan& plan, const DenseTile& tile, const Target& target) {
   plan.tile = tile;
   plan.may_take_input = may_take_input(plan, target);

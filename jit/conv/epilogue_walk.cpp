@@ -60,7 +60,7 @@ class WalkBuilder {
     return true;
   }
 
-  /// The operand whose rows are those of the pieces.
+  /// The operand whose rows are those of the slabs.
   void add_source() { walk_.operands.push_back({.element = 1}); }
 
   EpilogueWalk finish() {
@@ -108,7 +108,7 @@ class WalkBuilder {
   EpilogueWalk walk_;
   Axes elements_;
   Axes rows_;
-  int last_ = 0;  ///< the axis whose extent every piece's rows are multiples of, or end with
+  int last_ = 0;  ///< the axis whose extent every slab's rows are multiples of, or end with
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an elementwise nest takes a convolution's result piece by piece: neighbouring channels by
-// neighbouring pixels of one image. Rows of a piece are what lies side by side: pixels of a
+// How an elementwise nest takes a convolution's result slab by slab: neighbouring channels by
+// neighbouring pixels of one image. Rows of a slab are what lies side by side: pixels of a
 // channel, or channels of a pixel; the code walks them as a space of two axes.
 #pragma once
 
@@ -21,7 +21,7 @@ struct PieceSteps {
 struct EpilogueWalk {
   bool rows_of_channels = false;  ///< else of pixels
   std::vector<PieceSteps> operands;
-  /// Of one element; each call has the extents of its piece.
+  /// Of one element; each call has the extents of its slab.
   IterationSpace space;
   /// Rows of that length are one long row for all operands; -1: of no length.
   int64_t joining_row = -1;

@@ -62,21 +62,21 @@ constexpr ConvolutionCosts generic_costs = {
         {slide_product, 0.581},
         {slide_store, 1.51},
         {slide_position, 2.14},
-        {slide_band, 44.5},
+        {slide_row_range, 44.5},
         {gather_load, 0.208},
         {gather_shuffle, 0.271},
         {gather_product, 0.772},
         {gather_store, 1.36},
-        {gather_place, 7.13},
+        {gather_position, 7.13},
         {gathered_weight, 5.84},
         {piecewise_output, 0.3},
     }),
 };
 
-/// Fitted by tools/fit-convolution-costs to bench/data/sweep-granite-rapids*.csv.
+/// Fitted by tools/fit-convolution-costs to bench/data/sweep-granite-rapids-fit.csv (other tiers as well),
+/// but for what decides register tiles, which single layers decided.
 constexpr ConvolutionCosts golden_cove_costs = {
     .cycles = cycles_of({
-//BEGIN
         {cache_block, 326},
         {kernel_call, 162},
         {k_loop, 1},
@@ -111,15 +111,14 @@ constexpr ConvolutionCosts golden_cove_costs = {
         {slide_product, 0.581},
         {slide_store, 1.51},
         {slide_position, 2.14},
-        {slide_band, 44.5},
+        {slide_row_range, 44.5},
         {gather_load, 0.208},
         {gather_shuffle, 0.271},
         {gather_product, 0.772},
         {gather_store, 1.36},
-        {gather_place, 7.13},
+        {gather_position, 7.13},
         {gathered_weight, 5.84},
         {piecewise_output, 0.3},
-//END
     }),
 };
 // clang-format on

@@ -112,8 +112,8 @@ struct WorkRates {
   double convolution_bytes = 16;  ///< inputs and outputs of a convolution
 };
 
-/// What bounds K loops of convolutions on the core, and how many cycles everything else takes that a
-/// candidate's cost counts. Measure: castor-sweep.
+/// What bounds K loops of convolutions on the core, and how many cycles everything else takes that
+/// a candidate's cost counts. Measure: castor-sweep.
 struct ConvolutionCosts {
   double product_512 = 1;    ///< cycles from one product of 512 bits to the next
   double product_256 = 0.5;  ///< the same of 256 bits

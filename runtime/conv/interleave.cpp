@@ -41,7 +41,7 @@ void store_4(uint32_t* to, __m128i dwords) {
 
 /// Pixels from `i` on, as many as `load` gives: 4, 8 or 16.
 template <int count, class Load>
-void interleave_piece(const FourRows& from, int64_t i, int64_t step, Load load, uint32_t* to) {
+void interleave_pixels(const FourRows& from, int64_t i, int64_t step, Load load, uint32_t* to) {
   __m128i bytes[4];
   for (int channel = 0; channel < 4; ++channel) {
     bytes[channel] = _mm_xor_si128(load(from.rows[channel] + i * step), from.flip);
@@ -58,21 +58,21 @@ void interleave_piece(const FourRows& from, int64_t i, int64_t step, Load load, 
   }
 }
 
-/// Calls piece(i) for pieces of `count` pixels; the last one ends with the row, and may do some
-/// pixels once more. There are at least `count` pixels. What `piece` captures by value, stores do
+/// Calls bytes16(i) for pieces of `count` pixels; the last one ends with the row, and may do some
+/// pixels once more. There are at least `count` pixels. What `bytes16` captures by value, stores do
 /// not change.
 template <int count, class Piece>
-void for_each_piece(int64_t pixels, Piece piece) {
-  for (int64_t i = 0; i + count <= pixels; i += count) piece(i);
-  if (pixels % count != 0) piece(pixels - count);
+void for_each_piece(int64_t pixels, Piece bytes16) {
+  for (int64_t i = 0; i + count <= pixels; i += count) bytes16(i);
+  if (pixels % count != 0) bytes16(pixels - count);
 }
 
 template <int count, class Load>
 void interleave_row(const FourRows& from, int64_t pixels, int64_t step, Load load, uint32_t* to) {
   for (int64_t i = 0; i + count <= pixels; i += count) {
-    interleave_piece<count>(from, i, step, load, to);
+    interleave_pixels<count>(from, i, step, load, to);
   }
-  if (pixels % count != 0) interleave_piece<count>(from, pixels - count, step, load, to);
+  if (pixels % count != 0) interleave_pixels<count>(from, pixels - count, step, load, to);
 }
 
 /// The same byte by byte, for rows of any step.
@@ -187,8 +187,8 @@ void interleave_filters(const std::byte* first, int64_t positions, uint8_t flip,
       next += positions;
     }
     int64_t i = 0;
-    for (; i + 8 <= positions; i += 8) interleave_piece<8>(four, i, 1, load_8, to);
-    for (; i + 4 <= positions; i += 4) interleave_piece<4>(four, i, 1, load_4, to);
+    for (; i + 8 <= positions; i += 8) interleave_pixels<8>(four, i, 1, load_8, to);
+    for (; i + 4 <= positions; i += 4) interleave_pixels<4>(four, i, 1, load_4, to);
     const uint8_t* rest[4];
     for (int k = 0; k < 4; ++k) rest[k] = four.rows[k] + i;
     interleave_any(rest, 1, flip, positions - i, to + i);
@@ -200,8 +200,8 @@ uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
   __m128i sums = _mm_setzero_si128();
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
-    const __m128i piece = load_16(reinterpret_cast<const uint8_t*>(bytes + i));
-    sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_xor_si128(piece, flips), _mm_setzero_si128()));
+    const __m128i bytes16 = load_16(reinterpret_cast<const uint8_t*>(bytes + i));
+    sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_xor_si128(bytes16, flips), _mm_setzero_si128()));
   }
   auto total = static_cast<uint32_t>(_mm_cvtsi128_si32(sums)) +
                static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_srli_si128(sums, 8)));

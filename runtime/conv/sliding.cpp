@@ -98,10 +98,10 @@ Status pack_constants(BoundSliding<Plan>& bound, std::span<const std::byte* cons
   using Start = typename BoundSliding<Plan>::Start;
   const ConvolutionOperands& operands = bound.operands;
   const WeightData known = known_weights(operands, constants);
-  const size_t starts = record_count(bound.plan);
+  const size_t starts = panel_count(bound.plan);
   if (known.weights != nullptr) {
     const auto pack = [&](int32_t* data) {
-      pack_weights(bound, bound.products, known, packed_records(bound, data));
+      pack_weights(bound, bound.products, known, packed_panels(bound, data));
     };
     const WeightSources from = {operands.w_zero_point, operands.zero_points_per_channel};
     Result<PackedDwords> packed =
@@ -111,7 +111,7 @@ Status pack_constants(BoundSliding<Plan>& bound, std::span<const std::byte* cons
     if (is_known(operands.x_zero_point, constants)) {
       bound.starts.resize(starts);
       set_starts(bound, bound.products, data_of(operands.x_zero_point, constants),
-                 packed_records(bound, bound.packed.data()).sums, bound.starts);
+                 packed_panels(bound, bound.packed.data()).sums, bound.starts);
     }
   } else {
     bound.scratch_bytes += 4 * packed_dwords(bound);

@@ -30,12 +30,12 @@ struct SlidingProducts {
 template <class Spec>
 using ProductCodes = KernelCodePtr<Spec>[2][2][2];
 
-/// A convolution with a plan of that kind. Weights are packed in records: of an output channel in
+/// A convolution with a plan of that kind. Weights are packed in panels: of an output channel in
 /// NCHW, of a vector of output channels in NHWC.
 template <class Plan>
 struct BoundSliding {
   using Form = decltype(Plan::form);
-  /// What sums begin with, by record: a number, or a vector of channels with its numbers.
+  /// What sums begin with, by panel: a number, or a vector of channels with its numbers.
   using Start =
       std::conditional_t<std::is_same_v<Plan, jit::DepthwisePlan>, int32_t, jit::NhwcVector>;
 
@@ -43,8 +43,8 @@ struct BoundSliding {
   jit::Target target;
   ConvolutionOperands operands;
   ProductCodes<Form> codes;
-  PackedDwords packed;            ///< PackedRecords; empty where each call packs
-  std::vector<Start> starts;      ///< by slice of the filter and record; empty as well
+  PackedDwords packed;            ///< PackedPanels; empty where each call packs
+  std::vector<Start> starts;      ///< by slice of the filter and panel; empty as well
   SlidingProducts products;       ///< of what is packed
   bool applies_epilogue = false;  ///< kernels do
   size_t scratch_bytes = 0;       ///< that a call needs, 0 where all is known

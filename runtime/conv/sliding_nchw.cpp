@@ -238,7 +238,7 @@ void NchwRun::run_blocks(const PlanePiece& piece, const BlockList& blocks,
         (operands == nullptr ? 4 * to.channel_step : 0) - blocks.output_end;
     const auto run = [&](int64_t outer, const int32_t* starts, const Code& code) {
       arguments.input = operands_[0] + outer * plan_.plane_inputs() + channel * pixels_;
-      arguments.weights_end = arguments.weights + piece.channels * record_dwords_;
+      arguments.weights_end = arguments.weights + piece.channels * panel_dwords_;
       arguments.start = starts;
       code.call(&arguments);
     };

@@ -12,8 +12,8 @@ using jit::GroupedNhwcPlan;
 static_assert(max_piece_elements >= GroupedNhwcPlan::max_unit_outputs);
 
 constexpr int64_t line_channels = GroupedNhwcPlan::line_channels;
-/// Bytes of a piece's records at the most, if they are of several vectors: each place reads all.
-constexpr int64_t max_record_bytes = 24 << 10;
+/// Bytes of a piece's panels at the most, if they are of several vectors: each place reads all.
+constexpr int64_t max_panel_bytes = 24 << 10;
 
 /// One piece: whole rows of an image, or a part of one, and some vectors of channels.
 struct RowPiece {
@@ -97,8 +97,8 @@ void NhwcRun::choose_pieces() {
 void NhwcRun::choose_channels(int64_t max, int64_t pixels) {
   const int64_t channels = plan_.geometry.out_channels;
   const int64_t lanes = plan_.lanes;
-  const int64_t record_bytes = 4 * record_dwords_;
-  piece_vectors_ = std::clamp<int64_t>(max_record_bytes / record_bytes, 1, vectors());
+  const int64_t panel_bytes = 4 * panel_dwords_;
+  piece_vectors_ = std::clamp<int64_t>(max_panel_bytes / panel_bytes, 1, vectors());
   if (channels > max / pixels) {
     piece_vectors_ = std::clamp<int64_t>(max / pixels / 2 / lanes, 1, piece_vectors_);
     return;

@@ -82,19 +82,18 @@ class SlidingRun {
     output_.end(piece, scratch);
   }
 
-  /// All slices of the filter, one after the other: sets what depends on the slice, for records
+  /// All slices of the filter, one after the other: sets what depends on the slice, for panels
   /// from that number on, and calls `run(outer, code)` with the input's position along outer axes.
   /// Returns false where all slices are in the padding. Arguments are set where they are: a copy
   /// would have to wait for all stores before it.
   template <class Arguments, class Run>
-  bool run_slices(int64_t outer_output, int64_t record, Arguments& arguments,
-                  const Run& run) const {
+  bool run_slices(int64_t outer_output, int64_t panel, Arguments& arguments, const Run& run) const {
     bool is_begun = false;
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
       const std::optional<int64_t> outer = outer_position(plan_.geometry, outer_output, slice);
       if (!outer) continue;
-      const int64_t first = slice * static_cast<int64_t>(records_of_slice(plan_)) + record;
-      arguments.weights = records_.data() + first * record_dwords_;
+      const int64_t first = slice * static_cast<int64_t>(panels_of_slice(plan_)) + panel;
+      arguments.weights = panels_.data() + first * panel_dwords_;
       run(*outer, starts_.data() + first,
           *bound_.codes[products_.signed_input][products_.subtracts_window_sums][is_begun]);
       is_begun = true;
@@ -106,7 +105,7 @@ class SlidingRun {
   const Plan& plan_;
   const CallOperands operands_;
   const ConvolutionOutput output_;
-  int64_t record_dwords_ = 0;
+  int64_t panel_dwords_ = 0;
 
  private:
   void prepare(std::byte* scratch) {
@@ -116,18 +115,18 @@ class SlidingRun {
       auto* to = reinterpret_cast<int32_t*>(scratch);
       const WeightData from = {operands_[1], data_of(operands.w_zero_point, operands_)};
       products_ = products_of(plan_.geometry, operands, plan_.form.engine, from);
-      pack_weights(bound_, products_, from, packed_records(bound_, to));
+      pack_weights(bound_, products_, from, packed_panels(bound_, to));
       packed = to;
       scratch += 4 * packed_dwords(bound_);
     }
-    const PackedRecords<const int32_t> records = packed_records(bound_, packed);
-    records_ = records.records;
-    record_dwords_ = static_cast<int64_t>(record_dwords(plan_));
+    const PackedPanels<const int32_t> panels = packed_panels(bound_, packed);
+    panels_ = panels.panels;
+    panel_dwords_ = static_cast<int64_t>(panel_dwords(plan_));
     starts_ = bound_.starts;
     if (!starts_.empty()) return;
     auto* to = reinterpret_cast<typename Bound::Start*>(at_next_line(scratch));
-    const std::span<typename Bound::Start> made(to, record_count(plan_));
-    set_starts(bound_, products_, data_of(operands.x_zero_point, operands_), records.sums, made);
+    const std::span<typename Bound::Start> made(to, panel_count(plan_));
+    set_starts(bound_, products_, data_of(operands.x_zero_point, operands_), panels.sums, made);
     starts_ = made;
   }
 
@@ -141,7 +140,7 @@ class SlidingRun {
   }
 
   SlidingProducts products_;
-  std::span<const int32_t> records_;
+  std::span<const int32_t> panels_;
   std::span<const typename Bound::Start> starts_;
 };
 

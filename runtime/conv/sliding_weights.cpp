@@ -98,7 +98,7 @@ class RowLayout {
   const int64_t lanes_;
 };
 
-/// Packs one output channel at a time to its lane of a record.
+/// Packs one output channel at a time to its lane of a panel.
 class LanePacker {
  public:
   /// `form` says how the taps of a row are laid out. `held`: channels of a k group.
@@ -378,7 +378,7 @@ class FirstSums {
 }  // namespace
 
 void pack_weights(const BoundDepthwise& bound, const SlidingProducts& products,
-                  const WeightData& from, const PackedRecords<int32_t>& to) {
+                  const WeightData& from, const PackedPanels<int32_t>& to) {
   const jit::DepthwisePlan& plan = bound.plan;
   const GroupedNhwcForm one_output = {.rows = plan.form.rows,
                                       .columns = static_cast<int>(plan.columns.kernel)};
@@ -387,35 +387,35 @@ void pack_weights(const BoundDepthwise& bound, const SlidingProducts& products,
   if (products.subtracts_window_sums && !products.signed_input && plan.form.repeats_last_tap) {
     packer.split_last_tap();
   }
-  const size_t record_size = record_dwords(plan);
-  int32_t* record = to.records.data();
+  const size_t panel_size = panel_dwords(plan);
+  int32_t* panel = to.panels.data();
   int32_t* sum = to.sums.data();
   for (int64_t slice = 0; slice < plan.slices; ++slice) {
-    for (int64_t m = 0; m < plan.geometry.out_channels; ++m, record += record_size) {
-      *sum++ = packer.pack(slice, m, record);
+    for (int64_t m = 0; m < plan.geometry.out_channels; ++m, panel += panel_size) {
+      *sum++ = packer.pack(slice, m, panel);
     }
   }
 }
 
 void pack_weights(const BoundGroupedNhwc& bound, const SlidingProducts& products,
-                  const WeightData& from, const PackedRecords<int32_t>& to) {
+                  const WeightData& from, const PackedPanels<int32_t>& to) {
   const jit::GroupedNhwcPlan& plan = bound.plan;
   LanePacker packer(plan.form, plan.lanes, plan.held, products, from);
   packer.set_layer(bound);
   OrderPacker orders(bound);
-  const size_t record_size = record_dwords(plan);
-  std::ranges::fill(to.records, 0);
-  int32_t* record = to.records.data();
+  const size_t panel_size = panel_dwords(plan);
+  std::ranges::fill(to.panels, 0);
+  int32_t* panel = to.panels.data();
   for (int64_t slice = 0; slice < plan.slices; ++slice) {
     int32_t* sums = to.sums.data() + slice * plan.geometry.out_channels;
     for (const jit::NhwcVector& vector : plan.vectors) {
-      orders.pack(vector, record);
-      int32_t* weights = record + plan.form.orders() * plan.lanes;
+      orders.pack(vector, panel);
+      int32_t* weights = panel + plan.form.orders() * plan.lanes;
       for (int lane = 0; lane < vector.channels(); ++lane) {
         const int64_t m = vector.channel + lane;
         sums[m] = packer.pack(slice, m, weights + lane);
       }
-      record += record_size;
+      panel += panel_size;
     }
   }
 }

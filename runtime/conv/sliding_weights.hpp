@@ -37,55 +37,55 @@ T* at_next_line(T* data) {
   return data + (past == 0 ? 0 : (line - past) / sizeof(T));
 }
 
-/// Records of one slice of the filter.
-inline size_t records_of_slice(const jit::DepthwisePlan& plan) {
+/// Panels of one slice of the filter.
+inline size_t panels_of_slice(const jit::DepthwisePlan& plan) {
   return static_cast<size_t>(plan.geometry.out_channels);
 }
-inline size_t records_of_slice(const jit::GroupedNhwcPlan& plan) { return plan.vectors.size(); }
-/// Dwords of a record.
-inline size_t record_dwords(const jit::DepthwisePlan& plan) {
+inline size_t panels_of_slice(const jit::GroupedNhwcPlan& plan) { return plan.vectors.size(); }
+/// Dwords of a panel.
+inline size_t panel_dwords(const jit::DepthwisePlan& plan) {
   return static_cast<size_t>(plan.form.weight_dwords());
 }
-inline size_t record_dwords(const jit::GroupedNhwcPlan& plan) {
-  return static_cast<size_t>(plan.form.record_vectors() * plan.lanes);
+inline size_t panel_dwords(const jit::GroupedNhwcPlan& plan) {
+  return static_cast<size_t>(plan.form.panel_vectors() * plan.lanes);
 }
-/// Records of all slices, by slice.
+/// Panels of all slices, by slice.
 template <class Plan>
-size_t record_count(const Plan& plan) {
-  return static_cast<size_t>(plan.slices) * records_of_slice(plan);
+size_t panel_count(const Plan& plan) {
+  return static_cast<size_t>(plan.slices) * panels_of_slice(plan);
 }
 
 /// Packed weights, and what sums begin with.
 template <class Int>
-struct PackedRecords {
-  std::span<Int> records;  ///< by slice; begin at a cache line
-  std::span<Int> sums;     ///< by slice and output channel: of weights less the zero point
+struct PackedPanels {
+  std::span<Int> panels;  ///< by slice; begin at a cache line
+  std::span<Int> sums;    ///< by slice and output channel: of weights less the zero point
 };
 
 template <class Plan>
 size_t packed_sums(const Plan& plan) {
   return static_cast<size_t>(plan.slices * plan.geometry.out_channels);
 }
-/// Dwords of all that PackedRecords has, and of what is skipped to the next cache line.
+/// Dwords of all that PackedPanels has, and of what is skipped to the next cache line.
 template <class Plan>
 size_t packed_dwords(const BoundSliding<Plan>& bound) {
   constexpr size_t to_next_line = 15;
-  return to_next_line + record_count(bound.plan) * record_dwords(bound.plan) +
+  return to_next_line + panel_count(bound.plan) * panel_dwords(bound.plan) +
          packed_sums(bound.plan);
 }
 /// Its parts, from the next cache line after `data` on.
 template <class Plan, class Int>
-PackedRecords<Int> packed_records(const BoundSliding<Plan>& bound, Int* data) {
+PackedPanels<Int> packed_panels(const BoundSliding<Plan>& bound, Int* data) {
   data = at_next_line(data);
-  const size_t dwords = record_count(bound.plan) * record_dwords(bound.plan);
+  const size_t dwords = panel_count(bound.plan) * panel_dwords(bound.plan);
   return {{data, dwords}, {data + dwords, packed_sums(bound.plan)}};
 }
 
 /// Packs weights for products that do.
 void pack_weights(const BoundDepthwise& bound, const SlidingProducts& products,
-                  const WeightData& from, const PackedRecords<int32_t>& to);
+                  const WeightData& from, const PackedPanels<int32_t>& to);
 void pack_weights(const BoundGroupedNhwc& bound, const SlidingProducts& products,
-                  const WeightData& from, const PackedRecords<int32_t>& to);
+                  const WeightData& from, const PackedPanels<int32_t>& to);
 /// First values of sums, from those of the weights: what the input's zero point times the weights
 /// gives, less.
 void set_starts(const BoundDepthwise& bound, const SlidingProducts& products,

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "jit/conv/conv_plan.hpp"
+#include "jit/conv/problem.hpp"
 #include "jit/conv/sliding/depthwise_plan.hpp"
 #include "jit/conv/sliding/grouped_nhwc_plan.hpp"
-#include "jit/conv/problem.hpp"
 #include "jit/core/core_tuning.hpp"
 
 namespace castor::jit {

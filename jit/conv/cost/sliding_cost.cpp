@@ -48,14 +48,14 @@ EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem
   const bool sums_windows =
       problem.needs_window_sums() && product_engine_of(target) == ProductEngine::u8_i8_dot;
   EventCounts plane;
-  for (const DepthwiseBand& band : plan.bands) {
+  for (const auto& range : plan.bands) {
     double positions = 0;
-    for (size_t i = 0; i < band.columns; ++i) {
-      positions += static_cast<double>(plan.columns_of_bands[band.first_columns + i].count);
+    for (size_t i = 0; i < range.columns; ++i) {
+      positions += static_cast<double>(plan.columns_of_bands[range.first_columns + i].count);
     }
-    plane += cost_of_position(plan.form, plan.form.blocks[band.block], sums_windows) *
-             (positions * static_cast<double>(band.blocks));
-    plane[slide_band] += 1;
+    plane += cost_of_position(plan.form, plan.form.blocks[range.block], sums_windows) *
+             (positions * static_cast<double>(range.blocks));
+    plane[slide_row_range] += 1;
   }
   plane[slide_product] *= instructions_of(target);
   EventCounts image = plane * (static_cast<double>(plan.geometry.out_channels) *
@@ -99,7 +99,7 @@ EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& probl
   one[gather_product] = product_of(plan, target) * block.outputs * form.rows * in_row;
   if (sums_windows) one[gather_product] += input_rows * in_row;
   one[gather_store] = double{1} * block.outputs * form.outputs;
-  one[gather_place] = 1;
+  one[gather_position] = 1;
   const auto blocks = static_cast<double>(plan.rows.output) / plan.block_outputs;
   const double lanes_factor = plan.lanes == 16 ? 1 : costs_on(target).product_256 * 2;
   EventCounts image =

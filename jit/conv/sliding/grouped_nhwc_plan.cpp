@@ -73,7 +73,7 @@ void add_vectors(GroupedNhwcPlan& plan, const Target& target) {
   });
 }
 
-/// How rows and columns are walked. False: too many phases, or a filter that is too large.
+/// How rows and columns are walked. False: strides are too irregular, or the filter is too large.
 bool choose_steps(GroupedNhwcPlan& plan) {
   GroupedNhwcForm& form = plan.form;
   constexpr int64_t max_rows = 16;
@@ -286,7 +286,7 @@ std::string print(const GroupedNhwcPlan& plan, const Target&) {
                       form.quads(), form.quads() == 1 ? "quad" : "quads");
   text += fmt::format("  filter   {} rows of {} {}, {} B packed for a vector\n", form.rows,
                       form.products(), form.products() == 1 ? "product" : "products",
-                      4 * plan.lanes * form.record_vectors());
+                      4 * plan.lanes * form.panel_vectors());
   text += fmt::format("  blocks   {} rows, code for {} {}\n", plan.block_outputs,
                       form.blocks.size(), form.blocks.size() == 1 ? "kind" : "kinds");
   return text;

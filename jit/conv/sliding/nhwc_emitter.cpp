@@ -96,9 +96,9 @@ void NhwcEmitter::emit_channels() {
   code_.align_to(32);
   code_.L(next);
   emit_vector_begin();
-  load_record();
+  load_panel();
   emit_rows(reg::from, reg::row_step);
-  code_.add(weights, vector_bytes() * form_.record_vectors());
+  code_.add(weights, vector_bytes() * form_.panel_vectors());
   code_.add(reg::vector, static_cast<int>(sizeof(NhwcVector)));
   code_.cmp(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors_end)));
   code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
@@ -123,9 +123,9 @@ void NhwcEmitter::emit_vector_begin() {
   code_.call(channels_routine_);
 }
 
-void NhwcEmitter::load_record() {
-  for (int i = 0; i < vectors_.record && vectors_.keeps(i); ++i) {
-    code_.vmovups(vectors_.kept(i), of_record(i));
+void NhwcEmitter::load_panel() {
+  for (int i = 0; i < vectors_.panel && vectors_.keeps(i); ++i) {
+    code_.vmovups(vectors_.kept(i), of_panel(i));
   }
 }
 
@@ -172,7 +172,7 @@ void NhwcEmitter::emit_channels_of_pixels(int row) {
     }
     for (int part = 0; part < form_.parts; ++part) {
       vectors_.keeps(part) ? code_.vpshufb(vectors_.quad, channels, vectors_.kept(part))
-                           : code_.vpshufb(vectors_.quad, channels, of_record(part));
+                           : code_.vpshufb(vectors_.quad, channels, of_panel(part));
       emit_products(row, vectors_.quad, pixel * form_.parts + part);
     }
   }

@@ -66,15 +66,15 @@ class NhwcRegisters : public VectorPool {
     if (form.subtracts_window_sums) first_window_sum_ = take(form.outputs);
     first_sum_ = take(form.outputs * form.sum_rows());
     fit = room() >= 0;
-    record = form.record_vectors();
-    if (!form.subtracts_window_sums && !form.has_words()) record -= form.zero_points();
-    kept_ = fit ? std::min(record, room()) : 0;
+    panel = form.panel_vectors();
+    if (!form.subtracts_window_sums && !form.has_words()) panel -= form.zero_points();
+    kept_ = fit ? std::min(panel, room()) : 0;
     if (kept_ > 0) first_kept_ = take(kept_);
   }
 
   Xmm quad, padding, order, transposed, flip, pixel, odd_taps, even_bytes, product;
   bool fit = false;
-  int record = 0;  ///< vectors of a record that the code reads
+  int panel = 0;  ///< vectors of a panel that the code reads
 
   Xmm window_sum(int output) const { return vector(first_window_sum_.getIdx() + output); }
   Xmm row_sum(int output) const { return window_sum(output); }
@@ -82,7 +82,7 @@ class NhwcRegisters : public VectorPool {
   Xmm sum(int row, int output) const {
     return vector(first_sum_.getIdx() + row % form_.sum_rows() * form_.outputs + output);
   }
-  /// Some vectors of the record stay in registers, others are read each time.
+  /// Some vectors of the panel stay in registers, others are read each time.
   bool keeps(int index) const { return index < kept_; }
   Xmm kept(int index) const { return vector(first_kept_.getIdx() + index); }
 
@@ -126,7 +126,7 @@ class NhwcEmitter final : SlidingEmitter<GroupedNhwcForm, NhwcRegisters> {
   void emit_masks();
   void emit_channels();
   void emit_vector_begin();
-  void load_record();
+  void load_panel();
   void emit_first_sum(const Xmm& sum, int output) override;
   void emit_row(int row) override;
   void emit_pixels_of_channel(int row);
@@ -161,7 +161,7 @@ class NhwcEmitter final : SlidingEmitter<GroupedNhwcForm, NhwcRegisters> {
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   Xbyak::Address of_place(size_t offset) { return code_.ptr[reg::place + offset]; }
   Xbyak::Address of_vector(size_t offset) { return code_.ptr[reg::vector + offset]; }
-  Xbyak::Address of_record(int index) { return code_.ptr[weights + vector_bytes() * index]; }
+  Xbyak::Address of_panel(int index) { return code_.ptr[weights + vector_bytes() * index]; }
   static size_t loaded_at(int pixel) {
     return offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel);
   }

@@ -104,12 +104,12 @@ void NhwcEmitter::transpose() {
   if (has_vbmi(target_)) {
     if (!form_.repeats) return code_.vpermb(quad, order, quad);
     if (vectors_.keeps(0)) return code_.vpermb(quad, vectors_.kept(0), quad);
-    code_.vmovups(order, of_record(0));
+    code_.vmovups(order, of_panel(0));
     return code_.vpermb(quad, order, quad);
   }
   if (form_.repeats) {
     vectors_.keeps(0) ? code_.vpshufb(quad, quad, vectors_.kept(0))
-                      : code_.vpshufb(quad, quad, of_record(0));
+                      : code_.vpshufb(quad, quad, of_panel(0));
   }
   code_.vpermd(Zmm(quad.getIdx()), Zmm(order.getIdx()), quad);
   code_.vpshufb(quad, quad, vectors_.transposed);
@@ -123,7 +123,7 @@ void NhwcEmitter::transpose_halves() {
   } else if (vectors_.keeps(0)) {
     code_.vpshufb(quad, quad, vectors_.kept(0));
   } else {
-    code_.vpshufb(quad, quad, of_record(0));
+    code_.vpshufb(quad, quad, of_panel(0));
   }
   constexpr uint8_t halves_of_both = 0b11'01'10'00;
   code_.vpermq(quad, quad, halves_of_both);

@@ -89,7 +89,7 @@ class SlidingEmitter {
       : form_(form), target_(target), vectors_(form, target, spare), code_(buffer) {}
   ~SlidingEmitter() = default;
 
-  /// Of the layer's weights: the record of the output channel, or of the vector of channels.
+  /// Of the layer's weights: the panel of the output channel, or of the vector of channels.
   inline static const Reg64 weights{Operand::R9};
 
   /// What begins the sum of an output of a place: the start, and window sums where there are any.
@@ -206,7 +206,7 @@ class SlidingEmitter {
     if (vectors > 1) emit_product_of_vector(sum, vectors_.odd_taps, index + 1);
   }
 
-  /// `index` in the record.
+  /// `index` in the panel.
   void emit_product_of_vector(const Xmm& sum, const Xmm& taps, int index) {
     const bool keeps = vectors_.keeps(index);
     const Xmm& product = vectors_.product;

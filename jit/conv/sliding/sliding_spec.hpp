@@ -210,7 +210,7 @@ struct GroupedNhwcForm {
   int vectors_of_weight() const { return has_words() && parts == 0 ? 2 : 1; }
   /// Vectors of what one vector of output channels has: orders; weights by row and weight; of bytes
   /// the zero points in the bytes of their taps.
-  int record_vectors() const {
+  int panel_vectors() const {
     return orders() + rows * row_weights() * vectors_of_weight() +
            (has_words() ? 0 : zero_points());
   }
@@ -319,7 +319,7 @@ struct GroupedNhwcArguments {
   int64_t prefetched = 0;  ///< how far ahead of stores lines of the cache are asked for
   const NhwcPlace* places = nullptr;
   const NhwcPlace* places_end = nullptr;  ///< after at least one
-  const int32_t* weights = nullptr;       ///< record of the first vector
+  const int32_t* weights = nullptr;       ///< panel of the first vector
   const NhwcVector* vectors = nullptr;
   const NhwcVector* vectors_end = nullptr;  ///< after at least one
   /// The input's zero point, as the image has it, in each byte of 16.

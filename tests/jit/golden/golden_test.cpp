@@ -190,7 +190,8 @@ TEST(GoldenKernel, RefusesKernelsThatTheTierLacks) {
       {"// tier: avx2\n// kernel: depthwise\n----\n", "avx2 has no such depthwise"},
       {"// tier: avx2\n// kernel: dense engine=i16_pairs channels=15\n----\n", "has no such"},
       {"// tier: avx512\n// kernel: byte_table\n----\n", "avx512 has no such byte_table"},
-      {"// tier: avx2\n// kernel: dense engine=i16_pairs\n" + epilogue, "an epilogue that kernels apply"},
+      {"// tier: avx2\n// kernel: dense engine=i16_pairs\n" + epilogue,
+       "an epilogue that kernels apply"},
       {"// tier: avx512_vnni\n// kernel: pack_input\n" + epilogue, "takes no epilogue"},
       {"// tier: avx512\n// kernel: dense engine=i16_pairs\n"
        "func @f(%x: u8[2]) -> (u8[2]) {\n  return %x\n}\n----\n",

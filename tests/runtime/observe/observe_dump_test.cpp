@@ -135,7 +135,8 @@ TEST(DumpDirectory, HasKernelsOfConvolutions) {
   ASSERT_TRUE(bound.ok()) << bound.error().to_string();
   int listings = 0;
   for (const std::string& file : directory.files()) {
-    if (!file.starts_with("castor_dense_vectorised_channels_") || !file.ends_with(".asm.txt")) continue;
+    if (!file.starts_with("castor_dense_vectorised_channels_") || !file.ends_with(".asm.txt"))
+      continue;
     ++listings;
     EXPECT_NE(read_text(directory.path(file)).find("vpmaddwd"), std::string::npos) << file;
   }
