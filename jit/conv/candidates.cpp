@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 namespace castor::jit {
 
 namespace {
-
-/// Block rows of a depthwise kernel that applies an epilogue: at least as many as are packed at a
-/// time.
-constexpr int64_t min_epilogue_rows = 4;
 
 /// Elements of i32 that an epilogue reads again, where kernels do not apply it.
 double outputs_of_image(const ConvolutionGeometry& geometry) {

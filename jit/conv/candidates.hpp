@@ -4,6 +4,7 @@
 // the benchmark ask here.
 #pragma once
 
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
