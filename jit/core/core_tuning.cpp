@@ -24,58 +24,10 @@ constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows) {
 }
 
 // clang-format off
-/// A core with one product of 512 bits a cycle, as Zen 4. Events other than products have the cycles
-/// that were fitted for Golden Cove: no sweep of another core is there yet.
-constexpr ConvolutionCosts generic_costs = {
-    .cycles = cycles_of({
-        {cache_block, 326},
-        {kernel_call, 162},
-        {k_loop, 1},
-        {unaligned_load, 0.25},
-        {weight_broadcast, 0.1},
-        {l2_vector, 0.4},
-        {operand_load, 0.05},
-        {stored_vector, 2},
-        {split_stored_vector, 3},
-        {stalled_tile, 12},
-        {nhwc_stored_vector, 3},
-        {staged_vector, 3},
-        {transposed_channel, 9},
-        {transposed_output, 0.8},
-        {packed_row, 3.55},
-        {packed_nhwc, 4.9},
-        {packed_nchw4c, 0.286},
-        {packed_by_kernel, 0.416},
-        {packed_columns4, 0.358},
-        {packed_im2col, 0.292},
-        {packed_by_loops, 0.318},
-        {packed_one_by_one, 2.36},
-        {copied_row, 1.09},
-        {copied_byte, 0.08},
-        {converted_byte, 0.641},
-        {copied_column, 14.6},
-        {packed_weight, 0.855},
-        {listed_weight, 3.63},
-        {summed_byte, 0.648},
-        {slide_load, 0.345},
-        {slide_shuffle, 0.971},
-        {slide_product, 0.581},
-        {slide_store, 1.51},
-        {slide_position, 2.14},
-        {slide_row_range, 44.5},
-        {gather_load, 0.208},
-        {gather_shuffle, 0.271},
-        {gather_product, 0.772},
-        {gather_store, 1.36},
-        {gather_position, 7.13},
-        {gathered_weight, 5.84},
-        {piecewise_output, 0.3},
-    }),
-};
-
-/// Fitted by tools/fit-convolution-costs to bench/data/sweep-granite-rapids-fit.csv (other tiers as well),
-/// but for what decides register tiles, which single layers decided.
-constexpr ConvolutionCosts golden_cove_costs = {
+/// All rows have these until other cores are swept. Fitted by tools/fit-convolution-costs to
+/// bench/data/sweep-granite-rapids-fit.csv and to other tiers, but for what decides register tiles,
+/// which measurements of single layers decided.
+constexpr ConvolutionCosts fitted_costs = {
     .cycles = cycles_of({
         {cache_block, 326},
         {kernel_call, 162},
@@ -125,10 +77,10 @@ constexpr ConvolutionCosts golden_cove_costs = {
 
 /// In the order of `Core`.
 constexpr std::array<CoreTuning, core_count> table = {{
-    {.core = Core::generic, .convolution = generic_costs},
-    {.core = Core::zen4, .convolution = generic_costs},
-    {.core = Core::zen5, .convolution = generic_costs},
-    {.core = Core::golden_cove, .convolution = golden_cove_costs},
+    {.core = Core::generic, .convolution = fitted_costs},
+    {.core = Core::zen4, .convolution = fitted_costs},
+    {.core = Core::zen5, .convolution = fitted_costs},
+    {.core = Core::golden_cove, .convolution = fitted_costs},
 }};
 
 constexpr bool is_sorted_by_core() {
