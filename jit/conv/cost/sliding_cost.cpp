@@ -12,9 +12,7 @@ namespace {
 using enum CostEvent;
 
 /// Instructions of a product of one k group: pairs of i16 hold half as many values.
-double instructions_of(const Target& target) {
-  return product_engine_of(target) == ProductEngine::u8_i8_dot ? 1 : 4;
-}
+double instructions_of(ProductEngine engine) { return engine == ProductEngine::u8_i8_dot ? 1 : 4; }
 
 /// Weights that a call packs, for each image.
 double weights_of_image(const ConvolutionProblem& problem) {
@@ -46,7 +44,7 @@ EventCounts cost_of_position(const DepthwiseForm& form, const SlidingBlock& bloc
 EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
   const bool sums_windows =
-      problem.needs_window_sums() && product_engine_of(target) == ProductEngine::u8_i8_dot;
+      problem.needs_window_sums() && plan.form.engine == ProductEngine::u8_i8_dot;
   EventCounts plane;
   for (const auto& range : plan.bands) {
     double positions = 0;
@@ -57,7 +55,7 @@ EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem
              (positions * static_cast<double>(range.blocks));
     plane[slide_row_range] += 1;
   }
-  plane[slide_product] *= instructions_of(target);
+  plane[slide_product] *= instructions_of(plan.form.engine) * costs_on(target).product_512;
   EventCounts image = plane * (static_cast<double>(plan.geometry.out_channels) *
                                static_cast<double>(plan.slices * plan.outer_outputs));
   image[gathered_weight] = weights_of_image(problem);
@@ -69,8 +67,8 @@ namespace {
 /// Cycles of one product: accumulators of few sums wait for each other.
 double product_of(const GroupedNhwcPlan& plan, const Target& target) {
   const GroupedNhwcForm& form = plan.form;
-  if (form.parts == 0) return instructions_of(target);
-  if (product_engine_of(target) == ProductEngine::i16_pairs) return 2;
+  if (form.parts == 0) return instructions_of(form.engine);
+  if (form.engine == ProductEngine::i16_pairs) return 2;
   const double sums = form.outputs * std::min(plan.block_outputs, form.sum_rows());
   return std::max(1.0, costs_on(target).latency * 0.8 / sums);
 }
@@ -90,15 +88,14 @@ EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& probl
   const GroupedNhwcForm& form = plan.form;
   const SlidingBlock block = {.outputs = plan.block_outputs};
   const double input_rows = form.input_rows(block);
-  const bool sums_windows =
-      problem.needs_window_sums() && product_engine_of(target) == ProductEngine::u8_i8_dot;
+  const bool sums_windows = problem.needs_window_sums() && form.engine == ProductEngine::u8_i8_dot;
   const double in_row = form.products();
   EventCounts one;
   one[gather_load] = input_rows * form.pixels();
   one[gather_shuffle] = input_rows * shuffles_of_row(form, target);
   one[gather_product] = product_of(plan, target) * block.outputs * form.rows * in_row;
   if (sums_windows) one[gather_product] += input_rows * in_row;
-  one[gather_store] = double{1} * block.outputs * form.outputs;
+  one[gather_store] = static_cast<double>(block.outputs * form.outputs);
   one[gather_position] = 1;
   const auto blocks = static_cast<double>(plan.rows.output) / plan.block_outputs;
   const double lanes_factor = plan.lanes == 16 ? 1 : costs_on(target).product_256 * 2;
