@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuning table: what cost models and estimates of work know about a core.
+// The tuning table: what planners, cost models and the division into tasks know about a core.
 //
 // Planners read it, emitters never do: a number that shapes code is a field of the kernel's spec,
 // which the planner sets. Numbers that bound what is possible or how much memory is used are no
-// tuning: they stay where the code is. "Measure" names the filter of castor-bench
-// (--benchmark_filter='FILTER') that shows the effect of a number.
+// tuning: they stay where the code is. The values here are the generic row's; another row
+// (core_tuning.cpp) names only what differs. "Measure" names the filter of castor-bench
+// (--benchmark_filter='FILTER') that shows the effect of a number; what has none follows from the
+// sizes of caches and registers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -19,6 +22,74 @@ namespace castor::jit {
 enum class PortModel : uint8_t { zen4 };
 /// "zen4"; "unknown" of a number that is none.
 std::string_view name_of(PortModel model);
+
+/// Sizes of cache blocks of dense convolutions. Shares of a cache are in eighths. Measure:
+/// ConvInteger/.*, with CASTOR_ISA for each tier.
+struct BlockTuning {
+  /// Bounds of the L2 bytes that blocks count on, whatever the core has: the upper one keeps all
+  /// scratch below 1 MiB.
+  int64_t min_l2_bytes = int64_t{128} << 10;
+  int64_t max_l2_bytes = int64_t{1} << 20;
+  int64_t packed_l2_eighths = 3;        ///< packed input or copied rows, next to weights
+  int64_t output_l2_eighths = 2;        ///< outputs that are transposed after the kernels
+  int64_t channel_tile_l2_eighths = 4;  ///< NHWC outputs that several channel tiles write in turn
+  int64_t phase_l2_eighths = 6;         ///< planes of all stride phases, before these cost more
+  int64_t packed_l1_eighths = 5;        ///< packed input of few channels, between channel tiles
+  int64_t im2col_l1_eighths = 16;       ///< im2col rows, next to the outputs that pass through L1
+  /// Output pixels of a block that stays in L1, so that each channel tile has enough to do.
+  int64_t min_l1_pixels = 1024;
+  int64_t min_l1_shifts = 3;  ///< its rows, in units of the rows that neighbouring blocks share
+  int64_t min_im2col_pixels = 1536;  ///< output pixels of a block of im2col rows
+  int64_t min_columns = 16;          ///< output columns of a part of a row: a vector
+  int64_t min_plane_vectors = 4;     ///< planes of fewer vectors are not padded to whole vectors
+};
+
+/// Choices among plans and tiles of dense convolutions. Measure: ConvInteger/.*.
+struct DenseTuning {
+  int max_channel_vectors = 6;   ///< vectors of output channels in a register tile
+  double max_run_growth = 1.25;  ///< k groups of runs along input rows, relative to packed planes
+  int64_t max_prefetched_k_steps = 8;  ///< outputs are prefetched by kernels of at most so many
+  double min_split_gain = 0.5;     ///< a plane per tap must fill less than this share of the others
+  double oversized_factor = 1000;  ///< weight of packed values in planes larger than their L2 share
+  int64_t max_dead_lanes = 16;  ///< rows are padded to whole vectors if 1 of so many lanes is dead
+  /// Vectors of a row group that is stored before the next one's peeled k steps. A core takes up
+  /// about a dozen stores whose data are still to be computed (Golden Cove).
+  int stored_group_vectors = 8;
+  /// Peeled k steps: as many as keep products going until a group's stores have been taken up.
+  /// Golden Cove: 8 cycles instead of 40 after the last k step of two dozen accumulators.
+  int max_peeled_k_steps = 4;
+};
+
+/// Depthwise NCHW kernels, whose rows are straight-line code. Measure:
+/// ConvInteger/.*depthwise.*.
+struct DepthwiseTuning {
+  int64_t max_code_products = 448;        ///< products of a row range, which all stand in the code
+  int64_t max_input_rows = 64;            ///< input rows of a row range
+  size_t max_code_blocks = 12;            ///< row ranges of a kernel
+  size_t max_epilogue_operations = 1500;  ///< lane operations of all stores of a kernel
+  size_t max_epilogue_bytes = size_t{16} << 10;  ///< code of a kernel with an epilogue
+  int prefetch_bytes = 4096;  ///< how far ahead input is prefetched where a row has few products
+};
+
+/// Grouped and depthwise NHWC kernels. Measure: ConvInteger/grouped.* and
+/// ConvInteger/.*depthwise.*/nhwc.
+struct GroupedNhwcTuning {
+  int max_row_products = 256;        ///< products of an output row, which all stand in the code
+  int64_t max_block_products = 224;  ///< products of a row range
+  int64_t max_masked_block_products = 300;  ///< the same where all of its loads are masked
+  int64_t max_block_outputs = 8;            ///< output rows of a row range
+  int64_t max_input_rows = 64;              ///< input rows of a row range
+  size_t max_code_blocks = 16;              ///< row ranges of a kernel
+};
+
+/// How convolutions are divided into tasks and calls of kernels. Measure:
+/// ConvIntegerThreads/.*.
+struct PartitionTuning {
+  int64_t max_epilogue_elements = 4096;  ///< results that a called epilogue takes: half of L1
+  int64_t sliding_outputs = 16384;       ///< outputs of a sliding kernel's unit of work
+  int64_t min_units = 16;                ///< units of a call, so that tasks end together
+  int64_t max_panel_bytes = int64_t{24} << 10;  ///< grouped NHWC weights of a unit: half of L1
+};
 
 /// What one thread does in a nanosecond with tensors in L2, to decide whether splitting work pays;
 /// rather too fast than too slow. Measured on Emerald Rapids.
@@ -48,6 +119,11 @@ struct ConvolutionCosts {
 struct CoreTuning {
   Core core = Core::generic;
   PortModel port_model = PortModel::zen4;
+  BlockTuning block{};
+  DenseTuning dense{};
+  DepthwiseTuning depthwise{};
+  GroupedNhwcTuning grouped_nhwc{};
+  PartitionTuning partition{};
   WorkRates rates{};
   ConvolutionCosts convolution{};
 };
