@@ -9,16 +9,21 @@ namespace castor::bench {
 
 namespace {
 
-constexpr size_t cache_line = 64;
+/// Where tensors begin: at a cache line.
+constexpr size_t alignment = 64;
+
+size_t aligned(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+constexpr uint32_t input_seed = 1;
+constexpr uint32_t weight_seed = 2;
+constexpr uint32_t zero_point_seed = 3;
 
 size_t count_of(const Dims& extents) {
   return static_cast<size_t>(element_count(extents).value_or(0));
 }
 
-std::vector<std::byte> patterns(size_t bytes, uint32_t seed) {
-  std::vector<std::byte> filled(bytes);
-  fill_with_patterns(filled, seed);
-  return filled;
+size_t zero_point_count(const jit::ConvolutionProblem& problem) {
+  return problem.has_weight_zero_points ? static_cast<size_t>(problem.geometry.out_channels) : 0;
 }
 
 Dims input_extents(const ConvolutionGeometry& geometry) {
@@ -35,44 +40,57 @@ Dims weight_extents(const ConvolutionGeometry& geometry) {
 
 ElementType byte_type(bool is_signed) { return is_signed ? ElementType::i8 : ElementType::u8; }
 
+std::vector<std::byte> patterns(size_t bytes, uint32_t seed) {
+  std::vector<std::byte> filled(bytes);
+  fill_with_patterns(filled, seed);
+  return filled;
+}
+
 }  // namespace
 
-SweepTensors::SweepTensors(const jit::ConvolutionProblem& problem)
-    : problem_(problem),
-      x_(patterns(count_of(input_extents(problem.geometry)), 1)),
-      w_(patterns(count_of(weight_extents(problem.geometry)), 2)),
-      y_(count_of(problem.geometry.output_extents())) {
-  if (!problem.has_weight_zero_points) return;
-  zero_points_ = patterns(static_cast<size_t>(problem.geometry.out_channels), 3);
-}
-
-std::vector<ConstView> SweepTensors::inputs() const {
-  const auto flat = [](const std::vector<std::byte>& bytes, bool is_signed) {
-    return ConstView{
-        bytes.data(), byte_type(is_signed), {static_cast<int64_t>(bytes.size())}, bytes.size()};
+Result<SweepTensors> SweepTensors::make(const jit::ConvolutionProblem& problem,
+                                        size_t scratch_bytes) {
+  const size_t x = count_of(input_extents(problem.geometry));
+  const size_t w = count_of(weight_extents(problem.geometry));
+  const size_t zero_points = zero_point_count(problem);
+  const size_t y = count_of(problem.geometry.output_extents());
+  Result<HugeBuffer> memory =
+      HugeBuffer::allocate(aligned(x) + aligned(w) + aligned(zero_points) +
+                           aligned(sizeof(int32_t) * y) + aligned(scratch_bytes));
+  if (!memory.ok()) return memory.error();
+  SweepTensors tensors(std::move(memory).value());
+  std::byte* next = tensors.memory_.bytes().data();
+  const auto take = [&](size_t bytes) {
+    std::byte* taken = next;
+    next += aligned(bytes);
+    return taken;
   };
-  std::vector<ConstView> views = {flat(x_, problem_.x_is_signed), flat(w_, problem_.w_is_signed)};
-  if (!zero_points_.empty()) views.push_back(flat(zero_points_, problem_.w_is_signed));
-  return views;
+  const auto add_input = [&](size_t bytes, bool is_signed, uint32_t seed) {
+    std::byte* data = take(bytes);
+    fill_with_patterns({data, bytes}, seed);
+    const auto extent = static_cast<int64_t>(bytes);
+    tensors.inputs_.push_back({data, byte_type(is_signed), {extent}, bytes});
+  };
+  add_input(x, problem.x_is_signed, input_seed);
+  add_input(w, problem.w_is_signed, weight_seed);
+  if (zero_points > 0) add_input(zero_points, problem.w_is_signed, zero_point_seed);
+  const size_t y_bytes = sizeof(int32_t) * y;
+  tensors.output_ = {take(y_bytes), ElementType::i32, {static_cast<int64_t>(y)}, y_bytes};
+  tensors.scratch_ = take(scratch_bytes);
+  return tensors;
 }
 
-View SweepTensors::output() {
-  return {
-      y_.data(), ElementType::i32, {static_cast<int64_t>(y_.size())}, y_.size() * sizeof(int32_t)};
-}
-
-std::vector<const std::byte*> SweepTensors::constants() const {
-  std::vector<const std::byte*> constants = {nullptr, nullptr};
-  if (!zero_points_.empty()) constants.push_back(nullptr);
-  if (!problem_.has_constant_weights) return constants;
-  constants[1] = w_.data();
-  if (!zero_points_.empty()) constants[2] = zero_points_.data();
-  return constants;
+SweepConstants::SweepConstants(const jit::ConvolutionProblem& problem)
+    : weights_(patterns(count_of(weight_extents(problem.geometry)), weight_seed)),
+      zero_points_(patterns(zero_point_count(problem), zero_point_seed)) {
+  const bool known = problem.has_constant_weights;
+  operands_ = {nullptr, known ? weights_.data() : nullptr};
+  if (!zero_points_.empty()) operands_.push_back(known ? zero_points_.data() : nullptr);
 }
 
 Result<CandidateRun> CandidateRun::bind(const jit::ConvolutionProblem& problem,
                                         const jit::Candidate& candidate, const jit::Target& target,
-                                        SweepTensors& tensors, CodeCache& cache) {
+                                        const SweepConstants& constants, CodeCache& cache) {
   using Kind = detail::OperandOrigin::Kind;
   const detail::ConvolutionOperands operands = {
       .x_is_signed = problem.x_is_signed,
@@ -80,31 +98,28 @@ Result<CandidateRun> CandidateRun::bind(const jit::ConvolutionProblem& problem,
       .w_zero_point = problem.has_weight_zero_points ? 2 : -1,
       .zero_points_per_channel = problem.has_weight_zero_points};
   detail::ScratchPlan scratch;
-  auto bound = detail::bind_convolution(problem.geometry, operands, tensors.constants(), target,
+  auto bound = detail::bind_convolution(problem.geometry, operands, constants.operands(), target,
                                         cache, scratch, {.candidate = &candidate});
   if (!bound.ok()) return bound.error();
   CandidateRun run;
   run.step_.convolution = std::move(bound).value();
-  run.inputs_ = tensors.inputs();
-  run.outputs_ = {tensors.output()};
-  for (size_t i = 0; i < run.inputs_.size(); ++i) {
-    run.step_.operands.push_back({{Kind::input, i}, run.inputs_[i].element});
+  for (size_t i = 0; i < constants.operands().size(); ++i) {
+    const bool is_signed = i == 0 ? problem.x_is_signed : problem.w_is_signed;
+    run.step_.operands.push_back({{Kind::input, i}, byte_type(is_signed)});
   }
   run.step_.operands.push_back({{Kind::output, 0}, ElementType::i32});
-  run.scratch_.resize(scratch.bytes() + cache_line);
+  run.scratch_bytes_ = scratch.bytes();
   return run;
 }
 
-void CandidateRun::run() {
-  detail::CallMemory memory = {.inputs = inputs_, .outputs = outputs_};
-  const auto past = reinterpret_cast<uintptr_t>(scratch_.data()) % cache_line;
-  memory.scratch = scratch_.data() + (cache_line - past) % cache_line;
-  detail::run_convolution(step_, memory);
-}
-
-Contender CandidateRun::contender() {
-  return {.run = [this](size_t repetitions) {
-    for (size_t i = 0; i < repetitions; ++i) run();
+Contender CandidateRun::contender(const SweepTensors& tensors) const {
+  return {.run = [this, &tensors,
+                  outputs = std::vector<View>{tensors.output()}](size_t repetitions) mutable {
+    for (size_t i = 0; i < repetitions; ++i) {
+      detail::CallMemory memory = {.inputs = tensors.inputs(), .outputs = outputs};
+      memory.scratch = tensors.scratch();
+      detail::run_convolution(step_, memory);
+    }
   }};
 }
 

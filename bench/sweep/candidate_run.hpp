@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "bench/huge_buffer.hpp"
 #include "bench/measure.hpp"
 #include "ir/types/view.hpp"
 #include "jit/conv/candidates.hpp"
@@ -14,40 +15,55 @@
 
 namespace castor::bench {
 
-/// Tensors of one problem, full of bytes of all patterns.
+/// Tensors of one problem, full of bytes of all patterns, and scratch for its calls; all on huge
+/// pages, as those of castor-bench are.
 class SweepTensors {
  public:
-  explicit SweepTensors(const jit::ConvolutionProblem& problem);
+  /// Room for scratch of at most that many bytes.
+  static Result<SweepTensors> make(const jit::ConvolutionProblem& problem, size_t scratch_bytes);
 
   /// x, w, then the weight zero points where there are any.
-  std::vector<ConstView> inputs() const;
-  View output();
-  /// What is constant when the convolution is bound; null: given at run time.
-  std::vector<const std::byte*> constants() const;
+  const std::vector<ConstView>& inputs() const { return inputs_; }
+  const View& output() const { return output_; }
+  std::byte* scratch() const { return scratch_; }
 
  private:
-  const jit::ConvolutionProblem& problem_;
-  std::vector<std::byte> x_, w_, zero_points_;
-  std::vector<int32_t> y_;
+  explicit SweepTensors(HugeBuffer memory) : memory_(std::move(memory)) {}
+
+  HugeBuffer memory_;
+  std::vector<ConstView> inputs_;
+  View output_;
+  std::byte* scratch_ = nullptr;
 };
 
-/// Runs one candidate on the tensors. Fails as binding does.
+/// Constants that convolutions are bound to.
+class SweepConstants {
+ public:
+  explicit SweepConstants(const jit::ConvolutionProblem& problem);
+
+  /// What is constant when the convolution is bound; null: given at run time.
+  std::span<const std::byte* const> operands() const { return operands_; }
+
+ private:
+  std::vector<std::byte> weights_, zero_points_;
+  std::vector<const std::byte*> operands_;
+};
+
+/// Runs one candidate. Fails to be bound as any convolution does.
 class CandidateRun {
  public:
   static Result<CandidateRun> bind(const jit::ConvolutionProblem& problem,
                                    const jit::Candidate& candidate, const jit::Target& target,
-                                   SweepTensors& tensors, CodeCache& cache);
+                                   const SweepConstants& constants, CodeCache& cache);
+  size_t scratch_bytes() const { return scratch_bytes_; }
   /// Valid while this object and the tensors live.
-  Contender contender();
+  Contender contender(const SweepTensors& tensors) const;
 
  private:
   CandidateRun() = default;
-  void run();
 
-  std::vector<ConstView> inputs_;
-  std::vector<View> outputs_;
-  std::vector<std::byte> scratch_;
   detail::ConvolutionStep step_;
+  size_t scratch_bytes_ = 0;
 };
 
 }  // namespace castor::bench

@@ -78,16 +78,21 @@ std::vector<jit::Candidate> contenders_of(const jit::ConvolutionProblem& problem
 Result<Regret> sweep(const SweepCase& each, const jit::Target& target, CodeCache& cache,
                      const SweepOptions& options) {
   const std::vector<jit::Candidate> all = contenders_of(each.problem, target, options.tiles);
-  SweepTensors tensors(each.problem);
+  const SweepConstants constants(each.problem);
   std::vector<CandidateRun> runs;
+  size_t scratch_bytes = 0;
   for (const jit::Candidate& candidate : all) {
-    Result<CandidateRun> run = CandidateRun::bind(each.problem, candidate, target, tensors, cache);
+    Result<CandidateRun> run =
+        CandidateRun::bind(each.problem, candidate, target, constants, cache);
     if (!run.ok()) return run.error();
     runs.push_back(std::move(run).value());
+    scratch_bytes = std::max(scratch_bytes, runs.back().scratch_bytes());
   }
+  const Result<SweepTensors> tensors = SweepTensors::make(each.problem, scratch_bytes);
+  if (!tensors.ok()) return tensors.error();
   const CoreClock clock;
   std::vector<Contender> contenders = {clock.contender()};
-  for (CandidateRun& run : runs) contenders.push_back(run.contender());
+  for (const CandidateRun& run : runs) contenders.push_back(run.contender(*tensors));
   measure_in_turn(contenders, {.batch_ns = 20e3, .budget_ns = options.milliseconds * 1e6});
   const double gigahertz = CoreClock::gigahertz(contenders[0]);
   const auto images = static_cast<double>(each.problem.geometry.batch);
