@@ -59,6 +59,10 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   state->store =
       std::make_shared<CodeStore>(system_calls_for(options.observe, system), cache_bytes / 2,
                                   state->observer, options.code_bytes_limit);
+  // Kernels may outlive the runtime, and the store with them.
+  state->store->cache.set_make_room([table = std::weak_ptr(state->table)] {
+    if (const auto living = table.lock()) living->get().clear_kernels();
+  });
   return state;
 }
 
@@ -77,7 +81,7 @@ Result<Kernel> Runtime::compile(const FunctionPtr& function) const {
       return Error{ErrorCode::invalid_argument, "compile: no function (null)"};
     }
     if (Status status = check_limits(*function, state_->limits); !status) return status.error();
-    Result<KernelStatePtr> kernel = state_->table.get().get(function, *state_);
+    Result<KernelStatePtr> kernel = state_->table->get().get(function, *state_);
     if (!kernel.ok()) return kernel.error();
     return Kernel(std::move(kernel).value());
   });
@@ -103,7 +107,7 @@ Status Runtime::convert(const ConstView& source, const View& destination,
                         const ConvertOptions& options) const {
   return detail::guarded_call([&]() -> Status {
     if (Status status = check_elements(source.element, destination.element); !status) return status;
-    const Result<FunctionPtr> function = state_->table.get().get_conversion(
+    const Result<FunctionPtr> function = state_->table->get().get_conversion(
         source.element, destination.element, source.shape.rank(), options);
     if (!function.ok()) return function.error();
     Result<Kernel> kernel = compile(*function);
@@ -141,7 +145,7 @@ MemoryStatistics Runtime::memory() const {
 CacheStatistics Runtime::statistics() const {
   CacheStatistics statistics;
   try {
-    KernelTable& table = state_->table.get();
+    KernelTable& table = state_->table->get();
     const CacheCounters functions = table.kernel_counters();
     statistics.functions = functions.made;
     statistics.function_hits = functions.hits;

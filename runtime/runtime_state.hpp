@@ -22,7 +22,7 @@ namespace castor::detail {
 
 struct RuntimeState {
   RuntimeState(const jit::SystemCalls& system, size_t cache_bytes)
-      : table(system, cache_bytes / 2) {}
+      : table(std::make_shared<ForkPrivate<KernelTable, size_t>>(system, cache_bytes / 2)) {}
   std::optional<jit::Target> target;
   std::string interpreted_because;
   CompileLimits limits;
@@ -30,7 +30,7 @@ struct RuntimeState {
   std::shared_ptr<CodeStore> store;
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
   RuntimeMemoryPtr memory;
-  mutable ForkPrivate<KernelTable, size_t> table;
+  const std::shared_ptr<ForkPrivate<KernelTable, size_t>> table;
 };
 
 /// Runtime::create with other system calls, so that tests can refuse memory.

@@ -70,6 +70,9 @@ class ClockCache {
   template <class Make>
   Result<ValuePtr> get(uint64_t hash, const Key& key, const Make& make);
 
+  /// Drops all values; they count as evicted. The cache lets go of them as of any dropped value.
+  void clear();
+
   /// hits is exact while no request is under way.
   CacheCounters counters() const;
 
@@ -116,6 +119,7 @@ class ClockCache {
   const ValuePtr& add(std::unique_ptr<Entry> entry);
   void grow();
   void evict_one() noexcept;
+  void evict_oldest() noexcept;
   void append(Entry* entry) noexcept;
   Entry* take_oldest() noexcept;
   Slots& slots() const { return *slots_.load(std::memory_order_relaxed); }
@@ -232,6 +236,11 @@ void ClockCache<Key, Value, Equal>::evict_one() noexcept {
     oldest_->was_found.store(false, std::memory_order_relaxed);
     append(take_oldest());
   }
+  evict_oldest();
+}
+
+template <class Key, class Value, class Equal>
+void ClockCache<Key, Value, Equal>::evict_oldest() noexcept {
   std::unique_ptr<Entry> evicted(take_oldest());
   slots().erase(evicted.get());
   --counters_.entries;
@@ -253,6 +262,14 @@ auto ClockCache<Key, Value, Equal>::take_oldest() noexcept -> Entry* {
   oldest_ = entry->added_next;
   if (oldest_ == nullptr) newest_ = nullptr;
   return entry;
+}
+
+template <class Key, class Value, class Equal>
+void ClockCache<Key, Value, Equal>::clear() {
+  RetiredList unseen;  // freed when the lock is released
+  const std::lock_guard lock(mutex_);
+  while (oldest_ != nullptr) evict_oldest();
+  unseen = sections_.reclaim();
 }
 
 template <class Key, class Value, class Equal>

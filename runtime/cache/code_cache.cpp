@@ -5,6 +5,14 @@
 
 namespace castor {
 
+Result<jit::CodeBlock> CodeCache::publish(const jit::MachineCode& code) {
+  Result<jit::CodeBlock> block = memory_.publish(code);
+  if (block.ok() || block.error().code != ErrorCode::executable_memory) return block;
+  codes_.get().clear();
+  if (make_room_) make_room_();
+  return memory_.publish(code);
+}
+
 /// Found, or made by the recipe.
 Result<CodeCache::Codes::ValuePtr> CodeCache::find_or_emit(const std::string& key,
                                                            const KernelRecipe& recipe,
@@ -13,7 +21,7 @@ Result<CodeCache::Codes::ValuePtr> CodeCache::find_or_emit(const std::string& ke
   return codes_.get().get(hash, key, [&]() -> Result<Codes::Made> {
     Result<jit::MachineCode> emitted = recipe.emit();
     if (!emitted.ok()) return emitted.error();
-    Result<jit::CodeBlock> block = memory_.publish(*emitted);
+    Result<jit::CodeBlock> block = publish(*emitted);
     if (!block.ok()) return block.error();
     std::shared_ptr<AnyKernelCode> code = recipe.hold(std::move(block).value());
     if (watcher_ != nullptr) {

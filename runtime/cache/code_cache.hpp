@@ -2,6 +2,7 @@
 // The cache of machine code, by what the code depends on and nothing else.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,11 @@ class CodeCache {
   CodeCache(jit::CodeMemory& memory, const jit::SystemCalls& system, size_t capacity_bytes,
             CodeWatcher* watcher = nullptr)
       : memory_(memory), watcher_(watcher), codes_(system, capacity_bytes) {}
+
+  /// Sets what lets go of everything else that keeps unused code alive, before the first request.
+  /// Where memory for code is refused, or its limit reached, the cache drops all code, calls this,
+  /// and tries once more.
+  void set_make_room(std::function<void()> make_room) { make_room_ = std::move(make_room); }
 
   /// The kernel of a spec, found or emitted.
   template <class Spec>
@@ -67,9 +73,11 @@ class CodeCache {
   }
   Result<Codes::ValuePtr> find_or_emit(const std::string& key, const KernelRecipe& recipe,
                                        const CodeDescription& description);
+  Result<jit::CodeBlock> publish(const jit::MachineCode& code);
 
   jit::CodeMemory& memory_;
   CodeWatcher* const watcher_;
+  std::function<void()> make_room_;
   mutable ForkPrivate<Codes, size_t> codes_;
 };
 

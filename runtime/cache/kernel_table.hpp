@@ -36,6 +36,9 @@ class KernelTable {
   Result<FunctionPtr> get_conversion(ElementType from, ElementType to, int rank,
                                      const ConvertOptions& options);
 
+  /// Forgets all kernels, so that code which nobody else holds is freed.
+  void clear_kernels() { kernels_.clear(); }
+
   /// Bytes of the kernels. They count for all that they hold, even if others share it, and what
   /// remembering them costs.
   CacheCounters kernel_counters() const { return kernels_.counters(); }

@@ -77,10 +77,10 @@ struct RuntimeOptions {
   /// without one the runtime makes its own.
   PackedWeights packed_weights{};
   /// Maximum bytes of pages with machine code and its constants, whoever holds them: kernels,
-  /// also those that outlive the runtime, and the cache. The cache takes at most half of it. What
-  /// finds no room runs in the interpreter, and engine_reason() of the kernel or the bound kernel
-  /// names what is mapped and the limit; code whose kernels have died or that the cache has dropped
-  /// makes room for the next one that is compiled or bound.
+  /// also those that outlive the runtime, and the cache. The cache takes at most half of it, and is
+  /// emptied where code finds no room. What finds none then runs in the interpreter, and
+  /// engine_reason() of the kernel or the bound kernel names what is mapped and the limit; code
+  /// whose kernels have died makes room for the next one that is compiled or bound.
   size_t code_bytes_limit = no_limit;
   /// The executor whose threads do large work of calls that name no executor themselves; null: the
   /// caller's thread does all. Held by the runtime and its kernels as long as they live.

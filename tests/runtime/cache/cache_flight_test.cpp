@@ -62,7 +62,7 @@ std::shared_ptr<detail::RuntimeState> gated_runtime() {
 }
 
 CacheCounters counters_of(const detail::RuntimeState& runtime) {
-  return runtime.table.get().kernel_counters();
+  return runtime.table->get().kernel_counters();
 }
 
 bool is_interpreted(const Result<KernelStatePtr>& kernel) {
@@ -80,7 +80,7 @@ TEST(CacheFlight, OneThreadCompilesForAll) {
   std::vector<KernelStatePtr> kernels(thread_count);
   in_threads([&](int thread) {
     const FunctionPtr mine = test::key_function(7, "f" + std::to_string(thread));
-    const Result<KernelStatePtr> kernel = runtime->table.get().get(mine, *runtime);
+    const Result<KernelStatePtr> kernel = runtime->table->get().get(mine, *runtime);
     if (kernel.ok() && (*kernel)->function == mine) ++right;  // each under its own names
     kernels[static_cast<size_t>(thread)] = *kernel;
   });
@@ -116,13 +116,13 @@ TEST(CacheFlight, RefusedMemoryIsAskedForAgain) {
   std::atomic<int> interpreted = 0;
   const FunctionPtr function = test::key_function(3);
   in_threads([&](int) {
-    if (is_interpreted(runtime->table.get().get(function, *runtime))) ++interpreted;
+    if (is_interpreted(runtime->table->get().get(function, *runtime))) ++interpreted;
   });
   EXPECT_EQ(interpreted, thread_count);
   EXPECT_EQ(counters_of(*runtime).entries, 0u);
   EXPECT_EQ(runtime->store->cache.counters().entries, 0u);
   gate = Gate::open;
-  const Result<KernelStatePtr> kernel = runtime->table.get().get(function, *runtime);
+  const Result<KernelStatePtr> kernel = runtime->table->get().get(function, *runtime);
   ASSERT_TRUE(kernel.ok());
   EXPECT_FALSE(is_interpreted(kernel));
   EXPECT_EQ(counters_of(*runtime).entries, 1u);
@@ -162,7 +162,7 @@ TEST(CacheFlight, AChildForkedAmidACompileCompilesTheSameFunction) {
   gate = Gate::closed;
   const auto runtime = gated_runtime();
   const FunctionPtr function = test::key_function(9);
-  const auto get = [&] { return runtime->table.get().get(function, *runtime); };
+  const auto get = [&] { return runtime->table->get().get(function, *runtime); };
   std::thread compiler([&] { EXPECT_TRUE(get().ok()); });
   std::thread waiter([&] { EXPECT_TRUE(get().ok()); });
   while (at_the_gate == 0 || counters_of(*runtime).misses < 2) std::this_thread::yield();

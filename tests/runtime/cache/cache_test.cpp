@@ -82,8 +82,8 @@ TEST(Cache, GivesMemoryBack) {
     const ValueId x = builder.parameter("x", {conversion.from, {"?n"}});
     builder.result(builder.convert(x, conversion.to, conversion.options));
     const FunctionPtr function = std::move(builder.finish()).value();
-    ASSERT_TRUE((*state)->table.get().get(function, **state).ok());
-    ASSERT_LE((*state)->table.get().kernel_counters().bytes, options.cache_bytes / 2);
+    ASSERT_TRUE((*state)->table->get().get(function, **state).ok());
+    ASSERT_LE((*state)->table->get().kernel_counters().bytes, options.cache_bytes / 2);
     ASSERT_LE((*state)->store->cache.counters().bytes, options.cache_bytes / 2);
   }
   // Arenas go when their last code does: few are left of those that all this code took.

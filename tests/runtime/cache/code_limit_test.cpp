@@ -143,6 +143,24 @@ TEST(CodeLimit, TheCacheLeavesRoom) {
   }
 }
 
+/// Code that only the caches hold makes room for a kernel that needs more than they leave: one of a
+/// depthwise layer is straight-line code.
+TEST(CodeLimit, CachesAreEmptiedForCodeThatFindsNoRoom) {
+  const char* layer =
+      "func @f(%x: u8[1, 4, 40, 40], %w: i8[4, 1, 7, 7]) -> i32[1, 4, 34, 34] {\n"
+      "  %y = conv_integer %x, %w {group = 4}\n  return %y\n}\n";
+  const std::vector<Dims> shapes = {{1, 4, 40, 40}, {4, 1, 7, 7}};
+  size_t enough = page;  // of a runtime that caches next to nothing
+  while (runtime_with(enough, 0).compile(layer)->bind(shapes)->engine() != Engine::jit) {
+    enough += page;
+    ASSERT_LT(enough, size_t{1} << 20);
+  }
+  const Runtime runtime = runtime_with(enough, size_t{1} << 30);
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(runtime.compile(function_of(i))->bind({{3}}).ok());
+  const BoundKernel bound = *runtime.compile(layer)->bind(shapes);
+  EXPECT_EQ(bound.engine(), Engine::jit) << bound.engine_reason();
+}
+
 /// Each kind of function: elementwise ones find their code refused when they are compiled, others
 /// when they are bound.
 const test::FunctionCase kinds[] = {
