@@ -11,6 +11,7 @@
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_function.hpp"
 #include "tools/fuzz/layout.hpp"
+#include "tools/fuzz/neighbour.hpp"
 #include "tools/fuzz/record.hpp"
 #include "tools/fuzz/run.hpp"
 
@@ -47,6 +48,26 @@ TEST(FuzzPrograms, ProgramsDependOnTheirSeedAlone) {
   }
   EXPECT_GT(programs.size(), 290u);
   EXPECT_EQ(program_seed(7, 0), 7u);  // so that --seed S --count 1 is the program of seed S
+}
+
+TEST(FuzzPrograms, NeighboursDifferInOnePlace) {
+  int drawn = 0, found = 0, other_functions = 0;
+  for (uint64_t index = 0; index < 2000; ++index) {
+    const Program program = generate(program_seed(5, index));
+    if (program.neighbour == 0) continue;
+    ++drawn;
+    const std::optional<Program> neighbour = neighbour_of(program, program.neighbour);
+    if (!neighbour) continue;
+    ++found;
+    EXPECT_EQ(print(*neighbour), print(*neighbour_of(program, program.neighbour)));
+    EXPECT_EQ(neighbour->operations.size(), program.operations.size());
+    EXPECT_EQ(neighbour->inputs.size(), program.inputs.size());
+    const FunctionPtr function = *build_function(program);
+    other_functions += !same_computation(*function, **build_function(*neighbour));
+  }
+  EXPECT_GT(drawn, 300);
+  EXPECT_GT(found, drawn * 9 / 10);
+  EXPECT_GT(other_functions, found / 2);  // others differ in extents alone
 }
 
 TEST(FuzzPrograms, RandomProgramsHaveEveryShapeOfThing) {

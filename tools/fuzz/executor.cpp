@@ -90,6 +90,13 @@ Finding bind_misfit(const Prepared& prepared, const Kernel& kernel, CallTrace& t
   return bound.ok() ? Finding{.kind = Finding::Kind::accepted} : refusal(bound.error().to_string());
 }
 
+/// Leaves the neighbour's kernel and code in the runtime's caches.
+void bind_neighbour(const Neighbour& neighbour, const Runtime& runtime) {
+  if (neighbour.function == nullptr) return;
+  const Result<Kernel> kernel = runtime.compile(neighbour.function);
+  if (kernel) (void)kernel->bind(neighbour.shapes, neighbour.strides);
+}
+
 }  // namespace
 
 Result<Executor> Executor::create(const std::vector<Tier>& tiers, Tamper tamper) {
@@ -247,6 +254,7 @@ Finding Executor::compare_untouched(const Prepared& prepared) {
 
 Finding Executor::run(const Prepared& prepared, size_t tier, CallTrace& trace) {
   const Runtime& runtime = runtimes_[tier];
+  bind_neighbour(prepared.neighbour, runtime);
   const CacheStatistics before = runtime.statistics();
   const Call call = lay_out(prepared);
   trace = {};

@@ -54,6 +54,13 @@ void draw_tasks(uint64_t seed, Program& program) {
   program.runs_threads = random.percent(5);  // a run with threads takes the time of many others
 }
 
+/// Whether a program that nearly agrees is bound before. Drawn from other numbers as well.
+void draw_neighbour(uint64_t seed, Program& program) {
+  constexpr uint64_t other = 0x6e65617262;
+  Random random(mix(seed) ^ other);
+  if (random.percent(20)) program.neighbour = random.next() | 1;
+}
+
 }  // namespace
 
 uint64_t program_seed(uint64_t run_seed, uint64_t index) {
@@ -72,6 +79,7 @@ Program generate(uint64_t seed) {
   Program program = is_directed ? generate_for(random, cell_at(cell)) : generate_random(random);
   program.seed = seed;
   draw_tasks(seed, program);
+  draw_neighbour(seed, program);
   return program;
 }
 

@@ -2,6 +2,7 @@
 #include "tools/fuzz/prepared.hpp"
 
 #include "ir/interpreter/interpreter.hpp"
+#include "tools/fuzz/neighbour.hpp"
 
 namespace castor::fuzz {
 
@@ -57,13 +58,31 @@ Status interpret_images(Prepared& prepared) {
   return interpret(*prepared.function, sources, destinations);
 }
 
+void make_neighbour(Prepared& prepared) {
+  if (prepared.program.neighbour == 0) return;
+  const std::optional<Program> program = neighbour_of(prepared.program, prepared.program.neighbour);
+  if (!program) return;
+  Result<FunctionPtr> function = build_function(*program);
+  if (!function) return;
+  prepared.neighbour.function = std::move(function).value();
+  for (size_t i = 0; i < program->inputs.size(); ++i) {
+    prepared.neighbour.shapes.push_back(program->shape_of(i));
+    prepared.neighbour.strides.push_back(program->inputs[i].place.strides);
+  }
+  for (size_t i = 0; i < program->results.size(); ++i) {
+    prepared.neighbour.strides.push_back(program->placement_of(i).strides);
+  }
+}
+
 }  // namespace
 
 Result<Prepared> prepare(Program program) {
-  Prepared prepared{std::move(program), nullptr, {}, {}};
+  Prepared prepared;
+  prepared.program = std::move(program);
   Result<FunctionPtr> function = build_function(prepared.program);
   if (!function) return function.error();
   prepared.function = std::move(function).value();
+  make_neighbour(prepared);
   make_inputs(prepared);
   make_outputs(prepared);
   if (Status status = interpret_images(prepared); !status) return status.error();

@@ -9,9 +9,17 @@
 
 namespace castor::fuzz {
 
+/// What is bound before a program, so that caches hold what is nearly the program's.
+struct Neighbour {
+  FunctionPtr function;  ///< null: there is none
+  std::vector<Dims> shapes;
+  std::vector<Dims> strides;  ///< of inputs, then results
+};
+
 struct Prepared {
   Program program;
   FunctionPtr function;
+  Neighbour neighbour;
   /// Images of the inputs. One that is computed in place has `after` of the output.
   std::vector<Image> inputs;
   /// Images of the results. Those in place, and the second of two that alternate, have no memory.

@@ -125,6 +125,8 @@ struct Program {
   int tasks = 1;                            ///< that the call is split into, if it can be
   bool runs_threads = false;                ///< a thread for each task, else the last task first
   BadCall bad_call;
+  uint64_t neighbour =
+      0;  ///< seed of a program to be bound before this one (neighbour_of); 0: none
   std::vector<ValueInfo> values;  ///< what follows for each value: see infer_values
 
   size_t first_operation() const { return inputs.size(); }

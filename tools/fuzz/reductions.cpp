@@ -45,6 +45,7 @@ class Reductions : Candidates {
         add([i](Program& p) { p.results[i].declares_unknowns = false; });
       }
     }
+    if (program_.neighbour != 0) add([](Program& p) { p.neighbour = 0; });
     if (program_.runs_threads) add([](Program& p) { p.runs_threads = false; });
     if (program_.tasks > 1) add([](Program& p) { p.tasks = 1; });
     if (program_.tasks > 2) add([](Program& p) { p.tasks = 2; });

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "ir/text/text.hpp"
 #include "tools/castor/describe.hpp"
 #include "tools/castor/format_value.hpp"
 #include "tools/fuzz/child.hpp"
@@ -140,6 +141,13 @@ std::string describe_tasks(const Program& program) {
                      program.runs_threads ? "each in a thread of its own" : "the last one first");
 }
 
+/// The function in whose presence alone the program fails.
+std::string describe_neighbour(const Prepared& prepared) {
+  if (prepared.neighbour.function == nullptr) return "";
+  return "fails behind this function, which is bound first:\n" +
+         print(*prepared.neighbour.function);
+}
+
 std::string describe_sizes(const Program& program) {
   size_t elements = 0;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -162,7 +170,8 @@ std::string report(const Mismatch& mismatch, const RunPosition& position) {
   } else if (const Result<Prepared> prepared = prepare(mismatch.minimised)) {
     function = prepared->function;
     text += describe_finding(*prepared, mismatch.finding) + describe_tensors(*prepared) +
-            describe_tasks(mismatch.minimised) + tools::describe_function(function);
+            describe_tasks(mismatch.minimised) + tools::describe_function(function) +
+            describe_neighbour(*prepared);
   }
   text += fmt::format("minimised: {}\n     from: {}\n", describe_sizes(mismatch.minimised),
                       describe_sizes(mismatch.original));
