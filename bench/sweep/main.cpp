@@ -46,10 +46,10 @@ std::string events_of(const jit::EventCounts& cost) {
 }
 
 std::string text_of(const jit::Candidate& candidate) {
-  const auto* plan = std::get_if<jit::ConvPlan>(&candidate.plan);
+  const auto* plan = std::get_if<jit::DensePlan>(&candidate.plan);
   if (plan == nullptr) return name_of(candidate);
-  const bool pixels = plan->lanes_hold == jit::ConvLanes::pixels;
-  const jit::DenseTile& tile = pixels ? plan->tile : plan->channel_tile;
+  const bool pixels = plan->is_pixel_vectorised();
+  const jit::DenseTile& tile = plan->tile;
   return fmt::format("{} {}x{}", name_of(candidate), tile.channels,
                      pixels ? tile.vectors : tile.pixels());
 }
@@ -61,13 +61,13 @@ std::vector<jit::Candidate> contenders_of(const jit::ConvolutionProblem& problem
   if (!tiles) return all;
   constexpr size_t max_tiles = 6;
   for (size_t i = all.size(); i-- > 0;) {
-    const auto* plan = std::get_if<jit::ConvPlan>(&all[i].plan);
+    const auto* plan = std::get_if<jit::DensePlan>(&all[i].plan);
     if (plan == nullptr) continue;
-    std::vector<jit::ConvPlan> others = with_other_tiles(*plan, problem, target);
+    std::vector<jit::DensePlan> others = with_other_tiles(*plan, target);
     const size_t step = std::max<size_t>(others.size() / max_tiles, 1);
     for (size_t k = step / 2; k < others.size(); k += step) {
-      const jit::EventCounts cost = others[k].cost;
-      const double cycles = others[k].cycles;
+      const jit::EventCounts cost = cost_of(others[k], problem, target);
+      const double cycles = cost.cycles(costs_on(target).cycles);
       all.push_back({std::move(others[k]), false, cost, cycles});
     }
   }

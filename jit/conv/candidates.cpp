@@ -5,51 +5,40 @@
 
 #include <algorithm>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 namespace castor::jit {
 
 namespace {
 
-/// Elements of i32 that an epilogue reads again, where kernels do not apply it.
-double outputs_of_image(const ConvolutionGeometry& geometry) {
-  auto outputs = static_cast<double>(geometry.out_channels);
-  for (const ConvolutionAxis& axis : geometry.axes) outputs *= static_cast<double>(axis.output);
-  return outputs;
-}
-
 /// Collects the candidates of one problem.
 class Candidates {
  public:
   Candidates(const ConvolutionProblem& problem, const Target& target, const TileEpilogue* epilogue)
-      : problem_(problem), target_(target), epilogue_(epilogue) {}
-
-  std::vector<Candidate> all() {
-    for (ConvPlan& plan : possible_plans(problem_, target_)) {
-      const bool applies = epilogue_ != nullptr && can_apply(plan, *epilogue_);
+      : problem_(problem), target_(target), epilogue_(epilogue) {
+    for (DensePlan& plan : possible_plans(problem, target)) {
+      const bool applies = epilogue != nullptr && can_apply(plan, *epilogue);
       add(std::move(plan), applies);
     }
     add_depthwise();
     add_grouped();
-    std::ranges::stable_sort(all_, {}, &Candidate::cycles);
-    return std::move(all_);
   }
+
+  std::vector<Candidate> all;
 
  private:
   template <class Plan>
   void add(Plan plan, bool applies) {
-    EventCounts cost;
-    if constexpr (std::is_same_v<Plan, ConvPlan>) {
-      cost = plan.cost;
-    } else {
-      cost = cost_of(plan, problem_, target_);
-    }
-    if (epilogue_ != nullptr && !applies) {
-      cost[CostEvent::piecewise_output] = outputs_of_image(problem_.geometry);
+    EventCounts cost = cost_of(plan, problem_, target_);
+    if (epilogue_ != nullptr && !applies) {  // which reads all results again
+      auto outputs = static_cast<double>(plan.geometry.out_channels);
+      for (const ConvolutionAxis& axis : plan.geometry.axes) {
+        outputs *= static_cast<double>(axis.output);
+      }
+      cost[CostEvent::piecewise_output] = outputs;
     }
     const double cycles = cost.cycles(costs_on(target_).cycles);
-    all_.push_back({std::move(plan), applies, cost, cycles});
+    all.push_back({std::move(plan), applies, cost, cycles});
   }
 
   void add_depthwise() {
@@ -79,19 +68,7 @@ class Candidates {
   const ConvolutionProblem& problem_;
   const Target& target_;
   const TileEpilogue* epilogue_;
-  std::vector<Candidate> all_;
 };
-
-std::string_view source_name(const ConvPlan& plan) {
-  if (plan.source == ConvSource::input) return "input";
-  if (plan.source == ConvSource::rows) return "copied_rows";
-  switch (plan.dwords_hold) {
-    case DwordsHold::columns: return plan.rows_are_lines ? "columns4_aligned_rows" : "columns4";
-    case DwordsHold::taps: return "im2col";
-    case DwordsHold::channels: break;
-  }
-  return plan.rows_are_lines ? "nchw4c_aligned_rows" : "nchw4c";
-}
 
 /// The event that takes most cycles.
 std::string largest_part(const Candidate& candidate, const Target& target) {
@@ -104,7 +81,9 @@ std::string largest_part(const Candidate& candidate, const Target& target) {
 }
 
 std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
-  if (const auto* dense = std::get_if<ConvPlan>(&plan)) return print(*dense);
+  if (const auto* dense = std::get_if<DensePlan>(&plan)) {
+    return fmt::format("{}  caches   {}\n", print(*dense), print(target.caches));
+  }
   if (const auto* depthwise = std::get_if<DepthwisePlan>(&plan)) return print(*depthwise, target);
   return print(std::get<GroupedNhwcPlan>(plan), target);
 }
@@ -113,12 +92,19 @@ std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
 
 std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Target& target,
                                   const TileEpilogue* epilogue) {
-  return Candidates(problem, target, epilogue).all();
+  std::vector<Candidate> all = Candidates(problem, target, epilogue).all;
+  std::vector<Candidate*> order;
+  for (Candidate& each : all) order.push_back(&each);
+  std::ranges::stable_sort(order, {}, &Candidate::cycles);
+  std::vector<Candidate> sorted;
+  for (Candidate* each : order) sorted.push_back(std::move(*each));
+  return sorted;
 }
 
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue) {
-  return std::move(candidates(problem, target, epilogue).front());
+  std::vector<Candidate> all = Candidates(problem, target, epilogue).all;
+  return std::move(*std::ranges::min_element(all, {}, &Candidate::cycles));
 }
 
 Candidate without_room(Candidate refused, const ConvolutionProblem& problem, const Target& target,
@@ -143,9 +129,8 @@ Candidate without_room(Candidate refused, const ConvolutionProblem& problem, con
 }
 
 std::string name_of(const Candidate& candidate) {
-  if (const auto* plan = std::get_if<ConvPlan>(&candidate.plan)) {
-    const bool pixels = plan->lanes_hold == ConvLanes::pixels;
-    return fmt::format("{} {}", pixels ? "pixel_vectorised" : "channel_vectorised",
+  if (const auto* plan = std::get_if<DensePlan>(&candidate.plan)) {
+    return fmt::format("{}_vectorised {}", plan->is_pixel_vectorised() ? "pixel" : "channel",
                        source_name(*plan));
   }
   return std::holds_alternative<DepthwisePlan>(candidate.plan) ? "depthwise" : "grouped_nhwc";

@@ -13,7 +13,7 @@
 
 namespace castor::jit {
 
-using ConvolutionPlan = std::variant<ConvPlan, DepthwisePlan, GroupedNhwcPlan>;
+using ConvolutionPlan = std::variant<DensePlan, DepthwisePlan, GroupedNhwcPlan>;
 
 /// One way to do a convolution.
 struct Candidate {

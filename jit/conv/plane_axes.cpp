@@ -44,6 +44,24 @@ AxisPhases phases_of(const ConvolutionAxis& axis) {
   return {axis.dilation, axis.dilation / shared, axis.stride / shared};
 }
 
+std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
+                                      int64_t slice) {
+  const std::vector<ConvolutionAxis>& axes = geometry.axes;
+  int64_t position = 0;
+  int64_t unit = 1;
+  for (size_t i = axes.size() > 2 ? axes.size() - 2 : 0; i-- > 0;) {
+    const ConvolutionAxis& axis = axes[i];
+    const int64_t at =
+        output % axis.output * axis.stride - axis.pad_begin + slice % axis.kernel * axis.dilation;
+    if (at < 0 || at >= axis.input) return std::nullopt;
+    position += at * unit;
+    unit *= axis.input;
+    output /= axis.output;
+    slice /= axis.kernel;
+  }
+  return position;
+}
+
 bool is_one_pass(const ConvolutionGeometry& geometry) {
   for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
     const ConvolutionAxis& axis = geometry.axes[i];

@@ -3,6 +3,8 @@
 // together.
 #pragma once
 
+#include <optional>
+
 #include "ir/shape/convolution.hpp"
 
 namespace castor::jit {
@@ -27,6 +29,11 @@ struct AxisPhases {
   int64_t stride = 1;  ///< in steps
 };
 AxisPhases phases_of(const ConvolutionAxis& axis);
+
+/// The input position along the outer axes, row-major, that an output position there and a slice of
+/// the filter take; nothing in the padding.
+std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
+                                      int64_t slice);
 
 /// Whether along the outer axes each output takes one input position, inside the image.
 bool is_one_pass(const ConvolutionGeometry& geometry);

@@ -58,10 +58,8 @@ Result<MachineCode> emit_microkernel(const Candidate& candidate, const Target& t
   if (const auto* plan = std::get_if<GroupedNhwcPlan>(&candidate.plan)) {
     return emit_kernel(plan->form, target, epilogue);
   }
-  const auto& plan = std::get<ConvPlan>(candidate.plan);
-  return plan.lanes_hold == ConvLanes::pixels
-             ? emit_kernel(kernel_tile(plan, epilogue != nullptr), target, epilogue)
-             : emit_kernel(plan.channel_tile, target, epilogue);
+  const auto& plan = std::get<DensePlan>(candidate.plan);
+  return emit_kernel(kernel_tile(plan, epilogue != nullptr), target, epilogue);
 }
 
 std::string epilogue_text(const Function& function, const Nest& nest, bool is_applied) {

@@ -13,16 +13,16 @@ namespace castor::detail {
 namespace {
 
 /// Every tap counts each element of its dword that there is once.
-std::vector<int32_t> ones(const jit::ConvPlan& plan) {
+std::vector<int32_t> ones(const jit::DensePlan& plan) {
   std::vector<int32_t> weights;
-  for (const jit::TapWeights& tap : plan.tap_weights) {
+  for (const jit::KStepWeights& tap : plan.k_step_weights) {
     const auto channels = std::ranges::count_if(tap, [](int32_t weight) { return weight >= 0; });
     weights.push_back(static_cast<int32_t>(0x01010101u >> (8 * (4 - channels))));
   }
   if (!weights.empty()) return weights;
   const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
-  for (int64_t tap = 0; tap < static_cast<int64_t>(plan.taps.size()); ++tap) {
-    const int64_t part = tap / in_slice % plan.dwords;
+  for (int64_t tap = 0; tap < static_cast<int64_t>(plan.k_steps.size()); ++tap) {
+    const int64_t part = tap / in_slice % plan.k_groups;
     const int64_t channels = std::min<int64_t>(plan.geometry.group_channels() - 4 * part, 4);
     weights.push_back(static_cast<int32_t>(0x01010101u >> (8 * (4 - channels))));
   }
@@ -57,7 +57,7 @@ Status find_tile_codes(const BoundConvolution& convolution, jit::DenseTile tile,
   auto whole = codes.cache.get(tile, convolution.target, codes.epilogue);
   if (!whole.ok()) return whole.error();
   code = std::move(whole).value();
-  tile.channels = convolution.plan.last_channels;
+  tile.channels = convolution.plan.last_channels();
   auto last = codes.cache.get(tile, convolution.target, codes.epilogue);
   if (!last.ok()) return last.error();
   last_code = std::move(last).value();
@@ -66,7 +66,7 @@ Status find_tile_codes(const BoundConvolution& convolution, jit::DenseTile tile,
 
 /// The code that takes pixels from the input.
 Status find_input_code(BoundConvolution& convolution, jit::DenseTile tile, const TileCodes& codes) {
-  if (convolution.plan.channel_tiles == 1) tile.channels = convolution.plan.last_channels;
+  if (convolution.plan.channel_tiles == 1) tile.channels = convolution.plan.last_channels();
   tile.source =
       convolution.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
   auto code = codes.cache.get(tile, convolution.target, codes.epilogue);
@@ -76,22 +76,19 @@ Status find_input_code(BoundConvolution& convolution, jit::DenseTile tile, const
 }
 
 Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
-  const jit::ConvPlan& plan = convolution.plan;
+  const jit::DensePlan& plan = convolution.plan;
   const jit::DenseTile tile = kernel_tile(plan, codes.epilogue != nullptr);
-  if (plan.lanes_hold == jit::ConvLanes::pixels) {
+  if (plan.is_pixel_vectorised()) {
     Status status =
         find_tile_codes(convolution, tile, codes, convolution.code, convolution.last_code);
     if (!status) return status;
   }
   if (convolution.window_sums == jit::WindowSums::none) {
-    return plan.may_take_input ? find_input_code(convolution, tile, codes) : Status{};
+    const bool kernel_packs = plan.planes() != nullptr && plan.planes()->kernel_packs;
+    return kernel_packs ? find_input_code(convolution, tile, codes) : Status{};
   }
-  if (plan.source != jit::ConvSource::planes || plan.k_groups > 1) return {};
-  const bool compact = plan.lanes_hold == jit::ConvLanes::channels;
-  const jit::DenseTile sums = {.engine = plan.engine,
-                               .vectors = compact ? plan.tile.vectors : jit::vectors_of_window_sums,
-                               .store = compact ? plan.tile.store : jit::StorePolicy::rows};
-  auto sums_code = codes.cache.get(sums, convolution.target);
+  if (plan.planes() == nullptr || plan.looped_k_groups() > 1) return {};
+  auto sums_code = codes.cache.get(window_sum_tile(plan), convolution.target);
   if (!sums_code.ok()) return sums_code.error();
   convolution.sums_code = std::move(sums_code).value();
   convolution.sums_weights = ones(plan);
@@ -99,18 +96,19 @@ Status find_codes(BoundConvolution& convolution, const TileCodes& codes) {
 }
 
 /// The tables of one size of block.
-Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit::ConvBlock& block,
+Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit::CacheBlock& block,
                                  const TileCodes& codes) {
-  const jit::ConvPlan& plan = convolution.plan;
-  const bool pixels = plan.lanes_hold == jit::ConvLanes::pixels;
+  const jit::DensePlan& plan = convolution.plan;
+  const bool pixels = plan.is_pixel_vectorised();
   BlockTables tables;
   tables.block = block;
   if (pixels) {
-    tables.output = line_stores(plan, block);
-    tables.pixel_tiles = plan.line_tiles(block);
+    tables.output = vector_stores(plan, block, plan.tile.vectors);
+    tables.pixel_tiles = plan.tiles_of(block, plan.tile.vectors);
   }
   if (convolution.sums_code) {
-    tables.window_sums = pixels ? plain_stores(plan, block) : line_stores(plan, block);
+    tables.window_sums = pixels ? all_lane_stores(plan, block)
+                                : vector_stores(plan, block, window_sum_tile(plan).vectors);
   }
   if (pixels) return tables;
   for (jit::ChannelTileRun& run : channel_tile_runs(plan, block)) {
@@ -126,10 +124,10 @@ Result<BlockTables> block_tables(const BoundConvolution& convolution, const jit:
 
 /// The tables of all sizes of blocks that there are.
 Status find_blocks(BoundConvolution& convolution, const TileCodes& codes) {
-  const jit::ConvPlan& plan = convolution.plan;
+  const jit::DensePlan& plan = convolution.plan;
   const auto rest = [](int64_t all, int64_t part) { return all % part == 0 ? part : all % part; };
-  for (int64_t rows : {plan.block.rows, rest(plan.output_rows(), plan.block.rows)}) {
-    for (int64_t columns : {plan.block.columns, rest(plan.output_columns(), plan.block.columns)}) {
+  for (int64_t rows : {plan.block.rows, rest(plan.rows.output, plan.block.rows)}) {
+    for (int64_t columns : {plan.block.columns, rest(plan.columns.output, plan.block.columns)}) {
       const bool is_there = std::ranges::any_of(convolution.blocks, [&](const BlockTables& of) {
         return of.block.rows == rows && of.block.columns == columns;
       });
@@ -151,9 +149,9 @@ Status find_all_codes(BoundConvolution& convolution, const TileCodes& codes) {
 
 /// Dwords of window sums: of all lanes of a line, or of all pixels of a block.
 int64_t window_sum_count(const BoundConvolution& convolution) {
-  const jit::ConvPlan& plan = convolution.plan;
+  const jit::DensePlan& plan = convolution.plan;
   if (convolution.window_sums == jit::WindowSums::none) return 0;
-  if (plan.lanes_hold == jit::ConvLanes::channels) return plan.block.rows * plan.block.columns;
+  if (!plan.is_pixel_vectorised()) return plan.block.rows * plan.block.columns;
   const BlockTables& largest = convolution.blocks.front();
   const int64_t read = largest.output.back().source / 4 + plan.tile.vectors * plan.lanes;
   return std::max(read, static_cast<int64_t>(largest.window_sums.size()) * plan.lanes);
@@ -161,14 +159,14 @@ int64_t window_sum_count(const BoundConvolution& convolution) {
 
 /// Whether each tile's weights are used once in a call, so that they need not all be packed at the
 /// same time.
-bool uses_tiles_once(const jit::ConvPlan& plan) {
+bool uses_tiles_once(const jit::DensePlan& plan) {
   return plan.geometry.batch * plan.outer_outputs == 1 && plan.block.rows == plan.rows.output &&
          plan.block.columns == plan.columns.output;
 }
 
 /// Dwords of weights that a call packs, and of their sums.
 int64_t weight_dwords_of_calls(const BoundConvolution& convolution) {
-  const jit::ConvPlan& plan = convolution.plan;
+  const jit::DensePlan& plan = convolution.plan;
   if (!convolution.packed.empty()) return 0;
   const int64_t dwords =
       convolution.packs_by_tile ? tile_dwords(plan) : static_cast<int64_t>(packed_dwords(plan));
@@ -177,7 +175,7 @@ int64_t weight_dwords_of_calls(const BoundConvolution& convolution) {
 
 /// Gives each part of the scratch its place; all begin at whole lines of the cache.
 ConvScratch parts_of(const BoundConvolution& convolution) {
-  const jit::ConvPlan& plan = convolution.plan;
+  const jit::DensePlan& plan = convolution.plan;
   ConvScratch parts;
   size_t end = 0;
   const auto take_bytes = [&](int64_t bytes) {
@@ -192,7 +190,7 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
   parts.zero_points = take(plan.geometry.out_channels + plan.lanes);
   parts.window_sums = take(window_sum_count(convolution));
   const bool sums_rows =
-      convolution.window_sums != jit::WindowSums::none && plan.source != jit::ConvSource::planes;
+      convolution.window_sums != jit::WindowSums::none && plan.planes() == nullptr;
   parts.summing = take(sums_rows ? window_sum_dwords(plan) : 0);
   parts.weights = take(weight_dwords_of_calls(convolution));
   parts.line = take(plan.transposes()
@@ -204,13 +202,14 @@ ConvScratch parts_of(const BoundConvolution& convolution) {
 
 /// What decides where packing puts a weight.
 WeightForm weight_form(const BoundConvolution& convolution) {
-  const jit::ConvPlan& plan = convolution.plan;
+  const jit::DensePlan& plan = convolution.plan;
   WeightForm form("dense", convolution.target, convolution.operands.w_is_signed);
-  form.add(plan.engine, plan.lanes_hold, plan.lanes, plan.tile_channels(), plan.channel_tiles,
-           plan.last_channels, plan.geometry.groups, plan.geometry.out_channels,
-           plan.geometry.group_channels(), plan.dwords, plan.slices, plan.rows.kernel,
-           plan.columns.kernel, static_cast<size_t>(plan.k_steps()), plan.tap_weights.size());
-  for (const jit::TapWeights& tap : plan.tap_weights) form.add(tap[0], tap[1], tap[2], tap[3]);
+  form.add(plan.engine, plan.tile.vectorised, plan.lanes, plan.tile.channels, plan.channel_tiles,
+           plan.last_channels(), plan.geometry.groups, plan.geometry.out_channels,
+           plan.geometry.group_channels(), plan.k_groups, plan.slices, plan.rows.kernel,
+           plan.columns.kernel, static_cast<size_t>(plan.k_step_count()),
+           plan.k_step_weights.size());
+  for (const jit::KStepWeights& tap : plan.k_step_weights) form.add(tap[0], tap[1], tap[2], tap[3]);
   return form;
 }
 
@@ -271,6 +270,7 @@ Status bind_dense(BoundConvolution& convolution, std::span<const std::byte* cons
 /// Binds a convolution to one candidate. Fails (unsupported) where that is to apply the epilogue
 /// and its kernels have no room for it.
 Status bind_candidate(BoundConvolution& convolution, const jit::Candidate& candidate,
+                      const jit::ConvolutionProblem& problem,
                       std::span<const std::byte* const> constants, CodeCache& cache,
                       const ConvolutionChoice& choice) {
   const jit::TileEpilogue* epilogue = candidate.applies_epilogue ? choice.epilogue : nullptr;
@@ -289,7 +289,10 @@ Status bind_candidate(BoundConvolution& convolution, const jit::Candidate& candi
   if (const auto* plan = std::get_if<jit::GroupedNhwcPlan>(&candidate.plan)) {
     return bind(*plan, convolution.grouped_nhwc);
   }
-  convolution.plan = std::get<jit::ConvPlan>(candidate.plan);
+  convolution.plan = std::get<jit::DensePlan>(candidate.plan);
+  convolution.cycles = candidate.cycles;
+  convolution.packing_cycles = packing_cost(convolution.plan, problem, convolution.target)
+                                   .cycles(costs_on(convolution.target).cycles);
   return bind_dense(convolution, constants, cache, epilogue, choice.weights);
 }
 
@@ -308,7 +311,7 @@ Status bind_best(BoundConvolution& convolution, std::span<const std::byte* const
                                  ? *choice.candidate
                                  : choose(problem, convolution.target, choice.epilogue);
   for (;;) {
-    Status status = bind_candidate(convolution, candidate, constants, cache, choice);
+    Status status = bind_candidate(convolution, candidate, problem, constants, cache, choice);
     const bool is_refused = !status && status.error().code == ErrorCode::unsupported;
     if (!is_refused || !candidate.applies_epilogue) return status;
     candidate = without_room(std::move(candidate), problem, convolution.target, *choice.epilogue);

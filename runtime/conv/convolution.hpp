@@ -29,7 +29,7 @@ struct BoundTileRun {
 
 /// What is done for each block of one size.
 struct BlockTables {
-  jit::ConvBlock block;
+  jit::CacheBlock block;
   int64_t pixel_tiles = 0;                  ///< of the line, or places of all runs
   std::vector<jit::ConvStore> output;       ///< likewise
   std::vector<jit::ConvStore> window_sums;  ///< of planes; empty where none are needed
@@ -50,7 +50,9 @@ struct ConvScratch {
 
 /// One convolution of a bound kernel.
 struct BoundConvolution {
-  jit::ConvPlan plan;
+  jit::DensePlan plan;
+  double cycles = 0;          ///< of an image, as estimated
+  double packing_cycles = 0;  ///< those of them in which its input is packed
   jit::Target target;
   ConvolutionOperands operands;
   bool multiplies = false;        ///< else all results are 0

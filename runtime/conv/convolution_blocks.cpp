@@ -29,11 +29,11 @@ PixelRange pixels_of_tile(const BlockTables& tables, int64_t tile) {
 }  // namespace
 
 int64_t ConvolutionBlocks::row_blocks() const {
-  return ceil_div(plan_.output_rows(), plan_.block.rows);
+  return ceil_div(plan_.rows.output, plan_.block.rows);
 }
 
 int64_t ConvolutionBlocks::column_blocks() const {
-  return ceil_div(plan_.output_columns(), plan_.block.columns);
+  return ceil_div(plan_.columns.output, plan_.block.columns);
 }
 
 int64_t ConvolutionBlocks::planes() const {
@@ -53,12 +53,12 @@ BlockPlace ConvolutionBlocks::place_of(int64_t block) const {
   place.outer = next(plan_.outer_outputs);
   place.group = next(plan_.geometry.groups);
   place.image = block;
-  place.block = {.rows = std::min(plan_.block.rows, plan_.output_rows() - place.row),
-                 .columns = std::min(plan_.block.columns, plan_.output_columns() - place.column)};
+  place.block = {.rows = std::min(plan_.block.rows, plan_.rows.output - place.row),
+                 .columns = std::min(plan_.block.columns, plan_.columns.output - place.column)};
   return place;
 }
 
-const BlockTables& ConvolutionBlocks::tables_of(const jit::ConvBlock& block) const {
+const BlockTables& ConvolutionBlocks::tables_of(const jit::CacheBlock& block) const {
   return *std::ranges::find_if(convolution_.blocks, [&](const BlockTables& of) {
     return of.block.rows == block.rows && of.block.columns == block.columns;
   });
@@ -66,8 +66,8 @@ const BlockTables& ConvolutionBlocks::tables_of(const jit::ConvBlock& block) con
 
 /// Near to an equal number of pixels for each team. A block of several rows has whole ones.
 ConvolutionBlocks::Cut ConvolutionBlocks::cut_at(int64_t team, int64_t teams) const {
-  const int64_t rows = plan_.output_rows();
-  const int64_t columns = plan_.output_columns();
+  const int64_t rows = plan_.rows.output;
+  const int64_t columns = plan_.columns.output;
   const int64_t pixel = nearest(planes() * rows * columns, team, teams);
   int64_t left = pixel % (rows * columns);
   const int64_t row_block = left / (plan_.block.rows * columns);
@@ -86,14 +86,15 @@ ConvolutionBlocks::Cut ConvolutionBlocks::cut_at(int64_t team, int64_t teams) co
 
 /// The tile that begins near a pixel of a block, and with a pixel that is in no other tile.
 int64_t ConvolutionBlocks::tile_near(const BlockTables& tables, int64_t pixel) const {
-  const jit::ConvBlock& block = tables.block;
-  if (plan_.lanes_hold == jit::ConvLanes::pixels) {
+  const jit::CacheBlock& block = tables.block;
+  if (plan_.is_pixel_vectorised()) {
     const int64_t row = pixel / block.columns;
     const int64_t column = pixel % block.columns;
     const int64_t lanes = plan_.tile.vectors * plan_.lanes;
-    const int64_t tile = plan_.rows_are_lines
-                             ? row * plan_.row_tiles(block) + nearest(column, 1, lanes)
-                             : nearest(row * plan_.pitch + column, 1, lanes);
+    const int64_t tile =
+        plan_.planes()->has_aligned_rows
+            ? row * plan_.tiles_of_row(block, plan_.tile.vectors) + nearest(column, 1, lanes)
+            : nearest(row * plan_.planes()->pitch + column, 1, lanes);
     return std::min(tile, tables.pixel_tiles);
   }
   return between_pixels(tables, nearest(pixel, tables.pixel_tiles, block.rows * block.columns));
@@ -101,7 +102,7 @@ int64_t ConvolutionBlocks::tile_near(const BlockTables& tables, int64_t pixel) c
 
 /// Channels in the lanes, the last tile of a row may have pixels of the one before.
 int64_t ConvolutionBlocks::between_pixels(const BlockTables& tables, int64_t tile) const {
-  if (plan_.lanes_hold == jit::ConvLanes::pixels) return tile;
+  if (plan_.is_pixel_vectorised()) return tile;
   while (tile > 0 && tile < tables.pixel_tiles &&
          pixels_of_tile(tables, tile).begin < pixels_of_tile(tables, tile - 1).end) {
     --tile;
@@ -113,14 +114,14 @@ ShareBegin ConvolutionBlocks::share_of(const BlockPart& part, int64_t member,
                                        int64_t members) const {
   if (member == 0) return {0, part.tiles.begin};
   if (member == members) return {plan_.channel_tiles, part.tiles.begin};
-  const int64_t channels = plan_.tile_channels();
+  const int64_t channels = plan_.tile.channels;
   const int64_t pixel_tiles = part.tiles.count();
   // Pixel tiles of one channel each.
   const int64_t before = plan_.geometry.group_out_channels() * pixel_tiles * member / members;
   const int64_t tile = std::min(before / (channels * pixel_tiles), plan_.channel_tiles - 1);
   const bool is_last = tile + 1 == plan_.channel_tiles;
-  const int64_t in_tile =
-      nearest(before - tile * channels * pixel_tiles, 1, is_last ? plan_.last_channels : channels);
+  const int64_t in_tile = nearest(before - tile * channels * pixel_tiles, 1,
+                                  is_last ? plan_.last_channels() : channels);
   if (in_tile >= pixel_tiles) return {tile + 1, part.tiles.begin};
   const int64_t pixel_tile = between_pixels(*part.tables, part.tiles.begin + in_tile);
   return {tile, std::max(pixel_tile, part.tiles.begin)};
@@ -128,7 +129,7 @@ ShareBegin ConvolutionBlocks::share_of(const BlockPart& part, int64_t member,
 
 PixelRange ConvolutionBlocks::pixels_of(const BlockTables& tables, const PixelTiles& tiles) const {
   if (tiles.count() == tables.pixel_tiles) return {0, tables.block.rows * tables.block.columns};
-  if (plan_.lanes_hold == jit::ConvLanes::channels) {
+  if (!plan_.is_pixel_vectorised()) {
     return {pixels_of_tile(tables, tiles.begin).begin, pixels_of_tile(tables, tiles.end - 1).end};
   }
   const auto first_pixel = [&](int64_t tile) {
@@ -159,18 +160,18 @@ namespace {
 class TeamModel {
  public:
   explicit TeamModel(const BoundConvolution& convolution) : convolution_(convolution) {
-    const jit::ConvPlan& plan = convolution.plan;
+    const jit::DensePlan& plan = convolution.plan;
     const BlockTables& largest = convolution.blocks.front();
     const double pixels_of_a_tile =
         static_cast<double>(largest.block.rows * largest.block.columns) /
         static_cast<double>(largest.pixel_tiles);
     const auto planes =
         static_cast<double>(plan.geometry.batch * plan.geometry.groups * plan.outer_outputs);
-    rows_ = planes * static_cast<double>(plan.output_rows());
-    pixel_tiles_ = rows_ * static_cast<double>(plan.output_columns()) / pixels_of_a_tile;
-    filling_ = plan.filling_cycles / plan.cycles;
+    rows_ = planes * static_cast<double>(plan.rows.output);
+    pixel_tiles_ = rows_ * static_cast<double>(plan.columns.output) / pixels_of_a_tile;
+    filling_ = convolution.packing_cycles / convolution.cycles;
     if (convolution.packs_by_tile) {
-      packing_ = static_cast<double>(packed_dwords(plan)) / plan.cycles;
+      packing_ = static_cast<double>(packed_dwords(plan)) / convolution.cycles;
     }
   }
 
@@ -184,7 +185,7 @@ class TeamModel {
   /// Cuts lie between tiles, half a tile from where they should at the most. Rows near a cut are
   /// laid out on both sides of it. All members lay out all rows of their team.
   double time_of(const TaskTeams& tasks) const {
-    const jit::ConvPlan& plan = convolution_.plan;
+    const jit::DensePlan& plan = convolution_.plan;
     const auto teams = static_cast<double>(tasks.teams);
     const auto members = static_cast<double>(tasks.members);
     const double half_a_tile = 0.5 / pixel_tiles_;

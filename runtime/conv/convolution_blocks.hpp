@@ -91,13 +91,13 @@ class ConvolutionBlocks {
   /// Images' spaces of output rows and columns.
   int64_t planes() const;
   BlockPlace place_of(int64_t block) const;
-  const BlockTables& tables_of(const jit::ConvBlock& block) const;
+  const BlockTables& tables_of(const jit::CacheBlock& block) const;
   Cut cut_at(int64_t team, int64_t teams) const;
   int64_t tile_near(const BlockTables& tables, int64_t pixel) const;
   int64_t between_pixels(const BlockTables& tables, int64_t tile) const;
 
   const BoundConvolution& convolution_;
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
 };
 
 }  // namespace castor::detail

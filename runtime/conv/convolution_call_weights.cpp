@@ -14,7 +14,7 @@ int32_t* dwords_at(std::byte* scratch, size_t offset) {
 }  // namespace
 
 void CallWeights::prepare() {
-  const jit::ConvPlan& plan = convolution_.plan;
+  const jit::DensePlan& plan = convolution_.plan;
   const ConvScratch& parts = convolution_.parts;
   int32_t* zeros = dwords_at(scratch_, parts.zero_points);
   const auto channels = static_cast<size_t>(plan.geometry.out_channels);
@@ -37,16 +37,16 @@ void CallWeights::prepare() {
 
 void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) const {
   if (!convolution_.packs_by_tile) return;
-  const jit::ConvPlan& plan = convolution_.plan;
+  const jit::DensePlan& plan = convolution_.plan;
   int32_t* to = dwords_at(scratch, convolution_.parts.weights);
   int32_t* sums = to + tile_dwords(plan);
   pack_weight_tile(plan, convolution_.weight_packers,
                    {operands_.w, convolution_.operands.w_is_signed,
                     dwords_at(scratch_, convolution_.parts.zero_points)},
                    group, tile, to, sums);
-  const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile_channels();
+  const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile.channels;
   const bool is_last = tile + 1 == plan.channel_tiles;
-  const int channels = is_last ? plan.last_channels : plan.tile_channels();
+  const int channels = is_last ? plan.last_channels() : plan.tile.channels;
   set_starts(first, {sums, static_cast<size_t>(channels)},
              dwords_at(scratch, convolution_.parts.start));
 }

@@ -13,7 +13,7 @@ void set_weight_zero_points(const BoundConvolution& convolution, const std::byte
 
 /// The parts of packed weights that begin at `data`.
 template <class Int>
-DenseWeights<Int> packed_weights(const jit::ConvPlan& plan, Int* data) {
+DenseWeights<Int> packed_weights(const jit::DensePlan& plan, Int* data) {
   const size_t dwords = packed_dwords(plan);
   return {{data, dwords}, {data + dwords, static_cast<size_t>(plan.geometry.out_channels)}};
 }

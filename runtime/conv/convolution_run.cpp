@@ -117,7 +117,7 @@ class ConvolutionRun {
   void run_tiles(const LaidOutBlock& block, const Tiles& tiles, int64_t from_input) const {
     for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
       weights_.prepare_tile(block.place.group, tile, block.scratch);
-      if (plan_.lanes_hold == jit::ConvLanes::channels) {
+      if (!plan_.is_pixel_vectorised()) {
         run_pixels(block, tile, tiles.pixels);
         continue;
       }
@@ -138,7 +138,8 @@ class ConvolutionRun {
   const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
                              KeptVectors& kept, int64_t pixels_laid_out) const {
     const PlaneInput input = {operands_[0], convolution_.operands.x_is_signed, input_zero_point()};
-    if (plan_.source == jit::ConvSource::input) return input_of(plan_, input, place);
+    if (std::holds_alternative<jit::DirectInput>(plan_.source))
+      return input_of(plan_, input, place);
     std::byte* source = scratch + convolution_.parts.source;
     std::byte* to = source + source_bytes_before(plan_, place, inner);
     if (pixels_laid_out < inner.block.rows * inner.block.columns) {
@@ -170,7 +171,7 @@ class ConvolutionRun {
   }
 
   int64_t first_channel(int64_t tile) const {
-    return std::min<int64_t>(tile * plan_.tile_channels(), plan_.geometry.group_out_channels());
+    return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
   }
   /// The output channels of a tile, at the block's first pixel.
   OutputPiece piece_of(const LaidOutBlock& block, int64_t tile) const {
@@ -182,7 +183,7 @@ class ConvolutionRun {
   }
   /// The number of a block's first pixel.
   int64_t first_pixel(const BlockPlace& place) const {
-    return (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
+    return (place.outer * plan_.rows.output + place.row) * plan_.columns.output + place.column;
   }
   /// Where an epilogue's operands lie at a piece, for kernels that apply it.
   class EpilogueOperands {
@@ -271,8 +272,8 @@ class ConvolutionRun {
     OutputPiece piece = piece_of(block, tile);
     jit::DenseArguments arguments;
     arguments.source = block.source;
-    arguments.k_steps = plan_.taps.data();
-    arguments.k_step_count = static_cast<int64_t>(plan_.taps.size());
+    arguments.k_steps = plan_.k_steps.data();
+    arguments.k_step_count = static_cast<int64_t>(plan_.k_steps.size());
     arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
     arguments.start = weights_.starts(piece.channel, block.scratch);
     arguments.weight_zero_points = weights_.zero_points(piece.channel);
@@ -316,15 +317,15 @@ class ConvolutionRun {
       arguments.tiles = end - first;
       arguments.output = counted_back(memory.data, pixel * memory.pixel_step);
       arguments.output_step =
-          4 * (plan_.channel_tile.store == jit::StorePolicy::transposed ? memory.channel_step
-                                                                        : memory.pixel_step);
+          4 * (plan_.tile.store == jit::StorePolicy::transposed ? memory.channel_step
+                                                                : memory.pixel_step);
       code(&arguments);
       output_.end(piece, block.scratch);
     }
   }
 
   const BoundConvolution& convolution_;
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
   const ConvolutionBlocks blocks_;
   const TaskTeams teams_;
   const CallOperands operands_;

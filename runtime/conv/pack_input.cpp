@@ -66,18 +66,18 @@ class RowCalls {
   /// Packs all rows as one.
   void pack_one_row(const PhasePlanes& of, int64_t rows,
                     const jit::PackInputArguments& arguments) const {
-    const int64_t end =
-        rows < in_.rows ? rows * in_.plan.pitch : (rows - 1) * in_.plan.pitch + in_.width;
+    const int64_t pitch = in_.planes->pitch;
+    const int64_t end = rows < in_.rows ? rows * pitch : (rows - 1) * pitch + in_.width;
     const KeptVectors::Rows key = {of.first_row, of.end_row, of.first, of.end, end};
     if (kept_.count > 0 && kept_.rows == key) return call_for_kept(arguments);
     int64_t row = of.first_row;  // the first whose data end after the vector's beginning
     pack_row(arguments, end, [&](int64_t begin, int64_t behind, jit::PackedVector& vector) {
-      while (row < of.end_row && row * in_.plan.pitch + of.end <= begin) ++row;
+      while (row < of.end_row && row * pitch + of.end <= begin) ++row;
       uint32_t present = 0;
-      for (int64_t i = row; i < of.end_row && i * in_.plan.pitch + of.first < behind; ++i) {
-        const int64_t data = i * in_.plan.pitch + of.first;  // the row's first k group with data
+      for (int64_t i = row; i < of.end_row && i * pitch + of.first < behind; ++i) {
+        const int64_t data = i * pitch + of.first;  // the row's first k group with data
         const int64_t from = std::max(data, begin);
-        const int64_t to = std::min(i * in_.plan.pitch + of.end, behind);
+        const int64_t to = std::min(i * pitch + of.end, behind);
         if (present == 0) {
           vector.source = (i - of.first_row) * in_.plan.columns.input + (from - data);
         }
@@ -105,13 +105,13 @@ class RowCalls {
 class InputPacker {
  public:
   InputPacker(const InputBlock& in, const KernelCode<jit::PackInput>* code, KeptVectors& kept)
-      : in_(in), plan_(in.plan), calls_(in, code, kept) {}
+      : in_(in), plan_(in.plan), planes_(*in.planes), calls_(in, code, kept) {}
 
   void pack() const {
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
-      for (size_t r = 0; r < plan_.row_phases.phases.size(); ++r) {
-        for (size_t c = 0; c < plan_.column_phases.phases.size(); ++c) {
-          pack_planes(in_.planes_of(slice, r, c));
+      for (size_t r = 0; r < planes_.row_phases.phases.size(); ++r) {
+        for (size_t c = 0; c < planes_.column_phases.phases.size(); ++c) {
+          pack_planes(in_.phase_planes(slice, r, c));
         }
       }
     }
@@ -119,15 +119,15 @@ class InputPacker {
 
  private:
   void pack_planes(const PhasePlanes& of) const {
-    if (plan_.dwords_hold == jit::DwordsHold::taps) return pack_im2col(of);
+    if (planes_.layout == jit::PackedLayout::im2col) return pack_im2col(of);
     if (!calls_.has_code() || !of.has_data()) {
-      for (int64_t i = 0; i < plan_.dwords; ++i) pack_rows(in_, of, i, 0);
+      for (int64_t i = 0; i < plan_.k_groups; ++i) pack_rows(in_, of, i, 0);
       return;
     }
     if (in_.holds_columns()) return pack_columns(of);
     const int64_t whole = plan_.geometry.group_channels() / jit::channels_of_k_group(plan_.engine);
     if (whole > 0) pack_k_groups(of, 0, whole);
-    if (whole < plan_.dwords) pack_k_groups(of, whole, plan_.dwords);
+    if (whole < plan_.k_groups) pack_k_groups(of, whole, plan_.k_groups);
   }
 
   /// Packs k groups that have the same number of channels: by code, but for rows at the end of the
@@ -160,8 +160,8 @@ class InputPacker {
     jit::PackInputArguments arguments;
     arguments.source_row_step = wrapped_product(plan_.rows.stride, plan_.columns.input);
     arguments.planes = reinterpret_cast<std::byte*>(in_.plane(of, k_group));
-    arguments.plane_step = 4 * plan_.phase_planes() * plan_.plane_dwords;
-    arguments.row_step = 4 * plan_.pitch;
+    arguments.plane_step = 4 * planes_.phases() * planes_.plane_size;
+    arguments.row_step = 4 * planes_.pitch;
     arguments.k_groups = 1;
     arguments.rows = 1;
     arguments.flips = in_.flip * 0x01010101u;
@@ -223,7 +223,7 @@ class InputPacker {
     jit::PackInputArguments arguments = arguments_of(of, 0);
     arguments.source = in_.at(0, of.pixel + first_row * plan_.columns.input);
     arguments.source_k_group_step = in_.pixels;
-    arguments.k_groups = plan_.dwords;
+    arguments.k_groups = plan_.k_groups;
     arguments.padding ^= arguments.flips;
     calls_.pack_rows(of, in_.rows, arguments, bytes_of_vectors(of));
   }
@@ -235,7 +235,7 @@ class InputPacker {
     jit::PackInputArguments arguments = arguments_of(of, 0);
     std::byte* const planes = arguments.planes;
     arguments.filter_rows = filter_rows.data();
-    arguments.plane_step = 4 * plan_.plane_dwords;
+    arguments.plane_step = 4 * planes_.plane_size;
     arguments.padding ^= arguments.flips;
     const auto first_input_row = [&](int64_t row) {
       return of.input_row + row * plan_.rows.stride;
@@ -265,27 +265,28 @@ class InputPacker {
   }
 
   const InputBlock& in_;
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
+  const jit::PackedPlanes& planes_;
   const RowCalls calls_;
 };
 
 }  // namespace
 
-Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::ConvPlan& plan,
+Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::DensePlan& plan,
                                                         const jit::Target& target,
                                                         CodeCache& cache) {
+  const bool is_nchw = plan.geometry.layout == ConvolutionLayout::nchw;
+  if (!is_nchw || plan.planes() == nullptr) return KernelCodePtr<jit::PackInput>();
   const jit::PackInput spec = jit::pack_input_spec(plan);
-  const bool has_planes =
-      plan.geometry.layout == ConvolutionLayout::nchw && plan.source == jit::ConvSource::planes;
-  if (!has_planes || !fits(spec, target)) return KernelCodePtr<jit::PackInput>();
+  if (!fits(spec, target)) return KernelCodePtr<jit::PackInput>();
   return cache.get(spec, target);
 }
 
-void pack_input(const jit::ConvPlan& plan, const KernelCode<jit::PackInput>* code,
+void pack_input(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,
                 const PlaneInput& input, const BlockPlace& place, std::byte* to, KeptVectors& kept,
                 int64_t packed_pixels) {
   InputBlock in(plan, input, place, to);
-  if (plan.source == jit::ConvSource::rows) return copy_rows(in);
+  if (std::holds_alternative<jit::CopiedRows>(plan.source)) return copy_rows(in);
   in.is_plain = jit::pack_input_spec(plan).is_plain;
   in.first_pixel = packed_pixels;
   InputPacker(in, code, kept).pack();

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <array>
-#include <optional>
 
-#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/dense_plan.hpp"
 #include "jit/conv/pack/pack_input.hpp"
 #include "runtime/cache/code_cache.hpp"
 
@@ -25,7 +24,7 @@ struct BlockPlace {
   int64_t outer = 0;  ///< output position along the outer spatial axes, row-major
   int64_t row = 0;
   int64_t column = 0;
-  jit::ConvBlock block;
+  jit::CacheBlock block;
 };
 
 /// The vectors of the rows that were packed last, which those of the next group may be as well.
@@ -44,28 +43,23 @@ struct KeptVectors {
 };
 
 /// The code that packs a plan's input; null where loops do it.
-Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::ConvPlan& plan,
+Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::DensePlan& plan,
                                                         const jit::Target& target,
                                                         CodeCache& cache);
 
 /// Packs the input of a block, or copies its rows; padding is the zero point. Where whole rows are
 /// taken, the first `packed_pixels` pixels may be left out. `code` may be null, but not for im2col.
-void pack_input(const jit::ConvPlan& plan, const KernelCode<jit::PackInput>* code,
+void pack_input(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,
                 const PlaneInput& input, const BlockPlace& place, std::byte* to, KeptVectors& kept,
                 int64_t packed_pixels = 0);
 
 /// Where a block begins in the input itself.
-const std::byte* input_of(const jit::ConvPlan& plan, const PlaneInput& input,
+const std::byte* input_of(const jit::DensePlan& plan, const PlaneInput& input,
                           const BlockPlace& place);
 
 /// Input positions that adjacent outputs take along an axis, from the first to the last one.
 inline int64_t input_extent(int64_t outputs, const ConvolutionAxis& axis) {
   return (outputs - 1) * axis.stride + axis.window();
 }
-
-/// The input position along the outer axes that an output position there and a slice of the filter
-/// take; nothing in the padding.
-std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
-                                      int64_t slice);
 
 }  // namespace castor::detail

@@ -8,9 +8,13 @@
 
 namespace castor::detail {
 
-InputBlock::InputBlock(const jit::ConvPlan& block_plan, const PlaneInput& block_input,
+InputBlock::InputBlock(const jit::DensePlan& block_plan, const PlaneInput& block_input,
                        const BlockPlace& block_place, std::byte* destination)
-    : plan(block_plan), input(block_input), place(block_place), to(destination) {
+    : plan(block_plan),
+      planes(block_plan.planes()),
+      input(block_input),
+      place(block_place),
+      to(destination) {
   const ConvolutionGeometry& geometry = plan.geometry;
   const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
   for (const ConvolutionAxis& axis : geometry.axes) pixels *= axis.input;
@@ -22,20 +26,21 @@ InputBlock::InputBlock(const jit::ConvPlan& block_plan, const PlaneInput& block_
     flip = input.is_signed ? 0x80 : 0;
     pad = static_cast<uint8_t>(input.zero_point + flip);
   }
-  rows = place.block.rows + plan.row_phases.max_shift;
-  width = place.block.columns + plan.column_phases.max_shift;
+  if (planes == nullptr) return;
+  rows = place.block.rows + planes->row_phases.max_shift;
+  width = place.block.columns + planes->column_phases.max_shift;
 }
 
-PhasePlanes InputBlock::planes_of(int64_t slice, size_t row_phase, size_t column_phase) const {
-  const std::optional<int64_t> outer = outer_position(plan.geometry, place.outer, slice);
+PhasePlanes InputBlock::phase_planes(int64_t slice, size_t row_phase, size_t column_phase) const {
+  const std::optional<int64_t> outer = jit::outer_position(plan.geometry, place.outer, slice);
   PhasePlanes of;
   of.slice = slice;
-  of.number = static_cast<int64_t>(row_phase * plan.column_phases.phases.size() + column_phase);
+  of.number = static_cast<int64_t>(row_phase * planes->column_phases.phases.size() + column_phase);
   if (!outer) return of;
   of.pixel = *outer * plan.rows.input * plan.columns.input;
   of.input_row =
-      place.row * plan.rows.stride + plan.row_phases.phases[row_phase] - plan.rows.pad_begin;
-  of.begin = place.column * plan.columns.stride + plan.column_phases.phases[column_phase] -
+      place.row * plan.rows.stride + planes->row_phases.phases[row_phase] - plan.rows.pad_begin;
+  of.begin = place.column * plan.columns.stride + planes->column_phases.phases[column_phase] -
              plan.columns.pad_begin;
   // Steps along an axis before `end` is reached.
   const auto steps = [](int64_t from, int64_t end, int64_t stride, int64_t max) {
@@ -52,8 +57,8 @@ PhasePlanes InputBlock::planes_of(int64_t slice, size_t row_phase, size_t column
 }
 
 uint32_t* InputBlock::plane(const PhasePlanes& of, int64_t k_group) const {
-  const int64_t number = (of.slice * plan.dwords + k_group) * plan.phase_planes() + of.number;
-  return reinterpret_cast<uint32_t*>(to) + number * plan.plane_dwords;
+  const int64_t number = (of.slice * plan.k_groups + k_group) * planes->phases() + of.number;
+  return reinterpret_cast<uint32_t*>(to) + number * planes->plane_size;
 }
 
 DwordSource InputBlock::source_of(int64_t k_group, int64_t pixel) const {
@@ -143,14 +148,14 @@ void copy_columns(const InputBlock& in, const std::byte* from, int64_t elements,
   if (in.pixel_step == elements) return copy_elements(in, from, columns * elements, to);
   for (int64_t column = 0; column < columns; ++column) {
     copy_elements(in, from + column * in.pixel_step, elements,
-                  to + column * in.plan.input_rows.column_bytes);
+                  to + column * in.plan.input_rows().column_bytes);
   }
 }
 
 /// Copies one row from a pixel on: padding, data, padding.
 void copy_row(const InputBlock& in, const std::byte* row, int64_t elements, std::byte* to) {
   const ConvolutionAxis& axis = in.plan.columns;
-  const int64_t column_bytes = in.plan.input_rows.column_bytes;
+  const int64_t column_bytes = in.plan.input_rows().column_bytes;
   const int64_t columns = input_extent(in.place.block.columns, axis);
   const int64_t begin = in.place.column * axis.stride - axis.pad_begin;
   const int64_t first = std::clamp<int64_t>(-begin, 0, columns);
@@ -177,18 +182,19 @@ void pack_rows(const InputBlock& in, const PhasePlanes& of, int64_t k_group, int
     return interleave(in, in.source_of(k_group, pixel + in.first_pixel), in.plain_pixels(),
                       plane + in.first_pixel);
   }
-  for (; row < in.rows; ++row) pack_row(in, of, k_group, row, plane + row * in.plan.pitch);
+  for (; row < in.rows; ++row) pack_row(in, of, k_group, row, plane + row * in.planes->pitch);
 }
 
 void copy_rows(const InputBlock& in) {
-  const jit::ConvPlan& plan = in.plan;
+  const jit::DensePlan& plan = in.plan;
   const bool nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
   const int64_t elements = nhwc ? plan.geometry.group_channels() : 1;
   const int64_t channels = nhwc ? 1 : plan.geometry.group_channels();
+  const auto& rows = std::get<jit::CopiedRows>(plan.source);
   std::byte* plane = in.to;
-  for (int64_t i = 0; i < plan.slices * channels; ++i, plane += plan.input_rows.plane_bytes) {
+  for (int64_t i = 0; i < plan.slices * channels; ++i, plane += rows.plane_bytes()) {
     const std::optional<int64_t> outer =
-        outer_position(plan.geometry, in.place.outer, i / channels);
+        jit::outer_position(plan.geometry, in.place.outer, i / channels);
     for (int64_t j = 0; j < input_extent(in.place.block.rows, plan.rows); ++j) {
       if (j % plan.rows.stride >= plan.rows.window()) continue;  // no tap reads it
       const int64_t row = in.place.row * plan.rows.stride - plan.rows.pad_begin + j;
@@ -197,35 +203,17 @@ void copy_rows(const InputBlock& in) {
       if (is_input) {
         from = in.at(i % channels, (*outer * plan.rows.input + row) * plan.columns.input);
       }
-      copy_row(in, from, elements, plane + j * plan.input_rows.row_bytes);
+      copy_row(in, from, elements, plane + j * rows.row_bytes);
     }
   }
 }
 
-const std::byte* input_of(const jit::ConvPlan& plan, const PlaneInput& input,
+const std::byte* input_of(const jit::DensePlan& plan, const PlaneInput& input,
                           const BlockPlace& place) {
-  const int64_t outer = outer_position(plan.geometry, place.outer, 0).value_or(0);
+  const int64_t outer = jit::outer_position(plan.geometry, place.outer, 0).value_or(0);
   const int64_t row = outer * plan.rows.input + place.row * plan.rows.stride;
   return InputBlock(plan, input, place, nullptr)
       .at(0, row * plan.columns.input + place.column * plan.columns.stride);
-}
-
-std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
-                                      int64_t slice) {
-  const std::vector<ConvolutionAxis>& axes = geometry.axes;
-  int64_t position = 0;
-  int64_t unit = 1;
-  for (size_t i = axes.size() > 2 ? axes.size() - 2 : 0; i-- > 0;) {
-    const ConvolutionAxis& axis = axes[i];
-    const int64_t at =
-        output % axis.output * axis.stride - axis.pad_begin + slice % axis.kernel * axis.dilation;
-    if (at < 0 || at >= axis.input) return std::nullopt;
-    position += at * unit;
-    unit *= axis.input;
-    output /= axis.output;
-    slice /= axis.kernel;
-  }
-  return position;
 }
 
 }  // namespace castor::detail

@@ -25,10 +25,11 @@ struct PhasePlanes {
 
 /// The input of one block, and where it is packed to.
 struct InputBlock {
-  InputBlock(const jit::ConvPlan& block_plan, const PlaneInput& block_input,
+  InputBlock(const jit::DensePlan& block_plan, const PlaneInput& block_input,
              const BlockPlace& block_place, std::byte* destination);
 
-  const jit::ConvPlan& plan;
+  const jit::DensePlan& plan;
+  const jit::PackedPlanes* planes;  ///< null where rows are copied
   const PlaneInput& input;
   const BlockPlace& place;
   std::byte* to;
@@ -43,14 +44,14 @@ struct InputBlock {
   bool is_plain = false;    ///< PackInput::is_plain
   int64_t first_pixel = 0;  ///< of a plain block: the first one to be packed
 
-  bool holds_columns() const { return plan.dwords_hold == jit::DwordsHold::columns; }
+  bool holds_columns() const { return planes->layout == jit::PackedLayout::columns4; }
   uint32_t padding() const { return pad * 0x01010101u; }
   const std::byte* at(int64_t channel, int64_t pixel) const {
     return group + channel * channel_step + pixel * pixel_step;
   }
   /// Pixels of a plain block, which are adjacent, from the first one to be packed on.
   int64_t plain_pixels() const { return (rows - 1) * plan.columns.input + width - first_pixel; }
-  PhasePlanes planes_of(int64_t slice, size_t row_phase, size_t column_phase) const;
+  PhasePlanes phase_planes(int64_t slice, size_t row_phase, size_t column_phase) const;
   uint32_t* plane(const PhasePlanes& of, int64_t k_group) const;
   /// The channels of a k group at a pixel.
   DwordSource source_of(int64_t k_group, int64_t pixel) const;

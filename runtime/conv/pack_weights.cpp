@@ -25,10 +25,10 @@ struct WeightExtents {
 };
 
 /// Whether listed k steps take adjacent weights; the last one may have too few.
-bool are_in_order(const jit::ConvPlan& plan, int64_t weights) {
+bool are_in_order(const jit::DensePlan& plan, int64_t weights) {
   const int held = jit::channels_of_k_group(plan.engine);
   int64_t next = 0;
-  for (const jit::TapWeights& k_step : plan.tap_weights) {
+  for (const jit::KStepWeights& k_step : plan.k_step_weights) {
     for (int i = 0; i < held; ++i, ++next) {
       if (k_step[static_cast<size_t>(i)] != (next < weights ? next : -1)) return false;
     }
@@ -36,15 +36,15 @@ bool are_in_order(const jit::ConvPlan& plan, int64_t weights) {
   return true;
 }
 
-WeightExtents weight_extents(const jit::ConvPlan& plan) {
+WeightExtents weight_extents(const jit::DensePlan& plan) {
   WeightExtents extents = {.channels = plan.geometry.group_channels(),
-                           .k_groups = plan.dwords,
+                           .k_groups = plan.k_groups,
                            .slices = plan.slices,
                            .in_slice = plan.rows.kernel * plan.columns.kernel};
-  if (plan.tap_weights.empty()) return extents;
+  if (plan.k_step_weights.empty()) return extents;
   extents.is_listed = !are_in_order(plan, extents.weights());
   if (extents.is_listed) return extents;
-  return {.channels = extents.weights(), .k_groups = plan.k_steps()};
+  return {.channels = extents.weights(), .k_groups = plan.k_step_count()};
 }
 
 /// How weights are cut into units: along the positions of large filters, else along the k groups.
@@ -83,7 +83,7 @@ struct PackedTile {
 
 /// What both packers read.
 struct Packing {
-  const jit::ConvPlan& plan;
+  const jit::DensePlan& plan;
   const WeightInput& input;
   WeightExtents extents = weight_extents(plan);
 
@@ -99,7 +99,7 @@ class LoopPacker {
       : packing_(packing), plan_(packing.plan), extents_(packing.extents) {}
 
   void pack(const PackedTile& tile) const {
-    const int64_t steps = plan_.k_steps();
+    const int64_t steps = plan_.k_step_count();
     const int64_t in_slice = extents_.in_slice;
     const int64_t at_once = in_slice < max_steps ? max_steps / in_slice * in_slice : max_steps;
     std::array<uint32_t, max_rows * max_steps> dwords;
@@ -194,7 +194,7 @@ class LoopPacker {
 
   void pack_listed(int64_t m, int64_t step, int64_t count, uint32_t* to) const {
     for (int64_t i = 0; i < count; ++i) {
-      const jit::TapWeights& offsets = plan_.tap_weights[static_cast<size_t>(step + i)];
+      const jit::KStepWeights& offsets = plan_.k_step_weights[static_cast<size_t>(step + i)];
       DwordSource source;
       int64_t channels = 0;
       for (; channels < jit::channels_of_k_group(plan_.engine); ++channels) {
@@ -207,7 +207,7 @@ class LoopPacker {
   }
 
   const Packing& packing_;
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
   const WeightExtents& extents_;
 };
 
@@ -223,7 +223,7 @@ class UnitPacker {
 
   void pack(const PackedTile& tile) const {
     if (tile.width > tile.channels) {  // lanes without a channel hold zeros
-      std::fill_n(tile.to, tile.width * packing_.plan.k_steps(), 0);
+      std::fill_n(tile.to, tile.width * packing_.plan.k_step_count(), 0);
     }
     const int64_t outputs = packing_.plan.geometry.out_channels;
     for (int64_t row = 0; row < tile.channels; row += rows) {
@@ -370,11 +370,11 @@ void pack_tile(const Packing& packing, const WeightPackers& code, const PackedTi
 }
 
 /// The tile of a group, packed to `to`, its sums to `sums`.
-PackedTile tile_of(const jit::ConvPlan& plan, int64_t group, int64_t tile, int32_t* to,
+PackedTile tile_of(const jit::DensePlan& plan, int64_t group, int64_t tile, int32_t* to,
                    int32_t* sums) {
   const bool is_last = tile + 1 == plan.channel_tiles;
-  const int channels = is_last ? plan.last_channels : plan.tile_channels();
-  return {.first = group * plan.geometry.group_out_channels() + tile * plan.tile_channels(),
+  const int channels = is_last ? plan.last_channels() : plan.tile.channels;
+  return {.first = group * plan.geometry.group_out_channels() + tile * plan.tile.channels,
           .channels = channels,
           .width = plan.packed_width(channels),
           .to = to,
@@ -383,7 +383,7 @@ PackedTile tile_of(const jit::ConvPlan& plan, int64_t group, int64_t tile, int32
 
 }  // namespace
 
-Result<WeightPackers> find_weight_packers(const jit::ConvPlan& plan, const jit::Target& target,
+Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit::Target& target,
                                           CodeCache& cache) {
   WeightPackers found;
   const WeightExtents extents = weight_extents(plan);
@@ -401,19 +401,20 @@ Result<WeightPackers> find_weight_packers(const jit::ConvPlan& plan, const jit::
   return found;
 }
 
-size_t packed_dwords(const jit::ConvPlan& plan) {
-  return static_cast<size_t>(plan.geometry.groups * plan.packed_group_width() * plan.k_steps());
+size_t packed_dwords(const jit::DensePlan& plan) {
+  return static_cast<size_t>(plan.geometry.groups * plan.packed_group_width() *
+                             plan.k_step_count());
 }
 
-int64_t tile_dwords(const jit::ConvPlan& plan) {
-  return plan.packed_width(plan.tile_channels()) * plan.k_steps();
+int64_t tile_dwords(const jit::DensePlan& plan) {
+  return plan.packed_width(plan.tile.channels) * plan.k_step_count();
 }
 
-int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile) {
-  return group * plan.packed_group_width() * plan.k_steps() + tile * tile_dwords(plan);
+int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile) {
+  return group * plan.packed_group_width() * plan.k_step_count() + tile * tile_dwords(plan);
 }
 
-void pack_weights(const jit::ConvPlan& plan, const WeightPackers& code, const WeightInput& input,
+void pack_weights(const jit::DensePlan& plan, const WeightPackers& code, const WeightInput& input,
                   const DenseWeights<int32_t>& to) {
   const Packing packing = {plan, input};
   int32_t* sums = to.sums.data();
@@ -427,7 +428,7 @@ void pack_weights(const jit::ConvPlan& plan, const WeightPackers& code, const We
   }
 }
 
-void pack_weight_tile(const jit::ConvPlan& plan, const WeightPackers& code,
+void pack_weight_tile(const jit::DensePlan& plan, const WeightPackers& code,
                       const WeightInput& input, int64_t group, int64_t tile, int32_t* to,
                       int32_t* sums) {
   pack_tile({plan, input}, code, tile_of(plan, group, tile, to, sums));

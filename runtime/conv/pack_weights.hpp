@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/dense_plan.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
 #include "runtime/cache/code_cache.hpp"
 
@@ -29,21 +29,21 @@ struct WeightPackers {
   KernelCodePtr<jit::WeightUnit> whole;
   KernelCodePtr<jit::WeightUnit> last;  ///< of what whole units leave; null where that is nothing
 };
-Result<WeightPackers> find_weight_packers(const jit::ConvPlan& plan, const jit::Target& target,
+Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit::Target& target,
                                           CodeCache& cache);
 
 /// Dwords of all packed weights.
-size_t packed_dwords(const jit::ConvPlan& plan);
+size_t packed_dwords(const jit::DensePlan& plan);
 /// Dwords of a whole tile's packed weights.
-int64_t tile_dwords(const jit::ConvPlan& plan);
+int64_t tile_dwords(const jit::DensePlan& plan);
 /// Where the packed weights of a group's tile begin, in dwords.
-int64_t packed_tile(const jit::ConvPlan& plan, int64_t group, int64_t tile);
+int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile);
 
 /// Packs all weights, and adds them up.
-void pack_weights(const jit::ConvPlan& plan, const WeightPackers& code, const WeightInput& input,
+void pack_weights(const jit::DensePlan& plan, const WeightPackers& code, const WeightInput& input,
                   const DenseWeights<int32_t>& to);
 /// Packs one tile of a group alone to `to`, and adds up its channels.
-void pack_weight_tile(const jit::ConvPlan& plan, const WeightPackers& code,
+void pack_weight_tile(const jit::DensePlan& plan, const WeightPackers& code,
                       const WeightInput& input, int64_t group, int64_t tile, int32_t* to,
                       int32_t* sums);
 

@@ -90,7 +90,7 @@ class SlidingRun {
   bool run_slices(int64_t outer_output, int64_t panel, Arguments& arguments, const Run& run) const {
     bool is_begun = false;
     for (int64_t slice = 0; slice < plan_.slices; ++slice) {
-      const std::optional<int64_t> outer = outer_position(plan_.geometry, outer_output, slice);
+      const std::optional<int64_t> outer = jit::outer_position(plan_.geometry, outer_output, slice);
       if (!outer) continue;
       const int64_t first = slice * static_cast<int64_t>(panels_of_slice(plan_)) + panel;
       arguments.weights = panels_.data() + first * panel_dwords_;

@@ -16,7 +16,7 @@ namespace {
 class RowSummer {
  public:
   /// `work` has room for window_sum_dwords.
-  RowSummer(const jit::ConvPlan& plan, const jit::ConvBlock& block, int32_t* work)
+  RowSummer(const jit::DensePlan& plan, const jit::CacheBlock& block, int32_t* work)
       : plan_(plan),
         block_(block),
         rows_(input_extent(block.rows, plan.rows)),
@@ -26,10 +26,10 @@ class RowSummer {
 
   void sum(const std::byte* source, int32_t* to) const {
     std::fill_n(at_, rows_ * columns_, 0);
-    for (int64_t plane : plan_.input_rows.planes) {
+    for (int64_t plane : plan_.input_rows().planes) {
       for (int64_t row = 0; row < rows_; ++row) {
         if (row % plan_.rows.stride >= plan_.rows.window()) continue;  // no tap reads it
-        add_row(source + plane + row * plan_.input_rows.row_bytes, at_ + row * columns_);
+        add_row(source + plane + row * plan_.input_rows().row_bytes, at_ + row * columns_);
       }
     }
     for (int64_t row = 0; row < block_.rows; ++row) sum_row(row, to + row * block_.columns);
@@ -40,7 +40,7 @@ class RowSummer {
     constexpr int64_t max_single = 4;  // elements that are added one by one
     const bool nhwc = plan_.geometry.layout == ConvolutionLayout::nhwc;
     const int64_t elements = nhwc ? plan_.geometry.group_channels() : 1;
-    const int64_t step = plan_.input_rows.column_bytes;
+    const int64_t step = plan_.input_rows().column_bytes;
     if (elements <= max_single) {
       for (const std::byte* element = from; element < from + elements; ++element) {
         for (int64_t i = 0; i < columns_; ++i) to[i] += static_cast<uint8_t>(element[i * step]);
@@ -66,8 +66,8 @@ class RowSummer {
     }
   }
 
-  const jit::ConvPlan& plan_;
-  const jit::ConvBlock& block_;
+  const jit::DensePlan& plan_;
+  const jit::CacheBlock& block_;
   const int64_t rows_;
   const int64_t columns_;
   int32_t* at_;           ///< sums of the elements at a row and column
@@ -85,9 +85,9 @@ class BlockSummer {
 
   /// The sums of the windows of some pixel tiles, as kernels read them.
   void sum(const PixelTiles& tiles) const {
-    const PixelRange sums = convolution_.sums_code                    ? sum_line(tiles)
-                            : plan_.source == jit::ConvSource::planes ? sum_planes(tiles)
-                                                                      : sum_rows();
+    const PixelRange sums = convolution_.sums_code      ? sum_line(tiles)
+                            : plan_.planes() != nullptr ? sum_planes(tiles)
+                                                        : sum_rows();
     if (convolution_.window_sums != jit::WindowSums::words) return;
     std::transform(sums_ + sums.begin, sums_ + sums.end, sums_ + sums.begin, jit::words_of_sum);
   }
@@ -125,11 +125,11 @@ class BlockSummer {
   PixelRange sum_planes(const PixelTiles& tiles) const {
     const PixelRange lanes = lanes_of(tiles);
     std::fill(sums_ + lanes.begin, sums_ + lanes.end, 0);
-    for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
-      const int64_t left = plan_.geometry.group_channels() - 4 * (k_group % plan_.dwords);
+    for (int64_t k_group = 0; k_group < plan_.looped_k_groups(); ++k_group) {
+      const int64_t left = plan_.geometry.group_channels() - 4 * (k_group % plan_.k_groups);
       const uint32_t present = left < 4 ? (1u << (8 * left)) - 1 : ~0u;
-      const std::byte* planes = block_.source + k_group * plan_.k_group_step;
-      for (int32_t tap : plan_.taps) add_plane(planes + tap, present, lanes);
+      const std::byte* planes = block_.source + k_group * plan_.k_group_step();
+      for (int32_t tap : plan_.k_steps) add_plane(planes + tap, present, lanes);
     }
     return lanes;
   }
@@ -149,12 +149,11 @@ class BlockSummer {
   /// Sums of all lanes of a line; of channel-vectorised plans, of adjacent pixels.
   PixelRange sum_line(const PixelTiles& tiles) const {
     constexpr int32_t zero = 0;
-    const bool compact = plan_.lanes_hold == jit::ConvLanes::channels;
-    const int64_t lanes =
-        plan_.lanes * (compact ? plan_.tile.vectors : jit::vectors_of_window_sums);
+    const bool compact = !plan_.is_pixel_vectorised();
+    const int64_t lanes = plan_.lanes * jit::window_sum_tile(plan_).vectors;
     const int64_t line = source_bytes_before(plan_, block_.place, block_.inner) / 4;
-    PixelRange summed = {
-        line, line + (block_.inner.block.rows - 1) * plan_.pitch + block_.inner.block.columns};
+    PixelRange summed = {line, line + (block_.inner.block.rows - 1) * plan_.planes()->pitch +
+                                   block_.inner.block.columns};
     if (!compact) summed = lanes_of(tiles);
     const int64_t first = summed.begin / lanes;
     const int64_t last =
@@ -171,14 +170,14 @@ class BlockSummer {
   }
 
   const BoundConvolution& convolution_;
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
   const LaidOutBlock& block_;
   int32_t* sums_;
 };
 
 }  // namespace
 
-int64_t window_sum_dwords(const jit::ConvPlan& plan) {
+int64_t window_sum_dwords(const jit::DensePlan& plan) {
   return (input_extent(plan.block.rows, plan.rows) + 1) *
          input_extent(plan.block.columns, plan.columns);
 }

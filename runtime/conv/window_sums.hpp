@@ -18,20 +18,20 @@ struct LaidOutBlock {
 };
 
 /// Bytes of a block's source before a part of it.
-inline int64_t source_bytes_before(const jit::ConvPlan& plan, const BlockPlace& place,
+inline int64_t source_bytes_before(const jit::DensePlan& plan, const BlockPlace& place,
                                    const BlockPlace& inner) {
   return (inner.row - place.row) * plan.source_row_step() +
          (inner.column - place.column) * plan.source_column_step();
 }
 
 /// A block's planes and the taps on them.
-inline jit::DenseArguments taps_of_line(const jit::ConvPlan& plan, const LaidOutBlock& block) {
+inline jit::DenseArguments taps_of_line(const jit::DensePlan& plan, const LaidOutBlock& block) {
   jit::DenseArguments arguments;
   arguments.source = block.source;
-  arguments.k_steps = plan.taps.data();
-  arguments.k_step_count = static_cast<int64_t>(plan.taps.size());
-  arguments.k_groups = plan.k_groups;
-  arguments.k_group_step = plan.k_group_step;
+  arguments.k_steps = plan.k_steps.data();
+  arguments.k_step_count = static_cast<int64_t>(plan.k_steps.size());
+  arguments.k_groups = plan.looped_k_groups();
+  arguments.k_group_step = plan.k_group_step();
   return arguments;
 }
 
@@ -41,7 +41,7 @@ inline int32_t* window_sums(const BoundConvolution& convolution, const LaidOutBl
 }
 
 /// Dwords that summing windows of rows works with (ConvScratch::summing).
-int64_t window_sum_dwords(const jit::ConvPlan& plan);
+int64_t window_sum_dwords(const jit::DensePlan& plan);
 
 /// Computes the window sums of some pixel tiles, as kernels read them.
 void sum_block(const BoundConvolution& convolution, const LaidOutBlock& block,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dense plans cost.
-#include <algorithm>
-
-#include "jit/conv/conv_planning.hpp"
-#include "jit/conv/cost/costs.hpp"
+#include "jit/conv/dense_planning.hpp"
 
 namespace castor::jit {
 
@@ -11,112 +8,144 @@ namespace {
 
 using enum CostEvent;
 
-/// Of one product and its sum, two instructions for pairs of i16.
-double product(const ConvPlan& plan, const ConvolutionCosts& costs) {
+/// Cycles of one product and its sum, two instructions for i16 pairs.
+double product(const DensePlan& plan, const ConvolutionCosts& costs) {
   const double instruction = plan.lanes == 16 ? costs.product_512 : costs.product_256;
   return plan.engine == ProductEngine::u8_i8_dot ? instruction : 2 * instruction;
 }
 
-/// Until the next product can be added to the same accumulator.
-double latency(const ConvPlan& plan, const ConvolutionCosts& costs) {
+/// Cycles until the next product can be added to the same accumulator.
+double latency(const DensePlan& plan, const ConvolutionCosts& costs) {
   return plan.engine == ProductEngine::u8_i8_dot ? costs.latency : 1;
 }
 
 /// Whether stores write whole cache lines, where the output begins with one.
-bool has_whole_lines(const ConvPlan& plan) {
-  const bool is_one_line = plan.pitch == plan.block.columns;
-  const int64_t pixels = is_one_line ? plan.block.rows * plan.block.columns : plan.block.columns;
-  return (is_one_line || plan.rows_are_lines) && pixels * 4 % 64 == 0;
+bool has_whole_lines(const DensePlan& plan) {
+  const bool is_dense = plan.planes()->pitch == plan.block.columns;
+  const int64_t pixels = is_dense ? plan.block.pixels() : plan.block.columns;
+  return (is_dense || plan.planes()->has_aligned_rows) && pixels * 4 % 64 == 0;
 }
 
-/// Whether all accumulators of a tile are stored at once (peeled_k_steps_of), if they are
-/// many.
-bool stalls(const ConvPlan& plan, int vectors, bool has_dead_lanes) {
-  return plan.lanes == 16 && (has_dead_lanes || rows_of_group(vectors) == 1);
+/// 1 where all accumulators of a tile are stored at once (peeled_k_steps_of), if they are many.
+double stalls(const DensePlan& plan, int64_t vectors, bool has_dead_lanes) {
+  const bool is_one_group = rows_of_group(static_cast<int>(vectors)) == 1;
+  return plan.lanes == 16 && (has_dead_lanes || is_one_group) ? 1 : 0;
 }
 
-/// Tiles of output channels in units of whole ones.
-double tiles_of(const ConvPlan& plan, int tile_channels) {
-  const int64_t channels = plan.geometry.group_out_channels();
-  const int64_t whole = channels / tile_channels;
-  const double rest = static_cast<double>(channels % tile_channels) / tile_channels;
-  constexpr double min_rest = 0.4;  // few channels have little to do for each load
-  return static_cast<double>(whole) + (rest > 0 ? std::max(rest, min_rest) : 0);
-}
-
-double blocks_of(const ConvPlan& plan) {
+double blocks_of(const DensePlan& plan) {
   const double outputs = static_cast<double>(plan.rows.output) *
                          static_cast<double>(plan.columns.output) *
                          static_cast<double>(plan.outer_outputs * plan.geometry.groups);
-  return outputs / static_cast<double>(plan.block.rows * plan.block.columns);
+  return outputs / static_cast<double>(plan.block.pixels());
 }
 
-}  // namespace
+double planes_of(const DensePlan& plan) {
+  return static_cast<double>(plan.slices * plan.k_groups * plan.planes()->phases());
+}
 
-double unaligned_fraction(const ConvPlan& plan) {
+/// Costs of register tiles of a dense plan whose source and block are chosen.
+class TileCosts {
+ public:
+  TileCosts(const DensePlan& plan, const Target& target);
+  /// A cache block's tiles of that form for all output channels of a group.
+  EventCounts of(const DenseTile& tile) const;
+  double cycles(const DenseTile& tile) const { return of(tile).cycles(costs_.cycles); }
+
+ private:
+  EventCounts of_pixels(const DenseTile& tile) const;
+  EventCounts of_channels(const DenseTile& tile) const;
+  double k_loop_cycles(double products, double loads) const;
+  double tiles_of_group(int tile_channels) const;
+
+  const DensePlan& plan_;
+  const Target& target_;
+  const ConvolutionCosts& costs_;
+  double unaligned_ = 0;  ///< part of the k steps whose first pixel does not begin a cache line
+};
+
+TileCosts::TileCosts(const DensePlan& plan, const Target& target)
+    : plan_(plan), target_(target), costs_(costs_on(target)) {
+  if (!plan.is_pixel_vectorised()) return;
   const auto unaligned =
-      std::ranges::count_if(plan.taps, [](int32_t tap) { return tap % 64 != 0; });
-  return static_cast<double>(unaligned) / static_cast<double>(plan.taps.size());
+      std::ranges::count_if(plan.k_steps, [](int32_t offset) { return offset % 64 != 0; });
+  unaligned_ = static_cast<double>(unaligned) / static_cast<double>(plan.k_steps.size());
 }
 
-EventCounts cost_of_line(const ConvPlan& plan, double unaligned, const ConvolutionCosts& costs) {
-  const double m = plan.tile.channels;
-  const double v = plan.tile.vectors;
-  const auto k_steps = static_cast<double>(plan.k_steps());
-  const auto planes = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes());
-  const double plane_bytes = 4 * planes * static_cast<double>(plan.plane_dwords);
-  const bool stays_in_l1 = plane_bytes <= 0.75 * static_cast<double>(plan.caches.l1);
-  EventCounts tile;
-  tile[k_loop] = k_steps * std::max({m * v * product(plan, costs), latency(plan, costs),
-                                     2 * costs.load * v + costs.load * m});
-  tile[unaligned_load] = unaligned * v * k_steps;
-  tile[weight_broadcast] = m * k_steps;
-  if (!stays_in_l1) tile[l2_vector] = v * planes;  // once for all k steps of a plane
-  tile[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
-  tile[stalled_tile] = stalls(plan, plan.tile.vectors, plan.line_has_gaps()) ? 1 : 0;
-  return tile *
-         (static_cast<double>(plan.line_tiles(plan.block)) * tiles_of(plan, plan.tile.channels));
+EventCounts TileCosts::of(const DenseTile& tile) const {
+  const EventCounts one = plan_.is_pixel_vectorised() ? of_pixels(tile) : of_channels(tile);
+  const int64_t tiles = plan_.is_pixel_vectorised()
+                            ? plan_.tiles_of(plan_.block, tile.vectors)
+                            : ceil_div(plan_.block.rows, tile.pixel_rows) *
+                                  ceil_div(plan_.block.columns, tile.columns);
+  return one * (static_cast<double>(tiles) * tiles_of_group(tile.channels));
 }
 
-EventCounts cost_of_block(const ConvPlan& plan, const DenseTile& tile,
-                          const ConvolutionCosts& costs) {
-  const double pixels = tile.pixels();
-  const double v = static_cast<double>(ceil_div(tile.channels, plan.lanes));
-  const auto k_steps = static_cast<double>(plan.k_steps());
+EventCounts TileCosts::of_pixels(const DenseTile& tile) const {
+  const double m = tile.channels;
+  const double v = tile.vectors;
+  const auto k_steps = static_cast<double>(plan_.k_step_count());
+  const double plane_bytes = 4 * planes_of(plan_) * static_cast<double>(plan_.planes()->plane_size);
+  const double l1_bytes =
+      target_.tuning().dense.l1_planes_share * static_cast<double>(target_.caches.l1);
   EventCounts one;
-  one[k_loop] = k_steps * std::max({pixels * v * product(plan, costs), latency(plan, costs),
-                                    costs.load * (pixels + v)});
-  one[operand_load] = k_steps * (pixels + v);
-  one[tile.store == StorePolicy::transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
-  if (tile.store == StorePolicy::transposed) one[transposed_channel] = v * plan.lanes;
-  one[stalled_tile] = stalls(plan, static_cast<int>(v), false) ? 1 : 0;
-  const auto tiles = static_cast<double>(ceil_div(plan.block.rows, tile.pixel_rows) *
-                                         ceil_div(plan.block.columns, tile.columns));
-  return one * (tiles * tiles_of(plan, tile.channels));
+  one[k_loop] = k_loop_cycles(m * v, 2 * v + m);
+  one[unaligned_load] = unaligned_ * v * k_steps;
+  one[weight_broadcast] = m * k_steps;
+  if (plane_bytes > l1_bytes) one[l2_vector] = v * planes_of(plan_);  // once for a plane's k steps
+  one[has_whole_lines(plan_) ? stored_vector : split_stored_vector] = m * v;
+  one[stalled_tile] = stalls(plan_, tile.vectors, plan_.has_dead_lanes());
+  return one;
 }
 
-namespace {
+EventCounts TileCosts::of_channels(const DenseTile& tile) const {
+  const double pixels = tile.pixels();
+  const auto v = static_cast<double>(tile.vectors_of(plan_.lanes));
+  const bool is_transposed = tile.store == StorePolicy::transposed;
+  EventCounts one;
+  one[k_loop] = k_loop_cycles(pixels * v, pixels + v);
+  one[operand_load] = static_cast<double>(plan_.k_step_count()) * (pixels + v);
+  one[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
+  if (is_transposed) one[transposed_channel] = v * plan_.lanes;
+  one[stalled_tile] = stalls(plan_, tile.vectors_of(plan_.lanes), false);
+  return one;
+}
+
+/// Cycles of a tile's K loop at its bound.
+double TileCosts::k_loop_cycles(double products, double loads) const {
+  return static_cast<double>(plan_.k_step_count()) *
+         std::max({products * product(plan_, costs_), latency(plan_, costs_), costs_.load * loads});
+}
+
+/// Tiles of output channels in units of whole ones.
+double TileCosts::tiles_of_group(int tile_channels) const {
+  const int64_t channels = plan_.geometry.group_out_channels();
+  const int64_t whole = channels / tile_channels;
+  const double rest = static_cast<double>(channels % tile_channels) / tile_channels;
+  const double min_rest = target_.tuning().dense.min_partial_tile;
+  return static_cast<double>(whole) + (rest > 0 ? std::max(rest, min_rest) : 0);
+}
 
 /// How k groups of packed input are made: by code where there is code (jit/conv/pack).
-CostEvent packing_event(const ConvPlan& plan, const Target& target) {
-  if (plan.dwords_hold == DwordsHold::taps) return packed_im2col;
+CostEvent packing_event(const DensePlan& plan, const Target& target) {
+  const PackedLayout layout = plan.planes()->layout;
+  if (layout == PackedLayout::im2col) return packed_im2col;
   const bool in_bytes = plan.engine == ProductEngine::u8_i8_dot;
   if (plan.geometry.layout == ConvolutionLayout::nhwc) {
     return in_bytes ? packed_nhwc : packed_one_by_one;
   }
-  const bool holds_columns = plan.dwords_hold == DwordsHold::columns;
+  const bool holds_columns = layout == PackedLayout::columns4;
   if (!in_bytes || !fits(pack_input_spec(plan), target)) {
     return plan.columns.stride <= 2 && !holds_columns ? packed_by_loops : packed_one_by_one;
   }
   if (holds_columns) return packed_columns4;
-  return plan.may_take_input ? packed_by_kernel : packed_nchw4c;
+  return plan.planes()->kernel_packs ? packed_by_kernel : packed_nchw4c;
 }
 
 /// Window sums of a cache block, which a tile of one channel of ones computes on packed input, and
 /// loops on rows.
-EventCounts window_sum_cost(const ConvPlan& plan, const ConvolutionCosts& costs) {
+EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs) {
   EventCounts cost;
-  if (plan.source != ConvSource::planes) {
+  if (plan.planes() == nullptr) {
     const double rows = static_cast<double>((plan.block.rows - 1) * plan.rows.stride) +
                         static_cast<double>(plan.rows.window());
     const double columns = static_cast<double>((plan.block.columns - 1) * plan.columns.stride) +
@@ -125,57 +154,60 @@ EventCounts window_sum_cost(const ConvPlan& plan, const ConvolutionCosts& costs)
                         static_cast<double>(plan.geometry.group_channels());
     return cost;
   }
-  const auto vectors = static_cast<double>(ceil_div(plan.line_pixels(plan.block), plan.lanes));
+  const auto vectors = static_cast<double>(ceil_div(plan.lane_count(plan.block), plan.lanes));
   const double tile = std::max(vectors_of_window_sums * product(plan, costs), latency(plan, costs));
-  cost[k_loop] =
-      tile * static_cast<double>(plan.k_steps()) * std::max(vectors / vectors_of_window_sums, 1.0);
+  cost[k_loop] = tile * static_cast<double>(plan.k_step_count()) *
+                 std::max(vectors / vectors_of_window_sums, 1.0);
   return cost;
 }
 
 }  // namespace
 
-EventCounts packing_cost(const ConvPlan& plan, const ConvolutionProblem& problem,
+DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
+                        const Target& target) {
+  const TileCosts costs(plan, target);
+  return *std::ranges::min_element(tiles, {},
+                                   [&](const DenseTile& tile) { return costs.cycles(tile); });
+}
+
+EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& problem,
                          const Target& target) {
   EventCounts cost;
-  if (plan.source == ConvSource::planes) {
-    const double rows = static_cast<double>(plan.slices * plan.dwords * plan.phase_planes()) *
-                        static_cast<double>(plan.block.rows + plan.row_phases.max_shift);
+  if (const PackedPlanes* planes = plan.planes()) {
+    const double rows =
+        planes_of(plan) * static_cast<double>(plan.block.rows + planes->row_phases.max_shift);
     cost[packed_row] = rows;
     cost[packing_event(plan, target)] =
-        rows * static_cast<double>(plan.block.columns + plan.column_phases.max_shift);
-  } else if (plan.source == ConvSource::rows) {
-    const double rows = static_cast<double>(plan.input_rows.planes.size()) *
-                        static_cast<double>(plan.input_rows.rows);
-    cost[copied_row] = rows;
-    const double bytes = rows * static_cast<double>(plan.input_rows.row_bytes);
+        rows * static_cast<double>(plan.block.columns + planes->column_phases.max_shift);
+  } else if (const auto* copied = std::get_if<CopiedRows>(&plan.source)) {
+    const auto rows = static_cast<double>(std::ssize(copied->planes) * copied->rows);
     const bool is_copy = plan.engine == ProductEngine::u8_i8_dot && !problem.x_is_signed;
-    cost[is_copy ? copied_byte : converted_byte] = bytes;
+    cost[copied_row] = rows;
+    cost[is_copy ? copied_byte : converted_byte] = rows * static_cast<double>(copied->row_bytes);
     if (plan.geometry.layout == ConvolutionLayout::nhwc && plan.geometry.groups > 1) {
-      cost[copied_column] = rows * static_cast<double>(plan.input_rows.columns);
+      cost[copied_column] = rows * static_cast<double>(copied->columns);
     }
   }
   return cost * blocks_of(plan);
 }
 
-EventCounts cost_of(const ConvPlan& plan, const ConvolutionProblem& problem, const Target& target) {
-  const ConvolutionCosts& costs = costs_on(target);
-  EventCounts block = plan.lanes_hold == ConvLanes::pixels
-                          ? cost_of_line(plan, unaligned_fraction(plan), costs)
-                          : cost_of_block(plan, plan.channel_tile, costs);
+EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
+                    const Target& target) {
+  EventCounts block = TileCosts(plan, target).of(plan.tile);
   block[cache_block] = 1;
   block[kernel_call] = static_cast<double>(plan.channel_tiles);
   if (plan.transposes()) {
-    block[transposed_output] += static_cast<double>(plan.block.rows * plan.block.columns) *
+    block[transposed_output] += static_cast<double>(plan.block.pixels()) *
                                 static_cast<double>(plan.geometry.group_out_channels());
   }
   if (problem.needs_window_sums() && plan.engine == ProductEngine::u8_i8_dot) {
-    block += window_sum_cost(plan, costs);
+    block += window_sum_cost(plan, costs_on(target));
   }
   EventCounts image = block * blocks_of(plan);
   image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {
-    image[plan.tap_weights.empty() ? packed_weight : listed_weight] +=
-        static_cast<double>(plan.geometry.out_channels) * static_cast<double>(plan.k_steps()) /
+    image[plan.k_step_weights.empty() ? packed_weight : listed_weight] +=
+        static_cast<double>(plan.geometry.out_channels) * static_cast<double>(plan.k_step_count()) /
         static_cast<double>(plan.geometry.batch);
   }
   return image;

@@ -257,7 +257,7 @@ class PackInputEmitter {
   void emit_vector();
   void emit_columns();
 
-  bool is_im2col() const { return spec_.layout == DwordsHold::taps; }
+  bool is_im2col() const { return spec_.layout == PackedLayout::im2col; }
   Xbyak::Address at(size_t offset) { return argument(code_, offset); }
 
   const PackInput spec_;
@@ -283,9 +283,9 @@ void PackInputEmitter::emit_entry() {
   code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackInputArguments, flips)]);
   code_.vpbroadcastd(padding, code_.dword[reg::arguments + offsetof(PackInputArguments, padding)]);
   switch (spec_.layout) {
-    case DwordsHold::channels: return channels_.emit_entry();
-    case DwordsHold::taps: return taps_.emit_entry();
-    case DwordsHold::columns: break;
+    case PackedLayout::nchw4c: return channels_.emit_entry();
+    case PackedLayout::im2col: return taps_.emit_entry();
+    case PackedLayout::columns4: break;
   }
   code_.vmovdqu32(order, code_.constant(vector_constant<uint8_t>(512, [&](int i) {
     return i / elements * spec_.column_stride + i % elements;
@@ -352,7 +352,7 @@ void PackInputEmitter::emit_vectors() {
 
 void PackInputEmitter::emit_vector() {
   if (is_im2col()) return taps_.emit();
-  if (spec_.layout == DwordsHold::columns) {
+  if (spec_.layout == PackedLayout::columns4) {
     emit_columns();
   } else {
     channels_.emit_padded();
@@ -382,12 +382,12 @@ bool fits_im2col(const PackInput& spec) {
 
 bool fits(const PackInput& spec, const Target& target) {
   if (spec.engine != ProductEngine::u8_i8_dot) return false;
-  if (spec.layout == DwordsHold::channels) {
+  if (spec.layout == PackedLayout::nchw4c) {
     return target.supports(Feature::avx512_vnni) &&
            (spec.column_stride == 1 || (spec.column_stride == 2 && !spec.is_plain));
   }
   if (spec.is_plain || !target.supports(Feature::avx512_vbmi)) return false;
-  return spec.layout == DwordsHold::columns ? spec.column_stride <= elements : fits_im2col(spec);
+  return spec.layout == PackedLayout::columns4 ? spec.column_stride <= elements : fits_im2col(spec);
 }
 
 Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target) {

@@ -19,13 +19,13 @@
 namespace castor::jit {
 
 /// Packed layout of the input: what the elements of a k group are.
-enum class DwordsHold : uint8_t {
-  channels,  ///< nchw4c: adjacent input channels of a pixel
-  columns,   ///< columns4: adjacent columns of a channel
-  taps,      ///< im2col: adjacent taps of an output pixel's receptive field, channels outermost
+enum class PackedLayout : uint8_t {
+  nchw4c,    ///< adjacent input channels of a pixel
+  columns4,  ///< adjacent columns of a channel
+  im2col,    ///< adjacent taps of an output pixel's receptive field, channels outermost
 };
-/// Words of the values of DwordsHold, in order.
-constexpr std::array<std::string_view, 3> names_of(DwordsHold) {
+/// Words of the values of PackedLayout, in order.
+constexpr std::array<std::string_view, 3> names_of(PackedLayout) {
   return {"nchw4c", "columns4", "im2col"};
 }
 
@@ -39,7 +39,7 @@ struct PackInput {
   /// Vectors of im2col's rows of the filter that fit the registers.
   static constexpr int max_filter_rows = 28;
 
-  DwordsHold layout = DwordsHold::channels;
+  PackedLayout layout = PackedLayout::nchw4c;
   ProductEngine engine = ProductEngine::u8_i8_dot;
   /// Bytes from one k group's first element to the next's: 1 or 2; columns4: 1 to 4; im2col: 1
   /// to 64.

@@ -16,7 +16,7 @@ namespace castor::detail {
 namespace {
 
 jit::PackInput im2col(int stride, int rows, int columns, int dilation) {
-  return {.layout = jit::DwordsHold::taps,
+  return {.layout = jit::PackedLayout::im2col,
           .column_stride = stride,
           .filter_rows = rows,
           .filter_columns = columns,
@@ -27,7 +27,7 @@ TEST(PackInput, CodeBelongsToTheTier) {
   const jit::PackInput specs[] = {{},
                                   {.is_plain = true},
                                   {.column_stride = 2},
-                                  {.layout = jit::DwordsHold::columns, .column_stride = 2},
+                                  {.layout = jit::PackedLayout::columns4, .column_stride = 2},
                                   im2col(2, 9, 3, 1),
                                   im2col(2, 21, 7, 1),
                                   im2col(4, 28, 1, 1),
@@ -40,7 +40,7 @@ TEST(PackInput, CodeBelongsToTheTier) {
     const jit::Target target{tier};
     for (const jit::PackInput& spec : specs) {
       if (!fits(spec, target)) continue;
-      const size_t limit = spec.layout == jit::DwordsHold::taps ? 4096 : 1024;
+      const size_t limit = spec.layout == jit::PackedLayout::im2col ? 4096 : 1024;
       test::check_kernel_code([&] { return emit_kernel(spec, target); }, target, "packer",
                               {.bytes = limit});
       ++codes;
@@ -52,19 +52,21 @@ TEST(PackInput, CodeBelongsToTheTier) {
 /// What the nchw4c planes of one block must hold.
 class Definition {
  public:
-  Definition(const jit::ConvPlan& plan, const PlaneInput& input, const BlockPlace& place)
+  Definition(const jit::DensePlan& plan, const PlaneInput& input, const BlockPlace& place)
       : plan_(plan), input_(input), place_(place) {}
 
   /// The first k group that differs, as text; nothing where all are right.
   std::string mistake_in(const uint32_t* planes) const {
-    const int64_t rows = place_.block.rows + plan_.row_phases.max_shift;
-    const int64_t columns = place_.block.columns + plan_.column_phases.max_shift;
-    for (int64_t plane = 0; plane < plan_.slices * plan_.dwords * plan_.phase_planes(); ++plane) {
+    const int64_t rows = place_.block.rows + plan_.planes()->row_phases.max_shift;
+    const int64_t columns = place_.block.columns + plan_.planes()->column_phases.max_shift;
+    for (int64_t plane = 0; plane < plan_.slices * plan_.k_groups * plan_.planes()->phases();
+         ++plane) {
       for (int64_t row = 0; row < rows; ++row) {
         for (int64_t column = 0; column < columns; ++column) {
           const auto [expected, bits] = dword(plane, row, column);
           const uint32_t found =
-              planes[plane * plan_.plane_dwords + row * plan_.pitch + column] & bits;
+              planes[plane * plan_.planes()->plane_size + row * plan_.planes()->pitch + column] &
+              bits;
           if (found == expected) continue;
           return "plane " + std::to_string(plane) + " row " + std::to_string(row) + " column " +
                  std::to_string(column) + " is " + std::to_string(found) + ", expected " +
@@ -82,18 +84,19 @@ class Definition {
   };
 
   Expected dword(int64_t plane, int64_t row, int64_t column) const {
-    const auto column_phases = static_cast<int64_t>(plan_.column_phases.phases.size());
+    const auto column_phases = static_cast<int64_t>(plan_.planes()->column_phases.phases.size());
     const auto column_phase = static_cast<size_t>(plane % column_phases);
-    const auto row_phase = static_cast<size_t>(plane % plan_.phase_planes() / column_phases);
-    const int64_t part = plane / plan_.phase_planes() % plan_.dwords;
-    const int64_t slice = plane / plan_.phase_planes() / plan_.dwords;
+    const auto row_phase = static_cast<size_t>(plane % plan_.planes()->phases() / column_phases);
+    const int64_t part = plane / plan_.planes()->phases() % plan_.k_groups;
+    const int64_t slice = plane / plan_.planes()->phases() / plan_.k_groups;
     std::vector<int64_t> position = outer_positions(slice);
-    position.push_back((place_.row + row) * plan_.rows.stride + plan_.row_phases.phases[row_phase] -
-                       plan_.rows.pad_begin);
+    position.push_back((place_.row + row) * plan_.rows.stride +
+                       plan_.planes()->row_phases.phases[row_phase] - plan_.rows.pad_begin);
     position.push_back((place_.column + column) * plan_.columns.stride +
-                       plan_.column_phases.phases[column_phase] - plan_.columns.pad_begin);
-    if (plan_.dwords_hold == jit::DwordsHold::taps) return dword_of_taps(part, position);
-    const bool of_columns = plan_.dwords_hold == jit::DwordsHold::columns;
+                       plan_.planes()->column_phases.phases[column_phase] -
+                       plan_.columns.pad_begin);
+    if (plan_.planes()->layout == jit::PackedLayout::im2col) return dword_of_taps(part, position);
+    const bool of_columns = plan_.planes()->layout == jit::PackedLayout::columns4;
     Expected expected;
     const int held = jit::channels_of_k_group(plan_.engine);
     for (int i = 0; i < held; ++i) {
@@ -165,7 +168,7 @@ class Definition {
                                        : number - input_.zero_point);
   }
 
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
   const PlaneInput& input_;
   const BlockPlace& place_;
 };
@@ -213,20 +216,20 @@ class PackedInput : public testing::Test {
   }
 
   /// A plan with nchw4c planes, at times of smaller blocks.
-  jit::ConvPlan draw_plan(const ConvolutionGeometry& geometry, const jit::Target& target) {
-    std::vector<jit::ConvPlan> plans = jit::possible_plans({geometry}, target);
+  jit::DensePlan draw_plan(const ConvolutionGeometry& geometry, const jit::Target& target) {
+    std::vector<jit::DensePlan> plans = jit::possible_plans({geometry}, target);
     std::ranges::shuffle(plans, random_);
-    for (jit::ConvPlan& plan : plans) {
-      if (plan.source != jit::ConvSource::planes) continue;
+    for (jit::DensePlan& plan : plans) {
+      if (plan.planes() == nullptr) continue;
       if (percent(40)) plan.block.rows = draw(1, plan.block.rows);
-      ++plans_[plan.dwords_hold];
+      ++plans_[plan.planes()->layout];
       return plan;
     }
     ADD_FAILURE() << "no plan with nchw4c planes";
     return {};
   }
 
-  std::string mistake_of(const jit::ConvPlan& plan, const jit::Target& target) {
+  std::string mistake_of(const jit::DensePlan& plan, const jit::Target& target) {
     int64_t elements = plan.geometry.batch * plan.geometry.channels;
     for (const ConvolutionAxis& axis : plan.geometry.axes) elements *= axis.input;
     const auto bytes = static_cast<size_t>(elements);
@@ -257,10 +260,10 @@ class PackedInput : public testing::Test {
     return "";
   }
 
-  std::string mistake_of_block(const jit::ConvPlan& plan, const KernelCode<jit::PackInput>* code,
+  std::string mistake_of_block(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,
                                const PlaneInput& input, const BlockPlace& place) {
-    const auto bytes = static_cast<size_t>(4 * plan.slices * plan.dwords * plan.phase_planes() *
-                                           plan.plane_dwords);
+    const auto bytes = static_cast<size_t>(4 * plan.slices * plan.k_groups *
+                                           plan.planes()->phases() * plan.planes()->plane_size);
     if (bytes > max_plane_bytes) return "";
     std::byte* planes = planes_.at_end(bytes);
     const Definition definition(plan, input, place);
@@ -283,7 +286,7 @@ class PackedInput : public testing::Test {
   jit::CodeMemory memory_;
   CodeCache cache_{memory_, jit::SystemCalls::real(), size_t{1} << 20};
   int by_code_ = 0;
-  std::map<jit::DwordsHold, int> plans_;
+  std::map<jit::PackedLayout, int> plans_;
 };
 
 std::string name_of(const ConvolutionGeometry& geometry) {
@@ -309,8 +312,9 @@ TEST_F(PackedInput, OfWindowsOfWideRows) {
     if (!jit::host().runs(tier)) continue;
     const jit::Target target{tier};
     int plans = 0;
-    for (const jit::ConvPlan& plan : jit::possible_plans({*geometry}, target)) {
-      if (plan.dwords_hold != jit::DwordsHold::taps) continue;
+    for (const jit::DensePlan& plan : jit::possible_plans({*geometry}, target)) {
+      if (plan.planes() == nullptr) continue;
+      if (plan.planes()->layout != jit::PackedLayout::im2col) continue;
       ASSERT_GT(plan.block.columns, 4096);
       EXPECT_EQ(mistake_of(plan, target), "");
       ++plans;
@@ -327,7 +331,7 @@ TEST_F(PackedInput, AreAsDefined) {
     by_code_ = 0;
     for (int i = 0; i < cases; ++i) {
       const ConvolutionGeometry geometry = draw_geometry();
-      const jit::ConvPlan plan = draw_plan(geometry, target);
+      const jit::DensePlan plan = draw_plan(geometry, target);
       ASSERT_EQ(mistake_of(plan, target), "") << jit::name_of(tier) << ": " << name_of(geometry);
     }
     EXPECT_EQ(by_code_ > 0, fits(jit::PackInput(), target)) << jit::name_of(tier);

@@ -50,7 +50,7 @@ TEST(PackWeights, CodeBelongsToTheTier) {
 /// Weights of one plan, and what packing them must give.
 class Definition {
  public:
-  Definition(const jit::ConvPlan& plan, const std::byte* w, bool is_signed,
+  Definition(const jit::DensePlan& plan, const std::byte* w, bool is_signed,
              const std::vector<int32_t>& zero_points)
       : plan_(plan), w_(w), is_signed_(is_signed), zero_points_(zero_points) {}
 
@@ -59,11 +59,11 @@ class Definition {
     for (int64_t group = 0; group < plan_.geometry.groups; ++group) {
       for (int64_t tile = 0; tile < plan_.channel_tiles; ++tile) {
         const bool is_last = tile + 1 == plan_.channel_tiles;
-        const int channels = is_last ? plan_.last_channels : plan_.tile_channels();
-        for (size_t tap = 0; tap < plan_.taps.size(); ++tap) {
+        const int channels = is_last ? plan_.last_channels() : plan_.tile.channels;
+        for (size_t tap = 0; tap < plan_.k_steps.size(); ++tap) {
           for (int lane = 0; lane < plan_.packed_width(channels); ++lane) {
             const int64_t m =
-                group * plan_.geometry.group_out_channels() + tile * plan_.tile_channels() + lane;
+                group * plan_.geometry.group_out_channels() + tile * plan_.tile.channels + lane;
             all.push_back(lane < channels ? dword(m, tap) : 0);
           }
         }
@@ -97,13 +97,13 @@ class Definition {
 
   /// The offset of a tap's channel among the weights of an output channel; -1 where there is none.
   int64_t place_of(size_t tap, int channel) const {
-    if (!plan_.tap_weights.empty()) {
-      return plan_.tap_weights[tap][static_cast<size_t>(channel)];
+    if (!plan_.k_step_weights.empty()) {
+      return plan_.k_step_weights[tap][static_cast<size_t>(channel)];
     }
     const int64_t in_slice = plan_.rows.kernel * plan_.columns.kernel;
     const int64_t position = static_cast<int64_t>(tap) % in_slice;
-    const int64_t part = static_cast<int64_t>(tap) / in_slice % plan_.dwords;
-    const int64_t slice = static_cast<int64_t>(tap) / in_slice / plan_.dwords;
+    const int64_t part = static_cast<int64_t>(tap) / in_slice % plan_.k_groups;
+    const int64_t slice = static_cast<int64_t>(tap) / in_slice / plan_.k_groups;
     const int64_t input = part * jit::channels_of_k_group(plan_.engine) + channel;
     if (input >= plan_.geometry.group_channels()) return -1;
     return input * positions() + slice * in_slice + position;
@@ -122,7 +122,7 @@ class Definition {
     return static_cast<int32_t>(dword);
   }
 
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
   const std::byte* w_;
   const bool is_signed_;
   const std::vector<int32_t>& zero_points_;
@@ -157,22 +157,20 @@ class PackedDenseWeights : public testing::Test {
   }
 
   /// One of the plans, at times with tiles of any width.
-  jit::ConvPlan draw_plan(const ConvolutionGeometry& geometry, const jit::Target& target) {
-    std::vector<jit::ConvPlan> plans = jit::possible_plans({geometry}, target);
-    jit::ConvPlan plan = plans[static_cast<size_t>(draw(0, std::ssize(plans) - 1))];
+  jit::DensePlan draw_plan(const ConvolutionGeometry& geometry, const jit::Target& target) {
+    std::vector<jit::DensePlan> plans = jit::possible_plans({geometry}, target);
+    jit::DensePlan plan = plans[static_cast<size_t>(draw(0, std::ssize(plans) - 1))];
     if (percent(60)) {
       const int64_t channels = geometry.group_out_channels();
       const int tile = static_cast<int>(std::min<int64_t>(draw(1, 64), channels));
       plan.tile.channels = tile;
-      plan.channel_tile.channels = tile;
       plan.channel_tiles = (channels + tile - 1) / tile;
-      plan.last_channels = static_cast<int>(channels - (plan.channel_tiles - 1) * tile);
     }
     return plan;
   }
 
   /// Packs weights of full range; gives what is wrong, or nothing.
-  std::string mistake_of(const jit::ConvPlan& plan, const jit::Target& target) {
+  std::string mistake_of(const jit::DensePlan& plan, const jit::Target& target) {
     const bool is_signed = percent(50);
     const bool at_end = percent(50);
     const auto outputs = static_cast<size_t>(plan.geometry.out_channels);
@@ -212,11 +210,11 @@ class PackedDenseWeights : public testing::Test {
   int by_code_ = 0;
 };
 
-std::string name_of(const jit::ConvPlan& plan) {
+std::string name_of(const jit::DensePlan& plan) {
   std::string name = std::to_string(plan.geometry.groups) + " groups of " +
                      std::to_string(plan.geometry.group_channels()) + " to " +
                      std::to_string(plan.geometry.group_out_channels()) + ", tiles of " +
-                     std::to_string(plan.tile_channels()) + ", kernel";
+                     std::to_string(plan.tile.channels) + ", kernel";
   for (const ConvolutionAxis& axis : plan.geometry.axes) name += " " + std::to_string(axis.kernel);
   return name;
 }
@@ -228,7 +226,7 @@ TEST_F(PackedDenseWeights, AreAsDefined) {
     const jit::Target target{tier};
     by_code_ = 0;
     for (int i = 0; i < cases; ++i) {
-      const jit::ConvPlan plan = draw_plan(draw_geometry(), target);
+      const jit::DensePlan plan = draw_plan(draw_geometry(), target);
       ASSERT_EQ(mistake_of(plan, target), "") << jit::name_of(tier) << ": " << name_of(plan);
     }
     EXPECT_EQ(by_code_ > 0, fits(jit::WeightUnit(), target)) << jit::name_of(tier);

@@ -194,8 +194,9 @@ class ConvForms : public testing::Test {
       for (const jit::Candidate& candidate : candidates(problem, target)) {
         const auto results = run.results(geometry, candidate, target, store_.cache);
         ++seen_[name_of(candidate)];
-        const auto* dense = std::get_if<jit::ConvPlan>(&candidate.plan);
-        of_input_ += dense != nullptr && dense->may_take_input;
+        const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
+        const auto* planes = dense != nullptr ? dense->planes() : nullptr;
+        of_input_ += planes != nullptr && planes->kernel_packs;
         ASSERT_EQ(results, expected.elements) << name_of(tier) << " as " << name_of(core) << ", "
                                               << tasks << " tasks, " << name_of(candidate) << "\n"
                                               << print(*function_of(row));

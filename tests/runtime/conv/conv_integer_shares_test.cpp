@@ -50,7 +50,7 @@ class Shares {
   /// Output elements of each task.
   std::vector<int64_t> of(const TaskTeams& teams) {
     std::vector<int64_t> elements;
-    const int64_t pixels = plan_.outer_outputs * plan_.output_rows() * plan_.output_columns();
+    const int64_t pixels = plan_.outer_outputs * plan_.rows.output * plan_.columns.output;
     met_.assign(static_cast<size_t>(plan_.geometry.batch * plan_.geometry.out_channels * pixels),
                 0);
     for (int64_t task = 0; task < teams.tasks(); ++task) {
@@ -81,12 +81,12 @@ class Shares {
   int64_t meet(const BlockPart& part, int64_t tile, const PixelTiles& tiles) {
     const BlockPlace& place = part.place;
     const PixelRange pixels = blocks_.pixels_of(*part.tables, tiles);
-    const int64_t all = plan_.outer_outputs * plan_.output_rows() * plan_.output_columns();
+    const int64_t all = plan_.outer_outputs * plan_.rows.output * plan_.columns.output;
     const int64_t first =
-        (place.outer * plan_.output_rows() + place.row) * plan_.output_columns() + place.column;
-    const int64_t begin = tile * plan_.tile_channels();
+        (place.outer * plan_.rows.output + place.row) * plan_.columns.output + place.column;
+    const int64_t begin = tile * plan_.tile.channels;
     const int64_t end =
-        std::min<int64_t>(begin + plan_.tile_channels(), plan_.geometry.group_out_channels());
+        std::min<int64_t>(begin + plan_.tile.channels, plan_.geometry.group_out_channels());
     for (int64_t m = begin; m < end; ++m) {
       const int64_t channel = place.group * plan_.geometry.group_out_channels() + m;
       const int64_t of_channel =
@@ -99,7 +99,7 @@ class Shares {
   }
 
   const BoundConvolution& convolution_;
-  const jit::ConvPlan& plan_;
+  const jit::DensePlan& plan_;
   const ConvolutionBlocks blocks_;
   std::vector<int> met_;
 };

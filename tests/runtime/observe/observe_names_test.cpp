@@ -236,7 +236,7 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
        "castor_pack_weights_positions9_input_step9_avx512_vnni"},
       {spec_words(jit::PackInput{.column_stride = 2, .is_plain = true}),
        "castor_pack_input_column_stride2_plain_avx512_vnni"},
-      {spec_words(jit::PackInput{.layout = jit::DwordsHold::taps, .filter_rows = 9}),
+      {spec_words(jit::PackInput{.layout = jit::PackedLayout::im2col, .filter_rows = 9}),
        "castor_pack_input_layout_im2col_filter_rows9_avx512_vnni"},
       {spec_words(jit::TileCopySpec{4}), "castor_tile_copy_element_bytes4_avx512_vnni"},
       {spec_words(jit::ByteTableSpec{}), "castor_byte_table_avx512_vnni"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of convolutions: blocks, nchw4c planes within their bound, tiles that fit, offsets of taps,
 // and lines whose lanes are stored each once and in order.
-#include "jit/conv/conv_plan.hpp"
+#include "jit/conv/dense_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ void for_each_plan(Visit visit) {
       const Target target{tier};
       for (ConvolutionLayout layout : {ConvolutionLayout::nchw, ConvolutionLayout::nhwc}) {
         geometry.layout = layout;
-        for (const ConvPlan& plan : possible_plans({geometry}, target)) {
+        for (const DensePlan& plan : possible_plans({geometry}, target)) {
           visit(plan, target);
           if (testing::Test::HasFatalFailure()) FAIL() << name_of(tier) << "\n" << print(plan);
         }
@@ -72,35 +72,33 @@ void for_each_plan(Visit visit) {
 /// The pixel-vectorised plan.
 template <class Visit>
 void for_each_line(Visit visit) {
-  for_each_plan([&](const ConvPlan& plan, const Target& target) {
-    if (plan.lanes_hold == ConvLanes::pixels) visit(plan, target);
+  for_each_plan([&](const DensePlan& plan, const Target& target) {
+    if (plan.is_pixel_vectorised()) visit(plan, target);
   });
 }
 
-TEST(ConvPlan, BlocksStayWithinTheBoundOfScratch) {
-  for_each_plan([](const ConvPlan& plan, const Target&) {
+TEST(DensePlans, BlocksStayWithinTheBoundOfScratch) {
+  for_each_plan([](const DensePlan& plan, const Target&) {
     ASSERT_GE(plan.block.rows, 1);
-    ASSERT_LE(plan.block.rows, plan.output_rows());
+    ASSERT_LE(plan.block.rows, plan.rows.output);
     ASSERT_GE(plan.block.columns, 1);
-    ASSERT_LE(plan.block.columns, plan.output_columns());
+    ASSERT_LE(plan.block.columns, plan.columns.output);
     ASSERT_LE(plan.source_bytes(), max_scratch);
   });
 }
 
-TEST(ConvPlan, TilesFitAndTheLastOneHoldsTheRest) {
-  for_each_plan([](const ConvPlan& plan, const Target& target) {
-    const bool pixels = plan.lanes_hold == ConvLanes::pixels;
-    ASSERT_TRUE(pixels ? fits(plan.tile, target) : fits(plan.channel_tile, target));
-    ASSERT_GE(plan.last_channels, 1);
-    ASSERT_LE(plan.last_channels, plan.tile_channels());
-    ASSERT_EQ((plan.channel_tiles - 1) * plan.tile_channels() + plan.last_channels,
+TEST(DensePlans, TilesFitAndTheLastOneHoldsTheRest) {
+  for_each_plan([](const DensePlan& plan, const Target& target) {
+    ASSERT_TRUE(fits(plan.tile, target));
+    ASSERT_GE(plan.last_channels(), 1);
+    ASSERT_LE(plan.last_channels(), plan.tile.channels);
+    ASSERT_EQ((plan.channel_tiles - 1) * plan.tile.channels + plan.last_channels(),
               plan.geometry.group_out_channels());
-    ASSERT_GT(plan.cycles, 0);
   });
 }
 
-TEST(ConvPlan, TapsStayInsideThePlanes) {
-  for_each_line([](const ConvPlan& plan, const Target&) {
+TEST(DensePlans, KStepsStayInsideThePlanes) {
+  for_each_line([](const DensePlan& plan, const Target&) {
     const ConvolutionGeometry& geometry = plan.geometry;
     int64_t positions = 1;
     for (const ConvolutionAxis& axis : geometry.axes) positions *= axis.kernel;
@@ -110,29 +108,29 @@ TEST(ConvPlan, TapsStayInsideThePlanes) {
     const int64_t of_columns =
         geometry.group_channels() * positions / columns * ((columns + held - 1) / held);
     const int64_t of_taps = (geometry.group_channels() * positions + held - 1) / held;
-    ASSERT_EQ(static_cast<int64_t>(plan.taps.size()),
-              plan.dwords_hold == DwordsHold::channels  ? positions * dwords
-              : plan.dwords_hold == DwordsHold::columns ? of_columns
-                                                        : of_taps);
-    std::vector<int32_t> sorted = plan.taps;
+    ASSERT_EQ(static_cast<int64_t>(plan.k_steps.size()),
+              plan.planes()->layout == PackedLayout::nchw4c     ? positions * dwords
+              : plan.planes()->layout == PackedLayout::columns4 ? of_columns
+                                                                : of_taps);
+    std::vector<int32_t> sorted = plan.k_steps;
     std::ranges::sort(sorted);
     ASSERT_TRUE(std::ranges::adjacent_find(sorted) == sorted.end())
         << "two k steps read one k group";
     ASSERT_GE(sorted.front(), 0);
-    const int64_t last_vector = line_stores(plan, plan.block).back().source;
+    const int64_t last_vector = vector_stores(plan, plan.block, plan.tile.vectors).back().source;
     ASSERT_LE(sorted.back() + last_vector + 4 * plan.lanes, plan.source_bytes());
   });
 }
 
 /// Every weight is in one k step, and the k groups of all pixels are inside the source.
-TEST(ConvPlan, ListedTapsMeetEachWeightOnce) {
-  for_each_plan([](const ConvPlan& plan, const Target&) {
-    if (plan.tap_weights.empty()) return;
-    ASSERT_EQ(plan.tap_weights.size(), plan.taps.size());
+TEST(DensePlans, ListedKStepsMeetEachWeightOnce) {
+  for_each_plan([](const DensePlan& plan, const Target&) {
+    if (plan.k_step_weights.empty()) return;
+    ASSERT_EQ(plan.k_step_weights.size(), plan.k_steps.size());
     int64_t weights = plan.geometry.group_channels();
     for (const ConvolutionAxis& axis : plan.geometry.axes) weights *= axis.kernel;
     std::vector<int> met(static_cast<size_t>(weights), 0);
-    for (const TapWeights& tap : plan.tap_weights) {
+    for (const KStepWeights& tap : plan.k_step_weights) {
       for (int32_t weight : tap) {
         if (weight >= 0) ++met[static_cast<size_t>(weight)];
       }
@@ -141,17 +139,17 @@ TEST(ConvPlan, ListedTapsMeetEachWeightOnce) {
   });
 }
 
-TEST(ConvPlan, TilesOfChannelsCoverEachPixelInOrderInsideTheSource) {
-  for_each_plan([](const ConvPlan& plan, const Target&) {
-    if (plan.lanes_hold != ConvLanes::channels) return;
-    const int32_t last_tap = *std::ranges::max_element(plan.taps);
+TEST(DensePlans, TilesOfChannelsCoverEachPixelInOrderInsideTheSource) {
+  for_each_plan([](const DensePlan& plan, const Target&) {
+    if (plan.is_pixel_vectorised()) return;
+    const int32_t last_tap = *std::ranges::max_element(plan.k_steps);
     for (const int64_t rows : {plan.block.rows, int64_t{1}}) {
-      const ConvBlock block = {rows, plan.block.columns};
+      const CacheBlock block = {rows, plan.block.columns};
       int64_t covered = 0;  // pixels, as the output has them
       for (const ChannelTileRun& run : channel_tile_runs(plan, block)) {
         for (const TilePlace& place : run.places) {
-          const int64_t row = place.pixel / plan.output_columns();
-          const int64_t column = place.pixel % plan.output_columns();
+          const int64_t row = place.pixel / plan.columns.output;
+          const int64_t column = place.pixel % plan.columns.output;
           ASSERT_LE(place.pixel, covered == 0 || column > 0 ? covered : place.pixel);
           ASSERT_LE(column + run.tile.columns, block.columns);
           ASSERT_LE(row + run.tile.pixel_rows, block.rows);
@@ -159,34 +157,37 @@ TEST(ConvPlan, TilesOfChannelsCoverEachPixelInOrderInsideTheSource) {
                     row * plan.source_row_step() + column * plan.source_column_step());
           const int64_t last = place.source + (run.tile.pixel_rows - 1) * plan.source_row_step() +
                                (run.tile.columns - 1) * plan.source_column_step() + last_tap + 4;
-          ASSERT_TRUE(plan.source == ConvSource::input || last <= plan.source_bytes());
+          ASSERT_TRUE(std::holds_alternative<jit::DirectInput>(plan.source) ||
+                      last <= plan.source_bytes());
           covered = place.pixel + run.tile.pixels();
         }
       }
-      ASSERT_EQ(covered, (block.rows - 1) * plan.output_columns() + block.columns);
+      ASSERT_EQ(covered, (block.rows - 1) * plan.columns.output + block.columns);
     }
   });
 }
 
-TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
-  for_each_line([](const ConvPlan& plan, const Target&) {
+TEST(DensePlans, LinesStoreEachPixelOnceAndInOrder) {
+  for_each_line([](const DensePlan& plan, const Target&) {
     const int64_t lanes = plan.lanes;
     for (const int64_t rows : {plan.block.rows, int64_t{1}}) {
-      const ConvBlock block = {rows, plan.block.columns};
+      const CacheBlock block = {rows, plan.block.columns};
       int64_t stored = 0;
       int64_t vector = 0;
-      for (const ConvStore& store : line_stores(plan, block)) {
+      for (const ConvStore& store : vector_stores(plan, block, plan.tile.vectors)) {
         int count = 0;
         for (int64_t lane = 0; lane < lanes; ++lane) {
-          const int64_t row_vectors = plan.row_tiles(block) * plan.tile.vectors;
-          const int64_t row = plan.rows_are_lines ? vector / row_vectors : 0;
+          const int64_t row_vectors =
+              plan.tiles_of_row(block, plan.tile.vectors) * plan.tile.vectors;
+          const int64_t row = plan.planes()->has_aligned_rows ? vector / row_vectors : 0;
           const int64_t column =
-              (plan.rows_are_lines ? vector % row_vectors : vector) * lanes + lane;
-          const int64_t pixel = row * plan.pitch + column;
+              (plan.planes()->has_aligned_rows ? vector % row_vectors : vector) * lanes + lane;
+          const int64_t pixel = row * plan.planes()->pitch + column;
           ASSERT_EQ(store.source, 4 * (pixel - lane));
-          const bool is_output = plan.rows_are_lines ? column < block.columns
-                                                     : pixel < plan.line_pixels(block) &&
-                                                           pixel % plan.pitch < block.columns;
+          const bool is_output =
+              plan.planes()->has_aligned_rows
+                  ? column < block.columns
+                  : pixel < plan.lane_count(block) && pixel % plan.planes()->pitch < block.columns;
           ASSERT_EQ((store.lanes >> lane & 1) != 0, is_output) << pixel;
           if (!is_output) continue;
           ASSERT_EQ(store.order[count], lane);
@@ -201,34 +202,36 @@ TEST(ConvPlan, LinesStoreEachPixelOnceAndInOrder) {
         ++vector;
       }
       ASSERT_EQ(stored, block.rows * block.columns);
-      ASSERT_EQ(vector, plan.line_tiles(block) * plan.tile.vectors);
+      ASSERT_EQ(vector, plan.tiles_of(block, plan.tile.vectors) * plan.tile.vectors);
     }
   });
 }
 
 /// The plan that is pixel-vectorised.
-ConvPlan line_plan(const ConvolutionGeometry& geometry, const Target& target) {
-  std::vector<ConvPlan> plans = possible_plans({geometry}, target);
-  return *std::ranges::find(plans, ConvLanes::pixels, &ConvPlan::lanes_hold);
+DensePlan line_plan(const ConvolutionGeometry& geometry, const Target& target) {
+  std::vector<DensePlan> plans = possible_plans({geometry}, target);
+  return *std::ranges::find_if(plans, &DensePlan::is_pixel_vectorised);
 }
 
 /// Layers that the tests of values rely on: blocks of rows, blocks of columns, a last one smaller.
-TEST(ConvPlan, LargeLayersSplit) {
+TEST(DensePlans, LargeLayersSplit) {
   const Target target{Tier::avx512_vnni};
-  const ConvPlan rows = line_plan(geometry_of({1, 256, 56, 56}, {9, 256, 1, 1}), target);
+  const DensePlan rows = line_plan(geometry_of({1, 256, 56, 56}, {9, 256, 1, 1}), target);
   EXPECT_LT(rows.block.rows, 56);
   EXPECT_EQ(rows.block.columns, 56);
-  const ConvPlan columns =
+  const DensePlan columns =
       line_plan(geometry_of({1, 384, 3000}, {7, 384, 3}, {.strides = {2}}), target);
   EXPECT_EQ(columns.block.rows, 1);
-  EXPECT_LT(columns.block.columns, columns.output_columns());
+  EXPECT_LT(columns.block.columns, columns.columns.output);
 }
 
 /// Padding that ends one row and begins the next is stored once.
-TEST(ConvPlan, RowsShareTheirPadding) {
+TEST(DensePlans, RowsShareTheirPadding) {
   const Target target{Tier::avx512_vnni};
   const auto pitch = [&](ConvolutionOptions options) {
-    return line_plan(geometry_of({1, 8, 14, 14}, {8, 8, 3, 3}, std::move(options)), target).pitch;
+    return line_plan(geometry_of({1, 8, 14, 14}, {8, 8, 3, 3}, std::move(options)), target)
+        .planes()
+        ->pitch;
   };
   EXPECT_EQ(pitch({}), 14);
   EXPECT_EQ(pitch({.pads = {1, 1, 1, 1}}), 15);
@@ -237,17 +240,17 @@ TEST(ConvPlan, RowsShareTheirPadding) {
   EXPECT_GE(pitch({.pads = {0, 5, 0, 3}}), 20);
 }
 
-TEST(ConvPlan, PrintsWhatItIs) {
+TEST(DensePlans, PrintsWhatItIs) {
   const Target target{Tier::avx512_vnni};
   const std::string text =
       print(line_plan(geometry_of({1, 12, 9, 9}, {10, 6, 3, 3}, {.group = 2}), target));
-  for (const char* part : {"2 of 6 to 5 channels", "planes", "block", "tile", "taps"}) {
+  for (const char* part : {"2 of 6 to 5 channels", "planes", "block", "tile", "k steps"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
 }
 
 /// Filters that no plan has room for are refused before anything is listed.
-TEST(ConvPlan, RefusesHugeFilters) {
+TEST(DensePlans, RefusesHugeFilters) {
   ConvolutionGeometry geometry = geometry_of({1, 4, 10, 10}, {1, 4, 3, 3});
   EXPECT_TRUE(check_filter(geometry).ok());
   geometry.axes[1].kernel = int64_t{1} << 31;
@@ -260,34 +263,28 @@ TEST(ConvPlan, RefusesHugeFilters) {
 }
 
 /// Which form layers get on the tier that figures are given for.
-TEST(ConvPlan, ChoosesTheFormByShape) {
+TEST(DensePlans, ChoosesTheFormByShape) {
   struct Row {
     Dims x, w;
     ConvolutionOptions options;
-    ConvLanes lanes;
-    ConvSource source;
+    const char* name;
   };
   const ConvolutionOptions padded = {.pads = {1, 1, 1, 1}};
   const ConvolutionOptions last = {.layout = ConvolutionLayout::nhwc};
   const ConvolutionOptions last_padded = {.layout = ConvolutionLayout::nhwc, .pads = {1, 1, 1, 1}};
   const Row rows[] = {
-      {{1, 64, 56, 56}, {64, 64, 1, 1}, {}, ConvLanes::pixels, ConvSource::planes},
-      {{1, 512, 7, 7}, {512, 512, 3, 3}, padded, ConvLanes::channels, ConvSource::planes},
-      {{1, 3, 224, 224},
-       {768, 3, 16, 16},
-       {.strides = {16, 16}},
-       ConvLanes::channels,
-       ConvSource::input},
-      {{1, 56, 56, 64}, {64, 64, 1, 1}, last, ConvLanes::channels, ConvSource::input},
-      {{1, 56, 56, 64}, {64, 64, 3, 3}, last_padded, ConvLanes::channels, ConvSource::rows},
-      {{1, 56, 56, 64}, {1, 64, 3, 3}, last_padded, ConvLanes::pixels, ConvSource::planes},
+      {{1, 64, 56, 56}, {64, 64, 1, 1}, {}, "pixel_vectorised nchw4c"},
+      {{1, 512, 7, 7}, {512, 512, 3, 3}, padded, "channel_vectorised nchw4c"},
+      {{1, 3, 224, 224}, {768, 3, 16, 16}, {.strides = {16, 16}}, "channel_vectorised input"},
+      {{1, 56, 56, 64}, {64, 64, 1, 1}, last, "channel_vectorised input"},
+      {{1, 56, 56, 64}, {64, 64, 3, 3}, last_padded, "channel_vectorised copied_rows"},
+      {{1, 56, 56, 64}, {1, 64, 3, 3}, last_padded, "pixel_vectorised nchw4c"},
   };
   const Target target{Tier::avx512_vbmi};
   for (const Row& row : rows) {
     const ConvolutionProblem problem = {geometry_of(row.x, row.w, row.options)};
-    const auto plan = std::get<ConvPlan>(choose(problem, target).plan);
-    EXPECT_EQ(plan.lanes_hold, row.lanes) << print(plan);
-    EXPECT_EQ(plan.source, row.source) << print(plan);
+    const Candidate chosen = choose(problem, target);
+    EXPECT_EQ(name_of(chosen), row.name) << print(std::get<DensePlan>(chosen.plan));
   }
 }
 

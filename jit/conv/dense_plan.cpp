@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/dense_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "jit/conv/dense_planning.hpp"
+
+namespace castor::jit {
+
+const InputRows& DensePlan::input_rows() const {
+  if (const auto* copied = std::get_if<CopiedRows>(&source)) return *copied;
+  return std::get<DirectInput>(source);
+}
+
+int64_t DensePlan::source_bytes() const {
+  constexpr int64_t read_behind = 4;
+  if (const auto* copied = std::get_if<CopiedRows>(&source)) {
+    return std::ssize(copied->planes) * copied->plane_bytes() + read_behind;
+  }
+  if (planes() == nullptr) return 0;
+  return 4 * (slices * k_groups * planes()->phases() * planes()->plane_size + lane_count(block) +
+              max_lanes_read_behind);
+}
+
+int64_t DensePlan::source_row_step() const {
+  return planes() != nullptr ? 4 * planes()->pitch : rows.stride * input_rows().row_bytes;
+}
+
+int64_t DensePlan::source_column_step() const {
+  return planes() != nullptr ? 4 : columns.stride * input_rows().column_bytes;
+}
+
+bool DensePlan::takes_whole_rows() const {
+  const auto is_pointwise = [](const ConvolutionAxis& axis) {
+    return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
+  };
+  return is_pointwise(rows) && is_pointwise(columns) && block.columns == columns.output &&
+         planes()->pitch == columns.input;
+}
+
+int64_t DensePlan::lane_count(const CacheBlock& of) const {
+  return (of.rows - 1) * planes()->pitch + of.columns;
+}
+
+int64_t DensePlan::vectors_of(const CacheBlock& of) const {
+  return planes()->has_aligned_rows ? of.rows * ceil_div(of.columns, lanes)
+                                    : ceil_div(lane_count(of), lanes);
+}
+
+bool DensePlan::has_dead_lanes() const {
+  return !planes()->has_aligned_rows && block.rows > 1 && planes()->pitch != block.columns;
+}
+
+int64_t DensePlan::tiles_of_row(const CacheBlock& of, int vectors) const {
+  return ceil_div(ceil_div(of.columns, lanes), vectors);
+}
+
+int64_t DensePlan::tiles_of(const CacheBlock& of, int vectors) const {
+  return planes()->has_aligned_rows ? of.rows * tiles_of_row(of, vectors)
+                                    : ceil_div(vectors_of(of), vectors);
+}
+
+Status check_filter(const ConvolutionGeometry& geometry) {
+  int64_t max = max_filter_weights / std::max<int64_t>(geometry.group_channels(), 1);
+  for (size_t axis = 0; axis < geometry.axes.size(); ++axis) {
+    const int64_t kernel = geometry.axes[axis].kernel;
+    if (kernel <= max) {
+      max /= std::max<int64_t>(kernel, 1);
+      continue;
+    }
+    return Error{ErrorCode::unsupported,
+                 fmt::format("conv_integer: the filter has more than {} weights for each output "
+                             "channel, its kernel being {} along spatial axis {}",
+                             max_filter_weights, kernel, axis)};
+  }
+  return {};
+}
+
+PackInput pack_input_spec(const DensePlan& plan) {
+  constexpr int64_t max_stride = 65;  // code has smaller ones
+  PackInput spec = {
+      .layout = plan.planes()->layout,
+      .engine = plan.engine,
+      .column_stride = static_cast<int>(std::min<int64_t>(plan.columns.stride, max_stride))};
+  if (spec.layout == PackedLayout::nchw4c) spec.is_plain = plan.takes_whole_rows();
+  if (spec.layout != PackedLayout::im2col) return spec;
+  spec.filter_rows = static_cast<int>(plan.geometry.group_channels() * plan.rows.kernel);
+  spec.filter_columns = static_cast<int>(plan.columns.kernel);
+  spec.dilation = static_cast<int>(plan.columns.dilation);
+  return spec;
+}
+
+void set_tile(DensePlan& plan, const DenseTile& tile) {
+  plan.tile = tile;
+  plan.channel_tiles = ceil_div(plan.geometry.group_out_channels(), tile.channels);
+}
+
+namespace {
+
+DensePlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
+  DensePlan plan;
+  plan.geometry = geometry;
+  set_plane_axes(plan);
+  plan.engine = product_engine_of(target);
+  plan.tile.engine = plan.engine;
+  plan.lanes = target.vector_bits() / 32;
+  plan.k_groups = ceil_div(geometry.group_channels(), channels_of_k_group(plan.engine));
+  return plan;
+}
+
+/// The register tiles that a pixel-vectorised plan may have.
+std::vector<DenseTile> pixel_tiles(const DensePlan& plan, const Target& target) {
+  const int64_t channels = plan.geometry.group_out_channels();
+  const int64_t vectors = plan.vectors_of(plan.block);
+  std::vector<DenseTile> tiles;
+  for (int m = 1; m <= std::min<int64_t>(channels, 16); ++m) {
+    for (int v = 1; v <= std::min<int64_t>(vectors, 8); ++v) {
+      const DenseTile tile = {.engine = plan.engine,
+                              .channels = m,
+                              .vectors = v,
+                              .loops_k_groups = plan.tile.loops_k_groups};
+      if (fits(tile, target)) tiles.push_back(tile);
+    }
+  }
+  return tiles;
+}
+
+/// Whether the pixels of a block follow each other in whole k groups of channels, and fill a tile.
+bool kernel_may_pack(const DensePlan& plan, const Target& target) {
+  const ConvolutionGeometry& geometry = plan.geometry;
+  return geometry.layout == ConvolutionLayout::nchw && geometry.axes.size() <= 2 &&
+         plan.takes_whole_rows() && plan.block.pixels() >= plan.tile.vectors * plan.lanes &&
+         plan.planes()->layout == PackedLayout::nchw4c && !plan.planes()->has_aligned_rows &&
+         !plan.tile.loops_k_groups && geometry.group_channels() % 4 == 0 &&
+         target.supports(Feature::avx512_vbmi);
+}
+
+/// Gives a pixel-vectorised plan its tile, with the channels as an upper bound.
+void set_pixel_tile(DensePlan& plan, DenseTile tile, const Target& target) {
+  const DenseTuning& tuning = target.tuning().dense;
+  tile.channels = static_cast<int>(even_part(plan.geometry.group_out_channels(), tile.channels));
+  tile.store = plan.has_dead_lanes() ? StorePolicy::compressed : StorePolicy::rows;
+  set_tile(plan, tile);
+  plan.tile.prefetches_output =
+      target.has_avx512() && plan.k_step_count() <= tuning.max_prefetched_k_steps;
+  if (!plan.has_dead_lanes() && !tile.loops_k_groups) {
+    plan.tile.peeled_k_steps = peeled_k_steps_of(plan.k_steps.size(), tile.vectors, target);
+  }
+  std::get<PackedPlanes>(plan.source).kernel_packs = kernel_may_pack(plan, target);
+}
+
+/// The pixel-vectorised plan with the least cost.
+DensePlan plan_pixels(const DensePlan& base, const PackedPlanes& planes, const Target& target) {
+  DensePlan plan = plan_packed(base, planes, target);
+  set_pixel_tile(plan, cheapest_tile(plan, pixel_tiles(plan, target), target), target);
+  return plan;
+}
+
+/// Whether k groups of columns are possible, and make fewer k steps than k groups of channels.
+bool may_hold_columns(const DensePlan& plan) {
+  constexpr int64_t max_stride = 16;
+  constexpr int64_t max_weights = int64_t{1} << 30;
+  const int64_t held = channels_of_k_group(plan.engine);
+  const int64_t channels = plan.geometry.group_channels();
+  if (plan.geometry.layout != ConvolutionLayout::nchw || channels >= held) return false;
+  if (plan.columns.kernel == 1 || plan.columns.dilation != 1) return false;
+  if (plan.columns.stride > max_stride || plan.columns.kernel > max_weights) return false;
+  const int64_t rows = plan.slices * plan.rows.kernel;
+  if (rows > max_weights / plan.columns.kernel / channels) return false;
+  return channels * ceil_div(plan.columns.kernel, held) < plan.columns.kernel;
+}
+
+/// Whether receptive fields can be packed, and make fewer k steps than k groups of channels.
+bool may_hold_receptive_fields(DensePlan plan, const Target& target) {
+  constexpr int64_t max = 64;
+  const ConvolutionGeometry& geometry = plan.geometry;
+  if (geometry.layout != ConvolutionLayout::nchw || geometry.axes.size() > 2) return false;
+  if (plan.engine != ProductEngine::u8_i8_dot || geometry.group_channels() > max) return false;
+  for (const ConvolutionAxis& axis : {plan.rows, plan.columns}) {
+    if (std::max({axis.kernel, axis.stride, axis.dilation}) > max) return false;
+  }
+  plan.source = PackedPlanes{.layout = PackedLayout::im2col};
+  const PackInput spec = pack_input_spec(plan);
+  return fits(spec, target) &&
+         spec.k_groups() < plan.k_groups * plan.rows.kernel * plan.columns.kernel;
+}
+
+/// Whether aligned rows leave few lanes dead, so that they are worth trying.
+bool may_align_rows(const DensePlan& plan, const Target& target) {
+  const int64_t lanes = ceil_div(plan.columns.output, plan.lanes) * plan.lanes;
+  return plan.geometry.layout == ConvolutionLayout::nchw && plan.rows.output > 1 &&
+         (lanes - plan.columns.output) * target.tuning().dense.max_dead_lanes <= lanes;
+}
+
+}  // namespace
+
+std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const Target& target) {
+  const DensePlan base = begin_plan(problem.geometry, target);
+  std::vector<DensePlan> plans = plan_channels(base, problem, target);
+  std::vector<PackedPlanes> planes = {{.layout = PackedLayout::nchw4c}};
+  if (may_align_rows(base, target)) planes.push_back({.has_aligned_rows = true});
+  if (may_hold_columns(base)) {
+    for (size_t i = 0, count = planes.size(); i < count; ++i) {
+      planes.push_back(planes[i]);
+      planes.back().layout = PackedLayout::columns4;
+    }
+  }
+  if (may_hold_receptive_fields(base, target)) {
+    planes.push_back({.layout = PackedLayout::im2col});
+  }
+  for (const PackedPlanes& each : planes) plans.push_back(plan_pixels(base, each, target));
+  return plans;
+}
+
+std::vector<DensePlan> with_other_tiles(const DensePlan& plan, const Target& target) {
+  std::vector<DensePlan> others;
+  if (!plan.is_pixel_vectorised()) return others;
+  for (const DenseTile& tile : pixel_tiles(plan, target)) {
+    const bool is_own = tile.channels == plan.tile.channels && tile.vectors == plan.tile.vectors;
+    if (is_own) continue;
+    others.push_back(plan);
+    set_pixel_tile(others.back(), tile, target);
+  }
+  return others;
+}
+
+bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue) {
+  if (!plan.is_pixel_vectorised()) {
+    return (plan.tile.store == StorePolicy::transposed) != epilogue.rows_of_channels;
+  }
+  return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
+}
+
+DenseTile kernel_tile(const DensePlan& plan, bool has_epilogue) {
+  DenseTile tile = plan.tile;
+  tile.prefetches_output = tile.prefetches_output && !has_epilogue;
+  return tile;
+}
+
+DenseTile window_sum_tile(const DensePlan& plan) {
+  DenseTile tile = {.engine = plan.engine, .vectors = vectors_of_window_sums};
+  if (plan.is_pixel_vectorised()) return tile;
+  tile.vectors =
+      static_cast<int>(std::min<int64_t>(plan.vectors_of(plan.block), vectors_of_window_sums));
+  if (plan.has_dead_lanes()) tile.store = StorePolicy::compressed;
+  return tile;
+}
+
+namespace {
+
+ConvStore store_of(int64_t pixel, int64_t source, uint32_t lanes) {
+  ConvStore store;
+  store.pixel = pixel;
+  store.source = source;
+  store.lanes = lanes;
+  store.first_lanes = (1u << std::popcount(lanes)) - 1;
+  int stored = 0;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    store.order[stored] = std::countr_zero(left);
+    store.stored[stored] = -1;
+    ++stored;
+  }
+  return store;
+}
+
+}  // namespace
+
+std::vector<ConvStore> vector_stores(const DensePlan& plan, const CacheBlock& block, int vectors) {
+  const PackedPlanes& planes = *plan.planes();
+  // Rows of one sequence of lanes, and sequences.
+  const int64_t rows = planes.has_aligned_rows ? 1 : block.rows;
+  const int64_t sequences = block.rows / rows;
+  const int64_t vectors_of_sequence = plan.tiles_of(block, vectors) * vectors / sequences;
+  std::vector<ConvStore> stores;
+  stores.reserve(static_cast<size_t>(sequences * vectors_of_sequence));
+  int64_t stored_before = 0;
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    for (int64_t lane = 0; lane < vectors_of_sequence * plan.lanes; lane += plan.lanes) {
+      uint32_t mask = 0;
+      for (int i = 0; i < plan.lanes; ++i) {
+        const int64_t row = rows == 1 ? 0 : (lane + i) / planes.pitch;
+        const int64_t column = lane + i - row * planes.pitch;
+        mask |= static_cast<uint32_t>(row < rows && column < block.columns) << i;
+      }
+      stores.push_back(store_of(stored_before, 4 * (sequence * planes.pitch + lane), mask));
+      stored_before += std::popcount(mask);
+    }
+  }
+  return stores;
+}
+
+std::vector<ConvStore> all_lane_stores(const DensePlan& plan, const CacheBlock& block) {
+  static_assert(ConvStore::max_lanes * vectors_of_window_sums <= max_lanes_read_behind);
+  const int64_t lanes_of_tile = int64_t{plan.lanes} * vectors_of_window_sums;
+  const int64_t tiles = ceil_div(plan.lane_count(block), lanes_of_tile);
+  std::vector<ConvStore> stores;
+  for (int64_t lane = 0; lane < tiles * lanes_of_tile; lane += plan.lanes) {
+    stores.push_back(store_of(lane, 4 * lane, (1u << plan.lanes) - 1));
+  }
+  return stores;
+}
+
+namespace {
+
+/// Parts of rows: all of one width; the last one of a row may begin inside the one before.
+ChannelTileRun parts_of_rows(const DensePlan& plan, const CacheBlock& block) {
+  ChannelTileRun run = {.tile = plan.tile, .places = {}};
+  const int64_t tiles = ceil_div(block.columns, plan.tile.columns);
+  const int64_t width = ceil_div(block.columns, tiles);
+  run.tile.columns = static_cast<int>(width);
+  for (int64_t row = 0; row < block.rows; ++row) {
+    for (int64_t i = 0; i < tiles; ++i) {
+      const int64_t column = std::min(i * width, block.columns - width);
+      run.places.push_back({row * plan.columns.output + column,
+                            row * plan.source_row_step() + column * plan.source_column_step()});
+    }
+  }
+  return run;
+}
+
+/// Tiles of whole rows from `first` on.
+ChannelTileRun whole_rows(const DensePlan& plan, int64_t first, int64_t tiles, int rows) {
+  ChannelTileRun run = {.tile = plan.tile, .places = {}};
+  run.tile.pixel_rows = rows;
+  if (rows == 1) run.tile.row_step = 0;
+  for (int64_t i = 0; i < tiles; ++i) {
+    const int64_t row = first + i * rows;
+    run.places.push_back({row * plan.columns.output, row * plan.source_row_step()});
+  }
+  return run;
+}
+
+}  // namespace
+
+std::vector<ChannelTileRun> channel_tile_runs(const DensePlan& plan, const CacheBlock& block) {
+  const int rows = plan.tile.pixel_rows;
+  if (rows == 1) return {parts_of_rows(plan, block)};
+  std::vector<ChannelTileRun> runs;
+  const int64_t whole = block.rows / rows;
+  const auto rest = static_cast<int>(block.rows % rows);
+  if (whole > 0) runs.push_back(whole_rows(plan, 0, whole, rows));
+  if (rest > 0) runs.push_back(whole_rows(plan, whole * rows, 1, rest));
+  return runs;
+}
+
+std::string source_name(const DensePlan& plan) {
+  if (const PackedPlanes* planes = plan.planes()) {
+    const std::string_view layout = names_of(planes->layout)[static_cast<size_t>(planes->layout)];
+    return fmt::format("{}{}", layout, planes->has_aligned_rows ? "_aligned_rows" : "");
+  }
+  return std::holds_alternative<CopiedRows>(plan.source) ? "copied_rows" : "input";
+}
+
+namespace {
+
+std::string source_text(const DensePlan& plan) {
+  if (const PackedPlanes* planes = plan.planes()) {
+    constexpr std::string_view by_kernel = ", packed by the first kernel but for window sums";
+    return fmt::format("  planes   {} of {} k groups, {}, pitch {}{}\n",
+                       plan.slices * plan.k_groups * planes->phases(), planes->plane_size,
+                       source_name(plan), planes->pitch, planes->kernel_packs ? by_kernel : "");
+  }
+  const InputRows& rows = plan.input_rows();
+  if (const auto* copied = std::get_if<CopiedRows>(&plan.source)) {
+    return fmt::format("  copies   {} of {} input rows of {} B, {} B a column\n",
+                       rows.planes.size(), copied->rows, rows.row_bytes, rows.column_bytes);
+  }
+  return fmt::format("  input    as it lies, {} B a row, {} B a column\n", rows.row_bytes,
+                     rows.column_bytes);
+}
+
+std::string tile_text(const DensePlan& plan) {
+  const DenseTile& tile = plan.tile;
+  if (!plan.is_pixel_vectorised()) {
+    return fmt::format(
+        "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} k steps\n",
+        tile.channels, plan.lanes, tile.pixel_rows, tile.columns,
+        tile.store == StorePolicy::transposed ? ", transposed" : "", plan.k_step_count());
+  }
+  return fmt::format(
+      "  lanes    {}, of which {} are stored\n"
+      "  tile     {} output channels by {} vectors of {} pixels, {} k steps\n",
+      plan.tiles_of(plan.block, tile.vectors) * tile.vectors * plan.lanes, plan.block.pixels(),
+      tile.channels, tile.vectors, plan.lanes, plan.k_step_count());
+}
+
+}  // namespace
+
+std::string print(const DensePlan& plan) {
+  const ConvolutionGeometry& geometry = plan.geometry;
+  const std::string bytes =
+      plan.source_bytes() > 0 ? fmt::format(", {} B packed", plan.source_bytes()) : "";
+  return fmt::format("  groups   {} of {} to {} channels\n", geometry.groups,
+                     geometry.group_channels(), geometry.group_out_channels()) +
+         source_text(plan) +
+         fmt::format("  block    {} of {} output rows, {} of {} columns{}\n", plan.block.rows,
+                     plan.rows.output, plan.block.columns, plan.columns.output, bytes) +
+         tile_text(plan);
+}
+
+}  // namespace castor::jit

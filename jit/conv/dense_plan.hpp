@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a dense integer convolution is done: where the microkernel reads the input, the cache blocks
+// of output pixels, and the register tile (README.md, The dense algorithm).
+//
+// Packed planes: a plane holds one position along the outer spatial axes of the filter, one k group
+// of input channels (or of columns, or of positions of the receptive field: PackedLayout), and
+// every stride-th row and column from one phase on, padding included. So a k step is one offset for
+// all pixels: the rows of a block lie at one pitch, and its output pixels are lanes of one
+// sequence, in which pitch - width lanes between two rows are dead. Aligned rows are sequences of
+// their own: each begins with a vector, and no lane between two rows is dead.
+//
+// Rows: the input's own, or copies of them with their padding, for channel-vectorised kernels; a k
+// step is any four adjacent bytes of a row that belong together.
+#pragma once
+
+#include <array>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/shape/convolution.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
+#include "jit/conv/pack/pack_input.hpp"
+#include "jit/conv/plane_axes.hpp"
+#include "jit/conv/problem.hpp"
+
+namespace castor::jit {
+
+/// The stride phases of one axis: offsets of taps modulo the stride, as far as taps have them; or,
+/// where taps are far apart, the offset of each tap.
+struct StridePhases {
+  std::vector<int64_t> phases;  ///< ascending
+  std::vector<int64_t> of_tap;  ///< index into `phases`
+  std::vector<int64_t> shifts;  ///< by tap: positions in the plane from the pixel's own
+  int64_t max_shift = 0;
+
+  int64_t count() const { return static_cast<int64_t>(phases.size()); }
+  int64_t taps() const { return static_cast<int64_t>(shifts.size()); }
+};
+
+/// Output pixels that are done at a time: rows, or a part of one.
+struct CacheBlock {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t pixels() const { return rows * columns; }
+  friend bool operator==(const CacheBlock&, const CacheBlock&) = default;
+};
+
+/// The source of kernels is packed input: planes of k groups.
+struct PackedPlanes {
+  PackedLayout layout = PackedLayout::nchw4c;
+  bool has_aligned_rows = false;  ///< only pixel-vectorised
+  StridePhases row_phases = {};
+  StridePhases column_phases = {};
+  int64_t pitch = 0;       ///< k groups from one row of a plane to the next
+  int64_t plane_size = 0;  ///< k groups from one plane to the next
+  /// Whether the first tile of channels may take its pixels from the input and pack them on the
+  /// way (DenseTile::source).
+  bool kernel_packs = false;
+
+  /// Planes of one k group.
+  int64_t phases() const { return row_phases.count() * column_phases.count(); }
+};
+
+/// Rows that channel-vectorised kernels read, which are not packed.
+struct InputRows {
+  /// Byte offset of each plane: slices by channels of a group, in NHWC slices.
+  std::vector<int64_t> planes;
+  int64_t column_bytes = 0;  ///< from one column of the source to the next
+  int64_t row_bytes = 0;
+};
+/// Copies of a block's rows, with their padding.
+struct CopiedRows : InputRows {
+  int64_t rows = 0;     ///< of a plane, for a whole block
+  int64_t columns = 0;  ///< of a row
+  int64_t plane_bytes() const { return rows * row_bytes; }
+};
+/// The rows of the input itself.
+struct DirectInput : InputRows {};
+
+/// The weights that one k step multiplies: places among those of an output channel; -1: none.
+using KStepWeights = std::array<int32_t, 4>;
+
+/// The dense plan of one problem for one target.
+struct DensePlan : PlaneAxes {
+  ConvolutionGeometry geometry;
+  ProductEngine engine = ProductEngine::u8_i8_dot;
+  int lanes = 0;  ///< of a vector
+  std::variant<PackedPlanes, CopiedRows, DirectInput> source;
+  CacheBlock block;           ///< the last ones along either axis may be smaller
+  DenseTile tile;             ///< without window sums; of all tiles of channels but the last
+  int64_t channel_tiles = 0;  ///< of one group
+  int64_t k_groups = 0;       ///< of a group's channels, or planes of each slice and phase
+  /// Byte offsets: slice by slice, k group by k group, row by row, unless k_step_weights say what
+  /// they are; of the first k group alone where kernels loop over k groups.
+  std::vector<int32_t> k_steps;
+  std::vector<KStepWeights> k_step_weights;  ///< of each k step, or empty
+
+  bool is_pixel_vectorised() const { return tile.vectorised == Vectorised::pixels; }
+  /// Whether results lie channel by channel at first, and are put in order after the kernels.
+  bool transposes() const {
+    return geometry.layout == ConvolutionLayout::nhwc && is_pixel_vectorised();
+  }
+  /// Output channels of a group's last tile.
+  int last_channels() const {
+    return static_cast<int>(geometry.group_out_channels() - (channel_tiles - 1) * tile.channels);
+  }
+  /// Channels that packed weights of a tile are laid out for: of vectors of channels all lanes.
+  int packed_width(int channels) const {
+    return is_pixel_vectorised() ? channels : (channels + lanes - 1) / lanes * lanes;
+  }
+  /// The same of all tiles of a group.
+  int64_t packed_group_width() const {
+    return (channel_tiles - 1) * packed_width(tile.channels) + packed_width(last_channels());
+  }
+  /// K groups that kernels loop over, 1 where they do not, and the bytes from one to the next.
+  int64_t looped_k_groups() const { return tile.loops_k_groups ? slices * k_groups : 1; }
+  int64_t k_group_step() const { return 4 * planes()->phases() * planes()->plane_size; }
+  /// K groups of weights of an output channel.
+  int64_t k_step_count() const { return std::ssize(k_steps) * looped_k_groups(); }
+
+  /// The source, if it is packed.
+  const PackedPlanes* planes() const { return std::get_if<PackedPlanes>(&source); }
+  /// The source, if it is not.
+  const InputRows& input_rows() const;
+  /// Bytes of what is packed or copied, and after it what the last vectors may read.
+  int64_t source_bytes() const;
+  /// Bytes of the source from one output row or column to the next.
+  int64_t source_row_step() const;
+  int64_t source_column_step() const;
+  /// Whether the rows of a block are those of the input, each of which is taken whole.
+  bool takes_whole_rows() const;
+
+  // Of packed planes:
+  /// Lanes of a block's sequence, from its first pixel to its last one.
+  int64_t lane_count(const CacheBlock& of) const;
+  /// Vectors of a block, not counting those that only fill a tile.
+  int64_t vectors_of(const CacheBlock& of) const;
+  /// Whether there are dead lanes between the rows of a block.
+  bool has_dead_lanes() const;
+  /// Pixel-vectorised tiles of so many vectors: of an aligned row, and of a block.
+  int64_t tiles_of_row(const CacheBlock& of, int vectors) const;
+  int64_t tiles_of(const CacheBlock& of, int vectors) const;
+};
+
+/// Weights of one output channel at the most.
+inline constexpr int64_t max_filter_weights = int64_t{1} << 28;
+
+/// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
+Status check_filter(const ConvolutionGeometry& geometry);
+
+/// What the code that packs the plan's input depends on.
+PackInput pack_input_spec(const DensePlan& plan);
+
+/// All dense plans of a problem; at least one.
+std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const Target& target);
+
+/// A pixel-vectorised plan with each other register tile that it may have, for those who measure
+/// whether the cost model chooses well.
+std::vector<DensePlan> with_other_tiles(const DensePlan& plan, const Target& target);
+
+/// Whether the plan's kernels can apply the epilogue: tiles' vectors lie along the rows that it
+/// goes along.
+bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue);
+
+/// The plan's tile as its kernels have it, with an epilogue or without.
+DenseTile kernel_tile(const DensePlan& plan, bool has_epilogue);
+/// The tile that sums windows of packed planes, by weights of one.
+DenseTile window_sum_tile(const DensePlan& plan);
+
+/// Where the lanes of each vector of a block come from and go in an output whose rows follow each
+/// other; for whole tiles of that many vectors.
+std::vector<ConvStore> vector_stores(const DensePlan& plan, const CacheBlock& block, int vectors);
+/// Where they go where every lane is stored: for window sums, which pixel-vectorised kernels read
+/// by lane.
+std::vector<ConvStore> all_lane_stores(const DensePlan& plan, const CacheBlock& block);
+
+/// Channel-vectorised tiles that follow each other in a block, all of one form. Tiles may share
+/// pixels.
+struct ChannelTileRun {
+  DenseTile tile;
+  std::vector<TilePlace> places;
+};
+/// All tiles of a block, channel-vectorised, in the order of their pixels.
+std::vector<ChannelTileRun> channel_tile_runs(const DensePlan& plan, const CacheBlock& block);
+
+/// "nchw4c", "columns4_aligned_rows", "copied_rows", "input".
+std::string source_name(const DensePlan& plan);
+/// The plan in words.
+std::string print(const DensePlan& plan);
+
+}  // namespace castor::jit

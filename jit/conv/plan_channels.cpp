@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channel-vectorised plans: rows that are copied or read as they lie, and register tiles.
+#include <optional>
+
+#include "jit/conv/dense_planning.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr int64_t max_extent = int64_t{1} << 24;
+constexpr int64_t max_offset = int64_t{1} << 30;
+
+int64_t extent_of(int64_t outputs, const ConvolutionAxis& axis) {
+  return (outputs - 1) * axis.stride + axis.window();
+}
+int64_t outputs_of(int64_t extent, const ConvolutionAxis& axis) {
+  return extent < axis.window() ? 0 : (extent - axis.window()) / axis.stride + 1;
+}
+
+/// Whether no output reads padding.
+bool reads_only_input(const ConvolutionAxis& axis) {
+  if (axis.pad_begin != 0 || axis.window() > axis.input) return false;
+  return (axis.output - 1) <= (axis.input - axis.window()) / axis.stride;
+}
+
+/// Plans a source that is not packed. Runs of neighbouring elements of a row make the k steps.
+class RowPlanner {
+ public:
+  /// `copies`: rows are copied, else read as they lie.
+  RowPlanner(DensePlan base, bool x_is_signed, bool copies, const Target& target)
+      : plan_(std::move(base)),
+        target_(target),
+        x_is_signed_(x_is_signed),
+        copies_(copies),
+        is_nhwc_(plan_.geometry.layout == ConvolutionLayout::nhwc),
+        group_channels_(plan_.geometry.group_channels()),
+        held_(channels_of_k_group(plan_.engine)),
+        element_bytes_(copies ? bytes_of_channel(plan_.engine) : 1) {}
+
+  /// Nothing where the source is not possible, or sure to be slow.
+  std::optional<DensePlan> plan() {
+    if (!is_possible()) return std::nullopt;
+    rows_.column_bytes = is_nhwc_ ? pixel_elements() * element_bytes_ : element_bytes_;
+    if (!choose_block()) return std::nullopt;
+    list_planes();
+    const int64_t last_column = rows_.planes.back() + plan_.rows.window() * rows_.row_bytes +
+                                plan_.columns.window() * rows_.column_bytes;
+    if (last_column > max_offset) return std::nullopt;
+    has_whole_k_groups() ? list_k_groups() : list_runs();
+    if (copies_) {
+      plan_.source = std::move(rows_);
+    } else {
+      plan_.source = DirectInput{std::move(rows_)};
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  /// Elements of a pixel in NHWC.
+  int64_t pixel_elements() const { return copies_ ? group_channels_ : plan_.geometry.channels; }
+
+  bool is_possible() const {
+    for (const ConvolutionAxis* axis : {&plan_.rows, &plan_.columns}) {
+      if (axis->stride > max_extent || axis->window() > max_extent) return false;
+    }
+    const int64_t positions = plan_.slices * plan_.rows.kernel * plan_.columns.kernel;
+    if (positions > max_offset / group_channels_ || pixel_elements() > max_extent) return false;
+    if (k_steps_of_runs() > max_listed_k_steps) return false;
+    // Where a k group takes few bytes of its run, packed planes have fewer.
+    const double growth =
+        static_cast<double>(k_steps_of_runs()) / static_cast<double>(plan_.k_groups * positions);
+    if (!is_nhwc_ && growth > target_.tuning().dense.max_run_growth) return false;
+    if (copies_) return true;
+    const bool as_it_lies = plan_.engine == ProductEngine::u8_i8_dot && !x_is_signed_;
+    return as_it_lies && run_elements() % held_ == 0 &&
+           std::ranges::all_of(plan_.geometry.axes, reads_only_input);
+  }
+
+  /// Whether columns of the filter follow each other in a row without a gap.
+  bool joins_columns() const {
+    if (plan_.columns.kernel > 1 && plan_.columns.dilation != 1) return false;
+    return !is_nhwc_ || pixel_elements() == group_channels_;
+  }
+  /// Runs in a row of the filter, and elements of each.
+  int64_t row_runs() const { return joins_columns() ? 1 : plan_.columns.kernel; }
+  int64_t run_elements() const {
+    return plan_.columns.kernel / row_runs() * (is_nhwc_ ? group_channels_ : 1);
+  }
+  int64_t k_steps_of_runs() const {
+    return planes() * plan_.rows.kernel * row_runs() * ceil_div(run_elements(), held_);
+  }
+  /// Whether k groups are those that packed planes would have.
+  bool has_whole_k_groups() const { return is_nhwc_ && group_channels_ % held_ == 0; }
+
+  /// Channels that have planes of their own, and all planes.
+  int64_t plane_channels() const { return is_nhwc_ ? 1 : group_channels_; }
+  int64_t planes() const { return plan_.slices * plane_channels(); }
+
+  /// As many rows as stay in L2; of copies, where not even one does, a part of a row.
+  bool choose_block() {
+    const BlockTuning& tuning = target_.tuning().block;
+    const int64_t columns = plan_.columns.output;
+    const int64_t max_columns =
+        l2_share(target_, tuning.packed_l2_eighths) / rows_.column_bytes / planes();
+    plan_.block.columns = even_part(columns, max_block_pixels);
+    rows_.columns = copies_ ? extent_of(plan_.block.columns, plan_.columns) : plan_.columns.input;
+    const int64_t fitting = outputs_of(max_columns / rows_.columns, plan_.rows);
+    plan_.block.rows = rows_of_block(fitting);
+    if (copies_ && (fitting == 0 || plan_.block.columns < columns)) {
+      const int64_t part =
+          std::min(outputs_of(max_columns / plan_.rows.window(), plan_.columns), max_block_pixels);
+      if (part < std::min(tuning.min_columns, columns)) return false;
+      plan_.block = {.rows = 1, .columns = even_part(columns, part)};
+      rows_.columns = extent_of(plan_.block.columns, plan_.columns);
+    }
+    rows_.rows = extent_of(plan_.block.rows, plan_.rows);
+    rows_.row_bytes = rows_.columns * rows_.column_bytes;
+    return rows_.row_bytes <= max_offset / plan_.rows.window();
+  }
+
+  /// Rows of a block of whole rows, of about a size, at most `fitting` and of few pixels.
+  int64_t rows_of_block(int64_t fitting) const {
+    const int64_t few = max_pixels() / plan_.columns.output;
+    const int64_t max = std::clamp<int64_t>(std::min(fitting, few), 1, plan_.rows.output);
+    return even_part(plan_.rows.output, max);
+  }
+
+  /// Pixels of a block of rows at the most. Tiles of channels, if there are several, write to each
+  /// pixel in turn: where an image's results do not stay in L2, a block's shall.
+  int64_t max_pixels() const {
+    const CoreTuning& tuning = target_.tuning();
+    const int64_t channels = plan_.geometry.group_out_channels();
+    const int64_t pixels = plan_.rows.output * plan_.columns.output;
+    const bool stays_in_l2 = pixels <= target_.caches.l2 / (4 * channels);
+    const bool is_one_tile = channels <= int64_t{tuning.dense.max_channel_vectors} * plan_.lanes;
+    if (!is_nhwc_ || stays_in_l2 || is_one_tile) return max_block_pixels;
+    const int64_t bytes = l2_share(target_, tuning.block.channel_tile_l2_eighths);
+    return std::min(bytes / (4 * channels), max_block_pixels);
+  }
+
+  void list_planes() {
+    const int64_t channel_pixels = plan_.rows.input * plan_.columns.input;
+    int64_t image_pixels = channel_pixels;
+    for (size_t i = 0; i + 2 < plan_.geometry.axes.size(); ++i) {
+      image_pixels *= plan_.geometry.axes[i].input;
+    }
+    for (int64_t slice = 0; slice < plan_.slices; ++slice) {
+      for (int64_t channel = 0; channel < plane_channels(); ++channel) {
+        if (copies_) {
+          rows_.planes.push_back(std::ssize(rows_.planes) * rows_.plane_bytes());
+          continue;
+        }
+        const int64_t pixel = *outer_position(plan_.geometry, 0, slice) * channel_pixels;
+        rows_.planes.push_back(is_nhwc_ ? pixel * plan_.geometry.channels
+                                        : pixel + channel * image_pixels);
+      }
+    }
+  }
+
+  int64_t offset_of(int64_t plane, int64_t r, int64_t s) const {
+    return rows_.planes[static_cast<size_t>(plane)] + r * plan_.rows.dilation * rows_.row_bytes +
+           s * plan_.columns.dilation * rows_.column_bytes;
+  }
+
+  /// In the order of packed planes' k steps.
+  void list_k_groups() {
+    for (int64_t slice = 0; slice < plan_.slices; ++slice) {
+      for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
+        for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
+          for (int64_t s = 0; s < plan_.columns.kernel; ++s) {
+            add_k_step(offset_of(slice, r, s) + k_group * held_ * element_bytes_);
+          }
+        }
+      }
+    }
+  }
+  void add_k_step(int64_t offset) { plan_.k_steps.push_back(static_cast<int32_t>(offset)); }
+
+  void list_runs() {
+    plan_.k_step_weights.reserve(static_cast<size_t>(k_steps_of_runs()));
+    for (int64_t plane = 0; plane < planes(); ++plane) {
+      for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
+        for (int64_t s = 0; s < row_runs(); ++s) list_run(plane, r, s);
+      }
+    }
+  }
+
+  /// The k steps of one run, and which weights they multiply.
+  void list_run(int64_t plane, int64_t r, int64_t s) {
+    const int64_t unit = is_nhwc_ ? group_channels_ : 1;  // elements of a column
+    for (int64_t first = 0; first < run_elements(); first += held_) {
+      add_k_step(offset_of(plane, r, s) + first * element_bytes_);
+      KStepWeights weights = {-1, -1, -1, -1};
+      for (int64_t i = 0; i < std::min(held_, run_elements() - first); ++i) {
+        const int64_t channel = plane % plane_channels() + (first + i) % unit;
+        const int64_t slice = plane / plane_channels();
+        const int64_t row = (channel * plan_.slices + slice) * plan_.rows.kernel + r;
+        weights[static_cast<size_t>(i)] =
+            static_cast<int32_t>(row * plan_.columns.kernel + s + (first + i) / unit);
+      }
+      plan_.k_step_weights.push_back(weights);
+    }
+  }
+
+  DensePlan plan_;
+  CopiedRows rows_;
+  const Target& target_;
+  const bool x_is_signed_;
+  const bool copies_;
+  const bool is_nhwc_;
+  const int64_t group_channels_;
+  const int64_t held_;  ///< values that a k group holds
+  const int64_t element_bytes_;
+};
+
+/// A tile of that many vectors of channels, and of as many pixels as fit, all tiles of about a
+/// size; nothing where none fits.
+std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Target& target) {
+  DenseTile tile = plan.tile;
+  tile.channels = static_cast<int>(
+      std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
+  int64_t max = 0;
+  for (DenseTile wider = tile; fits(wider, target); ++wider.columns) max = wider.columns;
+  if (max == 0) return std::nullopt;
+  tile.columns = static_cast<int>(even_part(plan.block.columns, max));
+  if (tile.columns == plan.block.columns) {
+    const int64_t rows = std::min(max / plan.block.columns, plan.block.rows);
+    tile.pixel_rows = static_cast<int>(even_part(plan.block.rows, rows));
+  }
+  if (tile.pixel_rows > 1) tile.row_step = static_cast<int32_t>(plan.source_row_step());
+  return tile;
+}
+
+/// Chooses the tile of the least cycles.
+void choose_tile(DensePlan& plan, const Target& target) {
+  plan.tile.engine = plan.engine;
+  plan.tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
+  if (plan.geometry.layout == ConvolutionLayout::nchw) plan.tile.store = StorePolicy::transposed;
+  const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
+  const int max = target.tuning().dense.max_channel_vectors;
+  std::vector<DenseTile> tiles;
+  for (int v = 1; v <= std::min<int64_t>(vectors, max); ++v) {
+    if (const auto tile = tile_of(plan, v, target)) tiles.push_back(*tile);
+  }
+  set_tile(plan, cheapest_tile(plan, tiles, target));
+  if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
+    plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;
+  }
+  plan.tile.peeled_k_steps =
+      peeled_k_steps_of(plan.k_steps.size(), plan.tile.vectors_of(plan.lanes), target);
+}
+
+/// Whether the distances of a tile's pixels can stand in its code.
+bool has_near_pixels(const DensePlan& plan) {
+  constexpr int64_t max_pixels = 32;
+  return plan.source_row_step() <= max_offset / max_pixels &&
+         plan.source_column_step() <= max_offset / max_pixels;
+}
+
+}  // namespace
+
+std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionProblem& problem,
+                                     const Target& target) {
+  DensePlan begun = base;
+  begun.tile.vectorised = Vectorised::channels;
+  std::vector<DensePlan> plans;
+  for (const bool copies : {false, true}) {
+    auto plan = RowPlanner(begun, problem.x_is_signed, copies, target).plan();
+    if (!plan) continue;
+    plans.push_back(std::move(*plan));
+    break;
+  }
+  const int64_t k_steps = base.slices * base.k_groups * base.rows.kernel * base.columns.kernel;
+  if (base.geometry.layout == ConvolutionLayout::nchw && k_steps <= max_listed_k_steps) {
+    plans.push_back(plan_packed(begun, {}, target));
+  }
+  std::erase_if(plans, [](const DensePlan& plan) { return !has_near_pixels(plan); });
+  for (DensePlan& plan : plans) choose_tile(plan, target);
+  return plans;
+}
+
+}  // namespace castor::jit
