@@ -233,8 +233,7 @@ bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue) {
   return plan.geometry.layout == ConvolutionLayout::nchw && !epilogue.rows_of_channels;
 }
 
-DenseTile kernel_tile(const DensePlan& plan, bool has_epilogue) {
-  DenseTile tile = plan.tile;
+DenseTile kernel_tile(DenseTile tile, bool has_epilogue) {
   tile.prefetches_output = tile.prefetches_output && !has_epilogue;
   return tile;
 }
@@ -291,7 +290,10 @@ std::vector<ConvStore> vector_stores(const DensePlan& plan, const CacheBlock& bl
   return stores;
 }
 
-std::vector<ConvStore> all_lane_stores(const DensePlan& plan, const CacheBlock& block) {
+std::vector<ConvStore> window_sum_stores(const DensePlan& plan, const CacheBlock& block) {
+  if (!plan.is_pixel_vectorised()) {
+    return vector_stores(plan, block, window_sum_tile(plan).vectors);
+  }
   static_assert(ConvStore::max_lanes * vectors_of_window_sums <= max_lanes_read_behind);
   const int64_t lanes_of_tile = int64_t{plan.lanes} * vectors_of_window_sums;
   const int64_t tiles = ceil_div(plan.lane_count(block), lanes_of_tile);
@@ -305,8 +307,8 @@ std::vector<ConvStore> all_lane_stores(const DensePlan& plan, const CacheBlock& 
 namespace {
 
 /// Parts of rows: all of one width; the last one of a row may begin inside the one before.
-ChannelTileRun parts_of_rows(const DensePlan& plan, const CacheBlock& block) {
-  ChannelTileRun run = {.tile = plan.tile, .places = {}};
+TileRun parts_of_rows(const DensePlan& plan, const CacheBlock& block) {
+  TileRun run = {.tile = plan.tile, .stores = {}, .places = {}};
   const int64_t tiles = ceil_div(block.columns, plan.tile.columns);
   const int64_t width = ceil_div(block.columns, tiles);
   run.tile.columns = static_cast<int>(width);
@@ -321,8 +323,8 @@ ChannelTileRun parts_of_rows(const DensePlan& plan, const CacheBlock& block) {
 }
 
 /// Tiles of whole rows from `first` on.
-ChannelTileRun whole_rows(const DensePlan& plan, int64_t first, int64_t tiles, int rows) {
-  ChannelTileRun run = {.tile = plan.tile, .places = {}};
+TileRun whole_rows(const DensePlan& plan, int64_t first, int64_t tiles, int rows) {
+  TileRun run = {.tile = plan.tile, .stores = {}, .places = {}};
   run.tile.pixel_rows = rows;
   if (rows == 1) run.tile.row_step = 0;
   for (int64_t i = 0; i < tiles; ++i) {
@@ -334,10 +336,14 @@ ChannelTileRun whole_rows(const DensePlan& plan, int64_t first, int64_t tiles, i
 
 }  // namespace
 
-std::vector<ChannelTileRun> channel_tile_runs(const DensePlan& plan, const CacheBlock& block) {
+std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block) {
+  if (plan.is_pixel_vectorised()) {
+    return {
+        {.tile = plan.tile, .stores = vector_stores(plan, block, plan.tile.vectors), .places = {}}};
+  }
   const int rows = plan.tile.pixel_rows;
   if (rows == 1) return {parts_of_rows(plan, block)};
-  std::vector<ChannelTileRun> runs;
+  std::vector<TileRun> runs;
   const int64_t whole = block.rows / rows;
   const auto rest = static_cast<int>(block.rows % rows);
   if (whole > 0) runs.push_back(whole_rows(plan, 0, whole, rows));

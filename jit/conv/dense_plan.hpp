@@ -163,26 +163,29 @@ std::vector<DensePlan> with_other_tiles(const DensePlan& plan, const Target& tar
 /// goes along.
 bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue);
 
-/// The plan's tile as its kernels have it, with an epilogue or without.
-DenseTile kernel_tile(const DensePlan& plan, bool has_epilogue);
+/// A tile of a plan as kernels have it, with an epilogue or without.
+DenseTile kernel_tile(DenseTile tile, bool has_epilogue);
 /// The tile that sums windows of packed planes, by weights of one.
 DenseTile window_sum_tile(const DensePlan& plan);
 
 /// Where the lanes of each vector of a block come from and go in an output whose rows follow each
 /// other; for whole tiles of that many vectors.
 std::vector<ConvStore> vector_stores(const DensePlan& plan, const CacheBlock& block, int vectors);
-/// Where they go where every lane is stored: for window sums, which pixel-vectorised kernels read
-/// by lane.
-std::vector<ConvStore> all_lane_stores(const DensePlan& plan, const CacheBlock& block);
+/// The same of window sums: where pixel-vectorised kernels read them every lane is stored.
+std::vector<ConvStore> window_sum_stores(const DensePlan& plan, const CacheBlock& block);
 
-/// Channel-vectorised tiles that follow each other in a block, all of one form. Tiles may share
+/// Tiles that follow each other in a block, all of one form. Channel-vectorised ones may share
 /// pixels.
-struct ChannelTileRun {
+struct TileRun {
   DenseTile tile;
-  std::vector<TilePlace> places;
+  std::vector<ConvStore> stores;  ///< pixel-vectorised: of each vector; else empty
+  std::vector<TilePlace> places;  ///< channel-vectorised: of each tile; else empty
+  int64_t count() const {
+    return places.empty() ? std::ssize(stores) / tile.vectors : std::ssize(places);
+  }
 };
-/// All tiles of a block, channel-vectorised, in the order of their pixels.
-std::vector<ChannelTileRun> channel_tile_runs(const DensePlan& plan, const CacheBlock& block);
+/// All tiles of a block in the order of their pixels: one or two runs.
+std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block);
 
 /// "nchw4c", "columns4_aligned_rows", "copied_rows", "input".
 std::string source_name(const DensePlan& plan);

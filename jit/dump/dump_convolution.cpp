@@ -59,7 +59,7 @@ Result<MachineCode> emit_microkernel(const Candidate& candidate, const Target& t
     return emit_kernel(plan->form, target, epilogue);
   }
   const auto& plan = std::get<DensePlan>(candidate.plan);
-  return emit_kernel(kernel_tile(plan, epilogue != nullptr), target, epilogue);
+  return emit_kernel(kernel_tile(plan.tile, epilogue != nullptr), target, epilogue);
 }
 
 std::string epilogue_text(const Function& function, const Nest& nest, bool is_applied) {

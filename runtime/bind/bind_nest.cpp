@@ -312,7 +312,7 @@ class NestBinder {
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
     result.nanoseconds = convolution_ns(*geometry, compiled_.target);
-    if (result.convolution->parts.end > 0)
+    if (result.convolution->scratch_bytes > 0)
       origins_.scratch().give_back(result.convolution->scratch);
     return {};
   }

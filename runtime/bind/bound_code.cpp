@@ -26,23 +26,25 @@ void visit_code(const KernelCodePtr<Form> (&codes)[2][2][2], const Visit& visit)
 }
 
 template <class Visit>
-void visit_code(const BoundConvolution& convolution, const Visit& visit) {
-  for (const KernelCodePtr<jit::DenseTile>* code :
-       {&convolution.code, &convolution.last_code, &convolution.sums_code,
-        &convolution.input_code}) {
-    visit_code(*code, visit);
-  }
-  visit_code(convolution.weight_packers.whole, visit);
-  visit_code(convolution.weight_packers.last, visit);
-  visit_code(convolution.input_packer, visit);
-  for (const BlockTables& block : convolution.blocks) {
-    for (const BoundTileRun& run : block.runs) {
-      visit_code(run.code, visit);
-      visit_code(run.last_code, visit);
+void visit_code(const BoundDense& bound, const Visit& visit) {
+  visit_code(bound.sums_code, visit);
+  visit_code(bound.packing_code, visit);
+  visit_code(bound.weight_packers.whole, visit);
+  visit_code(bound.weight_packers.last, visit);
+  visit_code(bound.input_packer, visit);
+  for (const BlockTables& block : bound.blocks) {
+    for (const BoundTiles& tiles : block.tiles) {
+      visit_code(tiles.code, visit);
+      visit_code(tiles.last_code, visit);
     }
   }
-  if (convolution.depthwise) visit_code(convolution.depthwise->codes, visit);
-  if (convolution.grouped_nhwc) visit_code(convolution.grouped_nhwc->codes, visit);
+}
+
+template <class Visit>
+void visit_code(const BoundConvolution& convolution, const Visit& visit) {
+  if (const auto* dense = convolution.dense()) visit_code(*dense, visit);
+  if (const auto* depthwise = convolution.depthwise()) visit_code(depthwise->codes, visit);
+  if (const auto* grouped = convolution.grouped_nhwc()) visit_code(grouped->codes, visit);
 }
 
 template <class Visit>

@@ -4,78 +4,38 @@
 
 #include <memory>
 #include <span>
-#include <vector>
+#include <variant>
 
-#include "jit/conv/candidates.hpp"
-#include "jit/conv/dense/tile_spec.hpp"
-#include "runtime/cache/code_cache.hpp"
-#include "runtime/conv/pack_input.hpp"
-#include "runtime/conv/pack_weights.hpp"
+#include "runtime/conv/dense.hpp"
 #include "runtime/conv/sliding.hpp"
-#include "runtime/conv/weight_sharing.hpp"
 #include "runtime/memory/scratch_plan.hpp"
 
 namespace castor::detail {
 
-struct CallMemory;
-struct ConvolutionStep;
-
-/// Neighbouring tiles of a block, channels in the lanes, and their code.
-struct BoundTileRun {
-  jit::ChannelTileRun tiles;
-  KernelCodePtr<jit::DenseTile> code;
-  KernelCodePtr<jit::DenseTile> last_code;  ///< of the last channel tile
-};
-
-/// What is done for each block of one size.
-struct BlockTables {
-  jit::CacheBlock block;
-  int64_t pixel_tiles = 0;                  ///< of the line, or places of all runs
-  std::vector<jit::ConvStore> output;       ///< likewise
-  std::vector<jit::ConvStore> window_sums;  ///< of planes; empty where none are needed
-  std::vector<BoundTileRun> runs;           ///< channels in the lanes
-};
-
-/// Parts of the call's scratch, as offsets in bytes.
-struct ConvScratch {
-  size_t source = 0;       ///< planes, or copies of rows
-  size_t start = 0;        ///< accumulators' first values, by output channel
-  size_t zero_points = 0;  ///< of weights, likewise
-  size_t window_sums = 0;  ///< by pixel of a line, or of a block
-  size_t summing = 0;      ///< for the work of summing windows of rows
-  size_t weights = 0;      ///< packed in the call; then their sums
-  size_t line = 0;         ///< outputs of a line, for layouts in which they do not lie side by side
-  size_t end = 0;
-};
+/// There is nothing to multiply: all results are 0.
+struct NothingToMultiply {};
 
 /// One convolution of a bound kernel.
 struct BoundConvolution {
-  jit::DensePlan plan;
-  double cycles = 0;          ///< of an image, as estimated
-  double packing_cycles = 0;  ///< those of them in which its input is packed
-  jit::Target target;
-  ConvolutionOperands operands;
-  bool multiplies = false;        ///< else all results are 0
+  ConvolutionGeometry geometry;
+  std::variant<NothingToMultiply, BoundDense, std::shared_ptr<const BoundDepthwise>,
+               std::shared_ptr<const BoundGroupedNhwc>>
+      form;
   bool applies_epilogue = false;  ///< kernels do
-  /// How kernels subtract window sums, where weights have zero points.
-  jit::WindowSums window_sums = jit::WindowSums::none;
-  KernelCodePtr<jit::DenseTile> code;       ///< pixels in the lanes: of whole tiles
-  KernelCodePtr<jit::DenseTile> last_code;  ///< likewise of the last channel tile
-  KernelCodePtr<jit::DenseTile> sums_code;  ///< of window sums of planes; else null
-  /// Of a channel tile that is not the last one, or is the only one, taking pixels from the input,
-  /// which it lays out in planes; or null.
-  KernelCodePtr<jit::DenseTile> input_code;
-  KernelCodePtr<jit::PackInput> input_packer;  ///< or null
-  WeightPackers weight_packers;
-  PackedDwords packed;  ///< weights, then their sums; empty where each call packs
-  /// Where each call packs: whether tile by tile in front of its one use.
-  bool packs_by_tile = false;
-  std::vector<int32_t> sums_weights;                ///< 1 for each channel that there is, by tap
-  std::vector<BlockTables> blocks;                  ///< one for each size of block, at most four
-  std::shared_ptr<const BoundDepthwise> depthwise;  ///< where it is one: then nothing above
-  std::shared_ptr<const BoundGroupedNhwc> grouped_nhwc;  ///< likewise
-  size_t scratch = 0;                                    ///< where ConvScratch begins
-  ConvScratch parts;
+  size_t scratch = 0;             ///< where its part of a call's scratch begins
+  size_t scratch_bytes = 0;
+
+  /// The convolution, if it has that form; else null.
+  const BoundDense* dense() const { return std::get_if<BoundDense>(&form); }
+  const BoundDepthwise* depthwise() const { return sliding<BoundDepthwise>(); }
+  const BoundGroupedNhwc* grouped_nhwc() const { return sliding<BoundGroupedNhwc>(); }
+
+ private:
+  template <class Bound>
+  const Bound* sliding() const {
+    const auto* bound = std::get_if<std::shared_ptr<const Bound>>(&form);
+    return bound == nullptr ? nullptr : bound->get();
+  }
 };
 
 /// What decides how a convolution is done besides the convolution itself.

@@ -15,7 +15,7 @@ int32_t* dwords_at(std::byte* scratch, size_t offset) {
 
 void CallWeights::prepare() {
   const jit::DensePlan& plan = convolution_.plan;
-  const ConvScratch& parts = convolution_.parts;
+  const DenseScratch& parts = convolution_.parts;
   int32_t* zeros = dwords_at(scratch_, parts.zero_points);
   const auto channels = static_cast<size_t>(plan.geometry.out_channels);
   set_weight_zero_points(convolution_, operands_.w_zero_points, {zeros, channels});

@@ -3,7 +3,7 @@
 // that sums begin with.
 #pragma once
 
-#include "runtime/conv/convolution_parts.hpp"
+#include "runtime/conv/dense.hpp"
 
 namespace castor::detail {
 
@@ -18,8 +18,7 @@ struct WeightOperands {
 /// the convolution's begins.
 class CallWeights {
  public:
-  CallWeights(const BoundConvolution& convolution, const WeightOperands& operands,
-              std::byte* scratch)
+  CallWeights(const BoundDense& convolution, const WeightOperands& operands, std::byte* scratch)
       : convolution_(convolution), operands_(operands), scratch_(scratch) {}
 
   /// What all tasks read. Before any of them.
@@ -36,7 +35,7 @@ class CallWeights {
   int32_t zero_point_of(int32_t stored) const;
   void set_starts(int64_t first, std::span<const int32_t> sums, int32_t* starts) const;
 
-  const BoundConvolution& convolution_;
+  const BoundDense& convolution_;
   const WeightOperands operands_;
   std::byte* scratch_;  ///< of the call
   DenseWeights<const int32_t> packed_;

@@ -1,15 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution as a step of a bound kernel.
+// A convolution as a step of a bound kernel, and what calls of convolutions of every form share.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
 
 #include "runtime/bind/step_base.hpp"
+#include "runtime/call/nest_call.hpp"
 
 namespace castor::detail {
 
 struct BoundConvolution;
 struct BoundEpilogue;
+
+/// What is known of a convolution's operands besides their extents. They are those of its nest: x,
+/// w, then the zero points that there are, and y.
+struct ConvolutionOperands {
+  bool x_is_signed = false;
+  bool w_is_signed = false;
+  int x_zero_point = -1;  ///< which operand; -1: none
+  int w_zero_point = -1;
+  bool zero_points_per_channel = false;
+};
+
+/// The data of an operand with that number, which may be -1; null where it is not there. Of
+/// constants, null as well where it is not one.
+inline const std::byte* data_of(int operand, std::span<const std::byte* const> operands) {
+  return operand < 0 ? nullptr : operands[static_cast<size_t>(operand)];
+}
+
+/// Whether an operand that may not be there is known to be what `data_of` gives.
+inline bool is_known(int operand, std::span<const std::byte* const> constants) {
+  return operand < 0 || constants[static_cast<size_t>(operand)] != nullptr;
+}
 
 /// A convolution, with the elementwise nest that takes its result where there is one. Operands are
 /// those of the convolution.
@@ -20,5 +45,28 @@ struct ConvolutionStep : StepBase {
   std::shared_ptr<const BoundEpilogue> epilogue;
   int64_t nanoseconds = 0;  ///< that one thread takes, as estimated
 };
+
+/// Where the operands of a call lie, y last; null behind it.
+using CallOperands = std::array<const std::byte*, 5>;
+
+inline CallOperands operands_of(const ConvolutionStep& step, const CallMemory& memory) {
+  CallOperands operands = {};
+  for (size_t k = 0; k < step.operands.size(); ++k) {
+    operands[k] = reinterpret_cast<const std::byte*>(address(step.operands[k], memory));
+  }
+  return operands;
+}
+
+/// Shares out `parts` to at most `max` tasks: each calls run.run(begin, end, scratch) once,
+/// `scratch` being that offset of a scratch of its own.
+template <class Run>
+void share_out(const Run& run, int64_t parts, int64_t max, const CallMemory& memory,
+               size_t offset) {
+  const int64_t tasks = std::min(max, parts);
+  if (tasks <= 1) return run.run(0, parts, memory.scratch + offset);
+  memory.tasks->run(tasks, [&](int64_t index) {
+    run.run(parts * index / tasks, parts * (index + 1) / tasks, scratch_of(memory, index) + offset);
+  });
+}
 
 }  // namespace castor::detail

@@ -39,6 +39,13 @@ int64_t tile_dwords(const jit::DensePlan& plan);
 /// Where the packed weights of a group's tile begin, in dwords.
 int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile);
 
+/// The parts of packed weights that begin at `data`.
+template <class Int>
+DenseWeights<Int> packed_weights(const jit::DensePlan& plan, Int* data) {
+  const size_t dwords = packed_dwords(plan);
+  return {{data, dwords}, {data + dwords, static_cast<size_t>(plan.geometry.out_channels)}};
+}
+
 /// Packs all weights, and adds them up.
 void pack_weights(const jit::DensePlan& plan, const WeightPackers& code, const WeightInput& input,
                   const DenseWeights<int32_t>& to);

@@ -11,8 +11,8 @@
 #include "jit/conv/sliding/depthwise_plan.hpp"
 #include "jit/conv/sliding/grouped_nhwc_plan.hpp"
 #include "runtime/cache/code_cache.hpp"
-#include "runtime/conv/convolution_operands.hpp"
 #include "runtime/conv/convolution_output.hpp"
+#include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/weight_sharing.hpp"
 
 namespace castor::detail {

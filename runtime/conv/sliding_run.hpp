@@ -8,8 +8,7 @@
 #include <optional>
 
 #include "ir/support/integer_math.hpp"
-#include "runtime/conv/convolution.hpp"
-#include "runtime/conv/convolution_call.hpp"
+#include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/epilogue.hpp"
 #include "runtime/conv/sliding_weights.hpp"
 

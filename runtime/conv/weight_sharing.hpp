@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "jit/target.hpp"
-#include "runtime/conv/convolution_operands.hpp"
+#include "runtime/conv/convolution_step.hpp"
 #include "runtime/memory/weight_store.hpp"
 
 namespace castor::detail {

@@ -77,7 +77,7 @@ class RowSummer {
 /// Adds up the windows of one block.
 class BlockSummer {
  public:
-  BlockSummer(const BoundConvolution& convolution, const LaidOutBlock& block)
+  BlockSummer(const BoundDense& convolution, const LaidOutBlock& block)
       : convolution_(convolution),
         plan_(convolution.plan),
         block_(block),
@@ -114,7 +114,10 @@ class BlockSummer {
   /// The lanes of the line that some tiles of pixels read.
   PixelRange lanes_of(const PixelTiles& tiles) const {
     const auto source_of_tile = [&](int64_t tile) {
-      return block_.tables.output[static_cast<size_t>(tile * plan_.tile.vectors)].source / 4;
+      return block_.tables.tiles.front()
+                 .run.stores[static_cast<size_t>(tile * plan_.tile.vectors)]
+                 .source /
+             4;
     };
     return {source_of_tile(tiles.begin),
             source_of_tile(tiles.end - 1) + plan_.tile.vectors * plan_.lanes};
@@ -159,7 +162,7 @@ class BlockSummer {
     const int64_t last =
         std::min(ceil_div(summed.end, lanes),
                  static_cast<int64_t>(block_.tables.window_sums.size()) * plan_.lanes / lanes);
-    jit::DenseArguments arguments = taps_of_line(plan_, block_);
+    jit::DenseArguments arguments = k_steps_of(plan_, block_);
     arguments.tiles = last - first;
     arguments.weights = reinterpret_cast<const std::byte*>(convolution_.sums_weights.data());
     arguments.start = &zero;
@@ -169,7 +172,7 @@ class BlockSummer {
     return compact ? inner_pixels() : PixelRange{first * lanes, last * lanes};
   }
 
-  const BoundConvolution& convolution_;
+  const BoundDense& convolution_;
   const jit::DensePlan& plan_;
   const LaidOutBlock& block_;
   int32_t* sums_;
@@ -182,8 +185,7 @@ int64_t window_sum_dwords(const jit::DensePlan& plan) {
          input_extent(plan.block.columns, plan.columns);
 }
 
-void sum_block(const BoundConvolution& convolution, const LaidOutBlock& block,
-               const PixelTiles& tiles) {
+void sum_block(const BoundDense& convolution, const LaidOutBlock& block, const PixelTiles& tiles) {
   BlockSummer(convolution, block).sum(tiles);
 }
 

@@ -2,7 +2,7 @@
 // A block whose input has been packed, and its window sums.
 #pragma once
 
-#include "runtime/conv/convolution_blocks.hpp"
+#include "runtime/conv/dense.hpp"
 
 namespace castor::detail {
 
@@ -14,7 +14,7 @@ struct LaidOutBlock {
   const std::byte* source;
   std::byte* scratch;  ///< of the task, where this convolution's begins
 
-  int64_t pixels() const { return place.block.rows * place.block.columns; }
+  int64_t pixels() const { return place.block.pixels(); }
 };
 
 /// Bytes of a block's source before a part of it.
@@ -24,27 +24,26 @@ inline int64_t source_bytes_before(const jit::DensePlan& plan, const BlockPlace&
          (inner.column - place.column) * plan.source_column_step();
 }
 
-/// A block's planes and the taps on them.
-inline jit::DenseArguments taps_of_line(const jit::DensePlan& plan, const LaidOutBlock& block) {
+/// A block's source and the k steps on it.
+inline jit::DenseArguments k_steps_of(const jit::DensePlan& plan, const LaidOutBlock& block) {
   jit::DenseArguments arguments;
   arguments.source = block.source;
   arguments.k_steps = plan.k_steps.data();
   arguments.k_step_count = static_cast<int64_t>(plan.k_steps.size());
   arguments.k_groups = plan.looped_k_groups();
-  arguments.k_group_step = plan.k_group_step();
+  if (plan.tile.loops_k_groups) arguments.k_group_step = plan.k_group_step();
   return arguments;
 }
 
 /// Where the window sums of a block are stored.
-inline int32_t* window_sums(const BoundConvolution& convolution, const LaidOutBlock& block) {
+inline int32_t* window_sums(const BoundDense& convolution, const LaidOutBlock& block) {
   return reinterpret_cast<int32_t*>(block.scratch + convolution.parts.window_sums);
 }
 
-/// Dwords that summing windows of rows works with (ConvScratch::summing).
+/// Dwords that summing windows of rows works with (DenseScratch::summing).
 int64_t window_sum_dwords(const jit::DensePlan& plan);
 
 /// Computes the window sums of some pixel tiles, as kernels read them.
-void sum_block(const BoundConvolution& convolution, const LaidOutBlock& block,
-               const PixelTiles& tiles);
+void sum_block(const BoundDense& convolution, const LaidOutBlock& block, const PixelTiles& tiles);
 
 }  // namespace castor::detail

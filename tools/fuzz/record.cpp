@@ -137,7 +137,7 @@ EpilogueForm form_of(const jit::Nest& plan, const ConvolutionStep& step) {
 
 void mark_epilogue(Coverage& coverage, size_t tier, const jit::Nest& plan,
                    const ConvolutionStep& step) {
-  const ConvolutionGeometry& geometry = step.convolution->plan.geometry;
+  const ConvolutionGeometry& geometry = step.convolution->geometry;
   const EpilogueCell cell{kind_of(geometry.groups, geometry.channels), geometry.layout,
                           form_of(plan, step)};
   coverage.hit(CellGroup::epilogues, number_of(cell), tier);

@@ -146,7 +146,7 @@ TEST(DensePlans, TilesOfChannelsCoverEachPixelInOrderInsideTheSource) {
     for (const int64_t rows : {plan.block.rows, int64_t{1}}) {
       const CacheBlock block = {rows, plan.block.columns};
       int64_t covered = 0;  // pixels, as the output has them
-      for (const ChannelTileRun& run : channel_tile_runs(plan, block)) {
+      for (const TileRun& run : tile_runs(plan, block)) {
         for (const TilePlace& place : run.places) {
           const int64_t row = place.pixel / plan.columns.output;
           const int64_t column = place.pixel % plan.columns.output;

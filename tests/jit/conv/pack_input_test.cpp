@@ -8,7 +8,7 @@
 #include <random>
 
 #include "jit/memory/code_memory.hpp"
-#include "runtime/conv/convolution_parts.hpp"
+#include "runtime/conv/dense.hpp"
 #include "tests/support/kernel_code.hpp"
 #include "tools/testing/guarded_pages.hpp"
 
@@ -211,7 +211,8 @@ class PackedInput : public testing::Test {
       if (element_count(x).value() > max_bytes || element_count(x).value() == 0) continue;
       const Operation operation{.op = OpKind::conv_integer, .attributes = attributes_of(options)};
       const auto geometry = convolution_geometry(operation, x, w, nullptr, nullptr);
-      if (geometry.ok() && has_work(*geometry)) return *geometry;
+      if (geometry.ok() && element_count(geometry->output_extents()).value_or(0) > 0)
+        return *geometry;
     }
   }
 

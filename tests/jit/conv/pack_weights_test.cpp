@@ -8,7 +8,7 @@
 
 #include "jit/listing/listing.hpp"
 #include "jit/memory/code_memory.hpp"
-#include "runtime/conv/convolution_parts.hpp"
+#include "runtime/conv/dense.hpp"
 #include "tools/testing/guarded_pages.hpp"
 
 namespace castor::detail {

@@ -46,7 +46,7 @@ const detail::BoundConvolution& convolution_of(const BoundKernel& bound) {
 
 /// Whether the kernels of the first convolution apply its epilogue.
 bool kernels_apply_epilogue(const BoundKernel& bound) {
-  const auto& depthwise = convolution_of(bound).depthwise;
+  const auto* depthwise = convolution_of(bound).depthwise();
   return depthwise != nullptr && depthwise->applies_epilogue;
 }
 
@@ -86,7 +86,7 @@ TEST(ConvEpilogue, DumpShowsDepthwiseKernelsThatApplyIt) {
       if (!jit::Target{tier}.has_avx512()) continue;
       const auto bound = runtime.compile(function)->bind(tensors.inputs(), tensors.outputs());
       ASSERT_TRUE(bound && kernels_apply_epilogue(*bound));
-      const auto& depthwise = *convolution_of(*bound).depthwise;
+      const auto& depthwise = *convolution_of(*bound).depthwise();
       const std::string text = *jit::dump_nest(*function, jit::Target{tier});
       EXPECT_NE(text.find("on each tile, by the kernel itself"), std::string::npos) << text;
       EXPECT_NE(text.find(jit::print(depthwise.plan, jit::Target{tier})), std::string::npos)

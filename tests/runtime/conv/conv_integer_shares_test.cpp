@@ -7,7 +7,7 @@
 #include "ir/support/integer_math.hpp"
 #include "jit/memory/system_memory.hpp"
 #include "runtime/cache/code_store.hpp"
-#include "runtime/conv/convolution_blocks.hpp"
+#include "runtime/conv/convolution.hpp"
 
 namespace castor::detail {
 namespace {
@@ -44,7 +44,7 @@ std::vector<Row> rows() {
 /// Products of tasks, and what they cover.
 class Shares {
  public:
-  explicit Shares(const BoundConvolution& convolution)
+  explicit Shares(const BoundDense& convolution)
       : convolution_(convolution), plan_(convolution.plan), blocks_(convolution) {}
 
   /// Output elements of each task.
@@ -80,7 +80,7 @@ class Shares {
 
   int64_t meet(const BlockPart& part, int64_t tile, const PixelTiles& tiles) {
     const BlockPlace& place = part.place;
-    const PixelRange pixels = blocks_.pixels_of(*part.tables, tiles);
+    const PixelRange pixels = part.tables->pixels_of(tiles);
     const int64_t all = plan_.outer_outputs * plan_.rows.output * plan_.columns.output;
     const int64_t first =
         (place.outer * plan_.rows.output + place.row) * plan_.columns.output + place.column;
@@ -98,9 +98,9 @@ class Shares {
     return (end - begin) * (pixels.end - pixels.begin);
   }
 
-  const BoundConvolution& convolution_;
+  const BoundDense& convolution_;
   const jit::DensePlan& plan_;
-  const ConvolutionBlocks blocks_;
+  const DenseBlocks blocks_;
   std::vector<int> met_;
 };
 
@@ -117,9 +117,10 @@ TEST(ConvShares, CoverAllOnceInNearlyEqualParts) {
       const auto bound = bind_convolution(*geometry, {.w_is_signed = true}, constants,
                                           jit::Target{tier.tier}, store.cache, scratch);
       ASSERT_TRUE(bound.ok()) << row.name << ": " << bound.error().message;
-      Shares shares(**bound);
+      const BoundDense& dense = *(*bound)->dense();
+      Shares shares(dense);
       for (int tasks = 1; tasks <= 16; ++tasks) {
-        const TaskTeams teams = choose_teams(**bound, tasks);
+        const TaskTeams teams = choose_teams(dense, tasks);
         ASSERT_LE(teams.tasks(), tasks) << row.name;
         const std::vector<int64_t> elements = shares.of(teams);
         EXPECT_TRUE(shares.meets_all_once()) << row.name << ", " << tier.name << ", " << tasks;
@@ -131,7 +132,7 @@ TEST(ConvShares, CoverAllOnceInNearlyEqualParts) {
           EXPECT_GT(fraction, tasks <= 4 ? 0.9 : 0.75)
               << row.name << ", " << tier.name << ": " << teams.teams << " teams of "
               << teams.members << "\n"
-              << print((*bound)->plan);
+              << print(dense.plan);
         }
       }
     }

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding of dense convolutions.
+#include "runtime/conv/dense.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/conv/window_sums.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Every k step counts each element of its k group that there is once.
+std::vector<int32_t> weights_of_one(const jit::DensePlan& plan) {
+  const auto ones = [](int64_t count) {
+    return static_cast<int32_t>(0x01010101u >> (8 * (4 - count)));
+  };
+  std::vector<int32_t> weights;
+  for (const jit::KStepWeights& k_step : plan.k_step_weights) {
+    weights.push_back(ones(std::ranges::count_if(k_step, [](int32_t at) { return at >= 0; })));
+  }
+  if (!weights.empty()) return weights;
+  const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
+  for (int64_t k_step = 0; k_step < std::ssize(plan.k_steps); ++k_step) {
+    const int64_t k_group = k_step / in_slice % plan.k_groups;
+    weights.push_back(ones(std::min<int64_t>(plan.geometry.group_channels() - 4 * k_group, 4)));
+  }
+  return weights;
+}
+
+/// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
+jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionOperands& operands) {
+  if (plan.engine != jit::ProductEngine::u8_i8_dot) return jit::WindowSums::none;
+  if (operands.w_zero_point < 0 && operands.w_is_signed) return jit::WindowSums::none;
+  const int64_t max =
+      255 * plan.geometry.group_channels() * plan.slices * plan.rows.kernel * plan.columns.kernel;
+  return max < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
+}
+
+/// What decides where packing puts a weight.
+WeightForm weight_form(const BoundDense& bound) {
+  const jit::DensePlan& plan = bound.plan;
+  WeightForm form("dense", bound.target, bound.operands.w_is_signed);
+  form.add(plan.engine, plan.tile.vectorised, plan.lanes, plan.tile.channels, plan.channel_tiles,
+           plan.geometry.groups, plan.geometry.out_channels, plan.geometry.group_channels(),
+           plan.k_groups, plan.slices, plan.rows.kernel, plan.columns.kernel, plan.k_step_count(),
+           plan.k_step_weights.size());
+  for (const auto& weights : plan.k_step_weights) {
+    form.add(weights[0], weights[1], weights[2], weights[3]);
+  }
+  return form;
+}
+
+/// Makes a convolution of its plan.
+class DenseBinder {
+ public:
+  DenseBinder(BoundDense& bound, CodeCache& cache, const jit::TileEpilogue* epilogue)
+      : bound_(bound), plan_(bound.plan), cache_(cache), epilogue_(epilogue) {}
+
+  Status bind(std::span<const std::byte* const> constants, const WeightSharing& sharing) {
+    bound_.applies_epilogue = epilogue_ != nullptr;
+    bound_.window_sums = window_sums_of(plan_, bound_.operands);
+    if (Status status = find_window_sums(); !status) return status;
+    if (Status status = find_blocks(); !status) return status;
+    if (Status status = find_packers(); !status) return status;
+    if (Status status = pack_constants(constants, sharing); !status) return status;
+    bound_.packs_by_tile = bound_.packed.empty() && uses_tiles_once();
+    set_parts();
+    return {};
+  }
+
+ private:
+  Status get(const jit::DenseTile& tile, const jit::TileEpilogue* epilogue,
+             KernelCodePtr<jit::DenseTile>& to) {
+    auto code = cache_.get(tile, bound_.target, epilogue);
+    if (!code.ok()) return code.error();
+    to = std::move(code).value();
+    return {};
+  }
+
+  bool sums_windows() const { return bound_.window_sums != jit::WindowSums::none; }
+
+  Status find_window_sums() {
+    if (!sums_windows() || plan_.planes() == nullptr || plan_.tile.loops_k_groups) return {};
+    bound_.sums_weights = weights_of_one(plan_);
+    return get(window_sum_tile(plan_), nullptr, bound_.sums_code);
+  }
+
+  /// The tables of all sizes of blocks that there are.
+  Status find_blocks() {
+    const auto rest = [](int64_t all, int64_t part) { return all % part == 0 ? part : all % part; };
+    const auto& [rows, columns] = plan_.block;
+    const int64_t last_rows = rest(plan_.rows.output, rows);
+    const int64_t last_columns = rest(plan_.columns.output, columns);
+    for (const jit::CacheBlock& block :
+         {plan_.block, {rows, last_columns}, {last_rows, columns}, {last_rows, last_columns}}) {
+      if (std::ranges::find(bound_.blocks, block, &BlockTables::block) != bound_.blocks.end()) {
+        continue;
+      }
+      if (Status status = add_block(block); !status) return status;
+    }
+    return {};
+  }
+
+  Status add_block(const jit::CacheBlock& block) {
+    BlockTables tables = {.block = block, .pixel_tiles = 0, .tiles = {}, .window_sums = {}};
+    if (bound_.sums_code) tables.window_sums = window_sum_stores(plan_, block);
+    for (jit::TileRun& run : tile_runs(plan_, block)) {
+      tables.pixel_tiles += run.count();
+      tables.tiles.push_back({std::move(run), nullptr, nullptr});
+      if (Status status = find_codes(tables.tiles.back()); !status) return status;
+    }
+    bound_.blocks.push_back(std::move(tables));
+    return {};
+  }
+
+  /// The code of whole tiles and of the last channel tile, which has fewer channels; and of the one
+  /// that packs.
+  Status find_codes(BoundTiles& tiles) {
+    jit::DenseTile tile = kernel_tile(tiles.run.tile, epilogue_ != nullptr);
+    tile.window_sums = bound_.window_sums;
+    jit::DenseTile last = tile;
+    last.channels = plan_.last_channels();
+    if (Status status = get(tile, epilogue_, tiles.code); !status) return status;
+    if (Status status = get(last, epilogue_, tiles.last_code); !status) return status;
+    const bool packs = plan_.planes() != nullptr && plan_.planes()->kernel_packs;
+    if (!packs || sums_windows()) return {};
+    jit::DenseTile packing = plan_.channel_tiles == 1 ? last : tile;
+    packing.source =
+        bound_.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
+    return get(packing, epilogue_, bound_.packing_code);
+  }
+
+  Status find_packers() {
+    auto input_packer = find_input_packer(plan_, bound_.target, cache_);
+    if (!input_packer.ok()) return input_packer.error();
+    bound_.input_packer = std::move(input_packer).value();
+    auto weight_packers = find_weight_packers(plan_, bound_.target, cache_);
+    if (!weight_packers.ok()) return weight_packers.error();
+    bound_.weight_packers = std::move(weight_packers).value();
+    return {};
+  }
+
+  /// Packs weights that are constant, or finds them packed.
+  Status pack_constants(std::span<const std::byte* const> constants, const WeightSharing& sharing) {
+    const ConvolutionOperands& operands = bound_.operands;
+    const bool takes_zero_points_off = plan_.engine != jit::ProductEngine::u8_i8_dot;
+    const bool zero_points_known = is_known(operands.w_zero_point, constants);
+    if (constants[1] == nullptr || (takes_zero_points_off && !zero_points_known)) return {};
+    const auto channels = static_cast<size_t>(plan_.geometry.out_channels);
+    WeightSources from;
+    if (takes_zero_points_off) from = {operands.w_zero_point, operands.zero_points_per_channel};
+    const auto pack = [&](int32_t* to) {
+      std::vector<int32_t> values(channels);
+      set_weight_zero_points(bound_, data_of(from.zero_points, constants), values);
+      pack_weights(plan_, bound_.weight_packers,
+                   {constants[1], operands.w_is_signed, values.data()}, packed_weights(plan_, to));
+    };
+    Result<PackedDwords> packed =
+        share_weights(sharing, weight_form(bound_), from, packed_dwords(plan_) + channels, pack);
+    if (!packed.ok()) return packed.error();
+    bound_.packed = std::move(packed).value();
+    return {};
+  }
+
+  /// Whether each tile's weights are used once in a call, so that they need not all be packed at
+  /// the same time.
+  bool uses_tiles_once() const {
+    return plan_.geometry.batch * plan_.outer_outputs == 1 &&
+           plan_.block.pixels() == plan_.rows.output * plan_.columns.output;
+  }
+
+  /// Gives each part of the scratch its place; all begin at whole lines of the cache.
+  void set_parts() {
+    DenseScratch& parts = bound_.parts;
+    const auto take_bytes = [&](int64_t bytes) {
+      const size_t begin = parts.end;
+      parts.end += (static_cast<size_t>(bytes) + 63) / 64 * 64;
+      return begin;
+    };
+    const auto take = [&](int64_t dwords) { return take_bytes(4 * dwords); };
+    const int64_t channels = plan_.geometry.out_channels;
+    parts.source = take_bytes(plan_.source_bytes());
+    // Whole vectors are read of the values of the last channels.
+    parts.start = take(channels + plan_.lanes);
+    parts.zero_points = take(channels + plan_.lanes);
+    parts.window_sums = take(sums_windows() ? window_sum_count() : 0);
+    const bool sums_rows = sums_windows() && plan_.planes() == nullptr;
+    parts.summing = take(sums_rows ? window_sum_dwords(plan_) : 0);
+    const int64_t weights =
+        bound_.packs_by_tile ? tile_dwords(plan_) : static_cast<int64_t>(packed_dwords(plan_));
+    parts.weights = take(bound_.packed.empty() ? weights + channels : 0);
+    const int64_t outputs = plan_.geometry.group_out_channels() * plan_.block.pixels();
+    parts.untransposed = take(plan_.transposes() ? outputs : 0);
+  }
+
+  /// Window sums: of all lanes that tiles read, or of all pixels of a block.
+  int64_t window_sum_count() const {
+    if (!plan_.is_pixel_vectorised()) return plan_.block.pixels();
+    const BlockTables& largest = bound_.blocks.front();
+    const int64_t last_tile = largest.tiles.front().run.stores.back().source / 4;
+    return std::max(last_tile + plan_.tile.vectors * plan_.lanes,
+                    std::ssize(largest.window_sums) * plan_.lanes);
+  }
+
+  BoundDense& bound_;
+  const jit::DensePlan& plan_;
+  CodeCache& cache_;
+  const jit::TileEpilogue* epilogue_;
+};
+
+}  // namespace
+
+void set_weight_zero_points(const BoundDense& bound, const std::byte* zero_points,
+                            std::span<int32_t> to) {
+  const bool bytes = bound.plan.engine == jit::ProductEngine::u8_i8_dot;
+  const bool is_signed = bound.operands.w_is_signed;
+  const int32_t shift = bytes && !is_signed ? 128 : 0;
+  for (size_t m = 0; m < to.size(); ++m) {
+    to[m] = -shift;
+    if (zero_points == nullptr) continue;
+    const std::byte byte = zero_points[bound.operands.zero_points_per_channel ? m : 0];
+    to[m] += is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+  }
+}
+
+Result<BoundDense> bind_dense(const jit::Candidate& candidate,
+                              const jit::ConvolutionProblem& problem,
+                              const ConvolutionOperands& operands,
+                              std::span<const std::byte* const> constants,
+                              const jit::Target& target, CodeCache& cache,
+                              const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
+  BoundDense bound;
+  bound.plan = std::get<jit::DensePlan>(candidate.plan);
+  bound.cycles = candidate.cycles;
+  bound.packing_cycles = packing_cost(bound.plan, problem, target).cycles(costs_on(target).cycles);
+  bound.target = target;
+  bound.operands = operands;
+  constexpr int64_t max_bytes = int64_t{1} << 30;
+  if (bound.plan.source_bytes() > max_bytes) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
+                             "are supported",
+                             bound.plan.source_bytes(), max_bytes)};
+  }
+  DenseBinder binder(bound, cache, epilogue);
+  if (Status status = binder.bind(constants, sharing); !status) return status.error();
+  return bound;
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dense convolutions ready to run, and how tasks share their blocks.
+//
+// Tasks cut the result twice. First along its pixels, across all blocks: each stretch is the work
+// of a team. The tasks of a team then share the channel tiles of each of the team's blocks, or of
+// the part of a block that is the team's; where the tasks do not divide the tiles, the pixels of a
+// tile are cut as well. Every task packs the input that it reads.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "jit/conv/candidates.hpp"
+#include "runtime/cache/code_cache.hpp"
+#include "runtime/conv/convolution_step.hpp"
+#include "runtime/conv/pack_input.hpp"
+#include "runtime/conv/pack_weights.hpp"
+#include "runtime/conv/weight_sharing.hpp"
+
+namespace castor::detail {
+
+/// Register tiles of pixels that follow each other in a block.
+struct PixelTiles {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t count() const { return end - begin; }
+};
+
+/// Pixels of a block, counted row by row.
+struct PixelRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+/// Tiles of a block that have one form, and their code.
+struct BoundTiles {
+  jit::TileRun run;
+  KernelCodePtr<jit::DenseTile> code;
+  KernelCodePtr<jit::DenseTile> last_code;  ///< of the last channel tile
+
+  PixelRange pixels_of(const PixelTiles& tiles) const;
+};
+
+/// What is done for each block of one size.
+struct BlockTables {
+  jit::CacheBlock block;
+  int64_t pixel_tiles = 0;        ///< of all runs
+  std::vector<BoundTiles> tiles;  ///< at least one
+  /// Of packed input; empty where kernels subtract none.
+  std::vector<jit::ConvStore> window_sums;
+
+  /// The pixels of some tiles, which are numbered through all runs.
+  PixelRange pixels_of(const PixelTiles& tiles) const;
+};
+
+/// Parts of a call's scratch, as offsets in bytes.
+struct DenseScratch {
+  size_t source = 0;        ///< packed input, or copies of rows
+  size_t start = 0;         ///< accumulators' first values, by output channel
+  size_t zero_points = 0;   ///< of weights, likewise
+  size_t window_sums = 0;   ///< by lane of a block, or by pixel
+  size_t summing = 0;       ///< for the work of summing windows of rows
+  size_t weights = 0;       ///< packed in the call; then their sums
+  size_t untransposed = 0;  ///< outputs channel by channel, before they are transposed
+  size_t end = 0;
+};
+
+/// A convolution with a dense plan.
+struct BoundDense {
+  jit::DensePlan plan;
+  double cycles = 0;          ///< of an image, as estimated
+  double packing_cycles = 0;  ///< those of them in which its input is packed
+  jit::Target target;
+  ConvolutionOperands operands;
+  bool applies_epilogue = false;  ///< kernels do
+  /// How kernels subtract window sums, where weights have zero points.
+  jit::WindowSums window_sums = jit::WindowSums::none;
+  KernelCodePtr<jit::DenseTile> sums_code;  ///< of window sums of packed input; else null
+  std::vector<int32_t> sums_weights;        ///< 1 for each channel that there is, by k step
+  /// Of a channel tile that is not the last one, or is the only one, taking pixels from the input,
+  /// which it packs; or null.
+  KernelCodePtr<jit::DenseTile> packing_code;
+  KernelCodePtr<jit::PackInput> input_packer;  ///< or null
+  WeightPackers weight_packers;
+  PackedDwords packed;  ///< weights, then their sums; empty where each call packs
+  /// Where each call packs: whether tile by tile in front of its one use.
+  bool packs_by_tile = false;
+  std::vector<BlockTables> blocks;  ///< one for each size of block, at most four
+  DenseScratch parts;
+};
+
+/// Binds a convolution to a candidate with a dense plan. `constants` are the data of constant
+/// operands, else null. `epilogue` is what kernels apply, or null; fails (unsupported) where they
+/// have no room for it. Throws std::bad_alloc.
+Result<BoundDense> bind_dense(const jit::Candidate& candidate,
+                              const jit::ConvolutionProblem& problem,
+                              const ConvolutionOperands& operands,
+                              std::span<const std::byte* const> constants,
+                              const jit::Target& target, CodeCache& cache,
+                              const jit::TileEpilogue* epilogue, const WeightSharing& sharing);
+
+/// Runs a convolution whose scratch begins at that offset. Allocates nothing.
+void run_dense(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
+               const CallMemory& memory);
+
+/// Zero points by output channel, as the kernel's signed weights have them: unsigned ones less 128.
+/// Without VNNI as they are. `zero_points` is null where there are none.
+void set_weight_zero_points(const BoundDense& bound, const std::byte* zero_points,
+                            std::span<int32_t> to);
+
+/// How many tasks there are.
+struct TaskTeams {
+  int64_t teams = 1;
+  int64_t members = 1;  ///< tasks of each team
+  int64_t tasks() const { return teams * members; }
+};
+
+/// The teams of at most that many tasks, which are at least 1, that are done first.
+TaskTeams choose_teams(const BoundDense& bound, int64_t max_tasks);
+
+/// A block, or the part of one that a team does.
+struct BlockPart {
+  BlockPlace place;  ///< of the block
+  const BlockTables* tables = nullptr;
+  PixelTiles tiles;
+};
+
+/// Where a share of a part's channel tiles begins.
+struct ShareBegin {
+  int64_t channel_tile = 0;
+  int64_t pixel_tile = 0;  ///< of that channel tile
+};
+
+/// Places of blocks, and of where one task's work ends and another's begins.
+class DenseBlocks {
+ public:
+  explicit DenseBlocks(const BoundDense& bound) : bound_(bound), plan_(bound.plan) {}
+
+  /// Calls visit(part) for each block of a team, or part of one, in order.
+  template <class Visit>
+  void for_each_part(int64_t team, int64_t teams, Visit visit) const {
+    const Cut begin = cut_at(team, teams);
+    const Cut end = cut_at(team + 1, teams);
+    for (int64_t block = begin.block; block <= end.block; ++block) {
+      if (block == end.block && end.tile == 0) break;
+      const BlockPlace place = place_of(block);
+      const BlockTables& tables = tables_of(place.block);
+      const PixelTiles tiles = {block == begin.block ? begin.tile : 0,
+                                block == end.block ? end.tile : tables.pixel_tiles};
+      if (tiles.count() > 0) visit(BlockPart{place, &tables, tiles});
+    }
+  }
+
+  /// Where the work of a team's member begins in all pixel tiles of all channel tiles of a part;
+  /// that of the one behind the last is behind all channel tiles.
+  ShareBegin share_of(const BlockPart& part, int64_t member, int64_t members) const;
+
+  /// The least part of a block, as a block of its own, that has these pixels: whole rows, or, of a
+  /// single row, a piece.
+  static BlockPlace part_with(const BlockPlace& place, const PixelRange& pixels);
+
+ private:
+  /// In front of a pixel tile.
+  struct Cut {
+    int64_t block = 0;
+    int64_t tile = 0;
+  };
+
+  int64_t row_blocks() const;
+  int64_t column_blocks() const;
+  /// Images' spaces of output rows and columns.
+  int64_t planes() const;
+  BlockPlace place_of(int64_t block) const;
+  const BlockTables& tables_of(const jit::CacheBlock& block) const;
+  Cut cut_at(int64_t team, int64_t teams) const;
+
+  const BoundDense& bound_;
+  const jit::DensePlan& plan_;
+};
+
+}  // namespace castor::detail

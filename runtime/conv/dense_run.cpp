@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a dense convolution: block by block, packed input, window sums, channel tiles.
+#include <algorithm>
+#include <array>
+
+#include "runtime/conv/convolution_call_weights.hpp"
+#include "runtime/conv/convolution_output.hpp"
+#include "runtime/conv/interleave.hpp"
+#include "runtime/conv/window_sums.hpp"
+
+namespace castor::detail {
+
+namespace {
+
+/// Runs one call.
+class DenseRun {
+ public:
+  DenseRun(const BoundDense& bound, size_t scratch, const TaskTeams& teams,
+           const ConvolutionStep& step, const CallMemory& memory)
+      : bound_(bound),
+        plan_(bound.plan),
+        blocks_(bound),
+        teams_(teams),
+        operands_(operands_of(step, memory)),
+        weights_(
+            bound,
+            {operands_[1], data_of(bound.operands.w_zero_point, operands_), input_zero_point()},
+            memory.scratch + scratch),
+        output_(plan_.geometry, step, memory) {}
+
+  /// Before any task.
+  void prepare() { weights_.prepare(); }
+
+  /// The tasks from `begin` to `end`, each of which works in a scratch of its own.
+  void run(int64_t begin, int64_t end, std::byte* scratch) const {
+    KeptVectors kept;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t member = task % teams_.members;
+      blocks_.for_each_part(task / teams_.members, teams_.teams, [&](const BlockPart& part) {
+        run_share(part, blocks_.share_of(part, member, teams_.members),
+                  blocks_.share_of(part, member + 1, teams_.members), scratch, kept);
+      });
+    }
+  }
+
+ private:
+  int32_t input_zero_point() const {
+    const std::byte* zero = data_of(bound_.operands.x_zero_point, operands_);
+    if (zero == nullptr) return 0;
+    return bound_.operands.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
+  }
+
+  /// Some pixel tiles of some channel tiles.
+  struct Tiles {
+    int64_t begin = 0;  ///< channel tiles
+    int64_t end = 0;
+    PixelTiles pixels;
+    bool empty() const { return begin == end || pixels.count() == 0; }
+  };
+
+  /// A task's share of a part: the rest of a channel tile, whole ones, the beginning of another.
+  void run_share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end,
+                 std::byte* scratch, KeptVectors& kept) const {
+    const PixelTiles& all = part.tiles;
+    const int64_t first = begin.channel_tile;
+    if (first == end.channel_tile) {
+      const Tiles tiles = {first, first + 1, {begin.pixel_tile, end.pixel_tile}};
+      return run_shares({&tiles, 1}, part, tiles.pixels, scratch, kept);
+    }
+    const int64_t whole = begin.pixel_tile > all.begin ? first + 1 : first;
+    const int64_t behind = std::min(end.channel_tile + 1, plan_.channel_tiles);
+    const std::array shares = {Tiles{first, whole, {begin.pixel_tile, all.end}},
+                               Tiles{whole, end.channel_tile, all},
+                               Tiles{end.channel_tile, behind, {all.begin, end.pixel_tile}}};
+    run_shares(shares, part, all, scratch, kept);
+  }
+
+  /// `packed` are the pixel tiles of all `shares`.
+  void run_shares(std::span<const Tiles> shares, const BlockPart& part, const PixelTiles& packed,
+                  std::byte* scratch, KeptVectors& kept) const {
+    if (packed.count() == 0) return;
+    const PixelRange pixels = part.tables->pixels_of(packed);
+    if (pixels.begin == pixels.end) return;
+    const BlockPlace inner = DenseBlocks::part_with(part.place, pixels);
+    const Tiles& first = *std::ranges::find_if_not(shares, &Tiles::empty);
+    const int64_t packed_by_kernel = tiles_that_kernel_packs(part, first);
+    const std::byte* source =
+        source_of(part.place, inner, scratch, kept, packed_by_kernel * pixels_of_tile());
+    const LaidOutBlock block = {part.place, inner, *part.tables, source, scratch};
+    if (bound_.window_sums != jit::WindowSums::none) sum_block(bound_, block, packed);
+    for (const Tiles& tiles : shares) {
+      if (!tiles.empty()) run_tiles(block, tiles, &tiles == &first ? packed_by_kernel : 0);
+    }
+  }
+
+  /// Of a pixel-vectorised plan.
+  int64_t pixels_of_tile() const { return plan_.tile.vectors * plan_.lanes; }
+
+  /// How many of the first tiles of pixels the first tile of channels takes from the input: all
+  /// whole ones, if it has all tiles of a block and as many channels as the code for it.
+  int64_t tiles_that_kernel_packs(const BlockPart& part, const Tiles& tiles) const {
+    const bool has_code =
+        bound_.packing_code && (tiles.begin + 1 < plan_.channel_tiles || plan_.channel_tiles == 1);
+    if (!has_code || tiles.pixels.count() < part.tables->pixel_tiles) return 0;
+    return part.place.block.pixels() / pixels_of_tile();
+  }
+
+  /// The source of a block, of which the inner part is packed.
+  const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
+                             KeptVectors& kept, int64_t packed_pixels) const {
+    const PlaneInput input = {operands_[0], bound_.operands.x_is_signed, input_zero_point()};
+    if (std::holds_alternative<jit::DirectInput>(plan_.source)) {
+      return input_of(plan_, input, place);
+    }
+    std::byte* source = scratch + bound_.parts.source;
+    std::byte* to = source + source_bytes_before(plan_, place, inner);
+    if (packed_pixels < inner.block.pixels()) {
+      pack_input(plan_, bound_.input_packer.get(), input, inner, to, kept, packed_pixels);
+    }
+    return source;
+  }
+
+  /// The first tile of channels takes the pixels of `packed_by_kernel` tiles from the input.
+  void run_tiles(const LaidOutBlock& block, const Tiles& tiles, int64_t packed_by_kernel) const {
+    for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+      weights_.prepare_tile(block.place.group, tile, block.scratch);
+      const bool is_last = tile + 1 == plan_.channel_tiles;
+      PixelTiles left = tiles.pixels;
+      if (tile == tiles.begin && packed_by_kernel > 0) {
+        left.begin = packed_by_kernel;
+        run_pixel_tiles(block, tile, block.tables.tiles.front(), {0, packed_by_kernel},
+                        *bound_.packing_code);
+      }
+      int64_t before = 0;  // tiles of the runs before
+      for (const BoundTiles& of : block.tables.tiles) {
+        const int64_t count = of.run.count();
+        const PixelTiles here = {std::clamp<int64_t>(left.begin - before, 0, count),
+                                 std::clamp<int64_t>(left.end - before, 0, count)};
+        before += count;
+        if (here.count() > 0)
+          run_pixel_tiles(block, tile, of, here, is_last ? *of.last_code : *of.code);
+      }
+    }
+    if (plan_.transposes()) transpose(block, tiles);
+  }
+
+  int64_t first_channel(int64_t tile) const {
+    return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
+  }
+  /// The output channels of a tile, at the block's first pixel.
+  OutputPiece piece_of(const LaidOutBlock& block, int64_t tile) const {
+    const int64_t first = first_channel(tile);
+    return {
+        .image = block.place.image,
+        .channel = block.place.group * plan_.geometry.group_out_channels() + first,
+        .channels = first_channel(tile + 1) - first,
+        .pixel = (block.place.outer * plan_.rows.output + block.place.row) * plan_.columns.output +
+                 block.place.column};
+  }
+
+  /// The arguments of all tiles of a block, but for which ones they are.
+  jit::DenseArguments arguments_of(const LaidOutBlock& block, int64_t tile,
+                                   const OutputPiece& piece) const {
+    jit::DenseArguments arguments = k_steps_of(plan_, block);
+    arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
+    arguments.start = weights_.starts(piece.channel, block.scratch);
+    arguments.weight_zero_points = weights_.zero_points(piece.channel);
+    arguments.window_sums = window_sums(bound_, block);
+    if (!bound_.packing_code) return arguments;
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t channel =
+        block.place.image * geometry.channels + block.place.group * geometry.group_channels();
+    arguments.input_step = plan_.rows.input * plan_.columns.input;
+    arguments.input =
+        operands_[0] + channel * arguments.input_step + block.place.row * plan_.columns.input;
+    return arguments;
+  }
+
+  static void set_tiles(jit::DenseArguments& arguments, const jit::TileRun& run,
+                        const PixelTiles& tiles) {
+    arguments.tiles = tiles.count();
+    if (run.places.empty()) {
+      arguments.stores = run.stores.data() + tiles.begin * run.tile.vectors;
+    } else {
+      arguments.places = run.places.data() + tiles.begin;
+    }
+  }
+
+  /// How many of `count` parts of that many elements are one piece of the output.
+  int64_t at_once_of(int64_t elements, int64_t count) const {
+    return std::clamp<int64_t>(output_.max_elements() / elements, 1, count);
+  }
+
+  /// Some pixel tiles of a run, of one tile of channels.
+  void run_pixel_tiles(const LaidOutBlock& block, int64_t tile, const BoundTiles& of,
+                       const PixelTiles& tiles, const KernelCode<jit::DenseTile>& kernel) const {
+    OutputPiece piece = piece_of(block, tile);
+    jit::DenseArguments arguments = arguments_of(block, tile, piece);
+    set_tiles(arguments, of.run, tiles);
+    const auto code = kernel.entry();
+    if (plan_.transposes()) {
+      arguments.output = untransposed(block) + first_channel(tile) * block.pixels();
+      arguments.output_step = 4 * block.pixels();
+      code(&arguments);
+    } else if (bound_.applies_epilogue) {
+      std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands;
+      output_.find_operands(piece, operands.data());
+      arguments.epilogue = operands.data();
+      code(&arguments);
+    } else {
+      run_pieces(block, of, tiles, piece, arguments, code);
+    }
+  }
+
+  /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
+  /// copies would have to wait for all stores in front of them.
+  void run_pieces(const LaidOutBlock& block, const BoundTiles& of, const PixelTiles& tiles,
+                  OutputPiece& piece, jit::DenseArguments& arguments,
+                  jit::KernelFunction<jit::DenseTile> code) const {
+    const bool by_channel = plan_.geometry.layout == ConvolutionLayout::nchw;
+    const int64_t tile_pixels =
+        plan_.is_pixel_vectorised() ? pixels_of_tile() : of.run.tile.pixels();
+    const int64_t at_once = at_once_of(piece.channels * tile_pixels, tiles.count());
+    const int64_t first_pixel = piece.pixel;
+    for (int64_t first = tiles.begin; first < tiles.end; first += at_once) {
+      const PixelTiles some = {first, std::min(first + at_once, tiles.end)};
+      const PixelRange pixels = of.pixels_of(some);
+      if (pixels.begin == pixels.end) continue;
+      piece.pixel = first_pixel + pixels.begin;
+      piece.pixels = pixels.end - pixels.begin;
+      const PieceMemory memory = output_.begin(piece, block.scratch);
+      set_tiles(arguments, of.run, some);
+      arguments.output = counted_back(memory.data, pixels.begin * memory.pixel_step);
+      arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
+      code(&arguments);
+      output_.end(piece, block.scratch);
+    }
+  }
+
+  int32_t* untransposed(const LaidOutBlock& block) const {
+    return reinterpret_cast<int32_t*>(block.scratch + bound_.parts.untransposed);
+  }
+
+  /// Outputs that lie channel by channel go where they lie pixel by pixel.
+  void transpose(const LaidOutBlock& block, const Tiles& tiles) const {
+    const PixelRange range = block.tables.pixels_of(tiles.pixels);
+    OutputPiece piece = piece_of(block, tiles.begin);
+    piece.channels = first_channel(tiles.end) - first_channel(tiles.begin);
+    const int32_t* from = untransposed(block) + first_channel(tiles.begin) * block.pixels();
+    const int64_t first_pixel = piece.pixel;
+    const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
+    for (int64_t pixel = range.begin; pixel < range.end; pixel += at_once) {
+      piece.pixel = first_pixel + pixel;
+      piece.pixels = std::min(at_once, range.end - pixel);
+      const PieceMemory memory = output_.begin(piece, block.scratch);
+      transpose_dwords(from + pixel, block.pixels(), piece.channels, piece.pixels, memory.data,
+                       memory.pixel_step);
+      output_.end(piece, block.scratch);
+    }
+  }
+
+  const BoundDense& bound_;
+  const jit::DensePlan& plan_;
+  const DenseBlocks blocks_;
+  const TaskTeams teams_;
+  const CallOperands operands_;
+  CallWeights weights_;
+  ConvolutionOutput output_;
+};
+
+}  // namespace
+
+void run_dense(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
+               const CallMemory& memory) {
+  const TaskTeams teams = choose_teams(bound, max_tasks(memory, step.nanoseconds));
+  DenseRun run(bound, scratch, teams, step, memory);
+  run.prepare();
+  share_out(run, teams.tasks(), teams.tasks(), memory, scratch);
+}
+
+}  // namespace castor::detail
