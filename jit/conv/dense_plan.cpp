@@ -53,13 +53,9 @@ bool DensePlan::has_dead_lanes() const {
   return !planes()->has_aligned_rows && block.rows > 1 && planes()->pitch != block.columns;
 }
 
-int64_t DensePlan::tiles_of_row(const CacheBlock& of, int vectors) const {
-  return ceil_div(ceil_div(of.columns, lanes), vectors);
-}
-
 int64_t DensePlan::tiles_of(const CacheBlock& of, int vectors) const {
-  return planes()->has_aligned_rows ? of.rows * tiles_of_row(of, vectors)
-                                    : ceil_div(vectors_of(of), vectors);
+  if (!planes()->has_aligned_rows) return ceil_div(vectors_of(of), vectors);
+  return of.rows * ceil_div(ceil_div(of.columns, lanes), vectors);
 }
 
 Status check_filter(const ConvolutionGeometry& geometry) {

@@ -21,7 +21,6 @@
 #include "ir/shape/convolution.hpp"
 #include "jit/conv/dense/tile_spec.hpp"
 #include "jit/conv/pack/pack_input.hpp"
-#include "jit/conv/plane_axes.hpp"
 #include "jit/conv/problem.hpp"
 
 namespace castor::jit {
@@ -138,8 +137,7 @@ struct DensePlan : PlaneAxes {
   int64_t vectors_of(const CacheBlock& of) const;
   /// Whether there are dead lanes between the rows of a block.
   bool has_dead_lanes() const;
-  /// Pixel-vectorised tiles of so many vectors: of an aligned row, and of a block.
-  int64_t tiles_of_row(const CacheBlock& of, int vectors) const;
+  /// Pixel-vectorised tiles of so many vectors.
   int64_t tiles_of(const CacheBlock& of, int vectors) const;
 };
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "ir/support/integer_math.hpp"
-#include "jit/conv/cost/costs.hpp"
-#include "jit/conv/dense_plan.hpp"
+#include "jit/conv/candidates.hpp"
 
 namespace castor::jit {
 
@@ -38,6 +38,10 @@ DensePlan plan_packed(DensePlan plan, PackedPlanes planes, const Target& target)
 /// all plans have.
 std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionProblem& problem,
                                      const Target& target);
+
+/// The register tile with the lowest cost for a dense plan whose source and block are chosen.
+DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
+                        const Target& target);
 
 /// Gives a plan the tile, and tiles of channels.
 void set_tile(DensePlan& plan, const DenseTile& tile);

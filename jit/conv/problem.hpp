@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a convolution is planned from.
+// What a convolution is planned from, and its axes as every planner takes them: rows and columns,
+// and all outer axes together.
 #pragma once
+
+#include <optional>
 
 #include "ir/shape/convolution.hpp"
 
@@ -19,5 +22,62 @@ struct ConvolutionProblem {
   /// weights have a zero point of 128 after their sign flip.
   bool needs_window_sums() const { return has_weight_zero_points || !w_is_signed; }
 };
+
+struct PlaneAxes {
+  ConvolutionAxis rows;       ///< the last but one spatial axis; one row where there is none
+  ConvolutionAxis columns;    ///< the last
+  int64_t slices = 1;         ///< kernel positions along all outer spatial axes
+  int64_t outer_outputs = 1;  ///< output positions along them
+};
+
+/// The axes of a geometry that has output elements. A stride between at most one output and a
+/// dilation of one tap make no difference and are 1, so that planners meet no stride beyond the
+/// padded input.
+PlaneAxes plane_axes(const ConvolutionGeometry& geometry);
+
+/// An axis as the phases of its outputs see it: a filter dilated by d, at a stride of s, takes
+/// positions d apart in outputs that are d / gcd(d, s) apart.
+struct AxisPhases {
+  int64_t step = 1;    ///< input positions from one that the filter takes to the next
+  int64_t count = 1;   ///< of outputs
+  int64_t stride = 1;  ///< in steps
+};
+AxisPhases phases_of(const ConvolutionAxis& axis);
+
+/// The input position along the outer axes, row-major, that an output position there and a slice of
+/// the filter take; nothing in the padding.
+std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
+                                      int64_t slice);
+
+/// Whether along the outer axes each output takes one input position, inside the image.
+bool is_one_pass(const ConvolutionGeometry& geometry);
+
+/// What plans of kernels that slide down the rows have in both layouts.
+struct SlidingPlan : PlaneAxes {
+  ConvolutionGeometry geometry;
+  int lanes = 0;          ///< of a vector, at most
+  int block_outputs = 1;  ///< output rows of whole blocks
+  /// Whether one call of a kernel writes each output, the only one.
+  bool is_one_pass() const { return jit::is_one_pass(geometry); }
+};
+
+/// Gives a plan the axes of its geometry.
+template <class Plan>
+void set_plane_axes(Plan& plan) {
+  const PlaneAxes axes = plane_axes(plan.geometry);
+  plan.rows = axes.rows;
+  plan.columns = axes.columns;
+  plan.slices = axes.slices;
+  plan.outer_outputs = axes.outer_outputs;
+}
+
+/// The largest number of positions, paddings and outputs for which planners that keep the distances
+/// of a plane's elements as ordinary numbers can be asked.
+inline constexpr int64_t max_plane_positions = int64_t{1} << 30;
+
+/// Whether both axes have at most `max_plane_positions` positions, padding included, and no two
+/// elements of a padded plane with `pixel_bytes` bytes for each pixel are 2^48 or more bytes apart.
+bool has_near_positions(const ConvolutionAxis& rows, const ConvolutionAxis& columns,
+                        int64_t pixel_bytes);
 
 }  // namespace castor::jit

@@ -65,28 +65,6 @@ Status bind_best(BoundConvolution& convolution, const Binding& by) {
   }
 }
 
-/// Runs a convolution by its form.
-struct Runner {
-  const BoundConvolution& convolution;
-  const ConvolutionStep& step;
-  const CallMemory& memory;
-
-  void operator()(NothingToMultiply) const {
-    const int64_t count = element_count(convolution.geometry.output_extents()).value_or(0);
-    void* to = reinterpret_cast<void*>(address(step.operands.back(), memory));
-    if (count > 0) std::memset(to, 0, static_cast<size_t>(count) * 4);
-  }
-  void operator()(const BoundDense& bound) const {
-    run_dense(bound, convolution.scratch, step, memory);
-  }
-  void operator()(const std::shared_ptr<const BoundDepthwise>& bound) const {
-    run_depthwise(*bound, convolution.scratch, step, memory);
-  }
-  void operator()(const std::shared_ptr<const BoundGroupedNhwc>& bound) const {
-    run_grouped_nhwc(*bound, convolution.scratch, step, memory);
-  }
-};
-
 }  // namespace
 
 Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
@@ -104,7 +82,18 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
 }
 
 void run_convolution(const ConvolutionStep& step, const CallMemory& memory) {
-  std::visit(Runner{*step.convolution, step, memory}, step.convolution->form);
+  const BoundConvolution& convolution = *step.convolution;
+  const size_t scratch = convolution.scratch;
+  if (const auto* dense = convolution.dense()) return run_dense(*dense, scratch, step, memory);
+  if (const auto* depthwise = convolution.depthwise()) {
+    return run_depthwise(*depthwise, scratch, step, memory);
+  }
+  if (const auto* grouped = convolution.grouped_nhwc()) {
+    return run_grouped_nhwc(*grouped, scratch, step, memory);
+  }
+  const int64_t count = element_count(convolution.geometry.output_extents()).value_or(0);
+  void* to = reinterpret_cast<void*>(address(step.operands.back(), memory));
+  if (count > 0) std::memset(to, 0, static_cast<size_t>(count) * 4);
 }
 
 }  // namespace castor::detail

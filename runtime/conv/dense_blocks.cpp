@@ -113,6 +113,8 @@ ShareBegin DenseBlocks::share_of(const BlockPart& part, int64_t member, int64_t 
   const bool is_last = tile + 1 == plan_.channel_tiles;
   const int64_t in_tile = nearest(before - tile * channels * pixel_tiles, 1,
                                   is_last ? plan_.last_channels() : channels);
+  // What is transposed is so for all channels of a share.
+  if (plan_.transposes()) return {2 * in_tile < pixel_tiles ? tile : tile + 1, part.tiles.begin};
   if (in_tile >= pixel_tiles) return {tile + 1, part.tiles.begin};
   const int64_t pixel_tile = between_pixels(*part.tables, part.tiles.begin + in_tile);
   return {tile, std::max(pixel_tile, part.tiles.begin)};

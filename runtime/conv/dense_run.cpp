@@ -50,47 +50,30 @@ class DenseRun {
     return bound_.operands.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
   }
 
-  /// Some pixel tiles of some channel tiles.
-  struct Tiles {
-    int64_t begin = 0;  ///< channel tiles
-    int64_t end = 0;
-    PixelTiles pixels;
-    bool empty() const { return begin == end || pixels.count() == 0; }
-  };
-
   /// A task's share of a part: the rest of a channel tile, whole ones, the beginning of another.
   void run_share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end,
                  std::byte* scratch, KeptVectors& kept) const {
     const PixelTiles& all = part.tiles;
     const int64_t first = begin.channel_tile;
-    if (first == end.channel_tile) {
-      const Tiles tiles = {first, first + 1, {begin.pixel_tile, end.pixel_tile}};
-      return run_shares({&tiles, 1}, part, tiles.pixels, scratch, kept);
-    }
-    const int64_t whole = begin.pixel_tile > all.begin ? first + 1 : first;
-    const int64_t behind = std::min(end.channel_tile + 1, plan_.channel_tiles);
-    const std::array shares = {Tiles{first, whole, {begin.pixel_tile, all.end}},
-                               Tiles{whole, end.channel_tile, all},
-                               Tiles{end.channel_tile, behind, {all.begin, end.pixel_tile}}};
-    run_shares(shares, part, all, scratch, kept);
-  }
-
-  /// `packed` are the pixel tiles of all `shares`.
-  void run_shares(std::span<const Tiles> shares, const BlockPart& part, const PixelTiles& packed,
-                  std::byte* scratch, KeptVectors& kept) const {
-    if (packed.count() == 0) return;
+    const int64_t last = end.pixel_tile > all.begin ? end.channel_tile : end.channel_tile - 1;
+    const auto tiles_of = [&](int64_t tile) -> PixelTiles {
+      return {tile == first ? begin.pixel_tile : all.begin,
+              tile == end.channel_tile ? end.pixel_tile : all.end};
+    };
+    const PixelTiles packed = first < last ? all : tiles_of(first);
+    if (first > last || packed.count() == 0) return;
     const PixelRange pixels = part.tables->pixels_of(packed);
     if (pixels.begin == pixels.end) return;
     const BlockPlace inner = DenseBlocks::part_with(part.place, pixels);
-    const Tiles& first = *std::ranges::find_if_not(shares, &Tiles::empty);
-    const int64_t packed_by_kernel = tiles_that_kernel_packs(part, first);
+    const int64_t packed_by_kernel = tiles_that_kernel_packs(part, first, tiles_of(first));
     const std::byte* source =
         source_of(part.place, inner, scratch, kept, packed_by_kernel * pixels_of_tile());
     const LaidOutBlock block = {part.place, inner, *part.tables, source, scratch};
     if (bound_.window_sums != jit::WindowSums::none) sum_block(bound_, block, packed);
-    for (const Tiles& tiles : shares) {
-      if (!tiles.empty()) run_tiles(block, tiles, &tiles == &first ? packed_by_kernel : 0);
+    for (int64_t tile = first; tile <= last; ++tile) {
+      run_tile(block, tile, tiles_of(tile), tile == first ? packed_by_kernel : 0);
     }
+    if (plan_.transposes()) transpose(block, first, last, pixels);
   }
 
   /// Of a pixel-vectorised plan.
@@ -98,10 +81,11 @@ class DenseRun {
 
   /// How many of the first tiles of pixels the first tile of channels takes from the input: all
   /// whole ones, if it has all tiles of a block and as many channels as the code for it.
-  int64_t tiles_that_kernel_packs(const BlockPart& part, const Tiles& tiles) const {
+  int64_t tiles_that_kernel_packs(const BlockPart& part, int64_t tile,
+                                  const PixelTiles& tiles) const {
     const bool has_code =
-        bound_.packing_code && (tiles.begin + 1 < plan_.channel_tiles || plan_.channel_tiles == 1);
-    if (!has_code || tiles.pixels.count() < part.tables->pixel_tiles) return 0;
+        bound_.packing_code && (tile + 1 < plan_.channel_tiles || plan_.channel_tiles == 1);
+    if (!has_code || tiles.count() < part.tables->pixel_tiles) return 0;
     return part.place.block.pixels() / pixels_of_tile();
   }
 
@@ -120,28 +104,26 @@ class DenseRun {
     return source;
   }
 
-  /// The first tile of channels takes the pixels of `packed_by_kernel` tiles from the input.
-  void run_tiles(const LaidOutBlock& block, const Tiles& tiles, int64_t packed_by_kernel) const {
-    for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-      weights_.prepare_tile(block.place.group, tile, block.scratch);
-      const bool is_last = tile + 1 == plan_.channel_tiles;
-      PixelTiles left = tiles.pixels;
-      if (tile == tiles.begin && packed_by_kernel > 0) {
-        left.begin = packed_by_kernel;
-        run_pixel_tiles(block, tile, block.tables.tiles.front(), {0, packed_by_kernel},
-                        *bound_.packing_code);
-      }
-      int64_t before = 0;  // tiles of the runs before
-      for (const BoundTiles& of : block.tables.tiles) {
-        const int64_t count = of.run.count();
-        const PixelTiles here = {std::clamp<int64_t>(left.begin - before, 0, count),
-                                 std::clamp<int64_t>(left.end - before, 0, count)};
-        before += count;
-        if (here.count() > 0)
-          run_pixel_tiles(block, tile, of, here, is_last ? *of.last_code : *of.code);
-      }
+  /// Some pixel tiles of one tile of channels, which takes those of `packed_by_kernel` from the
+  /// input.
+  void run_tile(const LaidOutBlock& block, int64_t tile, PixelTiles tiles,
+                int64_t packed_by_kernel) const {
+    weights_.prepare_tile(block.place.group, tile, block.scratch);
+    if (packed_by_kernel > 0) {
+      tiles.begin = packed_by_kernel;
+      run_pixel_tiles(block, tile, block.tables.tiles.front(), {0, packed_by_kernel},
+                      *bound_.packing_code);
     }
-    if (plan_.transposes()) transpose(block, tiles);
+    const bool is_last = tile + 1 == plan_.channel_tiles;
+    int64_t before = 0;  // tiles of the runs before
+    for (const BoundTiles& of : block.tables.tiles) {
+      const int64_t count = of.run.count();
+      const PixelTiles here = {std::clamp<int64_t>(tiles.begin - before, 0, count),
+                               std::clamp<int64_t>(tiles.end - before, 0, count)};
+      before += count;
+      if (here.count() == 0) continue;
+      run_pixel_tiles(block, tile, of, here, is_last ? *of.last_code : *of.code);
+    }
   }
 
   int64_t first_channel(int64_t tile) const {
@@ -242,11 +224,11 @@ class DenseRun {
   }
 
   /// Outputs that lie channel by channel go where they lie pixel by pixel.
-  void transpose(const LaidOutBlock& block, const Tiles& tiles) const {
-    const PixelRange range = block.tables.pixels_of(tiles.pixels);
-    OutputPiece piece = piece_of(block, tiles.begin);
-    piece.channels = first_channel(tiles.end) - first_channel(tiles.begin);
-    const int32_t* from = untransposed(block) + first_channel(tiles.begin) * block.pixels();
+  void transpose(const LaidOutBlock& block, int64_t first, int64_t last,
+                 const PixelRange& range) const {
+    OutputPiece piece = piece_of(block, first);
+    piece.channels = first_channel(last + 1) - first_channel(first);
+    const int32_t* from = untransposed(block) + first_channel(first) * block.pixels();
     const int64_t first_pixel = piece.pixel;
     const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
     for (int64_t pixel = range.begin; pixel < range.end; pixel += at_once) {

@@ -43,86 +43,72 @@ double planes_of(const DensePlan& plan) {
   return static_cast<double>(plan.slices * plan.k_groups * plan.planes()->phases());
 }
 
-/// Costs of register tiles of a dense plan whose source and block are chosen.
-class TileCosts {
- public:
-  TileCosts(const DensePlan& plan, const Target& target);
-  /// A cache block's tiles of that form for all output channels of a group.
-  EventCounts of(const DenseTile& tile) const;
-  double cycles(const DenseTile& tile) const { return of(tile).cycles(costs_.cycles); }
-
- private:
-  EventCounts of_pixels(const DenseTile& tile) const;
-  EventCounts of_channels(const DenseTile& tile) const;
-  double k_loop_cycles(double products, double loads) const;
-  double tiles_of_group(int tile_channels) const;
-
-  const DensePlan& plan_;
-  const Target& target_;
-  const ConvolutionCosts& costs_;
-  double unaligned_ = 0;  ///< part of the k steps whose first pixel does not begin a cache line
-};
-
-TileCosts::TileCosts(const DensePlan& plan, const Target& target)
-    : plan_(plan), target_(target), costs_(costs_on(target)) {
-  if (!plan.is_pixel_vectorised()) return;
+/// Part of the k steps whose first pixel does not begin a cache line, where pixels are vectors.
+double unaligned_fraction(const DensePlan& plan) {
+  if (!plan.is_pixel_vectorised()) return 0;
   const auto unaligned =
       std::ranges::count_if(plan.k_steps, [](int32_t offset) { return offset % 64 != 0; });
-  unaligned_ = static_cast<double>(unaligned) / static_cast<double>(plan.k_steps.size());
-}
-
-EventCounts TileCosts::of(const DenseTile& tile) const {
-  const EventCounts one = plan_.is_pixel_vectorised() ? of_pixels(tile) : of_channels(tile);
-  const int64_t tiles = plan_.is_pixel_vectorised()
-                            ? plan_.tiles_of(plan_.block, tile.vectors)
-                            : ceil_div(plan_.block.rows, tile.pixel_rows) *
-                                  ceil_div(plan_.block.columns, tile.columns);
-  return one * (static_cast<double>(tiles) * tiles_of_group(tile.channels));
-}
-
-EventCounts TileCosts::of_pixels(const DenseTile& tile) const {
-  const double m = tile.channels;
-  const double v = tile.vectors;
-  const auto k_steps = static_cast<double>(plan_.k_step_count());
-  const double plane_bytes = 4 * planes_of(plan_) * static_cast<double>(plan_.planes()->plane_size);
-  const double l1_bytes =
-      target_.tuning().dense.l1_planes_share * static_cast<double>(target_.caches.l1);
-  EventCounts one;
-  one[k_loop] = k_loop_cycles(m * v, 2 * v + m);
-  one[unaligned_load] = unaligned_ * v * k_steps;
-  one[weight_broadcast] = m * k_steps;
-  if (plane_bytes > l1_bytes) one[l2_vector] = v * planes_of(plan_);  // once for a plane's k steps
-  one[has_whole_lines(plan_) ? stored_vector : split_stored_vector] = m * v;
-  one[stalled_tile] = stalls(plan_, tile.vectors, plan_.has_dead_lanes());
-  return one;
-}
-
-EventCounts TileCosts::of_channels(const DenseTile& tile) const {
-  const double pixels = tile.pixels();
-  const auto v = static_cast<double>(tile.vectors_of(plan_.lanes));
-  const bool is_transposed = tile.store == StorePolicy::transposed;
-  EventCounts one;
-  one[k_loop] = k_loop_cycles(pixels * v, pixels + v);
-  one[operand_load] = static_cast<double>(plan_.k_step_count()) * (pixels + v);
-  one[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
-  if (is_transposed) one[transposed_channel] = v * plan_.lanes;
-  one[stalled_tile] = stalls(plan_, tile.vectors_of(plan_.lanes), false);
-  return one;
+  return static_cast<double>(unaligned) / static_cast<double>(plan.k_steps.size());
 }
 
 /// Cycles of a tile's K loop at its bound.
-double TileCosts::k_loop_cycles(double products, double loads) const {
-  return static_cast<double>(plan_.k_step_count()) *
-         std::max({products * product(plan_, costs_), latency(plan_, costs_), costs_.load * loads});
+double k_loop_cycles(const DensePlan& plan, double products, double loads,
+                     const ConvolutionCosts& costs) {
+  return static_cast<double>(plan.k_step_count()) *
+         std::max({products * product(plan, costs), latency(plan, costs), costs.load * loads});
+}
+
+EventCounts pixel_tile_cost(const DensePlan& plan, const DenseTile& tile, double unaligned,
+                            const Target& target) {
+  const double m = tile.channels;
+  const double v = tile.vectors;
+  const auto k_steps = static_cast<double>(plan.k_step_count());
+  const double plane_bytes = 4 * planes_of(plan) * static_cast<double>(plan.planes()->plane_size);
+  const double l1_bytes =
+      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
+  EventCounts cost;
+  cost[k_loop] = k_loop_cycles(plan, m * v, 2 * v + m, costs_on(target));
+  cost[unaligned_load] = unaligned * v * k_steps;
+  cost[weight_broadcast] = m * k_steps;
+  if (plane_bytes > l1_bytes) cost[l2_vector] = v * planes_of(plan);  // once for a plane's k steps
+  cost[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
+  cost[stalled_tile] = stalls(plan, tile.vectors, plan.has_dead_lanes());
+  return cost;
+}
+
+EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const double pixels = tile.pixels();
+  const auto v = static_cast<double>(tile.vectors_of(plan.lanes));
+  const bool is_transposed = tile.store == StorePolicy::transposed;
+  EventCounts cost;
+  cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, costs_on(target));
+  cost[operand_load] = static_cast<double>(plan.k_step_count()) * (pixels + v);
+  cost[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
+  if (is_transposed) cost[transposed_channel] = v * plan.lanes;
+  cost[stalled_tile] = stalls(plan, tile.vectors_of(plan.lanes), false);
+  return cost;
 }
 
 /// Tiles of output channels in units of whole ones.
-double TileCosts::tiles_of_group(int tile_channels) const {
-  const int64_t channels = plan_.geometry.group_out_channels();
+double channel_tiles_of(const DensePlan& plan, int tile_channels, const Target& target) {
+  const int64_t channels = plan.geometry.group_out_channels();
   const int64_t whole = channels / tile_channels;
   const double rest = static_cast<double>(channels % tile_channels) / tile_channels;
-  const double min_rest = target_.tuning().dense.min_partial_tile;
+  const double min_rest = target.tuning().dense.min_partial_tile;
   return static_cast<double>(whole) + (rest > 0 ? std::max(rest, min_rest) : 0);
+}
+
+/// A cache block's tiles of that form for all output channels of a group.
+EventCounts tile_cost(const DensePlan& plan, const DenseTile& tile, double unaligned,
+                      const Target& target) {
+  const double channel_tiles = channel_tiles_of(plan, tile.channels, target);
+  if (plan.is_pixel_vectorised()) {
+    const auto tiles = static_cast<double>(plan.tiles_of(plan.block, tile.vectors));
+    return pixel_tile_cost(plan, tile, unaligned, target) * (tiles * channel_tiles);
+  }
+  const auto tiles = static_cast<double>(ceil_div(plan.block.rows, tile.pixel_rows) *
+                                         ceil_div(plan.block.columns, tile.columns));
+  return channel_tile_cost(plan, tile, target) * (tiles * channel_tiles);
 }
 
 /// How k groups of packed input are made: by code where there is code (jit/conv/pack).
@@ -165,9 +151,10 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
 
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
                         const Target& target) {
-  const TileCosts costs(plan, target);
-  return *std::ranges::min_element(tiles, {},
-                                   [&](const DenseTile& tile) { return costs.cycles(tile); });
+  const double unaligned = unaligned_fraction(plan);
+  return *std::ranges::min_element(tiles, {}, [&](const DenseTile& tile) {
+    return tile_cost(plan, tile, unaligned, target).cycles(costs_on(target).cycles);
+  });
 }
 
 EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& problem,
@@ -193,7 +180,7 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
 
 EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
-  EventCounts block = TileCosts(plan, target).of(plan.tile);
+  EventCounts block = tile_cost(plan, plan.tile, unaligned_fraction(plan), target);
   block[cache_block] = 1;
   block[kernel_call] = static_cast<double>(plan.channel_tiles);
   if (plan.transposes()) {

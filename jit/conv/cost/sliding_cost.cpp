@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/support/integer_math.hpp"
-#include "jit/conv/cost/costs.hpp"
+#include "jit/conv/candidates.hpp"
 
 namespace castor::jit {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/conv/plane_axes.hpp"
+#include "jit/conv/problem.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
 
 namespace castor::jit {

@@ -178,7 +178,7 @@ TEST(DensePlans, LinesStoreEachPixelOnceAndInOrder) {
         int count = 0;
         for (int64_t lane = 0; lane < lanes; ++lane) {
           const int64_t row_vectors =
-              plan.tiles_of_row(block, plan.tile.vectors) * plan.tile.vectors;
+              plan.tiles_of(block, plan.tile.vectors) * plan.tile.vectors / block.rows;
           const int64_t row = plan.planes()->has_aligned_rows ? vector / row_vectors : 0;
           const int64_t column =
               (plan.planes()->has_aligned_rows ? vector % row_vectors : vector) * lanes + lane;

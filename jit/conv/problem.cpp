@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/conv/plane_axes.hpp"
+#include "jit/conv/problem.hpp"
 
 #include <algorithm>
 #include <numeric>
