@@ -29,8 +29,8 @@ template <class Visit>
 void visit_code(const BoundDense& bound, const Visit& visit) {
   visit_code(bound.sums_code, visit);
   visit_code(bound.packing_code, visit);
-  visit_code(bound.weight_packers.whole, visit);
-  visit_code(bound.weight_packers.last, visit);
+  visit_code(bound.weight_packers.whole.code, visit);
+  visit_code(bound.weight_packers.last.code, visit);
   visit_code(bound.input_packer, visit);
   for (const BlockTables& block : bound.blocks) {
     for (const BoundTiles& tiles : block.tiles) {

@@ -172,7 +172,7 @@ class InputPacker {
   /// Packs the first `rows` rows of some nchw4c planes.
   void call(const PhasePlanes& of, int64_t begin, int64_t end, int64_t rows) const {
     const int64_t first_row = of.input_row + of.first_row * plan_.rows.stride;
-    const DwordSource source =
+    const KGroupSource source =
         in_.source_of(begin, of.pixel + first_row * plan_.columns.input + of.column);
     jit::PackInputArguments arguments = arguments_of(of, begin);
     arguments.source = source.channels[0];

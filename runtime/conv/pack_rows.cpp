@@ -61,10 +61,10 @@ uint32_t* InputBlock::plane(const PhasePlanes& of, int64_t k_group) const {
   return reinterpret_cast<uint32_t*>(to) + number * planes->plane_size;
 }
 
-DwordSource InputBlock::source_of(int64_t k_group, int64_t pixel) const {
+KGroupSource InputBlock::source_of(int64_t k_group, int64_t pixel) const {
   const int64_t count = jit::channels_of_k_group(plan.engine);
   const int64_t first = k_group * count;
-  DwordSource source;
+  KGroupSource source;
   source.step = wrapped_product(plan.columns.stride, pixel_step);
   for (int64_t i = 0; i < std::min(count, plan.geometry.group_channels() - first); ++i) {
     source.channels[i] = at(first + i, pixel);
@@ -74,11 +74,11 @@ DwordSource InputBlock::source_of(int64_t k_group, int64_t pixel) const {
 
 namespace {
 
-void interleave(const InputBlock& in, const DwordSource& source, int64_t count, uint32_t* to) {
+void interleave(const InputBlock& in, const KGroupSource& source, int64_t count, uint32_t* to) {
   if (in.plan.engine == jit::ProductEngine::u8_i8_dot) {
     interleave_bytes(source, in.flip, count, to);
   } else {
-    interleave_words(source, in.input.is_signed, in.input.zero_point, count, to);
+    interleave_pairs(source, in.input.is_signed, in.input.zero_point, count, to);
   }
 }
 
@@ -100,7 +100,7 @@ void pack_columns(const InputBlock& in, const PhasePlanes& of, const std::byte* 
   const int64_t stride = in.plan.columns.stride;
   const int64_t at_once = (max_bytes - held) / stride + 1;
   std::array<std::byte, max_bytes> copy;
-  DwordSource source = {.step = stride};
+  KGroupSource source = {.step = stride};
   for (int64_t k = 0; k < held; ++k) source.channels[k] = copy.data() + k;
   for (int64_t i = 0; i < in.width; i += at_once) {
     const int64_t count = std::min(at_once, in.width - i);

@@ -54,7 +54,7 @@ struct InputBlock {
   PhasePlanes phase_planes(int64_t slice, size_t row_phase, size_t column_phase) const;
   uint32_t* plane(const PhasePlanes& of, int64_t k_group) const;
   /// The channels of a k group at a pixel.
-  DwordSource source_of(int64_t k_group, int64_t pixel) const;
+  KGroupSource source_of(int64_t k_group, int64_t pixel) const;
 };
 
 /// Packs the rows from `row` on of one plane.

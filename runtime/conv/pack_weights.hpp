@@ -24,10 +24,28 @@ struct WeightInput {
   const int32_t* zero_points = nullptr;  ///< by output channel; i16 pairs are less them
 };
 
-/// The code that packs weights; null where loops do it.
+/// The weights of one output channel as packing sees them. Where k steps are listed, they are the
+/// k groups of a filter of one position.
+struct WeightExtents {
+  int64_t channels = 0;  ///< of input
+  int64_t k_groups = 0;  ///< of channels
+  int64_t slices = 1;
+  int64_t in_slice = 1;    ///< positions along the last two axes
+  bool is_listed = false;  ///< in an order of their own, not that of memory
+
+  int64_t positions() const { return slices * in_slice; }
+};
+
+/// How a plan's weights are packed: in units along the positions of large filters, else along the
+/// k groups.
 struct WeightPackers {
-  KernelCodePtr<jit::WeightUnit> whole;
-  KernelCodePtr<jit::WeightUnit> last;  ///< of what whole units leave; null where that is nothing
+  struct Unit {
+    jit::PackWeights spec;
+    KernelCodePtr<jit::PackWeights> code;  ///< null where loops do it
+  };
+  WeightExtents extents;
+  Unit whole;
+  Unit last;  ///< of what whole units leave; has no slots where that is nothing
 };
 Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit::Target& target,
                                           CodeCache& cache);
@@ -47,10 +65,10 @@ DenseWeights<Int> packed_weights(const jit::DensePlan& plan, Int* data) {
 }
 
 /// Packs all weights, and adds them up.
-void pack_weights(const jit::DensePlan& plan, const WeightPackers& code, const WeightInput& input,
-                  const DenseWeights<int32_t>& to);
+void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
+                  const WeightInput& input, const DenseWeights<int32_t>& to);
 /// Packs one tile of a group alone to `to`, and adds up its channels.
-void pack_weight_tile(const jit::DensePlan& plan, const WeightPackers& code,
+void pack_weight_tile(const jit::DensePlan& plan, const WeightPackers& packers,
                       const WeightInput& input, int64_t group, int64_t tile, int32_t* to,
                       int32_t* sums);
 

@@ -20,7 +20,7 @@ namespace castor::test {
 /// Everything that the code of one kernel depends on besides target and epilogue.
 using KernelSpec =
     std::variant<jit::DenseTile, jit::DepthwiseForm, jit::GroupedNhwcForm, jit::PackInput,
-                 jit::WeightUnit, jit::TileCopySpec, jit::ByteTableSpec>;
+                 jit::PackWeights, jit::TileCopySpec, jit::ByteTableSpec>;
 
 /// Reads "dense channels=2 vectors=1 store=compressed". Fields that are not named have their
 /// defaults. Fails (invalid_argument) at a word that is not known, naming it.

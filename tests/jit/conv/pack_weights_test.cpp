@@ -21,10 +21,10 @@ constexpr jit::Tier all_tiers[] = {jit::Tier::avx2, jit::Tier::avx2_vnni, jit::T
 template <class Visit>
 void for_each_unit(Visit visit) {
   const jit::Target target{jit::Tier::avx512_vbmi};
-  for (int positions = 1; positions <= jit::WeightUnit::max_slots; ++positions) {
-    for (int parts = 1; positions * parts <= jit::WeightUnit::max_slots; ++parts) {
+  for (int positions = 1; positions <= jit::PackWeights::max_slots; ++positions) {
+    for (int parts = 1; positions * parts <= jit::PackWeights::max_slots; ++parts) {
       for (const int input_step : {0, positions, positions + 3}) {
-        const jit::WeightUnit unit = {positions, parts, input_step};
+        const jit::PackWeights unit = {positions, parts, input_step};
         if (fits(unit, target)) visit(unit, target);
       }
     }
@@ -33,7 +33,7 @@ void for_each_unit(Visit visit) {
 
 TEST(PackWeights, CodeBelongsToTheTier) {
   int units = 0;
-  for_each_unit([&](const jit::WeightUnit& unit, const jit::Target& target) {
+  for_each_unit([&](const jit::PackWeights& unit, const jit::Target& target) {
     const Result<jit::MachineCode> code = jit::emit_kernel(unit, target);
     ASSERT_TRUE(code.ok()) << code.error().message;
     const Status status = jit::check_features(*code, target);
@@ -183,7 +183,8 @@ class PackedDenseWeights : public testing::Test {
       w[i] = static_cast<std::byte>(extreme >= 0 ? extreme : draw(0, 255));
     }
     std::vector<int32_t> zero_points(outputs);
-    for (int32_t& zero : zero_points) zero = static_cast<int32_t>(draw(-128, 255));
+    for (int32_t& zero : zero_points)
+      zero = static_cast<int32_t>(is_signed ? draw(-128, 127) : draw(0, 255));
     const size_t count = packed_dwords(plan);
     packed_.fill(poison);
     std::byte* memory = percent(50) ? packed_.at_end(4 * count) : packed_.at_begin();
@@ -191,7 +192,7 @@ class PackedDenseWeights : public testing::Test {
     const DenseWeights<int32_t> to = {{reinterpret_cast<int32_t*>(memory), count}, sums};
     const Result<WeightPackers> code = find_weight_packers(plan, target, cache_);
     if (!code.ok()) return code.error().message;
-    by_code_ += code->whole != nullptr;
+    by_code_ += code->whole.code != nullptr;
     pack_weights(plan, *code, {w, is_signed, zero_points.data()}, to);
     const Definition definition(plan, w, is_signed, zero_points);
     if (!std::ranges::equal(to.dwords, definition.dwords())) return "k groups differ";
@@ -229,7 +230,7 @@ TEST_F(PackedDenseWeights, AreAsDefined) {
       const jit::DensePlan plan = draw_plan(draw_geometry(), target);
       ASSERT_EQ(mistake_of(plan, target), "") << jit::name_of(tier) << ": " << name_of(plan);
     }
-    EXPECT_EQ(by_code_ > 0, fits(jit::WeightUnit(), target)) << jit::name_of(tier);
+    EXPECT_EQ(by_code_ > 0, fits(jit::PackWeights(), target)) << jit::name_of(tier);
   }
 }
 

@@ -232,7 +232,7 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
        "castor_depthwise_filter_rows3_avx512_vnni_HASH"},
       {spec_words(jit::GroupedNhwcForm{.columns = 3, .repeats = true}),
        "castor_grouped_nhwc_filter_columns3_repeats_avx512_vnni"},
-      {spec_words(jit::WeightUnit{9, 1, 9}),
+      {spec_words(jit::PackWeights{9, 1, 9}),
        "castor_pack_weights_positions9_input_step9_avx512_vnni"},
       {spec_words(jit::PackInput{.column_stride = 2, .is_plain = true}),
        "castor_pack_input_column_stride2_plain_avx512_vnni"},
