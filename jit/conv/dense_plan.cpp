@@ -80,7 +80,6 @@ PackInput pack_input_spec(const DensePlan& plan) {
       .layout = plan.planes()->layout,
       .engine = plan.engine,
       .column_stride = static_cast<int>(std::min<int64_t>(plan.columns.stride, max_stride))};
-  if (spec.layout == PackedLayout::nchw4c) spec.is_plain = plan.takes_whole_rows();
   if (spec.layout != PackedLayout::im2col) return spec;
   spec.filter_rows = static_cast<int>(plan.geometry.group_channels() * plan.rows.kernel);
   spec.filter_columns = static_cast<int>(plan.columns.kernel);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing of a block's input: nchw4c planes, columns4 planes, im2col, or copies of rows.
+// Packing of a cache block's input: nchw4c planes, columns4 planes, im2col, or copies of rows.
 #pragma once
 
 #include <array>
@@ -27,19 +27,24 @@ struct BlockPlace {
   jit::CacheBlock block;
 };
 
-/// The vectors of the rows that were packed last, which those of the next group may be as well.
+/// What of a plane is data; the rest is padding.
+struct PlaneData {
+  int64_t first_row = 0;
+  int64_t end_row = 0;  ///< after the last one
+  int64_t first = 0;    ///< k group of a row
+  int64_t end = 0;      ///< after the last
+
+  bool is_empty() const { return first_row >= end_row || first >= end; }
+  friend bool operator==(const PlaneData&, const PlaneData&) = default;
+};
+
+/// The vectors of the plane that was packed last, which that of the next block may have as well.
 struct KeptVectors {
-  struct Rows {
-    int64_t first_row = 0;
-    int64_t end_row = 0;
-    int64_t first = 0;
-    int64_t end = 0;
-    int64_t k_groups = 0;
-    friend bool operator==(const Rows&, const Rows&) = default;
-  };
-  Rows rows;
+  static constexpr int64_t max_count = 256;
+  PlaneData data;   ///< empty: none are kept
+  int64_t end = 0;  ///< of the plane's k groups
   int64_t count = 0;
-  std::array<jit::PackedVector, 256> vectors;
+  std::array<jit::PackedVector, max_count> vectors;
 };
 
 /// The code that packs a plan's input; null where loops do it.

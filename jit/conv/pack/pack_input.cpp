@@ -35,7 +35,7 @@ const Reg64 row_source(Operand::R11);
 const Reg64 row(Operand::RBX);
 const Reg64 rows(Operand::RBP);     ///< left
 const Reg64 vector(Operand::R12);   ///< of the table
-const Reg64 vectors(Operand::R13);  ///< left; of a plain spec, pixels left
+const Reg64 vectors(Operand::R13);  ///< left
 const Reg64 source(Operand::RAX);
 const Reg64 destination(Operand::R14);
 }  // namespace reg
@@ -65,6 +65,10 @@ Xbyak::Address argument(Assembler& code, size_t offset) {
 }
 Xbyak::Address of_vector(Assembler& code, size_t offset) { return code.ptr[reg::vector + offset]; }
 
+void emit_stored_lanes(Assembler& code) {
+  code.kmovw(stored, of_vector(code, offsetof(PackedVector, lanes) + 2));
+}
+
 /// Sixteen pixels of four channels: nchw4c.
 class ChannelGather {
  public:
@@ -89,10 +93,9 @@ class ChannelGather {
     code_.vpxord(pixels, pixels, flips);
   }
 
-  /// Pixels from the source on, with padding between them.
-  void emit_padded() {
+  /// Moves these pixels to their lanes between padding.
+  void emit_padding() {
     code_.kmovw(present, of_vector(code_, offsetof(PackedVector, lanes)));
-    emit_pixels();
     code_.vmovdqa32(padded, padding);
     code_.vpexpandd(padded | present, pixels);
   }
@@ -159,6 +162,7 @@ class TapGather {
   /// All k groups of the vector, each stored in its plane.
   void emit() {
     emit_loads();
+    emit_stored_lanes(code_);
     code_.add(reg::destination, reg::row);
     for (int tap = 0; tap < spec_.taps(); tap += elements) {
       emit_k_group(tap);
@@ -232,11 +236,7 @@ class PackInputEmitter {
     Xbyak::Label next;
     emit_entry();
     code_.L(next);
-    if (spec_.is_plain) {
-      emit_pixels();
-    } else {
-      emit_rows();
-    }
+    emit_rows();
     if (!is_im2col()) {
       code_.add(reg::k_group_source, at(offsetof(PackInputArguments, source_k_group_step)));
       code_.add(reg::plane, at(offsetof(PackInputArguments, plane_step)));
@@ -251,7 +251,6 @@ class PackInputEmitter {
 
  private:
   void emit_entry();
-  void emit_pixels();
   void emit_rows();
   void emit_vectors();
   void emit_vector();
@@ -292,35 +291,6 @@ void PackInputEmitter::emit_entry() {
   })));
 }
 
-/// Adjacent pixels, the last ones under a mask.
-void PackInputEmitter::emit_pixels() {
-  Xbyak::Label next;
-  Xbyak::Label last;
-  Xbyak::Label done;
-  code_.mov(reg::source, reg::k_group_source);
-  code_.mov(reg::destination, reg::plane);
-  code_.mov(reg::vectors, at(offsetof(PackInputArguments, pixels)));
-  code_.sub(reg::vectors, lanes);
-  code_.jl(last, Xbyak::CodeGenerator::T_NEAR);
-  code_.align_to(32);
-  code_.L(next);
-  channels_.emit_pixels();
-  code_.vmovdqu32(code_.ptr[reg::destination], pixels);
-  code_.add(reg::source, lanes);
-  code_.add(reg::destination, vector_bytes);
-  code_.sub(reg::vectors, lanes);
-  code_.jge(next, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(last);
-  code_.add(reg::vectors, lanes);
-  code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  channels_.emit_pixels();
-  code_.mov(reg::row_source.cvt32(), -1);
-  code_.bzhi(reg::row_source.cvt32(), reg::row_source.cvt32(), reg::vectors.cvt32());
-  code_.kmovw(stored, reg::row_source.cvt32());
-  code_.vmovdqu32(code_.ptr[reg::destination] | stored, pixels);
-  code_.L(done);
-}
-
 void PackInputEmitter::emit_rows() {
   Xbyak::Label next;
   code_.mov(reg::row_source, reg::k_group_source);
@@ -343,7 +313,6 @@ void PackInputEmitter::emit_vectors() {
   code_.mov(reg::source, of_vector(code_, offsetof(PackedVector, source)));
   code_.add(reg::source, reg::row_source);
   code_.movsxd(reg::destination, code_.dword[reg::vector + offsetof(PackedVector, destination)]);
-  code_.kmovw(stored, of_vector(code_, offsetof(PackedVector, lanes) + 2));
   emit_vector();
   code_.add(reg::vector, sizeof(PackedVector));
   code_.dec(reg::vectors);
@@ -352,12 +321,25 @@ void PackInputEmitter::emit_vectors() {
 
 void PackInputEmitter::emit_vector() {
   if (is_im2col()) return taps_.emit();
-  if (spec_.layout == PackedLayout::columns4) {
-    emit_columns();
+  Xbyak::Label whole;
+  Xbyak::Label done;
+  const auto to = code_.ptr[reg::row + reg::destination];
+  const bool has_pixels = spec_.layout == PackedLayout::nchw4c;
+  if (has_pixels) {
+    channels_.emit_pixels();
+    code_.cmp(code_.dword[reg::vector + offsetof(PackedVector, lanes)], -1);
+    code_.je(whole);
+    channels_.emit_padding();
   } else {
-    channels_.emit_padded();
+    emit_columns();
   }
-  code_.vmovdqu32(code_.ptr[reg::row + reg::destination] | stored, padded);
+  emit_stored_lanes(code_);
+  code_.vmovdqu32(to | stored, padded);
+  if (!has_pixels) return;
+  code_.jmp(done);
+  code_.L(whole);
+  code_.vmovdqu32(to, pixels);
+  code_.L(done);
 }
 
 /// Sixteen k groups of columns, some of whose bytes are padding, which is not read.
@@ -383,10 +365,9 @@ bool fits_im2col(const PackInput& spec) {
 bool fits(const PackInput& spec, const Target& target) {
   if (spec.engine != ProductEngine::u8_i8_dot) return false;
   if (spec.layout == PackedLayout::nchw4c) {
-    return target.supports(Feature::avx512_vnni) &&
-           (spec.column_stride == 1 || (spec.column_stride == 2 && !spec.is_plain));
+    return target.supports(Feature::avx512_vnni) && spec.column_stride <= 2;
   }
-  if (spec.is_plain || !target.supports(Feature::avx512_vbmi)) return false;
+  if (!target.supports(Feature::avx512_vbmi)) return false;
   return spec.layout == PackedLayout::columns4 ? spec.column_stride <= elements : fits_im2col(spec);
 }
 

@@ -44,7 +44,6 @@ struct PackInput {
   /// Bytes from one k group's first element to the next's: 1 or 2; columns4: 1 to 4; im2col: 1
   /// to 64.
   int column_stride = 1;
-  bool is_plain = false;   ///< nchw4c: one row of any number of pixels, without padding
   int filter_rows = 1;     ///< im2col: of all input channels; at most `max_filter_rows`
   int filter_columns = 1;  ///< im2col: taps of each row of the filter
   int dilation = 1;        ///< im2col: bytes from one tap to the next
@@ -52,7 +51,6 @@ struct PackInput {
   static constexpr auto fields() {
     return std::tuple(field("layout", &PackInput::layout), field("engine", &PackInput::engine),
                       field("column_stride", &PackInput::column_stride),
-                      field("plain", &PackInput::is_plain),
                       field("filter_rows", &PackInput::filter_rows),
                       field("filter_columns", &PackInput::filter_columns),
                       field("dilation", &PackInput::dilation));
@@ -102,7 +100,6 @@ struct PackInputArguments {
   int64_t rows = 0;
   const PackedVector* vectors = nullptr;  ///< of each row
   int64_t vector_count = 0;
-  int64_t pixels = 0;    ///< of a plain spec, instead of rows and vectors
   uint32_t flips = 0;    ///< the sign flip, of four bytes; columns4 and im2col flip padding as well
   uint32_t padding = 0;  ///< four bytes
   /// im2col: column 0 of the input row that each row of the filter meets at the first output row;

@@ -138,7 +138,6 @@ constexpr std::string_view required[] = {
     "epilogue with a residual operand",
     "pack_input column_stride=1",
     "pack_input column_stride=2",
-    "pack_input plain",
     "pack_input layout=nchw4c",
     "pack_input layout=columns4",
     "pack_input layout=im2col",
