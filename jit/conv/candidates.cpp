@@ -44,11 +44,7 @@ class Candidates {
   void add_depthwise() {
     const ConvolutionGeometry& geometry = problem_.geometry;
     if (epilogue_ != nullptr) {
-      const auto serves = [&](const DepthwisePlan& plan) {
-        return may_apply(*epilogue_, plan.form, target_);
-      };
-      auto applying =
-          plan_depthwise_with(*epilogue_, geometry, problem_.x_is_signed, target_, serves);
+      auto applying = plan_depthwise(geometry, problem_.x_is_signed, target_, epilogue_);
       if (applying) return add(std::move(*applying), true);
     }
     auto plan = plan_depthwise(geometry, problem_.x_is_signed, target_);
@@ -84,8 +80,8 @@ std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
   if (const auto* dense = std::get_if<DensePlan>(&plan)) {
     return fmt::format("{}  caches   {}\n", print(*dense), print(target.caches));
   }
-  if (const auto* depthwise = std::get_if<DepthwisePlan>(&plan)) return print(*depthwise, target);
-  return print(std::get<GroupedNhwcPlan>(plan), target);
+  if (const auto* depthwise = std::get_if<DepthwisePlan>(&plan)) return print(*depthwise);
+  return print(std::get<GroupedNhwcPlan>(plan));
 }
 
 }  // namespace
@@ -110,11 +106,8 @@ Candidate choose(const ConvolutionProblem& problem, const Target& target,
 Candidate without_room(Candidate refused, const ConvolutionProblem& problem, const Target& target,
                        const TileEpilogue& epilogue) {
   if (auto* plan = std::get_if<DepthwisePlan>(&refused.plan)) {
-    const auto is_shorter = [&, rows = plan->block_outputs](const DepthwisePlan& next) {
-      return next.block_outputs < rows && may_apply(epilogue, next.form, target);
-    };
-    auto shorter =
-        plan_depthwise_with(epilogue, problem.geometry, problem.x_is_signed, target, is_shorter);
+    auto shorter = plan_depthwise(problem.geometry, problem.x_is_signed, target, &epilogue,
+                                  plan->range_outputs);
     const bool applies = shorter.has_value();
     if (!applies) shorter = plan_depthwise(problem.geometry, problem.x_is_signed, target);
     *plan = std::move(*shorter);

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "jit/conv/dense_plan.hpp"
-#include "jit/conv/sliding/depthwise_plan.hpp"
-#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
+#include "jit/conv/sliding/sliding_plan.hpp"
 #include "jit/core/core_tuning.hpp"
 
 namespace castor::jit {

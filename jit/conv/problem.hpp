@@ -52,15 +52,6 @@ std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64
 /// Whether along the outer axes each output takes one input position, inside the image.
 bool is_one_pass(const ConvolutionGeometry& geometry);
 
-/// What plans of kernels that slide down the rows have in both layouts.
-struct SlidingPlan : PlaneAxes {
-  ConvolutionGeometry geometry;
-  int lanes = 0;          ///< of a vector, at most
-  int block_outputs = 1;  ///< output rows of whole blocks
-  /// Whether one call of a kernel writes each output, the only one.
-  bool is_one_pass() const { return jit::is_one_pass(geometry); }
-};
-
 /// Gives a plan the axes of its geometry.
 template <class Plan>
 void set_plane_axes(Plan& plan) {

@@ -65,23 +65,27 @@ struct DenseTuning {
 /// Depthwise NCHW kernels, whose rows are straight-line code. Measure:
 /// ConvInteger/.*depthwise.*.
 struct DepthwiseTuning {
-  int64_t max_code_products = 448;        ///< products of a row range, which all stand in the code
+  int64_t max_range_products = 448;       ///< products of a row range, which all stand in the code
+  int64_t max_range_outputs = 32;         ///< output rows of a row range
   int64_t max_input_rows = 64;            ///< input rows of a row range
-  size_t max_code_blocks = 12;            ///< row ranges of a kernel
+  size_t max_ranges = 12;                 ///< row ranges of a kernel
   size_t max_epilogue_operations = 1500;  ///< lane operations of all stores of a kernel
   size_t max_epilogue_bytes = size_t{16} << 10;  ///< code of a kernel with an epilogue
   int prefetch_bytes = 4096;  ///< how far ahead input is prefetched where a row has few products
+  int max_prefetched_outputs = 16;  ///< vectors of a range below stores that are prefetched
 };
 
 /// Grouped and depthwise NHWC kernels. Measure: ConvInteger/grouped.* and
 /// ConvInteger/.*depthwise.*/nhwc.
 struct GroupedNhwcTuning {
   int max_row_products = 256;        ///< products of an output row, which all stand in the code
-  int64_t max_block_products = 224;  ///< products of a row range
-  int64_t max_masked_block_products = 300;  ///< the same where all of its loads are masked
-  int64_t max_block_outputs = 8;            ///< output rows of a row range
+  int64_t max_range_products = 224;  ///< products of a row range
+  int64_t max_masked_range_products = 300;  ///< the same where all of its loads are masked
+  int64_t max_range_outputs = 8;            ///< output rows of a row range
   int64_t max_input_rows = 64;              ///< input rows of a row range
-  size_t max_code_blocks = 16;              ///< row ranges of a kernel
+  size_t max_ranges = 16;                   ///< row ranges of a kernel
+  /// A place makes fewer outputs if it costs less than this share: short row ranges need many.
+  double max_fewer_outputs_cost = 0.95;
 };
 
 /// How convolutions are divided into tasks and calls of kernels. Measure:

@@ -53,10 +53,10 @@ std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<
 Result<MachineCode> emit_microkernel(const Candidate& candidate, const Target& target,
                                      const TileEpilogue* epilogue) {
   if (const auto* plan = std::get_if<DepthwisePlan>(&candidate.plan)) {
-    return emit_kernel(plan->form, target, epilogue);
+    return emit_kernel(plan->spec, target, epilogue);
   }
   if (const auto* plan = std::get_if<GroupedNhwcPlan>(&candidate.plan)) {
-    return emit_kernel(plan->form, target, epilogue);
+    return emit_kernel(plan->spec, target, epilogue);
   }
   const auto& plan = std::get<DensePlan>(candidate.plan);
   return emit_kernel(kernel_tile(plan.tile, epilogue != nullptr), target, epilogue);

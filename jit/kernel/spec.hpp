@@ -12,7 +12,8 @@
 //   };
 //   Result<MachineCode> emit_kernel(const CopySpec& spec, const Target& target);
 //
-// Specs and what they hold are aggregates of default-made values, and have no arrays of C.
+// Specs and what they hold are aggregates of default-made values, and have no arrays of C. A spec
+// whose base has members names it as `Base`.
 #pragma once
 
 #include <cstddef>
@@ -85,6 +86,16 @@ consteval size_t member_count() {
   }
 }
 
+/// The members of the base that a spec names, besides the one that it counts as.
+template <class T>
+consteval size_t more_of_base() {
+  if constexpr (requires { typename T::Base; }) {
+    return member_count<typename T::Base>() - 1;
+  } else {
+    return 0;
+  }
+}
+
 template <class A, class B>
 constexpr bool is_same_member(A a, B b) {
   if constexpr (std::is_same_v<decltype(a.member), decltype(b.member)>) {
@@ -103,7 +114,8 @@ consteval bool lists_every_member() {
     [[maybe_unused]] const auto times = [&](auto one) {
       return (size_t{0} + ... + size_t{spec_detail::is_same_member(one, listed)});
     };
-    return sizeof...(listed) == spec_detail::member_count<T>() && ((times(listed) == 1) && ...);
+    return sizeof...(listed) == spec_detail::member_count<T>() + spec_detail::more_of_base<T>() &&
+           ((times(listed) == 1) && ...);
   };
   return std::apply(is_complete, T::fields());
 }

@@ -55,7 +55,10 @@ std::vector<FieldWords> field_words(const T& of) {
       added.value = value_text(value);
     }
   };
-  std::apply([&](const auto&... listed) { (add(listed), ...); }, T::fields());
+  const auto add_listed = [&]<class Listed>(const Listed& listed) {
+    if constexpr (requires { listed.word; }) add(listed);
+  };
+  std::apply([&](const auto&... listed) { (add_listed(listed), ...); }, T::fields());
   return words;
 }
 

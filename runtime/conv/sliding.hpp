@@ -8,8 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "jit/conv/sliding/depthwise_plan.hpp"
-#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
+#include "jit/conv/sliding/sliding_plan.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/convolution_output.hpp"
 #include "runtime/conv/convolution_step.hpp"
@@ -17,11 +16,11 @@
 
 namespace castor::detail {
 
-/// How weights are multiplied. Less their zero points where all of these differences are signed
-/// bytes, or unsigned ones by signed input; else as they are, and window sums are subtracted. (Of
-/// a depthwise filter's taps that stand alone in their dwords there are no sums.)
+/// How weights are multiplied. Less their zero points where all of these differences are i8, or u8
+/// by signed input; else as they are, and window sums are subtracted. (Of a depthwise filter's taps
+/// that are alone in their k groups there are no sums.)
 struct SlidingProducts {
-  bool signed_input = false;  ///< by unsigned weights; else 128 is added to signed input
+  bool signed_input = false;  ///< by u8 weights; else 128 is added to signed input
   bool subtracts_window_sums = false;
 };
 
@@ -30,24 +29,61 @@ struct SlidingProducts {
 template <class Spec>
 using ProductCodes = KernelCodePtr<Spec>[2][2][2];
 
+/// Weights, row-major, and their zero points; null: there are none.
+struct WeightData {
+  const std::byte* weights = nullptr;
+  const std::byte* zero_points = nullptr;
+};
+
+/// Packed weights.
+template <class Int>
+struct PackedPanels {
+  Int* panels = nullptr;  ///< by slice of the filter; at a cache line
+  Int* sums = nullptr;    ///< by slice and output channel: of weights less the zero point
+};
+
+/// The data at the next cache line.
+template <class T>
+T* at_next_line(T* data) {
+  constexpr uintptr_t line = 64;
+  const auto past = reinterpret_cast<uintptr_t>(data) % line;
+  return data + (past == 0 ? 0 : (line - past) / sizeof(T));
+}
+
 /// A convolution with a plan of that kind. Weights are packed in panels: of an output channel in
 /// NCHW, of a vector of output channels in NHWC.
 template <class Plan>
 struct BoundSliding {
-  using Form = decltype(Plan::form);
-  /// What sums begin with, by panel: a number, or a vector of channels with its numbers.
-  using Start =
-      std::conditional_t<std::is_same_v<Plan, jit::DepthwisePlan>, int32_t, jit::NhwcVector>;
+  static constexpr bool is_nhwc = std::is_same_v<Plan, jit::GroupedNhwcPlan>;
+  using Spec = decltype(Plan::spec);
+  /// What accumulators begin with, by panel.
+  using Start = std::conditional_t<is_nhwc, jit::NhwcVector, int32_t>;
 
   Plan plan;
   jit::Target target;
   ConvolutionOperands operands;
-  ProductCodes<Form> codes;
+  ProductCodes<Spec> codes;
   PackedDwords packed;            ///< PackedPanels; empty where each call packs
   std::vector<Start> starts;      ///< by slice of the filter and panel; empty as well
   SlidingProducts products;       ///< of what is packed
   bool applies_epilogue = false;  ///< kernels do
   size_t scratch_bytes = 0;       ///< that a call needs, 0 where all is known
+
+  /// Panels of all slices.
+  size_t panel_count() const { return static_cast<size_t>(plan.slices * plan.panels()); }
+  size_t panel_lanes() const { return panel_count() * static_cast<size_t>(plan.panel_lanes()); }
+  /// 32-bit lanes of all that PackedPanels has, and of what is skipped to the next cache line.
+  size_t packed_lanes() const {
+    constexpr size_t to_next_line = 15;
+    const auto sums = static_cast<size_t>(plan.slices * plan.geometry.out_channels);
+    return to_next_line + panel_lanes() + sums;
+  }
+  /// Its parts, from the next cache line after `data` on.
+  template <class Int>
+  PackedPanels<Int> panels_at(Int* data) const {
+    data = at_next_line(data);
+    return {data, data + panel_lanes()};
+  }
 };
 
 using BoundDepthwise = BoundSliding<jit::DepthwisePlan>;
@@ -61,6 +97,21 @@ Result<std::shared_ptr<const BoundSliding<Plan>>> bind_sliding(
     Plan plan, const ConvolutionOperands& operands, std::span<const std::byte* const> constants,
     const jit::Target& target, CodeCache& cache, const jit::TileEpilogue* epilogue,
     const WeightSharing& sharing);
+
+/// The products that do for these weights.
+SlidingProducts products_of(const ConvolutionGeometry& geometry,
+                            const ConvolutionOperands& operands, jit::ProductEngine engine,
+                            const WeightData& from);
+/// Packs weights for products that do.
+template <class Plan>
+void pack_weights(const BoundSliding<Plan>& bound, const SlidingProducts& products,
+                  const WeightData& from, const PackedPanels<int32_t>& to);
+/// What accumulators of all panels begin with: the input's zero point (null: 0) times the sums of
+/// weights, less.
+template <class Plan>
+void set_starts(const BoundSliding<Plan>& bound, const SlidingProducts& products,
+                const std::byte* x_zero_point, const int32_t* sums,
+                std::span<typename BoundSliding<Plan>::Start> starts);
 
 struct ConvolutionStep;
 struct CallMemory;

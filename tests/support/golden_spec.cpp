@@ -138,7 +138,10 @@ void add_switches(const std::string& kind, const Spec& spec, std::set<std::strin
       shown.insert(name);
     }
   };
-  std::apply([&](const auto&... field) { (add(field), ...); }, Spec::fields());
+  const auto add_listed = [&]<class Listed>(const Listed& listed) {
+    if constexpr (requires { listed.word; }) add(listed);
+  };
+  std::apply([&](const auto&... listed) { (add_listed(listed), ...); }, Spec::fields());
 }
 
 }  // namespace
@@ -153,8 +156,8 @@ Result<KernelSpec> read_kernel_spec(const std::string& words) {
 Status read_blocks(const std::string& words, KernelSpec& spec) {
   return std::visit(
       [&]<class Spec>(Spec& of) -> Status {
-        if constexpr (requires { of.blocks; }) {
-          return append_blocks(words, fmt::format("{} block", Spec::name), of.blocks);
+        if constexpr (requires { of.ranges; }) {
+          return append_blocks(words, fmt::format("{} block", Spec::name), of.ranges);
         } else {
           return unknown("blocks", Spec::name);
         }

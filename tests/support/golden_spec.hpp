@@ -19,7 +19,7 @@ namespace castor::test {
 
 /// Everything that the code of one kernel depends on besides target and epilogue.
 using KernelSpec =
-    std::variant<jit::DenseTile, jit::DepthwiseForm, jit::GroupedNhwcForm, jit::PackInput,
+    std::variant<jit::DenseTile, jit::DepthwiseSpec, jit::GroupedNhwcSpec, jit::PackInput,
                  jit::PackWeights, jit::TileCopySpec, jit::ByteTableSpec>;
 
 /// Reads "dense channels=2 vectors=1 store=compressed". Fields that are not named have their

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/conv/sliding/depthwise_plan.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <span>
 
-#include "ir/support/integer_math.hpp"
-#include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/conv/candidates.hpp"
+#include "jit/conv/sliding/sliding_plan.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-constexpr int taps_of_dword = 4;
+constexpr int taps_of_k_group = 4;
 constexpr int64_t max_source_bytes = 64;
 
 void set_source_bytes(DepthwisePlan& plan, int64_t span) {
-  plan.form.source_bytes = span <= 32 ? 32 : 64;
+  plan.spec.source_bytes = span <= 32 ? 32 : 64;
 }
 
 /// Fewer lanes where half as many bytes are read for them, since these are more often in a single
@@ -32,21 +30,21 @@ void narrow_sources(DepthwisePlan& plan, int64_t window) {
   plan.lanes = static_cast<int>(lanes);
 }
 
-/// One source for all taps of a row where it can hold them, else one for each dword. False: none.
+/// One source for all taps of a row where it can hold them, else one for each k group. False: none.
 bool choose_sources(DepthwisePlan& plan) {
   const ConvolutionAxis& axis = plan.columns;
-  DepthwiseForm& form = plan.form;
-  constexpr int64_t max_taps = int64_t{DepthwiseColumns::max_dwords} * taps_of_dword;
+  DepthwiseSpec& spec = plan.spec;
+  constexpr int64_t max_taps = int64_t{ColumnPositions::max_k_groups} * taps_of_k_group;
   if (axis.kernel > max_taps || std::max(axis.dilation, axis.stride) > max_source_bytes) {
     return false;
   }
-  form.dwords = static_cast<int>(ceil_div(axis.kernel, taps_of_dword));
-  form.repeats_last_tap = axis.kernel % taps_of_dword == 1 && !form.has_words();
-  const int64_t lanes = std::min<int64_t>(DepthwiseColumns::max_lanes, axis.output);
+  spec.k_groups = static_cast<int>(ceil_div(axis.kernel, taps_of_k_group));
+  spec.repeats_last_tap = axis.kernel % taps_of_k_group == 1 && !spec.has_pairs();
+  const int64_t lanes = std::min<int64_t>(ColumnPositions::max_lanes, axis.output);
   int64_t window = axis.window();
-  if ((lanes - 1) * axis.stride + window > max_source_bytes && form.dwords > 1) {
-    window = (taps_of_dword - 1) * axis.dilation + 1;
-    form.dword_step = static_cast<int>(taps_of_dword * axis.dilation);
+  if ((lanes - 1) * axis.stride + window > max_source_bytes && spec.k_groups > 1) {
+    window = (taps_of_k_group - 1) * axis.dilation + 1;
+    spec.k_group_step = static_cast<int>(taps_of_k_group * axis.dilation);
   }
   if (window > max_source_bytes) return false;
   plan.lanes =
@@ -56,100 +54,49 @@ bool choose_sources(DepthwisePlan& plan) {
   return true;
 }
 
-/// Cycles of a plane with so many output rows in a vector: rows are shuffled and multiplied.
-double cycles_of(const DepthwisePlan& plan, int64_t rows_of_vector) {
-  constexpr double store = 2;
-  constexpr double other_columns = 25;  // where the last vector has fewer rows
-  const int64_t kernel = plan.rows.kernel;
-  const auto taken = static_cast<double>(std::min(kernel, rows_of_vector * plan.rows.stride));
-  const double products = static_cast<double>(kernel * plan.form.dwords);
-  return static_cast<double>(ceil_div(plan.rows.output, rows_of_vector)) *
-             (taken * (1 + plan.form.dwords) + products + store) +
-         (plan.rows.output % rows_of_vector == 0 ? 0 : other_columns);
-}
-
-/// Output rows that share a vector: as cheap as may be.
-int64_t best_rows(DepthwisePlan& plan) {
-  const ConvolutionAxis& columns = plan.columns;
-  const bool in_order = plan.rows.dilation == 1 || plan.rows.kernel == 1;
-  if (columns.output > plan.lanes || !in_order || plan.form.dword_step != 0) return 1;
-  const int64_t window = columns.window() + (columns.output - 1) * columns.stride;
-  const auto span = [&](int64_t rows) {
-    return (rows - 1) * plan.rows.stride * columns.input + window;
-  };
-  const int64_t max = std::min(DepthwiseColumns::max_lanes / columns.output, plan.rows.output);
-  int64_t best = 1;
-  for (int64_t rows = 2; rows <= max && span(rows) <= max_source_bytes; ++rows) {
-    if (cycles_of(plan, rows) < cycles_of(plan, best)) best = rows;
+void list_weights(DepthwisePlan& plan) {
+  for (int64_t tap = 0; tap < plan.columns.kernel; tap += taps_of_k_group) {
+    const int64_t after = std::max<int64_t>(tap + taps_of_k_group - plan.columns.kernel, 0);
+    const uint32_t mask = ~uint32_t{0} >> (8 * after);
+    plan.row_weights.push_back({.first = tap, .mask = mask, .summed = mask});
   }
-  set_source_bytes(plan, span(best));
-  return best;
 }
 
-/// The rows that blocks take. False: too many.
-bool choose_rows(DepthwisePlan& plan) {
-  constexpr int64_t max = 64;
-  const ConvolutionAxis& axis = plan.rows;
-  plan.rows_of_vector = static_cast<int>(best_rows(plan));
-  const AxisPhases phases = phases_of(axis);
-  if (axis.kernel > max || phases.stride > max) return false;
-  const bool one = axis.kernel == 1;
-  plan.phases = phases.count;
-  plan.row_step = phases.step * (one ? plan.rows_of_vector : 1) * plan.columns.input;
-  plan.form.rows = static_cast<int>(axis.kernel);
-  plan.form.row_stride = one ? 1 : static_cast<int>(phases.stride) * plan.rows_of_vector;
-  return true;
+/// Bytes of a source that holds so many rows of the output.
+int64_t span_of(const DepthwisePlan& plan, int64_t rows) {
+  const ConvolutionAxis& axis = plan.columns;
+  return (rows - 1) * plan.rows.stride * axis.input + axis.window() +
+         (axis.output - 1) * axis.stride;
 }
 
-/// Rows of a block: as many as code of a good length does, all blocks of about a size. False: there
-/// are too many blocks.
-bool choose_blocks(DepthwisePlan& plan, const BlockRows& rows) {
-  constexpr int64_t max_products = 448;
-  constexpr int64_t max_input_rows = 64;
-  constexpr int64_t max_blocks = 4096;  // beyond which a plan is not worth its memory
-  const DepthwiseForm& form = plan.form;
-  const int64_t outputs = ceil_div(plan.rows.output / plan.rows_of_vector, plan.phases);
-  const int64_t max_of_memory =
-      DepthwisePlan::max_block_outputs / (plan.output_step() * plan.columns.output);
-  int64_t max = std::min(rows.max, max_products / (form.rows * form.dwords));
-  max = std::min({max, max_of_memory, (max_input_rows - form.rows) / form.row_stride + 1});
-  max = std::clamp<int64_t>(max, 1, outputs);
-  const int64_t even = ceil_div(outputs, ceil_div(outputs, max));
-  const int64_t stepped = ceil_div(even, rows.step) * rows.step;
-  plan.block_outputs = static_cast<int>(stepped > max ? even : stepped);
-  return ceil_div(outputs, plan.block_outputs) <= max_blocks;
+/// The largest number of output rows that can share a vector.
+int64_t max_rows_of_vector(const DepthwisePlan& plan) {
+  const bool in_order = plan.rows.dilation == 1 || plan.rows.kernel == 1;
+  if (plan.columns.output > plan.lanes || !in_order || plan.spec.k_group_step != 0) return 1;
+  int64_t rows = std::min(ColumnPositions::max_lanes / plan.columns.output, plan.rows.output);
+  while (rows > 1 && span_of(plan, rows) > max_source_bytes) --rows;
+  return rows;
 }
-
-/// Weights may need window sums.
-bool fits_with_window_sums(const DepthwiseForm& form, const Target& target) {
-  DepthwiseForm with = form;
-  with.subtracts_window_sums = !form.has_words();
-  if (with.subtracts_window_sums) with.signed_input = std::exchange(with.flips_input, false);
-  return fits(with, target) && fits(form, target);
-}
-
-/// Column positions beyond which a plan is not worth its memory.
-constexpr size_t max_columns = 1024;
 
 /// Where the lanes of one vector find their taps.
 class ColumnMaker {
  public:
   ColumnMaker(const DepthwisePlan& plan, int64_t rows, const Target& target)
-      : plan_(plan), form_(plan.form), target_(target), rows_(static_cast<int>(rows)) {}
+      : plan_(plan), spec_(plan.spec), target_(target), rows_(static_cast<int>(rows)) {}
 
   /// The vector of `count` output columns from `first` on; nothing where a shuffle cannot make it.
-  std::optional<DepthwiseColumns> make(int64_t first, int64_t count) {
+  std::optional<ColumnPositions> make(int64_t first, int64_t count) {
     const ConvolutionAxis& axis = plan_.columns;
     origin_ = first * axis.stride - axis.pad_begin;
     count_ = static_cast<int>(count);
-    DepthwiseColumns column;
+    ColumnPositions column;
     column.count = 1;
     column.input = origin_;
     column.output = 4 * first;
     column.stored = (uint64_t{1} << (count * rows_)) - 1;
-    for (int dword = 0; dword < form_.dwords; ++dword) {
-      if (!find_taps(dword) || !set_shuffle(column, dword)) return std::nullopt;
-      column.loaded[form_.dword_step == 0 ? 0 : dword] |= loaded_;
+    for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {
+      if (!find_taps(k_group) || !set_shuffle(column, k_group)) return std::nullopt;
+      column.loaded[spec_.k_group_step == 0 ? 0 : k_group] |= loaded_;
     }
     return column;
   }
@@ -167,65 +114,63 @@ class ColumnMaker {
   static constexpr int any = -2;      ///< what is there does not matter
 
   /// The byte of the source of each tap of each lane. False where one is after its end.
-  bool find_taps(int dword) {
-    const ConvolutionAxis& axis = plan_.columns;
+  bool find_taps(int k_group) {
     loaded_ = 0;
-    for (int lane = 0; lane < DepthwiseColumns::max_lanes; ++lane) {
-      for (int i = 0; i < taps_of_dword; ++i) {
-        const bool repeats = form_.repeats_last_tap && dword + 1 == form_.dwords;
-        const int64_t tap = int64_t{dword} * taps_of_dword + (repeats ? 0 : i);
-        int& byte = bytes_[static_cast<size_t>(lane * taps_of_dword + i)];
-        byte = lane < count_ * rows_ && tap < axis.kernel ? 0 : any;
-        if (byte == any) continue;
-        const int64_t at_row = lane % count_ * axis.stride + tap * axis.dilation;
-        const bool is_padding = origin_ + at_row < 0 || origin_ + at_row >= axis.input;
-        byte = outside;
-        if (is_padding) continue;
-        const int64_t row = lane / count_ * plan_.rows.stride * axis.input;
-        const int64_t at = row + at_row - dword * form_.dword_step;
-        if (at < 0 || at >= form_.source_bytes) return false;
-        byte = static_cast<int>(at);
-        loaded_ |= uint64_t{1} << at;
+    for (int lane = 0; lane < ColumnPositions::max_lanes; ++lane) {
+      for (int i = 0; i < taps_of_k_group; ++i) {
+        const bool repeats = spec_.repeats_last_tap && k_group + 1 == spec_.k_groups;
+        const int64_t tap = int64_t{k_group} * taps_of_k_group + (repeats ? 0 : i);
+        const bool is_there = lane < count_ * rows_ && tap < plan_.columns.kernel;
+        const int64_t byte = is_there ? byte_of(lane, tap, k_group) : any;
+        if (byte >= spec_.source_bytes) return false;
+        bytes_[static_cast<size_t>(lane * taps_of_k_group + i)] = static_cast<int>(byte);
+        if (byte >= 0) loaded_ |= uint64_t{1} << byte;
       }
     }
     return true;
   }
 
-  bool set_shuffle(DepthwiseColumns& column, int dword) const {
+  int64_t byte_of(int lane, int64_t tap, int k_group) const {
+    const ConvolutionAxis& axis = plan_.columns;
+    const int64_t in_row = lane % count_ * axis.stride + tap * axis.dilation;
+    if (origin_ + in_row < 0 || origin_ + in_row >= axis.input) return outside;
+    const int64_t row = lane / count_ * plan_.rows.stride * axis.input;
+    return row + in_row - k_group * spec_.k_group_step;
+  }
+
+  bool set_shuffle(ColumnPositions& column, int k_group) const {
     for (size_t i = 0; i < bytes_.size(); ++i) {
-      column.taken[dword] |= uint64_t{bytes_[i] != outside} << i;
-      column.shuffle[dword][i] = static_cast<uint8_t>(std::max(bytes_[i], 0));
+      column.taken[k_group] |= uint64_t{bytes_[i] != outside} << i;
+      column.shuffle[k_group][i] = static_cast<uint8_t>(std::max(bytes_[i], 0));
     }
     if (target_.supports(Feature::avx512_vbmi)) return true;
-    for (int piece = 0; piece < 4; ++piece) {
-      std::array<int, 16> bytes;
-      std::copy_n(bytes_.begin() + 16 * piece, 16, bytes.begin());
-      uint8_t* shuffle = column.shuffle[dword] + 16 * piece;
-      if (!set_pieces(bytes, column.pieces[dword] + 4 * piece, shuffle)) return false;
+    for (size_t piece = 0; piece < 4; ++piece) {
+      const std::span<const int, 16> bytes(bytes_.data() + 16 * piece, 16);
+      uint8_t* shuffle = column.shuffle[k_group] + 16 * piece;
+      if (!set_pieces(bytes, column.pieces[k_group] + 4 * piece, shuffle)) return false;
     }
     return true;
   }
 
-  /// The dwords that hold the bytes of a piece of 16, and where in them. False where there are more
-  /// than four.
-  static bool set_pieces(const std::array<int, 16>& bytes, int32_t* pieces, uint8_t* shuffle) {
+  /// The 32-bit parts that hold 16 bytes, and where in them. False where there are more than four.
+  static bool set_pieces(std::span<const int, 16> bytes, int32_t* pieces, uint8_t* shuffle) {
     int count = 0;
     for (size_t i = 0; i < bytes.size(); ++i) {
       if (bytes[i] < 0) {
         shuffle[i] = 0;
         continue;
       }
-      const int dword = bytes[i] / 4;
-      const auto at = static_cast<int>(std::find(pieces, pieces + count, dword) - pieces);
+      const int part = bytes[i] / 4;
+      const auto at = static_cast<int>(std::find(pieces, pieces + count, part) - pieces);
       if (at == 4) return false;
-      if (at == count) pieces[count++] = dword;
+      if (at == count) pieces[count++] = part;
       shuffle[i] = static_cast<uint8_t>(4 * at + bytes[i] % 4);
     }
     return true;
   }
 
   const DepthwisePlan& plan_;
-  const DepthwiseForm& form_;
+  const DepthwiseSpec& spec_;
   const Target& target_;
   const int rows_;
   int64_t origin_ = 0;  ///< input column of the first lane's first tap
@@ -234,240 +179,284 @@ class ColumnMaker {
   uint64_t loaded_ = 0;
 };
 
-/// Which rows of a block are outside, and which are guarded. Where the others are no simple
-/// sequence, all are.
-void set_places(SlidingBlock& block, const std::vector<uint64_t>& loaded,
-                const std::vector<bool>& guarded) {
-  const auto count = static_cast<int>(loaded.size());
-  const auto is_out = [&](int row) { return loaded[static_cast<size_t>(row)] == 0; };
-  const auto is_guarded = [&](int row) { return guarded[static_cast<size_t>(row)]; };
-  int begin = 0;
-  while (begin < count && is_out(begin)) ++begin;
-  int end = count;
-  while (end > begin && is_out(end - 1)) --end;
-  block.above = begin;
-  block.below = count - end;
-  while (begin < end && is_guarded(begin)) ++begin;
-  while (end > begin && is_guarded(end - 1)) --end;
-  block.guarded_above = begin - block.above;
-  block.guarded_below = count - block.below - end;
-  for (int row = begin; row < end; ++row) {
-    if (!is_guarded(row)) continue;
-    block.guarded_above = count - block.above - block.below;
-    block.guarded_below = 0;
-  }
-}
-
-/// Makes the tables of a plan whose form, but for blocks, lanes and steps are known.
+/// Lists the column positions and row ranges of vectors with so many output rows.
 class DepthwiseTables {
  public:
-  DepthwiseTables(DepthwisePlan& plan, const Target& target) : plan_(plan), target_(target) {}
+  DepthwiseTables(DepthwisePlan& plan, int64_t in_vector)
+      : plan_(plan), in_vector_(in_vector), first_columns_(plan.columns_of_runs.size()) {}
 
-  /// Adds the column positions of vectors of so many output rows, from left to right: those of the
-  /// blocks that follow. False where a shuffle cannot make one of them, or where there are too
+  /// From left to right. False where a shuffle cannot make one of them, or where there are too
   /// many.
-  bool add_columns(int64_t rows_of_vector);
-  /// Adds so many outputs from a row on, in blocks. False where there are too many bands.
-  bool add_blocks(int64_t row, int64_t outputs, int64_t rows_of_vector);
+  bool add_columns(const Target& target) {
+    constexpr size_t max_columns = 1024;
+    std::vector<ColumnPositions>& all = plan_.columns_of_runs;
+    ColumnMaker maker(plan_, in_vector_, target);
+    const int64_t max =
+        std::max<int64_t>(target.tuning().partition.max_epilogue_elements / plan_.lanes, 1);
+    bool was_inner = false;
+    for (int64_t first = 0; first < plan_.columns.output; first += plan_.lanes) {
+      const bool is_inner = maker.is_inner(first);
+      if (is_inner && was_inner && all.back().count < max) {
+        ++all.back().count;
+        continue;
+      }
+      was_inner = is_inner;
+      const int64_t count = std::min<int64_t>(plan_.lanes, plan_.columns.output - first);
+      const std::optional<ColumnPositions> column = maker.make(first, count);
+      if (!column) return false;
+      all.push_back(*column);
+      input_begin_ = std::min(input_begin_, column->input);
+    }
+    const ColumnPositions& last = all.back();
+    input_end_ =
+        std::max<int64_t>(last.input + (last.count - 1) * plan_.lanes * plan_.columns.stride, 0) +
+        (plan_.spec.k_groups - 1) * plan_.spec.k_group_step + plan_.spec.source_bytes;
+    return all.size() <= max_columns;
+  }
+
+  /// So many outputs of a phase, from a row on. False where there are too many runs of ranges.
+  bool add_ranges(int64_t row, int64_t outputs) {
+    for (int64_t first = 0; first < outputs; first += plan_.range_outputs) {
+      add_range(row + first * plan_.output_step(),
+                std::min<int64_t>(plan_.range_outputs, outputs - first));
+      if (plan_.runs.size() > DepthwisePlan::max_runs) return false;
+    }
+    return true;
+  }
 
  private:
-  void add_block(SlidingBlock block, int64_t row, int64_t rows_of_vector);
-  size_t number_of(const SlidingBlock& block);
-  bool is_inside(int64_t row) const { return row >= 0 && row < plan_.rows.input; }
-  std::vector<uint64_t> rows_loaded(const SlidingBlock& block, int64_t row,
-                                    int64_t rows_of_vector) const;
-  uint64_t bytes_inside(int64_t row, int64_t rows_of_vector) const;
-  std::vector<bool> guarded_rows(int64_t row, const std::vector<uint64_t>& loaded) const;
+  void add_range(int64_t row, int64_t outputs) {
+    RowRange range = plan_.range_at(plan_.spec, row, outputs, in_vector_);
+    const int end = plan_.spec.input_rows(range) - range.below;
+    int first = range.above;
+    while (first < end && is_border(row, first)) ++first;
+    int last = end;
+    while (last > first && is_border(row, last - 1)) --last;
+    range.border_above = first - range.above;
+    range.border_below = end - last;
+    add_to_runs(range, row);
+    if (!range.masks_rows) return;
+    for (int i = range.above; i < end; ++i) {
+      if (i < first || i >= last) plan_.rows_loaded.push_back(bytes_inside(row, i));
+    }
+  }
+
+  void add_to_runs(const RowRange& range, int64_t row) {
+    std::vector<RowRange>& ranges = plan_.spec.ranges;
+    const auto number = static_cast<size_t>(std::ranges::find(ranges, range) - ranges.begin());
+    if (number == ranges.size()) ranges.push_back(range);
+    if (!plan_.runs.empty() && !range.masks_rows) {
+      DepthwiseRun& last = plan_.runs.back();
+      const int64_t next = last.row + last.count * range.outputs * plan_.output_step();
+      if (last.range == number && last.first_columns == first_columns_ && next == row) {
+        ++last.count;
+        return;
+      }
+    }
+    plan_.runs.push_back({.range = number,
+                          .row = row,
+                          .count = 1,
+                          .first_columns = first_columns_,
+                          .columns = plan_.columns_of_runs.size() - first_columns_,
+                          .first_rows_loaded = plan_.rows_loaded.size()});
+  }
+
+  /// The image's first row of an input row of a range that begins with an output row.
+  int64_t first_row(int64_t row, int input_row) const {
+    return row * plan_.rows.stride - plan_.rows.pad_begin + input_row * plan_.row_step;
+  }
+  /// Whether some source of an input row is not in the image altogether.
+  bool is_border(int64_t row, int input_row) const {
+    const int64_t at = first_row(row, input_row) * plan_.columns.input;
+    return ~bytes_inside(row, input_row) != 0 || at + input_begin_ < 0 ||
+           at + input_end_ > plan_.plane_inputs();
+  }
+
+  /// The bytes of an input row's source that are in the image as far as rows decide it: all, or of
+  /// those of several rows, whose columns begin with the padding, the ones of rows in the image.
+  uint64_t bytes_inside(int64_t row, int input_row) const {
+    const ConvolutionAxis& rows = plan_.rows;
+    uint64_t bytes = 0;
+    bool has_all = true;
+    for (int64_t k = 0; k < in_vector_; ++k) {
+      if (!plan_.has_row(first_row(row, input_row) + k * rows.stride)) {
+        has_all = false;
+        continue;
+      }
+      const int64_t first = k * rows.stride * plan_.columns.input + plan_.columns.pad_begin;
+      const int64_t end = std::min(first + plan_.columns.input, max_source_bytes);
+      for (int64_t byte = first; byte < end; ++byte) bytes |= uint64_t{1} << byte;
+    }
+    return has_all ? ~uint64_t{0} : bytes;
+  }
 
   DepthwisePlan& plan_;
-  const Target& target_;
-  size_t first_columns_ = 0;
+  const int64_t in_vector_;
+  const size_t first_columns_;
+  int64_t input_begin_ = 0;  ///< of all sources of a row, from its first pixel
+  int64_t input_end_ = 0;
 };
 
-bool DepthwiseTables::add_columns(int64_t rows_of_vector) {
-  std::vector<DepthwiseColumns>& all = plan_.columns_of_bands;
-  first_columns_ = all.size();
-  ColumnMaker maker(plan_, rows_of_vector, target_);
-  const int64_t max = std::max<int64_t>(DepthwisePlan::max_block_outputs / plan_.lanes, 1);
-  bool was_inner = false;
-  for (int64_t first = 0; first < plan_.columns.output; first += plan_.lanes) {
-    const bool is_inner = maker.is_inner(first);
-    if (is_inner && was_inner && all.back().count < max) {
-      ++all.back().count;
-      continue;
+/// Row ranges are as long as code of a good length is. False: there are too many.
+bool choose_ranges(DepthwisePlan& plan, int64_t max, int64_t step, const Target& target) {
+  constexpr int64_t max_ranges = 4096;  // beyond which a plan is not worth its memory
+  const DepthwiseTuning& tuning = target.tuning().depthwise;
+  const DepthwiseSpec& spec = plan.spec;
+  const int64_t max_of_memory =
+      target.tuning().partition.max_epilogue_elements / (plan.output_step() * plan.columns.output);
+  max = std::min({max, tuning.max_range_products / (spec.rows * spec.k_groups), max_of_memory,
+                  (tuning.max_input_rows - spec.rows) / spec.row_stride + 1});
+  plan.set_range_outputs(max, step);
+  const int64_t outputs = ceil_div(plan.rows.output / plan.rows_of_vector, plan.row_phases);
+  return ceil_div(outputs, int64_t{plan.range_outputs}) <= max_ranges;
+}
+
+/// Column positions and row ranges. Vectors at the lower border may have fewer rows. False: there
+/// are too many, or there is no code for them.
+bool list_ranges(DepthwisePlan& plan, const Target& target) {
+  const int64_t whole = plan.rows.output / plan.rows_of_vector;
+  DepthwiseTables tables(plan, plan.rows_of_vector);
+  if (!tables.add_columns(target)) return false;
+  for (int64_t phase = 0; phase < std::min(plan.row_phases, whole); ++phase) {
+    if (!tables.add_ranges(phase, ceil_div(whole - phase, plan.row_phases))) return false;
+  }
+  if (const int64_t rest = plan.rows.output % plan.rows_of_vector; rest > 0) {
+    DepthwiseTables last(plan, rest);
+    if (!last.add_columns(target) || !last.add_ranges(plan.rows.output - rest, 1)) return false;
+  }
+  return plan.spec.ranges.size() <= target.tuning().depthwise.max_ranges;
+}
+
+/// Instructions of a product: pairs of i16 hold half as many values.
+double instructions_of(const DepthwiseSpec& spec) { return spec.has_pairs() ? 4 : 1; }
+
+/// One row range at one column position.
+EventCounts cost_of_position(const DepthwiseSpec& spec, const RowRange& range, bool sums_windows) {
+  using enum CostEvent;
+  const double input_rows = spec.input_rows(range);
+  const double rows = input_rows - range.above - range.below;
+  const double outputs = range.outputs;
+  EventCounts cost;
+  cost[slide_load] = rows * (spec.k_group_step == 0 ? 1 : spec.k_groups);
+  cost[slide_shuffle] = rows * spec.k_groups;
+  cost[slide_product] = outputs * spec.rows * spec.k_groups;
+  if (sums_windows) cost[slide_product] += input_rows * (spec.k_groups + 1) + outputs;
+  cost[slide_store] = outputs * (spec.adds ? 2 : 1);
+  cost[slide_position] = 1;
+  return cost;
+}
+
+EventCounts cost_of_plane(const DepthwisePlan& plan, bool sums_windows, const Target& target) {
+  EventCounts plane;
+  for (const DepthwiseRun& run : plan.runs) {
+    double positions = 0;
+    for (size_t i = 0; i < run.columns; ++i) {
+      positions += static_cast<double>(plan.columns_of_runs[run.first_columns + i].count);
     }
-    was_inner = is_inner;
-    const int64_t count = std::min<int64_t>(plan_.lanes, plan_.columns.output - first);
-    const std::optional<DepthwiseColumns> column = maker.make(first, count);
-    if (!column) return false;
-    all.push_back(*column);
+    plane += cost_of_position(plan.spec, plan.spec.ranges[run.range], sums_windows) *
+             (positions * static_cast<double>(run.count));
+    plane[CostEvent::slide_row_range] += 1;
   }
-  return all.size() <= max_columns;
+  plane[CostEvent::slide_product] *= instructions_of(plan.spec) * costs_on(target).product_512;
+  return plane;
 }
 
-bool DepthwiseTables::add_blocks(int64_t row, int64_t outputs, int64_t rows_of_vector) {
-  for (int64_t first = 0; first < outputs; first += plan_.block_outputs) {
-    const SlidingBlock block = {
-        .outputs = static_cast<int>(std::min<int64_t>(plan_.block_outputs, outputs - first)),
-        .masks_rows = rows_of_vector > 1};
-    add_block(block, row + first * plan_.output_step(), rows_of_vector);
-    if (plan_.bands.size() > DepthwisePlan::max_bands) return false;
+/// A plan with as many rows in a vector as cost least, and at most so many output rows in a range,
+/// else a multiple of `step`.
+std::optional<DepthwisePlan> plan_with(const DepthwisePlan& start, int64_t max_outputs,
+                                       int64_t step, const Target& target) {
+  std::optional<DepthwisePlan> best;
+  double min = 0;
+  for (int64_t rows = max_rows_of_vector(start); rows >= 1; --rows) {
+    DepthwisePlan plan = start;
+    plan.rows_of_vector = static_cast<int>(rows);
+    if (rows > 1) set_source_bytes(plan, span_of(plan, rows));
+    if (!plan.set_rows(plan.spec)) continue;
+    if (plan.spec.row_stride > 1)
+      plan.spec.prefetch_bytes = target.tuning().depthwise.prefetch_bytes;
+    if (!fits(plan.spec, target) || !fits(with_window_sums(plan.spec), target)) continue;
+    if (!choose_ranges(plan, max_outputs, step, target) || !list_ranges(plan, target)) continue;
+    const double cycles = cost_of_plane(plan, false, target).cycles(costs_on(target).cycles);
+    if (best && cycles >= min) continue;
+    min = cycles;
+    best = std::move(plan);
   }
-  return true;
+  return best;
 }
 
-void DepthwiseTables::add_block(SlidingBlock block, int64_t row, int64_t rows_of_vector) {
-  const std::vector<uint64_t> loaded = rows_loaded(block, row, rows_of_vector);
-  set_places(block, loaded, guarded_rows(row, loaded));
-  const size_t number = number_of(block);
-  if (!plan_.bands.empty() && !block.masks_rows) {
-    DepthwiseBand& last = plan_.bands.back();
-    const int64_t next = last.row + last.blocks * block.outputs * plan_.output_step();
-    if (last.block == number && last.first_columns == first_columns_ && next == row) {
-      ++last.blocks;
-      return;
-    }
-  }
-  plan_.bands.push_back({.block = number,
-                         .row = row,
-                         .blocks = 1,
-                         .first_columns = first_columns_,
-                         .columns = plan_.columns_of_bands.size() - first_columns_,
-                         .first_rows_loaded = plan_.rows_loaded.size()});
-  if (!block.masks_rows) return;
-  const auto first = loaded.begin() + block.above;
-  plan_.rows_loaded.insert(plan_.rows_loaded.end(), first, first + block.guarded_above);
-  const auto end = loaded.end() - block.below;
-  plan_.rows_loaded.insert(plan_.rows_loaded.end(), end - block.guarded_below, end);
-}
-
-size_t DepthwiseTables::number_of(const SlidingBlock& block) {
-  std::vector<SlidingBlock>& blocks = plan_.form.blocks;
-  const auto at = std::ranges::find(blocks, block);
-  const auto number = static_cast<size_t>(at - blocks.begin());
-  if (at == blocks.end()) blocks.push_back(block);
-  return number;
-}
-
-/// Of each input row of a block, the bytes of its source that are in the image as far as rows
-/// decide it.
-std::vector<uint64_t> DepthwiseTables::rows_loaded(const SlidingBlock& block, int64_t row,
-                                                   int64_t rows_of_vector) const {
-  const ConvolutionAxis& axis = plan_.rows;
-  const int64_t step = axis.kernel == 1 ? axis.stride * rows_of_vector : axis.dilation;
-  std::vector<uint64_t> loaded;
-  for (int i = 0; i < plan_.form.input_rows(block); ++i) {
-    const int64_t first = row * axis.stride - axis.pad_begin + i * step;
-    int64_t inside = 0;
-    for (int64_t k = 0; k < rows_of_vector; ++k) inside += is_inside(first + k * axis.stride);
-    loaded.push_back(inside == 0                ? 0
-                     : inside == rows_of_vector ? ~uint64_t{0}
-                                                : bytes_inside(first, rows_of_vector));
-  }
-  return loaded;
-}
-
-/// Of vectors of several rows, whose columns begin with the padding.
-uint64_t DepthwiseTables::bytes_inside(int64_t row, int64_t rows_of_vector) const {
-  uint64_t bytes = 0;
-  for (int64_t k = 0; k < rows_of_vector; ++k) {
-    if (!is_inside(row + k * plan_.rows.stride)) continue;
-    const int64_t first = k * plan_.rows.stride * plan_.columns.input + plan_.columns.pad_begin;
-    const int64_t end = std::min<int64_t>(first + plan_.columns.input, 64);
-    for (int64_t byte = first; byte < end; ++byte) bytes |= uint64_t{1} << byte;
-  }
-  return bytes;
-}
-
-/// Which input rows have sources that are not in the image altogether.
-std::vector<bool> DepthwiseTables::guarded_rows(int64_t row,
-                                                const std::vector<uint64_t>& loaded) const {
-  int64_t first = 0;
-  int64_t end = 0;
-  for (size_t i = first_columns_; i < plan_.columns_of_bands.size(); ++i) {
-    const DepthwiseColumns& columns = plan_.columns_of_bands[i];
-    first = std::min(first, columns.input);
-    end = std::max(end, columns.input + (columns.count - 1) * plan_.lanes * plan_.columns.stride);
-  }
-  end += (plan_.form.dwords - 1) * plan_.form.dword_step + plan_.form.source_bytes;
-  std::vector<bool> guarded;
-  for (size_t i = 0; i < loaded.size(); ++i) {
-    const int64_t at = (row * plan_.rows.stride - plan_.rows.pad_begin) * plan_.columns.input +
-                       static_cast<int64_t>(i) * plan_.row_step;
-    guarded.push_back(~loaded[i] != 0 || at + first < 0 || at + end > plan_.plane_inputs());
-  }
-  return guarded;
-}
-
-/// Column positions and blocks of rows. Vectors at the lower border may have fewer rows. False: a
-/// shuffle cannot make one of them, or there are too many.
-bool make_tables(DepthwisePlan& plan, const Target& target) {
-  DepthwiseTables tables(plan, target);
-  const int rows_of_vector = plan.rows_of_vector;
-  const int64_t whole = plan.rows.output / rows_of_vector;
-  if (!tables.add_columns(rows_of_vector)) return false;
-  for (int64_t phase = 0; phase < std::min(plan.phases, whole); ++phase) {
-    const int64_t outputs = ceil_div(whole - phase, plan.phases);
-    if (!tables.add_blocks(phase, outputs, rows_of_vector)) return false;
-  }
-  const int64_t rest = plan.rows.output % rows_of_vector;
-  if (rest == 0) return fits_with_window_sums(plan.form, target);
-  return tables.add_columns(rest) && tables.add_blocks(whole * rows_of_vector, 1, rest) &&
-         fits_with_window_sums(plan.form, target);
+/// Whether the code of all stores stays short, as far as that can be told: a refusal that is
+/// foreseen costs nothing.
+bool has_short_code(const DepthwiseSpec& spec, const TileEpilogue& epilogue,
+                    const DepthwiseTuning& tuning) {
+  constexpr size_t instruction = 6;                            // bytes
+  const size_t taps = static_cast<size_t>(spec.k_groups) * 3;  // loaded and shuffled
+  const int parts = spec.weight_parts();                       // two instructions each if two
+  const auto products = static_cast<size_t>(spec.rows * spec.k_groups * parts * parts);
+  constexpr size_t sum = 7;  // begun, stored, steps
+  const size_t operations = epilogue.program.code.size();
+  const size_t bytes_of_output = instruction * (taps + products + sum + operations);
+  size_t stores = 0;
+  for (const RowRange& range : spec.ranges) stores += static_cast<size_t>(range.outputs);
+  return stores * operations <= tuning.max_epilogue_operations &&
+         stores * bytes_of_output <= tuning.max_epilogue_bytes;
 }
 
 }  // namespace
 
+EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem,
+                    const Target& target) {
+  const bool sums_windows = problem.needs_window_sums() && !plan.spec.has_pairs();
+  EventCounts image =
+      cost_of_plane(plan, sums_windows, target) *
+      static_cast<double>(plan.geometry.out_channels * plan.slices * plan.outer_outputs);
+  image[CostEvent::gathered_weight] = plan.packed_weights(problem);
+  return image;
+}
+
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                            const Target& target, const BlockRows& rows) {
+                                            const Target& target, const TileEpilogue* epilogue,
+                                            int end_outputs) {
   if (geometry.layout != ConvolutionLayout::nchw || geometry.group_channels() != 1 ||
       !target.has_avx512()) {
     return std::nullopt;
   }
-  DepthwisePlan plan;
-  plan.geometry = geometry;
-  set_plane_axes(plan);
-  if (!has_near_positions(plan.rows, plan.columns, 1)) return std::nullopt;
-  plan.form.flips_input = x_is_signed;
-  plan.form.engine = product_engine_of(target);
-  if (!choose_sources(plan) || !choose_rows(plan) || !choose_blocks(plan, rows)) {
-    return std::nullopt;
-  }
-  if (!fits_with_window_sums(plan.form, target) || !make_tables(plan, target)) return std::nullopt;
-  return plan;
-}
-
-std::optional<DepthwisePlan> plan_depthwise_with(
-    const TileEpilogue& epilogue, const ConvolutionGeometry& geometry, bool x_is_signed,
-    const Target& target, const std::function<bool(const DepthwisePlan&)>& serves) {
-  constexpr int64_t min_rows = 4;  // and what is packed at a time
-  if (epilogue.rows_of_channels) return std::nullopt;
-  BlockRows rows = {.step = vectors_of_packs(epilogue) > 0 ? min_rows : 1};
-  for (; rows.max >= min_rows; rows.max /= 2) {
-    auto plan = plan_depthwise(geometry, x_is_signed, target, rows);
-    if (!plan || !plan->is_one_pass()) break;
-    if (serves(*plan)) return plan;
+  DepthwisePlan start;
+  start.geometry = geometry;
+  set_plane_axes(start);
+  if (!has_near_positions(start.rows, start.columns, 1)) return std::nullopt;
+  const DepthwiseTuning& tuning = target.tuning().depthwise;
+  start.spec.flips_input = x_is_signed;
+  start.spec.engine = product_engine_of(target);
+  if (!choose_sources(start)) return std::nullopt;
+  list_weights(start);
+  if (epilogue == nullptr) return plan_with(start, tuning.max_range_outputs, 1, target);
+  if (!start.is_one_pass()) return std::nullopt;
+  start.spec.max_epilogue_bytes = tuning.max_epilogue_bytes;
+  constexpr int64_t min_outputs = 4;  // and what is packed at a time
+  const int64_t step = vectors_of_packs(*epilogue) > 0 ? min_outputs : 1;
+  for (int64_t max = tuning.max_range_outputs; max >= min_outputs; max /= 2) {
+    auto plan = plan_with(start, max, step, target);
+    if (!plan) break;
+    const bool applies =
+        may_apply(*epilogue, plan->spec, target) && has_short_code(plan->spec, *epilogue, tuning);
+    if (applies && plan->range_outputs < end_outputs) return plan;
   }
   return std::nullopt;
 }
 
-std::string print(const DepthwisePlan& plan, const Target&) {
-  const DepthwiseForm& form = plan.form;
-  const ConvolutionGeometry& geometry = plan.geometry;
-  std::string text =
-      fmt::format("  depthwise {} channels to {}, {} {} of the filter\n", geometry.channels,
-                  geometry.out_channels, plan.slices, plan.slices == 1 ? "slice" : "slices");
-  text += fmt::format("  vectors  {} columns of {} {}, sources of {} B\n", plan.lanes,
-                      plan.rows_of_vector, plan.rows_of_vector == 1 ? "row" : "rows",
-                      form.source_bytes);
-  text += fmt::format("  filter   {} rows of {} {} of taps, {} B packed for an output channel\n",
-                      form.rows, form.dwords, form.dwords == 1 ? "dword" : "dwords",
-                      4 * form.weight_dwords());
-  for (const DepthwiseBand& band : plan.bands) {
-    const SlidingBlock& of = form.blocks[band.block];
-    text += fmt::format("  band     from row {}: {} {} of {} vectors, {} input rows, {} outside\n",
-                        band.row, band.blocks, band.blocks == 1 ? "block" : "blocks", of.outputs,
-                        form.input_rows(of), of.above + of.below);
+std::string print(const DepthwisePlan& plan) {
+  const DepthwiseSpec& spec = plan.spec;
+  std::string text = fmt::format("  depthwise {} channels to {}, {} filter slices\n",
+                                 plan.geometry.channels, plan.geometry.out_channels, plan.slices);
+  text += fmt::format("  vectors  {} columns of {} rows, sources of {} B\n", plan.lanes,
+                      plan.rows_of_vector, spec.source_bytes);
+  text += fmt::format("  filter   {} rows of {} k groups, {} B packed for an output channel\n",
+                      spec.rows, spec.k_groups, 4 * plan.panel_lanes());
+  for (const DepthwiseRun& run : plan.runs) {
+    const RowRange& range = spec.ranges[run.range];
+    text += fmt::format("  rows     from {}: {} ranges of {} vectors, {} input rows, {} outside\n",
+                        run.row, run.count, range.outputs, spec.input_rows(range),
+                        range.above + range.below);
   }
   return text;
 }

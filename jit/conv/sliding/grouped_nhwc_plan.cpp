@@ -1,40 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ir/support/integer_math.hpp"
+#include "jit/conv/candidates.hpp"
+#include "jit/conv/sliding/sliding_plan.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// Channels; places and blocks of rows beyond which a plan is not worth its time; phases that a
-/// unit may have; slices of a filter.
+/// Beyond these a plan is not worth its time: channels, places and output rows, stride phases,
+/// slices of a filter.
 constexpr int64_t max_channels = int64_t{1} << 16;
 constexpr int64_t max_places = int64_t{1} << 16;
 constexpr int64_t max_phases = 16;
 constexpr int64_t max_slices = 1024;
 
 /// Bytes of a pixel that are read for a vector.
-int64_t bytes_read(const GroupedNhwcForm& form, const Target& target) {
-  return form.parts == 0 && !target.has_avx512() ? target.vector_bits() / 32
-                                                 : GroupedNhwcForm::pixel_bytes;
+int64_t bytes_read(const GroupedNhwcSpec& spec, const Target& target) {
+  return spec.is_depthwise() && !target.has_avx512() ? target.vector_bits() / 32
+                                                     : GroupedNhwcSpec::pixel_bytes;
 }
 
-/// What a quad holds. False: no vector reads a group.
-bool choose_quads(GroupedNhwcPlan& plan, const Target& target) {
-  GroupedNhwcForm& form = plan.form;
+/// What a k group holds. False: no vector reads a group.
+bool choose_k_groups(GroupedNhwcPlan& plan, const Target& target) {
+  GroupedNhwcSpec& spec = plan.spec;
   const int64_t channels = plan.geometry.group_channels();
-  if (channels > GroupedNhwcForm::pixel_bytes) return false;
-  const bool is_depthwise = channels == 1;
+  if (channels > GroupedNhwcSpec::pixel_bytes) return false;
   plan.lanes = target.vector_bits() / 32;
-  plan.held = channels_of_k_group(form.engine);
-  form.parts = is_depthwise ? 0 : static_cast<int>(ceil_div(channels, plan.held));
-  form.repeats = is_depthwise && plan.geometry.group_out_channels() > 1;
-  form.is_partial = plan.geometry.channels < bytes_read(form, target);
+  spec.k_groups = channels == 1 ? 0 : static_cast<int>(ceil_div(channels, plan.channels_held()));
+  spec.repeats = channels == 1 && plan.geometry.group_out_channels() > 1;
+  spec.is_partial = plan.geometry.channels < bytes_read(spec, target);
   return true;
 }
 
@@ -56,141 +53,134 @@ NhwcVector vector_at(const GroupedNhwcPlan& plan, int64_t bytes, int64_t channel
 /// As many channels as lanes, unless their groups' channels of x are more than a vector reads.
 void add_vectors(GroupedNhwcPlan& plan, const Target& target) {
   const int64_t channels = plan.geometry.out_channels;
-  const int64_t of_group = plan.geometry.group_out_channels();
-  const int64_t bytes = bytes_read(plan.form, target);
+  const int64_t in_group = plan.geometry.group_out_channels();
+  const int64_t bytes = bytes_read(plan.spec, target);
   const int64_t groups = bytes / plan.geometry.group_channels();
   for (int64_t channel = 0; channel < channels;) {
-    const int64_t end = std::min((channel / of_group + groups) * of_group, channels);
+    const int64_t end = std::min((channel / in_group + groups) * in_group, channels);
     const int64_t count = std::min<int64_t>(end - channel, plan.lanes);
-    plan.overlaps = plan.form.parts == 0 && count < plan.lanes && channels >= plan.lanes;
+    plan.overlaps = plan.spec.is_depthwise() && count < plan.lanes && channels >= plan.lanes;
     const int64_t shared = plan.overlaps ? plan.lanes - count : 0;
     plan.vectors.push_back(vector_at(plan, bytes, channel - shared, shared, count));
     channel += count;
   }
   const uint32_t all = (uint32_t{1} << plan.lanes) - 1;
-  plan.form.masks_lanes = std::ranges::any_of(plan.vectors, [&](const NhwcVector& vector) {
+  plan.spec.masks_lanes = std::ranges::any_of(plan.vectors, [&](const NhwcVector& vector) {
     return vector.lanes != all && (!plan.overlaps || plan.slices > 1);
   });
 }
 
 /// How rows and columns are walked. False: strides are too irregular, or the filter is too large.
 bool choose_steps(GroupedNhwcPlan& plan) {
-  GroupedNhwcForm& form = plan.form;
-  constexpr int64_t max_rows = 16;
-  const AxisPhases rows = phases_of(plan.rows);
-  const AxisPhases columns = phases_of(plan.columns);
-  plan.row_step = rows.step;
-  plan.row_phases = rows.count;
-  plan.column_step = columns.step;
-  plan.column_phases = columns.count;
-  if (rows.count > max_phases || columns.count > max_phases) return false;
-  if (plan.rows.kernel > max_rows || rows.stride > max_rows) return false;
-  if (plan.columns.kernel > GroupedNhwcForm::max_pixels) return false;
-  form.rows = static_cast<int>(plan.rows.kernel);
-  form.row_stride = static_cast<int>(rows.stride);
-  form.columns = static_cast<int>(plan.columns.kernel);
+  const AxisPhases phases = phases_of(plan.columns);
+  plan.column_step = phases.step;
+  plan.column_phases = phases.count;
+  if (!plan.set_rows(plan.spec) || std::max(plan.row_phases, phases.count) > max_phases) {
+    return false;
+  }
+  if (plan.columns.kernel > GroupedNhwcSpec::max_pixels) return false;
+  plan.spec.columns = static_cast<int>(plan.columns.kernel);
   // Beyond that neighbours share nothing anyway.
-  form.column_stride =
-      static_cast<int>(std::min<int64_t>(columns.stride, GroupedNhwcForm::max_pixels));
+  plan.spec.column_stride =
+      static_cast<int>(std::min<int64_t>(phases.stride, GroupedNhwcSpec::max_pixels));
   return true;
 }
 
-/// Rows of a block: as many as code of a good length does. Where all code guards, there is less of
-/// it.
-int64_t max_block_rows(const GroupedNhwcPlan& plan, const GroupedNhwcForm& form) {
-  constexpr int64_t max_outputs = 8;
-  constexpr int64_t max_input_rows = 64;
-  const int64_t products = form.always_guards() ? 300 : 224;
-  int64_t max = std::min<int64_t>(max_outputs, products / (form.rows * form.products()));
-  max = std::min<int64_t>(max, (max_input_rows - form.rows) / form.row_stride + 1);
-  return std::clamp<int64_t>(max, 1, ceil_div(plan.rows.output, plan.row_phases));
-}
-
-bool has_room(const GroupedNhwcForm& form, const Target& target, const TileEpilogue* epilogue) {
-  return fits(form, target) && (epilogue == nullptr || may_apply(*epilogue, form, target));
+/// Row ranges are as long as code of a good length is. Where all code is masked, there is less.
+void choose_ranges(GroupedNhwcPlan& plan, const GroupedNhwcTuning& tuning) {
+  const GroupedNhwcSpec& spec = plan.spec;
+  const int64_t products =
+      spec.always_masks() ? tuning.max_masked_range_products : tuning.max_range_products;
+  plan.set_range_outputs(
+      std::min({tuning.max_range_outputs, products / (spec.rows * spec.products()),
+                (tuning.max_input_rows - spec.rows) / spec.row_stride + 1}));
 }
 
 /// Weights may need window sums.
-bool has_room_for_sums(GroupedNhwcForm form, const Target& target, const TileEpilogue* epilogue) {
-  if (!has_room(form, target, epilogue)) return false;
-  if (form.has_words()) return true;
-  form.subtracts_window_sums = true;
-  form.signed_input = form.flips_input;
-  form.flips_input = false;
-  return has_room(form, target, epilogue);
+bool has_room(const GroupedNhwcSpec& spec, const Target& target, const TileEpilogue* epilogue) {
+  const auto fits_one = [&](const GroupedNhwcSpec& one) {
+    return fits(one, target) && (epilogue == nullptr || may_apply(*epilogue, one, target));
+  };
+  return fits_one(spec) && fits_one(with_window_sums(spec));
 }
 
-/// Products of an output row, all of which stand in the code.
-bool has_short_rows(const GroupedNhwcForm& form) {
-  constexpr int max_products = 256;
-  return form.parts == 0 || form.rows * form.products() <= max_products;
+/// Cycles of one product: accumulators of few sums wait for each other.
+double product_of(const GroupedNhwcPlan& plan, const Target& target) {
+  const GroupedNhwcSpec& spec = plan.spec;
+  if (spec.has_pairs()) return spec.is_depthwise() ? 4 : 2;
+  if (spec.is_depthwise()) return 1;
+  const double sums = spec.outputs * std::min(plan.range_outputs, spec.sum_rows());
+  return std::max(1.0, costs_on(target).latency * 0.8 / sums);
 }
 
-double cycles_of_row(const GroupedNhwcForm& form, const Target& target) {
-  const int flipping = form.flips_input ? 1 : 0;
-  if (form.parts > 0) {
-    constexpr double load = 0.5;
-    return form.pixels() * (load + flipping + form.parts);
-  }
-  const int transposing = target.supports(Feature::avx512_vbmi) ? 1 : (target.has_avx512() ? 2 : 3);
-  return form.pixels() - form.quads() + form.quads() * (transposing + flipping);
+/// Instructions that bring what was loaded of a pixel to the lanes, beside the load.
+double shuffles_of_row(const GroupedNhwcSpec& spec, const Target& target) {
+  const int flips = spec.flips_input ? 1 : 0;
+  if (!spec.is_depthwise()) return spec.pixels() * (flips + spec.k_groups);
+  const int transposes = target.supports(Feature::avx512_vbmi) ? 1 : (target.has_avx512() ? 2 : 3);
+  return spec.pixels() - spec.row_k_groups() + spec.row_k_groups() * (transposes + flips);
 }
 
-/// Of sums that many products are added to, a few must be under way at a time.
-double cycles_of_products(const GroupedNhwcPlan& plan, const GroupedNhwcForm& form) {
-  const double products = form.rows * form.products();
-  if (form.parts == 0) return products;
-  if (form.has_words()) return 2 * products;
-  constexpr double latency = 8;  // of two products a cycle
-  const double sums = form.outputs * static_cast<double>(std::min<int64_t>(
-                                         max_block_rows(plan, form), form.sum_rows()));
-  return products * std::max(1.0, latency / sums);
+/// For all places and vectors.
+EventCounts cost_of_plane(const GroupedNhwcPlan& plan, bool sums_windows, const Target& target) {
+  using enum CostEvent;
+  const GroupedNhwcSpec& spec = plan.spec;
+  const double outputs = plan.range_outputs;
+  const double input_rows = spec.input_rows({.outputs = plan.range_outputs});
+  EventCounts one;
+  one[gather_load] = input_rows * spec.pixels();
+  one[gather_shuffle] = input_rows * shuffles_of_row(spec, target);
+  one[gather_product] = product_of(plan, target) * outputs * spec.rows * spec.products();
+  if (sums_windows) one[gather_product] += input_rows * spec.products();
+  one[gather_store] = outputs * spec.outputs;
+  one[gather_position] = 1;
+  const double lanes_factor = plan.lanes == 16 ? 1 : costs_on(target).product_256 * 2;
+  one[gather_product] *= lanes_factor * costs_on(target).product_512;
+  return one * (static_cast<double>(plan.rows.output) / outputs *
+                static_cast<double>(plan.place_count() * plan.panels()));
 }
 
-/// For an output row of a place: pixels, quads and products, which the same units do; and stores.
-double cycles_of(const GroupedNhwcPlan& plan, const GroupedNhwcForm& form, const Target& target) {
-  const auto rows = static_cast<double>(plan.rows.output == 1 ? form.rows : form.row_stride);
-  return rows * cycles_of_row(form, target) + cycles_of_products(plan, form) + 1.5 * form.outputs;
-}
-
-/// Neighbours that are made at a place: as cheap as may be.
+/// Neighbours that are made at a place: as many as cost least, but fewer only where that saves more
+/// than where pieces of the output have few rows it would lose. False: there is no code for any.
 bool choose_outputs(GroupedNhwcPlan& plan, const Target& target, const TileEpilogue* epilogue) {
+  const GroupedNhwcTuning& tuning = target.tuning().grouped_nhwc;
   double min = 0;
-  GroupedNhwcForm tried = plan.form;
-  for (tried.outputs = 1; tried.outputs <= GroupedNhwcForm::max_outputs; ++tried.outputs) {
-    if (!has_room_for_sums(tried, target, epilogue) || !has_short_rows(tried)) continue;
-    const int64_t units = ceil_div(plan.columns.output, tried.outputs * plan.column_phases);
-    const double cost = static_cast<double>(units) * cycles_of(plan, tried, target);
-    if (min > 0 && cost >= min) continue;
-    min = cost;
-    plan.form.outputs = tried.outputs;
+  int best = 0;
+  for (int outputs = GroupedNhwcSpec::max_outputs; outputs >= 1; --outputs) {
+    plan.spec.outputs = outputs;
+    const bool is_long = !plan.spec.is_depthwise() &&
+                         plan.spec.rows * plan.spec.products() > tuning.max_row_products;
+    if (is_long || !has_room(plan.spec, target, epilogue)) continue;
+    choose_ranges(plan, tuning);
+    const double cycles = cost_of_plane(plan, false, target).cycles(costs_on(target).cycles);
+    if (best > 0 && cycles >= tuning.max_fewer_outputs_cost * min) continue;
+    min = cycles;
+    best = outputs;
   }
-  return min > 0;
+  plan.spec.outputs = best;
+  if (best > 0) choose_ranges(plan, tuning);
+  return best > 0;
 }
 
 NhwcPlace place_at(const GroupedNhwcPlan& plan, int64_t column) {
-  const GroupedNhwcForm& form = plan.form;
+  const GroupedNhwcSpec& spec = plan.spec;
   const ConvolutionAxis& axis = plan.columns;
   const int64_t first = column * axis.stride - axis.pad_begin;
-  NhwcPlace place;
-  place.input = first * plan.geometry.channels;
-  place.output = column;
-  bool is_inner = true;
-  for (int i = 0; i < form.pixels(); ++i) {
+  NhwcPlace place = {.input = first * plan.geometry.channels, .output = column, .is_inner = 1};
+  for (int i = 0; i < spec.pixels(); ++i) {
     const int64_t at = first + i * plan.column_step;
+    const int mask = spec.is_partial       ? (1 << plan.geometry.channels) - 1
+                     : spec.is_depthwise() ? 0xf << (i % 4 * 4)
+                                           : 0xffff;
     const bool is_inside = at >= 0 && at < axis.input;
-    is_inner = is_inner && is_inside;
-    const int mask = form.is_partial   ? (1 << plan.geometry.channels) - 1
-                     : form.parts == 0 ? 0xf << (i % 4 * 4)
-                                       : 0xffff;
+    if (!is_inside) place.is_inner = 0;
     place.loaded[i] = static_cast<uint16_t>(is_inside ? mask : 0);
   }
-  for (int i = 0; i < form.outputs; ++i) {
+  for (int i = 0; i < spec.outputs; ++i) {
     const bool is_there = column + i * plan.column_phases < axis.output;
-    is_inner = is_inner && is_there;
-    place.stored[i] = static_cast<uint16_t>(is_there ? 0xffff : 0);
+    if (!is_there) place.is_inner = 0;
+    place.stored[i] = is_there ? 0xffff : 0;
   }
-  place.is_inner = is_inner ? 1 : 0;
   return place;
 }
 
@@ -203,40 +193,53 @@ void add_places(GroupedNhwcPlan& plan) {
   }
 }
 
-/// Whether pieces of the output may have to be smaller than a unit of blocks.
-bool has_single_rows(const GroupedNhwcPlan& plan) {
-  const int64_t channels = std::min(plan.geometry.out_channels, GroupedNhwcPlan::line_channels);
-  return plan.unit_rows() > 1 &&
-         plan.unit_rows() * plan.columns.output * channels > GroupedNhwcPlan::max_unit_outputs;
-}
-
-/// The blocks of units of so many rows in each phase.
-void add_blocks(GroupedNhwcPlan& plan, int64_t outputs, int64_t phases) {
+/// The ranges of units of so many rows in each phase.
+void add_ranges(GroupedNhwcPlan& plan, int64_t outputs, int64_t phases) {
   const int64_t end = plan.rows.output;
   for (int64_t unit = 0; unit < end; unit += outputs * phases) {
     for (int64_t row = unit; row < std::min(unit + phases, end); ++row) {
-      const int64_t rows = std::min(ceil_div(end - row, phases), outputs);
-      const SlidingBlock block = plan.block_at(row, rows);
-      if (plan.number_of(block) == plan.form.blocks.size()) plan.form.blocks.push_back(block);
+      const RowRange range = plan.range_at(row, std::min(ceil_div(end - row, phases), outputs));
+      if (plan.number_of(range) == plan.spec.ranges.size()) plan.spec.ranges.push_back(range);
+    }
+  }
+}
+
+/// Where weights of a row are packed: those of an output start `column_stride` taps later than
+/// those of its neighbour, as its pixels do.
+void list_weights(GroupedNhwcPlan& plan) {
+  const GroupedNhwcSpec& spec = plan.spec;
+  const int64_t taps = plan.rows.kernel * plan.columns.kernel;
+  plan.weight_step = spec.is_depthwise() ? 1 : plan.slices * taps;
+  const auto add = [&](int64_t first, int64_t begin, int64_t end, bool is_new) {
+    uint32_t mask = 0;
+    for (int64_t i = begin; i < end; ++i) mask |= uint32_t{0xff} << (8 * i);
+    plan.row_weights.push_back({.first = first, .mask = mask, .summed = is_new ? mask : 0});
+  };
+  for (int k = 0; spec.is_depthwise() && k < spec.row_k_groups(); ++k) {
+    for (int output = 0; output < spec.outputs; ++output) {
+      const int64_t tap = 4 * k - output * spec.column_stride;
+      if (!spec.takes(output, k)) continue;
+      add(tap, std::max<int64_t>(-tap, 0), std::min<int64_t>(4, spec.columns - tap), output == 0);
+    }
+  }
+  for (int column = 0; !spec.is_depthwise() && column < spec.columns; ++column) {
+    const int64_t channels = plan.geometry.group_channels();
+    for (int64_t channel = 0; channel < channels; channel += plan.channels_held()) {
+      add(column + channel * plan.weight_step, 0,
+          std::min<int64_t>(channels - channel, plan.channels_held()), true);
     }
   }
 }
 
 }  // namespace
 
-SlidingBlock GroupedNhwcPlan::block_at(int64_t row, int64_t outputs) const {
-  SlidingBlock block = {.outputs = static_cast<int>(outputs)};
-  const int64_t count = form.input_rows(block);
-  const int64_t first = row * rows.stride - rows.pad_begin;
-  const int64_t above = first < 0 ? ceil_div(-first, row_step) : 0;
-  const int64_t end = first >= rows.input ? 0 : ceil_div(rows.input - first, row_step);
-  block.above = static_cast<int>(std::min(above, count));
-  block.below = static_cast<int>(count - std::clamp<int64_t>(end, block.above, count));
-  return block;
-}
-
-size_t GroupedNhwcPlan::number_of(const SlidingBlock& block) const {
-  return static_cast<size_t>(std::ranges::find(form.blocks, block) - form.blocks.begin());
+EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem,
+                    const Target& target) {
+  const bool sums_windows = problem.needs_window_sums() && !plan.spec.has_pairs();
+  EventCounts image = cost_of_plane(plan, sums_windows, target) *
+                      static_cast<double>(plan.slices * plan.outer_outputs);
+  image[CostEvent::gathered_weight] = plan.packed_weights(problem);
+  return image;
 }
 
 std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,
@@ -256,39 +259,35 @@ std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geom
     return std::nullopt;
   }
   if (epilogue != nullptr && !plan.is_one_pass()) return std::nullopt;
-  plan.form.flips_input = x_is_signed;
-  plan.form.engine = product_engine_of(target);
-  if (!choose_quads(plan, target)) return std::nullopt;
+  plan.spec.flips_input = x_is_signed;
+  plan.spec.engine = product_engine_of(target);
+  if (!choose_k_groups(plan, target)) return std::nullopt;
   add_vectors(plan, target);
   if (!choose_steps(plan) || !choose_outputs(plan, target, epilogue)) return std::nullopt;
-  const int64_t outputs = ceil_div(plan.rows.output, plan.row_phases);
-  const int64_t max = max_block_rows(plan, plan.form);
-  plan.block_outputs = static_cast<int>(ceil_div(outputs, ceil_div(outputs, max)));
+  list_weights(plan);
   add_places(plan);
-  add_blocks(plan, plan.block_outputs, plan.row_phases);
-  if (epilogue == nullptr && has_single_rows(plan)) add_blocks(plan, 1, 1);
-  if (!has_room_for_sums(plan.form, target, epilogue)) return std::nullopt;
+  add_ranges(plan, plan.range_outputs, plan.row_phases);
+  const int64_t max_elements = target.tuning().partition.max_epilogue_elements;
+  if (epilogue == nullptr && plan.rows_within(max_elements) < plan.unit_rows()) {
+    add_ranges(plan, 1, 1);
+  }
+  if (plan.spec.ranges.size() > target.tuning().grouped_nhwc.max_ranges) return std::nullopt;
   return plan;
 }
 
-std::string print(const GroupedNhwcPlan& plan, const Target&) {
-  const GroupedNhwcForm& form = plan.form;
+std::string print(const GroupedNhwcPlan& plan) {
+  const GroupedNhwcSpec& spec = plan.spec;
   const ConvolutionGeometry& geometry = plan.geometry;
   std::string text =
-      form.parts == 0
-          ? fmt::format("  depthwise {} channels, side by side in the lanes\n",
-                        geometry.out_channels)
-          : fmt::format("  grouped  {} groups of {} to {} channels, side by side in the lanes\n",
-                        geometry.groups, geometry.group_channels(), geometry.group_out_channels());
+      fmt::format("  grouped  {} groups of {} to {} channels, channel-vectorised\n",
+                  geometry.groups, geometry.group_channels(), geometry.group_out_channels());
   text += fmt::format("  vectors  {} of {} lanes\n", plan.vectors.size(), plan.lanes);
-  text += fmt::format("  places   {} of {} {}, {} pixels in {} {}\n", plan.places.size(),
-                      form.outputs, form.outputs == 1 ? "output" : "outputs", form.pixels(),
-                      form.quads(), form.quads() == 1 ? "quad" : "quads");
-  text += fmt::format("  filter   {} rows of {} {}, {} B packed for a vector\n", form.rows,
-                      form.products(), form.products() == 1 ? "product" : "products",
-                      4 * plan.lanes * form.panel_vectors());
-  text += fmt::format("  blocks   {} rows, code for {} {}\n", plan.block_outputs,
-                      form.blocks.size(), form.blocks.size() == 1 ? "kind" : "kinds");
+  text += fmt::format("  places   {} of {} outputs, {} pixels in {} k groups\n", plan.places.size(),
+                      spec.outputs, spec.pixels(), spec.row_k_groups());
+  text += fmt::format("  filter   {} rows of {} products, {} B packed for a vector\n", spec.rows,
+                      spec.products(), 4 * plan.panel_lanes());
+  text +=
+      fmt::format("  rows     ranges of {}, code for {}\n", plan.range_outputs, spec.ranges.size());
   return text;
 }
 

@@ -1,311 +1,540 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/conv/sliding/nhwc_emitter.hpp"
-
+// The code of grouped kernels in NHWC: lanes are output channels.
 #include <algorithm>
+#include <array>
+
+#include "jit/conv/sliding/sliding_emitter.hpp"
 
 namespace castor::jit {
 
-namespace sliding {
-
-void NhwcEmitter::emit_entry() {
-  code_.push_all(saved_registers);
-  if (epilogue_) enter_epilogue();
-  const Reg64& step = odd_steps[0];
-  code_.mov(step, argument(offsetof(GroupedNhwcArguments, pixel_step)));
-  code_.lea(odd_steps[1], code_.ptr[step + step * 2]);
-  code_.lea(odd_steps[2], code_.ptr[step + step * 4]);
-  code_.lea(odd_steps[3], code_.ptr[odd_steps[2] + step * 2]);
-  code_.mov(reg::row_step, argument(offsetof(GroupedNhwcArguments, row_step)));
-  code_.mov(reg::output_step, argument(offsetof(GroupedNhwcArguments, output_step)));
-  if (!epilogue_) {
-    code_.mov(reg::prefetched, argument(offsetof(GroupedNhwcArguments, prefetched)));
-    code_.lea(reg::thrice_output_step, code_.ptr[reg::output_step + reg::output_step * 2]);
-  }
-  code_.mov(reg::place, argument(offsetof(GroupedNhwcArguments, places)));
-  emit_constants();
-}
-
-void NhwcEmitter::enter_epilogue() {
-  const Reg64& stack = Xbyak::util::rsp;
-  enter_frame(reg::pixel, stack_bytes + EpilogueEmitter::frame_bytes);
-  code_.sub(stack, return_bytes);
-  epilogue_->enter();
-  epilogue_->begin(argument(offsetof(GroupedNhwcArguments, epilogue)));
-  code_.add(stack, return_bytes);
-}
-
-void NhwcEmitter::emit_constants() {
-  emit_flip_constant();
-  emit_split_constant();
-  if (!has_avx512()) return;
-  code_.mov(reg::scratch, argument(offsetof(GroupedNhwcArguments, padding)));
-  code_.vbroadcasti32x4(Zmm(vectors_.padding.getIdx()), code_.ptr[reg::scratch]);
-  if (form_.parts == 0) emit_orders();
-}
-
-/// Of a quad's pixels, 16 bytes each.
-void NhwcEmitter::emit_orders() {
-  std::array<uint8_t, 64> bytes;    // to channel c: byte c of each pixel
-  std::array<uint32_t, 16> dwords;  // to four channels: their dword of each pixel
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i % 4 * 16 + i / 4);
-  for (uint32_t i = 0; i < dwords.size(); ++i) dwords[i] = i % 4 * 4 + i / 4;
-  if (has_vbmi(target_)) return code_.vmovups(vectors_.order, code_.constant_of(bytes));
-  code_.vmovups(vectors_.order, code_.constant_of(dwords));
-  std::array<uint8_t, 16> of_dwords;
-  for (size_t i = 0; i < of_dwords.size(); ++i) {
-    of_dwords[i] = static_cast<uint8_t>(i % 4 * 4 + i / 4);
-  }
-  code_.vbroadcasti32x4(Zmm(vectors_.transposed.getIdx()), code_.constant_of(of_dwords));
-}
-
-/// All places of a block.
-void NhwcEmitter::emit_places() {
-  Xbyak::Label next;
-  Xbyak::Label guarded;
-  Xbyak::Label done;
-  code_.L(next);
-  if (!form_.always_guards()) {
-    code_.cmp(code_.qword[reg::place + offsetof(NhwcPlace, is_inner)], 0);
-    code_.je(guarded, Xbyak::CodeGenerator::T_NEAR);
-    guards_ = false;
-    emit_channels();
-    code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
-  }
-  code_.L(guarded);
-  guards_ = true;
-  emit_masks();
-  emit_channels();
-  code_.L(done);
-  code_.add(reg::place, static_cast<int>(sizeof(NhwcPlace)));
-  code_.cmp(reg::place, argument(offsetof(GroupedNhwcArguments, places_end)));
-  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
-}
-
-void NhwcEmitter::emit_masks() {
-  if (!keeps_masks()) return;
-  for (int pixel = 0; pixel < form_.pixels(); ++pixel) {
-    code_.kmovw(Opmask(1 + pixel), of_place(loaded_at(pixel)));
-  }
-}
-
-/// All channels of a place, vector by vector.
-void NhwcEmitter::emit_channels() {
-  Xbyak::Label next;
-  code_.mov(weights, argument(offsetof(GroupedNhwcArguments, weights)));
-  code_.mov(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors)));
-  code_.align_to(32);
-  code_.L(next);
-  emit_vector_begin();
-  load_panel();
-  emit_rows(reg::from, reg::row_step);
-  code_.add(weights, vector_bytes() * form_.panel_vectors());
-  code_.add(reg::vector, static_cast<int>(sizeof(NhwcVector)));
-  code_.cmp(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors_end)));
-  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
-}
-
-/// Where the place's channels are read and written.
-void NhwcEmitter::emit_vector_begin() {
-  code_.mov(reg::from, of_place(offsetof(NhwcPlace, input)));
-  code_.add(reg::from, argument(offsetof(GroupedNhwcArguments, input)));
-  code_.add(reg::from, of_vector(offsetof(NhwcVector, input)));
-  code_.mov(reg::to, of_place(offsetof(NhwcPlace, output)));
-  code_.imul(reg::to, argument(offsetof(GroupedNhwcArguments, output_pixel_step)));
-  code_.add(reg::to, argument(offsetof(GroupedNhwcArguments, output)));
-  if (!epilogue_) {
-    code_.mov(reg::scratch, of_vector(offsetof(NhwcVector, channel)));
-    code_.lea(reg::to, code_.ptr[reg::to + reg::scratch * 4]);
-    return;
-  }
-  code_.mov(reg::channel, of_vector(offsetof(NhwcVector, channel)));
-  code_.sub(reg::channel, argument(offsetof(GroupedNhwcArguments, first_channel)));
-  code_.kmovw(epilogue_lanes, of_vector(offsetof(NhwcVector, lanes)));
-  code_.call(channels_routine_);
-}
-
-void NhwcEmitter::load_panel() {
-  for (int i = 0; i < vectors_.panel && vectors_.keeps(i); ++i) {
-    code_.vmovups(vectors_.kept(i), of_panel(i));
-  }
-}
-
-/// One input row: into the sums of all outputs that take it.
-void NhwcEmitter::emit_row(int row) {
-  form_.parts == 0 ? emit_pixels_of_channel(row) : emit_channels_of_pixels(row);
-}
-
-void NhwcEmitter::emit_first_sum(const Xmm& sum, int output) {
-  const Xbyak::Address start = of_vector(offsetof(NhwcVector, start));
-  form_.subtracts_window_sums ? code_.vpaddd(sum, vectors_.window_sum(output), start)
-                              : code_.vmovups(sum, start);
-}
-
-/// Quads are four neighbouring pixels.
-void NhwcEmitter::emit_pixels_of_channel(int row) {
-  const bool as_it_is = !form_.flips_input && !form_.has_words() && has_avx512();
-  const Xmm& taps = is_outside(row) && as_it_is ? vectors_.padding : vectors_.quad;
-  if (is_outside(row) && !as_it_is) {
-    load_padding(vectors_.quad);
-    prepare_taps(vectors_.quad);
-  }
-  for (int quad = 0; quad < form_.quads(); ++quad) {
-    if (!is_outside(row)) {
-      load_quad(quad);
-      prepare_taps(vectors_.quad);
-    }
-    emit_products(row, taps, quad);
-  }
-}
-
-/// Quads are channels of one pixel.
-void NhwcEmitter::emit_channels_of_pixels(int row) {
-  const Xmm& channels = vectors_.pixel;
-  if (is_outside(row)) {
-    load_padding(channels);
-    prepare_taps(channels);
-  }
-  for (int pixel = 0; pixel < form_.pixels(); ++pixel) {
-    if (!form_.is_taken(pixel)) continue;
-    if (!is_outside(row)) {
-      load_channels(pixel);
-      prepare_taps(channels);
-    }
-    for (int part = 0; part < form_.parts; ++part) {
-      vectors_.keeps(part) ? code_.vpshufb(vectors_.quad, channels, vectors_.kept(part))
-                           : code_.vpshufb(vectors_.quad, channels, of_panel(part));
-      emit_products(row, vectors_.quad, pixel * form_.parts + part);
-    }
-  }
-}
-
-/// What is multiplied: bytes flipped to unsigned ones; without VNNI, of neighbouring pixels words.
-void NhwcEmitter::prepare_taps(const Xmm& taps) {
-  if (form_.flips_input) {
-    has_avx512() ? code_.vpxord(taps, taps, vectors_.flip) : code_.vpxor(taps, taps, vectors_.flip);
-  }
-  emit_split(taps, taps);
-}
-
-/// An output row.
-void NhwcEmitter::emit_stores(int row) {
-  for (int output = 0; output < form_.outputs; ++output) {
-    const Xmm sum = vectors_.sum(row, output);
-    if (form_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(output));
-    if (epilogue_) {
-      emit_store_by_epilogue(sum, output);
-    } else {
-      emit_store(sum, output);
-    }
-  }
-  code_.add(reg::to, argument(offsetof(GroupedNhwcArguments, output_row_step)));
-}
-
-void NhwcEmitter::emit_store(const Xmm& sum, int output) {
-  Xbyak::Label done;
-  if (has_avx512() && (guards_ || form_.masks_lanes)) emit_stored_lanes(output);
-  if (!has_avx512() && guards_) {
-    code_.cmp(code_.word[reg::place + stored_at(output)], 0);
-    code_.je(done, Xbyak::CodeGenerator::T_NEAR);
-  }
-  if (output > 0) code_.lea(reg::scratch, output_address(output));
-  const Xbyak::Address to = code_.ptr[output > 0 ? reg::scratch : reg::to];
-  if (!has_avx512()) {
-    form_.masks_lanes ? emit_masked_store_of_8(sum, to) : emit_whole_store(sum, to);
-  } else if (guards_ || form_.masks_lanes) {
-    if (form_.adds) code_.vpaddd(sum | stored, sum, to);
-    code_.vmovdqu32(to | stored, sum);
-  } else {
-    emit_whole_store(sum, to);
-  }
-  if (has_avx512()) {
-    code_.prefetchw(code_.ptr[(output > 0 ? reg::scratch : reg::to) + reg::prefetched]);
-  }
-  code_.L(done);
-}
-
-/// Sets the mask of the lanes of an output that are stored.
-void NhwcEmitter::emit_stored_lanes(int output) {
-  const Xbyak::Address lanes = of_vector(offsetof(NhwcVector, lanes));
-  if (!guards_) return code_.kmovw(stored, lanes);
-  if (!form_.masks_lanes) return code_.kmovw(stored, of_place(stored_at(output)));
-  code_.movzx(reg::scratch.cvt32(), code_.word[reg::place + stored_at(output)]);
-  code_.and_(reg::scratch.cvt32(), code_.dword[reg::vector + offsetof(NhwcVector, lanes)]);
-  code_.kmovw(stored, reg::scratch.cvt32());
-}
-
-void NhwcEmitter::emit_whole_store(const Xmm& sum, const Xbyak::Address& to) {
-  if (form_.adds) code_.vpaddd(sum, sum, to);
-  code_.vmovups(to, sum);
-}
-
-/// Without AVX-512.
-void NhwcEmitter::emit_masked_store_of_8(const Xmm& sum, const Xbyak::Address& to) {
-  const Xbyak::Ymm mask(vectors_.quad.getIdx());
-  const Xbyak::Ymm there(vectors_.pixel.getIdx());
-  code_.vmovups(mask, of_vector(offsetof(NhwcVector, lanes_mask)));
-  if (form_.adds) {
-    code_.vpmaskmovd(there, mask, to);
-    code_.vpaddd(sum, sum, there);
-  }
-  code_.vpmaskmovd(to, mask, Xbyak::Ymm(sum.getIdx()));
-}
-
-/// By a call of the routine, where the output is there.
-void NhwcEmitter::emit_store_by_epilogue(const Xmm& sum, int output) {
-  Xbyak::Label done;
-  if (guards_) {
-    code_.cmp(code_.word[reg::place + stored_at(output)], 0);
-    code_.je(done, Xbyak::CodeGenerator::T_NEAR);
-  }
-  code_.vmovdqa64(vectors_.quad, sum);
-  code_.mov(reg::pixel, reg::to);
-  for (int i = 0; i < output; ++i) code_.add(reg::pixel, reg::output_step);
-  code_.call(routine_);
-  code_.L(done);
-}
-
-void NhwcEmitter::emit_exit() {
-  if (epilogue_) {
-    code_.sub(Xbyak::util::rsp, return_bytes);
-    epilogue_->leave();
-    code_.mov(Xbyak::util::rsp, code_.qword[Xbyak::util::rsp + return_bytes]);
-  }
-  code_.vzeroupper();
-  code_.pop_all(saved_registers);
-  code_.ret();
-  if (!epilogue_) return;
-  code_.L(channels_routine_);
-  epilogue_->begin_row();
-  code_.ret();
-  code_.align_to(32);
-  code_.L(routine_);
-  epilogue_->apply(vectors_.quad);
-  epilogue_->prefetch(argument(offsetof(GroupedNhwcArguments, prefetched)));
-  code_.ret();
-}
-
-}  // namespace sliding
-
 using namespace sliding;
 
-bool fits(const GroupedNhwcForm& form, const Target& target) {
-  constexpr size_t max_blocks = 16;  // beyond which code gets long
-  const bool is_sane =
-      has_short_code(form, max_blocks) && form.outputs <= GroupedNhwcForm::max_outputs &&
-      form.pixels() <= GroupedNhwcForm::max_pixels && form.parts <= GroupedNhwcForm::max_parts;
-  return is_sane && (target.has_avx512() || !form.is_partial) && has_engine(target, form.engine) &&
-         NhwcRegisters(form, target, 0).fit;
+namespace {
+
+/// Registers with one meaning throughout the code.
+namespace reg {
+const Reg64 from(Operand::RSI);  ///< the next row at the place
+const Reg64 to(Operand::RDX);    ///< the next output row at the place
+const Reg64 output_step(Operand::R8);
+const Reg64 place(Operand::RBP);
+const Reg64 vector(Operand::R10);
+const Reg64 row_step(Operand::R15);
+const Reg64 thrice_output_step(Operand::RCX);
+const Reg64 prefetched(Operand::RBX);
+const Reg64 scratch(Operand::RAX);
+// Only with an epilogue, which has RAX besides.
+const Reg64 pixel(Operand::RCX);    ///< of the sums
+const Reg64 channel(Operand::RBX);  ///< their first one
+}  // namespace reg
+
+/// One, three, five and seven times the step from a pixel to the next.
+const std::array odd_steps = {Reg64(Operand::R11), Reg64(Operand::R12), Reg64(Operand::R13),
+                              Reg64(Operand::R14)};
+const std::array saved_registers = {reg::channel, reg::place,   odd_steps[1],
+                                    odd_steps[2], odd_steps[3], reg::row_step};
+
+/// Masks: of pixels, where there are enough for all of a place; else of the one at hand. An
+/// epilogue leaves only one as it is, that of its lanes.
+constexpr int max_pixel_masks = 6;
+const Opmask pixel_at_hand(2);
+const Opmask stored(7);
+const Opmask epilogue_lanes(1);
+
+/// Epilogues are applied in a routine, with its return address below their frame.
+constexpr int return_bytes = 8;
+
+/// Within 128 bits: four i16, then four of the next pixels; to pairs of them.
+constexpr std::array<uint8_t, 16> paired_i16 = {0, 1, 8,  9,  2, 3, 10, 11,
+                                                4, 5, 12, 13, 6, 7, 14, 15};
+/// Within 128 bits: eight bytes of a pixel, then of the next one; to pairs of them.
+constexpr std::array<uint8_t, 16> paired_bytes = {0, 8,  1, 9,  2, 10, 3, 11,
+                                                  4, 12, 5, 13, 6, 14, 7, 15};
+
+std::array<uint8_t, 32> twice(const std::array<uint8_t, 16>& order) {
+  std::array<uint8_t, 32> both;
+  std::ranges::copy(order, both.begin());
+  std::ranges::copy(order, both.begin() + 16);
+  return both;
 }
 
-bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcForm& form, const Target& target) {
-  return epilogue.rows_of_channels && !form.adds &&
-         NhwcRegisters(form, target, vectors_for(&epilogue)).fit;
+/// Transposes a 4 x `count` table of T.
+template <class T, size_t count>
+std::array<T, count> transposing_order() {
+  std::array<T, count> order;
+  for (size_t i = 0; i < count; ++i) order[i] = static_cast<T>(i % 4 * (count / 4) + i / 4);
+  return order;
 }
 
-Result<MachineCode> emit_kernel(const GroupedNhwcForm& form, const Target& target,
+Xmm low(const Xmm& vector) { return Xmm(vector.getIdx()); }
+
+/// The vector registers of one kernel, given out in the order of the members.
+class NhwcRegisters : public VectorPool {
+ public:
+  /// `spare`: registers that are left for an epilogue.
+  NhwcRegisters(const GroupedNhwcSpec& spec, const Target& target, int spare)
+      : VectorPool(target, spare), spec_(spec) {
+    const bool has_avx512 = target.has_avx512();
+    taps = take();
+    if (has_avx512) padding = take();
+    if (has_avx512 && spec.is_depthwise()) order = take();
+    if (has_avx512 && spec.is_depthwise() && !has_vbmi(target)) transposed = take();
+    if (spec.flips_input) flip = take();
+    if (!spec.is_depthwise() || spec.is_partial || !has_avx512) pixel = take();
+    if (spec.weight_parts() > 1) {
+      odd_taps = take();
+      even_bytes = take();
+    }
+    if (spec.has_pairs() || spec.signed_input) product = take();
+    if (spec.subtracts_window_sums) first_window_sum_ = take(spec.outputs);
+    first_sum_ = take(spec.outputs * spec.sum_rows());
+    fit = room() >= 0;
+    panel = panel_size(spec);
+    if (!spec.subtracts_window_sums && !spec.has_pairs()) panel -= spec.zero_points();
+    kept_ = fit ? std::min(panel, room()) : 0;
+    if (kept_ > 0) first_kept_ = take(kept_);
+  }
+
+  Xmm taps, padding, order, transposed, flip, pixel, odd_taps, even_bytes, product;
+  bool fit = false;
+  int panel = 0;  ///< vectors of a panel that the code reads
+
+  Xmm window_sum(int output) const { return vector(first_window_sum_.getIdx() + output); }
+  Xmm row_sum(int output) const { return window_sum(output); }
+  /// Of an output row with that number; they take turns.
+  Xmm sum(int row, int output) const {
+    return vector(first_sum_.getIdx() + row % spec_.sum_rows() * spec_.outputs + output);
+  }
+  /// Some vectors of the panel stay in registers, others are read each time.
+  bool keeps(int index) const { return index < kept_; }
+  Xmm kept(int index) const { return vector(first_kept_.getIdx() + index); }
+
+ private:
+  const GroupedNhwcSpec& spec_;
+  Xmm first_window_sum_, first_sum_, first_kept_;
+  int kept_ = 0;
+};
+
+/// The gather: the k groups of a row at a place.
+class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
+ protected:
+  using SlidingEmitter::SlidingEmitter;
+  ~NhwcGather() = default;
+
+  Xbyak::Address place_field(size_t offset) { return code_.ptr[reg::place + offset]; }
+  Xbyak::Address panel_vector(int index) {
+    return code_.ptr[weights + target_.vector_bits() / 8 * index];
+  }
+
+  void emit_gather_constants() {
+    emit_flip_constant();
+    emit_split_constant();
+    if (!has_avx512()) return;
+    code_.mov(reg::scratch, argument(offsetof(GroupedNhwcArguments, padding)));
+    code_.vbroadcasti32x4(Zmm(vectors_.padding.getIdx()), code_.ptr[reg::scratch]);
+    if (!spec_.is_depthwise()) return;
+    if (has_vbmi(target_)) {
+      return code_.vmovups(vectors_.order, code_.constant_of(transposing_order<uint8_t, 64>()));
+    }
+    code_.vmovups(vectors_.order, code_.constant_of(transposing_order<uint32_t, 16>()));
+    code_.vbroadcasti32x4(Zmm(vectors_.transposed.getIdx()),
+                          code_.constant_of(transposing_order<uint8_t, 16>()));
+  }
+
+  void emit_pixel_masks() {
+    for (int pixel = 0; keeps_masks() && pixel < spec_.pixels(); ++pixel) {
+      code_.kmovw(Opmask(1 + pixel), pixel_mask(pixel));
+    }
+  }
+
+  void emit_row(int row) override {
+    const bool outside = is_outside(row);
+    const bool as_it_is = !spec_.flips_input && !spec_.has_pairs() && has_avx512();
+    const Xmm& loaded = spec_.is_depthwise() ? vectors_.taps : vectors_.pixel;
+    const bool takes_padding = outside && as_it_is && spec_.is_depthwise();
+    if (outside && !takes_padding) {
+      emit_padding(loaded);
+      emit_signs(loaded);
+    }
+    const int loads = spec_.is_depthwise() ? spec_.row_k_groups() : spec_.pixels();
+    for (int i = 0; i < loads; ++i) {
+      if (!spec_.is_depthwise() && !spec_.is_taken(i)) continue;
+      if (!outside) {
+        spec_.is_depthwise() ? emit_load_pixels(i) : emit_load_channels(i);
+        emit_signs(loaded);
+      }
+      if (spec_.is_depthwise()) {
+        emit_products(row, takes_padding ? vectors_.padding : vectors_.taps, i);
+        continue;
+      }
+      for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {
+        emit_order(vectors_.taps, vectors_.pixel, k_group);
+        emit_products(row, vectors_.taps, i * spec_.k_groups + k_group);
+      }
+    }
+  }
+
+  bool is_masked_ = false;  ///< whether code leaves out pixels and outputs
+
+ private:
+  bool keeps_masks() const {
+    return has_avx512() && !epilogue_ && spec_.pixels() <= max_pixel_masks;
+  }
+  Xbyak::Address pixel_mask(int pixel) {
+    return place_field(offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel));
+  }
+  static Xbyak::RegExp pixel_offset(int pixel) {
+    if (pixel == 0) return reg::from;
+    int times = 1;
+    while (pixel % (2 * times) == 0) times *= 2;
+    return reg::from + odd_steps[static_cast<size_t>(pixel / times / 2)] * times;
+  }
+  Xbyak::Address pixel_address(int pixel) { return code_.ptr[pixel_offset(pixel)]; }
+
+  void emit_padding(const Xmm& to) {
+    if (has_avx512()) return code_.vmovdqa64(to, vectors_.padding);
+    code_.mov(reg::scratch, argument(offsetof(GroupedNhwcArguments, padding)));
+    code_.vbroadcasti128(Ymm(to.getIdx()), code_.ptr[reg::scratch]);
+  }
+
+  /// What is multiplied: u8; without VNNI, of neighbouring pixels, i16.
+  void emit_signs(const Xmm& taps) {
+    if (spec_.flips_input) emit_xor(taps, vectors_.flip);
+    emit_split(taps, taps);
+  }
+
+  /// The bytes that an order of the panel says.
+  void emit_order(const Xmm& to, const Xmm& from, int order) {
+    vectors_.keeps(order) ? code_.vpshufb(to, from, vectors_.kept(order))
+                          : code_.vpshufb(to, from, panel_vector(order));
+  }
+
+  /// The mask of a pixel's bytes or lanes that there are.
+  Opmask emit_pixel_mask(int pixel) {
+    if (keeps_masks()) return Opmask(1 + pixel);
+    code_.kmovw(pixel_at_hand, pixel_mask(pixel));
+    return pixel_at_hand;
+  }
+
+  /// The bytes that there are.
+  void emit_load_partial(int pixel) {
+    const Opmask mask = emit_pixel_mask(pixel);
+    code_.vmovdqa64(low(vectors_.pixel), low(vectors_.padding));
+    code_.vmovdqu8(low(vectors_.pixel) | mask, pixel_address(pixel));
+  }
+
+  /// Without AVX-512: a pixel, or padding instead of one that is outside the image.
+  Xbyak::RegExp emit_address(int pixel) {
+    if (!is_masked_) return pixel_offset(pixel);
+    code_.lea(reg::scratch, pixel_address(pixel));
+    code_.cmp(code_.word[reg::place + offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel)],
+              0);
+    code_.cmove(reg::scratch, argument(offsetof(GroupedNhwcArguments, padding)));
+    return reg::scratch;
+  }
+
+  /// Four pixels; then channel by channel.
+  void emit_load_pixels(int k_group) {
+    const int first = 4 * k_group;
+    const int end = std::min(first + 4, spec_.pixels());
+    if (!has_avx512()) {
+      emit_load_halves(first, end);
+      return emit_transpose_halves();
+    }
+    if (is_masked_ && !spec_.is_partial) emit_padding(vectors_.taps);
+    for (int pixel = first; pixel < end; ++pixel) emit_insert_pixel(pixel);
+    emit_transpose();
+  }
+
+  void emit_insert_pixel(int pixel) {
+    const Zmm taps(vectors_.taps.getIdx());
+    const auto place = static_cast<uint8_t>(pixel % 4);
+    if (is_masked_ && !spec_.is_partial) {
+      const Opmask mask = emit_pixel_mask(pixel);
+      return code_.vbroadcasti32x4(taps | mask, pixel_address(pixel));
+    }
+    if (is_masked_) {
+      emit_load_partial(pixel);
+      place == 0 ? code_.vmovdqa64(low(taps), low(vectors_.pixel))
+                 : code_.vinserti32x4(taps, taps, low(vectors_.pixel), place);
+    } else {
+      place == 0 ? code_.vmovdqu(low(taps), pixel_address(pixel))
+                 : code_.vinserti32x4(taps, taps, pixel_address(pixel), place);
+    }
+  }
+
+  /// Eight channels of each pixel, two pixels in 128 bits.
+  void emit_load_halves(int first, int end) {
+    for (int pixel = first; pixel < end; ++pixel) {
+      const Xmm to = low(pixel < first + 2 ? vectors_.taps : vectors_.pixel);
+      const Xbyak::Address from = code_.ptr[emit_address(pixel)];
+      pixel % 2 == 0 ? code_.vmovq(to, from) : code_.vmovhps(to, to, from);
+    }
+    const Ymm both(vectors_.taps.getIdx());
+    if (end - first > 2) code_.vinserti128(both, both, low(vectors_.pixel), 1);
+  }
+
+  /// Bytes of pixels to bytes of channels.
+  void emit_transpose() {
+    const Xmm& taps = vectors_.taps;
+    const Xmm& order = vectors_.order;
+    if (has_vbmi(target_)) {
+      const bool keeps = spec_.repeats && vectors_.keeps(0);
+      if (spec_.repeats && !keeps) code_.vmovups(order, panel_vector(0));
+      return code_.vpermb(taps, keeps ? vectors_.kept(0) : order, taps);
+    }
+    if (spec_.repeats) emit_order(taps, taps, 0);
+    code_.vpermd(Zmm(taps.getIdx()), Zmm(order.getIdx()), taps);
+    code_.vpshufb(taps, taps, vectors_.transposed);
+  }
+
+  /// The same of two pixels in each 128 bits.
+  void emit_transpose_halves() {
+    const Ymm taps(vectors_.taps.getIdx());
+    spec_.repeats ? emit_order(taps, taps, 0)
+                  : code_.vpshufb(taps, taps, code_.constant_of(twice(paired_bytes)));
+    constexpr uint8_t halves_of_both = 0b11'01'10'00;
+    code_.vpermq(taps, taps, halves_of_both);
+    code_.vpshufb(taps, taps, code_.constant_of(twice(paired_i16)));
+  }
+
+  /// Channels of a pixel, the same in every 128 bits.
+  void emit_load_channels(int pixel) {
+    const Zmm to(vectors_.pixel.getIdx());
+    if (!has_avx512()) {
+      code_.vbroadcasti128(Ymm(to.getIdx()), code_.ptr[emit_address(pixel)]);
+    } else if (spec_.is_partial) {
+      emit_load_partial(pixel);
+      code_.vshufi32x4(to, to, to, 0);
+    } else if (is_masked_) {
+      const Opmask mask = emit_pixel_mask(pixel);
+      emit_padding(to);
+      code_.vbroadcasti32x4(to | mask, pixel_address(pixel));
+    } else {
+      code_.vbroadcasti32x4(to, pixel_address(pixel));
+    }
+  }
+};
+
+/// Emits one kernel: loops over places, and at each over vectors of channels.
+class NhwcEmitter final : public NhwcGather {
+ public:
+  NhwcEmitter(const GroupedNhwcSpec& spec, const Target& target, const TileEpilogue* epilogue,
+              std::span<uint8_t> buffer)
+      : NhwcGather(spec, target, vectors_for(epilogue), buffer) {
+    if (epilogue == nullptr) return;
+    epilogue_ =
+        std::make_unique<EpilogueEmitter>(code_, target, *epilogue,
+                                          EpilogueUse{.frame = stack_bytes + return_bytes,
+                                                      .taken = {.vectors = vectors_.taken()},
+                                                      .addresses = AddressesIn::pixels,
+                                                      .element = reg::channel,
+                                                      .position = reg::pixel});
+  }
+
+  MachineCode emit() {
+    emit_entry();
+    emit_any_range(argument(offsetof(GroupedNhwcArguments, range)), [&] { emit_places(); });
+    emit_exit(saved_registers, return_bytes);
+    if (epilogue_) emit_routines();
+    return code_.finish();
+  }
+
+ private:
+  Xbyak::Address vector_field(size_t offset) { return code_.ptr[reg::vector + offset]; }
+  Xbyak::Address stored_field(int output) {
+    return code_.word[reg::place + offsetof(NhwcPlace, stored) + 2 * static_cast<size_t>(output)];
+  }
+
+  void emit_entry() {
+    code_.push_all(saved_registers);
+    if (epilogue_) {
+      emit_enter_epilogue(reg::pixel, return_bytes, offsetof(GroupedNhwcArguments, epilogue));
+    }
+    const Reg64& step = odd_steps[0];
+    code_.mov(step, argument(offsetof(GroupedNhwcArguments, pixel_step)));
+    code_.lea(odd_steps[1], code_.ptr[step + step * 2]);
+    code_.lea(odd_steps[2], code_.ptr[step + step * 4]);
+    code_.lea(odd_steps[3], code_.ptr[odd_steps[2] + step * 2]);
+    code_.mov(reg::row_step, argument(offsetof(GroupedNhwcArguments, row_step)));
+    code_.mov(reg::output_step, argument(offsetof(GroupedNhwcArguments, output_step)));
+    if (!epilogue_) {
+      code_.mov(reg::prefetched, argument(offsetof(GroupedNhwcArguments, prefetched)));
+      code_.lea(reg::thrice_output_step, code_.ptr[reg::output_step + reg::output_step * 2]);
+    }
+    code_.mov(reg::place, argument(offsetof(GroupedNhwcArguments, places)));
+    emit_gather_constants();
+  }
+
+  /// All places of a range.
+  void emit_places() {
+    Xbyak::Label next;
+    Xbyak::Label masked;
+    Xbyak::Label done;
+    code_.L(next);
+    if (!spec_.always_masks()) {
+      code_.cmp(code_.qword[reg::place + offsetof(NhwcPlace, is_inner)], 0);
+      code_.je(masked, Xbyak::CodeGenerator::T_NEAR);
+      is_masked_ = false;
+      emit_vectors();
+      code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    }
+    code_.L(masked);
+    is_masked_ = true;
+    emit_pixel_masks();
+    emit_vectors();
+    code_.L(done);
+    code_.add(reg::place, static_cast<int>(sizeof(NhwcPlace)));
+    code_.cmp(reg::place, argument(offsetof(GroupedNhwcArguments, places_end)));
+    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+  }
+
+  /// All channels of a place, vector by vector.
+  void emit_vectors() {
+    Xbyak::Label next;
+    code_.mov(weights, argument(offsetof(GroupedNhwcArguments, weights)));
+    code_.mov(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors)));
+    code_.align_to(32);
+    code_.L(next);
+    emit_vector_begin();
+    for (int i = 0; i < vectors_.panel && vectors_.keeps(i); ++i) {
+      code_.vmovups(vectors_.kept(i), panel_vector(i));
+    }
+    emit_rows(reg::from, reg::row_step);
+    code_.add(weights, target_.vector_bits() / 8 * panel_size(spec_));
+    code_.add(reg::vector, static_cast<int>(sizeof(NhwcVector)));
+    code_.cmp(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors_end)));
+    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+  }
+
+  /// Where the place's channels are read and written.
+  void emit_vector_begin() {
+    code_.mov(reg::from, place_field(offsetof(NhwcPlace, input)));
+    code_.add(reg::from, argument(offsetof(GroupedNhwcArguments, input)));
+    code_.add(reg::from, vector_field(offsetof(NhwcVector, input)));
+    code_.mov(reg::to, place_field(offsetof(NhwcPlace, output)));
+    code_.imul(reg::to, argument(offsetof(GroupedNhwcArguments, output_pixel_step)));
+    code_.add(reg::to, argument(offsetof(GroupedNhwcArguments, output)));
+    if (!epilogue_) {
+      code_.mov(reg::scratch, vector_field(offsetof(NhwcVector, channel)));
+      code_.lea(reg::to, code_.ptr[reg::to + reg::scratch * 4]);
+      return;
+    }
+    code_.mov(reg::channel, vector_field(offsetof(NhwcVector, channel)));
+    code_.sub(reg::channel, argument(offsetof(GroupedNhwcArguments, first_channel)));
+    code_.kmovw(epilogue_lanes, vector_field(offsetof(NhwcVector, lanes)));
+    code_.call(begin_routine_);
+  }
+
+  void emit_first_sum(const Xmm& sum, int output) override {
+    const Xbyak::Address start = vector_field(offsetof(NhwcVector, start));
+    spec_.subtracts_window_sums ? code_.vpaddd(sum, vectors_.window_sum(output), start)
+                                : code_.vmovups(sum, start);
+  }
+
+  void emit_stores(int row) override {
+    for (int output = 0; output < spec_.outputs; ++output) {
+      const Xmm sum = vectors_.sum(row, output);
+      if (spec_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(output));
+      Xbyak::Label done;
+      const bool jumps = is_masked_ && (epilogue_ || !has_avx512());
+      if (epilogue_ == nullptr && has_avx512() && has_mask()) emit_stored_lanes(output);
+      if (jumps) {
+        code_.cmp(stored_field(output), 0);
+        code_.je(done, Xbyak::CodeGenerator::T_NEAR);
+      }
+      epilogue_ ? emit_apply(sum, output) : emit_store(sum, output);
+      code_.L(done);
+    }
+    code_.add(reg::to, argument(offsetof(GroupedNhwcArguments, output_row_step)));
+  }
+
+  /// With AVX-512: whether `stored` is used.
+  bool has_mask() const { return is_masked_ || spec_.masks_lanes; }
+
+  void emit_store(const Xmm& sum, int output) {
+    const Reg64& at = output > 0 ? reg::scratch : reg::to;
+    if (output == 3) {
+      code_.lea(at, code_.ptr[reg::to + reg::thrice_output_step]);
+    } else if (output > 0) {
+      code_.lea(at, code_.ptr[reg::to + reg::output_step * output]);
+    }
+    const Xbyak::Address to = code_.ptr[at];
+    if (!has_avx512() && spec_.masks_lanes) {
+      emit_masked_store_of_8(sum, to);
+    } else if (has_avx512() && has_mask()) {
+      if (spec_.adds) code_.vpaddd(sum | stored, sum, to);
+      code_.vmovdqu32(to | stored, sum);
+    } else {
+      if (spec_.adds) code_.vpaddd(sum, sum, to);
+      code_.vmovups(to, sum);
+    }
+    if (has_avx512()) code_.prefetchw(code_.ptr[at + reg::prefetched]);
+  }
+
+  /// Sets the mask of the lanes of an output that are stored.
+  void emit_stored_lanes(int output) {
+    const Xbyak::Address lanes = vector_field(offsetof(NhwcVector, lanes));
+    if (!is_masked_) return code_.kmovw(stored, lanes);
+    if (!spec_.masks_lanes) return code_.kmovw(stored, stored_field(output));
+    const Xbyak::Reg32 mask = reg::scratch.cvt32();
+    code_.movzx(mask, stored_field(output));
+    code_.and_(mask, code_.dword[reg::vector + offsetof(NhwcVector, lanes)]);
+    code_.kmovw(stored, mask);
+  }
+
+  /// Without AVX-512.
+  void emit_masked_store_of_8(const Xmm& sum, const Xbyak::Address& to) {
+    const Ymm mask(vectors_.taps.getIdx());
+    const Ymm there(vectors_.pixel.getIdx());
+    code_.vmovups(mask, vector_field(offsetof(NhwcVector, lanes_mask)));
+    if (spec_.adds) {
+      code_.vpmaskmovd(there, mask, to);
+      code_.vpaddd(sum, sum, there);
+    }
+    code_.vpmaskmovd(to, mask, Ymm(sum.getIdx()));
+  }
+
+  /// Applies the epilogue to an output by a call of its routine.
+  void emit_apply(const Xmm& sum, int output) {
+    code_.vmovdqa64(vectors_.taps, sum);
+    code_.mov(reg::pixel, reg::to);
+    for (int i = 0; i < output; ++i) code_.add(reg::pixel, reg::output_step);
+    code_.call(apply_routine_);
+  }
+
+  void emit_routines() {
+    code_.L(begin_routine_);
+    epilogue_->begin_row();
+    code_.ret();
+    code_.align_to(32);
+    code_.L(apply_routine_);
+    epilogue_->apply(vectors_.taps);
+    epilogue_->prefetch(argument(offsetof(GroupedNhwcArguments, prefetched)));
+    code_.ret();
+  }
+
+  Xbyak::Label begin_routine_;  ///< of the epilogue: for a vector of channels
+  Xbyak::Label apply_routine_;
+};
+
+}  // namespace
+
+bool fits(const GroupedNhwcSpec& spec, const Target& target) {
+  return fits_walk(spec, target) && spec.outputs <= GroupedNhwcSpec::max_outputs &&
+         spec.pixels() <= GroupedNhwcSpec::max_pixels &&
+         spec.k_groups <= GroupedNhwcSpec::max_k_groups &&
+         (target.has_avx512() || !spec.is_partial) && NhwcRegisters(spec, target, 0).fit;
+}
+
+bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcSpec& spec, const Target& target) {
+  return epilogue.rows_of_channels && !spec.adds &&
+         NhwcRegisters(spec, target, vectors_for(&epilogue)).fit;
+}
+
+Result<MachineCode> emit_kernel(const GroupedNhwcSpec& spec, const Target& target,
                                 const TileEpilogue* epilogue) {
-  if (epilogue != nullptr && !may_apply(*epilogue, form, target)) return epilogue_refused();
-  return assemble_with_epilogue<NhwcEmitter>(form, target, epilogue);
+  if (epilogue != nullptr && !may_apply(*epilogue, spec, target)) return epilogue_refused();
+  return assemble_with_epilogue<NhwcEmitter>(spec, target, epilogue);
 }
 
 }  // namespace castor::jit

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emitters of both sliding kernels share: the walk down the rows of a block, and its
+// What the emitters of both sliding kernels share: the walk down the rows of a row range, and its
 // products. Inside jit/conv only.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 
+#include "jit/conv/epilogue/epilogue_emitter.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
 #include "jit/emit/assembler.hpp"
 
@@ -18,24 +20,11 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
-/// Beyond these code gets long.
-inline constexpr int max_filter_rows = 16;
-inline constexpr int max_input_rows = 64;
-
-/// Whether a form has at most so many blocks, of rows that are not too many.
-template <class Form>
-bool has_short_code(const Form& form, size_t max_blocks) {
-  return form.rows >= 1 && form.rows <= max_filter_rows && form.row_stride <= max_filter_rows &&
-         form.blocks.size() <= max_blocks &&
-         std::ranges::all_of(form.blocks, [&](const SlidingBlock& block) {
-           return form.input_rows(block) <= max_input_rows;
-         });
-}
-
 inline bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
-/// Whether the target has the instructions of an engine.
-inline bool has_engine(const Target& target, ProductEngine engine) {
-  return engine == ProductEngine::i16_pairs || engine == product_engine_of(target);
+/// Whether a spec's rows, strides and instructions are what kernels of the target have.
+inline bool fits_walk(const SlidingSpec& spec, const Target& target) {
+  return spec.rows >= 1 && std::max(spec.rows, spec.row_stride) <= SlidingSpec::max_filter_rows &&
+         (spec.has_pairs() || product_engine_of(target) == ProductEngine::u8_i8_dot);
 }
 
 /// Vector registers, given out one after the other; `spare` ones are left.
@@ -60,171 +49,186 @@ class VectorPool {
   int taken_ = 0;
 };
 
-/// Which output rows take an input row. Rows are counted from the first one that any output takes;
-/// output o takes those from o * stride on.
-struct RowWalk {
-  int rows = 1;    ///< of the filter
-  int stride = 1;  ///< rows from one output to the next
-  int outputs = 0;
-
-  /// The first output that takes an input row, and the last one; none where that one is before it.
-  int first_output(int row) const { return row < rows ? 0 : (row - rows) / stride + 1; }
-  int last_output(int row) const { return std::min(row / stride, outputs - 1); }
-  /// The output that begins, or is done, with an input row; -1: none.
-  int begun_by(int row) const {
-    return row % stride == 0 && row / stride < outputs ? row / stride : -1;
-  }
-  int done_by(int row) const {
-    const int first = row - rows + 1;
-    return first >= 0 && first % stride == 0 ? first / stride : -1;
-  }
-};
-
-/// The walk down the rows of a block. `Registers` are a VectorPool that names the registers of the
-/// walk; what is read of a row, and where sums go, is the derived class's.
-template <class Form, class Registers>
+/// The walk down the rows of a range. `Registers` are a VectorPool that names the registers of the
+/// walk. Derived classes gather the k groups of a row, and store.
+template <class Spec, class Registers>
 class SlidingEmitter {
+ public:
+  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
+
  protected:
-  SlidingEmitter(const Form& form, const Target& target, int spare, std::span<uint8_t> buffer)
-      : form_(form), target_(target), vectors_(form, target, spare), code_(buffer) {}
+  SlidingEmitter(const Spec& spec, const Target& target, int spare, std::span<uint8_t> buffer)
+      : spec_(spec), target_(target), vectors_(spec, target, spare), code_(buffer) {}
   ~SlidingEmitter() = default;
 
+  inline static const Reg64 arguments{Operand::RDI};
   /// Of the layer's weights: the panel of the output channel, or of the vector of channels.
   inline static const Reg64 weights{Operand::R9};
+  /// Of the stack, below the epilogue's frame: where the caller's stack is.
+  static constexpr int stack_bytes = 64;
 
-  /// What begins the sum of an output of a place: the start, and window sums where there are any.
+  /// What begins the accumulator of an output of a place: the start, and window sums if there are.
   virtual void emit_first_sum(const Xmm& sum, int output) = 0;
-  /// Reads an input row, and calls `emit_products` for all its k groups.
+  /// Loads an input row, and calls `emit_products` for all its k groups.
   virtual void emit_row(int row) = 0;
-  /// Stores the sums of an output row, from which window sums are subtracted.
+  /// Stores the accumulators of an output row, from which window sums are subtracted.
   virtual void emit_stores(int output_row) = 0;
 
-  /// The code of all blocks of the form, of which `number` names one.
-  template <class EmitBlock>
-  void emit_any_block(const Xbyak::Address& number, const EmitBlock& emit_block) {
+  /// The code of all ranges of the spec, of which `number` names one.
+  template <class EmitRange>
+  void emit_any_range(const Xbyak::Address& number, const EmitRange& emit_range) {
     Xbyak::Label done;
-    for (size_t i = 0; i < form_.blocks.size(); ++i) {
+    for (size_t i = 0; i < spec_.ranges.size(); ++i) {
       Xbyak::Label next;
-      const bool is_last = i + 1 == form_.blocks.size();
+      const bool is_last = i + 1 == spec_.ranges.size();
       if (!is_last) {
         code_.cmp(number, static_cast<uint32_t>(i));
         code_.jne(next, Xbyak::CodeGenerator::T_NEAR);
       }
-      block_ = form_.blocks[i];
-      emit_block();
+      range_ = spec_.ranges[i];
+      emit_range();
       if (!is_last) code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
       code_.L(next);
     }
     code_.L(done);
   }
 
-  /// All rows of a block. What window sums have added up to is added where a sum begins and
-  /// subtracted at the end, so that the rows between remain. `from` goes on by `row_step`.
+  /// All rows of a range. What window sums have added up to is added where an accumulator begins
+  /// and subtracted at the end, so that the rows between remain. `from` goes on by `row_step`.
   void emit_rows(const Reg64& from, const Reg64& row_step) {
-    for (int output = 0; form_.sums_windows() && output < form_.outputs; ++output) {
-      const Xmm sum = vectors_.window_sum(output);
-      has_avx512() ? code_.vpxord(sum, sum, sum) : code_.vpxor(sum, sum, sum);
+    for (int output = 0; spec_.sums_windows() && output < spec_.outputs; ++output) {
+      emit_xor(vectors_.window_sum(output), vectors_.window_sum(output));
     }
-    for (int row = 0; row < form_.input_rows(block_); ++row) {
-      if (walk().first_output(row) <= walk().last_output(row)) {
-        emit_first_sums(walk().begun_by(row));
+    for (int row = 0; row < spec_.input_rows(range_); ++row) {
+      if (first_output(row) <= last_output(row)) {
+        emit_first_sums(row);
         emit_row(row);
       }
       code_.add(from, row_step);
-      if (const int done = walk().done_by(row); done >= 0) {
-        emit_stores(done);
-      }
+      const int done = row - spec_.rows + 1;
+      if (done >= 0 && done % spec_.row_stride == 0) emit_stores(done / spec_.row_stride);
     }
   }
 
-  /// A k group of a row: into the sums of outputs, and into window sums.
+  /// A k group of a row: into the accumulators of outputs, and into window sums.
   void emit_products(int row, const Xmm& taps, int k_group) {
-    const int weights_of_row = form_.row_weights();
-    for (int output = 0; output < form_.outputs; ++output) {
-      if (!form_.takes(output, k_group)) continue;
-      if (form_.sums_window_of(k_group)) {
+    const int weights_of_row = spec_.row_weights();
+    for (int output = 0; output < spec_.outputs; ++output) {
+      if (!spec_.takes(output, k_group)) continue;
+      if (spec_.sums_window_of(k_group)) {
         emit_product(vectors_.row_sum(output), taps,
-                     form_.rows * weights_of_row + form_.zero_point_of(output, k_group));
+                     spec_.rows * weights_of_row + spec_.zero_point_of(output, k_group));
       }
-      const int weight = form_.weight_of(output, k_group);
-      for (int i = walk().first_output(row); i <= walk().last_output(row); ++i) {
-        const int tap = row - i * form_.row_stride;
-        emit_product(vectors_.sum(i, output), taps, tap * weights_of_row + weight);
+      const int weight = spec_.weight_of(output, k_group);
+      for (int i = first_output(row); i <= last_output(row); ++i) {
+        const int tap_row = row - i * spec_.row_stride;
+        emit_product(vectors_.sum(i, output), taps, tap_row * weights_of_row + weight);
       }
     }
   }
 
-  /// Without VNNI: bytes as words, the even ones to `to`, and the odd ones.
+  /// Whether an input row is padding altogether.
+  bool is_outside(int row) const {
+    return row < range_.above || row >= spec_.input_rows(range_) - range_.below;
+  }
+  void emit_xor(const Xmm& to, const Xmm& with) {
+    has_avx512() ? code_.vpxord(to, to, with) : code_.vpxor(to, to, with);
+  }
+  /// Without VNNI: u8 as i16, the even ones to `to`, and the odd ones.
   void emit_split(const Xmm& to, const Xmm& bytes) {
-    if (form_.vectors_of_weight() == 1) return;
+    if (spec_.weight_parts() == 1) return;
     code_.vpsrlw(vectors_.odd_taps, bytes, 8);
     has_avx512() ? code_.vpandd(to, bytes, vectors_.even_bytes)
                  : code_.vpand(to, bytes, vectors_.even_bytes);
   }
   void emit_split_constant() {
-    if (form_.vectors_of_weight() == 1) return;
+    if (spec_.weight_parts() == 1) return;
     code_.vpbroadcastd(vectors_.even_bytes, code_.constant_of(uint32_t{0x00ff00ff}));
   }
   void emit_flip_constant() {
-    if (!form_.flips_input) return;
+    if (!spec_.flips_input) return;
     code_.vpbroadcastd(vectors_.flip, code_.constant_of(uint32_t{0x80808080}));
   }
-  /// Makes room on the stack, and keeps there where the caller's is. Overwrites `scratch`.
-  void enter_frame(const Reg64& scratch, int bytes) {
-    code_.mov(scratch, Xbyak::util::rsp);
-    code_.sub(Xbyak::util::rsp, bytes);
-    code_.and_(Xbyak::util::rsp, -64);
-    code_.mov(code_.qword[Xbyak::util::rsp], scratch);
+
+  /// Makes room for the epilogue's frame, and keeps there where the caller's stack is.
+  /// `return_bytes` are below it where epilogues are applied. Overwrites `scratch`.
+  void emit_enter_epilogue(const Reg64& scratch, int return_bytes, size_t operands) {
+    const Reg64& stack = Xbyak::util::rsp;
+    code_.mov(scratch, stack);
+    code_.sub(stack, stack_bytes + EpilogueEmitter::frame_bytes);
+    code_.and_(stack, -64);
+    code_.mov(code_.qword[stack], scratch);
+    if (return_bytes > 0) code_.sub(stack, return_bytes);
+    epilogue_->enter();
+    epilogue_->begin(argument(operands));
+    if (return_bytes > 0) code_.add(stack, return_bytes);
+  }
+  void emit_exit(std::span<const Reg64> saved, int return_bytes) {
+    if (epilogue_) {
+      if (return_bytes > 0) code_.sub(Xbyak::util::rsp, return_bytes);
+      epilogue_->leave();
+      code_.mov(Xbyak::util::rsp, code_.qword[Xbyak::util::rsp + return_bytes]);
+    }
+    code_.vzeroupper();
+    code_.pop_all(saved);
+    code_.ret();
   }
 
   bool has_avx512() const { return target_.has_avx512(); }
-  /// Of output rows.
-  RowWalk walk() const { return {form_.rows, form_.row_stride, block_.outputs}; }
+  Xbyak::Address argument(size_t offset) { return code_.qword[arguments + offset]; }
 
-  const Form& form_;
+  const Spec& spec_;
   const Target& target_;
   const Registers vectors_;
-  SlidingBlock block_;  ///< whose code is being emitted
+  RowRange range_;  ///< whose code is being emitted
   Assembler code_;
+  std::unique_ptr<EpilogueEmitter> epilogue_;  ///< null where there is none
 
  private:
-  /// In NCHW weights are dwords, the same for all lanes.
-  static constexpr bool broadcasts = std::is_same_v<Form, DepthwiseForm>;
+  /// In NCHW a weight is one 32-bit lane, the same for all.
+  static constexpr bool broadcasts = std::is_same_v<Spec, DepthwiseSpec>;
 
-  void emit_first_sums(int output_row) {
-    if (output_row < 0) return;
-    for (int output = 0; output < form_.outputs; ++output) {
-      emit_first_sum(vectors_.sum(output_row, output), output);
+  /// The first output row that takes an input row, and the last one, which may be before it. Rows
+  /// are counted from the first that any output takes; output o takes those from o * stride on.
+  int first_output(int row) const {
+    return row < spec_.rows ? 0 : (row - spec_.rows) / spec_.row_stride + 1;
+  }
+  int last_output(int row) const { return std::min(row / spec_.row_stride, range_.outputs - 1); }
+
+  /// Of the output row that begins with an input row.
+  void emit_first_sums(int row) {
+    if (row % spec_.row_stride != 0 || row / spec_.row_stride >= range_.outputs) return;
+    for (int output = 0; output < spec_.outputs; ++output) {
+      emit_first_sum(vectors_.sum(row / spec_.row_stride, output), output);
     }
   }
 
   /// sum += taps times the weights of that number.
   void emit_product(const Xmm& sum, const Xmm& taps, int weight) {
-    const int vectors = form_.vectors_of_weight();
-    const int index = form_.orders() + weight * vectors;
-    emit_product_of_vector(sum, taps, index);
-    if (vectors > 1) emit_product_of_vector(sum, vectors_.odd_taps, index + 1);
+    const int parts = spec_.weight_parts();
+    const int index = spec_.orders() + weight * parts;
+    emit_product_of_part(sum, taps, index);
+    if (parts > 1) emit_product_of_part(sum, vectors_.odd_taps, index + 1);
   }
 
   /// `index` in the panel.
-  void emit_product_of_vector(const Xmm& sum, const Xmm& taps, int index) {
+  void emit_product_of_part(const Xmm& sum, const Xmm& taps, int index) {
     const bool keeps = vectors_.keeps(index);
     const Xmm& product = vectors_.product;
     const auto encoding = has_avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
     const int bytes = broadcasts ? 4 : target_.vector_bits() / 8;
     const Xbyak::Address at = code_.ptr[weights + bytes * index];
-    const bool loads = !keeps && (form_.signed_input || (broadcasts && form_.has_words()));
+    const bool loads = !keeps && (spec_.signed_input || (broadcasts && spec_.has_pairs()));
     if (loads) broadcasts ? code_.vpbroadcastd(product, at) : code_.vmovups(product, at);
-    const Xmm of_register = keeps ? vectors_.kept(index) : product;
+    const Xmm loaded = keeps ? vectors_.kept(index) : product;
     const bool is_register = keeps || loads;
-    if (form_.signed_input) return code_.vpdpbusd(sum, of_register, taps, encoding);
-    if (form_.has_words()) {
-      is_register ? code_.vpmaddwd(product, taps, of_register) : code_.vpmaddwd(product, taps, at);
+    if (spec_.signed_input) return code_.vpdpbusd(sum, loaded, taps, encoding);
+    if (spec_.has_pairs()) {
+      is_register ? code_.vpmaddwd(product, taps, loaded) : code_.vpmaddwd(product, taps, at);
       return code_.vpaddd(sum, sum, product);
     }
-    if (is_register) return code_.vpdpbusd(sum, taps, of_register, encoding);
-    const Xbyak::Address operand = broadcasts ? code_.ptr_b[weights + bytes * index] : at;
-    code_.vpdpbusd(sum, taps, operand, encoding);
+    if (is_register) return code_.vpdpbusd(sum, taps, loaded, encoding);
+    code_.vpdpbusd(sum, taps, broadcasts ? code_.ptr_b[weights + bytes * index] : at, encoding);
   }
 };
 

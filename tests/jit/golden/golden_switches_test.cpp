@@ -16,8 +16,8 @@ namespace {
 
 /// The emitters of an epilogue that the kernel has, by what they go along.
 std::vector<std::string> epilogue_emitters(const KernelSpec& spec) {
-  if (std::holds_alternative<jit::DepthwiseForm>(spec)) return {"rows"};
-  if (std::holds_alternative<jit::GroupedNhwcForm>(spec)) return {"pixels"};
+  if (std::holds_alternative<jit::DepthwiseSpec>(spec)) return {"rows"};
+  if (std::holds_alternative<jit::GroupedNhwcSpec>(spec)) return {"pixels"};
   const auto* const tile = std::get_if<jit::DenseTile>(&spec);
   if (tile->vectorised == jit::Vectorised::channels) return {"tile"};
   if (tile->store == jit::StorePolicy::compressed) return {"tile"};

@@ -204,10 +204,10 @@ TEST(KernelSpec, KeysLeaveOutWhatCodeDoesNotDependOn) {
 }
 
 TEST(KernelSpec, ListsAreDelimited) {
-  DepthwiseForm one;
-  one.blocks.resize(1);
-  DepthwiseForm two = one;
-  two.blocks.resize(2);
+  DepthwiseSpec one;
+  one.ranges.resize(1);
+  DepthwiseSpec two = one;
+  two.ranges.resize(2);
   const std::string key = kernel_key(one, target);
   EXPECT_NE(kernel_key(two, target).substr(0, key.size()), key);
 }
@@ -234,7 +234,7 @@ TEST(KernelSpec, WordsAreThoseOfGoldenListings) {
   Result<test::KernelSpec> spec = test::read_kernel_spec(head);
   ASSERT_TRUE(spec.ok()) << spec.error().message;
   ASSERT_TRUE(test::read_blocks("outputs=4 above=1, outputs=2", *spec).ok());
-  const SpecWords words = spec_words(std::get<DepthwiseForm>(*spec));
+  const SpecWords words = spec_words(std::get<DepthwiseSpec>(*spec));
   EXPECT_EQ(text_of(words), "  kernel: " + head + "\n  blocks: outputs=4 above=1, outputs=2\n");
   EXPECT_EQ(short_name(words), "depthwise_filter_rows3_row_stride2_sign_flip");
   EXPECT_FALSE(words.has_full_short_name());

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
+#include "jit/conv/sliding/sliding_plan.hpp"
 #include "tests/support/depthwise_cases.hpp"
 #include "tests/support/on_every_engine.hpp"
 

@@ -3,7 +3,7 @@
 // the interpreter, with each tensor at the end or the beginning of its pages.
 #include <algorithm>
 
-#include "jit/conv/sliding/depthwise_plan.hpp"
+#include "jit/conv/sliding/sliding_plan.hpp"
 #include "tests/support/depthwise_cases.hpp"
 #include "tests/support/kernel_code.hpp"
 
@@ -168,26 +168,29 @@ TEST_F(ConvDepthwise, InstructionsBelongToTheTier) {
     if (!target.has_avx512()) continue;
     const bool has_vnni = target.supports(jit::Feature::avx512_vnni);
     for (int i = 0; i < 200; ++i) {
-      jit::DepthwiseForm form = {.engine = jit::product_engine_of(target),
-                                 .rows = static_cast<int>(draw(1, 7)),
-                                 .row_stride = static_cast<int>(draw(1, 4)),
-                                 .dwords = static_cast<int>(draw(1, 4)),
-                                 .repeats_last_tap = has_vnni && percent(30),
-                                 .dword_step = static_cast<int>(draw(0, 1)) * 8,
-                                 .source_bytes = percent(50) ? 32 : 64,
-                                 .flips_input = percent(50),
-                                 .subtracts_window_sums = has_vnni && percent(50),
-                                 .adds = percent(50)};
-      form.signed_input = has_vnni && !form.flips_input && percent(50);
+      jit::DepthwiseSpec spec;
+      spec.engine = jit::product_engine_of(target);
+      spec.rows = static_cast<int>(draw(1, 7));
+      spec.row_stride = static_cast<int>(draw(1, 4));
+      spec.k_groups = static_cast<int>(draw(1, 4));
+      spec.repeats_last_tap = has_vnni && percent(30);
+      spec.k_group_step = static_cast<int>(draw(0, 1)) * 8;
+      spec.source_bytes = percent(50) ? 32 : 64;
+      spec.prefetch_bytes = static_cast<int>(draw(0, 1)) * 4096;
+      spec.flips_input = percent(50);
+      spec.subtracts_window_sums = has_vnni && percent(50);
+      spec.adds = percent(50);
+      spec.signed_input = has_vnni && !spec.flips_input && percent(50);
       for (int64_t blocks = draw(1, 3); blocks > 0; --blocks) {
-        const int max = std::min(32, 448 / (form.rows * form.dwords));  // as plans have them
-        form.blocks.push_back({.outputs = static_cast<int>(draw(1, max)),
+        const int max = std::min({32, 448 / (spec.rows * spec.k_groups),
+                                  (64 - spec.rows) / spec.row_stride + 1});  // as plans have them
+        spec.ranges.push_back({.outputs = static_cast<int>(draw(1, max)),
                                .above = static_cast<int>(draw(0, 1)),
-                               .guarded_above = static_cast<int>(draw(0, 1)),
+                               .border_above = static_cast<int>(draw(0, 1)),
                                .masks_rows = percent(50)});
       }
-      if (!jit::fits(form, target)) continue;
-      check_kernel_code([&] { return jit::emit_kernel(form, target); }, target, name_of(tier.tier),
+      if (!jit::fits(spec, target)) continue;
+      check_kernel_code([&] { return jit::emit_kernel(spec, target); }, target, name_of(tier.tier),
                         limits);
       if (HasFatalFailure()) return;
     }

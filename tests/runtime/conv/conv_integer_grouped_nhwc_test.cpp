@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "ir/text/text.hpp"
-#include "jit/conv/sliding/grouped_nhwc_plan.hpp"
+#include "jit/conv/sliding/sliding_plan.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/state_access.hpp"
@@ -199,28 +199,30 @@ TEST_F(ConvGroupedNhwc, InstructionsBelongToTheTier) {
     const bool has_vnni = jit::product_engine_of(target) == jit::ProductEngine::u8_i8_dot;
     int emitted = 0;
     for (int i = 0; i < 300; ++i) {
-      jit::GroupedNhwcForm form = {.engine = jit::product_engine_of(target),
-                                   .rows = static_cast<int>(draw(1, 7)),
-                                   .row_stride = static_cast<int>(draw(1, 4)),
-                                   .columns = static_cast<int>(draw(1, 7)),
-                                   .column_stride = static_cast<int>(draw(1, 4)),
-                                   .outputs = static_cast<int>(draw(1, 4)),
-                                   .parts = percent(50) ? 0 : static_cast<int>(draw(1, 4)),
-                                   .is_partial = target.has_avx512() && percent(30),
-                                   .masks_lanes = percent(50),
-                                   .flips_input = percent(50),
-                                   .subtracts_window_sums = has_vnni && percent(50),
-                                   .adds = percent(30)};
-      form.repeats = form.parts == 0 && percent(30);
-      form.signed_input = has_vnni && !form.flips_input && percent(50);
+      jit::GroupedNhwcSpec spec;
+      spec.engine = jit::product_engine_of(target);
+      spec.rows = static_cast<int>(draw(1, 7));
+      spec.row_stride = static_cast<int>(draw(1, 4));
+      spec.columns = static_cast<int>(draw(1, 7));
+      spec.column_stride = static_cast<int>(draw(1, 4));
+      spec.outputs = static_cast<int>(draw(1, 4));
+      spec.k_groups = percent(50) ? 0 : static_cast<int>(draw(1, 4));
+      spec.is_partial = target.has_avx512() && percent(30);
+      spec.masks_lanes = percent(50);
+      spec.flips_input = percent(50);
+      spec.subtracts_window_sums = has_vnni && percent(50);
+      spec.adds = percent(30);
+      spec.repeats = spec.is_depthwise() && percent(30);
+      spec.signed_input = has_vnni && !spec.flips_input && percent(50);
       for (int64_t blocks = draw(1, 3); blocks > 0; --blocks) {
-        form.blocks.push_back({.outputs = static_cast<int>(draw(1, form.parts > 0 ? 2 : 8)),
+        const int max = spec.is_depthwise() ? 8 : 2;
+        spec.ranges.push_back({.outputs = static_cast<int>(draw(1, max)),
                                .above = static_cast<int>(draw(0, 1)),
                                .below = static_cast<int>(draw(0, 1))});
       }
-      if (!jit::fits(form, target) || form.rows * form.products() > 256) continue;
+      if (!jit::fits(spec, target) || spec.rows * spec.products() > 256) continue;
       ++emitted;
-      check_kernel_code([&] { return jit::emit_kernel(form, target); }, target, name_of(tier.tier),
+      check_kernel_code([&] { return jit::emit_kernel(spec, target); }, target, name_of(tier.tier),
                         limits);
       if (HasFatalFailure()) return;
     }

@@ -227,10 +227,10 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
                                  .columns = 7,
                                  .store = jit::StorePolicy::transposed}),
        "castor_dense_vectorised_channels_channels64_columns7_store_transposed_avx512_vnni"},
-      {spec_words(jit::DepthwiseForm{.rows = 3}), "castor_depthwise_filter_rows3_avx512_vnni"},
-      {spec_words(jit::DepthwiseForm{.rows = 3, .blocks = {{.outputs = 2}}}),
+      {spec_words(jit::DepthwiseSpec{{.rows = 3}}), "castor_depthwise_filter_rows3_avx512_vnni"},
+      {spec_words(jit::DepthwiseSpec{{.rows = 3, .ranges = {{.outputs = 2}}}}),
        "castor_depthwise_filter_rows3_avx512_vnni_HASH"},
-      {spec_words(jit::GroupedNhwcForm{.columns = 3, .repeats = true}),
+      {spec_words(jit::GroupedNhwcSpec{.columns = 3, .repeats = true}),
        "castor_grouped_nhwc_filter_columns3_repeats_avx512_vnni"},
       {spec_words(jit::PackWeights{9, 1, 9}),
        "castor_pack_weights_positions9_input_step9_avx512_vnni"},
@@ -255,21 +255,15 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
 }
 
 TEST(CodeNames, OfKernelsOfManyFieldsAreCut) {
-  const jit::GroupedNhwcForm all{jit::ProductEngine::u8_i8_dot,
-                                 3,
-                                 2,
-                                 3,
-                                 2,
-                                 4,
-                                 2,
-                                 true,
-                                 true,
-                                 true,
-                                 true,
-                                 true,
-                                 true,
-                                 true,
-                                 {{}}};
+  const jit::GroupedNhwcSpec all{
+      {jit::ProductEngine::u8_i8_dot, 3, 2, true, true, true, true, {{}}},
+      3,
+      2,
+      4,
+      2,
+      true,
+      true,
+      true};
   const std::string name = kernel_name(spec_words(all), {Tier::avx512_vbmi}, nullptr, "key");
   EXPECT_TRUE(is_identifier(name)) << name;
   EXPECT_EQ(without_hash(name).substr(0, 62),

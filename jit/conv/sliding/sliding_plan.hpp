@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of depthwise and grouped convolutions: row ranges, where their outputs are along the rows,
+// and the specs of their kernels.
+//
+// A filter that is dilated takes every d-th row and column, and outputs of each stride phase see an
+// undilated filter: row ranges have outputs of one phase. Along outer spatial axes there is a pass
+// for each slice of the filter, which adds to the pass before.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/support/integer_math.hpp"
+#include "jit/conv/problem.hpp"
+#include "jit/conv/sliding/sliding_spec.hpp"
+
+namespace castor::jit {
+
+/// Which weights of an output channel a 32-bit lane of its panel has: bytes `first`, first + step
+/// ... of a slice of the filter.
+struct PackedWeights {
+  int64_t first = 0;  ///< in the first row of the filter; may be before it where `mask` has no bits
+  uint32_t mask = 0;  ///< bytes that there are; others are 0
+  uint32_t summed = 0;  ///< those that no lane before has
+};
+
+struct SlidingPlan : PlaneAxes {
+  ConvolutionGeometry geometry;
+  int lanes = 0;           ///< of a vector, at most
+  int rows_of_vector = 1;  ///< output rows in the lanes of one vector, in NCHW
+  int range_outputs = 1;   ///< output rows of whole row ranges
+  int64_t row_phases = 1;  ///< output rows from one to the next that share input rows
+  int64_t row_step = 1;    ///< rows of the image from an input row of a range to the next
+  std::vector<PackedWeights> row_weights;  ///< of a row of the filter
+  int64_t weight_step = 1;                 ///< from a byte of PackedWeights to the next
+
+  /// Whether one call of a kernel writes each output, the only one.
+  bool is_one_pass() const { return jit::is_one_pass(geometry); }
+  /// Weights that a call packs, for each image.
+  double packed_weights(const ConvolutionProblem& problem) const {
+    if (problem.has_constant_weights) return 0;
+    const int64_t channels = geometry.out_channels * geometry.group_channels();
+    return static_cast<double>(channels * slices * rows.kernel * columns.kernel) /
+           static_cast<double>(geometry.batch);
+  }
+  /// Output rows from an output of a range to the next.
+  int64_t output_step() const { return rows_of_vector * row_phases; }
+  bool has_row(int64_t row) const { return row >= 0 && row < rows.input; }
+
+  /// Sets what plan and spec have of rows. False: there is no code for them.
+  bool set_rows(SlidingSpec& spec) {
+    const AxisPhases phases = phases_of(rows);
+    constexpr int64_t max = SlidingSpec::max_filter_rows;
+    if (rows.kernel > max || phases.stride * rows_of_vector > max) return false;
+    const bool is_one = rows.kernel == 1;
+    row_phases = phases.count;
+    row_step = phases.step * (is_one ? rows_of_vector : 1);
+    spec.rows = static_cast<int>(rows.kernel);
+    spec.row_stride = is_one ? 1 : static_cast<int>(phases.stride) * rows_of_vector;
+    return true;
+  }
+  /// Row ranges of at most so many output rows, all of about a size, which is a multiple of `step`
+  /// where that is possible.
+  void set_range_outputs(int64_t max, int64_t step = 1) {
+    const int64_t outputs = ceil_div(rows.output / rows_of_vector, row_phases);
+    max = std::clamp<int64_t>(max, 1, outputs);
+    const int64_t even = ceil_div(outputs, ceil_div(outputs, max));
+    const int64_t stepped = ceil_div(even, step) * step;
+    range_outputs = static_cast<int>(stepped > max ? even : stepped);
+  }
+  /// A row range from an output row on, with so many rows in a vector. Which of its rows are border
+  /// rows is left to NCHW.
+  RowRange range_at(const SlidingSpec& spec, int64_t row, int64_t outputs,
+                    int64_t in_vector) const {
+    RowRange range = {.outputs = static_cast<int>(outputs), .masks_rows = in_vector > 1};
+    const int count = spec.input_rows(range);
+    const int64_t first = row * rows.stride - rows.pad_begin;
+    const auto is_outside = [&](int64_t input_row) {
+      int64_t k = 0;
+      while (k < in_vector && !has_row(first + input_row * row_step + k * rows.stride)) ++k;
+      return k == in_vector;
+    };
+    while (range.above < count && is_outside(range.above)) ++range.above;
+    const int inside = count - range.above;
+    while (range.below < inside && is_outside(count - 1 - range.below)) ++range.below;
+    return range;
+  }
+};
+
+/// The spec of the kernel that has least room, if weights may need window sums.
+template <class Spec>
+Spec with_window_sums(Spec spec) {
+  if (spec.has_pairs()) return spec;
+  spec.subtracts_window_sums = true;
+  spec.signed_input = spec.flips_input;
+  spec.flips_input = false;
+  return spec;
+}
+
+/// Consecutive row ranges that have the same code.
+struct DepthwiseRun {
+  size_t range = 0;  ///< of the spec
+  int64_t row = 0;   ///< the first output row
+  int64_t count = 0;
+  size_t first_columns = 0;  ///< index of their column positions
+  size_t columns = 0;
+  size_t first_rows_loaded = 0;
+};
+
+/// The plan of a depthwise convolution in NCHW. Lanes are output columns. Images are walked channel
+/// by channel, row range by row range, and in each from the first column position to the last.
+struct DepthwisePlan : SlidingPlan {
+  static constexpr size_t max_runs = 64;
+
+  DepthwiseSpec spec;  ///< without window sums and adding
+  std::vector<ColumnPositions> columns_of_runs;
+  std::vector<uint64_t> rows_loaded;  ///< of border rows, where ranges mask rows
+  std::vector<DepthwiseRun> runs;
+
+  int64_t plane_outputs() const { return rows.output * columns.output; }
+  int64_t plane_inputs() const { return rows.input * columns.input; }
+  /// Parts of a plane begin at multiples of as many rows.
+  int64_t unit_rows() const {
+    return range_outputs > 1 ? range_outputs * output_step() : rows_of_vector;
+  }
+  /// Panels of weights of a slice, and 32-bit lanes of each.
+  int64_t panels() const { return geometry.out_channels; }
+  int64_t panel_lanes() const { return panel_size(spec); }
+};
+
+/// The plan of a grouped convolution in NHWC. Lanes are output channels.
+struct GroupedNhwcPlan : SlidingPlan {
+  static constexpr int64_t line_channels = 64;  ///< of a cache line of results
+
+  int64_t column_step = 1;  ///< input columns from one that the filter takes to the next
+  int64_t column_phases = 1;
+  bool overlaps = false;            ///< the last vector has channels of the one before as well
+  GroupedNhwcSpec spec;             ///< without window sums and adding
+  std::vector<NhwcVector> vectors;  ///< without starts
+  std::vector<NhwcPlace> places;    ///< of one row, by unit, then by phase
+
+  /// Channels of a group that a k group holds, if they are several.
+  int channels_held() const { return channels_of_k_group(spec.engine); }
+  /// Output rows of a unit: whole ranges of all phases.
+  int64_t unit_rows() const { return range_outputs * row_phases; }
+  /// Output columns of a unit; it has a place for each phase.
+  int64_t unit_columns() const { return spec.outputs * column_phases; }
+  int64_t column_units() const { return ceil_div(columns.output, unit_columns()); }
+  int64_t place_count() const {
+    return columns.output / unit_columns() * column_phases +
+           std::min(columns.output % unit_columns(), column_phases);
+  }
+  /// Output rows of a piece with at most so many outputs of a cache line's channels: a unit, or a
+  /// single row, which may have more.
+  int64_t rows_within(int64_t max) const {
+    const int64_t fit = max / std::min(geometry.out_channels, line_channels) / columns.output;
+    return fit < unit_rows() ? 1 : unit_rows();
+  }
+  /// A row range of the spec, and its number; that of ranges if it is not there.
+  RowRange range_at(int64_t row, int64_t outputs) const {
+    return SlidingPlan::range_at(spec, row, outputs, 1);
+  }
+  size_t number_of(const RowRange& range) const {
+    return static_cast<size_t>(std::ranges::find(spec.ranges, range) - spec.ranges.begin());
+  }
+  /// Panels of weights of a slice, and 32-bit lanes of each.
+  int64_t panels() const { return static_cast<int64_t>(vectors.size()); }
+  int64_t panel_lanes() const { return int64_t{panel_size(spec)} * lanes; }
+};
+
+/// Plans a convolution that has output elements; nothing where there are no kernels for it:
+/// depthwise ones have one channel in a group, grouped ones several groups, or one channel.
+/// `epilogue` is what kernels are to apply, or null. Of depthwise plans with an epilogue the first
+/// one with row ranges of fewer than `end_outputs` output rows: their code gets shorter and
+/// shorter.
+std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
+                                            const Target& target,
+                                            const TileEpilogue* epilogue = nullptr,
+                                            int end_outputs = std::numeric_limits<int>::max());
+std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,
+                                                 bool x_is_signed, const Target& target,
+                                                 const TileEpilogue* epilogue = nullptr);
+
+/// The plan in words.
+std::string print(const DepthwisePlan& plan);
+std::string print(const GroupedNhwcPlan& plan);
+
+}  // namespace castor::jit
