@@ -7,7 +7,7 @@
 
 #include "ir/text/text.hpp"
 #include "jit/conv/candidates.hpp"
-#include "jit/conv/fuse_convolutions.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "jit/conv/epilogue_walk.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 
 namespace castor::jit {
 
@@ -86,17 +86,23 @@ Result<BoundShapes> likely_shapes(const Function& function) {
   return bind_shapes(function, parameters);
 }
 
+std::vector<Dims> likely_strides(const Nest& nest, const BoundShapes& shapes) {
+  const Dims& space = shapes.values[nest.space];
+  std::vector<Dims> strides;
+  for (const NestInput& input : nest.inputs) {
+    const Dims& own = shapes.values[input.value];
+    strides.push_back(strides_in_space(input.axes, own, dense_strides(own), space));
+  }
+  strides.resize(nest.operands(), dense_strides(space));
+  return strides;
+}
+
 NestForm LikelyForms::form_of(const Nest& nest, const Target& target) const {
   const auto dense = NestForm::dense(nest.operands());
   if (!shapes_) return dense;
   const Dims& extents = shapes_->values[nest.space];
   if (element_count(extents).value_or(0) == 0) return dense;
-  std::vector<Dims> strides;
-  for (const NestInput& input : nest.inputs) {
-    const Dims& own = shapes_->values[input.value];
-    strides.push_back(strides_in_space(input.axes, own, dense_strides(own), extents));
-  }
-  strides.resize(nest.operands(), dense_strides(extents));
+  const std::vector<Dims> strides = likely_strides(nest, *shapes_);
   if (nest.epilogue) {
     if (const auto walk = epilogue_walk(nest, extents, strides)) return walk->space.form;
   }

@@ -56,7 +56,7 @@ struct Fusion {
   bool is_fused() const { return kind == Kind::fused; }
 };
 
-/// A nest that is a convolution's epilogue (see jit/conv/epilogue_walk.hpp).
+/// A nest that is a convolution's epilogue (see jit/conv/epilogue/epilogue.hpp).
 struct Epilogue {
   ConvolutionLayout layout = ConvolutionLayout::nchw;
   size_t source = 0;  ///< the operand that is the convolution's result

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "ir/shape/broadcast.hpp"
-#include "jit/conv/fuse_convolutions.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/float_environment.hpp"
 #include "jit/lower/lower_nest.hpp"
 #include "jit/plan/materialise.hpp"

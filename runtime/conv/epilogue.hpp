@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jit/conv/epilogue_walk.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 #include "runtime/bind/elementwise_step.hpp"
 
 namespace castor::detail {

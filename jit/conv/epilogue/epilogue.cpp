@@ -1,17 +1,308 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/conv/epilogue/epilogue.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "jit/lane/unsigned_stores.hpp"
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/types/storage.hpp"
 #include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
+
+// ---- how a nest takes slabs
+
+namespace {
+
+/// Consecutive axes of a result that count as one.
+struct Axes {
+  int begin = 0;
+  int end = 0;
+};
+
+int64_t count_of(const Dims& extents, const Axes& axes) {
+  int64_t count = 1;
+  for (int axis = axes.begin; axis < axes.end; ++axis) count *= extents[axis];
+  return count;
+}
+
+/// The stride of neighbouring axes as one; 0 where none has more than one element.
+std::optional<int64_t> joint_stride(const Dims& extents, const Dims& strides, const Axes& axes) {
+  std::optional<int64_t> stride;
+  int64_t next = 0;  // where the axes so far would go on
+  for (int axis = axes.end - 1; axis >= axes.begin; --axis) {
+    if (extents[axis] == 1) continue;
+    if (stride && strides[axis] != next) return std::nullopt;
+    if (!stride) stride = strides[axis];
+    if (__builtin_mul_overflow(strides[axis], extents[axis], &next)) return std::nullopt;
+  }
+  return stride.value_or(0);
+}
+
+/// Builds the walk operand by operand.
+class WalkBuilder {
+ public:
+  WalkBuilder(const Nest& nest, const Dims& extents) : nest_(nest), extents_(extents) {
+    const bool nhwc = nest.epilogue->layout == ConvolutionLayout::nhwc;
+    const int rank = extents.rank();
+    const Axes channels = nhwc ? Axes{rank - 1, rank} : Axes{1, 2};
+    const Axes pixels = nhwc ? Axes{1, rank - 1} : Axes{2, rank};
+    walk_.rows_of_channels =
+        count_of(extents, pixels) == 1 || (nhwc && count_of(extents, channels) > 1);
+    elements_ = walk_.rows_of_channels ? channels : pixels;
+    rows_ = walk_.rows_of_channels ? pixels : channels;
+  }
+
+  /// Adds the next operand: fused, or why it cannot be taken.
+  Fusion::Kind add(const Dims& strides) {
+    const size_t operand = walk_.operands.size();
+    if (operand == nest_.epilogue->source) {  // whose rows are those of the slabs
+      walk_.operands.push_back({.element = 1});
+      return Fusion::Kind::fused;
+    }
+    const auto row = joint_stride(extents_, strides, rows_);
+    auto element = joint_stride(extents_, strides, elements_);
+    if (!row || !element) return Fusion::Kind::partly_repeated;
+    if (operand >= nest_.inputs.size() && count_of(extents_, elements_) == 1) element = 1;
+    if (*element != 0 && *element != 1) return Fusion::Kind::partly_repeated;
+    walk_.operands.push_back({extents_[0] == 1 ? 0 : strides[0], *row, *element});
+    return has_whole_bytes(operand) ? Fusion::Kind::fused : Fusion::Kind::split_bytes;
+  }
+
+  EpilogueWalk finish() {
+    IterationSpace& space = walk_.space;
+    space.form.rank = 2;
+    space.extents = {1, 1};
+    for (const PieceSteps& steps : walk_.operands) {
+      space.strides.push_back({steps.element, steps.row});
+      space.form.access.push_back(steps.element == 0 ? Access::uniform : Access::contiguous);
+    }
+    walk_.joining_row = joining_row();
+    return std::move(walk_);
+  }
+
+ private:
+  /// Rows of slabs are as long as the last axis of more than one element, or end with it.
+  bool has_whole_bytes(size_t operand) const {
+    const ElementType type = nest_.element(operand);
+    const PieceSteps& steps = walk_.operands[operand];
+    if (!is_sub_byte(type) || steps.element == 0) return true;
+    int last = elements_.end - 1;
+    while (last > elements_.begin && extents_[last] == 1) --last;
+    const int64_t aligned = aligned_elements(type);
+    return steps.image % aligned == 0 && steps.row % aligned == 0 && extents_[last] % aligned == 0;
+  }
+
+  int64_t joining_row() const {
+    int64_t length = -1;
+    for (size_t k = 0; k < nest_.operands(); ++k) {
+      if (k == nest_.epilogue->source) continue;
+      const PieceSteps& steps = walk_.operands[k];
+      if (steps.element == 0 && steps.row == 0) continue;
+      if (steps.element == 0 || (length >= 0 && steps.row != length)) return -1;
+      length = steps.row;
+    }
+    return length;
+  }
+
+  const Nest& nest_;
+  const Dims& extents_;
+  EpilogueWalk walk_;
+  Axes elements_;
+  Axes rows_;
+};
+
+}  // namespace
+
+std::optional<EpilogueWalk> epilogue_walk(const Nest& nest, const Dims& extents,
+                                          std::span<const Dims> strides) {
+  WalkBuilder builder(nest, extents);
+  for (const Dims& of_operand : strides) {
+    if (builder.add(of_operand) != Fusion::Kind::fused) return std::nullopt;
+  }
+  return builder.finish();
+}
+
+// ---- which nests are epilogues
+
+namespace {
+
+constexpr size_t no_nest = ~size_t{0};
+
+/// One operand of a nest.
+struct Reader {
+  size_t nest;
+  size_t input;
+};
+
+/// Who reads the results of convolutions, or reshapes of them: by root, in the order of nests.
+using Readers = std::unordered_map<ValueId, std::vector<Reader>>;
+
+Readers readers_of(const Function& function, const std::vector<Nest>& nests) {
+  Readers readers;
+  for (const Nest& nest : nests) {
+    if (nest.convolution) readers.try_emplace(nest.outputs[0].value);
+  }
+  if (readers.empty()) return readers;
+  const std::vector<ValueId> roots = reshape_roots(function);
+  for (size_t n = 0; n < nests.size(); ++n) {
+    for (size_t k = 0; k < nests[n].inputs.size(); ++k) {
+      const auto found = readers.find(roots[nests[n].inputs[k].value]);
+      if (found != readers.end()) found->second.push_back({n, k});
+    }
+  }
+  return readers;
+}
+
+/// Chooses the convolutions of one function that are fused.
+class FusionPlanner {
+ public:
+  FusionPlanner(const Function& function, const Readers& readers, std::vector<Nest>& nests)
+      : function_(function), readers_(readers), nests_(nests), before_(nests.size(), no_nest) {
+    if (!has_known_extents()) return;
+    if (Result<BoundShapes> shapes = likely_shapes(function); shapes.ok()) {
+      shapes_ = std::move(shapes).value();
+    }
+  }
+
+  /// Later convolutions first.
+  void plan() {
+    for (size_t i = nests_.size(); i-- > 0;) {
+      if (nests_[i].convolution) nests_[i].fusion = choose(i);
+    }
+  }
+
+  /// The nests, each convolution that is fused directly before its epilogue.
+  std::vector<Nest> in_order() {
+    std::vector<Nest> ordered;
+    ordered.reserve(nests_.size());
+    for (size_t n = 0; n < nests_.size(); ++n) {
+      if (nests_[n].fusion && nests_[n].fusion->is_fused()) continue;
+      if (before_[n] != no_nest) ordered.push_back(std::move(nests_[before_[n]]));
+      ordered.push_back(std::move(nests_[n]));
+    }
+    return ordered;
+  }
+
+ private:
+  Fusion choose(size_t convolution) {
+    const NestOutput& output = nests_[convolution].outputs[0];
+    if (!output.is_scratch()) return {Fusion::Kind::is_result};
+    const std::vector<Reader>& readers = readers_.at(output.value);
+    if (readers.empty()) return {Fusion::Kind::is_result};
+    for (const Reader& reader : readers) {
+      const ValueId value = nests_[reader.nest].inputs[reader.input].value;
+      if (value != output.value) return {Fusion::Kind::reshaped, value};
+      if (reader.nest != readers[0].nest) return {Fusion::Kind::several_nests};
+    }
+    Nest& nest = nests_[readers[0].nest];
+    size_t& before = before_[readers[0].nest];
+    if (before != no_nest) {
+      return {Fusion::Kind::other_convolution, nests_[before].outputs[0].value};
+    }
+    for (const Reader& reader : readers) {
+      if (!is_in_place(nest.inputs[reader.input])) return {Fusion::Kind::other_shape, nest.space};
+    }
+    nest.epilogue = Epilogue{layout_of(nests_[convolution]), readers[0].input};
+    const Fusion fusion = fusion_of(nest, output.value);
+    if (fusion.is_fused()) {
+      before = convolution;
+    } else {
+      nest.epilogue.reset();
+    }
+    return fusion;
+  }
+
+  static bool is_in_place(const NestInput& input) {
+    for (int axis = 0; axis < input.axes.rank(); ++axis) {
+      if (input.axes[axis] != axis) return false;
+    }
+    return true;
+  }
+
+  ConvolutionLayout layout_of(const Nest& convolution) const {
+    const Operation& operation = function_.operations[*convolution.convolution];
+    const auto axes = static_cast<int>(function_.type_of(operation.results[0]).shape.size()) - 2;
+    const Result<ConvolutionOptions> options = convolution_options(operation, axes);
+    return options.ok() ? options->layout : ConvolutionLayout::nchw;
+  }
+
+  bool has_known_extents() const {
+    return std::ranges::all_of(function_.parameters, [&](ValueId parameter) {
+      return std::ranges::all_of(function_.type_of(parameter).shape, &Dim::is_fixed);
+    });
+  }
+
+  /// Whether the nest can take that result. Where extents are unknown, binding decides it.
+  Fusion fusion_of(const Nest& nest, ValueId value) const {
+    const Fusion fused = {Fusion::Kind::fused, nest.outputs[0].value};
+    if (!shapes_) return fused;
+    const Dims& space = shapes_->values[nest.space];
+    if (shapes_->values[value] != space) return {Fusion::Kind::other_shape, nest.space};
+    if (element_count(space).value_or(0) == 0) return fused;
+    const std::vector<Dims> strides = likely_strides(nest, *shapes_);
+    WalkBuilder builder(nest, space);
+    for (size_t k = 0; k < nest.operands(); ++k) {
+      const Fusion::Kind kind = builder.add(strides[k]);
+      if (kind != Fusion::Kind::fused) return {kind, value_of(nest, k)};
+    }
+    return fused;
+  }
+
+  static ValueId value_of(const Nest& nest, size_t operand) {
+    const size_t inputs = nest.inputs.size();
+    return operand < inputs ? nest.inputs[operand].value : nest.outputs[operand - inputs].value;
+  }
+
+  const Function& function_;
+  const Readers& readers_;
+  std::vector<Nest>& nests_;
+  std::optional<BoundShapes> shapes_;  ///< where they are known
+  std::vector<size_t> before_;         ///< by nest: the convolution whose epilogue it is
+};
+
+}  // namespace
+
+void fuse_convolutions(const Function& function, std::vector<Nest>& nests) {
+  const Readers readers = readers_of(function, nests);
+  if (readers.empty()) return;
+  FusionPlanner planner(function, readers, nests);
+  planner.plan();
+  nests = planner.in_order();
+}
+
+std::string text_of(const Function& function, const Fusion& fusion) {
+  const auto name = [&] { return function.values[fusion.value].name; };
+  switch (fusion.kind) {
+    case Fusion::Kind::fused: return "the next nest, piece by piece";
+    case Fusion::Kind::is_result: return "none: the i32 result is the function's";
+    case Fusion::Kind::reshaped:
+      return fmt::format("none: %{} is a reshape of the i32 result", name());
+    case Fusion::Kind::several_nests: return "none: several nests read the i32 result";
+    case Fusion::Kind::other_convolution:
+      return fmt::format("none: the nest that reads the i32 result is that of %{}", name());
+    case Fusion::Kind::other_shape:
+      return fmt::format("none: %{}, which is computed from the i32 result, has another shape",
+                         name());
+    case Fusion::Kind::partly_repeated:
+      return fmt::format("none: %{} lies along some of the spatial axes only", name());
+    case Fusion::Kind::split_bytes:
+      return fmt::format("none: rows of %{} end inside bytes", name());
+  }
+  return "";
+}
+
+// ---- what kernels apply
 
 namespace {
 
 constexpr size_t max_instructions = 64;
 constexpr int max_lane_bits = 32;
+
+/// Registers that an epilogue has at least, and one that encodes by tables or looks up.
+constexpr int min_vectors = 10;
+constexpr int min_table_vectors = 16;
 
 /// Whether the operation goes lane by lane, through general registers.
 bool is_scalar(LaneOp op) {
@@ -25,75 +316,50 @@ bool is_simple(const LaneProgram& program) {
                               [](const LaneInst& inst) { return is_scalar(inst.op); });
 }
 
-/// Registers that an epilogue has at least, and one that encodes by tables or looks up.
-constexpr int min_vectors = 10;
-constexpr int min_table_vectors = 16;
-
-}  // namespace
-
-bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst) {
-  if (inst.op != LaneOp::store || looks_up(inst.narrowing) || encodes(inst.narrowing)) return false;
-  const TileOperand& to = epilogue.operands[epilogue.inputs + static_cast<size_t>(inst.imm)];
-  return bits_of(inst.type) == 32 && bits_of(to.element) == 8;
+bool has_tables(const LaneInst& inst) {
+  return looks_up(inst.narrowing) || encodes(inst.narrowing);
 }
 
-namespace {
-
-int count_packable(const TileEpilogue& epilogue) {
-  const auto packs = [&](const LaneInst& inst) { return is_packable(epilogue, inst); };
-  return static_cast<int>(std::ranges::count_if(epilogue.program.code, packs));
+/// Whether kernels can address the operand: results are stored element by element, and what a row
+/// repeats is broadcast from memory.
+bool may_address(ElementType element, const TileOperand& operand, bool is_input) {
+  if (is_sub_byte(element)) return false;
+  return !operand.repeats || (is_input && bits_of(element) == max_lane_bits);
 }
 
 }  // namespace
 
-TileEpilogue packed_epilogue(const TileEpilogue& epilogue) {
-  TileEpilogue packed = epilogue;
-  if (count_packable(epilogue) == 0) return packed;
-  packed.program = epilogue.packed;
-  packed.packs = true;
-  return packed;
+bool is_packable(const LaneProgram& program, const LaneInst& inst) {
+  return inst.op == LaneOp::store && !has_tables(inst) && bits_of(inst.type) == 32 &&
+         bits_of(program.sinks[static_cast<size_t>(inst.imm)].element) == 8;
 }
 
-/// Two chunks in one vector, and a third.
-int vectors_of_packs(const TileEpilogue& epilogue) { return 2 * count_packable(epilogue); }
-
-std::vector<LoopLevel> levels_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same) {
-  std::vector<LoopLevel> sources;
-  for (size_t k = 0; k < epilogue.inputs; ++k) {
-    const bool is_of_row = k != epilogue.source && epilogue.operands[k].*is_same;
-    sources.push_back(is_of_row ? LoopLevel::row : LoopLevel::chunk);
-  }
-  return loop_levels(epilogue.program, sources);
+/// Two chunks in one vector, and a third, of each result.
+int vectors_of_packs(const TileEpilogue& epilogue) {
+  const LaneProgram& program = epilogue.program;
+  return 2 * static_cast<int>(std::ranges::count_if(
+                 program.code, [&](const LaneInst& inst) { return is_packable(program, inst); }));
 }
 
 int vectors_for(const TileEpilogue* epilogue) {
   if (epilogue == nullptr) return 0;
-  const bool by_tables = std::ranges::any_of(epilogue->program.code, [](const LaneInst& inst) {
-    return looks_up(inst.narrowing) || encodes(inst.narrowing);
-  });
-  return by_tables ? min_table_vectors : min_vectors;
+  return std::ranges::any_of(epilogue->program.code, has_tables) ? min_table_vectors : min_vectors;
 }
 
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
                                           const Target& target) {
   if (!target.has_avx512() || !is_simple(nest.program)) return std::nullopt;
   if (nest.operands() > max_tile_operands + 1) return std::nullopt;
-  TileEpilogue epilogue;
-  epilogue.inputs = nest.inputs.size();
-  epilogue.source = nest.epilogue->source;
-  for (size_t k = 0; k < nest.operands(); ++k) {
-    const TileOperand operand = {nest.element(k), walk.operands[k].element == 0,
-                                 walk.operands[k].row == 0};
-    const bool is_repeated_input = operand.repeats && k < epilogue.inputs;
-    if (is_sub_byte(operand.element)) return std::nullopt;
-    if (is_repeated_input && bits_of(operand.element) != max_lane_bits) return std::nullopt;
-    if (operand.repeats && k >= epilogue.inputs) return std::nullopt;
-    epilogue.operands.push_back(operand);
+  TileEpilogue epilogue = {.program = nest.program,
+                           .source = nest.epilogue->source,
+                           .operands = {},
+                           .rows_of_channels = walk.rows_of_channels};
+  for (const PieceSteps& steps : walk.operands) {
+    const size_t k = epilogue.operands.size();
+    epilogue.operands.push_back({.repeats = steps.element == 0, .same_in_rows = steps.row == 0});
+    const bool is_input = k < epilogue.inputs();
+    if (!may_address(nest.element(k), epilogue.operands[k], is_input)) return std::nullopt;
   }
-  epilogue.program = nest.program;
-  epilogue.packed = nest.program;
-  store_from_unsigned(epilogue.program);
-  epilogue.rows_of_channels = walk.rows_of_channels;
   return epilogue;
 }
 
@@ -101,14 +367,8 @@ std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const
                                                  const Target& target) {
   const Result<BoundShapes> shapes = likely_shapes(function);
   if (!shapes) return std::nullopt;
-  const Dims& space = shapes->values[nest.space];
-  std::vector<Dims> strides;
-  for (const NestInput& input : nest.inputs) {
-    const Dims& extents = shapes->values[input.value];
-    strides.push_back(strides_in_space(input.axes, extents, dense_strides(extents), space));
-  }
-  strides.resize(nest.operands(), dense_strides(space));
-  const std::optional<EpilogueWalk> walk = epilogue_walk(nest, space, strides);
+  const std::vector<Dims> strides = likely_strides(nest, *shapes);
+  const auto walk = epilogue_walk(nest, shapes->values[nest.space], strides);
   return walk ? tile_epilogue(nest, *walk, target) : std::nullopt;
 }
 

@@ -1,55 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementwise function behind a convolution, as its kernels apply it to a tile of sums before
-// they store it: the tensor of i32 exists nowhere, not even in parts.
+// Epilogues: the elementwise nest after a convolution takes its i32 result as it is computed, so
+// that the tensor of i32 is never made.
 //
-// A tile's vectors of sums lie along rows of the result: rows of a channel's pixels, or of a
-// pixel's channels. Each operand lies along them element by element, or has one element for a row.
-// The emitter: epilogue_emitter.hpp.
+// A slab of the result is neighbouring channels by neighbouring pixels of one image. Its rows are
+// consecutive in memory: pixels of a channel, or channels of a pixel. Each operand has an element
+// for each of a row, or one for the whole row. Kernels apply an epilogue to their accumulators
+// (TileEpilogue; the emitter: epilogue_emitter.hpp), or the nest's code runs on slabs
+// (EpilogueWalk; runtime/conv/convolution_output.hpp).
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
-#include "jit/conv/epilogue_walk.hpp"
 #include "jit/kernel/spec.hpp"
-#include "jit/lane/hoist.hpp"
 #include "jit/lane/program.hpp"
 #include "jit/plan/nest.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
 
+/// Marks the convolutions whose result one elementwise nest alone reads, place by place, and that
+/// nest; and moves each of these convolutions directly in front of it. Where two convolutions feed
+/// one nest it is the later one's.
+void fuse_convolutions(const Function& function, std::vector<Nest>& nests);
+
+/// What the fusion of a convolution's nest is, in words.
+std::string text_of(const Function& function, const Fusion& fusion);
+
+/// Steps of an operand over the result, in elements; 0 where it repeats them.
+struct PieceSteps {
+  int64_t image = 0;
+  int64_t row = 0;      ///< from row to row
+  int64_t element = 0;  ///< within a row: 0 or 1
+};
+
+/// How an elementwise nest takes a convolution's result slab by slab.
+struct EpilogueWalk {
+  bool rows_of_channels = false;  ///< else of pixels
+  std::vector<PieceSteps> operands;
+  /// Rows and their elements: of one element; each call has the extents of its slab.
+  IterationSpace space;
+  /// Rows of that length are one long row for all operands; -1: of no length.
+  int64_t joining_row = -1;
+};
+
+/// The walk of an epilogue over a result of these extents, of which none is 0; `strides[k]` are
+/// operand k's over them, and those of its source count for nothing. Nothing where an operand is
+/// neither consecutive nor repeated along rows, where no step leads from row to row, or where rows
+/// of sub-byte elements end inside bytes.
+std::optional<EpilogueWalk> epilogue_walk(const Nest& nest, const Dims& extents,
+                                          std::span<const Dims> strides);
+
+/// How an operand's elements follow the rows of a register tile.
 struct TileOperand {
-  ElementType element = ElementType::i32;
   bool repeats = false;       ///< one element for a whole row
   bool same_in_rows = false;  ///< all rows are the same one
 
   static constexpr auto fields() {
-    return std::tuple(field("element", &TileOperand::element),
-                      field("repeats", &TileOperand::repeats),
+    return std::tuple(field("repeats", &TileOperand::repeats),
                       field("same_in_rows", &TileOperand::same_in_rows));
   }
 };
 
-/// A function that kernels can apply, and all that their code of it depends on.
+/// An epilogue that kernels can apply: all that their code of it depends on. Operands are the
+/// program's sources, then its sinks.
 struct TileEpilogue {
-  LaneProgram program;  ///< where each chunk is narrowed by itself
-  LaneProgram packed;   ///< the same where stores narrow several at a time
-  bool packs = false;   ///< whether `program` is that
-  size_t inputs = 0;
-  size_t source = 0;  ///< the operand that the sums are
+  LaneProgram program;
+  size_t source = 0;  ///< the operand that is the accumulators
   std::vector<TileOperand> operands;
   bool rows_of_channels = false;  ///< rows are pixels' channels; else channels' pixels
 
+  size_t inputs() const { return program.sources.size(); }
+  ElementType element(size_t operand) const {
+    return operand < inputs() ? program.sources[operand].element
+                              : program.sinks[operand - inputs()].element;
+  }
+
   /// A part of the keys of kernels that apply it.
   static constexpr auto fields() {
-    return std::tuple(
-        field("program", &TileEpilogue::program), field("packed", &TileEpilogue::packed),
-        field("packs", &TileEpilogue::packs), field("inputs", &TileEpilogue::inputs),
-        field("source", &TileEpilogue::source), field("operands", &TileEpilogue::operands),
-        field("rows_of_channels", &TileEpilogue::rows_of_channels));
+    return std::tuple(field("program", &TileEpilogue::program),
+                      field("source", &TileEpilogue::source),
+                      field("operands", &TileEpilogue::operands),
+                      field("rows_of_channels", &TileEpilogue::rows_of_channels));
   }
 };
 
@@ -60,7 +96,7 @@ concept AppliesEpilogues = requires(const Spec& spec, const Target& target,
   emit_kernel(spec, target, epilogue);
 };
 
-/// Operands beside the sums, each of which has a register for its address.
+/// Operands beside the accumulators, each of which has a register for its address.
 inline constexpr size_t max_tile_operands = 6;
 
 /// The epilogue of a nest, where kernels can apply it: with AVX-512, lanes of at most 32 bits, few
@@ -74,24 +110,16 @@ std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const
                                                  const Target& target);
 
 /// Whether an instruction stores elements of 8 bits to which 32-bit lanes may be packed, several
-/// chunks at a time.
-bool is_packable(const TileEpilogue& epilogue, const LaneInst& inst);
+/// vectors at a time.
+bool is_packable(const LaneProgram& program, const LaneInst& inst);
 
-/// The epilogue where sums follow each other so that results of 8 bits are packed; the same
-/// epilogue where it has none.
-TileEpilogue packed_epilogue(const TileEpilogue& epilogue);
-/// Vectors that wait to be packed at most.
+/// Vectors that wait at most, where the results of consecutive vectors are packed.
 int vectors_of_packs(const TileEpilogue& epilogue);
-
-/// The loop levels of a program's instructions where chunks follow each other for which the
-/// operands that `is_same` says are the same: along a row those with one element for it, from row
-/// to row those that all rows share.
-std::vector<LoopLevel> levels_of_chunks(const TileEpilogue& epilogue, bool TileOperand::*is_same);
 
 /// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
 int vectors_for(const TileEpilogue* epilogue);
 
-/// Where an operand of one call lies.
+/// Where an operand of one call is.
 struct EpilogueOperand {
   int64_t data = 0;      ///< address of the first row's first element
   int64_t row_step = 0;  ///< bytes from one row to the next

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "jit/emit/frame.hpp"
+#include "jit/lane/hoist.hpp"
+#include "jit/lane/unsigned_stores.hpp"
 
 namespace castor::jit {
 
@@ -32,9 +34,16 @@ Address field_of(Assembler& code, const Reg64& operands, size_t operand, size_t 
   return code.qword[operands + static_cast<int>(operand * sizeof(EpilogueOperand) + field)];
 }
 
-/// Whether sums follow each other so that the results of several can be packed.
-bool packs(const EpilogueUse& use) {
-  return use.row_vectors > 0 || use.addresses == AddressesIn::rows;
+/// Whether results of 8 bits are packed: sums follow each other so that several can be.
+bool packs(const TileEpilogue& epilogue, const EpilogueUse& use) {
+  return (use.row_vectors > 0 || use.addresses == AddressesIn::rows) &&
+         vectors_of_packs(epilogue) > 0;
+}
+
+/// The epilogue with the stores that suit its use.
+TileEpilogue with_stores(TileEpilogue epilogue, const EpilogueUse& use) {
+  if (!packs(epilogue, use)) store_from_unsigned(epilogue.program);
+  return epilogue;
 }
 
 constexpr size_t data_field = offsetof(EpilogueOperand, data);
@@ -64,7 +73,7 @@ void EpilogueAddresses::point(const Reg64& operands, const Reg64& element) {
   for_each_operand([&](size_t k, const TileOperand& operand) {
     code_.mov(pointer(k), field_of(code_, operands, k, data_field));
     if (operand.repeats) return;
-    code_.lea(pointer(k), code_.ptr[pointer(k) + element * (bits_of(operand.element) / 8)]);
+    code_.lea(pointer(k), code_.ptr[pointer(k) + element * (bits_of(epilogue_.element(k)) / 8)]);
   });
 }
 
@@ -110,9 +119,9 @@ void EpilogueAddresses::load_operands(const Address& operands) {
 
 void EpilogueAddresses::prefetch(const Address& distance, const Reg64& scratch) {
   constexpr int min_bits = 32;  // narrower results come to the same cache lines again and again
-  for_each_operand([&](size_t k, const TileOperand& operand) {
-    const int bits = bits_of(operand.element);
-    if (k < epilogue_.inputs || bits < min_bits) return;
+  for_each_operand([&](size_t k, const TileOperand&) {
+    const int bits = bits_of(epilogue_.element(k));
+    if (k < epilogue_.inputs() || bits < min_bits) return;
     if (use_.addresses == AddressesIn::rows) {
       code_.mov(scratch, distance);
       code_.add(scratch, use_.element);
@@ -134,7 +143,7 @@ ChunkMode EpilogueAddresses::mode(size_t) const {
 
 ChunkAddress EpilogueAddresses::emit_chunk_address(size_t operand, int) {
   const TileOperand& of = epilogue_.operands[operand];
-  const int bytes = of.repeats ? 0 : bits_of(of.element) / 8;
+  const int bytes = of.repeats ? 0 : bits_of(epilogue_.element(operand)) / 8;
   if (in_registers()) {
     const int64_t displacement = int64_t{vector_} * lanes * bytes;
     return {.mode = mode(operand), .base = pointer(operand), .displacement = displacement};
@@ -256,32 +265,39 @@ void EpilogueEmitter::put_row_chunks(const Zmm& pack, int chunks, const Xmm* mas
 
 EpilogueEmitter::EpilogueEmitter(Assembler& code, const Target& target,
                                  const TileEpilogue& epilogue, const EpilogueUse& use)
-    : EpilogueAddresses(code, packs(use) ? packed_epilogue(epilogue) : epilogue, use),
+    : EpilogueAddresses(code, with_stores(epilogue, use), use),
       lanes_(code, target, epilogue_.program, lanes,
-             epilogue_.packs ? vectors_of_packs(epilogue_) : 0, levels(), use.taken) {
+             packs(epilogue_, use) ? vectors_of_packs(epilogue_) : 0, levels(), use.taken) {
   lanes_.set_spill_base(use.frame + saved_bytes);
   for (size_t k = 0; k < epilogue_.operands.size(); ++k) add_operand(k);
   add_stores();
 }
 
+/// Chunks follow each other along a row, from row to row where addresses are in pixels, or in any
+/// order.
 std::vector<LoopLevel> EpilogueEmitter::levels() const {
-  if (use_.addresses == AddressesIn::pixels) {
-    return levels_of_chunks(epilogue_, &TileOperand::same_in_rows);
-  }
   if (in_registers() && use_.row_vectors == 0) return {};
-  return levels_of_chunks(epilogue_, &TileOperand::repeats);
+  const auto is_same =
+      use_.addresses == AddressesIn::pixels ? &TileOperand::same_in_rows : &TileOperand::repeats;
+  std::vector<LoopLevel> sources;
+  for (size_t k = 0; k < epilogue_.inputs(); ++k) {
+    const bool is_of_row = k != epilogue_.source && epilogue_.operands[k].*is_same;
+    sources.push_back(is_of_row ? LoopLevel::row : LoopLevel::chunk);
+  }
+  return loop_levels(epilogue_.program, sources);
 }
 
 void EpilogueEmitter::add_operand(size_t operand) {
   const TileOperand& of = epilogue_.operands[operand];
-  if (operand >= epilogue_.inputs) {
-    sinks_.push_back(&memory_sinks_.emplace_back(operand, of.element, false, *this));
+  if (operand >= epilogue_.inputs()) {
+    sinks_.push_back(
+        &memory_sinks_.emplace_back(operand, epilogue_.element(operand), false, *this));
   } else if (operand == epilogue_.source) {
     sources_.push_back(&sums_);
   } else if (of.repeats) {
     sources_.push_back(&repeated_.emplace_back(operand, *this));
   } else {
-    sources_.push_back(&memory_sources_.emplace_back(operand, of.element, *this));
+    sources_.push_back(&memory_sources_.emplace_back(operand, epilogue_.element(operand), *this));
   }
 }
 
@@ -290,8 +306,8 @@ void EpilogueEmitter::add_stores() {
     if (inst.op != LaneOp::store) continue;
     const auto sink = static_cast<size_t>(inst.imm);
     memory_sinks_[sink].set_store(inst, epilogue_.program);
-    if (!epilogue_.packs || !is_packable(epilogue_, inst)) continue;
-    const auto put = [this, operand = epilogue_.inputs + sink](
+    if (!packs(epilogue_, use_) || !is_packable(epilogue_.program, inst)) continue;
+    const auto put = [this, operand = epilogue_.inputs() + sink](
                          LaneEmitter& emitter, const OwnedVector& pack, int chunks, bool flush) {
       in_registers() ? put_in_tile(operand, pack, chunks, flush)
                      : put_in_rows(operand, emitter, pack, chunks, flush);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which elementwise chains are fused with convolutions, and what the dump says of the others.
-#include "jit/conv/fuse_convolutions.hpp"
+#include "jit/conv/epilogue/epilogue.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -35,9 +35,9 @@ void add_epilogue(const GoldenKernel& kernel, std::set<std::string>& shown) {
   }
   for (size_t k = 0; k < epilogue->operands.size(); ++k) {
     const jit::TileOperand& operand = epilogue->operands[k];
-    if (k >= epilogue->inputs) shown.insert("epilogue to " + std::string(name_of(operand.element)));
+    if (k >= epilogue->inputs()) shown.insert("epilogue to " + std::string(name_of(epilogue->element(k))));
     const bool is_residual =
-        k < epilogue->inputs && k != epilogue->source && !operand.repeats && !operand.same_in_rows;
+        k < epilogue->inputs() && k != epilogue->source && !operand.repeats && !operand.same_in_rows;
     if (is_residual) shown.insert("epilogue with a residual operand");
   }
 }
