@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of the dense microkernel, and the values of its accumulators.
-#include "jit/conv/dense/tile_emitter.hpp"
-
+// The dense microkernel: its frame, and what becomes of the accumulators.
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
+#include <memory>
 
-#include "jit/conv/emit_dot_product.hpp"
-#include "jit/emit/vector_constant.hpp"
+#include "jit/conv/dense/k_loop.hpp"
+#include "jit/conv/epilogue/epilogue_emitter.hpp"
 
 namespace castor::jit {
 
@@ -17,280 +17,381 @@ namespace {
 
 /// Vector registers besides accumulators and vectors: a broadcast operand, and a product.
 constexpr int work_registers = 2;
+/// Vectors that a transposition works with; the first four hold its results.
+constexpr uint32_t transposed_vectors = 0xff;
+/// Channels that are transposed at a time.
+constexpr int block_channels = 4;
+
+/// The lanes that are stored next, as epilogues have them; without opmasks a vector has them, free
+/// once all products are done.
+const Xbyak::Opmask stored_lanes(1);
+constexpr int stored_lanes_vector = 15;
+/// The lanes that a compression keeps; without opmasks their order.
+const Xbyak::Opmask kept_lanes(2);
+constexpr int kept_lanes_vector = 14;
 
 const std::array saved_registers = {reg::input, reg::tiles, reg::callers_stack, reg::row_output};
 const std::array saved_for_epilogue = {Reg64(Operand::R14), Reg64(Operand::R15)};
 
 /// Emits one microkernel: a loop over tiles.
-class DenseEmitter {
+///
+/// Accumulators are stored as they are, or go through a staging buffer on the stack, so that a
+/// transposition or an epilogue has all registers.
+class DenseEmitter final : KLoopEmitter {
  public:
   DenseEmitter(const DenseTile& tile, const Target& target, const TileEpilogue* epilogue,
-               std::span<uint8_t> buffer)
-      : t_(tile, target, buffer), sums_(t_), stores_(t_), stage_(t_, stores_, epilogue) {}
+               std::span<uint8_t> buffer);
 
-  bool fits_frame() const { return stage_.fits_frame(); }
-
-  MachineCode emit() {
-    emit_entry();
-    Xbyak::Label next_tile;
-    code_.align_to(32);
-    code_.L(next_tile);
-    sums_.emit_start();
-    sums_.emit_loop();
-    stage_.is_needed() ? stage_.emit(sums_) : stores_.emit(sums_);
-    const size_t step =
-        t_.by_pixels() ? static_cast<size_t>(t_.vectors) * sizeof(ConvStore) : sizeof(TilePlace);
-    code_.add(reg::stores, static_cast<int>(step));
-    code_.dec(reg::tiles);
-    code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
-    emit_exit();
-    return code_.finish();
+  bool fits_frame() const {
+    return !epilogue_ || (epilogue_->fits_frame() && (!whole_rows_ || whole_rows_->fits_frame()));
   }
+  MachineCode emit();
 
  private:
-  void emit_entry() {
-    code_.push_all(saved_registers);
-    if (stage_.has_epilogue()) code_.push_all(saved_for_epilogue);
-    if (stage_.is_needed()) {
-      code_.mov(reg::callers_stack, Xbyak::util::rsp);
-      code_.sub(Xbyak::util::rsp, stage_.frame_bytes());
-      code_.and_(Xbyak::util::rsp, -64);
-      stage_.emit_entry();
-    }
-    if (!t_.by_pixels() && t_.target.has_avx512()) {
-      stores_.emit_lanes_mask(t_.transposes() ? t_.rows : t_.last_lanes());
-    }
-    code_.mov(reg::stores, t_.argument(t_.by_pixels() ? offsetof(DenseArguments, stores)
-                                                      : offsetof(DenseArguments, places)));
-    code_.mov(reg::tiles, t_.argument(offsetof(DenseArguments, tiles)));
-    code_.mov(reg::output_step, t_.argument(offsetof(DenseArguments, output_step)));
-    code_.mov(reg::k_steps_end, t_.argument(offsetof(DenseArguments, k_step_count)));
-    code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * t_.tile.peeled_k_steps]);
-    code_.add(reg::k_steps_end, t_.argument(offsetof(DenseArguments, k_steps)));
-  }
+  void emit_entry();
+  void emit_exit();
 
-  void emit_exit() {
-    if (stage_.is_needed()) {
-      stage_.emit_exit();
-      code_.mov(Xbyak::util::rsp, reg::callers_stack);
-    }
-    if (stage_.has_epilogue()) code_.pop_all(saved_for_epilogue);
-    code_.vzeroupper();
-    code_.pop_all(saved_registers);
-    code_.ret();
-  }
+  // Stores of accumulators as they are.
+  void emit_stores();
+  void emit_row_stores(const TileRows& group);
+  void emit_rows(const TileRows& group, bool is_masked);
+  void emit_compressed_stores(int vector);
+  void emit_compression(int vector);
+  void emit_stored_lanes(int vector);
+  void emit_masked_store(const Reg64& to, const Xmm& from, int offset = 0);
+  void emit_if_whole(const std::function<void()>& emit_whole,
+                     const std::function<void()>& emit_masked);
 
-  TileCode t_;
-  Assembler& code_ = t_.code;
-  SumsEmitter sums_;
-  StoreEmitter stores_;
-  StageEmitter stage_;
+  // By way of the staging buffer.
+  void emit_staging(const TileRows& rows);
+  void emit_rows_epilogue();
+  void emit_whole_rows_epilogue();
+  void emit_vector_epilogue(int vector);
+  void emit_point(EpilogueEmitter& epilogue, int vector);
+  void emit_transposed();
+  void emit_transposed_block(int count);
+  void emit_transposition(const RegExp& stage, int count);
+  void emit_block_loads(const RegExp& stage, int row);
+  void emit_stage_loop(int first, int step, int end, const std::function<void()>& emit_body);
+
+  bool compresses() const { return tile_.store == StorePolicy::compressed; }
+  bool transposes() const { return tile_.store == StorePolicy::transposed; }
+  bool is_staged() const { return epilogue_ || transposes(); }
+  int stage_bytes() const { return rows_ * row_bytes(); }
+  /// Channels in the last vector of channels.
+  int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
+
+  std::unique_ptr<EpilogueEmitter> epilogue_;    ///< vector by vector; null where there is none
+  std::unique_ptr<EpilogueEmitter> whole_rows_;  ///< of tiles all of whose lanes are stored
 };
 
-}  // namespace
+// ---- frame
 
-// ---- k steps
-
-void KStepEmitter::emit_start_of_input() {
-  code_.mov(reg::input, t_.store(0, offsetof(TilePlace, pixel)));
-  code_.add(reg::input, t_.argument(offsetof(DenseArguments, input)));
-  code_.mov(reg::input_step, t_.argument(offsetof(DenseArguments, input_step)));
-  code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
-  code_.vmovups(t_.product(), code_.constant(vector_constant<uint8_t>(
-                                  512, [](int i) { return i % 4 * 16 + i / 4; })));
+DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
+                           const TileEpilogue* epilogue, std::span<uint8_t> buffer)
+    : KLoopEmitter(tile, target, buffer) {
+  if (epilogue == nullptr) return;
+  EpilogueUse use = {.frame = stage_bytes(),
+                     .taken = {.vectors = transposes() ? transposed_vectors : 0}};
+  epilogue_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
+  if (!by_pixels() || compresses()) return;
+  use.order = EpilogueOrder::rows;
+  use.row_vectors = vectors_;
+  whole_rows_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
 }
 
-Xbyak::RegExp KStepEmitter::vector_address(int vector, int position) const {
-  if (t_.by_pixels()) return reg::pixel + vector * t_.vector_bytes();
-  return reg::weights + (position * weight_bytes() + vector * t_.vector_bytes());
-}
-
-Xbyak::RegExp KStepEmitter::row_address(int row, int position) const {
-  if (t_.by_pixels()) return reg::weights + (position * weight_bytes() + 4 * row);
-  const int columns = t_.tile.columns;
-  return reg::pixel + (row / columns * t_.tile.row_step + row % columns * t_.tile.pixel_step);
-}
-
-void KStepEmitter::emit(const Xbyak::RegExp& at, int position, const TileRows& rows) {
-  code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
-  code_.add(reg::pixel, reg::source);
-  const bool is_first = rows.begin == 0;
-  if (t_.takes_input() && is_first) {
-    emit_vectors_of_input();
-  } else {
-    for (int vector = 0; vector < t_.vectors; ++vector) {
-      code_.vmovups(t_.vector(vector), code_.ptr[vector_address(vector, position)]);
-    }
-    if (t_.by_pixels() && is_first) emit_prefetch_of_next_tile();
-  }
-  for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position);
-}
-
-/// The pixels of four channels, to the registers and to the packed input.
-void KStepEmitter::emit_vectors_of_input() {
-  constexpr int lanes = ConvStore::max_lanes;
-  const std::array rows = {Xbyak::RegExp(reg::input), reg::input + reg::input_step,
-                           reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
-  for (int vector = 0; vector < t_.vectors; ++vector) {
-    const Xbyak::Zmm to(t_.vector(vector).getIdx());
-    code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[rows[0] + vector * lanes]);
-    for (int row = 1; row < 4; ++row) {
-      code_.vinserti32x4(to, to, code_.ptr[rows[static_cast<size_t>(row)] + vector * lanes], row);
-    }
-    code_.vpermb(to, Xbyak::Zmm(t_.product().getIdx()), to);
-    if (t_.tile.source == PixelSource::signed_input) {
-      code_.vpxord(to, to, code_.constant(vector_constant<uint8_t>(512, [](int) { return 0x80; })));
-    }
-    code_.vmovups(code_.ptr[reg::pixel + vector * t_.vector_bytes()], to);
-  }
-  constexpr int line_bytes = 64;
-  for (const Xbyak::RegExp& row : rows) code_.prefetcht0(code_.ptr[row + line_bytes]);
-  code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
-}
-
-/// Packed input comes from L2; no hardware prefetcher sees which cache lines the next tile needs.
-void KStepEmitter::emit_prefetch_of_next_tile() {
-  if (!t_.target.has_avx512()) return;
-  for (int vector = 0; vector < t_.vectors; ++vector) {
-    const int offset = (t_.vectors + vector) * t_.vector_bytes();
-    code_.prefetcht0(code_.ptr[reg::pixel + offset]);
-  }
-}
-
-void KStepEmitter::emit_products(int row, int position) {
-  code_.vpbroadcastd(t_.broadcast(), code_.ptr[row_address(row, position)]);
-  for (int vector = 0; vector < t_.vectors; ++vector) {
-    const Xmm inputs = t_.by_pixels() ? t_.vector(vector) : t_.broadcast();
-    const Xmm weights = t_.by_pixels() ? t_.broadcast() : t_.vector(vector);
-    emit_dot_product(code_, t_.target, t_.tile.engine, t_.sum(row, vector), inputs, weights,
-                     t_.product());
-  }
-}
-
-// ---- sums
-
-void SumsEmitter::emit_start() {
-  code_.mov(reg::source, t_.argument(offsetof(DenseArguments, source)));
-  code_.add(reg::source, t_.store(0, offsetof(TilePlace, source)));
-  if (t_.tile.prefetches_output) emit_prefetch_of_output();
-  code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, start)));
-  for (int row = 0; row < t_.rows; ++row) {
-    for (int vector = 0; vector < t_.vectors; ++vector) {
-      const Xmm sum = t_.sum(row, vector);
-      if (t_.by_pixels()) {
-        code_.vpbroadcastd(sum, code_.ptr[reg::scratch + 4 * row]);
-      } else if (row == 0) {
-        code_.vmovups(sum, code_.ptr[reg::scratch + vector * t_.vector_bytes()]);
-      } else {
-        code_.vmovaps(sum, t_.sum(0, vector));
-      }
-    }
-  }
-  code_.mov(reg::weights, t_.argument(offsetof(DenseArguments, weights)));
-  if (t_.takes_input()) k_step_.emit_start_of_input();
-}
-
-void SumsEmitter::emit_prefetch_of_output() {
-  t_.emit_output_of(0);
-  for (int row = 0; row < t_.rows; ++row) {
-    if (row > 0) t_.emit_add_output_step(reg::output);
-    for (int vector = 0; vector < t_.vectors; ++vector) {
-      code_.prefetchw(code_.ptr[reg::output + vector * t_.vector_bytes()]);
-    }
-  }
-}
-
-void SumsEmitter::emit_loop() {
-  if (!t_.tile.loops_k_groups) return emit_k_steps();
-  Xbyak::Label next_group;
-  code_.mov(reg::k_groups, t_.argument(offsetof(DenseArguments, k_groups)));
-  code_.L(next_group);
-  emit_k_steps();
-  code_.add(reg::source, t_.argument(offsetof(DenseArguments, k_group_step)));
-  code_.dec(reg::k_groups);
-  code_.jnz(next_group, Xbyak::CodeGenerator::T_NEAR);
-}
-
-/// Two k steps at a time, an odd one first; an even number, which may be 0, before peeled ones.
-void SumsEmitter::emit_k_steps() {
-  const TileRows all = {0, t_.rows};
-  const Xbyak::RegExp at = reg::k_steps_end + reg::k_step;
-  Xbyak::Label pairs;
-  Xbyak::Label done;
-  Xbyak::Label next;
-  code_.mov(reg::k_step, t_.argument(offsetof(DenseArguments, k_steps)));
-  code_.sub(reg::k_step, reg::k_steps_end);
-  if (t_.tile.peeled_k_steps > 0) {
-    code_.test(reg::k_step, reg::k_step);
-    code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
-  } else {
-    code_.test(reg::k_step, 4);
-    code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
-    k_step_.emit(at, 0, all);
-    code_.add(reg::weights, k_step_.weight_bytes());
-    code_.add(reg::k_step, 4);
-    code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
-    code_.L(pairs);
-  }
+MachineCode DenseEmitter::emit() {
+  emit_entry();
+  Xbyak::Label next_tile;
   code_.align_to(32);
-  code_.L(next);
-  k_step_.emit(at, 0, all);
-  k_step_.emit(at, 1, all);
-  code_.add(reg::weights, 2 * k_step_.weight_bytes());
-  code_.add(reg::k_step, 8);
-  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(next_tile);
+  emit_start();
+  emit_loop();
+  if (!is_staged()) {
+    emit_stores();
+  } else {
+    emit_row_groups([&](const TileRows& group) { emit_staging(group); });
+    transposes() ? emit_transposed() : emit_rows_epilogue();
+  }
+  code_.add(reg::stores,
+            static_cast<int>(by_pixels() ? vectors_ * sizeof(ConvStore) : sizeof(TilePlace)));
+  code_.dec(reg::tiles);
+  code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
+  emit_exit();
+  return code_.finish();
+}
+
+void DenseEmitter::emit_entry() {
+  code_.push_all(saved_registers);
+  if (epilogue_) code_.push_all(saved_for_epilogue);
+  if (is_staged()) {
+    code_.mov(reg::callers_stack, Xbyak::util::rsp);
+    code_.sub(Xbyak::util::rsp, stage_bytes() + (epilogue_ ? EpilogueEmitter::frame_bytes : 0));
+    code_.and_(Xbyak::util::rsp, -64);
+  }
+  if (epilogue_) epilogue_->emit_enter(argument(offsetof(DenseArguments, epilogue)));
+  code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
+                                              : offsetof(DenseArguments, places)));
+  code_.mov(reg::tiles, argument(offsetof(DenseArguments, tiles)));
+  code_.mov(reg::k_steps_end, argument(offsetof(DenseArguments, k_step_count)));
+  code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * tile_.peeled_k_steps]);
+  code_.add(reg::k_steps_end, argument(offsetof(DenseArguments, k_steps)));
+}
+
+void DenseEmitter::emit_exit() {
+  if (epilogue_) epilogue_->emit_leave();
+  if (is_staged()) code_.mov(Xbyak::util::rsp, reg::callers_stack);
+  if (epilogue_) code_.pop_all(saved_for_epilogue);
+  code_.vzeroupper();
+  code_.pop_all(saved_registers);
+  code_.ret();
+}
+
+// ---- stores of the accumulators as they are
+
+/// By row groups where the lanes that are not stored are the last ones of a row, else vector by
+/// vector.
+void DenseEmitter::emit_stores() {
+  if (compresses()) {
+    return emit_row_groups([&](const TileRows&) {
+      for (int vector = 0; vector < vectors_; ++vector) emit_compressed_stores(vector);
+    });
+  }
+  code_.mov(reg::row_output, store(0, offsetof(TilePlace, pixel)));
+  by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, output_step());
+  code_.add(reg::row_output, argument(offsetof(DenseArguments, output)));
+  emit_row_groups([&](const TileRows& group) { emit_row_stores(group); });
+}
+
+/// Vectors of channels are whole but for the last one. Which pixels are stored, a call decides.
+void DenseEmitter::emit_row_stores(const TileRows& group) {
+  if (by_pixels()) {
+    return emit_if_whole([&] { emit_rows(group, false); }, [&] { emit_rows(group, true); });
+  }
+  const bool is_masked = last_lanes() < lanes_;
+  if (is_masked) emit_stored_lanes(vectors_ - 1);
+  emit_rows(group, is_masked);
+}
+
+void DenseEmitter::emit_rows(const TileRows& group, bool is_masked) {
+  for (int row = group.begin; row < group.end; ++row) {
+    for (int vector = 0; vector < vectors_; ++vector) {
+      const int offset = vector * vector_bytes();
+      if (!is_masked || (!by_pixels() && vector + 1 < vectors_)) {
+        code_.vmovups(code_.ptr[reg::row_output + offset], sum(row, vector));
+        continue;
+      }
+      if (by_pixels()) emit_stored_lanes(vector);
+      emit_masked_store(reg::row_output, sum(row, vector), offset);
+    }
+    code_.add(reg::row_output, output_step());
+  }
+}
+
+/// One vector of pixels of all channels.
+void DenseEmitter::emit_compressed_stores(int vector) {
+  emit_compression(vector);
+  emit_output_of(vector);
+  emit_stored_lanes(vector);
+  for (int row = 0; row < rows_; ++row) {
+    if (row > 0) code_.add(reg::output, output_step());
+    emit_masked_store(reg::output, sum(row, vector));
+  }
+}
+
+/// Makes the lanes that are stored the first ones; in most vectors they are.
+void DenseEmitter::emit_compression(int vector) {
+  const Xbyak::Ymm order(kept_lanes_vector);
+  Xbyak::Label done;
+  code_.mov(reg::scratch.cvt32(), store(vector, offsetof(ConvStore, lanes)));
+  code_.cmp(reg::scratch.cvt32(), store(vector, offsetof(ConvStore, first_lanes)));
+  code_.je(done, Xbyak::CodeGenerator::T_NEAR);
+  target_.has_avx512() ? code_.kmovd(kept_lanes, reg::scratch.cvt32())
+                       : code_.vmovups(order, store(vector, offsetof(ConvStore, order)));
+  for (int row = 0; row < rows_; ++row) {
+    const Xmm lanes = sum(row, vector);
+    target_.has_avx512()
+        ? code_.vpcompressd(lanes | kept_lanes | Xbyak::util::T_z, lanes)
+        : code_.vpermd(Xbyak::Ymm(lanes.getIdx()), order, Xbyak::Ymm(lanes.getIdx()));
+  }
   code_.L(done);
 }
 
-void SumsEmitter::emit_groups(const std::function<void(const TileRows&)>& emit_end) {
-  const int count = t_.tile.peeled_k_steps > 0 ? rows_of_group(t_.vectors) : t_.rows;
-  for (int first = 0; first < t_.rows; first += count) {
-    const TileRows group = {first, std::min(first + count, t_.rows)};
-    emit_peeled_k_steps(group);
-    emit_compensation(group);
-    emit_end(group);
+/// The mask for stores of a vector: of pixels as its ConvStore says, of channels as many as there
+/// are, of what is transposed the tile's pixels.
+void DenseEmitter::emit_stored_lanes(int vector) {
+  const Xmm mask = reg(stored_lanes_vector);
+  if (by_pixels()) {
+    target_.has_avx512()
+        ? code_.kmovw(stored_lanes, store(vector, offsetof(ConvStore, first_lanes)))
+        : code_.vmovups(mask, store(vector, offsetof(ConvStore, stored)));
+    return;
+  }
+  const int count = transposes() ? rows_ : vector + 1 < vectors_ ? lanes_ : last_lanes();
+  if (target_.has_avx512()) {
+    code_.mov(reg::scratch.cvt32(), (1u << count) - 1);
+    code_.kmovw(stored_lanes, reg::scratch.cvt32());
+  } else {
+    std::array<int32_t, 8> lanes = {};
+    std::fill_n(lanes.begin(), count, -1);
+    code_.vmovups(mask, code_.constant_of(lanes));
   }
 }
 
-void SumsEmitter::emit_peeled_k_steps(const TileRows& group) {
-  const int count = t_.tile.peeled_k_steps;
-  if (count == 0) return;
-  Xbyak::Label next;
-  code_.mov(reg::k_step, -4 * count);
-  code_.L(next);
-  k_step_.emit(reg::k_steps_end + reg::k_step + 4 * count, 0, group);
-  code_.add(reg::weights, k_step_.weight_bytes());
-  code_.add(reg::k_step, 4);
-  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
-  code_.sub(reg::weights, k_step_.weight_bytes() * count);
+void DenseEmitter::emit_masked_store(const Reg64& to, const Xmm& from, int offset) {
+  if (target_.has_avx512()) {
+    code_.vmovdqu32(code_.ptr[to + offset] | stored_lanes, from);
+  } else {
+    code_.vpmaskmovd(code_.ptr[to + offset], Xbyak::Ymm(stored_lanes_vector),
+                     Xbyak::Ymm(from.getIdx()));
+  }
 }
 
-/// Subtracts window sums times zero points: those along the vectors are loaded once.
-void SumsEmitter::emit_compensation(const TileRows& rows) {
-  if (t_.tile.window_sums == WindowSums::none) return;
-  const auto emit_address = [&](bool of_sums) {
-    if (!of_sums) {
-      code_.mov(reg::scratch, t_.argument(offsetof(DenseArguments, weight_zero_points)));
-      return;
-    }
-    code_.mov(reg::scratch, t_.store(0, t_.by_pixels() ? offsetof(TilePlace, source)
-                                                       : offsetof(TilePlace, pixel)));
-    if (!t_.by_pixels()) code_.shl(reg::scratch, 2);
-    code_.add(reg::scratch, t_.argument(offsetof(DenseArguments, window_sums)));
-  };
-  emit_address(t_.by_pixels());
-  for (int vector = 0; vector < t_.vectors; ++vector) {
-    code_.vmovups(t_.vector(vector), code_.ptr[reg::scratch + vector * t_.vector_bytes()]);
-  }
-  emit_address(!t_.by_pixels());
+/// Stores without a mask are faster. All lanes of pixels are stored if all of the last vector are.
+void DenseEmitter::emit_if_whole(const std::function<void()>& emit_whole,
+                                 const std::function<void()>& emit_masked) {
+  if (takes_input()) return emit_whole();
+  Xbyak::Label whole;
+  Xbyak::Label done;
+  code_.cmp(code_.dword[reg::stores +
+                        ((vectors_ - 1) * sizeof(ConvStore) + offsetof(ConvStore, first_lanes))],
+            (1u << lanes_) - 1);
+  code_.je(whole, Xbyak::CodeGenerator::T_NEAR);
+  emit_masked();
+  code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(whole);
+  emit_whole();
+  code_.L(done);
+}
+
+// ---- epilogues
+
+void DenseEmitter::emit_staging(const TileRows& rows) {
+  for (int vector = 0; compresses() && vector < vectors_; ++vector) emit_compression(vector);
   for (int row = rows.begin; row < rows.end; ++row) {
-    code_.vpbroadcastd(t_.broadcast(), code_.ptr[reg::scratch + 4 * row]);
-    for (int vector = 0; vector < t_.vectors; ++vector) {
-      emit_subtract_window_sums(code_, t_.target, t_.tile.window_sums, t_.sum(row, vector),
-                                t_.vector(vector), t_.broadcast(), t_.product());
+    for (int vector = 0; vector < vectors_; ++vector) {
+      const int offset = row * row_bytes() + vector * vector_bytes();
+      code_.vmovaps(code_.ptr[Xbyak::util::rsp + offset], sum(row, vector));
     }
   }
 }
+
+void DenseEmitter::emit_rows_epilogue() {
+  const auto emit_vectors = [&] {
+    epilogue_->emit_begin();
+    for (int vector = 0; vector < vectors_; ++vector) emit_vector_epilogue(vector);
+  };
+  if (!whole_rows_) return emit_vectors();
+  emit_if_whole([&] { emit_whole_rows_epilogue(); }, emit_vectors);
+}
+
+/// All vectors of a row at a time, in a loop over groups of rows.
+void DenseEmitter::emit_whole_rows_epilogue() {
+  whole_rows_->emit_begin();
+  emit_point(*whole_rows_, 0);
+  const RegExp sums = Xbyak::util::rsp + reg::stage;
+  const int group = whole_rows_->group_rows();
+  const int remainder = rows_ % group;
+  emit_stage_loop(0, group * row_bytes(), (rows_ - remainder) * row_bytes(),
+                  [&] { whole_rows_->emit_apply_rows(sums, group); });
+  if (remainder > 0) whole_rows_->emit_apply_rows(sums, remainder);
+}
+
+/// One vector of every row, in a loop over the rows.
+void DenseEmitter::emit_vector_epilogue(int vector) {
+  emit_stored_lanes(vector);
+  emit_point(*epilogue_, vector);
+  const int first = vector * vector_bytes();
+  emit_stage_loop(first, row_bytes(), first + rows_ * row_bytes(), [&] {
+    epilogue_->emit_apply(code_.ptr[Xbyak::util::rsp + reg::stage]);
+    epilogue_->emit_next_row();
+  });
+}
+
+/// Goes to the operands of a vector in the first row: a channel's pixels, or a pixel's channels.
+void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector) {
+  const bool rows_of_pixels = by_pixels() || transposes();
+  rows_of_pixels ? code_.mov(reg::stage, store(vector, offsetof(TilePlace, pixel)))
+                 : code_.mov(reg::stage.cvt32(), vector * lanes_);
+  epilogue.emit_point(reg::stage);
+  if (rows_of_pixels) return;
+  code_.mov(reg::stage, store(0, offsetof(TilePlace, pixel)));
+  epilogue.emit_skip_rows(reg::stage);
+}
+
+/// Emits a loop in which `stage` counts from `first` to `end`; nothing where these are the same.
+void DenseEmitter::emit_stage_loop(int first, int step, int end,
+                                   const std::function<void()>& emit_body) {
+  Xbyak::Label next;
+  code_.mov(reg::stage.cvt32(), first);
+  if (first == end) return;
+  code_.align_to(32);
+  code_.L(next);
+  emit_body();
+  code_.add(reg::stage.cvt32(), step);
+  code_.cmp(reg::stage.cvt32(), end);
+  code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
+// ---- transposition
+
+/// Four channels at a time are transposed, and stored or go through the epilogue.
+void DenseEmitter::emit_transposed() {
+  emit_stored_lanes(0);
+  if (epilogue_) {
+    epilogue_->emit_begin();
+    emit_point(*epilogue_, 0);
+  } else {
+    emit_output_of(0);
+  }
+  const int remainder = tile_.channels % block_channels;
+  emit_stage_loop(0, 4 * block_channels, 4 * (tile_.channels - remainder),
+                  [&] { emit_transposed_block(block_channels); });
+  if (remainder > 0) emit_transposed_block(remainder);
+}
+
+void DenseEmitter::emit_transposed_block(int count) {
+  emit_transposition(Xbyak::util::rsp + reg::stage, count);
+  for (int channel = 0; channel < count; ++channel) {
+    if (epilogue_) {
+      epilogue_->emit_apply(reg(channel));
+      epilogue_->emit_next_row();
+    } else {
+      emit_masked_store(reg::output, reg(channel));
+      code_.add(reg::output, output_step());
+    }
+  }
+}
+
+/// Up to four channels: 4 by 4 blocks, one in each 128 bits.
+void DenseEmitter::emit_transposition(const RegExp& stage, int count) {
+  for (int row = 0; row < block_channels; ++row) emit_block_loads(stage, row);
+  const Xmm low_ab = reg(4);
+  const Xmm high_ab = reg(5);
+  const Xmm low_cd = reg(6);
+  const Xmm high_cd = reg(7);
+  code_.vpunpckldq(low_ab, reg(0), reg(1));
+  code_.vpunpckldq(low_cd, reg(2), reg(3));
+  code_.vpunpckhdq(high_ab, reg(0), reg(1));
+  code_.vpunpckhdq(high_cd, reg(2), reg(3));
+  code_.vpunpcklqdq(reg(0), low_ab, low_cd);
+  if (count > 1) code_.vpunpckhqdq(reg(1), low_ab, low_cd);
+  if (count > 2) code_.vpunpcklqdq(reg(2), high_ab, high_cd);
+  if (count > 3) code_.vpunpckhqdq(reg(3), high_ab, high_cd);
+}
+
+/// Four channels of pixels row, row + 4, row + 8, row + 12, as far as there are any.
+void DenseEmitter::emit_block_loads(const RegExp& stage, int row) {
+  const auto block = [&](int pixel) { return code_.ptr[stage + pixel * row_bytes()]; };
+  code_.vmovups(Xmm(row), block(std::min(row, rows_ - 1)));
+  for (uint8_t lane = 1; row + 4 * lane < rows_; ++lane) {
+    const Xbyak::Address from = block(row + 4 * lane);
+    target_.has_avx512() ? code_.vinserti32x4(Xbyak::Zmm(row), Xbyak::Zmm(row), from, lane)
+                         : code_.vinserti128(Xbyak::Ymm(row), Xbyak::Ymm(row), from, lane);
+  }
+}
+
+}  // namespace
 
 }  // namespace dense
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits epilogues (epilogue.hpp) in the code of the microkernels that apply them.
+// Emits epilogues (epilogue.hpp) in the code of the kernels that apply them.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <deque>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -39,43 +38,48 @@ Result<MachineCode> assemble_with_epilogue(const Spec& spec, const Target& targe
   return code;
 }
 
-/// Where the addresses of an epilogue's operands are kept.
-enum class AddressesIn : uint8_t {
-  registers,  ///< R9, RSI, RDX, R13, R14, R15: of the current row's vectors
-  rows,       ///< the frame: of the row's first element, to which a register is added
-  pixels,     ///< the frame: of the first pixel, and its row step
+/// The order in which a kernel hands in vectors of accumulators, and with it where the addresses of
+/// the operands are kept. k1 names the lanes that are stored, but for `rows`, which store all.
+enum class EpilogueOrder : uint8_t {
+  /// One vector of each row of a register tile. R9, RSI, RDX, R13, R14 and R15 hold addresses of
+  /// the current row's elements.
+  vectors,
+  /// All vectors of a row, row by row. The same registers hold addresses of the row's elements.
+  rows,
+  /// Vectors of one channel, from one row of the image to the next. The frame holds addresses of
+  /// the channel's first element.
+  channels,
+  /// Vectors of channels, of one pixel or another. The frame holds addresses of the first pixel.
+  pixels,
 };
 
-/// How a microkernel uses an epilogue. Of general registers it may overwrite RAX, and those that
-/// hold addresses; of vectors and masks all but those taken, between the kernel's own chunks.
+/// How a kernel uses an epilogue. Of general registers it may overwrite RAX, and those that hold
+/// addresses; of vectors and masks all but those taken, between the kernel's own chunks.
 struct EpilogueUse {
   int frame = 0;  ///< bytes from the stack pointer to `EpilogueEmitter::frame_bytes` of its own
   TakenRegisters taken{};
-  AddressesIn addresses = AddressesIn::registers;
-  /// Addresses in registers: how many vectors of each row are done together, all lanes of them; 0:
-  /// vectors one by one, of which k1 names the lanes. In the frame k1 always does.
-  int row_vectors = 0;
-  Xbyak::Reg64 element{};   ///< of a row, counts from its first: that of the sums' first lane
-  Xbyak::Reg64 position{};  ///< rows: elements between consecutive sums; pixels: the pixel
+  EpilogueOrder order = EpilogueOrder::vectors;
+  int row_vectors = 1;  ///< rows: vectors of each
+  /// channels, pixels: counts elements from a row's first to that of the accumulators' first lane.
+  Xbyak::Reg64 element{};
+  /// channels: elements from one vector to the next; pixels: the pixel.
+  Xbyak::Reg64 position{};
 };
 
-/// The addresses of the operands of one epilogue in a kernel's code. `operands` below is where the
-/// address of their EpilogueOperands is.
+/// Knows where the operands of an epilogue are in a kernel's code.
 class EpilogueAddresses : public OperandLocator {
  public:
   EpilogueAddresses(Assembler& code, TileEpilogue epilogue, const EpilogueUse& use)
       : code_(code), epilogue_(std::move(epilogue)), use_(use) {}
 
-  /// In registers: goes to element `element` of the first rows; `operands` is the address of the
-  /// EpilogueOperands, in RAX or a register that holds no address of an operand.
-  void point(const Xbyak::Reg64& operands, const Xbyak::Reg64& element);
-  /// In registers: goes on by a number of rows.
-  void skip_rows(const Xbyak::Reg64& operands, const Xbyak::Reg64& rows);
-  /// Goes on to the next row. Overwrites `EpilogueUse::element` where addresses are in the frame.
-  void next_row(const Xbyak::Address& operands);
-  /// In the frame: asks for the cache lines of results `distance` elements (rows) or pixels ahead.
-  /// Overwrites `scratch` (rows).
-  void prefetch(const Xbyak::Address& distance, const Xbyak::Reg64& scratch = Xbyak::util::rax);
+  /// Addresses in registers: goes to an element of row 0, or on by a number of rows.
+  void emit_point(const Xbyak::Reg64& element);
+  void emit_skip_rows(const Xbyak::Reg64& rows);
+  /// Goes on to the next row; not for pixels.
+  void emit_next_row();
+  /// Addresses in the frame: prefetches the cache lines of results `distance` elements or pixels
+  /// ahead.
+  void emit_prefetch(const Xbyak::Address& distance);
 
   ChunkMode mode(size_t) const override;
   Stores stores() const override { return Stores::cached; }
@@ -83,53 +87,34 @@ class EpilogueAddresses : public OperandLocator {
   int64_t element_of_iteration() const override { return 0; }
 
  protected:
-  /// Of the frame, before spilled values: the caller's MXCSR, then an EpilogueOperand of each
-  /// operand.
-  static constexpr int mxcsr_bytes = 8;
+  /// Of the frame, before spilled values: the caller's MXCSR, then the call's EpilogueOperands.
+  static constexpr int operands_at = 16;
   static constexpr int saved_bytes = 128;
-  static_assert(mxcsr_bytes + sizeof(EpilogueOperand) * (max_tile_operands + 1) <= saved_bytes);
+  static_assert(operands_at + sizeof(EpilogueOperand) * (max_tile_operands + 1) <= saved_bytes);
 
-  /// In the frame: copies the operands. Overwrites `EpilogueUse::element` (rows) or `position`.
-  void load_operands(const Xbyak::Address& operands);
-  /// In registers: an operand's address, and its way to the next row (sign 1) or back (-1).
+  /// Calls `visit(k)` for each operand but the accumulators.
+  template <class Visit>
+  void for_each_operand(const Visit& visit) const;
+  int bytes_of(size_t operand) const { return bits_of(epilogue_.element(operand)) / 8; }
+  bool in_registers() const { return use_.order <= EpilogueOrder::rows; }
   Xbyak::Reg64 pointer(size_t operand) const;
-  void add_row_step(size_t operand, const Xbyak::Address& operands, int sign);
-  /// In the frame.
-  Xbyak::Address slot(size_t operand, size_t field);
-  bool in_registers() const { return use_.addresses == AddressesIn::registers; }
+  /// Of an operand's EpilogueOperand in the frame.
+  Xbyak::Address data(size_t operand) { return slot(operand, offsetof(EpilogueOperand, data)); }
+  Xbyak::Address row_step(size_t operand) {
+    return slot(operand, offsetof(EpilogueOperand, row_step));
+  }
 
   Assembler& code_;
   const TileEpilogue epilogue_;
   const EpilogueUse use_;
-  int vector_ = 0;  ///< of the row, where several are done together
+  int vector_ = 0;  ///< of the current row
 
  private:
-  template <class Visit>
-  void for_each_operand(const Visit& visit);
+  Xbyak::Address slot(size_t operand, size_t field);
 };
 
-/// A result of 8 bits, whose chunks of 16 lanes are packed four at a time.
-class PackedSink final : public Sink {
- public:
-  static constexpr int chunks_of_pack = 4;
-  /// Stores the first `chunks` of a full pack. `is_flush`: not directly after the last chunk.
-  using Put = std::function<void(LaneEmitter&, const OwnedVector& pack, int chunks, bool is_flush)>;
-
-  PackedSink(const LaneInst& store, Put put) : store_(store), put_(std::move(put)) {}
-  void reserve_constants(LaneEmitter& emitter) override;
-  void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
-  /// Stores what waits to be packed.
-  void flush(LaneEmitter& emitter);
-
- private:
-  LaneInst store_;
-  Put put_;
-  Packer packer_;
-  int waiting_ = 0;  ///< chunks
-};
-
-/// Emits an epilogue in a kernel's code: the program for one vector of sums after another. What is
-/// the same for all vectors of a row is done once for it, but for vectors one by one.
+/// Emits an epilogue: the program for one vector of accumulators after another. What is the same
+/// for all vectors of a row is done once for it, but for single vectors of a tile.
 class EpilogueEmitter final : public EpilogueAddresses {
  public:
   static constexpr int frame_bytes = saved_bytes + 32 * 64;
@@ -140,30 +125,28 @@ class EpilogueEmitter final : public EpilogueAddresses {
   /// Whether all values fit the frame; known when all code is emitted.
   bool fits_frame() const { return lanes_.spill_bytes() <= frame_bytes - saved_bytes; }
 
-  /// Sets the float environment that the program needs, and puts the caller's back.
-  void enter();
-  void leave();
+  /// Sets the float environment that the program needs, and copies the call's operands, whose
+  /// address is at `operands`, to the frame; puts the caller's environment back.
+  void emit_enter(const Xbyak::Address& operands);
+  void emit_leave();
   /// Constants, and what is the same for all rows.
-  void begin();
-  /// The same, and copies the operands to the frame.
-  void begin(const Xbyak::Address& operands);
-  /// In the frame: what is the same for a row; for pixels, for some channels of all of them.
-  void begin_row() { lanes_.emit_hoisted(LoopLevel::row, sources_, {}); }
-  /// Applies the program to one vector of sums in memory, or in a register.
-  void apply(const Xbyak::Address& sums);
-  void apply(const Xbyak::Xmm& sums);
-  /// In rows of the frame: stores what waits to be packed; `element` is one row of sums further
-  /// than at the last vector.
-  void flush();
+  void emit_begin();
+  /// Addresses in the frame: what is the same for a row; for pixels, for some channels of all.
+  void emit_begin_row() { lanes_.emit_hoisted(LoopLevel::row, sources_, {}); }
+  /// Applies the program to one vector of accumulators in memory, or in a register.
+  void emit_apply(const Xbyak::Address& sums);
+  void emit_apply(const Xbyak::Xmm& sums);
+  /// channels: stores what waits to be packed; `element` is one vector further than at the last.
+  void emit_flush() { emit_flush_packs(0); }
 
-  /// Where several vectors of a row are done together: rows of a group, which make up whole packs.
+  /// rows: how many make up whole packs.
   int group_rows() const;
-  /// Applies the program to consecutive rows, at most a group, and goes on to the next row. `sums`:
-  /// those of the first row's first vector; the others follow.
-  void apply_rows(const Xbyak::RegExp& sums, int rows, const Xbyak::Address& operands);
+  /// rows: applies the program to consecutive ones, at most a group, and goes on to the next row.
+  /// `sums`: the first row's first vector of accumulators; the others follow.
+  void emit_apply_rows(const Xbyak::RegExp& sums, int rows);
 
  private:
-  /// The sums, wherever they are.
+  /// The accumulators, wherever they are.
   struct Sums final : Source {
     void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
     std::optional<Xbyak::Address> address;
@@ -176,26 +159,39 @@ class EpilogueEmitter final : public EpilogueAddresses {
     const size_t operand;
     OperandLocator& locator;
   };
+  /// A result of 8 bits: four vectors are packed into one.
+  struct Packed final : Sink {
+    static constexpr int chunks_of_pack = 4;
+    Packed(size_t of, const LaneInst& inst, EpilogueEmitter& by)
+        : operand(of), store(inst), epilogue(by) {}
+    void reserve_constants(LaneEmitter& emitter) override;
+    void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
+    void emit_flush(LaneEmitter& emitter, int stored_of_row);
+    const size_t operand;
+    const LaneInst store;
+    EpilogueEmitter& epilogue;
+    Packer packer;
+    int waiting = 0;
+  };
 
   std::vector<LoopLevel> levels() const;
-  void add_operand(size_t operand);
-  void add_stores();
-  void put_in_tile(size_t operand, const OwnedVector& pack, int chunks, bool is_flush);
-  void put_chunks(const Xbyak::Reg64& row, const Xbyak::Zmm& pack, int first, int end, int vector);
-  void put_in_rows(size_t operand, LaneEmitter& emitter, const OwnedVector& pack, int chunks,
-                   bool is_flush);
-  void put_row_chunks(const Xbyak::Zmm& pack, int chunks, const Xbyak::Xmm* masked);
+  void add_source(size_t operand);
+  void add_sink(const LaneInst& store);
+  void emit_flush_packs(int stored_of_row);
+  void emit_put(size_t operand, const OwnedVector& pack, int chunks, int stored_of_row);
+  void emit_put_rows(size_t operand, const Xbyak::Zmm& pack, int chunks, int stored_of_row,
+                     const Xbyak::Xmm* part);
+  void emit_put_parts(const Xbyak::Zmm& pack, int first, int end, int vector);
+  void emit_put_masked(const Xbyak::Zmm& pack, int chunk, const Xbyak::Xmm& part);
 
   LaneEmitter lanes_;
   Sums sums_;
   std::deque<Repeated> repeated_;
   std::deque<MemorySource> memory_sources_;
   std::deque<MemorySink> memory_sinks_;
-  std::deque<PackedSink> packed_sinks_;
+  std::deque<Packed> packed_;
   std::vector<Source*> sources_;
   std::vector<Sink*> sinks_;
-  int row_ = 0;  ///< of a group
-  std::optional<Xbyak::Address> row_operands_;
 };
 
 }  // namespace castor::jit

@@ -214,7 +214,7 @@ class NchwEmitter final : public NchwGather {
         code_, target, *epilogue,
         EpilogueUse{.frame = stack_bytes,
                     .taken = {vectors_.taken(), epilogue_taken_masks},
-                    .addresses = AddressesIn::rows,
+                    .order = EpilogueOrder::channels,
                     .element = reg::to,
                     .position = reg::output_step});
   }
@@ -253,7 +253,7 @@ class NchwEmitter final : public NchwGather {
   }
 
   void emit_channel() {
-    if (epilogue_) epilogue_->begin_row();
+    if (epilogue_) epilogue_->emit_begin_row();
     if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
     if (spec_.sums_windows()) emit_row_start();
     if (vectors_.keeps_weights) {
@@ -311,7 +311,7 @@ class NchwEmitter final : public NchwGather {
     code_.align_to(32);
     code_.L(next);
     emit_rows(reg::from, reg::row_step);
-    if (epilogue_) epilogue_->flush();
+    if (epilogue_) epilogue_->emit_flush();
     code_.add(reg::from, entry_field(offsetof(DepthwiseRanges, input_column_step)));
     code_.add(reg::to, entry_field(offsetof(DepthwiseRanges, output_column_step)));
     code_.dec(reg::positions);
@@ -334,8 +334,8 @@ class NchwEmitter final : public NchwGather {
     const Xmm sum = vectors_.sum(output, 0);
     if (spec_.sums_windows()) code_.vpsubd(sum, sum, vectors_.window_sum(0));
     if (epilogue_) {
-      epilogue_->apply(sum);
-      epilogue_->prefetch(entry_field(offsetof(DepthwiseRanges, prefetched)), reg::scratch);
+      epilogue_->emit_apply(sum);
+      epilogue_->emit_prefetch(entry_field(offsetof(DepthwiseRanges, prefetched)));
     } else {
       if (spec_.adds) code_.vpaddd(sum | stored, sum, code_.ptr[reg::to]);
       code_.vmovdqu32(code_.ptr[reg::to] | stored, sum);
@@ -346,7 +346,7 @@ class NchwEmitter final : public NchwGather {
 
   /// To the next channel; sets the flags that the loop ends by.
   void emit_channel_step() {
-    if (epilogue_) epilogue_->next_row(argument(offsetof(DepthwiseArguments, epilogue)));
+    if (epilogue_) epilogue_->emit_next_row();
     code_.add(reg::input, argument(offsetof(DepthwiseArguments, input_channel_step)));
     code_.add(reg::output, argument(offsetof(DepthwiseArguments, output_channel_step)));
     code_.add(reg::start, 4);

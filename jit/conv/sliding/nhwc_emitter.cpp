@@ -326,7 +326,7 @@ class NhwcEmitter final : public NhwcGather {
         std::make_unique<EpilogueEmitter>(code_, target, *epilogue,
                                           EpilogueUse{.frame = stack_bytes + return_bytes,
                                                       .taken = {.vectors = vectors_.taken()},
-                                                      .addresses = AddressesIn::pixels,
+                                                      .order = EpilogueOrder::pixels,
                                                       .element = reg::channel,
                                                       .position = reg::pixel});
   }
@@ -504,12 +504,12 @@ class NhwcEmitter final : public NhwcGather {
 
   void emit_routines() {
     code_.L(begin_routine_);
-    epilogue_->begin_row();
+    epilogue_->emit_begin_row();
     code_.ret();
     code_.align_to(32);
     code_.L(apply_routine_);
-    epilogue_->apply(vectors_.taps);
-    epilogue_->prefetch(argument(offsetof(GroupedNhwcArguments, prefetched)));
+    epilogue_->emit_apply(vectors_.taps);
+    epilogue_->emit_prefetch(argument(offsetof(GroupedNhwcArguments, prefetched)));
     code_.ret();
   }
 

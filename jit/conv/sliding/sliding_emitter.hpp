@@ -159,14 +159,14 @@ class SlidingEmitter {
     code_.and_(stack, -64);
     code_.mov(code_.qword[stack], scratch);
     if (return_bytes > 0) code_.sub(stack, return_bytes);
-    epilogue_->enter();
-    epilogue_->begin(argument(operands));
+    epilogue_->emit_enter(argument(operands));
+    epilogue_->emit_begin();
     if (return_bytes > 0) code_.add(stack, return_bytes);
   }
   void emit_exit(std::span<const Reg64> saved, int return_bytes) {
     if (epilogue_) {
       if (return_bytes > 0) code_.sub(Xbyak::util::rsp, return_bytes);
-      epilogue_->leave();
+      epilogue_->emit_leave();
       code_.mov(Xbyak::util::rsp, code_.qword[Xbyak::util::rsp + return_bytes]);
     }
     code_.vzeroupper();

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/conv/dense/k_loop.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "jit/conv/emit_dot_product.hpp"
+#include "jit/emit/vector_constant.hpp"
+
+namespace castor::jit::dense {
+
+void KLoopEmitter::emit_output_of(int of_vector) {
+  code_.mov(reg::output, store(of_vector, offsetof(TilePlace, pixel)));
+  code_.shl(reg::output, 2);
+  code_.add(reg::output, argument(offsetof(DenseArguments, output)));
+}
+
+// ---- first values
+
+void KLoopEmitter::emit_start() {
+  code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
+  code_.add(reg::source, store(0, offsetof(TilePlace, source)));
+  if (tile_.prefetches_output) emit_prefetch_of_output();
+  code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
+  for (int row = 0; row < rows_; ++row) {
+    for (int vector = 0; vector < vectors_; ++vector) {
+      if (by_pixels()) {
+        code_.vpbroadcastd(sum(row, vector), code_.ptr[reg::scratch + 4 * row]);
+      } else if (row == 0) {
+        code_.vmovups(sum(row, vector), code_.ptr[reg::scratch + vector * vector_bytes()]);
+      } else {
+        code_.vmovaps(sum(row, vector), sum(0, vector));
+      }
+    }
+  }
+  code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
+  if (takes_input()) emit_start_of_input();
+}
+
+void KLoopEmitter::emit_prefetch_of_output() {
+  emit_output_of(0);
+  for (int row = 0; row < rows_; ++row) {
+    if (row > 0) code_.add(reg::output, output_step());
+    for (int vector = 0; vector < vectors_; ++vector) {
+      code_.prefetchw(code_.ptr[reg::output + vector * vector_bytes()]);
+    }
+  }
+}
+
+void KLoopEmitter::emit_start_of_input() {
+  code_.mov(reg::input, store(0, offsetof(TilePlace, pixel)));
+  code_.add(reg::input, argument(offsetof(DenseArguments, input)));
+  code_.mov(reg::input_step, argument(offsetof(DenseArguments, input_step)));
+  code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
+  code_.vmovups(product(), code_.constant(vector_constant<uint8_t>(
+                               512, [](int i) { return i % 4 * 16 + i / 4; })));
+}
+
+// ---- loops
+
+void KLoopEmitter::emit_loop() {
+  if (!tile_.loops_k_groups) return emit_k_steps();
+  Xbyak::Label next_group;
+  code_.mov(reg::k_groups, argument(offsetof(DenseArguments, k_groups)));
+  code_.L(next_group);
+  emit_k_steps();
+  code_.add(reg::source, argument(offsetof(DenseArguments, k_group_step)));
+  code_.dec(reg::k_groups);
+  code_.jnz(next_group, Xbyak::CodeGenerator::T_NEAR);
+}
+
+/// Two k steps at a time, an odd one first; an even number, which may be 0, before peeled ones.
+void KLoopEmitter::emit_k_steps() {
+  const TileRows all = {0, rows_};
+  const RegExp at = reg::k_steps_end + reg::k_step;
+  Xbyak::Label pairs;
+  Xbyak::Label done;
+  Xbyak::Label next;
+  code_.mov(reg::k_step, argument(offsetof(DenseArguments, k_steps)));
+  code_.sub(reg::k_step, reg::k_steps_end);
+  if (tile_.peeled_k_steps > 0) {
+    code_.test(reg::k_step, reg::k_step);
+    code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
+  } else {
+    code_.test(reg::k_step, 4);
+    code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
+    emit_k_step(at, 0, all);
+    code_.add(reg::weights, weight_bytes());
+    code_.add(reg::k_step, 4);
+    code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(pairs);
+  }
+  code_.align_to(32);
+  code_.L(next);
+  emit_k_step(at, 0, all);
+  emit_k_step(at, 1, all);
+  code_.add(reg::weights, 2 * weight_bytes());
+  code_.add(reg::k_step, 8);
+  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.L(done);
+}
+
+void KLoopEmitter::emit_row_groups(const std::function<void(const TileRows&)>& emit_end) {
+  const int count = tile_.peeled_k_steps > 0 ? rows_of_group(vectors_) : rows_;
+  for (int first = 0; first < rows_; first += count) {
+    const TileRows group = {first, std::min(first + count, rows_)};
+    emit_peeled_k_steps(group);
+    emit_compensation(group);
+    emit_end(group);
+  }
+}
+
+void KLoopEmitter::emit_peeled_k_steps(const TileRows& group) {
+  const int count = tile_.peeled_k_steps;
+  if (count == 0) return;
+  Xbyak::Label next;
+  code_.mov(reg::k_step, -4 * count);
+  code_.L(next);
+  emit_k_step(reg::k_steps_end + reg::k_step + 4 * count, 0, group);
+  code_.add(reg::weights, weight_bytes());
+  code_.add(reg::k_step, 4);
+  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  code_.sub(reg::weights, weight_bytes() * count);
+}
+
+// ---- products
+
+/// Of some rows, in the k step that is `position` after the one whose offset is at `at`.
+void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& rows) {
+  code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
+  code_.add(reg::pixel, reg::source);
+  const bool is_first = rows.begin == 0;
+  if (takes_input() && is_first) {
+    emit_vectors_of_input();
+  } else {
+    for (int i = 0; i < vectors_; ++i) {
+      code_.vmovups(vector(i), code_.ptr[vector_address(i, position)]);
+    }
+    if (by_pixels() && is_first) emit_prefetch_of_next_tile();
+  }
+  for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position);
+}
+
+/// The operands: packed weights are consecutive, input is at the k step's pixel.
+RegExp KLoopEmitter::vector_address(int vector, int position) const {
+  if (by_pixels()) return reg::pixel + vector * vector_bytes();
+  return reg::weights + (position * weight_bytes() + vector * vector_bytes());
+}
+
+RegExp KLoopEmitter::row_address(int row, int position) const {
+  if (by_pixels()) return reg::weights + (position * weight_bytes() + 4 * row);
+  return reg::pixel +
+         (row / tile_.columns * tile_.row_step + row % tile_.columns * tile_.pixel_step);
+}
+
+/// The pixels of four channels, to the registers and to the packed input.
+void KLoopEmitter::emit_vectors_of_input() {
+  constexpr int lanes = ConvStore::max_lanes;
+  const std::array channels = {RegExp(reg::input), reg::input + reg::input_step,
+                               reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
+  for (int i = 0; i < vectors_; ++i) {
+    const Xbyak::Zmm to(vector(i).getIdx());
+    code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[channels[0] + i * lanes]);
+    for (uint8_t c = 1; c < channels.size(); ++c) {
+      code_.vinserti32x4(to, to, code_.ptr[channels[c] + i * lanes], c);
+    }
+    code_.vpermb(to, Xbyak::Zmm(product().getIdx()), to);
+    if (tile_.source == PixelSource::signed_input) {
+      code_.vpxord(to, to, code_.constant(vector_constant<uint8_t>(512, [](int) { return 0x80; })));
+    }
+    code_.vmovups(code_.ptr[reg::pixel + i * vector_bytes()], to);
+  }
+  constexpr int line_bytes = 64;
+  for (const RegExp& channel : channels) code_.prefetcht0(code_.ptr[channel + line_bytes]);
+  code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
+}
+
+/// Packed input comes from L2; no hardware prefetcher sees which cache lines the next tile needs.
+void KLoopEmitter::emit_prefetch_of_next_tile() {
+  if (!target_.has_avx512()) return;
+  for (int i = 0; i < vectors_; ++i) {
+    code_.prefetcht0(code_.ptr[reg::pixel + (vectors_ + i) * vector_bytes()]);
+  }
+}
+
+void KLoopEmitter::emit_products(int row, int position) {
+  code_.vpbroadcastd(broadcast(), code_.ptr[row_address(row, position)]);
+  for (int i = 0; i < vectors_; ++i) {
+    const Xmm inputs = by_pixels() ? vector(i) : broadcast();
+    const Xmm weights = by_pixels() ? broadcast() : vector(i);
+    emit_dot_product(code_, target_, tile_.engine, sum(row, i), inputs, weights, product());
+  }
+}
+
+/// Subtracts window sums times zero points: those along the vectors are loaded once.
+void KLoopEmitter::emit_compensation(const TileRows& rows) {
+  if (tile_.window_sums == WindowSums::none) return;
+  const auto emit_address = [&](bool of_sums) {
+    if (!of_sums) {
+      code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
+      return;
+    }
+    code_.mov(reg::scratch,
+              store(0, by_pixels() ? offsetof(TilePlace, source) : offsetof(TilePlace, pixel)));
+    if (!by_pixels()) code_.shl(reg::scratch, 2);
+    code_.add(reg::scratch, argument(offsetof(DenseArguments, window_sums)));
+  };
+  emit_address(by_pixels());
+  for (int i = 0; i < vectors_; ++i) {
+    code_.vmovups(vector(i), code_.ptr[reg::scratch + i * vector_bytes()]);
+  }
+  emit_address(!by_pixels());
+  for (int row = rows.begin; row < rows.end; ++row) {
+    code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
+    for (int i = 0; i < vectors_; ++i) {
+      emit_subtract_window_sums(code_, target_, tile_.window_sums, sum(row, i), vector(i),
+                                broadcast(), product());
+    }
+  }
+}
+
+}  // namespace castor::jit::dense

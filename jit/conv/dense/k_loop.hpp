@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The K loop of the dense microkernel: inside jit/conv/dense only.
+#pragma once
+
+#include <functional>
+
+#include "jit/conv/dense/tile_spec.hpp"
+#include "jit/emit/assembler.hpp"
+
+namespace castor::jit::dense {
+
+using Xbyak::Operand;
+using Xbyak::Reg64;
+using Xbyak::RegExp;
+using Xbyak::Xmm;
+
+/// General registers with one meaning throughout the code. An epilogue may overwrite RAX, RDX, RSI,
+/// R9 and R13 to R15.
+namespace reg {
+inline const Reg64 arguments(Operand::RDI);
+inline const Reg64 source(Operand::R8);        ///< of the tile's first pixel
+inline const Reg64 stores(Operand::R10);       ///< the tile's ConvStore or TilePlace
+inline const Reg64 k_steps_end(Operand::R11);  ///< the end of the loop's offsets
+inline const Reg64 tiles(Operand::RBP);        ///< that are left
+inline const Reg64 callers_stack(Operand::R12);
+inline const Reg64 weights(Operand::R9);      ///< of the next k step
+inline const Reg64 k_step(Operand::RSI);      ///< the next k step, from the end, counts up to 0
+inline const Reg64 pixel(Operand::RAX);       ///< the k step's input at the tile's first pixel
+inline const Reg64 output(Operand::RAX);      ///< of what is not stored by row groups
+inline const Reg64 row_output(Operand::R13);  ///< of the next row of a row group
+inline const Reg64 scratch(Operand::RCX);
+inline const Reg64 k_groups(Operand::RCX);    ///< that are left
+inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
+inline const Reg64 input_step(Operand::RCX);  ///< in the loop and the peeled k steps
+inline const Reg64 input_steps_3(Operand::RDX);
+inline const Reg64 stage(Operand::RCX);  ///< counts bytes of the staging buffer
+}  // namespace reg
+
+/// Some rows of a register tile.
+struct TileRows {
+  int begin = 0;
+  int end = 0;
+};
+
+/// Emits the values of a register tile's accumulators. Vector registers: accumulators, the vectors
+/// of a k step, a broadcast operand, a product.
+class KLoopEmitter {
+ protected:
+  KLoopEmitter(const DenseTile& tile, const Target& target, std::span<uint8_t> buffer)
+      : tile_(tile),
+        target_(target),
+        lanes_(target.vector_bits() / 32),
+        rows_(tile.rows()),
+        vectors_(tile.vectors_of(lanes_)),
+        code_(buffer) {}
+
+  /// The first values of a tile's accumulators.
+  void emit_start();
+  /// All k steps but the peeled ones.
+  void emit_loop();
+  /// The peeled k steps of one row group after another, each followed by its zero-point
+  /// compensation and by what `emit_end` emits. All rows are one group where none are peeled.
+  void emit_row_groups(const std::function<void(const TileRows&)>& emit_end);
+
+  Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
+  Xmm vector(int index) const { return reg(rows_ * vectors_ + index); }
+  Xmm broadcast() const { return reg((rows_ + 1) * vectors_); }
+  Xmm product() const { return reg((rows_ + 1) * vectors_ + 1); }
+  Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
+
+  bool by_pixels() const { return tile_.vectorised == Vectorised::pixels; }
+  bool takes_input() const { return tile_.source != PixelSource::packed; }
+  int vector_bytes() const { return 4 * lanes_; }
+  int row_bytes() const { return vectors_ * vector_bytes(); }
+
+  Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
+  /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TilePlace.
+  Xbyak::Address store(int of_vector, size_t offset) {
+    return code_.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
+  }
+  /// The address in an output of i32 at the first pixel that a vector stores.
+  void emit_output_of(int of_vector);
+  /// From a row of the output to the next one's.
+  Xbyak::Address output_step() { return argument(offsetof(DenseArguments, output_step)); }
+
+  const DenseTile& tile_;
+  const Target& target_;
+  const int lanes_;
+  const int rows_;
+  const int vectors_;
+  Assembler code_;
+
+ private:
+  void emit_start_of_input();
+  void emit_prefetch_of_output();
+  void emit_k_steps();
+  void emit_k_step(const RegExp& at, int position, const TileRows& rows);
+  void emit_vectors_of_input();
+  void emit_prefetch_of_next_tile();
+  void emit_products(int row, int position);
+  void emit_peeled_k_steps(const TileRows& group);
+  void emit_compensation(const TileRows& rows);
+  RegExp vector_address(int vector, int position) const;
+  RegExp row_address(int row, int position) const;
+  /// Of the weights of one k step.
+  int weight_bytes() const { return by_pixels() ? 4 * rows_ : row_bytes(); }
+};
+
+}  // namespace castor::jit::dense
