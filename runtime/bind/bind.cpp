@@ -11,7 +11,7 @@
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/check/check_count.hpp"
 #include "runtime/compiled.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 #include "runtime/memory/runtime_memory.hpp"
 #include "runtime/observe/observer.hpp"
 

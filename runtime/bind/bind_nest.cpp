@@ -13,7 +13,7 @@
 #include "runtime/cache/code_store.hpp"
 #include "runtime/compiled.hpp"
 #include "runtime/conv/convolution.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 #include "runtime/memory/runtime_memory.hpp"
 #include "runtime/requantize/requantization.hpp"
 

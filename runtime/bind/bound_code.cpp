@@ -3,7 +3,7 @@
 
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/conv/convolution.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 
 namespace castor::detail {
 

@@ -1,23 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where convolutions leave their results, piece by piece.
 //
-// Kernels of every form write i32 results of a piece where `begin` says, and then call `end`.
-// Without an epilogue that is y itself. With one a piece lies in the task's scratch, and `end` runs
-// the epilogue on it.
+// Kernels write i32 results of a piece where `begin` says, and then call `end`. Without an epilogue
+// that is y itself. With one a piece is in the task's scratch, and `end` runs the epilogue on it;
+// or kernels apply it themselves to the operands that `find_operands` gives.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
 #include "ir/shape/convolution.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "runtime/bind/elementwise_step.hpp"
 
 namespace castor::detail {
 
-struct BoundEpilogue;
 struct CallMemory;
 struct ConvolutionStep;
+
+/// An elementwise nest that takes a convolution's result piece by piece. Its code is called for a
+/// piece at a time; its source has no origin.
+struct BoundEpilogue : LaneStep {
+  jit::EpilogueWalk walk;
+  size_t source = 0;  ///< the operand that the pieces are
+  /// From where the convolution's scratch begins to the piece that a task is at, in bytes.
+  ptrdiff_t piece_offset = 0;
+};
+
+/// Results of a piece at most: pieces stay in L1.
+inline constexpr int64_t max_piece_elements = 4096;
+
+/// Elements from one row of a piece to the next in scratch. Long rows begin at cache lines.
+constexpr int64_t row_pitch(int64_t elements) {
+  constexpr int64_t line = 16;
+  return elements < 4 * line ? elements : (elements + line - 1) / line * line;
+}
+
+/// Bytes of scratch for a piece: all channels of a pixel are one at times, and rows grow by a
+/// quarter at most.
+inline size_t piece_bytes(int64_t out_channels) {
+  const int64_t elements = std::max(max_piece_elements, out_channels);
+  return static_cast<size_t>(elements) * sizeof(int32_t) / 4 * 5;
+}
 
 /// A part of the result: neighbouring channels by neighbouring pixels of one image.
 struct OutputPiece {
@@ -35,6 +62,9 @@ struct PieceMemory {
   int64_t pixel_step = 0;
 };
 
+/// The operands of an epilogue that kernels apply, by operand of its nest.
+using EpilogueOperands = std::array<jit::EpilogueOperand, jit::max_tile_operands + 1>;
+
 /// The output of one call. Tasks that run at the same time share it.
 class ConvolutionOutput {
  public:
@@ -42,23 +72,26 @@ class ConvolutionOutput {
   ConvolutionOutput(const ConvolutionGeometry& geometry, const ConvolutionStep& step,
                     const CallMemory& memory);
 
-  /// Results of a piece at the most.
+  /// Results of a piece at most.
   int64_t max_elements() const;
   /// Where the piece is to be written. `scratch` is the task's own, where the convolution's begins.
   PieceMemory begin(const OutputPiece& piece, std::byte* scratch) const;
-  /// Where the epilogue's operands lie at a piece, for kernels that apply it themselves.
-  void find_operands(const OutputPiece& piece, jit::EpilogueOperand* operands) const;
+  /// Where the epilogue's operands are at a piece, for kernels that apply it themselves.
+  EpilogueOperands find_operands(const OutputPiece& piece) const;
   /// The piece has been written.
   void end(const OutputPiece& piece, std::byte* scratch) const;
 
  private:
-  struct Rows;
+  /// A piece in scratch, as the epilogue's code takes it. Rows that are one for all operands are
+  /// joined.
+  struct Rows {
+    int64_t count = 0;
+    int64_t length = 0;
+    int64_t pitch = 0;
+  };
   Rows rows_of(const OutputPiece& piece) const;
+  int64_t element_of(size_t operand, const OutputPiece& piece) const;
   bool splits_bytes(const OutputPiece& piece, const Rows& rows) const;
-  int64_t element_of(size_t operand, const OutputPiece& piece, const Rows& rows) const;
-  void run_epilogue(const OutputPiece& piece, const Rows& rows, std::byte* scratch) const;
-
-  int32_t* piece_data(std::byte* scratch) const;
 
   const BoundEpilogue* epilogue_;  ///< null: y is written
   const CallMemory& memory_;

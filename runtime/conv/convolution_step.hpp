@@ -40,8 +40,8 @@ inline bool is_known(int operand, std::span<const std::byte* const> constants) {
 /// those of the convolution.
 struct ConvolutionStep : StepBase {
   std::shared_ptr<const BoundConvolution> convolution;
-  /// Takes the result slice by slice (see runtime/conv/epilogue.hpp); null: the last operand is
-  /// written.
+  /// Takes the result slice by slice (see runtime/conv/convolution_output.hpp); null: the last
+  /// operand is written.
   std::shared_ptr<const BoundEpilogue> epilogue;
   int64_t nanoseconds = 0;  ///< that one thread takes, as estimated
 };

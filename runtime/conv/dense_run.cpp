@@ -185,8 +185,7 @@ class DenseRun {
       arguments.output_step = 4 * block.pixels();
       code(&arguments);
     } else if (bound_.applies_epilogue) {
-      std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands;
-      output_.find_operands(piece, operands.data());
+      const EpilogueOperands operands = output_.find_operands(piece);
       arguments.epilogue = operands.data();
       code(&arguments);
     } else {

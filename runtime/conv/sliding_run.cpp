@@ -8,7 +8,7 @@
 #include "ir/support/integer_math.hpp"
 #include "runtime/conv/convolution.hpp"
 #include "runtime/conv/convolution_step.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 #include "runtime/conv/sliding.hpp"
 
 namespace castor::detail {
@@ -134,8 +134,7 @@ class SlidingRun {
                             .pixel = (piece.outer * plan_.rows.output + piece.row) * width + column,
                             .pixels = (piece.row_end - piece.row - 1) * width + columns};
     if (bound_.applies_epilogue) {
-      std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands;
-      output_.find_operands(of, operands.data());
+      const EpilogueOperands operands = output_.find_operands(of);
       write(channel, column, PieceMemory{}, operands.data());
       return;
     }

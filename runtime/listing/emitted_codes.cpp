@@ -3,7 +3,7 @@
 
 #include "jit/dump/dump.hpp"
 #include "runtime/compiled.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 
 namespace castor::detail {
 

@@ -11,7 +11,7 @@
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/compiled.hpp"
 #include "runtime/conv/convolution.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 #include "runtime/listing/emitted_codes.hpp"
 #include "runtime/state_access.hpp"
 

@@ -12,7 +12,7 @@
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/compiled.hpp"
 #include "runtime/conv/convolution.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 #include "runtime/state_access.hpp"
 #include "tools/fuzz/layout.hpp"
 #include "tools/fuzz/planned_lanes.hpp"

@@ -8,7 +8,7 @@
 
 #include "jit/requantize/byte_table_kernel.hpp"
 #include "runtime/bind/bound_state.hpp"
-#include "runtime/conv/epilogue.hpp"
+#include "runtime/conv/convolution_output.hpp"
 #include "runtime/state_access.hpp"
 #include "tests/support/conversions.hpp"
 
