@@ -141,7 +141,7 @@ void set_pixel_tile(DensePlan& plan, DenseTile tile, const Target& target) {
   plan.tile.prefetches_output =
       target.has_avx512() && plan.k_step_count() <= tuning.max_prefetched_k_steps;
   if (!plan.has_dead_lanes() && !tile.loops_k_groups) {
-    plan.tile.peeled_k_steps = peeled_k_steps_of(plan.k_steps.size(), tile.vectors, target);
+    peel_k_steps(plan.tile, plan.k_steps.size(), target);
   }
   std::get<PackedPlanes>(plan.source).kernel_packs = kernel_may_pack(plan, target);
 }
@@ -399,6 +399,19 @@ std::string print(const DensePlan& plan) {
          fmt::format("  block    {} of {} output rows, {} of {} columns{}\n", plan.block.rows,
                      plan.rows.output, plan.block.columns, plan.columns.output, bytes) +
          tile_text(plan);
+}
+
+int rows_of_group(int vectors, const Target& target) {
+  return std::max(1, target.tuning().dense.stored_group_vectors / vectors);
+}
+
+/// An even number of k steps is left, unless all are peeled.
+void peel_k_steps(DenseTile& tile, size_t k_steps, const Target& target) {
+  const auto max = static_cast<size_t>(target.tuning().dense.max_peeled_k_steps);
+  const int rows = rows_of_group(tile.vectors_of(target.vector_bits() / 32), target);
+  if (!target.has_avx512() || rows == 1) return;
+  tile.peeled_k_steps = static_cast<int>(k_steps <= max ? k_steps : max - (k_steps - max) % 2);
+  tile.group_rows = rows;
 }
 
 }  // namespace castor::jit

@@ -247,8 +247,7 @@ void choose_tile(DensePlan& plan, const Target& target) {
   if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
     plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;
   }
-  plan.tile.peeled_k_steps =
-      peeled_k_steps_of(plan.k_steps.size(), plan.tile.vectors_of(plan.lanes), target);
+  peel_k_steps(plan.tile, plan.k_steps.size(), target);
 }
 
 /// Whether the distances of a tile's pixels can stand in its code.

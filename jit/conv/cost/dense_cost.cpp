@@ -26,9 +26,9 @@ bool has_whole_lines(const DensePlan& plan) {
   return (is_dense || plan.planes()->has_aligned_rows) && pixels * 4 % 64 == 0;
 }
 
-/// 1 where all accumulators of a tile are stored at once (peeled_k_steps_of), if they are many.
-double stalls(const DensePlan& plan, int64_t vectors, bool has_dead_lanes) {
-  const bool is_one_group = rows_of_group(static_cast<int>(vectors)) == 1;
+/// 1 where all accumulators of a tile are stored at once (peel_k_steps), if they are many.
+double stalls(const DensePlan& plan, int vectors, bool has_dead_lanes, const Target& target) {
+  const bool is_one_group = rows_of_group(vectors, target) == 1;
   return plan.lanes == 16 && (has_dead_lanes || is_one_group) ? 1 : 0;
 }
 
@@ -72,7 +72,7 @@ EventCounts pixel_tile_cost(const DensePlan& plan, const DenseTile& tile, double
   cost[weight_broadcast] = m * k_steps;
   if (plane_bytes > l1_bytes) cost[l2_vector] = v * planes_of(plan);  // once for a plane's k steps
   cost[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
-  cost[stalled_tile] = stalls(plan, tile.vectors, plan.has_dead_lanes());
+  cost[stalled_tile] = stalls(plan, tile.vectors, plan.has_dead_lanes(), target);
   return cost;
 }
 
@@ -85,7 +85,7 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   cost[operand_load] = static_cast<double>(plan.k_step_count()) * (pixels + v);
   cost[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
   if (is_transposed) cost[transposed_channel] = v * plan.lanes;
-  cost[stalled_tile] = stalls(plan, tile.vectors_of(plan.lanes), false);
+  cost[stalled_tile] = stalls(plan, tile.vectors_of(plan.lanes), false, target);
   return cost;
 }
 

@@ -16,6 +16,11 @@ void KLoopEmitter::emit_output_of(int of_vector) {
   code_.add(reg::output, argument(offsetof(DenseArguments, output)));
 }
 
+void KLoopEmitter::emit_add_output_step(const Reg64& to) {
+  takes_input() ? code_.add(to, argument(offsetof(DenseArguments, output_step)))
+                : code_.add(to, reg::output_step);
+}
+
 // ---- first values
 
 void KLoopEmitter::emit_start() {
@@ -41,7 +46,7 @@ void KLoopEmitter::emit_start() {
 void KLoopEmitter::emit_prefetch_of_output() {
   emit_output_of(0);
   for (int row = 0; row < rows_; ++row) {
-    if (row > 0) code_.add(reg::output, output_step());
+    if (row > 0) emit_add_output_step(reg::output);
     for (int vector = 0; vector < vectors_; ++vector) {
       code_.prefetchw(code_.ptr[reg::output + vector * vector_bytes()]);
     }
@@ -102,7 +107,7 @@ void KLoopEmitter::emit_k_steps() {
 }
 
 void KLoopEmitter::emit_row_groups(const std::function<void(const TileRows&)>& emit_end) {
-  const int count = tile_.peeled_k_steps > 0 ? rows_of_group(vectors_) : rows_;
+  const int count = tile_.peeled_k_steps > 0 ? tile_.group_rows : rows_;
   for (int first = 0; first < rows_; first += count) {
     const TileRows group = {first, std::min(first + count, rows_)};
     emit_peeled_k_steps(group);

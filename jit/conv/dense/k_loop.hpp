@@ -23,11 +23,12 @@ inline const Reg64 stores(Operand::R10);       ///< the tile's ConvStore or Tile
 inline const Reg64 k_steps_end(Operand::R11);  ///< the end of the loop's offsets
 inline const Reg64 tiles(Operand::RBP);        ///< that are left
 inline const Reg64 callers_stack(Operand::R12);
-inline const Reg64 weights(Operand::R9);      ///< of the next k step
-inline const Reg64 k_step(Operand::RSI);      ///< the next k step, from the end, counts up to 0
-inline const Reg64 pixel(Operand::RAX);       ///< the k step's input at the tile's first pixel
-inline const Reg64 output(Operand::RAX);      ///< of what is not stored by row groups
-inline const Reg64 row_output(Operand::R13);  ///< of the next row of a row group
+inline const Reg64 weights(Operand::R9);       ///< of the next k step
+inline const Reg64 k_step(Operand::RSI);       ///< the next k step, from the end, counts up to 0
+inline const Reg64 pixel(Operand::RAX);        ///< the k step's input at the tile's first pixel
+inline const Reg64 output(Operand::RAX);       ///< of what is not stored by row groups
+inline const Reg64 row_output(Operand::R13);   ///< of the next row of a row group
+inline const Reg64 output_step(Operand::RDX);  ///< unless pixels come from the input
 inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
 inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
@@ -80,8 +81,8 @@ class KLoopEmitter {
   }
   /// The address in an output of i32 at the first pixel that a vector stores.
   void emit_output_of(int of_vector);
-  /// From a row of the output to the next one's.
-  Xbyak::Address output_step() { return argument(offsetof(DenseArguments, output_step)); }
+  /// Moves the address of a row of the output to the next row's.
+  void emit_add_output_step(const Reg64& to);
 
   const DenseTile& tile_;
   const Target& target_;

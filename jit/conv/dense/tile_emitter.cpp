@@ -133,6 +133,7 @@ void DenseEmitter::emit_entry() {
   code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
                                               : offsetof(DenseArguments, places)));
   code_.mov(reg::tiles, argument(offsetof(DenseArguments, tiles)));
+  code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
   code_.mov(reg::k_steps_end, argument(offsetof(DenseArguments, k_step_count)));
   code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * tile_.peeled_k_steps]);
   code_.add(reg::k_steps_end, argument(offsetof(DenseArguments, k_steps)));
@@ -158,7 +159,7 @@ void DenseEmitter::emit_stores() {
     });
   }
   code_.mov(reg::row_output, store(0, offsetof(TilePlace, pixel)));
-  by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, output_step());
+  by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
   code_.add(reg::row_output, argument(offsetof(DenseArguments, output)));
   emit_row_groups([&](const TileRows& group) { emit_row_stores(group); });
 }
@@ -184,7 +185,7 @@ void DenseEmitter::emit_rows(const TileRows& group, bool is_masked) {
       if (by_pixels()) emit_stored_lanes(vector);
       emit_masked_store(reg::row_output, sum(row, vector), offset);
     }
-    code_.add(reg::row_output, output_step());
+    emit_add_output_step(reg::row_output);
   }
 }
 
@@ -194,7 +195,7 @@ void DenseEmitter::emit_compressed_stores(int vector) {
   emit_output_of(vector);
   emit_stored_lanes(vector);
   for (int row = 0; row < rows_; ++row) {
-    if (row > 0) code_.add(reg::output, output_step());
+    if (row > 0) emit_add_output_step(reg::output);
     emit_masked_store(reg::output, sum(row, vector));
   }
 }
@@ -358,7 +359,7 @@ void DenseEmitter::emit_transposed_block(int count) {
       epilogue_->emit_next_row();
     } else {
       emit_masked_store(reg::output, reg(channel));
-      code_.add(reg::output, output_step());
+      emit_add_output_step(reg::output);
     }
   }
 }
@@ -403,17 +404,6 @@ bool fits(const DenseTile& tile, const Target& target) {
                           product_engine_of(target) == ProductEngine::u8_i8_dot;
   const int used = (tile.rows() + 1) * tile.vectors_of(lanes) + dense::work_registers;
   return has_engine && used <= target.vector_registers();
-}
-
-int rows_of_group(int vectors) { return std::max(1, 8 / vectors); }
-
-/// Three or four keep the products busy until the stores of a row group have been taken up; an even
-/// number is left. Where row groups would be single rows, of many vectors, loading these again for
-/// each group costs more than it gains; with 16 registers there are too few accumulators.
-int peeled_k_steps_of(size_t k_steps, int vectors, const Target& target) {
-  constexpr size_t max = 4;
-  if (!target.has_avx512() || rows_of_group(vectors) == 1) return 0;
-  return static_cast<int>(k_steps <= max ? k_steps : max - k_steps % 2);
 }
 
 Result<MachineCode> emit_kernel(const DenseTile& tile, const Target& target,

@@ -68,9 +68,11 @@ struct DenseTile {
   int32_t row_step = 0;    ///< the same from one row to the next; 0 where there is one
   WindowSums window_sums = WindowSums::none;  ///< how the zero-point compensation is subtracted
   StorePolicy store = StorePolicy::rows;
-  /// K steps at the end that are done row group by row group (peeled_k_steps_of), after an even
-  /// number of others. 0: none, after any number; so it is where lanes are compressed.
+  /// K steps at the end that are done row group by row group, each of which is stored before the
+  /// next begins; after an even number of others. 0: none, after any number; so it is where lanes
+  /// are compressed.
   int peeled_k_steps = 0;
+  int group_rows = 0;  ///< rows of a row group, where k steps are peeled
   /// Pixel-vectorised: whether the cache lines of the output are prefetched when a tile begins; not
   /// with an epilogue.
   bool prefetches_output = false;
@@ -96,6 +98,7 @@ struct DenseTile {
         field("pixel_step", &DenseTile::pixel_step), field("row_step", &DenseTile::row_step),
         field("window_sums", &DenseTile::window_sums), field("store", &DenseTile::store),
         field("peeled_k_steps", &DenseTile::peeled_k_steps),
+        field("group_rows", &DenseTile::group_rows),
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
         field("loops_k_groups", &DenseTile::loops_k_groups));
   }
@@ -105,14 +108,12 @@ struct DenseTile {
 /// what is transposed is at most one vector of pixels.
 bool fits(const DenseTile& tile, const Target& target);
 
-/// Rows of a row group: about eight vectors.
-int rows_of_group(int vectors);
-/// How many of `k_steps` are peeled for a tile with that many vectors in each row. A core takes up
-/// only about a dozen stores whose data are still to be computed: a tile of two dozen accumulators,
-/// all stored after its last k step, costs 40 cycles more than its products (Golden Cove; 8 with
-/// peeled k steps). So the last k steps are done for one row group after another, each of which is
-/// stored before the next begins.
-int peeled_k_steps_of(size_t k_steps, int vectors, const Target& target);
+/// For planners: rows of a row group of a tile with that many vectors in each row.
+int rows_of_group(int vectors, const Target& target);
+/// For planners: peels k steps of a tile that has so many. Where row groups would be single rows,
+/// of many vectors, loading these again for each group costs more than it gains; with 16 registers
+/// there are too few accumulators.
+void peel_k_steps(DenseTile& tile, size_t k_steps, const Target& target);
 
 /// Where a channel-vectorised tile reads its input and stores its results.
 struct TilePlace {

@@ -37,7 +37,8 @@ std::vector<DenseTile> tiles_of(const Target& target) {
                                     .vectors = vectors,
                                     .window_sums = sums,
                                     .store = gaps ? StorePolicy::compressed : StorePolicy::rows,
-                                    .peeled_k_steps = peeled};
+                                    .peeled_k_steps = peeled,
+                                    .group_rows = rows_of_group(vectors, target)};
             if (fits(tile, target)) tiles.push_back(tile);
           }
         }
@@ -65,7 +66,8 @@ std::vector<DenseTile> channel_tiles_of(const Target& target) {
               .row_step = rows > 1 ? 512 : 0,
               .window_sums = (options & 1) != 0 ? sums_of(target).back() : WindowSums::none,
               .store = (options & 2) != 0 ? StorePolicy::transposed : StorePolicy::rows,
-              .peeled_k_steps = (options & 4) != 0 ? 4 : 0};
+              .peeled_k_steps = (options & 4) != 0 ? 4 : 0,
+              .group_rows = rows_of_group(1 + (channels - 1) / lanes, target)};
           if (fits(tile, target)) tiles.push_back(tile);
         }
       }
