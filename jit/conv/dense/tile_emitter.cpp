@@ -42,9 +42,6 @@ class DenseEmitter final : KLoopEmitter {
   DenseEmitter(const DenseTile& tile, const Target& target, const TileEpilogue* epilogue,
                std::span<uint8_t> buffer);
 
-  bool fits_frame() const {
-    return !epilogue_ || (epilogue_->fits_frame() && (!whole_rows_ || whole_rows_->fits_frame()));
-  }
   MachineCode emit();
 
  private:
@@ -76,6 +73,8 @@ class DenseEmitter final : KLoopEmitter {
 
   bool compresses() const { return tile_.store == StorePolicy::compressed; }
   bool transposes() const { return tile_.store == StorePolicy::transposed; }
+  /// Whether the mask of channels, the same for all tiles, stays in its opmask.
+  bool keeps_stored_lanes() const { return !by_pixels() && target_.has_avx512() && !epilogue_; }
   bool is_staged() const { return epilogue_ || transposes(); }
   int stage_bytes() const { return rows_ * row_bytes(); }
   /// Channels in the last vector of channels.
@@ -126,10 +125,11 @@ void DenseEmitter::emit_entry() {
   if (epilogue_) code_.push_all(saved_for_epilogue);
   if (is_staged()) {
     code_.mov(reg::callers_stack, Xbyak::util::rsp);
-    code_.sub(Xbyak::util::rsp, stage_bytes() + (epilogue_ ? EpilogueEmitter::frame_bytes : 0));
+    code_.sub(Xbyak::util::rsp, stage_bytes() + (epilogue_ ? epilogue_->frame_bytes() : 0));
     code_.and_(Xbyak::util::rsp, -64);
   }
   if (epilogue_) epilogue_->emit_enter(argument(offsetof(DenseArguments, epilogue)));
+  if (keeps_stored_lanes()) emit_stored_lanes(vectors_ - 1);
   code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
                                               : offsetof(DenseArguments, places)));
   code_.mov(reg::tiles, argument(offsetof(DenseArguments, tiles)));
@@ -170,7 +170,7 @@ void DenseEmitter::emit_row_stores(const TileRows& group) {
     return emit_if_whole([&] { emit_rows(group, false); }, [&] { emit_rows(group, true); });
   }
   const bool is_masked = last_lanes() < lanes_;
-  if (is_masked) emit_stored_lanes(vectors_ - 1);
+  if (is_masked && !keeps_stored_lanes()) emit_stored_lanes(vectors_ - 1);
   emit_rows(group, is_masked);
 }
 
@@ -338,7 +338,7 @@ void DenseEmitter::emit_stage_loop(int first, int step, int end,
 
 /// Four channels at a time are transposed, and stored or go through the epilogue.
 void DenseEmitter::emit_transposed() {
-  emit_stored_lanes(0);
+  if (!keeps_stored_lanes()) emit_stored_lanes(0);
   if (epilogue_) {
     epilogue_->emit_begin();
     emit_point(*epilogue_, 0);

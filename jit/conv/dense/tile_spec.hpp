@@ -165,7 +165,7 @@ struct DenseArguments {
 };
 
 /// Emits the microkernel. A pure function of its arguments. `tile` fits the target. `epilogue` may
-/// be null; one that needs more stack than there is is refused (unsupported).
+/// be null.
 Result<MachineCode> emit_kernel(const DenseTile& tile, const Target& target,
                                 const TileEpilogue* epilogue = nullptr);
 

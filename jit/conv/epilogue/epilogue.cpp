@@ -130,51 +130,61 @@ namespace {
 
 constexpr size_t no_nest = ~size_t{0};
 
-/// One operand of a nest.
-struct Reader {
-  size_t nest;
-  size_t input;
+/// Who reads a convolution's result: `fused` where one nest does, which has it as an operand.
+struct Reading {
+  Fusion fusion = {Fusion::Kind::is_result};
+  size_t nest = no_nest;
+  size_t operand = 0;
 };
 
-/// Who reads the results of convolutions, or reshapes of them: by root, in the order of nests.
-using Readers = std::unordered_map<ValueId, std::vector<Reader>>;
+/// By result of a convolution that is not the function's.
+using Readings = std::unordered_map<ValueId, Reading>;
 
-Readers readers_of(const Function& function, const std::vector<Nest>& nests) {
-  Readers readers;
+Readings readings_of(const Function& function, const std::vector<Nest>& nests) {
+  Readings readings;
   for (const Nest& nest : nests) {
-    if (nest.convolution) readers.try_emplace(nest.outputs[0].value);
+    if (nest.convolution && nest.outputs[0].is_scratch()) readings[nest.outputs[0].value] = {};
   }
-  if (readers.empty()) return readers;
+  if (readings.empty()) return readings;
   const std::vector<ValueId> roots = reshape_roots(function);
   for (size_t n = 0; n < nests.size(); ++n) {
     for (size_t k = 0; k < nests[n].inputs.size(); ++k) {
-      const auto found = readers.find(roots[nests[n].inputs[k].value]);
-      if (found != readers.end()) found->second.push_back({n, k});
+      const ValueId value = nests[n].inputs[k].value;
+      const auto found = readings.find(roots[value]);
+      if (found == readings.end()) continue;
+      Reading& reading = found->second;
+      if (reading.nest != no_nest && !reading.fusion.is_fused()) continue;
+      if (value != found->first) {
+        reading = {{Fusion::Kind::reshaped, value}, n, k};
+      } else if (reading.nest == no_nest) {
+        reading = {{Fusion::Kind::fused, nests[n].outputs[0].value}, n, k};
+      } else if (reading.nest != n) {
+        reading.fusion = {Fusion::Kind::several_nests};
+      }
     }
   }
-  return readers;
+  return readings;
 }
 
 /// Chooses the convolutions of one function that are fused.
 class FusionPlanner {
  public:
-  FusionPlanner(const Function& function, const Readers& readers, std::vector<Nest>& nests)
-      : function_(function), readers_(readers), nests_(nests), before_(nests.size(), no_nest) {
-    if (!has_known_extents()) return;
+  FusionPlanner(const Function& function, std::vector<Nest>& nests)
+      : function_(function),
+        nests_(nests),
+        readings_(readings_of(function, nests)),
+        before_(nests.size(), no_nest) {
+    if (readings_.empty() || !has_known_extents()) return;
     if (Result<BoundShapes> shapes = likely_shapes(function); shapes.ok()) {
       shapes_ = std::move(shapes).value();
     }
   }
 
-  /// Later convolutions first.
-  void plan() {
+  /// Later convolutions first. Each that is fused moves directly in front of its epilogue.
+  std::vector<Nest> plan() {
     for (size_t i = nests_.size(); i-- > 0;) {
       if (nests_[i].convolution) nests_[i].fusion = choose(i);
     }
-  }
-
-  /// The nests, each convolution that is fused directly before its epilogue.
-  std::vector<Nest> in_order() {
     std::vector<Nest> ordered;
     ordered.reserve(nests_.size());
     for (size_t n = 0; n < nests_.size(); ++n) {
@@ -187,25 +197,23 @@ class FusionPlanner {
 
  private:
   Fusion choose(size_t convolution) {
-    const NestOutput& output = nests_[convolution].outputs[0];
-    if (!output.is_scratch()) return {Fusion::Kind::is_result};
-    const std::vector<Reader>& readers = readers_.at(output.value);
-    if (readers.empty()) return {Fusion::Kind::is_result};
-    for (const Reader& reader : readers) {
-      const ValueId value = nests_[reader.nest].inputs[reader.input].value;
-      if (value != output.value) return {Fusion::Kind::reshaped, value};
-      if (reader.nest != readers[0].nest) return {Fusion::Kind::several_nests};
-    }
-    Nest& nest = nests_[readers[0].nest];
-    size_t& before = before_[readers[0].nest];
+    const ValueId value = nests_[convolution].outputs[0].value;
+    const auto found = readings_.find(value);
+    if (found == readings_.end()) return {Fusion::Kind::is_result};
+    const Reading& reading = found->second;
+    if (!reading.fusion.is_fused()) return reading.fusion;
+    Nest& nest = nests_[reading.nest];
+    size_t& before = before_[reading.nest];
     if (before != no_nest) {
       return {Fusion::Kind::other_convolution, nests_[before].outputs[0].value};
     }
-    for (const Reader& reader : readers) {
-      if (!is_in_place(nest.inputs[reader.input])) return {Fusion::Kind::other_shape, nest.space};
+    for (const NestInput& input : nest.inputs) {
+      if (input.value == value && !is_in_place(input)) {
+        return {Fusion::Kind::other_shape, nest.space};
+      }
     }
-    nest.epilogue = Epilogue{layout_of(nests_[convolution]), readers[0].input};
-    const Fusion fusion = fusion_of(nest, output.value);
+    nest.epilogue = Epilogue{layout_of(nests_[convolution]), reading.operand};
+    const Fusion fusion = fusion_of(nest, value);
     if (fusion.is_fused()) {
       before = convolution;
     } else {
@@ -256,8 +264,8 @@ class FusionPlanner {
   }
 
   const Function& function_;
-  const Readers& readers_;
   std::vector<Nest>& nests_;
+  const Readings readings_;
   std::optional<BoundShapes> shapes_;  ///< where they are known
   std::vector<size_t> before_;         ///< by nest: the convolution whose epilogue it is
 };
@@ -265,32 +273,26 @@ class FusionPlanner {
 }  // namespace
 
 void fuse_convolutions(const Function& function, std::vector<Nest>& nests) {
-  const Readers readers = readers_of(function, nests);
-  if (readers.empty()) return;
-  FusionPlanner planner(function, readers, nests);
-  planner.plan();
-  nests = planner.in_order();
+  if (std::ranges::none_of(nests, [](const Nest& nest) { return nest.convolution.has_value(); })) {
+    return;
+  }
+  nests = FusionPlanner(function, nests).plan();
 }
 
 std::string text_of(const Function& function, const Fusion& fusion) {
-  const auto name = [&] { return function.values[fusion.value].name; };
-  switch (fusion.kind) {
-    case Fusion::Kind::fused: return "the next nest, piece by piece";
-    case Fusion::Kind::is_result: return "none: the i32 result is the function's";
-    case Fusion::Kind::reshaped:
-      return fmt::format("none: %{} is a reshape of the i32 result", name());
-    case Fusion::Kind::several_nests: return "none: several nests read the i32 result";
-    case Fusion::Kind::other_convolution:
-      return fmt::format("none: the nest that reads the i32 result is that of %{}", name());
-    case Fusion::Kind::other_shape:
-      return fmt::format("none: %{}, which is computed from the i32 result, has another shape",
-                         name());
-    case Fusion::Kind::partly_repeated:
-      return fmt::format("none: %{} lies along some of the spatial axes only", name());
-    case Fusion::Kind::split_bytes:
-      return fmt::format("none: rows of %{} end inside bytes", name());
-  }
-  return "";
+  static constexpr std::string_view texts[] = {
+      "the next nest, piece by piece",
+      "none: the i32 result is the function's",
+      "none: %{} is a reshape of the i32 result",
+      "none: several nests read the i32 result",
+      "none: the nest that reads the i32 result is that of %{}",
+      "none: %{}, which is computed from the i32 result, has another shape",
+      "none: %{} lies along some of the spatial axes only",
+      "none: rows of %{} end inside bytes",
+  };
+  static_assert(std::size(texts) == static_cast<size_t>(Fusion::Kind::split_bytes) + 1);
+  const std::string name = fusion.value == no_value ? "" : function.values[fusion.value].name;
+  return fmt::format(fmt::runtime(texts[static_cast<size_t>(fusion.kind)]), name);
 }
 
 // ---- what kernels apply

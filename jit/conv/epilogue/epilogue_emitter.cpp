@@ -29,6 +29,11 @@ const std::array<Reg64, max_tile_operands> pointers = {Reg64(Operand::R9),  Reg6
 constexpr int lanes = 16;
 constexpr int vector_bytes = 64;
 
+/// Of the frame, before spilled values: the caller's MXCSR, then the call's EpilogueOperands.
+constexpr int operands_at = 16;
+constexpr int saved_bytes = 128;
+static_assert(operands_at + sizeof(EpilogueOperand) * (max_tile_operands + 1) <= saved_bytes);
+
 /// Whether results of 8 bits are packed: vectors follow each other so that several can be.
 bool packs(const TileEpilogue& epilogue, const EpilogueUse& use) {
   const bool may_pack = use.order == EpilogueOrder::rows || use.order == EpilogueOrder::channels;
@@ -85,14 +90,18 @@ void EpilogueAddresses::emit_next_row() {
   });
 }
 
-void EpilogueAddresses::emit_prefetch(const Address& distance) {
+void EpilogueAddresses::emit_prefetch(const Address& distance, const Reg64& scratch) {
   constexpr int min_bytes = 4;  // narrower results come to the same cache lines again and again
-  const Reg64& ahead = use_.order == EpilogueOrder::channels ? use_.element : use_.position;
+  const bool by_pixels = use_.order == EpilogueOrder::pixels;
+  const Reg64& ahead = by_pixels ? gpr::scratch : scratch;
   for_each_operand([&](size_t k) {
     if (k < epilogue_.inputs() || bytes_of(k) < min_bytes) return;
+    code_.mov(ahead, by_pixels ? use_.position : use_.element);
     code_.add(ahead, distance);
-    code_.prefetchw(address_of(code_, emit_chunk_address(k, 0)));
-    code_.sub(ahead, distance);
+    if (by_pixels) code_.imul(gpr::scratch, row_step(k));
+    by_pixels ? code_.add(gpr::scratch, data(k)) : code_.mov(gpr::scratch, data(k));
+    const Reg64& index = by_pixels ? use_.element : scratch;
+    code_.prefetchw(code_.ptr[gpr::scratch + index * bytes_of(k)]);
   });
 }
 
@@ -290,7 +299,12 @@ void EpilogueEmitter::emit_enter(const Address& operands) {
   });
 }
 
+int EpilogueEmitter::frame_bytes() const {
+  return saved_bytes + static_cast<int>(epilogue_.program.code.size()) * vector_bytes;
+}
+
 void EpilogueEmitter::emit_leave() {
+  assert(saved_bytes + lanes_.spill_bytes() <= frame_bytes());
   if (epilogue_.program.uses_float_state()) {
     code_.ldmxcsr(code_.dword[gpr::stack + use_.frame]);
   }

@@ -21,21 +21,13 @@ inline Error epilogue_refused() {
   return {ErrorCode::unsupported, "an epilogue that the convolution's kernel has no room for"};
 }
 
-/// Assembles a kernel by Emitter(spec, target, epilogue, buffer), whose frame may turn out to be
-/// too small for the epilogue; it may be null.
+/// Assembles a kernel by Emitter(spec, target, epilogue, buffer); `epilogue` may be null.
 template <class Emitter, class Spec>
 Result<MachineCode> assemble_with_epilogue(const Spec& spec, const Target& target,
                                            const TileEpilogue* epilogue) {
-  bool fits_frame = true;
-  const std::string what = fmt::format("tier {}", name_of(target.tier));
-  Result<MachineCode> code = assemble(what, [&](std::span<uint8_t> buffer) {
-    Emitter emitter(spec, target, epilogue, buffer);
-    MachineCode emitted = emitter.emit();
-    fits_frame = emitter.fits_frame();
-    return emitted;
+  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
+    return Emitter(spec, target, epilogue, buffer).emit();
   });
-  if (!fits_frame) return epilogue_refused();
-  return code;
 }
 
 /// The order in which a kernel hands in vectors of accumulators, and with it where the addresses of
@@ -56,7 +48,7 @@ enum class EpilogueOrder : uint8_t {
 /// How a kernel uses an epilogue. Of general registers it may overwrite RAX, and those that hold
 /// addresses; of vectors and masks all but those taken, between the kernel's own chunks.
 struct EpilogueUse {
-  int frame = 0;  ///< bytes from the stack pointer to `EpilogueEmitter::frame_bytes` of its own
+  int frame = 0;  ///< bytes from the stack pointer to `frame_bytes` of its own
   TakenRegisters taken{};
   EpilogueOrder order = EpilogueOrder::vectors;
   int row_vectors = 1;  ///< rows: vectors of each
@@ -78,8 +70,9 @@ class EpilogueAddresses : public OperandLocator {
   /// Goes on to the next row; not for pixels.
   void emit_next_row();
   /// Addresses in the frame: prefetches the cache lines of results `distance` elements or pixels
-  /// ahead.
-  void emit_prefetch(const Xbyak::Address& distance);
+  /// ahead. Overwrites `scratch` (channels).
+  void emit_prefetch(const Xbyak::Address& distance,
+                     const Xbyak::Reg64& scratch = Xbyak::util::rax);
 
   ChunkMode mode(size_t) const override;
   Stores stores() const override { return Stores::cached; }
@@ -87,11 +80,6 @@ class EpilogueAddresses : public OperandLocator {
   int64_t element_of_iteration() const override { return 0; }
 
  protected:
-  /// Of the frame, before spilled values: the caller's MXCSR, then the call's EpilogueOperands.
-  static constexpr int operands_at = 16;
-  static constexpr int saved_bytes = 128;
-  static_assert(operands_at + sizeof(EpilogueOperand) * (max_tile_operands + 1) <= saved_bytes);
-
   /// Calls `visit(k)` for each operand but the accumulators.
   template <class Visit>
   void for_each_operand(const Visit& visit) const;
@@ -117,13 +105,11 @@ class EpilogueAddresses : public OperandLocator {
 /// for all vectors of a row is done once for it, but for single vectors of a tile.
 class EpilogueEmitter final : public EpilogueAddresses {
  public:
-  static constexpr int frame_bytes = saved_bytes + 32 * 64;
-
   EpilogueEmitter(Assembler& code, const Target& target, const TileEpilogue& epilogue,
                   const EpilogueUse& use);
 
-  /// Whether all values fit the frame; known when all code is emitted.
-  bool fits_frame() const { return lanes_.spill_bytes() <= frame_bytes - saved_bytes; }
+  /// Bytes of stack: at most a slot is spilled to for each value of the program.
+  int frame_bytes() const;
 
   /// Sets the float environment that the program needs, and copies the call's operands, whose
   /// address is at `operands`, to the frame; puts the caller's environment back.

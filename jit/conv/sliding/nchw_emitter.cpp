@@ -335,7 +335,7 @@ class NchwEmitter final : public NchwGather {
     if (spec_.sums_windows()) code_.vpsubd(sum, sum, vectors_.window_sum(0));
     if (epilogue_) {
       epilogue_->emit_apply(sum);
-      epilogue_->emit_prefetch(entry_field(offsetof(DepthwiseRanges, prefetched)));
+      epilogue_->emit_prefetch(entry_field(offsetof(DepthwiseRanges, prefetched)), reg::scratch);
     } else {
       if (spec_.adds) code_.vpaddd(sum | stored, sum, code_.ptr[reg::to]);
       code_.vmovdqu32(code_.ptr[reg::to] | stored, sum);

@@ -54,8 +54,6 @@ class VectorPool {
 template <class Spec, class Registers>
 class SlidingEmitter {
  public:
-  bool fits_frame() const { return !epilogue_ || epilogue_->fits_frame(); }
-
  protected:
   SlidingEmitter(const Spec& spec, const Target& target, int spare, std::span<uint8_t> buffer)
       : spec_(spec), target_(target), vectors_(spec, target, spare), code_(buffer) {}
@@ -155,7 +153,7 @@ class SlidingEmitter {
   void emit_enter_epilogue(const Reg64& scratch, int return_bytes, size_t operands) {
     const Reg64& stack = Xbyak::util::rsp;
     code_.mov(scratch, stack);
-    code_.sub(stack, stack_bytes + EpilogueEmitter::frame_bytes);
+    code_.sub(stack, stack_bytes + epilogue_->frame_bytes());
     code_.and_(stack, -64);
     code_.mov(code_.qword[stack], scratch);
     if (return_bytes > 0) code_.sub(stack, return_bytes);
