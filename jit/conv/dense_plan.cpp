@@ -301,31 +301,24 @@ std::vector<ConvStore> window_sum_stores(const DensePlan& plan, const CacheBlock
 
 namespace {
 
-/// Parts of rows: all of one width; the last one of a row may begin inside the one before.
-TileRun parts_of_rows(const DensePlan& plan, const CacheBlock& block) {
+/// Channel-vectorised tiles of so many rows from `first` on, as many as there are. Parts of rows
+/// have one width; the last one of a row may begin inside the one before.
+TileRun channel_vectorised_tiles(const DensePlan& plan, const CacheBlock& block, int64_t first,
+                                 int64_t rows) {
   TileRun run = {.tile = plan.tile, .stores = {}, .places = {}};
-  const int64_t tiles = ceil_div(block.columns, plan.tile.columns);
-  const int64_t width = ceil_div(block.columns, tiles);
+  const int64_t parts = ceil_div(block.columns, plan.tile.columns);
+  const int64_t width = ceil_div(block.columns, parts);
   run.tile.columns = static_cast<int>(width);
-  for (int64_t row = 0; row < block.rows; ++row) {
-    for (int64_t i = 0; i < tiles; ++i) {
+  run.tile.pixel_rows = static_cast<int>(rows);
+  if (rows == 1) run.tile.row_step = 0;
+  for (int64_t row = first; row + rows <= block.rows; row += rows) {
+    for (int64_t i = 0; i < parts; ++i) {
       const int64_t column = std::min(i * width, block.columns - width);
       run.places.push_back({row * plan.columns.output + column,
                             row * plan.source_row_step() + column * plan.source_column_step()});
     }
   }
-  return run;
-}
-
-/// Tiles of whole rows from `first` on.
-TileRun whole_rows(const DensePlan& plan, int64_t first, int64_t tiles, int rows) {
-  TileRun run = {.tile = plan.tile, .stores = {}, .places = {}};
-  run.tile.pixel_rows = rows;
-  if (rows == 1) run.tile.row_step = 0;
-  for (int64_t i = 0; i < tiles; ++i) {
-    const int64_t row = first + i * rows;
-    run.places.push_back({row * plan.columns.output, row * plan.source_row_step()});
-  }
+  run.count = std::ssize(run.places);
   return run;
 }
 
@@ -333,16 +326,16 @@ TileRun whole_rows(const DensePlan& plan, int64_t first, int64_t tiles, int rows
 
 std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block) {
   if (plan.is_pixel_vectorised()) {
-    return {
-        {.tile = plan.tile, .stores = vector_stores(plan, block, plan.tile.vectors), .places = {}}};
+    return {{.tile = plan.tile,
+             .stores = vector_stores(plan, block, plan.tile.vectors),
+             .places = {},
+             .count = plan.tiles_of(block, plan.tile.vectors)}};
   }
-  const int rows = plan.tile.pixel_rows;
-  if (rows == 1) return {parts_of_rows(plan, block)};
+  const int64_t rows = plan.tile.pixel_rows;
+  const int64_t rest = block.rows % rows;
   std::vector<TileRun> runs;
-  const int64_t whole = block.rows / rows;
-  const auto rest = static_cast<int>(block.rows % rows);
-  if (whole > 0) runs.push_back(whole_rows(plan, 0, whole, rows));
-  if (rest > 0) runs.push_back(whole_rows(plan, whole * rows, 1, rest));
+  if (block.rows >= rows) runs.push_back(channel_vectorised_tiles(plan, block, 0, rows));
+  if (rest > 0) runs.push_back(channel_vectorised_tiles(plan, block, block.rows - rest, rest));
   return runs;
 }
 

@@ -178,9 +178,7 @@ struct TileRun {
   DenseTile tile;
   std::vector<ConvStore> stores;  ///< pixel-vectorised: of each vector; else empty
   std::vector<TilePlace> places;  ///< channel-vectorised: of each tile; else empty
-  int64_t count() const {
-    return places.empty() ? std::ssize(stores) / tile.vectors : std::ssize(places);
-  }
+  int64_t count = 0;              ///< of tiles
 };
 /// All tiles of a block in the order of their pixels: one or two runs.
 std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block);

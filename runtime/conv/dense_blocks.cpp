@@ -42,7 +42,7 @@ PixelRange BoundTiles::pixels_of(const PixelTiles& tiles) const {
 
 PixelRange BlockTables::pixels_of(const PixelTiles& of) const {
   if (of.count() == pixel_tiles) return {0, block.pixels()};
-  const int64_t in_first = tiles.front().run.count();
+  const int64_t in_first = tiles.front().run.count;
   if (of.end <= in_first) return tiles.front().pixels_of(of);
   const PixelRange last =
       tiles.back().pixels_of({std::max<int64_t>(of.begin - in_first, 0), of.end - in_first});

@@ -117,7 +117,7 @@ class DenseRun {
     const bool is_last = tile + 1 == plan_.channel_tiles;
     int64_t before = 0;  // tiles of the runs before
     for (const BoundTiles& of : block.tables.tiles) {
-      const int64_t count = of.run.count();
+      const int64_t count = of.run.count;
       const PixelTiles here = {std::clamp<int64_t>(tiles.begin - before, 0, count),
                                std::clamp<int64_t>(tiles.end - before, 0, count)};
       before += count;
