@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -11,60 +12,40 @@ namespace castor::jit {
 
 namespace {
 
-/// Collects the candidates of one problem.
-class Candidates {
- public:
-  Candidates(const ConvolutionProblem& problem, const Target& target, const TileEpilogue* epilogue)
-      : problem_(problem), target_(target), epilogue_(epilogue) {
-    for (DensePlan& plan : possible_plans(problem, target)) {
-      const bool applies = epilogue != nullptr && can_apply(plan, *epilogue);
-      add(std::move(plan), applies);
-    }
-    add_depthwise();
-    add_grouped();
-  }
-
+/// All candidates, in no order.
+std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& target,
+                               const TileEpilogue* epilogue) {
+  const ConvolutionGeometry& geometry = problem.geometry;
+  const bool x_is_signed = problem.x_is_signed;
   std::vector<Candidate> all;
-
- private:
-  template <class Plan>
-  void add(Plan plan, bool applies) {
-    EventCounts cost = cost_of(plan, problem_, target_);
-    if (epilogue_ != nullptr && !applies) {  // which reads all results again
-      auto outputs = static_cast<double>(plan.geometry.out_channels);
-      for (const ConvolutionAxis& axis : plan.geometry.axes) {
-        outputs *= static_cast<double>(axis.output);
-      }
+  const auto add = [&](auto plan, bool applies) {
+    EventCounts cost = cost_of(plan, problem, target);
+    if (epilogue != nullptr && !applies) {  // which reads all results again
+      auto outputs = static_cast<double>(geometry.out_channels);
+      for (const ConvolutionAxis& axis : geometry.axes) outputs *= static_cast<double>(axis.output);
       cost[CostEvent::piecewise_output] = outputs;
     }
-    const double cycles = cost.cycles(costs_on(target_).cycles);
-    all.push_back({std::move(plan), applies, cost, cycles});
+    all.push_back({std::move(plan), applies, cost, cost.cycles(costs_on(target).cycles)});
+  };
+  // The plan whose kernels apply the epilogue, if there is one; else, if there is one, the other.
+  const auto add_either = [&](auto applying, const auto& plan_alone) {
+    if (applying) return add(std::move(*applying), true);
+    if (auto alone = plan_alone()) add(std::move(*alone), false);
+  };
+  for (DensePlan& plan : possible_plans(problem, target)) {
+    const bool applies = epilogue != nullptr && can_apply(plan, *epilogue);
+    add(std::move(plan), applies);
   }
-
-  void add_depthwise() {
-    const ConvolutionGeometry& geometry = problem_.geometry;
-    if (epilogue_ != nullptr) {
-      auto applying = plan_depthwise(geometry, problem_.x_is_signed, target_, epilogue_);
-      if (applying) return add(std::move(*applying), true);
-    }
-    auto plan = plan_depthwise(geometry, problem_.x_is_signed, target_);
-    if (plan) add(std::move(*plan), false);
+  std::optional<DepthwisePlan> depthwise;
+  std::optional<GroupedNhwcPlan> grouped;
+  if (epilogue != nullptr) {
+    depthwise = plan_depthwise(geometry, x_is_signed, target, epilogue);
+    grouped = plan_grouped_nhwc(geometry, x_is_signed, target, epilogue);
   }
-
-  void add_grouped() {
-    const ConvolutionGeometry& geometry = problem_.geometry;
-    if (epilogue_ != nullptr) {
-      auto applying = plan_grouped_nhwc(geometry, problem_.x_is_signed, target_, epilogue_);
-      if (applying) return add(std::move(*applying), true);
-    }
-    auto plan = plan_grouped_nhwc(geometry, problem_.x_is_signed, target_);
-    if (plan) add(std::move(*plan), false);
-  }
-
-  const ConvolutionProblem& problem_;
-  const Target& target_;
-  const TileEpilogue* epilogue_;
-};
+  add_either(std::move(depthwise), [&] { return plan_depthwise(geometry, x_is_signed, target); });
+  add_either(std::move(grouped), [&] { return plan_grouped_nhwc(geometry, x_is_signed, target); });
+  return all;
+}
 
 /// The event that takes most cycles.
 std::string largest_part(const Candidate& candidate, const Target& target) {
@@ -88,7 +69,7 @@ std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
 
 std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Target& target,
                                   const TileEpilogue* epilogue) {
-  std::vector<Candidate> all = Candidates(problem, target, epilogue).all;
+  std::vector<Candidate> all = collect(problem, target, epilogue);
   std::vector<Candidate*> order;
   for (Candidate& each : all) order.push_back(&each);
   std::ranges::stable_sort(order, {}, &Candidate::cycles);
@@ -99,7 +80,7 @@ std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Targe
 
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue) {
-  std::vector<Candidate> all = Candidates(problem, target, epilogue).all;
+  std::vector<Candidate> all = collect(problem, target, epilogue);
   return std::move(*std::ranges::min_element(all, {}, &Candidate::cycles));
 }
 

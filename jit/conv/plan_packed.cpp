@@ -58,6 +58,14 @@ KStepWeights adjacent_weights(int64_t first, int64_t count) {
   return weights;
 }
 
+/// Tiles of the usual two vectors in all blocks of so many rows without dead lanes.
+int64_t tiles_of_blocks(const DensePlan& plan, int64_t rows) {
+  const auto tiles = [&](int64_t of) {
+    return ceil_div(of * plan.block.columns, int64_t{2} * plan.lanes);
+  };
+  return plan.rows.output / rows * tiles(rows) + tiles(plan.rows.output % rows);
+}
+
 class PackedPlanner {
  public:
   PackedPlanner(DensePlan plan, PackedPlanes planes, const Target& target)
@@ -217,21 +225,13 @@ class PackedPlanner {
     int64_t best = even_part(plan_.rows.output, max_rows);
     const bool is_dense = planes_.pitch == plan_.block.columns && !planes_.has_aligned_rows;
     if (!is_dense || !plan_.is_pixel_vectorised()) return best;
-    int64_t min = tiles_of_blocks(best);
+    int64_t min = tiles_of_blocks(plan_, best);
     for (int64_t rows = max_rows / 2 + 1; rows <= max_rows; ++rows) {
-      if (tiles_of_blocks(rows) >= min) continue;
+      if (tiles_of_blocks(plan_, rows) >= min) continue;
       best = rows;
-      min = tiles_of_blocks(rows);
+      min = tiles_of_blocks(plan_, rows);
     }
     return best;
-  }
-
-  /// Tiles of the usual two vectors in all blocks of so many rows.
-  int64_t tiles_of_blocks(int64_t rows) const {
-    const auto tiles = [&](int64_t of) {
-      return ceil_div(of * plan_.block.columns, int64_t{2} * plan_.lanes);
-    };
-    return plan_.rows.output / rows * tiles(rows) + tiles(plan_.rows.output % rows);
   }
 
   void list_k_steps() {

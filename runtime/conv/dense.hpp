@@ -134,7 +134,7 @@ struct ShareBegin {
 /// Places of blocks, and of where one task's work ends and another's begins.
 class DenseBlocks {
  public:
-  explicit DenseBlocks(const BoundDense& bound) : bound_(bound), plan_(bound.plan) {}
+  explicit DenseBlocks(const BoundDense& bound);
 
   /// Calls visit(part) for each block of a team, or part of one, in order.
   template <class Visit>
@@ -166,16 +166,14 @@ class DenseBlocks {
     int64_t tile = 0;
   };
 
-  int64_t row_blocks() const;
-  int64_t column_blocks() const;
-  /// Images' spaces of output rows and columns.
-  int64_t planes() const;
   BlockPlace place_of(int64_t block) const;
   const BlockTables& tables_of(const jit::CacheBlock& block) const;
   Cut cut_at(int64_t team, int64_t teams) const;
 
   const BoundDense& bound_;
   const jit::DensePlan& plan_;
+  const int64_t row_blocks_;  ///< of one image's space of output rows and columns
+  const int64_t column_blocks_;
 };
 
 }  // namespace castor::detail

@@ -50,15 +50,11 @@ PixelRange BlockTables::pixels_of(const PixelTiles& of) const {
           last.end};
 }
 
-int64_t DenseBlocks::row_blocks() const { return ceil_div(plan_.rows.output, plan_.block.rows); }
-
-int64_t DenseBlocks::column_blocks() const {
-  return ceil_div(plan_.columns.output, plan_.block.columns);
-}
-
-int64_t DenseBlocks::planes() const {
-  return plan_.geometry.batch * plan_.geometry.groups * plan_.outer_outputs;
-}
+DenseBlocks::DenseBlocks(const BoundDense& bound)
+    : bound_(bound),
+      plan_(bound.plan),
+      row_blocks_(ceil_div(plan_.rows.output, plan_.block.rows)),
+      column_blocks_(ceil_div(plan_.columns.output, plan_.block.columns)) {}
 
 /// Blocks are numbered along columns first, then rows, outer positions, groups and images.
 BlockPlace DenseBlocks::place_of(int64_t block) const {
@@ -68,8 +64,8 @@ BlockPlace DenseBlocks::place_of(int64_t block) const {
     return index;
   };
   BlockPlace place;
-  place.column = next(column_blocks()) * plan_.block.columns;
-  place.row = next(row_blocks()) * plan_.block.rows;
+  place.column = next(column_blocks_) * plan_.block.columns;
+  place.row = next(row_blocks_) * plan_.block.rows;
   place.outer = next(plan_.outer_outputs);
   place.group = next(plan_.geometry.groups);
   place.image = block;
@@ -86,7 +82,8 @@ const BlockTables& DenseBlocks::tables_of(const jit::CacheBlock& block) const {
 DenseBlocks::Cut DenseBlocks::cut_at(int64_t team, int64_t teams) const {
   const int64_t rows = plan_.rows.output;
   const int64_t columns = plan_.columns.output;
-  const int64_t pixel = nearest(planes() * rows * columns, team, teams);
+  const int64_t planes = plan_.geometry.batch * plan_.geometry.groups * plan_.outer_outputs;
+  const int64_t pixel = nearest(planes * rows * columns, team, teams);
   int64_t left = pixel % (rows * columns);
   const int64_t row_block = left / (plan_.block.rows * columns);
   left -= row_block * plan_.block.rows * columns;
@@ -94,8 +91,7 @@ DenseBlocks::Cut DenseBlocks::cut_at(int64_t team, int64_t teams) const {
   const int64_t column_block = left / (rows_here * plan_.block.columns);
   left -= column_block * rows_here * plan_.block.columns;
   Cut cut;
-  cut.block =
-      (pixel / (rows * columns) * row_blocks() + row_block) * column_blocks() + column_block;
+  cut.block = (pixel / (rows * columns) * row_blocks_ + row_block) * column_blocks_ + column_block;
   if (left == 0) return cut;
   const BlockTables& tables = tables_of(place_of(cut.block).block);
   cut.tile = tile_near(tables, left);

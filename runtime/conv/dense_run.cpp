@@ -12,24 +12,187 @@ namespace castor::detail {
 
 namespace {
 
-/// Runs one call.
+/// One call: what all tasks read.
+struct DenseCall {
+  DenseCall(const BoundDense& bound_convolution, size_t scratch, const ConvolutionStep& step,
+            const CallMemory& memory)
+      : bound(bound_convolution),
+        operands(operands_of(step, memory)),
+        weights(bound,
+                {operands[1], data_of(bound.operands.w_zero_point, operands), input_zero_point()},
+                memory.scratch + scratch),
+        output(bound.plan.geometry, step, memory) {
+    weights.prepare();
+  }
+
+  int32_t input_zero_point() const {
+    const std::byte* zero = data_of(bound.operands.x_zero_point, operands);
+    if (zero == nullptr) return 0;
+    return bound.operands.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
+  }
+
+  const BoundDense& bound;
+  const CallOperands operands;
+  CallWeights weights;
+  const ConvolutionOutput output;
+};
+
+/// Runs the channel tiles of a block whose input is packed.
+class BlockRun {
+ public:
+  BlockRun(const DenseCall& call, const LaidOutBlock& block)
+      : call_(call), bound_(call.bound), plan_(call.bound.plan), block_(block) {}
+
+  /// Some pixel tiles of one tile of channels, which takes those of `packed_by_kernel` from the
+  /// input.
+  void run_tile(int64_t tile, PixelTiles tiles, int64_t packed_by_kernel) const {
+    call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
+    if (packed_by_kernel > 0) {
+      tiles.begin = packed_by_kernel;
+      run_pixel_tiles(tile, block_.tables.tiles.front(), {0, packed_by_kernel},
+                      *bound_.packing_code);
+    }
+    const bool is_last = tile + 1 == plan_.channel_tiles;
+    int64_t before = 0;  // tiles of the runs before
+    for (const BoundTiles& of : block_.tables.tiles) {
+      const int64_t count = of.run.count;
+      const PixelTiles here = {std::clamp<int64_t>(tiles.begin - before, 0, count),
+                               std::clamp<int64_t>(tiles.end - before, 0, count)};
+      before += count;
+      if (here.count() == 0) continue;
+      run_pixel_tiles(tile, of, here, is_last ? *of.last_code : *of.code);
+    }
+  }
+
+  /// Outputs of channel tiles that lie channel by channel go where they lie pixel by pixel.
+  void transpose(int64_t first, int64_t last, const PixelRange& range) const {
+    OutputPiece piece = piece_of(first);
+    piece.channels = first_channel(last + 1) - first_channel(first);
+    const int32_t* from = untransposed(first);
+    const int64_t first_pixel = piece.pixel;
+    const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
+    for (int64_t pixel = range.begin; pixel < range.end; pixel += at_once) {
+      piece.pixel = first_pixel + pixel;
+      piece.pixels = std::min(at_once, range.end - pixel);
+      const PieceMemory memory = call_.output.begin(piece, block_.scratch);
+      transpose_dwords(from + pixel, block_.pixels(), piece.channels, piece.pixels, memory.data,
+                       memory.pixel_step);
+      call_.output.end(piece, block_.scratch);
+    }
+  }
+
+ private:
+  int64_t first_channel(int64_t tile) const {
+    return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
+  }
+  /// The output channels of a tile, at the block's first pixel.
+  OutputPiece piece_of(int64_t tile) const {
+    const BlockPlace& place = block_.place;
+    const int64_t first = first_channel(tile);
+    return {.image = place.image,
+            .channel = place.group * plan_.geometry.group_out_channels() + first,
+            .channels = first_channel(tile + 1) - first,
+            .pixel = (place.outer * plan_.rows.output + place.row) * plan_.columns.output +
+                     place.column};
+  }
+  int32_t* untransposed(int64_t tile) const {
+    auto* all = reinterpret_cast<int32_t*>(block_.scratch + bound_.parts.untransposed);
+    return all + first_channel(tile) * block_.pixels();
+  }
+
+  /// The arguments of all tiles of a block, but for which ones they are.
+  jit::DenseArguments arguments_of(int64_t tile, int64_t channel) const {
+    const BlockPlace& place = block_.place;
+    jit::DenseArguments arguments = k_steps_of(plan_, block_);
+    arguments.weights = call_.weights.packed(place.group, tile, block_.scratch);
+    arguments.start = call_.weights.starts(channel, block_.scratch);
+    arguments.weight_zero_points = call_.weights.zero_points(channel);
+    arguments.window_sums = window_sums(bound_, block_);
+    if (!bound_.packing_code) return arguments;
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t input_channel =
+        place.image * geometry.channels + place.group * geometry.group_channels();
+    arguments.input_step = plan_.rows.input * plan_.columns.input;
+    arguments.input =
+        call_.operands[0] + input_channel * arguments.input_step + place.row * plan_.columns.input;
+    return arguments;
+  }
+
+  static void set_tiles(jit::DenseArguments& arguments, const jit::TileRun& run,
+                        const PixelTiles& tiles) {
+    arguments.tiles = tiles.count();
+    if (run.places.empty()) {
+      arguments.stores = run.stores.data() + tiles.begin * run.tile.vectors;
+    } else {
+      arguments.places = run.places.data() + tiles.begin;
+    }
+  }
+
+  /// How many of `count` parts of that many elements are one piece of the output.
+  int64_t at_once_of(int64_t elements, int64_t count) const {
+    return std::clamp<int64_t>(call_.output.max_elements() / elements, 1, count);
+  }
+
+  /// Some pixel tiles of a run, of one tile of channels.
+  void run_pixel_tiles(int64_t tile, const BoundTiles& of, const PixelTiles& tiles,
+                       const KernelCode<jit::DenseTile>& kernel) const {
+    OutputPiece piece = piece_of(tile);
+    jit::DenseArguments arguments = arguments_of(tile, piece.channel);
+    set_tiles(arguments, of.run, tiles);
+    const auto code = kernel.entry();
+    if (plan_.transposes()) {
+      arguments.output = untransposed(tile);
+      arguments.output_step = 4 * block_.pixels();
+      code(&arguments);
+    } else if (bound_.applies_epilogue) {
+      std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands;
+      call_.output.find_operands(piece, operands.data());
+      arguments.epilogue = operands.data();
+      code(&arguments);
+    } else {
+      run_pieces(of, tiles, piece, arguments, code);
+    }
+  }
+
+  /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
+  /// copies would have to wait for all stores in front of them.
+  void run_pieces(const BoundTiles& of, const PixelTiles& tiles, OutputPiece& piece,
+                  jit::DenseArguments& arguments, jit::KernelFunction<jit::DenseTile> code) const {
+    const bool by_channel = plan_.geometry.layout == ConvolutionLayout::nchw;
+    const int64_t tile_pixels =
+        plan_.is_pixel_vectorised() ? plan_.tile.vectors * plan_.lanes : of.run.tile.pixels();
+    const int64_t at_once = at_once_of(piece.channels * tile_pixels, tiles.count());
+    const int64_t first_pixel = piece.pixel;
+    for (int64_t first = tiles.begin; first < tiles.end; first += at_once) {
+      const PixelTiles some = {first, std::min(first + at_once, tiles.end)};
+      const PixelRange pixels = of.pixels_of(some);
+      if (pixels.begin == pixels.end) continue;
+      piece.pixel = first_pixel + pixels.begin;
+      piece.pixels = pixels.end - pixels.begin;
+      const PieceMemory memory = call_.output.begin(piece, block_.scratch);
+      set_tiles(arguments, of.run, some);
+      arguments.output = counted_back(memory.data, pixels.begin * memory.pixel_step);
+      arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
+      code(&arguments);
+      call_.output.end(piece, block_.scratch);
+    }
+  }
+
+  const DenseCall& call_;
+  const BoundDense& bound_;
+  const jit::DensePlan& plan_;
+  const LaidOutBlock& block_;
+};
+
+/// Runs the tasks of one call.
 class DenseRun {
  public:
-  DenseRun(const BoundDense& bound, size_t scratch, const TaskTeams& teams,
-           const ConvolutionStep& step, const CallMemory& memory)
-      : bound_(bound),
-        plan_(bound.plan),
-        blocks_(bound),
-        teams_(teams),
-        operands_(operands_of(step, memory)),
-        weights_(
-            bound,
-            {operands_[1], data_of(bound.operands.w_zero_point, operands_), input_zero_point()},
-            memory.scratch + scratch),
-        output_(plan_.geometry, step, memory) {}
-
-  /// Before any task.
-  void prepare() { weights_.prepare(); }
+  DenseRun(const DenseCall& call, const TaskTeams& teams)
+      : call_(call),
+        bound_(call.bound),
+        plan_(call.bound.plan),
+        blocks_(call.bound),
+        teams_(teams) {}
 
   /// The tasks from `begin` to `end`, each of which works in a scratch of its own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
@@ -44,12 +207,6 @@ class DenseRun {
   }
 
  private:
-  int32_t input_zero_point() const {
-    const std::byte* zero = data_of(bound_.operands.x_zero_point, operands_);
-    if (zero == nullptr) return 0;
-    return bound_.operands.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
-  }
-
   /// A task's share of a part: the rest of a channel tile, whole ones, the beginning of another.
   void run_share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end,
                  std::byte* scratch, KeptVectors& kept) const {
@@ -70,10 +227,11 @@ class DenseRun {
         source_of(part.place, inner, scratch, kept, packed_by_kernel * pixels_of_tile());
     const LaidOutBlock block = {part.place, inner, *part.tables, source, scratch};
     if (bound_.window_sums != jit::WindowSums::none) sum_block(bound_, block, packed);
+    const BlockRun run(call_, block);
     for (int64_t tile = first; tile <= last; ++tile) {
-      run_tile(block, tile, tiles_of(tile), tile == first ? packed_by_kernel : 0);
+      run.run_tile(tile, tiles_of(tile), tile == first ? packed_by_kernel : 0);
     }
-    if (plan_.transposes()) transpose(block, first, last, pixels);
+    if (plan_.transposes()) run.transpose(first, last, pixels);
   }
 
   /// Of a pixel-vectorised plan.
@@ -89,10 +247,11 @@ class DenseRun {
     return part.place.block.pixels() / pixels_of_tile();
   }
 
-  /// The source of a block, of which the inner part is packed.
+  /// The source of a block, of which the inner part is packed but for its first pixels.
   const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
                              KeptVectors& kept, int64_t packed_pixels) const {
-    const PlaneInput input = {operands_[0], bound_.operands.x_is_signed, input_zero_point()};
+    const PlaneInput input = {call_.operands[0], bound_.operands.x_is_signed,
+                              call_.input_zero_point()};
     if (std::holds_alternative<jit::DirectInput>(plan_.source)) {
       return input_of(plan_, input, place);
     }
@@ -104,149 +263,11 @@ class DenseRun {
     return source;
   }
 
-  /// Some pixel tiles of one tile of channels, which takes those of `packed_by_kernel` from the
-  /// input.
-  void run_tile(const LaidOutBlock& block, int64_t tile, PixelTiles tiles,
-                int64_t packed_by_kernel) const {
-    weights_.prepare_tile(block.place.group, tile, block.scratch);
-    if (packed_by_kernel > 0) {
-      tiles.begin = packed_by_kernel;
-      run_pixel_tiles(block, tile, block.tables.tiles.front(), {0, packed_by_kernel},
-                      *bound_.packing_code);
-    }
-    const bool is_last = tile + 1 == plan_.channel_tiles;
-    int64_t before = 0;  // tiles of the runs before
-    for (const BoundTiles& of : block.tables.tiles) {
-      const int64_t count = of.run.count;
-      const PixelTiles here = {std::clamp<int64_t>(tiles.begin - before, 0, count),
-                               std::clamp<int64_t>(tiles.end - before, 0, count)};
-      before += count;
-      if (here.count() == 0) continue;
-      run_pixel_tiles(block, tile, of, here, is_last ? *of.last_code : *of.code);
-    }
-  }
-
-  int64_t first_channel(int64_t tile) const {
-    return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
-  }
-  /// The output channels of a tile, at the block's first pixel.
-  OutputPiece piece_of(const LaidOutBlock& block, int64_t tile) const {
-    const int64_t first = first_channel(tile);
-    return {
-        .image = block.place.image,
-        .channel = block.place.group * plan_.geometry.group_out_channels() + first,
-        .channels = first_channel(tile + 1) - first,
-        .pixel = (block.place.outer * plan_.rows.output + block.place.row) * plan_.columns.output +
-                 block.place.column};
-  }
-
-  /// The arguments of all tiles of a block, but for which ones they are.
-  jit::DenseArguments arguments_of(const LaidOutBlock& block, int64_t tile,
-                                   const OutputPiece& piece) const {
-    jit::DenseArguments arguments = k_steps_of(plan_, block);
-    arguments.weights = weights_.packed(block.place.group, tile, block.scratch);
-    arguments.start = weights_.starts(piece.channel, block.scratch);
-    arguments.weight_zero_points = weights_.zero_points(piece.channel);
-    arguments.window_sums = window_sums(bound_, block);
-    if (!bound_.packing_code) return arguments;
-    const ConvolutionGeometry& geometry = plan_.geometry;
-    const int64_t channel =
-        block.place.image * geometry.channels + block.place.group * geometry.group_channels();
-    arguments.input_step = plan_.rows.input * plan_.columns.input;
-    arguments.input =
-        operands_[0] + channel * arguments.input_step + block.place.row * plan_.columns.input;
-    return arguments;
-  }
-
-  static void set_tiles(jit::DenseArguments& arguments, const jit::TileRun& run,
-                        const PixelTiles& tiles) {
-    arguments.tiles = tiles.count();
-    if (run.places.empty()) {
-      arguments.stores = run.stores.data() + tiles.begin * run.tile.vectors;
-    } else {
-      arguments.places = run.places.data() + tiles.begin;
-    }
-  }
-
-  /// How many of `count` parts of that many elements are one piece of the output.
-  int64_t at_once_of(int64_t elements, int64_t count) const {
-    return std::clamp<int64_t>(output_.max_elements() / elements, 1, count);
-  }
-
-  /// Some pixel tiles of a run, of one tile of channels.
-  void run_pixel_tiles(const LaidOutBlock& block, int64_t tile, const BoundTiles& of,
-                       const PixelTiles& tiles, const KernelCode<jit::DenseTile>& kernel) const {
-    OutputPiece piece = piece_of(block, tile);
-    jit::DenseArguments arguments = arguments_of(block, tile, piece);
-    set_tiles(arguments, of.run, tiles);
-    const auto code = kernel.entry();
-    if (plan_.transposes()) {
-      arguments.output = untransposed(block) + first_channel(tile) * block.pixels();
-      arguments.output_step = 4 * block.pixels();
-      code(&arguments);
-    } else if (bound_.applies_epilogue) {
-      const EpilogueOperands operands = output_.find_operands(piece);
-      arguments.epilogue = operands.data();
-      code(&arguments);
-    } else {
-      run_pieces(block, of, tiles, piece, arguments, code);
-    }
-  }
-
-  /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
-  /// copies would have to wait for all stores in front of them.
-  void run_pieces(const LaidOutBlock& block, const BoundTiles& of, const PixelTiles& tiles,
-                  OutputPiece& piece, jit::DenseArguments& arguments,
-                  jit::KernelFunction<jit::DenseTile> code) const {
-    const bool by_channel = plan_.geometry.layout == ConvolutionLayout::nchw;
-    const int64_t tile_pixels =
-        plan_.is_pixel_vectorised() ? pixels_of_tile() : of.run.tile.pixels();
-    const int64_t at_once = at_once_of(piece.channels * tile_pixels, tiles.count());
-    const int64_t first_pixel = piece.pixel;
-    for (int64_t first = tiles.begin; first < tiles.end; first += at_once) {
-      const PixelTiles some = {first, std::min(first + at_once, tiles.end)};
-      const PixelRange pixels = of.pixels_of(some);
-      if (pixels.begin == pixels.end) continue;
-      piece.pixel = first_pixel + pixels.begin;
-      piece.pixels = pixels.end - pixels.begin;
-      const PieceMemory memory = output_.begin(piece, block.scratch);
-      set_tiles(arguments, of.run, some);
-      arguments.output = counted_back(memory.data, pixels.begin * memory.pixel_step);
-      arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
-      code(&arguments);
-      output_.end(piece, block.scratch);
-    }
-  }
-
-  int32_t* untransposed(const LaidOutBlock& block) const {
-    return reinterpret_cast<int32_t*>(block.scratch + bound_.parts.untransposed);
-  }
-
-  /// Outputs that lie channel by channel go where they lie pixel by pixel.
-  void transpose(const LaidOutBlock& block, int64_t first, int64_t last,
-                 const PixelRange& range) const {
-    OutputPiece piece = piece_of(block, first);
-    piece.channels = first_channel(last + 1) - first_channel(first);
-    const int32_t* from = untransposed(block) + first_channel(first) * block.pixels();
-    const int64_t first_pixel = piece.pixel;
-    const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
-    for (int64_t pixel = range.begin; pixel < range.end; pixel += at_once) {
-      piece.pixel = first_pixel + pixel;
-      piece.pixels = std::min(at_once, range.end - pixel);
-      const PieceMemory memory = output_.begin(piece, block.scratch);
-      transpose_dwords(from + pixel, block.pixels(), piece.channels, piece.pixels, memory.data,
-                       memory.pixel_step);
-      output_.end(piece, block.scratch);
-    }
-  }
-
+  const DenseCall& call_;
   const BoundDense& bound_;
   const jit::DensePlan& plan_;
   const DenseBlocks blocks_;
   const TaskTeams teams_;
-  const CallOperands operands_;
-  CallWeights weights_;
-  ConvolutionOutput output_;
 };
 
 }  // namespace
@@ -254,8 +275,8 @@ class DenseRun {
 void run_dense(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
                const CallMemory& memory) {
   const TaskTeams teams = choose_teams(bound, max_tasks(memory, step.nanoseconds));
-  DenseRun run(bound, scratch, teams, step, memory);
-  run.prepare();
+  const DenseCall call(bound, scratch, step, memory);
+  const DenseRun run(call, teams);
   share_out(run, teams.tasks(), teams.tasks(), memory, scratch);
 }
 
