@@ -23,9 +23,14 @@ int64_t between_pixels(const BlockTables& tables, int64_t tile) {
   return tile;
 }
 
-/// The tile that begins near a pixel of a block, and with a pixel that is in no other tile.
+/// The tile that begins nearest to a pixel of a block, and with a pixel that is in no other tile.
 int64_t tile_near(const BlockTables& tables, int64_t pixel) {
-  return between_pixels(tables, nearest(pixel, tables.pixel_tiles, tables.block.pixels()));
+  const auto pixels_of = [&](int64_t tile) { return tables.pixels_of({tile, tile + 1}); };
+  int64_t tile = pixel * tables.pixel_tiles / tables.block.pixels();  // the last ones may be short
+  while (pixels_of(tile).begin > pixel) --tile;
+  while (tile + 1 < tables.pixel_tiles && pixels_of(tile + 1).begin <= pixel) ++tile;
+  const PixelRange pixels = pixels_of(tile);
+  return between_pixels(tables, 2 * pixel < pixels.begin + pixels.end ? tile : tile + 1);
 }
 
 }  // namespace
