@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "runtime/conv/window_sums.hpp"
+#include "runtime/conv/dense_call.hpp"
 
 namespace castor::detail {
 

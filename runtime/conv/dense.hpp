@@ -15,7 +15,7 @@
 #include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/pack_input.hpp"
 #include "runtime/conv/pack_weights.hpp"
-#include "runtime/conv/weight_sharing.hpp"
+#include "runtime/memory/weight_store.hpp"
 
 namespace castor::detail {
 

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/conv/convolution_call_weights.hpp"
 #include "runtime/conv/convolution_output.hpp"
+#include "runtime/conv/dense_call.hpp"
 #include "runtime/conv/interleave.hpp"
-#include "runtime/conv/window_sums.hpp"
 
 namespace castor::detail {
 
@@ -101,12 +100,10 @@ class BlockRun {
   }
 
   /// The arguments of all tiles of a block, but for which ones they are.
-  jit::DenseArguments arguments_of(int64_t tile, int64_t channel) const {
+  jit::DenseArguments arguments_of(int64_t tile) const {
     const BlockPlace& place = block_.place;
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
-    arguments.weights = call_.weights.packed(place.group, tile, block_.scratch);
-    arguments.start = call_.weights.starts(channel, block_.scratch);
-    arguments.weight_zero_points = call_.weights.zero_points(channel);
+    call_.weights.set_arguments(place.group, tile, block_.scratch, arguments);
     arguments.window_sums = window_sums(bound_, block_);
     if (!bound_.packing_code) return arguments;
     const ConvolutionGeometry& geometry = plan_.geometry;
@@ -137,7 +134,7 @@ class BlockRun {
   void run_pixel_tiles(int64_t tile, const BoundTiles& of, const PixelTiles& tiles,
                        const KernelCode<jit::DenseTile>& kernel) const {
     OutputPiece piece = piece_of(tile);
-    jit::DenseArguments arguments = arguments_of(tile, piece.channel);
+    jit::DenseArguments arguments = arguments_of(tile);
     set_tiles(arguments, of.run, tiles);
     const auto code = kernel.entry();
     if (plan_.transposes()) {
@@ -145,8 +142,7 @@ class BlockRun {
       arguments.output_step = 4 * block_.pixels();
       code(&arguments);
     } else if (bound_.applies_epilogue) {
-      std::array<jit::EpilogueOperand, jit::max_tile_operands + 1> operands;
-      call_.output.find_operands(piece, operands.data());
+      const EpilogueOperands operands = call_.output.find_operands(piece);
       arguments.epilogue = operands.data();
       code(&arguments);
     } else {

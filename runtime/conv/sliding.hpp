@@ -12,7 +12,7 @@
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/convolution_output.hpp"
 #include "runtime/conv/convolution_step.hpp"
-#include "runtime/conv/weight_sharing.hpp"
+#include "runtime/memory/weight_store.hpp"
 
 namespace castor::detail {
 

@@ -3,14 +3,17 @@
 // used.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "ir/function.hpp"
+#include "jit/target.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/memory/memory_source.hpp"
 
@@ -76,6 +79,47 @@ class WeightStore : public std::enable_shared_from_this<WeightStore> {
   std::atomic<uint64_t> hits_ = 0;
 };
 using WeightStorePtr = std::shared_ptr<WeightStore>;
+
+/// Where packed weights of a convolution that is bound come from, and what its operands hold.
+struct WeightSharing {
+  WeightStore* store = nullptr;  ///< null: nothing is shared
+  /// Content ids of operands, by number; of those that are constants.
+  std::array<std::optional<std::array<uint64_t, 2>>, 4> contents = {};
+};
+
+/// What the layout of packed weights depends on, number by number.
+class WeightForm {
+ public:
+  /// `kind` is a literal, unlike those of all other layouts.
+  WeightForm(std::string_view kind, const jit::Target& target, bool w_is_signed) : key_(kind) {
+    add(target.tier, w_is_signed);
+  }
+
+  template <class... Number>
+  WeightForm& add(Number... numbers) {
+    (add_number(static_cast<int64_t>(numbers)), ...);
+    return *this;
+  }
+  const std::string& key() const { return key_; }
+
+ private:
+  void add_number(int64_t number) {
+    key_.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  std::string key_;
+};
+
+/// Which operands weights are packed from: w, and its zero points if there are any (else -1).
+struct WeightSources {
+  int zero_points = -1;
+  bool zero_points_per_channel = false;
+};
+
+/// The weights in that form, which `pack` makes of constants where they are not there yet. Throws
+/// std::bad_alloc.
+Result<PackedDwords> share_weights(const WeightSharing& sharing, WeightForm form,
+                                   const WeightSources& from, size_t dwords,
+                                   const PackDwords& pack);
 
 /// The store of a handle, or null.
 struct WeightAccess {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/conv/window_sums.hpp"
+#include "runtime/conv/dense_call.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +8,73 @@
 #include "runtime/conv/interleave.hpp"
 
 namespace castor::detail {
+
+void CallWeights::prepare() {
+  const jit::DensePlan& plan = convolution_.plan;
+  int32_t* zeros = zero_points();
+  const auto channels = static_cast<size_t>(plan.geometry.out_channels);
+  set_weight_zero_points(convolution_, operands_.w_zero_points, {zeros, channels});
+  if (!convolution_.packed.empty()) {
+    packed_ = packed_weights(plan, convolution_.packed.data());
+  } else if (!convolution_.packs_by_tile) {
+    const auto to = packed_weights(plan, int32_at(scratch_, convolution_.parts.weights));
+    pack_weights(plan, convolution_.weight_packers,
+                 {operands_.w, convolution_.operands.w_is_signed, zeros}, to);
+    packed_ = {to.dwords, to.sums};
+  }
+  if (convolution_.window_sums == jit::WindowSums::words) {
+    std::transform(zeros, zeros + channels, zeros, jit::words_of_zero_point);
+  }
+  if (!convolution_.packs_by_tile) {
+    set_starts(0, packed_.sums, int32_at(scratch_, convolution_.parts.start));
+  }
+}
+
+void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) const {
+  if (!convolution_.packs_by_tile) return;
+  const jit::DensePlan& plan = convolution_.plan;
+  int32_t* to = int32_at(scratch, convolution_.parts.weights);
+  int32_t* sums = to + tile_dwords(plan);
+  pack_weight_tile(plan, convolution_.weight_packers,
+                   {operands_.w, convolution_.operands.w_is_signed, zero_points()}, group, tile, to,
+                   sums);
+  const bool is_last = tile + 1 == plan.channel_tiles;
+  const int channels = is_last ? plan.last_channels() : plan.tile.channels;
+  set_starts(first_channel(group, tile), {sums, static_cast<size_t>(channels)},
+             int32_at(scratch, convolution_.parts.start));
+}
+
+void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
+                                jit::DenseArguments& arguments) const {
+  const bool by_tile = convolution_.packs_by_tile;
+  const int64_t channel = first_channel(group, tile);
+  const int32_t* weights =
+      by_tile ? int32_at(scratch, convolution_.parts.weights)
+              : packed_.dwords.data() + packed_tile(convolution_.plan, group, tile);
+  arguments.weights = reinterpret_cast<const std::byte*>(weights);
+  arguments.start = int32_at(by_tile ? scratch : scratch_, convolution_.parts.start) + channel;
+  arguments.weight_zero_points = zero_points() + channel;
+}
+
+/// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
+/// first. Modulo 2^32. Of output channels from `first` on, whose weights have these sums; `starts`
+/// is of all channels. x as the kernel has it: signed ones plus 128; without VNNI less its zero
+/// point.
+void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32_t* starts) const {
+  const ConvolutionGeometry& geometry = convolution_.plan.geometry;
+  const int32_t* zeros = zero_points() + first;
+  int64_t taps = geometry.group_channels();
+  for (const ConvolutionAxis& axis : geometry.axes) taps *= axis.kernel;
+  const auto a =
+      static_cast<uint32_t>(operands_.x_zero_point + (convolution_.operands.x_is_signed ? 128 : 0));
+  const bool has_pairs = convolution_.window_sums == jit::WindowSums::words;
+  const bool bytes = convolution_.plan.engine == jit::ProductEngine::u8_i8_dot;
+  for (size_t m = 0; m < sums.size(); ++m) {
+    const auto b = static_cast<uint32_t>(has_pairs ? jit::zero_point_of_words(zeros[m]) : zeros[m]);
+    const uint32_t start = static_cast<uint32_t>(taps) * a * b - a * static_cast<uint32_t>(sums[m]);
+    starts[first + static_cast<int64_t>(m)] = bytes ? static_cast<int32_t>(start) : 0;
+  }
+}
 
 namespace {
 
