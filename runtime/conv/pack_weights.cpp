@@ -63,15 +63,6 @@ void set_units(WeightPackers& packers, int64_t max) {
   }
 }
 
-/// One channel tile, and where it is packed.
-struct PackedTile {
-  int64_t first = 0;  ///< output channel, of all
-  int64_t channels = 0;
-  int64_t width = 0;  ///< i32 from one k step to the next
-  int32_t* to = nullptr;
-  int32_t* sums = nullptr;
-};
-
 /// Packs tiles, sixteen output channels at a time and unit by unit: by generated code, or by loops
 /// that do the same.
 class WeightPacker {
@@ -85,7 +76,8 @@ class WeightPacker {
         weights_(plan.geometry.group_channels() * plan.slices * plan.rows.kernel *
                  plan.columns.kernel) {}
 
-  void pack(const PackedTile& tile) const;
+  /// Packs a tile of a group to `to`, and the sums of its channels to `sums`.
+  void pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* sums) const;
 
  private:
   /// Output channels that are packed at once.
@@ -140,25 +132,27 @@ class WeightPacker {
   const int64_t weights_;  ///< of an output channel
 };
 
-void WeightPacker::pack(const PackedTile& tile) const {
-  if (tile.width > tile.channels) {  // lanes without a channel hold zeros
-    std::fill_n(tile.to, tile.width * plan_.k_step_count(), 0);
+void WeightPacker::pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* sums) const {
+  const bool is_last = tile + 1 == plan_.channel_tiles;
+  const int channels = is_last ? plan_.last_channels() : plan_.tile.channels;
+  const int64_t width = plan_.packed_width(channels);
+  if (width > channels) {  // lanes without a channel hold zeros
+    std::fill_n(to, width * plan_.k_step_count(), 0);
   }
   const int64_t outputs = plan_.geometry.out_channels;
-  for (int64_t row = 0; row < tile.channels; row += rows) {
+  int64_t m = group * plan_.geometry.group_out_channels() + tile * plan_.tile.channels;
+  for (int64_t row = 0; row < channels; row += rows, m += rows) {
     // The last ones of all overlap the ones before them.
-    const int64_t m = tile.first + row;
     const int64_t first = std::max<int64_t>(std::min(m, outputs - rows), 0);
-    const int64_t stored = std::min(tile.channels - row, rows);
-    Rows of = {
-        .first = first,
-        .count = std::min(outputs, rows),
-        .to = reinterpret_cast<uint64_t>(tile.to + row) - static_cast<uint64_t>(4 * (m - first)),
-        .step = 4 * tile.width,
-        .stored = ((uint64_t{1} << stored) - 1) << (m - first)};
+    const int64_t stored = std::min(channels - row, rows);
+    Rows of = {.first = first,
+               .count = std::min(outputs, rows),
+               .to = reinterpret_cast<uint64_t>(to + row) - static_cast<uint64_t>(4 * (m - first)),
+               .step = 4 * width,
+               .stored = ((uint64_t{1} << stored) - 1) << (m - first)};
     pack_rows(of);
     if (packers_.whole.code == nullptr && !has_pairs()) add_up(of);
-    std::copy_n(of.sums.begin() + (m - first), stored, tile.sums + row);
+    std::copy_n(of.sums.begin() + (m - first), stored, sums + row);
   }
 }
 
@@ -313,18 +307,6 @@ void WeightPacker::pack_row(const PackWeights& unit, const std::byte* from, int6
   }
 }
 
-/// The tile of a group, packed to `to`, its sums to `sums`.
-PackedTile tile_of(const jit::DensePlan& plan, int64_t group, int64_t tile, int32_t* to,
-                   int32_t* sums) {
-  const bool is_last = tile + 1 == plan.channel_tiles;
-  const int channels = is_last ? plan.last_channels() : plan.tile.channels;
-  return {.first = group * plan.geometry.group_out_channels() + tile * plan.tile.channels,
-          .channels = channels,
-          .width = plan.packed_width(channels),
-          .to = to,
-          .sums = sums};
-}
-
 }  // namespace
 
 Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit::Target& target,
@@ -358,13 +340,11 @@ int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile) {
 void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
                   const WeightInput& input, const DenseWeights<int32_t>& to) {
   const WeightPacker packer(plan, packers, input);
-  int32_t* sums = to.sums.data();
   for (int64_t group = 0; group < plan.geometry.groups; ++group) {
-    for (int64_t i = 0; i < plan.channel_tiles; ++i) {
-      int32_t* dwords = to.dwords.data() + packed_tile(plan, group, i);
-      const PackedTile tile = tile_of(plan, group, i, dwords, sums);
-      packer.pack(tile);
-      sums += tile.channels;
+    for (int64_t tile = 0; tile < plan.channel_tiles; ++tile) {
+      const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile.channels;
+      packer.pack_tile(group, tile, to.dwords.data() + packed_tile(plan, group, tile),
+                       to.sums.data() + first);
     }
   }
 }
@@ -372,7 +352,7 @@ void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
 void pack_weight_tile(const jit::DensePlan& plan, const WeightPackers& packers,
                       const WeightInput& input, int64_t group, int64_t tile, int32_t* to,
                       int32_t* sums) {
-  WeightPacker(plan, packers, input).pack(tile_of(plan, group, tile, to, sums));
+  WeightPacker(plan, packers, input).pack_tile(group, tile, to, sums);
 }
 
 }  // namespace castor::detail
