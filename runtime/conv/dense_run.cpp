@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call of a dense convolution: block by block, packed input, window sums, channel tiles.
 #include <algorithm>
-#include <array>
 
 #include "runtime/conv/convolution_output.hpp"
 #include "runtime/conv/dense_call.hpp"
