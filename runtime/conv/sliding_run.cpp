@@ -7,8 +7,8 @@
 
 #include "ir/support/integer_math.hpp"
 #include "runtime/conv/convolution.hpp"
-#include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/convolution_output.hpp"
+#include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/sliding.hpp"
 
 namespace castor::detail {
@@ -119,11 +119,13 @@ class SlidingRun {
     return zero == nullptr ? std::byte{0} : *zero;
   }
 
-  /// Makes a piece, whose first channel and column are given as well: `write(of, to, operands)`
-  /// calls kernels. They write `to`, or, where `operands` is not null, apply the epilogue to these;
-  /// it returns false where there was nothing to add up.
-  template <class Write>
-  void run_piece(const SlidingPiece& piece, std::byte* scratch, const Write& write) const {
+  /// Makes a piece: `set_output(of, column, to)` sets where kernels write, from an output column
+  /// on, unless they apply the epilogue to the arguments' operands, and `call(outer, starts, code)`
+  /// calls them for one slice of the filter, with the input's position along outer axes. Arguments
+  /// are set where they are: a copy would have to wait for all stores before it.
+  template <class Arguments, class SetOutput, class Call>
+  void run_piece(const SlidingPiece& piece, std::byte* scratch, Arguments& arguments,
+                 const SetOutput& set_output, const Call& call) const {
     const int64_t width = plan_.columns.output;
     const int64_t column = column_at(plan_, piece.column);
     const int64_t columns = column_at(plan_, piece.column_end) - column;
@@ -135,32 +137,15 @@ class SlidingRun {
                             .pixels = (piece.row_end - piece.row - 1) * width + columns};
     if (bound_.applies_epilogue) {
       const EpilogueOperands operands = output_.find_operands(of);
-      write(channel, column, PieceMemory{}, operands.data());
+      arguments.epilogue = operands.data();
+      set_output(of, column, PieceMemory{});
+      run_slices(piece, arguments, call);
       return;
     }
     const PieceMemory to = output_.begin(of, scratch);
-    const jit::EpilogueOperand* none = nullptr;
-    if (!write(channel, column, to, none)) clear(of, to);
+    set_output(of, column, to);
+    if (!run_slices(piece, arguments, call)) clear(of, to);
     output_.end(of, scratch);
-  }
-
-  /// All slices of the filter, one after the other: sets what depends on the slice, for panels
-  /// from that number on, and calls `run(outer, starts, code)` with the input's position along
-  /// outer axes. Returns false where all slices are in the padding. Arguments are set where they
-  /// are: a copy would have to wait for all stores before it.
-  template <class Arguments, class Run>
-  bool run_slices(int64_t outer_output, int64_t panel, Arguments& arguments, const Run& run) const {
-    bool is_begun = false;
-    for (int64_t slice = 0; slice < plan_.slices; ++slice) {
-      const std::optional<int64_t> outer = jit::outer_position(plan_.geometry, outer_output, slice);
-      if (!outer) continue;
-      const int64_t first = slice * plan_.panels() + panel;
-      arguments.weights = panels_ + first * plan_.panel_lanes();
-      run(*outer, starts_ + first,
-          *bound_.codes[products_.signed_input][products_.subtracts_window_sums][is_begun]);
-      is_begun = true;
-    }
-    return is_begun;
   }
 
   const Bound& bound_;
@@ -176,6 +161,22 @@ class SlidingRun {
   int64_t panel_pieces_ = 1;  ///< of a group; the last one has the rest as well
 
  private:
+  /// All slices of the filter, one after the other. False: all are in the padding.
+  template <class Arguments, class Call>
+  bool run_slices(const SlidingPiece& piece, Arguments& arguments, const Call& call) const {
+    bool is_begun = false;
+    for (int64_t slice = 0; slice < plan_.slices; ++slice) {
+      const std::optional<int64_t> outer = jit::outer_position(plan_.geometry, piece.outer, slice);
+      if (!outer) continue;
+      const int64_t first = slice * plan_.panels() + piece.panel;
+      arguments.weights = panels_ + first * plan_.panel_lanes();
+      call(*outer, starts_ + first,
+           *bound_.codes[products_.signed_input][products_.subtracts_window_sums][is_begun]);
+      is_begun = true;
+    }
+    return is_begun;
+  }
+
   void prepare(std::byte* scratch) {
     const ConvolutionOperands& operands = bound_.operands;
     const int32_t* packed = bound_.packed.data();
@@ -341,24 +342,19 @@ class NchwRun : public SlidingRun<DepthwisePlan> {
   void run_ranges(const SlidingPiece& piece, const RangeList& list, std::byte* scratch) const {
     const int64_t channel = piece.image * plan_.geometry.channels + piece.panel / multiplier();
     jit::DepthwiseArguments arguments = arguments_for(list);
-    run_piece(
-        piece, scratch,
-        [&](int64_t, int64_t column, const PieceMemory& to, const jit::EpilogueOperand* operands) {
-          // Columns are counted from the row's first one; with an epilogue from the piece's first
-          // output.
-          arguments.epilogue = operands;
-          arguments.output = number_of(to.data) - output_bytes_ * column;
-          arguments.output_channel_step =
-              (operands == nullptr ? 4 * to.channel_step : 0) - list.output_end;
-          const auto run = [&](int64_t outer, const int32_t* starts, const Code& code) {
-            arguments.input = operands_[0] + outer * plan_.plane_inputs() + channel * pixels_;
-            arguments.weights_end =
-                arguments.weights + (piece.panel_end - piece.panel) * plan_.panel_lanes();
-            arguments.start = starts;
-            code.call(&arguments);
-          };
-          return run_slices(piece.outer, piece.panel, arguments, run);
-        });
+    // Columns are counted from the row's first one; with an epilogue from the piece's first output.
+    const auto set_output = [&](const OutputPiece&, int64_t column, const PieceMemory& to) {
+      arguments.output = number_of(to.data) - output_bytes_ * column;
+      arguments.output_channel_step = 4 * to.channel_step - list.output_end;
+    };
+    const auto call = [&](int64_t outer, const int32_t* starts, const Code& code) {
+      arguments.input = operands_[0] + outer * plan_.plane_inputs() + channel * pixels_;
+      arguments.weights_end =
+          arguments.weights + (piece.panel_end - piece.panel) * plan_.panel_lanes();
+      arguments.start = starts;
+      code.call(&arguments);
+    };
+    run_piece(piece, scratch, arguments, set_output, call);
   }
 
   jit::DepthwiseArguments arguments_for(const RangeList& list) const {
@@ -431,30 +427,25 @@ class NhwcRun : public SlidingRun<GroupedNhwcPlan> {
   void run_rows(const SlidingPiece& piece, std::byte* scratch) const {
     const int64_t image = plan_.rows.input * plan_.columns.input * plan_.geometry.channels;
     jit::GroupedNhwcArguments arguments = arguments_of(piece);
-    run_piece(piece, scratch,
-              [&](int64_t channel, int64_t column, const PieceMemory& to,
-                  const jit::EpilogueOperand* operands) {
-                // Columns are counted from the row's first one, channels from the first of all;
-                // with an epilogue outputs are numbers of pixels.
-                const bool applies = operands != nullptr;
-                arguments.epilogue = operands;
-                arguments.first_channel = applies ? channel : 0;
-                arguments.output_pixel_step = applies ? 1 : 4 * to.pixel_step;
-                arguments.output = number_of(to.data) - column * arguments.output_pixel_step;
-                if (!applies) arguments.output -= 4 * channel;
-                // One place ahead, where results themselves are written.
-                const bool prefetches = max_elements_ == any_elements;
-                arguments.prefetched =
-                    prefetches ? plan_.unit_columns() * arguments.output_pixel_step : 0;
-                const auto run = [&](int64_t outer, const jit::NhwcVector* vectors,
-                                     const Code& code) {
-                  arguments.input = operands_[0] + (piece.image * images_ + outer) * image;
-                  arguments.vectors = vectors;
-                  arguments.vectors_end = vectors + (piece.panel_end - piece.panel);
-                  run_ranges(piece, code, arguments);
-                };
-                return run_slices(piece.outer, piece.panel, arguments, run);
-              });
+    // Columns are counted from the row's first one, channels from the first of all; with an
+    // epilogue outputs are numbers of pixels.
+    const auto set_output = [&](const OutputPiece& of, int64_t column, const PieceMemory& to) {
+      const bool applies = bound_.applies_epilogue;
+      arguments.first_channel = applies ? of.channel : 0;
+      arguments.output_pixel_step = applies ? 1 : 4 * to.pixel_step;
+      arguments.output = number_of(to.data) - column * arguments.output_pixel_step;
+      if (!applies) arguments.output -= 4 * of.channel;
+      // One place ahead, where results themselves are written.
+      const bool prefetches = max_elements_ == any_elements;
+      arguments.prefetched = prefetches ? plan_.unit_columns() * arguments.output_pixel_step : 0;
+    };
+    const auto call = [&](int64_t outer, const jit::NhwcVector* vectors, const Code& code) {
+      arguments.input = operands_[0] + (piece.image * images_ + outer) * image;
+      arguments.vectors = vectors;
+      arguments.vectors_end = vectors + (piece.panel_end - piece.panel);
+      run_ranges(piece, code, arguments);
+    };
+    run_piece(piece, scratch, arguments, set_output, call);
   }
 
   /// What is the same for all row ranges of a piece.

@@ -2,6 +2,7 @@
 // The weights of depthwise and grouped convolutions as kernels read them.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/conv/sliding.hpp"
 
@@ -20,12 +21,8 @@ int32_t zero_point_of(const ConvolutionOperands& operands, const WeightData& fro
                    operands.w_is_signed);
 }
 
-struct WeightRange {
-  int32_t min = 0;
-  int32_t max = 0;
-};
-
-WeightRange range_of(const std::byte* weights, int64_t count, bool is_signed) {
+/// The least and the largest weight.
+std::pair<int32_t, int32_t> range_of(const std::byte* weights, int64_t count, bool is_signed) {
   const uint8_t flip = is_signed ? 0x80 : 0;  // keeps the order
   uint8_t min = 255;
   uint8_t max = 0;
@@ -64,29 +61,17 @@ int32_t split(int32_t left) {
 
 /// Packs one output channel at a time to its lane of a panel. For weights that calls bring this
 /// takes as long as a small layer itself.
+template <class Plan>
 class ChannelPacker {
  public:
-  template <class Plan>
   ChannelPacker(const BoundSliding<Plan>& bound, const SlidingProducts& products,
-                const WeightData& from, int64_t lanes)
-      : operands_(bound.operands),
-        products_(products),
-        from_(from),
-        row_weights_(bound.plan.row_weights),
-        lanes_(lanes),
-        rows_(bound.plan.rows.kernel),
-        columns_(bound.plan.columns.kernel),
-        channel_weights_(bound.plan.geometry.group_channels() * bound.plan.slices * rows_ *
-                         columns_),
-        weights_(bound.plan.geometry.group_channels() * rows_ * columns_),
-        step_(bound.plan.weight_step),
-        loadable_(std::max<int64_t>(bound.plan.geometry.out_channels * channel_weights_ - 3, 0)),
-        zero_points_(static_cast<size_t>(bound.plan.spec.zero_points())),
-        parts_(bound.plan.spec.weight_parts()),
-        has_pairs_(bound.plan.spec.has_pairs()) {
-    if constexpr (!BoundSliding<Plan>::is_nhwc) {
-      splits_last_ = bound.plan.spec.repeats_last_tap && products.subtracts_window_sums &&
-                     !products.signed_input;
+                const WeightData& from)
+      : plan_(bound.plan), operands_(bound.operands), products_(products), from_(from) {
+    if constexpr (BoundSliding<Plan>::is_nhwc) {
+      lanes_ = plan_.lanes;
+    } else {
+      splits_last_ =
+          plan_.spec.repeats_last_tap && products.subtracts_window_sums && !products.signed_input;
     }
   }
 
@@ -100,19 +85,21 @@ class ChannelPacker {
       const int32_t to_signed = operands_.w_is_signed ? 0 : 128;
       subtracted = products_.signed_input ? to_signed - 128 : to_signed;
     }
-    const int64_t first = m * channel_weights_ + slice * rows_ * columns_;
+    const int64_t columns = plan_.columns.kernel;
+    int64_t first =
+        (m * plan_.slices * plan_.geometry.group_channels() + slice) * plan_.rows.kernel * columns;
     int64_t sum = 0;  // of u8
-    for (int64_t row = 0; row < rows_; ++row) {
-      sum += pack_row(first + row * columns_, subtracted, to);
+    for (int row = 0; row < plan_.spec.rows; ++row, first += columns) {
+      sum += pack_row(first, subtracted, to);
       if (splits_last_) {
-        const std::byte last = from_.weights[first + (row + 1) * columns_ - 1];
+        const std::byte last = from_.weights[first + columns - 1];
         to[-lanes_] = split(number_of(last, operands_.w_is_signed) - zero_point);
       }
     }
-    if (!has_pairs_) {
+    if (!plan_.spec.has_pairs()) {
       const uint32_t left = in_all_bytes(zero_point - subtracted);
-      for (size_t i = 0; i < zero_points_; ++i, to += lanes_) {
-        *to = static_cast<int32_t>(left & row_weights_[i].mask);
+      for (int i = 0; i < plan_.spec.zero_points(); ++i, to += lanes_) {
+        *to = static_cast<int32_t>(left & plan_.row_weights[static_cast<size_t>(i)].mask);
       }
     }
     const int64_t flip = operands_.w_is_signed ? 128 : 0;
@@ -125,11 +112,12 @@ class ChannelPacker {
     const uint32_t subtracted_bytes = in_all_bytes(subtracted);
     const uint32_t flip = operands_.w_is_signed ? 0x80808080 : 0;
     const int64_t lanes = lanes_;
+    const bool has_pairs = plan_.spec.has_pairs();
     uint32_t pairs = 0;  // of 64 times two bytes at most
-    for (const jit::PackedWeights& each : row_weights_) {
+    for (const jit::PackedWeights& each : plan_.row_weights) {
       const uint32_t bytes = load(first + each.first, each.mask);
       pairs += pairs_of((bytes ^ flip) & each.summed);
-      if (has_pairs_) {
+      if (has_pairs) {
         to = put_pairs(bytes, each.mask, subtracted, to);
         continue;
       }
@@ -142,13 +130,13 @@ class ChannelPacker {
   /// At least the bytes of the mask: others may be those of neighbours.
   uint32_t load(int64_t at, uint32_t mask) const {
     uint32_t bytes = 0;
-    if (step_ == 1 && static_cast<uint64_t>(at) < static_cast<uint64_t>(loadable_)) {
+    if (plan_.weight_step == 1 && static_cast<uint64_t>(at) < loadable_) {
       std::memcpy(&bytes, from_.weights + at, sizeof(bytes));
       return bytes;
     }
     for (int i = 0; i < 4; ++i) {
       if ((mask >> (8 * i) & 1) == 0) continue;
-      bytes |= std::to_integer<uint32_t>(from_.weights[at + i * step_]) << (8 * i);
+      bytes |= std::to_integer<uint32_t>(from_.weights[at + i * plan_.weight_step]) << (8 * i);
     }
     return bytes;
   }
@@ -161,27 +149,25 @@ class ChannelPacker {
       const auto byte = static_cast<std::byte>(bytes >> (8 * i));
       return static_cast<uint32_t>(number_of(byte, operands_.w_is_signed) - subtracted) & 0xffff;
     };
-    for (int part = 0; part < parts_; ++part, to += lanes_) {
-      *to = static_cast<int32_t>(weight(part) | weight(part + parts_) << 16);
+    const int parts = plan_.spec.weight_parts();
+    for (int part = 0; part < parts; ++part, to += lanes_) {
+      *to = static_cast<int32_t>(weight(part) | weight(part + parts) << 16);
     }
     return to;
   }
 
+  const Plan& plan_;
   const ConvolutionOperands& operands_;
   const SlidingProducts& products_;
   const WeightData& from_;
-  const std::span<const jit::PackedWeights> row_weights_;
-  const int64_t lanes_;  ///< of a panel's vectors
-  const int64_t rows_;   ///< of a slice of the filter
-  const int64_t columns_;
-  const int64_t channel_weights_;  ///< of an output channel, in all slices
-  const int64_t weights_;          ///< of it in one slice
-  const int64_t step_;             ///< from a byte of PackedWeights to the next
-  const int64_t loadable_;         ///< where four bytes can be loaded
-  const size_t zero_points_;
-  const int parts_;
-  const bool has_pairs_;
+  int64_t lanes_ = 1;         ///< of a panel's vectors
   bool splits_last_ = false;  ///< the last tap of each row, of which there are no window sums
+  /// Of an output channel in a slice.
+  const int64_t weights_ =
+      plan_.geometry.group_channels() * plan_.rows.kernel * plan_.columns.kernel;
+  /// Where four bytes can be loaded at once.
+  const uint64_t loadable_ = static_cast<uint64_t>(
+      std::max<int64_t>(plan_.geometry.out_channels * plan_.slices * weights_ - 3, 0));
 };
 
 /// Which four bytes of a pixel a lane's k group has: channels of its group, bytes or the lower
@@ -253,47 +239,37 @@ SlidingProducts products_of(const ConvolutionGeometry& geometry,
   int32_t min = 0;  // of the differences
   int32_t max = 0;
   for (int64_t m = 0; m < count; ++m) {
-    const WeightRange range = range_of(from.weights + m * weights, weights, operands.w_is_signed);
+    const auto [least, largest] =
+        range_of(from.weights + m * weights, weights, operands.w_is_signed);
     const int32_t zero_point = zero_point_of(operands, from, m);
-    min = std::min(min, range.min - zero_point);
-    max = std::max(max, range.max - zero_point);
+    min = std::min(min, least - zero_point);
+    max = std::max(max, largest - zero_point);
   }
   if (min >= -128 && max <= 127) return {};
   return {.signed_input = operands.x_is_signed,
           .subtracts_window_sums = !operands.x_is_signed || min < 0 || max > 255};
 }
 
-template <>
-void pack_weights(const BoundDepthwise& bound, const SlidingProducts& products,
+template <class Plan>
+void pack_weights(const BoundSliding<Plan>& bound, const SlidingProducts& products,
                   const WeightData& from, const PackedPanels<int32_t>& to) {
-  const ChannelPacker packer(bound, products, from, 1);
-  const int64_t panel_lanes = bound.plan.panel_lanes();
-  int32_t* panel = to.panels;
-  int32_t* sum = to.sums;
-  for (int64_t slice = 0; slice < bound.plan.slices; ++slice) {
-    for (int64_t m = 0; m < bound.plan.geometry.out_channels; ++m, panel += panel_lanes) {
-      *sum++ = packer.pack(slice, m, panel);
-    }
-  }
-}
-
-template <>
-void pack_weights(const BoundGroupedNhwc& bound, const SlidingProducts& products,
-                  const WeightData& from, const PackedPanels<int32_t>& to) {
-  const jit::GroupedNhwcPlan& plan = bound.plan;
-  const ChannelPacker packer(bound, products, from, plan.lanes);
-  std::fill(to.panels, to.sums, 0);
+  const Plan& plan = bound.plan;
+  const ChannelPacker<Plan> packer(bound, products, from);
+  if (BoundSliding<Plan>::is_nhwc) std::fill(to.panels, to.sums, 0);  // lanes without a channel
   int32_t* panel = to.panels;
   int32_t* sums = to.sums;
   for (int64_t slice = 0; slice < plan.slices; ++slice, sums += plan.geometry.out_channels) {
-    for (const jit::NhwcVector& vector : plan.vectors) {
-      pack_orders(bound, vector, panel);
-      int32_t* weights = panel + plan.spec.orders() * plan.lanes;
-      for (int lane = 0; lane < vector.channels(); ++lane) {
-        const int64_t m = vector.channel + lane;
-        sums[m] = packer.pack(slice, m, weights + lane);
+    for (int64_t i = 0; i < plan.panels(); ++i, panel += plan.panel_lanes()) {
+      if constexpr (BoundSliding<Plan>::is_nhwc) {
+        const jit::NhwcVector& vector = plan.vectors[static_cast<size_t>(i)];
+        pack_orders(bound, vector, panel);
+        int32_t* weights = panel + plan.spec.orders() * plan.lanes;
+        for (int64_t lane = 0; lane < vector.channels(); ++lane) {
+          sums[vector.channel + lane] = packer.pack(slice, vector.channel + lane, weights + lane);
+        }
+      } else {
+        sums[i] = packer.pack(slice, i, panel);
       }
-      panel += plan.panel_lanes();
     }
   }
 }
@@ -321,6 +297,10 @@ void set_starts(const BoundSliding<Plan>& bound, const SlidingProducts& products
   }
 }
 
+template void pack_weights(const BoundDepthwise&, const SlidingProducts&, const WeightData&,
+                           const PackedPanels<int32_t>&);
+template void pack_weights(const BoundGroupedNhwc&, const SlidingProducts&, const WeightData&,
+                           const PackedPanels<int32_t>&);
 template void set_starts(const BoundDepthwise&, const SlidingProducts&, const std::byte*,
                          const int32_t*, std::span<int32_t>);
 template void set_starts(const BoundGroupedNhwc&, const SlidingProducts&, const std::byte*,

@@ -15,9 +15,7 @@ namespace {
 constexpr int taps_of_k_group = 4;
 constexpr int64_t max_source_bytes = 64;
 
-void set_source_bytes(DepthwisePlan& plan, int64_t span) {
-  plan.spec.source_bytes = span <= 32 ? 32 : 64;
-}
+int source_bytes_of(int64_t span) { return span <= 32 ? 32 : 64; }
 
 /// Fewer lanes where half as many bytes are read for them, since these are more often in a single
 /// cache line, and a row gets no more vectors.
@@ -50,7 +48,7 @@ bool choose_sources(DepthwisePlan& plan) {
   plan.lanes =
       static_cast<int>(std::min<int64_t>(lanes, (max_source_bytes - window) / axis.stride + 1));
   narrow_sources(plan, window);
-  set_source_bytes(plan, (plan.lanes - 1) * axis.stride + window);
+  spec.source_bytes = source_bytes_of((plan.lanes - 1) * axis.stride + window);
   return true;
 }
 
@@ -327,9 +325,6 @@ bool list_ranges(DepthwisePlan& plan, const Target& target) {
   return plan.spec.ranges.size() <= target.tuning().depthwise.max_ranges;
 }
 
-/// Instructions of a product: pairs of i16 hold half as many values.
-double instructions_of(const DepthwiseSpec& spec) { return spec.has_pairs() ? 4 : 1; }
-
 /// One row range at one column position.
 EventCounts cost_of_position(const DepthwiseSpec& spec, const RowRange& range, bool sums_windows) {
   using enum CostEvent;
@@ -357,7 +352,9 @@ EventCounts cost_of_plane(const DepthwisePlan& plan, bool sums_windows, const Ta
              (positions * static_cast<double>(run.count));
     plane[CostEvent::slide_row_range] += 1;
   }
-  plane[CostEvent::slide_product] *= instructions_of(plan.spec) * costs_on(target).product_512;
+  // Pairs of i16 hold half as many values, and a product of them is two instructions.
+  const double instructions = plan.spec.has_pairs() ? 4 : 1;
+  plane[CostEvent::slide_product] *= instructions * costs_on(target).product_512;
   return plane;
 }
 
@@ -370,7 +367,7 @@ std::optional<DepthwisePlan> plan_with(const DepthwisePlan& start, int64_t max_o
   for (int64_t rows = max_rows_of_vector(start); rows >= 1; --rows) {
     DepthwisePlan plan = start;
     plan.rows_of_vector = static_cast<int>(rows);
-    if (rows > 1) set_source_bytes(plan, span_of(plan, rows));
+    if (rows > 1) plan.spec.source_bytes = source_bytes_of(span_of(plan, rows));
     if (!plan.set_rows(plan.spec)) continue;
     if (plan.spec.row_stride > 1)
       plan.spec.prefetch_bytes = target.tuning().depthwise.prefetch_bytes;
@@ -446,12 +443,12 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
 
 std::string print(const DepthwisePlan& plan) {
   const DepthwiseSpec& spec = plan.spec;
-  std::string text = fmt::format("  depthwise {} channels to {}, {} filter slices\n",
-                                 plan.geometry.channels, plan.geometry.out_channels, plan.slices);
-  text += fmt::format("  vectors  {} columns of {} rows, sources of {} B\n", plan.lanes,
-                      plan.rows_of_vector, spec.source_bytes);
-  text += fmt::format("  filter   {} rows of {} k groups, {} B packed for an output channel\n",
-                      spec.rows, spec.k_groups, 4 * plan.panel_lanes());
+  std::string text = fmt::format(
+      "  depthwise {} channels to {}, {} filter slices\n"
+      "  vectors  {} columns of {} rows, sources of {} B\n"
+      "  filter   {} rows of {} k groups, {} B packed for an output channel\n",
+      plan.geometry.channels, plan.geometry.out_channels, plan.slices, plan.lanes,
+      plan.rows_of_vector, spec.source_bytes, spec.rows, spec.k_groups, 4 * plan.panel_lanes());
   for (const DepthwiseRun& run : plan.runs) {
     const RowRange& range = spec.ranges[run.range];
     text += fmt::format("  rows     from {}: {} ranges of {} vectors, {} input rows, {} outside\n",

@@ -277,18 +277,16 @@ std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geom
 
 std::string print(const GroupedNhwcPlan& plan) {
   const GroupedNhwcSpec& spec = plan.spec;
-  const ConvolutionGeometry& geometry = plan.geometry;
-  std::string text =
-      fmt::format("  grouped  {} groups of {} to {} channels, channel-vectorised\n",
-                  geometry.groups, geometry.group_channels(), geometry.group_out_channels());
-  text += fmt::format("  vectors  {} of {} lanes\n", plan.vectors.size(), plan.lanes);
-  text += fmt::format("  places   {} of {} outputs, {} pixels in {} k groups\n", plan.places.size(),
-                      spec.outputs, spec.pixels(), spec.row_k_groups());
-  text += fmt::format("  filter   {} rows of {} products, {} B packed for a vector\n", spec.rows,
-                      spec.products(), 4 * plan.panel_lanes());
-  text +=
-      fmt::format("  rows     ranges of {}, code for {}\n", plan.range_outputs, spec.ranges.size());
-  return text;
+  return fmt::format(
+      "  grouped  {} groups of {} to {} channels, channel-vectorised\n"
+      "  vectors  {} of {} lanes\n"
+      "  places   {} of {} outputs, {} pixels in {} k groups\n"
+      "  filter   {} rows of {} products, {} B packed for a vector\n"
+      "  rows     ranges of {}, code for {}\n",
+      plan.geometry.groups, plan.geometry.group_channels(), plan.geometry.group_out_channels(),
+      plan.vectors.size(), plan.lanes, plan.places.size(), spec.outputs, spec.pixels(),
+      spec.row_k_groups(), spec.rows, spec.products(), 4 * plan.panel_lanes(), plan.range_outputs,
+      spec.ranges.size());
 }
 
 }  // namespace castor::jit

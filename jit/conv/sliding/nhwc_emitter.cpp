@@ -180,7 +180,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
     return has_avx512() && !epilogue_ && spec_.pixels() <= max_pixel_masks;
   }
   Xbyak::Address pixel_mask(int pixel) {
-    return place_field(offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel));
+    return code_.word[reg::place + offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel)];
   }
   static Xbyak::RegExp pixel_offset(int pixel) {
     if (pixel == 0) return reg::from;
@@ -226,8 +226,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   Xbyak::RegExp emit_address(int pixel) {
     if (!is_masked_) return pixel_offset(pixel);
     code_.lea(reg::scratch, pixel_address(pixel));
-    code_.cmp(code_.word[reg::place + offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel)],
-              0);
+    code_.cmp(pixel_mask(pixel), 0);
     code_.cmove(reg::scratch, argument(offsetof(GroupedNhwcArguments, padding)));
     return reg::scratch;
   }
@@ -436,9 +435,7 @@ class NhwcEmitter final : public NhwcGather {
       const Xmm sum = vectors_.sum(row, output);
       if (spec_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(output));
       Xbyak::Label done;
-      const bool jumps = is_masked_ && (epilogue_ || !has_avx512());
-      if (epilogue_ == nullptr && has_avx512() && has_mask()) emit_stored_lanes(output);
-      if (jumps) {
+      if (is_masked_ && (epilogue_ || !has_avx512())) {
         code_.cmp(stored_field(output), 0);
         code_.je(done, Xbyak::CodeGenerator::T_NEAR);
       }
@@ -448,10 +445,9 @@ class NhwcEmitter final : public NhwcGather {
     code_.add(reg::to, argument(offsetof(GroupedNhwcArguments, output_row_step)));
   }
 
-  /// With AVX-512: whether `stored` is used.
-  bool has_mask() const { return is_masked_ || spec_.masks_lanes; }
-
   void emit_store(const Xmm& sum, int output) {
+    const bool has_mask = has_avx512() && (is_masked_ || spec_.masks_lanes);
+    if (has_mask) emit_stored_lanes(output);
     const Reg64& at = output > 0 ? reg::scratch : reg::to;
     if (output == 3) {
       code_.lea(at, code_.ptr[reg::to + reg::thrice_output_step]);
@@ -459,15 +455,9 @@ class NhwcEmitter final : public NhwcGather {
       code_.lea(at, code_.ptr[reg::to + reg::output_step * output]);
     }
     const Xbyak::Address to = code_.ptr[at];
-    if (!has_avx512() && spec_.masks_lanes) {
-      emit_masked_store_of_8(sum, to);
-    } else if (has_avx512() && has_mask()) {
-      if (spec_.adds) code_.vpaddd(sum | stored, sum, to);
-      code_.vmovdqu32(to | stored, sum);
-    } else {
-      if (spec_.adds) code_.vpaddd(sum, sum, to);
-      code_.vmovups(to, sum);
-    }
+    if (!has_avx512() && spec_.masks_lanes) return emit_masked_store_of_8(sum, to);
+    if (spec_.adds) code_.vpaddd(has_mask ? sum | stored : sum, sum, to);
+    has_mask ? code_.vmovdqu32(to | stored, sum) : code_.vmovups(to, sum);
     if (has_avx512()) code_.prefetchw(code_.ptr[at + reg::prefetched]);
   }
 
