@@ -222,14 +222,10 @@ class NchwEmitter final : public NchwGather {
   MachineCode emit() {
     emit_entry();
     Xbyak::Label next_channel;
-    Xbyak::Label next_entry;
     code_.L(next_channel);
     emit_channel();
-    code_.L(next_entry);
-    emit_ranges();
-    code_.add(reg::entry, static_cast<int>(sizeof(DepthwiseRanges)));
-    code_.cmp(reg::entry, argument(offsetof(DepthwiseArguments, ranges_end)));
-    code_.jb(next_entry, Xbyak::CodeGenerator::T_NEAR);
+    emit_each(reg::entry, sizeof(DepthwiseRanges),
+              argument(offsetof(DepthwiseArguments, ranges_end)), [&] { emit_ranges(); });
     emit_channel_step();
     code_.jb(next_channel, Xbyak::CodeGenerator::T_NEAR);
     emit_exit(saved_registers, 0);
@@ -284,14 +280,10 @@ class NchwEmitter final : public NchwGather {
 
   void emit_counted_ranges() {
     Xbyak::Label next_range;
-    Xbyak::Label next_columns;
     code_.L(next_range);
     code_.mov(reg::columns, entry_field(offsetof(DepthwiseRanges, columns)));
-    code_.L(next_columns);
-    emit_positions();
-    code_.add(reg::columns, static_cast<int>(sizeof(ColumnPositions)));
-    code_.cmp(reg::columns, entry_field(offsetof(DepthwiseRanges, columns_end)));
-    code_.jb(next_columns, Xbyak::CodeGenerator::T_NEAR);
+    emit_each(reg::columns, sizeof(ColumnPositions),
+              entry_field(offsetof(DepthwiseRanges, columns_end)), [&] { emit_positions(); });
     code_.add(reg::input, entry_field(offsetof(DepthwiseRanges, input_range_step)));
     code_.add(reg::output, entry_field(offsetof(DepthwiseRanges, output_range_step)));
     code_.dec(reg::ranges);

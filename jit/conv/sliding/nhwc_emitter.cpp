@@ -332,7 +332,10 @@ class NhwcEmitter final : public NhwcGather {
 
   MachineCode emit() {
     emit_entry();
-    emit_any_range(argument(offsetof(GroupedNhwcArguments, range)), [&] { emit_places(); });
+    emit_any_range(argument(offsetof(GroupedNhwcArguments, range)), [&] {
+      emit_each(reg::place, sizeof(NhwcPlace), argument(offsetof(GroupedNhwcArguments, places_end)),
+                [&] { emit_place(); });
+    });
     emit_exit(saved_registers, return_bytes);
     if (epilogue_) emit_routines();
     return code_.finish();
@@ -364,12 +367,9 @@ class NhwcEmitter final : public NhwcGather {
     emit_gather_constants();
   }
 
-  /// All places of a range.
-  void emit_places() {
-    Xbyak::Label next;
+  void emit_place() {
     Xbyak::Label masked;
     Xbyak::Label done;
-    code_.L(next);
     if (!spec_.always_masks()) {
       code_.cmp(code_.qword[reg::place + offsetof(NhwcPlace, is_inner)], 0);
       code_.je(masked, Xbyak::CodeGenerator::T_NEAR);
@@ -382,27 +382,22 @@ class NhwcEmitter final : public NhwcGather {
     emit_pixel_masks();
     emit_vectors();
     code_.L(done);
-    code_.add(reg::place, static_cast<int>(sizeof(NhwcPlace)));
-    code_.cmp(reg::place, argument(offsetof(GroupedNhwcArguments, places_end)));
-    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
   }
 
   /// All channels of a place, vector by vector.
   void emit_vectors() {
-    Xbyak::Label next;
     code_.mov(weights, argument(offsetof(GroupedNhwcArguments, weights)));
     code_.mov(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors)));
     code_.align_to(32);
-    code_.L(next);
-    emit_vector_begin();
-    for (int i = 0; i < vectors_.panel && vectors_.keeps(i); ++i) {
-      code_.vmovups(vectors_.kept(i), panel_vector(i));
-    }
-    emit_rows(reg::from, reg::row_step);
-    code_.add(weights, target_.vector_bits() / 8 * panel_size(spec_));
-    code_.add(reg::vector, static_cast<int>(sizeof(NhwcVector)));
-    code_.cmp(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors_end)));
-    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+    emit_each(reg::vector, sizeof(NhwcVector),
+              argument(offsetof(GroupedNhwcArguments, vectors_end)), [&] {
+                emit_vector_begin();
+                for (int i = 0; i < vectors_.panel && vectors_.keeps(i); ++i) {
+                  code_.vmovups(vectors_.kept(i), panel_vector(i));
+                }
+                emit_rows(reg::from, reg::row_step);
+                code_.add(weights, target_.vector_bits() / 8 * panel_size(spec_));
+              });
   }
 
   /// Where the place's channels are read and written.

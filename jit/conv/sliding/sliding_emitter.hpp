@@ -72,6 +72,16 @@ class SlidingEmitter {
   /// Stores the accumulators of an output row, from which window sums are subtracted.
   virtual void emit_stores(int output_row) = 0;
 
+  /// A loop over the elements of an array, at least one: `at` goes on to the address in `end`.
+  template <class EmitBody>
+  void emit_each(const Reg64& at, size_t bytes, const Xbyak::Address& end, const EmitBody& body) {
+    Xbyak::Label next;
+    code_.L(next);
+    body();
+    code_.add(at, static_cast<uint32_t>(bytes));
+    code_.cmp(at, end);
+    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
+  }
   /// The code of all ranges of the spec, of which `number` names one.
   template <class EmitRange>
   void emit_any_range(const Xbyak::Address& number, const EmitRange& emit_range) {

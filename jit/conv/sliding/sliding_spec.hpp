@@ -68,6 +68,8 @@ struct SlidingSpec {
   /// Output rows whose accumulators are in use at a time.
   int sum_rows() const { return (rows + row_stride - 1) / row_stride; }
   bool has_pairs() const { return engine == ProductEngine::i16_pairs; }
+  bool sums_windows() const { return subtracts_window_sums; }
+  bool sums_window_of(int) const { return subtracts_window_sums; }
 
  protected:
   /// The fields of a spec that adds its own between these.
@@ -192,8 +194,6 @@ struct GroupedNhwcSpec : SlidingSpec {
   int zero_point_of(int output, int k_group) const {
     return is_depthwise() ? weight_of(output, k_group) : k_group % k_groups;
   }
-  bool sums_windows() const { return subtracts_window_sums; }
-  bool sums_window_of(int) const { return subtracts_window_sums; }
   /// Vectors that say which lane has which bytes.
   int orders() const { return is_depthwise() ? int{repeats} : k_groups; }
   int weight_parts() const { return has_pairs() && is_depthwise() ? 2 : 1; }
