@@ -75,6 +75,7 @@ class SlidingRun {
         operands_(operands_of(step, memory)),
         output_(plan_.geometry, step, memory),
         max_elements_(bound.applies_epilogue ? any_elements : output_.max_elements()),
+        panel_lanes_(plan_.panel_lanes()),
         piece_rows_(plan_.rows.output),
         piece_columns_(column_parts(plan_)),
         group_panels_(plan_.panels()),
@@ -154,6 +155,7 @@ class SlidingRun {
   const CallOperands operands_;
   const ConvolutionOutput output_;
   const int64_t max_elements_;  ///< results of a piece
+  const int64_t panel_lanes_;   ///< of packed weights
   int64_t piece_rows_;
   int64_t piece_columns_;  ///< column parts
   int64_t piece_panels_ = 1;
@@ -169,7 +171,7 @@ class SlidingRun {
       const std::optional<int64_t> outer = jit::outer_position(plan_.geometry, piece.outer, slice);
       if (!outer) continue;
       const int64_t first = slice * plan_.panels() + piece.panel;
-      arguments.weights = panels_ + first * plan_.panel_lanes();
+      arguments.weights = panels_ + first * panel_lanes_;
       call(*outer, starts_ + first,
            *bound_.codes[products_.signed_input][products_.subtracts_window_sums][is_begun]);
       is_begun = true;
@@ -349,8 +351,7 @@ class NchwRun : public SlidingRun<DepthwisePlan> {
     };
     const auto call = [&](int64_t outer, const int32_t* starts, const Code& code) {
       arguments.input = operands_[0] + outer * plan_.plane_inputs() + channel * pixels_;
-      arguments.weights_end =
-          arguments.weights + (piece.panel_end - piece.panel) * plan_.panel_lanes();
+      arguments.weights_end = arguments.weights + (piece.panel_end - piece.panel) * panel_lanes_;
       arguments.start = starts;
       code.call(&arguments);
     };
@@ -411,7 +412,7 @@ class NhwcRun : public SlidingRun<GroupedNhwcPlan> {
   int64_t panels_of_piece(int64_t pixels) const {
     constexpr int64_t line_channels = GroupedNhwcPlan::line_channels;
     const int64_t channels = plan_.geometry.out_channels;
-    const int64_t panel_bytes = 4 * plan_.panel_lanes();
+    const int64_t panel_bytes = 4 * panel_lanes_;
     const int64_t panels =
         std::clamp<int64_t>(partition_.max_panel_bytes / panel_bytes, 1, plan_.panels());
     if (channels > max_elements_ / pixels) {
@@ -454,10 +455,10 @@ class NhwcRun : public SlidingRun<GroupedNhwcPlan> {
     jit::GroupedNhwcArguments arguments;
     arguments.pixel_step = plan_.column_step * channels;
     arguments.row_step = plan_.row_step * plan_.columns.input * channels;
-    const int64_t places = plan_.column_phases;  // of a unit
-    const jit::NhwcPlace* const first = plan_.places.data();
-    arguments.places = first + piece.column * places;
-    arguments.places_end = first + std::min(piece.column_end * places, plan_.place_count());
+    const int64_t in_unit = plan_.column_phases;
+    const auto places = static_cast<int64_t>(plan_.places.size());
+    arguments.places = plan_.places.data() + piece.column * in_unit;
+    arguments.places_end = plan_.places.data() + std::min(piece.column_end * in_unit, places);
     arguments.padding = padding_.data();
     return arguments;
   }

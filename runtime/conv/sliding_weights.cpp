@@ -98,8 +98,8 @@ class ChannelPacker {
     }
     if (!plan_.spec.has_pairs()) {
       const uint32_t left = in_all_bytes(zero_point - subtracted);
-      for (int i = 0; i < plan_.spec.zero_points(); ++i, to += lanes_) {
-        *to = static_cast<int32_t>(left & plan_.row_weights[static_cast<size_t>(i)].mask);
+      for (size_t i = 0; i < zero_points_; ++i, to += lanes_) {
+        *to = static_cast<int32_t>(left & plan_.row_weights[i].mask);
       }
     }
     const int64_t flip = operands_.w_is_signed ? 128 : 0;
@@ -162,6 +162,7 @@ class ChannelPacker {
   const WeightData& from_;
   int64_t lanes_ = 1;         ///< of a panel's vectors
   bool splits_last_ = false;  ///< the last tap of each row, of which there are no window sums
+  const size_t zero_points_ = static_cast<size_t>(plan_.spec.zero_points());
   /// Of an output channel in a slice.
   const int64_t weights_ =
       plan_.geometry.group_channels() * plan_.rows.kernel * plan_.columns.kernel;
@@ -255,11 +256,12 @@ void pack_weights(const BoundSliding<Plan>& bound, const SlidingProducts& produc
                   const WeightData& from, const PackedPanels<int32_t>& to) {
   const Plan& plan = bound.plan;
   const ChannelPacker<Plan> packer(bound, products, from);
+  const int64_t panel_lanes = plan.panel_lanes();
   if (BoundSliding<Plan>::is_nhwc) std::fill(to.panels, to.sums, 0);  // lanes without a channel
   int32_t* panel = to.panels;
   int32_t* sums = to.sums;
   for (int64_t slice = 0; slice < plan.slices; ++slice, sums += plan.geometry.out_channels) {
-    for (int64_t i = 0; i < plan.panels(); ++i, panel += plan.panel_lanes()) {
+    for (int64_t i = 0; i < plan.panels(); ++i, panel += panel_lanes) {
       if constexpr (BoundSliding<Plan>::is_nhwc) {
         const jit::NhwcVector& vector = plan.vectors[static_cast<size_t>(i)];
         pack_orders(bound, vector, panel);
