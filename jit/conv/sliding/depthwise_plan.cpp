@@ -60,7 +60,7 @@ void list_weights(DepthwisePlan& plan) {
   }
 }
 
-/// Bytes of a source that holds so many rows of the output.
+/// Bytes of a source for n rows of the output.
 int64_t span_of(const DepthwisePlan& plan, int64_t rows) {
   const ConvolutionAxis& axis = plan.columns;
   return (rows - 1) * plan.rows.stride * axis.input + axis.window() +
@@ -177,7 +177,7 @@ class ColumnMaker {
   uint64_t loaded_ = 0;
 };
 
-/// Lists the column positions and row ranges of vectors with so many output rows.
+/// Lists the column positions and row ranges of vectors with `in_vector` output rows.
 class DepthwiseTables {
  public:
   DepthwiseTables(DepthwisePlan& plan, int64_t in_vector)
@@ -212,7 +212,7 @@ class DepthwiseTables {
     return all.size() <= max_columns;
   }
 
-  /// So many outputs of a phase, from a row on. False where there are too many runs of ranges.
+  /// `outputs` rows of a phase, from a row on. False where there are too many runs of ranges.
   bool add_ranges(int64_t row, int64_t outputs) {
     for (int64_t first = 0; first < outputs; first += plan_.range_outputs) {
       add_range(row + first * plan_.output_step(),
@@ -326,7 +326,7 @@ bool list_ranges(DepthwisePlan& plan, const Target& target) {
 }
 
 /// One row range at one column position.
-EventCounts cost_of_position(const DepthwiseSpec& spec, const RowRange& range, bool sums_windows) {
+EventCounts cost_of_position(const DepthwiseSpec& spec, const RowRange& range, bool has_sums) {
   using enum CostEvent;
   const double input_rows = spec.input_rows(range);
   const double rows = input_rows - range.above - range.below;
@@ -335,20 +335,20 @@ EventCounts cost_of_position(const DepthwiseSpec& spec, const RowRange& range, b
   cost[slide_load] = rows * (spec.k_group_step == 0 ? 1 : spec.k_groups);
   cost[slide_shuffle] = rows * spec.k_groups;
   cost[slide_product] = outputs * spec.rows * spec.k_groups;
-  if (sums_windows) cost[slide_product] += input_rows * (spec.k_groups + 1) + outputs;
+  if (has_sums) cost[slide_product] += input_rows * (spec.k_groups + 1) + outputs;
   cost[slide_store] = outputs * (spec.adds ? 2 : 1);
   cost[slide_position] = 1;
   return cost;
 }
 
-EventCounts cost_of_plane(const DepthwisePlan& plan, bool sums_windows, const Target& target) {
+EventCounts cost_of_plane(const DepthwisePlan& plan, bool has_sums, const Target& target) {
   EventCounts plane;
   for (const DepthwiseRun& run : plan.runs) {
     double positions = 0;
     for (size_t i = 0; i < run.columns; ++i) {
       positions += static_cast<double>(plan.columns_of_runs[run.first_columns + i].count);
     }
-    plane += cost_of_position(plan.spec, plan.spec.ranges[run.range], sums_windows) *
+    plane += cost_of_position(plan.spec, plan.spec.ranges[run.range], has_sums) *
              (positions * static_cast<double>(run.count));
     plane[CostEvent::slide_row_range] += 1;
   }
@@ -358,8 +358,8 @@ EventCounts cost_of_plane(const DepthwisePlan& plan, bool sums_windows, const Ta
   return plane;
 }
 
-/// A plan with as many rows in a vector as cost least, and at most so many output rows in a range,
-/// else a multiple of `step`.
+/// A plan with as many rows in a vector as cost least, and at most `max_outputs` output rows in a
+/// range, else a multiple of `step`.
 std::optional<DepthwisePlan> plan_with(const DepthwisePlan& start, int64_t max_outputs,
                                        int64_t step, const Target& target) {
   std::optional<DepthwisePlan> best;
@@ -402,9 +402,9 @@ bool has_short_code(const DepthwiseSpec& spec, const TileEpilogue& epilogue,
 
 EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
-  const bool sums_windows = problem.needs_window_sums() && !plan.spec.has_pairs();
+  const bool has_sums = problem.needs_window_sums() && !plan.spec.has_pairs();
   EventCounts image =
-      cost_of_plane(plan, sums_windows, target) *
+      cost_of_plane(plan, has_sums, target) *
       static_cast<double>(plan.geometry.out_channels * plan.slices * plan.outer_outputs);
   image[CostEvent::gathered_weight] = plan.packed_weights(problem);
   return image;

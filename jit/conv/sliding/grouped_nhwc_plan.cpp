@@ -70,7 +70,7 @@ void add_vectors(GroupedNhwcPlan& plan, const Target& target) {
   });
 }
 
-/// How rows and columns are walked. False: strides are too irregular, or the filter is too large.
+/// The steps along rows and columns. False: strides are too irregular, or the filter is too large.
 bool choose_steps(GroupedNhwcPlan& plan) {
   const AxisPhases phases = phases_of(plan.columns);
   plan.column_step = phases.step;
@@ -122,7 +122,7 @@ double shuffles_of_row(const GroupedNhwcSpec& spec, const Target& target) {
 }
 
 /// For all places and vectors.
-EventCounts cost_of_plane(const GroupedNhwcPlan& plan, bool sums_windows, const Target& target) {
+EventCounts cost_of_plane(const GroupedNhwcPlan& plan, bool has_sums, const Target& target) {
   using enum CostEvent;
   const GroupedNhwcSpec& spec = plan.spec;
   const double outputs = plan.range_outputs;
@@ -131,7 +131,7 @@ EventCounts cost_of_plane(const GroupedNhwcPlan& plan, bool sums_windows, const 
   one[gather_load] = input_rows * spec.pixels();
   one[gather_shuffle] = input_rows * shuffles_of_row(spec, target);
   one[gather_product] = product_of(plan, target) * outputs * spec.rows * spec.products();
-  if (sums_windows) one[gather_product] += input_rows * spec.products();
+  if (has_sums) one[gather_product] += input_rows * spec.products();
   one[gather_store] = outputs * spec.outputs;
   one[gather_position] = 1;
   const double lanes_factor = plan.lanes == 16 ? 1 : costs_on(target).product_256 * 2;
@@ -193,7 +193,7 @@ void add_places(GroupedNhwcPlan& plan) {
   }
 }
 
-/// The ranges of units of so many rows in each phase.
+/// The ranges of units of `outputs` rows in each phase.
 void add_ranges(GroupedNhwcPlan& plan, int64_t outputs, int64_t phases) {
   const int64_t end = plan.rows.output;
   for (int64_t unit = 0; unit < end; unit += outputs * phases) {
@@ -235,9 +235,9 @@ void list_weights(GroupedNhwcPlan& plan) {
 
 EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
-  const bool sums_windows = problem.needs_window_sums() && !plan.spec.has_pairs();
-  EventCounts image = cost_of_plane(plan, sums_windows, target) *
-                      static_cast<double>(plan.slices * plan.outer_outputs);
+  const bool has_sums = problem.needs_window_sums() && !plan.spec.has_pairs();
+  EventCounts image =
+      cost_of_plane(plan, has_sums, target) * static_cast<double>(plan.slices * plan.outer_outputs);
   image[CostEvent::gathered_weight] = plan.packed_weights(problem);
   return image;
 }

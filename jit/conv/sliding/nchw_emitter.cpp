@@ -37,7 +37,7 @@ const Opmask border(2);
 const Opmask in_row(3);
 Opmask taken(int k_group) { return Opmask(7 - k_group); }
 
-/// An epilogue may overwrite masks but for those of so many shuffles.
+/// An epilogue may overwrite masks but for those of two shuffles.
 constexpr int max_epilogue_k_groups = 2;
 constexpr uint32_t epilogue_taken_masks = 0xc0;
 
@@ -350,7 +350,7 @@ class NchwEmitter final : public NchwGather {
 }  // namespace
 
 bool fits(const DepthwiseSpec& spec, const Target& target) {
-  return fits_walk(spec, target) && target.has_avx512() && spec.k_groups >= 1 &&
+  return has_code_for(spec, target) && target.has_avx512() && spec.k_groups >= 1 &&
          spec.k_groups <= ColumnPositions::max_k_groups && NchwRegisters(spec, target).fit();
 }
 

@@ -505,7 +505,7 @@ class NhwcEmitter final : public NhwcGather {
 }  // namespace
 
 bool fits(const GroupedNhwcSpec& spec, const Target& target) {
-  return fits_walk(spec, target) && spec.outputs <= GroupedNhwcSpec::max_outputs &&
+  return has_code_for(spec, target) && spec.outputs <= GroupedNhwcSpec::max_outputs &&
          spec.pixels() <= GroupedNhwcSpec::max_pixels &&
          spec.k_groups <= GroupedNhwcSpec::max_k_groups &&
          (target.has_avx512() || !spec.is_partial) && NhwcRegisters(spec, target, 0).fit;

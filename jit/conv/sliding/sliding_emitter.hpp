@@ -22,7 +22,7 @@ using Xbyak::Zmm;
 
 inline bool has_vbmi(const Target& target) { return target.supports(Feature::avx512_vbmi); }
 /// Whether a spec's rows, strides and instructions are what kernels of the target have.
-inline bool fits_walk(const SlidingSpec& spec, const Target& target) {
+inline bool has_code_for(const SlidingSpec& spec, const Target& target) {
   return spec.rows >= 1 && std::max(spec.rows, spec.row_stride) <= SlidingSpec::max_filter_rows &&
          (spec.has_pairs() || product_engine_of(target) == ProductEngine::u8_i8_dot);
 }

@@ -62,7 +62,7 @@ struct SlidingPlan : PlaneAxes {
     spec.row_stride = is_one ? 1 : static_cast<int>(phases.stride) * rows_of_vector;
     return true;
   }
-  /// Row ranges of at most so many output rows, all of about a size, which is a multiple of `step`
+  /// Row ranges of at most `max` output rows, all of about a size, which is a multiple of `step`
   /// where that is possible.
   void set_range_outputs(int64_t max, int64_t step = 1) {
     const int64_t outputs = ceil_div(rows.output / rows_of_vector, row_phases);
@@ -71,8 +71,8 @@ struct SlidingPlan : PlaneAxes {
     const int64_t stepped = ceil_div(even, step) * step;
     range_outputs = static_cast<int>(stepped > max ? even : stepped);
   }
-  /// A row range from an output row on, with so many rows in a vector. Which of its rows are border
-  /// rows is left to NCHW.
+  /// A row range from an output row on, with `in_vector` rows in a vector. Which of its rows are
+  /// border rows is left to NCHW.
   RowRange range_at(const SlidingSpec& spec, int64_t row, int64_t outputs,
                     int64_t in_vector) const {
     RowRange range = {.outputs = static_cast<int>(outputs), .masks_rows = in_vector > 1};
@@ -110,8 +110,8 @@ struct DepthwiseRun {
   size_t first_rows_loaded = 0;
 };
 
-/// The plan of a depthwise convolution in NCHW. Lanes are output columns. Images are walked channel
-/// by channel, row range by row range, and in each from the first column position to the last.
+/// The plan of a depthwise convolution in NCHW. Lanes are output columns. The kernel goes
+/// channel by channel, row range by row range, and in each from the first column position on.
 struct DepthwisePlan : SlidingPlan {
   static constexpr size_t max_runs = 64;
 
@@ -153,7 +153,7 @@ struct GroupedNhwcPlan : SlidingPlan {
     return columns.output / unit_columns() * column_phases +
            std::min(columns.output % unit_columns(), column_phases);
   }
-  /// Output rows of a piece with at most so many outputs of a cache line's channels: a unit, or a
+  /// Output rows of a piece with at most `max` outputs of a cache line's channels: a unit, or a
   /// single row, which may have more.
   int64_t rows_within(int64_t max) const {
     const int64_t fit = max / std::min(geometry.out_channels, line_channels) / columns.output;
