@@ -93,7 +93,7 @@ DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
   EpilogueUse use = {.frame = stage_bytes(),
                      .taken = {.vectors = transposes() ? transposed_vectors : 0}};
   epilogue_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
-  if (!by_pixels() || compresses()) return;
+  if (tile.store != StorePolicy::rows || (!by_pixels() && last_lanes() < lanes_)) return;
   use.order = EpilogueOrder::rows;
   use.row_vectors = vectors_;
   whole_rows_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
@@ -248,10 +248,11 @@ void DenseEmitter::emit_masked_store(const Reg64& to, const Xmm& from, int offse
   }
 }
 
-/// Stores without a mask are faster. All lanes of pixels are stored if all of the last vector are.
+/// Stores without a mask are faster. All lanes of pixels are stored if all of the last vector are;
+/// those of channels are, or the tile has no code for it.
 void DenseEmitter::emit_if_whole(const std::function<void()>& emit_whole,
                                  const std::function<void()>& emit_masked) {
-  if (takes_input()) return emit_whole();
+  if (takes_input() || !by_pixels()) return emit_whole();
   Xbyak::Label whole;
   Xbyak::Label done;
   code_.cmp(code_.dword[reg::stores +

@@ -19,8 +19,10 @@ std::vector<std::string> epilogue_emitters(const KernelSpec& spec) {
   if (std::holds_alternative<jit::DepthwiseSpec>(spec)) return {"rows"};
   if (std::holds_alternative<jit::GroupedNhwcSpec>(spec)) return {"pixels"};
   const auto* const tile = std::get_if<jit::DenseTile>(&spec);
-  if (tile->vectorised == jit::Vectorised::channels) return {"tile"};
-  if (tile->store == jit::StorePolicy::compressed) return {"tile"};
+  if (tile->store != jit::StorePolicy::rows) return {"tile"};
+  if (tile->vectorised == jit::Vectorised::channels) {
+    return {tile->channels % 16 == 0 ? "full tile" : "tile"};
+  }
   return {"tile", "full tile"};
 }
 
@@ -35,9 +37,10 @@ void add_epilogue(const GoldenKernel& kernel, std::set<std::string>& shown) {
   }
   for (size_t k = 0; k < epilogue->operands.size(); ++k) {
     const jit::TileOperand& operand = epilogue->operands[k];
-    if (k >= epilogue->inputs()) shown.insert("epilogue to " + std::string(name_of(epilogue->element(k))));
-    const bool is_residual =
-        k < epilogue->inputs() && k != epilogue->source && !operand.repeats && !operand.same_in_rows;
+    if (k >= epilogue->inputs())
+      shown.insert("epilogue to " + std::string(name_of(epilogue->element(k))));
+    const bool is_residual = k < epilogue->inputs() && k != epilogue->source && !operand.repeats &&
+                             !operand.same_in_rows;
     if (is_residual) shown.insert("epilogue with a residual operand");
   }
 }
