@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/verify/requantize.hpp"
+#include "jit/core/core_tuning.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/bind/bound_state.hpp"
@@ -170,7 +171,8 @@ class NestBinder {
     epilogue.source = nest.epilogue->source;
     const std::optional<jit::TileEpilogue> tile =
         jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
-    const size_t slab = origins_.scratch().take(piece_bytes(w[0]));
+    epilogue.max_elements = compiled_.target.tuning().partition.max_epilogue_elements;
+    const size_t slab = origins_.scratch().take(piece_bytes(epilogue, w[0]));
     Status status =
         bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = slab},
                               &epilogue, tile ? &*tile : nullptr);

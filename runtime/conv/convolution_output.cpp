@@ -22,7 +22,7 @@ ConvolutionOutput::ConvolutionOutput(const ConvolutionGeometry& geometry,
 }
 
 int64_t ConvolutionOutput::max_elements() const {
-  return epilogue_ == nullptr ? std::numeric_limits<int64_t>::max() : max_piece_elements;
+  return epilogue_ == nullptr ? std::numeric_limits<int64_t>::max() : epilogue_->max_elements;
 }
 
 PieceMemory ConvolutionOutput::begin(const OutputPiece& piece, std::byte* scratch) const {

@@ -25,13 +25,11 @@ struct ConvolutionStep;
 /// piece at a time; its source has no origin.
 struct BoundEpilogue : LaneStep {
   jit::EpilogueWalk walk;
-  size_t source = 0;  ///< the operand that the pieces are
+  size_t source = 0;         ///< the operand that the pieces are
+  int64_t max_elements = 0;  ///< results of a piece at most: pieces stay in L1
   /// From where the convolution's scratch begins to the piece that a task is at, in bytes.
   ptrdiff_t piece_offset = 0;
 };
-
-/// Results of a piece at most: pieces stay in L1.
-inline constexpr int64_t max_piece_elements = 4096;
 
 /// Elements from one row of a piece to the next in scratch. Long rows begin at cache lines.
 constexpr int64_t row_pitch(int64_t elements) {
@@ -41,8 +39,8 @@ constexpr int64_t row_pitch(int64_t elements) {
 
 /// Bytes of scratch for a piece: all channels of a pixel are one at times, and rows grow by a
 /// quarter at most.
-inline size_t piece_bytes(int64_t out_channels) {
-  const int64_t elements = std::max(max_piece_elements, out_channels);
+inline size_t piece_bytes(const BoundEpilogue& epilogue, int64_t out_channels) {
+  const int64_t elements = std::max(epilogue.max_elements, out_channels);
   return static_cast<size_t>(elements) * sizeof(int32_t) / 4 * 5;
 }
 
