@@ -122,7 +122,7 @@ Status look_up_codes(benchmark::State& state, Tier tier, size_t count) {
   if (!functions) return functions.error();
   std::vector<KernelStatePtr> kernels;
   for (const FunctionPtr& function : *functions) {
-    const Result<KernelStatePtr> kernel = (*runtime)->table.get().get(function, **runtime);
+    const Result<KernelStatePtr> kernel = (*runtime)->table->get().get(function, **runtime);
     if (!kernel) return kernel.error();
     if (!(*kernel)->compiled->likely.empty()) kernels.push_back(*kernel);
   }

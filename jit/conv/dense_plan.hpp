@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a dense integer convolution is done: where the microkernel reads the input, the cache blocks
-// of output pixels, and the register tile (README.md, The dense algorithm).
+// of output pixels, and the register tile (jit/conv/README.md, The dense algorithm).
 //
 // Packed planes: a plane holds one position along the outer spatial axes of the filter, one k group
 // of input channels (or of columns, or of positions of the receptive field: PackedLayout), and
@@ -108,7 +108,7 @@ struct DensePlan : PlaneAxes {
   int packed_width(int channels) const {
     return is_pixel_vectorised() ? channels : (channels + lanes - 1) / lanes * lanes;
   }
-  /// The same of all tiles of a group.
+  /// Packed channels of all tiles of a group.
   int64_t packed_group_width() const {
     return (channel_tiles - 1) * packed_width(tile.channels) + packed_width(last_channels());
   }

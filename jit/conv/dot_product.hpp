@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products that convolutions are made of. Their code: emit_dot_product.hpp.
+// The products that convolutions are made of.
 #pragma once
 
 #include <array>

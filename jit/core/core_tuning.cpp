@@ -24,7 +24,7 @@ constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows) {
 }
 
 // clang-format off
-/// All rows have these until other cores are swept. Fitted by tools/fit-convolution-costs to
+/// Of all cores that were not swept themselves. Fitted by tools/fit-convolution-costs to
 /// bench/data/sweep-granite-rapids-fit.csv and to other tiers, but for what decides register tiles,
 /// which measurements of single layers decided.
 constexpr ConvolutionCosts fitted_costs = {
@@ -44,6 +44,7 @@ constexpr ConvolutionCosts fitted_costs = {
         {transposed_channel, 9},
         {transposed_output, 0.8},
         {packed_row, 3.55},
+        {packed_nhwc_row, 3.55},
         {packed_nhwc, 4.9},
         {packed_nchw4c, 0.286},
         {packed_by_kernel, 0.416},
@@ -53,11 +54,14 @@ constexpr ConvolutionCosts fitted_costs = {
         {packed_one_by_one, 2.36},
         {copied_row, 1.09},
         {copied_byte, 0.08},
-        {converted_byte, 0.641},
+        {sign_flipped_byte, 0.641},
+        {widened_byte, 0.641},
         {copied_column, 14.6},
         {packed_weight, 0.855},
         {listed_weight, 3.63},
+        {summed_pixel, 0},
         {summed_byte, 0.648},
+        {sliding_call, 0},
         {slide_load, 0.345},
         {slide_shuffle, 0.971},
         {slide_product, 0.581},
@@ -73,12 +77,64 @@ constexpr ConvolutionCosts fitted_costs = {
         {piecewise_output, 0.3},
     }),
 };
+
+/// As above, fitted to bench/data/sweep-zen4-fit.csv.
+constexpr ConvolutionCosts zen4_costs = {
+    .cycles = cycles_of({
+        {cache_block, 467},
+        {kernel_call, 268},
+        {k_loop, 1},
+        {unaligned_load, 0.25},
+        {weight_broadcast, 0.1},
+        {l2_vector, 0.4},
+        {operand_load, 0.05},
+        {stored_vector, 2},
+        {split_stored_vector, 3},
+        {stalled_tile, 12},
+        {nhwc_stored_vector, 3},
+        {staged_vector, 3},
+        {transposed_channel, 9},
+        {transposed_output, 0.8},
+        {packed_row, 4.04},
+        {packed_nhwc_row, 14.9},
+        {packed_nhwc, 2.86},
+        {packed_nchw4c, 0.463},
+        {packed_by_kernel, 0.392},
+        {packed_columns4, 0.432},
+        {packed_im2col, 0.471},
+        {packed_by_loops, 0.318},
+        {packed_one_by_one, 5.05},
+        {copied_row, 15.3},
+        {copied_byte, 0.0576},
+        {sign_flipped_byte, 0.0392},
+        {widened_byte, 0.641},
+        {copied_column, 8.34},
+        {packed_weight, 0.426},
+        {listed_weight, 6},
+        {summed_pixel, 5.21},
+        {summed_byte, 0.0639},
+        {sliding_call, 690},
+        {slide_load, 1.68},
+        {slide_shuffle, 1.28},
+        {slide_product, 0.504},
+        {slide_store, 0.668},
+        {slide_position, 0.469},
+        {slide_row_range, 55.6},
+        {gather_load, 0.701},
+        {gather_shuffle, 0.705},
+        {gather_product, 0.414},
+        {gather_store, 2.15},
+        {gather_position, 2.81},
+        {gathered_weight, 12.9},
+        {piecewise_output, 0.3},
+    }),
+};
 // clang-format on
 
 /// In the order of `Core`.
 constexpr std::array<CoreTuning, core_count> table = {{
     {.core = Core::generic, .convolution = fitted_costs},
-    {.core = Core::zen4, .convolution = fitted_costs},
+    {.core = Core::zen4, .convolution = zen4_costs},
     {.core = Core::zen5, .convolution = fitted_costs},
     {.core = Core::golden_cove, .convolution = fitted_costs},
 }};

@@ -49,9 +49,9 @@ struct DenseTuning {
   int max_channel_vectors = 6;   ///< vectors of output channels in a register tile
   double max_run_growth = 1.25;  ///< k groups of runs along input rows, relative to packed planes
   int64_t max_prefetched_k_steps = 8;  ///< outputs are prefetched by kernels of at most so many
-  double min_split_gain = 0.5;     ///< a plane per tap must fill less than this share of the others
+  double min_split_gain = 0.5;     ///< a plane per tap must fill less than this part of the others
   double oversized_factor = 1000;  ///< weight of packed values in planes larger than their L2 share
-  double l1_planes_share = 0.75;   ///< planes of this share of L1 stay there between k steps
+  double l1_planes_share = 0.75;   ///< planes of this part of L1 stay there between k steps
   double min_partial_tile = 0.4;   ///< cost of the last channel tile, at least, relative to others
   int64_t max_dead_lanes = 16;  ///< rows are padded to whole vectors if 1 of so many lanes is dead
   /// Vectors of a row group that is stored before the next one's peeled k steps. A core takes up
@@ -84,7 +84,7 @@ struct GroupedNhwcTuning {
   int64_t max_range_outputs = 8;            ///< output rows of a row range
   int64_t max_input_rows = 64;              ///< input rows of a row range
   size_t max_ranges = 16;                   ///< row ranges of a kernel
-  /// A place makes fewer outputs if it costs less than this share: short row ranges need many.
+  /// A place makes fewer outputs if it costs less than this part: short row ranges need many.
   double max_fewer_outputs_cost = 0.95;
 };
 
@@ -115,7 +115,7 @@ struct WorkRates {
 /// a candidate's cost counts. Measure: castor-sweep.
 struct ConvolutionCosts {
   double product_512 = 1;    ///< cycles from one product of 512 bits to the next
-  double product_256 = 0.5;  ///< the same of 256 bits
+  double product_256 = 0.5;  ///< or one of 256 bits
   double load = 0.5;         ///< cycles from one vector load to the next
   double latency = 10;       ///< cycles from one product to the next of one accumulator
   EventCycles cycles = {};

@@ -27,6 +27,7 @@ enum class CostEvent : uint8_t {
   transposed_channel,
   transposed_output,
   packed_row,
+  packed_nhwc_row,
   packed_nhwc,
   packed_nchw4c,
   packed_by_kernel,
@@ -36,11 +37,14 @@ enum class CostEvent : uint8_t {
   packed_one_by_one,
   copied_row,
   copied_byte,
-  converted_byte,
+  sign_flipped_byte,
+  widened_byte,
   copied_column,
   packed_weight,
   listed_weight,
+  summed_pixel,
   summed_byte,
+  sliding_call,
   slide_load,
   slide_shuffle,
   slide_product,
@@ -55,7 +59,7 @@ enum class CostEvent : uint8_t {
   gathered_weight,
   piecewise_output,
 };
-inline constexpr int cost_event_count = 42;
+inline constexpr int cost_event_count = 46;
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -81,6 +85,7 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
     {CostEvent::transposed_channel, "transposed_channel", "channel of a tile that is transposed"},
     {CostEvent::transposed_output, "transposed_output", "i32 result that is transposed to NHWC"},
     {CostEvent::packed_row, "packed_row", "row of packed input"},
+    {CostEvent::packed_nhwc_row, "packed_nhwc_row", "row of k groups packed from NHWC"},
     {CostEvent::packed_nhwc, "packed_nhwc", "k group of u8 packed from NHWC"},
     {CostEvent::packed_nchw4c, "packed_nchw4c", "k group of an nchw4c plane"},
     {CostEvent::packed_by_kernel, "packed_by_kernel", "the same, by the first tile of channels"},
@@ -90,11 +95,14 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
     {CostEvent::packed_one_by_one, "packed_one_by_one", "the same one pixel at a time"},
     {CostEvent::copied_row, "copied_row", "input row that is copied with its padding"},
     {CostEvent::copied_byte, "copied_byte", "byte of such a row"},
-    {CostEvent::converted_byte, "converted_byte", "byte whose sign is flipped or that is widened"},
+    {CostEvent::sign_flipped_byte, "sign_flipped_byte", "the same with a sign flip"},
+    {CostEvent::widened_byte, "widened_byte", "the same widened to i16"},
     {CostEvent::copied_column, "copied_column", "pixel that is copied by itself"},
     {CostEvent::packed_weight, "packed_weight", "k group of run-time weights, packed by code"},
     {CostEvent::listed_weight, "listed_weight", "the same by loops"},
-    {CostEvent::summed_byte, "summed_byte", "byte of window sums that loops add up"},
+    {CostEvent::summed_pixel, "summed_pixel", "pixel of window sums that loops add up"},
+    {CostEvent::summed_byte, "summed_byte", "byte of its channels"},
+    {CostEvent::sliding_call, "sliding_call", "call of a sliding plan: its tasks are set up"},
     {CostEvent::slide_load, "slide_load", "depthwise NCHW: source of a row"},
     {CostEvent::slide_shuffle, "slide_shuffle", "its pixels brought to their taps"},
     {CostEvent::slide_product, "slide_product", "product of four taps"},

@@ -53,7 +53,7 @@ struct PackWeightsArguments {
   const std::byte* source = nullptr;  ///< the first unit of the first output channel
   int64_t channel_step = 0;           ///< bytes from one output channel to the next
   int64_t input_step = 0;   ///< the same of input channels; unused where a vector holds them
-  int64_t unit_step = 0;    ///< the same of units
+  int64_t unit_step = 0;    ///< bytes from one unit to the next
   int64_t units = 1;        ///< at least 1
   uint64_t to = 0;          ///< address of channel 0's first slot, which need not be stored
   int64_t step = 0;         ///< bytes from one slot to the next

@@ -407,6 +407,7 @@ EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem
       cost_of_plane(plan, has_sums, target) *
       static_cast<double>(plan.geometry.out_channels * plan.slices * plan.outer_outputs);
   image[CostEvent::gathered_weight] = plan.packed_weights(problem);
+  image[CostEvent::sliding_call] = 1 / static_cast<double>(plan.geometry.batch);
   return image;
 }
 

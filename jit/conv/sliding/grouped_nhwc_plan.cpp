@@ -239,6 +239,7 @@ EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& probl
   EventCounts image =
       cost_of_plane(plan, has_sums, target) * static_cast<double>(plan.slices * plan.outer_outputs);
   image[CostEvent::gathered_weight] = plan.packed_weights(problem);
+  image[CostEvent::sliding_call] = 1 / static_cast<double>(plan.geometry.batch);
   return image;
 }
 

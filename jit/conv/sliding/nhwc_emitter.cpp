@@ -286,7 +286,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
     code_.vpshufb(taps, taps, vectors_.transposed);
   }
 
-  /// The same of two pixels in each 128 bits.
+  /// Gathers two pixels in each 128 bits alike.
   void emit_transpose_halves() {
     const Ymm taps(vectors_.taps.getIdx());
     spec_.repeats ? emit_order(taps, taps, 0)

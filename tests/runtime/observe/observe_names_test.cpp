@@ -230,7 +230,7 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
       {spec_words(jit::DepthwiseSpec{{.rows = 3}}), "castor_depthwise_filter_rows3_avx512_vnni"},
       {spec_words(jit::DepthwiseSpec{{.rows = 3, .ranges = {{.outputs = 2}}}}),
        "castor_depthwise_filter_rows3_avx512_vnni_HASH"},
-      {spec_words(jit::GroupedNhwcSpec{.columns = 3, .repeats = true}),
+      {spec_words(jit::GroupedNhwcSpec{{}, 3, 1, 1, 0, true}),
        "castor_grouped_nhwc_filter_columns3_repeats_avx512_vnni"},
       {spec_words(jit::PackWeights{9, 1, 9}),
        "castor_pack_weights_positions9_input_step9_avx512_vnni"},

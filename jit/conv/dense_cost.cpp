@@ -136,8 +136,8 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
                         static_cast<double>(plan.rows.window());
     const double columns = static_cast<double>((plan.block.columns - 1) * plan.columns.stride) +
                            static_cast<double>(plan.columns.window());
-    cost[summed_byte] = rows * columns * static_cast<double>(plan.slices) *
-                        static_cast<double>(plan.geometry.group_channels());
+    cost[summed_pixel] = rows * columns * static_cast<double>(plan.slices);
+    cost[summed_byte] = cost[summed_pixel] * static_cast<double>(plan.geometry.group_channels());
     return cost;
   }
   const auto vectors = static_cast<double>(ceil_div(plan.lane_count(plan.block), plan.lanes));
@@ -163,14 +163,16 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
   if (const PackedPlanes* planes = plan.planes()) {
     const double rows =
         planes_of(plan) * static_cast<double>(plan.block.rows + planes->row_phases.max_shift);
-    cost[packed_row] = rows;
+    const bool is_nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
+    cost[is_nhwc ? packed_nhwc_row : packed_row] = rows;
     cost[packing_event(plan, target)] =
         rows * static_cast<double>(plan.block.columns + planes->column_phases.max_shift);
   } else if (const auto* copied = std::get_if<CopiedRows>(&plan.source)) {
     const auto rows = static_cast<double>(std::ssize(copied->planes) * copied->rows);
-    const bool is_copy = plan.engine == ProductEngine::u8_i8_dot && !problem.x_is_signed;
+    const CostEvent unwidened = problem.x_is_signed ? sign_flipped_byte : copied_byte;
+    const bool is_widened = plan.engine == ProductEngine::i16_pairs;
     cost[copied_row] = rows;
-    cost[is_copy ? copied_byte : converted_byte] = rows * static_cast<double>(copied->row_bytes);
+    cost[is_widened ? widened_byte : unwidened] = rows * static_cast<double>(copied->row_bytes);
     if (plan.geometry.layout == ConvolutionLayout::nhwc && plan.geometry.groups > 1) {
       cost[copied_column] = rows * static_cast<double>(copied->columns);
     }
