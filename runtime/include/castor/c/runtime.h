@@ -42,7 +42,8 @@ typedef struct castor_runtime_options {
   /// Maximum bytes of pages with machine code and its constants, whoever holds them: kernels,
   /// also those that outlive the runtime, and the cache, which takes at most half of it and is
   /// emptied where code finds no room. What finds none then runs in the interpreter, and
-  /// castor_kernel_engine_reason or castor_bound_kernel_engine_reason names what is mapped and the limit. 0: no bound.
+  /// castor_kernel_engine_reason or castor_bound_kernel_engine_reason names what is mapped and the
+  /// limit. 0: no bound.
   size_t code_bytes_limit;
   /// The executor whose threads do large work of calls that name no executor themselves; NULL: the
   /// caller's thread does all. Must work as long as the runtime and its kernels live.
