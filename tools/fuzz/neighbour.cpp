@@ -13,12 +13,12 @@ namespace {
 
 constexpr int max_attempts = 12;
 
-/// Changes one place of a program; whether types still fit is found out afterwards.
+/// Changes one thing in a program; whether types still fit is found out afterwards.
 class OneChange {
  public:
   OneChange(Random& random, Program& program) : random_(random), program_(program) {}
 
-  /// False where there is no such place.
+  /// False where there is nothing to change.
   bool apply() {
     constexpr std::array changes = {&OneChange::change_attribute, &OneChange::change_attribute,
                                     &OneChange::change_element,   &OneChange::change_constant,

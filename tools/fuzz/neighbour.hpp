@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of programs that differ in one place. What caches remember of the first must not serve the
+// Pairs of programs that differ in one thing. What caches remember of the first must not serve the
 // second: where a key lacks what they differ in, the second runs the first one's code.
 #pragma once
 

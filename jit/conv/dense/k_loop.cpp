@@ -198,7 +198,7 @@ void KLoopEmitter::emit_vectors_of_input() {
   for (int i = 0; i < vectors_; ++i) {
     const Xbyak::Zmm to(vector(i).getIdx());
     code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[channels[0] + i * lanes]);
-    for (uint8_t c = 1; c < channels.size(); ++c) {
+    for (size_t c = 1; c < channels.size(); ++c) {
       code_.vinserti32x4(to, to, code_.ptr[channels[c] + i * lanes], c);
     }
     code_.vpermb(to, Xbyak::Zmm(product().getIdx()), to);
