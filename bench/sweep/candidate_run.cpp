@@ -9,7 +9,7 @@ namespace castor::bench {
 
 namespace {
 
-/// Where tensors begin: at a cache line.
+/// Tensors begin at cache lines.
 constexpr size_t alignment = 64;
 
 size_t aligned(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }

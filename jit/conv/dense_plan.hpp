@@ -77,7 +77,7 @@ struct CopiedRows : InputRows {
 /// The rows of the input itself.
 struct DirectInput : InputRows {};
 
-/// The weights that one k step multiplies: places among those of an output channel; -1: none.
+/// The weights that one k step multiplies: indices into the weights of an output channel; -1: none.
 using KStepWeights = std::array<int32_t, 4>;
 
 /// The dense plan of one problem for one target.
@@ -137,7 +137,7 @@ struct DensePlan : PlaneAxes {
   int64_t vectors_of(const CacheBlock& of) const;
   /// Whether there are dead lanes between the rows of a block.
   bool has_dead_lanes() const;
-  /// Pixel-vectorised tiles of so many vectors.
+  /// Pixel-vectorised tiles of a block, each of `vectors` vectors.
   int64_t tiles_of(const CacheBlock& of, int vectors) const;
 };
 

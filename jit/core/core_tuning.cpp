@@ -17,14 +17,15 @@ struct EventRow {
   double cycles;
 };
 
-constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows) {
-  EventCycles cycles = {};
+/// The cycles of the rows, and for all other events those of `base`.
+constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows, EventCycles base = {}) {
+  EventCycles cycles = base;
   for (const EventRow& row : rows) cycles[static_cast<size_t>(row.event)] = row.cycles;
   return cycles;
 }
 
 // clang-format off
-/// Of all cores that were not swept themselves. Fitted by tools/fit-convolution-costs to
+/// Of golden_cove, and of the cores that were not swept. Fitted by tools/fit-convolution-costs to
 /// bench/data/sweep-granite-rapids-fit.csv and to other tiers, but for what decides register tiles,
 /// which measurements of single layers decided.
 constexpr ConvolutionCosts fitted_costs = {
@@ -78,23 +79,11 @@ constexpr ConvolutionCosts fitted_costs = {
     }),
 };
 
-/// As above, fitted to bench/data/sweep-zen4-fit.csv.
+/// Fitted to bench/data/sweep-zen4-fit.csv and -fit-more.csv; names what differs.
 constexpr ConvolutionCosts zen4_costs = {
     .cycles = cycles_of({
         {cache_block, 357},
         {kernel_call, 268},
-        {k_loop, 1},
-        {unaligned_load, 0.25},
-        {weight_broadcast, 0.1},
-        {l2_vector, 0.4},
-        {operand_load, 0.05},
-        {stored_vector, 2},
-        {split_stored_vector, 3},
-        {stalled_tile, 12},
-        {nhwc_stored_vector, 3},
-        {staged_vector, 3},
-        {transposed_channel, 9},
-        {transposed_output, 0.8},
         {packed_row, 5},
         {packed_nhwc_row, 14.9},
         {packed_nhwc, 2.86},
@@ -102,32 +91,18 @@ constexpr ConvolutionCosts zen4_costs = {
         {packed_by_kernel, 0.384},
         {packed_columns4, 0.471},
         {packed_im2col, 0.429},
-        {packed_by_loops, 0.318},
         {packed_one_by_one, 4.85},
         {copied_row, 15.3},
         {copied_byte, 0.0576},
         {sign_flipped_byte, 0.0392},
-        {widened_byte, 0.641},
         {copied_column, 8.34},
         {packed_weight, 0.438},
         {listed_weight, 5.97},
         {summed_pixel, 5.21},
         {summed_byte, 0.0639},
         {sliding_call, 640},
-        {slide_load, 0.345},
-        {slide_shuffle, 0.971},
-        {slide_product, 0.581},
-        {slide_store, 1.51},
-        {slide_position, 2.14},
-        {slide_row_range, 44.5},
-        {gather_load, 0.208},
-        {gather_shuffle, 0.271},
-        {gather_product, 0.772},
-        {gather_store, 1.36},
-        {gather_position, 7.13},
         {gathered_weight, 6.1},
-        {piecewise_output, 0.3},
-    }),
+    }, fitted_costs.cycles),
 };
 // clang-format on
 

@@ -162,7 +162,7 @@ void KLoopEmitter::emit_peeled_k_steps(const TileRows& group) {
 
 // ---- products
 
-/// Of some rows, in the k step that is `position` after the one whose offset is at `at`.
+/// Emits the products of some rows, `position` k steps after the one whose offset is at `at`.
 void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& rows) {
   code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
   code_.add(reg::pixel, reg::source);

@@ -103,7 +103,7 @@ class KLoopEmitter {
   void emit_compensation(const TileRows& rows);
   RegExp vector_address(int vector, int position) const;
   RegExp row_address(int row, int position) const;
-  /// Of the weights of one k step.
+  /// Bytes of the weights of one k step.
   int weight_bytes() const { return by_pixels() ? 4 * rows_ : row_bytes(); }
 };
 
