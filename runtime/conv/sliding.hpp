@@ -42,12 +42,11 @@ struct PackedPanels {
   Int* sums = nullptr;    ///< by slice and output channel: of weights less the zero point
 };
 
-/// The data at the next cache line.
+/// The next address that begins a cache line.
 template <class T>
 T* at_next_line(T* data) {
   constexpr uintptr_t line = 64;
-  const auto past = reinterpret_cast<uintptr_t>(data) % line;
-  return data + (past == 0 ? 0 : (line - past) / sizeof(T));
+  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(data) + line - 1) / line * line);
 }
 
 /// A convolution with a plan of that kind. Weights are packed in panels: of an output channel in

@@ -116,6 +116,12 @@ const Finding elementwise_findings[] = {
      "  %0 = constant 0.0 : f8e5m2[]\n  %1 = convert %0 : nf4\n  %2 = convert %1 : i64\n"
      "  %3 = convert %2 : bf16\n  %4 = floor_mod %0, %0\n  return %3, %4\n}\n",
      {}},
+    {"what the kernel of a grouped NHWC layer begins with was not at a cache line (seen by UBSan)",
+     "func @f(%0: u8[1, 6, 66], %1: i8[264, 1, 3], %2: i16[]) -> (i32[1, 1, 264]) {\n"
+     "  %3 = constant [108] : u8[1]\n  %4 = convert %2 : i8\n"
+     "  %5 = conv_integer %0, %1, %3, %4 {dilations = [2], group = 66, strides = [3], layout = "
+     "nhwc}\n  return %5\n}\n",
+     {}},
 };
 
 /// Tensors of one call, each ending where an inaccessible page begins.
