@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a dense integer convolution is done: where the microkernel reads the input, the cache blocks
-// of output pixels, and the register tile (jit/conv/README.md, The dense algorithm).
+// of output pixels, and the register tile (jit/conv/README.md, Dense kernels).
 //
 // Packed planes: a plane holds one position along the outer spatial axes of the filter, one k group
 // of input channels (or of columns, or of positions of the receptive field: PackedLayout), and
