@@ -73,6 +73,7 @@ constexpr Row table[] = {
     {LaneOp::range_min, emit_range_min},
     {LaneOp::range_max, emit_range_max},
     {LaneOp::range_magnitude, emit_range_magnitude},
+    {LaneOp::range_magnitude_from, emit_range_magnitude_from},
     {LaneOp::float_remainder_each, emit_float_remainder_each},
     {LaneOp::fix_up, emit_fix_up},
     {LaneOp::round, emit_round},

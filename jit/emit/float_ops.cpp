@@ -35,7 +35,12 @@ uint8_t predicate_control(int64_t predicate) {
 }
 
 /// Immediates of vrangeps: what is compared in bits 0 and 1, the sign in bits 2 and 3.
-enum RangeControl : uint8_t { minimum = 0b0100, maximum = 0b0101, min_magnitude = 0b0010 };
+enum RangeControl : uint8_t {
+  minimum = 0b0100,
+  maximum = 0b0101,
+  min_magnitude = 0b0010,
+  max_magnitude = 0b0011
+};
 
 void emit_range(LaneEmitter& emitter, const LaneInst& inst, RangeControl control) {
   const Xmm a = emitter.use(inst.a);
@@ -50,6 +55,9 @@ void emit_range(LaneEmitter& emitter, const LaneInst& inst, RangeControl control
 void emit_range_min(LaneEmitter& e, const LaneInst& i) { emit_range(e, i, minimum); }
 void emit_range_max(LaneEmitter& e, const LaneInst& i) { emit_range(e, i, maximum); }
 void emit_range_magnitude(LaneEmitter& e, const LaneInst& i) { emit_range(e, i, min_magnitude); }
+void emit_range_magnitude_from(LaneEmitter& e, const LaneInst& i) {
+  emit_range(e, i, max_magnitude);
+}
 
 void emit_float_add(LaneEmitter& e, const LaneInst& i) {
   emit_binary(e, i, {CASTOR_BINARY(vaddps), CASTOR_BINARY(vaddpd)});

@@ -17,6 +17,7 @@ void emit_float_max(LaneEmitter& emitter, const LaneInst& inst);
 void emit_range_min(LaneEmitter& emitter, const LaneInst& inst);
 void emit_range_max(LaneEmitter& emitter, const LaneInst& inst);
 void emit_range_magnitude(LaneEmitter& emitter, const LaneInst& inst);
+void emit_range_magnitude_from(LaneEmitter& emitter, const LaneInst& inst);
 void emit_fix_up(LaneEmitter& emitter, const LaneInst& inst);
 void emit_round(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_compare(LaneEmitter& emitter, const LaneInst& inst);

@@ -47,6 +47,13 @@ Narrowing narrowing_to_16_bits(Narrowing narrowing) {
   return narrowing == Narrowing::encode_high_half ? Narrowing::high_half : narrowing;
 }
 
+/// Visits the encoder of a store that encodes.
+template <class Visit>
+auto with_encoder(auto& encoder, Visit visit) {
+  if (auto* signed_codes = std::get_if<SignedCodeEncoder>(&encoder)) return visit(*signed_codes);
+  return visit(std::get<ThresholdEncoder>(encoder));
+}
+
 }  // namespace
 
 Xbyak::Address address_of(Assembler& code, const ChunkAddress& chunk) {
@@ -97,10 +104,12 @@ void MemorySink::reserve_constants(LaneEmitter& emitter) {
     bit_packer_.emplace(emitter.target(), element_);
     bit_packer_->reserve_constants(emitter);
   }
-  if (encoder_) encoder_->reserve_constants(emitter);
+  if (encodes()) {
+    with_encoder(encoder_, [&](auto& encoder) { encoder.reserve_constants(emitter); });
+  }
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
-  const int bits = encoder_ ? 16 : lane_bits_of(element_);
+  const int bits = encodes() ? 16 : lane_bits_of(element_);
   packer_ = Packer(emitter, bits_of(store_.type), bits, narrowing_to_16_bits(store_.narrowing));
   packer_.reserve_constants(emitter);
 }
@@ -109,14 +118,18 @@ void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
   store_ = inst;
   const auto table = static_cast<size_t>(inst.table);
   if (looks_up(inst.narrowing)) table_ = &program.tables[table];
-  if (encodes(inst.narrowing)) encoder_.emplace(program.threshold_tables[table]);
+  if (inst.narrowing == Narrowing::signed_code) {
+    encoder_.emplace<SignedCodeEncoder>(element_);
+  } else if (castor::jit::encodes(inst.narrowing)) {
+    encoder_.emplace<ThresholdEncoder>(program.threshold_tables[table]);
+  }
 }
 
 /// Adds a chunk. True when that completes a vector of bytes or elements, which is then in `full`.
 bool MemorySink::emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
   OwnedVector packed;
   if (!packer_.emit_push(emitter, std::move(chunk), packed)) return false;
-  if (!encoder_) {
+  if (!encodes()) {
     full = std::move(packed);
     return true;
   }
@@ -125,7 +138,9 @@ bool MemorySink::emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVect
     return false;
   }
   const int bits = emitter.target().vector_bits();
-  full = encoder_->emit_encode(emitter, first_vector_->as(bits), packed.as(bits));
+  full = with_encoder(encoder_, [&](auto& encoder) {
+    return encoder.emit_encode(emitter, first_vector_->as(bits), packed.as(bits));
+  });
   first_vector_.reset();
   return true;
 }
@@ -136,7 +151,7 @@ void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to,
   const int bits = emitter.target().vector_bits();
   const Xbyak::Address address = address_of(code, to);
   if (!bit_packer_) return emit_store_whole(code, address, full.as(bits), bits, locator_.stores());
-  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing);
+  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes();
   bit_packer_->emit_store(emitter, address, full.as(bits), clean,
                           locator_.stores() == Stores::streaming);
 }
@@ -168,7 +183,10 @@ OwnedVector MemorySink::emit_one_chunk(LaneEmitter& emitter, const LaneInst& ins
   const int lane_bits = bits_of(inst.type);
   OwnedVector narrowed = emitter.scratch();
   const Xmm value = emitter.use(inst.a);
-  if (!encoder_) {
+  if (const auto* signed_codes = std::get_if<SignedCodeEncoder>(&encoder_)) {
+    return signed_codes->emit_encode_one(emitter, value);
+  }
+  if (!encodes()) {
     emit_narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_), inst.narrowing);
     return narrowed;
   }
@@ -177,7 +195,7 @@ OwnedVector MemorySink::emit_one_chunk(LaneEmitter& emitter, const LaneInst& ins
     emit_narrow_one(emitter, narrowed, value, lane_bits, 16, narrowing_to_16_bits(inst.narrowing));
     floats = narrowed.as(emitter.lanes() * 16);
   }
-  return encoder_->emit_encode(emitter, floats, floats);
+  return std::get<ThresholdEncoder>(encoder_).emit_encode(emitter, floats, floats);
 }
 
 void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
@@ -189,7 +207,7 @@ void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   if (packs_ && whole) {
     OwnedVector full;
     if (!emit_collect(emitter, emitter.take(inst.a), full)) return;
-    const int chunks = packer_.chunks() * (encoder_ ? 2 : 1);
+    const int chunks = packer_.chunks() * (encodes() ? 2 : 1);
     return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, chunks - 1),
                              std::move(full));
   }

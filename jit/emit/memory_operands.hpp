@@ -3,11 +3,13 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 
 #include "jit/emit/bit_pack.hpp"
 #include "jit/emit/bit_unpack.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
+#include "jit/emit/signed_code_encoder.hpp"
 #include "jit/emit/threshold_encoder.hpp"
 #include "jit/plan/nest.hpp"
 
@@ -96,12 +98,14 @@ class MemorySink : public Sink {
 
   OwnedVector emit_one_chunk(LaneEmitter& emitter, const LaneInst& inst) const;
   bool emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
+  bool encodes() const { return !std::holds_alternative<std::monostate>(encoder_); }
 
   LaneInst store_{};
-  const ByteTable* table_ = nullptr;         // of a store that looks up
-  std::optional<ThresholdEncoder> encoder_;  // of a store that encodes
+  const ByteTable* table_ = nullptr;  // of a store that looks up
+  using Encoder = std::variant<std::monostate, ThresholdEncoder, SignedCodeEncoder>;
+  Encoder encoder_;  // of a store that encodes
   Packer packer_;
-  std::optional<OwnedVector> first_vector_;  // of 16-bit floats that wait for the second one
+  std::optional<OwnedVector> first_vector_;  // of 16-bit lanes that wait for the second one
   std::optional<BitPacker> bit_packer_;
 };
 

@@ -72,7 +72,7 @@ Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narr
       narrow_stages_(log2_of(lane_bits / element_bits)) {}
 
 void Packer::reserve_constants(LaneEmitter& emitter) {
-  if (!emitter.has_avx512()) return;
+  if (!emitter.has_avx512() || narrowing_ == Narrowing::signed_code) return;
   if (saturates(narrowing_)) {
     emitter.reserve_vector(order_after_packs(narrow_stages_, vector_bits_));
     return;
@@ -131,6 +131,10 @@ void Packer::emit_concatenate(LaneEmitter& emitter, int bits, OwnedVector& low,
 
 void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
                          OwnedVector& high) const {
+  if (narrowing_ == Narrowing::signed_code) {  // in whichever order: SignedCodeEncoder knows it
+    return emitter.code().vpackssdw(low.as(vector_bits_), low.as(vector_bits_),
+                                    high.as(vector_bits_));
+  }
   const bool last = from_bits / 2 == element_bits_;
   const bool avx512 = emitter.has_avx512();
   const bool byte_permute = emitter.target().supports(Feature::avx512_vbmi);

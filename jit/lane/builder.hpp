@@ -134,6 +134,12 @@ class LaneBuilder {
   LaneId float_max(LaneId a, LaneId b) { return binary(LaneOp::float_max, a, b); }
   /// a clamped to magnitudes up to `limit`; a NaN becomes a number or stays.
   LaneId clamp_magnitude(LaneId a, double limit);
+  /// The magnitude is at least, or at most, that of a number, the sign stays; of NaN it is the
+  /// number's. With AVX-512.
+  LaneId magnitude_from(LaneId a, LaneId min) {
+    return binary(LaneOp::range_magnitude_from, a, min);
+  }
+  LaneId magnitude_to(LaneId a, LaneId max) { return binary(LaneOp::range_magnitude, a, max); }
   /// The smaller or larger number, -0 below +0; the first NaN, made quiet.
   LaneId minimum(LaneId a, LaneId b);
   LaneId maximum(LaneId a, LaneId b);

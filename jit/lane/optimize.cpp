@@ -87,6 +87,7 @@ bool is_maskable(const LaneInst& inst) {
     case LaneOp::range_min:
     case LaneOp::range_max:
     case LaneOp::range_magnitude:
+    case LaneOp::range_magnitude_from:
     case LaneOp::float_min:
     case LaneOp::float_max:
     case LaneOp::round:

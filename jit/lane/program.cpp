@@ -76,6 +76,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::range_min, "range_min", true},
     {LaneOp::range_max, "range_max", true},
     {LaneOp::range_magnitude, "range_magnitude", true},
+    {LaneOp::range_magnitude_from, "range_magnitude_from", true},
     {LaneOp::float_remainder_each, "float_remainder_each", true},
     {LaneOp::fix_up, "fix_up", true},
     {LaneOp::round, "round", true},
@@ -193,7 +194,7 @@ std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
       "truncate",       "high_half",        "saturate_to_signed", "saturate_to_unsigned",
       "fits_signed",    "fits_unsigned",    "look_up_16",         "look_up_upper_16",
-      "encode_16_bits", "encode_high_half", "from_unsigned"};
+      "encode_16_bits", "encode_high_half", "signed_code", "from_unsigned"};
   static_assert(std::size(names) == static_cast<size_t>(Narrowing::from_unsigned) + 1);
   return names[static_cast<size_t>(narrowing)];
 }

@@ -83,13 +83,18 @@ enum class Narrowing : uint8_t {
   look_up_upper_16,      ///< bytes become 32-bit elements, whose upper halves the table has
   encode_16_bits,  ///< 16-bit floats become codes of at most 8 bits by the store's threshold table
   encode_high_half,  ///< the upper half of 32-bit lanes becomes such codes
-  from_unsigned,     ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
+  /// 32-bit lanes that hold i16 become codes of a small float: bit 15 is the sign, the bits from
+  /// 7 - mantissa bits on are the magnitude's code, and those between count for nothing (AVX-512).
+  signed_code,
+  from_unsigned,  ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
   return narrowing == Narrowing::look_up_16 || narrowing == Narrowing::look_up_upper_16;
 }
+/// Whether a store makes codes of lanes that hold something else.
 constexpr bool encodes(Narrowing narrowing) {
-  return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half;
+  return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half ||
+         narrowing == Narrowing::signed_code;
 }
 std::string_view name_of(Narrowing narrowing);
 
@@ -155,7 +160,8 @@ enum class LaneOp : uint8_t {
   float_max,
   range_min,
   range_max,             // -0 below +0; of a NaN and a number, the number (AVX-512)
-  range_magnitude,       // a, its magnitude at most b's; of NaN and a number, either sign (AVX-512)
+  range_magnitude,       // a, its magnitude at most b's; of NaN and a number, the number (AVX-512)
+  range_magnitude_from,  // a, its magnitude at least b's; NaN as above (AVX-512)
   float_remainder_each,  // under a mask: C's fmod, lane by lane; a is finite, b not 0
   fix_up,         // by b's class: a, b, b quiet or a number; c is vfixupimmps' table (AVX-512)
   round,          // to an integral value; imm is a LaneRounding

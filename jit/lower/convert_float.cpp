@@ -32,6 +32,9 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
     return narrow_f32(builder, clamp_finite_numbers(builder, value, to), to, {}, may_be_nan);
   }
   if (bits_of(to) <= 8) {
+    if (const auto codes = encode_signed(builder, value, to, options)) {
+      return LaneTensor::encoded(builder, to, {*codes, Narrowing::signed_code}, value, options);
+    }
     const auto table = to == ElementType::nf4
                            ? std::nullopt  // compares with f32 numbers
                            : threshold_table_for(builder, ElementType::bf16, to, options);

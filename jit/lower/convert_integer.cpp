@@ -28,6 +28,12 @@ bool pack_clamps(int lane_bits, ElementType from, ElementType to) {
   return is_signed_integer(from) && !is_sub_byte(to) && lane_bits <= 32 && bits_of(to) < lane_bits;
 }
 
+/// Whether a float has no number of magnitude 2^24 or more: f32 has all integers up to there, and
+/// larger ones overflow however they were rounded to f32.
+bool overflows_where_f32_is_inexact(ElementType to) {
+  return kind_of(to) == ElementKind::floating && largest_finite(to) < 0x1p24;
+}
+
 }  // namespace
 
 LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
@@ -91,8 +97,7 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
     return narrow_f32(builder, builder.integer_to_float(integer, is_signed, LaneType::f32), to,
                       options, false);
   }
-  if (to == ElementType::f16) {
-    // f32 is exact up to 2^24; larger numbers are infinite in f16 however they were rounded.
+  if (overflows_where_f32_is_inexact(to)) {
     const LaneId value =
         builder.has_wide_conversions() || significant_bits == 32
             ? builder.integer_to_float(integer, is_signed, LaneType::f32)

@@ -189,6 +189,20 @@ LaneId encode_float(LaneBuilder& builder, LaneId value, ElementType to,
   return put_nans(builder, codes, value, sign, to, options);
 }
 
+/// How many units of the last place `encode_signed` adds to a significand, so that what its code is
+/// above the format's has only bits that are no code's: an even number, for ties to stay what they
+/// are.
+uint64_t added_units(ElementType to) {
+  const FloatFormat& format = info(to).format;
+  const int shift = 23 - format.mantissa_bits;
+  const uint64_t code = static_cast<uint64_t>(shift + 127 + 1 - format.bias)
+                        << format.mantissa_bits;
+  // fnuz: the code of overflow is one above those of numbers.
+  const bool is_fnuz = format.specials == FloatSpecials::fnuz;
+  const uint64_t codes = uint64_t{1} << (bits_of(to) - (is_fnuz ? 0 : 1));
+  return -code & (codes - 1);
+}
+
 /// What is added to a magnitude's bits so that its exponent field is the rounded code.
 uint64_t rounding_addend(Rounding rounding) {
   switch (rounding) {
@@ -254,6 +268,39 @@ LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
   if (to == ElementType::nf4) return encode_nf4(builder, value);
   if (to == ElementType::f8e8m0) return encode_power(builder, value, options);
   return encode_float(builder, value, to, options);
+}
+
+/// Adding the power of two of a number's exponent times 2^(23 - mantissa bits) leaves the
+/// significand, rounded, in the sum's low bits, as rounded_magnitude does; here by one multiply-add
+/// that keeps the sign: the power times its factor is exact. Only then is the magnitude cut off, so
+/// that infinities and NaNs, which are quiet by now, take the limit as well. In the sum's bits the
+/// lower half has the significand, and the upper half the sign and the exponent, of which a unit
+/// counts 2^mantissa_bits codes: a product of i16 pairs joins them, and gives -32768 for the sign.
+std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementType to,
+                                    const ConvertOptions& options) {
+  const FloatFormat& format = info(to).format;
+  const bool has_form = builder.target().has_avx512() && kind_of(to) == ElementKind::floating &&
+                        format.specials != FloatSpecials::ieee && bits_of(to) <= 8;
+  const bool has_own_nans = !limit_gives_nans(to, options);
+  if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
+  const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
+  const int shift = 23 - format.mantissa_bits;
+  const double factor =
+      std::ldexp(1.0, shift) + std::ldexp(static_cast<double>(added_units(to)), shift - 23);
+  const double limit = magnitude_limit(to, options);
+  const double cut_off = limit + std::ldexp(factor, std::ilogb(limit));
+
+  const LaneId normal = builder.magnitude_from(value, number(std::ldexp(1.0, 1 - format.bias)));
+  const LaneId power = builder.bit_and(normal, dword(builder, f32_sign | f32_infinity));
+  const LaneId sum = builder.float_sub_product(value, power, number(-factor));
+  const LaneId rounded = builder.magnitude_to(sum, number(cut_off));
+  const int first_bit = 7 - format.mantissa_bits;
+  const LaneId codes =
+      builder.dot_i16_pairs(rounded, dword(builder, uint64_t{1} << 16 | uint64_t{1} << first_bit));
+  if (!has_own_nans) return codes;
+  // The NaN's code is the one after that of the largest number.
+  const LaneId nans = builder.add(codes, dword(builder, uint64_t{1} << first_bit));
+  return builder.select(is_nan(builder, value), nans, codes);
 }
 
 LaneId round_to_e5m2(LaneBuilder& builder, LaneId halves) {

@@ -2,6 +2,8 @@
 // Floats of at most eight bits in f32 lanes, and back.
 #pragma once
 
+#include <optional>
+
 #include "ir/types/convert_options.hpp"
 #include "jit/lane/builder.hpp"
 
@@ -15,6 +17,11 @@ LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type);
 /// that was rounded to odd, or, for nf4, up. Options are canonical.
 LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
                     const ConvertOptions& options);
+
+/// The same codes as Narrowing::signed_code has them, which costs less on the way to memory.
+/// Nothing where formats, options or the target do not allow it.
+std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementType to,
+                                    const ConvertOptions& options);
 
 /// The f32 of the code that encode_small gives a float type, options by default.
 LaneId round_to_small(LaneBuilder& builder, LaneId value, ElementType to);

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/signed_code_encoder.hpp"
+
+#include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr int vector_bits = 512;
+constexpr int sign_of_i16 = 15;         // its bit
+constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
+constexpr uint8_t b_where_c_else_a = 0xd8;
+
+Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
+
+std::vector<uint8_t> u8_vector(int value) {
+  return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
+}
+std::vector<uint8_t> u16_vector(int value) {
+  return vector_constant<uint16_t>(vector_bits, [&](int) { return value; });
+}
+std::vector<uint8_t> u32_vector(int value) {
+  return vector_constant<uint32_t>(vector_bits, [&](int) { return value; });
+}
+
+/// Where in 128 bits of joined i16 the code of a lane is: they hold four lanes each of
+/// vectors 0 and 1 in their lower bytes, and of vectors 2 and 3 in their upper ones.
+int byte_of(int vector, int lane) { return (vector % 2 * 4 + lane) * 2 + vector / 2; }
+
+/// The order of all codes, as vpermb takes it.
+std::vector<uint8_t> whole_order() {
+  return vector_constant<uint8_t>(vector_bits,
+                                  [](int i) { return i % 16 / 4 * 16 + byte_of(i / 16, i % 4); });
+}
+/// Without vpermb: the order in each 128 bits (vpshufb), then of 32-bit lanes (vpermd).
+std::vector<uint8_t> order_in_parts() {
+  return vector_constant<uint8_t>(vector_bits, [](int i) { return byte_of(i % 16 / 4, i % 4); });
+}
+std::vector<uint8_t> order_of_parts() {
+  return vector_constant<uint32_t>(vector_bits, [](int i) { return i % 4 * 4 + i / 4; });
+}
+
+bool has_byte_permute(const LaneEmitter& emitter) {
+  return emitter.target().supports(Feature::avx512_vbmi);
+}
+
+}  // namespace
+
+SignedCodeEncoder::SignedCodeEncoder(ElementType element)
+    : has_one_zero_(info(element).format.specials == FloatSpecials::fnuz),
+      code_bits_(bits_of(element) - 1),
+      first_bit_(7 - info(element).format.mantissa_bits) {}
+
+void SignedCodeEncoder::reserve_constants(LaneEmitter& emitter) const {
+  emitter.reserve_vector(u16_vector(0xff00));
+  if (has_one_zero_) {
+    emitter.reserve_vector(u8_vector(0x7f));
+    emitter.reserve_vector(u8_vector(0x80));
+  } else {
+    emitter.reserve_vector(u16_vector(((1 << code_bits_) - 1) << 8));
+  }
+  if (has_byte_permute(emitter)) return emitter.reserve_vector(whole_order());
+  emitter.reserve_vector(order_in_parts());
+  emitter.reserve_vector(order_of_parts());
+}
+
+OwnedVector SignedCodeEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
+                                           const Xmm& high) const {
+  Assembler& code = emitter.code();
+  OwnedVector signs;
+  if (has_one_zero_) {
+    signs = emit_join_upper_bytes(emitter, low, high);
+    for (const Xmm* lanes : {&low, &high}) {
+      code.vpsllw(zmm(*lanes), zmm(*lanes), static_cast<uint8_t>(8 - first_bit_));
+    }
+  } else {
+    emit_put_sign_above_code(emitter, low);
+    emit_put_sign_above_code(emitter, high);
+  }
+  OwnedVector codes = emit_join_upper_bytes(emitter, low, high);
+  const Xmm bytes = codes.as(vector_bits);
+  if (has_one_zero_) {
+    OwnedVector magnitude;
+    OwnedVector sign_bit;
+    const OwnedMask has_sign = emitter.scratch_mask();
+    code.vptestmb(has_sign.get(), zmm(bytes), zmm(emitter.vector(u8_vector(0x7f), magnitude)));
+    const Xbyak::Zmm sign = zmm(signs.as(vector_bits));
+    code.vpandd(sign, sign, zmm(emitter.vector(u8_vector(0x80), sign_bit)));
+    code.vpaddb(zmm(bytes) | has_sign.get(), zmm(bytes), sign);
+  }
+  emit_order(emitter, bytes);
+  return codes;
+}
+
+/// The upper byte of each i16 becomes its code; the lower one may become anything.
+void SignedCodeEncoder::emit_put_sign_above_code(LaneEmitter& emitter, const Xmm& lanes) const {
+  Assembler& code = emitter.code();
+  const OwnedVector shifted = emitter.scratch();
+  const Xbyak::Zmm codes = zmm(shifted.as(vector_bits));
+  code.vpsllw(codes, zmm(lanes), static_cast<uint8_t>(8 - first_bit_));
+  if (code_bits_ < 7) code.vpsrlw(zmm(lanes), zmm(lanes), static_cast<uint8_t>(7 - code_bits_));
+  OwnedVector fallback;
+  const Xmm mask = emitter.vector(u16_vector(((1 << code_bits_) - 1) << 8), fallback);
+  code.vpternlogd(zmm(lanes), codes, zmm(mask), b_where_c_else_a);
+}
+
+/// The upper bytes of `low` in the lower bytes of i16, those of `high` in the upper ones.
+OwnedVector SignedCodeEncoder::emit_join_upper_bytes(LaneEmitter& emitter, const Xmm& low,
+                                                     const Xmm& high) const {
+  OwnedVector joined = emitter.scratch();
+  const Xbyak::Zmm bytes = zmm(joined.as(vector_bits));
+  emitter.code().vpsrlw(bytes, zmm(low), 8);
+  OwnedVector fallback;
+  const Xmm upper = emitter.vector(u16_vector(0xff00), fallback);
+  emitter.code().vpternlogd(bytes, zmm(high), zmm(upper), b_where_c_else_a);
+  return joined;
+}
+
+void SignedCodeEncoder::emit_order(LaneEmitter& emitter, const Xmm& bytes) const {
+  Assembler& code = emitter.code();
+  const Xbyak::Zmm to = zmm(bytes);
+  OwnedVector fallback;
+  if (has_byte_permute(emitter)) {
+    return code.vpermb(to, zmm(emitter.vector(whole_order(), fallback)), to);
+  }
+  code.vpshufb(to, to, zmm(emitter.vector(order_in_parts(), fallback)));
+  OwnedVector parts_fallback;
+  code.vpermd(to, zmm(emitter.vector(order_of_parts(), parts_fallback)), to);
+}
+
+OwnedVector SignedCodeEncoder::emit_encode_one(LaneEmitter& emitter, const Xmm& lanes) const {
+  Assembler& code = emitter.code();
+  const int bits = width_of(lanes);
+  OwnedVector codes = emitter.scratch();
+  const OwnedVector signs = emitter.scratch();
+  const Xmm to = codes.as(bits);
+  const Xmm sign = signs.as(bits);
+  code.vpsrld(to, lanes, static_cast<uint8_t>(first_bit_));
+  code.vpsrld(sign, lanes, static_cast<uint8_t>(sign_of_i16 - code_bits_));
+  const auto constant = [&](int value, OwnedVector& fallback) {
+    return vector_register(emitter.vector(u32_vector(value), fallback).getIdx(), bits);
+  };
+  {
+    OwnedVector fallback;
+    emit_and(emitter, sign, sign, constant(1 << code_bits_, fallback));
+  }
+  OwnedVector fallback;
+  if (!has_one_zero_) {
+    code.vpternlogd(sign, to, constant((1 << code_bits_) - 1, fallback), a_or_b_and_c);
+    code.vpmovdb(codes.as(bits / 4), sign);
+    return codes;
+  }
+  const OwnedMask has_sign = emitter.scratch_mask();
+  code.vptestmd(has_sign.get(), to, constant(0x7f, fallback));
+  code.vpaddd(to | has_sign.get(), to, sign);
+  code.vpmovdb(codes.as(bits / 4), to);
+  return codes;
+}
+
+}  // namespace castor::jit
