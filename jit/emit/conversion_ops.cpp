@@ -83,8 +83,10 @@ void emit_f32_to_f16(LaneEmitter& emitter, const LaneInst& inst) {
 #else
   constexpr uint8_t nearest_even = 0;
 #endif
+  constexpr uint8_t toward_zero = 3;
+  const bool is_cut = inst.imm == static_cast<int64_t>(LaneRounding::toward_zero);
   const Xmm a = emitter.use(inst.a);
-  emitter.code().vcvtps2ph(emitter.define(), a, nearest_even);
+  emitter.code().vcvtps2ph(emitter.define(), a, is_cut ? toward_zero : nearest_even);
 }
 
 void emit_f32_to_f64(LaneEmitter& emitter, const LaneInst& inst) {

@@ -2,7 +2,10 @@
 #include "jit/emit/memory_operands.hpp"
 
 #include "jit/emit/byte_table.hpp"
+#include "jit/emit/e5m2_encoder.hpp"
 #include "jit/emit/resize_ops.hpp"
+#include "jit/emit/signed_code_encoder.hpp"
+#include "jit/emit/threshold_encoder.hpp"
 
 namespace castor::jit {
 
@@ -43,15 +46,24 @@ void emit_store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from
 
 /// How lanes become elements, or the 16-bit floats that are to be encoded.
 Narrowing narrowing_to_16_bits(Narrowing narrowing) {
-  if (narrowing == Narrowing::encode_16_bits) return Narrowing::truncate;
+  if (narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::f16_to_e5m2) {
+    return Narrowing::truncate;
+  }
   return narrowing == Narrowing::encode_high_half ? Narrowing::high_half : narrowing;
 }
 
-/// Visits the encoder of a store that encodes.
-template <class Visit>
-auto with_encoder(auto& encoder, Visit visit) {
-  if (auto* signed_codes = std::get_if<SignedCodeEncoder>(&encoder)) return visit(*signed_codes);
-  return visit(std::get<ThresholdEncoder>(encoder));
+/// The encoder of a store; null where it has none.
+std::unique_ptr<Encoder> encoder_of(const LaneInst& store, ElementType element,
+                                    const LaneProgram& program) {
+  switch (store.narrowing) {
+    case Narrowing::encode_16_bits:
+    case Narrowing::encode_high_half:
+      return std::make_unique<ThresholdEncoder>(
+          program.threshold_tables[static_cast<size_t>(store.table)]);
+    case Narrowing::signed_code: return std::make_unique<SignedCodeEncoder>(element);
+    case Narrowing::f16_to_e5m2: return std::make_unique<E5m2Encoder>();
+    default: return nullptr;
+  }
 }
 
 }  // namespace
@@ -104,12 +116,10 @@ void MemorySink::reserve_constants(LaneEmitter& emitter) {
     bit_packer_.emplace(emitter.target(), element_);
     bit_packer_->reserve_constants(emitter);
   }
-  if (encodes()) {
-    with_encoder(encoder_, [&](auto& encoder) { encoder.reserve_constants(emitter); });
-  }
+  if (encoder_) encoder_->reserve_constants(emitter);
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
-  const int bits = encodes() ? 16 : lane_bits_of(element_);
+  const int bits = encoder_ ? 16 : lane_bits_of(element_);
   packer_ = Packer(emitter, bits_of(store_.type), bits, narrowing_to_16_bits(store_.narrowing));
   packer_.reserve_constants(emitter);
 }
@@ -118,18 +128,14 @@ void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
   store_ = inst;
   const auto table = static_cast<size_t>(inst.table);
   if (looks_up(inst.narrowing)) table_ = &program.tables[table];
-  if (inst.narrowing == Narrowing::signed_code) {
-    encoder_.emplace<SignedCodeEncoder>(element_);
-  } else if (castor::jit::encodes(inst.narrowing)) {
-    encoder_.emplace<ThresholdEncoder>(program.threshold_tables[table]);
-  }
+  encoder_ = encoder_of(inst, element_, program);
 }
 
 /// Adds a chunk. True when that completes a vector of bytes or elements, which is then in `full`.
 bool MemorySink::emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
   OwnedVector packed;
   if (!packer_.emit_push(emitter, std::move(chunk), packed)) return false;
-  if (!encodes()) {
+  if (!encoder_) {
     full = std::move(packed);
     return true;
   }
@@ -138,9 +144,7 @@ bool MemorySink::emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVect
     return false;
   }
   const int bits = emitter.target().vector_bits();
-  full = with_encoder(encoder_, [&](auto& encoder) {
-    return encoder.emit_encode(emitter, first_vector_->as(bits), packed.as(bits));
-  });
+  full = encoder_->emit_encode(emitter, first_vector_->as(bits), packed.as(bits));
   first_vector_.reset();
   return true;
 }
@@ -151,7 +155,7 @@ void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to,
   const int bits = emitter.target().vector_bits();
   const Xbyak::Address address = address_of(code, to);
   if (!bit_packer_) return emit_store_whole(code, address, full.as(bits), bits, locator_.stores());
-  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes();
+  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encoder_;
   bit_packer_->emit_store(emitter, address, full.as(bits), clean,
                           locator_.stores() == Stores::streaming);
 }
@@ -183,19 +187,16 @@ OwnedVector MemorySink::emit_one_chunk(LaneEmitter& emitter, const LaneInst& ins
   const int lane_bits = bits_of(inst.type);
   OwnedVector narrowed = emitter.scratch();
   const Xmm value = emitter.use(inst.a);
-  if (const auto* signed_codes = std::get_if<SignedCodeEncoder>(&encoder_)) {
-    return signed_codes->emit_encode_one(emitter, value);
-  }
-  if (!encodes()) {
+  if (!encoder_) {
     emit_narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_), inst.narrowing);
     return narrowed;
   }
   Xmm floats = value;
-  if (lane_bits != 16) {
+  if (lane_bits != 16 && inst.narrowing != Narrowing::signed_code) {
     emit_narrow_one(emitter, narrowed, value, lane_bits, 16, narrowing_to_16_bits(inst.narrowing));
     floats = narrowed.as(emitter.lanes() * 16);
   }
-  return std::get<ThresholdEncoder>(encoder_).emit_encode(emitter, floats, floats);
+  return encoder_->emit_encode_one(emitter, floats);
 }
 
 void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
@@ -207,7 +208,7 @@ void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   if (packs_ && whole) {
     OwnedVector full;
     if (!emit_collect(emitter, emitter.take(inst.a), full)) return;
-    const int chunks = packer_.chunks() * (encodes() ? 2 : 1);
+    const int chunks = packer_.chunks() * (encoder_ ? 2 : 1);
     return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, chunks - 1),
                              std::move(full));
   }

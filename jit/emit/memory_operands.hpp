@@ -2,15 +2,14 @@
 // Sources and sinks in memory.
 #pragma once
 
+#include <memory>
 #include <optional>
-#include <variant>
 
 #include "jit/emit/bit_pack.hpp"
 #include "jit/emit/bit_unpack.hpp"
+#include "jit/emit/encoder.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
-#include "jit/emit/signed_code_encoder.hpp"
-#include "jit/emit/threshold_encoder.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -98,12 +97,10 @@ class MemorySink : public Sink {
 
   OwnedVector emit_one_chunk(LaneEmitter& emitter, const LaneInst& inst) const;
   bool emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
-  bool encodes() const { return !std::holds_alternative<std::monostate>(encoder_); }
 
   LaneInst store_{};
   const ByteTable* table_ = nullptr;  // of a store that looks up
-  using Encoder = std::variant<std::monostate, ThresholdEncoder, SignedCodeEncoder>;
-  Encoder encoder_;  // of a store that encodes
+  std::unique_ptr<Encoder> encoder_;  // of a store that encodes; else null
   Packer packer_;
   std::optional<OwnedVector> first_vector_;  // of 16-bit lanes that wait for the second one
   std::optional<BitPacker> bit_packer_;

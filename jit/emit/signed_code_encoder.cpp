@@ -29,41 +29,25 @@ std::vector<uint8_t> u32_vector(int value) {
 /// vectors 0 and 1 in their lower bytes, and of vectors 2 and 3 in their upper ones.
 int byte_of(int vector, int lane) { return (vector % 2 * 4 + lane) * 2 + vector / 2; }
 
-/// The order of all codes, as vpermb takes it.
-std::vector<uint8_t> whole_order() {
-  return vector_constant<uint8_t>(vector_bits,
-                                  [](int i) { return i % 16 / 4 * 16 + byte_of(i / 16, i % 4); });
-}
-/// Without vpermb: the order in each 128 bits (vpshufb), then of 32-bit lanes (vpermd).
-std::vector<uint8_t> order_in_parts() {
-  return vector_constant<uint8_t>(vector_bits, [](int i) { return byte_of(i % 16 / 4, i % 4); });
-}
-std::vector<uint8_t> order_of_parts() {
-  return vector_constant<uint32_t>(vector_bits, [](int i) { return i % 4 * 4 + i / 4; });
-}
-
-bool has_byte_permute(const LaneEmitter& emitter) {
-  return emitter.target().supports(Feature::avx512_vbmi);
-}
+int source_of(int i) { return i % 16 / 4 * 16 + byte_of(i / 16, i % 4); }
 
 }  // namespace
 
 SignedCodeEncoder::SignedCodeEncoder(ElementType element)
-    : has_one_zero_(info(element).format.specials == FloatSpecials::fnuz),
+    : order_(source_of),
+      has_one_zero_(info(element).format.specials == FloatSpecials::fnuz),
       code_bits_(bits_of(element) - 1),
       first_bit_(7 - info(element).format.mantissa_bits) {}
 
 void SignedCodeEncoder::reserve_constants(LaneEmitter& emitter) const {
-  emitter.reserve_vector(u16_vector(0xff00));
+  reserve_joined_bytes(emitter);
+  order_.reserve_constants(emitter);
   if (has_one_zero_) {
     emitter.reserve_vector(u8_vector(0x7f));
     emitter.reserve_vector(u8_vector(0x80));
   } else {
     emitter.reserve_vector(u16_vector(((1 << code_bits_) - 1) << 8));
   }
-  if (has_byte_permute(emitter)) return emitter.reserve_vector(whole_order());
-  emitter.reserve_vector(order_in_parts());
-  emitter.reserve_vector(order_of_parts());
 }
 
 OwnedVector SignedCodeEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
@@ -90,7 +74,7 @@ OwnedVector SignedCodeEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
     code.vpandd(sign, sign, zmm(emitter.vector(u8_vector(0x80), sign_bit)));
     code.vpaddb(zmm(bytes) | has_sign.get(), zmm(bytes), sign);
   }
-  emit_order(emitter, bytes);
+  order_.emit(emitter, bytes);
   return codes;
 }
 
@@ -104,30 +88,6 @@ void SignedCodeEncoder::emit_put_sign_above_code(LaneEmitter& emitter, const Xmm
   OwnedVector fallback;
   const Xmm mask = emitter.vector(u16_vector(((1 << code_bits_) - 1) << 8), fallback);
   code.vpternlogd(zmm(lanes), codes, zmm(mask), b_where_c_else_a);
-}
-
-/// The upper bytes of `low` in the lower bytes of i16, those of `high` in the upper ones.
-OwnedVector SignedCodeEncoder::emit_join_upper_bytes(LaneEmitter& emitter, const Xmm& low,
-                                                     const Xmm& high) const {
-  OwnedVector joined = emitter.scratch();
-  const Xbyak::Zmm bytes = zmm(joined.as(vector_bits));
-  emitter.code().vpsrlw(bytes, zmm(low), 8);
-  OwnedVector fallback;
-  const Xmm upper = emitter.vector(u16_vector(0xff00), fallback);
-  emitter.code().vpternlogd(bytes, zmm(high), zmm(upper), b_where_c_else_a);
-  return joined;
-}
-
-void SignedCodeEncoder::emit_order(LaneEmitter& emitter, const Xmm& bytes) const {
-  Assembler& code = emitter.code();
-  const Xbyak::Zmm to = zmm(bytes);
-  OwnedVector fallback;
-  if (has_byte_permute(emitter)) {
-    return code.vpermb(to, zmm(emitter.vector(whole_order(), fallback)), to);
-  }
-  code.vpshufb(to, to, zmm(emitter.vector(order_in_parts(), fallback)));
-  OwnedVector parts_fallback;
-  code.vpermd(to, zmm(emitter.vector(order_of_parts(), parts_fallback)), to);
 }
 
 OwnedVector SignedCodeEncoder::emit_encode_one(LaneEmitter& emitter, const Xmm& lanes) const {

@@ -2,20 +2,18 @@
 // Encodes 16-bit floats as codes of at most 8 bits by a threshold table (VBMI).
 #pragma once
 
-#include "jit/emit/lane_emitter.hpp"
+#include "jit/emit/encoder.hpp"
 
 namespace castor::jit {
 
 /// Encodes two vectors of 16-bit floats as one vector of bytes.
-class ThresholdEncoder {
+class ThresholdEncoder final : public Encoder {
  public:
   explicit ThresholdEncoder(const ThresholdTable& table) : table_(table) {}
 
-  /// Reserves the constant vectors.
-  void reserve_constants(LaneEmitter& emitter) const;
-  /// Emits the encoding of `low`'s floats, then `high`'s; both registers keep their contents.
+  void reserve_constants(LaneEmitter& emitter) const override;
   OwnedVector emit_encode(LaneEmitter& emitter, const Xbyak::Xmm& low,
-                          const Xbyak::Xmm& high) const;
+                          const Xbyak::Xmm& high) const override;
 
  private:
   OwnedVector emit_bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats) const;

@@ -170,16 +170,17 @@ class LaneBuilder {
 
   // Between kinds.
   LaneId f16_to_f32(LaneId a) { return unary(LaneOp::f16_to_f32, LaneType::f32, a); }
-  LaneId f32_to_f16(LaneId a) { return unary(LaneOp::f32_to_f16, LaneType::i16, a); }
+  LaneId f32_to_f16(LaneId a, LaneRounding rounding = LaneRounding::nearest_even) {
+    return unary(LaneOp::f32_to_f16, LaneType::i16, a, static_cast<int64_t>(rounding));
+  }
   LaneId f32_to_f64(LaneId a) { return unary(LaneOp::f32_to_f64, LaneType::f64, a); }
   LaneId f64_to_f32(LaneId a) { return unary(LaneOp::f64_to_f32, LaneType::f32, a); }
-  /// Rounds to odd: an inexact result gets an odd significand, so that rounding it once more to
-  /// a format at least two bits shorter is rounding the exact value once.
-  /// (Boldo and Melquiond, "When double rounding is odd".)
-  /// On AVX2 as far as eight significant bits and bf16's range can tell: ten bits are kept.
+  /// Rounds to odd, to ten significant bits: an inexact result gets an odd significand, so that
+  /// rounding it once more to a format at least two bits shorter is rounding the exact value once.
+  /// (Boldo and Melquiond, "When double rounding is odd".) Enough for eight bits and bf16's range.
   LaneId f64_to_f32_odd(LaneId a);
-  /// f64_to_f32_odd for a value that will be rounded to f16: values below f32's normal numbers may
-  /// become anything that f16 rounds to zero.
+  /// The same to 24 bits, for a value that will be rounded to f16: values below f32's normal
+  /// numbers may become anything that f16 rounds to zero.
   LaneId f64_to_f32_odd_for_f16(LaneId a);
 
   /// Rounds up: the least f32 that is not below a. |a| is not below f32's normal numbers, or the

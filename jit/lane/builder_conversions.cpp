@@ -14,19 +14,11 @@ constexpr uint64_t bits_of_2_84 = 0x4530000000000000;
 }  // namespace
 
 LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
-  if (target_.has_avx512()) {
-    const LaneId one = constant(LaneType::i32, 1);
-    const LaneId rounded = unary(LaneOp::f64_to_f32, LaneType::f32, a,
-                                 static_cast<int64_t>(LaneRounding::toward_zero));
-    const LaneId inexact = compare(FloatPredicate::not_equal, f32_to_f64(rounded), a);
-    return select(mask_resize(inexact, 32), bit_or(rounded, one), rounded);
-  }
   // Ten significant bits convert exactly down to 2^-140, where bf16 has long rounded to zero.
   return f64_to_f32(fold_low_bits(a, 43));
 }
 
 LaneId LaneBuilder::f64_to_f32_odd_for_f16(LaneId a) {
-  if (target_.has_avx512()) return f64_to_f32_odd(a);
   return f64_to_f32(fold_low_bits(a, 29));
 }
 

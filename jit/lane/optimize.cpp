@@ -2,6 +2,7 @@
 #include "jit/lane/optimize.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <tuple>
 #include <vector>
@@ -114,6 +115,67 @@ void fuse_selects(LaneProgram& program) {
   }
 }
 
+bool is_logic(const LaneInst& inst) {
+  const bool is_of_bits = inst.op == LaneOp::bit_and || inst.op == LaneOp::bit_or ||
+                          inst.op == LaneOp::bit_xor || inst.op == LaneOp::bit_andnot;
+  return is_of_bits && inst.mask == no_lane;
+}
+
+/// One bit of the result.
+bool logic_of(LaneOp op, bool a, bool b) {
+  switch (op) {
+    case LaneOp::bit_and: return a && b;
+    case LaneOp::bit_or: return a || b;
+    case LaneOp::bit_xor: return a != b;
+    default: return !a && b;
+  }
+}
+
+/// Two operations, of which `outer` alone reads the result of `inner`, as one. Its first operand is
+/// overwritten, so that is one that nothing else reads, if there is one.
+LaneInst joined_logic(const LaneProgram& program, const std::vector<int>& uses,
+                      const LaneInst& outer, const LaneInst& inner, bool inner_is_first) {
+  std::array<LaneId, 3> ids = {inner.a, inner.b, inner_is_first ? outer.b : outer.a};
+  std::array<int, 3> index = {0, 1, 2};  // that inner's operands and the other have among them
+  const auto cost = [&](int i) {
+    const auto id = static_cast<size_t>(ids[static_cast<size_t>(i)]);
+    return program.code[id].op == LaneOp::constant ? 2 : uses[id] > 1 ? 1 : 0;
+  };
+  const int first = *std::ranges::min_element(index, {}, cost);
+  std::swap(ids[0], ids[static_cast<size_t>(first)]);
+  std::swap(index[0], index[static_cast<size_t>(first)]);
+  LaneInst joined = outer;
+  joined.op = LaneOp::bit_ternary;
+  joined.a = ids[0];
+  joined.b = ids[1];
+  joined.c = ids[2];
+  for (int bits = 0; bits < 8; ++bits) {
+    const auto value = [&](int i) {
+      return (bits >> (2 - index[static_cast<size_t>(i)]) & 1) != 0;
+    };
+    const bool of_inner = logic_of(inner.op, value(0), value(1));
+    const bool result = inner_is_first ? logic_of(outer.op, of_inner, value(2))
+                                       : logic_of(outer.op, value(2), of_inner);
+    joined.imm |= int64_t{result} << bits;
+  }
+  return joined;
+}
+
+/// AVX-512: any function of three operands is one instruction.
+void join_logic(LaneProgram& program) {
+  const std::vector<int> uses = count_uses(program);
+  for (LaneInst& inst : program.code) {
+    if (!is_logic(inst)) continue;
+    for (const bool first : {true, false}) {
+      const LaneId id = first ? inst.a : inst.b;
+      const LaneInst& inner = program.code[static_cast<size_t>(id)];
+      if (!is_logic(inner) || uses[static_cast<size_t>(id)] != 1) continue;
+      inst = joined_logic(program, uses, inst, inner, first);
+      break;
+    }
+  }
+}
+
 /// Whether the operation makes NaNs quiet itself, of the operand that it would hand on.
 bool quiets(LaneOp op) {
   switch (op) {
@@ -202,7 +264,10 @@ void optimize(LaneProgram& program, const Target& target) {
   share_equals(program);
   drop_quieting(program);
   drop_dead(program);
-  if (target.has_avx512()) fuse_selects(program);
+  if (target.has_avx512()) {
+    fuse_selects(program);
+    join_logic(program);
+  }
   drop_dead(program);
   load_before_storing(program);
 }

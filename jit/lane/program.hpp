@@ -86,6 +86,7 @@ enum class Narrowing : uint8_t {
   /// 32-bit lanes that hold i16 become codes of a small float: bit 15 is the sign, the bits from
   /// 7 - mantissa bits on are the magnitude's code, and those between count for nothing (AVX-512).
   signed_code,
+  f16_to_e5m2,    ///< 16-bit lanes with f16, no NaN of which is signalling, are rounded (AVX-512)
   from_unsigned,  ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
@@ -94,7 +95,7 @@ constexpr bool looks_up(Narrowing narrowing) {
 /// Whether a store makes codes of lanes that hold something else.
 constexpr bool encodes(Narrowing narrowing) {
   return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half ||
-         narrowing == Narrowing::signed_code;
+         narrowing == Narrowing::signed_code || narrowing == Narrowing::f16_to_e5m2;
 }
 std::string_view name_of(Narrowing narrowing);
 

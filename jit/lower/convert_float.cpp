@@ -35,6 +35,11 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
     if (const auto codes = encode_signed(builder, value, to, options)) {
       return LaneTensor::encoded(builder, to, {*codes, Narrowing::signed_code}, value, options);
     }
+    const auto halves =
+        to == ElementType::f8e5m2 ? fold_to_f16(builder, value, options) : std::nullopt;
+    if (halves) {
+      return LaneTensor::encoded(builder, to, {*halves, Narrowing::f16_to_e5m2}, value, options);
+    }
     const auto table = to == ElementType::nf4
                            ? std::nullopt  // compares with f32 numbers
                            : threshold_table_for(builder, ElementType::bf16, to, options);

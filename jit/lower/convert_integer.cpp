@@ -28,6 +28,25 @@ bool pack_clamps(int lane_bits, ElementType from, ElementType to) {
   return is_signed_integer(from) && !is_sub_byte(to) && lane_bits <= 32 && bits_of(to) < lane_bits;
 }
 
+/// The codes of nf4: 7 of zero; all other integers are beyond the outermost thresholds and have the
+/// first or the last code.
+LaneId nf4_codes(LaneBuilder& builder, LaneTensor& source) {
+  constexpr int zero = 7;
+  constexpr int distance = 3;  // 2^3 from there to the last code
+  const int bits = std::max({source.natural_bits(), lane_bits_of(source.element()), 16});
+  const auto number = [&](int64_t value) {
+    return builder.constant(integer_lane(bits), static_cast<uint64_t>(value));
+  };
+  const LaneId integer = source.as_integer(bits);
+  if (!is_signed_integer(source.element())) {
+    const LaneId one = builder.min_unsigned(integer, number(1));
+    return builder.add(builder.shift_left(one, distance), number(zero));
+  }
+  const LaneId sign = builder.max_signed(builder.min_signed(integer, number(1)), number(-1));
+  const LaneId code = builder.add(builder.shift_left(sign, distance), number(zero));
+  return builder.max_signed(code, number(0));
+}
+
 /// Whether a float has no number of magnitude 2^24 or more: f32 has all integers up to there, and
 /// larger ones overflow however they were rounded to f32.
 bool overflows_where_f32_is_inexact(ElementType to) {
@@ -72,6 +91,10 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
   const ElementType from = source.element();
   const bool is_signed = is_signed_integer(from);
   const int significant_bits = is_boolean(from) ? 1 : bits_of(from);
+  if (to == ElementType::nf4) {
+    return LaneTensor::computed(builder, to,
+                                {nf4_codes(builder, source), Narrowing::fits_unsigned});
+  }
   if (to == ElementType::f64 || to == ElementType::f32) {
     const LaneType lane = float_lane(bits_of(to));
     // Below 32 bits every value is a positive or negative i32.
@@ -92,11 +115,6 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
     return result;
   }
   const LaneId integer = source.as_integer(significant_bits);
-  if (to == ElementType::nf4) {
-    // Every integer but 0 is beyond the thresholds.
-    return narrow_f32(builder, builder.integer_to_float(integer, is_signed, LaneType::f32), to,
-                      options, false);
-  }
   if (overflows_where_f32_is_inexact(to)) {
     const LaneId value =
         builder.has_wide_conversions() || significant_bits == 32

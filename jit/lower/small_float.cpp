@@ -303,6 +303,23 @@ std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementT
   return builder.select(is_nan(builder, value), nans, codes);
 }
 
+/// Bit 20 of an f32 is the first that f8e5m2 drops of a normal number, and of subnormal ones a
+/// higher bit is. What is below bit 20 only tells whether a number is a tie: bit 19 stands for all
+/// of it. f16 keeps that bit of all numbers that do not round to zero (from 2^-17 on), and so the
+/// cut to f16, toward zero, loses nothing that counts. It makes overflow the largest f16, which
+/// rounds to infinity, and NaNs quiet.
+std::optional<LaneId> fold_to_f16(LaneBuilder& builder, LaneId value,
+                                  const ConvertOptions& options) {
+  constexpr uint64_t folded_bit = uint64_t{1} << 19;
+  if (!builder.target().has_avx512()) return std::nullopt;
+  if (options.overflow == Overflow::saturate) {
+    value = clamp_to_finite(builder, value, ElementType::f8e5m2);
+  }
+  const LaneId carried = builder.add(value, dword(builder, folded_bit - 1));
+  const LaneId folded = builder.bit_or(value, builder.bit_and(carried, dword(builder, folded_bit)));
+  return builder.f32_to_f16(folded, LaneRounding::toward_zero);
+}
+
 LaneId round_to_e5m2(LaneBuilder& builder, LaneId halves) {
   const auto word = [&](uint64_t bits) { return builder.constant(LaneType::i16, bits); };
   constexpr uint64_t f16_infinity = 0x7c00;

@@ -23,6 +23,11 @@ LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
 std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementType to,
                                     const ConvertOptions& options);
 
+/// f8e5m2 as Narrowing::f16_to_e5m2 takes it: the value as f16, its last bits folded in one, so
+/// that rounding once more is rounding once. Nothing where the target does not allow it.
+std::optional<LaneId> fold_to_f16(LaneBuilder& builder, LaneId value,
+                                  const ConvertOptions& options);
+
 /// The f32 of the code that encode_small gives a float type, options by default.
 LaneId round_to_small(LaneBuilder& builder, LaneId value, ElementType to);
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/byte_order.hpp"
+
+#include <array>
+
+#include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr int vector_bits = 512;
+constexpr uint8_t b_where_c_else_a = 0xd8;  // vpternlog
+constexpr uint8_t a_where_c_else_b = 0xe4;
+
+Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
+
+std::vector<uint8_t> upper_bytes() {
+  return vector_constant<uint16_t>(vector_bits, [](int) { return 0xff00; });
+}
+
+bool has_byte_permute(const LaneEmitter& emitter) {
+  return emitter.target().supports(Feature::avx512_vbmi);
+}
+
+}  // namespace
+
+void reserve_joined_bytes(LaneEmitter& emitter) { emitter.reserve_vector(upper_bytes()); }
+
+OwnedVector emit_join_upper_bytes(LaneEmitter& emitter, const Xmm& low, const Xmm& high) {
+  OwnedVector joined = emitter.scratch();
+  const Xbyak::Zmm bytes = zmm(joined.as(vector_bits));
+  emitter.code().vpsrlw(bytes, zmm(low), 8);
+  OwnedVector fallback;
+  const Xmm upper = emitter.vector(upper_bytes(), fallback);
+  emitter.code().vpternlogd(bytes, zmm(high), zmm(upper), b_where_c_else_a);
+  return joined;
+}
+
+OwnedVector emit_join_lower_bytes(LaneEmitter& emitter, const Xmm& low, const Xmm& high) {
+  OwnedVector joined = emitter.scratch();
+  const Xbyak::Zmm bytes = zmm(joined.as(vector_bits));
+  emitter.code().vpsllw(bytes, zmm(high), 8);
+  OwnedVector fallback;
+  const Xmm upper = emitter.vector(upper_bytes(), fallback);
+  emitter.code().vpternlogd(bytes, zmm(low), zmm(upper), a_where_c_else_b);
+  return joined;
+}
+
+ByteOrder::ByteOrder(int (*source)(int))
+    : whole_(vector_constant<uint8_t>(vector_bits, source)), in_parts_(64), of_lanes_(64) {
+  std::array<int, 4> taken = {};  // 32-bit lanes of each 128 bits
+  for (int lane = 0; lane < 16; ++lane) {
+    const int part = source(4 * lane) / 16;
+    const int at = 4 * part + taken[static_cast<size_t>(part)]++;
+    of_lanes_[static_cast<size_t>(4 * lane)] = static_cast<uint8_t>(at);
+    for (int i = 0; i < 4; ++i) {
+      in_parts_[static_cast<size_t>(4 * at + i)] = static_cast<uint8_t>(source(4 * lane + i) % 16);
+    }
+  }
+}
+
+void ByteOrder::reserve_constants(LaneEmitter& emitter) const {
+  if (has_byte_permute(emitter)) return emitter.reserve_vector(whole_);
+  emitter.reserve_vector(in_parts_);
+  emitter.reserve_vector(of_lanes_);
+}
+
+void ByteOrder::emit(LaneEmitter& emitter, const Xmm& bytes) const {
+  Assembler& code = emitter.code();
+  const Xbyak::Zmm to = zmm(bytes);
+  OwnedVector fallback;
+  if (has_byte_permute(emitter)) {
+    return code.vpermb(to, zmm(emitter.vector(whole_, fallback)), to);
+  }
+  code.vpshufb(to, to, zmm(emitter.vector(in_parts_, fallback)));
+  OwnedVector lanes_fallback;
+  code.vpermd(to, zmm(emitter.vector(of_lanes_, lanes_fallback)), to);
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/e5m2_encoder.hpp"
+
+#include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr int vector_bits = 512;
+constexpr uint8_t a_or_b_and_c = 0xf8;     // vpternlog
+constexpr uint8_t compare_less_equal = 2;  // vpcmpu
+constexpr uint8_t compare_not_less_equal = 6;
+
+constexpr int last_bit = 1;
+constexpr int magnitude = 0x7f;
+constexpr int infinity = 0x7c;
+constexpr int half = 0x80;  // a unit's, in what is dropped
+
+Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
+
+std::vector<uint8_t> u8_vector(int value) {
+  return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
+}
+
+/// Joined bytes in order: the lower ones, then the upper ones.
+int byte_of(int i) { return i % 32 * 2 + i / 32; }
+
+}  // namespace
+
+E5m2Encoder::E5m2Encoder() : order_(byte_of) {}
+
+void E5m2Encoder::reserve_constants(LaneEmitter& emitter) const {
+  reserve_joined_bytes(emitter);
+  for (const int value : {last_bit, magnitude, infinity, half}) {
+    emitter.reserve_vector(u8_vector(value));
+  }
+  order_.reserve_constants(emitter);
+}
+
+/// A number is rounded up where what is dropped is more than half a unit, or half with an odd code:
+/// with the code's last bit beneath it, that is one comparison. Infinity and NaNs stay.
+OwnedVector E5m2Encoder::emit_encode(LaneEmitter& emitter, const Xmm& low, const Xmm& high) const {
+  Assembler& code = emitter.code();
+  OwnedVector codes = emit_join_upper_bytes(emitter, low, high);
+  const OwnedVector dropped = emit_join_lower_bytes(emitter, low, high);
+  const OwnedVector work = emitter.scratch();
+  const Xbyak::Zmm upper = zmm(codes.as(vector_bits));
+  const Xbyak::Zmm lower = zmm(dropped.as(vector_bits));
+  const Xbyak::Zmm size = zmm(work.as(vector_bits));
+  const OwnedMask rounds_up = emitter.scratch_mask();
+  const auto constant = [&](int value, OwnedVector& fallback) {
+    return zmm(emitter.vector(u8_vector(value), fallback));
+  };
+  OwnedVector one_fallback;
+  const Xbyak::Zmm one = constant(last_bit, one_fallback);
+  code.vpternlogd(lower, upper, one, a_or_b_and_c);
+  {
+    OwnedVector fallback;
+    code.vpandd(size, upper, constant(magnitude, fallback));
+  }
+  {
+    OwnedVector fallback;
+    code.vpcmpub(rounds_up.get(), size, constant(infinity, fallback), compare_less_equal);
+  }
+  {
+    OwnedVector fallback;
+    code.vpcmpub(rounds_up.get() | rounds_up.get(), lower, constant(half, fallback),
+                 compare_not_less_equal);
+  }
+  code.vpaddb(upper | rounds_up.get(), upper, one);
+  order_.emit(emitter, upper);
+  return codes;
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a store makes codes of at most eight bits of lanes that hold something else.
+#pragma once
+
+#include "jit/emit/lane_emitter.hpp"
+
+namespace castor::jit {
+
+/// Encodes 16-bit lanes as bytes (AVX-512).
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+  /// Reserves the constant vectors.
+  virtual void reserve_constants(LaneEmitter& emitter) const = 0;
+  /// Emits the encoding of two vectors, `low`'s lanes first. They may be overwritten.
+  virtual OwnedVector emit_encode(LaneEmitter& emitter, const Xbyak::Xmm& low,
+                                  const Xbyak::Xmm& high) const = 0;
+  /// Emits the encoding of one vector or a part of one, to the result's low bytes; it keeps its
+  /// contents.
+  virtual OwnedVector emit_encode_one(LaneEmitter& emitter, const Xbyak::Xmm& lanes) const {
+    return emit_encode(emitter, lanes, lanes);
+  }
+};
+
+}  // namespace castor::jit
