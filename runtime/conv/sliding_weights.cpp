@@ -49,14 +49,11 @@ uint32_t pairs_of(uint32_t bytes) {
 }
 
 /// A number of nine bits as the sum of three i8.
-int32_t split(int32_t left) {
-  uint32_t bytes = 0;
-  for (int i = 0; i < 3; ++i) {
-    const int32_t part = std::clamp(left, -128, 127);
-    bytes |= (static_cast<uint32_t>(part) & 0xff) << (8 * i);
-    left -= part;
-  }
-  return static_cast<int32_t>(bytes);
+int32_t split(int32_t number) {
+  const int32_t first = std::clamp(number, -128, 127);
+  const int32_t second = std::clamp(number - first, -128, 127);
+  const int32_t third = number - first - second;
+  return (first & 0xff) | (second & 0xff) << 8 | (third & 0xff) << 16;
 }
 
 /// Packs one output channel at a time to its lane of a panel. For weights that calls bring this

@@ -28,7 +28,7 @@ void narrow_sources(DepthwisePlan& plan, int64_t window) {
   plan.lanes = static_cast<int>(lanes);
 }
 
-/// One source for all taps of a row where it can hold them, else one for each k group. False: none.
+/// The source of a vector, which holds all taps of a row. False: no source can.
 bool choose_sources(DepthwisePlan& plan) {
   const ConvolutionAxis& axis = plan.columns;
   DepthwiseSpec& spec = plan.spec;
@@ -39,11 +39,7 @@ bool choose_sources(DepthwisePlan& plan) {
   spec.k_groups = static_cast<int>(ceil_div(axis.kernel, taps_of_k_group));
   spec.repeats_last_tap = axis.kernel % taps_of_k_group == 1 && !spec.has_pairs();
   const int64_t lanes = std::min<int64_t>(ColumnPositions::max_lanes, axis.output);
-  int64_t window = axis.window();
-  if ((lanes - 1) * axis.stride + window > max_source_bytes && spec.k_groups > 1) {
-    window = (taps_of_k_group - 1) * axis.dilation + 1;
-    spec.k_group_step = static_cast<int>(taps_of_k_group * axis.dilation);
-  }
+  const int64_t window = axis.window();
   if (window > max_source_bytes) return false;
   plan.lanes =
       static_cast<int>(std::min<int64_t>(lanes, (max_source_bytes - window) / axis.stride + 1));
@@ -70,7 +66,7 @@ int64_t span_of(const DepthwisePlan& plan, int64_t rows) {
 /// The largest number of output rows that can share a vector.
 int64_t max_rows_of_vector(const DepthwisePlan& plan) {
   const bool in_order = plan.rows.dilation == 1 || plan.rows.kernel == 1;
-  if (plan.columns.output > plan.lanes || !in_order || plan.spec.k_group_step != 0) return 1;
+  if (plan.columns.output > plan.lanes || !in_order) return 1;
   int64_t rows = std::min(ColumnPositions::max_lanes / plan.columns.output, plan.rows.output);
   while (rows > 1 && span_of(plan, rows) > max_source_bytes) --rows;
   return rows;
@@ -90,11 +86,11 @@ class ColumnMaker {
     ColumnPositions column;
     column.count = 1;
     column.input = origin_;
-    column.output = 4 * first;
+    column.output = plan_.output_bytes * first;
     column.stored = (uint64_t{1} << (count * rows_)) - 1;
     for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {
       if (!find_taps(k_group) || !set_shuffle(column, k_group)) return std::nullopt;
-      column.loaded[spec_.k_group_step == 0 ? 0 : k_group] |= loaded_;
+      column.loaded |= loaded_;
     }
     return column;
   }
@@ -119,7 +115,7 @@ class ColumnMaker {
         const bool repeats = spec_.repeats_last_tap && k_group + 1 == spec_.k_groups;
         const int64_t tap = int64_t{k_group} * taps_of_k_group + (repeats ? 0 : i);
         const bool is_there = lane < count_ * rows_ && tap < plan_.columns.kernel;
-        const int64_t byte = is_there ? byte_of(lane, tap, k_group) : any;
+        const int64_t byte = is_there ? byte_of(lane, tap) : any;
         if (byte >= spec_.source_bytes) return false;
         bytes_[static_cast<size_t>(lane * taps_of_k_group + i)] = static_cast<int>(byte);
         if (byte >= 0) loaded_ |= uint64_t{1} << byte;
@@ -128,12 +124,12 @@ class ColumnMaker {
     return true;
   }
 
-  int64_t byte_of(int lane, int64_t tap, int k_group) const {
+  int64_t byte_of(int lane, int64_t tap) const {
     const ConvolutionAxis& axis = plan_.columns;
     const int64_t in_row = lane % count_ * axis.stride + tap * axis.dilation;
     if (origin_ + in_row < 0 || origin_ + in_row >= axis.input) return outside;
     const int64_t row = lane / count_ * plan_.rows.stride * axis.input;
-    return row + in_row - k_group * spec_.k_group_step;
+    return row + in_row;
   }
 
   bool set_shuffle(ColumnPositions& column, int k_group) const {
@@ -181,13 +177,13 @@ class ColumnMaker {
 class DepthwiseTables {
  public:
   DepthwiseTables(DepthwisePlan& plan, int64_t in_vector)
-      : plan_(plan), in_vector_(in_vector), first_columns_(plan.columns_of_runs.size()) {}
+      : plan_(plan), in_vector_(in_vector), first_position_(plan.positions.size()) {}
 
   /// From left to right. False where a shuffle cannot make one of them, or where there are too
   /// many.
-  bool add_columns(const Target& target) {
-    constexpr size_t max_columns = 1024;
-    std::vector<ColumnPositions>& all = plan_.columns_of_runs;
+  bool add_positions(const Target& target) {
+    constexpr size_t max_positions = 1024;
+    std::vector<ColumnPositions>& all = plan_.positions;
     ColumnMaker maker(plan_, in_vector_, target);
     const int64_t max =
         std::max<int64_t>(target.tuning().partition.max_epilogue_elements / plan_.lanes, 1);
@@ -208,57 +204,40 @@ class DepthwiseTables {
     const ColumnPositions& last = all.back();
     input_end_ =
         std::max<int64_t>(last.input + (last.count - 1) * plan_.lanes * plan_.columns.stride, 0) +
-        (plan_.spec.k_groups - 1) * plan_.spec.k_group_step + plan_.spec.source_bytes;
-    return all.size() <= max_columns;
+        plan_.spec.source_bytes;
+    return all.size() <= max_positions;
   }
 
-  /// `outputs` rows of a phase, from a row on. False where there are too many runs of ranges.
-  bool add_ranges(int64_t row, int64_t outputs) {
-    for (int64_t first = 0; first < outputs; first += plan_.range_outputs) {
-      add_range(row + first * plan_.output_step(),
-                std::min<int64_t>(plan_.range_outputs, outputs - first));
-      if (plan_.runs.size() > DepthwisePlan::max_runs) return false;
-    }
-    return true;
-  }
-
- private:
   void add_range(int64_t row, int64_t outputs) {
     RowRange range = plan_.range_at(plan_.spec, row, outputs, in_vector_);
-    const int end = plan_.spec.input_rows(range) - range.below;
+    const int input_rows = plan_.spec.input_rows(range);
+    const int end = input_rows - range.below;
     int first = range.above;
     while (first < end && is_border(row, first)) ++first;
     int last = end;
     while (last > first && is_border(row, last - 1)) --last;
     range.border_above = first - range.above;
     range.border_below = end - last;
-    add_to_runs(range, row);
+    const int64_t input_row = plan_.columns.input;
+    const int64_t output_row = plan_.output_bytes * plan_.columns.output;
+    plan_.ranges.push_back(
+        {.range = index_of(range, plan_.spec.ranges),
+         .row = row,
+         .input = first_row(row, 0) * input_row,
+         .output = row * output_row,
+         .input_column_step =
+             plan_.lanes * plan_.columns.stride - input_rows * plan_.row_step * input_row,
+         .output_column_step =
+             plan_.output_bytes * plan_.lanes - outputs * plan_.output_step() * output_row,
+         .columns = static_cast<int64_t>(first_position_ * sizeof(ColumnPositions)),
+         .rows_loaded = static_cast<int64_t>(plan_.rows_loaded.size() * sizeof(uint64_t))});
     if (!range.masks_rows) return;
     for (int i = range.above; i < end; ++i) {
       if (i < first || i >= last) plan_.rows_loaded.push_back(bytes_inside(row, i));
     }
   }
 
-  void add_to_runs(const RowRange& range, int64_t row) {
-    std::vector<RowRange>& ranges = plan_.spec.ranges;
-    const auto number = static_cast<size_t>(std::ranges::find(ranges, range) - ranges.begin());
-    if (number == ranges.size()) ranges.push_back(range);
-    if (!plan_.runs.empty() && !range.masks_rows) {
-      DepthwiseRun& last = plan_.runs.back();
-      const int64_t next = last.row + last.count * range.outputs * plan_.output_step();
-      if (last.range == number && last.first_columns == first_columns_ && next == row) {
-        ++last.count;
-        return;
-      }
-    }
-    plan_.runs.push_back({.range = number,
-                          .row = row,
-                          .count = 1,
-                          .first_columns = first_columns_,
-                          .columns = plan_.columns_of_runs.size() - first_columns_,
-                          .first_rows_loaded = plan_.rows_loaded.size()});
-  }
-
+ private:
   /// The image's first row of an input row of a range that begins with an output row.
   int64_t first_row(int64_t row, int input_row) const {
     return row * plan_.rows.stride - plan_.rows.pad_begin + input_row * plan_.row_step;
@@ -267,7 +246,7 @@ class DepthwiseTables {
   bool is_border(int64_t row, int input_row) const {
     const int64_t at = first_row(row, input_row) * plan_.columns.input;
     return ~bytes_inside(row, input_row) != 0 || at + input_begin_ < 0 ||
-           at + input_end_ > plan_.plane_inputs();
+           at + input_end_ > plan_.rows.input * plan_.columns.input;
   }
 
   /// The bytes of an input row's source that are in the image as far as rows decide it: all, or of
@@ -290,7 +269,7 @@ class DepthwiseTables {
 
   DepthwisePlan& plan_;
   const int64_t in_vector_;
-  const size_t first_columns_;
+  const size_t first_position_;
   int64_t input_begin_ = 0;  ///< of all sources of a row, from its first pixel
   int64_t input_end_ = 0;
 };
@@ -306,21 +285,21 @@ bool choose_ranges(DepthwisePlan& plan, int64_t max, int64_t step, const Target&
                   (tuning.max_input_rows - spec.rows) / spec.row_stride + 1});
   plan.set_range_outputs(max, step);
   const int64_t outputs = ceil_div(plan.rows.output / plan.rows_of_vector, plan.row_phases);
-  return ceil_div(outputs, int64_t{plan.range_outputs}) <= max_ranges;
+  return ceil_div(outputs, int64_t{plan.range_outputs}) * plan.row_phases <= max_ranges;
 }
 
 /// Column positions and row ranges. Vectors at the lower border may have fewer rows. False: there
 /// are too many, or there is no code for them.
 bool list_ranges(DepthwisePlan& plan, const Target& target) {
-  const int64_t whole = plan.rows.output / plan.rows_of_vector;
-  DepthwiseTables tables(plan, plan.rows_of_vector);
-  if (!tables.add_columns(target)) return false;
-  for (int64_t phase = 0; phase < std::min(plan.row_phases, whole); ++phase) {
-    if (!tables.add_ranges(phase, ceil_div(whole - phase, plan.row_phases))) return false;
-  }
-  if (const int64_t rest = plan.rows.output % plan.rows_of_vector; rest > 0) {
+  const int64_t rest = plan.rows.output % plan.rows_of_vector;
+  DepthwiseTables whole(plan, plan.rows_of_vector);
+  if (!whole.add_positions(target)) return false;
+  plan.list_ranges(plan.rows.output - rest, plan.range_outputs, plan.output_step(), plan.row_phases,
+                   [&](int64_t row, int64_t outputs) { whole.add_range(row, outputs); });
+  if (rest > 0) {
     DepthwiseTables last(plan, rest);
-    if (!last.add_columns(target) || !last.add_ranges(plan.rows.output - rest, 1)) return false;
+    if (!last.add_positions(target)) return false;
+    last.add_range(plan.rows.output - rest, 1);
   }
   return plan.spec.ranges.size() <= target.tuning().depthwise.max_ranges;
 }
@@ -332,7 +311,7 @@ EventCounts cost_of_position(const DepthwiseSpec& spec, const RowRange& range, b
   const double rows = input_rows - range.above - range.below;
   const double outputs = range.outputs;
   EventCounts cost;
-  cost[slide_load] = rows * (spec.k_group_step == 0 ? 1 : spec.k_groups);
+  cost[slide_load] = rows;
   cost[slide_shuffle] = rows * spec.k_groups;
   cost[slide_product] = outputs * spec.rows * spec.k_groups;
   if (has_sums) cost[slide_product] += input_rows * (spec.k_groups + 1) + outputs;
@@ -342,15 +321,14 @@ EventCounts cost_of_position(const DepthwiseSpec& spec, const RowRange& range, b
 }
 
 EventCounts cost_of_plane(const DepthwisePlan& plan, bool has_sums, const Target& target) {
+  const auto positions = static_cast<double>(ceil_div(plan.columns.output, int64_t{plan.lanes}));
   EventCounts plane;
-  for (const DepthwiseRun& run : plan.runs) {
-    double positions = 0;
-    for (size_t i = 0; i < run.columns; ++i) {
-      positions += static_cast<double>(plan.columns_of_runs[run.first_columns + i].count);
-    }
-    plane += cost_of_position(plan.spec, plan.spec.ranges[run.range], has_sums) *
-             (positions * static_cast<double>(run.count));
-    plane[CostEvent::slide_row_range] += 1;
+  int64_t before = -1;
+  for (const DepthwiseRange& each : plan.ranges) {
+    const RowRange& range = plan.spec.ranges[static_cast<size_t>(each.range)];
+    plane += cost_of_position(plan.spec, range, has_sums) * positions;
+    if (each.range != before) plane[CostEvent::slide_row_range] += 1;
+    before = each.range;
   }
   // Pairs of i16 hold half as many values, and a product of them is two instructions.
   const double instructions = plan.spec.has_pairs() ? 4 : 1;
@@ -430,6 +408,7 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
   if (epilogue == nullptr) return plan_with(start, tuning.max_range_outputs, 1, target);
   if (!start.is_one_pass()) return std::nullopt;
   start.spec.max_epilogue_bytes = tuning.max_epilogue_bytes;
+  start.output_bytes = 1;
   constexpr int64_t min_outputs = 4;  // and what is packed at a time
   const int64_t step = vectors_of_packs(*epilogue) > 0 ? min_outputs : 1;
   for (int64_t max = tuning.max_range_outputs; max >= min_outputs; max /= 2) {
@@ -450,11 +429,11 @@ std::string print(const DepthwisePlan& plan) {
       "  filter   {} rows of {} k groups, {} B packed for an output channel\n",
       plan.geometry.channels, plan.geometry.out_channels, plan.slices, plan.lanes,
       plan.rows_of_vector, spec.source_bytes, spec.rows, spec.k_groups, 4 * plan.panel_lanes());
-  for (const DepthwiseRun& run : plan.runs) {
-    const RowRange& range = spec.ranges[run.range];
-    text += fmt::format("  rows     from {}: {} ranges of {} vectors, {} input rows, {} outside\n",
-                        run.row, run.count, range.outputs, spec.input_rows(range),
-                        range.above + range.below);
+  for (size_t i = 0; i < spec.ranges.size(); ++i) {
+    const RowRange& range = spec.ranges[i];
+    text += fmt::format("  rows     {} ranges of {} vectors, {} input rows, {} outside\n",
+                        std::ranges::count(plan.ranges, i, &DepthwiseRange::range), range.outputs,
+                        spec.input_rows(range), range.above + range.below);
   }
   return text;
 }

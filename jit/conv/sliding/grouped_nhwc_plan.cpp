@@ -185,7 +185,7 @@ NhwcPlace place_at(const GroupedNhwcPlan& plan, int64_t column) {
 }
 
 void add_places(GroupedNhwcPlan& plan) {
-  for (int64_t unit = 0; unit < plan.column_units(); ++unit) {
+  for (int64_t unit = 0; unit < plan.column_parts(); ++unit) {
     for (int64_t phase = 0; phase < plan.column_phases; ++phase) {
       const int64_t column = unit * plan.unit_columns() + phase;
       if (column < plan.columns.output) plan.places.push_back(place_at(plan, column));
@@ -193,15 +193,14 @@ void add_places(GroupedNhwcPlan& plan) {
   }
 }
 
-/// The ranges of units of `outputs` rows in each phase.
-void add_ranges(GroupedNhwcPlan& plan, int64_t outputs, int64_t phases) {
-  const int64_t end = plan.rows.output;
-  for (int64_t unit = 0; unit < end; unit += outputs * phases) {
-    for (int64_t row = unit; row < std::min(unit + phases, end); ++row) {
-      const RowRange range = plan.range_at(row, std::min(ceil_div(end - row, phases), outputs));
-      if (plan.number_of(range) == plan.spec.ranges.size()) plan.spec.ranges.push_back(range);
-    }
-  }
+/// The ranges of at most `outputs` rows in each phase.
+std::vector<NhwcRange> list_ranges(GroupedNhwcPlan& plan, int64_t outputs, int64_t phases) {
+  std::vector<NhwcRange> all;
+  plan.list_ranges(plan.rows.output, outputs, phases, phases, [&](int64_t row, int64_t count) {
+    const RowRange range = plan.range_at(plan.spec, row, count, 1);
+    all.push_back({.range = index_of(range, plan.spec.ranges), .row = row});
+  });
+  return all;
 }
 
 /// Where weights of a row are packed: those of an output start `column_stride` taps later than
@@ -267,10 +266,10 @@ std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geom
   if (!choose_steps(plan) || !choose_outputs(plan, target, epilogue)) return std::nullopt;
   list_weights(plan);
   add_places(plan);
-  add_ranges(plan, plan.range_outputs, plan.row_phases);
+  plan.ranges = list_ranges(plan, plan.range_outputs, plan.row_phases);
   const int64_t max_elements = target.tuning().partition.max_epilogue_elements;
   if (epilogue == nullptr && plan.rows_within(max_elements) < plan.unit_rows()) {
-    add_ranges(plan, 1, 1);
+    plan.rows_alone = list_ranges(plan, 1, 1);
   }
   if (plan.spec.ranges.size() > target.tuning().grouped_nhwc.max_ranges) return std::nullopt;
   return plan;

@@ -13,23 +13,23 @@ namespace {
 
 /// Registers with one meaning throughout the code.
 namespace reg {
-const Reg64 start(Operand::R10);      ///< of the channel, as the weights
-const Reg64 input(Operand::RCX);      ///< first row of the range
-const Reg64 output(Operand::R8);      ///< of the range
-const Reg64 entry(Operand::RBP);      ///< of ranges
-const Reg64 ranges(Operand::R12);     ///< of the entry, still to come
-const Reg64 columns(Operand::R11);    ///< the entry of column positions
-const Reg64 positions(Operand::R13);  ///< of it, still to come
-const Reg64 from(Operand::RSI);       ///< the next row at the column position
-const Reg64 to(Operand::RDX);         ///< the next output
+const Reg64 start(Operand::R10);         ///< of the channel, as the weights
+const Reg64 input(Operand::RCX);         ///< of the channel
+const Reg64 output(Operand::R8);         ///< of the channel
+const Reg64 range(Operand::RBP);         ///< a DepthwiseRange
+const Reg64 columns(Operand::R11);       ///< ColumnPositions
+const Reg64 columns_left(Operand::R12);  ///< of the range
+const Reg64 positions(Operand::R13);     ///< of the columns, still to come
+const Reg64 from(Operand::RSI);          ///< the next row at the column position
+const Reg64 to(Operand::RDX);            ///< the next output
 const Reg64 row_step(Operand::R14);
 const Reg64 output_step(Operand::R15);
 const Reg64 scratch(Operand::RBX);
 const Reg64 prefetched(Operand::RAX);  ///< not with an epilogue
 }  // namespace reg
 
-const std::array saved_registers = {reg::entry,    reg::ranges,      reg::positions,
-                                    reg::row_step, reg::output_step, reg::scratch};
+const std::array saved_registers = {reg::range,    reg::columns_left, reg::positions,
+                                    reg::row_step, reg::output_step,  reg::scratch};
 
 /// Masks: of the lanes that are stored, of the bytes of a border row's source, and of a shuffle's.
 const Opmask stored(1);  // as an epilogue has it
@@ -40,13 +40,6 @@ Opmask taken(int k_group) { return Opmask(7 - k_group); }
 /// An epilogue may overwrite masks but for those of two shuffles.
 constexpr int max_epilogue_k_groups = 2;
 constexpr uint32_t epilogue_taken_masks = 0xc0;
-
-/// The number that makes 1 of an odd one, modulo 2^32. Each step doubles the bits that are right.
-constexpr uint32_t inverse_of_odd(uint32_t odd) {
-  uint32_t inverse = odd;
-  for (int bits = 3; bits < 32; bits *= 2) inverse *= 2 - odd * inverse;
-  return inverse;
-}
 
 /// Vectors that a kernel leaves to an epilogue; null: none.
 int spare_vectors(const TileEpilogue* epilogue) {
@@ -69,16 +62,13 @@ class NchwRegisters : public VectorPool {
       even_bytes = take();
       product = take();
     }
-    if (spec.sums_windows()) {
-      window_sum_ = take();
-      row_sum_ = take();
-      row_start = take();
-    }
+    if (spec.subtracts_window_sums) window_sum_ = take();
     first_shuffle_ = take(spec.k_groups * (has_vbmi(target) ? 1 : 2));
     first_sum_ = take(spec.sum_rows());
-    keeps_start = !spec.starts_by_row() && room() >= 1;
+    keeps_start = room() >= 1;
     if (keeps_start) start = take();
-    weights = spec.rows * spec.k_groups * spec.weight_parts() + spec.summed_k_groups();
+    weights = spec.rows * spec.k_groups * spec.weight_parts() +
+              (spec.subtracts_window_sums ? spec.k_groups : 0);
     keeps_weights = room() >= weights;
     if (keeps_weights) first_weight_ = take(weights);
     if (!keeps_weights && spec.signed_input) product = take();
@@ -86,7 +76,7 @@ class NchwRegisters : public VectorPool {
 
   bool fit() const { return room() >= 0; }
 
-  Xmm padding, source, taps, flip, moved, odd_taps, even_bytes, product, start, row_start;
+  Xmm padding, source, taps, flip, moved, odd_taps, even_bytes, product, start;
   bool keeps_start = false;
   bool keeps_weights = false;  ///< else they are read each time
   int weights = 0;             ///< that the code multiplies by
@@ -96,13 +86,12 @@ class NchwRegisters : public VectorPool {
   /// Of the output row with that number; they take turns.
   Xmm sum(int row, int) const { return vector(first_sum_.getIdx() + row % spec_.sum_rows()); }
   Xmm window_sum(int) const { return window_sum_; }
-  Xmm row_sum(int) const { return row_sum_; }
   bool keeps(int) const { return keeps_weights; }
   Xmm kept(int index) const { return vector(first_weight_.getIdx() + index); }
 
  private:
   const DepthwiseSpec& spec_;
-  Xmm first_shuffle_, first_sum_, first_weight_, window_sum_, row_sum_;
+  Xmm first_shuffle_, first_sum_, first_weight_, window_sum_;
 };
 
 /// The gather: the k groups of an input row at a column position.
@@ -111,7 +100,7 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
   using SlidingEmitter::SlidingEmitter;
   ~NchwGather() = default;
 
-  Xbyak::Address entry_field(size_t offset) { return code_.qword[reg::entry + offset]; }
+  Xbyak::Address range_field(size_t offset) { return code_.qword[reg::range + offset]; }
   Xbyak::Address columns_field(size_t offset) { return code_.ptr[reg::columns + offset]; }
 
   /// The shuffles of a column position.
@@ -129,18 +118,14 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
 
   void emit_row(int row) override {
     const bool outside = is_outside(row);
-    if (spec_.sums_windows()) code_.vmovdqa64(vectors_.row_sum(0), vectors_.row_start);
     if (outside) emit_split(vectors_.taps, vectors_.padding);
     for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {
       if (!outside) {
-        if (k_group == 0 || spec_.k_group_step != 0) emit_load(k_group, row);
+        if (k_group == 0) emit_load(row);
         emit_shuffle(k_group);
       }
       const bool takes_padding = outside && !spec_.has_pairs();
       emit_products(row, takes_padding ? vectors_.padding : vectors_.taps, k_group);
-    }
-    if (spec_.sums_windows()) {
-      code_.vpaddd(vectors_.window_sum(0), vectors_.window_sum(0), vectors_.row_sum(0));
     }
   }
 
@@ -153,20 +138,20 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
     return below < 0 ? -1 : below + range_.border_above;
   }
 
-  void emit_load(int k_group, int row) {
+  void emit_load(int row) {
     const auto sized = [&](const Xmm& vector) {
       return vector_register(vector.getIdx(), 8 * spec_.source_bytes);
     };
     const Xmm source = sized(vectors_.source);
     const Xmm padding = sized(vectors_.padding);
     const Xmm flip = spec_.flips_input ? sized(vectors_.flip) : padding;
-    const Xbyak::Address address = code_.ptr[reg::from + k_group * spec_.k_group_step];
+    const Xbyak::Address address = code_.ptr[reg::from];
     if (spec_.prefetch_bytes > 0) code_.prefetcht0(code_.ptr[reg::from + spec_.prefetch_bytes]);
     if (border_row(row) < 0) {
       if (spec_.flips_input) return code_.vpxord(source, flip, address);
       return code_.vmovups(source, address);
     }
-    emit_border_mask(k_group, border_row(row));
+    emit_border_mask(border_row(row));
     if (!spec_.flips_input) {
       code_.vmovdqa64(source, padding);
       return code_.vmovdqu8(source | border, address);
@@ -176,12 +161,12 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
     code_.vpxord(source, source, flip);
   }
 
-  /// The bytes of a source that are in the image.
-  void emit_border_mask(int source, int row) {
-    const size_t at = offsetof(ColumnPositions, loaded) + 8 * static_cast<size_t>(source);
-    code_.kmovq(border, columns_field(at));
+  /// The bytes of the source that are in the image.
+  void emit_border_mask(int row) {
+    code_.kmovq(border, columns_field(offsetof(ColumnPositions, loaded)));
     if (!range_.masks_rows) return;
-    code_.mov(reg::scratch, entry_field(offsetof(DepthwiseRanges, rows_loaded)));
+    code_.mov(reg::scratch, argument(offsetof(DepthwiseArguments, rows_loaded)));
+    code_.add(reg::scratch, range_field(offsetof(DepthwiseRange, rows_loaded)));
     code_.kmovq(in_row, code_.ptr[reg::scratch + 8 * row]);
     code_.kandq(border, border, in_row);
   }
@@ -202,8 +187,7 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
   }
 };
 
-/// Emits one kernel: loops over channels, entries of ranges, ranges, entries of column positions,
-/// and positions.
+/// Emits one kernel: loops over channels, row ranges, entries of column positions, and positions.
 class NchwEmitter final : public NchwGather {
  public:
   NchwEmitter(const DepthwiseSpec& spec, const Target& target, const TileEpilogue* epilogue,
@@ -224,8 +208,8 @@ class NchwEmitter final : public NchwGather {
     Xbyak::Label next_channel;
     code_.L(next_channel);
     emit_channel();
-    emit_each(reg::entry, sizeof(DepthwiseRanges),
-              argument(offsetof(DepthwiseArguments, ranges_end)), [&] { emit_ranges(); });
+    emit_each(reg::range, sizeof(DepthwiseRange),
+              argument(offsetof(DepthwiseArguments, ranges_end)), [&] { emit_range(); });
     emit_channel_step();
     code_.jb(next_channel, Xbyak::CodeGenerator::T_NEAR);
     emit_exit(saved_registers, 0);
@@ -246,56 +230,43 @@ class NchwEmitter final : public NchwGather {
     emit_flip_constant();
     if (spec_.flips_input) emit_xor(vectors_.padding, vectors_.flip);
     emit_split_constant();
+    if (!epilogue_) {
+      code_.mov(reg::prefetched, argument(offsetof(DepthwiseArguments, prefetched)));
+    }
   }
 
   void emit_channel() {
     if (epilogue_) epilogue_->emit_begin_row();
     if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
-    if (spec_.sums_windows()) emit_row_start();
     if (vectors_.keeps_weights) {
       for (int i = 0; i < vectors_.weights; ++i) {
         code_.vpbroadcastd(vectors_.kept(i), code_.ptr[weights + 4 * i]);
       }
     }
-    code_.mov(reg::entry, argument(offsetof(DepthwiseArguments, ranges)));
+    code_.mov(reg::range, argument(offsetof(DepthwiseArguments, ranges)));
   }
 
-  /// What each row adds to the window sum at first.
-  void emit_row_start() {
-    const Xmm& row_start = vectors_.row_start;
-    if (!spec_.starts_by_row()) return emit_xor(row_start, row_start);
-    const uint32_t by_row = 0 - inverse_of_odd(static_cast<uint32_t>(spec_.rows));
-    code_.vpbroadcastd(row_start, code_.constant_of(by_row));
-    code_.vpmulld(row_start, row_start, code_.ptr_b[reg::start]);
-  }
-
-  /// One entry of ranges, by the code that it names.
-  void emit_ranges() {
-    code_.add(reg::input, entry_field(offsetof(DepthwiseRanges, input)));
-    code_.add(reg::output, entry_field(offsetof(DepthwiseRanges, output)));
-    code_.mov(reg::ranges, entry_field(offsetof(DepthwiseRanges, count)));
-    if (!epilogue_) code_.mov(reg::prefetched, entry_field(offsetof(DepthwiseRanges, prefetched)));
-    emit_any_range(entry_field(offsetof(DepthwiseRanges, range)), [&] { emit_counted_ranges(); });
-  }
-
-  void emit_counted_ranges() {
-    Xbyak::Label next_range;
-    code_.L(next_range);
-    code_.mov(reg::columns, entry_field(offsetof(DepthwiseRanges, columns)));
-    emit_each(reg::columns, sizeof(ColumnPositions),
-              entry_field(offsetof(DepthwiseRanges, columns_end)), [&] { emit_positions(); });
-    code_.add(reg::input, entry_field(offsetof(DepthwiseRanges, input_range_step)));
-    code_.add(reg::output, entry_field(offsetof(DepthwiseRanges, output_range_step)));
-    code_.dec(reg::ranges);
-    code_.jnz(next_range, Xbyak::CodeGenerator::T_NEAR);
+  void emit_range() {
+    code_.mov(reg::columns, argument(offsetof(DepthwiseArguments, columns)));
+    code_.add(reg::columns, range_field(offsetof(DepthwiseRange, columns)));
+    code_.mov(reg::columns_left, argument(offsetof(DepthwiseArguments, column_count)));
+    emit_any_range(range_field(offsetof(DepthwiseRange, range)), [&] {
+      Xbyak::Label next;
+      code_.L(next);
+      emit_positions();
+      code_.add(reg::columns, sizeof(ColumnPositions));
+      code_.dec(reg::columns_left);
+      code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+    });
   }
 
   void emit_positions() {
     code_.mov(reg::positions, columns_field(offsetof(ColumnPositions, count)));
     code_.mov(reg::from, columns_field(offsetof(ColumnPositions, input)));
+    code_.add(reg::from, range_field(offsetof(DepthwiseRange, input)));
     code_.add(reg::from, reg::input);
     code_.mov(reg::to, columns_field(offsetof(ColumnPositions, output)));
-    if (epilogue_) code_.shr(reg::to, 2);
+    code_.add(reg::to, range_field(offsetof(DepthwiseRange, output)));
     code_.add(reg::to, reg::output);
     code_.kmovq(stored, columns_field(offsetof(ColumnPositions, stored)));
     emit_shuffles();
@@ -304,19 +275,17 @@ class NchwEmitter final : public NchwGather {
     code_.L(next);
     emit_rows(reg::from, reg::row_step);
     if (epilogue_) epilogue_->emit_flush();
-    code_.add(reg::from, entry_field(offsetof(DepthwiseRanges, input_column_step)));
-    code_.add(reg::to, entry_field(offsetof(DepthwiseRanges, output_column_step)));
+    code_.add(reg::from, range_field(offsetof(DepthwiseRange, input_column_step)));
+    code_.add(reg::to, range_field(offsetof(DepthwiseRange, output_column_step)));
     code_.dec(reg::positions);
     code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
   }
 
   void emit_first_sum(const Xmm& sum, int) override {
-    const Xmm window_sum = vectors_.window_sum(0);
-    if (spec_.starts_by_row()) return code_.vmovdqa64(sum, window_sum);
     if (!vectors_.keeps_start) code_.vpbroadcastd(sum, code_.ptr[reg::start]);
     const Xmm start = vectors_.keeps_start ? vectors_.start : sum;
-    if (spec_.sums_windows()) {
-      code_.vpaddd(sum, start, window_sum);
+    if (spec_.subtracts_window_sums) {
+      code_.vpaddd(sum, start, vectors_.window_sum(0));
     } else if (vectors_.keeps_start) {
       code_.vmovdqa64(sum, start);
     }
@@ -324,10 +293,10 @@ class NchwEmitter final : public NchwGather {
 
   void emit_stores(int output) override {
     const Xmm sum = vectors_.sum(output, 0);
-    if (spec_.sums_windows()) code_.vpsubd(sum, sum, vectors_.window_sum(0));
+    if (spec_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(0));
     if (epilogue_) {
       epilogue_->emit_apply(sum);
-      epilogue_->emit_prefetch(entry_field(offsetof(DepthwiseRanges, prefetched)), reg::scratch);
+      epilogue_->emit_prefetch(argument(offsetof(DepthwiseArguments, prefetched)), reg::scratch);
     } else {
       if (spec_.adds) code_.vpaddd(sum | stored, sum, code_.ptr[reg::to]);
       code_.vmovdqu32(code_.ptr[reg::to] | stored, sum);

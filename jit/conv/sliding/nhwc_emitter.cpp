@@ -99,7 +99,6 @@ class NhwcRegisters : public VectorPool {
   int panel = 0;  ///< vectors of a panel that the code reads
 
   Xmm window_sum(int output) const { return vector(first_window_sum_.getIdx() + output); }
-  Xmm row_sum(int output) const { return window_sum(output); }
   /// Of an output row with that number; they take turns.
   Xmm sum(int row, int output) const {
     return vector(first_sum_.getIdx() + row % spec_.sum_rows() * spec_.outputs + output);

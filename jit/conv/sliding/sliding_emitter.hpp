@@ -104,7 +104,7 @@ class SlidingEmitter {
   /// All rows of a range. What window sums have added up to is added where an accumulator begins
   /// and subtracted at the end, so that the rows between remain. `from` goes on by `row_step`.
   void emit_rows(const Reg64& from, const Reg64& row_step) {
-    for (int output = 0; spec_.sums_windows() && output < spec_.outputs; ++output) {
+    for (int output = 0; spec_.subtracts_window_sums && output < spec_.outputs; ++output) {
       emit_xor(vectors_.window_sum(output), vectors_.window_sum(output));
     }
     for (int row = 0; row < spec_.input_rows(range_); ++row) {
@@ -124,7 +124,7 @@ class SlidingEmitter {
     for (int output = 0; output < spec_.outputs; ++output) {
       if (!spec_.takes(output, k_group)) continue;
       if (spec_.sums_window_of(k_group)) {
-        emit_product(vectors_.row_sum(output), taps,
+        emit_product(vectors_.window_sum(output), taps,
                      spec_.rows * weights_of_row + spec_.zero_point_of(output, k_group));
       }
       const int weight = spec_.weight_of(output, k_group);

@@ -71,6 +71,17 @@ struct SlidingPlan : PlaneAxes {
     const int64_t stepped = ceil_div(even, step) * step;
     range_outputs = static_cast<int>(stepped > max ? even : stepped);
   }
+  /// Calls `add(row, outputs)` for the row ranges of all rows before `end`, by row: of at most
+  /// `outputs` output rows, each `step` after the one before, in every one of `phases`.
+  template <class Add>
+  static void list_ranges(int64_t end, int64_t outputs, int64_t step, int64_t phases,
+                          const Add& add) {
+    for (int64_t unit = 0; unit < end; unit += outputs * step) {
+      for (int64_t row = unit; row < std::min(unit + phases, end); ++row) {
+        add(row, std::min(ceil_div(end - row, step), outputs));
+      }
+    }
+  }
   /// A row range from an output row on, with `in_vector` rows in a vector. Which of its rows are
   /// border rows is left to NCHW.
   RowRange range_at(const SlidingSpec& spec, int64_t row, int64_t outputs,
@@ -90,6 +101,13 @@ struct SlidingPlan : PlaneAxes {
   }
 };
 
+/// The index of a row range among those that have code, to which it is added where it is new.
+inline int64_t index_of(const RowRange& range, std::vector<RowRange>& ranges) {
+  const auto index = std::ranges::find(ranges, range) - ranges.begin();
+  if (index == std::ssize(ranges)) ranges.push_back(range);
+  return index;
+}
+
 /// The spec of the kernel that has least room, if weights may need window sums.
 template <class Spec>
 Spec with_window_sums(Spec spec) {
@@ -100,35 +118,35 @@ Spec with_window_sums(Spec spec) {
   return spec;
 }
 
-/// Consecutive row ranges that have the same code.
-struct DepthwiseRun {
-  size_t range = 0;  ///< of the spec
-  int64_t row = 0;   ///< the first output row
-  int64_t count = 0;
-  size_t first_columns = 0;  ///< index of their column positions
-  size_t columns = 0;
-  size_t first_rows_loaded = 0;
-};
-
 /// The plan of a depthwise convolution in NCHW. Lanes are output columns. The kernel goes
 /// channel by channel, row range by row range, and in each from the first column position on.
 struct DepthwisePlan : SlidingPlan {
-  static constexpr size_t max_runs = 64;
+  DepthwiseSpec spec;                      ///< without window sums and adding
+  int64_t output_bytes = 4;                ///< 1: outputs are counted, for an epilogue
+  std::vector<ColumnPositions> positions;  ///< of whole vectors, then of one with fewer rows
+  std::vector<uint64_t> rows_loaded;       ///< of border rows, where ranges mask rows
+  std::vector<DepthwiseRange> ranges;      ///< by row
 
-  DepthwiseSpec spec;  ///< without window sums and adding
-  std::vector<ColumnPositions> columns_of_runs;
-  std::vector<uint64_t> rows_loaded;  ///< of border rows, where ranges mask rows
-  std::vector<DepthwiseRun> runs;
-
-  int64_t plane_outputs() const { return rows.output * columns.output; }
-  int64_t plane_inputs() const { return rows.input * columns.input; }
   /// Parts of a plane begin at multiples of as many rows.
   int64_t unit_rows() const {
     return range_outputs > 1 ? range_outputs * output_step() : rows_of_vector;
   }
-  /// Panels of weights of a slice, and 32-bit lanes of each.
+  /// Parts of a row, and the first output column of one; after the last part, the width.
+  int64_t column_parts() const { return rows_of_vector > 1 ? 1 : std::ssize(positions); }
+  int64_t column_at(int64_t part) const {
+    if (part == column_parts()) return columns.output;
+    return positions[static_cast<size_t>(part)].output / output_bytes;
+  }
+  /// Panels of weights of a slice, 32-bit lanes of each, and the first output channel of one.
   int64_t panels() const { return geometry.out_channels; }
   int64_t panel_lanes() const { return panel_size(spec); }
+  int64_t channel_at(int64_t panel) const { return panel; }
+};
+
+/// A row range, and where it begins.
+struct NhwcRange {
+  int64_t range = 0;  ///< index of its code in the spec
+  int64_t row = 0;    ///< the first output row
 };
 
 /// The plan of a grouped convolution in NHWC. Lanes are output channels.
@@ -137,10 +155,12 @@ struct GroupedNhwcPlan : SlidingPlan {
 
   int64_t column_step = 1;  ///< input columns from one that the filter takes to the next
   int64_t column_phases = 1;
-  bool overlaps = false;            ///< the last vector has channels of the one before as well
-  GroupedNhwcSpec spec;             ///< without window sums and adding
-  std::vector<NhwcVector> vectors;  ///< without starts
-  std::vector<NhwcPlace> places;    ///< of one row, by unit, then by phase
+  bool overlaps = false;              ///< the last vector has channels of the one before as well
+  GroupedNhwcSpec spec;               ///< without window sums and adding
+  std::vector<NhwcVector> vectors;    ///< without starts
+  std::vector<NhwcPlace> places;      ///< of one row, by unit, then by phase
+  std::vector<NhwcRange> ranges;      ///< by row
+  std::vector<NhwcRange> rows_alone;  ///< the same of single rows, where pieces may be so small
 
   /// Channels of a group that a k group holds, if they are several.
   int channels_held() const { return channels_of_k_group(spec.engine); }
@@ -148,7 +168,9 @@ struct GroupedNhwcPlan : SlidingPlan {
   int64_t unit_rows() const { return range_outputs * row_phases; }
   /// Output columns of a unit; it has a place for each phase.
   int64_t unit_columns() const { return spec.outputs * column_phases; }
-  int64_t column_units() const { return ceil_div(columns.output, unit_columns()); }
+  /// Units of a row, and the first output column of one; after the last unit, the width.
+  int64_t column_parts() const { return ceil_div(columns.output, unit_columns()); }
+  int64_t column_at(int64_t unit) const { return std::min(unit * unit_columns(), columns.output); }
   int64_t place_count() const {
     return columns.output / unit_columns() * column_phases +
            std::min(columns.output % unit_columns(), column_phases);
@@ -159,16 +181,13 @@ struct GroupedNhwcPlan : SlidingPlan {
     const int64_t fit = max / std::min(geometry.out_channels, line_channels) / columns.output;
     return fit < unit_rows() ? 1 : unit_rows();
   }
-  /// A row range of the spec, and its number; that of ranges if it is not there.
-  RowRange range_at(int64_t row, int64_t outputs) const {
-    return SlidingPlan::range_at(spec, row, outputs, 1);
-  }
-  size_t number_of(const RowRange& range) const {
-    return static_cast<size_t>(std::ranges::find(spec.ranges, range) - spec.ranges.begin());
-  }
-  /// Panels of weights of a slice, and 32-bit lanes of each.
-  int64_t panels() const { return static_cast<int64_t>(vectors.size()); }
+  /// Panels of weights of a slice, 32-bit lanes of each, and the first output channel of one; after
+  /// the last panel, the number of channels.
+  int64_t panels() const { return std::ssize(vectors); }
   int64_t panel_lanes() const { return int64_t{panel_size(spec)} * lanes; }
+  int64_t channel_at(int64_t panel) const {
+    return panel == panels() ? geometry.out_channels : vectors[static_cast<size_t>(panel)].channel;
+  }
 };
 
 /// Plans a convolution that has output elements; nothing where there are no kernels for it:

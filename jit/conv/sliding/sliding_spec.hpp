@@ -67,9 +67,8 @@ struct SlidingSpec {
   int input_rows(const RowRange& range) const { return (range.outputs - 1) * row_stride + rows; }
   /// Output rows whose accumulators are in use at a time.
   int sum_rows() const { return (rows + row_stride - 1) / row_stride; }
-  bool has_pairs() const { return engine == ProductEngine::i16_pairs; }
-  bool sums_windows() const { return subtracts_window_sums; }
   bool sums_window_of(int) const { return subtracts_window_sums; }
+  bool has_pairs() const { return engine == ProductEngine::i16_pairs; }
 
  protected:
   /// The fields of a spec that adds its own between these.
@@ -98,7 +97,6 @@ struct DepthwiseSpec : SlidingSpec {
   /// Whether the last of them is one tap, four times. Its weight less the zero point has nine bits:
   /// where window sums are subtracted, of unsigned input, four i8 weights add up to it.
   bool repeats_last_tap = false;
-  int k_group_step = 0;    ///< bytes from a k group's source to the next one's; 0: they share one
   int source_bytes = 64;   ///< that are read of a row at a time: 32 or 64
   int prefetch_bytes = 0;  ///< how far ahead of sources the input is prefetched; 0: it is not
   size_t max_epilogue_bytes = 0;  ///< code with an epilogue that is longer is refused; 0: none is
@@ -106,25 +104,18 @@ struct DepthwiseSpec : SlidingSpec {
   static constexpr auto fields() {
     return with_fields<DepthwiseSpec>(field("k_groups", &DepthwiseSpec::k_groups),
                                       field("repeats_last_tap", &DepthwiseSpec::repeats_last_tap),
-                                      field("k_group_step", &DepthwiseSpec::k_group_step),
                                       field("source_bytes", &DepthwiseSpec::source_bytes),
                                       field("prefetch_bytes", &DepthwiseSpec::prefetch_bytes),
                                       not_in_code(&DepthwiseSpec::max_epilogue_bytes));
   }
 
-  /// K groups of a row whose taps window sums are made of.
-  int summed_k_groups() const {
-    if (!subtracts_window_sums) return 0;
-    return k_groups - (repeats_last_tap && !signed_input ? 1 : 0);
-  }
-  bool sums_windows() const { return summed_k_groups() > 0; }
-  /// Whether rows of window sums make up the start, an equal part each: an odd number of rows can.
-  bool starts_by_row() const { return sums_windows() && rows % 2 != 0; }
-
   /// As GroupedNhwcSpec has it, with one output at a place.
   static constexpr int outputs = 1;
   bool takes(int, int) const { return true; }
-  bool sums_window_of(int k_group) const { return k_group < summed_k_groups(); }
+  bool sums_window_of(int k_group) const {
+    const bool has_all = repeats_last_tap && !signed_input && k_group + 1 == k_groups;
+    return subtracts_window_sums && !has_all;
+  }
   int row_weights() const { return k_groups; }
   int weight_of(int, int k_group) const { return k_group; }
   int zero_points() const { return k_groups; }
@@ -223,45 +214,43 @@ struct ColumnPositions {
   static constexpr int max_lanes = 16;
   static constexpr int max_k_groups = 4;
   int64_t count = 0;
-  int64_t input = 0;                       ///< bytes from the row's first pixel to the first source
-  int64_t output = 0;                      ///< bytes from the row's first output
-  uint64_t loaded[max_k_groups] = {};      ///< bytes of each source that are in the image
+  int64_t input = 0;                       ///< bytes from the row's first pixel to the source
+  int64_t output = 0;                      ///< from the row's first output, as steps of outputs
+  uint64_t loaded = 0;                     ///< bytes of the source that are in the image
   uint64_t taken[max_k_groups] = {};       ///< bytes of each shuffle that are; others are padding
   uint64_t stored = 0;                     ///< lanes that are outputs: the first ones
   uint8_t shuffle[max_k_groups][64] = {};  ///< bytes of the source; without VBMI of `pieces`
   int32_t pieces[max_k_groups][16] = {};   ///< 32-bit parts of the source
 };
 
-/// Consecutive row ranges of one kind. Steps in bytes.
-struct DepthwiseRanges {
-  int64_t range = 0;  ///< index of their code's range
-  int64_t count = 0;  ///< at least 1
-  /// To the first one, from the range that would come after those before; for the first of a
-  /// channel from its image.
-  int64_t input = 0;
+/// A row range at its place in a plane. Offsets and steps in bytes.
+struct DepthwiseRange {
+  int64_t range = 0;  ///< index of its code in the spec
+  int64_t row = 0;    ///< the first output row
+  int64_t input = 0;  ///< from the image's first pixel to the range's first row
   int64_t output = 0;
-  int64_t input_range_step = 0;
-  int64_t output_range_step = 0;
   int64_t input_column_step = 0;  ///< from a column position to the next, after the last row
   int64_t output_column_step = 0;
-  const ColumnPositions* columns = nullptr;
-  const ColumnPositions* columns_end = nullptr;  ///< after at least one
-  const uint64_t* rows_loaded = nullptr;         ///< bytes of each border row that are in the image
-  int64_t prefetched = 0;                        ///< how far ahead of stores outputs are prefetched
+  int64_t columns = 0;      ///< to its column positions
+  int64_t rows_loaded = 0;  ///< to its border rows' masks
 };
 
-/// The argument of a depthwise kernel. Steps in bytes; with an epilogue those of the output, but
-/// for column positions, in elements of a channel.
+/// The argument of a depthwise kernel. Steps in bytes; with an epilogue those of the output in
+/// elements of a channel.
 struct DepthwiseArguments {
   const std::byte* input = nullptr;  ///< image of the first channel
   int64_t input_row_step = 0;
-  int64_t input_channel_step = 0;  ///< from the end of the last range
-  int64_t output = 0;              ///< address of the first channel's first output
+  int64_t input_channel_step = 0;
+  int64_t output = 0;  ///< address of the first channel's first output
   int64_t output_row_step = 0;
   int64_t output_channel_step = 0;
-  const DepthwiseRanges* ranges = nullptr;
-  const DepthwiseRanges* ranges_end = nullptr;  ///< after at least one
-  const int32_t* weights = nullptr;             ///< panels by channel
+  int64_t prefetched = 0;  ///< how far ahead of stores outputs are prefetched
+  const DepthwiseRange* ranges = nullptr;
+  const DepthwiseRange* ranges_end = nullptr;  ///< after at least one
+  const ColumnPositions* columns = nullptr;
+  int64_t column_count = 0;               ///< of each range, at least 1
+  const uint64_t* rows_loaded = nullptr;  ///< bytes of border rows that are in the image
+  const int32_t* weights = nullptr;       ///< panels by channel
   const int32_t* weights_end = nullptr;
   const int32_t* start = nullptr;             ///< of the accumulators, by channel
   uint64_t padding = 0;                       ///< the input's zero point in each byte

@@ -102,7 +102,6 @@ constexpr std::string_view required[] = {
     "depthwise row_stride=1",
     "depthwise row_stride=2",
     "depthwise repeats_last_tap",
-    "depthwise k_group_step",
     "depthwise source_bytes=32",
     "depthwise source_bytes=64",
     "depthwise sign_flip",

@@ -174,7 +174,6 @@ TEST_F(ConvDepthwise, InstructionsBelongToTheTier) {
       spec.row_stride = static_cast<int>(draw(1, 4));
       spec.k_groups = static_cast<int>(draw(1, 4));
       spec.repeats_last_tap = has_vnni && percent(30);
-      spec.k_group_step = static_cast<int>(draw(0, 1)) * 8;
       spec.source_bytes = percent(50) ? 32 : 64;
       spec.prefetch_bytes = static_cast<int>(draw(0, 1)) * 4096;
       spec.flips_input = percent(50);
