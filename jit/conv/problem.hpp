@@ -55,11 +55,7 @@ bool is_one_pass(const ConvolutionGeometry& geometry);
 /// Gives a plan the axes of its geometry.
 template <class Plan>
 void set_plane_axes(Plan& plan) {
-  const PlaneAxes axes = plane_axes(plan.geometry);
-  plan.rows = axes.rows;
-  plan.columns = axes.columns;
-  plan.slices = axes.slices;
-  plan.outer_outputs = axes.outer_outputs;
+  static_cast<PlaneAxes&>(plan) = plane_axes(plan.geometry);
 }
 
 /// The largest number of positions, paddings and outputs for which planners that keep the distances

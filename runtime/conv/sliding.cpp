@@ -84,16 +84,15 @@ Status pack_constants(BoundSliding<Plan>& bound, std::span<const std::byte* cons
     if (!packed.ok()) return packed.error();
     bound.packed = std::move(packed).value();
     if (is_known(operands.x_zero_point, constants)) {
-      bound.starts.resize(bound.panel_count());
-      set_starts(bound, bound.products, data_of(operands.x_zero_point, constants),
-                 bound.panels_at(bound.packed.data()).sums, bound.starts);
+      bound.starts.resize(bound.start_lanes());
+      set_starts(operands, bound.products, data_of(operands.x_zero_point, constants),
+                 {bound.panels_at(bound.packed.data()).sums, bound.sums()},
+                 at_next_line(bound.starts.data()));
     }
   } else {
     bound.scratch_bytes += 4 * bound.packed_lanes();
   }
-  // And as much as to the next cache line.
-  using Start = typename BoundSliding<Plan>::Start;
-  if (bound.starts.empty()) bound.scratch_bytes += bound.panel_count() * sizeof(Start) + 64;
+  if (bound.starts.empty()) bound.scratch_bytes += 4 * bound.start_lanes();
   return {};
 }
 

@@ -55,27 +55,29 @@ template <class Plan>
 struct BoundSliding {
   static constexpr bool is_nhwc = std::is_same_v<Plan, jit::GroupedNhwcPlan>;
   using Spec = decltype(Plan::spec);
-  /// What accumulators begin with, by panel.
-  using Start = std::conditional_t<is_nhwc, jit::NhwcVector, int32_t>;
 
   Plan plan;
   jit::Target target;
   ConvolutionOperands operands;
   ProductCodes<Spec> codes;
   PackedDwords packed;            ///< PackedPanels; empty where each call packs
-  std::vector<Start> starts;      ///< by slice of the filter and panel; empty as well
+  std::vector<int32_t> starts;    ///< what accumulators begin with, as sums are; empty as well
   SlidingProducts products;       ///< of what is packed
   bool applies_epilogue = false;  ///< kernels do
   size_t scratch_bytes = 0;       ///< that a call needs, 0 where all is known
 
-  /// Panels of all slices.
-  size_t panel_count() const { return static_cast<size_t>(plan.slices * plan.panels()); }
-  size_t panel_lanes() const { return panel_count() * static_cast<size_t>(plan.panel_lanes()); }
+  /// Panels of all slices, in 32-bit lanes.
+  size_t panel_lanes() const {
+    return static_cast<size_t>(plan.slices * plan.panels() * plan.panel_lanes());
+  }
+  size_t sums() const { return static_cast<size_t>(plan.slices * plan.geometry.out_channels); }
+  /// What is read of starts, from the next cache line on: vectors of 16 lanes, of which the last
+  /// may have few channels.
+  size_t start_lanes() const { return sums() + 30; }
   /// 32-bit lanes of all that PackedPanels has, and of what is skipped to the next cache line.
   size_t packed_lanes() const {
     constexpr size_t to_next_line = 15;
-    const auto sums = static_cast<size_t>(plan.slices * plan.geometry.out_channels);
-    return to_next_line + panel_lanes() + sums;
+    return to_next_line + panel_lanes() + sums();
   }
   /// Its parts, from the next cache line after `data` on.
   template <class Int>
@@ -105,12 +107,9 @@ SlidingProducts products_of(const ConvolutionGeometry& geometry,
 template <class Plan>
 void pack_weights(const BoundSliding<Plan>& bound, const SlidingProducts& products,
                   const WeightData& from, const PackedPanels<int32_t>& to);
-/// What accumulators of all panels begin with: the input's zero point (null: 0) times the sums of
-/// weights, less.
-template <class Plan>
-void set_starts(const BoundSliding<Plan>& bound, const SlidingProducts& products,
-                const std::byte* x_zero_point, const int32_t* sums,
-                std::span<typename BoundSliding<Plan>::Start> starts);
+/// What accumulators begin with: the input's zero point (null: 0) times the sums of weights, less.
+void set_starts(const ConvolutionOperands& operands, const SlidingProducts& products,
+                const std::byte* x_zero_point, std::span<const int32_t> sums, int32_t* starts);
 
 struct ConvolutionStep;
 struct CallMemory;

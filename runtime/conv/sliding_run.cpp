@@ -89,10 +89,10 @@ class SlidingRun {
   /// What all slices of a piece have in common.
   Arguments arguments_of(const SlidingPiece& piece, const OutputPiece& of, int64_t column,
                          const PieceMemory& to) const;
-  /// Runs a slice, of which arguments have the weights: with what accumulators begin with, and the
-  /// input's position along outer axes.
-  void run_slice(const SlidingPiece& piece, const Code& code, const typename Bound::Start* starts,
-                 int64_t outer, Arguments& arguments) const;
+  /// Runs a slice, of which arguments have the weights and starts, at the input's position along
+  /// outer axes.
+  void run_slice(const SlidingPiece& piece, const Code& code, int64_t outer,
+                 Arguments& arguments) const;
 
   int64_t row_pieces() const { return ceil_div(plan_.rows.output, piece_rows_); }
   int64_t column_pieces() const { return ceil_div(plan_.column_parts(), piece_columns_); }
@@ -127,7 +127,7 @@ class SlidingRun {
     return piece;
   }
 
-  /// Arguments are set where they are: a copy would have to wait for all stores before it.
+  /// Arguments are made where they stay: a copy would have to wait for all stores before it.
   void run_piece(const SlidingPiece& piece, std::byte* scratch) const {
     const int64_t width = plan_.columns.output;
     const int64_t column = plan_.column_at(piece.column);
@@ -159,9 +159,10 @@ class SlidingRun {
       if (!outer) continue;
       const int64_t first = slice * plan_.panels() + piece.panel;
       arguments.weights = panels_ + first * panel_lanes_;
+      arguments.start = starts_ + slice * plan_.geometry.out_channels;
       run_slice(piece,
                 *bound_.codes[products_.signed_input][products_.subtracts_window_sums][is_begun],
-                starts_ + first, *outer, arguments);
+                *outer, arguments);
       is_begun = true;
     }
     return is_begun;
@@ -180,13 +181,14 @@ class SlidingRun {
     }
     const PackedPanels<const int32_t> panels = bound_.panels_at(packed);
     panels_ = panels.panels;
-    starts_ = bound_.starts.data();
-    if (!bound_.starts.empty()) return;
-    using Start = typename Bound::Start;
-    const std::span<Start> made(at_next_line(reinterpret_cast<Start*>(scratch)),
-                                bound_.panel_count());
-    set_starts(bound_, products_, data_of(operands.x_zero_point, operands_), panels.sums, made);
-    starts_ = made.data();
+    if (!bound_.starts.empty()) {
+      starts_ = at_next_line(bound_.starts.data());
+      return;
+    }
+    auto* starts = at_next_line(reinterpret_cast<int32_t*>(scratch));
+    set_starts(operands, products_, data_of(operands.x_zero_point, operands_),
+               {panels.sums, bound_.sums()}, starts);
+    starts_ = starts;
   }
 
   /// Where all slices are in the padding, results are 0.
@@ -213,11 +215,12 @@ class SlidingRun {
   std::array<std::byte, jit::GroupedNhwcSpec::pixel_bytes> padding_ = {};
   SlidingProducts products_;
   const int32_t* panels_ = nullptr;
-  const typename Bound::Start* starts_ = nullptr;
+  const int32_t* starts_ = nullptr;
 };
 
-/// Planes of several channels, as many for each task: between two calls of a kernel stores come to
-/// a stop. Or rows of one plane, or, where not even one may be had, a part of a row.
+/// Planes of several channels, a piece of each image for every task: between two calls of a kernel
+/// stores come to a stop. Where planes are too few or too large, row ranges of one plane; where not
+/// even one row range fits, a part of a row.
 template <>
 void SlidingRun<DepthwisePlan>::choose_pieces(int64_t tasks) {
   const int64_t unit = plan_.unit_rows() * plan_.columns.output;
@@ -264,19 +267,17 @@ jit::DepthwiseArguments SlidingRun<DepthwisePlan>::arguments_of(const SlidingPie
 
 template <>
 void SlidingRun<DepthwisePlan>::run_slice(const SlidingPiece& piece, const Code& code,
-                                          const int32_t* starts, int64_t outer,
-                                          jit::DepthwiseArguments& arguments) const {
+                                          int64_t outer, jit::DepthwiseArguments& arguments) const {
   const int64_t channel =
       piece.image * plan_.geometry.channels + piece.panel / plan_.geometry.group_out_channels();
   arguments.input = operands_[0] + (channel * outer_inputs_ + outer) * plane_inputs();
   arguments.weights_end = arguments.weights + (piece.panel_end - piece.panel) * panel_lanes_;
-  arguments.start = starts;
+  arguments.start += piece.panel;
   code.call(&arguments);
 }
 
-/// A unit of rows, or, where not even one may be had, a single row or a part of one. Of the panels
-/// as many as may be had: all, where there are enough other pieces; the last piece may have nearly
-/// twice as many as the others.
+/// A unit of rows; where no unit fits, a single row or a part of one. All panels where there are
+/// enough pieces without dividing them; the last piece may have nearly twice as many as the others.
 template <>
 void SlidingRun<GroupedNhwcPlan>::choose_pieces(int64_t) {
   constexpr int64_t line_channels = GroupedNhwcPlan::line_channels;
@@ -325,6 +326,8 @@ jit::GroupedNhwcArguments SlidingRun<GroupedNhwcPlan>::arguments_of(const Slidin
           .prefetched = writes_results() ? plan_.unit_columns() * output_pixel : 0,
           .places = plan_.places.data() + piece.column * phases,
           .places_end = plan_.places.data() + places_end,
+          .vectors = plan_.vectors.data() + piece.panel,
+          .vectors_end = plan_.vectors.data() + piece.panel_end,
           .padding = padding_.data(),
           .first_channel = applies ? of.channel : 0};
 }
@@ -332,7 +335,7 @@ jit::GroupedNhwcArguments SlidingRun<GroupedNhwcPlan>::arguments_of(const Slidin
 /// Row range by row range; arguments are set back.
 template <>
 void SlidingRun<GroupedNhwcPlan>::run_slice(const SlidingPiece& piece, const Code& code,
-                                            const jit::NhwcVector* vectors, int64_t outer,
+                                            int64_t outer,
                                             jit::GroupedNhwcArguments& arguments) const {
   const int64_t channels = plan_.geometry.channels;
   const int64_t output_row = arguments.output_pixel_step * plan_.columns.output;
@@ -340,8 +343,6 @@ void SlidingRun<GroupedNhwcPlan>::run_slice(const SlidingPiece& piece, const Cod
   const std::byte* x =
       operands_[0] + (piece.image * outer_inputs_ + outer) * plane_inputs() * channels;
   arguments.output_row_step = (is_unit ? plan_.row_phases : 1) * output_row;
-  arguments.vectors = vectors;
-  arguments.vectors_end = vectors + (piece.panel_end - piece.panel);
   for (const jit::NhwcRange& each : ranges_of(piece, is_unit ? plan_.ranges : plan_.rows_alone)) {
     const int64_t input_row = each.row * plan_.rows.stride - plan_.rows.pad_begin;
     arguments.range = each.range;

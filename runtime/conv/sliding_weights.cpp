@@ -64,9 +64,7 @@ class ChannelPacker {
   ChannelPacker(const BoundSliding<Plan>& bound, const SlidingProducts& products,
                 const WeightData& from)
       : plan_(bound.plan), operands_(bound.operands), products_(products), from_(from) {
-    if constexpr (BoundSliding<Plan>::is_nhwc) {
-      lanes_ = plan_.lanes;
-    } else {
+    if constexpr (!BoundSliding<Plan>::is_nhwc) {
       splits_last_ =
           plan_.spec.repeats_last_tap && products.subtracts_window_sums && !products.signed_input;
     }
@@ -157,7 +155,7 @@ class ChannelPacker {
   const ConvolutionOperands& operands_;
   const SlidingProducts& products_;
   const WeightData& from_;
-  int64_t lanes_ = 1;         ///< of a panel's vectors
+  const int64_t lanes_ = plan_.panel_lanes() / panel_size(plan_.spec);  ///< of a panel's vectors
   bool splits_last_ = false;  ///< the last tap of each row, of which there are no window sums
   const size_t zero_points_ = static_cast<size_t>(plan_.spec.zero_points());
   /// Of an output channel in a slice.
@@ -273,36 +271,20 @@ void pack_weights(const BoundSliding<Plan>& bound, const SlidingProducts& produc
   }
 }
 
-template <class Plan>
-void set_starts(const BoundSliding<Plan>& bound, const SlidingProducts& products,
-                const std::byte* x_zero_point, const int32_t* sums,
-                std::span<typename BoundSliding<Plan>::Start> starts) {
-  const bool is_signed = bound.operands.x_is_signed;
+void set_starts(const ConvolutionOperands& operands, const SlidingProducts& products,
+                const std::byte* x_zero_point, std::span<const int32_t> sums, int32_t* starts) {
+  const bool is_signed = operands.x_is_signed;
   const int32_t zero = x_zero_point == nullptr ? 0 : number_of(*x_zero_point, is_signed);
   const int32_t flip = is_signed && !products.signed_input ? 128 : 0;
   const auto multiplied = static_cast<uint32_t>(zero + flip);
-  const auto start_of = [&](int32_t sum) {
+  std::ranges::transform(sums, starts, [&](int32_t sum) {
     return static_cast<int32_t>(0 - multiplied * static_cast<uint32_t>(sum));
-  };
-  if constexpr (!BoundSliding<Plan>::is_nhwc) {
-    std::transform(sums, sums + starts.size(), starts.begin(), start_of);
-  } else {
-    for (size_t i = 0; i < starts.size(); ++i) {
-      starts[i] = bound.plan.vectors[i % bound.plan.vectors.size()];
-      std::transform(sums + starts[i].channel, sums + starts[i].channel + starts[i].channels(),
-                     starts[i].start, start_of);
-      if ((i + 1) % bound.plan.vectors.size() == 0) sums += bound.plan.geometry.out_channels;
-    }
-  }
+  });
 }
 
 template void pack_weights(const BoundDepthwise&, const SlidingProducts&, const WeightData&,
                            const PackedPanels<int32_t>&);
 template void pack_weights(const BoundGroupedNhwc&, const SlidingProducts&, const WeightData&,
                            const PackedPanels<int32_t>&);
-template void set_starts(const BoundDepthwise&, const SlidingProducts&, const std::byte*,
-                         const int32_t*, std::span<int32_t>);
-template void set_starts(const BoundGroupedNhwc&, const SlidingProducts&, const std::byte*,
-                         const int32_t*, std::span<jit::NhwcVector>);
 
 }  // namespace castor::detail

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "jit/conv/candidates.hpp"
 #include "jit/conv/sliding/sliding_plan.hpp"
@@ -76,21 +75,22 @@ int64_t max_rows_of_vector(const DepthwisePlan& plan) {
 class ColumnMaker {
  public:
   ColumnMaker(const DepthwisePlan& plan, int64_t rows, const Target& target)
-      : plan_(plan), spec_(plan.spec), target_(target), rows_(static_cast<int>(rows)) {}
+      : plan_(plan),
+        spec_(plan.spec),
+        in_pieces_(!target.supports(Feature::avx512_vbmi)),
+        rows_(static_cast<int>(rows)) {}
 
   /// The vector of `count` output columns from `first` on; nothing where a shuffle cannot make it.
   std::optional<ColumnPositions> make(int64_t first, int64_t count) {
     const ConvolutionAxis& axis = plan_.columns;
     origin_ = first * axis.stride - axis.pad_begin;
     count_ = static_cast<int>(count);
-    ColumnPositions column;
-    column.count = 1;
-    column.input = origin_;
-    column.output = plan_.output_bytes * first;
-    column.stored = (uint64_t{1} << (count * rows_)) - 1;
+    ColumnPositions column = {.count = 1,
+                              .input = origin_,
+                              .output = plan_.output_bytes * first,
+                              .stored = (uint64_t{1} << (count * rows_)) - 1};
     for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {
-      if (!find_taps(k_group) || !set_shuffle(column, k_group)) return std::nullopt;
-      column.loaded |= loaded_;
+      if (!add_shuffle(column, k_group)) return std::nullopt;
     }
     return column;
   }
@@ -104,22 +104,26 @@ class ColumnMaker {
   }
 
  private:
-  static constexpr int outside = -1;  ///< padding
-  static constexpr int any = -2;      ///< what is there does not matter
-
-  /// The byte of the source of each tap of each lane. False where one is after its end.
-  bool find_taps(int k_group) {
-    loaded_ = 0;
-    for (int lane = 0; lane < ColumnPositions::max_lanes; ++lane) {
-      for (int i = 0; i < taps_of_k_group; ++i) {
-        const bool repeats = spec_.repeats_last_tap && k_group + 1 == spec_.k_groups;
-        const int64_t tap = int64_t{k_group} * taps_of_k_group + (repeats ? 0 : i);
-        const bool is_there = lane < count_ * rows_ && tap < plan_.columns.kernel;
-        const int64_t byte = is_there ? byte_of(lane, tap) : any;
-        if (byte >= spec_.source_bytes) return false;
-        bytes_[static_cast<size_t>(lane * taps_of_k_group + i)] = static_cast<int>(byte);
-        if (byte >= 0) loaded_ |= uint64_t{1} << byte;
-      }
+  /// The byte of the source of each tap of each lane. False where one is after the source's end, or
+  /// where 16 of them come from more than four 32-bit pieces, without VBMI.
+  bool add_shuffle(ColumnPositions& column, int k_group) const {
+    const bool repeats = spec_.repeats_last_tap && k_group + 1 == spec_.k_groups;
+    std::array<int, 4> counts = {};  // of pieces
+    for (int i = 0; i < ColumnPositions::max_lanes * taps_of_k_group; ++i) {
+      const int lane = i / taps_of_k_group;
+      const int tap = k_group * taps_of_k_group + (repeats ? 0 : i % taps_of_k_group);
+      const bool is_there = lane < count_ * rows_ && tap < plan_.columns.kernel;
+      const int64_t byte = is_there ? byte_of(lane, tap) : 0;  // any, where nothing multiplies it
+      if (byte == outside) continue;
+      column.taken[k_group] |= uint64_t{1} << i;
+      if (!is_there) continue;
+      if (byte >= spec_.source_bytes) return false;
+      column.loaded |= uint64_t{1} << byte;
+      const int place = in_pieces_ ? place_in_pieces(byte, column.pieces[k_group] + i / 16 * 4,
+                                                     counts[static_cast<size_t>(i / 16)])
+                                   : static_cast<int>(byte);
+      if (place == outside) return false;
+      column.shuffle[k_group][i] = static_cast<uint8_t>(place);
     }
     return true;
   }
@@ -128,49 +132,26 @@ class ColumnMaker {
     const ConvolutionAxis& axis = plan_.columns;
     const int64_t in_row = lane % count_ * axis.stride + tap * axis.dilation;
     if (origin_ + in_row < 0 || origin_ + in_row >= axis.input) return outside;
-    const int64_t row = lane / count_ * plan_.rows.stride * axis.input;
-    return row + in_row;
+    return lane / count_ * plan_.rows.stride * axis.input + in_row;
   }
 
-  bool set_shuffle(ColumnPositions& column, int k_group) const {
-    for (size_t i = 0; i < bytes_.size(); ++i) {
-      column.taken[k_group] |= uint64_t{bytes_[i] != outside} << i;
-      column.shuffle[k_group][i] = static_cast<uint8_t>(std::max(bytes_[i], 0));
-    }
-    if (target_.supports(Feature::avx512_vbmi)) return true;
-    for (size_t piece = 0; piece < 4; ++piece) {
-      const std::span<const int, 16> bytes(bytes_.data() + 16 * piece, 16);
-      uint8_t* shuffle = column.shuffle[k_group] + 16 * piece;
-      if (!set_pieces(bytes, column.pieces[k_group] + 4 * piece, shuffle)) return false;
-    }
-    return true;
+  /// Where a byte is in the pieces of 128 bits, to which its own is added if there is room.
+  static int place_in_pieces(int64_t byte, int32_t* pieces, int& count) {
+    const auto piece = static_cast<int32_t>(byte / 4);
+    const auto at = static_cast<int>(std::find(pieces, pieces + count, piece) - pieces);
+    if (at == 4) return outside;
+    if (at == count) pieces[count++] = piece;
+    return 4 * at + static_cast<int>(byte % 4);
   }
 
-  /// The 32-bit parts that hold 16 bytes, and where in them. False where there are more than four.
-  static bool set_pieces(std::span<const int, 16> bytes, int32_t* pieces, uint8_t* shuffle) {
-    int count = 0;
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      if (bytes[i] < 0) {
-        shuffle[i] = 0;
-        continue;
-      }
-      const int part = bytes[i] / 4;
-      const auto at = static_cast<int>(std::find(pieces, pieces + count, part) - pieces);
-      if (at == 4) return false;
-      if (at == count) pieces[count++] = part;
-      shuffle[i] = static_cast<uint8_t>(4 * at + bytes[i] % 4);
-    }
-    return true;
-  }
+  static constexpr int outside = -1;
 
   const DepthwisePlan& plan_;
   const DepthwiseSpec& spec_;
-  const Target& target_;
+  const bool in_pieces_;
   const int rows_;
   int64_t origin_ = 0;  ///< input column of the first lane's first tap
   int count_ = 0;
-  std::array<int, 64> bytes_ = {};
-  uint64_t loaded_ = 0;
 };
 
 /// Lists the column positions and row ranges of vectors with `in_vector` output rows.
@@ -285,7 +266,9 @@ bool choose_ranges(DepthwisePlan& plan, int64_t max, int64_t step, const Target&
                   (tuning.max_input_rows - spec.rows) / spec.row_stride + 1});
   plan.set_range_outputs(max, step);
   const int64_t outputs = ceil_div(plan.rows.output / plan.rows_of_vector, plan.row_phases);
-  return ceil_div(outputs, int64_t{plan.range_outputs}) * plan.row_phases <= max_ranges;
+  return ceil_div(outputs, int64_t{plan.range_outputs}) *
+             std::min(plan.row_phases, plan.rows.output) <=
+         max_ranges;
 }
 
 /// Column positions and row ranges. Vectors at the lower border may have fewer rows. False: there
@@ -381,12 +364,8 @@ bool has_short_code(const DepthwiseSpec& spec, const TileEpilogue& epilogue,
 EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
   const bool has_sums = problem.needs_window_sums() && !plan.spec.has_pairs();
-  EventCounts image =
-      cost_of_plane(plan, has_sums, target) *
-      static_cast<double>(plan.geometry.out_channels * plan.slices * plan.outer_outputs);
-  image[CostEvent::gathered_weight] = plan.packed_weights(problem);
-  image[CostEvent::sliding_call] = 1 / static_cast<double>(plan.geometry.batch);
-  return image;
+  const EventCounts plane = cost_of_plane(plan, has_sums, target);
+  return plan.cost_of_image(plane * static_cast<double>(plan.geometry.out_channels), problem);
 }
 
 std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,

@@ -235,11 +235,7 @@ void list_weights(GroupedNhwcPlan& plan) {
 EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
   const bool has_sums = problem.needs_window_sums() && !plan.spec.has_pairs();
-  EventCounts image =
-      cost_of_plane(plan, has_sums, target) * static_cast<double>(plan.slices * plan.outer_outputs);
-  image[CostEvent::gathered_weight] = plan.packed_weights(problem);
-  image[CostEvent::sliding_call] = 1 / static_cast<double>(plan.geometry.batch);
-  return image;
+  return plan.cost_of_image(cost_of_plane(plan, has_sums, target), problem);
 }
 
 std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,

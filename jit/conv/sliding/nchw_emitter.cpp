@@ -60,38 +60,28 @@ class NchwRegisters : public VectorPool {
     if (spec.has_pairs()) {
       odd_taps = take();
       even_bytes = take();
-      product = take();
     }
+    if (spec.has_pairs() || spec.signed_input) product = take();
     if (spec.subtracts_window_sums) window_sum_ = take();
     first_shuffle_ = take(spec.k_groups * (has_vbmi(target) ? 1 : 2));
     first_sum_ = take(spec.sum_rows());
     keeps_start = room() >= 1;
     if (keeps_start) start = take();
-    weights = spec.rows * spec.k_groups * spec.weight_parts() +
-              (spec.subtracts_window_sums ? spec.k_groups : 0);
-    keeps_weights = room() >= weights;
-    if (keeps_weights) first_weight_ = take(weights);
-    if (!keeps_weights && spec.signed_input) product = take();
+    keep(read_panel_size(spec));
   }
-
-  bool fit() const { return room() >= 0; }
 
   Xmm padding, source, taps, flip, moved, odd_taps, even_bytes, product, start;
   bool keeps_start = false;
-  bool keeps_weights = false;  ///< else they are read each time
-  int weights = 0;             ///< that the code multiplies by
 
   Xmm shuffle(int k_group) const { return vector(first_shuffle_.getIdx() + k_group); }
   Xmm pieces(int k_group) const { return shuffle(spec_.k_groups + k_group); }
   /// Of the output row with that number; they take turns.
   Xmm sum(int row, int) const { return vector(first_sum_.getIdx() + row % spec_.sum_rows()); }
   Xmm window_sum(int) const { return window_sum_; }
-  bool keeps(int) const { return keeps_weights; }
-  Xmm kept(int index) const { return vector(first_weight_.getIdx() + index); }
 
  private:
   const DepthwiseSpec& spec_;
-  Xmm first_shuffle_, first_sum_, first_weight_, window_sum_;
+  Xmm first_shuffle_, first_sum_, window_sum_;
 };
 
 /// The gather: the k groups of an input row at a column position.
@@ -238,11 +228,7 @@ class NchwEmitter final : public NchwGather {
   void emit_channel() {
     if (epilogue_) epilogue_->emit_begin_row();
     if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
-    if (vectors_.keeps_weights) {
-      for (int i = 0; i < vectors_.weights; ++i) {
-        code_.vpbroadcastd(vectors_.kept(i), code_.ptr[weights + 4 * i]);
-      }
-    }
+    emit_kept();
     code_.mov(reg::range, argument(offsetof(DepthwiseArguments, ranges)));
   }
 
@@ -284,11 +270,8 @@ class NchwEmitter final : public NchwGather {
   void emit_first_sum(const Xmm& sum, int) override {
     if (!vectors_.keeps_start) code_.vpbroadcastd(sum, code_.ptr[reg::start]);
     const Xmm start = vectors_.keeps_start ? vectors_.start : sum;
-    if (spec_.subtracts_window_sums) {
-      code_.vpaddd(sum, start, vectors_.window_sum(0));
-    } else if (vectors_.keeps_start) {
-      code_.vmovdqa64(sum, start);
-    }
+    if (spec_.subtracts_window_sums) return code_.vpaddd(sum, start, vectors_.window_sum(0));
+    if (vectors_.keeps_start) code_.vmovdqa64(sum, start);
   }
 
   void emit_stores(int output) override {

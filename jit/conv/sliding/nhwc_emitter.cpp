@@ -18,6 +18,7 @@ const Reg64 to(Operand::RDX);    ///< the next output row at the place
 const Reg64 output_step(Operand::R8);
 const Reg64 place(Operand::RBP);
 const Reg64 vector(Operand::R10);
+const Reg64 start(Operand::R14);  ///< of the vector
 const Reg64 row_step(Operand::R15);
 const Reg64 thrice_output_step(Operand::RCX);
 const Reg64 prefetched(Operand::RBX);
@@ -27,11 +28,10 @@ const Reg64 pixel(Operand::RCX);    ///< of the sums
 const Reg64 channel(Operand::RBX);  ///< their first one
 }  // namespace reg
 
-/// One, three, five and seven times the step from a pixel to the next.
-const std::array odd_steps = {Reg64(Operand::R11), Reg64(Operand::R12), Reg64(Operand::R13),
-                              Reg64(Operand::R14)};
-const std::array saved_registers = {reg::channel, reg::place,   odd_steps[1],
-                                    odd_steps[2], odd_steps[3], reg::row_step};
+/// One, three and five times the step from a pixel to the next.
+const std::array odd_steps = {Reg64(Operand::R11), Reg64(Operand::R12), Reg64(Operand::R13)};
+const std::array saved_registers = {reg::channel, reg::place, odd_steps[1],
+                                    odd_steps[2], reg::start, reg::row_step};
 
 /// Masks: of pixels, where there are enough for all of a place; else of the one at hand. An
 /// epilogue leaves only one as it is, that of its lanes.
@@ -87,30 +87,20 @@ class NhwcRegisters : public VectorPool {
     if (spec.has_pairs() || spec.signed_input) product = take();
     if (spec.subtracts_window_sums) first_window_sum_ = take(spec.outputs);
     first_sum_ = take(spec.outputs * spec.sum_rows());
-    fit = room() >= 0;
-    panel = panel_size(spec);
-    if (!spec.subtracts_window_sums && !spec.has_pairs()) panel -= spec.zero_points();
-    kept_ = fit ? std::min(panel, room()) : 0;
-    if (kept_ > 0) first_kept_ = take(kept_);
+    keep(read_panel_size(spec));
   }
 
   Xmm taps, padding, order, transposed, flip, pixel, odd_taps, even_bytes, product;
-  bool fit = false;
-  int panel = 0;  ///< vectors of a panel that the code reads
 
   Xmm window_sum(int output) const { return vector(first_window_sum_.getIdx() + output); }
   /// Of an output row with that number; they take turns.
   Xmm sum(int row, int output) const {
     return vector(first_sum_.getIdx() + row % spec_.sum_rows() * spec_.outputs + output);
   }
-  /// Some vectors of the panel stay in registers, others are read each time.
-  bool keeps(int index) const { return index < kept_; }
-  Xmm kept(int index) const { return vector(first_kept_.getIdx() + index); }
 
  private:
   const GroupedNhwcSpec& spec_;
-  Xmm first_window_sum_, first_sum_, first_kept_;
-  int kept_ = 0;
+  Xmm first_window_sum_, first_sum_;
 };
 
 /// The gather: the k groups of a row at a place.
@@ -120,9 +110,6 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   ~NhwcGather() = default;
 
   Xbyak::Address place_field(size_t offset) { return code_.ptr[reg::place + offset]; }
-  Xbyak::Address panel_vector(int index) {
-    return code_.ptr[weights + target_.vector_bits() / 8 * index];
-  }
 
   void emit_gather_constants() {
     emit_flip_constant();
@@ -181,13 +168,18 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   Xbyak::Address pixel_mask(int pixel) {
     return code_.word[reg::place + offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel)];
   }
-  static Xbyak::RegExp pixel_offset(int pixel) {
+  /// Overwrites the scratch register for the last of max_pixels.
+  Xbyak::RegExp emit_pixel_offset(int pixel) {
     if (pixel == 0) return reg::from;
+    if (pixel == 7) {
+      code_.lea(reg::scratch, code_.ptr[reg::from + odd_steps[1]]);
+      return reg::scratch + odd_steps[0] * 4;
+    }
     int times = 1;
     while (pixel % (2 * times) == 0) times *= 2;
     return reg::from + odd_steps[static_cast<size_t>(pixel / times / 2)] * times;
   }
-  Xbyak::Address pixel_address(int pixel) { return code_.ptr[pixel_offset(pixel)]; }
+  Xbyak::Address emit_pixel_address(int pixel) { return code_.ptr[emit_pixel_offset(pixel)]; }
 
   void emit_padding(const Xmm& to) {
     if (has_avx512()) return code_.vmovdqa64(to, vectors_.padding);
@@ -218,13 +210,13 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   void emit_load_partial(int pixel) {
     const Opmask mask = emit_pixel_mask(pixel);
     code_.vmovdqa64(low(vectors_.pixel), low(vectors_.padding));
-    code_.vmovdqu8(low(vectors_.pixel) | mask, pixel_address(pixel));
+    code_.vmovdqu8(low(vectors_.pixel) | mask, emit_pixel_address(pixel));
   }
 
   /// Without AVX-512: a pixel, or padding instead of one that is outside the image.
   Xbyak::RegExp emit_address(int pixel) {
-    if (!is_masked_) return pixel_offset(pixel);
-    code_.lea(reg::scratch, pixel_address(pixel));
+    if (!is_masked_) return emit_pixel_offset(pixel);
+    code_.lea(reg::scratch, emit_pixel_address(pixel));
     code_.cmp(pixel_mask(pixel), 0);
     code_.cmove(reg::scratch, argument(offsetof(GroupedNhwcArguments, padding)));
     return reg::scratch;
@@ -248,15 +240,15 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
     const auto place = static_cast<uint8_t>(pixel % 4);
     if (is_masked_ && !spec_.is_partial) {
       const Opmask mask = emit_pixel_mask(pixel);
-      return code_.vbroadcasti32x4(taps | mask, pixel_address(pixel));
+      return code_.vbroadcasti32x4(taps | mask, emit_pixel_address(pixel));
     }
     if (is_masked_) {
       emit_load_partial(pixel);
       place == 0 ? code_.vmovdqa64(low(taps), low(vectors_.pixel))
                  : code_.vinserti32x4(taps, taps, low(vectors_.pixel), place);
     } else {
-      place == 0 ? code_.vmovdqu(low(taps), pixel_address(pixel))
-                 : code_.vinserti32x4(taps, taps, pixel_address(pixel), place);
+      place == 0 ? code_.vmovdqu(low(taps), emit_pixel_address(pixel))
+                 : code_.vinserti32x4(taps, taps, emit_pixel_address(pixel), place);
     }
   }
 
@@ -306,9 +298,9 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
     } else if (is_masked_) {
       const Opmask mask = emit_pixel_mask(pixel);
       emit_padding(to);
-      code_.vbroadcasti32x4(to | mask, pixel_address(pixel));
+      code_.vbroadcasti32x4(to | mask, emit_pixel_address(pixel));
     } else {
-      code_.vbroadcasti32x4(to, pixel_address(pixel));
+      code_.vbroadcasti32x4(to, emit_pixel_address(pixel));
     }
   }
 };
@@ -355,7 +347,6 @@ class NhwcEmitter final : public NhwcGather {
     code_.mov(step, argument(offsetof(GroupedNhwcArguments, pixel_step)));
     code_.lea(odd_steps[1], code_.ptr[step + step * 2]);
     code_.lea(odd_steps[2], code_.ptr[step + step * 4]);
-    code_.lea(odd_steps[3], code_.ptr[odd_steps[2] + step * 2]);
     code_.mov(reg::row_step, argument(offsetof(GroupedNhwcArguments, row_step)));
     code_.mov(reg::output_step, argument(offsetof(GroupedNhwcArguments, output_step)));
     if (!epilogue_) {
@@ -391,9 +382,7 @@ class NhwcEmitter final : public NhwcGather {
     emit_each(reg::vector, sizeof(NhwcVector),
               argument(offsetof(GroupedNhwcArguments, vectors_end)), [&] {
                 emit_vector_begin();
-                for (int i = 0; i < vectors_.panel && vectors_.keeps(i); ++i) {
-                  code_.vmovups(vectors_.kept(i), panel_vector(i));
-                }
+                emit_kept();
                 emit_rows(reg::from, reg::row_step);
                 code_.add(weights, target_.vector_bits() / 8 * panel_size(spec_));
               });
@@ -407,19 +396,18 @@ class NhwcEmitter final : public NhwcGather {
     code_.mov(reg::to, place_field(offsetof(NhwcPlace, output)));
     code_.imul(reg::to, argument(offsetof(GroupedNhwcArguments, output_pixel_step)));
     code_.add(reg::to, argument(offsetof(GroupedNhwcArguments, output)));
-    if (!epilogue_) {
-      code_.mov(reg::scratch, vector_field(offsetof(NhwcVector, channel)));
-      code_.lea(reg::to, code_.ptr[reg::to + reg::scratch * 4]);
-      return;
-    }
-    code_.mov(reg::channel, vector_field(offsetof(NhwcVector, channel)));
-    code_.sub(reg::channel, argument(offsetof(GroupedNhwcArguments, first_channel)));
+    const Reg64& channel = epilogue_ ? reg::channel : reg::scratch;
+    code_.mov(channel, vector_field(offsetof(NhwcVector, channel)));
+    code_.mov(reg::start, argument(offsetof(GroupedNhwcArguments, start)));
+    code_.lea(reg::start, code_.ptr[reg::start + channel * 4]);
+    if (!epilogue_) return code_.lea(reg::to, code_.ptr[reg::to + channel * 4]);
+    code_.sub(channel, argument(offsetof(GroupedNhwcArguments, first_channel)));
     code_.kmovw(epilogue_lanes, vector_field(offsetof(NhwcVector, lanes)));
     code_.call(begin_routine_);
   }
 
   void emit_first_sum(const Xmm& sum, int output) override {
-    const Xbyak::Address start = vector_field(offsetof(NhwcVector, start));
+    const Xbyak::Address start = code_.ptr[reg::start];
     spec_.subtracts_window_sums ? code_.vpaddd(sum, vectors_.window_sum(output), start)
                                 : code_.vmovups(sum, start);
   }
@@ -507,12 +495,12 @@ bool fits(const GroupedNhwcSpec& spec, const Target& target) {
   return has_code_for(spec, target) && spec.outputs <= GroupedNhwcSpec::max_outputs &&
          spec.pixels() <= GroupedNhwcSpec::max_pixels &&
          spec.k_groups <= GroupedNhwcSpec::max_k_groups &&
-         (target.has_avx512() || !spec.is_partial) && NhwcRegisters(spec, target, 0).fit;
+         (target.has_avx512() || !spec.is_partial) && NhwcRegisters(spec, target, 0).fit();
 }
 
 bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcSpec& spec, const Target& target) {
   return epilogue.rows_of_channels && !spec.adds &&
-         NhwcRegisters(spec, target, vectors_for(&epilogue)).fit;
+         NhwcRegisters(spec, target, vectors_for(&epilogue)).fit();
 }
 
 Result<MachineCode> emit_kernel(const GroupedNhwcSpec& spec, const Target& target,

@@ -32,11 +32,22 @@ class VectorPool {
  public:
   VectorPool(const Target& target, int spare)
       : bits_(target.vector_bits()), all_(target.vector_registers() - spare) {}
+  /// Whether there were enough.
+  bool fit() const { return room() >= 0; }
+  /// Whether a vector of the panel stays in a register; others are read each time.
+  bool keeps(int index) const { return index < kept_; }
+  Xmm kept(int index) const { return vector(first_kept_ + index); }
   /// A bit for each register that is given out.
   uint32_t taken() const { return (uint32_t{1} << (taken_ - 1) << 1) - 1; }
 
  protected:
   int room() const { return all_ - taken_; }
+  /// Lets as many vectors of a panel stay in registers as there are registers left.
+  void keep(int panel) {
+    first_kept_ = taken_;
+    kept_ = std::clamp(room(), 0, panel);
+    taken_ += kept_;
+  }
   Xmm take(int count = 1) {
     taken_ += count;
     return vector(taken_ - count);
@@ -47,13 +58,14 @@ class VectorPool {
   int bits_;
   int all_;
   int taken_ = 0;
+  int first_kept_ = 0;
+  int kept_ = 0;
 };
 
 /// The walk down the rows of a range. `Registers` are a VectorPool that names the registers of the
 /// walk. Derived classes gather the k groups of a row, and store.
 template <class Spec, class Registers>
 class SlidingEmitter {
- public:
  protected:
   SlidingEmitter(const Spec& spec, const Target& target, int spare, std::span<uint8_t> buffer)
       : spec_(spec), target_(target), vectors_(spec, target, spare), code_(buffer) {}
@@ -101,6 +113,14 @@ class SlidingEmitter {
     code_.L(done);
   }
 
+  Xbyak::Address panel_vector(int index) {
+    if (broadcasts) return code_.ptr_b[weights + 4 * index];
+    return code_.ptr[weights + target_.vector_bits() / 8 * index];
+  }
+  /// The vectors of the panel that stay in registers.
+  void emit_kept() {
+    for (int i = 0; vectors_.keeps(i); ++i) emit_read(vectors_.kept(i), i);
+  }
   /// All rows of a range. What window sums have added up to is added where an accumulator begins
   /// and subtracted at the end, so that the rows between remain. `from` goes on by `row_step`.
   void emit_rows(const Reg64& from, const Reg64& row_step) {
@@ -219,24 +239,26 @@ class SlidingEmitter {
     if (parts > 1) emit_product_of_part(sum, vectors_.odd_taps, index + 1);
   }
 
+  void emit_read(const Xmm& to, int index) {
+    broadcasts ? code_.vpbroadcastd(to, code_.ptr[weights + 4 * index])
+               : code_.vmovups(to, panel_vector(index));
+  }
+
   /// `index` in the panel.
   void emit_product_of_part(const Xmm& sum, const Xmm& taps, int index) {
     const bool keeps = vectors_.keeps(index);
     const Xmm& product = vectors_.product;
     const auto encoding = has_avx512() ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
-    const int bytes = broadcasts ? 4 : target_.vector_bits() / 8;
-    const Xbyak::Address at = code_.ptr[weights + bytes * index];
+    // Words have no broadcast of their own.
     const bool loads = !keeps && (spec_.signed_input || (broadcasts && spec_.has_pairs()));
-    if (loads) broadcasts ? code_.vpbroadcastd(product, at) : code_.vmovups(product, at);
+    if (loads) emit_read(product, index);
     const Xmm loaded = keeps ? vectors_.kept(index) : product;
-    const bool is_register = keeps || loads;
     if (spec_.signed_input) return code_.vpdpbusd(sum, loaded, taps, encoding);
-    if (spec_.has_pairs()) {
-      is_register ? code_.vpmaddwd(product, taps, loaded) : code_.vpmaddwd(product, taps, at);
-      return code_.vpaddd(sum, sum, product);
-    }
-    if (is_register) return code_.vpdpbusd(sum, taps, loaded, encoding);
-    code_.vpdpbusd(sum, taps, broadcasts ? code_.ptr_b[weights + bytes * index] : at, encoding);
+    const Xbyak::Address at = panel_vector(index);
+    const Operand& weight = keeps || loads ? static_cast<const Operand&>(loaded) : at;
+    if (!spec_.has_pairs()) return code_.vpdpbusd(sum, taps, weight, encoding);
+    code_.vpmaddwd(product, taps, weight);
+    code_.vpaddd(sum, sum, product);
   }
 };
 

@@ -16,6 +16,7 @@
 #include "ir/support/integer_math.hpp"
 #include "jit/conv/problem.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
+#include "jit/core/cost_events.hpp"
 
 namespace castor::jit {
 
@@ -39,12 +40,16 @@ struct SlidingPlan : PlaneAxes {
 
   /// Whether one call of a kernel writes each output, the only one.
   bool is_one_pass() const { return jit::is_one_pass(geometry); }
-  /// Weights that a call packs, for each image.
-  double packed_weights(const ConvolutionProblem& problem) const {
-    if (problem.has_constant_weights) return 0;
+  /// The cost of an image, of which `planes` is that of all planes in one pass.
+  EventCounts cost_of_image(const EventCounts& planes, const ConvolutionProblem& problem) const {
+    EventCounts image = planes * static_cast<double>(slices * outer_outputs);
+    const auto batch = static_cast<double>(geometry.batch);
+    image[CostEvent::sliding_call] = 1 / batch;
+    if (problem.has_constant_weights) return image;
     const int64_t channels = geometry.out_channels * geometry.group_channels();
-    return static_cast<double>(channels * slices * rows.kernel * columns.kernel) /
-           static_cast<double>(geometry.batch);
+    const int64_t weights = channels * slices * rows.kernel * columns.kernel;
+    image[CostEvent::gathered_weight] = static_cast<double>(weights) / batch;
+    return image;
   }
   /// Output rows from an output of a range to the next.
   int64_t output_step() const { return rows_of_vector * row_phases; }
@@ -155,9 +160,9 @@ struct GroupedNhwcPlan : SlidingPlan {
 
   int64_t column_step = 1;  ///< input columns from one that the filter takes to the next
   int64_t column_phases = 1;
-  bool overlaps = false;              ///< the last vector has channels of the one before as well
-  GroupedNhwcSpec spec;               ///< without window sums and adding
-  std::vector<NhwcVector> vectors;    ///< without starts
+  bool overlaps = false;  ///< the last vector has channels of the one before as well
+  GroupedNhwcSpec spec;   ///< without window sums and adding
+  std::vector<NhwcVector> vectors;
   std::vector<NhwcPlace> places;      ///< of one row, by unit, then by phase
   std::vector<NhwcRange> ranges;      ///< by row
   std::vector<NhwcRange> rows_alone;  ///< the same of single rows, where pieces may be so small

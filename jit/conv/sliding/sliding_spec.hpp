@@ -208,6 +208,12 @@ int panel_size(const Spec& spec) {
   return spec.orders() + spec.rows * spec.row_weights() * spec.weight_parts() +
          (spec.has_pairs() ? 0 : spec.zero_points());
 }
+/// What the code reads of it: all, or what is before the zero points.
+template <class Spec>
+int read_panel_size(const Spec& spec) {
+  const bool has_unread = !spec.has_pairs() && !spec.subtracts_window_sums;
+  return panel_size(spec) - (has_unread ? spec.zero_points() : 0);
+}
 
 /// Column positions that differ in their offset alone: each makes up to 16 neighbouring outputs.
 struct ColumnPositions {
@@ -269,13 +275,11 @@ struct NhwcPlace {
 };
 
 /// Adjacent output channels of a vector.
-struct alignas(64) NhwcVector {
-  static constexpr int max_lanes = 16;
-  int32_t start[max_lanes] = {};  ///< of the accumulators
-  int32_t lanes_mask[8] = {};     ///< -1 in each of `lanes`, of vectors of 8
-  int64_t input = 0;              ///< the first channel of x that is read
-  int64_t channel = 0;            ///< the first output channel
-  uint32_t lanes = 0;             ///< a bit for each that no vector before has
+struct NhwcVector {
+  int32_t lanes_mask[8] = {};  ///< -1 in each of `lanes`, of vectors of 8
+  int64_t input = 0;           ///< the first channel of x that is read
+  int64_t channel = 0;         ///< the first output channel
+  uint32_t lanes = 0;          ///< a bit for each that no vector before has
   /// Channels of the vector, those of vectors before it among them.
   int channels() const { return static_cast<int>(std::bit_width(lanes)); }
 };
@@ -296,6 +300,7 @@ struct GroupedNhwcArguments {
   const NhwcPlace* places = nullptr;
   const NhwcPlace* places_end = nullptr;  ///< after at least one
   const int32_t* weights = nullptr;       ///< panel of the first vector
+  const int32_t* start = nullptr;         ///< of the accumulators, by output channel of all
   const NhwcVector* vectors = nullptr;
   const NhwcVector* vectors_end = nullptr;    ///< after at least one
   const std::byte* padding = nullptr;         ///< the input's zero point in each of 16 bytes
