@@ -13,7 +13,7 @@ namespace castor::jit {
 void reserve_joined_bytes(LaneEmitter& emitter);
 OwnedVector emit_join_upper_bytes(LaneEmitter& emitter, const Xbyak::Xmm& low,
                                   const Xbyak::Xmm& high);
-/// The same of lower bytes.
+/// Joins lower bytes in the same way.
 OwnedVector emit_join_lower_bytes(LaneEmitter& emitter, const Xbyak::Xmm& low,
                                   const Xbyak::Xmm& high);
 

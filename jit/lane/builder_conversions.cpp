@@ -59,9 +59,10 @@ LaneId LaneBuilder::fold_masked_bits(LaneId a, LaneId low_mask) {
 }
 
 LaneId LaneBuilder::fold_to_high_half(LaneId a) {
-  // The sum carries into bit 16 exactly where one of the low bits is set.
-  const LaneId low_mask = constant(LaneType::i32, 0xffff);
-  return bit_or(a, add(bit_and(a, low_mask), low_mask));
+  // The sum carries into bit 16 exactly where one of the low bits is set. Where the carry leaves
+  // that bit 0, it was 1.
+  const LaneId sum = add(a, constant(LaneType::i32, 0xffff));
+  return bit_or(a, bit_and(sum, constant(LaneType::i32, 0x10000)));
 }
 
 LaneId LaneBuilder::i64_to_f64_odd(LaneId a, bool is_signed) {

@@ -42,7 +42,7 @@ class VectorPool {
 
  protected:
   int room() const { return all_ - taken_; }
-  /// Lets as many vectors of a panel stay in registers as there are registers left.
+  /// Keeps vectors of a panel in registers, while any are left.
   void keep(int panel) {
     first_kept_ = taken_;
     kept_ = std::clamp(room(), 0, panel);
