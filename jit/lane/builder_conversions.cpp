@@ -18,9 +18,7 @@ LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
   return f64_to_f32(fold_low_bits(a, 43));
 }
 
-LaneId LaneBuilder::f64_to_f32_odd_for_f16(LaneId a) {
-  return f64_to_f32(fold_low_bits(a, 29));
-}
+LaneId LaneBuilder::f64_to_f32_odd_for_f16(LaneId a) { return f64_to_f32(fold_low_bits(a, 29)); }
 
 LaneId LaneBuilder::f64_to_f32_up(LaneId a) {
   if (target_.has_avx512()) {
