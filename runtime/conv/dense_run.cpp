@@ -73,8 +73,8 @@ class BlockRun {
       piece.pixel = first_pixel + pixel;
       piece.pixels = std::min(at_once, range.end - pixel);
       const PieceMemory memory = call_.output.begin(piece, block_.scratch);
-      transpose_dwords(from + pixel, block_.pixels(), piece.channels, piece.pixels, memory.data,
-                       memory.pixel_step);
+      transpose_i32(from + pixel, block_.pixels(), piece.channels, piece.pixels, memory.data,
+                    memory.pixel_step);
       call_.output.end(piece, block_.scratch);
     }
   }
@@ -191,12 +191,12 @@ class DenseRun {
 
   /// The tasks from `begin` to `end`, each of which works in a scratch of its own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
-    KeptVectors kept;
+    RowVectors vectors;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t member = task % teams_.members;
       blocks_.for_each_part(task / teams_.members, teams_.teams, [&](const BlockPart& part) {
         run_share(part, blocks_.share_of(part, member, teams_.members),
-                  blocks_.share_of(part, member + 1, teams_.members), scratch, kept);
+                  blocks_.share_of(part, member + 1, teams_.members), scratch, vectors);
       });
     }
   }
@@ -204,7 +204,7 @@ class DenseRun {
  private:
   /// A task's share of a part: the rest of a channel tile, whole ones, the beginning of another.
   void run_share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end,
-                 std::byte* scratch, KeptVectors& kept) const {
+                 std::byte* scratch, RowVectors& vectors) const {
     const PixelTiles& all = part.tiles;
     const int64_t first = begin.channel_tile;
     const int64_t last = end.pixel_tile > all.begin ? end.channel_tile : end.channel_tile - 1;
@@ -219,7 +219,7 @@ class DenseRun {
     const BlockPlace inner = DenseBlocks::part_with(part.place, pixels);
     const int64_t packed_by_kernel = tiles_that_kernel_packs(part, first, tiles_of(first));
     const std::byte* source =
-        source_of(part.place, inner, scratch, kept, packed_by_kernel * pixels_of_tile());
+        source_of(part.place, inner, scratch, vectors, packed_by_kernel * pixels_of_tile());
     const LaidOutBlock block = {part.place, inner, *part.tables, source, scratch};
     if (bound_.window_sums != jit::WindowSums::none) sum_block(bound_, block, packed);
     const BlockRun run(call_, block);
@@ -244,7 +244,7 @@ class DenseRun {
 
   /// The source of a block, of which the inner part is packed but for its first pixels.
   const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
-                             KeptVectors& kept, int64_t packed_pixels) const {
+                             RowVectors& vectors, int64_t packed_pixels) const {
     const PlaneInput input = {call_.operands[0], bound_.operands.x_is_signed,
                               call_.input_zero_point()};
     if (std::holds_alternative<jit::DirectInput>(plan_.source)) {
@@ -253,7 +253,7 @@ class DenseRun {
     std::byte* source = scratch + bound_.parts.source;
     std::byte* to = source + source_bytes_before(plan_, place, inner);
     if (packed_pixels < inner.block.pixels()) {
-      pack_input(plan_, bound_.input_packer.get(), input, inner, to, kept, packed_pixels);
+      pack_input(plan_, bound_.input_packer.get(), input, inner, to, vectors, packed_pixels);
     }
     return source;
   }

@@ -1,31 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of packing: channels are interleaved to k groups, i32 transposed, bytes added up.
+// Loops of packing: bytes are interleaved to k groups, i32 transposed, bytes added up.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "jit/conv/dot_product.hpp"
+
 namespace castor::detail {
 
-/// Rows of the channels of k groups: four of bytes, or two of i16 pairs. Null: what such a channel
-/// gives does not matter.
-struct KGroupSource {
-  const std::byte* channels[4] = {};
-  int64_t step = 1;  ///< bytes from one pixel to the next
+/// How elements, bytes, become a k group: of i16 pairs each is repeated, as the two bytes of an
+/// i16. The result is ((bytes & present) ^ flips) - zeros, a difference of i16.
+struct KGroupForm {
+  jit::ProductEngine engine = jit::ProductEngine::u8_i8_dot;
+  int elements = 0;  ///< that there are
+  uint32_t present = 0;
+  uint32_t flips = 0;
+  uint32_t zeros = 0;
 };
 
-/// to[i] = a byte of each channel at pixel i, the first channel's lowest, each with `flip` xored.
-void interleave_bytes(const KGroupSource& from, uint8_t flip, int64_t count, uint32_t* to);
+/// The form of k groups with that many elements; what they lack of all is 0. `flip` is xored to
+/// each byte. I16 pairs are less the zero point: `flip` is 0x80 where elements are signed.
+KGroupForm k_group_form(jit::ProductEngine engine, int64_t elements, uint8_t flip,
+                        int32_t zero_point);
 
-/// to[i] = an i16 of each of the first two channels at pixel i, less the zero point.
-void interleave_pairs(const KGroupSource& from, bool is_signed, int32_t zero_point, int64_t count,
-                      uint32_t* to);
+/// Where the elements of k groups are. Steps in bytes.
+struct KGroupSource {
+  const std::byte* first = nullptr;
+  int64_t element_step = 0;
+  int64_t step = 0;  ///< from one k group to the next
+};
+
+/// Packs k groups one by one.
+void gather_k_groups(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to);
+
+/// The same, several at a time. Elements may be read that are not there, and behind the last ones
+/// `interleave_slack` bytes.
+void interleave(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to);
+inline constexpr int64_t interleave_slack = 32;
 
 /// The sum of bytes as unsigned numbers, each with `flip` xored, modulo 2^32.
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip);
 
 /// to[column * to_step + row] = from[row * from_step + column]; steps in i32.
-void transpose_dwords(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,
-                      int32_t* to, int64_t to_step);
+void transpose_i32(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,
+                   int32_t* to, int64_t to_step);
 
 }  // namespace castor::detail

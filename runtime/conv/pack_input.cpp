@@ -11,10 +11,6 @@ namespace castor::detail {
 
 namespace {
 
-constexpr int64_t lanes = jit::ConvStore::max_lanes;
-
-uint32_t bits(int64_t begin, int64_t end) { return (1u << end) - (1u << begin); }
-
 /// The input of one block.
 class InputBlock {
  public:
@@ -27,9 +23,8 @@ class InputBlock {
     pixel_step_ = nhwc ? geometry.channels : 1;
     group_ = input.x + place.image * geometry.channels * pixels_ +
              place.group * geometry.group_channels() * channel_step_;
-    if (has_pairs()) return;
     flip_ = input.is_signed ? 0x80 : 0;
-    pad_ = static_cast<uint8_t>(input.zero_point + flip_);
+    if (!has_pairs()) pad_ = static_cast<uint8_t>(input.zero_point + flip_);
   }
 
   const std::byte* at(int64_t channel, int64_t pixel) const {
@@ -38,10 +33,6 @@ class InputBlock {
 
  protected:
   bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }
-  const std::byte* end() const {
-    return input_.x + plan_.geometry.batch * plan_.geometry.channels * pixels_;
-  }
-
   const jit::DensePlan& plan_;
   const PlaneInput& input_;
   const BlockPlace& place_;
@@ -54,109 +45,93 @@ class InputBlock {
 };
 
 /// The planes of one slice of the filter and one stride phase of rows and of columns: one for each
-/// k group, with data at the same positions.
+/// k group, with data at the same positions. The rest is padding.
 struct PhasePlanes {
   uint32_t* first = nullptr;  ///< of the first k group
   int64_t pixel = 0;          ///< of the input: the slice's first
   int64_t input_row = 0;      ///< of the planes' first row; may be negative
   int64_t input_column = 0;   ///< of a row's first k group; may be negative
-  PlaneData data;
+  int64_t first_row = 0;      ///< with data
+  int64_t end_row = 0;        ///< after the last one
+  int64_t first_lane = 0;     ///< of a row, with data
+  int64_t end_lane = 0;
 };
 
-/// Packs planes: by generated code, several at a time, and row by row where there is none, or where
-/// it would read past the end of the input.
+/// Packs planes, by generated code or, where there is none, row by row.
 class PlanePacker : InputBlock {
  public:
-  PlanePacker(const InputBlock& in, const KernelCode<jit::PackInput>* code, KeptVectors& kept,
+  PlanePacker(const InputBlock& in, const KernelCode<jit::PackInput>* code, RowVectors& vectors,
               std::byte* to, int64_t packed_pixels)
       : InputBlock(in),
         planes_(*plan_.planes()),
         code_(code),
-        kept_(kept),
+        vectors_(vectors),
         to_(reinterpret_cast<uint32_t*>(to)),
-        rows_(place_.block.rows + planes_.row_phases.max_shift),
+        rows_(plan_.rows),
+        columns_(plan_.columns),
+        row_(place_.row),
+        column_(place_.column),
+        row_count_(place_.block.rows + planes_.row_phases.max_shift),
         width_(place_.block.columns + planes_.column_phases.max_shift),
-        held_(jit::channels_of_k_group(plan_.engine)),
-        packed_pixels_(packed_pixels) {}
+        held_(jit::channels_of_k_group(plan_.engine)) {
+    if (plan_.takes_whole_rows()) join_rows(packed_pixels);
+  }
 
   void pack() const;
 
  private:
+  void join_rows(int64_t packed_pixels);
   PhasePlanes phase_planes(int64_t slice, size_t row_phase, size_t column_phase) const;
   void pack_planes(const PhasePlanes& of) const;
 
   // By code:
-  void pack_k_groups(const PhasePlanes& of, int64_t begin, int64_t end) const;
-  int64_t bytes_left(const PhasePlanes& of, int64_t k_group) const;
   jit::PackInputArguments arguments_of(const PhasePlanes& of, int64_t k_group) const;
-  void call(const PhasePlanes& of, int64_t begin, int64_t end, int64_t rows) const;
-  void call_for_columns(const PhasePlanes& of) const;
-  void call_for_im2col(const PhasePlanes& of) const;
+  void pack_channels(const PhasePlanes& of, int64_t begin, int64_t end) const;
+  void pack_columns(const PhasePlanes& of) const;
+  void pack_im2col(const PhasePlanes& of) const;
   void find_filter_rows(int64_t first_row, const std::byte** to) const;
-  template <class Visit>
-  void call_for_rows(const PhasePlanes& of, int64_t k_group, int64_t rows,
-                     jit::PackInputArguments& arguments, Visit visit) const;
-  void call_for_whole_rows(const PhasePlanes& of, int64_t rows,
-                           jit::PackInputArguments& arguments) const;
-  void call_for_run(int64_t begin, int64_t end, jit::PackInputArguments& arguments) const;
-  template <class Visit>
-  void call_for_vectors(jit::PackInputArguments& arguments, int64_t begin, int64_t end,
-                        Visit visit) const;
-  void call_for_kept(jit::PackInputArguments& arguments) const;
+  void call(jit::PackInputArguments& arguments, int64_t input_column) const;
 
   // By loops:
-  void pack_rows(const PhasePlanes& of, int64_t k_group, int64_t row) const;
-  void pack_row(const PhasePlanes& of, int64_t k_group, int64_t row, uint32_t* to) const;
-  void pack_columns(const PhasePlanes& of, const std::byte* row, uint32_t* to) const;
-  void interleave(const KGroupSource& source, int64_t count, uint32_t* to) const;
-  KGroupSource source_of(int64_t k_group, int64_t pixel) const;
+  void pack_row(const PhasePlanes& of, int64_t k_group, int64_t row) const;
+  void copy_columns(const std::byte* row, int64_t column, int64_t bytes, std::byte* to) const;
 
-  /// Says which bytes of a row's vectors are input. Nothing outside the row is read.
-  auto bytes_of_vectors(const PhasePlanes& of) const {
-    return [this, &of](int64_t begin, int64_t, jit::PackedVector& vector) {
-      constexpr int64_t vector_bytes = 64;
-      vector.source = of.input_column + begin * plan_.columns.stride;
-      const int64_t first = std::clamp<int64_t>(-vector.source, 0, vector_bytes);
-      const int64_t end =
-          std::clamp<int64_t>(plan_.columns.input - vector.source, first, vector_bytes);
-      vector.bytes = jit::first_bits(end) & ~jit::first_bits(first);
-    };
+  bool is_of_columns() const { return planes_.layout == jit::PackedLayout::columns4; }
+  uint32_t* row_of(const PhasePlanes& of, int64_t k_group, int64_t row) const {
+    return of.first + k_group * planes_.phases() * planes_.plane_size + row * planes_.pitch;
   }
-  uint32_t* plane(const PhasePlanes& of, int64_t k_group) const {
-    return of.first + k_group * planes_.phases() * planes_.plane_size;
-  }
-  /// The pixel of the input that a row of planes has data from.
+  /// Column 0 of the input that a row of a k group has.
   int64_t pixel_of_row(const PhasePlanes& of, int64_t row) const {
-    return of.pixel + (of.input_row + row * plan_.rows.stride) * plan_.columns.input;
-  }
-  /// Its column. Without data that is no position, and may exceed all numbers.
-  int64_t first_column(const PhasePlanes& of) const {
-    return wrapped_sum(of.input_column, wrapped_product(of.data.first, plan_.columns.stride));
-  }
-  /// Whether the data of all rows are adjacent in the input.
-  bool has_whole_rows(const PhasePlanes& of) const {
-    return plan_.columns.stride == 1 && plan_.rows.stride == 1 &&
-           of.data.end - of.data.first == plan_.columns.input;
-  }
-  /// Whether they are so in the plane as well.
-  bool is_one_run(const PhasePlanes& of) const {
-    return planes_.layout == jit::PackedLayout::nchw4c && has_whole_rows(of) &&
-           planes_.pitch == plan_.columns.input && of.data.end_row - of.data.first_row == rows_;
+    return of.pixel + (of.input_row + row * rows_.stride) * columns_.input;
   }
   void fill_rows(const PhasePlanes& of, int64_t k_group, int64_t row, int64_t end) const {
-    for (; row < end; ++row) std::fill_n(plane(of, k_group) + row * planes_.pitch, width_, pad());
+    for (; row < end; ++row) std::fill_n(row_of(of, k_group, row), width_, pad());
   }
   uint32_t pad() const { return pad_ * 0x01010101u; }
 
   const jit::PackedPlanes& planes_;
   const KernelCode<jit::PackInput>* code_;
-  KeptVectors& kept_;
-  uint32_t* const to_;
-  const int64_t rows_;           ///< of a plane
-  const int64_t width_;          ///< k groups of a row
-  const int64_t held_;           ///< channels or columns of a k group
-  const int64_t packed_pixels_;  ///< from the first one on, of whole rows
+  RowVectors& vectors_;
+  uint32_t* to_;
+  ConvolutionAxis rows_;
+  ConvolutionAxis columns_;
+  int64_t row_;  ///< the block's first, of the output
+  int64_t column_;
+  int64_t row_count_;   ///< of a plane
+  int64_t width_;       ///< k groups of a row
+  const int64_t held_;  ///< channels or columns of a k group
 };
+
+/// Rows that are adjacent in the input and in planes are packed as one, from some pixel on.
+void PlanePacker::join_rows(int64_t packed_pixels) {
+  column_ += row_ * columns_.input + packed_pixels;
+  width_ += (row_count_ - 1) * columns_.input - packed_pixels;
+  to_ += packed_pixels;
+  row_ = 0;
+  row_count_ = 1;
+  columns_.input *= rows_.input;
+  rows_.input = 1;
+}
 
 void PlanePacker::pack() const {
   for (int64_t slice = 0; slice < plan_.slices; ++slice) {
@@ -175,292 +150,160 @@ PhasePlanes PlanePacker::phase_planes(int64_t slice, size_t row_phase, size_t co
   of.first = to_ + (slice * plan_.k_groups * planes_.phases() + phase) * planes_.plane_size;
   const std::optional<int64_t> outer = jit::outer_position(plan_.geometry, place_.outer, slice);
   if (!outer) return of;
-  const ConvolutionAxis& rows = plan_.rows;
-  const ConvolutionAxis& columns = plan_.columns;
-  of.pixel = *outer * rows.input * columns.input;
-  of.input_row = place_.row * rows.stride + planes_.row_phases.phases[row_phase] - rows.pad_begin;
-  of.input_column = place_.column * columns.stride + planes_.column_phases.phases[column_phase] -
-                    columns.pad_begin;
+  of.pixel = *outer * rows_.input * columns_.input;
+  of.input_row = row_ * rows_.stride + planes_.row_phases.phases[row_phase] - rows_.pad_begin;
+  of.input_column =
+      column_ * columns_.stride + planes_.column_phases.phases[column_phase] - columns_.pad_begin;
   // Steps along an axis before `end` is reached.
   const auto steps = [](int64_t from, int64_t end, int64_t stride, int64_t max) {
     const int64_t distance = std::max<int64_t>(end - from, 0);
     return std::min(stride == 1 ? distance : ceil_div(distance, stride), max);  // divisions cost
   };
-  PlaneData& data = of.data;
-  data.first_row = steps(of.input_row, 0, rows.stride, rows_);
-  data.end_row = std::max(steps(of.input_row, rows.input, rows.stride, rows_), data.first_row);
-  data.first = steps(of.input_column, 0, columns.stride, width_);
-  data.end = std::max(steps(of.input_column, columns.input, columns.stride, width_), data.first);
+  of.first_row = steps(of.input_row, 0, rows_.stride, row_count_);
+  of.end_row = std::max(steps(of.input_row, rows_.input, rows_.stride, row_count_), of.first_row);
+  of.first_lane = steps(of.input_column, 0, columns_.stride, width_);
+  of.end_lane =
+      std::max(steps(of.input_column, columns_.input, columns_.stride, width_), of.first_lane);
   return of;
 }
 
 void PlanePacker::pack_planes(const PhasePlanes& of) const {
-  if (planes_.layout == jit::PackedLayout::im2col) return call_for_im2col(of);
-  if (code_ == nullptr || of.data.is_empty()) {
-    for (int64_t i = 0; i < plan_.k_groups; ++i) pack_rows(of, i, 0);
-    return;
+  if (planes_.layout == jit::PackedLayout::im2col) return pack_im2col(of);
+  for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
+    fill_rows(of, k_group, 0, of.first_row);
+    fill_rows(of, k_group, of.end_row, row_count_);
+    if (code_ != nullptr) continue;
+    for (int64_t row = of.first_row; row < of.end_row; ++row) pack_row(of, k_group, row);
   }
-  if (planes_.layout == jit::PackedLayout::columns4) return call_for_columns(of);
+  if (code_ == nullptr || of.first_row == of.end_row) return;
+  if (is_of_columns()) return pack_columns(of);
   const int64_t whole = plan_.geometry.group_channels() / held_;
-  if (whole > 0) pack_k_groups(of, 0, whole);
-  if (whole < plan_.k_groups) pack_k_groups(of, whole, plan_.k_groups);
+  if (whole > 0) pack_channels(of, 0, whole);
+  if (whole < plan_.k_groups) pack_channels(of, whole, plan_.k_groups);
 }
 
-/// Packs k groups that have the same number of channels: by code, but for rows at the end of the
-/// input.
-void PlanePacker::pack_k_groups(const PhasePlanes& of, int64_t begin, int64_t end) const {
-  int64_t k_group = end;
-  while (k_group > begin && bytes_left(of, k_group - 1) < 0) --k_group;
-  if (k_group > begin) call(of, begin, k_group, rows_);
-  for (; k_group < end; ++k_group) {
-    const int64_t row_bytes = saturated_product(plan_.rows.stride, plan_.columns.input);
-    const int64_t rows = of.data.end_row - ceil_div(-bytes_left(of, k_group), row_bytes);
-    const bool is_worthwhile = rows > of.data.first_row;
-    if (is_worthwhile) call(of, k_group, k_group + 1, rows);
-    pack_rows(of, k_group, is_worthwhile ? rows : 0);
-  }
-}
-
-/// Bytes of the input after all that the code reads of a k group; negative if it reads too far.
-int64_t PlanePacker::bytes_left(const PhasePlanes& of, int64_t k_group) const {
-  const int64_t last = std::min(held_ * k_group + 3, plan_.geometry.group_channels() - 1);
-  const int64_t end_of_row = pixel_of_row(of, of.data.end_row - 1) + plan_.columns.input;
-  return end() - at(last, end_of_row) - (jit::pack_input_spec(plan_).bytes_read() - 1);
-}
-
-/// The arguments for all rows with data from a k group's on.
+/// The arguments for one k group's rows with data, from its channel 0 on.
 jit::PackInputArguments PlanePacker::arguments_of(const PhasePlanes& of, int64_t k_group) const {
   jit::PackInputArguments arguments;
-  arguments.source_row_step = wrapped_product(plan_.rows.stride, plan_.columns.input);
-  arguments.planes = reinterpret_cast<std::byte*>(plane(of, k_group));
+  arguments.source_row_step = wrapped_product(rows_.stride, columns_.input);
+  arguments.planes = reinterpret_cast<std::byte*>(row_of(of, k_group, of.first_row));
   arguments.plane_step = 4 * planes_.phases() * planes_.plane_size;
   arguments.row_step = 4 * planes_.pitch;
   arguments.k_groups = 1;
-  arguments.rows = 1;
+  arguments.rows = of.end_row - of.first_row;
   arguments.flips = flip_ * 0x01010101u;
-  arguments.padding = pad();
+  arguments.padding = pad() ^ arguments.flips;
   return arguments;
 }
 
-/// Packs the first `rows` rows of some nchw4c planes.
-void PlanePacker::call(const PhasePlanes& of, int64_t begin, int64_t end, int64_t rows) const {
-  const KGroupSource source =
-      source_of(begin, pixel_of_row(of, of.data.first_row) + first_column(of));
+/// Packs k groups that have the same number of channels. Those that the last one lacks are another
+/// channel: weights there are 0.
+void PlanePacker::pack_channels(const PhasePlanes& of, int64_t begin, int64_t end) const {
   jit::PackInputArguments arguments = arguments_of(of, begin);
-  arguments.source = source.channels[0];
-  for (int i = 1; i < 4; ++i) {
-    arguments.channels[i - 1] = source.channels[i] != nullptr ? i * channel_step_ : 0;
-  }
+  const int64_t there = plan_.geometry.group_channels() - held_ * begin;
+  arguments.source = at(held_ * begin, pixel_of_row(of, of.first_row));
+  for (int i = 1; i < 4; ++i) arguments.channels[i - 1] = i < there ? i * channel_step_ : 0;
   arguments.source_k_group_step = held_ * channel_step_;
   arguments.k_groups = end - begin;
-  if (is_one_run(of)) return call_for_run(packed_pixels_, rows * planes_.pitch, arguments);
-  if (has_whole_rows(of)) return call_for_whole_rows(of, rows, arguments);
-  call_for_rows(of, begin, rows, arguments,
-                [&](int64_t from, int64_t to, jit::PackedVector& vector) {
-                  const int64_t first = std::clamp(of.data.first, from, to);
-                  const int64_t behind = std::clamp(of.data.end, first, to);
-                  if (first == behind) return;
-                  vector.source = (first - of.data.first) * plan_.columns.stride;
-                  vector.lanes |= bits(first - from, behind - from);
-                });
+  call(arguments, of.input_column);
 }
 
-void PlanePacker::call_for_columns(const PhasePlanes& of) const {
+void PlanePacker::pack_columns(const PhasePlanes& of) const {
   jit::PackInputArguments arguments = arguments_of(of, 0);
-  arguments.source = at(0, pixel_of_row(of, of.data.first_row));
+  arguments.source = at(0, pixel_of_row(of, of.first_row));
   arguments.source_k_group_step = pixels_;
   arguments.k_groups = plan_.k_groups;
-  arguments.padding ^= arguments.flips;
-  call_for_rows(of, 0, rows_, arguments, bytes_of_vectors(of));
+  call(arguments, of.input_column);
 }
 
 /// Adjacent output rows whose receptive fields have no padding above or below are packed together.
-void PlanePacker::call_for_im2col(const PhasePlanes& of) const {
+void PlanePacker::pack_im2col(const PhasePlanes& of) const {
   std::array<const std::byte*, jit::PackInput::max_filter_rows> filter_rows = {};
   jit::PackInputArguments arguments = arguments_of(of, 0);
-  std::byte* const planes = arguments.planes;
   arguments.filter_rows = filter_rows.data();
-  arguments.padding ^= arguments.flips;
-  const auto input_row = [&](int64_t row) { return of.input_row + row * plan_.rows.stride; };
+  const auto input_row = [&](int64_t row) { return of.input_row + row * rows_.stride; };
   const auto is_inside = [&](int64_t row) {
-    return input_row(row) >= 0 && input_row(row) + plan_.rows.window() <= plan_.rows.input;
+    return input_row(row) >= 0 && input_row(row) + rows_.window() <= rows_.input;
   };
-  for (int64_t row = 0; row < rows_; row += arguments.rows) {
+  for (int64_t row = 0; row < row_count_; row += arguments.rows) {
     int64_t end = row;
-    while (end < rows_ && is_inside(end)) ++end;
+    while (end < row_count_ && is_inside(end)) ++end;
     arguments.rows = std::max<int64_t>(end - row, 1);
-    arguments.planes = planes + row * arguments.row_step;
+    arguments.planes = reinterpret_cast<std::byte*>(row_of(of, 0, row));
     find_filter_rows(input_row(row), filter_rows.data());
-    call_for_vectors(arguments, 0, width_, bytes_of_vectors(of));
+    call(arguments, of.input_column);
   }
 }
 
 void PlanePacker::find_filter_rows(int64_t first_row, const std::byte** to) const {
   for (int64_t channel = 0; channel < plan_.geometry.group_channels(); ++channel) {
-    for (int64_t tap = 0; tap < plan_.rows.kernel; ++tap) {
-      const int64_t row = first_row + tap * plan_.rows.dilation;
-      const bool is_input = row >= 0 && row < plan_.rows.input;
-      *to++ = is_input ? at(channel, row * plan_.columns.input) : nullptr;
+    for (int64_t tap = 0; tap < rows_.kernel; ++tap) {
+      const int64_t row = first_row + tap * rows_.dilation;
+      const bool is_input = row >= 0 && row < rows_.input;
+      *to++ = is_input ? at(channel, row * columns_.input) : nullptr;
     }
   }
 }
 
-/// Packs the first `rows` rows of planes, for whose vectors visit(begin, end, vector) is called.
-template <class Visit>
-void PlanePacker::call_for_rows(const PhasePlanes& of, int64_t k_group, int64_t rows,
-                                jit::PackInputArguments& arguments, Visit visit) const {
-  const int64_t end_row = std::min(of.data.end_row, rows);
-  for (int64_t i = 0; i < arguments.k_groups; ++i) {
-    fill_rows(of, k_group + i, 0, of.data.first_row);
-    fill_rows(of, k_group + i, end_row, rows);
-  }
-  arguments.planes += of.data.first_row * arguments.row_step;
-  arguments.rows = end_row - of.data.first_row;
-  call_for_vectors(arguments, 0, width_, visit);
-}
-
-/// Packs rows whose data are adjacent in the input as one row.
-void PlanePacker::call_for_whole_rows(const PhasePlanes& of, int64_t rows,
-                                      jit::PackInputArguments& arguments) const {
-  const int64_t pitch = planes_.pitch;
-  const PlaneData& data = of.data;
-  const int64_t end = rows < rows_ ? rows * pitch : (rows - 1) * pitch + width_;
-  if (kept_.data == data && kept_.end == end) {
-    return call_for_kept(arguments);
-  }
-  int64_t row = data.first_row;  // the first whose data end after the vector's beginning
-  call_for_vectors(
-      arguments, 0, end, [&](int64_t begin, int64_t behind, jit::PackedVector& vector) {
-        while (row < data.end_row && row * pitch + data.end <= begin) ++row;
-        uint32_t present = 0;
-        for (int64_t i = row; i < data.end_row && i * pitch + data.first < behind; ++i) {
-          const int64_t first = i * pitch + data.first;  // the row's first k group with data
-          const int64_t from = std::max(first, begin);
-          const int64_t to = std::min(i * pitch + data.end, behind);
-          if (present == 0) {
-            vector.source = (i - data.first_row) * plan_.columns.input + (from - first);
-          }
-          present |= bits(from - begin, to - begin);
-        }
-        vector.lanes |= present;
-      });
-  if (end > KeptVectors::max_count * lanes) return;
-  kept_.data = data;
-  kept_.end = end;
-}
-
-/// Packs pixels that are adjacent in the input and in planes: as rows of a few vectors each, and a
-/// row of the pixels that are left.
-void PlanePacker::call_for_run(int64_t begin, int64_t end,
-                               jit::PackInputArguments& arguments) const {
-  constexpr int64_t row_pixels = 8 * lanes;
-  const auto has_all = [](int64_t first, int64_t behind, jit::PackedVector& vector) {
-    vector.source = first;
-    vector.lanes |= bits(0, behind - first);
-  };
-  const std::byte* source = arguments.source;
-  std::byte* planes = arguments.planes;
-  arguments.source_row_step = row_pixels;
-  arguments.row_step = 4 * row_pixels;
-  while (begin < end) {
-    arguments.source = source + begin;
-    arguments.planes = planes + 4 * begin;
-    arguments.rows = std::max<int64_t>((end - begin) / row_pixels, 1);
-    call_for_vectors(arguments, 0, std::min(end - begin, row_pixels), has_all);
-    begin += arguments.rows * row_pixels;
+/// Packs rows whose first lane is at that column of the input, as many vectors of each at a time as
+/// are known at once.
+void PlanePacker::call(jit::PackInputArguments& arguments, int64_t input_column) const {
+  constexpr int64_t max_lanes = RowVectors::max_count * jit::ConvStore::max_lanes;
+  std::byte* const planes = arguments.planes;
+  for (int64_t lane = 0; lane < width_; lane += max_lanes) {
+    arguments.first_column = input_column + lane * columns_.stride;
+    arguments.planes = planes + 4 * lane;
+    vectors_.set(-arguments.first_column, columns_.input - arguments.first_column,
+                 std::min(width_ - lane, max_lanes), columns_.stride);
+    arguments.vectors = vectors_.vectors.data();
+    arguments.vector_count = vectors_.count;
+    code_->call(&arguments);
   }
 }
 
-/// Packs k groups `begin` to `end` of rows, after visit(begin, end, vector) of each vector of them.
-template <class Visit>
-void PlanePacker::call_for_vectors(jit::PackInputArguments& arguments, int64_t begin, int64_t end,
-                                   Visit visit) const {
-  kept_.data = {};
-  while (begin < end) {
-    kept_.count = 0;
-    for (; kept_.count < KeptVectors::max_count && begin < end; begin += lanes, ++kept_.count) {
-      const int64_t behind = std::min(begin + lanes, end);
-      jit::PackedVector& vector = kept_.vectors[static_cast<size_t>(kept_.count)];
-      vector = {.destination = static_cast<int32_t>(4 * begin),
-                .lanes = bits(0, behind - begin) << lanes};
-      visit(begin, behind, vector);
+/// Packs one row with data: padding, data, padding. Where vectors hold pixels of a channel that are
+/// near each other, by way of copies with padding, from which whole vectors may be read.
+void PlanePacker::pack_row(const PhasePlanes& of, int64_t k_group, int64_t row) const {
+  constexpr int64_t max_bytes = 1024;
+  constexpr int64_t copy_step = max_bytes + interleave_slack;
+  const int64_t channel = is_of_columns() ? k_group : k_group * held_;
+  const int64_t there =
+      is_of_columns() ? held_ : std::min(held_, plan_.geometry.group_channels() - channel);
+  const int64_t first = is_of_columns() ? 0 : of.first_lane;
+  const int64_t end = is_of_columns() ? width_ : of.end_lane;
+  uint32_t* to = row_of(of, k_group, row);
+  std::fill_n(to, first, pad());
+  std::fill(to + end, to + width_, pad());
+  const std::byte* from = at(channel, pixel_of_row(of, row));
+  const KGroupForm form = k_group_form(plan_.engine, there, flip_, input_.zero_point);
+  const auto column_of = [&](int64_t lane) { return of.input_column + lane * columns_.stride; };
+  if (pixel_step_ > 1 || (!is_of_columns() && columns_.stride > 2)) {
+    const KGroupSource source = {from + column_of(first) * pixel_step_, channel_step_,
+                                 columns_.stride * pixel_step_};
+    return gather_k_groups(source, form, end - first, to + first);
+  }
+  std::array<std::byte, 4 * copy_step> copies;
+  const int64_t copied = is_of_columns() ? 1 : there;
+  const KGroupSource source = {copies.data(), is_of_columns() ? 1 : copy_step, columns_.stride};
+  const int64_t at_once = (max_bytes - held_) / columns_.stride + 1;
+  for (int64_t lane = first; lane < end; lane += at_once) {
+    const int64_t count = std::min(at_once, end - lane);
+    const int64_t bytes = (count - 1) * columns_.stride + held_;
+    for (int64_t i = 0; i < copied; ++i) {
+      copy_columns(from + i * channel_step_, column_of(lane), bytes, copies.data() + i * copy_step);
     }
-    call_for_kept(arguments);
+    interleave(source, form, count, to + lane);
   }
 }
 
-void PlanePacker::call_for_kept(jit::PackInputArguments& arguments) const {
-  arguments.vectors = kept_.vectors.data();
-  arguments.vector_count = kept_.count;
-  code_->call(&arguments);
-}
-
-/// Packs the rows from `row` on of one plane.
-void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group, int64_t row) const {
-  uint32_t* to = plane(of, k_group) + row * planes_.pitch;
-  if (is_one_run(of)) {
-    const int64_t pixel = pixel_of_row(of, row) + first_column(of);
-    return interleave(source_of(k_group, pixel), (rows_ - row) * planes_.pitch, to);
-  }
-  for (; row < rows_; ++row, to += planes_.pitch) pack_row(of, k_group, row, to);
-}
-
-/// Packs one row of a plane: padding, data, padding.
-void PlanePacker::pack_row(const PhasePlanes& of, int64_t k_group, int64_t row,
-                           uint32_t* to) const {
-  const PlaneData& data = of.data;
-  if (row < data.first_row || row >= data.end_row) return fill_rows(of, k_group, row, row + 1);
-  const int64_t pixel = pixel_of_row(of, row);
-  if (planes_.layout == jit::PackedLayout::columns4) {
-    return pack_columns(of, at(k_group, pixel), to);
-  }
-  std::fill_n(to, data.first, pad());
-  if (data.first < data.end) {
-    interleave(source_of(k_group, pixel + first_column(of)), data.end - data.first,
-               to + data.first);
-  }
-  std::fill_n(to + data.end, width_ - data.end, pad());
-}
-
-/// Packs one row of a columns4 plane by way of copies of the row with its padding.
-void PlanePacker::pack_columns(const PhasePlanes& of, const std::byte* row, uint32_t* to) const {
-  constexpr int64_t max_bytes = 2048;
-  const int64_t stride = plan_.columns.stride;
-  const int64_t at_once = (max_bytes - held_) / stride + 1;
-  std::array<std::byte, max_bytes> copy;
-  KGroupSource source = {.step = stride};
-  for (int64_t k = 0; k < held_; ++k) source.channels[k] = copy.data() + k;
-  for (int64_t i = 0; i < width_; i += at_once) {
-    const int64_t count = std::min(at_once, width_ - i);
-    const int64_t bytes = (count - 1) * stride + held_;
-    const int64_t column = of.input_column + i * stride;
-    const int64_t first = std::clamp<int64_t>(-column, 0, bytes);
-    const int64_t end = std::clamp<int64_t>(plan_.columns.input - column, first, bytes);
-    std::memset(copy.data(), input_.zero_point, static_cast<size_t>(bytes));
-    if (first < end) {
-      std::memcpy(copy.data() + first, row + (column + first), static_cast<size_t>(end - first));
-    }
-    interleave(source, count, to + i);
-  }
-}
-
-void PlanePacker::interleave(const KGroupSource& source, int64_t count, uint32_t* to) const {
-  if (has_pairs()) {
-    interleave_pairs(source, input_.is_signed, input_.zero_point, count, to);
-  } else {
-    interleave_bytes(source, flip_, count, to);
-  }
-}
-
-/// The channels of a k group at a pixel.
-KGroupSource PlanePacker::source_of(int64_t k_group, int64_t pixel) const {
-  const int64_t first = k_group * held_;
-  KGroupSource source;
-  source.step = wrapped_product(plan_.columns.stride, pixel_step_);
-  for (int64_t i = 0; i < std::min(held_, plan_.geometry.group_channels() - first); ++i) {
-    source.channels[i] = at(first + i, pixel);
-  }
-  return source;
+/// Copies a row from a column on, which may be padding.
+void PlanePacker::copy_columns(const std::byte* row, int64_t column, int64_t bytes,
+                               std::byte* to) const {
+  const int64_t first = std::clamp<int64_t>(-column, 0, bytes);
+  const int64_t end = std::clamp<int64_t>(columns_.input - column, first, bytes);
+  std::fill_n(to, first, static_cast<std::byte>(input_.zero_point));
+  if (first < end) std::copy_n(row + (column + first), end - first, to + first);
+  std::fill(to + end, to + bytes, static_cast<std::byte>(input_.zero_point));
 }
 
 /// Copies rows as kernels read them.
@@ -541,6 +384,27 @@ class RowCopier : InputBlock {
 
 }  // namespace
 
+void RowVectors::set(int64_t first_byte, int64_t end_byte, int64_t lane_count, int64_t step) {
+  constexpr int64_t vector_lanes = jit::ConvStore::max_lanes;
+  constexpr int64_t vector_bytes = 64;
+  const int64_t bytes = lane_count * step + vector_bytes;
+  first_byte = std::clamp<int64_t>(first_byte, 0, bytes);
+  end_byte = std::clamp<int64_t>(end_byte, first_byte, bytes);
+  if (first == first_byte && end == end_byte && lanes == lane_count) return;
+  first = first_byte;
+  end = end_byte;
+  lanes = lane_count;
+  count = 0;
+  for (int64_t lane = 0; lane < lanes; lane += vector_lanes, ++count) {
+    const auto bits_before = [&](int64_t byte) {
+      return jit::first_bits(std::clamp<int64_t>(byte - lane * step, 0, vector_bytes));
+    };
+    vectors[static_cast<size_t>(count)] = {
+        .bytes = bits_before(end) & ~bits_before(first),
+        .lanes = jit::first_bits(std::min(lanes - lane, vector_lanes))};
+  }
+}
+
 Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::DensePlan& plan,
                                                         const jit::Target& target,
                                                         CodeCache& cache) {
@@ -552,11 +416,11 @@ Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::DensePlan& pl
 }
 
 void pack_input(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,
-                const PlaneInput& input, const BlockPlace& place, std::byte* to, KeptVectors& kept,
-                int64_t packed_pixels) {
+                const PlaneInput& input, const BlockPlace& place, std::byte* to,
+                RowVectors& vectors, int64_t packed_pixels) {
   const InputBlock in(plan, input, place);
   if (plan.planes() == nullptr) return RowCopier(in).copy(to);
-  PlanePacker(in, code, kept, to, packed_pixels).pack();
+  PlanePacker(in, code, vectors, to, packed_pixels).pack();
 }
 
 const std::byte* input_of(const jit::DensePlan& plan, const PlaneInput& input,

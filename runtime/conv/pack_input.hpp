@@ -27,24 +27,17 @@ struct BlockPlace {
   jit::CacheBlock block;
 };
 
-/// What of a plane is data; the rest is padding.
-struct PlaneData {
-  int64_t first_row = 0;
-  int64_t end_row = 0;  ///< after the last one
-  int64_t first = 0;    ///< k group of a row
-  int64_t end = 0;      ///< after the last
-
-  bool is_empty() const { return first_row >= end_row || first >= end; }
-  friend bool operator==(const PlaneData&, const PlaneData&) = default;
-};
-
-/// The vectors of the plane that was packed last, which that of the next block may have as well.
-struct KeptVectors {
+/// The vectors of the row that was packed last, which other rows and blocks may have as well.
+struct RowVectors {
   static constexpr int64_t max_count = 256;
-  PlaneData data;   ///< empty: none are kept
-  int64_t end = 0;  ///< of the plane's k groups
+  int64_t first = 0;  ///< bytes from the first lane's input to the row's first pixel
+  int64_t end = 0;    ///< after its last one
+  int64_t lanes = 0;  ///< 0: none were packed
   int64_t count = 0;
   std::array<jit::PackedVector, max_count> vectors;
+
+  /// Makes the vectors of lanes `step` bytes apart.
+  void set(int64_t first_byte, int64_t end_byte, int64_t lane_count, int64_t step);
 };
 
 /// The code that packs a plan's input; null where loops do it.
@@ -55,8 +48,8 @@ Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::DensePlan& pl
 /// Packs the input of a block, or copies its rows; padding is the zero point. Where whole rows are
 /// taken, the first `packed_pixels` pixels may be left out. `code` may be null, but not for im2col.
 void pack_input(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,
-                const PlaneInput& input, const BlockPlace& place, std::byte* to, KeptVectors& kept,
-                int64_t packed_pixels = 0);
+                const PlaneInput& input, const BlockPlace& place, std::byte* to,
+                RowVectors& vectors, int64_t packed_pixels = 0);
 
 /// Where a block begins in the input itself.
 const std::byte* input_of(const jit::DensePlan& plan, const PlaneInput& input,

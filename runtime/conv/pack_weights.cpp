@@ -88,6 +88,9 @@ class WeightPacker {
     int64_t step = 0;     ///< bytes from one k step to the next
     uint64_t stored = 0;  ///< a bit for each row that is in the tile
     alignas(64) std::array<int32_t, rows> sums = {};
+
+    int64_t first_stored() const { return std::countr_zero(stored); }
+    int64_t stored_count() const { return std::popcount(stored); }
   };
   /// Units at the same positions of the filter.
   struct UnitRange {
@@ -107,13 +110,13 @@ class WeightPacker {
   void copy_row(const std::byte* from, const UnitRange& range, int64_t unit, int64_t input_step,
                 std::byte* to) const;
   void call(Rows& of, const UnitRange& range, PackWeightsArguments& arguments, int64_t unit) const;
-  void pack_by_loops(const PackWeights& unit, const PackWeightsArguments& arguments,
-                     int64_t first) const;
-  void pack_row(const PackWeights& unit, const std::byte* from, int64_t input_step, int64_t m,
-                uint32_t* to) const;
+  void pack_by_loops(const Rows& of, const PackWeights& unit,
+                     const PackWeightsArguments& arguments) const;
 
   /// Makes 8-bit weights signed.
   uint8_t flip() const { return input_.is_signed ? 0 : 0x80; }
+  /// What k_group_form takes.
+  uint8_t input_flip() const { return has_pairs() ? flip() ^ 0x80 : flip(); }
   bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }
   int64_t inputs_of(const PackWeights& unit) const { return held_ * unit.k_groups; }
   const std::byte* weights_of(int64_t m) const { return input_.w + m * weights_; }
@@ -174,7 +177,7 @@ void WeightPacker::pack_rows(Rows& of) const {
 
 /// The sums that code leaves: of weights as the kernel multiplies them, unsigned ones less 128.
 void WeightPacker::add_up(Rows& of) const {
-  for (int64_t row = 0; row < of.count; ++row) {
+  for (int64_t row = of.first_stored(); row < of.first_stored() + of.stored_count(); ++row) {
     const uint32_t shifted = sum_of_bytes(weights_of(of.first + row), weights_, flip() ^ 0x80);
     of.sums[static_cast<size_t>(row)] =
         static_cast<int32_t>(shifted - static_cast<uint32_t>(weights_) * 128);
@@ -197,12 +200,10 @@ void WeightPacker::pack_range(Rows& of, const UnitRange& range) const {
 
 /// Units from the first on that are packed from where they are.
 int64_t WeightPacker::units_in_place(const Rows& of, const UnitRange& range) const {
-  if (extents_.is_listed) return 0;
+  if (extents_.is_listed || range.code == nullptr || of.count < rows) return 0;
   const int64_t inputs = inputs_of(range.unit);
   const int64_t whole =
       (std::min(held_ * range.end, extents_.channels) - held_ * range.k_group) / inputs;
-  if (range.code == nullptr) return whole;
-  if (of.count < rows) return 0;
   const int64_t step = extents_.positions();
   const int64_t read = (range.unit.is_one_vector() ? 0 : 3 * step) + range.unit.bytes_read();
   const int64_t left =
@@ -214,14 +215,13 @@ int64_t WeightPacker::units_in_place(const Rows& of, const UnitRange& range) con
 void WeightPacker::pack_copy(Rows& of, const UnitRange& range, int64_t unit) const {
   const int64_t row_bytes = range.code != nullptr ? vector_bytes : 4 * max_loop_slots;
   const int64_t input_step = range.unit.is_one_vector() ? range.unit.input_step : row_bytes / 4;
-  alignas(64) std::array<std::byte, rows * 4 * max_loop_slots> copy;
-  std::fill_n(copy.begin(), rows * row_bytes, std::byte{flip()});
-  for (int64_t row = 0; row < of.count; ++row) {
+  alignas(64) std::array<std::byte, rows * 4 * max_loop_slots + interleave_slack> copy;
+  for (int64_t row = of.first_stored(); row < of.first_stored() + of.stored_count(); ++row) {
+    const int64_t m = of.first + row;
+    const int32_t zero = has_pairs() ? input_.zero_points[m] : flip();
     std::byte* to = copy.data() + row * row_bytes;
-    if (has_pairs()) {
-      std::memset(to, input_.zero_points[of.first + row], static_cast<size_t>(row_bytes));
-    }
-    copy_row(weights_of(of.first + row, range, unit), range, unit, input_step, to);
+    std::fill_n(to, row_bytes, static_cast<std::byte>(zero));
+    copy_row(weights_of(m, range, unit), range, unit, input_step, to);
   }
   PackWeightsArguments arguments = {
       .source = copy.data(), .channel_step = row_bytes, .input_step = input_step};
@@ -265,46 +265,31 @@ void WeightPacker::call(Rows& of, const UnitRange& range, PackWeightsArguments& 
   arguments.sums = of.sums.data();
   arguments.flips = flip() * 0x01010101u;
   if (range.code != nullptr) return range.code->call(&arguments);
-  pack_by_loops(range.unit, arguments, of.first);
+  pack_by_loops(of, range.unit, arguments);
 }
 
-/// What the code does: k groups of each output channel, then they are transposed.
-void WeightPacker::pack_by_loops(const PackWeights& unit, const PackWeightsArguments& arguments,
-                                 int64_t first) const {
-  const int64_t begin = std::countr_zero(arguments.lanes);
-  const int64_t count = std::popcount(arguments.lanes);
-  const int64_t slots = unit.slots();
+/// What the code does of one unit, which is a copy: k groups of each output channel, then they are
+/// transposed.
+void WeightPacker::pack_by_loops(const Rows& of, const PackWeights& unit,
+                                 const PackWeightsArguments& arguments) const {
   std::array<uint32_t, rows * max_loop_slots> k_groups;
-  const std::byte* source = arguments.source + begin * arguments.channel_step;
-  auto* to = reinterpret_cast<int32_t*>(arguments.to) + begin;
-  for (int64_t left = arguments.units; left > 0; --left) {
-    for (int64_t row = 0; row < count; ++row) {
-      uint32_t* of_row = k_groups.data() + row * max_loop_slots;
-      pack_row(unit, source + row * arguments.channel_step, arguments.input_step,
-               first + begin + row, of_row);
+  const int64_t first = of.first_stored();
+  const int64_t count = of.stored_count();
+  const bool has_adjacent_inputs = unit.positions == 1 && arguments.input_step == 1;
+  const int64_t adjacent = has_adjacent_inputs ? unit.k_groups : unit.positions;
+  for (int64_t row = 0; row < count; ++row) {
+    const KGroupForm form =
+        k_group_form(plan_.engine, held_, input_flip(),
+                     has_pairs() ? input_.zero_points[of.first + first + row] : 0);
+    KGroupSource source = {arguments.source + (first + row) * arguments.channel_step,
+                           arguments.input_step, has_adjacent_inputs ? held_ : 1};
+    for (int64_t slot = 0; slot < unit.slots(); slot += adjacent) {
+      interleave(source, form, adjacent, k_groups.data() + row * max_loop_slots + slot);
+      source.first += held_ * arguments.input_step;
     }
-    transpose_dwords(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
-                     slots, to, arguments.step / 4);
-    source += arguments.unit_step;
-    to += (slots * arguments.step + arguments.skip) / 4;
   }
-}
-
-/// The k groups of output channel `m`.
-void WeightPacker::pack_row(const PackWeights& unit, const std::byte* from, int64_t input_step,
-                            int64_t m, uint32_t* to) const {
-  const bool has_adjacent_inputs = unit.positions == 1 && input_step == 1;
-  const int64_t count = has_adjacent_inputs ? unit.k_groups : unit.positions;
-  for (int64_t done = 0; done < unit.slots(); done += count) {
-    KGroupSource source = {.step = has_adjacent_inputs ? held_ : 1};
-    for (int64_t i = 0; i < held_; ++i) source.channels[i] = from + i * input_step;
-    if (has_pairs()) {
-      interleave_pairs(source, input_.is_signed, input_.zero_points[m], count, to + done);
-    } else {
-      interleave_bytes(source, flip(), count, to + done);
-    }
-    from += held_ * input_step;
-  }
+  transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
+                unit.slots(), reinterpret_cast<int32_t*>(arguments.to) + first, of.step / 4);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ const Reg64 filter_row(Operand::RCX);
 const Reg64 k_group_source(Operand::R8);
 const Reg64 plane(Operand::R9);
 const Reg64 k_groups(Operand::R10);  ///< left
+const Reg64 in_plane(Operand::R10);  ///< im2col: where a k group is stored
 const Reg64 row_source(Operand::R11);
 const Reg64 row(Operand::RBX);
 const Reg64 rows(Operand::RBP);     ///< left
@@ -45,12 +46,10 @@ const std::array saved_registers = {reg::row, reg::rows, reg::vector, reg::vecto
 
 const Zmm flips(31);
 const Zmm padding(30);
-const Zmm order(29);    ///< of bytes, or of dwords
-const Zmm in_lane(28);  ///< order of bytes within 16, after that of dwords
-const Zmm even(27);     ///< the low byte of words
-const Zmm pixels(0);
-const Zmm others(1);  ///< the third and the fourth channel
-const Zmm padded(2);
+const Zmm order(29);    ///< of bytes, or of i32
+const Zmm in_lane(28);  ///< order of bytes within 16, after that of i32
+const Zmm k_groups(0);
+const Zmm channel(1);
 const Zmm k_group(28);  ///< im2col; its rows of the filter are in vectors 0 to 27
 static_assert(PackInput::max_filter_rows <= 28);
 const Xbyak::Opmask present(1);
@@ -65,8 +64,10 @@ Xbyak::Address argument(Assembler& code, size_t offset) {
 }
 Xbyak::Address of_vector(Assembler& code, size_t offset) { return code.ptr[reg::vector + offset]; }
 
-void emit_stored_lanes(Assembler& code) {
-  code.kmovw(stored, of_vector(code, offsetof(PackedVector, lanes) + 2));
+/// Loads the bytes of a row that are input; the others are padding.
+template <class Vector>
+void emit_load(Assembler& code, const Vector& to, const Xbyak::RegExp& from) {
+  code.vpblendmb(to | present, Vector(padding.getIdx()), code.ptr[from]);
 }
 
 /// Sixteen pixels of four channels: nchw4c.
@@ -75,70 +76,41 @@ class ChannelGather {
   ChannelGather(Assembler& code, int column_stride, bool permutes_bytes)
       : code_(code), column_stride_(column_stride), permutes_bytes_(permutes_bytes) {}
 
+  /// The bytes of one channel after the other become k groups; without VBMI first four pixels of
+  /// each channel become a 128-bit lane.
   void emit_entry() {
-    if (permutes_bytes_) return code_.vmovdqu32(order, code_.constant(order_of_bytes()));
-    code_.vmovdqu32(order, code_.constant(order_of_dwords()));
-    code_.vmovdqu32(in_lane, code_.constant(vector_constant<uint8_t>(
-                                 512, [](int i) { return i % 4 * 4 + i % 16 / 4; })));
-    code_.vmovdqu32(even, code_.constant(vector_constant<uint16_t>(512, [](int) { return 0xff; })));
-  }
-
-  /// Pixels from the source on, none of which is padding.
-  void emit_pixels() {
-    if (column_stride_ == 1) {
-      emit_every_pixel();
-    } else {
-      emit_every_second_pixel();
+    if (permutes_bytes_) {
+      const auto bytes =
+          vector_constant<uint8_t>(512, [](int i) { return i % elements * lanes + i / elements; });
+      return code_.vmovdqu32(order, code_.constant(bytes));
     }
-    code_.vpxord(pixels, pixels, flips);
+    const auto of_i32 = vector_constant<uint32_t>(512, [](int i) { return i % 4 * 4 + i / 4; });
+    const auto of_bytes =
+        vector_constant<uint8_t>(512, [](int i) { return i % 4 * 4 + i % 16 / 4; });
+    code_.vmovdqu32(order, code_.constant(of_i32));
+    code_.vmovdqu32(in_lane, code_.constant(of_bytes));
   }
 
-  /// Moves these pixels to their lanes between padding.
-  void emit_padding() {
-    code_.kmovw(present, of_vector(code_, offsetof(PackedVector, lanes)));
-    code_.vmovdqa32(padded, padding);
-    code_.vpexpandd(padded | present, pixels);
+  void emit() {
+    const Xbyak::Xmm next(channel.getIdx());
+    const std::array others = {reg::second, reg::third, reg::fourth};
+    emit_channel(Xbyak::Xmm(k_groups.getIdx()), reg::source);
+    for (size_t i = 0; i < others.size(); ++i) {
+      emit_channel(next, reg::source + others[i]);
+      code_.vinserti32x4(k_groups, k_groups, next, static_cast<uint8_t>(i + 1));
+    }
+    if (permutes_bytes_) return code_.vpermb(k_groups, order, k_groups);
+    code_.vpermd(k_groups, order, k_groups);
+    code_.vpshufb(k_groups, k_groups, in_lane);
   }
 
  private:
-  /// The bytes of one channel after the other become k groups.
-  std::vector<uint8_t> order_of_bytes() const {
-    return vector_constant<uint8_t>(
-        512, [&](int i) { return i % 4 * lanes * column_stride_ + i / 4 * column_stride_; });
-  }
-
-  /// Four adjacent pixels per channel. Every second pixel has been packed from the first two
-  /// channels and the others in turn, by eight bytes.
-  std::vector<uint8_t> order_of_dwords() const {
-    return vector_constant<uint32_t>(512, [&](int i) {
-      const int channel = i % 4;
-      const int dword = i / 4;
-      if (column_stride_ == 1) return channel * 4 + dword;
-      return (channel % 2 * 2 + dword / 2) * 4 + channel / 2 * 2 + dword % 2;
-    });
-  }
-
-  void emit_every_pixel() {
-    code_.vmovdqu(Xbyak::Xmm(pixels.getIdx()), code_.ptr[reg::source]);
-    code_.vinserti32x4(pixels, pixels, code_.ptr[reg::source + reg::second], 1);
-    code_.vinserti32x4(pixels, pixels, code_.ptr[reg::source + reg::third], 2);
-    code_.vinserti32x4(pixels, pixels, code_.ptr[reg::source + reg::fourth], 3);
-    if (permutes_bytes_) return code_.vpermb(pixels, order, pixels);
-    code_.vpermd(pixels, order, pixels);
-    code_.vpshufb(pixels, pixels, in_lane);
-  }
-
-  void emit_every_second_pixel() {
-    code_.vmovdqu(Ymm(pixels.getIdx()), code_.ptr[reg::source]);
-    code_.vmovdqu(Ymm(others.getIdx()), code_.ptr[reg::source + reg::third]);
-    code_.vinserti64x4(pixels, pixels, code_.ptr[reg::source + reg::second], 1);
-    code_.vinserti64x4(others, others, code_.ptr[reg::source + reg::fourth], 1);
-    if (permutes_bytes_) return code_.vpermt2b(pixels, order, others);
-    code_.vpandd(pixels, pixels, even);
-    code_.vpandd(others, others, even);
-    code_.vpackuswb(pixels, pixels, others);
-    code_.vpermd(pixels, order, pixels);
-    code_.vpshufb(pixels, pixels, in_lane);
+  /// Sixteen pixels, which are every byte or every second one.
+  void emit_channel(const Xbyak::Xmm& to, const Xbyak::RegExp& from) {
+    if (column_stride_ == 1) return emit_load(code_, to, from);
+    const Ymm both(to.getIdx());
+    emit_load(code_, both, from);
+    code_.vpmovwb(to, both);
   }
 
   Assembler& code_;
@@ -162,13 +134,12 @@ class TapGather {
   /// All k groups of the vector, each stored in its plane.
   void emit() {
     emit_loads();
-    emit_stored_lanes(code_);
-    code_.add(reg::destination, reg::row);
+    code_.mov(reg::in_plane, reg::destination);
     for (int tap = 0; tap < spec_.taps(); tap += elements) {
       emit_k_group(tap);
       code_.vpxord(k_group, k_group, flips);
-      code_.vmovdqu32(code_.ptr[reg::destination] | stored, k_group);
-      code_.add(reg::destination, reg::plane_step);
+      code_.vmovdqu32(code_.ptr[reg::in_plane] | stored, k_group);
+      code_.add(reg::in_plane, reg::plane_step);
     }
   }
 
@@ -178,14 +149,13 @@ class TapGather {
 
   /// For each row of the filter the bytes that the taps of sixteen pixels take.
   void emit_loads() {
-    code_.kmovq(present, of_vector(code_, offsetof(PackedVector, bytes)));
     for (int i = 0; i < spec_.filter_rows; ++i) {
       Xbyak::Label is_padding;
       code_.vmovdqa32(Zmm(i), padding);
       code_.mov(reg::filter_row, code_.ptr[reg::filter_rows + 8 * i]);
       code_.test(reg::filter_row, reg::filter_row);
       code_.jz(is_padding);
-      code_.vmovdqu8(Zmm(i) | present, code_.ptr[reg::filter_row + reg::source]);
+      emit_load(code_, Zmm(i), reg::filter_row + reg::source);
       code_.L(is_padding);
     }
   }
@@ -254,7 +224,6 @@ class PackInputEmitter {
   void emit_rows();
   void emit_vectors();
   void emit_vector();
-  void emit_columns();
 
   bool is_im2col() const { return spec_.layout == PackedLayout::im2col; }
   Xbyak::Address at(size_t offset) { return argument(code_, offset); }
@@ -278,7 +247,7 @@ void PackInputEmitter::emit_entry() {
   }
   code_.mov(reg::k_group_source, at(offsetof(PackInputArguments, source)));
   code_.mov(reg::plane, at(offsetof(PackInputArguments, planes)));
-  code_.mov(reg::k_groups, at(offsetof(PackInputArguments, k_groups)));
+  if (!is_im2col()) code_.mov(reg::k_groups, at(offsetof(PackInputArguments, k_groups)));
   code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackInputArguments, flips)]);
   code_.vpbroadcastd(padding, code_.dword[reg::arguments + offsetof(PackInputArguments, padding)]);
   switch (spec_.layout) {
@@ -308,47 +277,32 @@ void PackInputEmitter::emit_vectors() {
   Xbyak::Label next;
   code_.mov(reg::vector, at(offsetof(PackInputArguments, vectors)));
   code_.mov(reg::vectors, at(offsetof(PackInputArguments, vector_count)));
+  code_.mov(reg::source, at(offsetof(PackInputArguments, first_column)));
+  code_.add(reg::source, reg::row_source);
+  code_.mov(reg::destination, reg::row);
   code_.align_to(32);
   code_.L(next);
-  code_.mov(reg::source, of_vector(code_, offsetof(PackedVector, source)));
-  code_.add(reg::source, reg::row_source);
-  code_.movsxd(reg::destination, code_.dword[reg::vector + offsetof(PackedVector, destination)]);
   emit_vector();
+  code_.add(reg::source, static_cast<uint32_t>(spec_.vector_step()));
+  code_.add(reg::destination, vector_bytes);
   code_.add(reg::vector, sizeof(PackedVector));
   code_.dec(reg::vectors);
   code_.jnz(next);
 }
 
 void PackInputEmitter::emit_vector() {
-  if (is_im2col()) return taps_.emit();
-  Xbyak::Label whole;
-  Xbyak::Label done;
-  const auto to = code_.ptr[reg::row + reg::destination];
-  const bool has_pixels = spec_.layout == PackedLayout::nchw4c;
-  if (has_pixels) {
-    channels_.emit_pixels();
-    code_.cmp(code_.dword[reg::vector + offsetof(PackedVector, lanes)], -1);
-    code_.je(whole);
-    channels_.emit_padding();
-  } else {
-    emit_columns();
-  }
-  emit_stored_lanes(code_);
-  code_.vmovdqu32(to | stored, padded);
-  if (!has_pixels) return;
-  code_.jmp(done);
-  code_.L(whole);
-  code_.vmovdqu32(to, pixels);
-  code_.L(done);
-}
-
-/// Sixteen k groups of columns, some of whose bytes are padding, which is not read.
-void PackInputEmitter::emit_columns() {
   code_.kmovq(present, of_vector(code_, offsetof(PackedVector, bytes)));
-  code_.vmovdqa32(padded, padding);
-  code_.vmovdqu8(padded | present, code_.ptr[reg::source]);
-  code_.vpermb(padded, order, padded);
-  code_.vpxord(padded, padded, flips);
+  code_.kmovw(stored, of_vector(code_, offsetof(PackedVector, lanes)));
+  switch (spec_.layout) {
+    case PackedLayout::nchw4c: channels_.emit(); break;
+    case PackedLayout::columns4:
+      emit_load(code_, k_groups, reg::source);
+      code_.vpermb(k_groups, order, k_groups);
+      break;
+    case PackedLayout::im2col: return taps_.emit();
+  }
+  code_.vpxord(k_groups, k_groups, flips);
+  code_.vmovdqu32(code_.ptr[reg::destination] | stored, k_groups);
 }
 
 /// Whether the taps of sixteen pixels take at most a vector of bytes of each row of the filter.

@@ -59,25 +59,19 @@ struct PackInput {
   int taps() const { return filter_rows * filter_columns; }
   /// Planes of im2col; elements of the last one that no tap takes may hold anything.
   int k_groups() const { return (taps() + 3) / 4; }
-  /// Bytes of a channel that nchw4c code reads from the first pixel of a vector on.
-  int64_t bytes_read() const { return int64_t{16} * column_stride; }
+  /// Bytes of a row from the input of one vector to that of the next.
+  int64_t vector_step() const { return int64_t{16} * column_stride; }
 };
 
 /// Whether there is code for it.
 bool fits(const PackInput& spec, const Target& target);
 
-/// Sixteen k groups of a row of a plane.
+/// Sixteen k groups of a row of a plane. What is equal for all rows is worked out once for them.
 struct PackedVector {
-  /// Bytes from the row's origin to the input of the first lane that has any (nchw4c), or to that
-  /// of the first lane, which may be before the row (columns4, im2col).
-  int64_t source = 0;
-  int32_t destination = 0;  ///< bytes from the row's beginning in the plane
-  /// nchw4c: one bit for each lane with a pixel, which are adjacent in the source; other lanes are
-  /// padding. All layouts: from bit 16 on, one bit for each lane that is stored.
-  uint32_t lanes = 0;
-  /// columns4 and im2col: one bit for each of the 64 bytes from `source` on that is input; the
-  /// others are padding and are not read.
+  /// One bit for each byte from the first lane's input on that is input; the others are padding and
+  /// are not read.
   uint64_t bytes = 0;
+  uint64_t lanes = 0;  ///< one bit for each lane that is stored
 };
 
 /// The lowest `count` bits, 0 to 64.
@@ -87,9 +81,10 @@ constexpr uint64_t first_bits(int64_t count) {
 
 /// The argument of the code. All steps are in bytes, all counts at least 1.
 struct PackInputArguments {
-  /// The first row's origin in the first channel: its first pixel with data (nchw4c), or its
-  /// column 0 (columns4); null for im2col, which has `filter_rows`.
-  const std::byte* source = nullptr;
+  const std::byte* source = nullptr;  ///< column 0 of the first row and channel; im2col: null
+  /// From a row's column 0 to the input of its first lane; negative where the row begins in
+  /// padding.
+  int64_t first_column = 0;
   int64_t channels[3] = {};  ///< nchw4c: from there to the other channels of a k group
   int64_t source_k_group_step = 0;
   int64_t source_row_step = 0;
@@ -98,10 +93,10 @@ struct PackInputArguments {
   int64_t row_step = 0;  ///< from one row of a plane to the next
   int64_t k_groups = 0;  ///< planes; unused by im2col
   int64_t rows = 0;
-  const PackedVector* vectors = nullptr;  ///< of each row
+  const PackedVector* vectors = nullptr;  ///< of each row, which are adjacent
   int64_t vector_count = 0;
-  uint32_t flips = 0;    ///< the sign flip, of four bytes; columns4 and im2col flip padding as well
-  uint32_t padding = 0;  ///< four bytes
+  uint32_t flips = 0;    ///< the sign flip of four bytes, of padding too
+  uint32_t padding = 0;  ///< four times the zero point, as the input has it
   /// im2col: column 0 of the input row that each row of the filter meets at the first output row;
   /// null where all of it is padding.
   const std::byte* const* filter_rows = nullptr;

@@ -267,10 +267,10 @@ class PackedInput : public testing::Test {
     if (bytes > max_plane_bytes) return "";
     std::byte* planes = planes_.at_end(bytes);
     const Definition definition(plan, input, place);
-    KeptVectors kept;
+    RowVectors vectors;
     for (int time = 0; time < 2; ++time) {  // the second one may use what the first one kept
       planes_.fill(poison);
-      pack_input(plan, code, input, place, planes, kept);
+      pack_input(plan, code, input, place, planes, vectors);
       const std::string mistake = definition.mistake_in(reinterpret_cast<const uint32_t*>(planes));
       if (!mistake.empty()) return mistake;
       if (!planes_.is_filled_but({planes, bytes}, poison)) return "written elsewhere";
