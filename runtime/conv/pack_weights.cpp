@@ -63,6 +63,35 @@ void set_units(WeightPackers& packers, int64_t max) {
   }
 }
 
+/// Lists the ranges of units that make up an output channel.
+void list_ranges(WeightPackers& packers, int64_t held) {
+  const WeightExtents& extents = packers.extents;
+  const PackWeights& whole = packers.whole.spec;
+  const PackWeights& last = packers.last.spec;
+  const auto add = [&](bool is_last, int64_t slice, int64_t position, int64_t k_group,
+                       int64_t end) {
+    const int64_t in_unit = is_last ? last.k_groups : whole.k_groups;
+    const int64_t there = std::min(held * end, extents.channels) - held * k_group;
+    packers.ranges.push_back(
+        {.is_last = is_last,
+         .units = (end - k_group) / in_unit,
+         .whole_units = there / (held * in_unit),
+         .channel = held * k_group,
+         .position = slice * extents.in_slice + position,
+         .k_step = (slice * extents.k_groups + k_group) * extents.in_slice + position});
+  };
+  const int64_t in_whole = extents.k_groups / whole.k_groups * whole.k_groups;
+  for (int64_t slice = 0; slice < extents.slices; ++slice) {
+    int64_t position = 0;
+    for (; position + whole.positions <= extents.in_slice; position += whole.positions) {
+      add(false, slice, position, 0, in_whole);
+    }
+    if (last.slots() == 0) continue;
+    const int64_t at = extents.in_slice - last.positions;
+    add(true, slice, at, at > 0 ? 0 : in_whole, extents.k_groups);
+  }
+}
+
 /// Packs tiles, sixteen output channels at a time and unit by unit: by generated code, or by loops
 /// that do the same.
 class WeightPacker {
@@ -73,8 +102,7 @@ class WeightPacker {
         extents_(packers.extents),
         input_(input),
         held_(jit::channels_of_k_group(plan.engine)),
-        weights_(plan.geometry.group_channels() * plan.slices * plan.rows.kernel *
-                 plan.columns.kernel) {}
+        weights_(extents_.channels * extents_.positions()) {}
 
   /// Packs a tile of a group to `to`, and the sums of its channels to `sums`.
   void pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* sums) const;
@@ -92,24 +120,15 @@ class WeightPacker {
     int64_t first_stored() const { return std::countr_zero(stored); }
     int64_t stored_count() const { return std::popcount(stored); }
   };
-  /// Units at the same positions of the filter.
-  struct UnitRange {
-    const PackWeights& unit;
-    const KernelCode<PackWeights>* code;
-    int64_t slice;
-    int64_t position;  ///< in the slice
-    int64_t k_group;   ///< the first one
-    int64_t end;       ///< k group after the last one
-  };
+  using Range = WeightPackers::Range;
 
-  void pack_rows(Rows& of) const;
   void add_up(Rows& of) const;
-  void pack_range(Rows& of, const UnitRange& range) const;
-  int64_t units_in_place(const Rows& of, const UnitRange& range) const;
-  void pack_copy(Rows& of, const UnitRange& range, int64_t unit) const;
-  void copy_row(const std::byte* from, const UnitRange& range, int64_t unit, int64_t input_step,
+  void pack_range(Rows& of, const Range& range) const;
+  int64_t units_in_place(const Rows& of, const Range& range) const;
+  void pack_copy(Rows& of, const Range& range, int64_t unit) const;
+  void copy_row(const std::byte* from, const Range& range, int64_t unit, int64_t input_step,
                 std::byte* to) const;
-  void call(Rows& of, const UnitRange& range, PackWeightsArguments& arguments, int64_t unit) const;
+  void call(Rows& of, const Range& range, PackWeightsArguments& arguments, int64_t unit) const;
   void pack_by_loops(const Rows& of, const PackWeights& unit,
                      const PackWeightsArguments& arguments) const;
 
@@ -118,13 +137,16 @@ class WeightPacker {
   /// What k_group_form takes.
   uint8_t input_flip() const { return has_pairs() ? flip() ^ 0x80 : flip(); }
   bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }
-  int64_t inputs_of(const PackWeights& unit) const { return held_ * unit.k_groups; }
+  const WeightPackers::Unit& unit_of(const Range& range) const {
+    return range.is_last ? packers_.last : packers_.whole;
+  }
+  /// Input channels of each unit.
+  int64_t inputs_of(const Range& range) const { return held_ * unit_of(range).spec.k_groups; }
   const std::byte* weights_of(int64_t m) const { return input_.w + m * weights_; }
   /// The first weight of a unit of an output channel.
-  const std::byte* weights_of(int64_t m, const UnitRange& range, int64_t unit) const {
-    const int64_t channel = held_ * range.k_group + unit * inputs_of(range.unit);
-    return weights_of(m) + channel * extents_.positions() + range.slice * extents_.in_slice +
-           range.position;
+  const std::byte* weights_of(int64_t m, const Range& range, int64_t unit) const {
+    const int64_t channel = range.channel + unit * inputs_of(range);
+    return weights_of(m) + channel * extents_.positions() + range.position;
   }
 
   const jit::DensePlan& plan_;
@@ -153,25 +175,9 @@ void WeightPacker::pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* 
                .to = reinterpret_cast<uint64_t>(to + row) - static_cast<uint64_t>(4 * (m - first)),
                .step = 4 * width,
                .stored = ((uint64_t{1} << stored) - 1) << (m - first)};
-    pack_rows(of);
+    for (const Range& range : packers_.ranges) pack_range(of, range);
     if (packers_.whole.code == nullptr && !has_pairs()) add_up(of);
     std::copy_n(of.sums.begin() + (m - first), stored, sums + row);
-  }
-}
-
-void WeightPacker::pack_rows(Rows& of) const {
-  const PackWeights& whole = packers_.whole.spec;
-  const PackWeights& last = packers_.last.spec;
-  const int64_t k_groups = extents_.k_groups;
-  const int64_t in_slice = extents_.in_slice;
-  const int64_t in_whole = k_groups / whole.k_groups * whole.k_groups;
-  for (int64_t slice = 0; slice < extents_.slices; ++slice) {
-    for (int64_t at = 0; at + whole.positions <= in_slice; at += whole.positions) {
-      pack_range(of, {whole, packers_.whole.code.get(), slice, at, 0, in_whole});
-    }
-    if (last.slots() == 0) continue;
-    const int64_t at = in_slice - last.positions;
-    pack_range(of, {last, packers_.last.code.get(), slice, at, at > 0 ? 0 : in_whole, k_groups});
   }
 }
 
@@ -185,8 +191,7 @@ void WeightPacker::add_up(Rows& of) const {
 }
 
 /// What code would read from past the weights, or what is no whole unit, is copied first.
-void WeightPacker::pack_range(Rows& of, const UnitRange& range) const {
-  const int64_t count = (range.end - range.k_group) / range.unit.k_groups;
+void WeightPacker::pack_range(Rows& of, const Range& range) const {
   const int64_t in_place = units_in_place(of, range);
   if (in_place > 0) {
     PackWeightsArguments arguments = {.source = weights_of(of.first, range, 0),
@@ -195,26 +200,28 @@ void WeightPacker::pack_range(Rows& of, const UnitRange& range) const {
                                       .units = in_place};
     call(of, range, arguments, 0);
   }
-  for (int64_t unit = in_place; unit < count; ++unit) pack_copy(of, range, unit);
+  for (int64_t unit = in_place; unit < range.units; ++unit) pack_copy(of, range, unit);
 }
 
 /// Units from the first on that are packed from where they are.
-int64_t WeightPacker::units_in_place(const Rows& of, const UnitRange& range) const {
-  if (extents_.is_listed || range.code == nullptr || of.count < rows) return 0;
-  const int64_t inputs = inputs_of(range.unit);
-  const int64_t whole =
-      (std::min(held_ * range.end, extents_.channels) - held_ * range.k_group) / inputs;
+int64_t WeightPacker::units_in_place(const Rows& of, const Range& range) const {
+  const WeightPackers::Unit& unit = unit_of(range);
+  if (extents_.is_listed || unit.code == nullptr || of.count < rows) return 0;
   const int64_t step = extents_.positions();
-  const int64_t read = (range.unit.is_one_vector() ? 0 : 3 * step) + range.unit.bytes_read();
+  const int64_t read = (unit.spec.is_one_vector() ? 0 : 3 * step) + unit.spec.bytes_read();
+  const int64_t unit_step = inputs_of(range) * step;
   const int64_t left =
       weights_of(plan_.geometry.out_channels) - weights_of(of.first + rows - 1, range, 0);
-  return left < read ? 0 : std::min(whole, (left - read) / (inputs * step) + 1);
+  int64_t units = range.whole_units;
+  while (units > 0 && (units - 1) * unit_step + read > left) --units;
+  return units;
 }
 
 /// Packs a copy of one unit, where weights that are not there are 0.
-void WeightPacker::pack_copy(Rows& of, const UnitRange& range, int64_t unit) const {
-  const int64_t row_bytes = range.code != nullptr ? vector_bytes : 4 * max_loop_slots;
-  const int64_t input_step = range.unit.is_one_vector() ? range.unit.input_step : row_bytes / 4;
+void WeightPacker::pack_copy(Rows& of, const Range& range, int64_t unit) const {
+  const auto& [spec, code] = unit_of(range);
+  const int64_t row_bytes = code != nullptr ? vector_bytes : 4 * max_loop_slots;
+  const int64_t input_step = spec.is_one_vector() ? spec.input_step : row_bytes / 4;
   alignas(64) std::array<std::byte, rows * 4 * max_loop_slots + interleave_slack> copy;
   for (int64_t row = of.first_stored(); row < of.first_stored() + of.stored_count(); ++row) {
     const int64_t m = of.first + row;
@@ -229,13 +236,14 @@ void WeightPacker::pack_copy(Rows& of, const UnitRange& range, int64_t unit) con
 }
 
 /// Copies the weights of one output channel's unit that there are.
-void WeightPacker::copy_row(const std::byte* from, const UnitRange& range, int64_t unit,
+void WeightPacker::copy_row(const std::byte* from, const Range& range, int64_t unit,
                             int64_t input_step, std::byte* to) const {
-  const int64_t inputs = inputs_of(range.unit);
-  const int64_t first = held_ * range.k_group + unit * inputs;
+  const PackWeights& spec = unit_of(range).spec;
+  const int64_t inputs = inputs_of(range);
+  const int64_t first = range.channel + unit * inputs;
   if (extents_.is_listed) {
     const jit::KStepWeights* k_step = plan_.k_step_weights.data() + first / held_;
-    for (int64_t slot = 0; slot < range.unit.k_groups; ++slot, ++k_step, to += held_) {
+    for (int64_t slot = 0; slot < spec.k_groups; ++slot, ++k_step, to += held_) {
       for (size_t i = 0; i < static_cast<size_t>(held_); ++i) {
         if ((*k_step)[i] >= 0) to[i] = from[(*k_step)[i] - first];
       }
@@ -245,27 +253,26 @@ void WeightPacker::copy_row(const std::byte* from, const UnitRange& range, int64
   const int64_t there = std::min(inputs, extents_.channels - first);
   const int64_t step = extents_.positions();
   const int64_t runs = input_step == step ? 1 : there;
-  const int64_t bytes = (input_step == step ? (there - 1) * step : 0) + range.unit.positions;
+  const int64_t bytes = (input_step == step ? (there - 1) * step : 0) + spec.positions;
   for (int64_t i = 0; i < runs; ++i) {
     std::memcpy(to + i * input_step, from + i * step, static_cast<size_t>(bytes));
   }
 }
 
 /// Packs units from that one on; `arguments` say where they are read.
-void WeightPacker::call(Rows& of, const UnitRange& range, PackWeightsArguments& arguments,
+void WeightPacker::call(Rows& of, const Range& range, PackWeightsArguments& arguments,
                         int64_t unit) const {
-  const int64_t k_group = range.k_group + unit * range.unit.k_groups;
-  const int64_t k_step =
-      (range.slice * extents_.k_groups + k_group) * extents_.in_slice + range.position;
+  const auto& [spec, code] = unit_of(range);
+  const int64_t k_step = range.k_step + unit * spec.k_groups * extents_.in_slice;
   arguments.to = of.to + static_cast<uint64_t>(k_step * of.step);
   arguments.step = of.step;
-  arguments.unit_step = inputs_of(range.unit) * arguments.input_step;
-  arguments.skip = (extents_.in_slice - range.unit.positions) * of.step;
+  arguments.unit_step = inputs_of(range) * arguments.input_step;
+  arguments.skip = (extents_.in_slice - spec.positions) * of.step;
   arguments.lanes = of.stored;
   arguments.sums = of.sums.data();
   arguments.flips = flip() * 0x01010101u;
-  if (range.code != nullptr) return range.code->call(&arguments);
-  pack_by_loops(of, range.unit, arguments);
+  if (code != nullptr) return code->call(&arguments);
+  pack_by_loops(of, spec, arguments);
 }
 
 /// What the code does of one unit, which is a copy: k groups of each output channel, then they are
@@ -300,6 +307,7 @@ Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit:
   WeightPackers packers;
   packers.extents = weight_extents(plan);
   set_units(packers, has_code ? PackWeights::max_slots : max_loop_slots);
+  list_ranges(packers, jit::channels_of_k_group(plan.engine));
   for (WeightPackers::Unit* unit : {&packers.whole, &packers.last}) {
     if (!has_code || unit->spec.slots() == 0) continue;
     auto code = cache.get(unit->spec, target);

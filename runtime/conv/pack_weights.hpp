@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "jit/conv/dense_plan.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
@@ -43,9 +44,19 @@ struct WeightPackers {
     jit::PackWeights spec;
     KernelCodePtr<jit::PackWeights> code;  ///< null where loops do it
   };
+  /// Units at the same positions of the filter, whose k groups follow each other.
+  struct Range {
+    bool is_last = false;  ///< of the unit `last`
+    int64_t units = 0;
+    int64_t whole_units = 0;  ///< the first ones, all of whose input channels there are
+    int64_t channel = 0;      ///< of input, the first one
+    int64_t position = 0;     ///< of all slices
+    int64_t k_step = 0;       ///< the first one
+  };
   WeightExtents extents;
   Unit whole;
   Unit last;  ///< of what whole units leave; has no slots where that is nothing
+  std::vector<Range> ranges;
 };
 Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit::Target& target,
                                           CodeCache& cache);

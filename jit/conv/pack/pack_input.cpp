@@ -246,6 +246,7 @@ void PackInputEmitter::emit_entry() {
     }
   }
   code_.mov(reg::k_group_source, at(offsetof(PackInputArguments, source)));
+  code_.add(reg::k_group_source, at(offsetof(PackInputArguments, first_column)));
   code_.mov(reg::plane, at(offsetof(PackInputArguments, planes)));
   if (!is_im2col()) code_.mov(reg::k_groups, at(offsetof(PackInputArguments, k_groups)));
   code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackInputArguments, flips)]);
@@ -277,8 +278,7 @@ void PackInputEmitter::emit_vectors() {
   Xbyak::Label next;
   code_.mov(reg::vector, at(offsetof(PackInputArguments, vectors)));
   code_.mov(reg::vectors, at(offsetof(PackInputArguments, vector_count)));
-  code_.mov(reg::source, at(offsetof(PackInputArguments, first_column)));
-  code_.add(reg::source, reg::row_source);
+  code_.mov(reg::source, reg::row_source);
   code_.mov(reg::destination, reg::row);
   code_.align_to(32);
   code_.L(next);
