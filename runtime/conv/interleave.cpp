@@ -29,9 +29,9 @@ __m128i load_8(const std::byte* from) {
 /// The bytes of a k group's four places.
 std::array<const std::byte*, 4> places_of(const KGroupSource& from, const KGroupForm& form) {
   std::array<const std::byte*, 4> places;
-  const int each = 4 / jit::channels_of_k_group(form.engine);  // places of an element
+  const int shift = form.engine == jit::ProductEngine::i16_pairs ? 1 : 0;
   for (int i = 0; i < 4; ++i) {
-    const int element = std::min(i / each, form.elements - 1);  // what is not there is not read
+    const int element = std::min(i >> shift, form.elements - 1);  // what is not there is not read
     places[static_cast<size_t>(i)] = from.first + element * from.element_step;
   }
   return places;
@@ -47,14 +47,17 @@ void for_each_eight(const KGroupForm& form, int64_t count, Load load, uint32_t* 
     const __m128i flipped = _mm_xor_si128(_mm_and_si128(bytes, present), flips);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm_sub_epi16(flipped, zeros));
   };
-  for (int64_t i = 0; i < count; i += 8) {
+  const auto pack = [=](int64_t i, uint32_t* at) {
     const EightKGroups bytes = load(i);
-    std::array<uint32_t, 8> last;
-    uint32_t* at = i + 8 <= count ? to + i : last.data();
     store(bytes.low, at);
     store(bytes.high, at + 4);
-    if (at == last.data()) std::copy_n(at, count - i, to + i);
-  }
+  };
+  for (int64_t i = 0; i + 8 <= count; i += 8) pack(i, to + i);
+  if (count % 8 == 0) return;
+  if (count > 8) return pack(count - 8, to + count - 8);  // some are packed once more
+  std::array<uint32_t, 8> few;
+  pack(0, few.data());
+  for (int64_t i = 0; i < count; ++i) to[i] = few[static_cast<size_t>(i)];
 }
 
 template <int step>

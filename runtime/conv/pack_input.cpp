@@ -73,7 +73,8 @@ class PlanePacker : InputBlock {
         column_(place_.column),
         row_count_(place_.block.rows + planes_.row_phases.max_shift),
         width_(place_.block.columns + planes_.column_phases.max_shift),
-        held_(jit::channels_of_k_group(plan_.engine)) {
+        held_(jit::channels_of_k_group(plan_.engine)),
+        end_(input_.x + plan_.geometry.batch * plan_.geometry.channels * pixels_) {
     if (plan_.takes_whole_rows()) join_rows(packed_pixels);
   }
 
@@ -117,9 +118,10 @@ class PlanePacker : InputBlock {
   ConvolutionAxis columns_;
   int64_t row_;  ///< the block's first, of the output
   int64_t column_;
-  int64_t row_count_;   ///< of a plane
-  int64_t width_;       ///< k groups of a row
-  const int64_t held_;  ///< channels or columns of a k group
+  int64_t row_count_;           ///< of a plane
+  int64_t width_;               ///< k groups of a row
+  const int64_t held_;          ///< channels or columns of a k group
+  const std::byte* const end_;  ///< of the input
 };
 
 /// Rows that are adjacent in the input and in planes are packed as one, from some pixel on.
@@ -261,8 +263,8 @@ void PlanePacker::call(jit::PackInputArguments& arguments, int64_t input_column)
   }
 }
 
-/// Packs one row with data: padding, data, padding. Where vectors hold pixels of a channel that are
-/// near each other, by way of copies with padding, from which whole vectors may be read.
+/// Packs one row with data: padding, data, padding. Columns, and rows at the end of the input, by
+/// way of copies with padding, from which whole vectors may be read.
 void PlanePacker::pack_row(const PhasePlanes& of, int64_t k_group, int64_t row) const {
   constexpr int64_t max_bytes = 1024;
   constexpr int64_t copy_step = max_bytes + interleave_slack;
@@ -277,10 +279,15 @@ void PlanePacker::pack_row(const PhasePlanes& of, int64_t k_group, int64_t row) 
   const std::byte* from = at(channel, pixel_of_row(of, row));
   const KGroupForm form = k_group_form(plan_.engine, there, flip_, input_.zero_point);
   const auto column_of = [&](int64_t lane) { return of.input_column + lane * columns_.stride; };
-  if (pixel_step_ > 1 || (!is_of_columns() && columns_.stride > 2)) {
-    const KGroupSource source = {from + column_of(first) * pixel_step_, channel_step_,
-                                 columns_.stride * pixel_step_};
-    return gather_k_groups(source, form, end - first, to + first);
+  const int64_t step = columns_.stride * pixel_step_;
+  if (!is_of_columns()) {
+    const KGroupSource in_place = {from + column_of(first) * pixel_step_, channel_step_, step};
+    const int64_t read = (there - 1) * channel_step_ + (end - first - 1) * step + 1;
+    if (end_ - in_place.first >= read + interleave_slack) {
+      return interleave(in_place, form, end - first, to + first);
+    }
+    if (step > 2 || pixel_step_ > 1)
+      return gather_k_groups(in_place, form, end - first, to + first);
   }
   std::array<std::byte, 4 * copy_step> copies;
   const int64_t copied = is_of_columns() ? 1 : there;

@@ -205,13 +205,14 @@ void WeightPacker::pack_range(Rows& of, const Range& range) const {
 
 /// Units from the first on that are packed from where they are.
 int64_t WeightPacker::units_in_place(const Rows& of, const Range& range) const {
-  const WeightPackers::Unit& unit = unit_of(range);
-  if (extents_.is_listed || unit.code == nullptr || of.count < rows) return 0;
+  const auto& [spec, code] = unit_of(range);
+  if (extents_.is_listed || (code != nullptr && of.count < rows)) return 0;
   const int64_t step = extents_.positions();
-  const int64_t read = (unit.spec.is_one_vector() ? 0 : 3 * step) + unit.spec.bytes_read();
   const int64_t unit_step = inputs_of(range) * step;
+  int64_t read = unit_step + interleave_slack;
+  if (code != nullptr) read = (spec.is_one_vector() ? 0 : 3 * step) + spec.bytes_read();
   const int64_t left =
-      weights_of(plan_.geometry.out_channels) - weights_of(of.first + rows - 1, range, 0);
+      weights_of(plan_.geometry.out_channels) - weights_of(of.first + of.count - 1, range, 0);
   int64_t units = range.whole_units;
   while (units > 0 && (units - 1) * unit_step + read > left) --units;
   return units;
@@ -275,8 +276,7 @@ void WeightPacker::call(Rows& of, const Range& range, PackWeightsArguments& argu
   pack_by_loops(of, spec, arguments);
 }
 
-/// What the code does of one unit, which is a copy: k groups of each output channel, then they are
-/// transposed.
+/// What the code does: k groups of each output channel, then they are transposed.
 void WeightPacker::pack_by_loops(const Rows& of, const PackWeights& unit,
                                  const PackWeightsArguments& arguments) const {
   std::array<uint32_t, rows * max_loop_slots> k_groups;
@@ -284,19 +284,24 @@ void WeightPacker::pack_by_loops(const Rows& of, const PackWeights& unit,
   const int64_t count = of.stored_count();
   const bool has_adjacent_inputs = unit.positions == 1 && arguments.input_step == 1;
   const int64_t adjacent = has_adjacent_inputs ? unit.k_groups : unit.positions;
-  for (int64_t row = 0; row < count; ++row) {
-    const KGroupForm form =
-        k_group_form(plan_.engine, held_, input_flip(),
-                     has_pairs() ? input_.zero_points[of.first + first + row] : 0);
-    KGroupSource source = {arguments.source + (first + row) * arguments.channel_step,
-                           arguments.input_step, has_adjacent_inputs ? held_ : 1};
-    for (int64_t slot = 0; slot < unit.slots(); slot += adjacent) {
-      interleave(source, form, adjacent, k_groups.data() + row * max_loop_slots + slot);
-      source.first += held_ * arguments.input_step;
+  const std::byte* from = arguments.source + first * arguments.channel_step;
+  auto* to = reinterpret_cast<int32_t*>(arguments.to) + first;
+  for (int64_t left = arguments.units; left > 0; --left) {
+    for (int64_t row = 0; row < count; ++row) {
+      const int32_t zero = has_pairs() ? input_.zero_points[of.first + first + row] : 0;
+      const KGroupForm form = k_group_form(plan_.engine, held_, input_flip(), zero);
+      KGroupSource source = {from + row * arguments.channel_step, arguments.input_step,
+                             has_adjacent_inputs ? held_ : 1};
+      for (int64_t slot = 0; slot < unit.slots(); slot += adjacent) {
+        interleave(source, form, adjacent, k_groups.data() + row * max_loop_slots + slot);
+        source.first += held_ * arguments.input_step;
+      }
     }
+    transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
+                  unit.slots(), to, of.step / 4);
+    from += arguments.unit_step;
+    to += (unit.slots() * of.step + arguments.skip) / 4;
   }
-  transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
-                unit.slots(), reinterpret_cast<int32_t*>(arguments.to) + first, of.step / 4);
 }
 
 }  // namespace
