@@ -60,13 +60,16 @@ void for_each_eight(const KGroupForm& form, int64_t count, Load load, uint32_t* 
   for (int64_t i = 0; i < count; ++i) to[i] = few[static_cast<size_t>(i)];
 }
 
-template <int step>
+/// I16 pairs have each byte in two places.
+template <int step, bool is_pairs>
 void interleave_places(const std::array<const std::byte*, 4>& places, const KGroupForm& form,
                        int64_t count, uint32_t* to) {
   const auto load = [places](int64_t i) -> EightKGroups {
     const auto place = [&](size_t number) { return load_8<step>(places[number] + i * step); };
-    const __m128i low = _mm_unpacklo_epi8(place(0), place(1));
-    const __m128i high = _mm_unpacklo_epi8(place(2), place(3));
+    const __m128i first = place(0);
+    const __m128i third = place(2);
+    const __m128i low = _mm_unpacklo_epi8(first, is_pairs ? first : place(1));
+    const __m128i high = _mm_unpacklo_epi8(third, is_pairs ? third : place(3));
     return {_mm_unpacklo_epi16(low, high), _mm_unpackhi_epi16(low, high)};
   };
   for_each_eight(form, count, load, to);
@@ -127,9 +130,12 @@ void interleave(const KGroupSource& from, const KGroupForm& form, int64_t count,
   const bool is_adjacent =
       from.element_step == 1 && from.step == jit::channels_of_k_group(form.engine);
   if (is_adjacent) return interleave_adjacent(from.first, form, count, to);
-  if (from.step == 1) return interleave_places<1>(places, form, count, to);
-  if (from.step == 2) return interleave_places<2>(places, form, count, to);
-  gather_k_groups(from, form, count, to);
+  if (from.step > 2) return gather_k_groups(from, form, count, to);
+  const bool is_pairs = form.engine == jit::ProductEngine::i16_pairs;
+  const auto interleave_all =
+      from.step == 1 ? (is_pairs ? interleave_places<1, true> : interleave_places<1, false>)
+                     : (is_pairs ? interleave_places<2, true> : interleave_places<2, false>);
+  interleave_all(places, form, count, to);
 }
 
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {

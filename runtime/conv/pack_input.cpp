@@ -94,7 +94,9 @@ class PlanePacker : InputBlock {
   void call(jit::PackInputArguments& arguments, int64_t input_column) const;
 
   // By loops:
-  void pack_row(const PhasePlanes& of, int64_t k_group, int64_t row) const;
+  void pack_rows(const PhasePlanes& of, int64_t k_group) const;
+  void pack_copies(const std::byte* row, int64_t first_column, int64_t count,
+                   const KGroupForm& form, uint32_t* to) const;
   void copy_columns(const std::byte* row, int64_t column, int64_t bytes, std::byte* to) const;
 
   bool is_of_columns() const { return planes_.layout == jit::PackedLayout::columns4; }
@@ -174,8 +176,7 @@ void PlanePacker::pack_planes(const PhasePlanes& of) const {
   for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
     fill_rows(of, k_group, 0, of.first_row);
     fill_rows(of, k_group, of.end_row, row_count_);
-    if (code_ != nullptr) continue;
-    for (int64_t row = of.first_row; row < of.end_row; ++row) pack_row(of, k_group, row);
+    if (code_ == nullptr) pack_rows(of, k_group);
   }
   if (code_ == nullptr || of.first_row == of.end_row) return;
   if (is_of_columns()) return pack_columns(of);
@@ -263,43 +264,54 @@ void PlanePacker::call(jit::PackInputArguments& arguments, int64_t input_column)
   }
 }
 
-/// Packs one row with data: padding, data, padding. Columns, and rows at the end of the input, by
-/// way of copies with padding, from which whole vectors may be read.
-void PlanePacker::pack_row(const PhasePlanes& of, int64_t k_group, int64_t row) const {
-  constexpr int64_t max_bytes = 1024;
-  constexpr int64_t copy_step = max_bytes + interleave_slack;
+/// Packs the rows with data of one plane: padding, data, padding.
+void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group) const {
   const int64_t channel = is_of_columns() ? k_group : k_group * held_;
   const int64_t there =
       is_of_columns() ? held_ : std::min(held_, plan_.geometry.group_channels() - channel);
-  const int64_t first = is_of_columns() ? 0 : of.first_lane;
-  const int64_t end = is_of_columns() ? width_ : of.end_lane;
-  uint32_t* to = row_of(of, k_group, row);
-  std::fill_n(to, first, pad());
-  std::fill(to + end, to + width_, pad());
-  const std::byte* from = at(channel, pixel_of_row(of, row));
   const KGroupForm form = k_group_form(plan_.engine, there, flip_, input_.zero_point);
-  const auto column_of = [&](int64_t lane) { return of.input_column + lane * columns_.stride; };
-  const int64_t step = columns_.stride * pixel_step_;
-  if (!is_of_columns()) {
-    const KGroupSource in_place = {from + column_of(first) * pixel_step_, channel_step_, step};
-    const int64_t read = (there - 1) * channel_step_ + (end - first - 1) * step + 1;
-    if (end_ - in_place.first >= read + interleave_slack) {
-      return interleave(in_place, form, end - first, to + first);
+  const int64_t count = of.end_lane - of.first_lane;
+  const int64_t step = wrapped_product(columns_.stride, pixel_step_);
+  const int64_t read = (there - 1) * channel_step_ + (count - 1) * step + 1 + interleave_slack;
+  for (int64_t row = of.first_row; row < of.end_row; ++row) {
+    const std::byte* from = at(channel, pixel_of_row(of, row));
+    uint32_t* to = row_of(of, k_group, row);
+    if (is_of_columns()) {
+      pack_copies(from, of.input_column, width_, form, to);
+      continue;
     }
-    if (step > 2 || pixel_step_ > 1)
-      return gather_k_groups(in_place, form, end - first, to + first);
+    for (int64_t lane = 0; lane < of.first_lane; ++lane) to[lane] = pad();
+    for (int64_t lane = of.end_lane; lane < width_; ++lane) to[lane] = pad();
+    if (count == 0) continue;
+    const int64_t column = of.input_column + of.first_lane * columns_.stride;
+    const KGroupSource source = {from + column * pixel_step_, channel_step_, step};
+    if (end_ - source.first >= read) {
+      interleave(source, form, count, to + of.first_lane);
+    } else if (step > 2 || pixel_step_ > 1) {
+      gather_k_groups(source, form, count, to + of.first_lane);
+    } else {
+      pack_copies(from, column, count, form, to + of.first_lane);
+    }
   }
+}
+
+/// Packs lanes of a row by way of copies with padding, from which whole vectors may be read.
+void PlanePacker::pack_copies(const std::byte* row, int64_t first_column, int64_t count,
+                              const KGroupForm& form, uint32_t* to) const {
+  constexpr int64_t max_bytes = 1024;
+  constexpr int64_t copy_step = max_bytes + interleave_slack;
   std::array<std::byte, 4 * copy_step> copies;
-  const int64_t copied = is_of_columns() ? 1 : there;
+  const int64_t copied = is_of_columns() ? 1 : form.elements;
   const KGroupSource source = {copies.data(), is_of_columns() ? 1 : copy_step, columns_.stride};
   const int64_t at_once = (max_bytes - held_) / columns_.stride + 1;
-  for (int64_t lane = first; lane < end; lane += at_once) {
-    const int64_t count = std::min(at_once, end - lane);
-    const int64_t bytes = (count - 1) * columns_.stride + held_;
+  for (int64_t lane = 0; lane < count; lane += at_once) {
+    const int64_t here = std::min(at_once, count - lane);
+    const int64_t bytes = (here - 1) * columns_.stride + held_;
+    const int64_t column = first_column + lane * columns_.stride;
     for (int64_t i = 0; i < copied; ++i) {
-      copy_columns(from + i * channel_step_, column_of(lane), bytes, copies.data() + i * copy_step);
+      copy_columns(row + i * channel_step_, column, bytes, copies.data() + i * copy_step);
     }
-    interleave(source, form, count, to + lane);
+    interleave(source, form, here, to + lane);
   }
 }
 
