@@ -37,7 +37,8 @@ std::array<const std::byte*, 4> places_of(const KGroupSource& from, const KGroup
   return places;
 }
 
-/// Packs eight k groups at a time. `load(i)` gives their bytes from the i-th one on.
+/// Packs at least eight k groups, as many at a time. `load(i)` gives their bytes from the i-th one
+/// on.
 template <class Load>
 void for_each_eight(const KGroupForm& form, int64_t count, Load load, uint32_t* to) {
   const __m128i present = _mm_set1_epi32(static_cast<int>(form.present));
@@ -53,11 +54,7 @@ void for_each_eight(const KGroupForm& form, int64_t count, Load load, uint32_t* 
     store(bytes.high, at + 4);
   };
   for (int64_t i = 0; i + 8 <= count; i += 8) pack(i, to + i);
-  if (count % 8 == 0) return;
-  if (count > 8) return pack(count - 8, to + count - 8);  // some are packed once more
-  std::array<uint32_t, 8> few;
-  pack(0, few.data());
-  for (int64_t i = 0; i < count; ++i) to[i] = few[static_cast<size_t>(i)];
+  if (count % 8 != 0) pack(count - 8, to + count - 8);  // some are packed once more
 }
 
 /// I16 pairs have each byte in two places.
@@ -116,16 +113,21 @@ void gather_k_groups(const KGroupSource& from, const KGroupForm& form, int64_t c
   const auto [a, b, c, d] = places_of(from, form);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = i * from.step;
-    const auto low = std::to_integer<uint32_t>(a[at]) | std::to_integer<uint32_t>(b[at]) << 8;
-    const auto high = std::to_integer<uint32_t>(c[at]) | std::to_integer<uint32_t>(d[at]) << 8;
-    const uint32_t bytes = ((low | high << 16) & form.present) ^ form.flips;
-    to[i] = form.zeros == 0 ? bytes
-                            : ((bytes - form.zeros) & 0xffff) |
-                                  ((bytes & 0xffff0000) - (form.zeros & 0xffff0000));
+    const auto low = std::to_integer<uint32_t>(a[at]);
+    const auto high = std::to_integer<uint32_t>(c[at]) << 16;
+    if (form.engine == jit::ProductEngine::i16_pairs) {
+      const uint32_t pair = ((low | high) & form.present) ^ form.flips;
+      to[i] = ((pair - form.zeros) & 0xffff) | ((pair & 0xffff0000) - (form.zeros & 0xffff0000));
+    } else {
+      const auto second = std::to_integer<uint32_t>(b[at]) << 8;
+      const auto fourth = std::to_integer<uint32_t>(d[at]) << 24;
+      to[i] = ((low | second | high | fourth) & form.present) ^ form.flips;
+    }
   }
 }
 
 void interleave(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to) {
+  if (count < 8) return gather_k_groups(from, form, count, to);
   const auto places = places_of(from, form);
   const bool is_adjacent =
       from.element_step == 1 && from.step == jit::channels_of_k_group(form.engine);
