@@ -75,12 +75,13 @@ class PlanePacker : InputBlock {
         width_(place_.block.columns + planes_.column_phases.max_shift),
         held_(jit::channels_of_k_group(plan_.engine)),
         end_(input_.x + plan_.geometry.batch * plan_.geometry.channels * pixels_) {
-    if (plan_.takes_whole_rows()) join_rows(packed_pixels);
+    if (has_adjacent_rows()) join_rows(packed_pixels);
   }
 
   void pack() const;
 
  private:
+  bool has_adjacent_rows() const;
   void join_rows(int64_t packed_pixels);
   PhasePlanes phase_planes(int64_t slice, size_t row_phase, size_t column_phase) const;
   void pack_planes(const PhasePlanes& of) const;
@@ -126,7 +127,17 @@ class PlanePacker : InputBlock {
   const std::byte* const end_;  ///< of the input
 };
 
-/// Rows that are adjacent in the input and in planes are packed as one, from some pixel on.
+/// Whether the planes' rows are whole rows of the input, adjacent in both.
+bool PlanePacker::has_adjacent_rows() const {
+  const auto begins_with_data = [](const ConvolutionAxis& axis) {
+    return axis.stride == 1 && axis.pad_begin == 0;
+  };
+  return planes_.layout == jit::PackedLayout::nchw4c && planes_.phases() == 1 &&
+         begins_with_data(rows_) && begins_with_data(columns_) && width_ == columns_.input &&
+         planes_.pitch == columns_.input && row_ + row_count_ <= rows_.input;
+}
+
+/// Adjacent rows are packed as one, from some pixel on.
 void PlanePacker::join_rows(int64_t packed_pixels) {
   column_ += row_ * columns_.input + packed_pixels;
   width_ += (row_count_ - 1) * columns_.input - packed_pixels;
