@@ -159,7 +159,7 @@ class DenseBinder {
                    {constants[1], operands.w_is_signed, values.data()}, packed_weights(plan_, to));
     };
     Result<PackedDwords> packed =
-        share_weights(sharing, weight_form(bound_), from, packed_dwords(plan_) + channels, pack);
+        share_weights(sharing, weight_form(bound_), from, packed_k_groups(plan_) + channels, pack);
     if (!packed.ok()) return packed.error();
     bound_.packed = std::move(packed).value();
     return {};
@@ -188,9 +188,9 @@ class DenseBinder {
     parts.zero_points = take(channels + plan_.lanes);
     parts.window_sums = take(sums_windows() ? window_sum_count() : 0);
     const bool sums_rows = sums_windows() && plan_.planes() == nullptr;
-    parts.summing = take(sums_rows ? window_sum_dwords(plan_) : 0);
+    parts.summing = take(sums_rows ? window_sum_work(plan_) : 0);
     const int64_t weights =
-        bound_.packs_by_tile ? tile_dwords(plan_) : static_cast<int64_t>(packed_dwords(plan_));
+        bound_.packs_by_tile ? tile_k_groups(plan_) : static_cast<int64_t>(packed_k_groups(plan_));
     parts.weights = take(bound_.packed.empty() ? weights + channels : 0);
     const int64_t outputs = plan_.geometry.group_out_channels() * plan_.block.pixels();
     parts.untransposed = take(plan_.transposes() ? outputs : 0);

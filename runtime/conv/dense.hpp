@@ -126,7 +126,7 @@ struct BlockPart {
 };
 
 /// Where a share of a part's channel tiles begins.
-struct ShareBegin {
+struct ShareStart {
   int64_t channel_tile = 0;
   int64_t pixel_tile = 0;  ///< of that channel tile
 };
@@ -153,7 +153,7 @@ class DenseBlocks {
 
   /// Where the work of a team's member begins in all pixel tiles of all channel tiles of a part;
   /// that of the one behind the last is behind all channel tiles.
-  ShareBegin share_of(const BlockPart& part, int64_t member, int64_t members) const;
+  ShareStart share_of(const BlockPart& part, int64_t member, int64_t members) const;
 
   /// The least part of a block, as a block of its own, that has these pixels: whole rows, or, of a
   /// single row, a piece.

@@ -103,7 +103,7 @@ DenseBlocks::Cut DenseBlocks::cut_at(int64_t team, int64_t teams) const {
   return cut.tile == tables.pixel_tiles ? Cut{cut.block + 1, 0} : cut;
 }
 
-ShareBegin DenseBlocks::share_of(const BlockPart& part, int64_t member, int64_t members) const {
+ShareStart DenseBlocks::share_of(const BlockPart& part, int64_t member, int64_t members) const {
   if (member == 0) return {0, part.tiles.begin};
   if (member == members) return {plan_.channel_tiles, part.tiles.begin};
   const int64_t channels = plan_.tile.channels;
@@ -154,7 +154,7 @@ class TeamModel {
         static_cast<double>(std::max<int64_t>(plan.rows.window() / plan.rows.stride - 1, 0));
     packing_ = bound.packing_cycles / bound.cycles;
     if (bound.packs_by_tile) {
-      weight_packing_ = static_cast<double>(packed_dwords(plan)) / bound.cycles;
+      weight_packing_ = static_cast<double>(packed_k_groups(plan)) / bound.cycles;
     }
   }
 

@@ -34,7 +34,7 @@ void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) 
   if (!convolution_.packs_by_tile) return;
   const jit::DensePlan& plan = convolution_.plan;
   int32_t* to = int32_at(scratch, convolution_.parts.weights);
-  int32_t* sums = to + tile_dwords(plan);
+  int32_t* sums = to + tile_k_groups(plan);
   pack_weight_tile(plan, convolution_.weight_packers,
                    {operands_.w, convolution_.operands.w_is_signed, zero_points()}, group, tile, to,
                    sums);
@@ -82,7 +82,7 @@ namespace {
 /// and column, then rows, then columns.
 class RowSummer {
  public:
-  /// `work` has room for window_sum_dwords.
+  /// `work` has room for window_sum_work.
   RowSummer(const jit::DensePlan& plan, const jit::CacheBlock& block, int32_t* work)
       : plan_(plan),
         block_(block),
@@ -144,7 +144,7 @@ class RowSummer {
 /// Adds up the windows of one block.
 class BlockSummer {
  public:
-  BlockSummer(const BoundDense& convolution, const LaidOutBlock& block)
+  BlockSummer(const BoundDense& convolution, const PackedBlock& block)
       : convolution_(convolution),
         plan_(convolution.plan),
         block_(block),
@@ -241,18 +241,18 @@ class BlockSummer {
 
   const BoundDense& convolution_;
   const jit::DensePlan& plan_;
-  const LaidOutBlock& block_;
+  const PackedBlock& block_;
   int32_t* sums_;
 };
 
 }  // namespace
 
-int64_t window_sum_dwords(const jit::DensePlan& plan) {
+int64_t window_sum_work(const jit::DensePlan& plan) {
   return (input_extent(plan.block.rows, plan.rows) + 1) *
          input_extent(plan.block.columns, plan.columns);
 }
 
-void sum_block(const BoundDense& convolution, const LaidOutBlock& block, const PixelTiles& tiles) {
+void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles) {
   BlockSummer(convolution, block).sum(tiles);
 }
 

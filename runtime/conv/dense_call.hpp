@@ -50,7 +50,7 @@ class CallWeights {
 };
 
 /// A block that a task works on, or the part of one whose input it has packed.
-struct LaidOutBlock {
+struct PackedBlock {
   const BlockPlace& place;  ///< of the whole block, from which all offsets count
   const BlockPlace& inner;  ///< what of it is packed
   const BlockTables& tables;
@@ -68,7 +68,7 @@ inline int64_t source_bytes_before(const jit::DensePlan& plan, const BlockPlace&
 }
 
 /// A block's source and the k steps on it.
-inline jit::DenseArguments k_steps_of(const jit::DensePlan& plan, const LaidOutBlock& block) {
+inline jit::DenseArguments k_steps_of(const jit::DensePlan& plan, const PackedBlock& block) {
   jit::DenseArguments arguments;
   arguments.source = block.source;
   arguments.k_steps = plan.k_steps.data();
@@ -79,15 +79,15 @@ inline jit::DenseArguments k_steps_of(const jit::DensePlan& plan, const LaidOutB
 }
 
 /// Where the window sums of a block are stored.
-inline int32_t* window_sums(const BoundDense& convolution, const LaidOutBlock& block) {
+inline int32_t* window_sums(const BoundDense& convolution, const PackedBlock& block) {
   return int32_at(block.scratch, convolution.parts.window_sums);
 }
 
-/// Dwords that summing windows of rows works with (DenseScratch::summing).
-int64_t window_sum_dwords(const jit::DensePlan& plan);
+/// I32 that summing windows of rows works with (DenseScratch::summing).
+int64_t window_sum_work(const jit::DensePlan& plan);
 
 /// Computes the window sums of some pixel tiles, as kernels read them.
-void sum_block(const BoundDense& convolution, const LaidOutBlock& block, const PixelTiles& tiles);
+void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles);
 
 /// An address from which i32 are counted that need not begin there.
 inline int32_t* counted_back(int32_t* from, int64_t count) {

@@ -38,7 +38,7 @@ struct DenseCall {
 /// Runs the channel tiles of a block whose input is packed.
 class BlockRun {
  public:
-  BlockRun(const DenseCall& call, const LaidOutBlock& block)
+  BlockRun(const DenseCall& call, const PackedBlock& block)
       : call_(call), bound_(call.bound), plan_(call.bound.plan), block_(block) {}
 
   /// Some pixel tiles of one tile of channels, which takes those of `packed_by_kernel` from the
@@ -176,7 +176,7 @@ class BlockRun {
   const DenseCall& call_;
   const BoundDense& bound_;
   const jit::DensePlan& plan_;
-  const LaidOutBlock& block_;
+  const PackedBlock& block_;
 };
 
 /// Runs the tasks of one call.
@@ -203,7 +203,7 @@ class DenseRun {
 
  private:
   /// A task's share of a part: the rest of a channel tile, whole ones, the beginning of another.
-  void run_share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end,
+  void run_share(const BlockPart& part, const ShareStart& begin, const ShareStart& end,
                  std::byte* scratch, RowVectors& vectors) const {
     const PixelTiles& all = part.tiles;
     const int64_t first = begin.channel_tile;
@@ -220,7 +220,7 @@ class DenseRun {
     const int64_t packed_by_kernel = tiles_that_kernel_packs(part, first, tiles_of(first));
     const std::byte* source =
         source_of(part.place, inner, scratch, vectors, packed_by_kernel * pixels_of_tile());
-    const LaidOutBlock block = {part.place, inner, *part.tables, source, scratch};
+    const PackedBlock block = {part.place, inner, *part.tables, source, scratch};
     if (bound_.window_sums != jit::WindowSums::none) sum_block(bound_, block, packed);
     const BlockRun run(call_, block);
     for (int64_t tile = first; tile <= last; ++tile) {

@@ -322,17 +322,17 @@ Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit:
   return packers;
 }
 
-size_t packed_dwords(const jit::DensePlan& plan) {
+size_t packed_k_groups(const jit::DensePlan& plan) {
   return static_cast<size_t>(plan.geometry.groups * plan.packed_group_width() *
                              plan.k_step_count());
 }
 
-int64_t tile_dwords(const jit::DensePlan& plan) {
+int64_t tile_k_groups(const jit::DensePlan& plan) {
   return plan.packed_width(plan.tile.channels) * plan.k_step_count();
 }
 
 int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile) {
-  return group * plan.packed_group_width() * plan.k_step_count() + tile * tile_dwords(plan);
+  return group * plan.packed_group_width() * plan.k_step_count() + tile * tile_k_groups(plan);
 }
 
 void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,

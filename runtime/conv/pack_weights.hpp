@@ -61,17 +61,17 @@ struct WeightPackers {
 Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit::Target& target,
                                           CodeCache& cache);
 
-/// Dwords of all packed weights.
-size_t packed_dwords(const jit::DensePlan& plan);
-/// Dwords of a whole tile's packed weights.
-int64_t tile_dwords(const jit::DensePlan& plan);
+/// K groups of all packed weights.
+size_t packed_k_groups(const jit::DensePlan& plan);
+/// K groups of a whole tile's packed weights.
+int64_t tile_k_groups(const jit::DensePlan& plan);
 /// Where the packed weights of a group's tile begin, in dwords.
 int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile);
 
 /// The parts of packed weights that begin at `data`.
 template <class Int>
 DenseWeights<Int> packed_weights(const jit::DensePlan& plan, Int* data) {
-  const size_t dwords = packed_dwords(plan);
+  const size_t dwords = packed_k_groups(plan);
   return {{data, dwords}, {data + dwords, static_cast<size_t>(plan.geometry.out_channels)}};
 }
 

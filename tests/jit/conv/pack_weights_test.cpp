@@ -185,7 +185,7 @@ class PackedDenseWeights : public testing::Test {
     std::vector<int32_t> zero_points(outputs);
     for (int32_t& zero : zero_points)
       zero = static_cast<int32_t>(is_signed ? draw(-128, 127) : draw(0, 255));
-    const size_t count = packed_dwords(plan);
+    const size_t count = packed_k_groups(plan);
     packed_.fill(poison);
     std::byte* memory = percent(50) ? packed_.at_end(4 * count) : packed_.at_begin();
     std::vector<int32_t> sums(outputs);

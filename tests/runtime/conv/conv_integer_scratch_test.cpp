@@ -64,7 +64,7 @@ TEST(ConvScratch, IsSmallBesideWeights) {
         ASSERT_TRUE(bound.ok()) << row.name << ": " << bound.error().message;
         const BoundDense* dense = (*bound)->dense();
         ASSERT_NE(dense, nullptr) << row.name;
-        const size_t weights = 4 * (packed_dwords(dense->plan) + static_cast<size_t>(row.w[0]));
+        const size_t weights = 4 * (packed_k_groups(dense->plan) + static_cast<size_t>(row.w[0]));
         constexpr size_t max = size_t{1} << 20;
         EXPECT_LE((*bound)->scratch_bytes, max + weights)
             << row.name << ", " << name_of(tier) << "\n"

@@ -68,7 +68,7 @@ class Shares {
   }
 
  private:
-  int64_t share(const BlockPart& part, const ShareBegin& begin, const ShareBegin& end) {
+  int64_t share(const BlockPart& part, const ShareStart& begin, const ShareStart& end) {
     int64_t elements = 0;
     for (int64_t tile = begin.channel_tile; tile <= end.channel_tile; ++tile) {
       const PixelTiles tiles = {tile == begin.channel_tile ? begin.pixel_tile : part.tiles.begin,
