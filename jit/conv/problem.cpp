@@ -44,6 +44,23 @@ AxisPhases phases_of(const ConvolutionAxis& axis) {
   return {axis.dilation, axis.dilation / shared, axis.stride / shared};
 }
 
+int64_t pairs_inside(const ConvolutionAxis& axis) {
+  int64_t pairs = 0;
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    const int64_t before = axis.pad_begin - tap * axis.dilation;  // padding in front of the tap
+    const auto outputs_before = [&](int64_t position) {
+      return std::clamp<int64_t>(ceil_div(std::max<int64_t>(position, 0), axis.stride), 0,
+                                 axis.output);
+    };
+    pairs += outputs_before(before + axis.input) - outputs_before(before);
+  }
+  return pairs;
+}
+
+double fraction_inside(const ConvolutionAxis& axis) {
+  return static_cast<double>(pairs_inside(axis)) / static_cast<double>(axis.output * axis.kernel);
+}
+
 std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
                                       int64_t slice) {
   const std::vector<ConvolutionAxis>& axes = geometry.axes;

@@ -44,6 +44,11 @@ struct AxisPhases {
 };
 AxisPhases phases_of(const ConvolutionAxis& axis);
 
+/// Pairs of an output and a tap along an axis at which there is input, not padding.
+int64_t pairs_inside(const ConvolutionAxis& axis);
+/// These pairs as a fraction of all.
+double fraction_inside(const ConvolutionAxis& axis);
+
 /// The input position along the outer axes, row-major, that an output position there and a slice of
 /// the filter take; nothing in the padding.
 std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,

@@ -314,7 +314,7 @@ EventCounts cost_of_plane(const DepthwisePlan& plan, bool has_sums, const Target
     before = each.range;
   }
   // Pairs of i16 hold half as many values, and a product of them is two instructions.
-  const double instructions = plan.spec.has_pairs() ? 4 : 1;
+  const double instructions = (plan.spec.has_pairs() ? 4 : 1) * fraction_inside(plan.rows);
   plane[CostEvent::slide_product] *= instructions * costs_on(target).product_512;
   return plane;
 }

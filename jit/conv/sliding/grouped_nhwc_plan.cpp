@@ -125,12 +125,13 @@ double shuffles_of_row(const GroupedNhwcSpec& spec, const Target& target) {
 EventCounts cost_of_plane(const GroupedNhwcPlan& plan, bool has_sums, const Target& target) {
   using enum CostEvent;
   const GroupedNhwcSpec& spec = plan.spec;
+  const double inside = fraction_inside(plan.rows);
   const double outputs = plan.range_outputs;
-  const double input_rows = spec.input_rows({.outputs = plan.range_outputs});
+  const double input_rows = inside * spec.input_rows({.outputs = plan.range_outputs});
   EventCounts one;
   one[gather_load] = input_rows * spec.pixels();
   one[gather_shuffle] = input_rows * shuffles_of_row(spec, target);
-  one[gather_product] = product_of(plan, target) * outputs * spec.rows * spec.products();
+  one[gather_product] = product_of(plan, target) * inside * outputs * spec.rows * spec.products();
   if (has_sums) one[gather_product] += input_rows * spec.products();
   one[gather_store] = outputs * spec.outputs;
   one[gather_position] = 1;

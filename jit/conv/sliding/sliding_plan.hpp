@@ -40,9 +40,14 @@ struct SlidingPlan : PlaneAxes {
 
   /// Whether one call of a kernel writes each output, the only one.
   bool is_one_pass() const { return jit::is_one_pass(geometry); }
-  /// The cost of an image, of which `planes` is that of all planes in one pass.
-  EventCounts cost_of_image(const EventCounts& planes, const ConvolutionProblem& problem) const {
-    EventCounts image = planes * static_cast<double>(slices * outer_outputs);
+  /// The cost of an image, of which `plane` is that of a plane of outputs in one pass; slices of
+  /// the filter in the padding have none.
+  EventCounts cost_of_image(const EventCounts& plane, const ConvolutionProblem& problem) const {
+    double passes = 1;
+    for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
+      passes *= static_cast<double>(pairs_inside(geometry.axes[i]));
+    }
+    EventCounts image = plane * passes;
     const auto batch = static_cast<double>(geometry.batch);
     image[CostEvent::sliding_call] = 1 / batch;
     if (problem.has_constant_weights) return image;
