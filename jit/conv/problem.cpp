@@ -47,7 +47,7 @@ AxisPhases phases_of(const ConvolutionAxis& axis) {
 int64_t pairs_inside(const ConvolutionAxis& axis) {
   int64_t pairs = 0;
   for (int64_t tap = 0; tap < axis.kernel; ++tap) {
-    const int64_t before = axis.pad_begin - tap * axis.dilation;  // padding in front of the tap
+    const int64_t before = axis.pad_begin - tap * axis.dilation;  // padding before the tap
     const auto outputs_before = [&](int64_t position) {
       return std::clamp<int64_t>(ceil_div(std::max<int64_t>(position, 0), axis.stride), 0,
                                  axis.output);
