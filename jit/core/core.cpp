@@ -68,8 +68,10 @@ CpuIdentity detect_identity() {
 }
 
 CoreChoice choose_core(const CpuIdentity& identity) {
-  if (identity.avx512_fp16) return {Core::golden_cove, "AVX512-FP16"};
-  if (identity.amx) return {Core::golden_cove, "AMX"};
+  if (identity.vendor != "AuthenticAMD") {  // whose later cores may have these features as well
+    if (identity.avx512_fp16) return {Core::golden_cove, "AVX512-FP16"};
+    if (identity.amx) return {Core::golden_cove, "AMX"};
+  }
   for (const ModelRange& range : model_ranges) {
     if (range.vendor != identity.vendor || range.family != identity.family) continue;
     if (identity.model < range.first || identity.model > range.last) continue;
