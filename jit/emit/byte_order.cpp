@@ -24,27 +24,29 @@ bool has_byte_permute(const LaneEmitter& emitter) {
   return emitter.target().supports(Feature::avx512_vbmi);
 }
 
+/// Merges bytes of a vector; `function` says which, with c in the upper byte of each lane.
+void emit_put_bytes(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from,
+                    uint8_t function) {
+  OwnedVector fallback;
+  const Xmm upper = emitter.vector(upper_bytes(), fallback);
+  emitter.code().vpternlogd(zmm(to.as(vector_bits)), zmm(from), zmm(upper), function);
+}
+
 }  // namespace
 
 void reserve_joined_bytes(LaneEmitter& emitter) { emitter.reserve_vector(upper_bytes()); }
 
 OwnedVector emit_join_upper_bytes(LaneEmitter& emitter, const Xmm& low, const Xmm& high) {
   OwnedVector joined = emitter.scratch();
-  const Xbyak::Zmm bytes = zmm(joined.as(vector_bits));
-  emitter.code().vpsrlw(bytes, zmm(low), 8);
-  OwnedVector fallback;
-  const Xmm upper = emitter.vector(upper_bytes(), fallback);
-  emitter.code().vpternlogd(bytes, zmm(high), zmm(upper), b_where_c_else_a);
+  emitter.code().vpsrlw(zmm(joined.as(vector_bits)), zmm(low), 8);
+  emit_put_bytes(emitter, joined, high, b_where_c_else_a);
   return joined;
 }
 
 OwnedVector emit_join_lower_bytes(LaneEmitter& emitter, const Xmm& low, const Xmm& high) {
   OwnedVector joined = emitter.scratch();
-  const Xbyak::Zmm bytes = zmm(joined.as(vector_bits));
-  emitter.code().vpsllw(bytes, zmm(high), 8);
-  OwnedVector fallback;
-  const Xmm upper = emitter.vector(upper_bytes(), fallback);
-  emitter.code().vpternlogd(bytes, zmm(low), zmm(upper), a_where_c_else_b);
+  emitter.code().vpsllw(zmm(joined.as(vector_bits)), zmm(high), 8);
+  emit_put_bytes(emitter, joined, low, a_where_c_else_b);
   return joined;
 }
 
