@@ -1,95 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/conv/interleave.hpp"
 
-#include <emmintrin.h>
+#include <immintrin.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+
+/// Every tier has AVX2, but not the baseline that the compiler is given.
+#define CASTOR_AVX2 [[gnu::target("avx2")]]
 
 namespace castor::detail {
 
 namespace {
 
-struct EightKGroups {
-  __m128i low;
-  __m128i high;
-};
+/// Vectors of k groups.
+using Four = uint32_t [[gnu::vector_size(16)]];
+using Eight = uint32_t [[gnu::vector_size(32)]];
 
 __m128i load_16(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
-/// Eight bytes, each of them or every second one.
-template <int step>
-__m128i load_8(const std::byte* from) {
-  if constexpr (step == 1) return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
-  return _mm_packus_epi16(_mm_and_si128(load_16(from), _mm_set1_epi16(0xff)), _mm_setzero_si128());
+uint32_t load_4(const std::byte* from) {
+  uint32_t bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return bytes;
 }
 
-/// The bytes of a k group's four places.
-std::array<const std::byte*, 4> places_of(const KGroupSource& from, const KGroupForm& form) {
-  std::array<const std::byte*, 4> places;
-  const int shift = form.engine == jit::ProductEngine::i16_pairs ? 1 : 0;
-  for (int i = 0; i < 4; ++i) {
-    const int element = std::min(i >> shift, form.elements - 1);  // what is not there is not read
-    places[static_cast<size_t>(i)] = from.first + element * from.element_step;
+/// Bytes of elements of four k groups, adjacent ones or four of each, or the same 16 for each four
+/// of eight k groups.
+template <class Vector>
+CASTOR_AVX2 inline Vector load(const std::byte* from, int64_t step) {
+  if constexpr (sizeof(Vector) == sizeof(Eight)) {
+    return (Vector)_mm256_broadcastsi128_si256(load_16(from));
+  } else {
+    if (step <= 4) return (Vector)load_16(from);
+    return Vector{load_4(from), load_4(from + step), load_4(from + 2 * step),
+                  load_4(from + 3 * step)};
   }
-  return places;
+}
+/// The bytes at these places; 0x80 and more: 0.
+CASTOR_AVX2 inline Four bytes_at(Four places, Four bytes) {
+  return (Four)_mm_shuffle_epi8((__m128i)bytes, (__m128i)places);
+}
+CASTOR_AVX2 inline Eight bytes_at(Eight places, Eight bytes) {
+  return (Eight)_mm256_shuffle_epi8((__m256i)bytes, (__m256i)places);
 }
 
-/// Packs at least eight k groups, as many at a time. `load(i)` gives their bytes from the i-th one
-/// on.
-template <class Load>
-void for_each_eight(const KGroupForm& form, int64_t count, Load load, uint32_t* to) {
-  const __m128i present = _mm_set1_epi32(static_cast<int>(form.present));
-  const __m128i flips = _mm_set1_epi32(static_cast<int>(form.flips));
-  const __m128i zeros = _mm_set1_epi32(static_cast<int>(form.zeros));
-  const auto store = [=](__m128i bytes, uint32_t* at) {
-    const __m128i flipped = _mm_xor_si128(_mm_and_si128(bytes, present), flips);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm_sub_epi16(flipped, zeros));
-  };
-  const auto pack = [=](int64_t i, uint32_t* at) {
-    const EightKGroups bytes = load(i);
-    store(bytes.low, at);
-    store(bytes.high, at + 4);
-  };
-  for (int64_t i = 0; i + 8 <= count; i += 8) pack(i, to + i);
-  if (count % 8 != 0) pack(count - 8, to + count - 8);  // some are packed once more
+/// Differences of i16.
+CASTOR_AVX2 inline Four words_less(Four a, Four b) {
+  return (Four)_mm_sub_epi16((__m128i)a, (__m128i)b);
+}
+CASTOR_AVX2 inline Eight words_less(Eight a, Eight b) {
+  return (Eight)_mm256_sub_epi16((__m256i)a, (__m256i)b);
 }
 
-/// I16 pairs have each byte in two places.
-template <int step, bool is_pairs>
-void interleave_places(const std::array<const std::byte*, 4>& places, const KGroupForm& form,
-                       int64_t count, uint32_t* to) {
-  const auto load = [places](int64_t i) -> EightKGroups {
-    const auto place = [&](size_t number) { return load_8<step>(places[number] + i * step); };
-    const __m128i first = place(0);
-    const __m128i third = place(2);
-    const __m128i low = _mm_unpacklo_epi8(first, is_pairs ? first : place(1));
-    const __m128i high = _mm_unpacklo_epi8(third, is_pairs ? third : place(3));
-    return {_mm_unpacklo_epi16(low, high), _mm_unpackhi_epi16(low, high)};
-  };
-  for_each_eight(form, count, load, to);
-}
-
-/// K groups whose elements are adjacent, as the k groups are.
-void interleave_adjacent(const std::byte* from, const KGroupForm& form, int64_t count,
-                         uint32_t* to) {
-  if (form.engine == jit::ProductEngine::i16_pairs) {
-    return for_each_eight(
-        form, count,
-        [from](int64_t i) -> EightKGroups {
-          const __m128i bytes = load_16(from + 2 * i);
-          return {_mm_unpacklo_epi8(bytes, bytes), _mm_unpackhi_epi8(bytes, bytes)};
-        },
-        to);
+/// Packs at least a vector of k groups, whose elements are all in one source of bytes or each in
+/// its own; the last vector may have some once more.
+template <class Vector, size_t sources>
+CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& form, int64_t count,
+                                    uint32_t* to) {
+  constexpr int64_t at_once = sizeof(Vector) / sizeof(uint32_t);
+  constexpr uint32_t nowhere = 0x80808080;
+  constexpr uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  const bool is_pairs = form.engine == jit::ProductEngine::i16_pairs;
+  Vector steps;
+  std::memcpy(&steps, numbers, sizeof(steps));
+  steps *= static_cast<uint32_t>(std::min<int64_t>(from.step, 4)) * 0x01010101;
+  Vector places[sources];
+  const std::byte* first[sources];
+  for (size_t i = 0; i < sources; ++i) {
+    const bool is_there = static_cast<int>(i) < form.elements;
+    first[i] = from.first + (is_there ? static_cast<int64_t>(i) * from.element_step : 0);
+    uint32_t here = form.present;
+    if (sources > 1) here &= 0xffu << (i * (is_pairs ? 16 : 8) % 32);
+    const uint32_t offsets = sources > 1 ? 0 : is_pairs ? 0x00010000 : 0x03020100;
+    places[i] = steps + ((offsets & here) | (nowhere & ~here));
   }
-  for_each_eight(
-      form, count,
-      [from](int64_t i) -> EightKGroups {
-        return {load_16(from + 4 * i), load_16(from + 4 * i + 16)};
-      },
-      to);
+  const Vector flips = Vector{} + form.flips;
+  const Vector zeros = Vector{} + form.zeros;
+  for (int64_t i = 0; i < count; i += at_once) {
+    const int64_t k_group = std::min(i, count - at_once);
+    Vector bytes = bytes_at(places[0], load<Vector>(first[0] + k_group * from.step, from.step));
+    for (size_t j = 1; j < sources; ++j) {
+      bytes |= bytes_at(places[j], load<Vector>(first[j] + k_group * from.step, from.step));
+    }
+    bytes = words_less(bytes ^ flips, zeros);
+    std::memcpy(to + k_group, &bytes, sizeof(bytes));
+  }
+}
+
+template <class Vector>
+void interleave_as(size_t sources, const KGroupSource& from, const KGroupForm& form, int64_t count,
+                   uint32_t* to) {
+  if (sources == 1) return interleave_vectors<Vector, 1>(from, form, count, to);
+  if (sources == 2) return interleave_vectors<Vector, 2>(from, form, count, to);
+  interleave_vectors<Vector, 4>(from, form, count, to);
 }
 
 }  // namespace
@@ -110,48 +115,50 @@ KGroupForm k_group_form(jit::ProductEngine engine, int64_t elements, uint8_t fli
 
 void gather_k_groups(const KGroupSource& from, const KGroupForm& form, int64_t count,
                      uint32_t* to) {
-  const auto [a, b, c, d] = places_of(from, form);
+  const auto [first, element_step, step] = from;
+  const auto [engine, elements, present, flips, zeros] = form;
+  const int bits = engine == jit::ProductEngine::i16_pairs ? 16 : 8;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = i * from.step;
-    const auto low = std::to_integer<uint32_t>(a[at]);
-    const auto high = std::to_integer<uint32_t>(c[at]) << 16;
-    if (form.engine == jit::ProductEngine::i16_pairs) {
-      const uint32_t pair = ((low | high) & form.present) ^ form.flips;
-      to[i] = ((pair - form.zeros) & 0xffff) | ((pair & 0xffff0000) - (form.zeros & 0xffff0000));
-    } else {
-      const auto second = std::to_integer<uint32_t>(b[at]) << 8;
-      const auto fourth = std::to_integer<uint32_t>(d[at]) << 24;
-      to[i] = ((low | second | high | fourth) & form.present) ^ form.flips;
+    uint32_t k_group = flips;
+    for (int element = 0; element < elements; ++element) {
+      k_group ^= std::to_integer<uint32_t>(first[i * step + element * element_step])
+                 << (element * bits);
     }
+    const uint32_t low = (k_group - zeros) & 0xffff;
+    to[i] = low | ((k_group & 0xffff0000) - (zeros & 0xffff0000));
   }
 }
 
 void interleave(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to) {
-  if (count < 8) return gather_k_groups(from, form, count, to);
-  const auto places = places_of(from, form);
-  const bool is_adjacent =
-      from.element_step == 1 && from.step == jit::channels_of_k_group(form.engine);
-  if (is_adjacent) return interleave_adjacent(from.first, form, count, to);
-  if (from.step > 2) return gather_k_groups(from, form, count, to);
-  const bool is_pairs = form.engine == jit::ProductEngine::i16_pairs;
-  const auto interleave_all =
-      from.step == 1 ? (is_pairs ? interleave_places<1, true> : interleave_places<1, false>)
-                     : (is_pairs ? interleave_places<2, true> : interleave_places<2, false>);
-  interleave_all(places, form, count, to);
+  if (count < 4) return gather_k_groups(from, form, count, to);
+  const bool is_adjacent = from.element_step == 1;
+  const auto sources = static_cast<size_t>(is_adjacent ? 1 : form.elements);
+  const bool fits_16 = 7 * from.step + (is_adjacent ? form.elements : 1) <= 16;
+  const auto interleave_all = fits_16 && count >= 8 ? interleave_as<Eight> : interleave_as<Four>;
+  interleave_all(sources, from, form, count, to);
 }
 
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
-  const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
+  const uint64_t flips = flip * uint64_t{0x0101010101010101};
   __m128i sums = _mm_setzero_si128();
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    const __m128i bytes16 = load_16(bytes + i);
-    sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_xor_si128(bytes16, flips), _mm_setzero_si128()));
-  }
-  auto total = static_cast<uint32_t>(_mm_cvtsi128_si32(sums)) +
-               static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_srli_si128(sums, 8)));
-  for (; i < count; ++i) total += static_cast<uint8_t>(bytes[i]) ^ flip;
-  return total;
+  const auto add = [&](__m128i some) {
+    sums = _mm_add_epi64(sums, _mm_sad_epu8(some, _mm_setzero_si128()));
+  };
+  const auto add_rest = [&](auto some) {
+    if ((static_cast<size_t>(count) & sizeof(some)) == 0) return;
+    std::memcpy(&some, bytes, sizeof(some));
+    some = static_cast<decltype(some)>(some ^ flips);
+    add(_mm_cvtsi64_si128(static_cast<int64_t>(some)));
+    bytes += sizeof(some);
+  };
+  const __m128i flips_16 = _mm_set1_epi64x(static_cast<int64_t>(flips));
+  for (; count >= 16; count -= 16, bytes += 16) add(_mm_xor_si128(load_16(bytes), flips_16));
+  add_rest(uint64_t{});
+  add_rest(uint32_t{});
+  add_rest(uint16_t{});
+  add_rest(uint8_t{});
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(sums)) +
+         static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_srli_si128(sums, 8)));
 }
 
 namespace {

@@ -37,7 +37,7 @@ void gather_k_groups(const KGroupSource& from, const KGroupForm& form, int64_t c
 /// The same, several at a time. Elements may be read that are not there, and behind the last ones
 /// `interleave_slack` bytes.
 void interleave(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to);
-inline constexpr int64_t interleave_slack = 32;
+inline constexpr int64_t interleave_slack = 16;
 
 /// The sum of bytes as unsigned numbers, each with `flip` xored, modulo 2^32.
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip);

@@ -96,8 +96,8 @@ class PlanePacker : InputBlock {
 
   // By loops:
   void pack_rows(const PhasePlanes& of, int64_t k_group) const;
-  void pack_copies(const std::byte* row, int64_t first_column, int64_t count,
-                   const KGroupForm& form, uint32_t* to) const;
+  void pack_column_row(const std::byte* row, int64_t first_column, const KGroupForm& form,
+                       uint32_t* to) const;
   void copy_columns(const std::byte* row, int64_t column, int64_t bytes, std::byte* to) const;
 
   bool is_of_columns() const { return planes_.layout == jit::PackedLayout::columns4; }
@@ -288,7 +288,7 @@ void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group) const {
     const std::byte* from = at(channel, pixel_of_row(of, row));
     uint32_t* to = row_of(of, k_group, row);
     if (is_of_columns()) {
-      pack_copies(from, of.input_column, width_, form, to);
+      pack_column_row(from, of.input_column, form, to);
       continue;
     }
     for (int64_t lane = 0; lane < of.first_lane; ++lane) to[lane] = pad();
@@ -296,33 +296,22 @@ void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group) const {
     if (count == 0) continue;
     const int64_t column = of.input_column + of.first_lane * columns_.stride;
     const KGroupSource source = {from + column * pixel_step_, channel_step_, step};
-    if (end_ - source.first >= read) {
-      interleave(source, form, count, to + of.first_lane);
-    } else if (step > 2 || pixel_step_ > 1) {
-      gather_k_groups(source, form, count, to + of.first_lane);
-    } else {
-      pack_copies(from, column, count, form, to + of.first_lane);
-    }
+    const auto pack = end_ - source.first >= read ? interleave : gather_k_groups;
+    pack(source, form, count, to + of.first_lane);
   }
 }
 
-/// Packs lanes of a row by way of copies with padding, from which whole vectors may be read.
-void PlanePacker::pack_copies(const std::byte* row, int64_t first_column, int64_t count,
-                              const KGroupForm& form, uint32_t* to) const {
+/// Packs a row of columns4 by way of copies with padding, from which whole vectors may be read.
+void PlanePacker::pack_column_row(const std::byte* row, int64_t first_column,
+                                  const KGroupForm& form, uint32_t* to) const {
   constexpr int64_t max_bytes = 1024;
-  constexpr int64_t copy_step = max_bytes + interleave_slack;
-  std::array<std::byte, 4 * copy_step> copies;
-  const int64_t copied = is_of_columns() ? 1 : form.elements;
-  const KGroupSource source = {copies.data(), is_of_columns() ? 1 : copy_step, columns_.stride};
+  std::array<std::byte, max_bytes + interleave_slack> copy;
   const int64_t at_once = (max_bytes - held_) / columns_.stride + 1;
-  for (int64_t lane = 0; lane < count; lane += at_once) {
-    const int64_t here = std::min(at_once, count - lane);
-    const int64_t bytes = (here - 1) * columns_.stride + held_;
-    const int64_t column = first_column + lane * columns_.stride;
-    for (int64_t i = 0; i < copied; ++i) {
-      copy_columns(row + i * channel_step_, column, bytes, copies.data() + i * copy_step);
-    }
-    interleave(source, form, here, to + lane);
+  for (int64_t lane = 0; lane < width_; lane += at_once) {
+    const int64_t count = std::min(at_once, width_ - lane);
+    const int64_t bytes = (count - 1) * columns_.stride + held_;
+    copy_columns(row, first_column + lane * columns_.stride, bytes, copy.data());
+    interleave({copy.data(), 1, columns_.stride}, form, count, to + lane);
   }
 }
 
