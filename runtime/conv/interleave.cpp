@@ -54,11 +54,11 @@ CASTOR_AVX2 inline Eight words_less(Eight a, Eight b) {
   return (Eight)_mm256_sub_epi16((__m256i)a, (__m256i)b);
 }
 
-/// Packs at least a vector of k groups, whose elements are all in one source of bytes or each in
-/// its own; the last vector may have some once more.
+/// Packs rows of at least a vector of k groups, whose elements are all in one source of bytes or
+/// each in its own; a row's last vector may have some once more.
 template <class Vector, size_t sources>
-CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& form, int64_t count,
-                                    uint32_t* to) {
+CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& form,
+                                    const KGroupRows& rows) {
   constexpr int64_t at_once = sizeof(Vector) / sizeof(uint32_t);
   constexpr uint32_t nowhere = 0x80808080;
   constexpr uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -69,8 +69,7 @@ CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& 
   Vector places[sources];
   const std::byte* first[sources];
   for (size_t i = 0; i < sources; ++i) {
-    const bool is_there = static_cast<int>(i) < form.elements;
-    first[i] = from.first + (is_there ? static_cast<int64_t>(i) * from.element_step : 0);
+    first[i] = from.first + std::min(static_cast<int>(i), form.elements - 1) * from.element_step;
     uint32_t here = form.present;
     if (sources > 1) here &= 0xffu << (i * (is_pairs ? 16 : 8) % 32);
     const uint32_t offsets = sources > 1 ? 0 : is_pairs ? 0x00010000 : 0x03020100;
@@ -78,23 +77,28 @@ CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& 
   }
   const Vector flips = Vector{} + form.flips;
   const Vector zeros = Vector{} + form.zeros;
-  for (int64_t i = 0; i < count; i += at_once) {
-    const int64_t k_group = std::min(i, count - at_once);
-    Vector bytes = bytes_at(places[0], load<Vector>(first[0] + k_group * from.step, from.step));
-    for (size_t j = 1; j < sources; ++j) {
-      bytes |= bytes_at(places[j], load<Vector>(first[j] + k_group * from.step, from.step));
+  const int64_t count = rows.count;
+  uint32_t* to = rows.first;
+  for (int64_t left = rows.rows; left > 0; --left, to += rows.step) {
+    for (int64_t i = 0; i < count; i += at_once) {
+      const int64_t k_group = std::min(i, count - at_once);
+      Vector bytes = {};
+      for (size_t j = 0; j < sources; ++j) {
+        bytes |= bytes_at(places[j], load<Vector>(first[j] + k_group * from.step, from.step));
+      }
+      bytes = words_less(bytes ^ flips, zeros);
+      std::memcpy(to + k_group, &bytes, sizeof(bytes));
     }
-    bytes = words_less(bytes ^ flips, zeros);
-    std::memcpy(to + k_group, &bytes, sizeof(bytes));
+    for (const std::byte*& source : first) source += from.row_step;
   }
 }
 
 template <class Vector>
-void interleave_as(size_t sources, const KGroupSource& from, const KGroupForm& form, int64_t count,
-                   uint32_t* to) {
-  if (sources == 1) return interleave_vectors<Vector, 1>(from, form, count, to);
-  if (sources == 2) return interleave_vectors<Vector, 2>(from, form, count, to);
-  interleave_vectors<Vector, 4>(from, form, count, to);
+void interleave_as(size_t sources, const KGroupSource& from, const KGroupForm& form,
+                   const KGroupRows& to) {
+  if (sources == 1) return interleave_vectors<Vector, 1>(from, form, to);
+  if (sources == 2) return interleave_vectors<Vector, 2>(from, form, to);
+  interleave_vectors<Vector, 4>(from, form, to);
 }
 
 }  // namespace
@@ -113,29 +117,31 @@ KGroupForm k_group_form(jit::ProductEngine engine, int64_t elements, uint8_t fli
           .zeros = (zero | zero << 16) & all};
 }
 
-void gather_k_groups(const KGroupSource& from, const KGroupForm& form, int64_t count,
-                     uint32_t* to) {
-  const auto [first, element_step, step] = from;
-  const auto [engine, elements, present, flips, zeros] = form;
-  const int bits = engine == jit::ProductEngine::i16_pairs ? 16 : 8;
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t k_group = flips;
-    for (int element = 0; element < elements; ++element) {
-      k_group ^= std::to_integer<uint32_t>(first[i * step + element * element_step])
-                 << (element * bits);
+void gather_k_groups(const KGroupSource& from, const KGroupForm& form, const KGroupRows& rows) {
+  const int bits = form.engine == jit::ProductEngine::i16_pairs ? 16 : 8;
+  const uint32_t flips = form.flips;
+  const uint32_t zeros = form.zeros;
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const std::byte* first = from.first + row * from.row_step;
+    for (int64_t i = 0; i < rows.count; ++i, first += from.step) {
+      uint32_t k_group = flips;
+      for (int element = 0; element < form.elements; ++element) {
+        k_group ^= std::to_integer<uint32_t>(first[element * from.element_step])
+                   << (element * bits);
+      }
+      const uint32_t low = (k_group - zeros) & 0xffff;
+      rows.first[row * rows.step + i] = low | ((k_group & 0xffff0000) - (zeros & 0xffff0000));
     }
-    const uint32_t low = (k_group - zeros) & 0xffff;
-    to[i] = low | ((k_group & 0xffff0000) - (zeros & 0xffff0000));
   }
 }
 
-void interleave(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to) {
-  if (count < 4) return gather_k_groups(from, form, count, to);
+void interleave(const KGroupSource& from, const KGroupForm& form, const KGroupRows& to) {
+  if (to.count < 4) return gather_k_groups(from, form, to);
   const bool is_adjacent = from.element_step == 1;
   const auto sources = static_cast<size_t>(is_adjacent ? 1 : form.elements);
   const bool fits_16 = 7 * from.step + (is_adjacent ? form.elements : 1) <= 16;
-  const auto interleave_all = fits_16 && count >= 8 ? interleave_as<Eight> : interleave_as<Four>;
-  interleave_all(sources, from, form, count, to);
+  const auto interleave_all = fits_16 && to.count >= 8 ? interleave_as<Eight> : interleave_as<Four>;
+  interleave_all(sources, from, form, to);
 }
 
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {

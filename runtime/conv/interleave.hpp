@@ -24,19 +24,27 @@ struct KGroupForm {
 KGroupForm k_group_form(jit::ProductEngine engine, int64_t elements, uint8_t flip,
                         int32_t zero_point);
 
-/// Where the elements of k groups are. Steps in bytes.
+/// Where the elements of rows of k groups are. Steps in bytes.
 struct KGroupSource {
   const std::byte* first = nullptr;
   int64_t element_step = 0;
-  int64_t step = 0;  ///< from one k group to the next
+  int64_t step = 0;      ///< from one k group to the next
+  int64_t row_step = 0;  ///< from one row to the next
+};
+/// Where they are packed to.
+struct KGroupRows {
+  uint32_t* first = nullptr;
+  int64_t count = 0;  ///< k groups of a row
+  int64_t rows = 1;
+  int64_t step = 0;  ///< k groups from one row to the next
 };
 
 /// Packs k groups one by one.
-void gather_k_groups(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to);
+void gather_k_groups(const KGroupSource& from, const KGroupForm& form, const KGroupRows& rows);
 
 /// The same, several at a time. Elements may be read that are not there, and behind the last ones
 /// `interleave_slack` bytes.
-void interleave(const KGroupSource& from, const KGroupForm& form, int64_t count, uint32_t* to);
+void interleave(const KGroupSource& from, const KGroupForm& form, const KGroupRows& rows);
 inline constexpr int64_t interleave_slack = 16;
 
 /// The sum of bytes as unsigned numbers, each with `flip` xored, modulo 2^32.

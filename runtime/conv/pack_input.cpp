@@ -74,6 +74,7 @@ class PlanePacker : InputBlock {
         row_count_(place_.block.rows + planes_.row_phases.max_shift),
         width_(place_.block.columns + planes_.column_phases.max_shift),
         held_(jit::channels_of_k_group(plan_.engine)),
+        plane_step_(planes_.phases() * planes_.plane_size),
         end_(input_.x + plan_.geometry.batch * plan_.geometry.channels * pixels_) {
     if (has_adjacent_rows()) join_rows(packed_pixels);
   }
@@ -102,7 +103,7 @@ class PlanePacker : InputBlock {
 
   bool is_of_columns() const { return planes_.layout == jit::PackedLayout::columns4; }
   uint32_t* row_of(const PhasePlanes& of, int64_t k_group, int64_t row) const {
-    return of.first + k_group * planes_.phases() * planes_.plane_size + row * planes_.pitch;
+    return of.first + k_group * plane_step_ + row * planes_.pitch;
   }
   /// Column 0 of the input that a row of a k group has.
   int64_t pixel_of_row(const PhasePlanes& of, int64_t row) const {
@@ -124,6 +125,7 @@ class PlanePacker : InputBlock {
   int64_t row_count_;           ///< of a plane
   int64_t width_;               ///< k groups of a row
   const int64_t held_;          ///< channels or columns of a k group
+  const int64_t plane_step_;    ///< k groups from one k group's plane to the next one's
   const std::byte* const end_;  ///< of the input
 };
 
@@ -162,7 +164,7 @@ PhasePlanes PlanePacker::phase_planes(int64_t slice, size_t row_phase, size_t co
   const auto phase = static_cast<int64_t>(row_phase) * planes_.column_phases.count() +
                      static_cast<int64_t>(column_phase);
   PhasePlanes of;
-  of.first = to_ + (slice * plan_.k_groups * planes_.phases() + phase) * planes_.plane_size;
+  of.first = to_ + slice * plan_.k_groups * plane_step_ + phase * planes_.plane_size;
   const std::optional<int64_t> outer = jit::outer_position(plan_.geometry, place_.outer, slice);
   if (!outer) return of;
   of.pixel = *outer * rows_.input * columns_.input;
@@ -201,7 +203,7 @@ jit::PackInputArguments PlanePacker::arguments_of(const PhasePlanes& of, int64_t
   jit::PackInputArguments arguments;
   arguments.source_row_step = wrapped_product(rows_.stride, columns_.input);
   arguments.planes = reinterpret_cast<std::byte*>(row_of(of, k_group, of.first_row));
-  arguments.plane_step = 4 * planes_.phases() * planes_.plane_size;
+  arguments.plane_step = 4 * plane_step_;
   arguments.row_step = 4 * planes_.pitch;
   arguments.k_groups = 1;
   arguments.rows = of.end_row - of.first_row;
@@ -277,28 +279,36 @@ void PlanePacker::call(jit::PackInputArguments& arguments, int64_t input_column)
 
 /// Packs the rows with data of one plane: padding, data, padding.
 void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group) const {
-  const int64_t channel = is_of_columns() ? k_group : k_group * held_;
+  const int64_t first_channel = is_of_columns() ? k_group : k_group * held_;
   const int64_t there =
-      is_of_columns() ? held_ : std::min(held_, plan_.geometry.group_channels() - channel);
+      is_of_columns() ? held_ : std::min(held_, plan_.geometry.group_channels() - first_channel);
   const KGroupForm form = k_group_form(plan_.engine, there, flip_, input_.zero_point);
-  const int64_t count = of.end_lane - of.first_lane;
-  const int64_t step = wrapped_product(columns_.stride, pixel_step_);
-  const int64_t read = (there - 1) * channel_step_ + (count - 1) * step + 1 + interleave_slack;
   for (int64_t row = of.first_row; row < of.end_row; ++row) {
-    const std::byte* from = at(channel, pixel_of_row(of, row));
     uint32_t* to = row_of(of, k_group, row);
     if (is_of_columns()) {
-      pack_column_row(from, of.input_column, form, to);
-      continue;
+      pack_column_row(at(first_channel, pixel_of_row(of, row)), of.input_column, form, to);
+    } else {
+      for (int64_t lane = 0; lane < of.first_lane; ++lane) to[lane] = pad();
+      for (int64_t lane = of.end_lane; lane < width_; ++lane) to[lane] = pad();
     }
-    for (int64_t lane = 0; lane < of.first_lane; ++lane) to[lane] = pad();
-    for (int64_t lane = of.end_lane; lane < width_; ++lane) to[lane] = pad();
-    if (count == 0) continue;
-    const int64_t column = of.input_column + of.first_lane * columns_.stride;
-    const KGroupSource source = {from + column * pixel_step_, channel_step_, step};
-    const auto pack = end_ - source.first >= read ? interleave : gather_k_groups;
-    pack(source, form, count, to + of.first_lane);
   }
+  const int64_t count = of.end_lane - of.first_lane;
+  if (is_of_columns() || count == 0 || of.first_row == of.end_row) return;
+  const int64_t column = of.input_column + of.first_lane * columns_.stride;
+  KGroupSource source = {.first = at(first_channel, pixel_of_row(of, of.first_row) + column),
+                         .element_step = channel_step_,
+                         .step = wrapped_product(columns_.stride, pixel_step_),
+                         .row_step = wrapped_product(rows_.stride, columns_.input * pixel_step_)};
+  const int64_t rows = of.end_row - of.first_row;
+  KGroupRows to = {row_of(of, k_group, of.first_row) + of.first_lane, count, rows, planes_.pitch};
+  const int64_t read =
+      (there - 1) * channel_step_ + (count - 1) * source.step + 1 + interleave_slack;
+  while (to.rows > 0 && end_ - source.first - (to.rows - 1) * source.row_step < read) --to.rows;
+  if (to.rows > 0) interleave(source, form, to);
+  if (to.rows == rows) return;
+  source.first += to.rows * source.row_step;  // rows at the end of the input
+  to = {to.first + to.rows * to.step, count, rows - to.rows, to.step};
+  gather_k_groups(source, form, to);
 }
 
 /// Packs a row of columns4 by way of copies with padding, from which whole vectors may be read.
@@ -311,7 +321,7 @@ void PlanePacker::pack_column_row(const std::byte* row, int64_t first_column,
     const int64_t count = std::min(at_once, width_ - lane);
     const int64_t bytes = (count - 1) * columns_.stride + held_;
     copy_columns(row, first_column + lane * columns_.stride, bytes, copy.data());
-    interleave({copy.data(), 1, columns_.stride}, form, count, to + lane);
+    interleave({copy.data(), 1, columns_.stride}, form, {to + lane, count});
   }
 }
 

@@ -290,12 +290,11 @@ void WeightPacker::pack_by_loops(const Rows& of, const PackWeights& unit,
     for (int64_t row = 0; row < count; ++row) {
       const int32_t zero = has_pairs() ? input_.zero_points[of.first + first + row] : 0;
       const KGroupForm form = k_group_form(plan_.engine, held_, input_flip(), zero);
-      KGroupSource source = {from + row * arguments.channel_step, arguments.input_step,
-                             has_adjacent_inputs ? held_ : 1};
-      for (int64_t slot = 0; slot < unit.slots(); slot += adjacent) {
-        interleave(source, form, adjacent, k_groups.data() + row * max_loop_slots + slot);
-        source.first += held_ * arguments.input_step;
-      }
+      interleave(
+          {from + row * arguments.channel_step, arguments.input_step,
+           has_adjacent_inputs ? held_ : 1, held_ * arguments.input_step},
+          form,
+          {k_groups.data() + row * max_loop_slots, adjacent, unit.slots() / adjacent, adjacent});
     }
     transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
                   unit.slots(), to, of.step / 4);
