@@ -66,7 +66,8 @@ class DenseBinder {
     if (Status status = find_blocks(); !status) return status;
     if (Status status = find_packers(); !status) return status;
     if (Status status = pack_constants(constants, sharing); !status) return status;
-    bound_.packs_by_tile = bound_.packed.empty() && uses_tiles_once();
+    bound_.packs_by_tile =
+        bound_.packed.empty() && uses_tiles_once() && !packs_groups_at_once(plan_);
     set_parts();
     return {};
   }

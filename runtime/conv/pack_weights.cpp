@@ -17,6 +17,7 @@ using jit::PackWeightsArguments;
 
 constexpr int64_t rows = PackWeights::channels;  ///< output channels that are packed at once
 constexpr int64_t max_loop_slots = 64;           ///< of a unit that loops pack
+constexpr int64_t max_shared_k_steps = 128;      ///< of tiles that are packed together
 constexpr int64_t vector_bytes = 64;
 
 /// Whether listed k steps take adjacent weights; the last one may have too few.
@@ -106,6 +107,8 @@ class WeightPacker {
 
   /// Packs a tile of a group to `to`, and the sums of its channels to `sums`.
   void pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* sums) const;
+  /// Packs all tiles: output channels of several groups at once, whose columns are handed out.
+  void pack_groups(const DenseWeights<int32_t>& to) const;
 
  private:
   /// Output channels that are packed at once.
@@ -122,6 +125,7 @@ class WeightPacker {
   };
   using Range = WeightPackers::Range;
 
+  void pack_rows(int64_t m, int64_t count, int64_t width, int32_t* to, int32_t* sums) const;
   void add_up(Rows& of) const;
   void pack_range(Rows& of, const Range& range) const;
   int64_t units_in_place(const Rows& of, const Range& range) const;
@@ -164,21 +168,47 @@ void WeightPacker::pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* 
   if (width > channels) {  // lanes without a channel hold zeros
     std::fill_n(to, width * plan_.k_step_count(), 0);
   }
-  const int64_t outputs = plan_.geometry.out_channels;
-  int64_t m = group * plan_.geometry.group_out_channels() + tile * plan_.tile.channels;
-  for (int64_t row = 0; row < channels; row += rows, m += rows) {
-    // The last ones of all overlap the ones before them.
-    const int64_t first = std::max<int64_t>(std::min(m, outputs - rows), 0);
-    const int64_t stored = std::min(channels - row, rows);
-    Rows of = {.first = first,
-               .count = std::min(outputs, rows),
-               .to = reinterpret_cast<uint64_t>(to + row) - static_cast<uint64_t>(4 * (m - first)),
-               .step = 4 * width,
-               .stored = ((uint64_t{1} << stored) - 1) << (m - first)};
-    for (const Range& range : packers_.ranges) pack_range(of, range);
-    if (packers_.whole.code == nullptr && !has_pairs()) add_up(of);
-    std::copy_n(of.sums.begin() + (m - first), stored, sums + row);
+  const int64_t m = group * plan_.geometry.group_out_channels() + tile * plan_.tile.channels;
+  for (int64_t row = 0; row < channels; row += rows) {
+    pack_rows(m + row, std::min(channels - row, rows), width, to + row, sums + row);
   }
+}
+
+void WeightPacker::pack_groups(const DenseWeights<int32_t>& to) const {
+  std::array<int32_t, rows * max_shared_k_steps> packed;
+  const int64_t outputs = plan_.geometry.out_channels;
+  const int64_t in_group = plan_.geometry.group_out_channels();
+  const int64_t k_steps = plan_.k_step_count();
+  int32_t* tile = to.dwords.data();
+  for (int64_t m = 0, width = 0; m < outputs; tile += width * k_steps) {
+    const bool is_last = (m % in_group) / plan_.tile.channels + 1 == plan_.channel_tiles;
+    width = is_last ? plan_.last_channels() : plan_.tile.channels;
+    for (int64_t channel = 0; channel < width; ++channel, ++m) {
+      const int64_t row = m % rows;
+      if (row == 0) {
+        pack_rows(m, std::min(outputs - m, rows), rows, packed.data(), to.sums.data() + m);
+      }
+      for (int64_t k_step = 0; k_step < k_steps; ++k_step) {
+        tile[k_step * width + channel] = packed[static_cast<size_t>(k_step * rows + row)];
+      }
+    }
+  }
+}
+
+/// Packs at most sixteen output channels from that one on, to columns of a tile of that width.
+void WeightPacker::pack_rows(int64_t m, int64_t count, int64_t width, int32_t* to,
+                             int32_t* sums) const {
+  const int64_t outputs = plan_.geometry.out_channels;
+  // The last ones of all overlap the ones before them.
+  const int64_t first = std::max<int64_t>(std::min(m, outputs - rows), 0);
+  Rows of = {.first = first,
+             .count = std::min(outputs, rows),
+             .to = reinterpret_cast<uint64_t>(to) - static_cast<uint64_t>(4 * (m - first)),
+             .step = 4 * width,
+             .stored = ((uint64_t{1} << count) - 1) << (m - first)};
+  for (const Range& range : packers_.ranges) pack_range(of, range);
+  if (packers_.whole.code == nullptr && !has_pairs()) add_up(of);
+  std::copy_n(of.sums.begin() + (m - first), count, sums);
 }
 
 /// The sums that code leaves: of weights as the kernel multiplies them, unsigned ones less 128.
@@ -334,9 +364,15 @@ int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile) {
   return group * plan.packed_group_width() * plan.k_step_count() + tile * tile_k_groups(plan);
 }
 
+bool packs_groups_at_once(const jit::DensePlan& plan) {
+  return plan.is_pixel_vectorised() && plan.geometry.groups > 1 &&
+         plan.geometry.group_out_channels() < rows && plan.k_step_count() <= max_shared_k_steps;
+}
+
 void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
                   const WeightInput& input, const DenseWeights<int32_t>& to) {
   const WeightPacker packer(plan, packers, input);
+  if (packs_groups_at_once(plan)) return packer.pack_groups(to);
   for (int64_t group = 0; group < plan.geometry.groups; ++group) {
     for (int64_t tile = 0; tile < plan.channel_tiles; ++tile) {
       const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile.channels;

@@ -75,6 +75,8 @@ DenseWeights<Int> packed_weights(const jit::DensePlan& plan, Int* data) {
   return {{data, dwords}, {data + dwords, static_cast<size_t>(plan.geometry.out_channels)}};
 }
 
+/// Whether packing all weights is faster than tile by tile: groups have few output channels.
+bool packs_groups_at_once(const jit::DensePlan& plan);
 /// Packs all weights, and adds them up.
 void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
                   const WeightInput& input, const DenseWeights<int32_t>& to);
