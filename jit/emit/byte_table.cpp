@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "jit/emit/byte_table_avx2.hpp"
 #include "jit/emit/i32_table.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
@@ -182,8 +183,14 @@ void emit_look_up_positive(LaneEmitter& emitter, const ByteTable& table, const X
                    result | halves.lower.get() | Xbyak::util::T_z);
 }
 
+/// Whether a table is too large for the one instruction that the target has.
+bool is_in_sixteens(const LaneEmitter& emitter, const ByteTable& table) {
+  return table.index_bits != 4 && !emitter.has_avx512();
+}
+
 /// What emit_look_up will use.
 void reserve_byte_look_up(LaneEmitter& emitter, const ByteTable& table) {
+  if (is_in_sixteens(emitter, table)) return reserve_look_up_in_sixteens(emitter, table);
   const UpperHalf upper = table.index_bits == 8 ? upper_half_of(table) : UpperHalf::own;
   const int used = upper == UpperHalf::own ? quarters(table) : 2;
   for (int quarter = 0; quarter < used; ++quarter) {
@@ -255,6 +262,7 @@ void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm bytes = emitter.use(inst.a);
   // Apart: the table may be loaded into a register while the bytes are still needed.
   const Xmm to = emitter.define_apart();
+  if (is_in_sixteens(emitter, table)) return emit_look_up_in_sixteens(emitter, table, bytes, to);
   if (table.index_bits != 8) {
     return emit_look_up_in_one(emitter, table, EntryByte::low, bytes, to);
   }

@@ -161,9 +161,14 @@ class LaneBuilder {
   // Tables.
   /// What the table has for each byte, by its low table.index_bits bits.
   LaneId look_up(LaneId a, const ByteTable& table);
-  /// Whether the target looks up bytes by that many bits.
+  /// Whether the target looks up bytes by that many bits with one or two instructions.
   bool has_look_up(int index_bits) const {
     return index_bits == 4 || target_.supports(Feature::avx512_vbmi);
+  }
+  /// Whether looking up bytes that are in lanes of their own width is faster than arithmetic, with
+  /// as many instructions as that takes.
+  bool looks_up_bytes(int index_bits) const {
+    return has_look_up(index_bits) || !target_.has_avx512();
   }
   /// Looks up 32-bit lanes, on every target; the result may be used as f32.
   LaneId look_up_i32(LaneId a, const I32Table& table);

@@ -14,6 +14,14 @@ bool is_best_by_table(ElementType from, ElementType to) {
   return from != to && bits_of(from) <= 8 && bits_of(to) <= 8 && (!is_whole(from) || !is_whole(to));
 }
 
+/// Whether the conversion is looked up: by many instructions only where lanes are no wider than
+/// bytes already, and where a test of bits would not do.
+bool is_looked_up(const LaneBuilder& builder, const LaneTensor& source, ElementType to,
+                  int index_bits) {
+  if (builder.has_look_up(index_bits)) return true;
+  return builder.looks_up_bytes(index_bits) && source.natural_bits() == 8 && !is_boolean(to);
+}
+
 LaneTensor convert_by_table(LaneBuilder& builder, LaneTensor& source, ElementType to,
                             const ByteTable& table) {
   return LaneTensor::computed(builder, to,
@@ -27,7 +35,7 @@ LaneTensor lower_convert(LaneBuilder& builder, LaneTensor& source, ElementType t
   const ElementType from = source.element();
   if (is_best_by_table(from, to)) {
     const std::optional<ByteTable> table = conversion_table(from, to, options);
-    if (builder.has_look_up(table->index_bits)) {
+    if (is_looked_up(builder, source, to, table->index_bits)) {
       return convert_by_table(builder, source, to, *table);
     }
   }
