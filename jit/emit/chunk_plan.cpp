@@ -20,6 +20,9 @@ constexpr size_t max_unrolled_instructions = 256;
 /// Beyond, not even one group of sub-byte elements is unrolled: there is no main loop.
 constexpr size_t max_instructions = 4096;
 
+/// Registers that pending chunks may take, so that the program keeps enough.
+int max_pending_vectors(const Target& target) { return target.has_avx512() ? 10 : 6; }
+
 }  // namespace
 
 bool has_whole_chunks(const NestForm& form) {
@@ -46,10 +49,11 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
     if (!needs_packing(inst, element, plan.lanes, target)) continue;
     const int chunks = target.vector_bits() / (plan.lanes * lane_bits_of(element));
     packed_chunks = std::max(packed_chunks, chunks);
-    plan.pending_vectors += std::countr_zero(static_cast<unsigned>(chunks));
+    const int collected = inst.b == no_lane ? 1 : 2;  // lanes, and signs beside them
+    plan.pending_vectors += collected * std::countr_zero(static_cast<unsigned>(chunks));
   }
   const size_t length = nest.program.code.size();
-  const bool room = plan.pending_vectors <= target.vector_registers() / 3;
+  const bool room = plan.pending_vectors <= max_pending_vectors(target);
   const bool is_short = length * static_cast<size_t>(packed_chunks) <= max_unrolled_instructions;
   const int group_chunks =
       plan.has_windows ? codes_per_vector(target.vector_bits()) / plan.lanes : 1;

@@ -44,6 +44,7 @@ void emit_look_up_avx2(LaneEmitter& emitter, const I32Table& table, const Xmm& i
   const auto emit_eight = [&](const Xbyak::Ymm& into, int part) {
     code.vpermd(into, indices, code.constant(table_vector(emitter, table, part)));
   };
+  if (table.index_bits == 3) return emit_eight(result, 0);
   const OwnedVector other = emitter.scratch();
   const OwnedVector chooser = emitter.scratch();
   const Xbyak::Ymm second(other.as(256).getIdx());

@@ -18,19 +18,39 @@ constexpr int scratch_vectors = 3;
 constexpr int sub_byte_scratch_vectors = 4;
 constexpr int look_up_scratch_vectors = 7;  ///< for stores that look up
 constexpr int encoder_scratch_vectors = 11;
+constexpr int avx2_encoder_scratch_vectors = 4;
 /// k0 means "no mask" in an encoding; k1 is the tail mask.
 constexpr uint32_t usable_masks = 0xfc;
 
-int scratch_vectors_of(const LaneProgram& program) {
+/// Whether sinks find enough registers in those that pending chunks have left by the time they are
+/// joined: signs are pending beside codes.
+bool uses_pending_vectors(const LaneProgram& program, int pending_vectors) {
+  return pending_vectors > 0 && std::ranges::all_of(program.code, [](const LaneInst& inst) {
+           return inst.op != LaneOp::store || inst.narrowing == Narrowing::magnitude_code;
+         });
+}
+
+int scratch_vectors_of(const LaneProgram& program, const Target& target, int pending_vectors) {
   const auto is_small = [](const MemoryOperand& operand) { return is_sub_byte(operand.element); };
-  const bool packs_bits = std::ranges::any_of(program.sources, is_small) ||
-                          std::ranges::any_of(program.sinks, is_small);
+  const bool unpacks_bits = std::ranges::any_of(program.sources, is_small);
+  if (!unpacks_bits && uses_pending_vectors(program, pending_vectors)) return 1;
+  const bool packs_bits = unpacks_bits || std::ranges::any_of(program.sinks, is_small);
   int scratch = packs_bits ? sub_byte_scratch_vectors : scratch_vectors;
   for (const LaneInst& inst : program.code) {
     if (looks_up(inst.narrowing)) scratch = std::max(scratch, look_up_scratch_vectors);
-    if (encodes(inst.narrowing)) scratch = std::max(scratch, encoder_scratch_vectors);
+    if (!encodes(inst.narrowing) || inst.narrowing == Narrowing::magnitude_code) continue;
+    scratch = std::max(
+        scratch, target.has_avx512() ? encoder_scratch_vectors : avx2_encoder_scratch_vectors);
   }
   return scratch;
+}
+
+/// Whether sinks collect chunks, and so use their constants less often than each chunk its own.
+bool collects(const LaneProgram& program) {
+  return std::ranges::any_of(program.code, [&](const LaneInst& inst) {
+    return inst.op == LaneOp::store &&
+           bits_of(inst.type) > lane_bits_of(program.sinks[static_cast<size_t>(inst.imm)].element);
+  });
 }
 
 }  // namespace
@@ -71,7 +91,7 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
   for (size_t i = 0; i < program_.code.size(); ++i) {
     if (kept_[i]) last_use_[i] = no_lane;
   }
-  const int scratch = scratch_vectors_of(program_);
+  const int scratch = scratch_vectors_of(program_, target_, pending_vectors);
   for (LoopLevel level : {LoopLevel::nest, LoopLevel::row, LoopLevel::chunk}) {
     const int pending = level == LoopLevel::nest ? 0 : pending_vectors;
     const int free = std::popcount(free_vectors_) - max_alive(level) - pending - scratch;
@@ -114,7 +134,9 @@ void LaneEmitter::plan_hoisted() {
 }
 
 void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sink* const> sinks) {
+  const bool sinks_last = !has_avx512() && collects(program_);
   for (Source* source : sources) source->reserve_constants(*this);
+  if (sinks_last) emit_pinned_constants();
   for (Sink* sink : sinks) sink->reserve_constants(*this);
   for (const LaneInst& inst : program_.code) {
     if (inst.op == LaneOp::widen_to_high_half && has_avx512()) {
@@ -125,6 +147,10 @@ void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sin
       reserve_look_up(*this, inst);
     }
   }
+  if (!sinks_last) emit_pinned_constants();
+}
+
+void LaneEmitter::emit_pinned_constants() {
   for (size_t i = 0; i < program_.code.size() && pinnable_ > 0; ++i) {
     if (program_.code[i].op != LaneOp::constant) continue;
     pinned_[i] = true;

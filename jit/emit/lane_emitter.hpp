@@ -194,6 +194,7 @@ class LaneEmitter {
   void emit_spill(bool mask);
   void release(LaneId id);
   void release_dying_operands();
+  void emit_pinned_constants();
   void emit_constant(const LaneInst& inst, int vector);
   Location& location(LaneId id) { return locations_[static_cast<size_t>(id)]; }
   Xbyak::Address slot_address(int slot);

@@ -3,6 +3,7 @@
 
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/e5m2_encoder.hpp"
+#include "jit/emit/e5m2_encoder_avx2.hpp"
 #include "jit/emit/resize_ops.hpp"
 #include "jit/emit/signed_code_encoder.hpp"
 #include "jit/emit/threshold_encoder.hpp"
@@ -54,14 +55,16 @@ Narrowing narrowing_to_16_bits(Narrowing narrowing) {
 
 /// The encoder of a store; null where it has none.
 std::unique_ptr<Encoder> encoder_of(const LaneInst& store, ElementType element,
-                                    const LaneProgram& program) {
+                                    const LaneProgram& program, const Target& target) {
   switch (store.narrowing) {
     case Narrowing::encode_16_bits:
     case Narrowing::encode_high_half:
       return std::make_unique<ThresholdEncoder>(
           program.threshold_tables[static_cast<size_t>(store.table)]);
     case Narrowing::signed_code: return std::make_unique<SignedCodeEncoder>(element);
-    case Narrowing::f16_to_e5m2: return std::make_unique<E5m2Encoder>();
+    case Narrowing::f16_to_e5m2:
+      if (!target.has_avx512()) return std::make_unique<E5m2EncoderAvx2>();
+      return std::make_unique<E5m2Encoder>();
     default: return nullptr;
   }
 }
@@ -116,27 +119,34 @@ void MemorySink::reserve_constants(LaneEmitter& emitter) {
     bit_packer_.emplace(emitter.target(), element_);
     bit_packer_->reserve_constants(emitter);
   }
+  encoder_ = encoder_of(store_, element_, emitter.program(), emitter.target());
   if (encoder_) encoder_->reserve_constants(emitter);
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
   const int bits = encoder_ ? 16 : lane_bits_of(element_);
   packer_ = Packer(emitter, bits_of(store_.type), bits, narrowing_to_16_bits(store_.narrowing));
   packer_.reserve_constants(emitter);
+  if (store_.b == no_lane) return;
+  sign_packer_ = Packer(emitter, bits_of(store_.type), bits, Narrowing::saturate_to_signed);
+  code_signs_.reserve_constants(emitter, bits);
 }
 
 void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
   store_ = inst;
-  const auto table = static_cast<size_t>(inst.table);
-  if (looks_up(inst.narrowing)) table_ = &program.tables[table];
-  encoder_ = encoder_of(inst, element_, program);
+  code_signs_ = CodeSigns(element_);
+  if (looks_up(inst.narrowing)) table_ = &program.tables[static_cast<size_t>(inst.table)];
 }
 
 /// Adds a chunk. True when that completes a vector of bytes or elements, which is then in `full`.
-bool MemorySink::emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
+bool MemorySink::emit_collect(LaneEmitter& emitter, const LaneInst& inst, OwnedVector& full) {
   OwnedVector packed;
-  if (!packer_.emit_push(emitter, std::move(chunk), packed)) return false;
+  OwnedVector signs;
+  if (inst.b != no_lane) sign_packer_.emit_push(emitter, emitter.take(inst.b), signs);
+  if (!packer_.emit_push(emitter, emitter.take(inst.a), packed)) return false;
   if (!encoder_) {
     full = std::move(packed);
+    const int bits = emitter.target().vector_bits();
+    if (inst.b != no_lane) code_signs_.emit(emitter, full.as(bits), signs.as(bits), 8);
     return true;
   }
   if (!first_vector_) {
@@ -155,7 +165,7 @@ void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to,
   const int bits = emitter.target().vector_bits();
   const Xbyak::Address address = address_of(code, to);
   if (!bit_packer_) return emit_store_whole(code, address, full.as(bits), bits, locator_.stores());
-  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encoder_;
+  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing);
   bit_packer_->emit_store(emitter, address, full.as(bits), clean,
                           locator_.stores() == Stores::streaming);
 }
@@ -182,8 +192,24 @@ void MemorySink::emit_store_looked_up(LaneEmitter& emitter, const LaneInst& inst
   }
 }
 
+/// Narrows a chunk of Narrowing::magnitude_code.
+OwnedVector MemorySink::emit_one_chunk_of_codes(LaneEmitter& emitter, const LaneInst& inst) const {
+  const int lane_bits = bits_of(inst.type);
+  OwnedVector narrowed = emitter.scratch();
+  const Xmm value = emitter.use(inst.a);
+  const Xmm codes = narrowed.as(width_of(value));
+  emitter.code().vpsrld(codes, value, 8);
+  if (inst.b != no_lane) {
+    const OwnedVector signs = emitter.take(inst.b);
+    code_signs_.emit(emitter, codes, signs.as(width_of(value)), lane_bits);
+  }
+  emit_truncate(emitter, narrowed.as(emitter.lanes() * 8), codes, lane_bits, 8);
+  return narrowed;
+}
+
 /// Narrows a chunk's lanes to its elements, in the low part of a register.
 OwnedVector MemorySink::emit_one_chunk(LaneEmitter& emitter, const LaneInst& inst) const {
+  if (inst.narrowing == Narrowing::magnitude_code) return emit_one_chunk_of_codes(emitter, inst);
   const int lane_bits = bits_of(inst.type);
   OwnedVector narrowed = emitter.scratch();
   const Xmm value = emitter.use(inst.a);
@@ -207,7 +233,7 @@ void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   const bool whole = locator_.mode(operand_) == ChunkMode::whole;
   if (packs_ && whole) {
     OwnedVector full;
-    if (!emit_collect(emitter, emitter.take(inst.a), full)) return;
+    if (!emit_collect(emitter, inst, full)) return;
     const int chunks = packer_.chunks() * (encoder_ ? 2 : 1);
     return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, chunks - 1),
                              std::move(full));

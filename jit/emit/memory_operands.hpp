@@ -7,6 +7,7 @@
 
 #include "jit/emit/bit_pack.hpp"
 #include "jit/emit/bit_unpack.hpp"
+#include "jit/emit/code_signs.hpp"
 #include "jit/emit/encoder.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
@@ -96,12 +97,15 @@ class MemorySink : public Sink {
   void emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to, OwnedVector full);
 
   OwnedVector emit_one_chunk(LaneEmitter& emitter, const LaneInst& inst) const;
-  bool emit_collect(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
+  OwnedVector emit_one_chunk_of_codes(LaneEmitter& emitter, const LaneInst& inst) const;
+  bool emit_collect(LaneEmitter& emitter, const LaneInst& inst, OwnedVector& full);
 
   LaneInst store_{};
   const ByteTable* table_ = nullptr;  // of a store that looks up
   std::unique_ptr<Encoder> encoder_;  // of a store that encodes; else null
   Packer packer_;
+  Packer sign_packer_;  // where signs are stored with the codes
+  CodeSigns code_signs_;
   std::optional<OwnedVector> first_vector_;  // of 16-bit lanes that wait for the second one
   std::optional<BitPacker> bit_packer_;
 };

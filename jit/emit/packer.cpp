@@ -136,6 +136,11 @@ void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
                                     high.as(vector_bits_));
   }
   const bool last = from_bits / 2 == element_bits_;
+  if (narrowing_ == Narrowing::magnitude_code) {
+    if (last) emit_clear_upper_parts(emitter, from_bits, low, high);
+    emit_pack_in_halves(emitter, from_bits, false, low, high);
+    return last ? emit_restore_order(emitter, 2, low) : void();
+  }
   const bool avx512 = emitter.has_avx512();
   const bool byte_permute = emitter.target().supports(Feature::avx512_vbmi);
   const bool pack_is_exact = saturates(narrowing_) || (fits(narrowing_) && from_bits <= 32);
@@ -180,7 +185,7 @@ void Packer::emit_clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVe
   Assembler& code = emitter.code();
   const Xmm a = low.as(vector_bits_);
   const Xmm b = high.as(vector_bits_);
-  if (narrowing_ == Narrowing::high_half) {
+  if (narrowing_ == Narrowing::high_half || narrowing_ == Narrowing::magnitude_code) {
     emit_shift_down_half(code, a, a, from_bits);
     emit_shift_down_half(code, b, b, from_bits);
     return;

@@ -75,6 +75,11 @@ void LaneBuilder::store(int sink, LaneId value, Narrowing narrowing) {
           .imm = sink});
 }
 
+void LaneBuilder::store_with_signs(int sink, LaneId value, LaneId signs, Narrowing narrowing) {
+  store(sink, value, narrowing);
+  program_.code.back().b = signs;
+}
+
 void LaneBuilder::store_by_table(int sink, LaneId value, const ByteTable& table,
                                  Narrowing look_up) {
   program_.tables.push_back(table);

@@ -23,6 +23,7 @@ class LaneBuilder {
 
   LaneId load(int source, LaneType type);
   void store(int sink, LaneId value, Narrowing narrowing);
+  void store_with_signs(int sink, LaneId value, LaneId signs, Narrowing narrowing);
   /// Bytes become the 16-bit elements that the table has for them (look_up_16), or 32-bit elements
   /// (look_up_upper_16).
   void store_by_table(int sink, LaneId value, const ByteTable& table, Narrowing look_up);
@@ -165,8 +166,7 @@ class LaneBuilder {
   bool has_look_up(int index_bits) const {
     return index_bits == 4 || target_.supports(Feature::avx512_vbmi);
   }
-  /// Whether looking up bytes that are in lanes of their own width is faster than arithmetic, with
-  /// as many instructions as that takes.
+  /// Whether bytes in lanes of their own width are looked up in less time than arithmetic takes.
   bool looks_up_bytes(int index_bits) const {
     return has_look_up(index_bits) || !target_.has_avx512();
   }
@@ -189,7 +189,7 @@ class LaneBuilder {
   LaneId f64_to_f32_odd_for_f16(LaneId a);
 
   /// Rounds up: the least f32 that is not below a. |a| is not below f32's normal numbers, or the
-  /// result's sign is all that matters; NaN stays.
+  /// result's sign is all that matters; NaN stays or becomes -infinity.
   LaneId f64_to_f32_up(LaneId a);
 
   /// f32 whose upper half is the value rounded to odd.

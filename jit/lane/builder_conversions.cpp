@@ -2,6 +2,8 @@
 // Intents that convert to, from and between floats.
 #include "jit/lane/builder.hpp"
 
+#include <limits>
+
 namespace castor::jit {
 
 namespace {
@@ -24,11 +26,15 @@ LaneId LaneBuilder::f64_to_f32_up(LaneId a) {
   if (target_.has_avx512()) {
     return unary(LaneOp::f64_to_f32, LaneType::f32, a, static_cast<int64_t>(LaneRounding::up));
   }
-  const LaneId nearest = f64_to_f32(a);
-  const LaneId is_below = mask_resize(compare(FloatPredicate::less, f32_to_f64(nearest), a), 32);
-  // One code up: away from zero, or for negative numbers toward it.
-  const LaneId one_up = bit_or(shift_right_signed(nearest, 31), constant(LaneType::i32, 1));
-  return select(is_below, add(nearest, one_up), nearest);
+  // Cutting off the bits that f32 lacks rounds negative numbers up. Positive ones are raised
+  // before, by so little that only those with such a bit reach the next number of f32.
+  constexpr uint64_t dropped = (uint64_t{1} << 29) - 1;
+  const auto number = [&](uint64_t bits) { return constant(LaneType::i64, bits); };
+  const double infinity = std::numeric_limits<double>::infinity();
+  const LaneId bits = float_max(a, float_constant(LaneType::f64, -infinity));  // NaN: the second
+  const LaneId is_positive = greater_signed(bits, number(~uint64_t{0}));
+  const LaneId raised = add(bits, zero_unless(is_positive, number(dropped)));
+  return f64_to_f32(bit_and(raised, number(~dropped)));
 }
 
 LaneId LaneBuilder::i64_to_f64(LaneId a, bool is_signed) {

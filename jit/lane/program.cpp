@@ -138,6 +138,7 @@ std::string store_text(const LaneProgram& program, const LaneInst& inst) {
                   operand_text(program, inst.a));
   const ElementType element = program.sinks[static_cast<size_t>(inst.imm)].element;
   if (bits_of(element) != bits_of(inst.type)) text += fmt::format(" {}", name_of(inst.narrowing));
+  if (inst.b != no_lane) text += fmt::format(" signs {}", operand_text(program, inst.b));
   return text;
 }
 
@@ -195,7 +196,7 @@ std::string_view name_of(Narrowing narrowing) {
       "truncate",       "high_half",        "saturate_to_signed", "saturate_to_unsigned",
       "fits_signed",    "fits_unsigned",    "look_up_16",         "look_up_upper_16",
       "encode_16_bits", "encode_high_half", "signed_code",        "f16_to_e5m2",
-      "from_unsigned"};
+      "magnitude_code", "from_unsigned"};
   static_assert(std::size(names) == static_cast<size_t>(Narrowing::from_unsigned) + 1);
   return names[static_cast<size_t>(narrowing)];
 }

@@ -86,7 +86,10 @@ enum class Narrowing : uint8_t {
   /// 32-bit lanes that hold i16 become codes of a small float: bit 15 is the sign, the bits from
   /// 7 - mantissa bits on are the magnitude's code, and those between count for nothing (AVX-512).
   signed_code,
-  f16_to_e5m2,    ///< 16-bit lanes with f16, no NaN of which is signalling, are rounded (AVX-512)
+  f16_to_e5m2,  ///< 16-bit lanes with f16, no NaN of which is signalling, are rounded
+  /// 32-bit lanes hold the code of a small float's magnitude in bits 8 to 15 and zeros elsewhere;
+  /// the store's other operand, if it has one, the sign in its lanes' highest bit (AVX2).
+  magnitude_code,
   from_unsigned,  ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
@@ -95,7 +98,8 @@ constexpr bool looks_up(Narrowing narrowing) {
 /// Whether a store makes codes of lanes that hold something else.
 constexpr bool encodes(Narrowing narrowing) {
   return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half ||
-         narrowing == Narrowing::signed_code || narrowing == Narrowing::f16_to_e5m2;
+         narrowing == Narrowing::signed_code || narrowing == Narrowing::f16_to_e5m2 ||
+         narrowing == Narrowing::magnitude_code;
 }
 std::string_view name_of(Narrowing narrowing);
 
@@ -103,7 +107,7 @@ enum class LaneOp : uint8_t {
   /// Source `imm`, extended to the lane type: integers of whole bytes by the sign of their element
   /// type; all else, the codes of elements narrower than a byte included, with zeros.
   load,
-  store,     ///< sink `imm` takes a, narrowed by `narrowing`
+  store,     ///< sink `imm` takes a, narrowed by `narrowing`, with the signs of b
   constant,  ///< `imm` in every lane
   // integers
   add,
@@ -228,7 +232,7 @@ struct ByteTable {
   friend bool operator==(const ByteTable&, const ByteTable&) = default;
 };
 
-/// What each 32-bit lane becomes, by its low 4 or 5 bits; bits above are ignored.
+/// What each 32-bit lane becomes, by its low 3 (AVX2), 4 or 5 bits; bits above are ignored.
 struct I32Table {
   int index_bits = 4;
   std::array<uint32_t, 32> entries = {};

@@ -35,10 +35,13 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
     if (const auto codes = encode_signed(builder, value, to, options)) {
       return LaneTensor::encoded(builder, to, {*codes, Narrowing::signed_code}, value, options);
     }
-    const auto halves =
-        to == ElementType::f8e5m2 ? fold_to_f16(builder, value, options) : std::nullopt;
-    if (halves) {
-      return LaneTensor::encoded(builder, to, {*halves, Narrowing::f16_to_e5m2}, value, options);
+    if (const auto codes = encode_magnitude(builder, value, to, options, may_be_nan)) {
+      const Storable storable = {*codes, Narrowing::magnitude_code, -1, value};
+      return LaneTensor::encoded(builder, to, storable, value, options);
+    }
+    if (to == ElementType::f8e5m2) {
+      const LaneId halves = fold_to_f16(builder, value, options);
+      return LaneTensor::encoded(builder, to, {halves, Narrowing::f16_to_e5m2}, value, options);
     }
     const auto table = to == ElementType::nf4
                            ? std::nullopt  // compares with f32 numbers

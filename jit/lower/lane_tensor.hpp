@@ -16,6 +16,7 @@ struct Storable {
   LaneId lanes = no_lane;
   Narrowing narrowing = Narrowing::truncate;
   int32_t table = -1;  ///< of a narrowing that encodes: index into the program's threshold tables
+  LaneId signs = no_lane;  ///< lanes with the codes' signs, for Narrowing::magnitude_code
 };
 
 /// One IR value in lanes. It begins as a source that is not loaded yet, or with the representation

@@ -53,7 +53,9 @@ class NestLowering {
     nest_.outputs.push_back(output);
     nest_.program.sinks.push_back({element});
     const Storable storable = lanes.as_storable();
-    if (encodes(storable.narrowing)) {
+    if (storable.narrowing == Narrowing::magnitude_code) {
+      builder_.store_with_signs(sink, storable.lanes, storable.signs, storable.narrowing);
+    } else if (encodes(storable.narrowing)) {
       builder_.store_by_threshold(sink, storable.lanes, storable.narrowing, storable.table);
     } else {
       builder_.store(sink, storable.lanes, storable.narrowing);

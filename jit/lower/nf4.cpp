@@ -47,9 +47,40 @@ constexpr Buckets make_buckets() {
   return buckets;
 }
 
+/// Every `distance`-th threshold.
+I32Table thresholds_from(size_t first, size_t distance) {
+  I32Table table = {3, {}};
+  for (size_t i = 0; first + i * distance < nf4_thresholds.size(); ++i) {
+    table.entries[i] = std::bit_cast<uint32_t>(nf4_thresholds[first + i * distance]);
+  }
+  return table;
+}
+
+/// Bisection: each comparison decides one bit of the code, and the bits so far select the threshold
+/// of the next one, from at most eight, which one permutation of 32-bit lanes holds (AVX2). A NaN
+/// is above no threshold.
+LaneId bisect_nf4(LaneBuilder& builder, LaneId value) {
+  const auto threshold = [&](size_t i) {
+    return builder.float_constant(LaneType::f32, nf4_thresholds[i]);
+  };
+  const auto is_above = [&](LaneId limit) {
+    return builder.compare(FloatPredicate::greater, value, limit);
+  };
+  const LaneId first = is_above(threshold(7));
+  const LaneId second = is_above(builder.select(first, threshold(11), threshold(3)));
+  // A mask is -1 where it is true.
+  LaneId code = builder.sub(builder.zero_unless(first, builder.constant(LaneType::i32, 2)), second);
+  for (const auto& [start, distance] : {std::pair<size_t, size_t>(1, 4), {0, 2}}) {
+    const LaneId limit = builder.look_up_i32(code, thresholds_from(start, distance));
+    code = builder.sub(builder.add(code, code), is_above(limit));
+  }
+  return code;
+}
+
 }  // namespace
 
 LaneId encode_nf4(LaneBuilder& builder, LaneId value) {
+  if (!builder.target().has_avx512()) return bisect_nf4(builder, value);
   static constexpr Buckets buckets = make_buckets();
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
   // max takes its second operand where the first is NaN.

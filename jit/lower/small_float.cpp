@@ -303,15 +303,47 @@ std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementT
   return builder.select(is_nan(builder, value), nans, codes);
 }
 
+/// The power of two is added by one multiply-add here too, but to the magnitude, which is cut off
+/// before. The sum's lower half is a negative i16, the significand less what the code of the least
+/// normal exponent would be without it, so that the product of i16 pairs is the code alone.
+std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, ElementType to,
+                                       const ConvertOptions& options, bool may_be_nan) {
+  const FloatFormat& format = info(to).format;
+  const bool has_form = !builder.target().has_avx512() && kind_of(to) == ElementKind::floating &&
+                        format.specials != FloatSpecials::ieee;
+  const bool has_own_nans = may_be_nan && !limit_gives_nans(to, options);
+  if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
+  const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
+  constexpr int first_bit = 8;
+  const int mantissa_bits = format.mantissa_bits;
+  const int shift = 23 - mantissa_bits;
+  const int code_of_least = (shift + 127 + 1 - format.bias) << mantissa_bits;
+  const double factor = std::ldexp(1.0, shift) + std::ldexp(0x10000 - code_of_least, shift - 23);
+
+  const LaneId magnitude = builder.min_unsigned(
+      builder.bit_and(value, dword(builder, f32_magnitude)), number(magnitude_limit(to, options)));
+  // Integers, which alone are known to be numbers, are normal, or zero: then so are power and sum.
+  const LaneId normal =
+      may_be_nan ? builder.max_unsigned(magnitude, number(std::ldexp(1.0, 1 - format.bias)))
+                 : magnitude;
+  const LaneId power = builder.bit_and(normal, dword(builder, f32_infinity));
+  const LaneId sum = builder.float_sub_product(magnitude, power, number(-factor));
+  const uint64_t of_exponent = uint64_t{1} << (first_bit - 7 + mantissa_bits);
+  const LaneId codes =
+      builder.dot_i16_pairs(sum, dword(builder, of_exponent << 16 | uint64_t{1} << first_bit));
+  if (!has_own_nans) return codes;
+  // The NaN's code is the one after that of the largest number.
+  const LaneId one = dword(builder, uint64_t{1} << first_bit);
+  return builder.add(codes, builder.zero_unless(is_nan(builder, value), one));
+}
+
 /// Bit 20 of an f32 is the first that f8e5m2 drops of a normal number, and of subnormal ones a
 /// higher bit is. What is below bit 20 only tells whether a number is a tie: bit 19 stands for all
 /// of it. f16 keeps that bit of all numbers that do not round to zero (from 2^-17 on), and so the
 /// cut to f16, toward zero, loses nothing that counts. It makes overflow the largest f16, which
 /// rounds to infinity, and NaNs quiet.
-std::optional<LaneId> fold_to_f16(LaneBuilder& builder, LaneId value,
-                                  const ConvertOptions& options) {
+LaneId fold_to_f16(LaneBuilder& builder, LaneId value, const ConvertOptions& options) {
   constexpr uint64_t folded_bit = uint64_t{1} << 19;
-  if (!builder.target().has_avx512()) return std::nullopt;
   if (options.overflow == Overflow::saturate) {
     value = clamp_to_finite(builder, value, ElementType::f8e5m2);
   }

@@ -23,10 +23,14 @@ LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
 std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementType to,
                                     const ConvertOptions& options);
 
+/// The codes of the magnitudes as Narrowing::magnitude_code has them, for targets without AVX-512.
+/// Nothing where formats, options or the target do not allow it.
+std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, ElementType to,
+                                       const ConvertOptions& options, bool may_be_nan);
+
 /// f8e5m2 as Narrowing::f16_to_e5m2 takes it: the value as f16, its last bits folded in one, so
-/// that rounding once more is rounding once. Nothing where the target does not allow it.
-std::optional<LaneId> fold_to_f16(LaneBuilder& builder, LaneId value,
-                                  const ConvertOptions& options);
+/// that rounding once more is rounding once.
+LaneId fold_to_f16(LaneBuilder& builder, LaneId value, const ConvertOptions& options);
 
 /// The f32 of the code that encode_small gives a float type, options by default.
 LaneId round_to_small(LaneBuilder& builder, LaneId value, ElementType to);

@@ -319,7 +319,8 @@ bool is_simple(const LaneProgram& program) {
 }
 
 bool has_tables(const LaneInst& inst) {
-  return looks_up(inst.narrowing) || encodes(inst.narrowing);
+  return looks_up(inst.narrowing) ||
+         (encodes(inst.narrowing) && inst.narrowing != Narrowing::magnitude_code);
 }
 
 /// Whether kernels can address the operand: results are stored element by element, and what a row
