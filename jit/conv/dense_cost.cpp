@@ -127,16 +127,20 @@ CostEvent packing_event(const DensePlan& plan, const Target& target) {
   return plan.planes()->kernel_packs ? packed_by_kernel : packed_nchw4c;
 }
 
+/// Positions of the input that the taps of that many neighbouring outputs take.
+double taken_positions(const ConvolutionAxis& axis, int64_t outputs) {
+  const int64_t step = std::min(axis.stride, axis.window());
+  return static_cast<double>((outputs - 1) * step + axis.window());
+}
+
 /// Window sums of a cache block, which a tile of one channel of ones computes on packed input, and
 /// loops on rows.
 EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs) {
   EventCounts cost;
   if (plan.planes() == nullptr) {
-    const double rows = static_cast<double>((plan.block.rows - 1) * plan.rows.stride) +
-                        static_cast<double>(plan.rows.window());
-    const double columns = static_cast<double>((plan.block.columns - 1) * plan.columns.stride) +
-                           static_cast<double>(plan.columns.window());
-    cost[summed_pixel] = rows * columns * static_cast<double>(plan.slices);
+    cost[summed_pixel] = taken_positions(plan.rows, plan.block.rows) *
+                         taken_positions(plan.columns, plan.block.columns) *
+                         static_cast<double>(plan.slices);
     cost[summed_byte] = cost[summed_pixel] * static_cast<double>(plan.geometry.group_channels());
     return cost;
   }
@@ -168,7 +172,8 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
     cost[packing_event(plan, target)] =
         rows * static_cast<double>(plan.block.columns + planes->column_phases.max_shift);
   } else if (const auto* copied = std::get_if<CopiedRows>(&plan.source)) {
-    const auto rows = static_cast<double>(std::ssize(copied->planes) * copied->rows);
+    const double rows = static_cast<double>(std::ssize(copied->planes)) *
+                        taken_positions(plan.rows, plan.block.rows);
     const CostEvent unwidened = problem.x_is_signed ? sign_flipped_byte : copied_byte;
     const bool is_widened = plan.engine == ProductEngine::i16_pairs;
     cost[copied_row] = rows;

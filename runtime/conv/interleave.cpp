@@ -38,45 +38,45 @@ CASTOR_AVX2 inline Vector load(const std::byte* from, int64_t step) {
                   load_4(from + 3 * step)};
   }
 }
-/// The bytes at these places; 0x80 and more: 0.
-CASTOR_AVX2 inline Four bytes_at(Four places, Four bytes) {
-  return (Four)_mm_shuffle_epi8((__m128i)bytes, (__m128i)places);
+/// The bytes at these indices; from 0x80 on: 0.
+CASTOR_AVX2 inline Four bytes_at(Four indices, Four bytes) {
+  return (Four)_mm_shuffle_epi8((__m128i)bytes, (__m128i)indices);
 }
-CASTOR_AVX2 inline Eight bytes_at(Eight places, Eight bytes) {
-  return (Eight)_mm256_shuffle_epi8((__m256i)bytes, (__m256i)places);
+CASTOR_AVX2 inline Eight bytes_at(Eight indices, Eight bytes) {
+  return (Eight)_mm256_shuffle_epi8((__m256i)bytes, (__m256i)indices);
 }
 
 /// Differences of i16.
-CASTOR_AVX2 inline Four words_less(Four a, Four b) {
+CASTOR_AVX2 inline Four i16_less(Four a, Four b) {
   return (Four)_mm_sub_epi16((__m128i)a, (__m128i)b);
 }
-CASTOR_AVX2 inline Eight words_less(Eight a, Eight b) {
+CASTOR_AVX2 inline Eight i16_less(Eight a, Eight b) {
   return (Eight)_mm256_sub_epi16((__m256i)a, (__m256i)b);
 }
 
 /// Packs rows of at least a vector of k groups, whose elements are all in one source of bytes or
 /// each in its own; a row's last vector may have some once more.
 template <class Vector, size_t sources>
-CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& form,
+CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupSpec& spec,
                                     const KGroupRows& rows) {
   constexpr int64_t at_once = sizeof(Vector) / sizeof(uint32_t);
   constexpr uint32_t nowhere = 0x80808080;
   constexpr uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
-  const bool is_pairs = form.engine == jit::ProductEngine::i16_pairs;
+  const bool is_pairs = spec.engine == jit::ProductEngine::i16_pairs;
   Vector steps;
   std::memcpy(&steps, numbers, sizeof(steps));
   steps *= static_cast<uint32_t>(std::min<int64_t>(from.step, 4)) * 0x01010101;
-  Vector places[sources];
+  Vector indices[sources];
   const std::byte* first[sources];
   for (size_t i = 0; i < sources; ++i) {
-    first[i] = from.first + std::min(static_cast<int>(i), form.elements - 1) * from.element_step;
-    uint32_t here = form.present;
+    first[i] = from.first + std::min(static_cast<int>(i), spec.elements - 1) * from.element_step;
+    uint32_t here = spec.present;
     if (sources > 1) here &= 0xffu << (i * (is_pairs ? 16 : 8) % 32);
     const uint32_t offsets = sources > 1 ? 0 : is_pairs ? 0x00010000 : 0x03020100;
-    places[i] = steps + ((offsets & here) | (nowhere & ~here));
+    indices[i] = steps + ((offsets & here) | (nowhere & ~here));
   }
-  const Vector flips = Vector{} + form.flips;
-  const Vector zeros = Vector{} + form.zeros;
+  const Vector sign_flips = Vector{} + spec.sign_flips;
+  const Vector zeros = Vector{} + spec.zeros;
   const int64_t count = rows.count;
   uint32_t* to = rows.first;
   for (int64_t left = rows.rows; left > 0; --left, to += rows.step) {
@@ -84,9 +84,9 @@ CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& 
       const int64_t k_group = std::min(i, count - at_once);
       Vector bytes = {};
       for (size_t j = 0; j < sources; ++j) {
-        bytes |= bytes_at(places[j], load<Vector>(first[j] + k_group * from.step, from.step));
+        bytes |= bytes_at(indices[j], load<Vector>(first[j] + k_group * from.step, from.step));
       }
-      bytes = words_less(bytes ^ flips, zeros);
+      bytes = i16_less(bytes ^ sign_flips, zeros);
       std::memcpy(to + k_group, &bytes, sizeof(bytes));
     }
     for (const std::byte*& source : first) source += from.row_step;
@@ -94,38 +94,38 @@ CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupForm& 
 }
 
 template <class Vector>
-void interleave_as(size_t sources, const KGroupSource& from, const KGroupForm& form,
+void interleave_as(size_t sources, const KGroupSource& from, const KGroupSpec& spec,
                    const KGroupRows& to) {
-  if (sources == 1) return interleave_vectors<Vector, 1>(from, form, to);
-  if (sources == 2) return interleave_vectors<Vector, 2>(from, form, to);
-  interleave_vectors<Vector, 4>(from, form, to);
+  if (sources == 1) return interleave_vectors<Vector, 1>(from, spec, to);
+  if (sources == 2) return interleave_vectors<Vector, 2>(from, spec, to);
+  interleave_vectors<Vector, 4>(from, spec, to);
 }
 
 }  // namespace
 
-KGroupForm k_group_form(jit::ProductEngine engine, int64_t elements, uint8_t flip,
+KGroupSpec k_group_spec(jit::ProductEngine engine, int64_t elements, uint8_t sign_flip,
                         int32_t zero_point) {
   const bool is_pairs = engine == jit::ProductEngine::i16_pairs;
   const auto there = static_cast<int>(std::min<int64_t>(elements, is_pairs ? 2 : 4));
   const uint32_t all = ~0u >> (32 - there * (is_pairs ? 16 : 8));
-  const uint32_t zero = is_pairs ? static_cast<uint32_t>(zero_point + flip) & 0xffff : 0;
+  const uint32_t zero = is_pairs ? static_cast<uint32_t>(zero_point + sign_flip) & 0xffff : 0;
   const uint32_t present = is_pairs ? all & 0x00ff00ff : all;
   return {.engine = engine,
           .elements = there,
           .present = present,
-          .flips = flip * 0x01010101u & present,
+          .sign_flips = sign_flip * 0x01010101u & present,
           .zeros = (zero | zero << 16) & all};
 }
 
-void gather_k_groups(const KGroupSource& from, const KGroupForm& form, const KGroupRows& rows) {
-  const int bits = form.engine == jit::ProductEngine::i16_pairs ? 16 : 8;
-  const uint32_t flips = form.flips;
-  const uint32_t zeros = form.zeros;
+void gather_k_groups(const KGroupSource& from, const KGroupSpec& spec, const KGroupRows& rows) {
+  const int bits = spec.engine == jit::ProductEngine::i16_pairs ? 16 : 8;
+  const uint32_t sign_flips = spec.sign_flips;
+  const uint32_t zeros = spec.zeros;
   for (int64_t row = 0; row < rows.rows; ++row) {
     const std::byte* first = from.first + row * from.row_step;
     for (int64_t i = 0; i < rows.count; ++i, first += from.step) {
-      uint32_t k_group = flips;
-      for (int element = 0; element < form.elements; ++element) {
+      uint32_t k_group = sign_flips;
+      for (int element = 0; element < spec.elements; ++element) {
         k_group ^= std::to_integer<uint32_t>(first[element * from.element_step])
                    << (element * bits);
       }
@@ -135,34 +135,34 @@ void gather_k_groups(const KGroupSource& from, const KGroupForm& form, const KGr
   }
 }
 
-void interleave(const KGroupSource& from, const KGroupForm& form, const KGroupRows& to) {
-  if (to.count < 4) return gather_k_groups(from, form, to);
+void interleave(const KGroupSource& from, const KGroupSpec& spec, const KGroupRows& to) {
+  if (to.count < 4) return gather_k_groups(from, spec, to);
   const bool is_adjacent = from.element_step == 1;
-  const auto sources = static_cast<size_t>(is_adjacent ? 1 : form.elements);
-  const bool fits_16 = 7 * from.step + (is_adjacent ? form.elements : 1) <= 16;
+  const auto sources = static_cast<size_t>(is_adjacent ? 1 : spec.elements);
+  const bool fits_16 = 7 * from.step + (is_adjacent ? spec.elements : 1) <= 16;
   const auto interleave_all = fits_16 && to.count >= 8 ? interleave_as<Eight> : interleave_as<Four>;
-  interleave_all(sources, from, form, to);
+  interleave_all(sources, from, spec, to);
 }
 
-uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
-  const uint64_t flips = flip * uint64_t{0x0101010101010101};
+uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip) {
+  const uint64_t xors = sign_flip * uint64_t{0x0101010101010101};
   __m128i sums = _mm_setzero_si128();
   const auto add = [&](__m128i some) {
     sums = _mm_add_epi64(sums, _mm_sad_epu8(some, _mm_setzero_si128()));
   };
-  const auto add_rest = [&](auto some) {
+  const auto add_tail = [&](auto some) {
     if ((static_cast<size_t>(count) & sizeof(some)) == 0) return;
     std::memcpy(&some, bytes, sizeof(some));
-    some = static_cast<decltype(some)>(some ^ flips);
+    some = static_cast<decltype(some)>(some ^ xors);
     add(_mm_cvtsi64_si128(static_cast<int64_t>(some)));
     bytes += sizeof(some);
   };
-  const __m128i flips_16 = _mm_set1_epi64x(static_cast<int64_t>(flips));
-  for (; count >= 16; count -= 16, bytes += 16) add(_mm_xor_si128(load_16(bytes), flips_16));
-  add_rest(uint64_t{});
-  add_rest(uint32_t{});
-  add_rest(uint16_t{});
-  add_rest(uint8_t{});
+  const __m128i xors_16 = _mm_set1_epi64x(static_cast<int64_t>(xors));
+  for (; count >= 16; count -= 16, bytes += 16) add(_mm_xor_si128(load_16(bytes), xors_16));
+  add_tail(uint64_t{});
+  add_tail(uint32_t{});
+  add_tail(uint16_t{});
+  add_tail(uint8_t{});
   return static_cast<uint32_t>(_mm_cvtsi128_si32(sums)) +
          static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_srli_si128(sums, 8)));
 }

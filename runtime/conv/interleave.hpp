@@ -9,19 +9,19 @@
 
 namespace castor::detail {
 
-/// How elements, bytes, become a k group: of i16 pairs each is repeated, as the two bytes of an
-/// i16. The result is ((bytes & present) ^ flips) - zeros, a difference of i16.
-struct KGroupForm {
+/// How elements, bytes, become a k group: each one of i16 pairs is repeated, as the two bytes of an
+/// i16. The result is ((bytes & present) ^ sign_flips) - zeros, a difference of i16.
+struct KGroupSpec {
   jit::ProductEngine engine = jit::ProductEngine::u8_i8_dot;
-  int elements = 0;  ///< that there are
+  int elements = 0;  ///< present ones
   uint32_t present = 0;
-  uint32_t flips = 0;
+  uint32_t sign_flips = 0;
   uint32_t zeros = 0;
 };
 
-/// The form of k groups with that many elements; what they lack of all is 0. `flip` is xored to
-/// each byte. I16 pairs are less the zero point: `flip` is 0x80 where elements are signed.
-KGroupForm k_group_form(jit::ProductEngine engine, int64_t elements, uint8_t flip,
+/// The spec of k groups with that many elements; bytes beyond them are 0. `sign_flip` is xored to
+/// each byte. I16 pairs are less the zero point: `sign_flip` is 0x80 where elements are signed.
+KGroupSpec k_group_spec(jit::ProductEngine engine, int64_t elements, uint8_t sign_flip,
                         int32_t zero_point);
 
 /// Where the elements of rows of k groups are. Steps in bytes.
@@ -40,15 +40,15 @@ struct KGroupRows {
 };
 
 /// Packs k groups one by one.
-void gather_k_groups(const KGroupSource& from, const KGroupForm& form, const KGroupRows& rows);
+void gather_k_groups(const KGroupSource& from, const KGroupSpec& spec, const KGroupRows& rows);
 
-/// The same, several at a time. Elements may be read that are not there, and behind the last ones
-/// `interleave_slack` bytes.
-void interleave(const KGroupSource& from, const KGroupForm& form, const KGroupRows& rows);
+/// The same, several at a time. Elements may be read that are not there, and `interleave_slack`
+/// bytes after the last ones.
+void interleave(const KGroupSource& from, const KGroupSpec& spec, const KGroupRows& rows);
 inline constexpr int64_t interleave_slack = 16;
 
-/// The sum of bytes as unsigned numbers, each with `flip` xored, modulo 2^32.
-uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t flip);
+/// The sum of bytes as unsigned numbers, each with `sign_flip` xored, modulo 2^32.
+uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip);
 
 /// to[column * to_step + row] = from[row * from_step + column]; steps in i32.
 void transpose_i32(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,

@@ -45,11 +45,11 @@ class InputBlock {
 };
 
 /// The planes of one slice of the filter and one stride phase of rows and of columns: one for each
-/// k group, with data at the same positions. The rest is padding.
+/// k group, with data at the same positions, and padding around them.
 struct PhasePlanes {
   uint32_t* first = nullptr;  ///< of the first k group
-  int64_t pixel = 0;          ///< of the input: the slice's first
-  int64_t input_row = 0;      ///< of the planes' first row; may be negative
+  int64_t pixel = 0;          ///< the first input pixel that the slice has
+  int64_t input_row = 0;      ///< the planes' first row has it; may be negative
   int64_t input_column = 0;   ///< of a row's first k group; may be negative
   int64_t first_row = 0;      ///< with data
   int64_t end_row = 0;        ///< after the last one
@@ -97,7 +97,7 @@ class PlanePacker : InputBlock {
 
   // By loops:
   void pack_rows(const PhasePlanes& of, int64_t k_group) const;
-  void pack_column_row(const std::byte* row, int64_t first_column, const KGroupForm& form,
+  void pack_column_row(const std::byte* row, int64_t first_column, const KGroupSpec& spec,
                        uint32_t* to) const;
   void copy_columns(const std::byte* row, int64_t column, int64_t bytes, std::byte* to) const;
 
@@ -261,8 +261,8 @@ void PlanePacker::find_filter_rows(int64_t first_row, const std::byte** to) cons
   }
 }
 
-/// Packs rows whose first lane is at that column of the input, as many vectors of each at a time as
-/// are known at once.
+/// Packs rows whose first lane is at that column of the input, by parts whose vectors are known at
+/// once.
 void PlanePacker::call(jit::PackInputArguments& arguments, int64_t input_column) const {
   constexpr int64_t max_lanes = RowVectors::max_count * jit::ConvStore::max_lanes;
   std::byte* const planes = arguments.planes;
@@ -282,11 +282,11 @@ void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group) const {
   const int64_t first_channel = is_of_columns() ? k_group : k_group * held_;
   const int64_t there =
       is_of_columns() ? held_ : std::min(held_, plan_.geometry.group_channels() - first_channel);
-  const KGroupForm form = k_group_form(plan_.engine, there, flip_, input_.zero_point);
+  const KGroupSpec spec = k_group_spec(plan_.engine, there, flip_, input_.zero_point);
   for (int64_t row = of.first_row; row < of.end_row; ++row) {
     uint32_t* to = row_of(of, k_group, row);
     if (is_of_columns()) {
-      pack_column_row(at(first_channel, pixel_of_row(of, row)), of.input_column, form, to);
+      pack_column_row(at(first_channel, pixel_of_row(of, row)), of.input_column, spec, to);
     } else {
       for (int64_t lane = 0; lane < of.first_lane; ++lane) to[lane] = pad();
       for (int64_t lane = of.end_lane; lane < width_; ++lane) to[lane] = pad();
@@ -304,16 +304,16 @@ void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group) const {
   const int64_t read =
       (there - 1) * channel_step_ + (count - 1) * source.step + 1 + interleave_slack;
   while (to.rows > 0 && end_ - source.first - (to.rows - 1) * source.row_step < read) --to.rows;
-  if (to.rows > 0) interleave(source, form, to);
+  if (to.rows > 0) interleave(source, spec, to);
   if (to.rows == rows) return;
   source.first += to.rows * source.row_step;  // rows at the end of the input
   to = {to.first + to.rows * to.step, count, rows - to.rows, to.step};
-  gather_k_groups(source, form, to);
+  gather_k_groups(source, spec, to);
 }
 
 /// Packs a row of columns4 by way of copies with padding, from which whole vectors may be read.
 void PlanePacker::pack_column_row(const std::byte* row, int64_t first_column,
-                                  const KGroupForm& form, uint32_t* to) const {
+                                  const KGroupSpec& spec, uint32_t* to) const {
   constexpr int64_t max_bytes = 1024;
   std::array<std::byte, max_bytes + interleave_slack> copy;
   const int64_t at_once = (max_bytes - held_) / columns_.stride + 1;
@@ -321,7 +321,7 @@ void PlanePacker::pack_column_row(const std::byte* row, int64_t first_column,
     const int64_t count = std::min(at_once, width_ - lane);
     const int64_t bytes = (count - 1) * columns_.stride + held_;
     copy_columns(row, first_column + lane * columns_.stride, bytes, copy.data());
-    interleave({copy.data(), 1, columns_.stride}, form, {to + lane, count});
+    interleave({copy.data(), 1, columns_.stride}, spec, {to + lane, count});
   }
 }
 

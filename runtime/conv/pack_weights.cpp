@@ -71,12 +71,12 @@ void list_ranges(WeightPackers& packers, int64_t held) {
   const PackWeights& last = packers.last.spec;
   const auto add = [&](bool is_last, int64_t slice, int64_t position, int64_t k_group,
                        int64_t end) {
-    const int64_t in_unit = is_last ? last.k_groups : whole.k_groups;
+    const int64_t held_groups = is_last ? last.k_groups : whole.k_groups;
     const int64_t there = std::min(held * end, extents.channels) - held * k_group;
     packers.ranges.push_back(
         {.is_last = is_last,
-         .units = (end - k_group) / in_unit,
-         .whole_units = there / (held * in_unit),
+         .count = (end - k_group) / held_groups,
+         .whole = there / (held * held_groups),
          .channel = held * k_group,
          .position = slice * extents.in_slice + position,
          .k_step = (slice * extents.k_groups + k_group) * extents.in_slice + position});
@@ -138,8 +138,8 @@ class WeightPacker {
 
   /// Makes 8-bit weights signed.
   uint8_t flip() const { return input_.is_signed ? 0 : 0x80; }
-  /// What k_group_form takes.
-  uint8_t input_flip() const { return has_pairs() ? flip() ^ 0x80 : flip(); }
+  /// What k_group_spec takes.
+  uint8_t k_group_flip() const { return has_pairs() ? flip() ^ 0x80 : flip(); }
   bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }
   const WeightPackers::Unit& unit_of(const Range& range) const {
     return range.is_last ? packers_.last : packers_.whole;
@@ -230,7 +230,7 @@ void WeightPacker::pack_range(Rows& of, const Range& range) const {
                                       .units = in_place};
     call(of, range, arguments, 0);
   }
-  for (int64_t unit = in_place; unit < range.units; ++unit) pack_copy(of, range, unit);
+  for (int64_t unit = in_place; unit < range.count; ++unit) pack_copy(of, range, unit);
 }
 
 /// Units from the first on that are packed from where they are.
@@ -243,7 +243,7 @@ int64_t WeightPacker::units_in_place(const Rows& of, const Range& range) const {
   if (code != nullptr) read = (spec.is_one_vector() ? 0 : 3 * step) + spec.bytes_read();
   const int64_t left =
       weights_of(plan_.geometry.out_channels) - weights_of(of.first + of.count - 1, range, 0);
-  int64_t units = range.whole_units;
+  int64_t units = range.whole;
   while (units > 0 && (units - 1) * unit_step + read > left) --units;
   return units;
 }
@@ -319,11 +319,11 @@ void WeightPacker::pack_by_loops(const Rows& of, const PackWeights& unit,
   for (int64_t left = arguments.units; left > 0; --left) {
     for (int64_t row = 0; row < count; ++row) {
       const int32_t zero = has_pairs() ? input_.zero_points[of.first + first + row] : 0;
-      const KGroupForm form = k_group_form(plan_.engine, held_, input_flip(), zero);
+      const KGroupSpec spec = k_group_spec(plan_.engine, held_, k_group_flip(), zero);
       interleave(
           {from + row * arguments.channel_step, arguments.input_step,
            has_adjacent_inputs ? held_ : 1, held_ * arguments.input_step},
-          form,
+          spec,
           {k_groups.data() + row * max_loop_slots, adjacent, unit.slots() / adjacent, adjacent});
     }
     transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,

@@ -46,12 +46,12 @@ struct WeightPackers {
   };
   /// Units at the same positions of the filter, whose k groups follow each other.
   struct Range {
-    bool is_last = false;  ///< of the unit `last`
-    int64_t units = 0;
-    int64_t whole_units = 0;  ///< the first ones, all of whose input channels there are
-    int64_t channel = 0;      ///< of input, the first one
-    int64_t position = 0;     ///< of all slices
-    int64_t k_step = 0;       ///< the first one
+    bool is_last = false;  ///< whether they are packed as `last`
+    int64_t count = 0;
+    int64_t whole = 0;     ///< the first ones, all of whose input channels there are
+    int64_t channel = 0;   ///< their first input channel
+    int64_t position = 0;  ///< their first position in the filter
+    int64_t k_step = 0;    ///< their first k step
   };
   WeightExtents extents;
   Unit whole;
