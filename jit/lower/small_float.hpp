@@ -13,6 +13,12 @@ namespace castor::jit {
 /// nf4; exact, NaNs quiet.
 LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type);
 
+/// The magnitude from which on a number overflows: the number after the largest finite one, or,
+/// where overflow gives that, the largest finite number itself. NaNs have larger bits.
+double magnitude_limit(ElementType to, const ConvertOptions& options);
+/// Whether NaNs, cut off at the magnitude limit, get their code that way.
+bool limit_gives_nans(ElementType to, const ConvertOptions& options);
+
 /// The code (i32 lanes, upper bits zero) of each f32, rounded once; exact too of a wider source
 /// that was rounded to odd, or, for nf4, up. Options are canonical.
 LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,

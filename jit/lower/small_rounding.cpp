@@ -16,20 +16,13 @@ constexpr uint64_t f32_quiet_nan = 0x7fc00000;
 
 LaneId dword(LaneBuilder& builder, uint64_t bits) { return builder.constant(LaneType::i32, bits); }
 
-/// The first number after the largest finite one, or, where overflow gives the largest, itself.
-double magnitude_limit(ElementType to) {
-  const FloatFormat& format = info(to).format;
-  const double largest = largest_finite(to);
-  if (format.specials == FloatSpecials::finite) return largest;
-  return largest + std::ldexp(1.0, std::ilogb(largest) - format.mantissa_bits);
-}
-
 /// The magnitude to nearest even; from the limit on, and of NaN, the limit. Adding a power of two
 /// whose last place is the format's rounds, and subtracting it is exact.
 LaneId rounded_size(LaneBuilder& builder, LaneId value, ElementType to) {
   const FloatFormat& format = info(to).format;
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
-  const LaneId size = builder.min_unsigned(builder.magnitude(value), number(magnitude_limit(to)));
+  const LaneId size =
+      builder.min_unsigned(builder.magnitude(value), number(magnitude_limit(to, {})));
   const LaneId normal = builder.max_unsigned(size, number(std::ldexp(1.0, 1 - format.bias)));
   const LaneId exponent = builder.bit_and(normal, dword(builder, f32_infinity));
   const uint64_t distance = static_cast<uint64_t>(23 - format.mantissa_bits) << 23;

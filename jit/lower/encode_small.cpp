@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// F32 to codes of at most eight bits, as lanes.
+#include <cmath>
+
+#include "jit/lower/convert.hpp"
+#include "jit/lower/nf4.hpp"
+#include "jit/lower/small_float.hpp"
+
+namespace castor::jit {
+
+double magnitude_limit(ElementType to, const ConvertOptions& options) {
+  const FloatFormat& format = info(to).format;
+  const double largest = largest_finite(to);
+  if (options.overflow == Overflow::saturate || format.specials == FloatSpecials::finite) {
+    return largest;
+  }
+  return largest + std::ldexp(1.0, std::ilogb(largest) - format.mantissa_bits);
+}
+
+bool limit_gives_nans(ElementType to, const ConvertOptions& options) {
+  switch (info(to).format.specials) {
+    case FloatSpecials::ieee: return false;
+    case FloatSpecials::nan_only:
+    case FloatSpecials::fnuz: return options.overflow != Overflow::saturate;
+    case FloatSpecials::finite: break;
+  }
+  return options.nan != NanMode::zero;
+}
+
+namespace {
+
+constexpr uint64_t f32_magnitude = 0x7fffffff;
+constexpr uint64_t f32_infinity = 0x7f800000;
+
+LaneId dword(LaneBuilder& builder, uint64_t bits) { return builder.constant(LaneType::i32, bits); }
+
+/// f32 bits of 2^exponent.
+uint64_t power_of_two(int exponent) { return static_cast<uint64_t>(exponent + 127) << 23; }
+
+LaneId is_nan(LaneBuilder& builder, LaneId value) {
+  return builder.compare(FloatPredicate::unordered, value, value);
+}
+
+/// The low eight bits: the code of the magnitude, rounded to nearest even.
+///
+/// Adding 2^(exponent + 23 - mantissa bits) leaves the significand, rounded, in the sum's low bits;
+/// for numbers below the normal ones the least normal exponent counts. The exponent field, shifted
+/// to its position, is added; what is to be subtracted from it (its bias, and one for the hidden
+/// bit) is already in the low bits of the power.
+LaneId rounded_magnitude(LaneBuilder& builder, LaneId magnitude, const FloatFormat& format) {
+  const int shift = 23 - format.mantissa_bits;
+  const uint64_t bias = static_cast<uint64_t>(128 - format.bias) << format.mantissa_bits;
+  const uint64_t power = (static_cast<uint64_t>(shift) << 23) + (-bias & 0xff);
+  const LaneId normal =
+      builder.max_unsigned(magnitude, dword(builder, power_of_two(1 - format.bias)));
+  const LaneId exponent = builder.bit_and(normal, dword(builder, f32_infinity));
+  const LaneId sum = builder.float_add(magnitude, builder.add(exponent, dword(builder, power)));
+  return builder.add(sum, builder.shift_right(exponent, shift));
+}
+
+/// Puts the codes of NaNs where the format's magnitude limit does not give them.
+LaneId put_nans(LaneBuilder& builder, LaneId codes, LaneId value, LaneId sign, ElementType to,
+                const ConvertOptions& options) {
+  const FloatFormat& format = info(to).format;
+  const LaneId nan = is_nan(builder, value);
+  switch (format.specials) {
+    case FloatSpecials::ieee: {
+      // The infinity's code, the quiet bit, and the payload's top bits.
+      const uint64_t mantissa = (uint64_t{1} << format.mantissa_bits) - 1;
+      const uint64_t quiet = ((0xff << format.mantissa_bits) & 0x7f) | 2;
+      const LaneId payload = builder.bit_and(builder.shift_right(value, 23 - format.mantissa_bits),
+                                             dword(builder, mantissa));
+      return builder.select(
+          nan, builder.bit_or(builder.bit_or(payload, dword(builder, quiet)), sign), codes);
+    }
+    case FloatSpecials::nan_only:
+      return builder.select(nan, builder.bit_or(sign, dword(builder, 0x7f)), codes);
+    case FloatSpecials::fnuz: return builder.select(nan, dword(builder, 0x80), codes);
+    case FloatSpecials::finite: break;
+  }
+  if (options.nan != NanMode::zero) return codes;
+  const uint64_t sign_bit = uint64_t{1} << (bits_of(to) - 1);
+  return builder.select(nan, builder.bit_xor(sign, dword(builder, sign_bit)), codes);
+}
+
+LaneId encode_float(LaneBuilder& builder, LaneId value, ElementType to,
+                    const ConvertOptions& options) {
+  const FloatFormat& format = info(to).format;
+  const int bits = bits_of(to);
+  const uint64_t sign_bit = uint64_t{1} << (bits - 1);
+  const LaneId limit = builder.float_constant(LaneType::f32, magnitude_limit(to, options));
+  const LaneId magnitude =
+      builder.min_unsigned(builder.bit_and(value, dword(builder, f32_magnitude)), limit);
+  const LaneId rounded = rounded_magnitude(builder, magnitude, format);
+  const LaneId shifted = builder.shift_right(value, 32 - bits);
+  LaneId codes = no_lane;
+  LaneId sign = no_lane;
+  if (format.specials == FloatSpecials::fnuz) {
+    // The code of -0 is the NaN's: zero has no sign, and overflow carries into the sign's bit.
+    const LaneId unsigned_codes = builder.bit_and(rounded, dword(builder, 0xff));
+    sign = builder.bit_and(shifted, dword(builder, sign_bit));
+    const LaneId is_zero = builder.equal(unsigned_codes, dword(builder, 0));
+    codes = builder.select(is_zero, unsigned_codes, builder.bit_or(unsigned_codes, sign));
+  } else {
+    codes = builder.merge_bits(sign_bit - 1, rounded, shifted);
+  }
+  if (limit_gives_nans(to, options)) return codes;
+  if (sign == no_lane) sign = builder.bit_and(shifted, dword(builder, sign_bit));
+  return put_nans(builder, codes, value, sign, to, options);
+}
+
+/// What is added to a magnitude's bits so that its exponent field is the rounded code.
+uint64_t rounding_addend(Rounding rounding) {
+  switch (rounding) {
+    case Rounding::up: return 0x7fffff;
+    case Rounding::down: return 0;
+    case Rounding::half_up: return 0x400000;
+    default: return 0x3fffff;  // nearest even: and the exponent's last bit
+  }
+}
+
+/// How far below its regular position f32 has the midpoint of 2^-127, which is subnormal there, and
+/// 2^-126.
+uint64_t subnormal_shift(Rounding rounding) {
+  switch (rounding) {
+    case Rounding::up: return 0x400000;
+    case Rounding::down: return 0;
+    default: return 0x200000;
+  }
+}
+
+LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options) {
+  constexpr uint64_t min_normal = 0x00800000;
+  const LaneId zero = dword(builder, 0);
+  const LaneId nan = dword(builder, 255);
+  // As integers, negative numbers are negative; both zeros and they become 0.
+  LaneId bits = builder.max_signed(value, zero);
+  const LaneId below_normal = builder.greater_signed(dword(builder, min_normal), bits);
+  const LaneId shift =
+      builder.zero_unless(below_normal, dword(builder, subnormal_shift(options.rounding)));
+  bits = builder.sub(bits, shift);
+  LaneId sum = builder.add(bits, dword(builder, rounding_addend(options.rounding)));
+  if (options.rounding == Rounding::by_type) {
+    sum = builder.add(sum, builder.bit_and(builder.shift_right(bits, 23), dword(builder, 1)));
+  }
+  const LaneId rounded = builder.shift_right(sum, 23);
+  LaneId codes = builder.min_unsigned(rounded, dword(builder, 254));
+  if (options.overflow == Overflow::nan) {
+    const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
+    const LaneId in_range =
+        builder.mask_and(builder.compare(FloatPredicate::greater_equal, value, number(0x1p-127)),
+                         builder.compare(FloatPredicate::less_equal, value, number(0x1p127)));
+    return builder.select(in_range, codes, nan);
+  }
+  return builder.select(is_nan(builder, value), nan, codes);
+}
+
+}  // namespace
+
+LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
+                    const ConvertOptions& options) {
+  if (to == ElementType::nf4) return encode_nf4(builder, value);
+  if (to == ElementType::f8e8m0) return encode_power(builder, value, options);
+  return encode_float(builder, value, to, options);
+}
+
+}  // namespace castor::jit
