@@ -138,10 +138,13 @@ size_t OperationDrawer::draw_chain(size_t value, const std::vector<size_t>& besi
 void OperationDrawer::draw_epilogue(const EpilogueCell& cell) {
   DrawnConvolution drawn;
   Dims y;
+  const auto has_room = [&] {  // also where no attempt gave a result that suits
+    return y.rank() > 0 && element_count(y).value_or(INT64_MAX) <= max_elements;
+  };
   for (int attempt = 0; attempt < 4000; ++attempt) {
     drawn = draw_convolution(random_, draw_image(random_));
     y = output_of(drawn);
-    if (y.rank() > 0 && suits(cell, drawn, y)) break;
+    if (has_room() && suits(cell, drawn, y)) break;
   }
   space_ = drawn.x;
   const size_t x = add_input(random_.percent(50) ? ElementType::u8 : ElementType::i8, drawn.x);
@@ -151,7 +154,7 @@ void OperationDrawer::draw_epilogue(const EpilogueCell& cell) {
   std::vector<Dims> known;  // shapes of constants, which come after all inputs
   const bool are_known = random_.percent(50);
   const size_t operands = 1 + random_.below(3);
-  for (size_t i = 0; i < operands && y.rank() > 0; ++i) {
+  for (size_t i = 0; i < operands && has_room(); ++i) {
     const bool in_part = cell.form == EpilogueForm::partly_repeated && i == 0;
     const Dims shape = draw_beside(y, cell.layout, in_part);
     const bool may_be_known = !in_part && element_count(shape).value_or(max_known + 1) <= max_known;
