@@ -6,7 +6,7 @@
 
 namespace castor::jit {
 
-/// Encodes 16-bit lanes as bytes (AVX-512).
+/// Encodes lanes as bytes: which lanes, derived classes say.
 class Encoder {
  public:
   virtual ~Encoder() = default;
@@ -16,7 +16,7 @@ class Encoder {
   virtual OwnedVector emit_encode(LaneEmitter& emitter, const Xbyak::Xmm& low,
                                   const Xbyak::Xmm& high) const = 0;
   /// Emits the encoding of one vector or a part of one, to the result's low bytes; it keeps its
-  /// contents.
+  /// contents. Overridden where `emit_encode` overwrites its operands.
   virtual OwnedVector emit_encode_one(LaneEmitter& emitter, const Xbyak::Xmm& lanes) const {
     return emit_encode(emitter, lanes, lanes);
   }

@@ -22,11 +22,26 @@ constexpr int avx2_encoder_scratch_vectors = 4;
 /// k0 means "no mask" in an encoding; k1 is the tail mask.
 constexpr uint32_t usable_masks = 0xfc;
 
+/// Whether an operation may want more than one register besides operands and result.
+bool wants_scratch(LaneOp op) {
+  switch (op) {
+    case LaneOp::mul:
+    case LaneOp::divide_each:
+    case LaneOp::remainder_each:
+    case LaneOp::float_remainder_each:
+    case LaneOp::look_up:
+    case LaneOp::look_up_i32:
+    case LaneOp::mask_not: return true;
+    default: return false;
+  }
+}
+
 /// Whether sinks find enough registers in those that pending chunks have left by the time they are
 /// joined: signs are pending beside codes.
 bool uses_pending_vectors(const LaneProgram& program, int pending_vectors) {
   return pending_vectors > 0 && std::ranges::all_of(program.code, [](const LaneInst& inst) {
-           return inst.op != LaneOp::store || inst.narrowing == Narrowing::magnitude_code;
+           if (inst.op == LaneOp::store) return inst.narrowing == Narrowing::magnitude_code;
+           return !wants_scratch(inst.op);
          });
 }
 

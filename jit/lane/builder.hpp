@@ -135,8 +135,8 @@ class LaneBuilder {
   LaneId float_max(LaneId a, LaneId b) { return binary(LaneOp::float_max, a, b); }
   /// a clamped to magnitudes up to `limit`; a NaN becomes a number or stays.
   LaneId clamp_magnitude(LaneId a, double limit);
-  /// The magnitude is at least, or at most, that of a number, the sign stays; of NaN it is the
-  /// number's. With AVX-512.
+  /// The magnitude is at least, or at most, that of a number, the sign stays; of a quiet NaN it
+  /// is the number's. With AVX-512.
   LaneId magnitude_from(LaneId a, LaneId min) {
     return binary(LaneOp::range_magnitude_from, a, min);
   }

@@ -30,7 +30,8 @@ std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementT
                                     const ConvertOptions& options);
 
 /// The codes of the magnitudes as Narrowing::magnitude_code has them, for targets without AVX-512.
-/// Nothing where formats, options or the target do not allow it.
+/// Only integers are known not to be NaN. Nothing where formats, options or the target do not allow
+/// it.
 std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, ElementType to,
                                        const ConvertOptions& options, bool may_be_nan);
 

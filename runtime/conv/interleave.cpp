@@ -14,8 +14,8 @@ namespace castor::detail {
 namespace {
 
 /// Vectors of k groups.
-using Four = uint32_t [[gnu::vector_size(16)]];
-using Eight = uint32_t [[gnu::vector_size(32)]];
+using Four = uint32_t __attribute__((vector_size(16)));
+using Eight = uint32_t __attribute__((vector_size(32)));
 
 __m128i load_16(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));

@@ -9,12 +9,12 @@
 
 namespace castor::detail {
 
-/// How elements, bytes, become a k group: each one of i16 pairs is repeated, as the two bytes of an
-/// i16. The result is ((bytes & present) ^ sign_flips) - zeros, a difference of i16.
+/// How elements, bytes, become a k group: those of i16 pairs are the low bytes of i16. The result
+/// is (bytes ^ sign_flips) - zeros, a difference of i16.
 struct KGroupSpec {
   jit::ProductEngine engine = jit::ProductEngine::u8_i8_dot;
-  int elements = 0;  ///< present ones
-  uint32_t present = 0;
+  int elements = 0;      ///< present ones
+  uint32_t present = 0;  ///< bytes that are elements
   uint32_t sign_flips = 0;
   uint32_t zeros = 0;
 };

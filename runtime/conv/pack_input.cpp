@@ -135,8 +135,9 @@ bool PlanePacker::has_adjacent_rows() const {
     return axis.stride == 1 && axis.pad_begin == 0;
   };
   return planes_.layout == jit::PackedLayout::nchw4c && planes_.phases() == 1 &&
-         begins_with_data(rows_) && begins_with_data(columns_) && width_ == columns_.input &&
-         planes_.pitch == columns_.input && row_ + row_count_ <= rows_.input;
+         begins_with_data(rows_) && begins_with_data(columns_) && column_ == 0 &&
+         width_ == columns_.input && planes_.pitch == columns_.input &&
+         row_ + row_count_ <= rows_.input;
 }
 
 /// Adjacent rows are packed as one, from some pixel on.
@@ -305,10 +306,15 @@ void PlanePacker::pack_rows(const PhasePlanes& of, int64_t k_group) const {
       (there - 1) * channel_step_ + (count - 1) * source.step + 1 + interleave_slack;
   while (to.rows > 0 && end_ - source.first - (to.rows - 1) * source.row_step < read) --to.rows;
   if (to.rows > 0) interleave(source, spec, to);
-  if (to.rows == rows) return;
-  source.first += to.rows * source.row_step;  // rows at the end of the input
-  to = {to.first + to.rows * to.step, count, rows - to.rows, to.step};
-  gather_k_groups(source, spec, to);
+  // Rows at the end of the input, of which the last k groups are packed one by one.
+  const int64_t tail = count == 1 ? 1 : std::min(count, ceil_div(interleave_slack, source.step));
+  for (int64_t row = to.rows; row < rows; ++row) {
+    const std::byte* first = source.first + row * source.row_step;
+    uint32_t* row_to = to.first + row * to.step;
+    interleave({first, source.element_step, source.step}, spec, {row_to, count - tail});
+    gather_k_groups({first + (count - tail) * source.step, source.element_step, source.step}, spec,
+                    {row_to + count - tail, tail});
+  }
 }
 
 /// Packs a row of columns4 by way of copies with padding, from which whole vectors may be read.

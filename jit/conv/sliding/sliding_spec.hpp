@@ -95,7 +95,7 @@ struct DepthwiseSpec : SlidingSpec {
 
   int k_groups = 1;  ///< of four taps, in a row of the filter
   /// Whether the last of them is one tap, four times. Its weight less the zero point has nine bits:
-  /// where window sums are subtracted, of unsigned input, four i8 weights add up to it.
+  /// where window sums are subtracted, of unsigned input, i8 weights add up to it.
   bool repeats_last_tap = false;
   int source_bytes = 64;   ///< that are read of a row at a time: 32 or 64
   int prefetch_bytes = 0;  ///< how far ahead of sources the input is prefetched; 0: it is not

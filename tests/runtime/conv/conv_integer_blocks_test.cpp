@@ -36,6 +36,8 @@ const std::vector<Layer>& layers() {
       {{1, 3, 130, 160}, {9, 3, 16, 16}, {.strides = {16, 16}}, Split::none},
       {{1, 2100, 3, 250}, {3, 2100, 2, 3}, {.pads = {1, 0, 0, 2}}, Split::columns},
       {{1, 9000, 2, 190}, {2, 9000, 1, 1}, {}, Split::columns},
+      // A block of padding alone, as wide as the input.
+      {{1, 40'000, 3, 16}, {3, 40'000, 1, 1}, {.pads = {0, 0, 0, 16}}, Split::columns},
       {{1, 7, 40'000}, {3, 7, 9}, {.dilations = {3}, .pads = {11, 29}, .strides = {3}}, {}},
       {{1, 160, 5, 30, 31}, {4, 160, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}, Split::rows},
       {{1, 48, 70, 71}, {96, 1, 3, 3}, {.group = 48, .pads = {1, 1, 1, 1}}, Split::none},
