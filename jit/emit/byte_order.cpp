@@ -14,8 +14,6 @@ constexpr int vector_bits = 512;
 constexpr uint8_t b_where_c_else_a = 0xd8;  // vpternlog
 constexpr uint8_t a_where_c_else_b = 0xe4;
 
-Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
-
 std::vector<uint8_t> upper_bytes() {
   return vector_constant<uint16_t>(vector_bits, [](int) { return 0xff00; });
 }

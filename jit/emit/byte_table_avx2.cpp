@@ -16,10 +16,6 @@ constexpr int half = 128;
 using Sixteen = std::array<uint8_t, 16>;
 using Half = std::array<uint8_t, half>;
 
-std::vector<uint8_t> u8_vector(int value) {
-  return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
-}
-
 std::vector<uint8_t> table_vector(const Sixteen& entries) {
   return vector_constant<uint8_t>(vector_bits,
                                   [&](int i) { return entries[static_cast<size_t>(i % 16)]; });
@@ -104,7 +100,9 @@ void emit_steps(LaneEmitter& emitter, const std::vector<Step>& steps, const Xmm&
   int at = 0;
   for (const Step& step : steps) {
     // Saturating: negative indices stay negative.
-    if (step.first != at) code.vpsubsb(index, index, code.constant(u8_vector(step.first - at)));
+    if (step.first != at)
+      code.vpsubsb(index, index,
+                   code.constant(repeated_constant<uint8_t>(vector_bits, step.first - at)));
     at = step.first;
     OwnedVector fallback;
     const Xmm entries = vector_register(
@@ -134,18 +132,18 @@ void emit_look_up_in_sixteens(LaneEmitter& emitter, const ByteTable& table, cons
     case Index::byte: code.vmovdqa(index, bytes); break;
     case Index::low_bits: {
       const int low_bits = (1 << std::min(table.index_bits, 7)) - 1;
-      code.vpand(index, bytes, code.constant(u8_vector(low_bits)));
+      code.vpand(index, bytes, code.constant(repeated_constant<uint8_t>(vector_bits, low_bits)));
       break;
     }
     case Index::magnitude:
       code.vpabsb(index, bytes);
-      code.vpminub(index, index, code.constant(u8_vector(half - 1)));
+      code.vpminub(index, index, code.constant(repeated_constant<uint8_t>(vector_bits, half - 1)));
       break;
   }
   emit_steps(emitter, plan.first, index, to, true);
   if (plan.first.empty()) code.vpxor(to, to, to);
   if (plan.second.empty()) return;
-  code.vpxor(index, bytes, code.constant(u8_vector(half)));
+  code.vpxor(index, bytes, code.constant(repeated_constant<uint8_t>(vector_bits, half)));
   emit_steps(emitter, plan.second, index, to, false);
 }
 

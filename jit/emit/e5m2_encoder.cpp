@@ -13,16 +13,7 @@ constexpr uint8_t a_or_b_and_c = 0xf8;     // vpternlog
 constexpr uint8_t compare_less_equal = 2;  // vpcmpu
 constexpr uint8_t compare_not_less_equal = 6;
 
-constexpr int last_bit = 1;
-constexpr int magnitude = 0x7f;
-constexpr int infinity = 0x7c;
-constexpr int half = 0x80;  // a unit's, in what is dropped
-
-Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
-
-std::vector<uint8_t> u8_vector(int value) {
-  return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
-}
+using namespace e5m2;
 
 /// Joined bytes in order: the lower ones, then the upper ones.
 int byte_of(int i) { return i % 32 * 2 + i / 32; }
@@ -34,7 +25,7 @@ E5m2Encoder::E5m2Encoder() : order_(byte_of) {}
 void E5m2Encoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_joined_bytes(emitter);
   for (const int value : {last_bit, magnitude, infinity, half}) {
-    emitter.reserve_vector(u8_vector(value));
+    emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, value));
   }
   order_.reserve_constants(emitter);
 }
@@ -51,7 +42,7 @@ OwnedVector E5m2Encoder::emit_encode(LaneEmitter& emitter, const Xmm& low, const
   const Xbyak::Zmm size = zmm(work.as(vector_bits));
   const OwnedMask rounds_up = emitter.scratch_mask();
   const auto constant = [&](int value, OwnedVector& fallback) {
-    return zmm(emitter.vector(u8_vector(value), fallback));
+    return zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, value), fallback));
   };
   OwnedVector one_fallback;
   const Xbyak::Zmm one = constant(last_bit, one_fallback);

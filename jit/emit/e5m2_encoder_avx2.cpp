@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/e5m2_encoder_avx2.hpp"
 
+#include "jit/emit/e5m2_encoder.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -9,16 +10,7 @@ namespace castor::jit {
 namespace {
 
 constexpr int vector_bits = 256;
-constexpr int last_bit = 1;
-constexpr int magnitude = 0x7f;
-constexpr int infinity = 0x7c;
-constexpr int half = 0x80;  // a unit's, in what is dropped
-
-Xbyak::Ymm ymm(const Xmm& vector) { return Xbyak::Ymm(vector.getIdx()); }
-
-std::vector<uint8_t> u8_vector(int value) {
-  return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
-}
+using namespace e5m2;
 
 std::vector<uint8_t> lower_bytes() {
   return vector_constant<uint16_t>(vector_bits, [](int) { return 0xff; });
@@ -29,7 +21,7 @@ std::vector<uint8_t> lower_bytes() {
 void E5m2EncoderAvx2::reserve_constants(LaneEmitter& emitter) const {
   emitter.reserve_vector(lower_bytes());
   for (const int value : {last_bit, magnitude, infinity, half}) {
-    emitter.reserve_vector(u8_vector(value));
+    emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, value));
   }
 }
 
@@ -57,12 +49,13 @@ OwnedVector E5m2EncoderAvx2::emit_encode(LaneEmitter& emitter, const Xmm& low,
   code.vpsrlw(upper, ymm(low), 8);
   code.vpsrlw(work, ymm(high), 8);
   code.vpackuswb(upper, upper, work);
-  emit_with(CASTOR_BINARY(vpand), work, upper, u8_vector(last_bit));
+  emit_with(CASTOR_BINARY(vpand), work, upper, repeated_constant<uint8_t>(vector_bits, last_bit));
   code.vpor(lower, lower, work);
-  emit_with(CASTOR_BINARY(vpsubusb), lower, lower, u8_vector(half));
-  emit_with(CASTOR_BINARY(vpminub), lower, lower, u8_vector(last_bit));
-  emit_with(CASTOR_BINARY(vpand), work, upper, u8_vector(magnitude));
-  emit_with(CASTOR_BINARY(vpcmpgtb), work, work, u8_vector(infinity));
+  emit_with(CASTOR_BINARY(vpsubusb), lower, lower, repeated_constant<uint8_t>(vector_bits, half));
+  emit_with(CASTOR_BINARY(vpminub), lower, lower,
+            repeated_constant<uint8_t>(vector_bits, last_bit));
+  emit_with(CASTOR_BINARY(vpand), work, upper, repeated_constant<uint8_t>(vector_bits, magnitude));
+  emit_with(CASTOR_BINARY(vpcmpgtb), work, work, repeated_constant<uint8_t>(vector_bits, infinity));
   code.vpandn(lower, work, lower);
   code.vpaddb(upper, upper, lower);
   code.vpermq(upper, upper, lanes_0_2_1_3);

@@ -29,6 +29,10 @@ using ImmediateMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, uint
 #define CASTOR_IMMEDIATE(name) \
   [](Assembler& c, const Xmm& t, const Xmm& a, uint8_t i) { c.name(t, a, i); }
 
+/// The whole register.
+inline Xbyak::Ymm ymm(const Xmm& vector) { return Xbyak::Ymm(vector.getIdx()); }
+inline Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
+
 /// Index of a lane width in tables: 8, 16, 32, 64 bits -> 0, 1, 2, 3.
 inline size_t width_index(int bits) { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; }
 

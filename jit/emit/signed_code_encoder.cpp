@@ -13,18 +13,6 @@ constexpr int sign_of_i16 = 15;         // its bit
 constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
 constexpr uint8_t b_where_c_else_a = 0xd8;
 
-Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
-
-std::vector<uint8_t> u8_vector(int value) {
-  return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
-}
-std::vector<uint8_t> u16_vector(int value) {
-  return vector_constant<uint16_t>(vector_bits, [&](int) { return value; });
-}
-std::vector<uint8_t> u32_vector(int value) {
-  return vector_constant<uint32_t>(vector_bits, [&](int) { return value; });
-}
-
 /// Where in 128 bits of joined i16 the code of a lane is: they hold four lanes each of
 /// vectors 0 and 1 in their lower bytes, and of vectors 2 and 3 in their upper ones.
 int byte_of(int vector, int lane) { return (vector % 2 * 4 + lane) * 2 + vector / 2; }
@@ -43,10 +31,10 @@ void SignedCodeEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_joined_bytes(emitter);
   order_.reserve_constants(emitter);
   if (has_one_zero_) {
-    emitter.reserve_vector(u8_vector(0x7f));
-    emitter.reserve_vector(u8_vector(0x80));
+    emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, 0x7f));
+    emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, 0x80));
   } else {
-    emitter.reserve_vector(u16_vector(((1 << code_bits_) - 1) << 8));
+    emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, ((1 << code_bits_) - 1) << 8));
   }
 }
 
@@ -69,9 +57,11 @@ OwnedVector SignedCodeEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
     OwnedVector magnitude;
     OwnedVector sign_bit;
     const OwnedMask has_sign = emitter.scratch_mask();
-    code.vptestmb(has_sign.get(), zmm(bytes), zmm(emitter.vector(u8_vector(0x7f), magnitude)));
+    code.vptestmb(has_sign.get(), zmm(bytes),
+                  zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, 0x7f), magnitude)));
     const Xbyak::Zmm sign = zmm(signs.as(vector_bits));
-    code.vpandd(sign, sign, zmm(emitter.vector(u8_vector(0x80), sign_bit)));
+    code.vpandd(sign, sign,
+                zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, 0x80), sign_bit)));
     code.vpaddb(zmm(bytes) | has_sign.get(), zmm(bytes), sign);
   }
   order_.emit(emitter, bytes);
@@ -86,7 +76,8 @@ void SignedCodeEncoder::emit_put_sign_above_code(LaneEmitter& emitter, const Xmm
   code.vpsllw(codes, zmm(lanes), static_cast<uint8_t>(8 - first_bit_));
   if (code_bits_ < 7) code.vpsrlw(zmm(lanes), zmm(lanes), static_cast<uint8_t>(7 - code_bits_));
   OwnedVector fallback;
-  const Xmm mask = emitter.vector(u16_vector(((1 << code_bits_) - 1) << 8), fallback);
+  const Xmm mask = emitter.vector(
+      repeated_constant<uint16_t>(vector_bits, ((1 << code_bits_) - 1) << 8), fallback);
   code.vpternlogd(zmm(lanes), codes, zmm(mask), b_where_c_else_a);
 }
 
@@ -100,7 +91,8 @@ OwnedVector SignedCodeEncoder::emit_encode_one(LaneEmitter& emitter, const Xmm& 
   code.vpsrld(to, lanes, static_cast<uint8_t>(first_bit_));
   code.vpsrld(sign, lanes, static_cast<uint8_t>(sign_of_i16 - code_bits_));
   const auto constant = [&](int value, OwnedVector& fallback) {
-    return vector_register(emitter.vector(u32_vector(value), fallback).getIdx(), bits);
+    return vector_register(
+        emitter.vector(repeated_constant<uint32_t>(vector_bits, value), fallback).getIdx(), bits);
   };
   {
     OwnedVector fallback;

@@ -16,31 +16,25 @@ constexpr uint8_t compare_not_less = 5;  // vpcmpu
 constexpr uint8_t compare_not_less_equal = 6;
 constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
 
-std::vector<uint8_t> u8_vector(int value) {
-  return vector_constant<uint8_t>(vector_bits, [&](int) { return value; });
-}
-std::vector<uint8_t> u16_vector(int value) {
-  return vector_constant<uint16_t>(vector_bits, [&](int) { return value; });
-}
 /// vpermt2b: the lower or upper byte of each 16-bit lane of two vectors.
 std::vector<uint8_t> every_second_byte(bool upper) {
   return every_second<uint8_t>(vector_bits, upper ? 1 : 0);
 }
-
-Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
 
 }  // namespace
 
 void ThresholdEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_table(emitter, table_.buckets);
   emitter.reserve_vector(every_second_byte(false));
-  emitter.reserve_vector(u16_vector(0x7fff));
-  emitter.reserve_vector(u16_vector(table_.max));
-  if (table_.base != 0) emitter.reserve_vector(u16_vector(table_.base));
+  emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, 0x7fff));
+  emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, table_.max));
+  if (table_.base != 0)
+    emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, table_.base));
   emitter.reserve_vector(every_second_byte(true));
-  emitter.reserve_vector(u8_vector((1 << table_.shift) - 1));
-  emitter.reserve_vector(u8_vector(1));
-  if (table_.sign_bit != 0) emitter.reserve_vector(u8_vector(table_.sign_bit));
+  emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, (1 << table_.shift) - 1));
+  emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, 1));
+  if (table_.sign_bit != 0)
+    emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, table_.sign_bit));
 }
 
 OwnedVector ThresholdEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
@@ -81,9 +75,10 @@ OwnedVector ThresholdEncoder::emit_bucket_indices(LaneEmitter& emitter, const Xm
     OwnedVector fallback;
     mnemonic(code, to, from, emitter.vector(constant, fallback));
   };
-  emit_with(u16_vector(0x7fff), CASTOR_BINARY(vpandd), zmm(floats));
-  emit_with(u16_vector(table_.max), CASTOR_BINARY(vpminuw), to);
-  if (table_.base != 0) emit_with(u16_vector(table_.base), CASTOR_BINARY(vpsubusw), to);
+  emit_with(repeated_constant<uint16_t>(vector_bits, 0x7fff), CASTOR_BINARY(vpandd), zmm(floats));
+  emit_with(repeated_constant<uint16_t>(vector_bits, table_.max), CASTOR_BINARY(vpminuw), to);
+  if (table_.base != 0)
+    emit_with(repeated_constant<uint16_t>(vector_bits, table_.base), CASTOR_BINARY(vpsubusw), to);
   code.vpsrlw(to, to, static_cast<uint8_t>(table_.shift));
   return result;
 }
@@ -107,7 +102,8 @@ OwnedVector ThresholdEncoder::emit_join_copy(LaneEmitter& emitter, const Xmm& lo
 OwnedVector ThresholdEncoder::emit_low_bits(LaneEmitter& emitter, const Xmm& low_bytes) const {
   OwnedVector result = emitter.scratch();
   OwnedVector fallback;
-  const Xmm mask = emitter.vector(u8_vector((1 << table_.shift) - 1), fallback);
+  const Xmm mask =
+      emitter.vector(repeated_constant<uint8_t>(vector_bits, (1 << table_.shift) - 1), fallback);
   emitter.code().vpandd(zmm(result.as(vector_bits)), zmm(low_bytes), zmm(mask));
   return result;
 }
@@ -120,11 +116,13 @@ void ThresholdEncoder::emit_select_by_sign(LaneEmitter& emitter, const Xmm& uppe
   code.vpmovb2m(negative.get(), zmm(upper));
   {
     OwnedVector fallback;
-    const Xmm first = emitter.vector(u8_vector(first_negative_bucket), fallback);
+    const Xmm first =
+        emitter.vector(repeated_constant<uint8_t>(vector_bits, first_negative_bucket), fallback);
     code.vpaddb(zmm(indices) | negative.get(), zmm(indices), zmm(first));
   }
   OwnedVector fallback;
-  const Xmm mask = emitter.vector(u8_vector((1 << table_.shift) - 1), fallback);
+  const Xmm mask =
+      emitter.vector(repeated_constant<uint8_t>(vector_bits, (1 << table_.shift) - 1), fallback);
   code.vpsubb(zmm(low_bits) | negative.get(), zmm(mask), zmm(low_bits));
 }
 
@@ -135,7 +133,7 @@ void ThresholdEncoder::emit_add_one_from_threshold(LaneEmitter& emitter, const X
   const OwnedMask next = emitter.scratch_mask();
   code.vpcmpub(next.get(), zmm(low_bits), zmm(thresholds), compare_not_less);
   OwnedVector fallback;
-  const Xmm one = emitter.vector(u8_vector(1), fallback);
+  const Xmm one = emitter.vector(repeated_constant<uint8_t>(vector_bits, 1), fallback);
   code.vpaddb(zmm(codes) | next.get(), zmm(codes), zmm(one));
 }
 
@@ -159,7 +157,8 @@ void ThresholdEncoder::emit_apply_sign(LaneEmitter& emitter, const Xmm& codes,
     code.vmovdqa64(sign, zmm(upper));
   }
   OwnedVector fallback;
-  const Xbyak::Zmm bit = zmm(emitter.vector(u8_vector(table_.sign_bit), fallback));
+  const Xbyak::Zmm bit =
+      zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, table_.sign_bit), fallback));
   if (table_.sign == ThresholdTable::copied) {
     code.vpternlogd(zmm(codes), sign, bit, a_or_b_and_c);
     return;
@@ -182,15 +181,18 @@ void ThresholdEncoder::emit_nans(LaneEmitter& emitter, const Xmm& codes, const X
   for (const auto& [floats, mask] : {std::pair(&low, &nans), std::pair(&high, &others)}) {
     {
       OwnedVector fallback;
-      code.vpandd(work, zmm(*floats), zmm(emitter.vector(u16_vector(0x7fff), fallback)));
+      code.vpandd(work, zmm(*floats),
+                  zmm(emitter.vector(repeated_constant<uint16_t>(vector_bits, 0x7fff), fallback)));
     }
     OwnedVector fallback;
-    const Xmm infinity = emitter.vector(u16_vector(table_.infinity), fallback);
+    const Xmm infinity =
+        emitter.vector(repeated_constant<uint16_t>(vector_bits, table_.infinity), fallback);
     code.vpcmpuw(mask->get(), work, zmm(infinity), compare_not_less_equal);
   }
   code.kunpckdq(nans.get(), others.get(), nans.get());
   OwnedVector fallback;
-  const Xbyak::Zmm nan = zmm(emitter.vector(u8_vector(table_.nan_code), fallback));
+  const Xbyak::Zmm nan =
+      zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, table_.nan_code), fallback));
   if (table_.nan == ThresholdTable::constant) {
     code.vmovdqu8(zmm(codes) | nans.get(), nan);
     return;
@@ -198,7 +200,8 @@ void ThresholdEncoder::emit_nans(LaneEmitter& emitter, const Xmm& codes, const X
   code.vmovdqa64(work, nan);
   {
     OwnedVector sign_fallback;
-    const Xmm bit = emitter.vector(u8_vector(table_.sign_bit), sign_fallback);
+    const Xmm bit =
+        emitter.vector(repeated_constant<uint8_t>(vector_bits, table_.sign_bit), sign_fallback);
     code.vpternlogd(work, zmm(upper), zmm(bit), a_or_b_and_c);
   }
   if (table_.nan == ThresholdTable::with_sign_and_payload) {
@@ -208,7 +211,9 @@ void ThresholdEncoder::emit_nans(LaneEmitter& emitter, const Xmm& codes, const X
     const Xbyak::Zmm bit = zmm(payload.as(vector_bits));
     code.vpsrlw(bit, zmm(in_low_byte ? low_bytes : upper), in_low_byte ? 5 : 0);
     OwnedVector one_fallback;
-    code.vpternlogd(work, bit, zmm(emitter.vector(u8_vector(1), one_fallback)), a_or_b_and_c);
+    code.vpternlogd(work, bit,
+                    zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, 1), one_fallback)),
+                    a_or_b_and_c);
   }
   code.vmovdqu8(zmm(codes) | nans.get(), work);
 }

@@ -22,6 +22,12 @@ std::vector<uint8_t> vector_constant(int vector_bits, ValueOf value) {
   return bytes;
 }
 
+/// A vector of equal constants.
+template <class T>
+std::vector<uint8_t> repeated_constant(int vector_bits, int value) {
+  return vector_constant<T>(vector_bits, [&](int) { return value; });
+}
+
 /// A vector of constants for lanes of `lane_bits`.
 template <class ValueOf>
 std::vector<uint8_t> lanes_constant(int lane_bits, int vector_bits, ValueOf value) {

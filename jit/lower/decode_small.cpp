@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "jit/lower/convert.hpp"
+#include "jit/lower/f32_lanes.hpp"
 #include "jit/lower/small_float.hpp"
 #include "jit/lower/small_values.hpp"
 
@@ -10,23 +11,13 @@ namespace castor::jit {
 
 namespace {
 
-constexpr uint64_t f32_magnitude = 0x7fffffff;
-constexpr uint64_t f32_infinity = 0x7f800000;
-constexpr uint64_t f32_quiet_nan = 0x7fc00000;
-constexpr uint64_t f32_sign = 0x80000000;
-
-LaneId dword(LaneBuilder& builder, uint64_t bits) { return builder.constant(LaneType::i32, bits); }
-
-/// f32 bits of 2^exponent.
-uint64_t power_of_two(int exponent) { return static_cast<uint64_t>(exponent + 127) << 23; }
-
 /// 2^(code - 127): the code is f32's exponent, but for 0, a subnormal, and 255, the NaN.
 LaneId decode_power(LaneBuilder& builder, LaneId codes) {
   constexpr uint64_t min = 0x00400000;
   const LaneId exponents = builder.shift_left(builder.extend_zero(codes, 32), 23);
-  const LaneId powers = builder.max_unsigned(exponents, dword(builder, min));
-  const LaneId is_nan = builder.equal(exponents, dword(builder, f32_infinity));
-  return builder.select(is_nan, dword(builder, f32_quiet_nan), powers);
+  const LaneId powers = builder.max_unsigned(exponents, i32_constant(builder, min));
+  const LaneId is_nan = builder.equal(exponents, i32_constant(builder, f32_infinity));
+  return builder.select(is_nan, i32_constant(builder, f32_quiet_nan), powers);
 }
 
 /// f8e5m2 is the upper half of f16.
@@ -58,14 +49,14 @@ LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type) 
       small, builder.float_constant(LaneType::f32, std::ldexp(1.0, f16.bias - format.bias)));
   if (format.specials == FloatSpecials::finite) return value;
   if (format.specials == FloatSpecials::fnuz) {
-    const LaneId is_nan = builder.equal(value, dword(builder, f32_sign));  // -0
-    return builder.select(is_nan, dword(builder, f32_quiet_nan | f32_sign), value);
+    const LaneId is_nan = builder.equal(value, i32_constant(builder, f32_sign));  // -0
+    return builder.select(is_nan, i32_constant(builder, f32_quiet_nan | f32_sign), value);
   }
   // f8e4m3's NaN would be 480, the one number above 448.
   const LaneId is_nan =
-      builder.greater_signed(builder.bit_and(value, dword(builder, f32_magnitude)),
+      builder.greater_signed(builder.bit_and(value, i32_constant(builder, f32_magnitude)),
                              builder.float_constant(LaneType::f32, largest_finite(type)));
-  const LaneId nan = builder.merge_bits(f32_sign, value, dword(builder, f32_quiet_nan));
+  const LaneId nan = builder.merge_bits(f32_sign, value, i32_constant(builder, f32_quiet_nan));
   return builder.select(is_nan, nan, value);
 }
 
@@ -75,18 +66,18 @@ LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type) 
 LaneId decode_e5m2fnuz(LaneBuilder& builder, LaneId codes, const FloatFormat& format) {
   const int shift = 23 - format.mantissa_bits;
   const LaneId wide = builder.extend_zero(codes, 32);
-  const LaneId magnitude = builder.bit_and(wide, dword(builder, 0x7f));
-  const LaneId rebias = dword(builder, power_of_two(-format.bias));
+  const LaneId magnitude = builder.bit_and(wide, i32_constant(builder, 0x7f));
+  const LaneId rebias = i32_constant(builder, f32_power_of_two(-format.bias));
   const LaneId normal = builder.add(builder.shift_left(magnitude, shift), rebias);
-  const LaneId one_up = builder.add(normal, dword(builder, uint64_t{1} << 23));
+  const LaneId one_up = builder.add(normal, i32_constant(builder, uint64_t{1} << 23));
   const LaneId subnormal = builder.float_sub(
       one_up, builder.float_constant(LaneType::f32, std::ldexp(1.0, 1 - format.bias)));
   const LaneId is_subnormal =
-      builder.greater_signed(dword(builder, uint64_t{1} << format.mantissa_bits), magnitude);
+      builder.greater_signed(i32_constant(builder, uint64_t{1} << format.mantissa_bits), magnitude);
   const LaneId value = builder.select(is_subnormal, subnormal, normal);
-  const LaneId sign = builder.shift_left(builder.bit_and(wide, dword(builder, 0x80)), 24);
-  const LaneId is_nan = builder.equal(wide, dword(builder, 0x80));
-  return builder.select(is_nan, dword(builder, f32_quiet_nan | f32_sign),
+  const LaneId sign = builder.shift_left(builder.bit_and(wide, i32_constant(builder, 0x80)), 24);
+  const LaneId is_nan = builder.equal(wide, i32_constant(builder, 0x80));
+  return builder.select(is_nan, i32_constant(builder, f32_quiet_nan | f32_sign),
                         builder.bit_or(value, sign));
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "jit/lower/convert.hpp"
+#include "jit/lower/f32_lanes.hpp"
 #include "jit/lower/nf4.hpp"
 #include "jit/lower/small_float.hpp"
 
@@ -29,18 +30,6 @@ bool limit_gives_nans(ElementType to, const ConvertOptions& options) {
 
 namespace {
 
-constexpr uint64_t f32_magnitude = 0x7fffffff;
-constexpr uint64_t f32_infinity = 0x7f800000;
-
-LaneId dword(LaneBuilder& builder, uint64_t bits) { return builder.constant(LaneType::i32, bits); }
-
-/// f32 bits of 2^exponent.
-uint64_t power_of_two(int exponent) { return static_cast<uint64_t>(exponent + 127) << 23; }
-
-LaneId is_nan(LaneBuilder& builder, LaneId value) {
-  return builder.compare(FloatPredicate::unordered, value, value);
-}
-
 /// The low eight bits: the code of the magnitude, rounded to nearest even.
 ///
 /// Adding 2^(exponent + 23 - mantissa bits) leaves the significand, rounded, in the sum's low bits;
@@ -52,9 +41,10 @@ LaneId rounded_magnitude(LaneBuilder& builder, LaneId magnitude, const FloatForm
   const uint64_t bias = static_cast<uint64_t>(128 - format.bias) << format.mantissa_bits;
   const uint64_t power = (static_cast<uint64_t>(shift) << 23) + (-bias & 0xff);
   const LaneId normal =
-      builder.max_unsigned(magnitude, dword(builder, power_of_two(1 - format.bias)));
-  const LaneId exponent = builder.bit_and(normal, dword(builder, f32_infinity));
-  const LaneId sum = builder.float_add(magnitude, builder.add(exponent, dword(builder, power)));
+      builder.max_unsigned(magnitude, i32_constant(builder, f32_power_of_two(1 - format.bias)));
+  const LaneId exponent = builder.bit_and(normal, i32_constant(builder, f32_infinity));
+  const LaneId sum =
+      builder.float_add(magnitude, builder.add(exponent, i32_constant(builder, power)));
   return builder.add(sum, builder.shift_right(exponent, shift));
 }
 
@@ -62,25 +52,25 @@ LaneId rounded_magnitude(LaneBuilder& builder, LaneId magnitude, const FloatForm
 LaneId put_nans(LaneBuilder& builder, LaneId codes, LaneId value, LaneId sign, ElementType to,
                 const ConvertOptions& options) {
   const FloatFormat& format = info(to).format;
-  const LaneId nan = is_nan(builder, value);
+  const LaneId nan = nan_mask(builder, value);
   switch (format.specials) {
     case FloatSpecials::ieee: {
       // The infinity's code, the quiet bit, and the payload's top bits.
       const uint64_t mantissa = (uint64_t{1} << format.mantissa_bits) - 1;
       const uint64_t quiet = ((0xff << format.mantissa_bits) & 0x7f) | 2;
       const LaneId payload = builder.bit_and(builder.shift_right(value, 23 - format.mantissa_bits),
-                                             dword(builder, mantissa));
+                                             i32_constant(builder, mantissa));
       return builder.select(
-          nan, builder.bit_or(builder.bit_or(payload, dword(builder, quiet)), sign), codes);
+          nan, builder.bit_or(builder.bit_or(payload, i32_constant(builder, quiet)), sign), codes);
     }
     case FloatSpecials::nan_only:
-      return builder.select(nan, builder.bit_or(sign, dword(builder, 0x7f)), codes);
-    case FloatSpecials::fnuz: return builder.select(nan, dword(builder, 0x80), codes);
+      return builder.select(nan, builder.bit_or(sign, i32_constant(builder, 0x7f)), codes);
+    case FloatSpecials::fnuz: return builder.select(nan, i32_constant(builder, 0x80), codes);
     case FloatSpecials::finite: break;
   }
   if (options.nan != NanMode::zero) return codes;
   const uint64_t sign_bit = uint64_t{1} << (bits_of(to) - 1);
-  return builder.select(nan, builder.bit_xor(sign, dword(builder, sign_bit)), codes);
+  return builder.select(nan, builder.bit_xor(sign, i32_constant(builder, sign_bit)), codes);
 }
 
 LaneId encode_float(LaneBuilder& builder, LaneId value, ElementType to,
@@ -90,22 +80,22 @@ LaneId encode_float(LaneBuilder& builder, LaneId value, ElementType to,
   const uint64_t sign_bit = uint64_t{1} << (bits - 1);
   const LaneId limit = builder.float_constant(LaneType::f32, magnitude_limit(to, options));
   const LaneId magnitude =
-      builder.min_unsigned(builder.bit_and(value, dword(builder, f32_magnitude)), limit);
+      builder.min_unsigned(builder.bit_and(value, i32_constant(builder, f32_magnitude)), limit);
   const LaneId rounded = rounded_magnitude(builder, magnitude, format);
   const LaneId shifted = builder.shift_right(value, 32 - bits);
   LaneId codes = no_lane;
   LaneId sign = no_lane;
   if (format.specials == FloatSpecials::fnuz) {
     // The code of -0 is the NaN's: zero has no sign, and overflow carries into the sign's bit.
-    const LaneId unsigned_codes = builder.bit_and(rounded, dword(builder, 0xff));
-    sign = builder.bit_and(shifted, dword(builder, sign_bit));
-    const LaneId is_zero = builder.equal(unsigned_codes, dword(builder, 0));
+    const LaneId unsigned_codes = builder.bit_and(rounded, i32_constant(builder, 0xff));
+    sign = builder.bit_and(shifted, i32_constant(builder, sign_bit));
+    const LaneId is_zero = builder.equal(unsigned_codes, i32_constant(builder, 0));
     codes = builder.select(is_zero, unsigned_codes, builder.bit_or(unsigned_codes, sign));
   } else {
     codes = builder.merge_bits(sign_bit - 1, rounded, shifted);
   }
   if (limit_gives_nans(to, options)) return codes;
-  if (sign == no_lane) sign = builder.bit_and(shifted, dword(builder, sign_bit));
+  if (sign == no_lane) sign = builder.bit_and(shifted, i32_constant(builder, sign_bit));
   return put_nans(builder, codes, value, sign, to, options);
 }
 
@@ -131,20 +121,21 @@ uint64_t subnormal_shift(Rounding rounding) {
 
 LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options) {
   constexpr uint64_t min_normal = 0x00800000;
-  const LaneId zero = dword(builder, 0);
-  const LaneId nan = dword(builder, 255);
+  const LaneId zero = i32_constant(builder, 0);
+  const LaneId nan = i32_constant(builder, 255);
   // As integers, negative numbers are negative; both zeros and they become 0.
   LaneId bits = builder.max_signed(value, zero);
-  const LaneId below_normal = builder.greater_signed(dword(builder, min_normal), bits);
+  const LaneId below_normal = builder.greater_signed(i32_constant(builder, min_normal), bits);
   const LaneId shift =
-      builder.zero_unless(below_normal, dword(builder, subnormal_shift(options.rounding)));
+      builder.zero_unless(below_normal, i32_constant(builder, subnormal_shift(options.rounding)));
   bits = builder.sub(bits, shift);
-  LaneId sum = builder.add(bits, dword(builder, rounding_addend(options.rounding)));
+  LaneId sum = builder.add(bits, i32_constant(builder, rounding_addend(options.rounding)));
   if (options.rounding == Rounding::by_type) {
-    sum = builder.add(sum, builder.bit_and(builder.shift_right(bits, 23), dword(builder, 1)));
+    sum =
+        builder.add(sum, builder.bit_and(builder.shift_right(bits, 23), i32_constant(builder, 1)));
   }
   const LaneId rounded = builder.shift_right(sum, 23);
-  LaneId codes = builder.min_unsigned(rounded, dword(builder, 254));
+  LaneId codes = builder.min_unsigned(rounded, i32_constant(builder, 254));
   if (options.overflow == Overflow::nan) {
     const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
     const LaneId in_range =
@@ -152,7 +143,7 @@ LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& op
                          builder.compare(FloatPredicate::less_equal, value, number(0x1p127)));
     return builder.select(in_range, codes, nan);
   }
-  return builder.select(is_nan(builder, value), nan, codes);
+  return builder.select(nan_mask(builder, value), nan, codes);
 }
 
 }  // namespace

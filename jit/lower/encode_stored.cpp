@@ -3,34 +3,35 @@
 #include <cmath>
 
 #include "jit/lower/convert.hpp"
+#include "jit/lower/f32_lanes.hpp"
 #include "jit/lower/small_float.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-constexpr uint64_t f32_magnitude = 0x7fffffff;
-constexpr uint64_t f32_infinity = 0x7f800000;
-constexpr uint64_t f32_sign = 0x80000000;
-
-LaneId dword(LaneBuilder& builder, uint64_t bits) { return builder.constant(LaneType::i32, bits); }
-
-LaneId is_nan(LaneBuilder& builder, LaneId value) {
-  return builder.compare(FloatPredicate::unordered, value, value);
+/// What the exponent of the sum of a number of the least exponent and its power adds to a code: a
+/// unit counts 2^mantissa_bits codes.
+int code_of_least(const FloatFormat& format) {
+  const int shift = 23 - format.mantissa_bits;
+  return (shift + 127 + 1 - format.bias) << format.mantissa_bits;
 }
 
-/// How many units of the last place `encode_signed` adds to a significand, so that what its code is
-/// above the format's has only bits that are no code's: an even number, for ties to stay what they
-/// are.
-uint64_t added_units(ElementType to) {
-  const FloatFormat& format = info(to).format;
+/// What a power of two is multiplied by, so that the sum's last place is the format's and its low
+/// bits have the significand and `units` more.
+double rounding_factor(const FloatFormat& format, int units) {
   const int shift = 23 - format.mantissa_bits;
-  const uint64_t code = static_cast<uint64_t>(shift + 127 + 1 - format.bias)
-                        << format.mantissa_bits;
+  return std::ldexp(1.0, shift) + std::ldexp(units, shift - 23);
+}
+
+/// Units of the last place that `encode_signed` adds to a significand, so that what the exponent
+/// adds falls only in bits above the code; an even number, so that ties stay ties.
+int added_units(ElementType to) {
+  const FloatFormat& format = info(to).format;
   // fnuz: the code of overflow is one above those of numbers.
   const bool is_fnuz = format.specials == FloatSpecials::fnuz;
-  const uint64_t codes = uint64_t{1} << (bits_of(to) - (is_fnuz ? 0 : 1));
-  return -code & (codes - 1);
+  const int codes = 1 << (bits_of(to) - (is_fnuz ? 0 : 1));
+  return -code_of_least(format) & (codes - 1);
 }
 
 }  // namespace
@@ -49,23 +50,21 @@ std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementT
   const bool has_own_nans = !limit_gives_nans(to, options);
   if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
-  const int shift = 23 - format.mantissa_bits;
-  const double factor =
-      std::ldexp(1.0, shift) + std::ldexp(static_cast<double>(added_units(to)), shift - 23);
+  const double factor = rounding_factor(format, added_units(to));
   const double limit = magnitude_limit(to, options);
   const double cut_off = limit + std::ldexp(factor, std::ilogb(limit));
 
   const LaneId normal = builder.magnitude_from(value, number(std::ldexp(1.0, 1 - format.bias)));
-  const LaneId power = builder.bit_and(normal, dword(builder, f32_sign | f32_infinity));
+  const LaneId power = builder.bit_and(normal, i32_constant(builder, f32_sign | f32_infinity));
   const LaneId sum = builder.float_sub_product(value, power, number(-factor));
   const LaneId rounded = builder.magnitude_to(sum, number(cut_off));
   const int first_bit = 7 - format.mantissa_bits;
-  const LaneId codes =
-      builder.dot_i16_pairs(rounded, dword(builder, uint64_t{1} << 16 | uint64_t{1} << first_bit));
+  const LaneId codes = builder.dot_i16_pairs(
+      rounded, i32_constant(builder, uint64_t{1} << 16 | uint64_t{1} << first_bit));
   if (!has_own_nans) return codes;
   // The NaN's code is the one after that of the largest number.
-  const LaneId nans = builder.add(codes, dword(builder, uint64_t{1} << first_bit));
-  return builder.select(is_nan(builder, value), nans, codes);
+  const LaneId nans = builder.add(codes, i32_constant(builder, uint64_t{1} << first_bit));
+  return builder.select(nan_mask(builder, value), nans, codes);
 }
 
 /// The power of two is added by one multiply-add here too, but to the magnitude, which is cut off
@@ -80,26 +79,24 @@ std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, Eleme
   if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
   constexpr int first_bit = 8;
-  const int mantissa_bits = format.mantissa_bits;
-  const int shift = 23 - mantissa_bits;
-  const int code_of_least = (shift + 127 + 1 - format.bias) << mantissa_bits;
-  const double factor = std::ldexp(1.0, shift) + std::ldexp(0x10000 - code_of_least, shift - 23);
+  const double factor = rounding_factor(format, 0x10000 - code_of_least(format));
 
-  const LaneId magnitude = builder.min_unsigned(
-      builder.bit_and(value, dword(builder, f32_magnitude)), number(magnitude_limit(to, options)));
+  const LaneId magnitude =
+      builder.min_unsigned(builder.bit_and(value, i32_constant(builder, f32_magnitude)),
+                           number(magnitude_limit(to, options)));
   // Integers, which alone are known to be numbers, are normal, or zero: then so are power and sum.
   const LaneId normal =
       may_be_nan ? builder.max_unsigned(magnitude, number(std::ldexp(1.0, 1 - format.bias)))
                  : magnitude;
-  const LaneId power = builder.bit_and(normal, dword(builder, f32_infinity));
+  const LaneId power = builder.bit_and(normal, i32_constant(builder, f32_infinity));
   const LaneId sum = builder.float_sub_product(magnitude, power, number(-factor));
-  const uint64_t of_exponent = uint64_t{1} << (first_bit - 7 + mantissa_bits);
-  const LaneId codes =
-      builder.dot_i16_pairs(sum, dword(builder, of_exponent << 16 | uint64_t{1} << first_bit));
+  const uint64_t of_exponent = uint64_t{1} << (first_bit - 7 + format.mantissa_bits);
+  const LaneId codes = builder.dot_i16_pairs(
+      sum, i32_constant(builder, of_exponent << 16 | uint64_t{1} << first_bit));
   if (!has_own_nans) return codes;
   // The NaN's code is the one after that of the largest number.
-  const LaneId one = dword(builder, uint64_t{1} << first_bit);
-  return builder.add(codes, builder.zero_unless(is_nan(builder, value), one));
+  const LaneId one = i32_constant(builder, uint64_t{1} << first_bit);
+  return builder.add(codes, builder.zero_unless(nan_mask(builder, value), one));
 }
 
 /// Bit 20 of an f32 is the first that f8e5m2 drops of a normal number, and of subnormal ones a
@@ -112,8 +109,9 @@ LaneId fold_to_f16(LaneBuilder& builder, LaneId value, const ConvertOptions& opt
   if (options.overflow == Overflow::saturate) {
     value = clamp_to_finite(builder, value, ElementType::f8e5m2);
   }
-  const LaneId carried = builder.add(value, dword(builder, folded_bit - 1));
-  const LaneId folded = builder.bit_or(value, builder.bit_and(carried, dword(builder, folded_bit)));
+  const LaneId carried = builder.add(value, i32_constant(builder, folded_bit - 1));
+  const LaneId folded =
+      builder.bit_or(value, builder.bit_and(carried, i32_constant(builder, folded_bit)));
   return builder.f32_to_f16(folded, LaneRounding::toward_zero);
 }
 

@@ -20,7 +20,7 @@ void CallWeights::prepare() {
     const auto to = packed_weights(plan, int32_at(scratch_, convolution_.parts.weights));
     pack_weights(plan, convolution_.weight_packers,
                  {operands_.w, convolution_.operands.w_is_signed, zeros}, to);
-    packed_ = {to.dwords, to.sums};
+    packed_ = {to.k_groups, to.sums};
   }
   if (convolution_.window_sums == jit::WindowSums::words) {
     std::transform(zeros, zeros + channels, zeros, jit::words_of_zero_point);
@@ -50,7 +50,7 @@ void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
   const int64_t channel = first_channel(group, tile);
   const int32_t* weights =
       by_tile ? int32_at(scratch, convolution_.parts.weights)
-              : packed_.dwords.data() + packed_tile(convolution_.plan, group, tile);
+              : packed_.k_groups.data() + packed_tile(convolution_.plan, group, tile);
   arguments.weights = reinterpret_cast<const std::byte*>(weights);
   arguments.start = int32_at(by_tile ? scratch : scratch_, convolution_.parts.start) + channel;
   arguments.weight_zero_points = zero_points() + channel;

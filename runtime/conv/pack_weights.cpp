@@ -179,7 +179,7 @@ void WeightPacker::pack_groups(const DenseWeights<int32_t>& to) const {
   const int64_t outputs = plan_.geometry.out_channels;
   const int64_t in_group = plan_.geometry.group_out_channels();
   const int64_t k_steps = plan_.k_step_count();
-  int32_t* tile = to.dwords.data();
+  int32_t* tile = to.k_groups.data();
   for (int64_t m = 0, width = 0; m < outputs; tile += width * k_steps) {
     const bool is_last = (m % in_group) / plan_.tile.channels + 1 == plan_.channel_tiles;
     width = is_last ? plan_.last_channels() : plan_.tile.channels;
@@ -376,7 +376,7 @@ void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
   for (int64_t group = 0; group < plan.geometry.groups; ++group) {
     for (int64_t tile = 0; tile < plan.channel_tiles; ++tile) {
       const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile.channels;
-      packer.pack_tile(group, tile, to.dwords.data() + packed_tile(plan, group, tile),
+      packer.pack_tile(group, tile, to.k_groups.data() + packed_tile(plan, group, tile),
                        to.sums.data() + first);
     }
   }

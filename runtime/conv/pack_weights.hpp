@@ -14,8 +14,8 @@ namespace castor::detail {
 /// Weights as kernels read them.
 template <class Int>
 struct DenseWeights {
-  std::span<Int> dwords;  ///< by group, channel tile, k step and channel of the tile
-  std::span<Int> sums;    ///< by output channel, the sum of its weights, as the kernel has them
+  std::span<Int> k_groups;  ///< by group, channel tile, k step and channel of the tile
+  std::span<Int> sums;      ///< by output channel, the sum of its weights, as the kernel has them
 };
 
 /// Weights as a call has them.
@@ -65,14 +65,14 @@ Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit:
 size_t packed_k_groups(const jit::DensePlan& plan);
 /// K groups of a whole tile's packed weights.
 int64_t tile_k_groups(const jit::DensePlan& plan);
-/// Where the packed weights of a group's tile begin, in dwords.
+/// Where the packed weights of a group's tile begin, in k groups.
 int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile);
 
 /// The parts of packed weights that begin at `data`.
 template <class Int>
 DenseWeights<Int> packed_weights(const jit::DensePlan& plan, Int* data) {
-  const size_t dwords = packed_k_groups(plan);
-  return {{data, dwords}, {data + dwords, static_cast<size_t>(plan.geometry.out_channels)}};
+  const size_t count = packed_k_groups(plan);
+  return {{data, count}, {data + count, static_cast<size_t>(plan.geometry.out_channels)}};
 }
 
 /// Whether packing all weights is faster than tile by tile: groups have few output channels.

@@ -135,7 +135,7 @@ class ColumnMaker {
     return lane / count_ * plan_.rows.stride * axis.input + in_row;
   }
 
-  /// Where a byte is in the pieces of 128 bits, to which its own is added if there is room.
+  /// The index of a byte in the 128-bit pieces; its own piece is added if there is room.
   static int place_in_pieces(int64_t byte, int32_t* pieces, int& count) {
     const auto piece = static_cast<int32_t>(byte / 4);
     const auto at = static_cast<int>(std::find(pieces, pieces + count, piece) - pieces);

@@ -170,7 +170,7 @@ struct GroupedNhwcPlan : SlidingPlan {
   std::vector<NhwcVector> vectors;
   std::vector<NhwcPlace> places;      ///< of one row, by unit, then by phase
   std::vector<NhwcRange> ranges;      ///< by row
-  std::vector<NhwcRange> rows_alone;  ///< the same of single rows, where pieces may be so small
+  std::vector<NhwcRange> rows_alone;  ///< single rows, where a task may be one
 
   /// Channels of a group that a k group holds, if they are several.
   int channels_held() const { return channels_of_k_group(spec.engine); }

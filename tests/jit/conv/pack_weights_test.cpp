@@ -54,7 +54,7 @@ class Definition {
              const std::vector<int32_t>& zero_points)
       : plan_(plan), w_(w), is_signed_(is_signed), zero_points_(zero_points) {}
 
-  std::vector<int32_t> dwords() const {
+  std::vector<int32_t> k_groups() const {
     std::vector<int32_t> all;
     for (int64_t group = 0; group < plan_.geometry.groups; ++group) {
       for (int64_t tile = 0; tile < plan_.channel_tiles; ++tile) {
@@ -195,7 +195,7 @@ class PackedDenseWeights : public testing::Test {
     by_code_ += code->whole.code != nullptr;
     pack_weights(plan, *code, {w, is_signed, zero_points.data()}, to);
     const Definition definition(plan, w, is_signed, zero_points);
-    if (!std::ranges::equal(to.dwords, definition.dwords())) return "k groups differ";
+    if (!std::ranges::equal(to.k_groups, definition.k_groups())) return "k groups differ";
     if (plan.engine == jit::ProductEngine::u8_i8_dot && sums != definition.sums())
       return "sums differ";
     if (!packed_.is_filled_but({memory, 4 * count}, poison)) return "written elsewhere";
