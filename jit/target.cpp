@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <xbyak/xbyak_util.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "ir/support/enumeration.hpp"
 #include "ir/support/guarded.hpp"
+#include "jit/emulated_features.hpp"
 #include "jit/memory/published.hpp"
 
 namespace castor::jit {
@@ -47,6 +49,7 @@ constexpr std::array<FeatureInfo, feature_count> feature_table = {{
     {Feature::avx512_vbmi2, "avx512_vbmi2", detects<CpuType::tAVX512_VBMI2>},
     {Feature::gfni, "gfni", detects<CpuType::tGFNI>},
     {Feature::avx512_bitalg, "avx512_bitalg", detects<CpuType::tAVX512_BITALG>},
+    {Feature::avx512_fp16, "avx512_fp16", detects<CpuType::tAVX512_FP16>},
 }};
 
 constexpr FeatureSet avx2_set = {Feature::avx2, Feature::fma, Feature::f16c, Feature::bmi2};
@@ -58,6 +61,7 @@ constexpr FeatureSet avx512_vnni_set = avx512_set | FeatureSet{Feature::avx512_v
 constexpr FeatureSet avx512_vbmi_set =
     avx512_vnni_set |
     FeatureSet{Feature::avx512_vbmi, Feature::avx512_vbmi2, Feature::gfni, Feature::avx512_bitalg};
+constexpr FeatureSet avx512_fp16_set = avx512_vbmi_set | FeatureSet{Feature::avx512_fp16};
 
 constexpr std::array<TierInfo, tier_count> tiers = {{
     {Tier::avx2, "avx2", avx2_set, 256, 16},
@@ -65,6 +69,7 @@ constexpr std::array<TierInfo, tier_count> tiers = {{
     {Tier::avx512, "avx512", avx512_set, 512, 32},
     {Tier::avx512_vnni, "avx512_vnni", avx512_vnni_set, 512, 32},
     {Tier::avx512_vbmi, "avx512_vbmi", avx512_vbmi_set, 512, 32},
+    {Tier::avx512_fp16, "avx512_fp16", avx512_fp16_set, 512, 32},
 }};
 
 /// The features that CPU and operating system give. Xbyak reads f16c, bmi2, gfni and avx_vnni from
@@ -101,6 +106,9 @@ size_t llc_bytes(const DetectedCaches& caches) {
   return bytes < (size_t{1} << 20) ? unknown : bytes;
 }
 
+/// What `emulate_features` was told.
+constinit std::atomic<FeatureSet> emulated_features;
+
 Host detect_host() {
   Host found;
   found.cpu = brand_string();
@@ -113,6 +121,7 @@ Host detect_host() {
   for (const TierInfo& row : tiers) {
     if (found.runs(row.tier)) found.best = row.tier;
   }
+  found.emulated = emulated_features.load() - found.features;
   return found;
 }
 
@@ -184,6 +193,11 @@ std::string print(const Target& target) {
 const Host& host() {
   static constinit Published<const Host> found;
   return found.get([] { return std::make_unique<const Host>(detect_host()); });
+}
+
+bool emulate_features(FeatureSet features) {
+  emulated_features.store(features);
+  return host().emulated == features - host().features;
 }
 
 Result<Target> choose_target(const TargetRequest& request, const Host& machine) {

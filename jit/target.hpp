@@ -18,8 +18,8 @@ namespace castor::jit {
 
 /// Named feature sets, from low to high: a host's best tier is the last one that it runs. Within
 /// AVX2 and within AVX-512 each contains the one before it; all contain avx2. See `tier_table`.
-enum class Tier : uint8_t { avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi };
-inline constexpr int tier_count = 5;
+enum class Tier : uint8_t { avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi, avx512_fp16 };
+inline constexpr int tier_count = 6;
 
 /// One CPU feature that emitters ask for.
 enum class Feature : uint8_t {
@@ -38,8 +38,9 @@ enum class Feature : uint8_t {
   avx512_vbmi2,
   gfni,
   avx512_bitalg,
+  avx512_fp16,
 };
-inline constexpr int feature_count = 15;
+inline constexpr int feature_count = 16;
 
 /// A set of features in one word.
 class FeatureSet {
@@ -107,11 +108,15 @@ struct Host {
   std::string cpu;            ///< brand string
   CpuIdentity identity = {};  ///< decides the core
   FeatureSet features;        ///< usable: by CPU and operating system
+  FeatureSet emulated = {};   ///< by the program, for tests (jit/emulated_features.hpp)
   CacheSizes caches = {};     ///< of a core
   size_t llc_bytes = 0;       ///< capacity of the outermost data cache that a core uses
-  std::optional<Tier> best;   ///< the last row of the table that runs; nothing below avx2
+  /// The last row of the table that runs without emulation; nothing below avx2.
+  std::optional<Tier> best;
   /// Whether code for the tier runs here.
-  bool runs(Tier tier) const { return features.contains(info(tier).features); }
+  bool runs(Tier tier) const { return (features | emulated).contains(info(tier).features); }
+  /// Whether some instructions of the tier are emulated here.
+  bool emulates(Tier tier) const { return runs(tier) && !features.contains(info(tier).features); }
 };
 
 /// Asks the CPU; the answer is the same for the life of the process, and cached, without a lock

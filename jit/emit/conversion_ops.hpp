@@ -10,6 +10,8 @@ void emit_f16_to_f32(LaneEmitter& emitter, const LaneInst& inst);
 void emit_f32_to_f16(LaneEmitter& emitter, const LaneInst& inst);
 void emit_f32_to_f64(LaneEmitter& emitter, const LaneInst& inst);
 void emit_f64_to_f32(LaneEmitter& emitter, const LaneInst& inst);
+void emit_f16_to_f64(LaneEmitter& emitter, const LaneInst& inst);
+void emit_f64_to_f16(LaneEmitter& emitter, const LaneInst& inst);
 void emit_signed_to_float(LaneEmitter& emitter, const LaneInst& inst);
 void emit_unsigned_to_float(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_to_signed(LaneEmitter& emitter, const LaneInst& inst);

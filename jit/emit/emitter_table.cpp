@@ -82,6 +82,8 @@ constexpr Row table[] = {
     {LaneOp::f32_to_f16, emit_f32_to_f16},
     {LaneOp::f32_to_f64, emit_f32_to_f64},
     {LaneOp::f64_to_f32, emit_f64_to_f32},
+    {LaneOp::f16_to_f64, emit_f16_to_f64},
+    {LaneOp::f64_to_f16, emit_f64_to_f16},
     {LaneOp::signed_to_float, emit_signed_to_float},
     {LaneOp::unsigned_to_float, emit_unsigned_to_float},
     {LaneOp::float_to_signed, emit_float_to_signed},

@@ -7,17 +7,30 @@ namespace castor::jit {
 
 namespace {
 
-/// An instruction for f32 and f64 lanes.
+/// An instruction for f16, f32 and f64 lanes.
+template <class Mnemonic>
 struct Precisions {
-  BinaryMnemonic single;
-  BinaryMnemonic twice;
+  Mnemonic f16;
+  Mnemonic f32;
+  Mnemonic f64;
+
+  Mnemonic of(LaneType type) const {
+    const int bits = bits_of(type);
+    return bits == 16 ? f16 : bits == 32 ? f32 : f64;
+  }
 };
 
-void emit_binary(LaneEmitter& emitter, const LaneInst& inst, const Precisions& precisions) {
+void emit_unary(LaneEmitter& emitter, const LaneInst& inst,
+                const Precisions<UnaryMnemonic>& precisions) {
+  const Xmm a = emitter.use(inst.a);
+  precisions.of(inst.type)(emitter.code(), define_result(emitter, inst), a);
+}
+
+void emit_binary(LaneEmitter& emitter, const LaneInst& inst,
+                 const Precisions<BinaryMnemonic>& precisions) {
   const Xmm a = emitter.use(inst.a);
   const Xmm b = emitter.use(inst.b);
-  const BinaryMnemonic mnemonic = bits_of(inst.type) == 32 ? precisions.single : precisions.twice;
-  mnemonic(emitter.code(), define_result(emitter, inst), a, b);
+  precisions.of(inst.type)(emitter.code(), define_result(emitter, inst), a, b);
 }
 
 /// Immediate of vroundps and vrndscaleps: the mode in bits 0 and 1, no precision exception.
@@ -60,36 +73,33 @@ void emit_range_magnitude_from(LaneEmitter& e, const LaneInst& i) {
 }
 
 void emit_float_add(LaneEmitter& e, const LaneInst& i) {
-  emit_binary(e, i, {CASTOR_BINARY(vaddps), CASTOR_BINARY(vaddpd)});
+  emit_binary(e, i, {CASTOR_BINARY(vaddph), CASTOR_BINARY(vaddps), CASTOR_BINARY(vaddpd)});
 }
 void emit_float_sub(LaneEmitter& e, const LaneInst& i) {
-  emit_binary(e, i, {CASTOR_BINARY(vsubps), CASTOR_BINARY(vsubpd)});
+  emit_binary(e, i, {CASTOR_BINARY(vsubph), CASTOR_BINARY(vsubps), CASTOR_BINARY(vsubpd)});
 }
 void emit_float_mul(LaneEmitter& e, const LaneInst& i) {
-  emit_binary(e, i, {CASTOR_BINARY(vmulps), CASTOR_BINARY(vmulpd)});
+  emit_binary(e, i, {CASTOR_BINARY(vmulph), CASTOR_BINARY(vmulps), CASTOR_BINARY(vmulpd)});
 }
 void emit_float_div(LaneEmitter& e, const LaneInst& i) {
-  emit_binary(e, i, {CASTOR_BINARY(vdivps), CASTOR_BINARY(vdivpd)});
+  emit_binary(e, i, {CASTOR_BINARY(vdivph), CASTOR_BINARY(vdivps), CASTOR_BINARY(vdivpd)});
 }
-void emit_float_sqrt(LaneEmitter& emitter, const LaneInst& inst) {
-  const Xmm a = emitter.use(inst.a);
-  const bool single = bits_of(inst.type) == 32;
-  const Xmm to = define_result(emitter, inst);
-  single ? emitter.code().vsqrtps(to, a) : emitter.code().vsqrtpd(to, a);
+void emit_float_sqrt(LaneEmitter& e, const LaneInst& i) {
+  emit_unary(e, i, {CASTOR_UNARY(vsqrtph), CASTOR_UNARY(vsqrtps), CASTOR_UNARY(vsqrtpd)});
 }
 void emit_float_min(LaneEmitter& e, const LaneInst& i) {
-  emit_binary(e, i, {CASTOR_BINARY(vminps), CASTOR_BINARY(vminpd)});
+  emit_binary(e, i, {CASTOR_BINARY(vminph), CASTOR_BINARY(vminps), CASTOR_BINARY(vminpd)});
 }
 void emit_float_max(LaneEmitter& e, const LaneInst& i) {
-  emit_binary(e, i, {CASTOR_BINARY(vmaxps), CASTOR_BINARY(vmaxpd)});
+  emit_binary(e, i, {CASTOR_BINARY(vmaxph), CASTOR_BINARY(vmaxps), CASTOR_BINARY(vmaxpd)});
 }
 
 void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst) {
+  constexpr Precisions<BinaryMnemonic> mnemonics = {
+      CASTOR_BINARY(vfnmadd231ph), CASTOR_BINARY(vfnmadd231ps), CASTOR_BINARY(vfnmadd231pd)};
   const Xmm a = emitter.use(inst.a);
   const Xmm b = emitter.use(inst.b);
-  const bool single = bits_of(inst.type) == 32;
-  const Xmm to = emitter.define_from(inst.c);
-  single ? emitter.code().vfnmadd231ps(to, a, b) : emitter.code().vfnmadd231pd(to, a, b);
+  mnemonics.of(inst.type)(emitter.code(), emitter.define_from(inst.c), a, b);
 }
 
 void emit_fix_up(LaneEmitter& emitter, const LaneInst& inst) {
@@ -103,13 +113,12 @@ void emit_fix_up(LaneEmitter& emitter, const LaneInst& inst) {
 }
 
 void emit_round(LaneEmitter& emitter, const LaneInst& inst) {
-  const bool single = bits_of(inst.type) == 32;
-  const ImmediateMnemonic evex =
-      single ? ImmediateMnemonic{CASTOR_IMMEDIATE(vrndscaleps)} : CASTOR_IMMEDIATE(vrndscalepd);
-  const ImmediateMnemonic vex =
-      single ? ImmediateMnemonic{CASTOR_IMMEDIATE(vroundps)} : CASTOR_IMMEDIATE(vroundpd);
+  constexpr Precisions<ImmediateMnemonic> evex = {
+      CASTOR_IMMEDIATE(vrndscaleph), CASTOR_IMMEDIATE(vrndscaleps), CASTOR_IMMEDIATE(vrndscalepd)};
+  constexpr Precisions<ImmediateMnemonic> vex = {nullptr, CASTOR_IMMEDIATE(vroundps),
+                                                 CASTOR_IMMEDIATE(vroundpd)};
   const Xmm a = emitter.use(inst.a);
-  const ImmediateMnemonic mnemonic = emitter.has_avx512() ? evex : vex;
+  const ImmediateMnemonic mnemonic = (emitter.has_avx512() ? evex : vex).of(inst.type);
   mnemonic(emitter.code(), define_result(emitter, inst), a, rounding_control(inst.imm));
 }
 
@@ -121,7 +130,11 @@ void emit_float_compare(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm b = emitter.use(inst.b);
   if (emitter.has_avx512()) {
     const Opmask to = emitter.define_mask();
-    single ? code.vcmpps(to, a, b, predicate) : code.vcmppd(to, a, b, predicate);
+    switch (bits_of(inst.type)) {
+      case 16: code.vcmpph(to, a, b, predicate); break;
+      case 32: code.vcmpps(to, a, b, predicate); break;
+      default: code.vcmppd(to, a, b, predicate); break;
+    }
   } else {
     const Xmm to = emitter.define();
     single ? code.vcmpps(to, a, b, predicate) : code.vcmppd(to, a, b, predicate);

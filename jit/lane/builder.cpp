@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "ir/numerics/scalar.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -134,8 +136,13 @@ LaneId LaneBuilder::constant(LaneType type, uint64_t bits) {
 }
 
 LaneId LaneBuilder::float_constant(LaneType type, double value) {
-  return type == LaneType::f32 ? constant(type, std::bit_cast<uint32_t>(static_cast<float>(value)))
-                               : constant(type, std::bit_cast<uint64_t>(value));
+  const auto bits = std::bit_cast<uint64_t>(value);
+  switch (type) {
+    case LaneType::f16:
+      return constant(type, numerics::convert(bits, ElementType::f64, ElementType::f16, {}));
+    case LaneType::f32: return constant(type, std::bit_cast<uint32_t>(static_cast<float>(value)));
+    default: return constant(type, bits);
+  }
 }
 
 LaneId LaneBuilder::flip_sign_bit(LaneId a) {

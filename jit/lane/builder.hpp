@@ -180,6 +180,10 @@ class LaneBuilder {
   }
   LaneId f32_to_f64(LaneId a) { return unary(LaneOp::f32_to_f64, LaneType::f64, a); }
   LaneId f64_to_f32(LaneId a) { return unary(LaneOp::f64_to_f32, LaneType::f32, a); }
+  /// Whether the target computes with f16 lanes, and converts from and to them, by instruction.
+  bool has_f16_lanes() const { return target_.supports(Feature::avx512_fp16); }
+  LaneId f16_to_f64(LaneId a) { return unary(LaneOp::f16_to_f64, LaneType::f64, a); }
+  LaneId f64_to_f16(LaneId a) { return unary(LaneOp::f64_to_f16, LaneType::f16, a); }
   /// Rounds to odd, to ten significant bits: an inexact result gets an odd significand, so that
   /// rounding it once more to a format at least two bits shorter is rounding the exact value once.
   /// (Boldo and Melquiond, "When double rounding is odd".) Enough for eight bits and bf16's range.
@@ -195,14 +199,16 @@ class LaneBuilder {
   /// f32 whose upper half is the value rounded to odd.
   LaneId fold_to_high_half(LaneId a);
 
-  /// An integer lane (i32 or i64) to f32 or f64, one rounding to nearest even.
+  /// An integer lane (i32 or i64) to f32 or f64, with has_f16_lanes also any but i8 to f16; one
+  /// rounding to nearest even.
   LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);
   /// An integer lane to f32, rounded to odd as far as eight significant bits can tell: exact for
   /// magnitudes below 2^17, odd above.
   LaneId integer_to_f32_odd(LaneId a, bool is_signed);
 
-  /// f32 or f64 -> i32 or i64 with the instruction's own out-of-range results; only where the
-  /// target has the instruction (see has_float_to).
+  /// f32 or f64 -> i32 or i64, with has_f16_lanes also f16 -> any but i8, with the instruction's
+  /// own out-of-range results; only where the target has the instruction (see
+  /// has_wide_conversions).
   LaneId float_to_signed(LaneId a, int bits, LaneRounding rounding);
   LaneId float_to_unsigned(LaneId a, int bits, LaneRounding rounding);
   /// Whether the target converts floats to unsigned, and to 64-bit integers, by instruction.
@@ -234,6 +240,10 @@ class LaneBuilder {
   LaneId compare_unsigned(IntegerPredicate predicate, LaneId a, LaneId b);
   LaneId not_and_or(LaneId a, LaneId b, LaneId c);
   LaneId flip_sign_bit(LaneId a);
+  /// Whether the target has vfixupimm and vrange for a's float lanes.
+  bool has_float_classes(LaneId a) const {
+    return target_.has_avx512() && bits_of(type_of(a)) > 16;
+  }
   LaneId i64_to_f64(LaneId a, bool is_signed);
   LaneId halves_to_f64(LaneId upper, LaneId lower, bool is_signed);
   LaneId combine_halves(LaneId upper, LaneId lower) {

@@ -108,20 +108,20 @@ LaneId LaneBuilder::any_bits(LaneId a, LaneId b) {
 // of either or of both.
 
 LaneId LaneBuilder::min_of_numbers(LaneId a, LaneId b) {
-  if (target_.has_avx512()) return binary(LaneOp::range_min, a, b);
+  if (has_float_classes(a)) return binary(LaneOp::range_min, a, b);
   const LaneId second_of_zeros = float_min(a, b);
   return bit_or(second_of_zeros, float_min(b, a));
 }
 
 LaneId LaneBuilder::max_of_numbers(LaneId a, LaneId b) {
-  if (target_.has_avx512()) return binary(LaneOp::range_max, a, b);
+  if (has_float_classes(a)) return binary(LaneOp::range_max, a, b);
   const LaneId second_of_zeros = float_max(a, b);
   return bit_and(second_of_zeros, float_max(b, a));
 }
 
 LaneId LaneBuilder::clamp_magnitude(LaneId a, double limit) {
   const LaneId max = float_constant(type_of_float(a), limit);
-  if (target_.has_avx512()) return binary(LaneOp::range_magnitude, a, max);
+  if (has_float_classes(a)) return binary(LaneOp::range_magnitude, a, max);
   return float_min(max, float_max(float_constant(type_of_float(a), -limit), a));
 }
 
@@ -159,7 +159,7 @@ LaneId LaneBuilder::quiet(LaneId a) {
 LaneId LaneBuilder::sign_of(LaneId a) {
   const LaneType type = type_of_float(a);
   const LaneType integer = integer_lane(bits_of(type));
-  if (target_.has_avx512()) {
+  if (has_float_classes(a)) {
     // A digit for each class: NaNs quiet (2), zeros +0 (8), negative -1 (9), positive 1 (10).
     constexpr uint64_t responses = 0xa9a9a822;
     return append(
@@ -175,7 +175,7 @@ LaneId LaneBuilder::sign_of(LaneId a) {
 
 LaneId LaneBuilder::at_least_zero(LaneId a) {
   const LaneType type = type_of_float(a);
-  if (target_.has_avx512()) {
+  if (has_float_classes(a)) {
     // A digit for each class: NaNs quiet (2), zeros and negative ones +0 (8), others as they are.
     constexpr uint64_t responses = 0x18181822;
     const LaneId table = constant(integer_lane(bits_of(type)), responses);

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
+
+#include "ir/numerics/scalar.hpp"
 
 namespace castor::jit {
 
@@ -85,6 +88,8 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::f32_to_f16, "f32_to_f16", true},
     {LaneOp::f32_to_f64, "f32_to_f64", true},
     {LaneOp::f64_to_f32, "f64_to_f32", true},
+    {LaneOp::f16_to_f64, "f16_to_f64", true},
+    {LaneOp::f64_to_f16, "f64_to_f16", true},
     {LaneOp::signed_to_float, "signed_to_float", true},
     {LaneOp::unsigned_to_float, "unsigned_to_float", true},
     {LaneOp::float_to_signed, "float_to_signed", true},
@@ -111,13 +116,23 @@ std::string float_text(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
+/// The number in a float lane.
+std::optional<double> float_of(LaneType type, uint64_t pattern) {
+  switch (type) {
+    case LaneType::f16:
+      return std::bit_cast<double>(
+          numerics::convert(pattern, ElementType::f16, ElementType::f64, {}));
+    case LaneType::f32: return std::bit_cast<float>(static_cast<uint32_t>(pattern));
+    case LaneType::f64: return std::bit_cast<double>(pattern);
+    default: return std::nullopt;
+  }
+}
+
 std::string constant_text(const LaneInst& inst) {
   const int bits = bits_of(inst.type);
   const uint64_t pattern = static_cast<uint64_t>(inst.imm) & (~uint64_t{0} >> (64 - bits));
-  if (inst.type == LaneType::f32 || inst.type == LaneType::f64) {
-    const double value = bits == 32 ? std::bit_cast<float>(static_cast<uint32_t>(pattern))
-                                    : std::bit_cast<double>(pattern);
-    if (std::isfinite(value)) return float_text(value);
+  if (const auto value = float_of(inst.type, pattern); value && std::isfinite(*value)) {
+    return float_text(*value);
   }
   return pattern < 10 ? fmt::format("{}", pattern) : fmt::format("0x{:x}", pattern);
 }
@@ -168,7 +183,7 @@ std::string immediate_text(const LaneInst& inst) {
 }  // namespace
 
 std::string_view name_of(LaneType type) {
-  constexpr std::string_view names[] = {"i8",  "i16", "i32", "i64", "f32",
+  constexpr std::string_view names[] = {"i8",  "i16", "i32", "i64", "f16", "f32",
                                         "f64", "m8",  "m16", "m32", "m64"};
   return names[static_cast<size_t>(type)];
 }

@@ -22,10 +22,10 @@ namespace castor::jit {
 
 /// What a lane holds. Integers carry no sign: the operations do. m8 to m64 are truth values that
 /// belong to lanes of that width (opmask bits on AVX-512, all-ones lanes on AVX2).
-enum class LaneType : uint8_t { i8, i16, i32, i64, f32, f64, m8, m16, m32, m64 };
+enum class LaneType : uint8_t { i8, i16, i32, i64, f16, f32, f64, m8, m16, m32, m64 };
 
 constexpr int bits_of(LaneType type) {
-  constexpr int bits[] = {8, 16, 32, 64, 32, 64, 8, 16, 32, 64};
+  constexpr int bits[] = {8, 16, 32, 64, 16, 32, 64, 8, 16, 32, 64};
   return bits[static_cast<int>(type)];
 }
 constexpr bool is_mask(LaneType type) { return type >= LaneType::m8; }
@@ -35,7 +35,10 @@ constexpr LaneType integer_lane(int bits) {
          : bits == 32 ? LaneType::i32
                       : LaneType::i64;
 }
-constexpr LaneType float_lane(int bits) { return bits == 32 ? LaneType::f32 : LaneType::f64; }
+/// f16 lanes are computed with on targets with AVX512-FP16; elsewhere f16 stands in i16 lanes.
+constexpr LaneType float_lane(int bits) {
+  return bits == 16 ? LaneType::f16 : bits == 32 ? LaneType::f32 : LaneType::f64;
+}
 constexpr LaneType mask_lane(int bits) {
   return static_cast<LaneType>(static_cast<int>(integer_lane(bits)) +
                                static_cast<int>(LaneType::m8));
@@ -176,10 +179,13 @@ enum class LaneOp : uint8_t {
   f32_to_f16,
   f32_to_f64,
   f64_to_f32,
+  f16_to_f64,
+  f64_to_f16,  // (AVX512-FP16)
   signed_to_float,
-  unsigned_to_float,  // i32, i64 -> f32, f64
+  unsigned_to_float,  // i32, i64 -> f32, f64; i16, i32, i64 -> f16 (AVX512-FP16)
   float_to_signed,
-  float_to_unsigned,  // f32, f64 -> i32, i64; out of range: 1 << (bits - 1), ~0
+  /// f32, f64 -> i32, i64; f16 -> i16, i32, i64 (AVX512-FP16); out of range: 1 << (bits - 1), ~0
+  float_to_unsigned,
   // tables, by the lane's low bits
   look_up,      // i8 -> i8
   look_up_i32,  // i32 -> i32

@@ -62,6 +62,7 @@ constexpr IsaRow isa_table[] = {
     {.set = "AVX512_VBMI", .needs = {Feature::avx512f, Feature::avx512_vbmi}},
     {.set = "AVX512_VBMI2", .needs = {Feature::avx512f, Feature::avx512_vbmi2}},
     {.set = "AVX512_GFNI", .needs = {Feature::avx512f, Feature::gfni}},
+    {.set = "AVX512_FP16", .needs = {Feature::avx512f, Feature::avx512_fp16}},
     {.set = "AVX512_BITALG", .needs = {Feature::avx512f, Feature::avx512_bitalg}},
 };
 

@@ -117,7 +117,7 @@ Status Demand::add(const DecodedInstruction& decoded) {
   if (cost == Cost::unmeasured) {
     return Error{ErrorCode::internal,
                  fmt::format("the port model has no cost for {}{} at offset {:#x}", mnemonic,
-                             row == nullptr ? "" : " with a memory operand", decoded.offset)};
+                             form.memory ? " with a memory operand" : "", decoded.offset)};
   }
   add_memory(*row, decoded, form);
   add_pipes(cost_row(model_, cost), form.wide);

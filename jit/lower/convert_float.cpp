@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "jit/lower/convert.hpp"
+#include "jit/lower/encode_f16_lanes.hpp"
 #include "jit/lower/small_float.hpp"
 #include "jit/lower/threshold_table.hpp"
 
@@ -79,15 +80,29 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     if (saturate_finite) {  // before it becomes f32, where more numbers overflow
       value = clamp_finite_numbers(builder, value, to);
     }
-    if (to == ElementType::f32) {
+    const bool by_f16_lanes = to == ElementType::f16 && builder.has_f16_lanes();
+    if (to == ElementType::f32 || by_f16_lanes) {
       if (saturate) value = clamp_to_finite(builder, value, to);
-      return LaneTensor::computed(builder, to, {builder.f64_to_f32(value), Narrowing::truncate});
+      value = by_f16_lanes ? builder.f64_to_f16(value) : builder.f64_to_f32(value);
+      return LaneTensor::computed(builder, to, {value, Narrowing::truncate});
     }
     // f16's rounding needs no more of f32's range; nf4 compares with f32 numbers.
     const LaneId prepared = to == ElementType::f16   ? builder.f64_to_f32_odd_for_f16(value)
                             : to == ElementType::nf4 ? builder.f64_to_f32_up(value)
                                                      : builder.f64_to_f32_odd(value);
     return narrow_f32(builder, prepared, to, saturate_finite ? ConvertOptions{} : options, true);
+  }
+  if (encodes_in_f16_lanes(builder, from, to, options)) {
+    const LaneId codes = encode_in_f16_lanes(builder, source, to, options);
+    return LaneTensor::encoded(builder, to, {codes, Narrowing::fits_unsigned}, source.as_f32(),
+                               options);
+  }
+  if (from == ElementType::f16 && to == ElementType::f8e5m2 && builder.has_f16_lanes() &&
+      !saturate_finite) {
+    LaneId halves = source.as_bits();
+    if (saturate) halves = clamp_to_finite(builder, halves, to);
+    return LaneTensor::encoded(builder, to, {builder.quiet(halves), Narrowing::f16_to_e5m2},
+                               source.as_f32(), options);
   }
   if (from == ElementType::f16 && to == ElementType::f8e5m2 && !saturate && !saturate_finite) {
     return LaneTensor::computed(builder, to,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats to integers: rounded by mode; out of range saturated (NaN -> 0) or wrapped.
+#include <algorithm>
+
 #include "jit/lower/convert.hpp"
 #include "jit/lower/float_to_integer.hpp"
 
@@ -28,8 +30,8 @@ LaneId add_half_away(LaneBuilder& builder, LaneId value) {
   const int bits = bits_of(builder.type_of(value));
   const LaneType integer = integer_lane(bits);
   const LaneId sign = builder.constant(integer, uint64_t{1} << (bits - 1));
-  const LaneId almost_half =
-      builder.constant(integer, bits == 32 ? 0x3effffff : 0x3fdfffffffffffff);
+  const LaneId half = builder.float_constant(float_lane(bits), 0.5);
+  const LaneId almost_half = builder.sub(half, builder.constant(integer, 1));
   return builder.float_add(value, builder.bit_or(builder.bit_and(value, sign), almost_half));
 }
 
@@ -59,9 +61,11 @@ Rounded apply_rounding(LaneBuilder& builder, LaneId value, Rounding rounding) {
 
 /// Whether the float lane represents every limit of the integer type, so that clamping before the
 /// conversion gives the limit itself.
-bool limits_are_exact(LaneType lane, ElementType to) {
-  return bits_of(to) <= (lane == LaneType::f32 ? 16 : 32);
-}
+bool limits_are_exact(LaneType lane, ElementType to) { return bits_of(to) <= bits_of(lane) / 2; }
+
+/// The integer lanes that floats become before a narrowing to elements of at most half a float's
+/// bits.
+int converted_bits(LaneType lane) { return std::min(bits_of(lane), 32); }
 
 LaneId ordered(LaneBuilder& builder, LaneId value) {
   return builder.compare(FloatPredicate::ordered, value, value);
@@ -83,9 +87,10 @@ LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to
         builder, to, {builder.float_to_signed(below, 32, rounded.left_to_do), narrowing});
   }
   const LaneId below = builder.float_min(limit, rounded.value);
-  const LaneId integer = builder.float_to_signed(below, 32, rounded.left_to_do);
+  const int bits = converted_bits(lane);
+  const LaneId integer = builder.float_to_signed(below, bits, rounded.left_to_do);
   return LaneTensor::computed(
-      builder, to, {builder.zero_unless(builder.mask_resize(is_number, 32), integer), narrowing});
+      builder, to, {builder.zero_unless(builder.mask_resize(is_number, bits), integer), narrowing});
 }
 
 /// Saturates f16, whose numbers all fit 32 bits: only NaN and +infinity need care.
@@ -105,7 +110,8 @@ LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, Lane
   const LaneId below = builder.float_min(limit, rounded.value);
   return LaneTensor::computed(
       builder, to,
-      {builder.float_to_signed(below, 32, rounded.left_to_do), Narrowing::saturate_to_unsigned});
+      {builder.float_to_signed(below, converted_bits(lane), rounded.left_to_do),
+       Narrowing::saturate_to_unsigned});
 }
 
 /// Integers of at most 32 bits from what is converted to i32 without bounds and tests for NaN.
@@ -128,11 +134,12 @@ LaneTensor saturate_to_sub_byte(LaneBuilder& builder, LaneId value, ElementType 
   };
   const LaneId at_least = builder.float_max(rounded.value, number(integer_min(to)));
   const LaneId bounded = builder.float_min(number(integer_max(to)), at_least);
-  LaneId integer = builder.float_to_signed(bounded, 32, rounded.left_to_do);
+  const int bits = converted_bits(lane);
+  LaneId integer = builder.float_to_signed(bounded, bits, rounded.left_to_do);
   if (!is_signed_integer(to)) {  // max has made NaN the smallest value, 0
     return LaneTensor::computed(builder, to, {integer, Narrowing::fits_unsigned});
   }
-  integer = builder.zero_unless(builder.mask_resize(ordered(builder, value), 32), integer);
+  integer = builder.zero_unless(builder.mask_resize(ordered(builder, value), bits), integer);
   return LaneTensor::computed(builder, to, {integer, Narrowing::fits_signed});
 }
 
@@ -173,7 +180,7 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
   const LaneType lane = float_lane(bits_of(builder.type_of(value)));
   const bool is_signed = is_signed_integer(to);
   const bool wide = builder.has_wide_conversions();
-  const bool is_f16 = from == ElementType::f16;
+  const bool is_f16 = from == ElementType::f16 && lane == LaneType::f32;
   if (is_sub_byte(to)) return saturate_to_sub_byte(builder, value, to, rounded);
   if (is_f16 && is_signed && bits_of(to) <= 16 && wide) {
     return saturate_f16_to_signed(builder, to, rounded);
@@ -187,7 +194,7 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
   if (is_signed && limits_are_exact(lane, to)) {
     return saturate_to_signed(builder, value, to, rounded);
   }
-  if (!is_signed && bits_of(to) <= 16) {
+  if (!is_signed && bits_of(to) <= 16 && limits_are_exact(lane, to)) {
     return saturate_to_small_unsigned(builder, to, lane, rounded);
   }
   if (is_signed && (wide || bits_of(to) == 32)) {
@@ -240,15 +247,23 @@ bool is_within_i32(const LaneTensor& source, ElementType to, bool wraps) {
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
   const bool wraps = options.overflow == Overflow::wrap;
-  if (is_within_i32(source, to, wraps)) {
+  const bool in_f16_lanes = source.element() == ElementType::f16 && builder.has_f16_lanes();
+  // To integers of f16's width more lanes are converted at once.
+  const bool has_i16_lanes = in_f16_lanes && !wraps && bits_of(to) <= 16;
+  if (is_within_i32(source, to, wraps) && !has_i16_lanes) {
     const bool is_f64 = source.element() == ElementType::f64;
-    const LaneId number = is_f64 ? source.as_f64() : source.as_f32();
+    const LaneId number = is_f64         ? source.as_f64()
+                          : in_f16_lanes ? source.as_bits()
+                                         : source.as_f32();
     return convert_within_i32(builder, to, options.overflow,
                               apply_rounding(builder, number, options.rounding));
   }
   const bool through_f64 =
       source.element() == ElementType::f64 || (wraps && !builder.has_wide_conversions());
-  const LaneId value = through_f64 ? source.as_f64() : source.as_f32();
+  // What is wrapped is compared with bounds that f16 does not have.
+  const LaneId value = through_f64              ? source.as_f64()
+                       : in_f16_lanes && !wraps ? source.as_bits()
+                                                : source.as_f32();
   const Rounded rounded = apply_rounding(builder, value, options.rounding);
   return wraps ? wrap(builder, to, rounded)
                : saturate(builder, value, source.element(), to, rounded);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/lower/convert.hpp"
+#include "jit/lower/encode_f16_lanes.hpp"
 
 namespace castor::jit {
 
@@ -86,6 +87,23 @@ LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, 
        Narrowing::truncate});
 }
 
+namespace {
+
+/// By one instruction, which rounds once.
+LaneTensor convert_to_f16_lanes(LaneBuilder& builder, LaneTensor& source,
+                                const ConvertOptions& options) {
+  const ElementType from = source.element();
+  const int bits = std::max(16, is_boolean(from) ? 1 : bits_of(from));
+  const bool is_signed = bits_of(from) < bits || is_signed_integer(from);
+  LaneId value = builder.integer_to_float(source.as_integer(bits), is_signed, LaneType::f16);
+  if (options.overflow == Overflow::saturate || options.overflow == Overflow::saturate_finite) {
+    value = clamp_to_finite(builder, value, ElementType::f16);  // infinities are overflow
+  }
+  return LaneTensor::computed(builder, ElementType::f16, {value, Narrowing::truncate});
+}
+
+}  // namespace
+
 LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
   const ElementType from = source.element();
@@ -104,16 +122,23 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
             : builder.integer_to_float(source.as_integer(significant_bits), is_signed, lane);
     return LaneTensor::computed(builder, to, {value, Narrowing::truncate});
   }
+  const bool by_f16_lanes = to == ElementType::f16 && builder.has_f16_lanes();
   if (significant_bits <= 16) {
     const LaneId exact = builder.integer_to_float(source.as_integer(32), true, LaneType::f32);
     const bool by_upper_half = to == ElementType::bf16 && significant_bits <= 8;
-    LaneTensor result = by_upper_half
+    if (encodes_in_f16_lanes(builder, from, to, options)) {
+      const LaneId codes = encode_in_f16_lanes(builder, source, to, options);
+      return LaneTensor::encoded(builder, to, {codes, Narrowing::fits_unsigned}, exact, options);
+    }
+    LaneTensor result = by_f16_lanes ? convert_to_f16_lanes(builder, source, options)
+                        : by_upper_half
                             ? LaneTensor::computed(builder, to, {exact, Narrowing::high_half})
                             : narrow_f32(builder, exact, to, options, false);
     const int64_t max = int64_t{1} << significant_bits;
     if (is_float(to) && max <= exact_integers(to)) result.holds_integer(exact, max);
     return result;
   }
+  if (by_f16_lanes) return convert_to_f16_lanes(builder, source, options);
   const LaneId integer = source.as_integer(significant_bits);
   if (overflows_where_f32_is_inexact(to)) {
     const LaneId value =

@@ -96,22 +96,35 @@ LaneTensor lower_elementwise(LaneBuilder& builder, const Operation& operation,
   return lowering({builder, operation, operands, computed_in});
 }
 
+LaneType Elementwise::float_type() const {
+  if (type == ElementType::f64) return LaneType::f64;
+  // Remainders divide in steps that need f32's bits.
+  const bool divides = operation.op == OpKind::mod || operation.op == OpKind::floor_mod;
+  const bool in_f16 = type == ElementType::f16 && builder.has_f16_lanes() && !divides;
+  return in_f16 ? LaneType::f16 : LaneType::f32;
+}
+
 LaneId Elementwise::value(size_t i) const {
-  return type == ElementType::f64 ? operand(i).as_f64() : operand(i).as_f32();
+  switch (float_type()) {
+    case LaneType::f64: return operand(i).as_f64();
+    case LaneType::f16: return operand(i).as_bits();
+    default: return operand(i).as_f32();
+  }
 }
 
 LaneId Elementwise::number(double value) const {
-  return builder.float_constant(type == ElementType::f64 ? LaneType::f64 : LaneType::f32, value);
+  return builder.float_constant(float_type(), value);
 }
 
 LaneTensor Elementwise::rounded(LaneId value) const {
-  if (type == ElementType::f64) return low_bits(value);
+  if (bits_of(builder.type_of(value)) == bits_of(type)) return low_bits(value);
   return narrow_f32(builder, value, type, {}, true);
 }
 
 LaneTensor Elementwise::rounded(LaneId value, std::optional<int64_t> max) const {
   LaneTensor result = rounded(value);
-  if (max && *max <= exact_integers(type)) result.holds_integer(value, *max);
+  const bool is_exact = max && *max <= exact_integers(type);
+  if (is_exact && float_type() == LaneType::f32) result.holds_integer(value, *max);
   return result;
 }
 

@@ -23,10 +23,14 @@ struct Elementwise {
 
   LaneTensor& operand(size_t i) const { return *operands[i]; }
   bool is_signed() const { return is_signed_integer(type); }
-  /// The operand as a float of the width that the type computes in: f64, or f32.
+  /// The float lanes that the operation computes in: of f64, f64; of f16, f16 where the target has
+  /// such lanes; else f32. An f16 result is the same either way: f32 has more than twice f16's
+  /// bits, so that rounding its sums, products, quotients and roots once more loses nothing.
+  LaneType float_type() const;
+  /// The operand in lanes of `float_type`.
   LaneId value(size_t i) const;
   Operands values() const { return {value(0), value(1)}; }
-  /// A float constant of the width that the type computes in.
+  /// A constant in lanes of `float_type`.
   LaneId number(double value) const;
   /// Float lanes rounded once to the type.
   LaneTensor rounded(LaneId value) const;
@@ -34,7 +38,9 @@ struct Elementwise {
   /// magnitude.
   LaneTensor rounded(LaneId value, std::optional<int64_t> max) const;
   /// Whether `value` may be a signalling NaN: decoding narrower types makes them quiet.
-  bool may_be_signalling() const { return bits_of(type) >= 32 || type == ElementType::bf16; }
+  bool may_be_signalling() const {
+    return bits_of(type) == bits_of(float_type()) || type == ElementType::bf16;
+  }
 
   /// The operand as an integer in lanes of its own width, bytes at least.
   LaneId integer(size_t i) const { return operand(i).as_integer(lane_bits_of(type)); }

@@ -163,7 +163,10 @@ LaneId LaneTensor::as_f32() {
 
 LaneId LaneTensor::as_f64() {
   if (f64_ == no_lane) {
-    f64_ = element_ == ElementType::f64 ? as_bits() : builder_->f32_to_f64(as_f32());
+    const bool by_instruction = element_ == ElementType::f16 && builder_->has_f16_lanes();
+    f64_ = element_ == ElementType::f64 ? as_bits()
+           : by_instruction             ? builder_->f16_to_f64(as_bits())
+                                        : builder_->f32_to_f64(as_f32());
   }
   return f64_;
 }

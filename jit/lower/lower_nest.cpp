@@ -71,6 +71,8 @@ class NestLowering {
     const ElementType from = function_.type_of(operand).element;
     if (facts_.stored_element(facts_.roots[operand]) != from) return false;  // it is stored wider
     const ElementType to = function_.type_of(output.value).element;
+    const bool by_instruction = is_whole(from) && to == ElementType::f16;
+    if (by_instruction && builder_.has_f16_lanes()) return false;
     const std::optional<StoreTable> table =
         store_table(from, to, canonical_options(from, to, convert_options(*operation)));
     if (!table || !builder_.has_look_up(table->entries.index_bits)) return false;

@@ -6,6 +6,7 @@
 
 #include "jit/plan/nest.hpp"
 #include "tests/support/conversions.hpp"
+#include "tests/support/kernel_code.hpp"
 
 namespace castor::test {
 

@@ -66,6 +66,13 @@ inline const std::vector<std::pair<Tier, Runtime>>& tier_runtimes() {
   return runtimes;
 }
 
+/// One runtime for each tier whose instructions the CPU has: megabytes take an emulator minutes.
+inline std::vector<std::pair<Tier, Runtime>> native_tier_runtimes() {
+  std::vector<std::pair<Tier, Runtime>> runtimes = tier_runtimes();
+  std::erase_if(runtimes, [](const auto& row) { return jit::host().emulates(row.first); });
+  return runtimes;
+}
+
 /// Source elements and what each must become, in storage.
 struct ExpectedConversion {
   std::vector<uint64_t> inputs;

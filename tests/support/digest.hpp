@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ struct CodeFigures {
   size_t bytes = 0;  ///< code, padding and constants
   size_t instructions = 0;
   int spills = 0;
-  double cycles = 0;  ///< port model, main loop, per 64 bytes written
-  char limit = '?';   ///< first letter of what limits the loop
+  /// By the port model, of the main loop per 64 bytes written; none where it lacks instructions.
+  std::optional<double> cycles;
+  char limit = '?';  ///< first letter of what limits the loop
   friend bool operator==(const CodeFigures&, const CodeFigures&) = default;
 };
 
@@ -30,13 +32,15 @@ inline Result<CodeFigures> figures_of(const jit::MachineCode& code) {
   if (!listed) return listed.error();
   const auto loop = std::ranges::find(code.loops, "main loop", &jit::CodeLoop::name);
   if (loop == code.loops.end()) return Error{ErrorCode::internal, "there is no main loop"};
-  const auto cycles = port_cycles(code, *loop);
-  if (!cycles) return cycles.error();
-  return CodeFigures{.bytes = code.bytes.size(),
-                     .instructions = listed->size(),
-                     .spills = code.spills,
-                     .cycles = cycles->bound() * 64 / static_cast<double>(loop->store_bytes),
-                     .limit = cycles->limited_by().front()};
+  CodeFigures figures{.bytes = code.bytes.size(),
+                      .instructions = listed->size(),
+                      .spills = code.spills,
+                      .cycles = {}};
+  if (const auto cycles = port_cycles(code, *loop)) {
+    figures.cycles = cycles->bound() * 64 / static_cast<double>(loop->store_bytes);
+    figures.limit = cycles->limited_by().front();
+  }
+  return figures;
 }
 
 /// The code of `convert` with default options for dense operands.
@@ -52,6 +56,23 @@ inline Result<jit::MachineCode> convert_code(ElementType from, ElementType to,
   return std::move(codes->front());
 }
 
+/// The sums over all pairs.
+struct CodeTotals {
+  size_t bytes = 0;
+  size_t instructions = 0;
+  int spills = 0;
+  double cycles = 0;   ///< summed over kernels that the port model knows
+  int unmodelled = 0;  ///< the other kernels
+
+  void add(const CodeFigures& figures) {
+    bytes += figures.bytes;
+    instructions += figures.instructions;
+    spills += figures.spills;
+    cycles += figures.cycles.value_or(0);
+    unmodelled += figures.cycles ? 0 : 1;
+  }
+};
+
 /// One line of the digest before it is padded: a head and a cell for each tier.
 struct DigestRow {
   std::string head;
@@ -59,8 +80,10 @@ struct DigestRow {
 };
 
 inline std::string cell_text(const CodeFigures& figures) {
-  return fmt::format("{:>4} {:>3} {} {:>5.2f} {}", figures.bytes, figures.instructions,
-                     figures.spills, figures.cycles, figures.limit);
+  const std::string cycles =
+      figures.cycles ? fmt::format("{:>5.2f} {}", *figures.cycles, figures.limit) : "    -";
+  return fmt::format("{:>4} {:>3} {} {}", figures.bytes, figures.instructions, figures.spills,
+                     cycles);
 }
 
 /// The rows as a table, each column as wide as its widest cell.
@@ -85,7 +108,7 @@ inline std::string aligned(const std::vector<DigestRow>& rows) {
 }
 
 inline Result<DigestRow> digest_row(ElementType from, ElementType to,
-                                    std::array<CodeFigures, jit::tier_count>& totals) {
+                                    std::array<CodeTotals, jit::tier_count>& totals) {
   DigestRow row{fmt::format("{:<7} {:<7}", name_of(from), name_of(to)), {}};
   std::vector<std::byte> last;
   for (const jit::TierInfo& tier : jit::tier_table()) {
@@ -96,21 +119,19 @@ inline Result<DigestRow> digest_row(ElementType from, ElementType to,
     if (!figures) return figures.error();
     row.cells[i] = code->bytes == last ? "=" : cell_text(*figures);
     last = code->bytes;
-    totals[i].bytes += figures->bytes;
-    totals[i].instructions += figures->instructions;
-    totals[i].spills += figures->spills;
-    totals[i].cycles += figures->cycles;
+    totals[i].add(*figures);
   }
   return row;
 }
 
 /// "# avx2: 81234 bytes, ..." for each tier: in which direction a change went, at one glance.
-inline std::string totals_text(const std::array<CodeFigures, jit::tier_count>& totals) {
+inline std::string totals_text(const std::array<CodeTotals, jit::tier_count>& totals) {
   std::string text = "# Sums over all pairs:\n";
   for (const jit::TierInfo& tier : jit::tier_table()) {
-    const CodeFigures& sum = totals[static_cast<size_t>(tier.tier)];
-    text += fmt::format("#   {:<12} {} bytes, {} instructions, {} spills, {:.2f} cycles\n",
-                        tier.name, sum.bytes, sum.instructions, sum.spills, sum.cycles);
+    const CodeTotals& sum = totals[static_cast<size_t>(tier.tier)];
+    text += fmt::format("#   {:<12} {} bytes, {} instructions, {} spills, {:.2f} cycles{}\n",
+                        tier.name, sum.bytes, sum.instructions, sum.spills, sum.cycles,
+                        sum.unmodelled == 0 ? "" : fmt::format(" and {} kernels", sum.unmodelled));
   }
   return text;
 }
@@ -122,7 +143,7 @@ inline Result<std::string> digest_text(const std::vector<ElementType>& types) {
     head.cells[static_cast<size_t>(tier.tier)] = tier.name;
   }
   std::vector<DigestRow> rows = {head};
-  std::array<CodeFigures, jit::tier_count> totals{};
+  std::array<CodeTotals, jit::tier_count> totals{};
   for (ElementType from : types) {
     for (ElementType to : types) {
       auto row = digest_row(from, to, totals);

@@ -16,8 +16,12 @@
 
 namespace castor::test {
 
-inline constexpr std::array all_tiers = {jit::Tier::avx2, jit::Tier::avx2_vnni, jit::Tier::avx512,
-                                         jit::Tier::avx512_vnni, jit::Tier::avx512_vbmi};
+/// In the order of `Tier`.
+inline constexpr auto all_tiers = [] {
+  std::array<jit::Tier, jit::tier_count> tiers{};
+  for (size_t i = 0; i < tiers.size(); ++i) tiers[i] = static_cast<jit::Tier>(i);
+  return tiers;
+}();
 
 /// Names the rows of a suite over tiers.
 inline std::string name_of_row(const testing::TestParamInfo<jit::Tier>& row) {

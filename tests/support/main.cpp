@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "tools/emulator/emulator.hpp"
+
 namespace {
 
 std::string file_stem(const char* path) { return std::filesystem::path(path).stem().string(); }
@@ -37,6 +39,7 @@ bool is_long(std::string_view argument) { return argument == "--long"; }
 }  // namespace
 
 int main(int argc, char** argv) {
+  castor::emulator::install();  // the tiers that this machine lacks are tested too
   // Before GoogleTest draws parameters of tests: some are fewer in the short form.
   if (std::any_of(argv + 1, argv + argc, is_long)) setenv("CASTOR_LONG", "1", 1);
   testing::InitGoogleTest(&argc, argv);

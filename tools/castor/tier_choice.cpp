@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/castor/tier_choice.hpp"
 
+#include "tools/emulator/emulator.hpp"
+
 namespace castor::tools {
 
 namespace {
@@ -17,6 +19,9 @@ void add_tier_choice(CLI::App& command, std::optional<TierChoice>& choice) {
   add_named_option<TierChoice>(command, "--isa", choice, tier_choice_named, "tier",
                                tier_names() + " or all",
                                "tier to check, or all that this machine runs");
+  command.add_flag_callback(
+      "--emulate", [] { emulator::install(); },
+      "carry out instructions that this machine lacks (AVX512-FP16): slow");
 }
 
 Result<std::vector<jit::Tier>> chosen_tiers(const std::optional<TierChoice>& choice) {

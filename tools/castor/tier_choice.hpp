@@ -13,7 +13,7 @@ struct TierChoice {
   std::optional<jit::Tier> tier;
 };
 
-/// Adds `--isa TIER|all`.
+/// Adds `--isa TIER|all` and `--emulate`, with which tiers that the host lacks are among them.
 void add_tier_choice(CLI::App& command, std::optional<TierChoice>& choice);
 
 /// The tiers of a choice; without one, the tier in use. Fails where the host runs none of them.

@@ -11,16 +11,20 @@
 #include <cstring>
 #include <exception>
 
+#include "jit/target.hpp"
+
 namespace castor::fuzz {
 
 namespace {
 
-/// Crashes are findings: they end the child at once, without a core file or a handler's message.
+/// Crashes are findings: they end the child at once, without a core file or a handler's message. An
+/// emulator's handler stays: it ends the child itself at instructions that it does not know.
 void let_crashes_be_quiet() {
   const rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGALRM}) {
-    std::signal(signal, SIG_DFL);
+    const bool is_emulated = signal == SIGILL && jit::host().emulated != jit::FeatureSet{};
+    if (!is_emulated) std::signal(signal, SIG_DFL);
   }
 }
 

@@ -128,11 +128,18 @@ std::string describe_tensors(const Prepared& prepared) {
 std::string repeat_command(const Mismatch& mismatch, const RunPosition& position) {
   const std::vector<Tier>& tiers = position.tiers;
   const std::string_view tier = name_of(tiers[mismatch.finding.tier]);
+  const auto emulate = [](std::span<const Tier> run) {
+    const bool is_needed =
+        std::ranges::any_of(run, [](Tier each) { return jit::host().emulates(each); });
+    return is_needed ? " --emulate" : "";
+  };
   if (mismatch.repeats) {
-    return fmt::format("castor fuzz --seed {} --count 1 --isa {}", mismatch.original.seed, tier);
+    return fmt::format("castor fuzz --seed {} --count 1 --isa {}{}", mismatch.original.seed, tier,
+                       emulate({&tiers[mismatch.finding.tier], 1}));
   }
-  return fmt::format("castor fuzz --seed {} --count {} --isa {}  (the program alone passes)",
-                     position.run_seed, position.index + 1, tiers.size() == 1 ? tier : "all");
+  return fmt::format("castor fuzz --seed {} --count {} --isa {}{}  (the program alone passes)",
+                     position.run_seed, position.index + 1, tiers.size() == 1 ? tier : "all",
+                     emulate(tiers));
 }
 
 std::string describe_tasks(const Program& program) {

@@ -21,6 +21,11 @@ bool has_a_cost(const ElementwiseCase& row) {
   return !is_remainder || !is_float(row.type);
 }
 
+/// No core that the port model describes has instructions for f16 lanes.
+bool is_modelled(const ElementwiseCase& row, jit::Tier tier) {
+  return row.type != ElementType::f16 || tier != jit::Tier::avx512_fp16;
+}
+
 class ElementwiseCode : public testing::TestWithParam<jit::Tier> {
  protected:
   void check(const ElementwiseCase& row) {
@@ -67,15 +72,13 @@ TEST_P(ElementwiseCode, HoldsOnlyInstructionsOfItsTier) {
 TEST_P(ElementwiseCode, HasACost) {
   for (ElementType type : test::value_types()) {
     for (const ElementwiseCase& row : test::elementwise_cases(type)) {
-      check_costs(row);
+      if (is_modelled(row, GetParam())) check_costs(row);
       if (HasFatalFailure()) return;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, ElementwiseCode,
-                         testing::Values(jit::Tier::avx2, jit::Tier::avx2_vnni, jit::Tier::avx512,
-                                         jit::Tier::avx512_vnni, jit::Tier::avx512_vbmi),
+INSTANTIATE_TEST_SUITE_P(Tiers, ElementwiseCode, testing::ValuesIn(test::all_tiers),
                          [](const auto& row) { return std::string(name_of(row.param)); });
 
 }  // namespace

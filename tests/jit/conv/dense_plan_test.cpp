@@ -11,12 +11,12 @@
 
 #include "ir/shape/convolution.hpp"
 #include "jit/conv/candidates.hpp"
+#include "tests/support/kernel_code.hpp"
 
 namespace castor::jit {
 namespace {
 
-constexpr Tier tiers[] = {Tier::avx2, Tier::avx2_vnni, Tier::avx512, Tier::avx512_vnni,
-                          Tier::avx512_vbmi};
+constexpr auto& tiers = test::all_tiers;
 constexpr int64_t max_scratch = int64_t{1} << 20;
 
 ConvolutionGeometry geometry_of(const Dims& x, const Dims& w, ConvolutionOptions options = {}) {

@@ -9,13 +9,11 @@
 #include "jit/listing/listing.hpp"
 #include "jit/memory/code_memory.hpp"
 #include "runtime/conv/dense.hpp"
+#include "tests/support/kernel_code.hpp"
 #include "tools/testing/guarded_pages.hpp"
 
 namespace castor::detail {
 namespace {
-
-constexpr jit::Tier all_tiers[] = {jit::Tier::avx2, jit::Tier::avx2_vnni, jit::Tier::avx512,
-                                   jit::Tier::avx512_vnni, jit::Tier::avx512_vbmi};
 
 /// Calls visit(unit) for all units that there is code for.
 template <class Visit>
@@ -222,7 +220,7 @@ std::string name_of(const jit::DensePlan& plan) {
 
 TEST_F(PackedDenseWeights, AreAsDefined) {
   constexpr int cases = 200;
-  for (const jit::Tier tier : all_tiers) {
+  for (const jit::Tier tier : test::all_tiers) {
     if (!jit::host().runs(tier)) continue;
     const jit::Target target{tier};
     by_code_ = 0;

@@ -42,8 +42,8 @@ INSTANTIATE_TEST_SUITE_P(Files, GoldenListing, testing::ValuesIn(listing_files()
 constexpr const char* digest_head =
     R"(# `convert` with default options, dense operands. In each tier's column: bytes of code and
 # constants, instructions, spills, and the port model's cycles of the main loop per 64 bytes
-# written with what limits it (l load, s store, p pipes, f front end). "=" is the very code of the
-# tier to the left.
+# written with what limits it (l load, s store, p pipes, f front end), or "-" where the loop has f16 lanes,
+# which no modelled core has. "=" is the very code of the tier to the left.
 )";
 
 TEST(GoldenDigest, IsWhatIsGenerated) {
@@ -125,7 +125,7 @@ TEST(GoldenListings, StaySmallEnoughToReview) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(golden_folder())) {
     if (entry.is_regular_file()) bytes += entry.file_size();
   }
-  EXPECT_LT(bytes, 800u << 10);
+  EXPECT_LT(bytes, 1u << 20);
 }
 
 // ---- the comparison itself

@@ -84,8 +84,11 @@ std::vector<SelectionRow> read_selection_rows() {
   return rows;
 }
 
+/// The result has the type that the operation names, or the source's.
 Result<FunctionPtr> function_of(const SelectionRow& row) {
-  const std::string result = row.operation.substr(row.operation.rfind(' ') + 1);
+  const bool names_type = row.operation.find(" : ") != std::string::npos;
+  const std::string result =
+      names_type ? row.operation.substr(row.operation.rfind(' ') + 1) : row.source;
   return parse_function(
       fmt::format("func @f(%x: {}[?n]) -> ({}[?n]) {{\n  %y = {}\n  return %y\n}}\n", row.source,
                   result, row.operation));
@@ -210,9 +213,7 @@ TEST_P(CodeRules, HoldForEveryConversion) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, CodeRules,
-                         testing::Values(jit::Tier::avx2, jit::Tier::avx2_vnni, jit::Tier::avx512,
-                                         jit::Tier::avx512_vnni, jit::Tier::avx512_vbmi),
+INSTANTIATE_TEST_SUITE_P(Tiers, CodeRules, testing::ValuesIn(test::all_tiers),
                          [](const auto& row) { return std::string(name_of(row.param)); });
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_P(Streaming, GivesTheSameBytes) {
     const Conversion conversion{GetParam(), to, {}};
     const ExpectedConversion expected =
         test::expect(conversion, samples::random_patterns(GetParam(), repeated, 5));
-    for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    for (const auto& [tier, runtime] : test::native_tier_runtimes()) {
       // Aligned elements anywhere in a vector, and elements that are not aligned at all.
       for (size_t shift : {0, 24, 3}) {
         tensors.check(runtime, conversion, expected, shift);

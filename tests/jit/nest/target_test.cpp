@@ -2,6 +2,7 @@
 // The table of tiers, what the host has, and how a tier is chosen.
 #include "jit/target.hpp"
 
+#include <cpuid.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,10 +14,10 @@ namespace castor::jit {
 namespace {
 
 constexpr FeatureSet every_feature = {
-    Feature::avx2,         Feature::fma,      Feature::f16c,         Feature::bmi2,
-    Feature::avx_vnni,     Feature::avx512f,  Feature::avx512bw,     Feature::avx512cd,
-    Feature::avx512dq,     Feature::avx512vl, Feature::avx512_vnni,  Feature::avx512_vbmi,
-    Feature::avx512_vbmi2, Feature::gfni,     Feature::avx512_bitalg};
+    Feature::avx2,         Feature::fma,      Feature::f16c,          Feature::bmi2,
+    Feature::avx_vnni,     Feature::avx512f,  Feature::avx512bw,      Feature::avx512cd,
+    Feature::avx512dq,     Feature::avx512vl, Feature::avx512_vnni,   Feature::avx512_vbmi,
+    Feature::avx512_vbmi2, Feature::gfni,     Feature::avx512_bitalg, Feature::avx512_fp16};
 
 TEST(TierTable, RowsAreAsDocumented) {
   struct Row {
@@ -29,12 +30,14 @@ TEST(TierTable, RowsAreAsDocumented) {
   const std::string avx512 = "avx2 fma f16c bmi2 avx512f avx512bw avx512cd avx512dq avx512vl";
   const std::string vnni = avx512 + " avx512_vnni";
   const std::string vbmi = vnni + " avx512_vbmi avx512_vbmi2 gfni avx512_bitalg";
+  const std::string fp16 = vbmi + " avx512_fp16";
   const Row rows[] = {
       {Tier::avx2, "avx2", "avx2 fma f16c bmi2", 256, 16},
       {Tier::avx2_vnni, "avx2_vnni", "avx2 fma f16c bmi2 avx_vnni", 256, 16},
       {Tier::avx512, "avx512", avx512.c_str(), 512, 32},
       {Tier::avx512_vnni, "avx512_vnni", vnni.c_str(), 512, 32},
       {Tier::avx512_vbmi, "avx512_vbmi", vbmi.c_str(), 512, 32},
+      {Tier::avx512_fp16, "avx512_fp16", fp16.c_str(), 512, 32},
   };
   ASSERT_EQ(std::size(rows), size_t{tier_count});
   for (size_t i = 0; i < std::size(rows); ++i) {
@@ -74,6 +77,16 @@ TEST(FeatureSet, Difference) {
   EXPECT_FALSE(a.contains(b));
 }
 
+/// libgcc 12 does not know it: cpuid leaf 7, bit 23 of edx.
+bool has_avx512_fp16() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  const bool is_told = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0;
+  return is_told && (edx >> 23 & 1) != 0 && __builtin_cpu_supports("avx512bw") != 0;
+}
+
 TEST(Host, HasTheFeaturesThatTheCompilerDetects) {
   struct Row {
     Feature feature;
@@ -96,6 +109,7 @@ TEST(Host, HasTheFeaturesThatTheCompilerDetects) {
       {Feature::avx512_vbmi2, __builtin_cpu_supports("avx512vbmi2") != 0},
       {Feature::gfni, __builtin_cpu_supports("gfni") != 0},
       {Feature::avx512_bitalg, __builtin_cpu_supports("avx512bitalg") != 0},
+      {Feature::avx512_fp16, has_avx512_fp16()},
   };
   ASSERT_EQ(std::size(rows), size_t{feature_count});
   const bool avx = __builtin_cpu_supports("avx") != 0;  // without it, no feature counts
@@ -125,7 +139,7 @@ Host machine_of(FeatureSet features, std::optional<Tier> best) {
 }
 
 TEST(ChooseTarget, HasTheCoreAndCachesOfTheMachine) {
-  Host machine = machine_of(every_feature, Tier::avx512_vbmi);
+  Host machine = machine_of(every_feature, Tier::avx512_fp16);
   machine.caches = {.l1 = 48 << 10, .l2 = 2 << 20};
   machine.identity = {.vendor = "AuthenticAMD", .family = 26, .model = 2};
   for (const std::optional<Tier> tier : {std::optional<Tier>(), std::optional(Tier::avx2)}) {
@@ -157,7 +171,7 @@ struct Choice {
 };
 
 std::vector<Choice> choices() {
-  const Host all = machine_of(every_feature, Tier::avx512_vbmi);
+  const Host all = machine_of(every_feature, Tier::avx512_fp16);
   const Host haswell = machine_of(info(Tier::avx2).features, Tier::avx2);
   const Host no_gfni =
       machine_of(every_feature - FeatureSet{Feature::gfni, Feature::avx_vnni}, Tier::avx512_vnni);
@@ -165,9 +179,9 @@ std::vector<Choice> choices() {
   const ErrorCode unsupported = ErrorCode::unsupported;
   const ErrorCode invalid = ErrorCode::invalid_argument;
   return {
-      {"best", all, {}, nullptr, Tier::avx512_vbmi},
+      {"best", all, {}, nullptr, Tier::avx512_fp16},
       {"best of avx2", haswell, {}, nullptr, Tier::avx2},
-      {"empty is unset", all, {}, "", Tier::avx512_vbmi},
+      {"empty is unset", all, {}, "", Tier::avx512_fp16},
       {"environment lowers", all, {}, "avx2_vnni", Tier::avx2_vnni},
       {"request lowers", all, Tier::avx512, nullptr, Tier::avx512},
       {"request before environment", all, Tier::avx2, "avx512", Tier::avx2},
@@ -178,7 +192,8 @@ std::vector<Choice> choices() {
        "avx513",
        {},
        invalid,
-       {"CASTOR_ISA names 'avx513'", "avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi"}},
+       {"CASTOR_ISA names 'avx513'",
+        "avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi, avx512_fp16"}},
       {"case counts", all, {}, "AVX2", {}, invalid, {"'AVX2'"}},
       {"environment above",
        no_gfni,
@@ -253,7 +268,7 @@ TEST(ChooseTarget, ReadsTheEnvironmentOfTheProcess) {
 }
 
 TEST(ChooseTarget, FollowsRequestThenEnvironmentThenIdentityForTheCore) {
-  Host machine = machine_of(every_feature, Tier::avx512_vbmi);
+  Host machine = machine_of(every_feature, Tier::avx512_fp16);
   machine.identity = {.vendor = "AuthenticAMD", .family = 25, .model = 0x11};
   const auto core_of = [&](std::optional<Core> core, const char* castor_core) {
     return choose_target({.core = core, .castor_core = castor_core}, machine);

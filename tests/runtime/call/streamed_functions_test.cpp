@@ -135,7 +135,9 @@ void check(const StreamedCase& row) {
     if (!expected.empty()) check_alike(cached, expected);
     if (expected.empty()) expected = std::move(cached);
     bool at_end = false;
+    int number = 0;
     for (const LineOffsets& offsets : offsets_of(*call.function())) {
+      if (jit::host().emulates(tier) && number++ % 32 != 0) continue;  // all would take minutes
       SCOPED_TRACE(fmt::format("outputs {} bytes after lines", fmt::join(offsets, ", ")));
       at_end = !at_end;
       check_alike(call.run(*kernel, offsets, StorePolicy::streaming, at_end), expected);

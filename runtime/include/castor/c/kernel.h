@@ -25,7 +25,8 @@ enum {
   CASTOR_TIER_AVX2_VNNI = 2,
   CASTOR_TIER_AVX512 = 3,
   CASTOR_TIER_AVX512_VNNI = 4,
-  CASTOR_TIER_AVX512_VBMI = 5
+  CASTOR_TIER_AVX512_VBMI = 5,
+  CASTOR_TIER_AVX512_FP16 = 6
 };
 /// E.g. "avx512_vnni", as CASTOR_ISA takes it; "none" for CASTOR_TIER_NONE, NULL for a number that
 /// is no tier. Lives for ever.

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out instructions that the CPU lacks, so that tests run kernels of tiers above it.
+//
+// Each such instruction raises SIGILL; the handler decodes it, computes its result from the
+// registers in the signal's frame, puts it there and goes on behind it. Meanings: Intel SDM, volume
+// 2, and "Intel AVX512-FP16 Architecture Specification". A few microseconds an instruction.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/target.hpp"
+
+namespace castor::emulator {
+
+/// Makes the features of `emulated()` that the host lacks count as its own (jit::emulate_features)
+/// and installs the handler. Call it in main, before threads and before anything asks for the host.
+/// Returns those features: none where the host has them, or lacks the AVX-512 that they build on.
+jit::FeatureSet install();
+
+/// The features that the emulator knows: AVX512-FP16, as far as castor emits it (registers only).
+jit::FeatureSet emulated();
+
+/// Instructions carried out so far, by all threads.
+uint64_t instruction_count();
+
+}  // namespace castor::emulator

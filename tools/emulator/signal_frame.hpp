@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registers of the code that a signal interrupted, in the frame that the kernel restores.
+#pragma once
+
+#include <ucontext.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace castor::emulator {
+
+using ZmmBytes = std::array<std::byte, 64>;
+
+/// A view of one signal's frame (arch/x86/include/uapi/asm/sigcontext.h): FXSAVE's 512 bytes,
+/// XSAVE's header, and components where cpuid leaf 0xd says. What XSTATE_BV does not name is zero.
+class SignalFrame {
+ public:
+  explicit SignalFrame(ucontext_t& context);
+
+  const uint8_t* instruction() const;
+  void skip(size_t bytes);
+  uint32_t mxcsr() const;
+  ZmmBytes zmm(int index) const;
+  void set_zmm(int index, const ZmmBytes& bytes);
+  uint64_t opmask(int index) const;
+  void set_opmask(int index, uint64_t bits);
+
+ private:
+  /// Components of XSAVE, by number.
+  enum Component { sse = 1, avx = 2, opmasks = 5, upper_halves = 6, upper_registers = 7 };
+  /// A quarter or a half of a vector register.
+  struct Part {
+    Component component;
+    size_t offset;  ///< in the area
+    size_t bytes;
+    size_t at;  ///< in the register
+  };
+
+  size_t offset_of(Component component) const;
+  std::array<Part, 3> parts(int zmm_index) const;
+  bool is_present(Component component) const;
+  /// Says that a component is no longer zero, and makes it so as far as it was.
+  void make_present(Component component);
+
+  ucontext_t& context_;
+  std::byte* area_;
+};
+
+}  // namespace castor::emulator
