@@ -106,7 +106,7 @@ struct Instruction {
 };
 
 using namespace Xbyak::util;
-constexpr uint8_t up_to_8_places = 0x80 | 2;
+constexpr uint8_t up_to_8_fraction_bits = 0x80 | 2;
 constexpr uint8_t not_less_equal = 6;
 constexpr uint8_t by_mxcsr = 4;
 
@@ -121,7 +121,7 @@ const Instruction instructions[] = {
     {"vmaxph", ZYDIS_MNEMONIC_VMAXPH, true, 0, [](auto& c) { c.vmaxph(zmm2 | k3 | c.T_z, zmm16, zmm1); }},
     {"vfmadd231ph", ZYDIS_MNEMONIC_VFMADD231PH, false, 0, [](auto& c) { c.vfmadd231ph(zmm2 | k3, zmm16, zmm1); }},
     {"vfnmadd231ph", ZYDIS_MNEMONIC_VFNMADD231PH, false, 0, [](auto& c) { c.vfnmadd231ph(zmm2 | k3, zmm16, zmm1); }},
-    {"vrndscaleph", ZYDIS_MNEMONIC_VRNDSCALEPH, false, up_to_8_places, [](auto& c) { c.vrndscaleph(zmm2 | k3, zmm16, up_to_8_places); }},
+    {"vrndscaleph", ZYDIS_MNEMONIC_VRNDSCALEPH, false, up_to_8_fraction_bits, [](auto& c) { c.vrndscaleph(zmm2 | k3, zmm16, up_to_8_fraction_bits); }},
     {"vrndscaleph", ZYDIS_MNEMONIC_VRNDSCALEPH, false, by_mxcsr, [](auto& c) { c.vrndscaleph(zmm2 | k3, zmm16, by_mxcsr); }},
     {"vcmpph", ZYDIS_MNEMONIC_VCMPPH, false, not_less_equal, [](auto& c) { c.vcmpph(k2 | k3, zmm16, zmm1, not_less_equal); }},
     {"vcvtw2ph", ZYDIS_MNEMONIC_VCVTW2PH, false, 0, [](auto& c) { c.vcvtw2ph(zmm2 | k3, zmm16); }},

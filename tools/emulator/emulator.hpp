@@ -2,7 +2,7 @@
 // Carries out instructions that the CPU lacks, so that tests run kernels of tiers above it.
 //
 // Each such instruction raises SIGILL; the handler decodes it, computes its result from the
-// registers in the signal's frame, puts it there and goes on behind it. Meanings: Intel SDM, volume
+// registers in the signal's frame, puts it there and goes on after it. Meanings: Intel SDM, volume
 // 2, and "Intel AVX512-FP16 Architecture Specification". A few microseconds an instruction.
 #pragma once
 

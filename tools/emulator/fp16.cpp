@@ -87,18 +87,18 @@ uint64_t multiply_add(const Lane& lane, bool negated) {
 uint64_t fused_add(const Lane& lane) { return multiply_add(lane, false); }
 uint64_t fused_negated_add(const Lane& lane) { return multiply_add(lane, true); }
 
-/// Immediate: the mode in bits 0 and 1, MXCSR's instead if bit 2 is set; binary places in bits 4 to
-/// 7.
+/// Immediate: the mode in bits 0 and 1, MXCSR's instead if bit 2 is set; fraction bits in bits 4
+/// to 7.
 uint64_t round_to_scale(const Lane& lane) {
   if (is_nan(half(lane.a))) return quiet(half(lane.a));
   const long double value = value_of(half(lane.a));
   if (std::isinf(value)) return lane.a;
   const auto mode = static_cast<RoundingMode>(lane.immediate & 3);
-  const int places = lane.immediate >> 4;
-  const long double scaled = std::ldexp(value, places);
+  const int fraction_bits = lane.immediate >> 4;
+  const long double scaled = std::ldexp(value, fraction_bits);
   const bool own_mode = (lane.immediate & 4) == 0;
   const long double result = integral(scaled, own_mode ? mode : lane.rounding);
-  return rounded_half(std::copysign(std::ldexp(result, -places), value), lane.rounding);
+  return rounded_half(std::copysign(std::ldexp(result, -fraction_bits), value), lane.rounding);
 }
 
 /// Intel SDM, CMPPS, table 3-1: for which outcomes each predicate is true.

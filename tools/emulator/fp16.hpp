@@ -14,8 +14,8 @@ namespace castor::emulator {
 struct Lane {
   uint64_t a;         ///< the first source, or the only one
   uint64_t b;         ///< the second source
-  uint64_t old;       ///< the destination's own, of instructions that read it
-  uint8_t immediate;  ///< of instructions that have one
+  uint64_t old;       ///< the destination's own, where the instruction reads it
+  uint8_t immediate;  ///< where the instruction has one
   RoundingMode rounding;
 };
 
@@ -23,7 +23,7 @@ struct Lane {
 struct LaneInstruction {
   ZydisMnemonic mnemonic;
   int source_bits;
-  int result_bits;  ///< 1: of an opmask
+  int result_bits;  ///< 1: an opmask's
   int sources;
   uint64_t (*compute)(const Lane& lane);
 };

@@ -18,7 +18,7 @@ struct Range {
   size_t bytes;
 };
 
-/// Of a component from 2 on, in XSAVE's standard format, which signal frames have.
+/// Where a component from 2 on is in XSAVE's standard format, which signal frames have.
 Range range_of(int component) {
   static const auto ranges = [] {
     std::array<Range, 8> found{};
