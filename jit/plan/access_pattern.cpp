@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/plan/access_pattern.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "jit/conv/epilogue/epilogue.hpp"
@@ -48,8 +49,9 @@ Dims strides_in_space(const Dims& axes, const Dims& extents, const Dims& strides
 }
 
 std::optional<Dims> reshaped_strides(const Dims& extents, const Dims& strides, const Dims& target) {
-  const std::vector<Run> runs = merged_runs(extents, strides);
   Dims reshaped = Dims::filled(target.rank(), 0);
+  if (std::ranges::find(target, 0) != target.end()) return reshaped;  // there are no elements
+  const std::vector<Run> runs = merged_runs(extents, strides);
   size_t run = 0;
   int64_t within = 1;  // elements of the run that inner axes of the target take
   for (int axis = target.rank() - 1; axis >= 0; --axis) {

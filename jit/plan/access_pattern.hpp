@@ -14,8 +14,8 @@ namespace castor::jit {
 Dims strides_in_space(const Dims& axes, const Dims& extents, const Dims& strides,
                       const Dims& space_extents);
 
-/// Strides of a reshaped view of a tensor: the same elements in row-major order. Nothing where no
-/// strides can say so.
+/// Strides of a reshaped view of a tensor: the same elements in row-major order; 0 where there are
+/// none. Nothing where no strides can say so.
 std::optional<Dims> reshaped_strides(const Dims& extents, const Dims& strides, const Dims& target);
 
 /// The iteration space of a nest, periods merged. `strides[k]` are the strides of operand k over

@@ -62,6 +62,11 @@ const std::vector<FunctionRow>& functions() {
        "  %y = conv_integer %a, %b {pads = [0, 1, 1, 0]}\n  %r = reshape %y : [8, 16]\n"
        "  %t = add %r, %r\n  %s = reshape %t : [8, 16]\n  return %s\n}\n",
        {{6, 20}, {8, 9}}},
+      {"no_channels",
+       "func @f(%x: u8[0, 6], %w: i8[2, 0]) -> (i32[1, 2, 6]) {\n"
+       "  %a = reshape %x : [1, 0, 6]\n  %b = reshape %w : [2, 0, 1]\n"
+       "  %y = conv_integer %a, %b\n  return %y\n}\n",
+       {{0, 6}, {2, 0}}},
       {"broadcast_first",
        "func @f(%x: u8[1, 3, 1], %w: i8[2, 1, 2]) -> (i32[2, 2, 4]) {\n"
        "  %a = broadcast %x : [2, 3, 5]\n  %b = broadcast %w : [2, 3, 2]\n"
