@@ -264,6 +264,14 @@ ValueId FunctionBuilder::conv_integer(ValueId x, ValueId w, const ConvolutionOpt
   });
 }
 
+ValueId FunctionBuilder::matmul_integer(ValueId a, ValueId b, ValueId a_zero_point,
+                                        ValueId b_zero_point) {
+  return guarded_step([&] {
+    return add({.op = OpKind::matmul_integer, .operands = {a, b, a_zero_point, b_zero_point}}, {},
+               {});
+  });
+}
+
 ValueId FunctionBuilder::requantize(ValueId x, std::optional<Quantization> to,
                                     const RequantizeOptions& options,
                                     const std::array<ValueId, 6>& parameters) {

@@ -75,6 +75,10 @@ class CASTOR_API FunctionBuilder {
   ValueId conv_integer(ValueId x, ValueId w, const ConvolutionOptions& options = {},
                        ValueId x_zero_point = no_value, ValueId w_zero_point = no_value);
 
+  /// The matrix product of `a` and `b`, less their zero points where they have some.
+  ValueId matmul_integer(ValueId a, ValueId b, ValueId a_zero_point = no_value,
+                         ValueId b_zero_point = no_value);
+
   /// `x`, quantized or f32, as another quantized format or, where `to` is null, as f32. Parameters
   /// that the formats leave to run time: scale, frac and zero point of x, then of the result.
   ValueId requantize(ValueId x, std::optional<Quantization> to,

@@ -123,6 +123,7 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::shift_right, "shift_right", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "floor(a / 2^b)"},
     {OpKind::select, "select", elementwise, 3, 1, C::any, S::optional_type, I::selection, select_attributes, "a where the condition holds, else b"},
     {OpKind::conv_integer, "conv_integer", convolution, 4, 1, C::byte, S::optional_type, I::convolution, convolution_attributes, "convolution of x by w, each less its zero point, modulo 2^32", 2},
+    {OpKind::matmul_integer, "matmul_integer", convolution, 4, 1, C::byte, S::optional_type, I::matmul, no_attributes, "matrix product of a and b, each less its zero point, modulo 2^32", 2},
     {OpKind::requantize, "requantize", requantization, 7, 1, C::quantized, S::element, I::requantized, requantize_attributes, "another scale, zero point and container: (x - zero_point) * scale / 2^frac stays", 6},
 }};
 // clang-format on

@@ -63,9 +63,10 @@ enum class OpKind : uint8_t {
   bitwise_not,
   shift_left,
   shift_right,
-  select,        ///< where a condition holds one value, elsewhere another
-  conv_integer,  ///< convolution of 8-bit integers (ONNX ConvInteger-10)
-  requantize,    ///< between quantized formats and f32 (embARC MLI 2.0, data conversion)
+  select,          ///< where a condition holds one value, elsewhere another
+  conv_integer,    ///< convolution of 8-bit integers (ONNX ConvInteger-10)
+  matmul_integer,  ///< matrix product of 8-bit integers (ONNX MatMulInteger-10)
+  requantize,      ///< between quantized formats and f32 (embARC MLI 2.0, data conversion)
 };
 inline constexpr int op_count = static_cast<int>(OpKind::requantize) + 1;
 
@@ -113,6 +114,7 @@ enum class InferRule : uint8_t {
   comparison,        ///< the operands' broadcast shape, boolean
   selection,         ///< the broadcast shape of three operands, the type of the last two
   convolution,       ///< ir/shape/convolution.hpp
+  matmul,            ///< ir/shape/matmul.hpp
   requantized,       ///< the operand's shape with the quantized format of the suffix, or f32
 };
 
@@ -121,7 +123,7 @@ enum class OpFamily : uint8_t {
   source,          ///< gives a tensor without operands
   elementwise,     ///< each result element comes from one element of each operand
   movement,        ///< moves elements without a look at them
-  convolution,     ///< sums products over windows
+  convolution,     ///< sums products over windows, or over rows and columns
   requantization,  ///< scales by parameters of slices
 };
 

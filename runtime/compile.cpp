@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/rewrite/canonicalize.hpp"
+#include "ir/rewrite/split_zero_points.hpp"
 #include "ir/verify/verify.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/cache/held_bytes.hpp"
@@ -22,8 +23,9 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   compiled->function = without_long_names(function);
   compiled->canonical = canonicalize(compiled->function);
   compiled->observer = runtime.observer;
-  if (!runtime.target) {
-    compiled->interpreted_because = runtime.interpreted_because;
+  compiled->interpreted_because =
+      runtime.target ? reason_not_split(*compiled->canonical) : runtime.interpreted_because;
+  if (!compiled->interpreted_because.empty()) {
     return std::shared_ptr<const Compiled>(std::move(compiled));
   }
 

@@ -68,6 +68,7 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::shift_right, evaluate_binary<i::shift_right>},
     {OpKind::select, evaluate_select},
     {OpKind::conv_integer, evaluate_conv_integer},
+    {OpKind::matmul_integer, evaluate_matmul_integer},
     {OpKind::requantize, evaluate_requantize},
 }};
 

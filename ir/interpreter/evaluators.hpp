@@ -29,6 +29,9 @@ void evaluate_select(const Operation& operation, Operands operands, Results resu
 // Convolutions: ir/interpreter/evaluate_convolution.cpp.
 void evaluate_conv_integer(const Operation& operation, Operands operands, Results results);
 
+// Matrix products: ir/interpreter/evaluate_matmul.cpp.
+void evaluate_matmul_integer(const Operation& operation, Operands operands, Results results);
+
 // Requantization: ir/interpreter/evaluate_requantize.cpp.
 void evaluate_requantize(const Operation& operation, Operands operands, Results results);
 

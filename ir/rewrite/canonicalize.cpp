@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/builder.hpp"
 #include "ir/rewrite/merge_conversions.hpp"
+#include "ir/rewrite/rebuild.hpp"
+#include "ir/rewrite/split_zero_points.hpp"
 #include "ir/types/excess_precision.hpp"
 
 namespace castor {
@@ -84,12 +85,9 @@ class Rewriter {
   /// The function of what is left; only after run().
   Result<FunctionPtr> rebuilt() const {
     FunctionBuilder builder(function_.name);
-    std::vector<ValueId> ids(function_.values.size(), no_value);
-    for (ValueId id : function_.parameters) {
-      ids[id] = builder.parameter(function_.values[id].name, function_.type_of(id));
-    }
+    detail::CopiedIds ids = detail::append_parameters(builder, function_);
     for (size_t i = 0; i < operations_.size(); ++i) {
-      if (kept_[i]) append(builder, operations_[i], ids);
+      if (kept_[i]) detail::append_copy(builder, function_, operations_[i], ids);
     }
     for (size_t i = 0; i < function_.results.size(); ++i) {
       builder.result(ids[replacement(function_.results[i])], function_.result_types[i]);
@@ -202,30 +200,6 @@ class Rewriter {
     }
   }
 
-  /// What the text form writes after the colon.
-  WrittenType written_type(const Operation& operation) const {
-    const TensorType& type = function_.type_of(operation.results[0]);
-    switch (info(operation.op).suffix) {
-      case TypeSuffix::optional_type: break;
-      case TypeSuffix::element:
-        return {.element = type.element, .shape = {}, .quantization = type.quantization};
-      case TypeSuffix::shape: return {.element = {}, .shape = operation.target};
-      case TypeSuffix::tensor:
-        return {.element = type.element, .shape = type.shape, .quantization = type.quantization};
-    }
-    return {};
-  }
-
-  void append(FunctionBuilder& builder, const Operation& operation,
-              std::vector<ValueId>& ids) const {
-    Operation copy = operation;
-    for (ValueId& id : copy.operands) id = id == no_value ? id : ids[id];
-    std::vector<std::string> names;
-    for (ValueId id : operation.results) names.push_back(function_.values[id].name);
-    ValueId next = builder.append(std::move(copy), written_type(operation), names);
-    for (ValueId id : operation.results) ids[id] = next++;  // appended one after another
-  }
-
   const Function& function_;
   const std::vector<ElementType> carried_;  ///< by ValueId, what its elements are handed on in
   std::vector<Operation> operations_;
@@ -238,10 +212,11 @@ class Rewriter {
 }  // namespace
 
 FunctionPtr canonicalize(const FunctionPtr& function) {
-  Rewriter rewriter(*function);
-  if (!rewriter.run()) return function;
+  const FunctionPtr split = split_zero_points(function);
+  Rewriter rewriter(*split);
+  if (!rewriter.run()) return split;
   Result<FunctionPtr> rebuilt = rewriter.rebuilt();
-  return rebuilt ? *rebuilt : function;  // the rules of the IR hold for what was verified before
+  return rebuilt ? *rebuilt : split;  // the rules of the IR hold for what was verified before
 }
 
 }  // namespace castor

@@ -7,6 +7,7 @@
 
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
+#include "ir/shape/matmul.hpp"
 #include "ir/shape/reshape.hpp"
 #include "ir/verify/infer.hpp"
 #include "ir/verify/requantize.hpp"
@@ -99,6 +100,7 @@ class Binder {
       case InferRule::reshaped:
         return reshaped(operand(operation, 0), with_names(*operation.target));
       case InferRule::convolution: return convolution_extents(operation);
+      case InferRule::matmul: return matmul_extents(operation);
       case InferRule::requantized: return requantized_extents(operation);
       case InferRule::elementwise:
       case InferRule::comparison:
@@ -118,20 +120,24 @@ class Binder {
   }
 
   Result<Dims> convolution_extents(const Operation& operation) const {
-    const auto optional = [&](size_t index) {
-      return operation.operands[index] == no_value ? nullptr : &operand(operation, index);
-    };
-    const Result<ConvolutionGeometry> geometry = convolution_geometry(
-        operation, operand(operation, 0), operand(operation, 1), optional(2), optional(3));
+    const Result<ConvolutionGeometry> geometry =
+        convolution_geometry(operation, operand(operation, 0), operand(operation, 1),
+                             optional_operand(operation, 2), optional_operand(operation, 3));
+    if (!geometry) return geometry.error();
+    return geometry->output_extents();
+  }
+
+  Result<Dims> matmul_extents(const Operation& operation) const {
+    const Result<MatmulGeometry> geometry =
+        matmul_geometry(operand(operation, 0), operand(operation, 1),
+                        optional_operand(operation, 2), optional_operand(operation, 3));
     if (!geometry) return geometry.error();
     return geometry->output_extents();
   }
 
   Result<Dims> requantized_extents(const Operation& operation) const {
     std::array<const Dims*, requantize_operands> extents{};
-    for (size_t i = 0; i < extents.size(); ++i) {
-      extents[i] = operation.operands[i] == no_value ? nullptr : &operand(operation, i);
-    }
+    for (size_t i = 0; i < extents.size(); ++i) extents[i] = optional_operand(operation, i);
     const TensorType& from = function_.type_of(operation.operands[0]);
     const TensorType& to = function_.type_of(operation.results[0]);
     if (Status status = check_parameter_extents(from, to, extents); !status) return status.error();
@@ -140,6 +146,10 @@ class Binder {
 
   const Dims& operand(const Operation& operation, size_t index) const {
     return bound_.values[operation.operands[index]];
+  }
+  /// Null where the operand is absent.
+  const Dims* optional_operand(const Operation& operation, size_t index) const {
+    return operation.operands[index] == no_value ? nullptr : &operand(operation, index);
   }
 
   /// The extents of a written shape: its names are those of parameters, which are bound first.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/shape/byte_operands.hpp"
 #include "ir/shape/convolution_axis.hpp"
 
 namespace castor {
@@ -116,29 +117,6 @@ Result<ConvolutionOptions> checked_options(const Operation& operation, const Ope
 
 // ---- Types.
 
-Status check_types(std::span<const TensorType* const> operands) {
-  for (size_t i = 0; i < 2; ++i) {
-    const ElementType found = operands[i]->element;
-    if (admits(OperandClass::byte, found)) continue;
-    return convolution_mistake(fmt::format("{} is {}, expected {}", operand_names[i],
-                                           name_of(found), name_of(OperandClass::byte)));
-  }
-  for (size_t i = 2; i < 4; ++i) {
-    const ElementType expected = operands[i - 2]->element;
-    if (!operands[i] || operands[i]->element == expected) continue;
-    return convolution_mistake(fmt::format("{} is {}, expected {} as {} is", operand_names[i],
-                                           name_of(operands[i]->element), name_of(expected),
-                                           operand_names[i - 2]));
-  }
-  return {};
-}
-
-Dims known_extents(const Shape& shape) {
-  Dims extents;
-  for (const Dim& dim : shape) extents.push_back(dim.extent);
-  return extents;
-}
-
 Shape result_shape(const ConvolutionOptions& options, const ConvolutionGeometry& geometry,
                    const Shape& x, const Shape& w) {
   Shape shape = {x[0]};
@@ -180,12 +158,13 @@ Result<ConvolutionGeometry> convolution_geometry(const Operation& operation, con
 
 Result<TensorType> convolution_type(const Operation& operation,
                                     std::span<const TensorType* const> operands) {
-  if (Status status = check_types(operands); !status) return status.error();
+  if (Status status = detail::check_byte_operands(operation.op, operand_names, operands); !status)
+    return status.error();
   std::array<Dims, 4> extents;
   Operands known{};
   for (size_t i = 0; i < known.size(); ++i) {
     if (!operands[i]) continue;
-    extents[i] = known_extents(operands[i]->shape);
+    extents[i] = detail::known_extents(operands[i]->shape);
     known[i] = &extents[i];
   }
   const Result<ConvolutionOptions> options = checked_options(operation, known);

@@ -6,6 +6,7 @@
 
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
+#include "ir/shape/matmul.hpp"
 #include "ir/shape/reshape.hpp"
 #include "ir/types/promote.hpp"
 #include "ir/verify/requantize.hpp"
@@ -62,12 +63,13 @@ Status check_not_quantized(OpKind op, Operands operands) {
 }
 
 /// Operand types are of the row's class, and equal unless the row's rule makes them so. Those of
-/// convolutions are checked with their shapes, those of requantizations with their formats.
+/// convolutions and matrix products are checked with their shapes, those of requantizations with
+/// their formats.
 Status check_operands(const OpInfo& row, Operands operands) {
   if (Status status = check_count(row, operands); !status) return status;
   if (row.infer == InferRule::requantized) return {};
   if (Status status = check_not_quantized(row.op, operands); !status) return status;
-  if (row.infer == InferRule::convolution) return {};
+  if (row.infer == InferRule::convolution || row.infer == InferRule::matmul) return {};
   const size_t first = first_value(row);
   for (size_t i = 0; i < operands.size(); ++i) {
     const OperandClass expected = i < first ? OperandClass::boolean : row.types;
@@ -174,6 +176,7 @@ Result<TensorType> result_type(const Operation& operation, Operands operands,
     case InferRule::comparison: return elementwise(operation, operands, ElementType::boolean);
     case InferRule::selection: return elementwise(operation, operands, operands[1]->element);
     case InferRule::convolution: return convolution_type(operation, operands);
+    case InferRule::matmul: return matmul_type(operands);
     case InferRule::requantized: return requantize_type(operands, written);
     case InferRule::promoted: break;
   }

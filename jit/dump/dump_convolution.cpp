@@ -5,21 +5,39 @@
 
 #include <array>
 
+#include "ir/rewrite/split_zero_points.hpp"
 #include "ir/text/text.hpp"
 #include "jit/conv/candidates.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/matmul/matmul_convolution.hpp"
 #include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// The problem of a convolution's nest, as if unknown extents were long; for one without output
-/// there is none.
-Result<ConvolutionProblem> likely_problem(const Function& function, const Nest& nest) {
+/// What is multiplied: by numbers of operands, the image and the weights.
+struct LikelyGeometry {
+  ConvolutionGeometry geometry;
+  size_t image = 0;
+  bool has_constant_weights = true;
+};
+
+Result<LikelyGeometry> geometry_of_matmul(const Function& function, const Operation& operation,
+                                          const BoundShapes& shapes) {
+  const auto matmul = likely_matmul(function, operation, shapes);
+  if (!matmul) return Error{ErrorCode::unsupported, reason_not_split(function)};
+  const bool has_rows = matmul->image == MatmulImage::a;  // as pixels: then b is packed ahead
+  return LikelyGeometry{matmul->geometry, has_rows ? 0u : 1u, has_rows};
+}
+
+/// As if unknown extents were long.
+Result<LikelyGeometry> likely_geometry(const Function& function, const Operation& operation) {
   const Result<BoundShapes> shapes = likely_shapes(function);
   if (!shapes) return shapes.error();
-  const Operation& operation = function.operations[*nest.convolution];
+  if (operation.op == OpKind::matmul_integer) {
+    return geometry_of_matmul(function, operation, *shapes);
+  }
   std::array<const Dims*, 4> extents = {};
   for (size_t i = 0; i < operation.operands.size(); ++i) {
     if (operation.operands[i] != no_value) extents[i] = &shapes->values[operation.operands[i]];
@@ -27,6 +45,15 @@ Result<ConvolutionProblem> likely_problem(const Function& function, const Nest& 
   const Result<ConvolutionGeometry> geometry =
       convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
   if (!geometry) return geometry.error();
+  return LikelyGeometry{*geometry};
+}
+
+/// The problem of a convolution's nest; for one without output there is none.
+Result<ConvolutionProblem> likely_problem(const Function& function, const Nest& nest) {
+  const Operation& operation = function.operations[*nest.convolution];
+  const Result<LikelyGeometry> likely = likely_geometry(function, operation);
+  if (!likely) return likely.error();
+  const ConvolutionGeometry* const geometry = &likely->geometry;
   const bool is_empty = element_count(geometry->output_extents()).value_or(0) == 0;
   if (is_empty || geometry->group_channels() == 0) {
     return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
@@ -35,11 +62,13 @@ Result<ConvolutionProblem> likely_problem(const Function& function, const Nest& 
   const auto element = [&](size_t operand) {
     return function.values[operation.operands[operand]].type.element;
   };
-  const bool has_zero_points = operation.operands.size() > 3 && operation.operands[3] != no_value;
+  const size_t image = likely->image;
+  const size_t weights = 1 - image;
   return ConvolutionProblem{.geometry = *geometry,
-                            .x_is_signed = element(0) == ElementType::i8,
-                            .w_is_signed = element(1) == ElementType::i8,
-                            .has_weight_zero_points = has_zero_points};
+                            .x_is_signed = element(image) == ElementType::i8,
+                            .w_is_signed = element(weights) == ElementType::i8,
+                            .has_weight_zero_points = operation.operands[weights + 2] != no_value,
+                            .has_constant_weights = likely->has_constant_weights};
 }
 
 /// The epilogue that kernels apply to their register tiles; nothing where a nest of its own applies

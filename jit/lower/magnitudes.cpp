@@ -50,6 +50,14 @@ double bound_of_convolution(const Function& function, const Operation& operation
   return bound;
 }
 
+/// A bound of a matrix product's sums.
+double bound_of_matmul(const Function& function, const Operation& operation) {
+  constexpr double max_difference = 255;
+  const Dim& depth = function.type_of(operation.operands[0]).shape.back();
+  if (!depth.is_fixed()) return unknown;
+  return max_difference * max_difference * static_cast<double>(depth.extent);
+}
+
 double bound_of_attribute(const Operation& operation, std::string_view name) {
   const AttributeValue* attribute = find(operation.attributes, name);
   if (attribute == nullptr) return 0;
@@ -92,6 +100,7 @@ double Magnitudes::bound_of_result(const Function& function, const Operation& op
   const ElementType type = function.type_of(operation.results.front()).element;
   if (operation.op == OpKind::constant) return bound_of_constant(operation, type);
   if (operation.op == OpKind::conv_integer) return bound_of_convolution(function, operation);
+  if (operation.op == OpKind::matmul_integer) return bound_of_matmul(function, operation);
   // Other integers may wrap; floats of fewer bits may become infinite at less.
   const bool is_known = type == ElementType::f32 || type == ElementType::f64;
   return is_known ? rounded(bound_of_float(operation)) : unknown;

@@ -61,6 +61,7 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::shift_right, 1},
     {OpKind::select, 1},
     {OpKind::conv_integer, 1},
+    {OpKind::matmul_integer, 1},
     {OpKind::requantize, 1},
 }};
 // clang-format on

@@ -7,6 +7,7 @@
 #include "jit/core/core_tuning.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/requantize/plan.hpp"
+#include "runtime/bind/bind_matmul.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/bind/nest_binding.hpp"
 #include "runtime/bind/value_origins.hpp"
@@ -105,10 +106,11 @@ class NestBinder {
   }
 
   /// A step that copies a tensor to another by the code of that nest.
-  Status bind_copy_step(const jit::Nest& nest, const TensorOrigin& from, const TensorOrigin& to) {
+  Status bind_copy_step(const jit::Nest& nest, const TensorOrigin& from, const TensorOrigin& to,
+                        bool matches_space = true) {
     auto result = new_step<ElementwiseStep>();
     result.program = StepProgram::copy;
-    add_operand(result, from.origin, nest.element(0), true);
+    add_operand(result, from.origin, nest.element(0), matches_space);
     add_operand(result, to.origin, nest.element(1), true);
     const std::vector<Dims> strides = {from.strides, to.strides};
     return bind_codes(nest, nullptr, to.extents, strides, std::move(result));
@@ -152,27 +154,63 @@ class NestBinder {
     }
   }
 
+  /// The result of a convolution that an epilogue takes.
+  struct FusedResult {
+    int64_t channels = 0;
+    bool sums_nothing = false;
+    std::optional<jit::MatmulConvolution> matmul;  ///< if it is a matrix product's
+  };
+
+  Result<FusedResult> fused_result(const jit::Nest& convolution) {
+    const Operation& operation = compiled_.canonical->operations[*convolution.convolution];
+    if (operation.op != OpKind::matmul_integer) {
+      const Dims& w = origins_.extents_of(operation.operands[1]);
+      return FusedResult{w[0], w[1] == 0, {}};
+    }
+    auto matmul = bind_matmul(operation, *compiled_.canonical, origins_);
+    if (!matmul.ok()) return matmul.error();
+    const ConvolutionGeometry& geometry = matmul->geometry;
+    return FusedResult{geometry.out_channels, geometry.channels == 0, *matmul};
+  }
+
+  /// How the nest takes the result; `strides` are its operands' over these extents.
+  static std::optional<jit::EpilogueWalk> slabs_of(const jit::Nest& nest, const Dims& extents,
+                                                   const FusedResult& result,
+                                                   std::vector<Dims> strides) {
+    if (!result.matmul) return jit::epilogue_walk(nest, extents, strides);
+    jit::Nest consumer = nest;
+    consumer.epilogue->layout = result.matmul->geometry.layout;
+    for (size_t k = 0; k < strides.size(); ++k) {
+      if (k == nest.epilogue->source) continue;
+      auto reshaped = jit::reshaped_strides(extents, strides[k], result.matmul->result);
+      if (!reshaped) return std::nullopt;
+      strides[k] = *reshaped;
+    }
+    return jit::epilogue_walk(consumer, result.matmul->result, strides);
+  }
+
   /// Binds a convolution and the nest after it as one. False, and nothing is bound, where that is
   /// not planned, or the tensors' extents and strides do not allow it.
   Result<bool> bind_fused(const jit::Nest& convolution) {
     if (!convolution.fusion || !convolution.fusion->is_fused()) return false;
     const jit::Nest& nest = compiled_.nests[at_ + 1];
     const Dims& extents = origins_.extents_of(convolution.space);
-    const Dims& w = origins_.extents_of(convolution.inputs[1].value);
-    if (origins_.extents_of(nest.space) != extents || w[1] == 0) return false;
+    const Result<FusedResult> result = fused_result(convolution);
+    if (!result.ok()) return result.error();
+    if (origins_.extents_of(nest.space) != extents || result->sums_nothing) return false;
     if (Status status = copy_for_reshapes(nest); !status) return status.error();
     std::vector<Dims> strides;
     BoundEpilogue epilogue;
     epilogue.nest = at_ + 1;
     add_operands(epilogue, nest, strides, true);
-    auto walk = jit::epilogue_walk(nest, extents, strides);
+    auto walk = slabs_of(nest, extents, *result, strides);
     if (!walk) return false;
     epilogue.walk = std::move(*walk);
     epilogue.source = nest.epilogue->source;
     const std::optional<jit::TileEpilogue> tile =
         jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
     epilogue.max_elements = compiled_.target.tuning().partition.max_epilogue_elements;
-    const size_t slab = origins_.scratch().take(piece_bytes(epilogue, w[0]));
+    const size_t slab = origins_.scratch().take(piece_bytes(epilogue, result->channels));
     Status status =
         bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = slab},
                               &epilogue, tile ? &*tile : nullptr);
@@ -198,18 +236,10 @@ class NestBinder {
   Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
                                BoundEpilogue* epilogue, const jit::TileEpilogue* tile) {
     auto result = new_step<ConvolutionStep>();
-    std::vector<const std::byte*> constants;
-    ConvolutionChoice choice{.epilogue = tile};
-    choice.weights.store = compiled_.memory->weights.get();
-    for (size_t k = 0; k < nest.inputs.size(); ++k) {
-      const ValueId value = nest.inputs[k].value;
-      if (Status status = add_dense_operand(result, value, nest.element(k)); !status) return status;
-      constants.push_back(result.operands.back().origin.constant);
-      if (constants.back() == nullptr) continue;
-      choice.weights.contents[k] = origins_.content_of(origins_.root_of(value)).words();
-    }
+    Result<ConvolutionTensors> tensors = add_tensors(nest, result);
+    if (!tensors.ok()) return tensors.error();
     add_operand(result, y, ElementType::i32, true);
-    if (Status status = find_convolution(nest, constants, choice, result); !status) return status;
+    if (Status status = find_convolution(*tensors, tile, result); !status) return status;
     if (epilogue != nullptr) {
       if (!result.convolution->applies_epilogue) {
         const jit::Nest& consumer = compiled_.nests[at_ + 1];
@@ -221,7 +251,22 @@ class NestBinder {
       result.epilogue = std::make_shared<const BoundEpilogue>(std::move(*epilogue));
     }
     bound_.steps.emplace_back(std::move(result));
+    for (const size_t copy : tensors->copies) origins_.scratch().give_back(copy);
     return {};
+  }
+
+  /// Adds what a convolution reads to its step.
+  Result<ConvolutionTensors> add_tensors(const jit::Nest& nest, ConvolutionStep& step) {
+    const Function& function = *compiled_.canonical;
+    const Operation& operation = function.operations[*nest.convolution];
+    if (operation.op != OpKind::matmul_integer) return add_convolution_tensors(nest, step);
+    const auto matmul = bind_matmul(operation, function, origins_);
+    if (!matmul.ok()) return matmul.error();
+    const auto copy = [&](const TensorOrigin& from, const TensorOrigin& to, ElementType element) {
+      const int rank = to.extents.rank();
+      return bind_copy_step(jit::copy_nest(element, 0, rank, compiled_.target), from, to, false);
+    };
+    return add_matmul_tensors(operation, function, *matmul, origins_, copy, step);
   }
 
   /// All tensors may have any strides.
@@ -288,9 +333,18 @@ class NestBinder {
     return {};
   }
 
-  Status find_convolution(const jit::Nest& nest, std::span<const std::byte* const> constants,
-                          const ConvolutionChoice& choice, ConvolutionStep& result) {
+  /// The operands of a `conv_integer`, in the order of its nest.
+  Result<ConvolutionTensors> add_convolution_tensors(const jit::Nest& nest, ConvolutionStep& step) {
     const Operation& operation = compiled_.canonical->operations[*nest.convolution];
+    ConvolutionTensors tensors;
+    for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      const ValueId value = nest.inputs[k].value;
+      Status status = add_dense_operand(step, value, nest.element(k));
+      if (!status) return status.error();
+      tensors.constants.push_back(step.operands.back().origin.constant);
+      if (tensors.constants.back() == nullptr) continue;
+      tensors.sharing.contents[k] = origins_.content_of(origins_.root_of(value)).words();
+    }
     std::array<const Dims*, 4> extents = {};
     std::array<int, 4> numbers = {-1, -1, -1, -1};
     int next = 0;
@@ -302,18 +356,26 @@ class NestBinder {
     const Result<ConvolutionGeometry> geometry =
         convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
     if (!geometry.ok()) return geometry.error();
-    const ConvolutionOperands operands = {
-        .x_is_signed = result.operands[0].element == ElementType::i8,
-        .w_is_signed = result.operands[1].element == ElementType::i8,
-        .x_zero_point = numbers[2],
-        .w_zero_point = numbers[3],
-        .zero_points_per_channel =
-            extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1};
-    auto convolution = bind_convolution(*geometry, operands, constants, compiled_.target,
-                                        compiled_.store->cache, origins_.scratch(), choice);
+    tensors.geometry = *geometry;
+    tensors.operands = {.x_is_signed = step.operands[0].element == ElementType::i8,
+                        .w_is_signed = step.operands[1].element == ElementType::i8,
+                        .x_zero_point = numbers[2],
+                        .w_zero_point = numbers[3],
+                        .zero_points_per_channel =
+                            extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1};
+    return tensors;
+  }
+
+  /// `tile`: what kernels may apply, or null.
+  Status find_convolution(ConvolutionTensors& tensors, const jit::TileEpilogue* tile,
+                          ConvolutionStep& result) {
+    tensors.sharing.store = compiled_.memory->weights.get();
+    auto convolution = bind_convolution(
+        tensors.geometry, tensors.operands, tensors.constants, compiled_.target,
+        compiled_.store->cache, origins_.scratch(), {.epilogue = tile, .weights = tensors.sharing});
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
-    result.nanoseconds = convolution_ns(*geometry, compiled_.target);
+    result.nanoseconds = convolution_ns(tensors.geometry, compiled_.target);
     if (result.convolution->scratch_bytes > 0)
       origins_.scratch().give_back(result.convolution->scratch);
     return {};

@@ -105,6 +105,7 @@ TEST(BindShapes, SaysWhatDoesNotFit) {
 }
 
 /// Every type against every op's class (conv_integer: tests/runtime/conv/conv_integer_ir_test.cpp;
+/// matmul_integer: tests/runtime/matmul/matmul_integer_errors_test.cpp;
 /// requantize: tests/runtime/requantize/requantize_ir_test.cpp).
 TEST(InferTypes, OperandsAreOfTheRowsClass) {
   for (const OpInfo& row : op_table()) {

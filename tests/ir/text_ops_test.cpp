@@ -75,6 +75,8 @@ const std::vector<std::string> other_texts = {
     around("%c: boolean[3], %x: u1[3]", "u1[3]", "%z = select %c, %x, %x {broadcast = none}", "%z"),
     around("%x: u8[1, 2, 5], %w: i8[4, 1, 3], %z: i8[4]", "i32[1, 4, 5]",
            "%y = conv_integer %x, %w, none, %z {group = 2, pads = [2, 0]}", "%y"),
+    around("%a: u8[?n, 2, 5], %b: i8[5, 4], %z: i8[4]", "i32[?n, 2, 4]",
+           "%y = matmul_integer %a, %b, none, %z", "%y"),
     around(
         "%x: fx8<frac = 7>[2, 3], %s: i16[3]",
         "sa32<axis = 1, scale = ?, frac = [1, -2, 3], zero_point = [0, 5, -6]>[2, 3]",

@@ -7,6 +7,8 @@
 #include <array>
 
 #include "ir/interpreter/interpreter.hpp"
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/rewrite/split_zero_points.hpp"
 #include "ir/verify/infer.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/state_access.hpp"
@@ -133,11 +135,21 @@ Call Executor::lay_out(const Prepared& prepared) {
   return call;
 }
 
+namespace {
+
+/// Whether machine code does not compute the function, whatever the tier.
+bool is_interpreted(const Prepared& prepared) {
+  return !reason_not_split(*canonicalize(prepared.function)).empty();
+}
+
+}  // namespace
+
 Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, const Call& call,
                              CallTrace& trace) {
   const Result<Kernel> kernel = runtime.compile(prepared.function);
   if (!kernel) return refusal(kernel.error().to_string());
-  if (kernel->engine() != Engine::jit) {
+  const bool may_be_interpreted = kernel->engine() != Engine::jit && is_interpreted(prepared);
+  if (kernel->engine() != Engine::jit && !may_be_interpreted) {
     return refusal(fmt::format("runs in the interpreter: {}", kernel->engine_reason()));
   }
   if (prepared.program.bad_call.kind == BadCall::Kind::extents) {
@@ -145,7 +157,7 @@ Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, c
   }
   const Result<BoundKernel> bound = kernel->bind(call.inputs, call.outputs);
   if (!bound) return refusal(bound.error().to_string());
-  if (bound->engine() != Engine::jit) {
+  if (bound->engine() != Engine::jit && !may_be_interpreted) {
     return refusal(fmt::format("bound to the interpreter: {}", bound->engine_reason()));
   }
   trace.bound = *bound;

@@ -216,10 +216,15 @@ void OperationDrawer::draw_convolution_of(ElementType x_type) {
 
 void draw_convolutions(Random& random, Program& program) {
   OperationDrawer drawer(random, program);
-  if (random.percent(50)) {
+  const auto type = [&] {
+    return random.percent(70) ? random.pick(byte_types) : draw_element(random);
+  };
+  if (random.percent(35)) {
+    drawer.draw_matmul_of(type());
+  } else if (random.percent(50)) {
     drawer.draw_epilogue(draw_epilogue_cell(random));
   } else {
-    drawer.draw_convolution_of(random.percent(70) ? random.pick(byte_types) : draw_element(random));
+    drawer.draw_convolution_of(type());
   }
   if (program.operations.empty()) drawer.draw(OpKind::convert);
   drawer.draw_results();

@@ -35,7 +35,7 @@ Dims draw_image(Random& random);
 /// A cell of the coverage, as a rule of epilogues that run slice by slice.
 EpilogueCell draw_epilogue_cell(Random& random);
 
-/// A function around a convolution, with inputs made for it.
+/// A function around a convolution or a matrix product, with inputs made for it.
 void draw_convolutions(Random& random, Program& program);
 
 }  // namespace castor::fuzz

@@ -26,9 +26,9 @@ OpKind draw_op(Random& random) {
                                 OpKind::select,    OpKind::add,
                                 OpKind::mul,       OpKind::sub};
   if (random.percent(20)) return random.pick(often);
-  while (true) {  // convolutions are drawn with inputs made for them
+  while (true) {  // convolutions and products are drawn with inputs made for them
     const auto op = static_cast<OpKind>(random.below(op_count));
-    if (op != OpKind::conv_integer) return op;
+    if (info(op).family != OpFamily::convolution) return op;
   }
 }
 
@@ -160,6 +160,7 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::reshape: return draw_reshape();
     case OpKind::select: return draw_select(pick_value(values_of(OperandClass::any)));
     case OpKind::conv_integer: return convolve_any();
+    case OpKind::matmul_integer: return multiply_any();
     default: break;
   }
   if (info(op).operands == 1) return draw_unary(op);
@@ -171,6 +172,10 @@ bool OperationDrawer::draw_on(OpKind op, ElementType type) {
   palette_ = {type};
   if (op == OpKind::conv_integer) {
     draw_convolution_of(type);
+    return !program_.operations.empty();
+  }
+  if (op == OpKind::matmul_integer) {
+    draw_matmul_of(type);
     return !program_.operations.empty();
   }
   if (op == OpKind::requantize) {

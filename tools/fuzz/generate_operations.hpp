@@ -8,6 +8,7 @@
 #include "tools/fuzz/cells.hpp"
 #include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_function.hpp"
+#include "tools/fuzz/generate_matmul.hpp"
 #include "tools/fuzz/generate_requantize.hpp"
 
 namespace castor::fuzz {
@@ -30,6 +31,8 @@ class OperationDrawer {
   bool draw_on(OpKind op, ElementType type);
   /// Inputs for a convolution, the first of that type; the convolution; operations around it.
   void draw_convolution_of(ElementType x_type);
+  /// Inputs for a matrix product, a of that type; the product; operations around it.
+  void draw_matmul_of(ElementType a_type);
   /// A convolution, and what follows it so that it has the cell's form.
   void draw_epilogue(const EpilogueCell& cell);
   /// An input in one of these formats' containers, requantized.
@@ -71,6 +74,8 @@ class OperationDrawer {
   bool draw_select(size_t a);
   size_t draw_condition();
   bool convolve_any();
+  bool multiply_any();
+  bool multiply(size_t a, const DrawnMatmul& drawn, const MatmulOperands& given);
   bool convolve(size_t x, const DrawnConvolution& drawn, const ConvolutionOperands& given);
   Dims draw_beside(const Dims& y, ConvolutionLayout layout, bool in_part);
   size_t draw_chain(size_t value, const std::vector<size_t>& beside, size_t length);

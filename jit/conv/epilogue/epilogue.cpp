@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ir/types/storage.hpp"
+#include "jit/matmul/result_space.hpp"
 #include "jit/plan/access_pattern.hpp"
 
 namespace castor::jit {
@@ -213,7 +214,8 @@ class FusionPlanner {
       }
     }
     nest.epilogue = Epilogue{layout_of(nests_[convolution]), reading.operand};
-    const Fusion fusion = fusion_of(nest, value);
+    const Operation& operation = function_.operations[*nests_[convolution].convolution];
+    const Fusion fusion = fusion_of(operation, nest, value);
     if (fusion.is_fused()) {
       before = convolution;
     } else {
@@ -231,6 +233,10 @@ class FusionPlanner {
 
   ConvolutionLayout layout_of(const Nest& convolution) const {
     const Operation& operation = function_.operations[*convolution.convolution];
+    if (operation.op == OpKind::matmul_integer) {
+      return shapes_ ? likely_matmul_layout(function_, operation, *shapes_)
+                     : ConvolutionLayout::nchw;
+    }
     const auto axes = static_cast<int>(function_.type_of(operation.results[0]).shape.size()) - 2;
     const Result<ConvolutionOptions> options = convolution_options(operation, axes);
     return options.ok() ? options->layout : ConvolutionLayout::nchw;
@@ -243,16 +249,17 @@ class FusionPlanner {
   }
 
   /// Whether the nest can take that result. Where extents are unknown, binding decides it.
-  Fusion fusion_of(const Nest& nest, ValueId value) const {
+  Fusion fusion_of(const Operation& convolution, const Nest& nest, ValueId value) const {
     const Fusion fused = {Fusion::Kind::fused, nest.outputs[0].value};
     if (!shapes_) return fused;
     const Dims& space = shapes_->values[nest.space];
     if (shapes_->values[value] != space) return {Fusion::Kind::other_shape, nest.space};
     if (element_count(space).value_or(0) == 0) return fused;
-    const std::vector<Dims> strides = likely_strides(nest, *shapes_);
-    WalkBuilder builder(nest, space);
+    const ResultSpace result = likely_result_space(function_, convolution, nest, *shapes_);
+    WalkBuilder builder(nest, result.extents);
     for (size_t k = 0; k < nest.operands(); ++k) {
-      const Fusion::Kind kind = builder.add(strides[k]);
+      const std::optional<Dims>& strides = result.strides[k];
+      const Fusion::Kind kind = strides ? builder.add(*strides) : Fusion::Kind::partly_repeated;
       if (kind != Fusion::Kind::fused) return {kind, value_of(nest, k)};
     }
     return fused;
@@ -370,8 +377,17 @@ std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const
                                                  const Target& target) {
   const Result<BoundShapes> shapes = likely_shapes(function);
   if (!shapes) return std::nullopt;
-  const std::vector<Dims> strides = likely_strides(nest, *shapes);
-  const auto walk = epilogue_walk(nest, shapes->values[nest.space], strides);
+  const ValueId value = nest.inputs[nest.epilogue->source].value;
+  const auto convolution = std::ranges::find_if(
+      function.operations,
+      [&](const Operation& operation) { return operation.results[0] == value; });
+  const ResultSpace result = likely_result_space(function, *convolution, nest, *shapes);
+  std::vector<Dims> strides;
+  for (const std::optional<Dims>& of_operand : result.strides) {
+    if (!of_operand) return std::nullopt;
+    strides.push_back(*of_operand);
+  }
+  const auto walk = epilogue_walk(nest, result.extents, strides);
   return walk ? tile_epilogue(nest, *walk, target) : std::nullopt;
 }
 

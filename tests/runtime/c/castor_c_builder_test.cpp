@@ -47,6 +47,7 @@ constexpr OpRow special_rows[] = {
     {"%a: u8[1, 8, 8, 4], %b: i8[6, 2, 3, 3], %z: i8[6]", "i32[1, 8, 8, 6]", "%r",
      "conv_integer %a, %b, none, %z {group = 2, pads = [1, 1, 1, 1], strides = [1, 1], dilations = "
      "[1, 1], kernel_shape = [3, 3], layout = nhwc, auto_pad = notset}"},
+    {"%a: u8[?n, 3], %b: i8[3, 4], %z: u8[?n, 1]", "i32[?n, 4]", "%r", "matmul_integer %a, %b, %z"},
     {"%a: f32[?n]", "fx8<frac = 7>[?n]", "%r",
      "requantize %a {rounding = nearest_even} : fx8<frac = 7>"},
     {"%a: sa8<axis = 1, scale = [3, 4], frac = [7, -8], zero_point = [1, 0]>[2, 2]",

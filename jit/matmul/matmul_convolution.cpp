@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/matmul/matmul_convolution.hpp"
+
+#include <algorithm>
+
+#include "ir/support/integer_math.hpp"
+#include "jit/plan/nest.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+bool is_one(int64_t extent) { return extent == 1; }
+
+int64_t product(const Dims& extents) {
+  int64_t count = 1;
+  for (const int64_t extent : extents) count = saturated_product(count, extent);
+  return count;
+}
+
+ConvolutionAxis pixels_of(int64_t count) { return {.input = count, .kernel = 1, .output = count}; }
+
+MatmulConvolution with_rows_as_pixels(const MatmulGeometry& matmul) {
+  const int64_t pixels = saturated_product(product(matmul.batch), matmul.a.lines);
+  return {.image = MatmulImage::a,
+          .geometry = {.layout = ConvolutionLayout::nhwc,
+                       .batch = 1,
+                       .channels = matmul.depth,
+                       .out_channels = matmul.b.lines,
+                       .axes = {pixels_of(pixels)}},
+          .a_batch = matmul.a.batch,
+          .b_batch = matmul.b.batch,
+          .result = {1, pixels, matmul.b.lines}};
+}
+
+/// Whether an axis along which `inner` alone has several matrices comes after one along which
+/// `outer` has: then batches are not in the order of images, groups and rows.
+bool is_out_of_order(const Dims& outer, const Dims& inner) {
+  bool is_after = false;
+  for (int axis = 0; axis < outer.rank(); ++axis) {
+    if (is_after && outer[axis] == 1 && inner[axis] != 1) return true;
+    is_after = is_after || outer[axis] != 1;
+  }
+  return false;
+}
+
+/// The same with axes in reverse order.
+bool is_out_of_order_reversed(Dims outer, Dims inner) {
+  std::reverse(outer.begin(), outer.end());
+  std::reverse(inner.begin(), inner.end());
+  return is_out_of_order(outer, inner);
+}
+
+MatmulConvolution with_columns_as_pixels(const MatmulGeometry& matmul) {
+  const Dims& of_a = matmul.a.batch;
+  const Dims& of_b = matmul.b.batch;
+  MatmulConvolution convolution = {
+      .a_batch = is_out_of_order(of_a, of_b) ? matmul.batch : of_a,
+      .b_batch = is_out_of_order_reversed(of_b, of_a) ? matmul.batch : of_b};
+  int64_t images = 1;
+  int64_t groups = 1;
+  int64_t rows = matmul.a.lines;
+  for (int axis = 0; axis < matmul.batch.rank(); ++axis) {
+    const bool is_image = convolution.a_batch[axis] == 1;
+    const bool is_row = !is_image && convolution.b_batch[axis] == 1;
+    int64_t& count = is_image ? images : is_row ? rows : groups;
+    count = saturated_product(count, matmul.batch[axis]);
+  }
+  const int64_t channels = saturated_product(groups, rows);
+  convolution.geometry = {.layout = ConvolutionLayout::nchw,
+                          .batch = images,
+                          .channels = saturated_product(groups, matmul.depth),
+                          .out_channels = channels,
+                          .groups = std::max<int64_t>(groups, 1),
+                          .axes = {pixels_of(matmul.b.lines)}};
+  convolution.result = {images, channels, matmul.b.lines};
+  return convolution;
+}
+
+}  // namespace
+
+std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul,
+                                                    const MatmulStorage& storage) {
+  const bool a_has_one = std::ranges::all_of(matmul.a.zero_points, is_one);
+  const bool b_has_one = std::ranges::all_of(matmul.b.zero_points, is_one);
+  const bool b_is_single = std::ranges::all_of(matmul.b.batch, is_one);
+  const bool gains = storage.b_is_constant || storage.b_is_transposed;
+  if (a_has_one && b_is_single && (gains || !b_has_one)) return with_rows_as_pixels(matmul);
+  if (b_has_one) return with_columns_as_pixels(matmul);
+  return std::nullopt;
+}
+
+Result<MatmulGeometry> bound_matmul_geometry(const Operation& operation,
+                                             const BoundShapes& shapes) {
+  const auto extents = [&](size_t operand) {
+    const ValueId value = operation.operands[operand];
+    return value == no_value ? nullptr : &shapes.values[value];
+  };
+  return matmul_geometry(*extents(0), *extents(1), extents(2), extents(3));
+}
+
+std::optional<MatmulConvolution> likely_matmul(const Function& function, const Operation& operation,
+                                               const BoundShapes& shapes) {
+  const Result<MatmulGeometry> geometry = bound_matmul_geometry(operation, shapes);
+  if (!geometry) return std::nullopt;
+  const std::vector<ValueId> roots = reshape_roots(function);
+  const auto is_constant = [&](ValueId value) {
+    return std::ranges::any_of(function.operations, [&](const Operation& other) {
+      return other.op == OpKind::constant && other.results[0] == roots[value];
+    });
+  };
+  const ValueId zero_point = operation.operands[3];
+  const bool b_is_constant =
+      is_constant(operation.operands[1]) && (zero_point == no_value || is_constant(zero_point));
+  return matmul_convolution(*geometry, {.b_is_constant = b_is_constant});
+}
+
+}  // namespace castor::jit

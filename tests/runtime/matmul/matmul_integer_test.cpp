@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// matmul_integer by the interpreter and by machine code on every tier, against the formula: every
+// form of operands and zero points, batches, sums that wrap around, offsets and strides in memory.
+#include "tests/support/convolution_cases.hpp"
+#include "tests/support/long_form.hpp"
+#include "tests/support/matmul_cases.hpp"
+#include "tests/support/on_every_engine.hpp"
+#include "tests/support/placed_tensors.hpp"
+
+namespace castor::test {
+namespace {
+
+using enum ElementType;
+
+constexpr std::array byte_types = {u8, i8};
+
+class Matmul : public testing::Test {
+ protected:
+  Placing draw_placing() { return static_cast<Placing>(random_() % placings); }
+  bool draw_bit() { return random_() % 2 == 0; }
+  MatmulForm draw_form() { return {draw_bit(), draw_bit(), draw_bit()}; }
+
+  /// Compares the interpreter, and machine code on every tier with tensors anywhere.
+  std::string mistake_of(const MatmulCase& row, const MatmulForm& form) {
+    const FunctionPtr function = function_of(row, form);
+    if (!function) return "no function";
+    const std::vector<Patterns> parameters = parameters_of(row, form);
+    const Patterns expected = direct_matmul(row);
+    std::string mistake = first_difference(expected, interpreted(*function, parameters));
+    if (!mistake.empty()) return "interpreter: " + mistake + "\n" + print(*function);
+    std::vector<Placed> operands;
+    for (const Patterns& tensor : parameters) operands.push_back({tensor, draw_placing()});
+    mistake = mistake_on_tiers(function, operands, {{expected, draw_placing()}});
+    if (mistake.empty()) return mistake;
+    for (const Placed& operand : operands) mistake += " " + to_string(operand.tensor.shape);
+    return mistake + "\n" + print(*function);
+  }
+
+  MatmulCase drawn(const Dims& a, const Dims& b) {
+    const ElementType a_type = byte_types[draw_bit()];
+    const ElementType b_type = byte_types[draw_bit()];
+    return {.a = random_bytes(random_, a_type, a), .b = random_bytes(random_, b_type, b)};
+  }
+
+  std::mt19937_64 random_{7};
+};
+
+TEST_F(Matmul, RandomProducts) {
+  const int count = long_form() ? 5000 : 500;
+  for (int i = 0; i < count; ++i) {
+    ASSERT_EQ(mistake_of(random_matmul(random_), draw_form()), "") << i;
+  }
+}
+
+/// Every pair of forms of zero points, where b is one matrix and where it has batches.
+TEST_F(Matmul, ZeroPointsOfEveryForm) {
+  const std::vector<std::optional<Dims>> of_a = {
+      std::nullopt, Dims{}, Dims{1}, Dims{5}, Dims{2, 5, 1}, Dims{1, 5, 1}, Dims{2, 1, 1}};
+  const std::vector<std::optional<Dims>> of_b = {std::nullopt, Dims{}, Dims{1}, Dims{18}};
+  for (const Dims& b : {Dims{9, 18}, Dims{1, 9, 18}, Dims{2, 9, 18}}) {
+    std::vector<std::optional<Dims>> all = of_b;
+    if (b.rank() == 3) all.insert(all.end(), {Dims{b[0], 1, 18}, Dims{1, 1, 18}, Dims{b[0], 1, 1}});
+    for (const std::optional<Dims>& a_zero : of_a) {
+      for (const std::optional<Dims>& b_zero : all) {
+        MatmulCase row = drawn({2, 5, 9}, b);
+        if (a_zero) row.a_zero_point = random_bytes(random_, row.a.type, *a_zero);
+        if (b_zero) row.b_zero_point = random_bytes(random_, row.b.type, *b_zero);
+        ASSERT_EQ(mistake_of(row, draw_form()), "");
+      }
+    }
+  }
+}
+
+/// Batches of a alone, of b alone and of both, in every order along three axes.
+TEST_F(Matmul, BatchesInEveryOrder) {
+  for (int order = 0; order < 64; ++order) {
+    Dims a;
+    Dims b;
+    for (int axis = 0; axis < 3; ++axis) {
+      const int kind = order >> 2 * axis & 3;
+      a.push_back(kind & 1 ? axis + 2 : 1);
+      b.push_back(kind & 2 ? axis + 2 : 1);
+    }
+    Dims row_zeros = a;
+    for (const int64_t extent : {3, 1}) row_zeros.push_back(extent);
+    for (const int64_t extent : {3, 10}) a.push_back(extent);
+    for (const int64_t extent : {10, 7}) b.push_back(extent);
+    MatmulCase row = drawn(a, b);
+    if (draw_bit()) row.a_zero_point = random_bytes(random_, row.a.type, row_zeros);
+    ASSERT_EQ(mistake_of(row, draw_form()), "") << order;
+  }
+}
+
+/// Few rows and columns at each remainder of a vector, with every pair of signs.
+TEST_F(Matmul, FewRowsAndColumns) {
+  for (const int64_t rows : {1, 2, 3, 8, 17}) {
+    for (const int64_t columns : {1, 2, 15, 16, 31, 33, 65, 130}) {
+      for (const int64_t depth : {1, 3, 4, 5, 64, 67}) {
+        MatmulCase row = drawn({rows, depth}, {depth, columns});
+        if (draw_bit()) row.a_zero_point = random_bytes(random_, row.a.type, {});
+        if (draw_bit()) row.b_zero_point = random_bytes(random_, row.b.type, {columns});
+        ASSERT_EQ(mistake_of(row, draw_form()), "") << rows << ' ' << columns << ' ' << depth;
+      }
+    }
+  }
+}
+
+struct Extremes {
+  ElementType type;
+  uint64_t value;
+  uint64_t zero_point;
+};
+
+/// Differences of -255 to 255, along a K whose sums exceed 32 bits.
+TEST_F(Matmul, SumsWrapAround) {
+  constexpr Extremes extremes[] = {
+      {u8, 255, 0}, {u8, 0, 255}, {i8, 0x7f, 0x80}, {i8, 0x80, 0x7f}, {i8, 0x80, 0}};
+  const auto filled = [](const Extremes& row, const Dims& shape) {
+    const auto count = static_cast<size_t>(element_count(shape).value());
+    return Patterns{row.type, shape, std::vector<uint64_t>(count, row.value)};
+  };
+  for (const int64_t depth : {64, 33'025, 70'001}) {
+    for (const Extremes& of_a : extremes) {
+      for (const Extremes& of_b : extremes) {
+        const MatmulCase row = {.a = filled(of_a, {2, depth}),
+                                .b = filled(of_b, {depth, 3}),
+                                .a_zero_point = Patterns{of_a.type, {}, {of_a.zero_point}},
+                                .b_zero_point = Patterns{of_b.type, {}, {of_b.zero_point}}};
+        const MatmulForm form = {.constant_b = depth < 70'000};
+        ASSERT_EQ(mistake_of(row, form), "") << depth;
+      }
+    }
+  }
+}
+
+/// Where no parameter's extent is K, a product with zero points by row and column is interpreted.
+TEST_F(Matmul, IsInterpretedWhereTheDepthHasNoName) {
+  const auto function = parse_function(
+      "func @f(%p: u8[?, ?], %q: i8[?, ?], %z: u8[?, 1], %w: i8[?]) -> (i32[?, ?]) {\n"
+      "  %a = reshape %p : [4, ?]\n  %b = reshape %q : [?, 5]\n"
+      "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
+  ASSERT_TRUE(function) << function.error().to_string();
+  MatmulCase row = {.a = random_bytes(random_, u8, {4, 7}), .b = random_bytes(random_, i8, {7, 5})};
+  row.a_zero_point = random_bytes(random_, u8, {4, 1});
+  row.b_zero_point = random_bytes(random_, i8, {5});
+  EXPECT_EQ(first_difference(direct_matmul(row), interpreted(**function, parameters_of(row))), "");
+  for (const auto& [tier, runtime] : tier_runtimes()) {
+    const Result<Kernel> kernel = runtime.compile(*function);
+    ASSERT_TRUE(kernel) << kernel.error().to_string();
+    EXPECT_EQ(kernel->engine(), Engine::interpreter);
+    EXPECT_EQ(kernel->engine_reason(),
+              "%y = matmul_integer: zero points of b by column, with zero points of a by row or a "
+              "b of several batches, need extents that are numbers or a parameter's, found a [4, "
+              "?] and b [?, 5]");
+  }
+}
+
+}  // namespace
+}  // namespace castor::test
