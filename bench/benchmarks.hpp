@@ -23,6 +23,8 @@ void register_convert_special(Session& session, const Selection& selected);
 void register_elementwise(Session& session, const Selection& selected);
 /// ConvInteger/<layer>/<types of x and w>, with /nhwc and /runtime_weights.
 void register_convolution(Session& session, const Selection& selected);
+/// MatMulInteger/<rows>x<K>x<columns>/<types of a and b>, with /runtime_b and others.
+void register_matmul(Session& session, const Selection& selected);
 /// Requantize/<arithmetic>/<source>/<destination>/<granularity>: fx8, fx16, sa8, sa32 and f32;
 /// parameters by tensor, or along the outer or inner axis of a matrix.
 void register_requantize(Session& session, const Selection& selected);

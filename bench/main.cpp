@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   register_convert_special(**session, *selected);
   register_elementwise(**session, *selected);
   register_convolution(**session, *selected);
+  register_matmul(**session, *selected);
   register_requantize(**session, *selected);
   register_convolution_threads(**session, *selected);
   register_convert_threads(**session, *selected);
