@@ -54,19 +54,82 @@ bool is_single_matrix(const Shape& shape) {
                      is_one);
 }
 
+/// By value, the constant that it is, or null.
+using Constants = std::vector<const Operation*>;
+
+Constants constants_of(const Function& function) {
+  Constants constants(function.values.size(), nullptr);
+  for (const Operation& operation : function.operations) {
+    if (operation.op == OpKind::constant) constants[operation.results[0]] = &operation;
+  }
+  return constants;
+}
+
+/// Whether sums of columns of b less their zero points are known.
+bool knows_column_sums(const Function& function, const Constants& constants,
+                       const Operation& matmul) {
+  const ValueId zero_point = matmul.operands[b_zero_point];
+  const Shape& shape = function.type_of(matmul.operands[b]).shape;
+  return shape.size() > 1 && is_single_matrix(shape) && constants[matmul.operands[b]] &&
+         (zero_point == no_value || constants[zero_point]);
+}
+
+/// How a product is written as one without some of its zero points and a correction.
+enum class Split : uint8_t {
+  none,
+  by_row_sums,     ///< without those of b
+  by_column_sums,  ///< without those of a
+};
+
+Split split_of(const Function& function, const Constants& constants, const Operation& operation) {
+  if (operation.op != OpKind::matmul_integer) return Split::none;
+  if (!has_one_zero_point(function, operation, a) &&
+      knows_column_sums(function, constants, operation)) {
+    return Split::by_column_sums;
+  }
+  return one_convolution_suffices(function, operation) ? Split::none : Split::by_row_sums;
+}
+
+/// The element of a constant of bytes as a number modulo 2^32.
+uint32_t number_of(const Operation& constant, ElementType type, size_t index) {
+  const auto byte = static_cast<uint8_t>(constant.data->bytes[index]);
+  return type == ElementType::i8 ? static_cast<uint32_t>(static_cast<int8_t>(byte)) : byte;
+}
+
+/// By column of a b that is known, the sum over k of b - b_zero_point modulo 2^32.
+std::vector<uint32_t> column_sums(const Function& function, const Constants& constants,
+                                  const Operation& matmul) {
+  const TensorType& type = function.type_of(matmul.operands[b]);
+  const Operation& matrix = *constants[matmul.operands[b]];
+  const auto rows = static_cast<size_t>(type.shape[type.shape.size() - 2].extent);
+  const auto columns = static_cast<size_t>(type.shape.back().extent);
+  std::vector<uint32_t> sums(columns);
+  for (size_t k = 0; k < rows; ++k) {
+    for (size_t n = 0; n < columns; ++n) {
+      sums[n] += number_of(matrix, type.element, k * columns + n);
+    }
+  }
+  if (matmul.operands[b_zero_point] == no_value) return sums;
+  const Operation& zero_points = *constants[matmul.operands[b_zero_point]];
+  const bool is_one = zero_points.data->bytes.size() == 1;
+  for (size_t n = 0; n < columns; ++n) {
+    sums[n] -= static_cast<uint32_t>(rows) * number_of(zero_points, type.element, is_one ? 0 : n);
+  }
+  return sums;
+}
+
 /// Copies one function with its products split.
 class Splitter {
  public:
   explicit Splitter(const Function& function)
       : function_(function),
+        constants_(constants_of(function)),
         builder_(function.name),
         ids_(detail::append_parameters(builder_, function)) {}
 
   Result<FunctionPtr> run() {
     for (const Operation& operation : function_.operations) {
-      const bool stays = operation.op != OpKind::matmul_integer ||
-                         one_convolution_suffices(function_, operation) || !split(operation);
-      if (stays) detail::append_copy(builder_, function_, operation, ids_);
+      if (!split(operation)) detail::append_copy(builder_, function_, operation, ids_);
     }
     return detail::finish_copy(builder_, function_, ids_);
   }
@@ -84,35 +147,72 @@ class Splitter {
     return is_open(depth) ? of_b[of_b.size() - 2] : depth;
   }
 
+  /// The builder's id of an operand that may be absent.
+  ValueId operand(const Operation& matmul, Operand number) const {
+    const ValueId value = matmul.operands[number];
+    return value == no_value ? no_value : ids_[value];
+  }
+
+  bool split(const Operation& operation) {
+    switch (split_of(function_, constants_, operation)) {
+      case Split::by_row_sums: return split_by_row_sums(operation);
+      case Split::by_column_sums: split_by_column_sums(operation); return true;
+      case Split::none: break;
+    }
+    return false;
+  }
+
+  /// The result is the product less its correction.
+  void finish(const Operation& matmul, ValueId product, ValueId correction) {
+    const ValueId y = matmul.results[0];
+    const std::string names[] = {function_.values[y].name};
+    ids_[y] = builder_.append(
+        {.op = OpKind::sub, .operands = {product, correction}, .where = matmul.where}, {}, names);
+  }
+
+  /// Zero points of a in i32, as [.., M, 1]. A reshape has them stored, so that kernels can
+  /// broadcast them from memory.
+  ValueId row_zero_points(const Operation& matmul) {
+    Shape shape = shape_of(matmul, a_zero_point);
+    const ValueId zeros = builder_.convert(operand(matmul, a_zero_point), ElementType::i32);
+    if (shape.size() == 1) return builder_.reshape(zeros, {shape[0], Dim(1)});
+    if (std::ranges::count_if(shape, is_open) > 1) return zeros;
+    return builder_.reshape(builder_.reshape(zeros, {Dim::any()}), std::move(shape));
+  }
+
+  void split_by_column_sums(const Operation& matmul) {
+    const std::vector<uint32_t> sums = column_sums(function_, constants_, matmul);
+    const ValueId product = builder_.matmul_integer(operand(matmul, a), operand(matmul, b),
+                                                    no_value, operand(matmul, b_zero_point));
+    const ValueId sums_of_b =
+        builder_.constant({ElementType::i32, {Dim(sums.size())}}, std::as_bytes(std::span(sums)));
+    finish(matmul, product, builder_.binary(OpKind::mul, row_zero_points(matmul), sums_of_b));
+  }
+
   /// False, and nothing is added, where the types do not say enough.
-  bool split(const Operation& matmul) {
+  bool split_by_row_sums(const Operation& matmul) {
     const Dim depth = depth_of(matmul);
     Shape zeros = shape_of(matmul, b_zero_point);
     const bool drops_axis = shape_of(matmul, a).size() == 1 && zeros.size() > 1;
     if (drops_axis) zeros.erase(zeros.end() - 2);  // y has none for the row of a
     if (is_open(depth) || (drops_axis && std::ranges::count_if(zeros, is_open) > 1)) return false;
 
-    const ValueId left = ids_[matmul.operands[a]];
-    const ValueId right = ids_[matmul.operands[b]];
-    const ValueId left_zero =
-        matmul.operands[a_zero_point] == no_value ? no_value : ids_[matmul.operands[a_zero_point]];
+    const ValueId left = operand(matmul, a);
+    const ValueId left_zero = operand(matmul, a_zero_point);
     constexpr std::byte one[] = {std::byte{1}};
     const ValueId ones =
         builder_.broadcast(builder_.constant({ElementType::u8, {}}, one), {depth, Dim(1)});
     // Before the product itself: of two convolutions that feed one nest, the later is fused.
     const ValueId sums = builder_.matmul_integer(left, ones, left_zero);
-    const ValueId product = builder_.matmul_integer(left, right, left_zero);
-    ValueId zero_points = builder_.convert(ids_[matmul.operands[b_zero_point]], ElementType::i32);
+    const ValueId product = builder_.matmul_integer(left, operand(matmul, b), left_zero);
+    ValueId zero_points = builder_.convert(operand(matmul, b_zero_point), ElementType::i32);
     if (drops_axis) zero_points = builder_.reshape(zero_points, zeros);
-    const ValueId correction = builder_.binary(OpKind::mul, zero_points, sums);
-    const ValueId y = matmul.results[0];
-    const std::string names[] = {function_.values[y].name};
-    ids_[y] = builder_.append(
-        {.op = OpKind::sub, .operands = {product, correction}, .where = matmul.where}, {}, names);
+    finish(matmul, product, builder_.binary(OpKind::mul, zero_points, sums));
     return true;
   }
 
   const Function& function_;
+  const Constants constants_;
   FunctionBuilder builder_;
   detail::CopiedIds ids_;
 };
@@ -135,6 +235,12 @@ Result<FunctionPtr> with_named_extents(const Function& function) {
   return detail::finish_copy(builder, function, ids);
 }
 
+bool has_products(const Function& function) {
+  return std::ranges::any_of(function.operations, [](const Operation& operation) {
+    return operation.op == OpKind::matmul_integer;
+  });
+}
+
 /// The first product that is no single convolution, or null.
 const Operation* find_unsplit(const Function& function) {
   const auto found = std::ranges::find_if(function.operations, [&](const Operation& operation) {
@@ -152,10 +258,16 @@ bool one_convolution_suffices(const Function& function, const Operation& matmul)
 }
 
 FunctionPtr split_zero_points(const FunctionPtr& function) {
-  if (find_unsplit(*function) == nullptr) return function;
+  if (!has_products(*function)) return function;
+  const Constants constants = constants_of(*function);
+  const bool changes = std::ranges::any_of(function->operations, [&](const Operation& operation) {
+    return split_of(*function, constants, operation) != Split::none;
+  });
+  if (!changes) return function;
   const Result<FunctionPtr> named = with_named_extents(*function);
   const Result<FunctionPtr> split = named ? Splitter(**named).run() : named;
-  return split ? *split : function;
+  const bool is_split = split && (*split)->operations.size() > function->operations.size();
+  return is_split ? *split : function;
 }
 
 std::string reason_not_split(const Function& function) {

@@ -25,7 +25,7 @@ struct LikelyGeometry {
 
 Result<LikelyGeometry> geometry_of_matmul(const Function& function, const Operation& operation,
                                           const BoundShapes& shapes) {
-  const auto matmul = likely_matmul(function, operation, shapes);
+  const auto matmul = LikelyMatmuls(function).of(operation, shapes);
   if (!matmul) return Error{ErrorCode::unsupported, reason_not_split(function)};
   const bool has_rows = matmul->image == MatmulImage::a;  // as pixels: then b is packed ahead
   return LikelyGeometry{matmul->geometry, has_rows ? 0u : 1u, has_rows};

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "ir/support/integer_math.hpp"
-#include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 
@@ -90,28 +89,27 @@ std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul
   return std::nullopt;
 }
 
-Result<MatmulGeometry> bound_matmul_geometry(const Operation& operation,
-                                             const BoundShapes& shapes) {
-  const auto extents = [&](size_t operand) {
-    const ValueId value = operation.operands[operand];
-    return value == no_value ? nullptr : &shapes.values[value];
-  };
-  return matmul_geometry(*extents(0), *extents(1), extents(2), extents(3));
+LikelyMatmuls::LikelyMatmuls(const Function& function)
+    : is_constant_(function.values.size(), false) {
+  for (const Operation& operation : function.operations) {
+    const bool is_reshape = operation.op == OpKind::reshape;
+    is_constant_[operation.results[0]] =
+        operation.op == OpKind::constant || (is_reshape && is_constant_[operation.operands[0]]);
+  }
 }
 
-std::optional<MatmulConvolution> likely_matmul(const Function& function, const Operation& operation,
-                                               const BoundShapes& shapes) {
-  const Result<MatmulGeometry> geometry = bound_matmul_geometry(operation, shapes);
-  if (!geometry) return std::nullopt;
-  const std::vector<ValueId> roots = reshape_roots(function);
-  const auto is_constant = [&](ValueId value) {
-    return std::ranges::any_of(function.operations, [&](const Operation& other) {
-      return other.op == OpKind::constant && other.results[0] == roots[value];
-    });
+std::optional<MatmulConvolution> LikelyMatmuls::of(const Operation& matmul,
+                                                   const BoundShapes& shapes) const {
+  const auto extents = [&](size_t operand) {
+    const ValueId value = matmul.operands[operand];
+    return value == no_value ? nullptr : &shapes.values[value];
   };
-  const ValueId zero_point = operation.operands[3];
+  const Result<MatmulGeometry> geometry =
+      matmul_geometry(*extents(0), *extents(1), extents(2), extents(3));
+  if (!geometry) return std::nullopt;
+  const ValueId zero_point = matmul.operands[3];
   const bool b_is_constant =
-      is_constant(operation.operands[1]) && (zero_point == no_value || is_constant(zero_point));
+      is_constant_[matmul.operands[1]] && (zero_point == no_value || is_constant_[zero_point]);
   return matmul_convolution(*geometry, {.b_is_constant = b_is_constant});
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "ir/shape/convolution.hpp"
 #include "ir/shape/matmul.hpp"
@@ -42,11 +43,16 @@ struct MatmulConvolution {
 std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul,
                                                     const MatmulStorage& storage);
 
-/// The geometry of a `matmul_integer` for the extents of all values.
-Result<MatmulGeometry> bound_matmul_geometry(const Operation& operation, const BoundShapes& shapes);
+/// The convolutions that the products of one function most likely become: its tensors are dense.
+class LikelyMatmuls {
+ public:
+  explicit LikelyMatmuls(const Function& function);
 
-/// The convolution that a `matmul_integer` most likely becomes: run-time tensors are dense.
-std::optional<MatmulConvolution> likely_matmul(const Function& function, const Operation& operation,
-                                               const BoundShapes& shapes);
+  /// For the extents of all values.
+  std::optional<MatmulConvolution> of(const Operation& matmul, const BoundShapes& shapes) const;
+
+ private:
+  std::vector<bool> is_constant_;  ///< by value, whether it is a constant or a reshape of one
+};
 
 }  // namespace castor::jit

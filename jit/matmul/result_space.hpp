@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/verify/infer.hpp"
+#include "jit/matmul/matmul_convolution.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -17,11 +18,7 @@ struct ResultSpace {
 };
 
 /// Those of an epilogue of that `conv_integer` or `matmul_integer` if tensors are dense.
-ResultSpace likely_result_space(const Function& function, const Operation& convolution,
+ResultSpace likely_result_space(const LikelyMatmuls& matmuls, const Operation& convolution,
                                 const Nest& epilogue, const BoundShapes& shapes);
-
-/// The layout of the result of a `matmul_integer` if tensors are dense.
-ConvolutionLayout likely_matmul_layout(const Function& function, const Operation& matmul,
-                                       const BoundShapes& shapes);
 
 }  // namespace castor::jit

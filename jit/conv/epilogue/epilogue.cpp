@@ -174,6 +174,7 @@ class FusionPlanner {
       : function_(function),
         nests_(nests),
         readings_(readings_of(function, nests)),
+        matmuls_(function),
         before_(nests.size(), no_nest) {
     if (readings_.empty() || !has_known_extents()) return;
     if (Result<BoundShapes> shapes = likely_shapes(function); shapes.ok()) {
@@ -234,8 +235,8 @@ class FusionPlanner {
   ConvolutionLayout layout_of(const Nest& convolution) const {
     const Operation& operation = function_.operations[*convolution.convolution];
     if (operation.op == OpKind::matmul_integer) {
-      return shapes_ ? likely_matmul_layout(function_, operation, *shapes_)
-                     : ConvolutionLayout::nchw;
+      const auto matmul = shapes_ ? matmuls_.of(operation, *shapes_) : std::nullopt;
+      return matmul ? matmul->geometry.layout : ConvolutionLayout::nchw;
     }
     const auto axes = static_cast<int>(function_.type_of(operation.results[0]).shape.size()) - 2;
     const Result<ConvolutionOptions> options = convolution_options(operation, axes);
@@ -255,7 +256,7 @@ class FusionPlanner {
     const Dims& space = shapes_->values[nest.space];
     if (shapes_->values[value] != space) return {Fusion::Kind::other_shape, nest.space};
     if (element_count(space).value_or(0) == 0) return fused;
-    const ResultSpace result = likely_result_space(function_, convolution, nest, *shapes_);
+    const ResultSpace result = likely_result_space(matmuls_, convolution, nest, *shapes_);
     WalkBuilder builder(nest, result.extents);
     for (size_t k = 0; k < nest.operands(); ++k) {
       const std::optional<Dims>& strides = result.strides[k];
@@ -273,6 +274,7 @@ class FusionPlanner {
   const Function& function_;
   std::vector<Nest>& nests_;
   const Readings readings_;
+  const LikelyMatmuls matmuls_;
   std::optional<BoundShapes> shapes_;  ///< where they are known
   std::vector<size_t> before_;         ///< by nest: the convolution whose epilogue it is
 };
@@ -381,7 +383,8 @@ std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const
   const auto convolution = std::ranges::find_if(
       function.operations,
       [&](const Operation& operation) { return operation.results[0] == value; });
-  const ResultSpace result = likely_result_space(function, *convolution, nest, *shapes);
+  const ResultSpace result =
+      likely_result_space(LikelyMatmuls(function), *convolution, nest, *shapes);
   std::vector<Dims> strides;
   for (const std::optional<Dims>& of_operand : result.strides) {
     if (!of_operand) return std::nullopt;

@@ -108,6 +108,36 @@ TEST(MatmulCanonical, IsSplitWhereNoConvolutionTakesItsZeroPoints) {
             "  return %f\n}\n");
 }
 
+TEST(MatmulCanonical, SumsOfAConstantAreConstants) {
+  const auto function = parse_function(
+      "func @f(%a: u8[?, 3], %z: u8[?]) -> (i32[?, 2]) {\n"
+      "  %b = constant [1, -2, 3, -128, 5, 127] : i8[3, 2]\n"
+      "  %w = constant [4, -1] : i8[2]\n"
+      "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
+  ASSERT_TRUE(function) << function.error().to_string();
+  EXPECT_EQ(print(*canonicalize(*function)),
+            "func @f(%a: u8[?d0, 3], %z: u8[?d1]) -> (i32[?, 2]) {\n"
+            "  %b = constant [[1, -2], [3, -128], [5, 127]] : i8[3, 2]\n"
+            "  %w = constant [4, -1] : i8[2]\n"
+            "  %0 = matmul_integer %a, %b, none, %w\n"
+            "  %1 = constant [-3, 0] : i32[2]\n"
+            "  %2 = convert %z : i32\n"
+            "  %3 = reshape %2 : [?d1, 1]\n"
+            "  %4 = mul %3, %1\n"
+            "  %y = sub %0, %4\n"
+            "  return %y\n}\n");
+}
+
+TEST(MatmulCanonical, StaysWhereNothingIsSplit) {
+  const auto function = parse_function(
+      "func @f(%p: u8[?, ?], %q: i8[?, ?], %z: u8[?, 1], %w: i8[?]) -> (i32[?, ?]) {\n"
+      "  %a = reshape %p : [4, ?]\n  %b = reshape %q : [?, 5]\n"
+      "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
+  ASSERT_TRUE(function) << function.error().to_string();
+  EXPECT_EQ(canonicalize(*function), *function);
+  EXPECT_NE(reason_not_split(**function), "");
+}
+
 struct SplitRow {
   const char* a;
   const char* b;

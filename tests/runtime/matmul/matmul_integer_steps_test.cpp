@@ -12,18 +12,21 @@
 namespace castor::test {
 namespace {
 
-/// A convolution in words: image, groups, channels and pixels; a copy as "copy".
+/// A convolution in words: image, groups, channels and pixels, and whether it has an epilogue.
 struct InWords {
   std::string operator()(const detail::ConvolutionStep& step) const {
     const ConvolutionGeometry& geometry = step.convolution->geometry;
-    return fmt::format("{} {}x{}: {}x{} to {}",
-                       geometry.layout == ConvolutionLayout::nhwc ? "rows" : "columns",
-                       geometry.batch, geometry.groups, geometry.axes[0].output,
-                       geometry.group_channels(), geometry.group_out_channels());
+    return fmt::format(
+        "{} {}x{}: {}x{} to {}{}", geometry.layout == ConvolutionLayout::nhwc ? "rows" : "columns",
+        geometry.batch, geometry.groups, geometry.axes[0].output, geometry.group_channels(),
+        geometry.group_out_channels(), step.epilogue ? " with epilogue" : "");
+  }
+  std::string operator()(const detail::ElementwiseStep& step) const {
+    return step.program == detail::StepProgram::copy ? "copy" : "elementwise";
   }
   template <class Step>
   std::string operator()(const Step&) const {
-    return "copy";
+    return "other";
   }
 };
 
@@ -59,8 +62,23 @@ TEST(MatmulSteps, AreOneConvolution) {
       {"%a: u8[5, 3], %b: i8[3, 2]", "%a, %b", {{5, 3}, {3, 2}}, "columns 1x1: 2x3 to 5"},
       {"%a: u8[5, 3]", "%a, %c", {{5, 3}}, "rows 1x1: 5x3 to 2"},
       {"%a: u8[5, 3], %z: u8[]", "%a, %c, %z", {{5, 3}, {}}, "rows 1x1: 5x3 to 2"},
-      {"%a: u8[5, 3], %z: u8[5]", "%a, %c, %z", {{5, 3}, {5}}, "columns 1x1: 2x3 to 5"},
-      {"%a: u8[?, 3], %z: u8[?]", "%a, %c, %z", {{1, 3}, {1}}, "rows 1x1: 1x3 to 2"},
+      // Zero points by row times the sums of a constant's columns are subtracted.
+      {"%a: u8[5, 3], %z: u8[5]",
+       "%a, %c, %z",
+       {{5, 3}, {5}},
+       "elementwise, rows 1x1: 5x3 to 2 with epilogue"},
+      {"%a: u8[5, 3], %z: u8[5, 1]",
+       "%a, %c, %z",
+       {{5, 3}, {5, 1}},
+       "elementwise, rows 1x1: 5x3 to 2 with epilogue"},
+      {"%a: u8[?, 3], %z: u8[?]",
+       "%a, %c, %z",
+       {{1, 3}, {1}},
+       "elementwise, rows 1x1: 1x3 to 2 with epilogue"},
+      {"%a: u8[5, 3], %b: i8[3, 2], %z: u8[5]",
+       "%a, %b, %z",
+       {{5, 3}, {3, 2}, {5}},
+       "columns 1x1: 2x3 to 5"},
       // The weights' zero points are not known, so that the transpose is made in each call.
       {"%a: u8[5, 3], %z: i8[2]", "%a, %c, none, %z", {{5, 3}, {2}}, "copy, rows 1x1: 5x3 to 2"},
       {"%a: u8[5, 3], %z: i8[]", "%a, %c, none, %z", {{5, 3}, {}}, "columns 1x1: 2x3 to 5"},
