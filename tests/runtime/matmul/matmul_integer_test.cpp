@@ -42,6 +42,19 @@ class Matmul : public testing::Test {
     return {.a = random_bytes(random_, a_type, a), .b = random_bytes(random_, b_type, b)};
   }
 
+  /// The product with every pair of signs, in every form.
+  void check_all_forms(const Dims& a, const Dims& b, const std::optional<Dims>& a_zero,
+                       const std::optional<Dims>& b_zero) {
+    for (int bits = 0; bits < 32; ++bits) {
+      MatmulCase row = {.a = random_bytes(random_, byte_types[bits & 1], a),
+                        .b = random_bytes(random_, byte_types[bits >> 1 & 1], b)};
+      if (a_zero) row.a_zero_point = random_bytes(random_, row.a.type, *a_zero);
+      if (b_zero) row.b_zero_point = random_bytes(random_, row.b.type, *b_zero);
+      const MatmulForm form = {(bits & 4) != 0, (bits & 8) != 0, (bits & 16) != 0};
+      ASSERT_EQ(mistake_of(row, form), "");
+    }
+  }
+
   std::mt19937_64 random_{7};
 };
 
@@ -102,6 +115,53 @@ TEST_F(Matmul, FewRowsAndColumns) {
         ASSERT_EQ(mistake_of(row, draw_form()), "") << rows << ' ' << columns << ' ' << depth;
       }
     }
+  }
+}
+
+/// Without rows, columns or depth, and with one of each.
+TEST_F(Matmul, EmptyAndSingle) {
+  for (const int64_t rows : {0, 1, 3}) {
+    for (const int64_t columns : {0, 1, 3}) {
+      for (const int64_t depth : {0, 1, 3}) {
+        const Dims a = {rows, depth};
+        const Dims b = {depth, columns};
+        check_all_forms(a, b, std::nullopt, std::nullopt);
+        check_all_forms(a, b, Dims{rows}, Dims{});
+        check_all_forms(a, b, Dims{rows, 1}, Dims{1, columns});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  check_all_forms({0, 3, 5}, {5, 4}, Dims{0, 3, 1}, Dims{4});
+  check_all_forms({3, 5}, {0, 5, 4}, Dims{3}, Dims{0, 1, 4});
+  check_all_forms({2, 1, 3, 0}, {1, 2, 0, 4}, Dims{2, 1, 3, 1}, Dims{1, 2, 1, 4});
+}
+
+struct VectorRow {
+  Dims a;
+  Dims b;
+  std::optional<Dims> a_zero_point;
+  std::optional<Dims> b_zero_point;
+};
+
+TEST_F(Matmul, Vectors) {
+  const VectorRow rows[] = {
+      {{9}, {9}, std::nullopt, std::nullopt},
+      {{9}, {9}, Dims{}, Dims{1}},
+      {{0}, {0}, Dims{1}, Dims{}},
+      {{1}, {1}, Dims{1}, Dims{1}},
+      {{9}, {9, 18}, Dims{1}, Dims{18}},
+      {{9}, {9, 18}, Dims{}, Dims{1, 18}},
+      {{9}, {4, 9, 18}, Dims{}, Dims{4, 1, 18}},
+      {{9}, {2, 4, 9, 18}, std::nullopt, Dims{18}},
+      {{5, 9}, {9}, Dims{5}, Dims{1}},
+      {{5, 9}, {9}, Dims{5, 1}, std::nullopt},
+      {{4, 5, 9}, {9}, Dims{4, 5, 1}, Dims{}},
+      {{2, 4, 5, 9}, {9}, Dims{5}, Dims{1}},
+  };
+  for (const VectorRow& row : rows) {
+    check_all_forms(row.a, row.b, row.a_zero_point, row.b_zero_point);
+    if (HasFatalFailure()) return;
   }
 }
 
