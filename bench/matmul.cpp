@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulInteger/<rows>x<K>x<columns>/<types of a and b>, with /runtime_b, /transposed_b or
-// /requantize.
+// MatMulInteger/<rows>x<K>x<columns>/<types of a and b>, with /runtime_b, /transposed_b,
+// /row_zero_points or /requantize. Few rows, which are bound by reading b, have stream_fraction
+// beside peak_fraction.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,27 +14,38 @@
 #include "bench/cases/matmul_case.hpp"
 #include "bench/convolution_peak.hpp"
 #include "bench/footprint.hpp"
+#include "bench/plain_contest.hpp"
 
 namespace castor::bench {
 
 namespace {
 
 constexpr uint32_t a_seed = 11;
+constexpr uint32_t row_zero_point_seed = 14;
+
+/// The maximum number of rows of products that are compared with reading b.
+constexpr int64_t few_rows = 8;
 
 /// The footprint whose memory holds the tensors of every case.
 constexpr Footprint memory_of_products = {"32MiB", size_t{32} << 20, false};
 
 struct MatmulTensors {
   std::span<std::byte> a;
-  std::span<std::byte> b;  ///< empty where it is a constant
+  std::span<std::byte> b;  ///< memory of its size where it is a constant, for plain kernels
+  std::span<std::byte> row_zero_points;
   std::span<std::byte> y;
+  std::span<std::byte> plain_y;  ///< what plain kernels store
 
   std::vector<ConstView> inputs(const MatmulCase& each) const {
     std::vector<ConstView> views = {ConstView(a.data(), each.a, {each.rows, each.depth}, a.size())};
-    if (b.empty()) return views;
     const Dims strides =
         each.variant == MatmulVariant::transposed_b ? Dims{1, each.depth} : Dims{each.columns, 1};
-    views.emplace_back(b.data(), each.b, Dims{each.depth, each.columns}, strides, 0, b.size());
+    if (!each.has_constant_b()) {
+      views.emplace_back(b.data(), each.b, Dims{each.depth, each.columns}, strides, 0, b.size());
+    }
+    if (each.has_row_zero_points()) {
+      views.emplace_back(row_zero_points.data(), each.a, Dims{each.rows}, row_zero_points.size());
+    }
     return views;
   }
   View output(const MatmulCase& each) const {
@@ -43,6 +55,7 @@ struct MatmulTensors {
 
 Result<MatmulTensors> place_tensors(const MatmulCase& each, std::span<std::byte> memory) {
   constexpr size_t page = 4096;
+  constexpr int64_t loads_of_a_store = 16;  ///< plain kernels store at least something
   size_t end = 0;
   const auto take = [&](int64_t bytes) {
     const size_t begin = end;
@@ -50,9 +63,10 @@ Result<MatmulTensors> place_tensors(const MatmulCase& each, std::span<std::byte>
     return end <= memory.size() ? memory.subspan(begin, static_cast<size_t>(bytes))
                                 : std::span<std::byte>();
   };
-  const MatmulTensors tensors = {take(each.rows * each.depth),
-                                 take(each.has_constant_b() ? 0 : each.depth * each.columns),
-                                 take(each.rows * each.columns * bits_of(each.y()) / 8)};
+  const MatmulTensors tensors = {take(each.rows * each.depth), take(each.depth * each.columns),
+                                 take(each.rows),
+                                 take(each.rows * each.columns * bits_of(each.y()) / 8),
+                                 take(each.depth * each.columns / loads_of_a_store)};
   if (end <= memory.size()) return tensors;
   return Error{ErrorCode::internal, fmt::format("{}: tensors of {} bytes, memory of {}",
                                                 each.name(), end, memory.size())};
@@ -61,7 +75,8 @@ Result<MatmulTensors> place_tensors(const MatmulCase& each, std::span<std::byte>
 void fill_inputs(const MatmulCase& each, const MatmulWeights& weights,
                  const MatmulTensors& tensors) {
   fill_with_patterns(tensors.a, a_seed);
-  if (tensors.b.empty()) return;
+  fill_with_patterns(tensors.row_zero_points, row_zero_point_seed);
+  if (each.has_constant_b()) return;
   const bool is_transposed = each.variant == MatmulVariant::transposed_b;
   for (int64_t k = 0; k < each.depth; ++k) {
     for (int64_t n = 0; n < each.columns; ++n) {
@@ -80,12 +95,15 @@ uint32_t expected_bits(const MatmulCase& each, const MatmulWeights& weights,
                        const MatmulTensors& tensors, int64_t m, int64_t n) {
   const auto row = static_cast<size_t>(m);
   const auto column = static_cast<size_t>(n);
+  const int64_t a_zero_point = each.has_row_zero_points()
+                                   ? number_of(tensors.row_zero_points[row], each.a)
+                                   : each.a_zero_point();
   const int64_t zero_point = number_of(weights.zero_points[column], each.b);
   int64_t sum = 0;
   for (int64_t k = 0; k < each.depth; ++k) {
     const std::byte a = tensors.a[static_cast<size_t>(m * each.depth + k)];
     const std::byte b = weights.b[static_cast<size_t>(k * each.columns + n)];
-    sum += (number_of(a, each.a) - each.a_zero_point()) * (number_of(b, each.b) - zero_point);
+    sum += (number_of(a, each.a) - a_zero_point) * (number_of(b, each.b) - zero_point);
   }
   if (each.variant != MatmulVariant::requantize) return static_cast<uint32_t>(sum);
   const float scaled = static_cast<float>(static_cast<int32_t>(sum)) * weights.row_scales[row];
@@ -130,8 +148,13 @@ Result<BoundCall> checked_call(const Runtime& runtime, const MatmulCase& each,
   return call;
 }
 
+struct Prepared {
+  BoundCall call;
+  MatmulTensors tensors;
+};
+
 /// A call whose results are right, on this tier and on every other that the host has.
-Result<BoundCall> prepare(Session& session, const MatmulCase& each) {
+Result<Prepared> prepare(Session& session, const MatmulCase& each) {
   const Result<std::span<std::byte>> memory = session.memory(memory_of_products);
   if (!memory) return memory.error();
   const Result<MatmulTensors> tensors = place_tensors(each, *memory);
@@ -144,14 +167,28 @@ Result<BoundCall> prepare(Session& session, const MatmulCase& each) {
     return Error{call.error().code,
                  fmt::format("tier {}: {}", name_of(of.tier), call.error().message)};
   }
-  return checked_call(session.runtime(), each, weights, *tensors);
+  Result<BoundCall> call = checked_call(session.runtime(), each, weights, *tensors);
+  if (!call) return call.error();
+  return Prepared{std::move(*call), *tensors};
+}
+
+/// Kernels that only read b's bytes, for products of few rows.
+std::optional<PlainContest> plain_contest(Session& session, const MatmulCase& each,
+                                          const MatmulTensors& tensors,
+                                          std::vector<Contender>& all) {
+  if (each.rows > few_rows) return std::nullopt;
+  const PlainTensors plain = {{tensors.b}, tensors.plain_y};
+  return std::optional<PlainContest>(std::in_place, session.plain_kernels(), streams_of(plain),
+                                     memory_of_products, plain, all);
 }
 
 Status run_case(benchmark::State& state, Session& session, const MatmulCase& each) {
-  const Result<BoundCall> call = prepare(session, each);
-  if (!call) return call.error();
+  const Result<Prepared> prepared = prepare(session, each);
+  if (!prepared) return prepared.error();
   const ConvolutionPeak peak(session.tier());
-  std::vector<Contender> all = {call->contender(), peak.contender(), session.clock().contender()};
+  std::vector<Contender> all = {prepared->call.contender(), peak.contender(),
+                                session.clock().contender()};
+  const std::optional<PlainContest> plain = plain_contest(session, each, prepared->tensors, all);
   measure_in_turn(all, session.effort(memory_of_products));
   report_time(state, all[0].median_ns());
   state.counters["GMACps"] = each.products() / all[0].median_ns();
@@ -159,6 +196,7 @@ Status run_case(benchmark::State& state, Session& session, const MatmulCase& eac
   state.counters["peak_fraction"] =
       median_ratio(all[1], all[0]) * each.products() / peak.products();
   state.counters["GHz"] = CoreClock::gigahertz(all[2]);
+  if (plain) state.counters["stream_fraction"] = plain->stream_fraction(all);
   state.SetLabel(fmt::format("peak {}", peak.name()));
   return {};
 }

@@ -25,7 +25,8 @@ constexpr Layer layers[] = {{768, 768},   {768, 3072},  {3072, 768}, {1024, 1024
                             {1024, 4096}, {4096, 1024}, {4096, 4096}};
 
 std::string_view suffix_of(MatmulVariant variant) {
-  constexpr std::string_view suffixes[] = {"", "/runtime_b", "/transposed_b", "/requantize"};
+  constexpr std::string_view suffixes[] = {"", "/runtime_b", "/transposed_b", "/row_zero_points",
+                                           "/requantize"};
   return suffixes[static_cast<size_t>(variant)];
 }
 
@@ -54,7 +55,7 @@ std::string MatmulCase::name() const {
 }
 
 bool MatmulCase::has_constant_b() const {
-  return variant == MatmulVariant::plain || variant == MatmulVariant::requantize;
+  return variant != MatmulVariant::runtime_b && variant != MatmulVariant::transposed_b;
 }
 
 ElementType MatmulCase::y() const {
@@ -76,7 +77,8 @@ std::vector<MatmulCase> matmul_cases() {
         }
       }
       for (const MatmulVariant variant :
-           {MatmulVariant::runtime_b, MatmulVariant::transposed_b, MatmulVariant::requantize}) {
+           {MatmulVariant::runtime_b, MatmulVariant::transposed_b, MatmulVariant::row_zero_points,
+            MatmulVariant::requantize}) {
         cases.push_back({rows, layer.depth, layer.columns, u8, i8, variant});
       }
     }
@@ -111,7 +113,8 @@ Result<FunctionPtr> matmul_function(const MatmulCase& each, const MatmulWeights&
   const ValueId b =
       each.has_constant_b() ? builder.constant(b_type, weights.b) : builder.parameter("b", b_type);
   const std::byte zero_point[] = {static_cast<std::byte>(each.a_zero_point())};
-  const ValueId a_zero = builder.constant({each.a, {}}, zero_point);
+  const ValueId a_zero = each.has_row_zero_points() ? builder.parameter("z", {each.a, {each.rows}})
+                                                    : builder.constant({each.a, {}}, zero_point);
   const ValueId b_zero = each.has_b_zero_points()
                              ? builder.constant({each.b, {each.columns}}, weights.zero_points)
                              : no_value;

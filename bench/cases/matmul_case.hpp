@@ -9,15 +9,17 @@
 
 namespace castor::bench {
 
-/// How b is given, or what is computed from the i32 result.
+/// How operands are given, or what is computed from the i32 result.
 enum class MatmulVariant : uint8_t {
-  plain,         ///< b is a constant
-  runtime_b,     ///< b is given at run time, as a dense [K, N]
-  transposed_b,  ///< and stored as a dense [N, K]
-  requantize,    ///< b is a constant; times scales by row and by column, plus a bias: u8
+  plain,            ///< b is a constant
+  runtime_b,        ///< b is given at run time, as a dense [K, N]
+  transposed_b,     ///< and stored as a dense [N, K]
+  row_zero_points,  ///< b is a constant; zero points of a by row are given at run time
+  requantize,       ///< b is a constant; times scales by row and by column, plus a bias: u8
 };
 
-/// A product of an a with one zero point; zero points of an unsigned b are by column.
+/// A product of an a with one zero point, but for that variant; zero points of an unsigned b are by
+/// column.
 struct MatmulCase {
   int64_t rows = 1;
   int64_t depth = 1;
@@ -29,6 +31,7 @@ struct MatmulCase {
   /// "MatMulInteger/128x768x3072/u8i8/runtime_b": rows, K, columns.
   std::string name() const;
   bool has_constant_b() const;
+  bool has_row_zero_points() const { return variant == MatmulVariant::row_zero_points; }
   bool has_b_zero_points() const { return b == ElementType::u8 && has_constant_b(); }
   int64_t a_zero_point() const { return a == ElementType::i8 ? -7 : 121; }
   ElementType y() const;
@@ -49,7 +52,7 @@ struct MatmulWeights {
 };
 MatmulWeights make_weights(const MatmulCase& each);
 
-/// Parameters: a, then b unless that is a constant.
+/// Parameters: a, then b unless that is a constant, then zero points of a if they are by row.
 Result<FunctionPtr> matmul_function(const MatmulCase& each, const MatmulWeights& weights);
 
 }  // namespace castor::bench

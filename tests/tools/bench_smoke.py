@@ -20,7 +20,8 @@ ELEMENTWISE = ["Elementwise/add_f32_row/16KiB", "Elementwise/image_normalize/256
                "Elementwise/dequantize_u4_f32/256KiB", "Elementwise/transposed_f32/512x512"]
 CONVOLUTIONS = ["ConvInteger/mobilenet_7_1x1/u8i8", "ConvInteger/unusual_5d/i8u8/nhwc",
                 "ConvInteger/mobilenet_7_1x1/u8i8/requantize", "ConvInteger/unusual_5d/u8i8/nhwc/dequantize",
-                "MatMulInteger/8x768x768/i8u8", "MatMulInteger/1x768x768/u8i8/requantize"]
+                "MatMulInteger/8x768x768/i8u8", "MatMulInteger/1x768x768/u8i8/requantize",
+                "MatMulInteger/64x768x768/u8i8/row_zero_points"]
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Compile/growth/inputs/1000",
           "Call/run_rank1_2_views",
           "CacheLookup/function"]
