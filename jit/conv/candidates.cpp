@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -16,7 +15,6 @@ namespace {
 std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& target,
                                const TileEpilogue* epilogue) {
   const ConvolutionGeometry& geometry = problem.geometry;
-  const bool x_is_signed = problem.x_is_signed;
   std::vector<Candidate> all;
   const auto add = [&](auto plan, bool applies) {
     EventCounts cost = cost_of(plan, problem, target);
@@ -28,22 +26,18 @@ std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& 
     all.push_back({std::move(plan), applies, cost, cost.cycles(costs_on(target).cycles)});
   };
   // The plan whose kernels apply the epilogue, if there is one; else, if there is one, the other.
-  const auto add_either = [&](auto applying, const auto& plan_alone) {
-    if (applying) return add(std::move(*applying), true);
-    if (auto alone = plan_alone()) add(std::move(*alone), false);
+  const auto add_either = [&](const auto& plan_with) {
+    if (epilogue != nullptr) {
+      if (auto applying = plan_with(epilogue)) return add(std::move(*applying), true);
+    }
+    if (auto alone = plan_with(nullptr)) add(std::move(*alone), false);
   };
   for (DensePlan& plan : possible_plans(problem, target)) {
     const bool applies = epilogue != nullptr && can_apply(plan, *epilogue);
     add(std::move(plan), applies);
   }
-  std::optional<DepthwisePlan> depthwise;
-  std::optional<GroupedNhwcPlan> grouped;
-  if (epilogue != nullptr) {
-    depthwise = plan_depthwise(geometry, x_is_signed, target, epilogue);
-    grouped = plan_grouped_nhwc(geometry, x_is_signed, target, epilogue);
-  }
-  add_either(std::move(depthwise), [&] { return plan_depthwise(geometry, x_is_signed, target); });
-  add_either(std::move(grouped), [&] { return plan_grouped_nhwc(geometry, x_is_signed, target); });
+  add_either([&](const TileEpilogue* with) { return plan_depthwise(problem, target, with); });
+  add_either([&](const TileEpilogue* with) { return plan_grouped_nhwc(problem, target, with); });
   return all;
 }
 
@@ -58,11 +52,9 @@ std::string largest_part(const Candidate& candidate, const Target& target) {
 }
 
 std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
-  if (const auto* dense = std::get_if<DensePlan>(&plan)) {
-    return fmt::format("{}  caches   {}\n", print(*dense), print(target.caches));
-  }
-  if (const auto* depthwise = std::get_if<DepthwisePlan>(&plan)) return print(*depthwise);
-  return print(std::get<GroupedNhwcPlan>(plan));
+  const std::string text = std::visit([](const auto& any) { return print(any); }, plan);
+  if (!std::holds_alternative<DensePlan>(plan)) return text;
+  return fmt::format("{}  caches   {}\n", text, print(target.caches));
 }
 
 }  // namespace
@@ -70,36 +62,14 @@ std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
 std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Target& target,
                                   const TileEpilogue* epilogue) {
   std::vector<Candidate> all = collect(problem, target, epilogue);
-  std::vector<Candidate*> order;
-  for (Candidate& each : all) order.push_back(&each);
-  std::ranges::stable_sort(order, {}, &Candidate::cycles);
-  std::vector<Candidate> sorted;
-  for (Candidate* each : order) sorted.push_back(std::move(*each));
-  return sorted;
+  std::ranges::stable_sort(all, {}, &Candidate::cycles);
+  return all;
 }
 
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue) {
   std::vector<Candidate> all = collect(problem, target, epilogue);
   return std::move(*std::ranges::min_element(all, {}, &Candidate::cycles));
-}
-
-Candidate without_room(Candidate refused, const ConvolutionProblem& problem, const Target& target,
-                       const TileEpilogue& epilogue) {
-  if (auto* plan = std::get_if<DepthwisePlan>(&refused.plan)) {
-    auto shorter = plan_depthwise(problem.geometry, problem.x_is_signed, target, &epilogue,
-                                  plan->range_outputs);
-    const bool applies = shorter.has_value();
-    if (!applies) shorter = plan_depthwise(problem.geometry, problem.x_is_signed, target);
-    *plan = std::move(*shorter);
-    refused.applies_epilogue = applies;
-    return refused;
-  }
-  if (auto* plan = std::get_if<GroupedNhwcPlan>(&refused.plan)) {
-    *plan = *plan_grouped_nhwc(problem.geometry, problem.x_is_signed, target);
-  }
-  refused.applies_epilogue = false;
-  return refused;
 }
 
 std::string name_of(const Candidate& candidate) {

@@ -52,11 +52,6 @@ std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Targe
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue = nullptr);
 
-/// What replaces a candidate whose kernels turned out to have no room for the epilogue:
-/// the same with shorter blocks of rows, or without applying it.
-Candidate without_room(Candidate refused, const ConvolutionProblem& problem, const Target& target,
-                       const TileEpilogue& epilogue);
-
 /// "pixel_vectorised nchw4c", "channel_vectorised input", "depthwise", "grouped_nhwc".
 std::string name_of(const Candidate& candidate);
 /// The chosen plan in words, then every candidate with its cycles and what the largest part of them

@@ -79,17 +79,11 @@ std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<
   return likely_tile_epilogue(function, nests[index + 1], target);
 }
 
-Result<MachineCode> emit_microkernel(const Candidate& candidate, const Target& target,
-                                     const TileEpilogue* epilogue) {
-  if (const auto* plan = std::get_if<DepthwisePlan>(&candidate.plan)) {
-    return emit_kernel(plan->spec, target, epilogue);
-  }
-  if (const auto* plan = std::get_if<GroupedNhwcPlan>(&candidate.plan)) {
-    return emit_kernel(plan->spec, target, epilogue);
-  }
-  const auto& plan = std::get<DensePlan>(candidate.plan);
-  return emit_kernel(kernel_tile(plan.tile, epilogue != nullptr), target, epilogue);
+DenseTile kernel_of(const DensePlan& plan, bool has_epilogue) {
+  return kernel_tile(plan.tile, has_epilogue);
 }
+DepthwiseSpec kernel_of(const DepthwisePlan& plan, bool) { return plan.spec; }
+GroupedNhwcSpec kernel_of(const GroupedNhwcPlan& plan, bool) { return plan.spec; }
 
 std::string epilogue_text(const Function& function, const Nest& nest, bool is_applied) {
   return is_applied ? "the next nest, on each tile, by the kernel itself"
@@ -115,13 +109,12 @@ Result<MachineCode> emit_convolution(const Function& function, std::span<const N
   const Result<ConvolutionProblem> problem = likely_problem(function, nests[index]);
   if (!problem) return problem.error();
   const auto epilogue = likely_epilogue(function, nests, index, target);
-  Candidate candidate = choose(*problem, target, epilogue ? &*epilogue : nullptr);
-  for (;;) {
-    Result<MachineCode> code =
-        emit_microkernel(candidate, target, candidate.applies_epilogue ? &*epilogue : nullptr);
-    if (code.ok() || !candidate.applies_epilogue) return code;
-    candidate = without_room(std::move(candidate), *problem, target, *epilogue);
-  }
+  const Candidate candidate = choose(*problem, target, epilogue ? &*epilogue : nullptr);
+  const TileEpilogue* applied = candidate.applies_epilogue ? &*epilogue : nullptr;
+  const auto emit = [&](const auto& plan) {
+    return emit_kernel(kernel_of(plan, applied != nullptr), target, applied);
+  };
+  return std::visit(emit, candidate.plan);
 }
 
 }  // namespace castor::jit

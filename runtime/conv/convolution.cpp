@@ -12,57 +12,18 @@ bool has_outputs(const ConvolutionGeometry& geometry) {
   return element_count(geometry.output_extents()).value_or(0) > 0;
 }
 
-/// The operands of a convolution that is bound, and where it finds code.
-struct Binding {
-  const ConvolutionOperands& operands;
-  std::span<const std::byte* const> constants;
-  const jit::Target& target;
-  CodeCache& cache;
-  const ConvolutionChoice& choice;
-};
-
-/// Binds a convolution to one candidate. Fails (unsupported) where that is to apply the epilogue
-/// and its kernels have no room for it.
+/// Binds by a candidate's plan.
 Status bind_candidate(BoundConvolution& convolution, const jit::Candidate& candidate,
-                      const jit::ConvolutionProblem& problem, const Binding& by) {
+                      const ConvolutionBinding& by) {
   convolution.applies_epilogue = candidate.applies_epilogue;
-  const jit::TileEpilogue* epilogue = candidate.applies_epilogue ? by.choice.epilogue : nullptr;
   const auto bind = [&](const auto& plan) -> Status {
-    auto bound = bind_sliding(plan, by.operands, by.constants, by.target, by.cache, epilogue,
-                              by.choice.weights);
+    auto bound = bind_plan(plan, by);
     if (!bound.ok()) return bound.error();
     convolution.scratch_bytes = (*bound)->scratch_bytes;
     convolution.form = std::move(bound).value();
     return {};
   };
-  if (const auto* plan = std::get_if<jit::DepthwisePlan>(&candidate.plan)) return bind(*plan);
-  if (const auto* plan = std::get_if<jit::GroupedNhwcPlan>(&candidate.plan)) return bind(*plan);
-  auto bound = bind_dense(candidate, problem, by.operands, by.constants, by.target, by.cache,
-                          epilogue, by.choice.weights);
-  if (!bound.ok()) return bound.error();
-  convolution.scratch_bytes = bound->parts.end;
-  convolution.form = std::move(bound).value();
-  return {};
-}
-
-/// By the candidate that is asked for, or the one with the lowest cost; `convolution` has its
-/// geometry, and outputs.
-Status bind_best(BoundConvolution& convolution, const Binding& by) {
-  const jit::ConvolutionProblem problem = {.geometry = convolution.geometry,
-                                           .x_is_signed = by.operands.x_is_signed,
-                                           .w_is_signed = by.operands.w_is_signed,
-                                           .has_weight_zero_points = by.operands.w_zero_point >= 0,
-                                           .has_constant_weights = by.constants[1] != nullptr};
-  if (Status status = jit::check_filter(problem.geometry); !status) return status;
-  jit::Candidate candidate = by.choice.candidate != nullptr
-                                 ? *by.choice.candidate
-                                 : choose(problem, by.target, by.choice.epilogue);
-  for (;;) {
-    Status status = bind_candidate(convolution, candidate, problem, by);
-    const bool is_refused = !status && status.error().code == ErrorCode::unsupported;
-    if (!is_refused || !candidate.applies_epilogue) return status;
-    candidate = without_room(std::move(candidate), problem, by.target, *by.choice.epilogue);
-  }
+  return std::visit(bind, candidate.plan);
 }
 
 }  // namespace
@@ -73,27 +34,37 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     ScratchPlan& scratch, const ConvolutionChoice& choice) {
   auto bound = std::make_shared<BoundConvolution>();
   bound->geometry = geometry;
-  if (has_outputs(geometry) && geometry.group_channels() > 0) {
-    const Binding by = {operands, constants, target, cache, choice};
-    if (Status status = bind_best(*bound, by); !status) return status.error();
-    if (bound->scratch_bytes > 0) bound->scratch = scratch.take(bound->scratch_bytes);
+  if (!has_outputs(geometry) || geometry.group_channels() == 0) {
+    return std::shared_ptr<const BoundConvolution>(std::move(bound));
   }
+  if (Status status = jit::check_filter(geometry); !status) return status.error();
+  const jit::ConvolutionProblem problem = {.geometry = geometry,
+                                           .x_is_signed = operands.x_is_signed,
+                                           .w_is_signed = operands.w_is_signed,
+                                           .has_weight_zero_points = operands.w_zero_point >= 0,
+                                           .has_constant_weights = constants[1] != nullptr};
+  const jit::Candidate candidate =
+      choice.candidate != nullptr ? *choice.candidate : choose(problem, target, choice.epilogue);
+  const auto* epilogue = candidate.applies_epilogue ? choice.epilogue : nullptr;
+  const ConvolutionBinding by = {problem, operands, constants,     target,
+                                 cache,   epilogue, choice.weights};
+  if (Status status = bind_candidate(*bound, candidate, by); !status) return status.error();
+  if (bound->scratch_bytes > 0) bound->scratch = scratch.take(bound->scratch_bytes);
   return std::shared_ptr<const BoundConvolution>(std::move(bound));
 }
 
 void run_convolution(const ConvolutionStep& step, const CallMemory& memory) {
   const BoundConvolution& convolution = *step.convolution;
-  const size_t scratch = convolution.scratch;
-  if (const auto* dense = convolution.dense()) return run_dense(*dense, scratch, step, memory);
-  if (const auto* depthwise = convolution.depthwise()) {
-    return run_depthwise(*depthwise, scratch, step, memory);
-  }
-  if (const auto* grouped = convolution.grouped_nhwc()) {
-    return run_grouped_nhwc(*grouped, scratch, step, memory);
-  }
-  const int64_t count = element_count(convolution.geometry.output_extents()).value_or(0);
-  void* to = reinterpret_cast<void*>(address(step.operands.back(), memory));
-  if (count > 0) std::memset(to, 0, static_cast<size_t>(count) * 4);
+  const auto run = [&](const auto& form) {
+    if constexpr (std::is_same_v<decltype(form), const NothingToMultiply&>) {
+      const int64_t count = element_count(convolution.geometry.output_extents()).value_or(0);
+      void* to = reinterpret_cast<void*>(address(step.operands.back(), memory));
+      if (count > 0) std::memset(to, 0, static_cast<size_t>(count) * 4);
+    } else {
+      run_plan(*form, convolution.scratch, step, memory);
+    }
+  };
+  std::visit(run, convolution.form);
 }
 
 }  // namespace castor::detail

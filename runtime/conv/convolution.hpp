@@ -18,21 +18,21 @@ struct NothingToMultiply {};
 /// One convolution of a bound kernel.
 struct BoundConvolution {
   ConvolutionGeometry geometry;
-  std::variant<NothingToMultiply, BoundDense, std::shared_ptr<const BoundDepthwise>,
-               std::shared_ptr<const BoundGroupedNhwc>>
+  std::variant<NothingToMultiply, std::shared_ptr<const BoundDense>,
+               std::shared_ptr<const BoundDepthwise>, std::shared_ptr<const BoundGroupedNhwc>>
       form;
   bool applies_epilogue = false;  ///< kernels do
   size_t scratch = 0;             ///< where its part of a call's scratch begins
   size_t scratch_bytes = 0;
 
   /// The convolution, if it has that form; else null.
-  const BoundDense* dense() const { return std::get_if<BoundDense>(&form); }
-  const BoundDepthwise* depthwise() const { return sliding<BoundDepthwise>(); }
-  const BoundGroupedNhwc* grouped_nhwc() const { return sliding<BoundGroupedNhwc>(); }
+  const BoundDense* dense() const { return as<BoundDense>(); }
+  const BoundDepthwise* depthwise() const { return as<BoundDepthwise>(); }
+  const BoundGroupedNhwc* grouped_nhwc() const { return as<BoundGroupedNhwc>(); }
 
  private:
   template <class Bound>
-  const Bound* sliding() const {
+  const Bound* as() const {
     const auto* bound = std::get_if<std::shared_ptr<const Bound>>(&form);
     return bound == nullptr ? nullptr : bound->get();
   }

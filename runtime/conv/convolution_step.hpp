@@ -7,8 +7,12 @@
 #include <memory>
 #include <span>
 
+#include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/conv/problem.hpp"
 #include "runtime/bind/step_base.hpp"
+#include "runtime/cache/code_cache.hpp"
 #include "runtime/call/nest_call.hpp"
+#include "runtime/memory/weight_store.hpp"
 
 namespace castor::detail {
 
@@ -23,6 +27,17 @@ struct ConvolutionOperands {
   int x_zero_point = -1;  ///< which operand; -1: none
   int w_zero_point = -1;
   bool zero_points_per_channel = false;
+};
+
+/// What a convolution is bound with.
+struct ConvolutionBinding {
+  const jit::ConvolutionProblem& problem;
+  const ConvolutionOperands& operands;
+  std::span<const std::byte* const> constants;  ///< the data of constant operands, else null
+  const jit::Target& target;
+  CodeCache& cache;
+  const jit::TileEpilogue* epilogue;  ///< that kernels apply, or null
+  const WeightSharing& weights;
 };
 
 /// The data of an operand with that number, which may be -1; null where it is not there. Of

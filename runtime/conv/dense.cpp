@@ -56,16 +56,16 @@ WeightForm weight_form(const BoundDense& bound) {
 /// Makes a convolution of its plan.
 class DenseBinder {
  public:
-  DenseBinder(BoundDense& bound, CodeCache& cache, const jit::TileEpilogue* epilogue)
-      : bound_(bound), plan_(bound.plan), cache_(cache), epilogue_(epilogue) {}
+  DenseBinder(BoundDense& bound, const ConvolutionBinding& by)
+      : bound_(bound), plan_(bound.plan), by_(by) {}
 
-  Status bind(std::span<const std::byte* const> constants, const WeightSharing& sharing) {
-    bound_.applies_epilogue = epilogue_ != nullptr;
+  Status bind() {
+    bound_.applies_epilogue = by_.epilogue != nullptr;
     bound_.window_sums = window_sums_of(plan_, bound_.operands);
     if (Status status = find_window_sums(); !status) return status;
     if (Status status = find_blocks(); !status) return status;
     if (Status status = find_packers(); !status) return status;
-    if (Status status = pack_constants(constants, sharing); !status) return status;
+    if (Status status = pack_constants(); !status) return status;
     bound_.packs_by_tile =
         bound_.packed.empty() && uses_tiles_once() && !packs_groups_at_once(plan_);
     set_parts();
@@ -75,7 +75,7 @@ class DenseBinder {
  private:
   Status get(const jit::DenseTile& tile, const jit::TileEpilogue* epilogue,
              KernelCodePtr<jit::DenseTile>& to) {
-    auto code = cache_.get(tile, bound_.target, epilogue);
+    auto code = by_.cache.get(tile, bound_.target, epilogue);
     if (!code.ok()) return code.error();
     to = std::move(code).value();
     return {};
@@ -120,32 +120,33 @@ class DenseBinder {
   /// The code of whole tiles and of the last channel tile, which has fewer channels; and of the one
   /// that packs.
   Status find_codes(BoundTiles& tiles) {
-    jit::DenseTile tile = kernel_tile(tiles.run.tile, epilogue_ != nullptr);
+    jit::DenseTile tile = kernel_tile(tiles.run.tile, by_.epilogue != nullptr);
     tile.window_sums = bound_.window_sums;
     jit::DenseTile last = tile;
     last.channels = plan_.last_channels();
-    if (Status status = get(tile, epilogue_, tiles.code); !status) return status;
-    if (Status status = get(last, epilogue_, tiles.last_code); !status) return status;
+    if (Status status = get(tile, by_.epilogue, tiles.code); !status) return status;
+    if (Status status = get(last, by_.epilogue, tiles.last_code); !status) return status;
     const bool packs = plan_.planes() != nullptr && plan_.planes()->kernel_packs;
     if (!packs || sums_windows()) return {};
     jit::DenseTile packing = plan_.channel_tiles == 1 ? last : tile;
     packing.source =
         bound_.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
-    return get(packing, epilogue_, bound_.packing_code);
+    return get(packing, by_.epilogue, bound_.packing_code);
   }
 
   Status find_packers() {
-    auto input_packer = find_input_packer(plan_, bound_.target, cache_);
+    auto input_packer = find_input_packer(plan_, bound_.target, by_.cache);
     if (!input_packer.ok()) return input_packer.error();
     bound_.input_packer = std::move(input_packer).value();
-    auto weight_packers = find_weight_packers(plan_, bound_.target, cache_);
+    auto weight_packers = find_weight_packers(plan_, bound_.target, by_.cache);
     if (!weight_packers.ok()) return weight_packers.error();
     bound_.weight_packers = std::move(weight_packers).value();
     return {};
   }
 
   /// Packs weights that are constant, or finds them packed.
-  Status pack_constants(std::span<const std::byte* const> constants, const WeightSharing& sharing) {
+  Status pack_constants() {
+    const auto& constants = by_.constants;
     const ConvolutionOperands& operands = bound_.operands;
     const bool takes_zero_points_off = plan_.engine != jit::ProductEngine::u8_i8_dot;
     const bool zero_points_known = is_known(operands.w_zero_point, constants);
@@ -159,8 +160,8 @@ class DenseBinder {
       pack_weights(plan_, bound_.weight_packers,
                    {constants[1], operands.w_is_signed, values.data()}, packed_weights(plan_, to));
     };
-    Result<PackedDwords> packed =
-        share_weights(sharing, weight_form(bound_), from, packed_k_groups(plan_) + channels, pack);
+    Result<PackedDwords> packed = share_weights(by_.weights, weight_form(bound_), from,
+                                                packed_k_groups(plan_) + channels, pack);
     if (!packed.ok()) return packed.error();
     bound_.packed = std::move(packed).value();
     return {};
@@ -177,8 +178,8 @@ class DenseBinder {
   void set_parts() {
     DenseScratch& parts = bound_.parts;
     const auto take_bytes = [&](int64_t bytes) {
-      const size_t begin = parts.end;
-      parts.end += (static_cast<size_t>(bytes) + 63) / 64 * 64;
+      const size_t begin = bound_.scratch_bytes;
+      bound_.scratch_bytes += (static_cast<size_t>(bytes) + 63) / 64 * 64;
       return begin;
     };
     const auto take = [&](int64_t dwords) { return take_bytes(4 * dwords); };
@@ -208,8 +209,7 @@ class DenseBinder {
 
   BoundDense& bound_;
   const jit::DensePlan& plan_;
-  CodeCache& cache_;
-  const jit::TileEpilogue* epilogue_;
+  const ConvolutionBinding& by_;
 };
 
 }  // namespace
@@ -227,28 +227,24 @@ void set_weight_zero_points(const BoundDense& bound, const std::byte* zero_point
   }
 }
 
-Result<BoundDense> bind_dense(const jit::Candidate& candidate,
-                              const jit::ConvolutionProblem& problem,
-                              const ConvolutionOperands& operands,
-                              std::span<const std::byte* const> constants,
-                              const jit::Target& target, CodeCache& cache,
-                              const jit::TileEpilogue* epilogue, const WeightSharing& sharing) {
-  BoundDense bound;
-  bound.plan = std::get<jit::DensePlan>(candidate.plan);
-  bound.cycles = candidate.cycles;
-  bound.packing_cycles = packing_cost(bound.plan, problem, target).cycles(costs_on(target).cycles);
-  bound.target = target;
-  bound.operands = operands;
+Result<std::shared_ptr<const BoundDense>> bind_plan(const jit::DensePlan& plan,
+                                                    const ConvolutionBinding& by) {
   constexpr int64_t max_bytes = int64_t{1} << 30;
-  if (bound.plan.source_bytes() > max_bytes) {
+  if (plan.source_bytes() > max_bytes) {
     return Error{ErrorCode::unsupported,
                  fmt::format("conv_integer: the least block needs {} bytes of planes; at most {} "
                              "are supported",
-                             bound.plan.source_bytes(), max_bytes)};
+                             plan.source_bytes(), max_bytes)};
   }
-  DenseBinder binder(bound, cache, epilogue);
-  if (Status status = binder.bind(constants, sharing); !status) return status.error();
-  return bound;
+  auto bound = std::make_shared<BoundDense>();
+  bound->plan = plan;
+  const jit::EventCycles& cycles = costs_on(by.target).cycles;
+  bound->cycles = cost_of(plan, by.problem, by.target).cycles(cycles);
+  bound->packing_cycles = packing_cost(plan, by.problem, by.target).cycles(cycles);
+  bound->target = by.target;
+  bound->operands = by.operands;
+  if (Status status = DenseBinder(*bound, by).bind(); !status) return status.error();
+  return std::shared_ptr<const BoundDense>(std::move(bound));
 }
 
 }  // namespace castor::detail

@@ -62,7 +62,6 @@ struct DenseScratch {
   size_t summing = 0;       ///< for the work of summing windows of rows
   size_t weights = 0;       ///< packed in the call; then their sums
   size_t untransposed = 0;  ///< outputs channel by channel, before they are transposed
-  size_t end = 0;
 };
 
 /// A convolution with a dense plan.
@@ -87,21 +86,16 @@ struct BoundDense {
   bool packs_by_tile = false;
   std::vector<BlockTables> blocks;  ///< one for each size of block, at most four
   DenseScratch parts;
+  size_t scratch_bytes = 0;
 };
 
-/// Binds a convolution to a candidate with a dense plan. `constants` are the data of constant
-/// operands, else null. `epilogue` is what kernels apply, or null; fails (unsupported) where they
-/// have no room for it. Throws std::bad_alloc.
-Result<BoundDense> bind_dense(const jit::Candidate& candidate,
-                              const jit::ConvolutionProblem& problem,
-                              const ConvolutionOperands& operands,
-                              std::span<const std::byte* const> constants,
-                              const jit::Target& target, CodeCache& cache,
-                              const jit::TileEpilogue* epilogue, const WeightSharing& sharing);
+/// Binds a convolution by its plan. Throws std::bad_alloc.
+Result<std::shared_ptr<const BoundDense>> bind_plan(const jit::DensePlan& plan,
+                                                    const ConvolutionBinding& by);
 
 /// Runs a convolution whose scratch begins at that offset. Allocates nothing.
-void run_dense(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
-               const CallMemory& memory);
+void run_plan(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
+              const CallMemory& memory);
 
 /// Zero points by output channel, as the kernel's signed weights have them: unsigned ones less 128.
 /// Without VNNI as they are. `zero_points` is null where there are none.

@@ -267,8 +267,8 @@ class DenseRun {
 
 }  // namespace
 
-void run_dense(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
-               const CallMemory& memory) {
+void run_plan(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
+              const CallMemory& memory) {
   const TaskTeams teams = choose_teams(bound, max_tasks(memory, step.nanoseconds));
   const DenseCall call(bound, scratch, step, memory);
   const DenseRun run(call, teams);

@@ -21,17 +21,17 @@ std::vector<SlidingProducts> possible_products(const ConvolutionOperands& operan
 }
 
 /// The constant weights; null where calls bring them, or their zero points.
-WeightData known_weights(const ConvolutionOperands& operands,
-                         std::span<const std::byte* const> constants) {
-  if (constants[1] == nullptr || !is_known(operands.w_zero_point, constants)) return {};
-  return {constants[1], data_of(operands.w_zero_point, constants)};
+WeightData known_weights(const ConvolutionBinding& by) {
+  const int zero_points = by.operands.w_zero_point;
+  if (by.constants[1] == nullptr || !is_known(zero_points, by.constants)) return {};
+  return {by.constants[1], data_of(zero_points, by.constants)};
 }
 
 /// Finds the kernels of a plan for all these products; those that add only for filters of several
-/// slices. They apply the epilogue; null: none.
+/// slices.
 template <class Plan>
-Status find_codes(BoundSliding<Plan>& bound, std::span<const SlidingProducts> all, CodeCache& cache,
-                  const jit::TileEpilogue* epilogue) {
+Status find_codes(BoundSliding<Plan>& bound, std::span<const SlidingProducts> all,
+                  const ConvolutionBinding& by) {
   const Plan& plan = bound.plan;
   for (const SlidingProducts& products : all) {
     for (const bool adds : {false, true}) {
@@ -41,7 +41,7 @@ Status find_codes(BoundSliding<Plan>& bound, std::span<const SlidingProducts> al
       spec.flips_input = bound.operands.x_is_signed && !products.signed_input;
       spec.subtracts_window_sums = products.subtracts_window_sums;
       spec.adds = adds;
-      auto code = cache.get(spec, bound.target, epilogue);
+      auto code = by.cache.get(spec, bound.target, by.epilogue);
       if (!code.ok()) return code.error();
       bound.codes[products.signed_input][products.subtracts_window_sums][adds] =
           std::move(code).value();
@@ -70,22 +70,21 @@ WeightForm weight_form(const BoundSliding<Plan>& bound) {
 
 /// Packs what is known.
 template <class Plan>
-Status pack_constants(BoundSliding<Plan>& bound, std::span<const std::byte* const> constants,
-                      const WeightSharing& sharing) {
-  const ConvolutionOperands& operands = bound.operands;
-  const WeightData known = known_weights(operands, constants);
+Status pack_constants(BoundSliding<Plan>& bound, const WeightData& known,
+                      const ConvolutionBinding& by) {
   if (known.weights != nullptr) {
     const auto pack = [&](int32_t* data) {
       pack_weights(bound, bound.products, known, bound.panels_at(data));
     };
-    const WeightSources from = {operands.w_zero_point, operands.zero_points_per_channel};
+    const WeightSources from = {by.operands.w_zero_point, by.operands.zero_points_per_channel};
     Result<PackedDwords> packed =
-        share_weights(sharing, weight_form(bound), from, bound.packed_lanes(), pack);
+        share_weights(by.weights, weight_form(bound), from, bound.packed_lanes(), pack);
     if (!packed.ok()) return packed.error();
     bound.packed = std::move(packed).value();
-    if (is_known(operands.x_zero_point, constants)) {
+    const int zero_point = by.operands.x_zero_point;
+    if (is_known(zero_point, by.constants)) {
       bound.starts.resize(bound.start_lanes());
-      set_starts(operands, bound.products, data_of(operands.x_zero_point, constants),
+      set_starts(by.operands, bound.products, data_of(zero_point, by.constants),
                  {bound.panels_at(bound.packed.data()).sums, bound.sums()},
                  at_next_line(bound.starts.data()));
     }
@@ -96,38 +95,34 @@ Status pack_constants(BoundSliding<Plan>& bound, std::span<const std::byte* cons
   return {};
 }
 
-}  // namespace
-
 template <class Plan>
-Result<std::shared_ptr<const BoundSliding<Plan>>> bind_sliding(
-    Plan plan, const ConvolutionOperands& operands, std::span<const std::byte* const> constants,
-    const jit::Target& target, CodeCache& cache, const jit::TileEpilogue* epilogue,
-    const WeightSharing& sharing) {
+Result<std::shared_ptr<const BoundSliding<Plan>>> bind_sliding(const Plan& plan,
+                                                               const ConvolutionBinding& by) {
   auto bound = std::make_shared<BoundSliding<Plan>>();
-  bound->plan = std::move(plan);
-  bound->target = target;
-  bound->operands = operands;
-  bound->applies_epilogue = epilogue != nullptr;
-  std::vector<SlidingProducts> products;
-  const WeightData known = known_weights(operands, constants);
-  if (known.weights == nullptr) {
-    products = possible_products(operands, bound->plan.spec.engine);
-  } else {
-    bound->products = products_of(bound->plan.geometry, operands, bound->plan.spec.engine, known);
+  bound->plan = plan;
+  bound->target = by.target;
+  bound->operands = by.operands;
+  bound->applies_epilogue = by.epilogue != nullptr;
+  const WeightData known = known_weights(by);
+  std::vector<SlidingProducts> products = possible_products(by.operands, plan.spec.engine);
+  if (known.weights != nullptr) {
+    bound->products = products_of(plan.geometry, by.operands, plan.spec.engine, known);
     products = {bound->products};
   }
-  if (Status status = find_codes(*bound, products, cache, epilogue); !status) {
-    return status.error();
-  }
-  if (Status status = pack_constants(*bound, constants, sharing); !status) return status.error();
+  if (Status status = find_codes(*bound, products, by); !status) return status.error();
+  if (Status status = pack_constants(*bound, known, by); !status) return status.error();
   return std::shared_ptr<const BoundSliding<Plan>>(std::move(bound));
 }
 
-template Result<std::shared_ptr<const BoundDepthwise>> bind_sliding(
-    jit::DepthwisePlan, const ConvolutionOperands&, std::span<const std::byte* const>,
-    const jit::Target&, CodeCache&, const jit::TileEpilogue*, const WeightSharing&);
-template Result<std::shared_ptr<const BoundGroupedNhwc>> bind_sliding(
-    jit::GroupedNhwcPlan, const ConvolutionOperands&, std::span<const std::byte* const>,
-    const jit::Target&, CodeCache&, const jit::TileEpilogue*, const WeightSharing&);
+}  // namespace
+
+Result<std::shared_ptr<const BoundDepthwise>> bind_plan(const jit::DepthwisePlan& plan,
+                                                        const ConvolutionBinding& by) {
+  return bind_sliding(plan, by);
+}
+Result<std::shared_ptr<const BoundGroupedNhwc>> bind_plan(const jit::GroupedNhwcPlan& plan,
+                                                          const ConvolutionBinding& by) {
+  return bind_sliding(plan, by);
+}
 
 }  // namespace castor::detail

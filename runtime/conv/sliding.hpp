@@ -90,14 +90,11 @@ struct BoundSliding {
 using BoundDepthwise = BoundSliding<jit::DepthwisePlan>;
 using BoundGroupedNhwc = BoundSliding<jit::GroupedNhwcPlan>;
 
-/// Binds a convolution by its plan, which is a DepthwisePlan or a GroupedNhwcPlan. `constants` are
-/// the data of constant operands, else null. `epilogue` is what kernels apply, or null; fails
-/// (unsupported) where they have no room for it. Throws std::bad_alloc.
-template <class Plan>
-Result<std::shared_ptr<const BoundSliding<Plan>>> bind_sliding(
-    Plan plan, const ConvolutionOperands& operands, std::span<const std::byte* const> constants,
-    const jit::Target& target, CodeCache& cache, const jit::TileEpilogue* epilogue,
-    const WeightSharing& sharing);
+/// Binds a convolution by its plan. Throws std::bad_alloc.
+Result<std::shared_ptr<const BoundDepthwise>> bind_plan(const jit::DepthwisePlan& plan,
+                                                        const ConvolutionBinding& by);
+Result<std::shared_ptr<const BoundGroupedNhwc>> bind_plan(const jit::GroupedNhwcPlan& plan,
+                                                          const ConvolutionBinding& by);
 
 /// The products that do for these weights.
 SlidingProducts products_of(const ConvolutionGeometry& geometry,
@@ -111,13 +108,10 @@ void pack_weights(const BoundSliding<Plan>& bound, const SlidingProducts& produc
 void set_starts(const ConvolutionOperands& operands, const SlidingProducts& products,
                 const std::byte* x_zero_point, std::span<const int32_t> sums, int32_t* starts);
 
-struct ConvolutionStep;
-struct CallMemory;
-
 /// Runs a convolution whose scratch begins at that offset. Allocates nothing.
-void run_depthwise(const BoundDepthwise& bound, size_t scratch, const ConvolutionStep& step,
-                   const CallMemory& memory);
-void run_grouped_nhwc(const BoundGroupedNhwc& bound, size_t scratch, const ConvolutionStep& step,
-                      const CallMemory& memory);
+void run_plan(const BoundDepthwise& bound, size_t scratch, const ConvolutionStep& step,
+              const CallMemory& memory);
+void run_plan(const BoundGroupedNhwc& bound, size_t scratch, const ConvolutionStep& step,
+              const CallMemory& memory);
 
 }  // namespace castor::detail

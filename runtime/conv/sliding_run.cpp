@@ -363,13 +363,13 @@ void run_sliding(const BoundSliding<Plan>& bound, size_t scratch, const Convolut
 
 }  // namespace
 
-void run_depthwise(const BoundDepthwise& bound, size_t scratch, const ConvolutionStep& step,
-                   const CallMemory& memory) {
+void run_plan(const BoundDepthwise& bound, size_t scratch, const ConvolutionStep& step,
+              const CallMemory& memory) {
   run_sliding(bound, scratch, step, memory);
 }
 
-void run_grouped_nhwc(const BoundGroupedNhwc& bound, size_t scratch, const ConvolutionStep& step,
-                      const CallMemory& memory) {
+void run_plan(const BoundGroupedNhwc& bound, size_t scratch, const ConvolutionStep& step,
+              const CallMemory& memory) {
   run_sliding(bound, scratch, step, memory);
 }
 

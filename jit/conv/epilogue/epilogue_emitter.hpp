@@ -16,11 +16,6 @@
 
 namespace castor::jit {
 
-/// What a kernel gives that has no room for an epilogue.
-inline Error epilogue_refused() {
-  return {ErrorCode::unsupported, "an epilogue that the convolution's kernel has no room for"};
-}
-
 /// Assembles a kernel by Emitter(spec, target, epilogue, buffer); `epilogue` may be null.
 template <class Emitter, class Spec>
 Result<MachineCode> assemble_with_epilogue(const Spec& spec, const Target& target,

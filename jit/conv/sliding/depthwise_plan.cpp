@@ -342,14 +342,13 @@ std::optional<DepthwisePlan> plan_with(const DepthwisePlan& start, int64_t max_o
   return best;
 }
 
-/// Whether the code of all stores stays short, as far as that can be told: a refusal that is
-/// foreseen costs nothing.
+/// Whether the code of all stores stays short, as far as that can be told.
 bool has_short_code(const DepthwiseSpec& spec, const TileEpilogue& epilogue,
                     const DepthwiseTuning& tuning) {
   constexpr size_t instruction = 6;                            // bytes
   const size_t taps = static_cast<size_t>(spec.k_groups) * 3;  // loaded and shuffled
-  const int parts = spec.weight_parts();                       // two instructions each if two
-  const auto products = static_cast<size_t>(spec.rows * spec.k_groups * parts * parts);
+  const int of_product = spec.has_pairs() ? 6 : 1;             // of two parts: read, multiply, add
+  const auto products = static_cast<size_t>(spec.rows * spec.k_groups * of_product);
   constexpr size_t sum = 7;  // begun, stored, steps
   const size_t operations = epilogue.program.code.size();
   const size_t bytes_of_output = instruction * (taps + products + sum + operations);
@@ -368,9 +367,9 @@ EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem
   return plan.cost_of_image(plane * static_cast<double>(plan.geometry.out_channels), problem);
 }
 
-std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                            const Target& target, const TileEpilogue* epilogue,
-                                            int end_outputs) {
+std::optional<DepthwisePlan> plan_depthwise(const ConvolutionProblem& problem, const Target& target,
+                                            const TileEpilogue* epilogue) {
+  const ConvolutionGeometry& geometry = problem.geometry;
   if (geometry.layout != ConvolutionLayout::nchw || geometry.group_channels() != 1 ||
       !target.has_avx512()) {
     return std::nullopt;
@@ -380,22 +379,22 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry,
   set_plane_axes(start);
   if (!has_near_positions(start.rows, start.columns, 1)) return std::nullopt;
   const DepthwiseTuning& tuning = target.tuning().depthwise;
-  start.spec.flips_input = x_is_signed;
+  start.spec.flips_input = problem.x_is_signed;
   start.spec.engine = product_engine_of(target);
   if (!choose_sources(start)) return std::nullopt;
   list_weights(start);
   if (epilogue == nullptr) return plan_with(start, tuning.max_range_outputs, 1, target);
   if (!start.is_one_pass()) return std::nullopt;
-  start.spec.max_epilogue_bytes = tuning.max_epilogue_bytes;
   start.output_bytes = 1;
   constexpr int64_t min_outputs = 4;  // and what is packed at a time
   const int64_t step = vectors_of_packs(*epilogue) > 0 ? min_outputs : 1;
   for (int64_t max = tuning.max_range_outputs; max >= min_outputs; max /= 2) {
     auto plan = plan_with(start, max, step, target);
     if (!plan) break;
-    const bool applies =
-        may_apply(*epilogue, plan->spec, target) && has_short_code(plan->spec, *epilogue, tuning);
-    if (applies && plan->range_outputs < end_outputs) return plan;
+    const DepthwiseSpec spec =
+        problem.needs_window_sums() ? with_window_sums(plan->spec) : plan->spec;
+    if (!may_apply(*epilogue, spec, target)) break;
+    if (has_short_code(spec, *epilogue, tuning)) return plan;
   }
   return std::nullopt;
 }

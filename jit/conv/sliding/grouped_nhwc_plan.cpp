@@ -239,9 +239,10 @@ EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& probl
   return plan.cost_of_image(cost_of_plane(plan, has_sums, target), problem);
 }
 
-std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,
-                                                 bool x_is_signed, const Target& target,
+std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionProblem& problem,
+                                                 const Target& target,
                                                  const TileEpilogue* epilogue) {
+  const ConvolutionGeometry& geometry = problem.geometry;
   const bool is_grouped =
       geometry.groups > 1 || (geometry.channels == 1 && geometry.out_channels == 1);
   if (geometry.layout != ConvolutionLayout::nhwc || !is_grouped ||
@@ -256,7 +257,7 @@ std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geom
     return std::nullopt;
   }
   if (epilogue != nullptr && !plan.is_one_pass()) return std::nullopt;
-  plan.spec.flips_input = x_is_signed;
+  plan.spec.flips_input = problem.x_is_signed;
   plan.spec.engine = product_engine_of(target);
   if (!choose_k_groups(plan, target)) return std::nullopt;
   add_vectors(plan, target);

@@ -313,12 +313,7 @@ bool may_apply(const TileEpilogue& epilogue, const DepthwiseSpec& spec, const Ta
 
 Result<MachineCode> emit_kernel(const DepthwiseSpec& spec, const Target& target,
                                 const TileEpilogue* epilogue) {
-  if (epilogue != nullptr && !may_apply(*epilogue, spec, target)) return epilogue_refused();
-  Result<MachineCode> code = assemble_with_epilogue<NchwEmitter>(spec, target, epilogue);
-  const size_t max_bytes = spec.max_epilogue_bytes;
-  const bool is_long = code.ok() && max_bytes > 0 && code->bytes.size() > max_bytes;
-  if (epilogue != nullptr && is_long) return epilogue_refused();
-  return code;
+  return assemble_with_epilogue<NchwEmitter>(spec, target, epilogue);
 }
 
 }  // namespace castor::jit

@@ -505,7 +505,6 @@ bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcSpec& spec, const 
 
 Result<MachineCode> emit_kernel(const GroupedNhwcSpec& spec, const Target& target,
                                 const TileEpilogue* epilogue) {
-  if (epilogue != nullptr && !may_apply(*epilogue, spec, target)) return epilogue_refused();
   return assemble_with_epilogue<NhwcEmitter>(spec, target, epilogue);
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -202,15 +201,11 @@ struct GroupedNhwcPlan : SlidingPlan {
 
 /// Plans a convolution that has output elements; nothing where there are no kernels for it:
 /// depthwise ones have one channel in a group, grouped ones several groups, or one channel.
-/// `epilogue` is what kernels are to apply, or null. Of depthwise plans with an epilogue the first
-/// one with row ranges of fewer than `end_outputs` output rows: their code gets shorter and
-/// shorter.
-std::optional<DepthwisePlan> plan_depthwise(const ConvolutionGeometry& geometry, bool x_is_signed,
-                                            const Target& target,
-                                            const TileEpilogue* epilogue = nullptr,
-                                            int end_outputs = std::numeric_limits<int>::max());
-std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionGeometry& geometry,
-                                                 bool x_is_signed, const Target& target,
+/// `epilogue` is what kernels are to apply, or null: nothing where they have no room for it.
+std::optional<DepthwisePlan> plan_depthwise(const ConvolutionProblem& problem, const Target& target,
+                                            const TileEpilogue* epilogue = nullptr);
+std::optional<GroupedNhwcPlan> plan_grouped_nhwc(const ConvolutionProblem& problem,
+                                                 const Target& target,
                                                  const TileEpilogue* epilogue = nullptr);
 
 /// The plan in words.

@@ -99,14 +99,12 @@ struct DepthwiseSpec : SlidingSpec {
   bool repeats_last_tap = false;
   int source_bytes = 64;   ///< that are read of a row at a time: 32 or 64
   int prefetch_bytes = 0;  ///< how far ahead of sources the input is prefetched; 0: it is not
-  size_t max_epilogue_bytes = 0;  ///< code with an epilogue that is longer is refused; 0: none is
 
   static constexpr auto fields() {
     return with_fields<DepthwiseSpec>(field("k_groups", &DepthwiseSpec::k_groups),
                                       field("repeats_last_tap", &DepthwiseSpec::repeats_last_tap),
                                       field("source_bytes", &DepthwiseSpec::source_bytes),
-                                      field("prefetch_bytes", &DepthwiseSpec::prefetch_bytes),
-                                      not_in_code(&DepthwiseSpec::max_epilogue_bytes));
+                                      field("prefetch_bytes", &DepthwiseSpec::prefetch_bytes));
   }
 
   /// As GroupedNhwcSpec has it, with one output at a place.
@@ -317,8 +315,7 @@ bool may_apply(const TileEpilogue& epilogue, const DepthwiseSpec& spec, const Ta
 bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcSpec& spec, const Target& target);
 
 /// Emits a kernel. A pure function of its arguments. `spec` fits the target. `epilogue` may be
-/// null; one that needs more registers or stack than there are, or longer code than the spec
-/// allows, is refused (unsupported). With one the kernel does not add.
+/// null; else there is room for it.
 Result<MachineCode> emit_kernel(const DepthwiseSpec& spec, const Target& target,
                                 const TileEpilogue* epilogue = nullptr);
 Result<MachineCode> emit_kernel(const GroupedNhwcSpec& spec, const Target& target,

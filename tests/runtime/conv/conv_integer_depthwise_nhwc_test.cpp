@@ -223,7 +223,8 @@ TEST_F(ConvDepthwiseNhwc, FormIsChosen) {
                                                   .out_channels = channels,
                                                   .groups = channels,
                                                   .axes = {2, axis}};
-            EXPECT_EQ(jit::plan_grouped_nhwc(geometry, true, target).has_value(),
+            EXPECT_EQ(jit::plan_grouped_nhwc({.geometry = geometry, .x_is_signed = true}, target)
+                          .has_value(),
                       target.has_avx512() || channels >= 8)
                 << kernel << " " << stride << " " << dilation << " " << channels;
           }

@@ -132,7 +132,7 @@ TEST_F(ConvDepthwise, FormIsChosen) {
                                           .out_channels = 8,
                                           .groups = 8,
                                           .axes = {static_cast<size_t>(axes), axis}};
-    return jit::plan_depthwise(geometry, true, target).has_value();
+    return jit::plan_depthwise({.geometry = geometry, .x_is_signed = true}, target).has_value();
   };
   for (const jit::TierInfo& tier : jit::tier_table()) {
     const jit::Target target{tier.tier};

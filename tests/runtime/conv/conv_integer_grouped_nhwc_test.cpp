@@ -183,7 +183,9 @@ TEST_F(ConvGroupedNhwc, IsPlanned) {
       for (const int64_t kernel : row.kernel) {
         geometry.axes.push_back({.input = 20, .kernel = kernel, .output = 20 - kernel + 1});
       }
-      EXPECT_EQ(jit::plan_grouped_nhwc(geometry, true, jit::Target{tier.tier}).has_value(),
+      EXPECT_EQ(jit::plan_grouped_nhwc({.geometry = geometry, .x_is_signed = true},
+                                       jit::Target{tier.tier})
+                    .has_value(),
                 row.is_planned)
           << row.channels << " to " << row.outputs << ", " << to_string(row.kernel) << ", "
           << tier.name;
