@@ -347,7 +347,7 @@ bool has_short_code(const DepthwiseSpec& spec, const TileEpilogue& epilogue,
                     const DepthwiseTuning& tuning) {
   constexpr size_t instruction = 6;                            // bytes
   const size_t taps = static_cast<size_t>(spec.k_groups) * 3;  // loaded and shuffled
-  const int of_product = spec.has_pairs() ? 6 : 1;             // of two parts: read, multiply, add
+  const int of_product = spec.has_pairs() ? 6 : 1;             // two parts: read, multiply, add
   const auto products = static_cast<size_t>(spec.rows * spec.k_groups * of_product);
   constexpr size_t sum = 7;  // begun, stored, steps
   const size_t operations = epilogue.program.code.size();
