@@ -10,6 +10,9 @@ constexpr int iterations_a_repetition = 32;
 constexpr int pixels = 0;
 constexpr int weights = 1;
 constexpr int operands = 2;
+constexpr int tile_registers = 8;
+constexpr int tile_rows = 16;
+constexpr int tile_row_bytes = 64;
 /// Registers of products on their way to a sum, where that takes an instruction of its own.
 constexpr int products_in_flight = 4;
 
@@ -22,6 +25,7 @@ bool ConvolutionPeak::has_vnni() const {
 }
 
 int ConvolutionPeak::accumulators() const {
+  if (has_tiles()) return tile_registers - operands;
   return target_.vector_registers() - operands - (has_vnni() ? 0 : products_in_flight);
 }
 
@@ -29,24 +33,41 @@ Xbyak::Xmm ConvolutionPeak::vector(int index) const {
   return {target_.has_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index};
 }
 
-void ConvolutionPeak::emit() {
-  using namespace Xbyak::util;
+void ConvolutionPeak::emit_begin() {
   for (int i = 0; i < operands + accumulators(); ++i) {
     const Xbyak::Xmm zero = vector(i);
     target_.has_avx512() ? code_.vpxord(zero, zero, zero) : code_.vpxor(zero, zero, zero);
   }
+}
+
+void ConvolutionPeak::emit_tile_begin() {
+  using Xbyak::util::rax;
+  for (int i = 0; i < tile_registers; ++i) tile_config_.set(i, tile_rows, tile_row_bytes);
+  code_.mov(rax, reinterpret_cast<size_t>(tile_config_.bytes().data()));
+  code_.ldtilecfg(code_.ptr[rax]);  // which sets all tiles to zero
+}
+
+void ConvolutionPeak::emit() {
+  using namespace Xbyak::util;
+  has_tiles() ? emit_tile_begin() : emit_begin();
   Xbyak::Label top;
   code_.align(64);
   code_.L(top);
   for (int i = 0; i < rounds_an_iteration * accumulators(); ++i) emit_product(i % accumulators());
   code_.dec(rdi);
   code_.jnz(top, Xbyak::CodeGenerator::T_NEAR);
+  if (has_tiles()) code_.tilerelease();
   code_.vzeroupper();
   code_.ret();
   code_.setProtectModeRE();
 }
 
 void ConvolutionPeak::emit_product(int index) {
+  if (!has_tiles()) return emit_vector_product(index);
+  code_.tdpbusd(Xbyak::Tmm(operands + index), Xbyak::Tmm(pixels), Xbyak::Tmm(weights));
+}
+
+void ConvolutionPeak::emit_vector_product(int index) {
   const Xbyak::Xmm sum = vector(operands + index);
   if (!has_vnni()) {
     const int in_flight = index % products_in_flight;
@@ -66,12 +87,14 @@ Contender ConvolutionPeak::contender() const {
 }
 
 double ConvolutionPeak::products() const {
-  const int of_an_instruction = target_.vector_bits() / (has_vnni() ? 8 : 16);
+  const int of_an_instruction = has_tiles() ? tile_rows * tile_rows * tile_row_bytes
+                                            : target_.vector_bits() / (has_vnni() ? 8 : 16);
   return static_cast<double>(of_an_instruction) * accumulators() * rounds_an_iteration *
          iterations_a_repetition;
 }
 
 std::string_view ConvolutionPeak::name() const {
+  if (has_tiles()) return "tdpbusd";
   if (has_vnni()) return target_.has_avx512() ? "vpdpbusd zmm" : "vpdpbusd ymm";
   return target_.has_avx512() ? "vpmaddwd, vpaddd zmm" : "vpmaddwd, vpaddd ymm";
 }

@@ -7,12 +7,13 @@
 #include <string_view>
 
 #include "bench/measure.hpp"
+#include "jit/emit/tile_config.hpp"
 #include "jit/target.hpp"
 
 namespace castor::bench {
 
 /// A loop of independent multiplications and additions in registers, of the tier's longest vectors:
-/// vpdpbusd, or, without VNNI, vpmaddwd and vpaddd.
+/// vpdpbusd, or, without VNNI, vpmaddwd and vpaddd; with AMX of tile registers: tdpbusd.
 class ConvolutionPeak {
  public:
   explicit ConvolutionPeak(jit::Tier tier);
@@ -25,15 +26,20 @@ class ConvolutionPeak {
   std::string_view name() const;
 
  private:
+  bool has_tiles() const { return target_.supports(jit::Feature::amx_int8); }
   bool has_vnni() const;
   /// Accumulators, as many as there are registers for: two multiplications a cycle of five cycles'
   /// latency keep ten busy only when the scheduler makes no mistake.
   int accumulators() const;
   Xbyak::Xmm vector(int index) const;
   void emit();
+  void emit_begin();
+  void emit_tile_begin();
   void emit_product(int index);
+  void emit_vector_product(int index);
 
   jit::Target target_;
+  jit::TileConfig tile_config_;
   Xbyak::CodeGenerator code_;
 };
 

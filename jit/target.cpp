@@ -26,6 +26,14 @@ bool detects(const CpuType& cpu) {
   return cpu.has(type);
 }
 
+/// Xbyak reads tiles from cpuid alone: whether the operating system saves them, XCR0 says.
+template <auto type>
+bool detects_tiles(const CpuType& cpu) {
+  constexpr uint64_t configuration_and_data = uint64_t{3} << 17;
+  if (!cpu.has(CpuType::tAVX512F) || !cpu.has(type)) return false;
+  return (CpuType::getXfeature() & configuration_and_data) == configuration_and_data;
+}
+
 /// A feature, its name in messages, and how Xbyak sees it.
 struct FeatureInfo {
   Feature feature;
@@ -50,6 +58,8 @@ constexpr std::array<FeatureInfo, feature_count> feature_table = {{
     {Feature::gfni, "gfni", detects<CpuType::tGFNI>},
     {Feature::avx512_bitalg, "avx512_bitalg", detects<CpuType::tAVX512_BITALG>},
     {Feature::avx512_fp16, "avx512_fp16", detects<CpuType::tAVX512_FP16>},
+    {Feature::amx_tile, "amx_tile", detects_tiles<CpuType::tAMX_TILE>},
+    {Feature::amx_int8, "amx_int8", detects_tiles<CpuType::tAMX_INT8>},
 }};
 
 constexpr FeatureSet avx2_set = {Feature::avx2, Feature::fma, Feature::f16c, Feature::bmi2};
@@ -62,6 +72,7 @@ constexpr FeatureSet avx512_vbmi_set =
     avx512_vnni_set |
     FeatureSet{Feature::avx512_vbmi, Feature::avx512_vbmi2, Feature::gfni, Feature::avx512_bitalg};
 constexpr FeatureSet avx512_fp16_set = avx512_vbmi_set | FeatureSet{Feature::avx512_fp16};
+constexpr FeatureSet amx_set = avx512_fp16_set | FeatureSet{Feature::amx_tile, Feature::amx_int8};
 
 constexpr std::array<TierInfo, tier_count> tiers = {{
     {Tier::avx2, "avx2", avx2_set, 256, 16},
@@ -70,6 +81,7 @@ constexpr std::array<TierInfo, tier_count> tiers = {{
     {Tier::avx512_vnni, "avx512_vnni", avx512_vnni_set, 512, 32},
     {Tier::avx512_vbmi, "avx512_vbmi", avx512_vbmi_set, 512, 32},
     {Tier::avx512_fp16, "avx512_fp16", avx512_fp16_set, 512, 32},
+    {Tier::amx, "amx", amx_set, 512, 32},
 }};
 
 /// The features that CPU and operating system give. Xbyak reads f16c, bmi2, gfni and avx_vnni from

@@ -18,8 +18,8 @@ namespace castor::jit {
 
 /// Named feature sets, from low to high: a host's best tier is the last one that it runs. Within
 /// AVX2 and within AVX-512 each contains the one before it; all contain avx2. See `tier_table`.
-enum class Tier : uint8_t { avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi, avx512_fp16 };
-inline constexpr int tier_count = 6;
+enum class Tier : uint8_t { avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi, avx512_fp16, amx };
+inline constexpr int tier_count = 7;
 
 /// One CPU feature that emitters ask for.
 enum class Feature : uint8_t {
@@ -39,8 +39,10 @@ enum class Feature : uint8_t {
   gfni,
   avx512_bitalg,
   avx512_fp16,
+  amx_tile,
+  amx_int8,
 };
-inline constexpr int feature_count = 16;
+inline constexpr int feature_count = 18;
 
 /// A set of features in one word.
 class FeatureSet {

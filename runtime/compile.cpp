@@ -30,6 +30,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   }
 
   compiled->target = *runtime.target;
+  compiled->lower_tier_because = runtime.lower_tier_because;
   compiled->store = runtime.store;
   compiled->executor = runtime.executor;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);

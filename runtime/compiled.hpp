@@ -41,8 +41,15 @@ struct Compiled {
   std::vector<jit::Nest> nests;
   std::vector<LikelyCode> likely;      ///< codes of each nest
   std::string interpreted_because;     ///< not empty: there is no code
+  std::string lower_tier_because;      ///< not empty: code is of a lower tier than it could be
   std::shared_ptr<Executor> executor;  ///< used by calls that name none; may be null
 };
+
+/// What `engine_reason` says: why there is no code, or why it is of a lower tier.
+inline const std::string& reason_of(const Compiled& compiled,
+                                    const std::string& interpreted_because) {
+  return interpreted_because.empty() ? compiled.lower_tier_because : interpreted_because;
+}
 
 struct KernelState {
   FunctionPtr function;

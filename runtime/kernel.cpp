@@ -169,7 +169,9 @@ Engine Kernel::engine() const {
   return state_->compiled->interpreted_because.empty() ? Engine::jit : Engine::interpreter;
 }
 
-std::string_view Kernel::engine_reason() const { return state_->compiled->interpreted_because; }
+std::string_view Kernel::engine_reason() const {
+  return reason_of(*state_->compiled, state_->compiled->interpreted_because);
+}
 
 std::optional<Tier> Kernel::tier() const {
   if (engine() != Engine::jit) return std::nullopt;
@@ -249,6 +251,8 @@ Engine BoundKernel::engine() const {
   return state_->interpreted_because.empty() ? Engine::jit : Engine::interpreter;
 }
 
-std::string_view BoundKernel::engine_reason() const { return state_->interpreted_because; }
+std::string_view BoundKernel::engine_reason() const {
+  return reason_of(*state_->kernel->compiled, state_->interpreted_because);
+}
 
 }  // namespace castor

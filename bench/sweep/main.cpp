@@ -14,6 +14,7 @@
 #include "bench/sweep/candidate_run.hpp"
 #include "bench/sweep/sweep_case.hpp"
 #include "jit/memory/system_memory.hpp"
+#include "jit/tile_permission.hpp"
 #include "runtime/cache/code_store.hpp"
 
 namespace castor::bench {
@@ -128,8 +129,9 @@ Status run(const SweepOptions& options) {
     tier = jit::tier_named(options.isa);
     if (!tier) return Error{ErrorCode::invalid_argument, "unknown tier " + options.isa};
   }
-  const Result<jit::Target> target = jit::choose_target(tier);
+  Result<jit::Target> target = jit::choose_target(tier);
   if (!target.ok()) return target.error();
+  target->tier = jit::permitted_tier(target->tier).tier;
   std::vector<SweepCase> cases = random_cases(options.seed, options.random);
   if (options.layers) std::ranges::move(layer_cases(), std::back_inserter(cases));
   detail::CodeStore store(jit::SystemCalls::real(), size_t{256} << 20);

@@ -74,6 +74,7 @@ Candidate choose(const ConvolutionProblem& problem, const Target& target,
 
 std::string name_of(const Candidate& candidate) {
   if (const auto* plan = std::get_if<DensePlan>(&candidate.plan)) {
+    if (plan->tile.has_tiles()) return fmt::format("tiles {}", source_name(*plan));
     return fmt::format("{}_vectorised {}", plan->is_pixel_vectorised() ? "pixel" : "channel",
                        source_name(*plan));
   }

@@ -11,12 +11,12 @@ using enum CostEvent;
 /// Cycles of one product and its sum, two instructions for i16 pairs.
 double product(const DensePlan& plan, const ConvolutionCosts& costs) {
   const double instruction = plan.lanes == 16 ? costs.product_512 : costs.product_256;
-  return plan.engine == ProductEngine::u8_i8_dot ? instruction : 2 * instruction;
+  return multiplies_bytes(plan.engine) ? instruction : 2 * instruction;
 }
 
 /// Cycles until the next product can be added to the same accumulator.
 double latency(const DensePlan& plan, const ConvolutionCosts& costs) {
-  return plan.engine == ProductEngine::u8_i8_dot ? costs.latency : 1;
+  return multiplies_bytes(plan.engine) ? costs.latency : 1;
 }
 
 /// Whether stores write whole cache lines, where the output begins with one.
@@ -89,6 +89,39 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   return cost;
 }
 
+/// Part of the rows of pixel tiles that cross cache lines, if the source begins with one.
+double split_row_fraction(const DensePlan& plan, const DenseTile& tile) {
+  constexpr size_t max_looked_at = 64;
+  const size_t steps = std::min(plan.k_steps.size(), max_looked_at);
+  int64_t split = 0;
+  for (size_t k = 0; k < steps; ++k) {
+    for (int64_t pixel = 0; pixel < tile.pixels_of_tile(); ++pixel) {
+      const int64_t first = plan.k_steps[k] + pixel * tile.pixel_step;
+      split += first / 64 != (first + tile.step_bytes - 1) / 64 ? 1 : 0;
+    }
+  }
+  return static_cast<double>(split) /
+         static_cast<double>(static_cast<int64_t>(steps) * tile.pixels_of_tile());
+}
+
+/// A register tile of tile registers.
+EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const TileCosts& costs = costs_on(target).tiles;
+  const double p = tile.pixel_tiles();
+  const double v = tile.vectors_of(plan.lanes);
+  const double weight_bytes = 64 * v * static_cast<double>(plan.k_step_count());
+  const bool stay_in_l1 = weight_bytes <= 0.75 * static_cast<double>(target.caches.l1);
+  const double split = split_row_fraction(plan, tile);
+  const double loads = p * (costs.load + split * (costs.split_load - costs.load)) +
+                       v * (stay_in_l1 ? costs.load : costs.l2_load);
+  const double rows = std::max(tile.pixels_of_tile() * costs.product_row, costs.min_product);
+  EventCounts cost;
+  cost[k_loop] = static_cast<double>(plan.k_steps.size()) * std::max(p * v * rows, loads);
+  cost[operand_load] = static_cast<double>(plan.k_steps.size()) * (p + v);
+  cost[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
+  return cost;
+}
+
 /// Tiles of output channels in units of whole ones.
 double channel_tiles_of(const DensePlan& plan, int tile_channels, const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
@@ -108,7 +141,9 @@ EventCounts tile_cost(const DensePlan& plan, const DenseTile& tile, double unali
   }
   const auto tiles = static_cast<double>(ceil_div(plan.block.rows, tile.pixel_rows) *
                                          ceil_div(plan.block.columns, tile.columns));
-  return channel_tile_cost(plan, tile, target) * (tiles * channel_tiles);
+  const EventCounts one = tile.has_tiles() ? register_tile_cost(plan, tile, target)
+                                           : channel_tile_cost(plan, tile, target);
+  return one * (tiles * channel_tiles);
 }
 
 /// How k groups of packed input are made: by code where there is code (jit/conv/pack).
@@ -174,10 +209,16 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
   } else if (const auto* copied = std::get_if<CopiedRows>(&plan.source)) {
     const double rows = static_cast<double>(std::ssize(copied->planes)) *
                         taken_positions(plan.rows, plan.block.rows);
-    const CostEvent unwidened = problem.x_is_signed ? sign_flipped_byte : copied_byte;
-    const bool is_widened = plan.engine == ProductEngine::i16_pairs;
+    const bool has_sign_flip = takes_u8_by_i8(plan.engine) && problem.x_is_signed;
+    const CostEvent unwidened = has_sign_flip ? sign_flipped_byte : copied_byte;
+    const bool is_widened = !multiplies_bytes(plan.engine);
     cost[copied_row] = rows;
     cost[is_widened ? widened_byte : unwidened] = rows * static_cast<double>(copied->row_bytes);
+    if (plan.tile.has_tiles() && plan.geometry.layout == ConvolutionLayout::nchw) {
+      constexpr double to_k_groups_and_to_pixels = 2;
+      cost[packed_by_loops] =
+          to_k_groups_and_to_pixels * rows * static_cast<double>(copied->row_bytes) / 4;
+    }
     if (plan.geometry.layout == ConvolutionLayout::nhwc && plan.geometry.groups > 1) {
       cost[copied_column] = rows * static_cast<double>(copied->columns);
     }
@@ -189,12 +230,15 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
   EventCounts block = tile_cost(plan, plan.tile, unaligned_fraction(plan), target);
   block[cache_block] = 1;
-  block[kernel_call] = static_cast<double>(plan.channel_tiles);
+  const double calls = plan.tile.has_tiles() ? costs_on(target).tiles.calls : 1;
+  block[kernel_call] = calls * static_cast<double>(plan.channel_tiles);
   if (plan.transposes()) {
     block[transposed_output] += static_cast<double>(plan.block.pixels()) *
                                 static_cast<double>(plan.geometry.group_out_channels());
   }
-  if (problem.needs_window_sums() && plan.engine == ProductEngine::u8_i8_dot) {
+  const bool has_window_sums =
+      takes_u8_by_i8(plan.engine) ? problem.needs_window_sums() : problem.has_weight_zero_points;
+  if (has_window_sums && multiplies_bytes(plan.engine)) {
     block += window_sum_cost(plan, costs_on(target));
   }
   EventCounts image = block * blocks_of(plan);

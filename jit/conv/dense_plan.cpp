@@ -206,6 +206,9 @@ std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const T
     planes.push_back({.layout = PackedLayout::im2col});
   }
   for (const PackedPlanes& each : planes) plans.push_back(plan_pixels(base, each, target));
+  if (target.supports(Feature::amx_int8)) {
+    if (auto plan = plan_tiles(base, problem, target)) plans.push_back(std::move(*plan));
+  }
   return plans;
 }
 
@@ -367,6 +370,13 @@ std::string source_text(const DensePlan& plan) {
 
 std::string tile_text(const DensePlan& plan) {
   const DenseTile& tile = plan.tile;
+  if (tile.has_tiles()) {
+    return fmt::format(
+        "  tile     {} output channels in tile registers of {}, by {} rows of {} pixels in tile "
+        "registers of {}, {} k steps of {} B\n",
+        tile.channels, plan.lanes, tile.pixel_rows, tile.columns, tile.pixels_of_tile(),
+        plan.k_steps.size(), tile.step_bytes);
+  }
   if (!plan.is_pixel_vectorised()) {
     return fmt::format(
         "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} k steps\n",

@@ -91,10 +91,15 @@ struct DensePlan : PlaneAxes {
   int64_t channel_tiles = 0;  ///< of one group
   int64_t k_groups = 0;       ///< of a group's channels, or planes of each slice and phase
   /// Byte offsets: slice by slice, k group by k group, row by row, unless k_step_weights say what
-  /// they are; of the first k group alone where kernels loop over k groups.
+  /// they are; of the first k group alone where kernels loop over k groups. With tile registers a
+  /// k step takes `tile.step_bytes`, the k groups of which k_step_weights have one by one.
   std::vector<int32_t> k_steps;
-  std::vector<KStepWeights> k_step_weights;  ///< of each k step, or empty
+  std::vector<KStepWeights> k_step_weights;  ///< by k group of weights, or empty
 
+  /// Whether rows that are not packed hold pixels with all of their channels.
+  bool has_pixel_rows() const {
+    return geometry.layout == ConvolutionLayout::nhwc || tile.has_tiles();
+  }
   bool is_pixel_vectorised() const { return tile.vectorised == Vectorised::pixels; }
   /// Whether results lie channel by channel at first, and are put in order after the kernels.
   bool transposes() const {
@@ -116,7 +121,9 @@ struct DensePlan : PlaneAxes {
   int64_t looped_k_groups() const { return tile.loops_k_groups ? slices * k_groups : 1; }
   int64_t k_group_step() const { return 4 * planes()->phases() * planes()->plane_size; }
   /// K groups of weights of an output channel.
-  int64_t k_step_count() const { return std::ssize(k_steps) * looped_k_groups(); }
+  int64_t k_step_count() const {
+    return std::ssize(k_steps) * looped_k_groups() * (tile.has_tiles() ? tile.step_bytes / 4 : 1);
+  }
 
   /// The source, if it is packed.
   const PackedPlanes* planes() const { return std::get_if<PackedPlanes>(&source); }

@@ -16,25 +16,31 @@ namespace castor::jit {
 enum class ProductEngine : uint8_t {
   u8_i8_dot,  ///< four u8 by four i8: vpdpbusd
   i16_pairs,  ///< two i16 by two: vpmaddwd and vpaddd, without VNNI
+  /// 16 x 64 bytes by 64 x 16 bytes, each of either sign: tdpbusd and its like, with AMX.
+  tiles,
 };
 /// Words of the values of ProductEngine, in order.
-constexpr std::array<std::string_view, 2> names_of(ProductEngine) {
-  return {"u8_i8_dot", "i16_pairs"};
+constexpr std::array<std::string_view, 3> names_of(ProductEngine) {
+  return {"u8_i8_dot", "i16_pairs", "tiles"};
 }
 
+/// The engine of vectors.
 inline ProductEngine product_engine_of(const Target& target) {
   const bool has_vnni = target.supports(Feature::avx512_vnni) || target.supports(Feature::avx_vnni);
   return has_vnni ? ProductEngine::u8_i8_dot : ProductEngine::i16_pairs;
 }
 
+/// Whether operands are multiplied as the bytes that they are, or widened.
+constexpr bool multiplies_bytes(ProductEngine engine) { return engine != ProductEngine::i16_pairs; }
+/// Whether it multiplies bytes of any sign.
+constexpr bool takes_any_sign(ProductEngine engine) { return engine == ProductEngine::tiles; }
+/// Whether x must be unsigned and weights signed, so that others get a sign flip.
+constexpr bool takes_u8_by_i8(ProductEngine engine) { return engine == ProductEngine::u8_i8_dot; }
+
 /// Input channels that a k group holds.
-constexpr int channels_of_k_group(ProductEngine engine) {
-  return engine == ProductEngine::u8_i8_dot ? 4 : 2;
-}
+constexpr int channels_of_k_group(ProductEngine engine) { return multiplies_bytes(engine) ? 4 : 2; }
 /// Bytes of one of them.
-constexpr int bytes_of_channel(ProductEngine engine) {
-  return engine == ProductEngine::u8_i8_dot ? 1 : 2;
-}
+constexpr int bytes_of_channel(ProductEngine engine) { return multiplies_bytes(engine) ? 1 : 2; }
 
 /// What is subtracted at the end where weights have zero points: sums of windows, one for each
 /// pixel, times zero points, one for each output channel.

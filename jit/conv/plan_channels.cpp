@@ -34,6 +34,7 @@ class RowPlanner {
         x_is_signed_(x_is_signed),
         copies_(copies),
         is_nhwc_(plan_.geometry.layout == ConvolutionLayout::nhwc),
+        by_pixel_(plan_.has_pixel_rows()),
         group_channels_(plan_.geometry.group_channels()),
         held_(channels_of_k_group(plan_.engine)),
         element_bytes_(copies ? bytes_of_channel(plan_.engine) : 1) {}
@@ -41,13 +42,13 @@ class RowPlanner {
   /// Nothing where the source is not possible, or sure to be slow.
   std::optional<DensePlan> plan() {
     if (!is_possible()) return std::nullopt;
-    rows_.column_bytes = is_nhwc_ ? pixel_elements() * element_bytes_ : element_bytes_;
+    rows_.column_bytes = column_elements() * element_bytes_;
     if (!choose_block()) return std::nullopt;
     list_planes();
     const int64_t last_column = rows_.planes.back() + plan_.rows.window() * rows_.row_bytes +
                                 plan_.columns.window() * rows_.column_bytes;
     if (last_column > max_offset) return std::nullopt;
-    has_whole_k_groups() ? list_k_groups() : list_runs();
+    list_k_steps();
     if (copies_) {
       plan_.source = std::move(rows_);
     } else {
@@ -57,8 +58,20 @@ class RowPlanner {
   }
 
  private:
+  /// Elements of a column that a run takes: of NCHW pixels, whose channels are brought together,
+  /// whole k groups.
+  int64_t unit() const {
+    if (!by_pixel_) return 1;
+    return is_nhwc_ ? group_channels_ : ceil_div(group_channels_, held_) * held_;
+  }
+  /// Elements from one column to the next.
+  int64_t column_elements() const {
+    return by_pixel_ && !copies_ ? plan_.geometry.channels : unit();
+  }
   /// Elements of a pixel in NHWC.
   int64_t pixel_elements() const { return copies_ ? group_channels_ : plan_.geometry.channels; }
+
+  bool has_tiles() const { return plan_.engine == ProductEngine::tiles; }
 
   bool is_possible() const {
     for (const ConvolutionAxis* axis : {&plan_.rows, &plan_.columns}) {
@@ -70,31 +83,31 @@ class RowPlanner {
     // Where a k group takes few bytes of its run, packed planes have fewer.
     const double growth =
         static_cast<double>(k_steps_of_runs()) / static_cast<double>(plan_.k_groups * positions);
-    if (!is_nhwc_ && growth > target_.tuning().dense.max_run_growth) return false;
+    if (!by_pixel_ && growth > target_.tuning().dense.max_run_growth) return false;
     if (copies_) return true;
-    const bool as_it_lies = plan_.engine == ProductEngine::u8_i8_dot && !x_is_signed_;
-    return as_it_lies && run_elements() % held_ == 0 &&
+    if (by_pixel_ != is_nhwc_) return false;
+    const bool has_sign_flip = takes_u8_by_i8(plan_.engine) && x_is_signed_;
+    const bool is_unchanged = multiplies_bytes(plan_.engine) && !has_sign_flip;
+    return is_unchanged && run_elements() % held_ == 0 &&
            std::ranges::all_of(plan_.geometry.axes, reads_only_input);
   }
 
   /// Whether columns of the filter follow each other in a row without a gap.
   bool joins_columns() const {
     if (plan_.columns.kernel > 1 && plan_.columns.dilation != 1) return false;
-    return !is_nhwc_ || pixel_elements() == group_channels_;
+    return !by_pixel_ || pixel_elements() == group_channels_;
   }
   /// Runs in a row of the filter, and elements of each.
   int64_t row_runs() const { return joins_columns() ? 1 : plan_.columns.kernel; }
-  int64_t run_elements() const {
-    return plan_.columns.kernel / row_runs() * (is_nhwc_ ? group_channels_ : 1);
-  }
+  int64_t run_elements() const { return plan_.columns.kernel / row_runs() * unit(); }
   int64_t k_steps_of_runs() const {
     return planes() * plan_.rows.kernel * row_runs() * ceil_div(run_elements(), held_);
   }
   /// Whether k groups are those that packed planes would have.
-  bool has_whole_k_groups() const { return is_nhwc_ && group_channels_ % held_ == 0; }
+  bool has_whole_k_groups() const { return by_pixel_ && group_channels_ % held_ == 0; }
 
   /// Channels that have planes of their own, and all planes.
-  int64_t plane_channels() const { return is_nhwc_ ? 1 : group_channels_; }
+  int64_t plane_channels() const { return by_pixel_ ? 1 : group_channels_; }
   int64_t planes() const { return plan_.slices * plane_channels(); }
 
   /// As many rows as stay in L2; of copies, where not even one does, a part of a row.
@@ -103,7 +116,7 @@ class RowPlanner {
     const int64_t columns = plan_.columns.output;
     const int64_t max_columns =
         l2_share(target_, tuning.packed_l2_eighths) / rows_.column_bytes / planes();
-    plan_.block.columns = even_part(columns, max_block_pixels);
+    plan_.block.columns = even_part(columns, has_tiles() ? max_pixels() : max_block_pixels);
     rows_.columns = copies_ ? extent_of(plan_.block.columns, plan_.columns) : plan_.columns.input;
     const int64_t fitting = outputs_of(max_columns / rows_.columns, plan_.rows);
     plan_.block.rows = rows_of_block(fitting);
@@ -158,6 +171,11 @@ class RowPlanner {
     }
   }
 
+  void list_k_steps() {
+    if (has_tiles()) return list_runs_of_tiles();
+    has_whole_k_groups() ? list_k_groups() : list_runs();
+  }
+
   int64_t offset_of(int64_t plane, int64_t r, int64_t s) const {
     return rows_.planes[static_cast<size_t>(plane)] + r * plan_.rows.dilation * rows_.row_bytes +
            s * plan_.columns.dilation * rows_.column_bytes;
@@ -188,18 +206,45 @@ class RowPlanner {
 
   /// The k steps of one run, and which weights they multiply.
   void list_run(int64_t plane, int64_t r, int64_t s) {
-    const int64_t unit = is_nhwc_ ? group_channels_ : 1;  // elements of a column
     for (int64_t first = 0; first < run_elements(); first += held_) {
       add_k_step(offset_of(plane, r, s) + first * element_bytes_);
-      KStepWeights weights = {-1, -1, -1, -1};
-      for (int64_t i = 0; i < std::min(held_, run_elements() - first); ++i) {
-        const int64_t channel = plane % plane_channels() + (first + i) % unit;
-        const int64_t slice = plane / plane_channels();
-        const int64_t row = (channel * plan_.slices + slice) * plan_.rows.kernel + r;
-        weights[static_cast<size_t>(i)] =
-            static_cast<int32_t>(row * plan_.columns.kernel + s + (first + i) / unit);
+      add_weights(plane, r, s, first, first);
+    }
+  }
+
+  /// The weights of a k group that holds a run's elements from `first` on, without those before
+  /// `begin`.
+  void add_weights(int64_t plane, int64_t r, int64_t s, int64_t first, int64_t begin) {
+    KStepWeights weights = {-1, -1, -1, -1};
+    for (int64_t i = 0; i < std::min(held_, run_elements() - first); ++i) {
+      if (first + i < begin) continue;
+      const int64_t of_column = (first + i) % unit();
+      if (by_pixel_ && of_column >= group_channels_) continue;  // there is none
+      const int64_t channel = plane % plane_channels() + of_column;
+      const int64_t slice = plane / plane_channels();
+      const int64_t row = (channel * plan_.slices + slice) * plan_.rows.kernel + r;
+      weights[static_cast<size_t>(i)] =
+          static_cast<int32_t>(row * plan_.columns.kernel + s + (first + i) / unit());
+    }
+    plan_.k_step_weights.push_back(weights);
+  }
+
+  /// Runs as equal k steps of whole k groups. The last one of a run overlaps the one before, and
+  /// has no weights for what that has taken.
+  void list_runs_of_tiles() {
+    const int64_t run = ceil_div(run_elements(), held_) * held_;
+    const int64_t step = held_ * even_part(run / held_, DenseTile::max_step_bytes / held_);
+    plan_.tile.step_bytes = static_cast<int>(step);
+    for (int64_t plane = 0; plane < planes(); ++plane) {
+      for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
+        for (int64_t s = 0; s < row_runs(); ++s) {
+          for (int64_t begin = 0; begin < run; begin += step) {
+            const int64_t first = std::min(begin, run - step);
+            add_k_step(offset_of(plane, r, s) + first);
+            for (int64_t i = 0; i < step; i += held_) add_weights(plane, r, s, first + i, begin);
+          }
+        }
       }
-      plan_.k_step_weights.push_back(weights);
     }
   }
 
@@ -209,6 +254,7 @@ class RowPlanner {
   const bool x_is_signed_;
   const bool copies_;
   const bool is_nhwc_;
+  const bool by_pixel_;  ///< a column is a pixel with all channels of a group
   const int64_t group_channels_;
   const int64_t held_;  ///< values that a k group holds
   const int64_t element_bytes_;
@@ -232,6 +278,26 @@ std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Targe
   return tile;
 }
 
+/// Tiles of n vectors of channels, by pixels along a row or, of short rows, of several.
+void add_register_tiles(const DensePlan& plan, int vectors, const Target& target,
+                        std::vector<DenseTile>& tiles) {
+  DenseTile tile = plan.tile;
+  tile.channels = static_cast<int>(
+      std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
+  for (int count = 1; count < DenseTile::tile_registers; ++count) {
+    DenseTile along = tile;
+    along.columns =
+        static_cast<int>(even_part(plan.block.columns, int64_t{count} * DenseTile::tile_rows));
+    if (along.pixel_tiles() == count && fits(along, target)) tiles.push_back(along);
+    if (count == 1 || plan.block.columns > DenseTile::tile_rows) continue;
+    DenseTile across = tile;
+    across.columns = static_cast<int>(plan.block.columns);
+    across.pixel_rows = static_cast<int>(even_part(plan.block.rows, count));
+    across.row_step = static_cast<int32_t>(plan.source_row_step());
+    if (across.pixel_tiles() > 1 && fits(across, target)) tiles.push_back(across);
+  }
+}
+
 /// Chooses the tile of the least cycles.
 void choose_tile(DensePlan& plan, const Target& target) {
   plan.tile.engine = plan.engine;
@@ -241,13 +307,29 @@ void choose_tile(DensePlan& plan, const Target& target) {
   const int max = target.tuning().dense.max_channel_vectors;
   std::vector<DenseTile> tiles;
   for (int v = 1; v <= std::min<int64_t>(vectors, max); ++v) {
-    if (const auto tile = tile_of(plan, v, target)) tiles.push_back(*tile);
+    if (plan.tile.has_tiles()) {
+      add_register_tiles(plan, v, target, tiles);
+    } else if (const auto tile = tile_of(plan, v, target)) {
+      tiles.push_back(*tile);
+    }
   }
   set_tile(plan, cheapest_tile(plan, tiles, target));
   if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
     plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;
   }
-  peel_k_steps(plan.tile, plan.k_steps.size(), target);
+  if (!plan.tile.has_tiles()) peel_k_steps(plan.tile, plan.k_steps.size(), target);
+}
+
+/// Rows of a pointwise convolution follow each other as one.
+void join_rows(DensePlan& plan) {
+  const auto is_pointwise = [](const ConvolutionAxis& axis) {
+    return axis.kernel == 1 && axis.stride == 1 && axis.input == axis.output;
+  };
+  if (!is_pointwise(plan.rows) || !is_pointwise(plan.columns)) return;
+  if (plan.rows.pad_begin != 0 || plan.columns.pad_begin != 0) return;
+  plan.columns.input *= plan.rows.input;
+  plan.columns.output = plan.columns.input;
+  plan.rows = {.input = 1, .kernel = 1, .output = 1};
 }
 
 /// Whether the distances of a tile's pixels can stand in its code.
@@ -277,6 +359,24 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
   std::erase_if(plans, [](const DensePlan& plan) { return !has_near_pixels(plan); });
   for (DensePlan& plan : plans) choose_tile(plan, target);
   return plans;
+}
+
+std::optional<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProblem& problem,
+                                    const Target& target) {
+  DensePlan begun = base;
+  begun.engine = ProductEngine::tiles;
+  begun.tile = {.vectorised = Vectorised::channels, .engine = ProductEngine::tiles};
+  begun.tile.x_is_signed = problem.x_is_signed;
+  begun.tile.w_is_signed = problem.w_is_signed;
+  join_rows(begun);
+  for (const bool copies : {false, true}) {
+    auto plan = RowPlanner(begun, problem.x_is_signed, copies, target).plan();
+    if (!plan) continue;
+    if (!has_near_pixels(*plan)) return std::nullopt;
+    choose_tile(*plan, target);
+    return plan;
+  }
+  return std::nullopt;
 }
 
 }  // namespace castor::jit

@@ -111,6 +111,17 @@ struct WorkRates {
   double convolution_bytes = 16;  ///< inputs and outputs of a convolution
 };
 
+/// Cycles of tile registers (AMX), measured on Granite Rapids.
+struct TileCosts {
+  double product_row = 1;       ///< a product, for each of its rows
+  double min_product = 9.25;    ///< a product at least
+  double load = 8;              ///< a tile from L1
+  double l2_load = 20;          ///< the same from L2
+  double split_load = 49;       ///< the same where all rows cross cache lines
+  double stored_vectors = 0.5;  ///< a row of a stored tile, in vectors of other kernels
+  double calls = 3;             ///< a call of a kernel, which configures tiles, in others' calls
+};
+
 /// What bounds K loops of convolutions on the core, and how many cycles everything else takes that
 /// a candidate's cost counts. Measure: castor-sweep.
 struct ConvolutionCosts {
@@ -118,6 +129,7 @@ struct ConvolutionCosts {
   double product_256 = 0.5;  ///< or one of 256 bits
   double load = 0.5;         ///< cycles from one vector load to the next
   double latency = 10;       ///< cycles from one product to the next of one accumulator
+  TileCosts tiles{};
   EventCycles cycles = {};
 };
 

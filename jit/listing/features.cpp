@@ -63,6 +63,8 @@ constexpr IsaRow isa_table[] = {
     {.set = "AVX512_VBMI2", .needs = {Feature::avx512f, Feature::avx512_vbmi2}},
     {.set = "AVX512_GFNI", .needs = {Feature::avx512f, Feature::gfni}},
     {.set = "AVX512_FP16", .needs = {Feature::avx512f, Feature::avx512_fp16}},
+    {.set = "AMX_TILE", .needs = {Feature::amx_tile}},
+    {.set = "AMX_INT8", .needs = {Feature::amx_tile, Feature::amx_int8}},
     {.set = "AVX512_BITALG", .needs = {Feature::avx512f, Feature::avx512_bitalg}},
 };
 

@@ -95,6 +95,7 @@ void HeldBytes::add(const detail::KernelState& kernel) {
     if (is_new(likely.code.get())) bytes_ += likely.code->held_bytes();
   }
   add_block(compiled.interpreted_because);
+  add_block(compiled.lower_tier_because);
 }
 
 FunctionPtr without_long_names(const FunctionPtr& function) {

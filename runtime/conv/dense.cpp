@@ -32,8 +32,11 @@ std::vector<int32_t> weights_of_one(const jit::DensePlan& plan) {
 
 /// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
 jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionOperands& operands) {
-  if (plan.engine != jit::ProductEngine::u8_i8_dot) return jit::WindowSums::none;
-  if (operands.w_zero_point < 0 && operands.w_is_signed) return jit::WindowSums::none;
+  if (!multiplies_bytes(plan.engine)) return jit::WindowSums::none;
+  const bool is_shifted = takes_u8_by_i8(plan.engine) && !operands.w_is_signed;
+  if (operands.w_zero_point < 0 && !is_shifted) return jit::WindowSums::none;
+  // Words hold no negative sums, which those of signed bytes are.
+  if (!takes_u8_by_i8(plan.engine) && operands.x_is_signed) return jit::WindowSums::dwords;
   const int64_t max =
       255 * plan.geometry.group_channels() * plan.slices * plan.rows.kernel * plan.columns.kernel;
   return max < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
@@ -148,7 +151,7 @@ class DenseBinder {
   Status pack_constants() {
     const auto& constants = by_.constants;
     const ConvolutionOperands& operands = bound_.operands;
-    const bool takes_zero_points_off = plan_.engine != jit::ProductEngine::u8_i8_dot;
+    const bool takes_zero_points_off = !multiplies_bytes(plan_.engine);
     const bool zero_points_known = is_known(operands.w_zero_point, constants);
     if (constants[1] == nullptr || (takes_zero_points_off && !zero_points_known)) return {};
     const auto channels = static_cast<size_t>(plan_.geometry.out_channels);
@@ -216,9 +219,8 @@ class DenseBinder {
 
 void set_weight_zero_points(const BoundDense& bound, const std::byte* zero_points,
                             std::span<int32_t> to) {
-  const bool bytes = bound.plan.engine == jit::ProductEngine::u8_i8_dot;
   const bool is_signed = bound.operands.w_is_signed;
-  const int32_t shift = bytes && !is_signed ? 128 : 0;
+  const int32_t shift = takes_u8_by_i8(bound.plan.engine) && !is_signed ? 128 : 0;
   for (size_t m = 0; m < to.size(); ++m) {
     to[m] = -shift;
     if (zero_points == nullptr) continue;

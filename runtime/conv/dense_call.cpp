@@ -65,10 +65,11 @@ void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32
   const int32_t* zeros = zero_points() + first;
   int64_t taps = geometry.group_channels();
   for (const ConvolutionAxis& axis : geometry.axes) taps *= axis.kernel;
-  const auto a =
-      static_cast<uint32_t>(operands_.x_zero_point + (convolution_.operands.x_is_signed ? 128 : 0));
+  const jit::ProductEngine engine = convolution_.plan.engine;
+  const bool has_sign_flip = takes_u8_by_i8(engine) && convolution_.operands.x_is_signed;
+  const auto a = static_cast<uint32_t>(operands_.x_zero_point + (has_sign_flip ? 128 : 0));
   const bool has_pairs = convolution_.window_sums == jit::WindowSums::words;
-  const bool bytes = convolution_.plan.engine == jit::ProductEngine::u8_i8_dot;
+  const bool bytes = multiplies_bytes(engine);
   for (size_t m = 0; m < sums.size(); ++m) {
     const auto b = static_cast<uint32_t>(has_pairs ? jit::zero_point_of_words(zeros[m]) : zeros[m]);
     const uint32_t start = static_cast<uint32_t>(taps) * a * b - a * static_cast<uint32_t>(sums[m]);
@@ -86,6 +87,7 @@ class RowSummer {
   RowSummer(const jit::DensePlan& plan, const jit::CacheBlock& block, int32_t* work)
       : plan_(plan),
         block_(block),
+        is_signed_(plan.tile.x_is_signed),
         rows_(input_extent(block.rows, plan.rows)),
         columns_(input_extent(block.columns, plan.columns)),
         at_(work),
@@ -105,18 +107,22 @@ class RowSummer {
  private:
   void add_row(const std::byte* from, int32_t* to) const {
     constexpr int64_t max_single = 4;  // elements that are added one by one
-    const bool nhwc = plan_.geometry.layout == ConvolutionLayout::nhwc;
-    const int64_t elements = nhwc ? plan_.geometry.group_channels() : 1;
+    const int64_t elements = plan_.has_pixel_rows() ? plan_.geometry.group_channels() : 1;
     const int64_t step = plan_.input_rows().column_bytes;
     if (elements <= max_single) {
       for (const std::byte* element = from; element < from + elements; ++element) {
-        for (int64_t i = 0; i < columns_; ++i) to[i] += static_cast<uint8_t>(element[i * step]);
+        for (int64_t i = 0; i < columns_; ++i) {
+          const std::byte byte = element[i * step];
+          to[i] += is_signed_ ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+        }
       }
       return;
     }
     for (int64_t i = 0; i < columns_; ++i) {
       if (plan_.columns.stride > 1 && i % plan_.columns.stride >= plan_.columns.window()) continue;
-      to[i] += static_cast<int32_t>(sum_of_bytes(from + i * step, elements, 0));
+      const auto as_unsigned =
+          static_cast<int32_t>(sum_of_bytes(from + i * step, elements, is_signed_ ? 0x80 : 0));
+      to[i] += is_signed_ ? as_unsigned - 128 * static_cast<int32_t>(elements) : as_unsigned;
     }
   }
 
@@ -135,6 +141,7 @@ class RowSummer {
 
   const jit::DensePlan& plan_;
   const jit::CacheBlock& block_;
+  const bool is_signed_;  ///< the elements, as kernels take them
   const int64_t rows_;
   const int64_t columns_;
   int32_t* at_;           ///< sums of the elements at a row and column

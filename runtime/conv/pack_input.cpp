@@ -23,7 +23,7 @@ class InputBlock {
     pixel_step_ = nhwc ? geometry.channels : 1;
     group_ = input.x + place.image * geometry.channels * pixels_ +
              place.group * geometry.group_channels() * channel_step_;
-    flip_ = input.is_signed ? 0x80 : 0;
+    flip_ = input.is_signed && !takes_any_sign(plan.engine) ? 0x80 : 0;
     if (!has_pairs()) pad_ = static_cast<uint8_t>(input.zero_point + flip_);
   }
 
@@ -345,10 +345,13 @@ void PlanePacker::copy_columns(const std::byte* row, int64_t column, int64_t byt
 class RowCopier : InputBlock {
  public:
   explicit RowCopier(const InputBlock& in)
-      : InputBlock(in), rows_(std::get<jit::CopiedRows>(plan_.source)) {
-    const bool nhwc = plan_.geometry.layout == ConvolutionLayout::nhwc;
-    elements_ = nhwc ? plan_.geometry.group_channels() : 1;
-    channels_ = nhwc ? 1 : plan_.geometry.group_channels();
+      : InputBlock(in),
+        rows_(std::get<jit::CopiedRows>(plan_.source)),
+        end_(input_.x + plan_.geometry.batch * plan_.geometry.channels * pixels_) {
+    const bool by_pixel = plan_.has_pixel_rows();
+    elements_ = by_pixel ? plan_.geometry.group_channels() : 1;
+    channels_ = by_pixel ? 1 : plan_.geometry.group_channels();
+    is_gathered_ = by_pixel && plan_.geometry.layout == ConvolutionLayout::nchw;
   }
 
   void copy(std::byte* to) const {
@@ -390,10 +393,43 @@ class RowCopier : InputBlock {
   }
 
   void copy_columns(const std::byte* from, int64_t columns, std::byte* to) const {
+    if (is_gathered_) return gather_pixels(from, columns, to);
     if (pixel_step_ == elements_) return copy_elements(from, columns * elements_, to);
     for (int64_t column = 0; column < columns; ++column) {
       copy_elements(from + column * pixel_step_, elements_, to + column * rows_.column_bytes);
     }
+  }
+
+  /// Brings the channels of NCHW pixels together: k groups of some channels of some pixels, which
+  /// are then transposed.
+  void gather_pixels(const std::byte* from, int64_t columns, std::byte* to) const {
+    constexpr int64_t max_columns = 64;
+    constexpr int64_t max_k_groups = 16;
+    constexpr int64_t held = 4;
+    std::array<uint32_t, max_columns * max_k_groups> k_groups;
+    for (int64_t channel = 0; channel < elements_; channel += held * max_k_groups) {
+      const int64_t there = std::min(elements_ - channel, held * max_k_groups);
+      for (int64_t column = 0; column < columns; column += max_columns) {
+        const int64_t count = std::min(columns - column, max_columns);
+        for (int64_t c = 0; c < there; c += held) {
+          gather_k_group(from + (channel + c) * channel_step_ + column, there - c, count,
+                         k_groups.data() + c / held * max_columns);
+        }
+        transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_columns,
+                      ceil_div(there, held), count,
+                      reinterpret_cast<int32_t*>(to + column * rows_.column_bytes + channel),
+                      rows_.column_bytes / 4);
+      }
+    }
+  }
+
+  /// A k group of adjacent pixels, of which `there` channels are.
+  void gather_k_group(const std::byte* from, int64_t there, int64_t count, uint32_t* to) const {
+    const KGroupSpec spec = k_group_spec(plan_.engine, there, 0, 0);
+    const KGroupSource source = {.first = from, .element_step = channel_step_, .step = 1};
+    const std::byte* last = from + (spec.elements - 1) * channel_step_ + count;
+    end_ - last < interleave_slack ? gather_k_groups(source, spec, {to, count})
+                                   : interleave(source, spec, {to, count});
   }
 
   /// I16 pairs are widened and less the zero point.
@@ -413,8 +449,10 @@ class RowCopier : InputBlock {
   }
 
   const jit::CopiedRows& rows_;
-  int64_t elements_ = 1;  ///< of a column
-  int64_t channels_ = 1;  ///< that have planes of their own
+  const std::byte* const end_;  ///< after the input
+  int64_t elements_ = 1;        ///< that a column has
+  int64_t channels_ = 1;        ///< that have planes of their own
+  bool is_gathered_ = false;    ///< a column's elements are apart in the input
 };
 
 }  // namespace

@@ -137,7 +137,8 @@ class WeightPacker {
                      const PackWeightsArguments& arguments) const;
 
   /// Makes 8-bit weights signed.
-  uint8_t flip() const { return input_.is_signed ? 0 : 0x80; }
+  uint8_t flip() const { return input_.is_signed || stays_unsigned() ? 0 : 0x80; }
+  bool stays_unsigned() const { return !input_.is_signed && takes_any_sign(plan_.engine); }
   /// What k_group_spec takes.
   uint8_t k_group_flip() const { return has_pairs() ? flip() ^ 0x80 : flip(); }
   bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }
@@ -207,16 +208,18 @@ void WeightPacker::pack_rows(int64_t m, int64_t count, int64_t width, int32_t* t
              .step = 4 * width,
              .stored = ((uint64_t{1} << count) - 1) << (m - first)};
   for (const Range& range : packers_.ranges) pack_range(of, range);
-  if (packers_.whole.code == nullptr && !has_pairs()) add_up(of);
+  const bool code_adds_up = packers_.whole.code != nullptr && !stays_unsigned();
+  if (!code_adds_up && !has_pairs()) add_up(of);
   std::copy_n(of.sums.begin() + (m - first), count, sums);
 }
 
 /// The sums that code leaves: of weights as the kernel multiplies them, unsigned ones less 128.
 void WeightPacker::add_up(Rows& of) const {
   for (int64_t row = of.first_stored(); row < of.first_stored() + of.stored_count(); ++row) {
-    const uint32_t shifted = sum_of_bytes(weights_of(of.first + row), weights_, flip() ^ 0x80);
-    of.sums[static_cast<size_t>(row)] =
-        static_cast<int32_t>(shifted - static_cast<uint32_t>(weights_) * 128);
+    const uint8_t to_unsigned = input_.is_signed ? 0x80 : 0;
+    const uint32_t sum = sum_of_bytes(weights_of(of.first + row), weights_, to_unsigned);
+    const uint32_t shift = stays_unsigned() ? 0 : static_cast<uint32_t>(weights_) * 128;
+    of.sums[static_cast<size_t>(row)] = static_cast<int32_t>(sum - shift);
   }
 }
 
@@ -337,7 +340,7 @@ void WeightPacker::pack_by_loops(const Rows& of, const PackWeights& unit,
 
 Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit::Target& target,
                                           CodeCache& cache) {
-  const bool has_code = plan.engine == jit::ProductEngine::u8_i8_dot && fits(PackWeights(), target);
+  const bool has_code = multiplies_bytes(plan.engine) && fits(PackWeights(), target);
   WeightPackers packers;
   packers.extents = weight_extents(plan);
   set_units(packers, has_code ? PackWeights::max_slots : max_loop_slots);

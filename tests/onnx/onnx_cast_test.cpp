@@ -131,7 +131,7 @@ bool passes_everywhere(const Case& one) {
   bool passes = gives_the_bytes(one, "interpreter", [&](const View& destination) {
     return interpret_case(one, destination);
   });
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     passes &= gives_the_bytes(one, name_of(tier), [&, &on_tier = runtime](const View& destination) {
       return on_tier.convert(one.source(), destination, one.options);
     });

@@ -139,7 +139,7 @@ inline void check_function(const FunctionCase& row, uint64_t seed = 1) {
   CaseTensors expected(**function, row, seed, true);
   const Status interpreted = interpret(**function, expected.inputs(), expected.outputs());
   ASSERT_TRUE(interpreted.ok()) << interpreted.error().message;
-  for (const auto& [tier, runtime] : tier_runtimes()) {
+  for (const auto& [tier, runtime] : elementwise_tier_runtimes()) {
     for (const bool at_end : {true, false}) {
       CaseTensors actual(**function, row, seed, at_end);
       const Result<Kernel> kernel = runtime.compile(*function);

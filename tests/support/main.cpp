@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "jit/tile_permission.hpp"
 #include "tools/emulator/emulator.hpp"
 
 namespace {
@@ -40,6 +41,8 @@ bool is_long(std::string_view argument) { return argument == "--long"; }
 
 int main(int argc, char** argv) {
   castor::emulator::install();  // the tiers that this machine lacks are tested too
+  castor::jit::permitted_tier(
+      castor::jit::Tier::amx);  // for tests that run kernels without a runtime
   // Before GoogleTest draws parameters of tests: some are fewer in the short form.
   if (std::any_of(argv + 1, argv + argc, is_long)) setenv("CASTOR_LONG", "1", 1);
   testing::InitGoogleTest(&argc, argv);

@@ -130,7 +130,7 @@ class Sweep::Worker {
     if (const auto pattern = expected.wrong_sample(block)) {
       sweep_.report("bisection, " + conversion.name(), "not monotone: " + hexadecimal(*pattern));
     }
-    for (const auto& [tier, runtime] : tier_runtimes()) {
+    for (const auto& [tier, runtime] : elementwise_tier_runtimes()) {
       ++runs_;
       const std::string wrong = run_tier(runtime, conversion, expected, block);
       if (!wrong.empty()) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "castor/castor.hpp"
+#include "jit/tile_permission.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/format_value.hpp"
 #include "tools/castor/tensor_files.hpp"
@@ -13,7 +14,11 @@ namespace {
 
 std::string tier_in_use() {
   const Result<jit::Target> target = jit::choose_target({});
-  if (target) return std::string(name_of(target->tier));
+  if (target) {
+    const jit::PermittedTier permitted = jit::permitted_tier(target->tier);
+    const std::string_view parted = permitted.lower_because.empty() ? "" : ": ";
+    return fmt::format("{}{}{}", name_of(permitted.tier), parted, permitted.lower_because);
+  }
   return fmt::format("none: {}", target.error().message);
 }
 

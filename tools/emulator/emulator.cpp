@@ -11,6 +11,7 @@
 #include "jit/emulated_features.hpp"
 #include "tools/emulator/fp16.hpp"
 #include "tools/emulator/signal_frame.hpp"
+#include "tools/emulator/tiles.hpp"
 
 namespace castor::emulator {
 
@@ -123,15 +124,23 @@ void carry_out(SignalFrame& frame, const ZydisDecodedInstruction& instruction,
   }
 }
 
-/// Whether the instruction at the frame's RIP is one of the table's.
-bool step(SignalFrame& frame) {
-  Decoded decoded;
-  if (!decode(frame.instruction(), decoded)) return false;
+bool carry_out_lanes(SignalFrame& frame, const Decoded& decoded) {
   const LaneInstruction* row = fp16_instruction(decoded.instruction.mnemonic);
   Operands operands;
   if (row == nullptr || !find_operands(decoded, operands)) return false;
   if (operands.source_count != row->sources) return false;
   carry_out(frame, decoded.instruction, *row, operands);
+  return true;
+}
+
+/// Whether the instruction at the frame's RIP is one that is emulated.
+bool step(SignalFrame& frame) {
+  Decoded decoded;
+  if (!decode(frame.instruction(), decoded)) return false;
+  if (!carry_out_tile_instruction(frame, decoded.instruction, decoded.operands) &&
+      !carry_out_lanes(frame, decoded)) {
+    return false;
+  }
   frame.skip(decoded.instruction.length);
   count.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -145,12 +154,12 @@ void on_illegal_instruction(int signal, siginfo_t*, void* context) {
 
 }  // namespace
 
-FeatureSet emulated() { return {Feature::avx512_fp16}; }
+FeatureSet emulated() { return {Feature::avx512_fp16, Feature::amx_tile, Feature::amx_int8}; }
 
 FeatureSet install() {
   const bool in_time = jit::emulate_features(emulated());
   const jit::Host& machine = jit::host();
-  if (!in_time || machine.emulated == FeatureSet{} || !machine.runs(Tier::avx512_fp16)) return {};
+  if (!in_time || machine.emulated == FeatureSet{} || !machine.runs(Tier::amx)) return {};
   struct sigaction action = {};
   action.sa_sigaction = on_illegal_instruction;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;

@@ -17,7 +17,8 @@ namespace castor::emulator {
 /// Returns those features: none where the host has them, or lacks the AVX-512 that they build on.
 jit::FeatureSet install();
 
-/// The features that the emulator knows: AVX512-FP16, as far as castor emits it (registers only).
+/// The features that the emulator knows: AVX512-FP16, as far as castor emits it (registers only),
+/// and AMX-TILE with AMX-INT8 (tiles.hpp).
 jit::FeatureSet emulated();
 
 /// Instructions carried out so far, by all threads.

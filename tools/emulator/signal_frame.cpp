@@ -48,6 +48,14 @@ void SignalFrame::skip(size_t bytes) {
   context_.uc_mcontext.gregs[REG_RIP] += static_cast<greg_t>(bytes);
 }
 
+uint64_t SignalFrame::general(int number) const {
+  constexpr std::array order = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                REG_R12, REG_R13, REG_R14, REG_R15};
+  const auto index = static_cast<size_t>(order[static_cast<size_t>(number)]);
+  return static_cast<uint64_t>(context_.uc_mcontext.gregs[index]);
+}
+
 uint32_t SignalFrame::mxcsr() const {
   uint32_t value = 0;
   std::memcpy(&value, area_ + mxcsr_offset, sizeof value);

@@ -21,6 +21,8 @@ class SignalFrame {
   const uint8_t* instruction() const;
   void skip(size_t bytes);
   uint32_t mxcsr() const;
+  /// By its number in instructions: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 and on.
+  uint64_t general(int number) const;
   ZmmBytes zmm(int index) const;
   void set_zmm(int index, const ZmmBytes& bytes);
   uint64_t opmask(int index) const;

@@ -11,20 +11,6 @@ namespace castor::jit::dense {
 
 namespace {
 
-/// Emits sum -= window sums times zero points. `product` may be overwritten.
-void emit_subtract_window_sums(Assembler& code, const Target& target, WindowSums kind,
-                               const Xbyak::Xmm& sum, const Xbyak::Xmm& window_sums,
-                               const Xbyak::Xmm& zero_points, const Xbyak::Xmm& product) {
-  if (kind == WindowSums::dwords) {
-    code.vpmulld(product, window_sums, zero_points);
-    code.vpsubd(sum, sum, product);
-  } else if (target.has_avx512()) {
-    code.vpdpwssd(sum, window_sums, zero_points);
-  } else {
-    code.vpdpwssd(sum, window_sums, zero_points, Xbyak::VexEncoding);
-  }
-}
-
 /// Emits sum += inputs times weights, k group by k group. `product` may be overwritten.
 void emit_dot_product(Assembler& code, const Target& target, ProductEngine engine,
                       const Xbyak::Xmm& sum, const Xbyak::Xmm& inputs, const Xbyak::Xmm& weights,
@@ -40,6 +26,18 @@ void emit_dot_product(Assembler& code, const Target& target, ProductEngine engin
 }
 
 }  // namespace
+
+void KLoopEmitter::emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums,
+                                             const Xmm& zero_points, const Xmm& product) {
+  if (tile_.window_sums == WindowSums::dwords) {
+    code_.vpmulld(product, window_sums, zero_points);
+    code_.vpsubd(sum, sum, product);
+  } else if (target_.has_avx512()) {
+    code_.vpdpwssd(sum, window_sums, zero_points);
+  } else {
+    code_.vpdpwssd(sum, window_sums, zero_points, Xbyak::VexEncoding);
+  }
+}
 
 void KLoopEmitter::emit_output_of(int of_vector) {
   code_.mov(reg::output, store(of_vector, offsetof(TilePlace, pixel)));
@@ -57,6 +55,7 @@ void KLoopEmitter::emit_add_output_step(const Reg64& to) {
 void KLoopEmitter::emit_start() {
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, store(0, offsetof(TilePlace, source)));
+  if (tile_.has_tiles()) return emit_tile_start();
   if (tile_.prefetches_output) emit_prefetch_of_output();
   code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
   for (int row = 0; row < rows_; ++row) {
@@ -96,6 +95,7 @@ void KLoopEmitter::emit_start_of_input() {
 // ---- loops
 
 void KLoopEmitter::emit_loop() {
+  if (tile_.has_tiles()) return emit_tile_loop();
   if (!tile_.loops_k_groups) return emit_k_steps();
   Xbyak::Label next_group;
   code_.mov(reg::k_groups, argument(offsetof(DenseArguments, k_groups)));
@@ -229,6 +229,13 @@ void KLoopEmitter::emit_products(int row, int position) {
   }
 }
 
+/// The address of the window sums of the register tile's pixels.
+void KLoopEmitter::emit_window_sums_of_rows(const Reg64& to) {
+  code_.mov(to, store(0, by_pixels() ? offsetof(TilePlace, source) : offsetof(TilePlace, pixel)));
+  if (!by_pixels()) code_.shl(to, 2);
+  code_.add(to, argument(offsetof(DenseArguments, window_sums)));
+}
+
 /// Subtracts window sums times zero points: those along the vectors are loaded once.
 void KLoopEmitter::emit_compensation(const TileRows& rows) {
   if (tile_.window_sums == WindowSums::none) return;
@@ -237,10 +244,7 @@ void KLoopEmitter::emit_compensation(const TileRows& rows) {
       code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
       return;
     }
-    code_.mov(reg::scratch,
-              store(0, by_pixels() ? offsetof(TilePlace, source) : offsetof(TilePlace, pixel)));
-    if (!by_pixels()) code_.shl(reg::scratch, 2);
-    code_.add(reg::scratch, argument(offsetof(DenseArguments, window_sums)));
+    emit_window_sums_of_rows(reg::scratch);
   };
   emit_address(by_pixels());
   for (int i = 0; i < vectors_; ++i) {
@@ -250,8 +254,7 @@ void KLoopEmitter::emit_compensation(const TileRows& rows) {
   for (int row = rows.begin; row < rows.end; ++row) {
     code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
     for (int i = 0; i < vectors_; ++i) {
-      emit_subtract_window_sums(code_, target_, tile_.window_sums, sum(row, i), vector(i),
-                                broadcast(), product());
+      emit_subtract_window_sums(sum(row, i), vector(i), broadcast(), product());
     }
   }
 }

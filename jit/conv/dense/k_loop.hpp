@@ -6,6 +6,7 @@
 
 #include "jit/conv/dense/tile_spec.hpp"
 #include "jit/emit/assembler.hpp"
+#include "jit/emit/tile_config.hpp"
 
 namespace castor::jit::dense {
 
@@ -32,6 +33,9 @@ inline const Reg64 output_step(Operand::RDX);  ///< unless pixels come from the 
 inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
 inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
+inline const Reg64 pixel_step(Operand::RBX);  ///< with tile registers
+/// With tile registers: bytes of a row of the register tile, which are those of its weights too.
+inline const Reg64 row_bytes(Operand::RCX);
 inline const Reg64 input_step(Operand::RCX);  ///< in the loop and the peeled k steps
 inline const Reg64 input_steps_3(Operand::RDX);
 inline const Reg64 stage(Operand::RCX);  ///< counts bytes of the staging buffer
@@ -63,11 +67,22 @@ class KLoopEmitter {
   /// compensation and by what `emit_end` emits. All rows are one group where none are peeled.
   void emit_row_groups(const std::function<void(const TileRows&)>& emit_end);
 
+  // With tile registers (tile_loop.cpp):
+  TileConfig tile_config() const;
+  /// Stores all accumulators, the first row's at `to`, which it may change; `step` is from row to
+  /// row.
+  void emit_tile_stores(const Reg64& to, const Reg64& step);
+
   Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
   Xmm vector(int index) const { return reg(rows_ * vectors_ + index); }
   Xmm broadcast() const { return reg((rows_ + 1) * vectors_); }
   Xmm product() const { return reg((rows_ + 1) * vectors_ + 1); }
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
+
+  void emit_window_sums_of_rows(const Reg64& to);
+  /// Emits sum -= window sums times zero points. `product` is overwritten.
+  void emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums, const Xmm& zero_points,
+                                 const Xmm& product);
 
   bool by_pixels() const { return tile_.vectorised == Vectorised::pixels; }
   bool takes_input() const { return tile_.source != PixelSource::packed; }
@@ -92,6 +107,8 @@ class KLoopEmitter {
   Assembler code_;
 
  private:
+  void emit_tile_start();
+  void emit_tile_loop();
   void emit_start_of_input();
   void emit_prefetch_of_output();
   void emit_k_steps();
@@ -103,6 +120,12 @@ class KLoopEmitter {
   void emit_compensation(const TileRows& rows);
   RegExp vector_address(int vector, int position) const;
   RegExp row_address(int row, int position) const;
+  void emit_tile_product(const Xbyak::Tmm& sum, const Xbyak::Tmm& pixels,
+                         const Xbyak::Tmm& weights);
+  int first_row(int index) const;
+  Xbyak::Tmm sum_tile(int index, int vector) const;
+  Xbyak::Tmm pixel_tile(int index) const;
+  Xbyak::Tmm weight_tile(int vector) const;
   /// Bytes of the weights of one k step.
   int weight_bytes() const { return by_pixels() ? 4 * rows_ : row_bytes(); }
 };

@@ -50,6 +50,7 @@ class DenseEmitter final : KLoopEmitter {
 
   // Stores of accumulators as they are.
   void emit_stores();
+  void emit_row_output();
   void emit_row_stores(const TileRows& group);
   void emit_rows(const TileRows& group, bool is_masked);
   void emit_compressed_stores(int vector);
@@ -65,6 +66,9 @@ class DenseEmitter final : KLoopEmitter {
   void emit_whole_rows_epilogue();
   void emit_vector_epilogue(int vector);
   void emit_point(EpilogueEmitter& epilogue, int vector);
+  void emit_tile_results();
+  void emit_staged_compensation();
+  void emit_staged_rows();
   void emit_transposed();
   void emit_transposed_block(int count);
   void emit_transposition(const RegExp& stage, int count);
@@ -75,8 +79,21 @@ class DenseEmitter final : KLoopEmitter {
   bool transposes() const { return tile_.store == StorePolicy::transposed; }
   /// Whether the mask of channels, the same for all tiles, stays in its opmask.
   bool keeps_stored_lanes() const { return !by_pixels() && target_.has_avx512() && !epilogue_; }
-  bool is_staged() const { return epilogue_ || transposes(); }
+  bool is_staged() const {
+    return epilogue_ || transposes() || (tile_.has_tiles() && !stores_tiles());
+  }
+  /// Whether tile registers are stored to the output.
+  bool stores_tiles() const {
+    return tile_.has_tiles() && !epilogue_ && !transposes() && last_lanes() == lanes_ &&
+           tile_.window_sums == WindowSums::none;
+  }
   int stage_bytes() const { return rows_ * row_bytes(); }
+  /// The frame: the staging buffer, the epilogue's part, the caller's tile configuration.
+  int end_of_epilogue() const {
+    return (is_staged() ? stage_bytes() : 0) + (epilogue_ ? epilogue_->frame_bytes() : 0);
+  }
+  int kept_config() const { return (end_of_epilogue() + 63) / 64 * 64; }
+  int frame_bytes() const { return tile_.has_tiles() ? kept_config() + 64 : end_of_epilogue(); }
   /// Channels in the last vector of channels.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
 
@@ -106,7 +123,9 @@ MachineCode DenseEmitter::emit() {
   code_.L(next_tile);
   emit_start();
   emit_loop();
-  if (!is_staged()) {
+  if (tile_.has_tiles()) {
+    emit_tile_results();
+  } else if (!is_staged()) {
     emit_stores();
   } else {
     emit_row_groups([&](const TileRows& group) { emit_staging(group); });
@@ -123,11 +142,12 @@ MachineCode DenseEmitter::emit() {
 void DenseEmitter::emit_entry() {
   code_.push_all(saved_registers);
   if (epilogue_) code_.push_all(saved_for_epilogue);
-  if (is_staged()) {
+  if (frame_bytes() > 0) {
     code_.mov(reg::callers_stack, Xbyak::util::rsp);
-    code_.sub(Xbyak::util::rsp, stage_bytes() + (epilogue_ ? epilogue_->frame_bytes() : 0));
+    code_.sub(Xbyak::util::rsp, frame_bytes());
     code_.and_(Xbyak::util::rsp, -64);
   }
+  if (tile_.has_tiles()) emit_enter_tiles(code_, tile_config(), Xbyak::util::rsp + kept_config());
   if (epilogue_) epilogue_->emit_enter(argument(offsetof(DenseArguments, epilogue)));
   if (keeps_stored_lanes()) emit_stored_lanes(vectors_ - 1);
   code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
@@ -141,7 +161,8 @@ void DenseEmitter::emit_entry() {
 
 void DenseEmitter::emit_exit() {
   if (epilogue_) epilogue_->emit_leave();
-  if (is_staged()) code_.mov(Xbyak::util::rsp, reg::callers_stack);
+  if (tile_.has_tiles()) emit_leave_tiles(code_, Xbyak::util::rsp + kept_config());
+  if (frame_bytes() > 0) code_.mov(Xbyak::util::rsp, reg::callers_stack);
   if (epilogue_) code_.pop_all(saved_for_epilogue);
   code_.vzeroupper();
   code_.pop_all(saved_registers);
@@ -149,6 +170,13 @@ void DenseEmitter::emit_exit() {
 }
 
 // ---- stores of the accumulators as they are
+
+/// The output at the tile's first row.
+void DenseEmitter::emit_row_output() {
+  code_.mov(reg::row_output, store(0, offsetof(TilePlace, pixel)));
+  by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
+  code_.add(reg::row_output, argument(offsetof(DenseArguments, output)));
+}
 
 /// By row groups where the lanes that are not stored are the last ones of a row, else vector by
 /// vector.
@@ -158,9 +186,7 @@ void DenseEmitter::emit_stores() {
       for (int vector = 0; vector < vectors_; ++vector) emit_compressed_stores(vector);
     });
   }
-  code_.mov(reg::row_output, store(0, offsetof(TilePlace, pixel)));
-  by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
-  code_.add(reg::row_output, argument(offsetof(DenseArguments, output)));
+  emit_row_output();
   emit_row_groups([&](const TileRows& group) { emit_row_stores(group); });
 }
 
@@ -335,6 +361,57 @@ void DenseEmitter::emit_stage_loop(int first, int step, int end,
   code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
+// ---- tile registers
+
+void DenseEmitter::emit_tile_results() {
+  if (stores_tiles()) {
+    emit_row_output();
+    return emit_tile_stores(reg::row_output, reg::output_step);
+  }
+  code_.mov(reg::row_output, Xbyak::util::rsp);
+  emit_tile_stores(reg::row_output, reg::row_bytes);
+  if (tile_.window_sums != WindowSums::none) emit_staged_compensation();
+  if (transposes()) return emit_transposed();
+  epilogue_ ? emit_rows_epilogue() : emit_staged_rows();
+}
+
+/// In a loop over pixels, whose window sums follow each other.
+void DenseEmitter::emit_staged_compensation() {
+  const Reg64 next_sum = reg::row_output;
+  const Xmm window_sum = reg(vectors_);
+  const Xmm sums = reg(vectors_ + 1);
+  const Xmm product = reg(vectors_ + 2);
+  code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
+  for (int v = 0; v < vectors_; ++v) {
+    code_.vmovups(reg(v), code_.ptr[reg::scratch + v * vector_bytes()]);
+  }
+  emit_window_sums_of_rows(next_sum);
+  emit_stage_loop(0, row_bytes(), stage_bytes(), [&] {
+    code_.vpbroadcastd(window_sum, code_.ptr[next_sum]);
+    code_.add(next_sum, 4);
+    for (int v = 0; v < vectors_; ++v) {
+      const Xbyak::Address at = code_.ptr[Xbyak::util::rsp + reg::stage + v * vector_bytes()];
+      code_.vmovups(sums, at);
+      emit_subtract_window_sums(sums, reg(v), window_sum, product);
+      code_.vmovups(at, sums);
+    }
+  });
+}
+
+void DenseEmitter::emit_staged_rows() {
+  emit_row_output();
+  emit_stage_loop(0, row_bytes(), stage_bytes(), [&] {
+    for (int v = 0; v < vectors_; ++v) {
+      const int offset = v * vector_bytes();
+      const bool is_whole = v + 1 < vectors_ || last_lanes() == lanes_;
+      code_.vmovups(reg(v), code_.ptr[Xbyak::util::rsp + reg::stage + offset]);
+      is_whole ? code_.vmovups(code_.ptr[reg::row_output + offset], reg(v))
+               : emit_masked_store(reg::row_output, reg(v), offset);
+    }
+    emit_add_output_step(reg::row_output);
+  });
+}
+
 // ---- transposition
 
 /// Four channels at a time are transposed, and stored or go through the epilogue.
@@ -397,10 +474,27 @@ void DenseEmitter::emit_block_loads(const RegExp& stage, int row) {
 
 }  // namespace dense
 
+namespace {
+
+bool fits_tile_registers(const DenseTile& tile, const Target& target) {
+  const bool has_k_groups = tile.step_bytes > 0 && tile.step_bytes % 4 == 0 &&
+                            tile.step_bytes <= DenseTile::max_step_bytes;
+  const bool is_plain = tile.vectorised == Vectorised::channels &&
+                        tile.source == PixelSource::packed && tile.peeled_k_steps == 0 &&
+                        !tile.loops_k_groups;
+  const int pixels = tile.pixel_tiles();
+  const int vectors = tile.vectors_of(DenseTile::tile_rows);
+  return target.supports(Feature::amx_int8) && has_k_groups && is_plain &&
+         pixels * vectors + pixels + vectors <= DenseTile::tile_registers;
+}
+
+}  // namespace
+
 bool fits(const DenseTile& tile, const Target& target) {
   const int lanes = target.vector_bits() / 32;
   if (std::min({tile.channels, tile.vectors, tile.pixel_rows, tile.columns}) < 1) return false;
   if (tile.store == StorePolicy::transposed && tile.pixels() > lanes) return false;
+  if (tile.has_tiles()) return fits_tile_registers(tile, target);
   const bool has_engine = tile.engine == ProductEngine::i16_pairs ||
                           product_engine_of(target) == ProductEngine::u8_i8_dot;
   const int used = (tile.rows() + 1) * tile.vectors_of(lanes) + dense::work_registers;

@@ -8,6 +8,9 @@
 // (vectors of output channels; rows are output pixels). The addresses of input come from a table of
 // offsets, one for each k step, equal for all pixels. So the microkernel knows no geometry, and one
 // serves every layer that uses its tile.
+//
+// With AMX a channel-vectorised tile may be made of tile registers: each has 16 channels of up to
+// 16 pixels, and a k step takes up to 64 bytes of each pixel.
 #pragma once
 
 #include <array>
@@ -58,6 +61,10 @@ struct DenseTile {
   static constexpr std::string_view name = "dense";
   using Arguments = const DenseArguments;
 
+  static constexpr int tile_rows = 16;      ///< rows that a tile register has
+  static constexpr int tile_registers = 8;  ///< that there are
+  static constexpr int max_step_bytes = 64;
+
   Vectorised vectorised = Vectorised::pixels;
   ProductEngine engine = ProductEngine::u8_i8_dot;
   int channels = 1;        ///< output channels
@@ -81,6 +88,18 @@ struct DenseTile {
   /// Whether the table of offsets is that of one k group, gone through for each of
   /// `DenseArguments::k_groups`; then no k steps are peeled.
   bool loops_k_groups = false;
+  // Where tile registers multiply (ProductEngine::tiles), channel-vectorised:
+  int step_bytes = 0;  ///< that a k step takes from a pixel: whole k groups, at most 64
+  bool x_is_signed = false;
+  bool w_is_signed = false;
+
+  bool has_tiles() const { return engine == ProductEngine::tiles; }
+  /// Tile registers of a row's columns, and the pixels of each; the last one of a row may overlap
+  /// the one before.
+  int column_tiles() const { return (columns + tile_rows - 1) / tile_rows; }
+  int pixels_of_tile() const { return (columns + column_tiles() - 1) / column_tiles(); }
+  /// Tile registers of pixels.
+  int pixel_tiles() const { return pixel_rows * column_tiles(); }
 
   int pixels() const { return pixel_rows * columns; }  ///< channel-vectorised
   /// Broadcast operands: rows of the register tile.
@@ -100,7 +119,9 @@ struct DenseTile {
         field("peeled_k_steps", &DenseTile::peeled_k_steps),
         field("group_rows", &DenseTile::group_rows),
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
-        field("loops_k_groups", &DenseTile::loops_k_groups));
+        field("loops_k_groups", &DenseTile::loops_k_groups),
+        field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
+        field("signed_w", &DenseTile::w_is_signed));
   }
 };
 

@@ -106,7 +106,7 @@ void check_on_every_tier(const std::string& text,
   const Status defined = interpret(**function, tensors.inputs(), tensors.output());
   ASSERT_TRUE(defined.ok()) << defined.error().message;
   const std::vector<std::byte> expected = tensors.copy_of_result();
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     tensors.spoil_result();
     const Result<Kernel> kernel = runtime.compile(*function);
     ASSERT_TRUE(kernel.ok()) << text << kernel.error().to_string();

@@ -86,7 +86,7 @@ TEST_P(ConvertSizes, TouchNothingOutsideTheTensors) {
     const Conversion conversion{from, to, {}};
     const ExpectedConversion expected =
         test::expect(conversion, samples::random_patterns(from, max_elements, 7));
-    for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
       for (size_t count : sizes()) {
         for (const Placement& placement : placements) {
           memory.check(runtime, conversion, expected, count, placement);
@@ -106,7 +106,7 @@ TEST(ConvertSizes, OptionsAtTheTails) {
   for (const Conversion& conversion : test::all_conversions()) {
     const ExpectedConversion expected =
         test::expect(conversion, samples::random_patterns(conversion.from, 140, 3));
-    for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
       for (size_t count : {1, 3, 7, 9, 17, 33, 63, 65, 129}) {
         memory.check(runtime, conversion, expected, count, placements[0]);
         if (HasFatalFailure()) FAIL() << "tier " << name_of(tier);

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(From, ConvertValues, testing::ValuesIn(test::all_elemen
 
 TEST(ConvertValues, RunAsMachineCodeWhereTheMachineCan) {
   ASSERT_TRUE(jit::host().best.has_value()) << "this machine is below avx2: nothing was tested";
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     const Result<Kernel> kernel =
         runtime.compile("func @f(%x: f32[?]) -> (u8[?]) {\n  %y = convert %x : u8\n  return %y\n}");
     ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();

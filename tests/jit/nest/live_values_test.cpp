@@ -47,7 +47,7 @@ TEST(LiveValues, SpillsKeepThem) {
   Call call(*function, 77, 5);
   ASSERT_TRUE(interpret(*function, call.input_views, call.output_views).ok());
   const auto expected = call.outputs;
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     const Result<Kernel> kernel = runtime.compile(function);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
     const Result<BoundKernel> bound = kernel->bind(call.input_views, call.output_views);

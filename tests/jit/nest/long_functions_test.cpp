@@ -135,7 +135,7 @@ size_t max_live(const Function& function) {
 
 /// How many nests a function of three such shapes becomes.
 size_t nest_count(const FunctionPtr& function) {
-  const auto& [tier, runtime] = test::tier_runtimes().front();
+  const auto& [tier, runtime] = test::elementwise_tier_runtimes().front();
   return detail::StateAccess::of(*runtime.compile(function)->bind({{3, 5}, {5}, {3, 1}}))
       .steps.size();
 }
@@ -233,7 +233,7 @@ TEST(RandomFunctions, GiveTheInterpretersResults) {
   constexpr size_t longest = 40;
   const uint64_t count = test::long_form() ? 20'000 : 1000;
   std::vector<Tier> tiers;
-  for (const auto& [tier, runtime] : test::tier_runtimes()) tiers.push_back(tier);
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) tiers.push_back(tier);
   Result<fuzz::Executor> executor = fuzz::Executor::create(tiers);
   ASSERT_TRUE(executor.ok()) << executor.error().message;
   std::set<size_t> lengths;

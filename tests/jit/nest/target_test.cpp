@@ -17,7 +17,8 @@ constexpr FeatureSet every_feature = {
     Feature::avx2,         Feature::fma,      Feature::f16c,          Feature::bmi2,
     Feature::avx_vnni,     Feature::avx512f,  Feature::avx512bw,      Feature::avx512cd,
     Feature::avx512dq,     Feature::avx512vl, Feature::avx512_vnni,   Feature::avx512_vbmi,
-    Feature::avx512_vbmi2, Feature::gfni,     Feature::avx512_bitalg, Feature::avx512_fp16};
+    Feature::avx512_vbmi2, Feature::gfni,     Feature::avx512_bitalg, Feature::avx512_fp16,
+    Feature::amx_tile,     Feature::amx_int8};
 
 TEST(TierTable, RowsAreAsDocumented) {
   struct Row {
@@ -31,6 +32,7 @@ TEST(TierTable, RowsAreAsDocumented) {
   const std::string vnni = avx512 + " avx512_vnni";
   const std::string vbmi = vnni + " avx512_vbmi avx512_vbmi2 gfni avx512_bitalg";
   const std::string fp16 = vbmi + " avx512_fp16";
+  const std::string amx = fp16 + " amx_tile amx_int8";
   const Row rows[] = {
       {Tier::avx2, "avx2", "avx2 fma f16c bmi2", 256, 16},
       {Tier::avx2_vnni, "avx2_vnni", "avx2 fma f16c bmi2 avx_vnni", 256, 16},
@@ -38,6 +40,7 @@ TEST(TierTable, RowsAreAsDocumented) {
       {Tier::avx512_vnni, "avx512_vnni", vnni.c_str(), 512, 32},
       {Tier::avx512_vbmi, "avx512_vbmi", vbmi.c_str(), 512, 32},
       {Tier::avx512_fp16, "avx512_fp16", fp16.c_str(), 512, 32},
+      {Tier::amx, "amx", amx.c_str(), 512, 32},
   };
   ASSERT_EQ(std::size(rows), size_t{tier_count});
   for (size_t i = 0; i < std::size(rows); ++i) {
@@ -54,7 +57,7 @@ TEST(TierTable, RowsAreAsDocumented) {
 }
 
 TEST(TierTable, OtherNamesAreUnknown) {
-  for (const char* name : {"", "AVX2", "avx2 ", "avx", "avx512_", "amx", "best"}) {
+  for (const char* name : {"", "AVX2", "avx2 ", "avx", "avx512_", "amx_", "best"}) {
     EXPECT_FALSE(tier_named(name).has_value()) << name;
   }
 }
@@ -77,14 +80,23 @@ TEST(FeatureSet, Difference) {
   EXPECT_FALSE(a.contains(b));
 }
 
-/// libgcc 12 does not know it: cpuid leaf 7, bit 23 of edx.
-bool has_avx512_fp16() {
+/// libgcc 12 does not know them: a bit of edx in cpuid leaf 7.
+bool has_bit_of_leaf_7(int bit) {
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
   const bool is_told = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0;
-  return is_told && (edx >> 23 & 1) != 0 && __builtin_cpu_supports("avx512bw") != 0;
+  return is_told && (edx >> bit & 1) != 0 && __builtin_cpu_supports("avx512bw") != 0;
+}
+
+/// Whether the operating system saves tiles: bits 17 and 18 of XCR0.
+bool saves_tiles() {
+  unsigned low = 0;
+  unsigned high = 0;
+  if (__builtin_cpu_supports("avx512bw") == 0) return false;  // nor xgetbv, perhaps
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low >> 17 & 3) == 3;
 }
 
 TEST(Host, HasTheFeaturesThatTheCompilerDetects) {
@@ -109,7 +121,9 @@ TEST(Host, HasTheFeaturesThatTheCompilerDetects) {
       {Feature::avx512_vbmi2, __builtin_cpu_supports("avx512vbmi2") != 0},
       {Feature::gfni, __builtin_cpu_supports("gfni") != 0},
       {Feature::avx512_bitalg, __builtin_cpu_supports("avx512bitalg") != 0},
-      {Feature::avx512_fp16, has_avx512_fp16()},
+      {Feature::avx512_fp16, has_bit_of_leaf_7(23)},
+      {Feature::amx_tile, has_bit_of_leaf_7(24) && saves_tiles()},
+      {Feature::amx_int8, has_bit_of_leaf_7(25) && saves_tiles()},
   };
   ASSERT_EQ(std::size(rows), size_t{feature_count});
   const bool avx = __builtin_cpu_supports("avx") != 0;  // without it, no feature counts
@@ -171,7 +185,7 @@ struct Choice {
 };
 
 std::vector<Choice> choices() {
-  const Host all = machine_of(every_feature, Tier::avx512_fp16);
+  const Host all = machine_of(every_feature, Tier::amx);
   const Host haswell = machine_of(info(Tier::avx2).features, Tier::avx2);
   const Host no_gfni =
       machine_of(every_feature - FeatureSet{Feature::gfni, Feature::avx_vnni}, Tier::avx512_vnni);
@@ -179,9 +193,9 @@ std::vector<Choice> choices() {
   const ErrorCode unsupported = ErrorCode::unsupported;
   const ErrorCode invalid = ErrorCode::invalid_argument;
   return {
-      {"best", all, {}, nullptr, Tier::avx512_fp16},
+      {"best", all, {}, nullptr, Tier::amx},
       {"best of avx2", haswell, {}, nullptr, Tier::avx2},
-      {"empty is unset", all, {}, "", Tier::avx512_fp16},
+      {"empty is unset", all, {}, "", Tier::amx},
       {"environment lowers", all, {}, "avx2_vnni", Tier::avx2_vnni},
       {"request lowers", all, Tier::avx512, nullptr, Tier::avx512},
       {"request before environment", all, Tier::avx2, "avx512", Tier::avx2},
@@ -193,7 +207,7 @@ std::vector<Choice> choices() {
        {},
        invalid,
        {"CASTOR_ISA names 'avx513'",
-        "avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi, avx512_fp16"}},
+        "avx2, avx2_vnni, avx512, avx512_vnni, avx512_vbmi, avx512_fp16, amx"}},
       {"case counts", all, {}, "AVX2", {}, invalid, {"'AVX2'"}},
       {"environment above",
        no_gfni,

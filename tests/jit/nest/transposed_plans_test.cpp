@@ -20,7 +20,7 @@ const detail::ElementwiseStep& step_of(const BoundKernel& bound) {
 }
 
 TEST(TransposedPlans, RunTileByTile) {
-  const Runtime& runtime = test::tier_runtimes().back().second;
+  const Runtime& runtime = test::elementwise_tier_runtimes().back().second;
   const Kernel kernel = *runtime.compile(sum);
   const std::vector<Dims> shapes(2, Dims{1000, 2000});
   const Dims dense = {2000, 1};

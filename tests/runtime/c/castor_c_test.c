@@ -22,9 +22,9 @@ static void test_runtime_options(void) {
   EXPECT_STATUS(castor_runtime_create(NULL, NULL, &error), CASTOR_INVALID_ARGUMENT, "NULL");
   EXPECT(castor_runtime_create(NULL, NULL, NULL) == CASTOR_INVALID_ARGUMENT);
 
-  options.tier = CASTOR_TIER_AVX512_FP16 + 1;
+  options.tier = CASTOR_TIER_AMX + 1;
   EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
-                "tier 7, expected 0 to 6");
+                "tier 8, expected 0 to 7");
   options.tier = -1;
   EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
                 "tier -1");

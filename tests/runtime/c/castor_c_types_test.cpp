@@ -98,9 +98,9 @@ TEST(CastorCTypes, StatusesAreThoseOfCpp) {
 
 TEST(CastorCTypes, TiersAreThoseOfCpp) {
   EXPECT_STREQ(castor_tier_name(CASTOR_TIER_NONE), "none");
-  const castor_tier tiers[] = {CASTOR_TIER_AVX2,        CASTOR_TIER_AVX2_VNNI,
-                               CASTOR_TIER_AVX512,      CASTOR_TIER_AVX512_VNNI,
-                               CASTOR_TIER_AVX512_VBMI, CASTOR_TIER_AVX512_FP16};
+  const castor_tier tiers[] = {
+      CASTOR_TIER_AVX2,        CASTOR_TIER_AVX2_VNNI,   CASTOR_TIER_AVX512, CASTOR_TIER_AVX512_VNNI,
+      CASTOR_TIER_AVX512_VBMI, CASTOR_TIER_AVX512_FP16, CASTOR_TIER_AMX};
   ASSERT_EQ(std::size(tiers), size_t{jit::tier_count});
   for (size_t i = 0; i < std::size(tiers); ++i) {
     EXPECT_EQ(tiers[i], static_cast<int32_t>(i) + 1);

@@ -208,7 +208,7 @@ void check_everywhere(const Layout& layout) {
           check(*kernel, layout, &backwards, fmt::format("{}, {} tasks", what, tasks)));
     }
   };
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     ASSERT_NO_FATAL_FAILURE(check_with(runtime, std::string(name_of(tier))));
   }
   ASSERT_NO_FATAL_FAILURE(check_with(interpreter(), "interpreter"));
@@ -417,7 +417,7 @@ TEST(InterleavedCalls, LargeOutputsByThreads) {
   layout.inputs = {{f32, {row / 4, 1}, 0, 0}};
   layout.outputs = {{u8, {row, 1}, 2060, 0}, {i16, {row / 2, 1}, 2576, 0}};
   const FunctionPtr function = conversions(layout);
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     const Result<BoundKernel> kernel = bind_layout(runtime, function, layout);
     ASSERT_TRUE(kernel.ok());
     test::ThreadPerTask threads(4);
@@ -462,7 +462,7 @@ void check_convolution(std::string_view text, const Dims& x_shape, const Dims& y
     std::copy_n(dense.begin() + static_cast<ptrdiff_t>(4 * next++), 4,
                 expected.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(y.byte) + 4 * at));
   });
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     for (int tasks : {1, 4}) {
       test::ThreadPerTask threads(tasks);
       std::vector<std::byte> buffer = before;
@@ -495,7 +495,7 @@ TEST(InterleavedCalls, AreConverted) {
   test::fill_with_samples(buffer, 3);
   const Layout layout = {{2, 4}, {{i8, {8, 1}, 0, 0}}, {{i8, {8, 1}, 4, 0}}};
   const std::vector<std::byte> expected = expected_buffer(layout, buffer);
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     const Status status = runtime.convert(view_of(buffer, layout, layout.inputs[0]),
                                           view_of(buffer, layout, layout.outputs[0]));
     ASSERT_TRUE(status.ok()) << status.error().message;

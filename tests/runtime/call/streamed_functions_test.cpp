@@ -125,7 +125,7 @@ void check(const StreamedCase& row) {
   SCOPED_TRACE(row.name);
   StreamedCall call(row);
   std::vector<GuardedTensor> expected;  // results of the first tier, with cached stores
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     SCOPED_TRACE(name_of(tier));
     const Result<BoundKernel> kernel = call.bind(runtime);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;

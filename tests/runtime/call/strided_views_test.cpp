@@ -144,7 +144,7 @@ void check(const Runtime& runtime, const test::Conversion& conversion, const Cas
 TEST(StridedViews, ConvertElementsAndNothingElse) {
   for (const test::Conversion& conversion : conversions) {
     for (const Case& row : cases) {
-      for (const auto& [tier, runtime] : test::tier_runtimes()) {
+      for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
         for (int64_t offset : {0, 3, 8}) {
           check(runtime, conversion, row, offset);
           if (HasFatalFailure()) FAIL() << "tier " << name_of(tier);
@@ -158,7 +158,7 @@ TEST(StridedViews, EveryPairThroughStages) {
   const Case row = {{7, 45}, {0, 1}, 0, {1, 0}, 1};
   for (ElementType from : test::all_element_types()) {
     for (ElementType to : test::all_element_types()) {
-      for (const auto& [tier, runtime] : test::tier_runtimes()) {
+      for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
         check(runtime, {from, to, {}}, row, 0);
         if (HasFatalFailure()) FAIL() << "tier " << name_of(tier);
       }

@@ -83,7 +83,7 @@ class CaseCheck {
     const Status interpreted = interpret(**function, inputs(), outputs());
     ASSERT_TRUE(interpreted.ok()) << interpreted.error().message;
     const std::vector<std::byte> wanted(output(), output() + before_.size());
-    for (const auto& [tier, runtime] : test::tier_runtimes()) {
+    for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
       std::copy(before_.begin(), before_.end(), output());
       std::vector<ConstView> in = inputs();
       if (row_.in_place) in[0].data = output();
@@ -238,7 +238,7 @@ TEST(TransposedViews, OutputsOfBothOrders) {
   ASSERT_TRUE(interpret(**function, inputs, outputs).ok());
   const std::vector<std::byte> wanted_p(p.at_end(count * 8), p.at_end(0));
   const std::vector<std::byte> wanted_q(q.at_end(count * 8), q.at_end(0));
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
     p.fill(std::byte{0xc5});
     q.fill(std::byte{0xc5});
     const BoundKernel bound = *runtime.compile(*function)->bind(inputs, outputs);
@@ -394,7 +394,7 @@ TEST(TransposedViews, AreStreamed) {
   strided.tensors[0].strides = {2};
   strided.stores = StorePolicy::streaming;
   check(strided);
-  const Runtime& runtime = test::tier_runtimes().back().second;
+  const Runtime& runtime = test::elementwise_tier_runtimes().back().second;
   const Kernel kernel =
       *runtime.compile(sum_of(ElementType::f32, ElementType::f32, ElementType::f32, 2));
   const Dims dense = dense_strides(extents);

@@ -63,10 +63,10 @@ TEST(Misuse, ElementTypesOfViews) {
 
 TEST(Misuse, OptionsOfRuntimesKernelsAndRuns) {
   for (const bool interpret : {false, true}) {
-    expect_refused(error_of(Runtime::create({.tier = number<Tier>(6), .interpret = interpret})),
-                   ErrorCode::invalid_argument, "tier 6, expected 0 to 5");
+    expect_refused(error_of(Runtime::create({.tier = number<Tier>(7), .interpret = interpret})),
+                   ErrorCode::invalid_argument, "tier 7, expected 0 to 6");
     expect_refused(error_of(Runtime::create({.tier = number<Tier>(255), .interpret = interpret})),
-                   ErrorCode::invalid_argument, "tier 255, expected 0 to 5");
+                   ErrorCode::invalid_argument, "tier 255, expected 0 to 6");
   }
   expect_refused(error_of(Runtime::create({.core = number<Core>(4)})), ErrorCode::invalid_argument,
                  "core 4, expected 0 to 3");
@@ -75,7 +75,7 @@ TEST(Misuse, OptionsOfRuntimesKernelsAndRuns) {
   expect_refused(error_of(Runtime::create({.observe = observe})), ErrorCode::invalid_argument,
                  "log_level 4, expected 0 to 3");
   expect_refused(error_of(jit::choose_target(number<Tier>(9))), ErrorCode::invalid_argument,
-                 "tier 9, expected 0 to 5");
+                 "tier 9, expected 0 to 6");
   EXPECT_EQ(jit::name_of(number<Tier>(200)), "unknown");
   EXPECT_EQ(name_of(number<OpKind>(200)), "unknown");
 

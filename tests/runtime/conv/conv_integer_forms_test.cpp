@@ -286,5 +286,42 @@ TEST_F(ConvForms, PointwiseLayers) {
   EXPECT_EQ(of_input_ > 100, jit::host().runs(jit::Tier::avx512_vbmi)) << of_input_;
 }
 
+/// Enough channels for tile registers, with every layout, sign, zero point and stride, and with
+/// channels that fill k steps or not.
+TEST_F(ConvForms, LayersOfTileRegisters) {
+  constexpr int cases = 400;
+  for (int i = 0; i < cases; ++i) {
+    const auto draw_sign = [&] { return draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8; };
+    const ElementType x_type = draw_sign();
+    const ElementType w_type = draw_sign();
+    const int64_t groups = draw(0, 3) > 0 ? 1 : 2;
+    const int64_t channels = draw(0, 1) > 0 ? 64 * draw(1, 2) : draw(1, 150);
+    const bool nhwc = draw(0, 2) > 0;
+    Dims x = nhwc ? Dims{draw(1, 2)} : Dims{draw(1, 2), groups * channels};
+    Dims w = {groups * draw(1, 80), channels};
+    ConvolutionCase row;
+    row.options.group = groups;
+    row.options.layout = nhwc ? ConvolutionLayout::nhwc : ConvolutionLayout::nchw;
+    for (int64_t axis = draw(1, 2); axis > 0; --axis) {
+      w.push_back(draw(0, 2) > 0 ? 1 : draw(2, 3));
+      x.push_back(draw(w[w.rank() - 1], axis == 1 ? 36 : 4));
+      row.options.strides.push_back(draw(0, 3) > 0 ? 1 : 2);
+      row.options.pads.push_back(draw(0, 1));
+    }
+    const std::vector<int64_t> begins = row.options.pads;
+    row.options.pads.insert(row.options.pads.end(), begins.begin(), begins.end());
+    if (nhwc) x.push_back(groups * channels);
+    row.x = random_bytes(random_, x_type, x);
+    row.w = random_bytes(random_, w_type, w);
+    if (draw(0, 1) > 0) row.x_zero_point = random_bytes(random_, x_type, {});
+    if (draw(0, 1) > 0) row.w_zero_point = random_bytes(random_, w_type, {w[0]});
+    check(row);
+    if (HasFatalFailure()) FAIL() << i;
+  }
+  const bool runs = jit::host().runs(jit::Tier::amx);
+  EXPECT_EQ(seen_["tiles copied_rows"] > 100, runs) << seen_["tiles copied_rows"];
+  EXPECT_EQ(seen_["tiles input"] > 50, runs) << seen_["tiles input"];
+}
+
 }  // namespace
 }  // namespace castor::test

@@ -26,7 +26,8 @@ enum {
   CASTOR_TIER_AVX512 = 3,
   CASTOR_TIER_AVX512_VNNI = 4,
   CASTOR_TIER_AVX512_VBMI = 5,
-  CASTOR_TIER_AVX512_FP16 = 6
+  CASTOR_TIER_AVX512_FP16 = 6,
+  CASTOR_TIER_AMX = 7
 };
 /// E.g. "avx512_vnni", as CASTOR_ISA takes it; "none" for CASTOR_TIER_NONE, NULL for a number that
 /// is no tier. Lives for ever.
@@ -46,7 +47,8 @@ CASTOR_API void castor_kernel_destroy(castor_kernel* kernel) CASTOR_NOEXCEPT;
 CASTOR_API const castor_function* castor_kernel_function(const castor_kernel* kernel)
     CASTOR_NOEXCEPT;
 CASTOR_API castor_engine castor_kernel_engine(const castor_kernel* kernel) CASTOR_NOEXCEPT;
-/// Why the interpreter executes it; "" for generated code, and for NULL. Lives as long as the
+/// Why the interpreter executes it, or why its code is of a lower tier than the machine's best one,
+/// for which the operating system gave no permission; else, and for NULL, "". Lives as long as the
 /// kernel.
 CASTOR_API const char* castor_kernel_engine_reason(const castor_kernel* kernel) CASTOR_NOEXCEPT;
 /// The tier of its code; CASTOR_TIER_NONE in the interpreter, and for NULL.
@@ -100,7 +102,7 @@ CASTOR_API castor_extents castor_bound_kernel_output_shape(const castor_bound_ke
 /// limit was reached. Binding again later may find room.
 CASTOR_API castor_engine castor_bound_kernel_engine(const castor_bound_kernel* bound)
     CASTOR_NOEXCEPT;
-/// Why the interpreter executes it; "" for generated code, and for NULL. Lives as long as `bound`.
+/// As castor_kernel_engine_reason. Lives as long as `bound`.
 CASTOR_API const char* castor_bound_kernel_engine_reason(const castor_bound_kernel* bound)
     CASTOR_NOEXCEPT;
 CASTOR_API castor_tier castor_bound_kernel_tier(const castor_bound_kernel* bound) CASTOR_NOEXCEPT;
