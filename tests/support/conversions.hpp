@@ -68,16 +68,22 @@ inline const std::vector<std::pair<Tier, Runtime>>& tier_runtimes() {
 
 /// One runtime for each tier whose code of elementwise functions differs: amx has that of
 /// avx512_fp16.
-inline std::vector<std::pair<Tier, Runtime>> elementwise_tier_runtimes() {
-  std::vector<std::pair<Tier, Runtime>> runtimes = tier_runtimes();
-  std::erase_if(runtimes, [](const auto& row) { return row.first == Tier::amx; });
+inline const std::vector<std::pair<Tier, Runtime>>& elementwise_tier_runtimes() {
+  static const std::vector<std::pair<Tier, Runtime>> runtimes = [] {
+    std::vector<std::pair<Tier, Runtime>> some = tier_runtimes();
+    std::erase_if(some, [](const auto& row) { return row.first == Tier::amx; });
+    return some;
+  }();
   return runtimes;
 }
 
 /// One runtime for each tier whose instructions the CPU has: megabytes take an emulator minutes.
-inline std::vector<std::pair<Tier, Runtime>> native_tier_runtimes() {
-  std::vector<std::pair<Tier, Runtime>> runtimes = elementwise_tier_runtimes();
-  std::erase_if(runtimes, [](const auto& row) { return jit::host().emulates(row.first); });
+inline const std::vector<std::pair<Tier, Runtime>>& native_tier_runtimes() {
+  static const std::vector<std::pair<Tier, Runtime>> runtimes = [] {
+    std::vector<std::pair<Tier, Runtime>> some = elementwise_tier_runtimes();
+    std::erase_if(some, [](const auto& row) { return jit::host().emulates(row.first); });
+    return some;
+  }();
   return runtimes;
 }
 

@@ -37,7 +37,7 @@ std::string find_bug(std::vector<Tier> tiers, uint64_t seed) {
 /// One operation on one element; on tiers that compute in f16 lanes, where conversions to f16 and
 /// from it have the instruction and little else, perhaps two.
 void expect_minimal(const std::string& report) {
-  if (report.find(", on avx512_fp16\n") != std::string::npos) {
+  if (test::has_match(report, ", on (avx512_fp16|amx)\n")) {
     EXPECT_TRUE(test::has_match(report, "minimised: [12] operations, ")) << report;
     EXPECT_NE(report.find("result 0: 1 of 1 elements differ"), std::string::npos) << report;
     return;

@@ -23,7 +23,7 @@ bool has_a_cost(const ElementwiseCase& row) {
 
 /// No core that the port model describes has instructions for f16 lanes.
 bool is_modelled(const ElementwiseCase& row, jit::Tier tier) {
-  return row.type != ElementType::f16 || tier != jit::Tier::avx512_fp16;
+  return row.type != ElementType::f16 || !jit::Target{tier}.supports(jit::Feature::avx512_fp16);
 }
 
 class ElementwiseCode : public testing::TestWithParam<jit::Tier> {

@@ -58,7 +58,7 @@ class Definition {
       for (int64_t tile = 0; tile < plan_.channel_tiles; ++tile) {
         const bool is_last = tile + 1 == plan_.channel_tiles;
         const int channels = is_last ? plan_.last_channels() : plan_.tile.channels;
-        for (size_t tap = 0; tap < plan_.k_steps.size(); ++tap) {
+        for (size_t tap = 0; tap < static_cast<size_t>(plan_.k_step_count()); ++tap) {
           for (int lane = 0; lane < plan_.packed_width(channels); ++lane) {
             const int64_t m =
                 group * plan_.geometry.group_out_channels() + tile * plan_.tile.channels + lane;
@@ -74,13 +74,15 @@ class Definition {
     std::vector<int32_t> all;
     for (int64_t m = 0; m < plan_.geometry.out_channels; ++m) {
       int64_t sum = 0;
-      for (int64_t i = 0; i < of_channel(); ++i) sum += weight(m, i) - (is_signed_ ? 0 : 128);
+      for (int64_t i = 0; i < of_channel(); ++i) sum += weight(m, i) - shift();
       all.push_back(static_cast<int32_t>(sum));
     }
     return all;
   }
 
  private:
+  /// What packing takes off bytes to make them signed.
+  int64_t shift() const { return is_signed_ || takes_any_sign(plan_.engine) ? 0 : 128; }
   int64_t positions() const {
     int64_t count = 1;
     for (const ConvolutionAxis& axis : plan_.geometry.axes) count *= axis.kernel;
@@ -109,11 +111,11 @@ class Definition {
 
   int32_t dword(int64_t m, size_t tap) const {
     uint32_t dword = 0;
-    const bool bytes = plan_.engine == jit::ProductEngine::u8_i8_dot;
+    const bool bytes = multiplies_bytes(plan_.engine);
     for (int channel = 0; channel < jit::channels_of_k_group(plan_.engine); ++channel) {
       const int64_t place = place_of(tap, channel);
       if (place < 0) continue;
-      const int64_t zero = bytes ? (is_signed_ ? 0 : 128) : zero_points_[static_cast<size_t>(m)];
+      const int64_t zero = bytes ? shift() : zero_points_[static_cast<size_t>(m)];
       const auto value = static_cast<uint32_t>(weight(m, place) - zero);
       dword |= bytes ? (value & 0xff) << (8 * channel) : (value & 0xffff) << (16 * channel);
     }
@@ -194,8 +196,7 @@ class PackedDenseWeights : public testing::Test {
     pack_weights(plan, *code, {w, is_signed, zero_points.data()}, to);
     const Definition definition(plan, w, is_signed, zero_points);
     if (!std::ranges::equal(to.k_groups, definition.k_groups())) return "k groups differ";
-    if (plan.engine == jit::ProductEngine::u8_i8_dot && sums != definition.sums())
-      return "sums differ";
+    if (multiplies_bytes(plan.engine) && sums != definition.sums()) return "sums differ";
     if (!packed_.is_filled_but({memory, 4 * count}, poison)) return "written elsewhere";
     return "";
   }
