@@ -110,7 +110,10 @@ EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, con
   const double p = tile.pixel_tiles();
   const double v = tile.vectors_of(plan.lanes);
   const double weight_bytes = 64 * v * static_cast<double>(plan.k_step_count());
-  const bool stay_in_l1 = weight_bytes <= 0.75 * static_cast<double>(target.caches.l1);
+  const double l1_bytes =
+      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
+  const bool are_read_again = plan.block.pixels() > tile.pixels();
+  const bool stay_in_l1 = are_read_again && weight_bytes <= l1_bytes;
   const double split = split_row_fraction(plan, tile);
   const double loads = p * (costs.load + split * (costs.split_load - costs.load)) +
                        v * (stay_in_l1 ? costs.load : costs.l2_load);
@@ -118,7 +121,12 @@ EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, con
   EventCounts cost;
   cost[k_loop] = static_cast<double>(plan.k_steps.size()) * std::max(p * v * rows, loads);
   cost[operand_load] = static_cast<double>(plan.k_steps.size()) * (p + v);
-  cost[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
+  if (tile.store == StorePolicy::transposed) {
+    cost[staged_vector] = tile.pixels() * v;
+    cost[transposed_channel] = v * plan.lanes;
+  } else {
+    cost[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
+  }
   return cost;
 }
 
@@ -186,6 +194,15 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
   return cost;
 }
 
+/// Whether weights are packed in another order than that of memory.
+bool has_listed_weights(const DensePlan& plan) {
+  if (plan.k_step_weights.empty()) return false;
+  const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
+  const bool is_in_order = plan.tile.has_tiles() && positions == 1 &&
+                           plan.geometry.group_channels() % plan.tile.step_bytes == 0;
+  return !is_in_order;
+}
+
 }  // namespace
 
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
@@ -244,7 +261,7 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   EventCounts image = block * blocks_of(plan);
   image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {
-    image[plan.k_step_weights.empty() ? packed_weight : listed_weight] +=
+    image[has_listed_weights(plan) ? listed_weight : packed_weight] +=
         static_cast<double>(plan.geometry.out_channels) * static_cast<double>(plan.k_step_count()) /
         static_cast<double>(plan.geometry.batch);
   }

@@ -304,30 +304,53 @@ std::vector<ConvStore> window_sum_stores(const DensePlan& plan, const CacheBlock
 
 namespace {
 
-/// Channel-vectorised tiles of so many rows from `first` on, as many as there are. Parts of rows
-/// have one width; the last one of a row may begin inside the one before.
-TileRun channel_vectorised_tiles(const DensePlan& plan, const CacheBlock& block, int64_t first,
-                                 int64_t rows) {
-  TileRun run = {.tile = plan.tile, .stores = {}, .places = {}};
-  const int64_t parts = ceil_div(block.columns, plan.tile.columns);
-  const int64_t width = ceil_div(block.columns, parts);
-  run.tile.columns = static_cast<int>(width);
-  run.tile.pixel_rows = static_cast<int>(rows);
-  if (rows == 1) run.tile.row_step = 0;
-  for (int64_t row = first; row + rows <= block.rows; row += rows) {
-    for (int64_t i = 0; i < parts; ++i) {
-      const int64_t column = std::min(i * width, block.columns - width);
-      run.places.push_back({row * plan.columns.output + column,
-                            row * plan.source_row_step() + column * plan.source_column_step()});
+/// Appends channel-vectorised tiles of `rows` rows from `first` on, as many as there are. Parts of
+/// rows have one width; the last one of a row begins inside the one before, or is narrower.
+class ChannelTiles {
+ public:
+  ChannelTiles(const DensePlan& plan, const CacheBlock& block, bool may_share_pixels)
+      : plan_(plan), block_(block), may_share_(may_share_pixels) {}
+
+  void add(int64_t first, int64_t rows, std::vector<TileRun>& runs) const {
+    const int64_t columns = block_.columns;
+    const int64_t width = ceil_div(columns, ceil_div(columns, plan_.tile.columns));
+    bool is_new = true;
+    for (int64_t row = first; row + rows <= block_.rows; row += rows) {
+      for (int64_t column = 0; column < columns; column += width) {
+        const bool is_narrower = column + width > columns && !may_share_;
+        if (is_new || is_narrower) {
+          runs.push_back(run_of(is_narrower ? columns - column : width, rows));
+        }
+        is_new = is_narrower;
+        add_tile(row, is_narrower ? column : std::min(column, columns - width), runs.back());
+      }
     }
   }
-  run.count = std::ssize(run.places);
-  return run;
-}
+
+ private:
+  TileRun run_of(int64_t columns, int64_t rows) const {
+    TileRun run = {.tile = plan_.tile, .stores = {}, .places = {}};
+    run.tile.columns = static_cast<int>(columns);
+    run.tile.pixel_rows = static_cast<int>(rows);
+    if (rows == 1) run.tile.row_step = 0;
+    return run;
+  }
+
+  void add_tile(int64_t row, int64_t column, TileRun& to) const {
+    to.places.push_back({row * plan_.columns.output + column,
+                         row * plan_.source_row_step() + column * plan_.source_column_step()});
+    ++to.count;
+  }
+
+  const DensePlan& plan_;
+  const CacheBlock& block_;
+  const bool may_share_;
+};
 
 }  // namespace
 
-std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block) {
+std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block,
+                               bool may_share_pixels) {
   if (plan.is_pixel_vectorised()) {
     return {{.tile = plan.tile,
              .stores = vector_stores(plan, block, plan.tile.vectors),
@@ -337,8 +360,9 @@ std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block) {
   const int64_t rows = plan.tile.pixel_rows;
   const int64_t rest = block.rows % rows;
   std::vector<TileRun> runs;
-  if (block.rows >= rows) runs.push_back(channel_vectorised_tiles(plan, block, 0, rows));
-  if (rest > 0) runs.push_back(channel_vectorised_tiles(plan, block, block.rows - rest, rest));
+  const ChannelTiles tiles(plan, block, may_share_pixels);
+  if (block.rows >= rows) tiles.add(0, rows, runs);
+  if (rest > 0) tiles.add(block.rows - rest, rest, runs);
   return runs;
 }
 

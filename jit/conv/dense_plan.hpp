@@ -187,8 +187,10 @@ struct TileRun {
   std::vector<TilePlace> places;  ///< channel-vectorised: of each tile; else empty
   int64_t count = 0;              ///< of tiles
 };
-/// All tiles of a block in the order of their pixels: one or two runs.
-std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block);
+/// All tiles of a block in the order of their pixels: one or two runs, or, where channel-vectorised
+/// tiles may not share pixels, some for each row.
+std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block,
+                               bool may_share_pixels = true);
 
 /// "nchw4c", "columns4_aligned_rows", "copied_rows", "input".
 std::string source_name(const DensePlan& plan);

@@ -116,7 +116,7 @@ class RowPlanner {
     const int64_t columns = plan_.columns.output;
     const int64_t max_columns =
         l2_share(target_, tuning.packed_l2_eighths) / rows_.column_bytes / planes();
-    plan_.block.columns = even_part(columns, has_tiles() ? max_pixels() : max_block_pixels);
+    plan_.block.columns = even_part(columns, has_tiles() ? max_tile_pixels() : max_block_pixels);
     rows_.columns = copies_ ? extent_of(plan_.block.columns, plan_.columns) : plan_.columns.input;
     const int64_t fitting = outputs_of(max_columns / rows_.columns, plan_.rows);
     plan_.block.rows = rows_of_block(fitting);
@@ -150,6 +150,14 @@ class RowPlanner {
     if (!is_nhwc_ || stays_in_l2 || is_one_tile) return max_block_pixels;
     const int64_t bytes = l2_share(target_, tuning.block.channel_tile_l2_eighths);
     return std::min(bytes / (4 * channels), max_block_pixels);
+  }
+
+  /// The same for tile registers: whole pairs of them, and enough that weights, which are read once
+  /// for a block, take little of its time.
+  int64_t max_tile_pixels() const {
+    constexpr int64_t pair = 2 * DenseTile::tile_rows;
+    constexpr int64_t few = 8 * pair;
+    return std::clamp(max_pixels() / pair * pair, few, max_block_pixels);
   }
 
   void list_planes() {
@@ -334,9 +342,10 @@ void join_rows(DensePlan& plan) {
 
 /// Whether the distances of a tile's pixels can stand in its code.
 bool has_near_pixels(const DensePlan& plan) {
-  constexpr int64_t max_pixels = 32;
-  return plan.source_row_step() <= max_offset / max_pixels &&
-         plan.source_column_step() <= max_offset / max_pixels;
+  constexpr int64_t max_pixels = 48;
+  const bool has_near_rows =
+      plan.rows.output == 1 || plan.source_row_step() <= max_offset / max_pixels;
+  return has_near_rows && plan.source_column_step() <= max_offset / max_pixels;
 }
 
 }  // namespace
@@ -372,7 +381,7 @@ std::optional<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProb
   for (const bool copies : {false, true}) {
     auto plan = RowPlanner(begun, problem.x_is_signed, copies, target).plan();
     if (!plan) continue;
-    if (!has_near_pixels(*plan)) return std::nullopt;
+    if (!has_near_pixels(*plan)) continue;
     choose_tile(*plan, target);
     return plan;
   }

@@ -231,6 +231,17 @@ class NestBinder {
     return is_direct ? Status() : copy_to(output, to, nest.space);
   }
 
+  /// Whether an epilogue reads a tensor that differs from pixel to pixel, besides the sums.
+  bool reads_pixels(const BoundEpilogue& epilogue) const {
+    const jit::EpilogueWalk& walk = epilogue.walk;
+    for (size_t k = 0; k < compiled_.nests[epilogue.nest].inputs.size(); ++k) {
+      const auto& steps = walk.operands[k];
+      const int64_t along_pixels = walk.rows_of_channels ? steps.row : steps.element;
+      if (k != epilogue.source && along_pixels != 0) return true;
+    }
+    return false;
+  }
+
   /// Convolutions take dense tensors: others are copied first. `epilogue` may be null; else y is
   /// where a slice is stored. `tile`: the same epilogue for kernels to apply, or null.
   Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
@@ -239,7 +250,10 @@ class NestBinder {
     Result<ConvolutionTensors> tensors = add_tensors(nest, result);
     if (!tensors.ok()) return tensors.error();
     add_operand(result, y, ElementType::i32, true);
-    if (Status status = find_convolution(*tensors, tile, result); !status) return status;
+    const bool has_residual = epilogue != nullptr && reads_pixels(*epilogue);
+    if (Status status = find_convolution(*tensors, tile, has_residual, result); !status) {
+      return status;
+    }
     if (epilogue != nullptr) {
       if (!result.convolution->applies_epilogue) {
         const jit::Nest& consumer = compiled_.nests[at_ + 1];
@@ -368,11 +382,12 @@ class NestBinder {
 
   /// `tile`: what kernels may apply, or null.
   Status find_convolution(ConvolutionTensors& tensors, const jit::TileEpilogue* tile,
-                          ConvolutionStep& result) {
+                          bool has_residual, ConvolutionStep& result) {
     tensors.sharing.store = compiled_.memory->weights.get();
     auto convolution = bind_convolution(
         tensors.geometry, tensors.operands, tensors.constants, compiled_.target,
-        compiled_.store->cache, origins_.scratch(), {.epilogue = tile, .weights = tensors.sharing});
+        compiled_.store->cache, origins_.scratch(),
+        {.epilogue = tile, .has_residual = has_residual, .weights = tensors.sharing});
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
     result.nanoseconds = convolution_ns(tensors.geometry, compiled_.target);

@@ -46,8 +46,8 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
   const jit::Candidate candidate =
       choice.candidate != nullptr ? *choice.candidate : choose(problem, target, choice.epilogue);
   const auto* epilogue = candidate.applies_epilogue ? choice.epilogue : nullptr;
-  const ConvolutionBinding by = {problem, operands, constants,     target,
-                                 cache,   epilogue, choice.weights};
+  const ConvolutionBinding by = {problem, operands, constants,           target,
+                                 cache,   epilogue, choice.has_residual, choice.weights};
   if (Status status = bind_candidate(*bound, candidate, by); !status) return status.error();
   if (bound->scratch_bytes > 0) bound->scratch = scratch.take(bound->scratch_bytes);
   return std::shared_ptr<const BoundConvolution>(std::move(bound));

@@ -44,6 +44,9 @@ struct ConvolutionChoice {
   const jit::Candidate* candidate = nullptr;
   /// What kernels apply where they can, else the result is left in pieces; null: nothing.
   const jit::TileEpilogue* epilogue = nullptr;
+  /// Whether an epilogue, applied by kernels or not, reads a tensor element by element, which may
+  /// be the one that it writes: then no result may be written twice.
+  bool has_residual = false;
   WeightSharing weights = {};
 };
 

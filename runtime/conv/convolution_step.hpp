@@ -37,6 +37,7 @@ struct ConvolutionBinding {
   const jit::Target& target;
   CodeCache& cache;
   const jit::TileEpilogue* epilogue;  ///< that kernels apply, or null
+  bool has_residual;                  ///< see ConvolutionChoice
   const WeightSharing& weights;
 };
 

@@ -392,7 +392,7 @@ void DenseEmitter::emit_staged_compensation() {
     for (int v = 0; v < vectors_; ++v) {
       const Xbyak::Address at = code_.ptr[Xbyak::util::rsp + reg::stage + v * vector_bytes()];
       code_.vmovups(sums, at);
-      emit_subtract_window_sums(sums, reg(v), window_sum, product);
+      emit_subtract_window_sums(sums, window_sum, reg(v), product);
       code_.vmovups(at, sums);
     }
   });

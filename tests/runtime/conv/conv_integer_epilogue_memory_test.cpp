@@ -144,5 +144,48 @@ TEST(ConvEpilogue, InPlace) {
   }
 }
 
+/// Widths that register tiles do not divide: no residual is read after its pixel was written.
+TEST(ConvEpilogue, InPlaceWhereTilesDoNotDivideRows) {
+  struct Row {
+    Dims x;
+    Dims w;
+    const char* options;
+    Dims y;
+  };
+  std::vector<Row> rows;
+  for (const int64_t columns : {37, 101}) {
+    for (const int64_t channels : {16, 20, 64}) {
+      rows.push_back({{1, columns, 64}, {channels, 64, 1}, "", {1, columns, channels}});
+      rows.push_back({{1, 3, columns, 16},
+                      {channels, 16, 3, 3},
+                      ", pads = [1, 1, 1, 1]",
+                      {1, 3, columns, channels}});
+    }
+  }
+  for (const Row& each : rows) {
+    const std::string text = fmt::format(
+        "func @f(%x: u8{}, %w: i8{}, %t: i32{}) -> i32{} {{\n"
+        " %y = conv_integer %x, %w {{layout = nhwc{}}}\n %r = add %y, %t\n return %r\n}}\n",
+        to_string(each.x), to_string(each.w), to_string(each.y), to_string(each.y), each.options);
+    const FunctionCase row = {text, {{each.x}, {each.w}, {each.y}}};
+    const FunctionPtr function = *parse_function(text);
+    CaseTensors expected(*function, row, 1, true);
+    ASSERT_TRUE(interpret(*function, expected.inputs(), expected.outputs()));
+    for (const auto& [tier, runtime] : tier_runtimes()) {
+      CaseTensors tensors(*function, row, 1, true);
+      const std::vector<ConstView> inputs = tensors.inputs();
+      std::vector<View> outputs = tensors.outputs();
+      const BoundKernel bound = *runtime.compile(function)->bind(inputs, outputs);
+      ASSERT_TRUE(is_fused(bound));
+      outputs[0].data = const_cast<void*>(inputs[2].data);
+      ASSERT_TRUE(bound.run(inputs, outputs).ok());
+      const auto& bytes = expected.output_tensors()[0].bytes();
+      EXPECT_EQ(std::memcmp(outputs[0].data, bytes.data(), bytes.size()), 0)
+          << name_of(tier) << "\n"
+          << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace castor::test
