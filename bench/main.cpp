@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
   register_convert(**session, *selected);
   register_convert_special(**session, *selected);
   register_elementwise(**session, *selected);
+  register_sub_byte_views(**session, *selected);
   register_convolution(**session, *selected);
   register_matmul(**session, *selected);
   register_requantize(**session, *selected);

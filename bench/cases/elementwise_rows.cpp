@@ -140,6 +140,32 @@ void add_patterns(std::vector<ElementwiseRow>& all) {
       {{rows, columns}});
 }
 
+/// Numbers of a type, times a scale of each row: rows of a fixed length, or of `columns`.
+ElementwiseRow scaled_rows(std::string_view name, std::string_view from, std::string_view to,
+                           int64_t row_length) {
+  const std::string extent = row_length == columns ? "?c" : fmt::format("{}", row_length);
+  const std::string text = fmt::format(
+      "func @scale(%x: {0}[?n, {2}], %s: f32[?n, 1]) -> ({1}[?n, {2}]) {{\n"
+      "  %f = convert %x : f32\n  %p = mul %f, %s\n  %y = convert %p {3}: {1}\n  return %y\n}}\n",
+      from, to, extent, to == "f32" ? "" : "{overflow = saturate} ");
+  return {std::string(name), text, {{{rows, row_length}}, {{rows, 1}}}};
+}
+
+/// Rows that are short, or of codes and no whole bytes.
+void add_scaled_rows(std::vector<ElementwiseRow>& all) {
+  all.push_back(scaled_rows("scale_f32_rows_of_3", "f32", "f32", 3));
+  all.push_back(scaled_rows("scale_u8_rows_of_17", "u8", "f32", 17));
+  for (const std::string_view type : {"u4", "u6"}) {
+    for (const int64_t length : {3, 17, 257}) {
+      const auto name = [&](std::string_view what) {
+        return fmt::format("{}_{}_rows_of_{}", what, type, length);
+      };
+      all.push_back(scaled_rows(name("scale"), type, "f32", length));
+      all.push_back(scaled_rows(name("scale_to"), "f32", type, length));
+    }
+  }
+}
+
 }  // namespace
 
 Dims Extents::of(const Dims& extents) const {
@@ -159,6 +185,7 @@ std::vector<ElementwiseRow> elementwise_rows() {
   }
   add_fused(all);
   add_patterns(all);
+  add_scaled_rows(all);
   add_single_ops(all);
   return all;
 }
@@ -167,7 +194,10 @@ std::vector<ElementwiseRow> square_rows() {
   ElementwiseRow row = binary("add", "f32", broadcast_patterns().front());
   row.name = "transposed_f32";
   row.inputs[1].layout = Layout::transposed;
-  return {row};
+  ElementwiseRow codes = scaled_rows("transposed_u4", "u4", "f32", columns);
+  ElementwiseRow to_codes = scaled_rows("transposed_f32_to_u4", "f32", "u4", columns);
+  for (ElementwiseRow* each : {&codes, &to_codes}) each->inputs[0].layout = Layout::transposed;
+  return {row, codes, to_codes};
 }
 
 }  // namespace castor::bench

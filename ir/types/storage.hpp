@@ -18,6 +18,9 @@ constexpr int64_t aligned_elements(ElementType type) {
   return storage_group / std::gcd(storage_group, int64_t{bits_of(type)});
 }
 
+/// Whether consecutive sub-byte elements are consecutive bits: those of the split layouts are not.
+constexpr bool is_bit_string(ElementType type) { return info(type).order != StorageOrder::split; }
+
 /// The byte at which element `index` begins, a multiple of aligned_elements(type); for a distance
 /// between such elements, the bytes between.
 constexpr int64_t storage_byte(ElementType type, int64_t index) {

@@ -38,10 +38,12 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
   plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
-  plan.has_main_loop = has_whole_chunks(form);
+  plan.has_main_loop = !form.has(Access::strided);
   for (size_t k = 0; k < nest.operands(); ++k) {
     plan.has_windows |= has_window(nest.element(k), form.access[k]);
   }
+  plan.has_tiles = form.has(Access::bitwise);
+  plan.has_windows &= !plan.has_tiles;
   plan.chunks = 1;
   int packed_chunks = 1;
   for (const LaneInst& inst : nest.program.code) {

@@ -14,9 +14,15 @@ struct ChunkPlan {
   bool packs = false;          ///< narrow elements are collected to full vectors
   bool has_main_loop = false;  ///< false where an operand is strided: chunk by chunk
   bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks
+  bool has_tiles = false;      ///< they go through windows of tile_elements
   int table_operand = -1;      ///< whose codes index a table for each row (emit/row_table.hpp)
   int pending_vectors = 0;     ///< registers that packing holds between chunks
 };
+
+/// Elements of a tile: what is unpacked and packed at a time where access is bitwise. More would
+/// take more stack, fewer more time for where each copy begins.
+inline constexpr int tile_elements = 512;
+
 ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target);
 
 /// Whether whole chunks of every operand can be reached at once: none is strided or bitwise.

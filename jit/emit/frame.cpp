@@ -23,19 +23,22 @@ int round_up(int value, int multiple) { return (value + multiple - 1) / multiple
 
 }  // namespace
 
-Frame::Frame(Assembler& code, size_t operands, int rank, int staging_bytes, bool groups,
+Frame::Frame(Assembler& code, int rank, std::span<const int> staging_bytes, bool groups,
              bool periods)
-    : code_(code), operands_(operands), staging_bytes_(staging_bytes) {
+    : code_(code), operands_(staging_bytes.size()) {
   const size_t available = pointer_registers.size() - (periods ? period_registers : 0);
-  in_registers_ = std::min(operands, available);
+  in_registers_ = std::min(operands_, available);
   const size_t used = periods ? pointer_registers.size() : in_registers_;
   saved_registers_ = used > first_saved ? used - first_saved : 0;
   pointer_slots_offset_ = 16 + 8 * rank;
-  period_slots_offset_ = pointer_slots_offset_ + 8 * static_cast<int>(operands - in_registers_);
+  period_slots_offset_ = pointer_slots_offset_ + 8 * static_cast<int>(operands_ - in_registers_);
   group_slots_offset_ = period_slots_offset_ + (periods ? 24 : 0);
   const int group_slots = groups ? 2 + borrowed_count : 0;
-  staging_buffers_offset_ = round_up(group_slots_offset_ + 8 * group_slots, 64);
-  spill_offset_ = staging_buffers_offset_ + static_cast<int>(operands) * staging_bytes;
+  spill_offset_ = round_up(group_slots_offset_ + 8 * group_slots, 64);
+  for (const int bytes : staging_bytes) {
+    staging_offsets_.push_back(spill_offset_);
+    spill_offset_ += bytes;
+  }
 }
 
 void Frame::emit_entry() {
@@ -54,10 +57,6 @@ void Frame::emit_exit(int spill_bytes) {
   for (size_t i = saved_registers_; i-- > 0;) {
     code_.pop(Xbyak::Reg64(pointer_registers[first_saved + i]));
   }
-}
-
-int Frame::staging_offset(size_t operand) const {
-  return staging_buffers_offset_ + static_cast<int>(operand) * staging_bytes_;
 }
 
 Xbyak::Address Frame::pointer_slot(size_t operand) const {

@@ -27,9 +27,9 @@ inline const Xbyak::Reg64 period(Xbyak::Operand::R14);  ///< number of the perio
 /// any), loop counters, the caller's MXCSR, staging buffers, spilled vectors.
 class Frame {
  public:
-  /// `groups`: whether the code copies sub-byte elements one by one (see emit/windows.hpp).
-  /// `periods`: whether it keeps account of periods.
-  Frame(Assembler& code, size_t operands, int rank, int staging_bytes, bool groups, bool periods);
+  /// `staging_bytes`: of each operand, multiples of 64. `groups`: whether the code copies sub-byte
+  /// elements by numbers (see emit/windows.hpp). `periods`: whether it keeps account of periods.
+  Frame(Assembler& code, int rank, std::span<const int> staging_bytes, bool groups, bool periods);
 
   /// Saves registers and makes room on the stack; `emit_exit` undoes both. The room is only known
   /// at the end, so `emit_exit` fills it in where `emit_entry` has subtracted it.
@@ -48,9 +48,9 @@ class Frame {
   Xbyak::Address group_begin() const { return at(group_slots_offset_); }
   Xbyak::Address group_end() const { return at(group_slots_offset_ + 8); }
   /// Slots for registers that a copying loop borrows.
-  static constexpr int borrowed_count = 6;
+  static constexpr int borrowed_count = 8;
   Xbyak::Address borrowed(int i) const { return at(group_slots_offset_ + 16 + 8 * i); }
-  int staging_offset(size_t operand) const;
+  int staging_offset(size_t operand) const { return staging_offsets_[operand]; }
   int spill_offset() const { return spill_offset_; }
 
   /// The operand's pointer in a register: its own, or gpr::scratch, into which it is loaded.
@@ -67,12 +67,11 @@ class Frame {
 
   Assembler& code_;
   size_t operands_;
-  int staging_bytes_;
   size_t in_registers_;
   int pointer_slots_offset_;
   int period_slots_offset_;
   int group_slots_offset_;
-  int staging_buffers_offset_;
+  std::vector<int> staging_offsets_;  ///< by operand
   int spill_offset_;
   size_t saved_registers_;  ///< from first_saved on
   size_t room_field_ = 0;

@@ -159,12 +159,16 @@ bool MemorySink::emit_collect(LaneEmitter& emitter, const LaneInst& inst, OwnedV
   return true;
 }
 
-/// Stores a whole vector of elements; sub-byte elements as their packed bytes.
+/// Stores a whole vector of elements; sub-byte elements, except in tiles, as their packed bytes.
 void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to, OwnedVector full) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
   const Xbyak::Address address = address_of(code, to);
-  if (!bit_packer_) return emit_store_whole(code, address, full.as(bits), bits, locator_.stores());
+  const bool as_bytes = to.mode == ChunkMode::tiled;
+  if (!bit_packer_ || as_bytes) {
+    const Stores stores = as_bytes ? Stores::cached : locator_.stores();
+    return emit_store_whole(code, address, full.as(bits), bits, stores);
+  }
   const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing);
   bit_packer_->emit_store(emitter, address, full.as(bits), clean,
                           locator_.stores() == Stores::streaming);
@@ -230,15 +234,15 @@ void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   const int element_bits = lane_bits_of(element_);
   const int lane_bits = bits_of(inst.type);
   Assembler& code = emitter.code();
-  const bool whole = locator_.mode(operand_) == ChunkMode::whole;
-  if (packs_ && whole) {
+  const ChunkMode mode = locator_.mode(operand_);
+  if (packs_ && (mode == ChunkMode::whole || mode == ChunkMode::tiled)) {
     OwnedVector full;
     if (!emit_collect(emitter, inst, full)) return;
     const int chunks = packer_.chunks() * (encoder_ ? 2 : 1);
     return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, chunks - 1),
                              std::move(full));
   }
-  if (bit_packer_ && whole) {
+  if (bit_packer_ && mode == ChunkMode::whole) {
     OwnedVector codes = emitter.take(inst.a);
     return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, 0), std::move(codes));
   }

@@ -20,6 +20,7 @@ enum class ChunkMode : uint8_t {
   whole,   ///< all lanes
   masked,  ///< the lanes of opmask `tail_mask` (AVX-512)
   staged,  ///< through a buffer on the stack that holds a whole chunk; sub-byte elements as bytes
+  tiled,   ///< all lanes, in a window on the stack that holds a whole tile's sub-byte elements
 };
 
 /// The opmask of the lanes of a masked chunk.

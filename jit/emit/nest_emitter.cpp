@@ -17,14 +17,19 @@ namespace castor::jit {
 
 namespace {
 
-/// Room for a chunk of the widest elements, and for windows.
-int staging_bytes(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
+/// Room for a chunk of the widest elements, and for windows, of each operand.
+std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Target& target,
+                               int lanes) {
   int bytes = nest.has_sub_byte_operand() ? window_bytes(target.vector_bits()) : 0;
-  if (target.has_avx512() && has_whole_chunks(form)) return bytes;  // tails are masked
-  for (size_t k = 0; k < nest.operands(); ++k) {
+  const bool has_masked_tails = target.has_avx512() && has_whole_chunks(form);
+  for (size_t k = 0; k < nest.operands() && !has_masked_tails; ++k) {
     bytes = std::max(bytes, lanes * lane_bits_of(nest.element(k)) / 8);
   }
-  return (bytes + 63) / 64 * 64;
+  std::vector<int> all(nest.operands(), (bytes + 63) / 64 * 64);
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    if (form.access[k] == Access::bitwise) all[k] = tile_window_bytes(k >= nest.inputs.size());
+  }
+  return all;
 }
 
 /// The loop level of each instruction. With a table for each row, only the store belongs to chunks.
@@ -51,7 +56,7 @@ class NestEmitter {
         plan_(plan_chunks(nest, form, target)),
         layout_(nest.operands(), form.rank),
         code_(buffer),
-        frame_(code_, nest.operands(), form.rank, staging_bytes(nest, form, target, plan_.lanes),
+        frame_(code_, form.rank, staging_bytes(nest, form, target, plan_.lanes),
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                levels(nest, form, plan_),
@@ -81,11 +86,13 @@ class NestEmitter {
   void emit_innermost_axis();
   void emit_streaming_axis();
   void emit_elements_to_alignment();
+  void emit_tiles();
   void emit_main_loop();
   void emit_iteration(int elements);
   void emit_main_loop_chunk(int chunk);
   void emit_tail_loop();
   void emit_tail_groups();
+  void emit_begin_group(int elements);
   void emit_tail_chunks(const Xbyak::Operand& end);
   void emit_tail_count();
   void emit_phase_steps();
@@ -177,8 +184,26 @@ void NestEmitter::emit_innermost_axis() {
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
   if (table_) return table_->emit_row();
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
+  if (plan_.has_tiles) return emit_tiles();
   if (plan_.has_main_loop) emit_main_loop();
   emit_tail_loop();
+}
+
+/// A tile after the other: their sub-byte elements are unpacked to windows before all chunks, or
+/// packed after them.
+void NestEmitter::emit_tiles() {
+  operands_.enter_main_loop();
+  emit_loop_while(code_, Condition::less, [&] {
+    note("next tile");
+    emit_begin_group(tile_elements);
+    operands_.emit_fill_windows();
+    code_.mov(gpr::extent, frame_.group_end());
+    if (plan_.has_main_loop) emit_main_loop();
+    emit_tail_loop();
+    operands_.emit_drain_windows();
+    code_.mov(gpr::extent, argument(layout_.extent(0)));
+    code_.cmp(gpr::index, gpr::extent);
+  });
 }
 
 /// The tail loop runs twice: first for the elements before the first aligned output, then
@@ -242,7 +267,9 @@ void NestEmitter::emit_iteration(int elements) {
 
 void NestEmitter::emit_main_loop_chunk(int chunk) {
   operands_.set_chunk(int64_t{chunk} * plan_.lanes);
-  if (plan_.has_windows && chunk % operands_.group_chunks() == 0) operands_.emit_fill_windows();
+  if (plan_.has_windows && chunk % operands_.group_chunks() == 0) {
+    operands_.emit_fill_windows();
+  }
   emit_chunk(chunk);
   operands_.emit_end_main_loop_chunk();
   if (plan_.has_windows && (chunk + 1) % operands_.group_chunks() == 0)
@@ -263,16 +290,21 @@ void NestEmitter::emit_tail_loop() {
 void NestEmitter::emit_tail_groups() {
   emit_loop_while(code_, Condition::less, [&] {
     note("next group");
-    code_.mov(frame_.group_begin(), gpr::index);
-    code_.lea(gpr::scratch, code_.ptr[gpr::index + operands_.group_elements()]);
-    code_.cmp(gpr::scratch, gpr::extent);
-    code_.cmovg(gpr::scratch, gpr::extent);
-    code_.mov(frame_.group_end(), gpr::scratch);
+    emit_begin_group(operands_.group_elements());
     operands_.emit_fill_windows();
     emit_tail_chunks(frame_.group_end());
     operands_.emit_drain_windows();
     code_.cmp(gpr::index, gpr::extent);
   });
+}
+
+/// The group begins at gpr::index, and has that many elements or those that are left.
+void NestEmitter::emit_begin_group(int elements) {
+  code_.mov(frame_.group_begin(), gpr::index);
+  code_.lea(gpr::scratch, code_.ptr[gpr::index + elements]);
+  code_.cmp(gpr::scratch, gpr::extent);
+  code_.cmovg(gpr::scratch, gpr::extent);
+  code_.mov(frame_.group_end(), gpr::scratch);
 }
 
 void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {

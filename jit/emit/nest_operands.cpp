@@ -29,6 +29,7 @@ NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPl
       lanes_(plan.lanes),
       chunks_(plan.chunks),
       packs_(plan.packs),
+      has_tiles_(plan.has_tiles),
       target_(emitter.target()),
       code_(emitter.code()),
       frame_(frame),
@@ -137,6 +138,7 @@ void NestOperands::enter_tail() {
 ChunkMode NestOperands::main_loop_mode(size_t operand) const {
   if (form_.access[operand] == Access::periodic) return ChunkMode::staged;
   if (!has_window(operand)) return ChunkMode::whole;
+  if (has_tiles_) return ChunkMode::tiled;
   // A chunk that is a whole group, or that packing collects, needs no window.
   const bool is_source = operand < nest_.inputs.size();
   const bool in_registers = lanes_ == group_elements() || (!is_source && packs_);
@@ -174,22 +176,24 @@ ChunkAddress NestOperands::emit_periodic_address(size_t operand) {
 ChunkAddress NestOperands::emit_chunk_address(size_t operand, int chunks_back) {
   const int64_t elements = chunk_displacement_ - int64_t{chunks_back} * lanes_;
   if (form_.access[operand] == Access::periodic) return emit_periodic_address(operand);
-  if (modes_[operand] != ChunkMode::staged) {
+  const ChunkMode mode = modes_[operand];
+  if (mode != ChunkMode::staged && mode != ChunkMode::tiled) {
     if (has_window(operand)) return emit_packed_address(operand, elements);
-    return {.mode = modes_[operand],
+    return {.mode = mode,
             .base = frame_.emit_pointer(operand),
             .index = gpr::index,
             .scale = element_bytes(operand),
             .displacement = elements * element_bytes(operand)};
   }
-  ChunkAddress chunk = {.mode = ChunkMode::staged,
+  ChunkAddress chunk = {.mode = mode,
                         .base = gpr::stack,
                         .displacement = frame_.staging_offset(operand)};
-  if (has_window(operand) && in_tail_) {
+  if (has_window(operand) && (in_tail_ || has_tiles_)) {
     code_.mov(gpr::scratch, gpr::index);
     code_.sub(gpr::scratch, frame_.group_begin());
     chunk.index = gpr::scratch;
     chunk.scale = 1;
+    chunk.displacement += elements;
   } else if (has_window(operand)) {
     chunk.displacement += elements % group_elements();
   }
@@ -200,7 +204,7 @@ void NestOperands::emit_fill_windows() {
   for (size_t k = 0; k < nest_.inputs.size(); ++k) {
     if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
     annotations_.note(fmt::format("fill the window of operand {}", k));
-    if (in_tail_) {
+    if (in_tail_ || has_tiles_) {
       windows_.emit_fill(window_operand(k), unpacker(k));
     } else {
       const ChunkAddress chunk = emit_packed_address(k, chunk_displacement_);
@@ -213,7 +217,7 @@ void NestOperands::emit_drain_windows() {
   for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
     if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
     annotations_.note(fmt::format("drain the window of operand {}", k));
-    if (in_tail_) {
+    if (in_tail_ || has_tiles_) {
       windows_.emit_drain(window_operand(k), bit_packer(k));
     } else {
       const int64_t begin = chunk_displacement_ - int64_t{group_chunks() - 1} * lanes_;
@@ -224,8 +228,8 @@ void NestOperands::emit_drain_windows() {
 }
 
 WindowOperand NestOperands::window_operand(size_t operand) {
-  return {operand, nest_.element(operand), form_.access[operand], step(operand),
-          argument(layout_.base(operand))};
+  return {operand,       nest_.element(operand),          form_.access[operand],
+          step(operand), argument(layout_.base(operand)), tile_elements};
 }
 
 void NestOperands::emit_fill_staging() {

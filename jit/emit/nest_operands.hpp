@@ -46,9 +46,9 @@ class NestOperands : public OperandLocator {
   void emit_end_main_loop_chunk();
   void emit_end_chunk();
 
-  /// Fills the windows of the group that begins with the chunk.
+  /// Fills the windows of the group that begins with the chunk, or of the tile.
   void emit_fill_windows();
-  /// Drains the windows of the group that ends with the chunk.
+  /// Drains the windows of the group that ends with the chunk, or of the tile.
   void emit_drain_windows();
   int group_elements() const { return codes_per_vector(target_.vector_bits()); }
   int group_chunks() const { return group_elements() / lanes_; }
@@ -101,6 +101,7 @@ class NestOperands : public OperandLocator {
   const int lanes_;   ///< of a chunk
   const int chunks_;  ///< of an iteration
   const bool packs_;
+  const bool has_tiles_;
   const Target& target_;
   Assembler& code_;
   const Frame& frame_;

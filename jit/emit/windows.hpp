@@ -4,6 +4,7 @@
 // filled before the group's chunks, windows of sinks drained after them.
 #pragma once
 
+#include "jit/emit/chunk_plan.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/memory_operands.hpp"
 
@@ -13,6 +14,11 @@ namespace castor::jit {
 /// end and for bytes on their way from or to memory.
 constexpr int window_bytes(int vector_bits) { return 2 * vector_bits / 8; }
 
+/// Stack that the window of a tile takes: a byte for each element; where it is a sink's, a word on
+/// its way to memory, too (see emit/shifted_window.hpp); and some more for what is stored beyond
+/// the end, or for bytes on their way from memory.
+constexpr int tile_window_bytes(bool of_sink) { return tile_elements * (of_sink ? 1 + 2 : 1) + 64; }
+
 /// One sub-byte operand and where its bits are.
 struct WindowOperand {
   size_t operand;
@@ -20,6 +26,7 @@ struct WindowOperand {
   Access access;
   Xbyak::Address step;  ///< of the innermost axis, in elements; for bitwise access
   Xbyak::Address base;  ///< address that bitwise access counts from
+  int window_elements;  ///< that have room in the window
 };
 
 /// Emits the copies between windows and memory.
@@ -54,7 +61,6 @@ class Windows {
   void emit_count_bytes(const WindowOperand& at) const;
   void emit_copy_bytes(const Xbyak::RegExp& to, const Xbyak::RegExp& from) const;
   void emit_clear_beyond_end(const WindowOperand& at) const;
-  void emit_copy_bitwise(const WindowOperand& at, bool in) const;
 
   LaneEmitter& emitter_;
   const Frame& frame_;

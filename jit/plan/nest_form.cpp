@@ -100,6 +100,7 @@ IterationSpace iteration_space(const Dims& extents, std::span<const Dims> stride
   for (size_t k = 0; k < strides.size(); ++k) {
     space.form.access.push_back(access_of(space, k, storage[k]));
   }
+  if (space.form.has(Access::bitwise)) space.form = bitwise_form(space.form, storage);
   return space;
 }
 
@@ -109,6 +110,8 @@ NestForm bitwise_form(const NestForm& form, std::span<const OperandStorage> stor
     const bool by_bytes = changed.access[k] == Access::contiguous;
     if (is_sub_byte(storage[k].element) && by_bytes) changed.access[k] = Access::bitwise;
   }
+  // The main loop of a tile may begin anywhere in a period.
+  if (changed.has(Access::bitwise)) changed.baked_period = 0;
   return changed;
 }
 

@@ -20,7 +20,8 @@ enum class Access : uint8_t {
   contiguous,  ///< consecutive elements; sub-byte rows begin at a byte and end at one or at the
                ///< end
   strided,     ///< whole bytes a constant distance apart, given at run time
-  bitwise,     ///< sub-byte elements from any bit on, any distance apart; reached one by one
+  bitwise,     ///< sub-byte elements from any bit on, any distance apart; unpacked first. Where an
+               ///< operand's access is bitwise, no other sub-byte operand's is contiguous
   uniform,     ///< one element for the whole axis
   periodic,    ///< the axis is many periods, and each repeats the same elements; code reads them
                ///< from a copy of at least one period and one iteration (sub-byte: as bytes)
@@ -101,7 +102,8 @@ inline constexpr int64_t max_period = 512;
 void merge_periods(IterationSpace& space, std::span<const OperandStorage> storage, int lanes,
                    const Target& target);
 
-/// The form, changed for sub-byte operands that begin at any element.
+/// The form, changed for sub-byte operands that begin at any element, and without a baked period if
+/// there are any.
 NestForm bitwise_form(const NestForm& form, std::span<const OperandStorage> storage);
 
 /// Words of the argument block that a nest's code takes: one pointer for each operand, the extents

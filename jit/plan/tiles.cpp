@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "ir/types/storage.hpp"
+#include "jit/plan/copied_operands.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -16,18 +19,13 @@ constexpr int64_t strided_tile_bytes = int64_t{8} << 10;
 constexpr int64_t row_bytes = 1024;
 constexpr int64_t max_columns = 512;
 constexpr int64_t cache_line_bytes = 64;
-/// Copies of rows of at most this many elements cost less than a loop over the rows.
-constexpr int64_t max_copied_of_a_row = 6;
-/// A tile costs some hundred cycles beside its elements.
-constexpr int64_t min_tile_elements = 256;
+/// Blocks of transposed codes, whose cache lines stay in L1.
+constexpr int64_t blocked_columns = 64;
+constexpr int64_t blocked_rows = 128;
+constexpr int64_t min_blocked_elements = int64_t{1} << 15;
 constexpr int64_t min_transposed_elements = 64;
 
 int64_t bytes_of(const Nest& nest, size_t operand) { return bits_of(nest.element(operand)) / 8; }
-
-bool is_transposed(const IterationSpace& space, size_t operand, int axis) {
-  return axis > 0 && space.form.access[operand] == Access::strided &&
-         space.strides[operand][static_cast<size_t>(axis)] == 1;
-}
 
 int64_t transposed_bytes(const Nest& nest, const IterationSpace& space, int axis) {
   int64_t bytes = 0;
@@ -56,10 +54,11 @@ int axis_of_tiles(const Nest& nest, const IterationSpace& space) {
   return elements(1) >= min_tile_elements ? 1 : longest;
 }
 
+/// Bytes of the copies of an element, at least one.
 int64_t copied_bytes(const Nest& nest, const Tiles& tiles) {
   int64_t bytes = 0;
   for (const CopiedOperand& copy : tiles.copies) bytes += bytes_of(nest, copy.operand);
-  return bytes;
+  return std::max<int64_t>(bytes, 1);
 }
 
 int64_t widest_bytes(const Nest& nest) {
@@ -79,7 +78,10 @@ void choose_strided_extents(const Nest& nest, const IterationSpace& space, Tiles
   const int64_t elements = std::max<int64_t>(strided_tile_bytes / copied_bytes(nest, tiles), 2);
   const int64_t available_rows = tiles.axis > 0 ? space.extents[tiles.axis] : 1;
   tiles.columns = std::min(whole_units(elements, cache_line_bytes), space.extents[0]);
-  tiles.rows = std::min(std::max<int64_t>(elements / tiles.columns, 2), available_rows);
+  const int64_t rows = std::max<int64_t>(elements / tiles.columns, 2);
+  // After eight rows, sub-byte rows of any length begin as far into a byte as before.
+  const int64_t unit = nest.has_sub_byte_operand() ? storage_group : 1;
+  tiles.rows = std::min(whole_units(rows, unit), available_rows);
 }
 
 /// Makes tiles of whole cache lines along both axes; if one axis is short, the other gets more.
@@ -102,52 +104,60 @@ IterationSpace space_of_tile(const Nest& nest, const IterationSpace& space, cons
     const int64_t row_stride = tiles.axis > 0 ? of_operand[static_cast<size_t>(tiles.axis)] : 0;
     strides.push_back({row_stride, of_operand[0]});
   }
-  for (const CopiedOperand& copy : tiles.copies) strides[copy.operand] = {tiles.columns, 1};
-  return iteration_space({tiles.rows, tiles.columns}, strides, nest.storage());
+  std::vector<bool> is_copied(nest.operands(), false);
+  for (const CopiedOperand& copy : tiles.copies) {
+    strides[copy.operand] = {tiles.columns, 1};
+    is_copied[copy.operand] = true;
+  }
+  IterationSpace tile = iteration_space({tiles.rows, tiles.columns}, strides, nest.storage());
+  // Copies begin with a byte, but tiles at any bit.
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    if (is_copied[k] || !is_sub_byte(nest.element(k))) continue;
+    if (tile.form.access[k] == Access::contiguous)
+      tile.form = bitwise_form(tile.form, nest.storage());
+  }
+  return tile;
 }
 
-/// Operands that are strided along the innermost axis.
-std::vector<CopiedOperand> strided_operands(const Nest& nest, const IterationSpace& space,
-                                            int axis) {
-  std::vector<CopiedOperand> copies;
-  for (size_t k = 0; k < nest.operands(); ++k) {
-    if (space.form.access[k] != Access::strided) continue;
-    const bool transposed = is_transposed(space, k, axis);
-    copies.push_back({k, transposed ? TileCopyKind::transposed : TileCopyKind::strided});
+/// The axis along which a sub-byte input is consecutive, where cache lines of a large one would be
+/// read again and again; 0 where there is none. Not where rows of sub-byte outputs have bytes in
+/// common: tiles of these could not be done by several tasks.
+int axis_of_transposed_codes(const Nest& nest, const IterationSpace& space) {
+  int transposed = 0;
+  int64_t elements = space.extents[0];
+  for (int axis = 1; axis < space.form.rank; ++axis) {
+    const auto at = static_cast<size_t>(axis);
+    elements *= space.extents[axis];
+    for (size_t k = 0; k < nest.operands(); ++k) {
+      if (!is_sub_byte(nest.element(k))) continue;
+      if (k >= nest.inputs.size() && space.strides[k][at] % storage_group != 0) return 0;
+      if (k < nest.inputs.size() && space.strides[k][0] > 1 && space.strides[k][at] == 1) {
+        transposed = axis;
+      }
+    }
   }
-  return copies;
-}
-
-/// Operands whose rows do not follow one another, where rows are so short that copies pay, which
-/// let one call of the code do all rows of a tile.
-std::vector<CopiedOperand> gapped_operands(const Nest& nest, const IterationSpace& space) {
-  std::vector<CopiedOperand> copies;
-  if (space.form.rank == 1) return copies;
-  for (size_t k = 0; k < nest.operands(); ++k) {
-    const auto& strides = space.strides[k];
-    const bool is_repeated = strides[0] == 0 || strides[1] == 0;  // without a gap
-    const bool follow = strides[1] == strides[0] * space.extents[0];
-    if (!is_repeated && !follow) copies.push_back({k, TileCopyKind::strided});
-  }
-  const int64_t copied = static_cast<int64_t>(copies.size()) * space.extents[0];
-  if (copied > max_copied_of_a_row) copies.clear();
-  return copies;
+  return elements >= min_blocked_elements ? transposed : 0;
 }
 
 }  // namespace
 
-std::optional<Tiles> plan_tiles(const Nest& nest, const IterationSpace& space) {
-  if (nest.has_sub_byte_operand() || space.form.has_periods()) return std::nullopt;
+std::optional<Tiles> plan_tiles(const Nest& nest, const IterationSpace& space,
+                                const Target& target) {
+  if (space.form.has_periods()) return std::nullopt;
   Tiles tiles;
   if (space.form.has(Access::strided)) {
     tiles.axis = axis_of_tiles(nest, space);
     tiles.copies = strided_operands(nest, space, tiles.axis);
   } else {
     tiles.axis = 1;
-    tiles.copies = gapped_operands(nest, space);
+    tiles.copies = operands_of_short_rows(nest, space, target);
   }
-  if (tiles.copies.empty()) return std::nullopt;
-  if (transposed_bytes(nest, space, tiles.axis) > 0) {
+  if (tiles.copies.empty()) {
+    tiles.axis = axis_of_transposed_codes(nest, space);
+    if (tiles.axis == 0) return std::nullopt;
+    tiles.columns = std::min(blocked_columns, space.extents[0]);
+    tiles.rows = std::min(blocked_rows, space.extents[tiles.axis]);
+  } else if (transposed_bytes(nest, space, tiles.axis) > 0) {
     choose_transposed_extents(nest, space, tiles);
   } else {
     choose_strided_extents(nest, space, tiles);

@@ -13,6 +13,7 @@ namespace castor::jit {
 enum class TileCopyKind : uint8_t {
   transposed,  ///< consecutive along the other axis of tiles
   strided,     ///< a constant distance apart along both
+  packed,      ///< sub-byte elements that are consecutive in rows, which begin anywhere
 };
 
 /// An operand whose part of a tile is copied.
@@ -21,9 +22,11 @@ struct CopiedOperand {
   TileCopyKind kind = TileCopyKind::strided;
 };
 
-/// How a nest is done that has strided operands, or short rows with gaps between them: tile by
-/// tile, two axes at a time. The inputs' parts of a tile are copied first, and the outputs' parts
-/// last.
+/// How a nest is done that has strided operands, or short rows with gaps between them or of equal
+/// elements: tile by tile, two axes at a time. The inputs' parts of a tile are copied first, and
+/// the outputs' parts last. Sub-byte operands are copied where they are packed; else their access
+/// is bitwise, or uniform. Where they are transposed, tiles may be without copies, for the caches'
+/// sake.
 struct Tiles {
   std::vector<CopiedOperand> copies;
   int axis = 0;         ///< tiles span the innermost axis and this one; 0: there is no other
@@ -34,8 +37,9 @@ struct Tiles {
   IterationSpace space;
 };
 
-/// The tiles of a space; nothing where no operand needs them, where an operand is sub-byte, or
-/// where the innermost axis has periods.
-std::optional<Tiles> plan_tiles(const Nest& nest, const IterationSpace& space);
+/// The tiles of a space; nothing where no operand needs them, or where the innermost axis has
+/// periods.
+std::optional<Tiles> plan_tiles(const Nest& nest, const IterationSpace& space,
+                                const Target& target);
 
 }  // namespace castor::jit

@@ -2,6 +2,7 @@
 #include "runtime/bind/bind_tiles.hpp"
 
 #include "runtime/cache/code_store.hpp"
+#include "runtime/call/bit_rows.hpp"
 #include "runtime/compiled.hpp"
 
 namespace castor::detail {
@@ -10,7 +11,8 @@ namespace {
 
 using AxisSteps = std::array<int64_t, max_rank>;
 
-AxisSteps byte_steps(ElementType element, AxisSteps strides) {
+AxisSteps steps_of(ElementType element, AxisSteps strides) {
+  if (is_sub_byte(element)) return strides;
   const auto bytes = static_cast<uint64_t>(bits_of(element) / 8);
   for (int64_t& step : strides) step = static_cast<int64_t>(static_cast<uint64_t>(step) * bytes);
   return strides;
@@ -27,14 +29,22 @@ Result<TileLoops> bind_tile_loops(const jit::Nest& nest, const jit::IterationSpa
   walk.columns = tiles.columns;
   walk.rows = tiles.rows;
   for (size_t k = 0; k < nest.operands(); ++k) {
-    walk.steps.push_back(byte_steps(nest.element(k), space.strides[k]));
+    walk.steps.push_back(steps_of(nest.element(k), space.strides[k]));
   }
+  const int64_t elements = tiles.columns * tiles.rows;
   for (const jit::CopiedOperand& copy : tiles.copies) {
-    const int bytes = bits_of(nest.element(copy.operand)) / 8;
+    const ElementType element = nest.element(copy.operand);
+    const bool is_output = copy.operand >= nest.inputs.size();
+    if (copy.kind == jit::TileCopyKind::packed) {
+      const auto packed_bytes = static_cast<size_t>(byte_size(element, elements).value_or(0));
+      const size_t offset = plan.take(packed_bytes + bit_rows_slack);
+      walk.copies.push_back({copy.operand, copy.kind, is_output, 0, offset, nullptr});
+      continue;
+    }
+    const int bytes = bits_of(element) / 8;
     auto code = compiled.store->cache.get(jit::TileCopySpec{bytes}, compiled.target);
     if (!code.ok()) return code.error();
-    const size_t offset = plan.take(static_cast<size_t>(tiles.columns * tiles.rows * bytes));
-    const bool is_output = copy.operand >= nest.inputs.size();
+    const size_t offset = plan.take(static_cast<size_t>(elements * bytes));
     walk.copies.push_back(
         {copy.operand, copy.kind, is_output, bytes, offset, std::move(code).value()});
   }

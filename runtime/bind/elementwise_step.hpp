@@ -40,9 +40,9 @@ struct BoundTileCopy {
   size_t operand = 0;
   jit::TileCopyKind kind = jit::TileCopyKind::strided;
   bool is_output = false;
-  int64_t element_bytes = 0;
+  int64_t element_bytes = 0;              ///< 0 where it is packed
   size_t offset = 0;                      ///< the copy's offset in scratch, in bytes
-  KernelCodePtr<jit::TileCopySpec> code;  ///< copies the part
+  KernelCodePtr<jit::TileCopySpec> code;  ///< copies the part; null where it is packed
 };
 
 /// The tiles that a nest is done in (see jit::Tiles); its main code does one.
@@ -52,7 +52,8 @@ struct TileLoops {
   int axis = 0;  ///< tiles extend along the innermost axis and this one; 0: there is no other
   int64_t columns = 0;
   int64_t rows = 0;
-  std::vector<std::array<int64_t, max_rank>> steps;  ///< by operand, then axis, in bytes
+  /// By operand, then axis, in bytes, or in elements where these are sub-byte.
+  std::vector<std::array<int64_t, max_rank>> steps;
 };
 
 /// What every call of code on lanes needs, for all elements or for a slice.

@@ -99,7 +99,7 @@ Status NestBinding::bind(const jit::Nest& nest, const LikelyCode* likely, const 
   const jit::IterationSpace& space = result.space;
   describe(nest, space, result);
   result.bytes = bytes_of(nest, extents, strides);
-  if (const auto tiles = jit::plan_tiles(nest, space)) {
+  if (const auto tiles = jit::plan_tiles(nest, space, compiled_.target)) {
     result.main.nanoseconds =
         estimate(nest, space.form.access, compiled_.target, extents, result.bytes);
     return bind_tiles(nest, likely, *tiles, result);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ir/types/elements.hpp"
+#include "runtime/call/tiled_call.hpp"
 
 namespace castor::detail {
 
@@ -73,18 +74,23 @@ void run_sub_byte_step(std::span<const BoundTensor> outputs, const ElementwiseSt
   // A dense output that begins at element 0 has the unused bits of its last byte written as 0, any
   // other keeps them (ir/README.md, Element types). Contiguous code does the one, bitwise code the
   // other; where that is not what the view asks for, it is made up for here.
+  // Tiles keep them, whether their code is bitwise or copies are.
+  const auto keeps_bits = [&](size_t k) {
+    return step.tiles || code.access[k] == jit::Access::bitwise;
+  };
   std::array<std::optional<SharedEnd>, jit::max_outputs> ends;
   size_t kept = 0;
   for_each_sub_byte_output(step, views, [&](size_t k, size_t index) {
     const bool clears = views[index].offset == 0 && is_dense(outputs[index]);
-    if (clears || code.access[k] == jit::Access::bitwise) return;
+    if (clears || keeps_bits(k)) return;
     ends[kept++].emplace(outputs[index], views[index]);
   });
-  call(step, streaming && !any_start ? *step.streaming : *code.code, code, memory);
+  const KernelCode<jit::NestSpec>& kernel = streaming && !any_start ? *step.streaming : *code.code;
+  step.tiles ? call_tiled(step, kernel, memory) : call(step, kernel, code, memory);
   for (size_t i = 0; i < kept; ++i) ends[i]->restore();
   for_each_sub_byte_output(step, views, [&](size_t k, size_t index) {
     const bool clears = views[index].offset == 0 && is_dense(outputs[index]);
-    if (!clears || code.access[k] != jit::Access::bitwise) return;
+    if (!clears || !keeps_bits(k)) return;
     const BoundTensor& tensor = outputs[index];
     clear_unused_bits(static_cast<std::byte*>(views[index].data), tensor.element, tensor.count);
   });

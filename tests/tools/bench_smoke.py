@@ -22,9 +22,10 @@ CONVOLUTIONS = ["ConvInteger/mobilenet_7_1x1/u8i8", "ConvInteger/unusual_5d/i8u8
                 "ConvInteger/mobilenet_7_1x1/u8i8/requantize", "ConvInteger/unusual_5d/u8i8/nhwc/dequantize",
                 "MatMulInteger/8x768x768/i8u8", "MatMulInteger/1x768x768/u8i8/requantize",
                 "MatMulInteger/64x768x768/u8i8/row_zero_points"]
+SUB_BYTE_VIEWS = ["SubByteViews/f32/u4/every_second", "SubByteViews/u3/f32/rows_of_5"]
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Compile/growth/inputs/1000",
           "Call/run_rank1_2_views",
-          "CacheLookup/function"]
+          "CacheLookup/function"] + SUB_BYTE_VIEWS
 FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + ELEMENTWISE + CONVOLUTIONS) + ")$"
 SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")
 
@@ -65,6 +66,8 @@ def check_results(path):
         if name.startswith("ConvertSpecial/"):
             for special in SPECIALS:
                 check_figure(row, f"{special}_fraction")
+        if name in SUB_BYTE_VIEWS:
+            check_figure(row, "ns_per_element")
         if name in CONVERSIONS + ELEMENTWISE:
             check_figure(row, "GBps")
             check_figure(row, "stream_fraction")

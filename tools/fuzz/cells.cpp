@@ -145,13 +145,13 @@ bool nest_concerns(NestCell cell, jit::Tier tier) {
   return !wants_avx512 || has_avx512(tier);
 }
 
-/// Elements narrower than a byte are reached bit by bit, wider ones by strides; outputs repeat no
-/// element.
+/// Elements narrower than a byte are reached bit by bit; wider ones that are strided are copied
+/// before code sees them. Outputs repeat no element.
 bool access_concerns(const AccessCell& cell, jit::Tier tier) {
   const bool is_sub_byte = cell.element_bytes == 0;
   switch (cell.access) {
     case jit::Access::contiguous: return true;
-    case jit::Access::strided: return !is_sub_byte;
+    case jit::Access::strided: return false;
     case jit::Access::bitwise: return is_sub_byte;
     case jit::Access::uniform:
     case jit::Access::periodic: return !cell.of_output;

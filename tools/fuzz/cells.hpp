@@ -87,6 +87,7 @@ enum class NestCell : uint8_t {
   excess_precision,
   transposed_tiles,
   strided_tiles,
+  packed_tiles,
   several_tiles,
   row_table,     ///< each row's results are looked up by the codes of an operand
   baked_period,  ///< the code is for periods of one length
@@ -96,7 +97,7 @@ enum class NestCell : uint8_t {
   bound_slices,  ///< by a method whose constants were computed when the kernel was bound
   called_slices  ///< by the call
 };
-inline constexpr size_t nest_cell_count = 17;
+inline constexpr size_t nest_cell_count = 18;
 
 /// An operand of an axis that is made of periods (of rows, as a rule).
 struct PeriodCell {

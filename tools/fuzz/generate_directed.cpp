@@ -130,6 +130,7 @@ class DirectedProgram : ProgramMaker {
       case NestCell::transposed_tiles:
       case NestCell::strided_tiles:
       case NestCell::several_tiles: return make_tiles(cell);
+      case NestCell::packed_tiles: return make_packed_tiles();
       case NestCell::row_table: return make_row_table();
       case NestCell::baked_period: return make_periods({true, 3});
       case NestCell::bound_bytes:
@@ -205,6 +206,19 @@ class DirectedProgram : ProgramMaker {
     asked.strides = is_strided ? Dims{2 * shape[1], 2} : Dims{1, shape[0]};
   }
 
+  /// Elements narrower than a byte, in short rows with gaps.
+  void make_packed_tiles() {
+    const ElementType element = draw_element_of(random_, 0);
+    const ElementType other = draw_element(random_);
+    const bool of_output = random_.percent(50);
+    const Dims shape = {random_.between(40, 80), random_.between(7, 31)};
+    convert_once(of_output ? other : element, of_output ? element : other, {}, shape);
+    place(StrideKind::dense);
+    Placement& asked = of_output ? program_.results[0].place : program_.inputs[0].place;
+    asked.strides = {shape[1] + random_.between(1, 9), 1};
+    asked.offset = random_.below(9);
+  }
+
   /// Small codes, and for each row a scale and a zero point.
   void make_row_table() {
     constexpr std::array codes = {ElementType::u1,  ElementType::u2,          ElementType::u4,
@@ -230,16 +244,13 @@ class DirectedProgram : ProgramMaker {
 
   void make_access(const AccessCell& cell) {
     const jit::Access access = cell.access;
-    const bool is_plain = access == jit::Access::contiguous || access == jit::Access::strided ||
-                          access == jit::Access::bitwise;
+    const bool is_plain = access == jit::Access::contiguous || access == jit::Access::bitwise;
     is_plain ? make_strides(cell) : make_repeats(cell);
   }
 
   void make_strides(const AccessCell& cell) {
     const ElementType element = draw_element_of(random_, cell.element_bytes);
-    // Beside operands narrower than a byte, strided ones are not copied by tiles.
-    const bool is_strided = cell.access == jit::Access::strided;
-    const ElementType other = is_strided ? draw_element_of(random_, 0) : draw_element(random_);
+    const ElementType other = draw_element(random_);
     convert_once(cell.of_output ? other : element, cell.of_output ? element : other, {},
                  {random_.between(2, 300)});
     place(StrideKind::dense);

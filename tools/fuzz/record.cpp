@@ -101,6 +101,10 @@ void mark_period(Coverage& coverage, size_t tier, jit::Access access, int64_t pe
 
 void mark_tiles(Coverage& coverage, size_t tier, const detail::TileLoops& walk) {
   for (const detail::BoundTileCopy& copy : walk.copies) {
+    if (copy.kind == jit::TileCopyKind::packed) {
+      hit(coverage, NestCell::packed_tiles, tier);
+      continue;
+    }
     const int64_t step = walk.steps[copy.operand][static_cast<size_t>(walk.axis)];
     const bool is_transposed = walk.axis > 0 && step == copy.element_bytes;
     hit(coverage, is_transposed ? NestCell::transposed_tiles : NestCell::strided_tiles, tier);

@@ -54,7 +54,7 @@ TEST(IterationSpace, Merges) {
 }
 
 /// Rows of sub-byte elements have to begin at bytes, and, where they are written, to end at bytes;
-/// else elements are reached one by one.
+/// else all operands are unpacked tile by tile.
 TEST(IterationSpace, SubByteRowsAreBytes) {
   struct SubByteRow {
     const char* name;
@@ -71,24 +71,16 @@ TEST(IterationSpace, SubByteRowsAreBytes) {
        ElementType::u4,
        {3, 5},
        {{6, 1}, {8, 1}},
-       {contiguous, bitwise}},
-      {"rows begin inside bytes", ElementType::u4, {3, 4}, {{5, 1}, {8, 1}}, {bitwise, contiguous}},
-      {"two bits: four to a byte",
-       ElementType::u2,
-       {3, 4},
-       {{6, 1}, {8, 1}},
-       {bitwise, contiguous}},
+       {bitwise, bitwise}},
+      {"rows begin inside bytes", ElementType::u4, {3, 4}, {{5, 1}, {8, 1}}, {bitwise, bitwise}},
+      {"two bits: four to a byte", ElementType::u2, {3, 4}, {{6, 1}, {8, 1}}, {bitwise, bitwise}},
       {"three bits: eight to three bytes",
        ElementType::u3,
        {3, 8},
        {{12, 1}, {16, 1}},
-       {bitwise, contiguous}},
-      {"split groups of four",
-       ElementType::u6_split,
-       {3, 4},
-       {{6, 1}, {8, 1}},
-       {bitwise, contiguous}},
-      {"every second element", ElementType::i2, {4}, {{2}, {1}}, {bitwise, contiguous}},
+       {bitwise, bitwise}},
+      {"split groups of four", ElementType::u6_split, {3, 4}, {{6, 1}, {8, 1}}, {bitwise, bitwise}},
+      {"every second element", ElementType::i2, {4}, {{2}, {1}}, {bitwise, bitwise}},
   };
   for (const SubByteRow& row : sub_byte_rows) {
     const IterationSpace space = iteration_space(row.extents, row.strides, storage_of(row.element));
@@ -236,8 +228,18 @@ TEST(Arguments, BitwiseStepsCountElements) {
   EXPECT_EQ(words[layout.step(0, 0)], 1);
   EXPECT_EQ(words[layout.step(0, 1)], 10);
   EXPECT_EQ(words[layout.step(0, 2)], 100 - 3 * 10);
-  EXPECT_EQ(words[layout.step(1, 1)], 8) << "sixteen elements of four bits";
+  EXPECT_EQ(words[layout.step(1, 1)], 16) << "beside one that is bitwise";
   EXPECT_EQ(layout.base(1), layout.period() - 1);
+}
+
+TEST(Arguments, ContiguousStepsCountBytes) {
+  const OperandStorage storage[] = {{ElementType::u4, false}, {ElementType::u4, true}};
+  const Dims strides[] = {{100, 32, 1}, {48, 16, 1}};
+  const IterationSpace space = iteration_space({2, 3, 4}, strides, storage);
+  const ArgumentLayout layout(2, 3);
+  const std::vector<int64_t> words = pack_arguments(storage, space);
+  EXPECT_EQ(words[layout.step(0, 1)], 16);
+  EXPECT_EQ(words[layout.step(1, 1)], 8) << "sixteen elements of four bits";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How functions on transposed and strided views are run: in tiles, by few codes; and what strides
 // are refused.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "runtime/bind/bound_state.hpp"
@@ -35,6 +36,35 @@ TEST(TransposedPlans, RunTileByTile) {
     EXPECT_EQ(step.tiles->copies[0].kind, kind);
     EXPECT_LE(step.tiles->columns * step.tiles->rows * 4, 32768);
     EXPECT_EQ(step.space.form.access, std::vector<jit::Access>(3, jit::Access::contiguous));
+  }
+}
+
+/// Short rows of sub-byte elements are packed in tiles, for code on contiguous ones; long ones, and
+/// those of the split layouts, are not.
+TEST(TransposedPlans, PackRowsOfSubByteElements) {
+  const Runtime& runtime = test::tier_runtimes().back().second;
+  struct PackedCase {
+    ElementType element;
+    int64_t columns;
+    bool is_packed;
+  };
+  for (const auto& [element, columns, is_packed] :
+       {PackedCase{ElementType::u4, 5, true}, PackedCase{ElementType::f6e2m3, 1024, true},
+        PackedCase{ElementType::u4, 1025, false}, PackedCase{ElementType::u3_split, 5, false}}) {
+    const Kernel kernel = *runtime.compile(
+        fmt::format("func @f(%x: {0}[?, ?]) -> f32[?, ?] {{\n  %y = convert %x : f32\n"
+                    "  return %y\n}}\n",
+                    name_of(element)));
+    const BoundKernel bound = *kernel.bind(std::vector<Dims>{{1000, columns}},
+                                           std::vector<Dims>{{columns + 2, 1}, {columns, 1}});
+    const detail::ElementwiseStep& step = step_of(bound);
+    ASSERT_EQ(step.tiles.has_value(), is_packed) << name_of(element) << columns;
+    const jit::Access read = is_packed ? jit::Access::contiguous : jit::Access::bitwise;
+    EXPECT_EQ(step.space.form.access[0], read);
+    if (!is_packed) continue;
+    ASSERT_EQ(step.tiles->copies.size(), 1u);
+    EXPECT_EQ(step.tiles->copies[0].kind, jit::TileCopyKind::packed);
+    EXPECT_EQ(step.space.form.rank, 1);
   }
 }
 
