@@ -81,9 +81,9 @@ Result<BoundCall> prepare(Session& session, const ViewCell& cell) {
   const Result<std::span<std::byte>> memory = session.memory(l2_footprint);
   if (!memory) return memory.error();
   const ConstView source = view_of<ConstView>(cell, from, memory->data());
-  const size_t place = (source.bytes + 4096) / 64 * 64;
-  const View destination = view_of<View>(cell, to, memory->data() + place);
-  if (place + destination.bytes > memory->size()) {
+  const size_t offset = (source.bytes + 4096) / 64 * 64;
+  const View destination = view_of<View>(cell, to, memory->data() + offset);
+  if (offset + destination.bytes > memory->size()) {
     return Error{ErrorCode::internal, fmt::format("{}: the tensors do not fit", cell.name())};
   }
   fill(memory->first(source.bytes), ordinary_tile(from, to, tile_elements));

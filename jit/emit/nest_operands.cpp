@@ -185,9 +185,8 @@ ChunkAddress NestOperands::emit_chunk_address(size_t operand, int chunks_back) {
             .scale = element_bytes(operand),
             .displacement = elements * element_bytes(operand)};
   }
-  ChunkAddress chunk = {.mode = mode,
-                        .base = gpr::stack,
-                        .displacement = frame_.staging_offset(operand)};
+  ChunkAddress chunk = {
+      .mode = mode, .base = gpr::stack, .displacement = frame_.staging_offset(operand)};
   if (has_window(operand) && (in_tail_ || has_tiles_)) {
     code_.mov(gpr::scratch, gpr::index);
     code_.sub(gpr::scratch, frame_.group_begin());

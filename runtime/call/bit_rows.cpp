@@ -69,7 +69,7 @@ constexpr uint64_t step_bits = 56;
 /// A row, or what is left of it.
 struct BitString {
   std::byte* at;
-  uint64_t bit;   ///< of the byte there, where it begins
+  uint64_t bit;   ///< where it begins in the byte there
   uint64_t left;  ///< bits
 
   bool has_whole_step() const { return bit + left >= 64; }
@@ -113,7 +113,7 @@ class RowBits {
   uint64_t first_;  // bits, as are the next two
   uint64_t step_;
   uint64_t bits_;
-  const std::byte* end_;  ///< of the rows, or, where they are far apart, before them
+  const std::byte* end_;  ///< after the rows, or, where they are far apart, before them
 };
 
 /// What has been gathered is written word by word; bits that do not fill a byte are left to the
