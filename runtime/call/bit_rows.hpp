@@ -26,8 +26,8 @@ inline constexpr size_t bit_rows_slack = 8;
 /// row or after the last, and between rows no page that has nothing of them.
 void gather_bit_rows(const BitRows& from, std::byte* to);
 
-/// Makes the rows of such a copy. Reads as much; other bits stay as they are, and no byte is written
-/// that has none of the rows.
+/// Makes the rows of such a copy. Reads as much; other bits stay as they are, and no byte is
+/// written that has none of the rows.
 void scatter_bit_rows(const std::byte* from, const BitRows& to);
 
 }  // namespace castor::detail
