@@ -249,6 +249,20 @@ const Operation* find_unsplit(const Function& function) {
   return found == function.operations.end() ? nullptr : &*found;
 }
 
+/// The function with its products split, or null where none is.
+FunctionPtr split_once(const Function& function) {
+  if (!has_products(function)) return nullptr;
+  const Constants constants = constants_of(function);
+  const bool changes = std::ranges::any_of(function.operations, [&](const Operation& operation) {
+    return split_of(function, constants, operation) != Split::none;
+  });
+  if (!changes) return nullptr;
+  const Result<FunctionPtr> named = with_named_extents(function);
+  const Result<FunctionPtr> split = named ? Splitter(**named).run() : named;
+  const bool is_split = split && (*split)->operations.size() > function.operations.size();
+  return is_split ? *split : nullptr;
+}
+
 }  // namespace
 
 bool one_convolution_suffices(const Function& function, const Operation& matmul) {
@@ -258,16 +272,10 @@ bool one_convolution_suffices(const Function& function, const Operation& matmul)
 }
 
 FunctionPtr split_zero_points(const FunctionPtr& function) {
-  if (!has_products(*function)) return function;
-  const Constants constants = constants_of(*function);
-  const bool changes = std::ranges::any_of(function->operations, [&](const Operation& operation) {
-    return split_of(*function, constants, operation) != Split::none;
-  });
-  if (!changes) return function;
-  const Result<FunctionPtr> named = with_named_extents(*function);
-  const Result<FunctionPtr> split = named ? Splitter(**named).run() : named;
-  const bool is_split = split && (*split)->operations.size() > function->operations.size();
-  return is_split ? *split : function;
+  // A product without the zero points of its b may know its column sums: it is split once more.
+  FunctionPtr split = function;
+  while (const FunctionPtr next = split_once(*split)) split = next;
+  return split;
 }
 
 std::string reason_not_split(const Function& function) {

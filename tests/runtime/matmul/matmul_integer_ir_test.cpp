@@ -128,6 +128,32 @@ TEST(MatmulCanonical, SumsOfAConstantAreConstants) {
             "  return %y\n}\n");
 }
 
+TEST(MatmulCanonical, AConstantUnderVaryingZeroPointsIsSplitTwice) {
+  const auto function = parse_function(
+      "func @f(%a: u8[?, 3], %z: u8[?], %w: i8[2]) -> (i32[?, 2]) {\n"
+      "  %b = constant [1, -2, 3, -128, 5, 127] : i8[3, 2]\n"
+      "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
+  ASSERT_TRUE(function) << function.error().to_string();
+  const FunctionPtr canonical = canonicalize(*function);
+  EXPECT_EQ(print(*canonical),
+            "func @f(%a: u8[?d0, 3], %z: u8[?d1], %w: i8[2]) -> (i32[?, 2]) {\n"
+            "  %b = constant [[1, -2], [3, -128], [5, 127]] : i8[3, 2]\n"
+            "  %0 = constant 1 : u8[]\n"
+            "  %1 = broadcast %0 : [3, 1]\n"
+            "  %2 = matmul_integer %a, %1, %z\n"
+            "  %6 = matmul_integer %a, %b\n"
+            "  %7 = constant [9, -3] : i32[2]\n"
+            "  %8 = convert %z : i32\n"
+            "  %9 = reshape %8 : [?d1, 1]\n"
+            "  %10 = mul %9, %7\n"
+            "  %3 = sub %6, %10\n"
+            "  %4 = convert %w : i32\n"
+            "  %5 = mul %4, %2\n"
+            "  %y = sub %3, %5\n"
+            "  return %y\n}\n");
+  EXPECT_EQ(canonicalize(canonical), canonical);
+}
+
 TEST(MatmulCanonical, StaysWhereNothingIsSplit) {
   const auto function = parse_function(
       "func @f(%p: u8[?, ?], %q: i8[?, ?], %z: u8[?, 1], %w: i8[?]) -> (i32[?, ?]) {\n"
