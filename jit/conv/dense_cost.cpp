@@ -118,15 +118,20 @@ EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, con
   const double loads = p * (costs.load + split * (costs.split_load - costs.load)) +
                        v * (stay_in_l1 ? costs.load : costs.l2_load);
   const double rows = std::max(tile.pixels_of_tile() * costs.product_row, costs.min_product);
+  EventCounts results;
+  if (tile.store == StorePolicy::transposed) {
+    results[staged_vector] = tile.pixels() * v;
+    results[transposed_channel] = v * plan.lanes;
+  } else {
+    results[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
+  }
   EventCounts cost;
   cost[k_loop] = static_cast<double>(plan.k_steps.size()) * std::max(p * v * rows, loads);
   cost[operand_load] = static_cast<double>(plan.k_steps.size()) * (p + v);
-  if (tile.store == StorePolicy::transposed) {
-    cost[staged_vector] = tile.pixels() * v;
-    cost[transposed_channel] = v * plan.lanes;
-  } else {
-    cost[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
-  }
+  // Results are stored beside the next tile's products: what takes longer than these is left.
+  const double beside = results.cycles(costs_on(target).cycles);
+  const double left = std::max(beside - costs.hidden_share * cost[k_loop], 0.0);
+  if (left > 0) cost += results * (left / beside);
   return cost;
 }
 

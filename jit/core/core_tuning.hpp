@@ -119,6 +119,7 @@ struct TileCosts {
   double l2_load = 20;          ///< the same from L2
   double split_load = 49;       ///< the same where all rows cross cache lines
   double stored_vectors = 0.5;  ///< a row of a stored tile, in vectors of other kernels
+  double hidden_share = 0.9;    ///< cycles of products beside which results cost nothing
   double calls = 3;             ///< a call of a kernel, which configures tiles, in others' calls
 };
 

@@ -14,6 +14,8 @@ namespace castor::fuzz {
 namespace {
 
 constexpr int64_t max_products = 20'000;
+/// Of layers that are deep and wide enough for tile registers.
+constexpr int64_t max_products_of_wide = 300'000;
 constexpr int min_rank = 3;
 
 /// A divisor; often 1, at times the number itself.
@@ -41,7 +43,7 @@ class ConvolutionDraw {
       products_ = 1;
       draw_channels();
       draw_axes();
-      if (products_ <= max_products) break;
+      if (products_ <= (is_wide_ ? max_products_of_wide : max_products)) break;
     }
     return drawn_;
   }
@@ -54,9 +56,11 @@ class ConvolutionDraw {
     ConvolutionOptions& options = drawn_.options;
     if (random_.percent(40)) options.layout = ConvolutionLayout::nhwc;
     const int64_t channels = drawn_.x[is_last() ? drawn_.x.rank() - 1 : 1];
-    options.group = draw_group(random_, channels);
-    const int64_t outputs =
-        random_.percent(2) ? 0 : random_.between(1, random_.percent(20) ? 20 : 5);
+    is_wide_ = channels > 16 && random_.percent(60);
+    options.group = is_wide_ && random_.percent(70) ? 1 : draw_group(random_, channels);
+    const int64_t outputs = is_wide_             ? random_.between(17, 80)
+                            : random_.percent(2) ? 0
+                                                 : random_.between(1, random_.percent(20) ? 20 : 5);
     drawn_.w = {options.group * outputs, channels / options.group};
     products_ *= std::max<int64_t>(1, drawn_.x[0]) * drawn_.w[0] * drawn_.w[1];
   }
@@ -116,6 +120,7 @@ class ConvolutionDraw {
   DrawnConvolution drawn_;
   int spatial_axes_;
   int64_t products_ = 1;  ///< at strides of 1, about
+  bool is_wide_ = false;
 };
 
 constexpr std::array byte_types = {ElementType::u8, ElementType::i8};
@@ -126,11 +131,13 @@ bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
 
 Dims draw_image(Random& random) {
   const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : max_drawn_rank - 2));
-  const bool has_many_channels = random.percent(15);
+  const bool has_many_channels = random.percent(25);
   Dims shape = {
       random.between(random.percent(2) ? 0 : 1, random.percent(70) ? 1 : 3),
       has_many_channels ? random.between(17, 130) : random.between(random.percent(2) ? 0 : 1, 9)};
-  const int64_t longest = has_many_channels ? 12 / axes : axes == 1 ? 70 : 14 / axes + 2;
+  const int64_t longest = has_many_channels ? (random.percent(50) ? 36 : 12) / axes
+                          : axes == 1       ? 70
+                                            : 14 / axes + 2;
   for (int axis = 0; axis < axes; ++axis) {
     shape.push_back(random.between(random.percent(2) ? 0 : 1, longest));
   }

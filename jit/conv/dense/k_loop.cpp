@@ -55,7 +55,6 @@ void KLoopEmitter::emit_add_output_step(const Reg64& to) {
 void KLoopEmitter::emit_start() {
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, store(0, offsetof(TilePlace, source)));
-  if (tile_.has_tiles()) return emit_tile_start();
   if (tile_.prefetches_output) emit_prefetch_of_output();
   code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
   for (int row = 0; row < rows_; ++row) {
@@ -95,7 +94,6 @@ void KLoopEmitter::emit_start_of_input() {
 // ---- loops
 
 void KLoopEmitter::emit_loop() {
-  if (tile_.has_tiles()) return emit_tile_loop();
   if (!tile_.loops_k_groups) return emit_k_steps();
   Xbyak::Label next_group;
   code_.mov(reg::k_groups, argument(offsetof(DenseArguments, k_groups)));

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
+#include "jit/conv/dense/coroutine.hpp"
 #include "jit/conv/dense/tile_spec.hpp"
 #include "jit/emit/assembler.hpp"
 #include "jit/emit/tile_config.hpp"
@@ -34,8 +36,11 @@ inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
 inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
 inline const Reg64 pixel_step(Operand::RBX);  ///< with tile registers
-/// With tile registers: bytes of a row of the register tile, which are those of its weights too.
+/// With tile registers: bytes of a row of the register tile, which are those of its weights too;
+/// the first values of a row, and 0, the bytes from one row's to the next one's.
 inline const Reg64 row_bytes(Operand::RCX);
+inline const Reg64 first_values(Operand::R14);
+inline const Reg64 no_step(Operand::R15);
 inline const Reg64 input_step(Operand::RCX);  ///< in the loop and the peeled k steps
 inline const Reg64 input_steps_3(Operand::RDX);
 inline const Reg64 stage(Operand::RCX);  ///< counts bytes of the staging buffer
@@ -69,9 +74,9 @@ class KLoopEmitter {
 
   // With tile registers (tile_loop.cpp):
   TileConfig tile_config() const;
-  /// Stores all accumulators, the first row's at `to`, which it may change; `step` is from row to
-  /// row.
-  void emit_tile_stores(const Reg64& to, const Reg64& step);
+  /// All tiles. `emit_output` puts to row_output where a tile's accumulators are stored, row by row
+  /// at a distance of `output_step`; then `results_` goes on with them, if there is anything to do.
+  void emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output);
 
   Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
   Xmm vector(int index) const { return reg(rows_ * vectors_ + index); }
@@ -90,8 +95,10 @@ class KLoopEmitter {
   int row_bytes() const { return vectors_ * vector_bytes(); }
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
-  /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TilePlace.
+  /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TilePlace. With tile
+  /// registers it is of the tile before, whose accumulators are looked after.
   Xbyak::Address store(int of_vector, size_t offset) {
+    if (tile_.has_tiles()) return code_.ptr[reg::stores + offset - sizeof(TilePlace)];
     return code_.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
   }
   /// The address in an output of i32 at the first pixel that a vector stores.
@@ -105,10 +112,9 @@ class KLoopEmitter {
   const int rows_;
   const int vectors_;
   Assembler code_;
+  std::optional<Coroutine> results_;  ///< with tile registers: all after their stores
 
  private:
-  void emit_tile_start();
-  void emit_tile_loop();
   void emit_start_of_input();
   void emit_prefetch_of_output();
   void emit_k_steps();
@@ -120,8 +126,12 @@ class KLoopEmitter {
   void emit_compensation(const TileRows& rows);
   RegExp vector_address(int vector, int position) const;
   RegExp row_address(int row, int position) const;
-  void emit_tile_product(const Xbyak::Tmm& sum, const Xbyak::Tmm& pixels,
-                         const Xbyak::Tmm& weights);
+  void for_each_sum(const std::function<void(int, int)>& emit) const;
+  void emit_tile_begin();
+  void emit_first_values(int index, int vector);
+  void emit_operand_loads();
+  void emit_tile_product(int index, int vector);
+  void emit_tile_store(int index, int vector, const Reg64& output_step);
   int first_row(int index) const;
   Xbyak::Tmm sum_tile(int index, int vector) const;
   Xbyak::Tmm pixel_tile(int index) const;

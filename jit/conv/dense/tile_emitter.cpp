@@ -31,7 +31,8 @@ const Xbyak::Opmask kept_lanes(2);
 constexpr int kept_lanes_vector = 14;
 
 const std::array saved_registers = {reg::input, reg::tiles, reg::callers_stack, reg::row_output};
-const std::array saved_for_epilogue = {Reg64(Operand::R14), Reg64(Operand::R15)};
+/// With an epilogue or tile registers.
+const std::array more_saved_registers = {Reg64(Operand::R14), Reg64(Operand::R15)};
 
 /// Emits one microkernel: a loop over tiles.
 ///
@@ -46,6 +47,7 @@ class DenseEmitter final : KLoopEmitter {
 
  private:
   void emit_entry();
+  void emit_register_tiles();
   void emit_exit();
 
   // Stores of accumulators as they are.
@@ -66,6 +68,7 @@ class DenseEmitter final : KLoopEmitter {
   void emit_whole_rows_epilogue();
   void emit_vector_epilogue(int vector);
   void emit_point(EpilogueEmitter& epilogue, int vector);
+  void emit_tile_registers();
   void emit_tile_results();
   void emit_staged_compensation();
   void emit_staged_rows();
@@ -87,13 +90,18 @@ class DenseEmitter final : KLoopEmitter {
     return tile_.has_tiles() && !epilogue_ && !transposes() && last_lanes() == lanes_ &&
            tile_.window_sums == WindowSums::none;
   }
+  bool uses_all_registers() const { return epilogue_ || tile_.has_tiles(); }
   int stage_bytes() const { return rows_ * row_bytes(); }
-  /// The frame: the staging buffer, the epilogue's part, the caller's tile configuration.
+  /// The frame: the staging buffer, the epilogue's part; with tile registers the caller's
+  /// configuration and the context of their results.
   int end_of_epilogue() const {
     return (is_staged() ? stage_bytes() : 0) + (epilogue_ ? epilogue_->frame_bytes() : 0);
   }
   int kept_config() const { return (end_of_epilogue() + 63) / 64 * 64; }
-  int frame_bytes() const { return tile_.has_tiles() ? kept_config() + 64 : end_of_epilogue(); }
+  int results_context() const { return kept_config() + 64; }
+  int frame_bytes() const {
+    return tile_.has_tiles() ? results_context() + Coroutine::frame_bytes : end_of_epilogue();
+  }
   /// Channels in the last vector of channels.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
 
@@ -118,14 +126,18 @@ DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
 
 MachineCode DenseEmitter::emit() {
   emit_entry();
+  tile_.has_tiles() ? emit_tile_registers() : emit_register_tiles();
+  emit_exit();
+  return code_.finish();
+}
+
+void DenseEmitter::emit_register_tiles() {
   Xbyak::Label next_tile;
   code_.align_to(32);
   code_.L(next_tile);
   emit_start();
   emit_loop();
-  if (tile_.has_tiles()) {
-    emit_tile_results();
-  } else if (!is_staged()) {
+  if (!is_staged()) {
     emit_stores();
   } else {
     emit_row_groups([&](const TileRows& group) { emit_staging(group); });
@@ -135,13 +147,11 @@ MachineCode DenseEmitter::emit() {
             static_cast<int>(by_pixels() ? vectors_ * sizeof(ConvStore) : sizeof(TilePlace)));
   code_.dec(reg::tiles);
   code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
-  emit_exit();
-  return code_.finish();
 }
 
 void DenseEmitter::emit_entry() {
   code_.push_all(saved_registers);
-  if (epilogue_) code_.push_all(saved_for_epilogue);
+  if (uses_all_registers()) code_.push_all(more_saved_registers);
   if (frame_bytes() > 0) {
     code_.mov(reg::callers_stack, Xbyak::util::rsp);
     code_.sub(Xbyak::util::rsp, frame_bytes());
@@ -163,7 +173,7 @@ void DenseEmitter::emit_exit() {
   if (epilogue_) epilogue_->emit_leave();
   if (tile_.has_tiles()) emit_leave_tiles(code_, Xbyak::util::rsp + kept_config());
   if (frame_bytes() > 0) code_.mov(Xbyak::util::rsp, reg::callers_stack);
-  if (epilogue_) code_.pop_all(saved_for_epilogue);
+  if (uses_all_registers()) code_.pop_all(more_saved_registers);
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.ret();
@@ -356,6 +366,7 @@ void DenseEmitter::emit_stage_loop(int first, int step, int end,
   code_.align_to(32);
   code_.L(next);
   emit_body();
+  if (results_) results_->emit_yield((end - first) / step);
   code_.add(reg::stage.cvt32(), step);
   code_.cmp(reg::stage.cvt32(), end);
   code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
@@ -363,13 +374,21 @@ void DenseEmitter::emit_stage_loop(int first, int step, int end,
 
 // ---- tile registers
 
+/// Their accumulators go to the output, or to the staging buffer.
+void DenseEmitter::emit_tile_registers() {
+  if (!is_staged()) return emit_tiles(reg::output_step, [&] { emit_row_output(); });
+  Xbyak::Label tiles;
+  results_.emplace(code_, results_context());
+  code_.jmp(tiles, Xbyak::CodeGenerator::T_NEAR);
+  results_->emit_begin();
+  emit_tile_results();
+  results_->emit_end();
+  code_.L(tiles);
+  emit_tiles(reg::row_bytes, [&] { code_.mov(reg::row_output, Xbyak::util::rsp); });
+}
+
 void DenseEmitter::emit_tile_results() {
-  if (stores_tiles()) {
-    emit_row_output();
-    return emit_tile_stores(reg::row_output, reg::output_step);
-  }
-  code_.mov(reg::row_output, Xbyak::util::rsp);
-  emit_tile_stores(reg::row_output, reg::row_bytes);
+  if (!epilogue_) code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
   if (tile_.window_sums != WindowSums::none) emit_staged_compensation();
   if (transposes()) return emit_transposed();
   epilogue_ ? emit_rows_epilogue() : emit_staged_rows();

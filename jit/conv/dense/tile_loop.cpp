@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The K loop of register tiles that are made of tile registers (AMX): pixel tiles by vectors of
-// channels. A product takes 16 cycles where a load takes 8, so that a k step of two pixel tiles by
-// two vectors, with four loads, is bound by its products.
+// Register tiles that are made of tile registers (AMX): pixel tiles by vectors of channels. A
+// product takes 16 cycles where a load takes 8, so that a k step of two pixel tiles by two vectors,
+// with four loads, is bound by its products.
 #include <algorithm>
 #include <cstddef>
 
+#include "jit/conv/dense/coroutine.hpp"
 #include "jit/conv/dense/k_loop.hpp"
 
 namespace castor::jit::dense {
@@ -43,28 +44,87 @@ int KLoopEmitter::first_row(int index) const {
   return row * tile_.columns + std::min(column, tile_.columns - tile_.pixels_of_tile());
 }
 
-// ---- code
+// ---- a loop over tiles
 
-/// The first values are those of the channels, in each row: a load without a step.
-void KLoopEmitter::emit_tile_start() {
-  code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
-  code_.xor_(reg::k_step.cvt32(), reg::k_step.cvt32());
-  for (int p = 0; p < tile_.pixel_tiles(); ++p) {
-    for (int v = 0; v < vectors_; ++v) {
-      code_.tileloadd(sum_tile(p, v), code_.ptr[reg::scratch + reg::k_step + v * vector_bytes()]);
-    }
+/// The accumulators of a tile are stored in the first k step of the next one, each right before its
+/// new first values and product, so that products never wait for stores; and what else becomes of
+/// them goes on between those products.
+void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output) {
+  Xbyak::Label next_step;
+  Xbyak::Label after_products;
+  Xbyak::Label last_stores;
+  Xbyak::Label done;
+  if (results_) {
+    code_.mov(reg::scratch, argument(offsetof(DenseArguments, k_step_count)));
+    results_->emit_enter();
   }
-  code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
-  code_.mov(reg::pixel_step.cvt32(), tile_.pixel_step);
-  code_.mov(reg::row_bytes.cvt32(), row_bytes());
+  emit_tile_begin();
+  for_each_sum([&](int p, int v) { emit_first_values(p, v); });
+  code_.align_to(32);
+  code_.L(next_step);
+  emit_operand_loads();
+  for_each_sum([&](int p, int v) { emit_tile_product(p, v); });
+  code_.L(after_products);
+  code_.add(reg::weights, tile_.step_bytes / 4 * row_bytes());
+  if (results_) {
+    results_->emit_slice();
+    code_.mov(reg::row_bytes.cvt32(), row_bytes());
+  }
+  code_.add(reg::k_step, 4);
+  code_.jnz(next_step, Xbyak::CodeGenerator::T_NEAR);
+
+  code_.add(reg::stores, sizeof(TilePlace));
+  code_.dec(reg::tiles);
+  code_.jz(last_stores, Xbyak::CodeGenerator::T_NEAR);
+  if (results_) code_.js(done, Xbyak::CodeGenerator::T_NEAR);
+  emit_tile_begin();
+  emit_operand_loads();
+  emit_output();
+  for_each_sum([&](int p, int v) {
+    emit_tile_store(p, v, output_step);
+    emit_first_values(p, v);
+    emit_tile_product(p, v);
+  });
+  if (results_) results_->emit_start();
+  code_.jmp(after_products, Xbyak::CodeGenerator::T_NEAR);
+
+  code_.L(last_stores);
+  emit_output();
+  for_each_sum([&](int p, int v) { emit_tile_store(p, v, output_step); });
+  if (results_) {  // as the last slice of a tile that is none
+    results_->emit_unlimited();
+    results_->emit_start();
+    code_.mov(reg::k_step, -4);
+    code_.jmp(after_products, Xbyak::CodeGenerator::T_NEAR);
+  }
+  code_.L(done);
 }
 
-void KLoopEmitter::emit_tile_loop() {
-  Xbyak::Label next;
+void KLoopEmitter::for_each_sum(const std::function<void(int, int)>& emit) const {
+  for (int p = 0; p < tile_.pixel_tiles(); ++p) {
+    for (int v = 0; v < vectors_; ++v) emit(p, v);
+  }
+}
+
+void KLoopEmitter::emit_tile_begin() {
+  code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
+  code_.add(reg::source, code_.ptr[reg::stores + offsetof(TilePlace, source)]);
+  code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
+  code_.mov(reg::first_values, argument(offsetof(DenseArguments, start)));
+  code_.xor_(reg::no_step.cvt32(), reg::no_step.cvt32());
+  code_.mov(reg::pixel_step.cvt32(), tile_.pixel_step);
+  code_.mov(reg::row_bytes.cvt32(), row_bytes());
   code_.mov(reg::k_step, argument(offsetof(DenseArguments, k_steps)));
   code_.sub(reg::k_step, reg::k_steps_end);
-  code_.align_to(32);
-  code_.L(next);
+}
+
+/// Those of the channels, the same in each row.
+void KLoopEmitter::emit_first_values(int index, int vector) {
+  code_.tileloadd(sum_tile(index, vector),
+                  code_.ptr[reg::first_values + reg::no_step + vector * vector_bytes()]);
+}
+
+void KLoopEmitter::emit_operand_loads() {
   code_.movsxd(reg::pixel, code_.dword[reg::k_steps_end + reg::k_step]);
   code_.add(reg::pixel, reg::source);
   for (int p = 0; p < tile_.pixel_tiles(); ++p) {
@@ -76,18 +136,12 @@ void KLoopEmitter::emit_tile_loop() {
   for (int v = 0; v < vectors_; ++v) {
     code_.tileloadd(weight_tile(v), code_.ptr[reg::weights + reg::row_bytes + v * vector_bytes()]);
   }
-  for (int p = 0; p < tile_.pixel_tiles(); ++p) {
-    for (int v = 0; v < vectors_; ++v) {
-      emit_tile_product(sum_tile(p, v), pixel_tile(p), weight_tile(v));
-    }
-  }
-  code_.add(reg::weights, tile_.step_bytes / 4 * row_bytes());
-  code_.add(reg::k_step, 4);
-  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
 }
 
-void KLoopEmitter::emit_tile_product(const Xbyak::Tmm& sum, const Xbyak::Tmm& pixels,
-                                     const Xbyak::Tmm& weights) {
+void KLoopEmitter::emit_tile_product(int index, int vector) {
+  const Xbyak::Tmm sum = sum_tile(index, vector);
+  const Xbyak::Tmm pixels = pixel_tile(index);
+  const Xbyak::Tmm weights = weight_tile(vector);
   if (tile_.x_is_signed) {
     tile_.w_is_signed ? code_.tdpbssd(sum, pixels, weights) : code_.tdpbsud(sum, pixels, weights);
   } else {
@@ -95,16 +149,14 @@ void KLoopEmitter::emit_tile_product(const Xbyak::Tmm& sum, const Xbyak::Tmm& pi
   }
 }
 
-void KLoopEmitter::emit_tile_stores(const Reg64& to, const Reg64& step) {
-  for (int p = 0; p < tile_.pixel_tiles(); ++p) {
-    if (p > 0) {
-      code_.imul(reg::pixel, step, first_row(p) - first_row(p - 1));
-      code_.add(to, reg::pixel);
-    }
-    for (int v = 0; v < vectors_; ++v) {
-      code_.tilestored(code_.ptr[to + step + v * vector_bytes()], sum_tile(p, v));
-    }
+/// Goes on from the first row of the tile register before.
+void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_step) {
+  if (index > 0 && vector == 0) {
+    code_.imul(reg::pixel, output_step, first_row(index) - first_row(index - 1));
+    code_.add(reg::row_output, reg::pixel);
   }
+  code_.tilestored(code_.ptr[reg::row_output + output_step + vector * vector_bytes()],
+                   sum_tile(index, vector));
 }
 
 }  // namespace castor::jit::dense
