@@ -23,7 +23,23 @@ int64_t positions_of(const ConvolutionAxis& axis) {
   return std::max({taken, axis.output, saturated_sum(axis.input, axis.pad_begin)});
 }
 
+bool is_pointwise(const ConvolutionAxis& axis) {
+  return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.input == axis.output;
+}
+
 }  // namespace
+
+ConvolutionGeometry with_joined_images(const ConvolutionGeometry& geometry) {
+  const bool joins = geometry.layout == ConvolutionLayout::nhwc && geometry.batch > 1 &&
+                     std::ranges::all_of(geometry.axes, is_pointwise);
+  int64_t pixels = geometry.batch;
+  for (const ConvolutionAxis& axis : geometry.axes) pixels = saturated_product(pixels, axis.output);
+  if (!joins || pixels > max_plane_positions) return geometry;
+  ConvolutionGeometry joined = geometry;
+  joined.batch = 1;
+  joined.axes = {{.input = pixels, .kernel = 1, .output = pixels}};
+  return joined;
+}
 
 PlaneAxes plane_axes(const ConvolutionGeometry& geometry) {
   const size_t count = geometry.axes.size();

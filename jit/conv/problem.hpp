@@ -23,6 +23,10 @@ struct ConvolutionProblem {
   bool needs_window_sums() const { return has_weight_zero_points || !w_is_signed; }
 };
 
+/// The geometry with the images of a batch as one row of pixels, where nothing but the batch axis
+/// tells them apart: pointwise convolutions pixel by pixel. Else as it is.
+ConvolutionGeometry with_joined_images(const ConvolutionGeometry& geometry);
+
 struct PlaneAxes {
   ConvolutionAxis rows;       ///< the last but one spatial axis; one row where there is none
   ConvolutionAxis columns;    ///< the last

@@ -48,17 +48,25 @@ Result<LikelyGeometry> likely_geometry(const Function& function, const Operation
   return LikelyGeometry{*geometry};
 }
 
+bool is_fused(const Nest& nest) { return nest.fusion && nest.fusion->is_fused(); }
+
 /// The problem of a convolution's nest; for one without output there is none.
-Result<ConvolutionProblem> likely_problem(const Function& function, const Nest& nest) {
+Result<ConvolutionProblem> likely_problem(const Function& function, std::span<const Nest> nests,
+                                          size_t index) {
+  const Nest& nest = nests[index];
   const Operation& operation = function.operations[*nest.convolution];
-  const Result<LikelyGeometry> likely = likely_geometry(function, operation);
+  Result<LikelyGeometry> likely = likely_geometry(function, operation);
   if (!likely) return likely.error();
-  const ConvolutionGeometry* const geometry = &likely->geometry;
+  ConvolutionGeometry* const geometry = &likely->geometry;
   const bool is_empty = element_count(geometry->output_extents()).value_or(0) == 0;
   if (is_empty || geometry->group_channels() == 0) {
     return Error{ErrorCode::unsupported, "the convolution has nothing to multiply"};
   }
   if (Status status = check_filter(*geometry); !status) return status.error();
+  const ConvolutionGeometry joined = with_joined_images(*geometry);
+  if (!is_fused(nest) || likely_joins_images(function, nests[index + 1], joined)) {
+    *geometry = joined;
+  }
   const auto element = [&](size_t operand) {
     return function.values[operation.operands[operand]].type.element;
   };
@@ -75,7 +83,7 @@ Result<ConvolutionProblem> likely_problem(const Function& function, const Nest& 
 /// it, or where there is none.
 std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<const Nest> nests,
                                             size_t index, const Target& target) {
-  if (!nests[index].fusion || !nests[index].fusion->is_fused()) return std::nullopt;
+  if (!is_fused(nests[index])) return std::nullopt;
   return likely_tile_epilogue(function, nests[index + 1], target);
 }
 
@@ -95,7 +103,7 @@ std::string epilogue_text(const Function& function, const Nest& nest, bool is_ap
 Result<std::string> convolution_text(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target) {
   const Nest& nest = nests[index];
-  const Result<ConvolutionProblem> problem = likely_problem(function, nest);
+  const Result<ConvolutionProblem> problem = likely_problem(function, nests, index);
   if (!problem) return problem.error();
   const std::string operation = print(function, function.operations[*nest.convolution]);
   const auto epilogue = likely_epilogue(function, nests, index, target);
@@ -106,7 +114,7 @@ Result<std::string> convolution_text(const Function& function, std::span<const N
 
 Result<MachineCode> emit_convolution(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target) {
-  const Result<ConvolutionProblem> problem = likely_problem(function, nests[index]);
+  const Result<ConvolutionProblem> problem = likely_problem(function, nests, index);
   if (!problem) return problem.error();
   const auto epilogue = likely_epilogue(function, nests, index, target);
   const Candidate candidate = choose(*problem, target, epilogue ? &*epilogue : nullptr);

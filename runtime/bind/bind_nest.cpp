@@ -154,39 +154,54 @@ class NestBinder {
     }
   }
 
+  /// A convolution's result as kernels see it.
+  struct ResultView {
+    ConvolutionLayout layout = ConvolutionLayout::nchw;
+    Dims extents;
+  };
+
   /// The result of a convolution that an epilogue takes.
   struct FusedResult {
     int64_t channels = 0;
     bool sums_nothing = false;
-    std::optional<jit::MatmulConvolution> matmul;  ///< if it is a matrix product's
+    /// If its extents are not those of the function, or, of images that may be joined, need not be.
+    std::optional<ResultView> view;
+    bool may_join_images = false;
   };
 
   Result<FusedResult> fused_result(const jit::Nest& convolution) {
     const Operation& operation = compiled_.canonical->operations[*convolution.convolution];
     if (operation.op != OpKind::matmul_integer) {
-      const Dims& w = origins_.extents_of(operation.operands[1]);
-      return FusedResult{w[0], w[1] == 0, {}};
+      auto geometry = geometry_of(operation);
+      if (!geometry.ok()) return geometry.error();
+      FusedResult result = {geometry->out_channels, geometry->channels == 0, {}};
+      if (result.sums_nothing) return result;
+      const ConvolutionGeometry joined = jit::with_joined_images(*geometry);
+      result.may_join_images = joined != *geometry;
+      if (result.may_join_images) result.view = ResultView{joined.layout, joined.output_extents()};
+      return result;
     }
     auto matmul = bind_matmul(operation, *compiled_.canonical, origins_);
     if (!matmul.ok()) return matmul.error();
     const ConvolutionGeometry& geometry = matmul->geometry;
-    return FusedResult{geometry.out_channels, geometry.channels == 0, *matmul};
+    return FusedResult{geometry.out_channels, geometry.channels == 0,
+                       ResultView{geometry.layout, matmul->result}};
   }
 
-  /// How the nest takes the result; `strides` are its operands' over these extents.
-  static std::optional<jit::EpilogueWalk> slabs_of(const jit::Nest& nest, const Dims& extents,
-                                                   const FusedResult& result,
-                                                   std::vector<Dims> strides) {
-    if (!result.matmul) return jit::epilogue_walk(nest, extents, strides);
+  /// How the nest takes a result that kernels see as `view`; `strides` are its operands' over these
+  /// extents.
+  static std::optional<jit::EpilogueWalk> walk_of(const jit::Nest& nest, const Dims& extents,
+                                                  const ResultView& view,
+                                                  std::vector<Dims> strides) {
     jit::Nest consumer = nest;
-    consumer.epilogue->layout = result.matmul->geometry.layout;
+    consumer.epilogue->layout = view.layout;
     for (size_t k = 0; k < strides.size(); ++k) {
       if (k == nest.epilogue->source) continue;
-      auto reshaped = jit::reshaped_strides(extents, strides[k], result.matmul->result);
+      auto reshaped = jit::reshaped_strides(extents, strides[k], view.extents);
       if (!reshaped) return std::nullopt;
       strides[k] = *reshaped;
     }
-    return jit::epilogue_walk(consumer, result.matmul->result, strides);
+    return jit::epilogue_walk(consumer, view.extents, strides);
   }
 
   /// Binds a convolution and the nest after it as one. False, and nothing is bound, where that is
@@ -203,7 +218,12 @@ class NestBinder {
     BoundEpilogue epilogue;
     epilogue.nest = at_ + 1;
     add_operands(epilogue, nest, strides, true);
-    auto walk = slabs_of(nest, extents, *result, strides);
+    std::optional<jit::EpilogueWalk> walk;
+    if (result->view) walk = walk_of(nest, extents, *result->view, strides);
+    const bool joins_images = walk && result->may_join_images;
+    if (!walk && (!result->view || result->may_join_images)) {
+      walk = jit::epilogue_walk(nest, extents, strides);
+    }
     if (!walk) return false;
     epilogue.walk = std::move(*walk);
     epilogue.source = nest.epilogue->source;
@@ -213,7 +233,7 @@ class NestBinder {
     const size_t slab = origins_.scratch().take(piece_bytes(epilogue, result->channels));
     Status status =
         bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = slab},
-                              &epilogue, tile ? &*tile : nullptr);
+                              joins_images, &epilogue, tile ? &*tile : nullptr);
     origins_.scratch().give_back(slab);
     if (!status) return status.error();
     return true;
@@ -226,7 +246,7 @@ class NestBinder {
     const bool is_direct = origins_.is_dense(nest.space, output);
     const TensorOrigin to =
         is_direct ? output : origins_.in_scratch(nest.space, ElementType::i32, output.extents);
-    if (Status status = bind_convolution_into(nest, to.origin, nullptr, nullptr); !status)
+    if (Status status = bind_convolution_into(nest, to.origin, true, nullptr, nullptr); !status)
       return status;
     return is_direct ? Status() : copy_to(output, to, nest.space);
   }
@@ -242,13 +262,15 @@ class NestBinder {
     return false;
   }
 
-  /// Convolutions take dense tensors: others are copied first. `epilogue` may be null; else y is
-  /// where a slice is stored. `tile`: the same epilogue for kernels to apply, or null.
-  Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
+  /// Convolutions take dense tensors: others are copied first. Whether images may be joined, the
+  /// epilogue decides, which may be null; else y is where a slice is stored. `tile`: the same
+  /// epilogue for kernels to apply, or null.
+  Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y, bool joins_images,
                                BoundEpilogue* epilogue, const jit::TileEpilogue* tile) {
     auto result = new_step<ConvolutionStep>();
     Result<ConvolutionTensors> tensors = add_tensors(nest, result);
     if (!tensors.ok()) return tensors.error();
+    if (joins_images) tensors->geometry = jit::with_joined_images(tensors->geometry);
     add_operand(result, y, ElementType::i32, true);
     const bool has_residual = epilogue != nullptr && reads_pixels(*epilogue);
     if (Status status = find_convolution(*tensors, tile, has_residual, result); !status) {
@@ -359,25 +381,35 @@ class NestBinder {
       if (tensors.constants.back() == nullptr) continue;
       tensors.sharing.contents[k] = origins_.content_of(origins_.root_of(value)).words();
     }
-    std::array<const Dims*, 4> extents = {};
     std::array<int, 4> numbers = {-1, -1, -1, -1};
     int next = 0;
     for (size_t i = 0; i < operation.operands.size(); ++i) {
-      if (operation.operands[i] == no_value) continue;
-      extents[i] = &origins_.extents_of(operation.operands[i]);
-      numbers[i] = next++;
+      if (operation.operands[i] != no_value) numbers[i] = next++;
     }
-    const Result<ConvolutionGeometry> geometry =
-        convolution_geometry(operation, *extents[0], *extents[1], extents[2], extents[3]);
+    const Result<ConvolutionGeometry> geometry = geometry_of(operation);
     if (!geometry.ok()) return geometry.error();
     tensors.geometry = *geometry;
-    tensors.operands = {.x_is_signed = step.operands[0].element == ElementType::i8,
-                        .w_is_signed = step.operands[1].element == ElementType::i8,
-                        .x_zero_point = numbers[2],
-                        .w_zero_point = numbers[3],
-                        .zero_points_per_channel =
-                            extents[3] != nullptr && element_count(*extents[3]).value_or(0) > 1};
+    const Dims* w_zero_points = extents_of(operation, 3);
+    tensors.operands = {
+        .x_is_signed = step.operands[0].element == ElementType::i8,
+        .w_is_signed = step.operands[1].element == ElementType::i8,
+        .x_zero_point = numbers[2],
+        .w_zero_point = numbers[3],
+        .zero_points_per_channel = w_zero_points && element_count(*w_zero_points).value_or(0) > 1};
     return tensors;
+  }
+
+  /// Of an operand that may be absent: then null.
+  const Dims* extents_of(const Operation& operation, size_t operand) const {
+    if (operand >= operation.operands.size()) return nullptr;
+    const ValueId value = operation.operands[operand];
+    return value == no_value ? nullptr : &origins_.extents_of(value);
+  }
+
+  /// Of a `conv_integer`.
+  Result<ConvolutionGeometry> geometry_of(const Operation& operation) const {
+    return convolution_geometry(operation, *extents_of(operation, 0), *extents_of(operation, 1),
+                                extents_of(operation, 2), extents_of(operation, 3));
   }
 
   /// `tile`: what kernels may apply, or null.

@@ -26,6 +26,8 @@ const Layer layers[] = {
     {"volume", {1, 3, 3, 4, 6}, 8, {1, 2, 3}, "auto_pad = same_lower"},
     {"one_pixel", {2, 30, 1, 1}, 70, {1, 1}},
     {"one_channel", {2, 30, 5, 6}, 1, {3, 3}, "auto_pad = same_upper"},
+    {"deep_images", {2, 70, 6, 11}, 40, {1, 1}},
+    {"deep", {1, 64, 5, 20}, 33, {3, 3}, "auto_pad = same_upper"},
     {"many_slices", {1, 3, 66, 80}, 3, {3, 3}, "auto_pad = same_upper"},
     {"many_channels", {1, 2, 1, 2}, 5002, {1, 1}},
     {"wide", {1, 2, 1, 5001}, 2, {1, 1}},

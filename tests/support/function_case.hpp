@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/interpreter/interpreter.hpp"
+#include "ir/shape/convolution.hpp"
 #include "ir/verify/infer.hpp"
 #include "tests/support/conversions.hpp"
 #include "tools/testing/guarded_pages.hpp"
@@ -139,7 +140,9 @@ inline void check_function(const FunctionCase& row, uint64_t seed = 1) {
   CaseTensors expected(**function, row, seed, true);
   const Status interpreted = interpret(**function, expected.inputs(), expected.outputs());
   ASSERT_TRUE(interpreted.ok()) << interpreted.error().message;
-  for (const auto& [tier, runtime] : elementwise_tier_runtimes()) {
+  const auto& runtimes =
+      has_convolutions(**function) ? tier_runtimes() : elementwise_tier_runtimes();
+  for (const auto& [tier, runtime] : runtimes) {
     for (const bool at_end : {true, false}) {
       CaseTensors actual(**function, row, seed, at_end);
       const Result<Kernel> kernel = runtime.compile(*function);

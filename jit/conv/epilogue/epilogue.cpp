@@ -375,23 +375,40 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
   return epilogue;
 }
 
-std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const Nest& nest,
-                                                 const Target& target) {
+namespace {
+
+/// The result that the nest takes, if all its operands can be seen over it.
+std::optional<ResultSpace> likely_space(const Function& function, const Nest& nest) {
   const Result<BoundShapes> shapes = likely_shapes(function);
   if (!shapes) return std::nullopt;
   const ValueId value = nest.inputs[nest.epilogue->source].value;
   const auto convolution = std::ranges::find_if(
       function.operations,
       [&](const Operation& operation) { return operation.results[0] == value; });
-  const ResultSpace result =
-      likely_result_space(LikelyMatmuls(function), *convolution, nest, *shapes);
+  ResultSpace result = likely_result_space(LikelyMatmuls(function), *convolution, nest, *shapes);
+  const auto has_strides = [](const std::optional<Dims>& strides) { return strides.has_value(); };
+  if (!std::ranges::all_of(result.strides, has_strides)) return std::nullopt;
+  return result;
+}
+
+}  // namespace
+
+std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const Nest& nest,
+                                                 const Target& target) {
+  const auto result = likely_space(function, nest);
+  if (!result) return std::nullopt;
   std::vector<Dims> strides;
-  for (const std::optional<Dims>& of_operand : result.strides) {
-    if (!of_operand) return std::nullopt;
-    strides.push_back(*of_operand);
-  }
-  const auto walk = epilogue_walk(nest, result.extents, strides);
+  for (const std::optional<Dims>& of_operand : result->strides) strides.push_back(*of_operand);
+  const auto walk = epilogue_walk(nest, result->extents, strides);
   return walk ? tile_epilogue(nest, *walk, target) : std::nullopt;
+}
+
+bool likely_joins_images(const Function& function, const Nest& nest,
+                         const ConvolutionGeometry& joined) {
+  const auto result = likely_space(function, nest);
+  return result && std::ranges::all_of(result->strides, [&](const std::optional<Dims>& strides) {
+           return reshaped_strides(result->extents, *strides, joined.output_extents()).has_value();
+         });
 }
 
 }  // namespace castor::jit

@@ -109,6 +109,12 @@ std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& 
 std::optional<TileEpilogue> likely_tile_epilogue(const Function& function, const Nest& nest,
                                                  const Target& target);
 
+/// Whether the epilogue of a convolution whose images can be joined (with_joined_images,
+/// problem.hpp) takes them as one, if the function's tensors are dense and their unknown extents
+/// likely ones.
+bool likely_joins_images(const Function& function, const Nest& nest,
+                         const ConvolutionGeometry& joined);
+
 /// Whether an instruction stores elements of 8 bits to which 32-bit lanes may be packed, several
 /// vectors at a time.
 bool is_packable(const LaneProgram& program, const LaneInst& inst);
