@@ -109,11 +109,8 @@ EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, con
   const TileCosts& costs = costs_on(target).tiles;
   const double p = tile.pixel_tiles();
   const double v = tile.vectors_of(plan.lanes);
-  const double weight_bytes = 64 * v * static_cast<double>(plan.k_step_count());
-  const double l1_bytes =
-      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
   const bool are_read_again = plan.block.pixels() > tile.pixels();
-  const bool stay_in_l1 = are_read_again && weight_bytes <= l1_bytes;
+  const bool stay_in_l1 = are_read_again && !streams_weights(plan, tile, target);
   const double split = split_row_fraction(plan, tile);
   const double loads = p * (costs.load + split * (costs.split_load - costs.load)) +
                        v * (stay_in_l1 ? costs.load : costs.l2_load);
@@ -209,6 +206,13 @@ bool has_listed_weights(const DensePlan& plan) {
 }
 
 }  // namespace
+
+bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const int64_t bytes = int64_t{4} * plan.lanes * tile.vectors_of(plan.lanes) * plan.k_step_count();
+  const double l1_bytes =
+      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
+  return static_cast<double>(bytes) > l1_bytes;
+}
 
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
                         const Target& target) {

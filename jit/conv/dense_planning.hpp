@@ -48,6 +48,9 @@ std::optional<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProb
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
                         const Target& target);
 
+/// Whether the weights of a tile of tile registers do not stay in L1 from one tile to the next.
+bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target);
+
 /// Gives a plan the tile, and tiles of channels.
 void set_tile(DensePlan& plan, const DenseTile& tile);
 

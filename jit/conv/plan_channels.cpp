@@ -321,7 +321,9 @@ void choose_tile(DensePlan& plan, const Target& target) {
       tiles.push_back(*tile);
     }
   }
-  set_tile(plan, cheapest_tile(plan, tiles, target));
+  DenseTile cheapest = cheapest_tile(plan, tiles, target);
+  cheapest.streams_weights = cheapest.has_tiles() && streams_weights(plan, cheapest, target);
+  set_tile(plan, cheapest);
   if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
     plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;
   }

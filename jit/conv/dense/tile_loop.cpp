@@ -134,7 +134,9 @@ void KLoopEmitter::emit_operand_loads() {
     code_.tileloadd(pixel_tile(p), code_.ptr[reg::pixel + reg::pixel_step + offset]);
   }
   for (int v = 0; v < vectors_; ++v) {
-    code_.tileloadd(weight_tile(v), code_.ptr[reg::weights + reg::row_bytes + v * vector_bytes()]);
+    const Xbyak::Address from = code_.ptr[reg::weights + reg::row_bytes + v * vector_bytes()];
+    tile_.streams_weights ? code_.tileloaddt1(weight_tile(v), from)
+                          : code_.tileloadd(weight_tile(v), from);
   }
 }
 

@@ -92,6 +92,9 @@ struct DenseTile {
   int step_bytes = 0;  ///< that a k step takes from a pixel: whole k groups, at most 64
   bool x_is_signed = false;
   bool w_is_signed = false;
+  /// Whether a tile's weights come from L2 each time, so that they shall not displace the input in
+  /// L1.
+  bool streams_weights = false;
 
   bool has_tiles() const { return engine == ProductEngine::tiles; }
   /// Tile registers of a row's columns, and the pixels of each; the last one of a row may overlap
@@ -121,7 +124,8 @@ struct DenseTile {
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
         field("loops_k_groups", &DenseTile::loops_k_groups),
         field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
-        field("signed_w", &DenseTile::w_is_signed));
+        field("signed_w", &DenseTile::w_is_signed),
+        field("streams_weights", &DenseTile::streams_weights));
   }
 };
 

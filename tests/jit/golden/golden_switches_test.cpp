@@ -93,6 +93,7 @@ constexpr std::string_view required[] = {
     "channel_vectorised engine=tiles",
     "channel_vectorised signed_x",
     "channel_vectorised signed_w",
+    "channel_vectorised streams_weights",
     "channel_vectorised window_sums=none",
     "channel_vectorised window_sums=i32",
     "channel_vectorised window_sums=i16_pairs",
