@@ -207,7 +207,7 @@ std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const T
   }
   for (const PackedPlanes& each : planes) plans.push_back(plan_pixels(base, each, target));
   if (target.supports(Feature::amx_int8)) {
-    if (auto plan = plan_tiles(base, problem, target)) plans.push_back(std::move(*plan));
+    std::ranges::move(plan_tiles(base, problem, target), std::back_inserter(plans));
   }
   return plans;
 }
@@ -371,7 +371,9 @@ std::string source_name(const DensePlan& plan) {
     const std::string_view layout = names_of(planes->layout)[static_cast<size_t>(planes->layout)];
     return fmt::format("{}{}", layout, planes->has_aligned_rows ? "_aligned_rows" : "");
   }
-  return std::holds_alternative<CopiedRows>(plan.source) ? "copied_rows" : "input";
+  const auto* copied = std::get_if<CopiedRows>(&plan.source);
+  if (copied == nullptr) return "input";
+  return copied->has_aligned_pixels ? "copied_rows_aligned_pixels" : "copied_rows";
 }
 
 namespace {

@@ -70,8 +70,9 @@ struct InputRows {
 };
 /// Copies of a block's rows, with their padding.
 struct CopiedRows : InputRows {
-  int64_t rows = 0;     ///< of a plane, for a whole block
-  int64_t columns = 0;  ///< of a row
+  int64_t rows = 0;                 ///< of a plane, for a whole block
+  int64_t columns = 0;              ///< of a row
+  bool has_aligned_pixels = false;  ///< of which no k step crosses a cache line
   int64_t plane_bytes() const { return rows * row_bytes; }
 };
 /// The rows of the input itself.

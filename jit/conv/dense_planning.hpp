@@ -40,9 +40,9 @@ DensePlan plan_packed(DensePlan plan, PackedPlanes planes, const Target& target)
 std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionProblem& problem,
                                      const Target& target);
 
-/// The plan by tile registers, if one is possible; the target has them. `base` as above.
-std::optional<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProblem& problem,
-                                    const Target& target);
+/// The same by tile registers, which the target has.
+std::vector<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProblem& problem,
+                                  const Target& target);
 
 /// The register tile with the lowest cost for a dense plan whose source and block are chosen.
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channel-vectorised plans: rows that are copied or read as they lie, and register tiles.
+#include <bit>
 #include <optional>
 
 #include "jit/conv/dense_planning.hpp"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int64_t max_extent = int64_t{1} << 24;
 constexpr int64_t max_offset = int64_t{1} << 30;
+constexpr int64_t cache_line = 64;
 
 int64_t extent_of(int64_t outputs, const ConvolutionAxis& axis) {
   return (outputs - 1) * axis.stride + axis.window();
@@ -18,31 +20,46 @@ int64_t outputs_of(int64_t extent, const ConvolutionAxis& axis) {
   return extent < axis.window() ? 0 : (extent - axis.window()) / axis.stride + 1;
 }
 
+/// From one pixel to the next where none crosses more cache lines than it fills.
+int64_t aligned_bytes(int64_t bytes) {
+  if (bytes > cache_line) return ceil_div(bytes, cache_line) * cache_line;
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
+}
+
 /// Whether no output reads padding.
 bool reads_only_input(const ConvolutionAxis& axis) {
   if (axis.pad_begin != 0 || axis.window() > axis.input) return false;
   return (axis.output - 1) <= (axis.input - axis.window()) / axis.stride;
 }
 
+/// Where rows come from.
+enum class RowSource : uint8_t {
+  input,
+  copies,
+  /// Copies in which no k step of a pixel crosses a cache line.
+  aligned_copies,
+};
+
 /// Plans a source that is not packed. Runs of neighbouring elements of a row make the k steps.
 class RowPlanner {
  public:
-  /// `copies`: rows are copied, else read as they lie.
-  RowPlanner(DensePlan base, bool x_is_signed, bool copies, const Target& target)
+  RowPlanner(DensePlan base, bool x_is_signed, RowSource source, const Target& target)
       : plan_(std::move(base)),
         target_(target),
         x_is_signed_(x_is_signed),
-        copies_(copies),
+        copies_(source != RowSource::input),
+        has_aligned_pixels_(source == RowSource::aligned_copies),
         is_nhwc_(plan_.geometry.layout == ConvolutionLayout::nhwc),
         by_pixel_(plan_.has_pixel_rows()),
         group_channels_(plan_.geometry.group_channels()),
         held_(channels_of_k_group(plan_.engine)),
-        element_bytes_(copies ? bytes_of_channel(plan_.engine) : 1) {}
+        element_bytes_(copies_ ? bytes_of_channel(plan_.engine) : 1) {}
 
   /// Nothing where the source is not possible, or sure to be slow.
   std::optional<DensePlan> plan() {
     if (!is_possible()) return std::nullopt;
     rows_.column_bytes = column_elements() * element_bytes_;
+    rows_.has_aligned_pixels = has_aligned_pixels_;
     if (!choose_block()) return std::nullopt;
     list_planes();
     const int64_t last_column = rows_.planes.back() + plan_.rows.window() * rows_.row_bytes +
@@ -66,6 +83,7 @@ class RowPlanner {
   }
   /// Elements from one column to the next.
   int64_t column_elements() const {
+    if (has_aligned_pixels_) return aligned_bytes(unit());
     return by_pixel_ && !copies_ ? plan_.geometry.channels : unit();
   }
   /// Elements of a pixel in NHWC.
@@ -80,6 +98,8 @@ class RowPlanner {
     const int64_t positions = plan_.slices * plan_.rows.kernel * plan_.columns.kernel;
     if (positions > max_offset / group_channels_ || pixel_elements() > max_extent) return false;
     if (k_steps_of_runs() > max_listed_k_steps) return false;
+    constexpr int64_t few_bytes = 16;  // for k steps of their own
+    if (has_aligned_pixels_ && unit() < few_bytes) return false;
     // Where a k group takes few bytes of its run, packed planes have fewer.
     const double growth =
         static_cast<double>(k_steps_of_runs()) / static_cast<double>(plan_.k_groups * positions);
@@ -95,6 +115,7 @@ class RowPlanner {
   /// Whether columns of the filter follow each other in a row without a gap.
   bool joins_columns() const {
     if (plan_.columns.kernel > 1 && plan_.columns.dilation != 1) return false;
+    if (has_aligned_pixels_) return column_elements() == unit();
     return !by_pixel_ || pixel_elements() == group_channels_;
   }
   /// Runs in a row of the filter, and elements of each.
@@ -238,9 +259,11 @@ class RowPlanner {
   }
 
   /// Runs as equal k steps of whole k groups. The last one of a run overlaps the one before, and
-  /// has no weights for what that has taken.
+  /// has no weights for what that has taken. Those of aligned pixels are whole cache lines.
   void list_runs_of_tiles() {
-    const int64_t run = ceil_div(run_elements(), held_) * held_;
+    const bool has_whole_lines = has_aligned_pixels_ && run_elements() > cache_line;
+    const int64_t run =
+        has_whole_lines ? column_elements() : ceil_div(run_elements(), held_) * held_;
     const int64_t step = held_ * even_part(run / held_, DenseTile::max_step_bytes / held_);
     plan_.tile.step_bytes = static_cast<int>(step);
     for (int64_t plane = 0; plane < planes(); ++plane) {
@@ -261,6 +284,7 @@ class RowPlanner {
   const Target& target_;
   const bool x_is_signed_;
   const bool copies_;
+  const bool has_aligned_pixels_;
   const bool is_nhwc_;
   const bool by_pixel_;  ///< a column is a pixel with all channels of a group
   const int64_t group_channels_;
@@ -342,6 +366,12 @@ void join_rows(DensePlan& plan) {
   plan.rows = {.input = 1, .kernel = 1, .output = 1};
 }
 
+/// Whether the pixels of rows that are sources are where aligned copies would have them.
+bool has_aligned_pixels(const DensePlan& plan) {
+  const int64_t bytes = plan.input_rows().column_bytes;
+  return aligned_bytes(bytes) == bytes;
+}
+
 /// Whether the distances of a tile's pixels can stand in its code.
 bool has_near_pixels(const DensePlan& plan) {
   constexpr int64_t max_pixels = 48;
@@ -357,8 +387,8 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
   DensePlan begun = base;
   begun.tile.vectorised = Vectorised::channels;
   std::vector<DensePlan> plans;
-  for (const bool copies : {false, true}) {
-    auto plan = RowPlanner(begun, problem.x_is_signed, copies, target).plan();
+  for (const RowSource source : {RowSource::input, RowSource::copies}) {
+    auto plan = RowPlanner(begun, problem.x_is_signed, source, target).plan();
     if (!plan) continue;
     plans.push_back(std::move(*plan));
     break;
@@ -372,22 +402,25 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
   return plans;
 }
 
-std::optional<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProblem& problem,
-                                    const Target& target) {
+std::vector<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProblem& problem,
+                                  const Target& target) {
   DensePlan begun = base;
   begun.engine = ProductEngine::tiles;
   begun.tile = {.vectorised = Vectorised::channels, .engine = ProductEngine::tiles};
   begun.tile.x_is_signed = problem.x_is_signed;
   begun.tile.w_is_signed = problem.w_is_signed;
   join_rows(begun);
-  for (const bool copies : {false, true}) {
-    auto plan = RowPlanner(begun, problem.x_is_signed, copies, target).plan();
-    if (!plan) continue;
-    if (!has_near_pixels(*plan)) continue;
+  std::vector<DensePlan> plans;
+  for (const RowSource source : {RowSource::input, RowSource::copies, RowSource::aligned_copies}) {
+    if (source == RowSource::copies && !plans.empty()) continue;
+    if (source == RowSource::aligned_copies && !plans.empty() && has_aligned_pixels(plans[0]))
+      break;
+    auto plan = RowPlanner(begun, problem.x_is_signed, source, target).plan();
+    if (!plan || !has_near_pixels(*plan)) continue;
     choose_tile(*plan, target);
-    return plan;
+    plans.push_back(std::move(*plan));
   }
-  return std::nullopt;
+  return plans;
 }
 
 }  // namespace castor::jit

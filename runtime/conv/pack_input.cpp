@@ -394,7 +394,9 @@ class RowCopier : InputBlock {
 
   void copy_columns(const std::byte* from, int64_t columns, std::byte* to) const {
     if (is_gathered_) return gather_pixels(from, columns, to);
-    if (pixel_step_ == elements_) return copy_elements(from, columns * elements_, to);
+    if (pixel_step_ == elements_ && !rows_.has_aligned_pixels) {
+      return copy_elements(from, columns * elements_, to);
+    }
     for (int64_t column = 0; column < columns; ++column) {
       copy_elements(from + column * pixel_step_, elements_, to + column * rows_.column_bytes);
     }

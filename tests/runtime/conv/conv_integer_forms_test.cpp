@@ -321,6 +321,8 @@ TEST_F(ConvForms, LayersOfTileRegisters) {
   const bool runs = jit::host().runs(jit::Tier::amx);
   EXPECT_EQ(seen_["tiles copied_rows"] > 100, runs) << seen_["tiles copied_rows"];
   EXPECT_EQ(seen_["tiles input"] > 50, runs) << seen_["tiles input"];
+  const int aligned = seen_["tiles copied_rows_aligned_pixels"];
+  EXPECT_EQ(aligned > 100, runs) << aligned;
 }
 
 }  // namespace
