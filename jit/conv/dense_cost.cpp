@@ -169,7 +169,7 @@ CostEvent packing_event(const DensePlan& plan, const Target& target) {
     return plan.columns.stride <= 2 && !holds_columns ? packed_by_loops : packed_one_by_one;
   }
   if (holds_columns) return packed_columns4;
-  return plan.planes()->kernel_packs ? packed_by_kernel : packed_nchw4c;
+  return plan.planes()->packed_by == PackedBy::packer ? packed_nchw4c : packed_by_kernel;
 }
 
 /// Positions of the input that the taps of that many neighbouring outputs take.
@@ -265,7 +265,8 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   }
   const bool has_window_sums =
       takes_u8_by_i8(plan.engine) ? problem.needs_window_sums() : problem.has_weight_zero_points;
-  if (has_window_sums && multiplies_bytes(plan.engine)) {
+  const bool sums_itself = plan.planes() && plan.planes()->packed_by == PackedBy::nobody;
+  if (has_window_sums && multiplies_bytes(plan.engine) && !sums_itself) {
     block += window_sum_cost(plan, costs_on(target));
   }
   EventCounts image = block * blocks_of(plan);

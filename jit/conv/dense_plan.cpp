@@ -36,8 +36,9 @@ bool DensePlan::takes_whole_rows() const {
   const auto is_pointwise = [](const ConvolutionAxis& axis) {
     return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
   };
-  return is_pointwise(rows) && is_pointwise(columns) && block.columns == columns.output &&
-         planes()->pitch == columns.input;
+  if (!is_pointwise(rows) || !is_pointwise(columns)) return false;
+  const bool has_whole_rows = block.columns == columns.output && planes()->pitch == columns.input;
+  return has_whole_rows || block.rows == 1;
 }
 
 int64_t DensePlan::lane_count(const CacheBlock& of) const {
@@ -132,7 +133,8 @@ bool kernel_may_pack(const DensePlan& plan, const Target& target) {
          target.supports(Feature::avx512_vbmi);
 }
 
-/// Gives a pixel-vectorised plan its tile, with the channels as an upper bound.
+/// Gives a pixel-vectorised plan its tile, with the channels as an upper bound, whose kernels read
+/// packed input.
 void set_pixel_tile(DensePlan& plan, DenseTile tile, const Target& target) {
   const DenseTuning& tuning = target.tuning().dense;
   tile.channels = static_cast<int>(even_part(plan.geometry.group_out_channels(), tile.channels));
@@ -143,7 +145,9 @@ void set_pixel_tile(DensePlan& plan, DenseTile tile, const Target& target) {
   if (!plan.has_dead_lanes() && !tile.loops_k_groups) {
     peel_k_steps(plan.tile, plan.k_steps.size(), target);
   }
-  std::get<PackedPlanes>(plan.source).kernel_packs = kernel_may_pack(plan, target);
+  if (kernel_may_pack(plan, target)) {
+    std::get<PackedPlanes>(plan.source).packed_by = PackedBy::first_tile;
+  }
 }
 
 /// The pixel-vectorised plan with the least cost.
@@ -151,6 +155,37 @@ DensePlan plan_pixels(const DensePlan& base, const PackedPlanes& planes, const T
   DensePlan plan = plan_packed(base, planes, target);
   set_pixel_tile(plan, cheapest_tile(plan, pixel_tiles(plan, target), target), target);
   return plan;
+}
+
+/// The tile of all channels that takes most vectors of pixels from the input; nothing where it
+/// would take parts of cache lines.
+std::optional<DenseTile> widest_tile_of_input(const DensePlan& plan, bool needs_window_sums,
+                                              const Target& target) {
+  constexpr int min_vectors = 2;
+  constexpr int64_t max_channels = 16;
+  if (plan.geometry.group_out_channels() > max_channels) return std::nullopt;
+  DenseTile tile = {.engine = plan.engine,
+                    .channels = static_cast<int>(plan.geometry.group_out_channels()),
+                    .window_sums = needs_window_sums ? WindowSums::own : WindowSums::none,
+                    .source = PixelSource::input,
+                    .reads_input_once = true};
+  for (tile.vectors = max_vectors_of_input; tile.vectors >= min_vectors; tile.vectors /= 2) {
+    if (fits(tile, target)) return tile;
+  }
+  return std::nullopt;
+}
+
+/// The plan by which the only tile of channels reads the input, if it can.
+std::optional<DensePlan> plan_input_once(const DensePlan& base, const ConvolutionProblem& problem,
+                                         const Target& target) {
+  const auto widest = widest_tile_of_input(base, problem.needs_window_sums(), target);
+  if (!widest) return std::nullopt;
+  DensePlan plan = plan_packed(base, {.packed_by = PackedBy::nobody}, target);
+  DenseTile tile = plan.tile;
+  tile.channels = widest->channels;
+  tile.vectors = widest->vectors;
+  set_tile(plan, tile);
+  return kernel_may_pack(plan, target) ? std::optional(std::move(plan)) : std::nullopt;
 }
 
 /// Whether k groups of columns are possible, and make fewer k steps than k groups of channels.
@@ -205,6 +240,7 @@ std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const T
   if (may_hold_receptive_fields(base, target)) {
     planes.push_back({.layout = PackedLayout::im2col});
   }
+  if (auto plan = plan_input_once(base, problem, target)) plans.push_back(std::move(*plan));
   for (const PackedPlanes& each : planes) plans.push_back(plan_pixels(base, each, target));
   if (target.supports(Feature::amx_int8)) {
     std::ranges::move(plan_tiles(base, problem, target), std::back_inserter(plans));
@@ -214,7 +250,7 @@ std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const T
 
 std::vector<DensePlan> with_other_tiles(const DensePlan& plan, const Target& target) {
   std::vector<DensePlan> others;
-  if (!plan.is_pixel_vectorised()) return others;
+  if (!plan.is_pixel_vectorised() || plan.planes()->packed_by == PackedBy::nobody) return others;
   for (const DenseTile& tile : pixel_tiles(plan, target)) {
     const bool is_own = tile.channels == plan.tile.channels && tile.vectors == plan.tile.vectors;
     if (is_own) continue;
@@ -369,6 +405,7 @@ std::vector<TileRun> tile_runs(const DensePlan& plan, const CacheBlock& block,
 std::string source_name(const DensePlan& plan) {
   if (const PackedPlanes* planes = plan.planes()) {
     const std::string_view layout = names_of(planes->layout)[static_cast<size_t>(planes->layout)];
+    if (planes->packed_by == PackedBy::nobody) return "input_once";
     return fmt::format("{}{}", layout, planes->has_aligned_rows ? "_aligned_rows" : "");
   }
   const auto* copied = std::get_if<CopiedRows>(&plan.source);
@@ -380,10 +417,13 @@ namespace {
 
 std::string source_text(const DensePlan& plan) {
   if (const PackedPlanes* planes = plan.planes()) {
-    constexpr std::string_view by_kernel = ", packed by the first kernel but for window sums";
+    constexpr std::array<std::string_view, 3> packed_by = {
+        "", ", packed by the first kernel but for window sums",
+        ", but whole tiles read the input and sum it"};
     return fmt::format("  planes   {} of {} k groups, {}, pitch {}{}\n",
                        plan.slices * plan.k_groups * planes->phases(), planes->plane_size,
-                       source_name(plan), planes->pitch, planes->kernel_packs ? by_kernel : "");
+                       source_name(plan), planes->pitch,
+                       packed_by[static_cast<size_t>(planes->packed_by)]);
   }
   const InputRows& rows = plan.input_rows();
   if (const auto* copied = std::get_if<CopiedRows>(&plan.source)) {

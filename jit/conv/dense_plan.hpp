@@ -45,6 +45,17 @@ struct CacheBlock {
   friend bool operator==(const CacheBlock&, const CacheBlock&) = default;
 };
 
+/// Who packs planes of k groups.
+enum class PackedBy : uint8_t {
+  packer,
+  /// The first tile of channels may take its pixels from the input and pack them on the way
+  /// (DenseTile::source).
+  first_tile,
+  /// The only tile of channels takes its pixels from the input, and nothing is packed but what does
+  /// not fill a tile. Window sums it adds up itself.
+  nobody,
+};
+
 /// The source of kernels is packed input: planes of k groups.
 struct PackedPlanes {
   PackedLayout layout = PackedLayout::nchw4c;
@@ -53,9 +64,7 @@ struct PackedPlanes {
   StridePhases column_phases = {};
   int64_t pitch = 0;       ///< k groups from one row of a plane to the next
   int64_t plane_size = 0;  ///< k groups from one plane to the next
-  /// Whether the first tile of channels may take its pixels from the input and pack them on the
-  /// way (DenseTile::source).
-  bool kernel_packs = false;
+  PackedBy packed_by = PackedBy::packer;
 
   /// Planes of one k group.
   int64_t phases() const { return row_phases.count() * column_phases.count(); }

@@ -48,10 +48,11 @@ enum class WindowSums : uint8_t {
   none,
   dwords,  ///< both as they are
   words,   ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
+  own,     ///< both as they are; the kernel adds up the pixels that it takes from the input
 };
 /// Words of the values of WindowSums, in order.
-constexpr std::array<std::string_view, 3> names_of(WindowSums) {
-  return {"none", "i32", "i16_pairs"};
+constexpr std::array<std::string_view, 4> names_of(WindowSums) {
+  return {"none", "i32", "i16_pairs", "own"};
 }
 /// Sums are below this where words hold them.
 inline constexpr int64_t end_of_word_sums = int64_t{1} << 22;

@@ -183,6 +183,10 @@ class PackedPlanner {
       const int64_t part = std::min(max_k_groups / (1 + more_rows) - more_columns, max_pixels);
       const int64_t max = std::clamp(part, std::min(tuning_.min_columns, columns), columns);
       plan_.block = {.rows = 1, .columns = even_part(columns, max)};
+      if (planes_.packed_by == PackedBy::nobody) {
+        const int64_t tile = max_vectors_of_input * plan_.lanes;
+        plan_.block.columns = std::max(max / tile * tile, std::min(tile, columns));
+      }
       planes_.pitch = plan_.block.columns + more_columns;
     }
     planes_.plane_size = (plan_.block.rows + more_rows) * planes_.pitch + more_columns;

@@ -65,6 +65,10 @@ class DenseBinder {
   Status bind() {
     bound_.applies_epilogue = by_.epilogue != nullptr;
     bound_.window_sums = window_sums_of(plan_, bound_.operands);
+    // A kernel's own sums, beside which others may be, are no words.
+    if (sums_windows() && packed_by() == jit::PackedBy::nobody) {
+      bound_.window_sums = jit::WindowSums::dwords;
+    }
     if (Status status = find_window_sums(); !status) return status;
     if (Status status = find_blocks(); !status) return status;
     if (Status status = find_packers(); !status) return status;
@@ -129,12 +133,25 @@ class DenseBinder {
     last.channels = plan_.last_channels();
     if (Status status = get(tile, by_.epilogue, tiles.code); !status) return status;
     if (Status status = get(last, by_.epilogue, tiles.last_code); !status) return status;
-    const bool packs = plan_.planes() != nullptr && plan_.planes()->kernel_packs;
-    if (!packs || sums_windows()) return {};
-    jit::DenseTile packing = plan_.channel_tiles == 1 ? last : tile;
-    packing.source =
+    const auto packing = packing_tile(plan_.channel_tiles == 1 ? last : tile);
+    return packing ? get(*packing, by_.epilogue, bound_.packing_code) : Status();
+  }
+
+  jit::PackedBy packed_by() const {
+    return plan_.planes() != nullptr ? plan_.planes()->packed_by : jit::PackedBy::packer;
+  }
+
+  /// The tile whose kernel takes its pixels from the input, if there is one.
+  std::optional<jit::DenseTile> packing_tile(jit::DenseTile tile) const {
+    const bool is_only_tile = packed_by() == jit::PackedBy::nobody;
+    if (packed_by() == jit::PackedBy::packer || (sums_windows() && !is_only_tile)) {
+      return std::nullopt;
+    }
+    tile.source =
         bound_.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
-    return get(packing, by_.epilogue, bound_.packing_code);
+    tile.reads_input_once = is_only_tile;
+    if (sums_windows()) tile.window_sums = jit::WindowSums::own;
+    return tile;
   }
 
   Status find_packers() {

@@ -109,8 +109,8 @@ class BlockRun {
     const int64_t input_channel =
         place.image * geometry.channels + place.group * geometry.group_channels();
     arguments.input_step = plan_.rows.input * plan_.columns.input;
-    arguments.input =
-        call_.operands[0] + input_channel * arguments.input_step + place.row * plan_.columns.input;
+    arguments.input = call_.operands[0] + input_channel * arguments.input_step +
+                      place.row * plan_.columns.input + place.column;
     return arguments;
   }
 
@@ -221,7 +221,10 @@ class DenseRun {
     const std::byte* source =
         source_of(part.place, inner, scratch, vectors, packed_by_kernel * pixels_of_tile());
     const PackedBlock block = {part.place, inner, *part.tables, source, scratch};
-    if (bound_.window_sums != jit::WindowSums::none) sum_block(bound_, block, packed);
+    const PixelTiles summed = {packed.begin + packed_by_kernel, packed.end};
+    if (bound_.window_sums != jit::WindowSums::none && summed.count() > 0) {
+      sum_block(bound_, block, summed);
+    }
     const BlockRun run(call_, block);
     for (int64_t tile = first; tile <= last; ++tile) {
       run.run_tile(tile, tiles_of(tile), tile == first ? packed_by_kernel : 0);

@@ -29,7 +29,7 @@ void emit_dot_product(Assembler& code, const Target& target, ProductEngine engin
 
 void KLoopEmitter::emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums,
                                              const Xmm& zero_points, const Xmm& product) {
-  if (tile_.window_sums == WindowSums::dwords) {
+  if (tile_.window_sums != WindowSums::words) {
     code_.vpmulld(product, window_sums, zero_points);
     code_.vpsubd(sum, sum, product);
   } else if (target_.has_avx512()) {
@@ -89,6 +89,9 @@ void KLoopEmitter::emit_start_of_input() {
   code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
   code_.vmovups(product(), code_.constant(vector_constant<uint8_t>(
                                512, [](int i) { return i % 4 * 16 + i / 4; })));
+  if (!sums_pixels()) return;
+  code_.vpbroadcastd(ones(), code_.constant_of(uint32_t{0x01010101}));
+  for (int v = 0; v < vectors_; ++v) code_.vpxord(sum(rows_, v), sum(rows_, v), sum(rows_, v));
 }
 
 // ---- loops
@@ -174,6 +177,9 @@ void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& r
     if (by_pixels() && is_first) emit_prefetch_of_next_tile();
   }
   for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position);
+  for (int v = 0; sums_pixels() && is_first && v < vectors_; ++v) {
+    code_.vpdpbusd(sum(rows_, v), vector(v), ones());
+  }
 }
 
 /// The operands: packed weights are consecutive, input is at the k step's pixel.
@@ -203,7 +209,7 @@ void KLoopEmitter::emit_vectors_of_input() {
     if (tile_.source == PixelSource::signed_input) {
       code_.vpxord(to, to, code_.constant(vector_constant<uint8_t>(512, [](int) { return 0x80; })));
     }
-    code_.vmovups(code_.ptr[reg::pixel + i * vector_bytes()], to);
+    if (!tile_.reads_input_once) code_.vmovups(code_.ptr[reg::pixel + i * vector_bytes()], to);
   }
   constexpr int line_bytes = 64;
   for (const RegExp& channel : channels) code_.prefetcht0(code_.ptr[channel + line_bytes]);
@@ -244,15 +250,16 @@ void KLoopEmitter::emit_compensation(const TileRows& rows) {
     }
     emit_window_sums_of_rows(reg::scratch);
   };
-  emit_address(by_pixels());
-  for (int i = 0; i < vectors_; ++i) {
+  if (!sums_pixels()) emit_address(by_pixels());
+  for (int i = 0; !sums_pixels() && i < vectors_; ++i) {
     code_.vmovups(vector(i), code_.ptr[reg::scratch + i * vector_bytes()]);
   }
   emit_address(!by_pixels());
   for (int row = rows.begin; row < rows.end; ++row) {
     code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
     for (int i = 0; i < vectors_; ++i) {
-      emit_subtract_window_sums(sum(row, i), vector(i), broadcast(), product());
+      const Xmm along = sums_pixels() ? sum(rows_, i) : vector(i);
+      emit_subtract_window_sums(sum(row, i), along, broadcast(), product());
     }
   }
 }

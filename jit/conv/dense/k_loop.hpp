@@ -79,9 +79,13 @@ class KLoopEmitter {
   void emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output);
 
   Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
-  Xmm vector(int index) const { return reg(rows_ * vectors_ + index); }
-  Xmm broadcast() const { return reg((rows_ + 1) * vectors_); }
-  Xmm product() const { return reg((rows_ + 1) * vectors_ + 1); }
+  Xmm vector(int index) const { return reg(summed_rows() * vectors_ + index); }
+  Xmm broadcast() const { return reg((summed_rows() + 1) * vectors_); }
+  Xmm product() const { return reg((summed_rows() + 1) * vectors_ + 1); }
+  /// With window sums of its own: the last row of sums, and the weights of that row.
+  bool sums_pixels() const { return tile_.window_sums == WindowSums::own; }
+  int summed_rows() const { return rows_ + (sums_pixels() ? 1 : 0); }
+  Xmm ones() const { return reg((summed_rows() + 1) * vectors_ + 2); }
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
 
   void emit_window_sums_of_rows(const Reg64& to);

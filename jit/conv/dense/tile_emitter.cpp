@@ -516,7 +516,12 @@ bool fits(const DenseTile& tile, const Target& target) {
   if (tile.has_tiles()) return fits_tile_registers(tile, target);
   const bool has_engine = tile.engine == ProductEngine::i16_pairs ||
                           product_engine_of(target) == ProductEngine::u8_i8_dot;
-  const int used = (tile.rows() + 1) * tile.vectors_of(lanes) + dense::work_registers;
+  const bool sums_pixels = tile.window_sums == WindowSums::own;
+  if (tile.source == PixelSource::packed && (sums_pixels || tile.reads_input_once)) return false;
+  if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
+  const int rows = tile.rows() + (sums_pixels ? 1 : 0);
+  const int used =
+      (rows + 1) * tile.vectors_of(lanes) + dense::work_registers + (sums_pixels ? 1 : 0);
   return has_engine && used <= target.vector_registers();
 }
 

@@ -83,8 +83,12 @@ struct DenseTile {
   /// Pixel-vectorised: whether the cache lines of the output are prefetched when a tile begins; not
   /// with an epilogue.
   bool prefetches_output = false;
-  /// Pixel-vectorised; other than packed only without compression and window sums, with VBMI.
+  /// Pixel-vectorised; other than packed only without compression, with no window sums but its own,
+  /// with VBMI.
   PixelSource source = PixelSource::packed;
+  /// Whether pixels from the input are not stored as packed input, for they are read once: no k
+  /// steps are peeled.
+  bool reads_input_once = false;
   /// Whether the table of offsets is that of one k group, gone through for each of
   /// `DenseArguments::k_groups`; then no k steps are peeled.
   bool loops_k_groups = false;
@@ -122,6 +126,7 @@ struct DenseTile {
         field("peeled_k_steps", &DenseTile::peeled_k_steps),
         field("group_rows", &DenseTile::group_rows),
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
+        field("reads_input_once", &DenseTile::reads_input_once),
         field("loops_k_groups", &DenseTile::loops_k_groups),
         field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
         field("signed_w", &DenseTile::w_is_signed),

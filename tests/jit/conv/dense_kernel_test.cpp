@@ -97,6 +97,12 @@ std::vector<DenseTile> input_tiles_of(const Target& target) {
     for (const PixelSource source : {PixelSource::input, PixelSource::signed_input}) {
       tile.source = source;
       tiles.push_back(tile);
+      DenseTile once = tile;
+      once.reads_input_once = true;
+      once.peeled_k_steps = once.group_rows = 0;
+      tiles.push_back(once);
+      once.window_sums = WindowSums::own;
+      if (fits(once, target)) tiles.push_back(once);
     }
   }
   return tiles;
@@ -404,6 +410,8 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
   for (int32_t& weight : weights) weight = static_cast<int32_t>(random());
   std::vector<int32_t> start(static_cast<size_t>(tile.channels));
   for (int32_t& value : start) value = static_cast<int32_t>(random());
+  std::vector<int32_t> zero_points(static_cast<size_t>(tile.channels));
+  for (int32_t& value : zero_points) value = static_cast<int32_t>(random() % 511) - 255;
   std::vector<uint32_t> planes(static_cast<size_t>(taps * pixels));
   std::vector<int32_t> output(static_cast<size_t>(tile.channels * pixels));
   std::vector<int32_t> offsets;
@@ -419,6 +427,7 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
                                     .k_step_count = taps,
                                     .weights = reinterpret_cast<const std::byte*>(weights.data()),
                                     .start = start.data(),
+                                    .weight_zero_points = zero_points.data(),
                                     .stores = stores.data(),
                                     .output = output.data(),
                                     .output_step = 4 * pixels,
@@ -429,12 +438,14 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
   const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
   for (int pixel = 0; pixel < pixels; ++pixel) {
     std::vector<uint32_t> sums(start.begin(), start.end());
+    uint32_t window_sum = 0;
     for (int tap = 0; tap < taps; ++tap) {
       uint32_t dword = 0;
       for (int i = 0; i < 4; ++i) {
         const auto x = static_cast<uint8_t>(
             static_cast<uint8_t>(input[(4 * tap + i) * pixels + pixel]) ^ flip);
         dword |= uint32_t{x} << (8 * i);
+        window_sum += x;
         for (int m = 0; m < tile.channels; ++m) {
           const auto w =
               static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]);
@@ -442,9 +453,14 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
               static_cast<uint32_t>(x * static_cast<int8_t>(w >> 8 * i));
         }
       }
-      ASSERT_EQ(planes[static_cast<size_t>(tap * pixels + pixel)], dword) << name_of(tile);
+      const uint32_t packed = planes[static_cast<size_t>(tap * pixels + pixel)];
+      ASSERT_EQ(packed, tile.reads_input_once ? 0 : dword) << name_of(tile);
     }
     for (int m = 0; m < tile.channels; ++m) {
+      if (tile.window_sums == WindowSums::own) {
+        sums[static_cast<size_t>(m)] -=
+            window_sum * static_cast<uint32_t>(zero_points[static_cast<size_t>(m)]);
+      }
       ASSERT_EQ(static_cast<uint32_t>(output[static_cast<size_t>(m * pixels + pixel)]),
                 sums[static_cast<size_t>(m)])
           << name_of(tile) << ", " << taps << " taps";

@@ -87,6 +87,8 @@ constexpr std::string_view required[] = {
     "pixel_vectorised source=packed",
     "pixel_vectorised source=input",
     "pixel_vectorised source=signed_input",
+    "pixel_vectorised reads_input_once",
+    "pixel_vectorised window_sums=own",
     "pixel_vectorised loops_k_groups",
     "channel_vectorised engine=u8_i8_dot",
     "channel_vectorised engine=i16_pairs",

@@ -196,7 +196,7 @@ class ConvForms : public testing::Test {
         ++seen_[name_of(candidate)];
         const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
         const auto* planes = dense != nullptr ? dense->planes() : nullptr;
-        of_input_ += planes != nullptr && planes->kernel_packs;
+        of_input_ += planes != nullptr && planes->packed_by != jit::PackedBy::packer;
         ASSERT_EQ(results, expected.elements) << name_of(tier) << " as " << name_of(core) << ", "
                                               << tasks << " tasks, " << name_of(candidate) << "\n"
                                               << print(*function_of(row));
