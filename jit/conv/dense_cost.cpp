@@ -160,7 +160,7 @@ EventCounts tile_cost(const DensePlan& plan, const DenseTile& tile, double unali
 CostEvent packing_event(const DensePlan& plan, const Target& target) {
   const PackedLayout layout = plan.planes()->layout;
   if (layout == PackedLayout::im2col) return packed_im2col;
-  const bool in_bytes = plan.engine == ProductEngine::u8_i8_dot;
+  const bool in_bytes = multiplies_bytes(plan.engine);
   if (plan.geometry.layout == ConvolutionLayout::nhwc) {
     return in_bytes ? packed_nhwc : packed_one_by_one;
   }
@@ -263,8 +263,7 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
     block[transposed_output] += static_cast<double>(plan.block.pixels()) *
                                 static_cast<double>(plan.geometry.group_out_channels());
   }
-  const bool has_window_sums =
-      takes_u8_by_i8(plan.engine) ? problem.needs_window_sums() : problem.has_weight_zero_points;
+  const bool has_window_sums = subtracts_window_sums(plan.engine, problem);
   const bool sums_itself = plan.planes() && plan.planes()->packed_by == PackedBy::nobody;
   if (has_window_sums && multiplies_bytes(plan.engine) && !sums_itself) {
     block += window_sum_cost(plan, costs_on(target));

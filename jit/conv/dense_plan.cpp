@@ -79,7 +79,7 @@ PackInput pack_input_spec(const DensePlan& plan) {
   constexpr int64_t max_stride = 65;  // code has smaller ones
   PackInput spec = {
       .layout = plan.planes()->layout,
-      .engine = plan.engine,
+      .engine = multiplies_bytes(plan.engine) ? ProductEngine::u8_i8_dot : ProductEngine::i16_pairs,
       .column_stride = static_cast<int>(std::min<int64_t>(plan.columns.stride, max_stride))};
   if (spec.layout != PackedLayout::im2col) return spec;
   spec.filter_rows = static_cast<int>(plan.geometry.group_channels() * plan.rows.kernel);
@@ -95,11 +95,19 @@ void set_tile(DensePlan& plan, const DenseTile& tile) {
 
 namespace {
 
-DensePlan begin_plan(const ConvolutionGeometry& geometry, const Target& target) {
+/// The engine of vectors that takes the problem's signs as they are, or flips least of them.
+ProductEngine engine_of(const ConvolutionProblem& problem, const Target& target) {
+  const ProductEngine engine = product_engine_of(target);
+  const bool are_exchanged = problem.x_is_signed && !problem.w_is_signed;
+  return takes_u8_by_i8(engine) && are_exchanged ? ProductEngine::i8_u8_dot : engine;
+}
+
+DensePlan begin_plan(const ConvolutionProblem& problem, const Target& target) {
+  const ConvolutionGeometry& geometry = problem.geometry;
   DensePlan plan;
   plan.geometry = geometry;
   set_plane_axes(plan);
-  plan.engine = product_engine_of(target);
+  plan.engine = engine_of(problem, target);
   plan.tile.engine = plan.engine;
   plan.lanes = target.vector_bits() / 32;
   plan.k_groups = ceil_div(geometry.group_channels(), channels_of_k_group(plan.engine));
@@ -178,7 +186,8 @@ std::optional<DenseTile> widest_tile_of_input(const DensePlan& plan, bool needs_
 /// The plan by which the only tile of channels reads the input, if it can.
 std::optional<DensePlan> plan_input_once(const DensePlan& base, const ConvolutionProblem& problem,
                                          const Target& target) {
-  const auto widest = widest_tile_of_input(base, problem.needs_window_sums(), target);
+  const auto widest =
+      widest_tile_of_input(base, subtracts_window_sums(base.engine, problem), target);
   if (!widest) return std::nullopt;
   DensePlan plan = plan_packed(base, {.packed_by = PackedBy::nobody}, target);
   DenseTile tile = plan.tile;
@@ -207,7 +216,7 @@ bool may_hold_receptive_fields(DensePlan plan, const Target& target) {
   constexpr int64_t max = 64;
   const ConvolutionGeometry& geometry = plan.geometry;
   if (geometry.layout != ConvolutionLayout::nchw || geometry.axes.size() > 2) return false;
-  if (plan.engine != ProductEngine::u8_i8_dot || geometry.group_channels() > max) return false;
+  if (!multiplies_bytes(plan.engine) || geometry.group_channels() > max) return false;
   for (const ConvolutionAxis& axis : {plan.rows, plan.columns}) {
     if (std::max({axis.kernel, axis.stride, axis.dilation}) > max) return false;
   }
@@ -227,7 +236,7 @@ bool may_align_rows(const DensePlan& plan, const Target& target) {
 }  // namespace
 
 std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const Target& target) {
-  const DensePlan base = begin_plan(problem.geometry, target);
+  const DensePlan base = begin_plan(problem, target);
   std::vector<DensePlan> plans = plan_channels(base, problem, target);
   std::vector<PackedPlanes> planes = {{.layout = PackedLayout::nchw4c}};
   if (may_align_rows(base, target)) planes.push_back({.has_aligned_rows = true});

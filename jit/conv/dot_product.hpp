@@ -15,16 +15,17 @@ namespace castor::jit {
 /// candidate.
 enum class ProductEngine : uint8_t {
   u8_i8_dot,  ///< four u8 by four i8: vpdpbusd
+  i8_u8_dot,  ///< four i8 by four u8: the same with operands exchanged
   i16_pairs,  ///< two i16 by two: vpmaddwd and vpaddd, without VNNI
   /// 16 x 64 bytes by 64 x 16 bytes, each of either sign: tdpbusd and its like, with AMX.
   tiles,
 };
 /// Words of the values of ProductEngine, in order.
-constexpr std::array<std::string_view, 3> names_of(ProductEngine) {
-  return {"u8_i8_dot", "i16_pairs", "tiles"};
+constexpr std::array<std::string_view, 4> names_of(ProductEngine) {
+  return {"u8_i8_dot", "i8_u8_dot", "i16_pairs", "tiles"};
 }
 
-/// The engine of vectors.
+/// The engine of vectors for x of u8 and weights of i8.
 inline ProductEngine product_engine_of(const Target& target) {
   const bool has_vnni = target.supports(Feature::avx512_vnni) || target.supports(Feature::avx_vnni);
   return has_vnni ? ProductEngine::u8_i8_dot : ProductEngine::i16_pairs;
@@ -32,8 +33,10 @@ inline ProductEngine product_engine_of(const Target& target) {
 
 /// Whether operands are multiplied as the bytes that they are, or widened.
 constexpr bool multiplies_bytes(ProductEngine engine) { return engine != ProductEngine::i16_pairs; }
-/// Whether it multiplies bytes of any sign.
-constexpr bool takes_any_sign(ProductEngine engine) { return engine == ProductEngine::tiles; }
+/// Whether operands keep their signs: it multiplies bytes of any, or is chosen for theirs.
+constexpr bool keeps_signs(ProductEngine engine) {
+  return engine == ProductEngine::tiles || engine == ProductEngine::i8_u8_dot;
+}
 /// Whether x must be unsigned and weights signed, so that others get a sign flip.
 constexpr bool takes_u8_by_i8(ProductEngine engine) { return engine == ProductEngine::u8_i8_dot; }
 

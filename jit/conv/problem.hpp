@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ir/shape/convolution.hpp"
+#include "jit/conv/dot_product.hpp"
 
 namespace castor::jit {
 
@@ -22,6 +23,11 @@ struct ConvolutionProblem {
   /// weights have a zero point of 128 after their sign flip.
   bool needs_window_sums() const { return has_weight_zero_points || !w_is_signed; }
 };
+
+/// Whether kernels with that engine subtract window sums times zero points.
+inline bool subtracts_window_sums(ProductEngine engine, const ConvolutionProblem& problem) {
+  return takes_u8_by_i8(engine) ? problem.needs_window_sums() : problem.has_weight_zero_points;
+}
 
 /// The geometry with the images of a batch as one row of pixels, where nothing but the batch axis
 /// tells them apart: pointwise convolutions pixel by pixel. Else as it is.

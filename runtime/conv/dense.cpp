@@ -147,8 +147,8 @@ class DenseBinder {
     if (packed_by() == jit::PackedBy::packer || (sums_windows() && !is_only_tile)) {
       return std::nullopt;
     }
-    tile.source =
-        bound_.operands.x_is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
+    const bool has_sign_flip = takes_u8_by_i8(plan_.engine) && bound_.operands.x_is_signed;
+    tile.source = has_sign_flip ? jit::PixelSource::signed_input : jit::PixelSource::input;
     tile.reads_input_once = is_only_tile;
     if (sums_windows()) tile.window_sums = jit::WindowSums::own;
     return tile;

@@ -2,6 +2,7 @@
 #include "runtime/conv/dense_call.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "ir/support/integer_math.hpp"
@@ -87,7 +88,7 @@ class RowSummer {
   RowSummer(const jit::DensePlan& plan, const jit::CacheBlock& block, int32_t* work)
       : plan_(plan),
         block_(block),
-        is_signed_(plan.tile.x_is_signed),
+        is_signed_(plan.tile.x_is_signed || plan.engine == jit::ProductEngine::i8_u8_dot),
         rows_(input_extent(block.rows, plan.rows)),
         columns_(input_extent(block.columns, plan.columns)),
         at_(work),
@@ -211,14 +212,18 @@ class BlockSummer {
     return lanes;
   }
 
-  /// Adds the bytes of each lane's k group that are `present` to the lane's sum.
+  /// Adds the bytes of each lane's k group that are `present` to the lane's sum. Signed ones are
+  /// less by 128 than with their highest bits flipped.
   void add_plane(const std::byte* plane, uint32_t present, const PixelRange& lanes) const {
+    const bool is_signed = plan_.engine == jit::ProductEngine::i8_u8_dot;
+    const uint32_t flips = is_signed ? present & 0x80808080 : 0;
+    const auto less = static_cast<uint32_t>(128 * std::popcount(flips));
     for (int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
       uint32_t k_group = 0;
       std::memcpy(&k_group, plane + 4 * lane, sizeof k_group);
-      k_group &= present;
-      const uint32_t bytes =
-          (k_group & 0xff) + (k_group >> 8 & 0xff) + (k_group >> 16 & 0xff) + (k_group >> 24);
+      k_group = (k_group ^ flips) & present;
+      const uint32_t bytes = (k_group & 0xff) + (k_group >> 8 & 0xff) + (k_group >> 16 & 0xff) +
+                             (k_group >> 24) - less;
       sums_[lane] = static_cast<int32_t>(static_cast<uint32_t>(sums_[lane]) + bytes);
     }
   }

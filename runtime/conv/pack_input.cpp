@@ -23,7 +23,7 @@ class InputBlock {
     pixel_step_ = nhwc ? geometry.channels : 1;
     group_ = input.x + place.image * geometry.channels * pixels_ +
              place.group * geometry.group_channels() * channel_step_;
-    flip_ = input.is_signed && !takes_any_sign(plan.engine) ? 0x80 : 0;
+    flip_ = input.is_signed && !keeps_signs(plan.engine) ? 0x80 : 0;
     if (!has_pairs()) pad_ = static_cast<uint8_t>(input.zero_point + flip_);
   }
 

@@ -138,7 +138,7 @@ class WeightPacker {
 
   /// Makes 8-bit weights signed.
   uint8_t flip() const { return input_.is_signed || stays_unsigned() ? 0 : 0x80; }
-  bool stays_unsigned() const { return !input_.is_signed && takes_any_sign(plan_.engine); }
+  bool stays_unsigned() const { return !input_.is_signed && keeps_signs(plan_.engine); }
   /// What k_group_spec takes.
   uint8_t k_group_flip() const { return has_pairs() ? flip() ^ 0x80 : flip(); }
   bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }

@@ -2,6 +2,7 @@
 // The K loop of the dense microkernel: inside jit/conv/dense only.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 
@@ -85,6 +86,8 @@ class KLoopEmitter {
   /// With window sums of its own: the last row of sums, and the weights of that row.
   bool sums_pixels() const { return tile_.window_sums == WindowSums::own; }
   int summed_rows() const { return rows_ + (sums_pixels() ? 1 : 0); }
+  /// Whether pixels from the input are in an order of their own until all products are done.
+  bool unpacks_input() const { return tile_.reads_input_once && vectors_ % 4 == 0; }
   Xmm ones() const { return reg((summed_rows() + 1) * vectors_ + 2); }
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
 
@@ -124,6 +127,9 @@ class KLoopEmitter {
   void emit_k_steps();
   void emit_k_step(const RegExp& at, int position, const TileRows& rows);
   void emit_vectors_of_input();
+  void emit_permuted_vector(const std::array<RegExp, 4>& channels, int index);
+  void emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first);
+  void emit_pixels_in_order();
   void emit_prefetch_of_next_tile();
   void emit_products(int row, int position);
   void emit_peeled_k_steps(const TileRows& group);

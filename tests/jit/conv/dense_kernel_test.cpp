@@ -32,14 +32,18 @@ std::vector<DenseTile> tiles_of(const Target& target) {
         for (const bool gaps : {false, true}) {
           for (const int peeled : {0, 1, 3, 4}) {
             if (peeled > 0 && (gaps || !target.has_avx512())) continue;
-            const DenseTile tile = {.engine = product_engine_of(target),
-                                    .channels = channels,
-                                    .vectors = vectors,
-                                    .window_sums = sums,
-                                    .store = gaps ? StorePolicy::compressed : StorePolicy::rows,
-                                    .peeled_k_steps = peeled,
-                                    .group_rows = rows_of_group(vectors, target)};
-            if (fits(tile, target)) tiles.push_back(tile);
+            DenseTile tile = {.engine = product_engine_of(target),
+                              .channels = channels,
+                              .vectors = vectors,
+                              .window_sums = sums,
+                              .store = gaps ? StorePolicy::compressed : StorePolicy::rows,
+                              .peeled_k_steps = peeled,
+                              .group_rows = rows_of_group(vectors, target)};
+            if (!fits(tile, target)) continue;
+            tiles.push_back(tile);
+            if (tile.engine != ProductEngine::u8_i8_dot || channels % 3 != 2) continue;
+            tile.engine = ProductEngine::i8_u8_dot;
+            tiles.push_back(tile);
           }
         }
       }
@@ -186,8 +190,9 @@ class KernelOperands {
   /// Modulo 2^32; each product of words is of 32 bits.
   uint32_t dot(int32_t pixels, int32_t weights) const {
     uint32_t sum = 0;
-    const bool bytes = tile_.engine == ProductEngine::u8_i8_dot;
+    const bool bytes = multiplies_bytes(tile_.engine);
     const int width = bytes ? 8 : 16;
+    if (tile_.engine == ProductEngine::i8_u8_dot) std::swap(pixels, weights);
     for (int shift = 0; shift < 32; shift += width) {
       const auto a = static_cast<uint32_t>(pixels) >> shift;
       const auto b = static_cast<uint32_t>(weights) >> shift;
@@ -436,6 +441,7 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
                                     .input_step = pixels};
   run(&arguments);
   const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
+  const bool is_exchanged = tile.engine == ProductEngine::i8_u8_dot;
   for (int pixel = 0; pixel < pixels; ++pixel) {
     std::vector<uint32_t> sums(start.begin(), start.end());
     uint32_t window_sum = 0;
@@ -445,12 +451,14 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
         const auto x = static_cast<uint8_t>(
             static_cast<uint8_t>(input[(4 * tap + i) * pixels + pixel]) ^ flip);
         dword |= uint32_t{x} << (8 * i);
-        window_sum += x;
+        const int value = is_exchanged ? static_cast<int8_t>(x) : x;
+        window_sum += static_cast<uint32_t>(value);
         for (int m = 0; m < tile.channels; ++m) {
-          const auto w =
-              static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]);
+          const auto w = static_cast<uint8_t>(
+              static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]) >>
+              8 * i);
           sums[static_cast<size_t>(m)] +=
-              static_cast<uint32_t>(x * static_cast<int8_t>(w >> 8 * i));
+              static_cast<uint32_t>(value * (is_exchanged ? w : static_cast<int8_t>(w)));
         }
       }
       const uint32_t packed = planes[static_cast<size_t>(tap * pixels + pixel)];

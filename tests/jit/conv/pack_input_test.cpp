@@ -163,7 +163,7 @@ class Definition {
                         : (place_.image * geometry.channels + of_all) * pixels + pixel];
       number = input_.is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
     }
-    const bool bytes = plan_.engine == jit::ProductEngine::u8_i8_dot;
+    const bool bytes = multiplies_bytes(plan_.engine);
     return static_cast<uint32_t>(bytes ? number + (input_.is_signed ? 128 : 0)
                                        : number - input_.zero_point);
   }

@@ -82,7 +82,7 @@ class Definition {
 
  private:
   /// What packing takes off bytes to make them signed.
-  int64_t shift() const { return is_signed_ || takes_any_sign(plan_.engine) ? 0 : 128; }
+  int64_t shift() const { return is_signed_ || keeps_signs(plan_.engine) ? 0 : 128; }
   int64_t positions() const {
     int64_t count = 1;
     for (const ConvolutionAxis& axis : plan_.geometry.axes) count *= axis.kernel;

@@ -74,6 +74,7 @@ std::set<std::string> shown_by(const GoldenKernel& kernel) {
 /// Every emitter, and every switch and choice of it.
 constexpr std::string_view required[] = {
     "pixel_vectorised engine=u8_i8_dot",
+    "pixel_vectorised engine=i8_u8_dot",
     "pixel_vectorised engine=i16_pairs",
     "pixel_vectorised window_sums=none",
     "pixel_vectorised window_sums=i32",
