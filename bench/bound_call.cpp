@@ -15,6 +15,11 @@ Result<BoundCall> bind_call(const Runtime& runtime, const FunctionPtr& function,
   }
   const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
   if (!bound) return bound.error();
+  if (bound->tier() != kernel->tier()) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("@{} is not of tier {}: {}", function->name, name_of(*kernel->tier()),
+                             bound->engine_reason())};
+  }
   return BoundCall{*bound, std::move(inputs), std::move(outputs), {}};
 }
 

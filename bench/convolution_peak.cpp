@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/convolution_peak.hpp"
 
+#include "jit/tile_permission.hpp"
+
 namespace castor::bench {
 
 namespace {
@@ -18,7 +20,9 @@ constexpr int products_in_flight = 4;
 
 }  // namespace
 
-ConvolutionPeak::ConvolutionPeak(jit::Tier tier) : target_{tier} { emit(); }
+ConvolutionPeak::ConvolutionPeak(jit::Tier tier) : target_{jit::permitted_tier(tier).tier} {
+  emit();
+}
 
 bool ConvolutionPeak::has_vnni() const {
   return target_.supports(jit::Feature::avx512_vnni) || target_.supports(jit::Feature::avx_vnni);

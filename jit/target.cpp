@@ -15,6 +15,7 @@
 #include "ir/support/guarded.hpp"
 #include "jit/emulated_features.hpp"
 #include "jit/memory/published.hpp"
+#include "jit/tile_detection.hpp"
 
 namespace castor::jit {
 namespace {
@@ -26,12 +27,11 @@ bool detects(const CpuType& cpu) {
   return cpu.has(type);
 }
 
-/// Xbyak reads tiles from cpuid alone: whether the operating system saves them, XCR0 says.
+/// Xbyak reads tiles from cpuid alone.
 template <auto type>
 bool detects_tiles(const CpuType& cpu) {
-  constexpr uint64_t configuration_and_data = uint64_t{3} << 17;
-  if (!cpu.has(CpuType::tAVX512F) || !cpu.has(type)) return false;
-  return (CpuType::getXfeature() & configuration_and_data) == configuration_and_data;
+  if (!cpu.has(CpuType::tAVX512F) || !cpu.has(CpuType::tAMX_TILE) || !cpu.has(type)) return false;
+  return tiles_unusable_because(detect_tiles()).empty();
 }
 
 /// A feature, its name in messages, and how Xbyak sees it.
@@ -118,22 +118,24 @@ size_t llc_bytes(const DetectedCaches& caches) {
   return bytes < (size_t{1} << 20) ? unknown : bytes;
 }
 
-/// What `emulate_features` was told.
-constinit std::atomic<FeatureSet> emulated_features;
+/// What `emulate` was told first; null: nothing.
+constinit std::atomic<const Emulation*> emulation_of_program = nullptr;
 
 Host detect_host() {
   Host found;
   found.cpu = brand_string();
   found.identity = detect_identity();
   const CpuType cpu;
+  const Emulation* emulation = emulation_of_program.load();
   found.features = detect_features(cpu);
+  if (emulation != nullptr) found.features = found.features - emulation->not_of_host;
   const DetectedCaches caches = detect_caches();
   found.caches = caches.near;
   found.llc_bytes = llc_bytes(caches);
   for (const TierInfo& row : tiers) {
     if (found.runs(row.tier)) found.best = row.tier;
   }
-  found.emulated = emulated_features.load() - found.features;
+  if (emulation != nullptr) found.emulated = emulation->features - found.features;
   return found;
 }
 
@@ -207,9 +209,18 @@ const Host& host() {
   return found.get([] { return std::make_unique<const Host>(detect_host()); });
 }
 
-bool emulate_features(FeatureSet features) {
-  emulated_features.store(features);
-  return host().emulated == features - host().features;
+bool emulate(const Emulation& emulation) {
+  const Emulation* none = nullptr;
+  emulation_of_program.compare_exchange_strong(none, &emulation);
+  const Host& answered = host();
+  return answered.emulated == emulation.features - answered.features &&
+         answered.features - emulation.not_of_host == answered.features;
+}
+
+ArchPrctl emulated_arch_prctl() {
+  const Emulation* emulation = emulation_of_program.load();
+  const bool is_emulated = emulation != nullptr && host().emulated.has(Feature::amx_tile);
+  return is_emulated ? emulation->arch_prctl : nullptr;
 }
 
 Result<Target> choose_target(const TargetRequest& request, const Host& machine) {

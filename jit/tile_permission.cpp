@@ -5,24 +5,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+
+#include "jit/emulated_features.hpp"
+#include "jit/tile_detection.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-// Linux, Documentation/arch/x86/xstate.rst; glibc has no wrapper.
-constexpr int get_supported = 0x1021;
-constexpr int get_permitted = 0x1022;
-constexpr int request_permission = 0x1023;
-constexpr int tile_data = 18;
+constexpr Tier tier_without_tiles = Tier::avx512_fp16;
 
-bool is_among(int which) {
-  uint64_t features = 0;
-  if (::syscall(SYS_arch_prctl, which, &features) != 0) return false;
-  return (features >> tile_data & 1) != 0;
+/// The error number of the first refusal; 0: there was none.
+constinit std::atomic<int> refused_with = 0;
+
+int64_t arch_prctl(int request, uint64_t argument) {
+  if (const ArchPrctl emulated = emulated_arch_prctl()) return emulated(request, argument);
+  return ::syscall(SYS_arch_prctl, request, argument);
+}
+
+/// 0, or the error number of the refusal.
+int request() {
+  if (may_use_tiles()) return 0;
+  return arch_prctl(xstate::request_permission, xstate::tile_data) == 0 ? 0 : errno;
 }
 
 std::string_view meaning_of(int error) {
@@ -35,25 +43,38 @@ std::string_view meaning_of(int error) {
   }
 }
 
+std::string lower_because(std::string_view reason) {
+  return fmt::format("code is of tier {}: {}", name_of(tier_without_tiles), reason);
+}
+
 }  // namespace
 
+bool may_use_tiles() {
+  uint64_t states = 0;
+  if (arch_prctl(xstate::get_permitted, reinterpret_cast<uint64_t>(&states)) != 0) return false;
+  return (states >> xstate::tile_data & 1) != 0;
+}
+
 Status permit_tiles() {
-  if (is_among(get_permitted)) return {};
-  if (::syscall(SYS_arch_prctl, request_permission, tile_data) == 0) return {};
-  const int error = errno;
-  const bool is_supported = is_among(get_supported);
-  return Error{
-      ErrorCode::unsupported,
-      fmt::format("no permission for tile registers: {} ({}{})", meaning_of(error),
-                  std::strerror(error), is_supported ? "" : "; Linux offers none to this process")};
+  int error = refused_with.load();
+  if (error == 0) error = request();
+  if (error == 0) return {};
+  refused_with.store(error);
+  return Error{ErrorCode::unsupported, fmt::format("no permission for tile registers: {} ({})",
+                                                   meaning_of(error), std::strerror(error))};
 }
 
 PermittedTier permitted_tier(Tier tier) {
-  if (!info(tier).features.has(Feature::amx_tile) || host().emulates(tier)) return {tier, ""};
+  if (!info(tier).features.has(Feature::amx_tile) || !host().runs(tier)) return {tier, ""};
   const Status permitted = permit_tiles();
   if (permitted.ok()) return {tier, ""};
-  constexpr Tier lower = Tier::avx512_fp16;
-  return {lower, fmt::format("code is of tier {}: {}", name_of(lower), permitted.error().message)};
+  return {tier_without_tiles, lower_because(permitted.error().message)};
+}
+
+std::string best_tier_lower_because() {
+  if (host().best != tier_without_tiles) return "";
+  const std::string_view reason = tiles_unusable_because(detect_tiles());
+  return reason.empty() ? "" : lower_because(reason);
 }
 
 }  // namespace castor::jit

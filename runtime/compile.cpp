@@ -30,7 +30,6 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   }
 
   compiled->target = *runtime.target;
-  compiled->lower_tier_because = runtime.lower_tier_because;
   compiled->store = runtime.store;
   compiled->executor = runtime.executor;
   compiled->nests = jit::plan_nests(*compiled->canonical, compiled->target);
@@ -46,6 +45,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                "most {} are supported",
                                function->name, nest.inputs.size(), jit::max_inputs)};
     }
+    if (nest.convolution) compiled->lower_tier_because = runtime.lower_tier_because;
     if (nest.convolution || nest.requantization) {  // code depends on extents, or parameters
       compiled->likely.emplace_back();
       continue;

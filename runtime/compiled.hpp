@@ -39,16 +39,17 @@ struct Compiled {
   std::shared_ptr<Observer> observer;  ///< null: nobody watches
   std::shared_ptr<const RuntimeMemory> memory;
   std::vector<jit::Nest> nests;
-  std::vector<LikelyCode> likely;      ///< codes of each nest
-  std::string interpreted_because;     ///< not empty: there is no code
-  std::string lower_tier_because;      ///< not empty: code is of a lower tier than it could be
+  std::vector<LikelyCode> likely;   ///< codes of each nest
+  std::string interpreted_because;  ///< not empty: there is no code
+  /// Not empty: convolutions are of a lower tier than the machine's best one could be.
+  std::string lower_tier_because;
   std::shared_ptr<Executor> executor;  ///< used by calls that name none; may be null
 };
 
 /// What `engine_reason` says: why there is no code, or why it is of a lower tier.
-inline const std::string& reason_of(const Compiled& compiled,
-                                    const std::string& interpreted_because) {
-  return interpreted_because.empty() ? compiled.lower_tier_because : interpreted_because;
+template <class State>  // Compiled or BoundState
+const std::string& reason_of(const State& state) {
+  return state.interpreted_because.empty() ? state.lower_tier_because : state.interpreted_because;
 }
 
 struct KernelState {

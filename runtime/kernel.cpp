@@ -169,9 +169,7 @@ Engine Kernel::engine() const {
   return state_->compiled->interpreted_because.empty() ? Engine::jit : Engine::interpreter;
 }
 
-std::string_view Kernel::engine_reason() const {
-  return reason_of(*state_->compiled, state_->compiled->interpreted_because);
-}
+std::string_view Kernel::engine_reason() const { return detail::reason_of(*state_->compiled); }
 
 std::optional<Tier> Kernel::tier() const {
   if (engine() != Engine::jit) return std::nullopt;
@@ -242,7 +240,7 @@ std::span<const Dims> BoundKernel::output_shapes() const { return state_->output
 
 std::optional<Tier> BoundKernel::tier() const {
   if (engine() != Engine::jit) return std::nullopt;
-  return state_->kernel->compiled->target.tier;
+  return state_->target.tier;
 }
 
 size_t BoundKernel::code_bytes() const { return detail::code_bytes(*state_); }
@@ -251,8 +249,6 @@ Engine BoundKernel::engine() const {
   return state_->interpreted_because.empty() ? Engine::jit : Engine::interpreter;
 }
 
-std::string_view BoundKernel::engine_reason() const {
-  return reason_of(*state_->kernel->compiled, state_->interpreted_because);
-}
+std::string_view BoundKernel::engine_reason() const { return detail::reason_of(*state_); }
 
 }  // namespace castor

@@ -35,17 +35,6 @@ bool asks_for_a_tier(const RuntimeOptions& options) {
   return options.tier || (named != nullptr && *named != '\0');
 }
 
-/// Asks the operating system for what kernels of the tier need. Unless the caller wants that very
-/// tier, a lower one does where it refuses.
-Status permit_tier(detail::RuntimeState& state, const RuntimeOptions& options) {
-  jit::PermittedTier permitted = jit::permitted_tier(state.target->tier);
-  if (permitted.lower_because.empty()) return {};
-  if (asks_for_a_tier(options)) return Error{ErrorCode::unsupported, permitted.lower_because};
-  state.target->tier = permitted.tier;
-  state.lower_tier_because = std::move(permitted.lower_because);
-  return {};
-}
-
 }  // namespace
 
 Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const RuntimeOptions& options,
@@ -75,7 +64,7 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   Result<jit::Target> target = jit::choose_target(options.tier, options.core);
   if (!target.ok()) return target.error();
   state->target = *target;
-  if (Status status = permit_tier(*state, options); !status) return status.error();
+  if (!asks_for_a_tier(options)) state->lower_tier_because = jit::best_tier_lower_because();
   state->store =
       std::make_shared<CodeStore>(system_calls_for(options.observe, system), cache_bytes / 2,
                                   state->observer, options.code_bytes_limit);

@@ -25,7 +25,8 @@ struct RuntimeState {
       : table(std::make_shared<ForkPrivate<KernelTable, size_t>>(system, cache_bytes / 2)) {}
   std::optional<jit::Target> target;
   std::string interpreted_because;
-  std::string lower_tier_because;  ///< not empty: the target is of a lower tier than it could be
+  /// Not empty: the target is the best tier, but lower than the CPU's instructions allow.
+  std::string lower_tier_because;
   CompileLimits limits;
   std::shared_ptr<Executor> executor;
   std::shared_ptr<CodeStore> store;

@@ -131,7 +131,9 @@ Status run(const SweepOptions& options) {
   }
   Result<jit::Target> target = jit::choose_target(tier);
   if (!target.ok()) return target.error();
-  target->tier = jit::permitted_tier(target->tier).tier;
+  const jit::PermittedTier permitted = jit::permitted_tier(target->tier);
+  if (!permitted.lower_because.empty()) std::cerr << permitted.lower_because << "\n";
+  target->tier = permitted.tier;
   std::vector<SweepCase> cases = random_cases(options.seed, options.random);
   if (options.layers) std::ranges::move(layer_cases(), std::back_inserter(cases));
   detail::CodeStore store(jit::SystemCalls::real(), size_t{256} << 20);

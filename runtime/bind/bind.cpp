@@ -58,6 +58,8 @@ Status bind_tensors(BoundState& bound, std::span<const Dims> input_shapes,
 
 /// Steps with code; or, where executable memory is refused, none, and the reason.
 Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes) {
+  bound.target = bound.kernel->compiled->target;
+  bound.lower_tier_because = bound.kernel->compiled->lower_tier_because;
   bound.interpreted_because = bound.kernel->compiled->interpreted_because;
   Status status = bind_nests(bound, input_shapes);
   if (status.ok() || status.error().code != ErrorCode::executable_memory) return status;

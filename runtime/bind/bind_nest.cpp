@@ -417,12 +417,16 @@ class NestBinder {
                           bool has_residual, ConvolutionStep& result) {
     tensors.sharing.store = compiled_.memory->weights.get();
     auto convolution = bind_convolution(
-        tensors.geometry, tensors.operands, tensors.constants, compiled_.target,
+        tensors.geometry, tensors.operands, tensors.constants, bound_.target,
         compiled_.store->cache, origins_.scratch(),
         {.epilogue = tile, .has_residual = has_residual, .weights = tensors.sharing});
     if (!convolution.ok()) return convolution.error();
     result.convolution = std::move(convolution).value();
-    result.nanoseconds = convolution_ns(tensors.geometry, compiled_.target);
+    if (!result.convolution->lower_tier_because.empty()) {
+      bound_.target = result.convolution->target;
+      bound_.lower_tier_because = result.convolution->lower_tier_because;
+    }
+    result.nanoseconds = convolution_ns(tensors.geometry, bound_.target);
     if (result.convolution->scratch_bytes > 0)
       origins_.scratch().give_back(result.convolution->scratch);
     return {};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/target.hpp"
 #include "runtime/bind/in_place.hpp"
 #include "runtime/bind/steps.hpp"
 #include "runtime/check/check_overlap.hpp"
@@ -26,6 +27,10 @@ struct BoundState {
   std::vector<Dims> output_shapes;
   std::vector<Step> steps;         ///< in the order in which they run
   std::vector<ScaleCheck> scales;  ///< checked for machine code; the interpreter checks them itself
+  /// What code is made for: what the function was compiled for, or a lower tier where the system
+  /// refuses what a convolution needs. Elementwise code of both tiers is the same.
+  jit::Target target;
+  std::string lower_tier_because;   ///< not empty: why code is of a lower tier than it could be
   std::string interpreted_because;  ///< not empty: there is no code, and no step
   size_t scratch_bytes = 0;         ///< bytes per task
   bool keeps_scratch = true;        ///< else every call brings its own

@@ -2,6 +2,9 @@
 #include "runtime/conv/convolution.hpp"
 
 #include <cstring>
+#include <utility>
+
+#include "jit/tile_permission.hpp"
 
 namespace castor::detail {
 
@@ -10,6 +13,24 @@ namespace {
 /// Whether there is any output.
 bool has_outputs(const ConvolutionGeometry& geometry) {
   return element_count(geometry.output_extents()).value_or(0) > 0;
+}
+
+bool has_tiles(const jit::Candidate& candidate) {
+  const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
+  return dense != nullptr && dense->tile.has_tiles();
+}
+
+/// The candidate with the lowest cost for the convolution's target. Tiles are asked for here, when
+/// they are wanted; where they are refused, the target is lowered to the next tier.
+jit::Candidate choose_permitted(const jit::ConvolutionProblem& problem,
+                                const jit::TileEpilogue* epilogue, BoundConvolution& convolution) {
+  jit::Candidate chosen = choose(problem, convolution.target, epilogue);
+  if (!has_tiles(chosen)) return chosen;
+  jit::PermittedTier permitted = jit::permitted_tier(convolution.target.tier);
+  if (permitted.lower_because.empty()) return chosen;
+  convolution.target.tier = permitted.tier;
+  convolution.lower_tier_because = std::move(permitted.lower_because);
+  return choose(problem, convolution.target, epilogue);
 }
 
 /// Binds by a candidate's plan.
@@ -34,6 +55,7 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
     ScratchPlan& scratch, const ConvolutionChoice& choice) {
   auto bound = std::make_shared<BoundConvolution>();
   bound->geometry = geometry;
+  bound->target = target;
   if (!has_outputs(geometry) || geometry.group_channels() == 0) {
     return std::shared_ptr<const BoundConvolution>(std::move(bound));
   }
@@ -43,10 +65,11 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
                                            .w_is_signed = operands.w_is_signed,
                                            .has_weight_zero_points = operands.w_zero_point >= 0,
                                            .has_constant_weights = constants[1] != nullptr};
-  const jit::Candidate candidate =
-      choice.candidate != nullptr ? *choice.candidate : choose(problem, target, choice.epilogue);
+  const jit::Candidate candidate = choice.candidate != nullptr
+                                       ? *choice.candidate
+                                       : choose_permitted(problem, choice.epilogue, *bound);
   const auto* epilogue = candidate.applies_epilogue ? choice.epilogue : nullptr;
-  const ConvolutionBinding by = {problem, operands, constants,           target,
+  const ConvolutionBinding by = {problem, operands, constants,           bound->target,
                                  cache,   epilogue, choice.has_residual, choice.weights};
   if (Status status = bind_candidate(*bound, candidate, by); !status) return status.error();
   if (bound->scratch_bytes > 0) bound->scratch = scratch.take(bound->scratch_bytes);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <variant>
 
 #include "runtime/conv/dense.hpp"
@@ -18,6 +19,8 @@ struct NothingToMultiply {};
 /// One convolution of a bound kernel.
 struct BoundConvolution {
   ConvolutionGeometry geometry;
+  jit::Target target;              ///< what it is planned for
+  std::string lower_tier_because;  ///< not empty: the target is of a lower tier than was wanted
   std::variant<NothingToMultiply, std::shared_ptr<const BoundDense>,
                std::shared_ptr<const BoundDepthwise>, std::shared_ptr<const BoundGroupedNhwc>>
       form;
@@ -40,7 +43,8 @@ struct BoundConvolution {
 
 /// What decides how a convolution is done besides the convolution itself.
 struct ConvolutionChoice {
-  /// One of the candidates; null: the one with the lowest cost.
+  /// One of the candidates, for whose tiles the caller has asked; null: the one with the lowest
+  /// cost, of a tier without tiles where the system refuses them.
   const jit::Candidate* candidate = nullptr;
   /// What kernels apply where they can, else the result is left in pieces; null: nothing.
   const jit::TileEpilogue* epilogue = nullptr;

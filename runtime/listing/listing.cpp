@@ -80,7 +80,7 @@ class Writer {
   /// A convolution or requantization, whose listing does not depend on the tensors.
   Status large_form(const detail::StepBase& step, const std::string& name) {
     heading(name + ", as for large tensors");
-    const auto codes = jit::emit_annotated(*compiled().canonical, compiled().target);
+    const auto codes = jit::emit_annotated(*compiled().canonical, bound_.target);
     if (!codes && codes.error().code != ErrorCode::unsupported) return codes.error();
     if (codes) return append((*codes)[step.nest]);
     text_ += fmt::format("; no listing: {}\n", codes.error().message);

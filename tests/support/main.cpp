@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "jit/tile_permission.hpp"
+#include "jit/tile_detection.hpp"
 #include "tools/emulator/emulator.hpp"
 
 namespace {
@@ -37,12 +37,30 @@ std::map<std::string, std::string> topic_filters() {
 
 bool is_long(std::string_view argument) { return argument == "--long"; }
 
+/// An environment variable: tiles are emulated although the CPU has them.
+constexpr const char* emulate_tiles = "CASTOR_EMULATE_TILES";
+constexpr int skipped = 77;  // as tests/CMakeLists.txt has it
+
+bool leaves_tiles_of_cpu_alone() { return std::getenv(emulate_tiles) != nullptr; }
+
+bool has_tiles_of_cpu() {
+  const castor::jit::TileMachine machine = castor::jit::detect_tiles();
+  return machine.has_tiles && castor::jit::tiles_unusable_because(machine).empty();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  castor::emulator::install();  // the tiers that this machine lacks are tested too
-  castor::jit::permitted_tier(
-      castor::jit::Tier::amx);  // for tests that run kernels without a runtime
+  if (leaves_tiles_of_cpu_alone() && !has_tiles_of_cpu()) {
+    std::fprintf(stderr,
+                 "skipped: this CPU has no tiles, so that without %s they are emulated too\n",
+                 emulate_tiles);
+    return skipped;
+  }
+  // The tiers that this machine lacks are tested too.
+  using castor::emulator::TilesOfCpu;
+  castor::emulator::install(leaves_tiles_of_cpu_alone() ? TilesOfCpu::left_alone
+                                                        : TilesOfCpu::used);
   // Before GoogleTest draws parameters of tests: some are fewer in the short form.
   if (std::any_of(argv + 1, argv + argc, is_long)) setenv("CASTOR_LONG", "1", 1);
   testing::InitGoogleTest(&argc, argv);

@@ -18,6 +18,7 @@
 #include "ir/numerics/scalar.hpp"
 #include "jit/emulated_features.hpp"
 #include "tools/emulator/fp16.hpp"
+#include "tools/emulator/permission.hpp"
 #include "tools/emulator/signal_frame.hpp"
 
 namespace castor::emulator {
@@ -260,12 +261,20 @@ INSTANTIATE_TEST_SUITE_P(Fp16, EmulatorInstructions,
 
 TEST(EmulatedFeatures, AreSetBeforeTheHostIsAsked) {
   const jit::Host& host = jit::host();
-  EXPECT_TRUE(jit::emulate_features(host.emulated));
-  const jit::FeatureSet another = host.emulated == jit::FeatureSet{}
-                                      ? jit::FeatureSet{jit::Feature::avx512_fp16} - host.features
-                                      : jit::FeatureSet{};
-  if (another == host.emulated) GTEST_SKIP() << "the CPU has all features that can be emulated";
-  EXPECT_FALSE(jit::emulate_features(another));  // too late
+  static const jit::Emulation same = {host.emulated, {}, arch_prctl};
+  EXPECT_TRUE(jit::emulate(same));
+  static const jit::Emulation another = {
+      host.emulated == jit::FeatureSet{} ? emulated() - host.features : jit::FeatureSet{},
+      {},
+      arch_prctl};
+  if (another.features == host.emulated) GTEST_SKIP() << "the CPU has all that can be emulated";
+  EXPECT_FALSE(jit::emulate(another));  // too late
+}
+
+TEST(EmulatedFeatures, LeaveTheHostsOwnAloneFromTheBeginningOn) {
+  static const jit::Emulation late = {jit::host().emulated, {jit::Feature::avx2}, arch_prctl};
+  if (!jit::host().features.has(jit::Feature::avx2)) GTEST_SKIP() << "the CPU has no AVX2";
+  EXPECT_FALSE(jit::emulate(late));
 }
 
 TEST(EmulatedFeatures, AreNoneOfTheHostsOwn) {

@@ -118,6 +118,9 @@ Status run_kernel(const Kernel& kernel, RunMemory& memory) {
     return Error{ErrorCode::executable_memory,
                  fmt::format("bound to the interpreter: {}", bound->engine_reason())};
   }
+  if (bound->tier() != kernel.tier()) {  // the case is not of the tier that it is to check
+    return Error{ErrorCode::unsupported, std::string(bound->engine_reason())};
+  }
   return bound->run(memory.sources, memory.destinations);
 }
 

@@ -15,7 +15,8 @@ namespace {
 std::string tier_in_use() {
   const Result<jit::Target> target = jit::choose_target({});
   if (target) {
-    const jit::PermittedTier permitted = jit::permitted_tier(target->tier);
+    jit::PermittedTier permitted = jit::permitted_tier(target->tier);
+    if (target->tier == jit::host().best) permitted.lower_because += jit::best_tier_lower_because();
     const std::string_view parted = permitted.lower_because.empty() ? "" : ": ";
     return fmt::format("{}{}{}", name_of(permitted.tier), parted, permitted.lower_because);
   }

@@ -10,6 +10,7 @@
 
 #include "jit/emulated_features.hpp"
 #include "tools/emulator/fp16.hpp"
+#include "tools/emulator/permission.hpp"
 #include "tools/emulator/signal_frame.hpp"
 #include "tools/emulator/tiles.hpp"
 
@@ -156,8 +157,14 @@ void on_illegal_instruction(int signal, siginfo_t*, void* context) {
 
 FeatureSet emulated() { return {Feature::avx512_fp16, Feature::amx_tile, Feature::amx_int8}; }
 
-FeatureSet install() {
-  const bool in_time = jit::emulate_features(emulated());
+FeatureSet install(TilesOfCpu tiles) {
+  static const jit::Emulation emulation = {
+      .features = emulated(),
+      .not_of_host = tiles == TilesOfCpu::left_alone
+                         ? FeatureSet{Feature::amx_tile, Feature::amx_int8}
+                         : FeatureSet{},
+      .arch_prctl = arch_prctl};
+  const bool in_time = jit::emulate(emulation);
   const jit::Host& machine = jit::host();
   if (!in_time || machine.emulated == FeatureSet{} || !machine.runs(Tier::amx)) return {};
   struct sigaction action = {};

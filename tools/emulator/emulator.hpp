@@ -12,10 +12,15 @@
 
 namespace castor::emulator {
 
-/// Makes the features of `emulated()` that the host lacks count as its own (jit::emulate_features)
-/// and installs the handler. Call it in main, before threads and before anything asks for the host.
-/// Returns those features: none where the host has them, or lacks the AVX-512 that they build on.
-jit::FeatureSet install();
+/// What the emulator does on a CPU that has tiles. Those of a process that has no leave to use them
+/// raise SIGILL as well, but for the instructions that configure them.
+enum class TilesOfCpu : uint8_t { used, left_alone };
+
+/// Makes the features of `emulated()` that the host lacks, or whose instructions it is to leave
+/// alone, count as its own (jit::emulate), and installs the handler. Call it in main, before
+/// threads and before anything asks for the host. Returns those features: none where the host has
+/// them, or lacks the AVX-512 that they build on.
+jit::FeatureSet install(TilesOfCpu tiles = TilesOfCpu::used);
 
 /// The features that the emulator knows: AVX512-FP16, as far as castor emits it (registers only),
 /// and AMX-TILE with AMX-INT8 (tiles.hpp).

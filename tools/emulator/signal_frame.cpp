@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t mxcsr_offset = 24;
 constexpr size_t xmm_offset = 160;
+constexpr size_t saved_states_offset = 472;  // the kernel keeps words of its own in FXSAVE's area
 constexpr size_t xstate_bv_offset = 512;
 
 struct Range {
@@ -21,7 +22,7 @@ struct Range {
 /// Where a component from 2 on is in XSAVE's standard format, which signal frames have.
 Range range_of(int component) {
   static const auto ranges = [] {
-    std::array<Range, 8> found{};
+    std::array<Range, 18> found{};
     for (unsigned i = 2; i < found.size(); ++i) {
       unsigned eax = 0;
       unsigned ebx = 0;
@@ -122,6 +123,17 @@ uint64_t SignalFrame::opmask(int index) const {
 void SignalFrame::set_opmask(int index, uint64_t bits) {
   make_present(opmasks);
   std::memcpy(area_ + offset_of(opmasks) + static_cast<size_t>(index) * 8, &bits, sizeof bits);
+}
+
+std::optional<TileConfigBytes> SignalFrame::tile_config() const {
+  uint64_t saved = 0;
+  std::memcpy(&saved, area_ + saved_states_offset, sizeof saved);
+  if ((saved >> tile_configuration & 1) == 0) return std::nullopt;
+  TileConfigBytes config{};
+  if (is_present(tile_configuration)) {
+    std::memcpy(config.data(), area_ + offset_of(tile_configuration), config.size());
+  }
+  return config;
 }
 
 }  // namespace castor::emulator

@@ -7,10 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace castor::emulator {
 
 using ZmmBytes = std::array<std::byte, 64>;
+using TileConfigBytes = std::array<uint8_t, 64>;
 
 /// A view of one signal's frame (arch/x86/include/uapi/asm/sigcontext.h): FXSAVE's 512 bytes,
 /// XSAVE's header, and components where cpuid leaf 0xd says. What XSTATE_BV does not name is zero.
@@ -27,10 +29,19 @@ class SignalFrame {
   void set_zmm(int index, const ZmmBytes& bytes);
   uint64_t opmask(int index) const;
   void set_opmask(int index, uint64_t bits);
+  /// The tile configuration, where the CPU has one and the kernel saves it: 64 zeros are none.
+  std::optional<TileConfigBytes> tile_config() const;
 
  private:
   /// Components of XSAVE, by number.
-  enum Component { sse = 1, avx = 2, opmasks = 5, upper_halves = 6, upper_registers = 7 };
+  enum Component {
+    sse = 1,
+    avx = 2,
+    opmasks = 5,
+    upper_halves = 6,
+    upper_registers = 7,
+    tile_configuration = 17
+  };
   /// A quarter or a half of a vector register.
   struct Part {
     Component component;

@@ -5,6 +5,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <optional>
+
+#include "tools/emulator/permission.hpp"
 
 namespace castor::emulator {
 
@@ -25,7 +28,7 @@ struct Tile {
 
 /// The state that AMX adds to a thread. No configuration is 64 zeros.
 struct TileState {
-  std::array<uint8_t, 64> config = {};
+  TileConfigBytes config = {};
   std::array<Tile, tile_count> tiles;
 };
 
@@ -75,7 +78,7 @@ void for_each_row(const Tile& tile, uint64_t base, uint64_t step, Visit visit) {
 
 // ---- configuration (Intel SDM, volume 2, LDTILECFG)
 
-bool is_valid(const std::array<uint8_t, 64>& config) {
+bool is_valid(const TileConfigBytes& config) {
   if (config[0] == 0) return true;
   if (config[0] != 1) return false;
   const bool has_reserved =
@@ -177,6 +180,33 @@ bool carry_out_store(const SignalFrame& frame, const ZydisDecodedInstruction& in
   return true;
 }
 
+/// A CPU that has tiles configures them itself: what it then has counts.
+void take_config_of_cpu(const SignalFrame& frame) {
+  const std::optional<TileConfigBytes> config = frame.tile_config();
+  if (config && *config != state.config) load_config(config->data());
+}
+
+bool carry_out_on_data(const SignalFrame& frame, const ZydisDecodedInstruction& instruction,
+                       const ZydisDecodedOperand* operands) {
+  if (!is_tile_data_permitted()) return false;
+  take_config_of_cpu(frame);
+  switch (instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_TILEZERO: {
+      Tile& tile = tile_of(operands[0]);
+      tile.data = {};
+      return tile.is_configured();
+    }
+    case ZYDIS_MNEMONIC_TILELOADD:
+    case ZYDIS_MNEMONIC_TILELOADDT1: return carry_out_load(frame, instruction, operands);
+    case ZYDIS_MNEMONIC_TILESTORED: return carry_out_store(frame, instruction, operands);
+    case ZYDIS_MNEMONIC_TDPBSSD:
+    case ZYDIS_MNEMONIC_TDPBSUD:
+    case ZYDIS_MNEMONIC_TDPBUSD:
+    case ZYDIS_MNEMONIC_TDPBUUD: return carry_out_product(instruction.mnemonic, operands);
+    default: return false;
+  }
+}
+
 }  // namespace
 
 TileCounts tile_counts() {
@@ -199,19 +229,7 @@ bool carry_out_tile_instruction(const SignalFrame& frame,
           state.config.data(), state.config.size());
       return true;
     case ZYDIS_MNEMONIC_TILERELEASE: state = {}; return true;
-    case ZYDIS_MNEMONIC_TILEZERO: {
-      Tile& tile = tile_of(operands[0]);
-      tile.data = {};
-      return tile.is_configured();
-    }
-    case ZYDIS_MNEMONIC_TILELOADD:
-    case ZYDIS_MNEMONIC_TILELOADDT1: return carry_out_load(frame, instruction, operands);
-    case ZYDIS_MNEMONIC_TILESTORED: return carry_out_store(frame, instruction, operands);
-    case ZYDIS_MNEMONIC_TDPBSSD:
-    case ZYDIS_MNEMONIC_TDPBSUD:
-    case ZYDIS_MNEMONIC_TDPBUSD:
-    case ZYDIS_MNEMONIC_TDPBUUD: return carry_out_product(instruction.mnemonic, operands);
-    default: return false;
+    default: return carry_out_on_data(frame, instruction, operands);
   }
 }
 

@@ -20,7 +20,8 @@ struct TileCounts {
 TileCounts tile_counts();
 
 /// Carries out an instruction on the tiles of this thread, and does not skip it. False for any
-/// other instruction, and where the CPU would raise #UD or #GP. Of memory exactly the bytes of
+/// other instruction, and where the CPU would raise #UD or #GP, or Linux has given no leave
+/// (permission.hpp). Of memory exactly the bytes of
 /// configured rows are touched.
 bool carry_out_tile_instruction(const SignalFrame& frame,
                                 const ZydisDecodedInstruction& instruction,

@@ -148,8 +148,9 @@ class CASTOR_API BoundKernel {
   /// Bytes of machine code that its calls may go through, constants among them; code that other
   /// kernels share counts in each.
   size_t code_bytes() const;
-  /// Why the interpreter does, or why its code is of a lower tier than the machine's best one, for
-  /// which the operating system gave no permission; else empty. Ends in a zero.
+  /// Why the interpreter does, or why convolutions are of a lower tier than they could be: the
+  /// operating system does not save tile registers, or refused them when a kernel first wanted
+  /// them. Else empty. Ends in a zero.
   std::string_view engine_reason() const;
   /// Bytes of scratch that a call takes, split into at most that many tasks: a multiple of
   /// scratch_alignment, 0 where it takes none, SIZE_MAX where they cannot be counted. Fewer than 1:
@@ -169,9 +170,9 @@ class CASTOR_API Kernel {
  public:
   const Function& function() const;
   Engine engine() const;
-  /// Why the interpreter executes this kernel, or why its code is of a lower tier than the
-  /// machine's best one, for which the operating system gave no permission; else empty. Ends in a
-  /// zero.
+  /// Why the interpreter executes this kernel, or why convolutions are of a lower tier than the CPU
+  /// allows: the operating system does not save tile registers. Else empty. Ends in a zero. For a
+  /// refusal at binding, when they are wanted, see `BoundKernel::engine_reason`.
   std::string_view engine_reason() const;
   /// The tier of its code; nothing in the interpreter.
   std::optional<Tier> tier() const;

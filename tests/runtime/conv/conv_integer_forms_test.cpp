@@ -13,6 +13,7 @@
 #include "ir/text/text.hpp"
 #include "jit/conv/candidates.hpp"
 #include "jit/memory/system_memory.hpp"
+#include "jit/tile_permission.hpp"
 #include "runtime/cache/code_store.hpp"
 #include "runtime/call/nest_call.hpp"
 #include "runtime/conv/convolution.hpp"
@@ -174,6 +175,10 @@ class PlannedRun {
 
 class ConvForms : public testing::Test {
  protected:
+  void SetUp() override {
+    jit::permitted_tier(Tier::amx);  // candidates are bound as they are, without a runtime
+  }
+
   /// Every plan of the case on every tier gives what the oracle gives.
   void check(const ConvolutionCase& row) {
     const ConvolutionGeometry geometry = geometry_of(row);

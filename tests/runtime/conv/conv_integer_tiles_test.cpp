@@ -183,7 +183,7 @@ Config config_of_8_rows() {
 }
 
 TEST_F(ConvIntegerTiles, LeaveNoConfigurationWhereThereWasNone) {
-  ASSERT_TRUE(jit::host().emulates(Tier::amx) || jit::permit_tiles().ok());
+  ASSERT_TRUE(jit::permit_tiles().ok());
   Config none = {};
   ConfigCode(true).run(none);
   LayerCall call;
@@ -195,7 +195,7 @@ TEST_F(ConvIntegerTiles, LeaveNoConfigurationWhereThereWasNone) {
 }
 
 TEST_F(ConvIntegerTiles, RunAlternatelyWithAProgramThatKeepsItsConfiguration) {
-  ASSERT_TRUE(jit::host().emulates(Tier::amx) || jit::permit_tiles().ok());
+  ASSERT_TRUE(jit::permit_tiles().ok());
   Config config = config_of_8_rows();
   ConfigCode(true).run(config);
   TileProgram program;
@@ -216,20 +216,6 @@ TEST_F(ConvIntegerTiles, RunAlternatelyWithAProgramThatKeepsItsConfiguration) {
   EXPECT_EQ(found, config);
   Config none = {};
   ConfigCode(true).run(none);
-}
-
-// ---- permission
-
-TEST(TilePermission, ComesWithAReasonWhereItIsRefused) {
-  const Status status = jit::permit_tiles();
-  if (jit::host().features.has(jit::Feature::amx_tile)) {
-    EXPECT_TRUE(status.ok()) << status.error().message;
-    return;
-  }
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(status.error().message.find("no permission for tile registers: "), 0u)
-      << status.error().message;
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ CASTOR_API void castor_kernel_destroy(castor_kernel* kernel) CASTOR_NOEXCEPT;
 CASTOR_API const castor_function* castor_kernel_function(const castor_kernel* kernel)
     CASTOR_NOEXCEPT;
 CASTOR_API castor_engine castor_kernel_engine(const castor_kernel* kernel) CASTOR_NOEXCEPT;
-/// Why the interpreter executes it, or why its code is of a lower tier than the machine's best one,
-/// for which the operating system gave no permission; else, and for NULL, "". Lives as long as the
+/// Why the interpreter executes it, or why convolutions are of a lower tier than the CPU allows:
+/// the operating system gives no tile registers; else, and for NULL, "". Lives as long as the
 /// kernel.
 CASTOR_API const char* castor_kernel_engine_reason(const castor_kernel* kernel) CASTOR_NOEXCEPT;
 /// The tier of its code; CASTOR_TIER_NONE in the interpreter, and for NULL.
@@ -102,7 +102,7 @@ CASTOR_API castor_extents castor_bound_kernel_output_shape(const castor_bound_ke
 /// limit was reached. Binding again later may find room.
 CASTOR_API castor_engine castor_bound_kernel_engine(const castor_bound_kernel* bound)
     CASTOR_NOEXCEPT;
-/// As castor_kernel_engine_reason. Lives as long as `bound`.
+/// As castor_kernel_engine_reason, also of what is found out at binding. Lives as long as `bound`.
 CASTOR_API const char* castor_bound_kernel_engine_reason(const castor_bound_kernel* bound)
     CASTOR_NOEXCEPT;
 CASTOR_API castor_tier castor_bound_kernel_tier(const castor_bound_kernel* bound) CASTOR_NOEXCEPT;
