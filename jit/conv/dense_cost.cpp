@@ -54,7 +54,7 @@ double unaligned_fraction(const DensePlan& plan) {
 /// Cycles of a tile's K loop at its bound.
 double k_loop_cycles(const DensePlan& plan, double products, double loads,
                      const ConvolutionCosts& costs) {
-  return static_cast<double>(plan.k_step_count()) *
+  return static_cast<double>(plan.weight_k_groups()) *
          std::max({products * product(plan, costs), latency(plan, costs), costs.load * loads});
 }
 
@@ -62,7 +62,7 @@ EventCounts pixel_tile_cost(const DensePlan& plan, const DenseTile& tile, double
                             const Target& target) {
   const double m = tile.channels;
   const double v = tile.vectors;
-  const auto k_steps = static_cast<double>(plan.k_step_count());
+  const auto k_steps = static_cast<double>(plan.weight_k_groups());
   const double plane_bytes = 4 * planes_of(plan) * static_cast<double>(plan.planes()->plane_size);
   const double l1_bytes =
       target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
@@ -82,7 +82,7 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   const bool is_transposed = tile.store == StorePolicy::transposed;
   EventCounts cost;
   cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, costs_on(target));
-  cost[operand_load] = static_cast<double>(plan.k_step_count()) * (pixels + v);
+  cost[operand_load] = static_cast<double>(plan.weight_k_groups()) * (pixels + v);
   cost[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
   if (is_transposed) cost[transposed_channel] = v * plan.lanes;
   cost[stalled_tile] = stalls(plan, tile.vectors_of(plan.lanes), false, target);
@@ -191,7 +191,7 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
   }
   const auto vectors = static_cast<double>(ceil_div(plan.lane_count(plan.block), plan.lanes));
   const double tile = std::max(vectors_of_window_sums * product(plan, costs), latency(plan, costs));
-  cost[k_loop] = tile * static_cast<double>(plan.k_step_count()) *
+  cost[k_loop] = tile * static_cast<double>(plan.weight_k_groups()) *
                  std::max(vectors / vectors_of_window_sums, 1.0);
   return cost;
 }
@@ -208,7 +208,8 @@ bool has_listed_weights(const DensePlan& plan) {
 }  // namespace
 
 bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  const int64_t bytes = int64_t{4} * plan.lanes * tile.vectors_of(plan.lanes) * plan.k_step_count();
+  const int64_t bytes =
+      int64_t{4} * plan.lanes * tile.vectors_of(plan.lanes) * plan.weight_k_groups();
   const double l1_bytes =
       target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
   return static_cast<double>(bytes) > l1_bytes;
@@ -272,8 +273,8 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {
     image[has_listed_weights(plan) ? listed_weight : packed_weight] +=
-        static_cast<double>(plan.geometry.out_channels) * static_cast<double>(plan.k_step_count()) /
-        static_cast<double>(plan.geometry.batch);
+        static_cast<double>(plan.geometry.out_channels) *
+        static_cast<double>(plan.weight_k_groups()) / static_cast<double>(plan.geometry.batch);
   }
   return image;
 }

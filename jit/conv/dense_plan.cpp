@@ -33,9 +33,6 @@ int64_t DensePlan::source_column_step() const {
 }
 
 bool DensePlan::takes_whole_rows() const {
-  const auto is_pointwise = [](const ConvolutionAxis& axis) {
-    return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
-  };
   if (!is_pointwise(rows) || !is_pointwise(columns)) return false;
   const bool has_whole_rows = block.columns == columns.output && planes()->pitch == columns.input;
   return has_whole_rows || block.rows == 1;
@@ -149,7 +146,7 @@ void set_pixel_tile(DensePlan& plan, DenseTile tile, const Target& target) {
   tile.store = plan.has_dead_lanes() ? StorePolicy::compressed : StorePolicy::rows;
   set_tile(plan, tile);
   plan.tile.prefetches_output =
-      target.has_avx512() && plan.k_step_count() <= tuning.max_prefetched_k_steps;
+      target.has_avx512() && plan.weight_k_groups() <= tuning.max_prefetched_k_steps;
   if (!plan.has_dead_lanes() && !tile.loops_k_groups) {
     peel_k_steps(plan.tile, plan.k_steps.size(), target);
   }
@@ -456,13 +453,13 @@ std::string tile_text(const DensePlan& plan) {
     return fmt::format(
         "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} k steps\n",
         tile.channels, plan.lanes, tile.pixel_rows, tile.columns,
-        tile.store == StorePolicy::transposed ? ", transposed" : "", plan.k_step_count());
+        tile.store == StorePolicy::transposed ? ", transposed" : "", plan.weight_k_groups());
   }
   return fmt::format(
       "  lanes    {}, of which {} are stored\n"
       "  tile     {} output channels by {} vectors of {} pixels, {} k steps\n",
       plan.tiles_of(plan.block, tile.vectors) * tile.vectors * plan.lanes, plan.block.pixels(),
-      tile.channels, tile.vectors, plan.lanes, plan.k_step_count());
+      tile.channels, tile.vectors, plan.lanes, plan.weight_k_groups());
 }
 
 }  // namespace

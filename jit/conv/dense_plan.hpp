@@ -130,8 +130,8 @@ struct DensePlan : PlaneAxes {
   /// K groups that kernels loop over, 1 where they do not, and the bytes from one to the next.
   int64_t looped_k_groups() const { return tile.loops_k_groups ? slices * k_groups : 1; }
   int64_t k_group_step() const { return 4 * planes()->phases() * planes()->plane_size; }
-  /// K groups of weights of an output channel.
-  int64_t k_step_count() const {
+  /// K groups of weights of an output channel: one for each k step, several with tile registers.
+  int64_t weight_k_groups() const {
     return std::ssize(k_steps) * looped_k_groups() * (tile.has_tiles() ? tile.step_bytes / 4 : 1);
   }
 

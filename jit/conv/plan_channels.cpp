@@ -292,12 +292,17 @@ class RowPlanner {
   const int64_t element_bytes_;
 };
 
+/// Channels of a tile of that many vectors.
+int channels_of(const DensePlan& plan, int vectors) {
+  return static_cast<int>(
+      std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
+}
+
 /// A tile of that many vectors of channels, and of as many pixels as fit, all tiles of about a
 /// size; nothing where none fits.
 std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Target& target) {
   DenseTile tile = plan.tile;
-  tile.channels = static_cast<int>(
-      std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
+  tile.channels = channels_of(plan, vectors);
   int64_t max = 0;
   for (DenseTile wider = tile; fits(wider, target); ++wider.columns) max = wider.columns;
   if (max == 0) return std::nullopt;
@@ -314,8 +319,7 @@ std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Targe
 void add_register_tiles(const DensePlan& plan, int vectors, const Target& target,
                         std::vector<DenseTile>& tiles) {
   DenseTile tile = plan.tile;
-  tile.channels = static_cast<int>(
-      std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
+  tile.channels = channels_of(plan, vectors);
   for (int count = 1; count < DenseTile::tile_registers; ++count) {
     DenseTile along = tile;
     along.columns =
@@ -356,11 +360,7 @@ void choose_tile(DensePlan& plan, const Target& target) {
 
 /// Rows of a pointwise convolution follow each other as one.
 void join_rows(DensePlan& plan) {
-  const auto is_pointwise = [](const ConvolutionAxis& axis) {
-    return axis.kernel == 1 && axis.stride == 1 && axis.input == axis.output;
-  };
   if (!is_pointwise(plan.rows) || !is_pointwise(plan.columns)) return;
-  if (plan.rows.pad_begin != 0 || plan.columns.pad_begin != 0) return;
   plan.columns.input *= plan.rows.input;
   plan.columns.output = plan.columns.input;
   plan.rows = {.input = 1, .kernel = 1, .output = 1};

@@ -23,11 +23,11 @@ int64_t positions_of(const ConvolutionAxis& axis) {
   return std::max({taken, axis.output, saturated_sum(axis.input, axis.pad_begin)});
 }
 
+}  // namespace
+
 bool is_pointwise(const ConvolutionAxis& axis) {
   return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.input == axis.output;
 }
-
-}  // namespace
 
 ConvolutionGeometry with_joined_images(const ConvolutionGeometry& geometry) {
   const bool joins = geometry.layout == ConvolutionLayout::nhwc && geometry.batch > 1 &&

@@ -45,6 +45,9 @@ struct PlaneAxes {
 /// padded input.
 PlaneAxes plane_axes(const ConvolutionGeometry& geometry);
 
+/// Whether each output takes the input at its own position, and all of them are taken.
+bool is_pointwise(const ConvolutionAxis& axis);
+
 /// An axis as the phases of its outputs see it: a filter dilated by d, at a stride of s, takes
 /// positions d apart in outputs that are d / gcd(d, s) apart.
 struct AxisPhases {

@@ -48,8 +48,8 @@ WeightForm weight_form(const BoundDense& bound) {
   WeightForm form("dense", bound.target, bound.operands.w_is_signed);
   form.add(plan.engine, plan.tile.vectorised, plan.lanes, plan.tile.channels, plan.channel_tiles,
            plan.geometry.groups, plan.geometry.out_channels, plan.geometry.group_channels(),
-           plan.k_groups, plan.slices, plan.rows.kernel, plan.columns.kernel, plan.k_step_count(),
-           plan.k_step_weights.size());
+           plan.k_groups, plan.slices, plan.rows.kernel, plan.columns.kernel,
+           plan.weight_k_groups(), plan.k_step_weights.size());
   for (const auto& weights : plan.k_step_weights) {
     form.add(weights[0], weights[1], weights[2], weights[3]);
   }

@@ -40,7 +40,7 @@ WeightExtents weight_extents(const jit::DensePlan& plan) {
   if (plan.k_step_weights.empty()) return extents;
   const int64_t weights = extents.channels * extents.positions();
   return {.channels = weights,
-          .k_groups = plan.k_step_count(),
+          .k_groups = plan.weight_k_groups(),
           .is_listed = !are_in_order(plan, weights)};
 }
 
@@ -167,7 +167,7 @@ void WeightPacker::pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* 
   const int channels = is_last ? plan_.last_channels() : plan_.tile.channels;
   const int64_t width = plan_.packed_width(channels);
   if (width > channels) {  // lanes without a channel hold zeros
-    std::fill_n(to, width * plan_.k_step_count(), 0);
+    std::fill_n(to, width * plan_.weight_k_groups(), 0);
   }
   const int64_t m = group * plan_.geometry.group_out_channels() + tile * plan_.tile.channels;
   for (int64_t row = 0; row < channels; row += rows) {
@@ -179,7 +179,7 @@ void WeightPacker::pack_groups(const DenseWeights<int32_t>& to) const {
   std::array<int32_t, rows * max_shared_k_steps> packed;
   const int64_t outputs = plan_.geometry.out_channels;
   const int64_t in_group = plan_.geometry.group_out_channels();
-  const int64_t k_steps = plan_.k_step_count();
+  const int64_t k_steps = plan_.weight_k_groups();
   int32_t* tile = to.k_groups.data();
   for (int64_t m = 0, width = 0; m < outputs; tile += width * k_steps) {
     const bool is_last = (m % in_group) / plan_.tile.channels + 1 == plan_.channel_tiles;
@@ -356,20 +356,20 @@ Result<WeightPackers> find_weight_packers(const jit::DensePlan& plan, const jit:
 
 size_t packed_k_groups(const jit::DensePlan& plan) {
   return static_cast<size_t>(plan.geometry.groups * plan.packed_group_width() *
-                             plan.k_step_count());
+                             plan.weight_k_groups());
 }
 
 int64_t tile_k_groups(const jit::DensePlan& plan) {
-  return plan.packed_width(plan.tile.channels) * plan.k_step_count();
+  return plan.packed_width(plan.tile.channels) * plan.weight_k_groups();
 }
 
 int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile) {
-  return group * plan.packed_group_width() * plan.k_step_count() + tile * tile_k_groups(plan);
+  return group * plan.packed_group_width() * plan.weight_k_groups() + tile * tile_k_groups(plan);
 }
 
 bool packs_groups_at_once(const jit::DensePlan& plan) {
   return plan.is_pixel_vectorised() && plan.geometry.groups > 1 &&
-         plan.geometry.group_out_channels() < rows && plan.k_step_count() <= max_shared_k_steps;
+         plan.geometry.group_out_channels() < rows && plan.weight_k_groups() <= max_shared_k_steps;
 }
 
 void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,

@@ -126,7 +126,7 @@ TEST(DensePlans, KStepsStayInsideThePlanes) {
 TEST(DensePlans, ListedKStepsMeetEachWeightOnce) {
   for_each_plan([](const DensePlan& plan, const Target&) {
     if (plan.k_step_weights.empty()) return;
-    ASSERT_EQ(std::ssize(plan.k_step_weights), plan.k_step_count());
+    ASSERT_EQ(std::ssize(plan.k_step_weights), plan.weight_k_groups());
     int64_t weights = plan.geometry.group_channels();
     for (const ConvolutionAxis& axis : plan.geometry.axes) weights *= axis.kernel;
     std::vector<int> met(static_cast<size_t>(weights), 0);

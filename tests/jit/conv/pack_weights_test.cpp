@@ -58,7 +58,7 @@ class Definition {
       for (int64_t tile = 0; tile < plan_.channel_tiles; ++tile) {
         const bool is_last = tile + 1 == plan_.channel_tiles;
         const int channels = is_last ? plan_.last_channels() : plan_.tile.channels;
-        for (size_t tap = 0; tap < static_cast<size_t>(plan_.k_step_count()); ++tap) {
+        for (size_t tap = 0; tap < static_cast<size_t>(plan_.weight_k_groups()); ++tap) {
           for (int lane = 0; lane < plan_.packed_width(channels); ++lane) {
             const int64_t m =
                 group * plan_.geometry.group_out_channels() + tile * plan_.tile.channels + lane;
