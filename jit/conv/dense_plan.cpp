@@ -275,6 +275,10 @@ bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue) {
 
 DenseTile kernel_tile(DenseTile tile, bool has_epilogue) {
   tile.prefetches_output = tile.prefetches_output && !has_epilogue;
+  if (tile.has_tiles()) {
+    tile.pixel_step = DenseTile{}.pixel_step;
+    tile.row_step = DenseTile{}.row_step;
+  }
   return tile;
 }
 

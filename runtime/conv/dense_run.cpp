@@ -122,6 +122,15 @@ class BlockRun {
     } else {
       arguments.places = run.places.data() + tiles.begin;
     }
+    if (run.tile.has_tiles()) set_pixel_steps(arguments, run.tile);
+  }
+
+  static void set_pixel_steps(jit::DenseArguments& arguments, const jit::DenseTile& tile) {
+    arguments.pixel_step = tile.pixel_step;
+    for (int p = 1; p < tile.pixel_tiles(); ++p) {
+      arguments.pixel_tile_steps[p - 1] =
+          tile.source_offset(tile.first_row(p)) - tile.source_offset(tile.first_row(p - 1));
+    }
   }
 
   /// How many of `count` parts of that many elements are one piece of the output.

@@ -195,8 +195,7 @@ RegExp KLoopEmitter::vector_address(int vector, int position) const {
 
 RegExp KLoopEmitter::row_address(int row, int position) const {
   if (by_pixels()) return reg::weights + (position * weight_bytes() + 4 * row);
-  return reg::pixel +
-         (row / tile_.columns * tile_.row_step + row % tile_.columns * tile_.pixel_step);
+  return reg::pixel + tile_.source_offset(row);
 }
 
 /// The pixels of four channels, to the registers and to the packed input.

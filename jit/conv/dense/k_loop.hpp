@@ -142,7 +142,6 @@ class KLoopEmitter {
   void emit_operand_loads();
   void emit_tile_product(int index, int vector);
   void emit_tile_store(int index, int vector, const Reg64& output_step);
-  int first_row(int index) const;
   Xbyak::Tmm sum_tile(int index, int vector) const;
   Xbyak::Tmm pixel_tile(int index) const;
   Xbyak::Tmm weight_tile(int vector) const;

@@ -504,6 +504,7 @@ bool fits_tile_registers(const DenseTile& tile, const Target& target) {
   const int pixels = tile.pixel_tiles();
   const int vectors = tile.vectors_of(DenseTile::tile_rows);
   return target.supports(Feature::amx_int8) && has_k_groups && is_plain &&
+         pixels <= DenseTile::max_pixel_tiles &&
          pixels * vectors + pixels + vectors <= DenseTile::tile_registers;
 }
 

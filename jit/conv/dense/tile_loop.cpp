@@ -37,13 +37,6 @@ TileConfig KLoopEmitter::tile_config() const {
   return config;
 }
 
-/// The row of the register tile with which a pixel tile begins.
-int KLoopEmitter::first_row(int index) const {
-  const int row = index / tile_.column_tiles();
-  const int column = index % tile_.column_tiles() * tile_.pixels_of_tile();
-  return row * tile_.columns + std::min(column, tile_.columns - tile_.pixels_of_tile());
-}
-
 // ---- a loop over tiles
 
 /// The accumulators of a tile are stored in the first k step of the next one, each right before its
@@ -112,7 +105,7 @@ void KLoopEmitter::emit_tile_begin() {
   code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
   code_.mov(reg::first_values, argument(offsetof(DenseArguments, start)));
   code_.xor_(reg::no_step.cvt32(), reg::no_step.cvt32());
-  code_.mov(reg::pixel_step.cvt32(), tile_.pixel_step);
+  code_.mov(reg::pixel_step, argument(offsetof(DenseArguments, pixel_step)));
   code_.mov(reg::row_bytes.cvt32(), row_bytes());
   code_.mov(reg::k_step, argument(offsetof(DenseArguments, k_steps)));
   code_.sub(reg::k_step, reg::k_steps_end);
@@ -128,10 +121,11 @@ void KLoopEmitter::emit_operand_loads() {
   code_.movsxd(reg::pixel, code_.dword[reg::k_steps_end + reg::k_step]);
   code_.add(reg::pixel, reg::source);
   for (int p = 0; p < tile_.pixel_tiles(); ++p) {
-    const int row = first_row(p);
-    const int offset =
-        row / tile_.columns * tile_.row_step + row % tile_.columns * tile_.pixel_step;
-    code_.tileloadd(pixel_tile(p), code_.ptr[reg::pixel + reg::pixel_step + offset]);
+    if (p > 0) {
+      const size_t steps = offsetof(DenseArguments, pixel_tile_steps);
+      code_.add(reg::pixel, argument(steps + sizeof(int64_t) * static_cast<size_t>(p - 1)));
+    }
+    code_.tileloadd(pixel_tile(p), code_.ptr[reg::pixel + reg::pixel_step]);
   }
   for (int v = 0; v < vectors_; ++v) {
     const Xbyak::Address from = code_.ptr[reg::weights + reg::row_bytes + v * vector_bytes()];
@@ -154,7 +148,7 @@ void KLoopEmitter::emit_tile_product(int index, int vector) {
 /// Goes on from the first row of the tile register before.
 void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_step) {
   if (index > 0 && vector == 0) {
-    code_.imul(reg::pixel, output_step, first_row(index) - first_row(index - 1));
+    code_.imul(reg::pixel, output_step, tile_.first_row(index) - tile_.first_row(index - 1));
     code_.add(reg::row_output, reg::pixel);
   }
   code_.tilestored(code_.ptr[reg::row_output + output_step + vector * vector_bytes()],

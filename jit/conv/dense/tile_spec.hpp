@@ -13,6 +13,7 @@
 // 16 pixels, and a k step takes up to 64 bytes of each pixel.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -61,18 +62,21 @@ struct DenseTile {
   static constexpr std::string_view name = "dense";
   using Arguments = const DenseArguments;
 
-  static constexpr int tile_rows = 16;      ///< rows that a tile register has
-  static constexpr int tile_registers = 8;  ///< that there are
+  static constexpr int tile_rows = 16;       ///< rows that a tile register has
+  static constexpr int tile_registers = 8;   ///< that there are
+  static constexpr int max_pixel_tiles = 3;  ///< with a vector of channels and all operands
   static constexpr int max_step_bytes = 64;
 
   Vectorised vectorised = Vectorised::pixels;
   ProductEngine engine = ProductEngine::u8_i8_dot;
-  int channels = 1;        ///< output channels
-  int vectors = 1;         ///< pixel-vectorised: vectors of output pixels
-  int pixel_rows = 1;      ///< channel-vectorised: rows of output pixels
-  int columns = 1;         ///< channel-vectorised: output pixels of each row
-  int32_t pixel_step = 4;  ///< channel-vectorised: bytes of the input from one column to the next
-  int32_t row_step = 0;    ///< the same from one row to the next; 0 where there is one
+  int channels = 1;    ///< output channels
+  int vectors = 1;     ///< pixel-vectorised: vectors of output pixels
+  int pixel_rows = 1;  ///< channel-vectorised: rows of output pixels
+  int columns = 1;     ///< channel-vectorised: output pixels of each row
+  /// Channel-vectorised: bytes of the input from one column to the next; not of tile registers'
+  /// kernels, which get it in their arguments.
+  int32_t pixel_step = 4;
+  int32_t row_step = 0;  ///< the same from one row to the next; 0 where there is one
   WindowSums window_sums = WindowSums::none;  ///< how the zero-point compensation is subtracted
   StorePolicy store = StorePolicy::rows;
   /// K steps at the end that are done row group by row group, each of which is stored before the
@@ -107,6 +111,15 @@ struct DenseTile {
   int pixels_of_tile() const { return (columns + column_tiles() - 1) / column_tiles(); }
   /// Tile registers of pixels.
   int pixel_tiles() const { return pixel_rows * column_tiles(); }
+  /// The row of the register tile with which one of them begins.
+  int first_row(int pixel_tile) const {
+    const int column = pixel_tile % column_tiles() * pixels_of_tile();
+    return pixel_tile / column_tiles() * columns + std::min(column, columns - pixels_of_tile());
+  }
+  /// Bytes of the input from the first pixel to that of a row of the register tile.
+  int32_t source_offset(int row) const {
+    return row / columns * row_step + row % columns * pixel_step;
+  }
 
   int pixels() const { return pixel_rows * columns; }  ///< channel-vectorised
   /// Broadcast operands: rows of the register tile.
@@ -192,6 +205,10 @@ struct DenseArguments {
   int64_t k_groups = 1;
   int64_t k_group_step = 0;
   const TilePlace* places = nullptr;  ///< channel-vectorised: by tile
+  /// With tile registers: bytes of the input from one column to the next, and from the first pixel
+  /// of each pixel tile to that of the next one.
+  int64_t pixel_step = 0;
+  int64_t pixel_tile_steps[DenseTile::max_pixel_tiles - 1] = {};
 };
 
 /// Emits the microkernel. A pure function of its arguments. `tile` fits the target. `epilogue` may
