@@ -40,6 +40,8 @@ struct PortCycles {
   double pipes = 0;      ///< the busiest set of vector, transfer, integer or branch pipes
   double front_end = 0;  ///< macro-operations over the dispatch width, or taken branches
   std::string busiest;   ///< what `pipes` comes from, e.g. "FP1 FP2"; empty when no pipe is used
+  /// Whether there are instructions on tile data, whose figures are another core's (tile_unit.hpp).
+  bool has_tiles = false;
 
   double bound() const;
   /// "load", "store", "pipes" or "front end": what bound() comes from.

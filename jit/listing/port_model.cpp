@@ -9,6 +9,8 @@
 #include <bit>
 #include <map>
 
+#include "jit/listing/tile_unit.hpp"
+
 namespace castor::jit {
 namespace {
 
@@ -89,17 +91,22 @@ double store_cycles(const ZydisDecodedOperand& memory, const Form& form) {
 /// Sums what the instructions of a loop ask for, and bounds the time from below.
 class Demand {
  public:
-  explicit Demand(PortModel model) : model_(model) {}
+  Demand(PortModel model, const std::array<int, 8>& tile_rows)
+      : model_(model), tile_rows_(tile_rows) {}
   Status add(const DecodedInstruction& decoded);
   PortCycles cycles() const;
 
  private:
+  void add_tiles(const TileCycles& cycles);
   void add_memory(const PortRow& row, const DecodedInstruction& decoded, const Form& form);
   void add_pipes(const CostRow& cost, bool wide);
   void add_front_end(const CostRow& cost, const DecodedInstruction& decoded);
   void bound_pipes(PortCycles& result) const;
 
   const PortModel model_;
+  const std::array<int, 8> tile_rows_;
+  bool has_tiles_ = false;
+  double tile_unit_ = 0;
   double load_ = 0;
   double store_ = 0;
   double macro_operations_ = 0;
@@ -110,6 +117,11 @@ class Demand {
 };
 
 Status Demand::add(const DecodedInstruction& decoded) {
+  if (const auto cycles = tile_cycles(decoded, tile_rows_)) {
+    add_tiles(*cycles);
+    add_front_end(cost_row(model_, Cost::none), decoded);
+    return {};
+  }
   const std::string_view mnemonic = decoded.mnemonic();
   const PortRow* row = port_row(mnemonic);
   const Form form = form_of(decoded);
@@ -123,6 +135,13 @@ Status Demand::add(const DecodedInstruction& decoded) {
   add_pipes(cost_row(model_, cost), form.wide);
   add_front_end(cost_row(model_, cost), decoded);
   return {};
+}
+
+void Demand::add_tiles(const TileCycles& cycles) {
+  has_tiles_ = true;
+  load_ += cycles.load;
+  store_ += cycles.store;
+  tile_unit_ += cycles.product;
 }
 
 void Demand::add_memory(const PortRow& row, const DecodedInstruction& decoded, const Form& form) {
@@ -175,6 +194,10 @@ void Demand::bound_pipes(PortCycles& result) const {
     busiest = set;
   }
   result.busiest = names_of(busiest);
+  if (tile_unit_ > result.pipes) {
+    result.pipes = tile_unit_;
+    result.busiest = "TMUL";
+  }
   for (const auto& [cost, cycles] : own_work_) {
     const double time = cycles / cost_row(model_, cost).pipes_at_most;
     if (time <= result.pipes + 1e-9) continue;
@@ -185,6 +208,7 @@ void Demand::bound_pipes(PortCycles& result) const {
 
 PortCycles Demand::cycles() const {
   PortCycles result;
+  result.has_tiles = has_tiles_;
   result.load = load_;
   result.store = store_;
   result.front_end = std::max(macro_operations_ / macro_operations_a_cycle, jumps_taken_);
@@ -218,10 +242,10 @@ std::string_view PortCycles::limited_by() const {
   return "front end";
 }
 
-Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const CodeLoop& loop,
-                               PortModel model) {
+Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const MachineCode& code,
+                               const CodeLoop& loop, PortModel model) {
   if (Status status = check_extent(program, loop); !status) return status.error();
-  Demand demand(model);
+  Demand demand(model, tile_rows_of(program, code));
   for (const DecodedInstruction& decoded : program) {
     if (decoded.offset < loop.begin || decoded.offset >= loop.end) continue;
     if (Status status = demand.add(decoded); !status) return status.error();
@@ -232,7 +256,7 @@ Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, cons
 Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop, PortModel model) {
   auto program = decode(code);
   if (!program) return program.error();
-  return port_cycles(*program, loop, model);
+  return port_cycles(*program, code, loop, model);
 }
 
 }  // namespace castor::jit

@@ -121,7 +121,7 @@ std::span<const PortRow> port_table();
 const PortRow* port_row(std::string_view mnemonic);
 
 /// As port_cycles of listing.hpp, for code that is decoded already.
-Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const CodeLoop& loop,
-                               PortModel model = PortModel::zen4);
+Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, const MachineCode& code,
+                               const CodeLoop& loop, PortModel model = PortModel::zen4);
 
 }  // namespace castor::jit

@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "jit/conv/dense/coroutine.hpp"
 #include "jit/conv/dense/tile_spec.hpp"
@@ -120,6 +121,7 @@ class KLoopEmitter {
   const int vectors_;
   Assembler code_;
   std::optional<Coroutine> results_;  ///< with tile registers: all after their stores
+  std::vector<CodeLoop> loops_;       ///< for listings: with tile registers, that over k steps
 
  private:
   void emit_start_of_input();
@@ -142,6 +144,7 @@ class KLoopEmitter {
   void emit_operand_loads();
   void emit_tile_product(int index, int vector);
   void emit_tile_store(int index, int vector, const Reg64& output_step);
+  CodeLoop tile_loop_since(size_t begin) const;
   Xbyak::Tmm sum_tile(int index, int vector) const;
   Xbyak::Tmm pixel_tile(int index) const;
   Xbyak::Tmm weight_tile(int vector) const;

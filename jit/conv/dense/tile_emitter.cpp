@@ -128,7 +128,9 @@ MachineCode DenseEmitter::emit() {
   emit_entry();
   tile_.has_tiles() ? emit_tile_registers() : emit_register_tiles();
   emit_exit();
-  return code_.finish();
+  MachineCode code = code_.finish();
+  code.loops = std::move(loops_);
+  return code;
 }
 
 void DenseEmitter::emit_register_tiles() {

@@ -55,6 +55,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   for_each_sum([&](int p, int v) { emit_first_values(p, v); });
   code_.align_to(32);
   code_.L(next_step);
+  const size_t begin_of_step = code_.getSize();
   emit_operand_loads();
   for_each_sum([&](int p, int v) { emit_tile_product(p, v); });
   code_.L(after_products);
@@ -65,6 +66,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   }
   code_.add(reg::k_step, 4);
   code_.jnz(next_step, Xbyak::CodeGenerator::T_NEAR);
+  loops_.push_back(tile_loop_since(begin_of_step));
 
   code_.add(reg::stores, sizeof(TilePlace));
   code_.dec(reg::tiles);
@@ -153,6 +155,15 @@ void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_st
   }
   code_.tilestored(code_.ptr[reg::row_output + output_step + vector * vector_bytes()],
                    sum_tile(index, vector));
+}
+
+/// The code from `begin` to here, which multiplies the bytes of a k step.
+CodeLoop KLoopEmitter::tile_loop_since(size_t begin) const {
+  return {.begin = static_cast<uint32_t>(begin),
+          .end = static_cast<uint32_t>(code_.getSize()),
+          .elements = int64_t{tile_.pixels()} * tile_.channels * tile_.step_bytes,
+          .load_bytes = int64_t{tile_.pixels() + tile_.channels} * tile_.step_bytes,
+          .name = "k steps"};
 }
 
 }  // namespace castor::jit::dense

@@ -2,6 +2,8 @@
 // The port model: single instructions against measured figures, combinations by hand.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "jit/listing/listing.hpp"
 #include "tests/support/snippet.hpp"
 
@@ -235,6 +237,78 @@ TEST(PortModel, ALoopTakesACycleForItsBranchAndFusesIt) {
     s.jb(top);
   });
   EXPECT_EQ(cycles_of(longer).front_end, 2);
+}
+
+// ---- tile registers
+
+/// Code that configures tile 0 with `rows` rows, the others with 16, and a loop after that.
+MachineCode tile_loop(uint8_t rows, const Emit& emit) {
+  Snippet s;
+  s.ldtilecfg(s.ptr[rip + s.constants]);
+  const auto begin = static_cast<uint32_t>(s.getSize());
+  emit(s);
+  const auto end = static_cast<uint32_t>(s.getSize());
+  s.begin_pool();
+  std::array<uint8_t, 64> config = {1};
+  for (size_t tile = 0; tile < 8; ++tile) {
+    config[16 + 2 * tile] = 64;
+    config[48 + tile] = tile == 0 ? rows : 16;
+  }
+  for (const uint8_t byte : config) s.db(byte);
+  MachineCode code = s.code();
+  code.loops.push_back({begin, end, 1, 64, 0, "main loop"});
+  return code;
+}
+
+PortCycles tile_cycles_of(uint8_t rows, const Emit& emit) {
+  const MachineCode code = tile_loop(rows, emit);
+  const auto cycles = port_cycles(code, code.loops[0]);
+  EXPECT_TRUE(cycles.ok()) << (cycles ? "" : cycles.error().message);
+  return cycles ? *cycles : PortCycles{};
+}
+
+/// Against Granite Rapids: a bound may be a little below, never above.
+TEST(PortModel, WeighsTilesByTheirRows) {
+  struct Row {
+    uint8_t rows;
+    double product, load;
+  };
+  for (const Row& row : {Row{1, 9.25, 2.5}, Row{8, 10.0, 4.2}, Row{12, 13.3, 6.7},
+                         Row{14, 14.7, 7.3}, Row{16, 16.0, 8.1}}) {
+    const double product = tile_cycles_of(row.rows, [](auto& s) {
+                             s.tdpbusd(Xbyak::Tmm(0), Xbyak::Tmm(1), Xbyak::Tmm(2));
+                           }).pipes;
+    EXPECT_LE(product, row.product) << int{row.rows};
+    EXPECT_GE(product, 0.9 * row.product) << int{row.rows};
+    const double load = tile_cycles_of(row.rows, [](auto& s) {
+                          s.tileloadd(Xbyak::Tmm(0), s.ptr[rsi + rcx]);
+                        }).load;
+    EXPECT_LE(load, row.load) << int{row.rows};
+    EXPECT_GE(load, row.rows < 8 ? 0 : 0.85 * row.load) << int{row.rows};
+    const double store = tile_cycles_of(row.rows, [](auto& s) {
+                           s.tilestored(s.ptr[rsi + rcx], Xbyak::Tmm(0));
+                         }).store;
+    EXPECT_DOUBLE_EQ(store, 15.6);
+  }
+}
+
+TEST(PortModel, WeighsAKStepOfTiles) {
+  const PortCycles cycles = tile_cycles_of(14, [](auto& s) {
+    s.tilezero(Xbyak::Tmm(0));
+    for (int i = 4; i < 8; ++i) s.tileloaddt1(Xbyak::Tmm(i), s.ptr[rsi + rcx]);
+    for (int i = 0; i < 4; ++i) s.tdpbssd(Xbyak::Tmm(i), Xbyak::Tmm(4), Xbyak::Tmm(6));
+    s.vaddps(zmm0, zmm1, zmm2);
+  });
+  EXPECT_TRUE(cycles.has_tiles);
+  EXPECT_DOUBLE_EQ(cycles.load, 4 * 8);
+  EXPECT_DOUBLE_EQ(cycles.pipes, 14 + 3 * 16);
+  EXPECT_EQ(cycles.busiest, "TMUL");
+  EXPECT_EQ(cycles.limited_by(), "pipes");
+  const MachineCode alone =
+      assemble([](Assembler& s) { s.tdpbuud(Xbyak::Tmm(0), Xbyak::Tmm(1), Xbyak::Tmm(2)); });
+  EXPECT_DOUBLE_EQ(port_cycles(alone, whole(alone))->pipes, 16);  // nothing is configured
+  const MachineCode with_config = tile_loop(16, [](Assembler& s) { s.nop(); });
+  EXPECT_FALSE(port_cycles(with_config, whole(with_config)).ok());
 }
 
 TEST(PortModel, WeighsOnlyTheLoop) {
