@@ -92,7 +92,7 @@ void set_tile(DensePlan& plan, const DenseTile& tile) {
 
 namespace {
 
-/// The engine of vectors that takes the problem's signs as they are, or flips least of them.
+/// The engine of vectors that takes the problem's signs as they are, or changes the fewest.
 ProductEngine engine_of(const ConvolutionProblem& problem, const Target& target) {
   const ProductEngine engine = product_engine_of(target);
   const bool are_exchanged = problem.x_is_signed && !problem.w_is_signed;

@@ -399,14 +399,14 @@ class NestBinder {
     return tensors;
   }
 
-  /// Of an operand that may be absent: then null.
+  /// Extents of an operand; null where it is absent.
   const Dims* extents_of(const Operation& operation, size_t operand) const {
     if (operand >= operation.operands.size()) return nullptr;
     const ValueId value = operation.operands[operand];
     return value == no_value ? nullptr : &origins_.extents_of(value);
   }
 
-  /// Of a `conv_integer`.
+  /// The geometry of a `conv_integer`.
   Result<ConvolutionGeometry> geometry_of(const Operation& operation) const {
     return convolution_geometry(operation, *extents_of(operation, 0), *extents_of(operation, 1),
                                 extents_of(operation, 2), extents_of(operation, 3));

@@ -213,15 +213,15 @@ class BlockSummer {
   }
 
   /// Adds the bytes of each lane's k group that are `present` to the lane's sum. Signed ones are
-  /// less by 128 than with their highest bits flipped.
+  /// less by 128 than with their highest bits inverted.
   void add_plane(const std::byte* plane, uint32_t present, const PixelRange& lanes) const {
     const bool is_signed = plan_.engine == jit::ProductEngine::i8_u8_dot;
-    const uint32_t flips = is_signed ? present & 0x80808080 : 0;
-    const auto less = static_cast<uint32_t>(128 * std::popcount(flips));
+    const uint32_t inverted = is_signed ? present & 0x80808080 : 0;
+    const auto less = static_cast<uint32_t>(128 * std::popcount(inverted));
     for (int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
       uint32_t k_group = 0;
       std::memcpy(&k_group, plane + 4 * lane, sizeof k_group);
-      k_group = (k_group ^ flips) & present;
+      k_group = (k_group ^ inverted) & present;
       const uint32_t bytes = (k_group & 0xff) + (k_group >> 8 & 0xff) + (k_group >> 16 & 0xff) +
                              (k_group >> 24) - less;
       sums_[lane] = static_cast<int32_t>(static_cast<uint32_t>(sums_[lane]) + bytes);

@@ -14,7 +14,7 @@ namespace castor::fuzz {
 namespace {
 
 constexpr int64_t max_products = 20'000;
-/// Of layers that are deep and wide enough for tile registers.
+/// The same for layers that are deep and wide enough for tile registers.
 constexpr int64_t max_products_of_wide = 300'000;
 constexpr int min_rank = 3;
 

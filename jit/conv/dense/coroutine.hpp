@@ -11,7 +11,7 @@ namespace castor::jit::dense {
 /// Emits code that gives way at many points: what becomes of a register tile's accumulators, a
 /// slice of it in each k step of the next tile. A product of tile registers takes 16 cycles of one
 /// port, so that other instructions cost nothing beside it; but no CPU looks far enough ahead to
-/// find the next products behind all those instructions by itself.
+/// find the next products after all those instructions by itself.
 ///
 /// The frame holds the general registers of whichever side does not run. Jumps are direct, as
 /// everywhere in emitted code: the frame has the number of the point to go on from.
@@ -30,7 +30,7 @@ class Coroutine {
   void emit_end();
 
   // The code beside it:
-  /// As many slices as ECX says shall reach the end. Overwrites EDX. The coroutine is at its end.
+  /// As many slices as ECX says will reach the end. Overwrites EDX. The coroutine is at its end.
   void emit_enter();
   /// The next slice runs from the beginning.
   void emit_start();

@@ -100,7 +100,7 @@ struct DenseTile {
   int step_bytes = 0;  ///< that a k step takes from a pixel: whole k groups, at most 64
   bool x_is_signed = false;
   bool w_is_signed = false;
-  /// Whether a tile's weights come from L2 each time, so that they shall not displace the input in
+  /// Whether a tile's weights come from L2 each time, so that they should not displace the input in
   /// L1.
   bool streams_weights = false;
 
