@@ -135,7 +135,8 @@ Dims draw_image(Random& random) {
   Dims shape = {
       random.between(random.percent(2) ? 0 : 1, random.percent(70) ? 1 : 3),
       has_many_channels ? random.between(17, 130) : random.between(random.percent(2) ? 0 : 1, 9)};
-  const int64_t longest = has_many_channels ? (random.percent(50) ? 36 : 12) / axes
+  const bool is_long = axes == 1 && random.percent(50);
+  const int64_t longest = has_many_channels ? (is_long ? 36 : 12 / axes)
                           : axes == 1       ? 70
                                             : 14 / axes + 2;
   for (int axis = 0; axis < axes; ++axis) {

@@ -53,6 +53,13 @@ int64_t products_of(const DrawnMatmul& drawn) {
          std::max<int64_t>(geometry->depth, 1);
 }
 
+/// Whether it is quickly interpreted; without rows or columns, whether its operands are.
+bool is_small(const DrawnMatmul& drawn) {
+  const int64_t elements = std::max(element_count(drawn.a).value_or(INT64_MAX),
+                                    element_count(drawn.b).value_or(INT64_MAX));
+  return std::max(elements, products_of(drawn)) <= max_products;
+}
+
 }  // namespace
 
 Dims draw_matrix(Random& random) {
@@ -113,9 +120,9 @@ bool OperationDrawer::multiply_any() {
 }
 
 void OperationDrawer::draw_matmul_of(ElementType a_type) {
-  const DrawnMatmul drawn = draw_matmul(random_, draw_matrix(random_));
+  DrawnMatmul drawn = draw_matmul(random_, draw_matrix(random_));
+  while (!is_small(drawn)) drawn = draw_matmul(random_, draw_matrix(random_));
   const Result<MatmulGeometry> geometry = matmul_geometry(drawn.a, drawn.b, nullptr, nullptr);
-  if (!geometry) return;
   const auto element = [&] {
     return random_.percent(70) ? random_.pick(byte_types) : draw_element(random_);
   };
