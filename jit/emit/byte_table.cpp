@@ -188,7 +188,8 @@ bool is_in_sixteens(const LaneEmitter& emitter, const ByteTable& table) {
   return table.index_bits != 4 && !emitter.has_avx512();
 }
 
-/// What emit_look_up will use.
+}  // namespace
+
 void reserve_byte_look_up(LaneEmitter& emitter, const ByteTable& table) {
   if (is_in_sixteens(emitter, table)) return reserve_look_up_in_sixteens(emitter, table);
   const UpperHalf upper = table.index_bits == 8 ? upper_half_of(table) : UpperHalf::own;
@@ -198,8 +199,6 @@ void reserve_byte_look_up(LaneEmitter& emitter, const ByteTable& table) {
   }
   if (upper == UpperHalf::signed_lower) emitter.reserve_vector(sign_bits());
 }
-
-}  // namespace
 
 void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   const auto index = static_cast<size_t>(inst.table);
@@ -261,7 +260,11 @@ void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   const ByteTable& table = emitter.program().tables[static_cast<size_t>(inst.table)];
   const Xmm bytes = emitter.use(inst.a);
   // Apart: the table may be loaded into a register while the bytes are still needed.
-  const Xmm to = emitter.define_apart();
+  emit_look_up_bytes(emitter, table, bytes, emitter.define_apart());
+}
+
+void emit_look_up_bytes(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
+                        const Xmm& to) {
   if (is_in_sixteens(emitter, table)) return emit_look_up_in_sixteens(emitter, table, bytes, to);
   if (table.index_bits != 8) {
     return emit_look_up_in_one(emitter, table, EntryByte::low, bytes, to);

@@ -4,6 +4,7 @@
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/e5m2_encoder.hpp"
 #include "jit/emit/e5m2_encoder_avx2.hpp"
+#include "jit/emit/nine_bit_encoder.hpp"
 #include "jit/emit/resize_ops.hpp"
 #include "jit/emit/signed_code_encoder.hpp"
 #include "jit/emit/threshold_encoder.hpp"
@@ -45,12 +46,15 @@ void emit_store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from
   }
 }
 
-/// How lanes become elements, or the 16-bit floats that are to be encoded.
+/// How lanes become elements, or the 16-bit lanes that are to be encoded.
 Narrowing narrowing_to_16_bits(Narrowing narrowing) {
-  if (narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::f16_to_e5m2) {
-    return Narrowing::truncate;
+  switch (narrowing) {
+    case Narrowing::encode_16_bits:
+    case Narrowing::look_up_9_bits:
+    case Narrowing::f16_to_e5m2: return Narrowing::truncate;
+    case Narrowing::encode_high_half: return Narrowing::high_half;
+    default: return narrowing;
   }
-  return narrowing == Narrowing::encode_high_half ? Narrowing::high_half : narrowing;
 }
 
 /// The encoder of a store; null where it has none.
@@ -61,6 +65,8 @@ std::unique_ptr<Encoder> encoder_of(const LaneInst& store, ElementType element,
     case Narrowing::encode_high_half:
       return std::make_unique<ThresholdEncoder>(
           program.threshold_tables[static_cast<size_t>(store.table)]);
+    case Narrowing::look_up_9_bits:
+      return std::make_unique<NineBitEncoder>(program.tables[static_cast<size_t>(store.table)]);
     case Narrowing::signed_code: return std::make_unique<SignedCodeEncoder>(element);
     case Narrowing::f16_to_e5m2:
       if (!target.has_avx512()) return std::make_unique<E5m2EncoderAvx2>();
@@ -121,10 +127,12 @@ void MemorySink::reserve_constants(LaneEmitter& emitter) {
   }
   encoder_ = encoder_of(store_, element_, emitter.program(), emitter.target());
   if (encoder_) encoder_->reserve_constants(emitter);
+  saturated_.reserve_constants(emitter);
   packs_ = packs_ && needs_packing(store_, element_, emitter.lanes(), emitter.target());
   if (!packs_) return;
   const int bits = encoder_ ? 16 : lane_bits_of(element_);
-  packer_ = Packer(emitter, bits_of(store_.type), bits, narrowing_to_16_bits(store_.narrowing));
+  packer_ = Packer(emitter, bits_of(store_.type), bits,
+                   encoder_ ? narrowing_to_16_bits(store_.narrowing) : saturated_.narrowing());
   packer_.reserve_constants(emitter);
   if (store_.b == no_lane) return;
   sign_packer_ = Packer(emitter, bits_of(store_.type), bits, Narrowing::saturate_to_signed);
@@ -134,6 +142,7 @@ void MemorySink::reserve_constants(LaneEmitter& emitter) {
 void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
   store_ = inst;
   code_signs_ = CodeSigns(element_);
+  saturated_ = SaturatedBytes(inst, element_, program);
   if (looks_up(inst.narrowing)) table_ = &program.tables[static_cast<size_t>(inst.table)];
 }
 
@@ -147,6 +156,7 @@ bool MemorySink::emit_collect(LaneEmitter& emitter, const LaneInst& inst, OwnedV
     full = std::move(packed);
     const int bits = emitter.target().vector_bits();
     if (inst.b != no_lane) code_signs_.emit(emitter, full.as(bits), signs.as(bits), 8);
+    saturated_.emit(emitter, full, bits);
     return true;
   }
   if (!first_vector_) {
@@ -169,7 +179,9 @@ void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to,
     const Stores stores = as_bytes ? Stores::cached : locator_.stores();
     return emit_store_whole(code, address, full.as(bits), bits, stores);
   }
-  const bool clean = store_.narrowing == Narrowing::fits_unsigned || encodes(store_.narrowing);
+  const bool clean = store_.narrowing == Narrowing::fits_unsigned ||
+                     store_.narrowing == Narrowing::saturate_to_unsigned ||
+                     encodes(store_.narrowing);
   bit_packer_->emit_store(emitter, address, full.as(bits), clean,
                           locator_.stores() == Stores::streaming);
 }
@@ -218,7 +230,9 @@ OwnedVector MemorySink::emit_one_chunk(LaneEmitter& emitter, const LaneInst& ins
   OwnedVector narrowed = emitter.scratch();
   const Xmm value = emitter.use(inst.a);
   if (!encoder_) {
-    emit_narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_), inst.narrowing);
+    emit_narrow_one(emitter, narrowed, value, lane_bits, lane_bits_of(element_),
+                    saturated_.narrowing());
+    saturated_.emit(emitter, narrowed, std::max(128, emitter.lanes() * lane_bits_of(element_)));
     return narrowed;
   }
   Xmm floats = value;

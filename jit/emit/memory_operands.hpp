@@ -11,6 +11,7 @@
 #include "jit/emit/encoder.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/packer.hpp"
+#include "jit/emit/saturated_bytes.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -107,6 +108,7 @@ class MemorySink : public Sink {
   Packer packer_;
   Packer sign_packer_;  // where signs are stored with the codes
   CodeSigns code_signs_;
+  SaturatedBytes saturated_;                 // of a store without an encoder
   std::optional<OwnedVector> first_vector_;  // of 16-bit lanes that wait for the second one
   std::optional<BitPacker> bit_packer_;
 };

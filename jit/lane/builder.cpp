@@ -84,9 +84,9 @@ void LaneBuilder::store_with_signs(int sink, LaneId value, LaneId signs, Narrowi
 
 void LaneBuilder::store_by_table(int sink, LaneId value, const ByteTable& table,
                                  Narrowing look_up) {
-  program_.tables.push_back(table);
+  const int32_t index = add_byte_table(table);
   store(sink, value, look_up);
-  program_.code.back().table = static_cast<int32_t>(program_.tables.size()) - 1;
+  program_.code.back().table = index;
 }
 
 int32_t LaneBuilder::add_threshold_table(const ThresholdTable& table) {
@@ -94,15 +94,19 @@ int32_t LaneBuilder::add_threshold_table(const ThresholdTable& table) {
   return static_cast<int32_t>(program_.threshold_tables.size()) - 1;
 }
 
-void LaneBuilder::store_by_threshold(int sink, LaneId value, Narrowing narrowing, int32_t table) {
+int32_t LaneBuilder::add_byte_table(const ByteTable& table) {
+  program_.tables.push_back(table);
+  return static_cast<int32_t>(program_.tables.size()) - 1;
+}
+
+void LaneBuilder::store_encoded(int sink, LaneId value, Narrowing narrowing, int32_t table) {
   store(sink, value, narrowing);
   program_.code.back().table = table;
 }
 
 LaneId LaneBuilder::look_up(LaneId a, const ByteTable& table) {
-  program_.tables.push_back(table);
   const LaneId id = unary(LaneOp::look_up, LaneType::i8, a);
-  program_.code.back().table = static_cast<int32_t>(program_.tables.size()) - 1;
+  program_.code.back().table = add_byte_table(table);
   return id;
 }
 
@@ -240,6 +244,17 @@ LaneId LaneBuilder::bound_specials(LaneId a, double limit) {
   return append({.op = LaneOp::fix_up,
                  .type = LaneType::f32,
                  .a = float_constant(LaneType::f32, limit),
+                 .b = a,
+                 .c = constant(LaneType::i32, responses)});
+}
+
+LaneId LaneBuilder::bound_to_powers(LaneId a, bool outside_is_nan) {
+  // A digit for each class: NaNs give +infinity (5), positive numbers stay (1). The others: +0 (8),
+  // and 2^127 (0) for +infinity.
+  const uint64_t responses = outside_is_nan ? 0x15551555 : 0x18081855;
+  return append({.op = LaneOp::fix_up,
+                 .type = LaneType::f32,
+                 .a = float_constant(LaneType::f32, 0x1p127),
                  .b = a,
                  .c = constant(LaneType::i32, responses)});
 }

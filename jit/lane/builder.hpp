@@ -30,7 +30,8 @@ class LaneBuilder {
 
   /// Index of a table for a store that encodes.
   int32_t add_threshold_table(const ThresholdTable& table);
-  void store_by_threshold(int sink, LaneId value, Narrowing narrowing, int32_t table);
+  int32_t add_byte_table(const ByteTable& table);
+  void store_encoded(int sink, LaneId value, Narrowing narrowing, int32_t table);
 
   /// A constant with these bits in every lane; equal constants are one value.
   LaneId constant(LaneType type, uint64_t bits);
@@ -154,6 +155,9 @@ class LaneBuilder {
   LaneId quiet_nan(LaneId a, LaneId b);
   /// 0 where a is NaN, `limit` where it is +infinity, else a; f32, AVX-512 only.
   LaneId bound_specials(LaneId a, double limit);
+  /// f32 as f8e8m0 takes it: NaNs as +infinity; what is not positive as 0 and +infinity as 2^127,
+  /// or, if `outside_is_nan`, all that as +infinity. AVX-512 only.
+  LaneId bound_to_powers(LaneId a, bool outside_is_nan);
   LaneId round(LaneId a, LaneRounding rounding);
   LaneId compare(FloatPredicate predicate, LaneId a, LaneId b);
   /// Clears the sign.
@@ -202,8 +206,7 @@ class LaneBuilder {
   /// An integer lane (i32 or i64) to f32 or f64, with has_f16_lanes also any but i8 to f16; one
   /// rounding to nearest even.
   LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);
-  /// An integer lane to f32, rounded to odd as far as eight significant bits can tell: exact for
-  /// magnitudes below 2^17, odd above.
+  /// An integer lane to f32, rounded to odd as far as eight significant bits can tell.
   LaneId integer_to_f32_odd(LaneId a, bool is_signed);
 
   /// f32 or f64 -> i32 or i64, with has_f16_lanes also f16 -> any but i8, with the instruction's

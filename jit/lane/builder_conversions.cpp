@@ -123,20 +123,21 @@ LaneId LaneBuilder::u32_to_f32_odd(LaneId a) {
 }
 
 LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
-  if (bits_of(type_of(a)) == 64) {
-    if (!target_.has_avx512()) {
-      // No integer is near f32's subnormals, so the bits below f32's 24 can be folded into the
-      // last.
-      return f64_to_f32(fold_low_bits(i64_to_f64_odd(a, is_signed), 29));
-    }
+  if (target_.has_avx512()) {
+    // Of two neighbours, one is odd.
     const LaneOp to = is_signed ? LaneOp::signed_to_float : LaneOp::unsigned_to_float;
-    const LaneOp from = is_signed ? LaneOp::float_to_signed : LaneOp::float_to_unsigned;
-    const auto toward_zero = static_cast<int64_t>(LaneRounding::toward_zero);
-    const LaneId rounded = unary(to, LaneType::f32, a, toward_zero);
-    const LaneId exact = equal(unary(from, LaneType::i64, rounded, toward_zero), a);
-    return select(mask_resize(exact, 32), rounded, bit_or(rounded, constant(LaneType::i32, 1)));
+    const auto rounded = [&](LaneRounding rounding) {
+      return unary(to, LaneType::f32, a, static_cast<int64_t>(rounding));
+    };
+    const LaneId down = rounded(LaneRounding::down);
+    const LaneId up = rounded(LaneRounding::up);
+    return select(any_bits(down, constant(LaneType::i32, 1)), down, up);
   }
-  if (!is_signed && !target_.has_avx512()) return u32_to_f32_odd(a);
+  if (bits_of(type_of(a)) == 64) {
+    // No integer is near f32's subnormals, so the bits below f32's 24 can be folded into the last.
+    return f64_to_f32(fold_low_bits(i64_to_f64_odd(a, is_signed), 29));
+  }
+  if (!is_signed) return u32_to_f32_odd(a);
   // From 2^17 up, the low 8 bits are folded into bit 8: 24 bits are left and convert exactly.
   const LaneId folded = fold_low_bits(a, 8);
   LaneId magnitude_bits = a;

@@ -8,6 +8,7 @@
 // that another emitter hands in.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -78,7 +79,7 @@ std::string_view name_of(IntegerPredicate predicate);
 enum class Narrowing : uint8_t {
   truncate,              ///< the low bits
   high_half,             ///< the upper half of the lane's bits (32 -> 16, 16 -> 8)
-  saturate_to_signed,    ///< signed lanes, clamped to the signed element
+  saturate_to_signed,    ///< signed lanes, clamped to the signed element, sub-byte ones included
   saturate_to_unsigned,  ///< signed lanes, clamped to the unsigned element
   fits_signed,           ///< truncate, and saturate_to_signed would give the same
   fits_unsigned,         ///< truncate, and saturate_to_unsigned would give the same
@@ -93,16 +94,28 @@ enum class Narrowing : uint8_t {
   /// 32-bit lanes hold the code of a small float's magnitude in bits 8 to 15 and zeros elsewhere;
   /// the store's other operand, if it has one, the sign in its lanes' highest bit (AVX2).
   magnitude_code,
+  /// The store's byte table has the codes of lanes that are clamped: as signed lanes to i8 and to
+  /// the table's bits (64-bit lanes hold nothing beyond already), or of lanes that fit u8.
+  look_up_i8,
+  look_up_u8,
+  /// The store's byte table has the codes by the low 9 bits of 16-bit lanes, 256 in the lower bytes
+  /// of its entries, then 256 in the upper ones; bit 15 is the sign of all codes (VBMI).
+  look_up_9_bits,
   from_unsigned,  ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
   return narrowing == Narrowing::look_up_16 || narrowing == Narrowing::look_up_upper_16;
 }
+/// Whether a store makes codes of bytes by a table.
+constexpr bool looks_up_bytes(Narrowing narrowing) {
+  return narrowing == Narrowing::look_up_i8 || narrowing == Narrowing::look_up_u8;
+}
 /// Whether a store makes codes of lanes that hold something else.
 constexpr bool encodes(Narrowing narrowing) {
   return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half ||
          narrowing == Narrowing::signed_code || narrowing == Narrowing::f16_to_e5m2 ||
-         narrowing == Narrowing::magnitude_code;
+         narrowing == Narrowing::magnitude_code || narrowing == Narrowing::look_up_9_bits ||
+         looks_up_bytes(narrowing);
 }
 std::string_view name_of(Narrowing narrowing);
 
@@ -230,13 +243,19 @@ void for_each_operand(Inst& inst, Visit visit) {
   }
 }
 
-/// What each byte becomes, by its low bits: 4, 6, 7 or 8 of them. Bits above are ignored, but bit 7
-/// must be 0 for a table of 4.
+/// What each byte becomes, by its low bits: 4, 6, 7 or 8 of them. Bits above are ignored, but for a
+/// table of 4, where bytes with bit 7 become 0.
 struct ByteTable {
   int index_bits = 8;
   std::array<uint16_t, 256> entries = {};
   friend bool operator==(const ByteTable&, const ByteTable&) = default;
 };
+/// Whether a table by signed numbers of 4 bits has 0 for all negative ones, as every byte with bit
+/// 7 becomes.
+constexpr bool has_zero_of_negative(const ByteTable& table) {
+  return table.index_bits == 4 && std::all_of(table.entries.begin() + 8, table.entries.begin() + 16,
+                                              [](uint16_t entry) { return entry == 0; });
+}
 
 /// What each 32-bit lane becomes, by its low 3 (AVX2), 4 or 5 bits; bits above are ignored.
 struct I32Table {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "jit/lower/integer_tables.hpp"
 #include "jit/lower/small_values.hpp"
 
 namespace castor::jit {
@@ -33,11 +34,19 @@ LaneTensor convert_by_table(LaneBuilder& builder, LaneTensor& source, ElementTyp
 LaneTensor lower_convert(LaneBuilder& builder, LaneTensor& source, ElementType to,
                          const ConvertOptions& options) {
   const ElementType from = source.element();
+  if (!is_sub_byte(from)) {
+    const auto codes = convert_integer_by_table(builder, source, to, options);
+    if (codes) return *codes;
+  }
   if (is_best_by_table(from, to)) {
     const std::optional<ByteTable> table = conversion_table(from, to, options);
     if (is_looked_up(builder, source, to, table->index_bits)) {
       return convert_by_table(builder, source, to, *table);
     }
+  }
+  if (is_sub_byte(from)) {
+    const auto codes = convert_integer_by_table(builder, source, to, options);
+    if (codes) return *codes;
   }
   if (from == to) return convert_same_type(builder, source, options);
   if (is_boolean(to)) return convert_to_boolean(builder, source);

@@ -2,8 +2,11 @@
 // Lowering of `convert` to lanes. Semantics: ir/README.md, Convert.
 #pragma once
 
+#include <optional>
+
 #include "ir/types/convert_options.hpp"
 #include "jit/lower/lane_tensor.hpp"
+#include "jit/lower/small_float.hpp"
 
 namespace castor::jit {
 
@@ -26,9 +29,10 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
                                   const ConvertOptions& options);
 
 /// An f32 that will be stored as a type of at most its range and precision (f16, bf16, f32,
-/// floats of at most eight bits, f8e8m0, nf4), rounded once. `may_be_nan`: whether NaNs can occur.
+/// floats of at most eight bits, f8e8m0, nf4), rounded once. `integers`: nothing if it can be any
+/// float.
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
-                      const ConvertOptions& options, bool may_be_nan);
+                      const ConvertOptions& options, const std::optional<Integers>& integers);
 
 /// Clamps to the largest finite values of `to`, infinities included; NaNs pass as they are.
 LaneId clamp_to_finite(LaneBuilder& builder, LaneId value, ElementType to);

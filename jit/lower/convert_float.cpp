@@ -28,16 +28,22 @@ std::optional<ThresholdTable> threshold_table_for(const LaneBuilder& builder, El
 }  // namespace
 
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
-                      const ConvertOptions& options, bool may_be_nan) {
+                      const ConvertOptions& options, const std::optional<Integers>& integers) {
   if (options.overflow == Overflow::saturate_finite) {
-    return narrow_f32(builder, clamp_finite_numbers(builder, value, to), to, {}, may_be_nan);
+    return narrow_f32(builder, clamp_finite_numbers(builder, value, to), to, {}, integers);
   }
   if (bits_of(to) <= 8) {
-    if (const auto codes = encode_signed(builder, value, to, options)) {
+    if (to == ElementType::f8e8m0 && integers) {
+      const LaneId codes = encode_power(builder, value, options, *integers);
+      return LaneTensor::encoded(builder, to, {codes, Narrowing::truncate}, value, options);
+    }
+    if (const auto codes = encode_signed(builder, value, to, options, integers)) {
       return LaneTensor::encoded(builder, to, {*codes, Narrowing::signed_code}, value, options);
     }
-    if (const auto codes = encode_magnitude(builder, value, to, options, may_be_nan)) {
-      const Storable storable = {*codes, Narrowing::magnitude_code, -1, value};
+    if (const auto codes = encode_magnitude(builder, value, to, options, integers)) {
+      const bool has_signs = !integers || integers->is_signed;
+      const Storable storable = {*codes, Narrowing::magnitude_code, -1,
+                                 has_signs ? value : no_lane};
       return LaneTensor::encoded(builder, to, storable, value, options);
     }
     if (to == ElementType::f8e5m2) {
@@ -60,7 +66,7 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
   switch (to) {
     case ElementType::f16:
       return LaneTensor::computed(builder, to, {builder.f32_to_f16(value), Narrowing::truncate});
-    case ElementType::bf16: return round_to_bf16(builder, value, may_be_nan);
+    case ElementType::bf16: return round_to_bf16(builder, value, !integers);
     default: return LaneTensor::computed(builder, to, {value, Narrowing::truncate});
   }
 }
@@ -90,7 +96,7 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     const LaneId prepared = to == ElementType::f16   ? builder.f64_to_f32_odd_for_f16(value)
                             : to == ElementType::nf4 ? builder.f64_to_f32_up(value)
                                                      : builder.f64_to_f32_odd(value);
-    return narrow_f32(builder, prepared, to, saturate_finite ? ConvertOptions{} : options, true);
+    return narrow_f32(builder, prepared, to, saturate_finite ? ConvertOptions{} : options, {});
   }
   if (encodes_in_f16_lanes(builder, from, to, options)) {
     const LaneId codes = encode_in_f16_lanes(builder, source, to, options);
@@ -108,6 +114,13 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     return LaneTensor::computed(builder, to,
                                 {round_to_e5m2(builder, source.as_bits()), Narrowing::high_half});
   }
+  const bool to_nearest = options.rounding == Rounding::by_type;
+  if (from == ElementType::f16 && to == ElementType::f8e8m0 && to_nearest &&
+      builder.target().has_avx512()) {
+    const LaneId value = source.as_f32();
+    const LaneId codes = encode_power_of_f16(builder, value, options.overflow);
+    return LaneTensor::encoded(builder, to, {codes, Narrowing::truncate}, value, options);
+  }
   if (from == ElementType::f16 || from == ElementType::bf16) {
     if (const auto table = threshold_table_for(builder, from, to, options)) {
       const Storable storable = {source.as_bits(), Narrowing::encode_16_bits,
@@ -124,7 +137,7 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     // x + -0 is x, and a signalling NaN made quiet.
     value = builder.float_add(value, builder.float_constant(LaneType::f32, -0.0));
   }
-  return narrow_f32(builder, value, to, options, true);
+  return narrow_f32(builder, value, to, options, {});
 }
 
 }  // namespace castor::jit

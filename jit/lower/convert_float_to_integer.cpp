@@ -71,8 +71,8 @@ LaneId ordered(LaneBuilder& builder, LaneId value) {
   return builder.compare(FloatPredicate::ordered, value, value);
 }
 
-/// i8, i16, and i32 from f64: clamped above in float; below, the conversion's own result (the
-/// smallest integer) saturates.
+/// At most 16 bits, and i32 from f64: clamped above in float; below, the conversion's own result
+/// (the smallest integer) saturates.
 LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
   const LaneType lane = float_lane(bits_of(builder.type_of(value)));
   const Narrowing narrowing =
@@ -86,24 +86,27 @@ LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to
     return LaneTensor::computed(
         builder, to, {builder.float_to_signed(below, 32, rounded.left_to_do), narrowing});
   }
-  const LaneId below = builder.float_min(limit, rounded.value);
+  // As integers, floats that are not negative compare as they do as numbers, and negative ones are
+  // negative: conversions and the minimum of floats share Zen 4's pipes.
+  const LaneId below = builder.min_signed(limit, rounded.value);
   const int bits = converted_bits(lane);
   const LaneId integer = builder.float_to_signed(below, bits, rounded.left_to_do);
   return LaneTensor::computed(
       builder, to, {builder.zero_unless(builder.mask_resize(is_number, bits), integer), narrowing});
 }
 
-/// Saturates f16, whose numbers all fit 32 bits: only NaN and +infinity need care.
-LaneTensor saturate_f16_to_signed(LaneBuilder& builder, ElementType to, Rounded rounded) {
+/// To at most 16 bits from f16, whose numbers all fit 32: only NaN and +infinity need care.
+LaneTensor saturate_small_f16(LaneBuilder& builder, ElementType to, Rounded rounded) {
   const LaneId bounded =
       builder.bound_specials(rounded.value, static_cast<double>(integer_max(to)));
   return LaneTensor::computed(
       builder, to,
-      {builder.float_to_signed(bounded, 32, rounded.left_to_do), Narrowing::saturate_to_signed});
+      {builder.float_to_signed(bounded, 32, rounded.left_to_do),
+       is_signed_integer(to) ? Narrowing::saturate_to_signed : Narrowing::saturate_to_unsigned});
 }
 
-/// u8, u16: clamped above in float; below, NaN included, the conversion's own result (the smallest
-/// integer) saturates to 0.
+/// At most 16 bits: clamped above in float; below, NaN included, the conversion's own result (the
+/// smallest integer) saturates to 0.
 LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, LaneType lane,
                                       Rounded rounded) {
   const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
@@ -123,24 +126,6 @@ LaneTensor convert_within_i32(LaneBuilder& builder, ElementType to, Overflow ove
   return LaneTensor::computed(builder, to,
                               {builder.float_to_signed(rounded.value, 32, rounded.left_to_do),
                                is_cut ? Narrowing::truncate : saturating});
-}
-
-/// Sub-byte integers: clamped in float on both sides.
-LaneTensor saturate_to_sub_byte(LaneBuilder& builder, LaneId value, ElementType to,
-                                Rounded rounded) {
-  const LaneType lane = float_lane(bits_of(builder.type_of(value)));
-  const auto number = [&](auto limit) {
-    return builder.float_constant(lane, static_cast<double>(limit));
-  };
-  const LaneId at_least = builder.float_max(rounded.value, number(integer_min(to)));
-  const LaneId bounded = builder.float_min(number(integer_max(to)), at_least);
-  const int bits = converted_bits(lane);
-  LaneId integer = builder.float_to_signed(bounded, bits, rounded.left_to_do);
-  if (!is_signed_integer(to)) {  // max has made NaN the smallest value, 0
-    return LaneTensor::computed(builder, to, {integer, Narrowing::fits_unsigned});
-  }
-  integer = builder.zero_unless(builder.mask_resize(ordered(builder, value), bits), integer);
-  return LaneTensor::computed(builder, to, {integer, Narrowing::fits_signed});
 }
 
 /// i32 from f32, i64: the conversion's own out-of-range result is the smallest integer, right
@@ -181,10 +166,7 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
   const bool is_signed = is_signed_integer(to);
   const bool wide = builder.has_wide_conversions();
   const bool is_f16 = from == ElementType::f16 && lane == LaneType::f32;
-  if (is_sub_byte(to)) return saturate_to_sub_byte(builder, value, to, rounded);
-  if (is_f16 && is_signed && bits_of(to) <= 16 && wide) {
-    return saturate_f16_to_signed(builder, to, rounded);
-  }
+  if (is_f16 && bits_of(to) <= 16 && wide) return saturate_small_f16(builder, to, rounded);
   if (is_f16 && bits_of(to) >= 32 && !is_signed && !wide) {
     return saturate_f16_to_unsigned_avx2(builder, to, rounded);
   }
@@ -239,7 +221,7 @@ bool is_within_i32(const LaneTensor& source, ElementType to, bool wraps) {
   // What infinities and NaNs become, the smallest i32, has low bits of 0.
   if (wraps && bits <= 16 && fits_32_bits(source.element())) return true;
   const bool is_cut = bits == 32 && (wraps || is_signed_integer(to));
-  return source.fits_i32() && (bits == 8 || bits == 16 || is_cut);
+  return source.fits_i32() && (bits <= 16 || is_cut);
 }
 
 }  // namespace

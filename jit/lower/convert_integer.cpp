@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integers (and booleans) to integers and to floats.
 #include <algorithm>
+#include <cmath>
 
 #include "jit/lower/convert.hpp"
 #include "jit/lower/encode_f16_lanes.hpp"
+#include "jit/lower/integer_tables.hpp"
 
 namespace castor::jit {
 
@@ -26,26 +28,7 @@ LaneId clamp_to_range(LaneBuilder& builder, LaneId lanes, ElementType from, Elem
 
 /// Whether a pack instruction clamps lanes of that width to the element on its own.
 bool pack_clamps(int lane_bits, ElementType from, ElementType to) {
-  return is_signed_integer(from) && !is_sub_byte(to) && lane_bits <= 32 && bits_of(to) < lane_bits;
-}
-
-/// The codes of nf4: 7 of zero; all other integers are beyond the outermost thresholds and have the
-/// first or the last code.
-LaneId nf4_codes(LaneBuilder& builder, LaneTensor& source) {
-  constexpr int zero = 7;
-  constexpr int distance = 3;  // 2^3 from there to the last code
-  const int bits = std::max({source.natural_bits(), lane_bits_of(source.element()), 16});
-  const auto number = [&](int64_t value) {
-    return builder.constant(integer_lane(bits), static_cast<uint64_t>(value));
-  };
-  const LaneId integer = source.as_integer(bits);
-  if (!is_signed_integer(source.element())) {
-    const LaneId one = builder.min_unsigned(integer, number(1));
-    return builder.add(builder.shift_left(one, distance), number(zero));
-  }
-  const LaneId sign = builder.max_signed(builder.min_signed(integer, number(1)), number(-1));
-  const LaneId code = builder.add(builder.shift_left(sign, distance), number(zero));
-  return builder.max_signed(code, number(0));
+  return is_signed_integer(from) && lane_bits <= 32 && lane_bits_of(to) < lane_bits;
 }
 
 /// Whether a float has no number of magnitude 2^24 or more: f32 has all integers up to there, and
@@ -109,10 +92,7 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
   const ElementType from = source.element();
   const bool is_signed = is_signed_integer(from);
   const int significant_bits = is_boolean(from) ? 1 : bits_of(from);
-  if (to == ElementType::nf4) {
-    return LaneTensor::computed(builder, to,
-                                {nf4_codes(builder, source), Narrowing::fits_unsigned});
-  }
+  const Integers integers = {std::ldexp(1.0, significant_bits - (is_signed ? 1 : 0)), is_signed};
   if (to == ElementType::f64 || to == ElementType::f32) {
     const LaneType lane = float_lane(bits_of(to));
     // Below 32 bits every value is a positive or negative i32.
@@ -130,10 +110,11 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
       const LaneId codes = encode_in_f16_lanes(builder, source, to, options);
       return LaneTensor::encoded(builder, to, {codes, Narrowing::fits_unsigned}, exact, options);
     }
+    if (const auto codes = convert_i16_by_table(builder, source, to, options)) return *codes;
     LaneTensor result = by_f16_lanes ? convert_to_f16_lanes(builder, source, options)
                         : by_upper_half
                             ? LaneTensor::computed(builder, to, {exact, Narrowing::high_half})
-                            : narrow_f32(builder, exact, to, options, false);
+                            : narrow_f32(builder, exact, to, options, integers);
     const int64_t max = int64_t{1} << significant_bits;
     if (is_float(to) && max <= exact_integers(to)) result.holds_integer(exact, max);
     return result;
@@ -145,13 +126,13 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
         builder.has_wide_conversions() || significant_bits == 32
             ? builder.integer_to_float(integer, is_signed, LaneType::f32)
             : builder.f64_to_f32(builder.integer_to_float(integer, is_signed, LaneType::f64));
-    return narrow_f32(builder, value, to, options, false);
+    return narrow_f32(builder, value, to, options, integers);
   }
   if (to == ElementType::bf16 && significant_bits == 64 && !builder.has_wide_conversions()) {
     const LaneId value = builder.i64_to_bf16_in_f32(integer, is_signed);
     return LaneTensor::computed(builder, to, {value, Narrowing::high_half});
   }
-  return narrow_f32(builder, builder.integer_to_f32_odd(integer, is_signed), to, options, false);
+  return narrow_f32(builder, builder.integer_to_f32_odd(integer, is_signed), to, options, integers);
 }
 
 }  // namespace castor::jit

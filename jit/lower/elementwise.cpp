@@ -118,7 +118,7 @@ LaneId Elementwise::number(double value) const {
 
 LaneTensor Elementwise::rounded(LaneId value) const {
   if (bits_of(builder.type_of(value)) == bits_of(type)) return low_bits(value);
-  return narrow_f32(builder, value, type, {}, true);
+  return narrow_f32(builder, value, type, {}, {});
 }
 
 LaneTensor Elementwise::rounded(LaneId value, std::optional<int64_t> max) const {

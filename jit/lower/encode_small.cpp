@@ -99,53 +99,6 @@ LaneId encode_float(LaneBuilder& builder, LaneId value, ElementType to,
   return put_nans(builder, codes, value, sign, to, options);
 }
 
-/// What is added to a magnitude's bits so that its exponent field is the rounded code.
-uint64_t rounding_addend(Rounding rounding) {
-  switch (rounding) {
-    case Rounding::up: return 0x7fffff;
-    case Rounding::down: return 0;
-    case Rounding::half_up: return 0x400000;
-    default: return 0x3fffff;  // nearest even: and the exponent's last bit
-  }
-}
-
-/// How far below its regular position f32 has the midpoint of 2^-127, which is subnormal there, and
-/// 2^-126.
-uint64_t subnormal_shift(Rounding rounding) {
-  switch (rounding) {
-    case Rounding::up: return 0x400000;
-    case Rounding::down: return 0;
-    default: return 0x200000;
-  }
-}
-
-LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options) {
-  constexpr uint64_t min_normal = 0x00800000;
-  const LaneId zero = i32_constant(builder, 0);
-  const LaneId nan = i32_constant(builder, 255);
-  // As integers, negative numbers are negative; both zeros and they become 0.
-  LaneId bits = builder.max_signed(value, zero);
-  const LaneId below_normal = builder.greater_signed(i32_constant(builder, min_normal), bits);
-  const LaneId shift =
-      builder.zero_unless(below_normal, i32_constant(builder, subnormal_shift(options.rounding)));
-  bits = builder.sub(bits, shift);
-  LaneId sum = builder.add(bits, i32_constant(builder, rounding_addend(options.rounding)));
-  if (options.rounding == Rounding::by_type) {
-    sum =
-        builder.add(sum, builder.bit_and(builder.shift_right(bits, 23), i32_constant(builder, 1)));
-  }
-  const LaneId rounded = builder.shift_right(sum, 23);
-  LaneId codes = builder.min_unsigned(rounded, i32_constant(builder, 254));
-  if (options.overflow == Overflow::nan) {
-    const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
-    const LaneId in_range =
-        builder.mask_and(builder.compare(FloatPredicate::greater_equal, value, number(0x1p-127)),
-                         builder.compare(FloatPredicate::less_equal, value, number(0x1p127)));
-    return builder.select(in_range, codes, nan);
-  }
-  return builder.select(nan_mask(builder, value), nan, codes);
-}
-
 }  // namespace
 
 LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,

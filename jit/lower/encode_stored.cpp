@@ -43,21 +43,25 @@ int added_units(ElementType to) {
 /// lower half has the significand, and the upper half the sign and the exponent, of which a unit
 /// counts 2^mantissa_bits codes: a product of i16 pairs joins them, and gives -32768 for the sign.
 std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementType to,
-                                    const ConvertOptions& options) {
+                                    const ConvertOptions& options,
+                                    const std::optional<Integers>& integers) {
   const FloatFormat& format = info(to).format;
   const bool has_form = builder.target().has_avx512() && kind_of(to) == ElementKind::floating &&
-                        format.specials != FloatSpecials::ieee && bits_of(to) <= 8;
-  const bool has_own_nans = !limit_gives_nans(to, options);
+                        (format.specials != FloatSpecials::ieee || integers) && bits_of(to) <= 8;
+  const bool has_own_nans = !integers && !limit_gives_nans(to, options);
   if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
   const double factor = rounding_factor(format, added_units(to));
   const double limit = magnitude_limit(to, options);
   const double cut_off = limit + std::ldexp(factor, std::ilogb(limit));
 
-  const LaneId normal = builder.magnitude_from(value, number(std::ldexp(1.0, 1 - format.bias)));
+  // Integers are normal, or zero: then so are power and sum.
+  const LaneId normal =
+      integers ? value : builder.magnitude_from(value, number(std::ldexp(1.0, 1 - format.bias)));
   const LaneId power = builder.bit_and(normal, i32_constant(builder, f32_sign | f32_infinity));
   const LaneId sum = builder.float_sub_product(value, power, number(-factor));
-  const LaneId rounded = builder.magnitude_to(sum, number(cut_off));
+  const bool overflows = !integers || integers->max > limit;
+  const LaneId rounded = overflows ? builder.magnitude_to(sum, number(cut_off)) : sum;
   const int first_bit = 7 - format.mantissa_bits;
   const LaneId codes = builder.dot_i16_pairs(
       rounded, i32_constant(builder, uint64_t{1} << 16 | uint64_t{1} << first_bit));
@@ -71,23 +75,28 @@ std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementT
 /// before. The sum's lower half is a negative i16, the significand less what the code of the least
 /// normal exponent would be without it, so that the product of i16 pairs is the code alone.
 std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, ElementType to,
-                                       const ConvertOptions& options, bool may_be_nan) {
+                                       const ConvertOptions& options,
+                                       const std::optional<Integers>& integers) {
   const FloatFormat& format = info(to).format;
   const bool has_form = !builder.target().has_avx512() && kind_of(to) == ElementKind::floating &&
-                        format.specials != FloatSpecials::ieee;
-  const bool has_own_nans = may_be_nan && !limit_gives_nans(to, options);
+                        (format.specials != FloatSpecials::ieee || integers);
+  const bool has_own_nans = !integers && !limit_gives_nans(to, options);
   if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
   constexpr int first_bit = 8;
   const double factor = rounding_factor(format, 0x10000 - code_of_least(format));
 
-  const LaneId magnitude =
-      builder.min_unsigned(builder.bit_and(value, i32_constant(builder, f32_magnitude)),
-                           number(magnitude_limit(to, options)));
-  // Integers, which alone are known to be numbers, are normal, or zero: then so are power and sum.
+  const bool has_signs = !integers || integers->is_signed;
+  LaneId magnitude =
+      has_signs ? builder.bit_and(value, i32_constant(builder, f32_magnitude)) : value;
+  const double limit = magnitude_limit(to, options);
+  if (!integers || integers->max > limit) {
+    magnitude = builder.min_unsigned(magnitude, number(limit));
+  }
+  // Integers are normal, or zero: then so are power and sum.
   const LaneId normal =
-      may_be_nan ? builder.max_unsigned(magnitude, number(std::ldexp(1.0, 1 - format.bias)))
-                 : magnitude;
+      integers ? magnitude
+               : builder.max_unsigned(magnitude, number(std::ldexp(1.0, 1 - format.bias)));
   const LaneId power = builder.bit_and(normal, i32_constant(builder, f32_infinity));
   const LaneId sum = builder.float_sub_product(magnitude, power, number(-factor));
   const uint64_t of_exponent = uint64_t{1} << (first_bit - 7 + format.mantissa_bits);

@@ -15,7 +15,7 @@ namespace castor::jit {
 struct Storable {
   LaneId lanes = no_lane;
   Narrowing narrowing = Narrowing::truncate;
-  int32_t table = -1;  ///< of a narrowing that encodes: index into the program's threshold tables
+  int32_t table = -1;  ///< of a narrowing that encodes: index into the program's tables of its kind
   LaneId signs = no_lane;  ///< lanes with the codes' signs, for Narrowing::magnitude_code
 };
 

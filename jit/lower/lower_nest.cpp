@@ -56,7 +56,7 @@ class NestLowering {
     if (storable.narrowing == Narrowing::magnitude_code) {
       builder_.store_with_signs(sink, storable.lanes, storable.signs, storable.narrowing);
     } else if (encodes(storable.narrowing)) {
-      builder_.store_by_threshold(sink, storable.lanes, storable.narrowing, storable.table);
+      builder_.store_encoded(sink, storable.lanes, storable.narrowing, storable.table);
     } else {
       builder_.store(sink, storable.lanes, storable.narrowing);
     }

@@ -9,6 +9,13 @@
 
 namespace castor::jit {
 
+/// What is known of lanes that hold integers: their largest magnitude, and whether some are
+/// negative.
+struct Integers {
+  double max;
+  bool is_signed;
+};
+
 /// The f32 of each code (i8 lanes, upper bits zero) of a float of at most eight bits, f8e8m0 or
 /// nf4; exact, NaNs quiet.
 LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type);
@@ -27,13 +34,22 @@ LaneId encode_small(LaneBuilder& builder, LaneId value, ElementType to,
 /// The same codes as Narrowing::signed_code has them, which costs less on the way to memory.
 /// Nothing where formats, options or the target do not allow it.
 std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementType to,
-                                    const ConvertOptions& options);
+                                    const ConvertOptions& options,
+                                    const std::optional<Integers>& integers);
 
 /// The codes of the magnitudes as Narrowing::magnitude_code has them, for targets without AVX-512.
-/// Only integers are known not to be NaN. Nothing where formats, options or the target do not allow
-/// it.
+/// Nothing where formats, options or the target do not allow it.
 std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, ElementType to,
-                                       const ConvertOptions& options, bool may_be_nan);
+                                       const ConvertOptions& options,
+                                       const std::optional<Integers>& integers);
+
+/// f8e8m0 (i32 lanes, upper bits zero) of any f32; exact too of a wider one rounded to odd.
+LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options);
+/// The same of integers in f32, in the low bytes of the lanes.
+LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options,
+                    const Integers& integers);
+/// The same of f16 in f32, in the low bytes of the lanes; rounded to nearest, with AVX-512.
+LaneId encode_power_of_f16(LaneBuilder& builder, LaneId value, Overflow overflow);
 
 /// f8e5m2 as Narrowing::f16_to_e5m2 takes it: the value as f16, its last bits folded in one, so
 /// that rounding once more is rounding once.

@@ -232,6 +232,11 @@ std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
   return table;
 }
 
+int code_of_integer(int64_t value, ElementType to, const ConvertOptions& options) {
+  const SmallValue number_of_value = number(static_cast<double>(value));
+  return code_of(number_of_value, ElementType::i64, to, options) & ((1 << bits_of(to)) - 1);
+}
+
 int converted_code(int bits, ElementType from, ElementType to, const ConvertOptions& options) {
   const FloatFormat& format = info(from).format;
   SmallValue value = float_value(bits, format, 16);

@@ -15,6 +15,9 @@ namespace castor::jit {
 std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
                                           const ConvertOptions& options);
 
+/// The code of an integer in a type of at most 8 bits.
+int code_of_integer(int64_t value, ElementType to, const ConvertOptions& options);
+
 /// The code that a 16-bit float, given by its bits, has in a type of at most 8 bits. Only the top
 /// two mantissa bits of NaNs count.
 int converted_code(int bits, ElementType from, ElementType to, const ConvertOptions& options);
