@@ -15,6 +15,7 @@ constexpr int vector_bits = 512;
 constexpr uint8_t compare_not_less = 5;  // vpcmpu
 constexpr uint8_t compare_not_less_equal = 6;
 constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
+constexpr uint8_t a_and_c_or_b = 0xec;
 
 /// vpermt2b: the lower or upper byte of each 16-bit lane of two vectors.
 std::vector<uint8_t> every_second_byte(bool upper) {
@@ -39,10 +40,13 @@ void ThresholdEncoder::reserve_constants(LaneEmitter& emitter) const {
 
 OwnedVector ThresholdEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
                                           const Xmm& high) const {
-  OwnedVector indices = emit_bucket_indices(emitter, low);
+  const OwnedMask nans = emitter.scratch_mask();
+  OwnedVector indices = emit_bucket_indices(emitter, low, nans);
   {
-    const OwnedVector upper = emit_bucket_indices(emitter, high);
+    const OwnedMask upper_nans = emitter.scratch_mask();
+    const OwnedVector upper = emit_bucket_indices(emitter, high, upper_nans);
     indices = emit_join(emitter, std::move(indices), upper.as(vector_bits), false);
+    if (has_own_nans()) emitter.code().kunpckdq(nans.get(), upper_nans.get(), nans.get());
   }
   const OwnedVector low_bytes = emit_join_copy(emitter, low, high, false);
   const OwnedVector upper_bytes = emit_join_copy(emitter, low, high, true);
@@ -60,13 +64,20 @@ OwnedVector ThresholdEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
     emit_add_one_from_threshold(emitter, result, thresholds.as(vector_bits),
                                 low_bits.as(vector_bits));
   }
+  const bool nans_have_sign = table_.nan != ThresholdTable::constant;
+  if (has_own_nans() && nans_have_sign) {
+    emit_nans(emitter, result, upper_bytes.as(vector_bits), low_bytes.as(vector_bits), nans);
+  }
   emit_apply_sign(emitter, result, upper_bytes.as(vector_bits));
-  emit_nans(emitter, result, upper_bytes.as(vector_bits), low_bytes.as(vector_bits), low, high);
+  if (has_own_nans() && !nans_have_sign) {
+    emit_nans(emitter, result, upper_bytes.as(vector_bits), low_bytes.as(vector_bits), nans);
+  }
   return codes;
 }
 
-/// The number of each float's bucket, in the low byte of its lane.
-OwnedVector ThresholdEncoder::emit_bucket_indices(LaneEmitter& emitter, const Xmm& floats) const {
+/// The number of each float's bucket, in the low byte of its lane, and which floats are NaN.
+OwnedVector ThresholdEncoder::emit_bucket_indices(LaneEmitter& emitter, const Xmm& floats,
+                                                  const OwnedMask& nans) const {
   Assembler& code = emitter.code();
   OwnedVector result = emitter.scratch();
   const Xbyak::Zmm to = zmm(result.as(vector_bits));
@@ -76,6 +87,12 @@ OwnedVector ThresholdEncoder::emit_bucket_indices(LaneEmitter& emitter, const Xm
     mnemonic(code, to, from, emitter.vector(constant, fallback));
   };
   emit_with(repeated_constant<uint16_t>(vector_bits, 0x7fff), CASTOR_BINARY(vpandd), zmm(floats));
+  if (has_own_nans()) {
+    OwnedVector fallback;
+    const Xmm infinity =
+        emitter.vector(repeated_constant<uint16_t>(vector_bits, table_.infinity), fallback);
+    code.vpcmpuw(nans.get(), to, zmm(infinity), compare_not_less_equal);
+  }
   emit_with(repeated_constant<uint16_t>(vector_bits, table_.max), CASTOR_BINARY(vpminuw), to);
   if (table_.base != 0)
     emit_with(repeated_constant<uint16_t>(vector_bits, table_.base), CASTOR_BINARY(vpsubusw), to);
@@ -165,57 +182,33 @@ void ThresholdEncoder::emit_apply_sign(LaneEmitter& emitter, const Xmm& codes,
   }
   const OwnedMask nonzero = emitter.scratch_mask();
   code.vptestmb(nonzero.get(), zmm(codes), zmm(codes));
-  code.vpandd(sign, sign, bit);
-  code.vpord(sign, sign, zmm(codes));
+  code.vpternlogd(sign, zmm(codes), bit, a_and_c_or_b);
   code.vmovdqu8(zmm(codes) | nonzero.get(), sign);
 }
 
+/// NaNs with a sign have only the rest of their code, before signs are applied.
 void ThresholdEncoder::emit_nans(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper,
-                                 const Xmm& low_bytes, const Xmm& low, const Xmm& high) const {
-  if (table_.nan == ThresholdTable::as_magnitude) return;
+                                 const Xmm& low_bytes, const OwnedMask& nans) const {
   Assembler& code = emitter.code();
-  const OwnedMask nans = emitter.scratch_mask();
-  const OwnedMask others = emitter.scratch_mask();
-  const OwnedVector scratch = emitter.scratch();
-  const Xbyak::Zmm work = zmm(scratch.as(vector_bits));
-  for (const auto& [floats, mask] : {std::pair(&low, &nans), std::pair(&high, &others)}) {
-    {
-      OwnedVector fallback;
-      code.vpandd(work, zmm(*floats),
-                  zmm(emitter.vector(repeated_constant<uint16_t>(vector_bits, 0x7fff), fallback)));
-    }
+  if (table_.nan != ThresholdTable::with_sign_and_payload) {
     OwnedVector fallback;
-    const Xmm infinity =
-        emitter.vector(repeated_constant<uint16_t>(vector_bits, table_.infinity), fallback);
-    code.vpcmpuw(mask->get(), work, zmm(infinity), compare_not_less_equal);
+    return code.vmovdqu8(
+        zmm(codes) | nans.get(),
+        zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, table_.nan_code), fallback)));
   }
-  code.kunpckdq(nans.get(), others.get(), nans.get());
   OwnedVector fallback;
-  const Xbyak::Zmm nan =
-      zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, table_.nan_code), fallback));
-  if (table_.nan == ThresholdTable::constant) {
-    code.vmovdqu8(zmm(codes) | nans.get(), nan);
-    return;
-  }
-  code.vmovdqa64(work, nan);
-  {
-    OwnedVector sign_fallback;
-    const Xmm bit =
-        emitter.vector(repeated_constant<uint8_t>(vector_bits, table_.sign_bit), sign_fallback);
-    code.vpternlogd(work, zmm(upper), zmm(bit), a_or_b_and_c);
-  }
-  if (table_.nan == ThresholdTable::with_sign_and_payload) {
-    // The mantissa bit below the quiet bit: bit 5 of bf16; bit 8 of f16, the upper byte's bit 0.
-    const bool in_low_byte = table_.infinity == 0x7f80;
-    const OwnedVector payload = emitter.scratch();
-    const Xbyak::Zmm bit = zmm(payload.as(vector_bits));
-    code.vpsrlw(bit, zmm(in_low_byte ? low_bytes : upper), in_low_byte ? 5 : 0);
-    OwnedVector one_fallback;
-    code.vpternlogd(work, bit,
-                    zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, 1), one_fallback)),
-                    a_or_b_and_c);
-  }
-  code.vmovdqu8(zmm(codes) | nans.get(), work);
+  const Xmm matrix = emitter.vector(payload_matrix(), fallback);
+  code.vgf2p8affineqb(zmm(codes) | nans.get(), zmm(payload_in_low_byte() ? low_bytes : upper),
+                      zmm(matrix), table_.nan_code);
+}
+
+/// The mantissa bit below the quiet bit: bit 5 of bf16; bit 8 of f16, the upper byte's bit 0.
+bool ThresholdEncoder::payload_in_low_byte() const { return table_.infinity == 0x7f80; }
+
+/// vgf2p8affineqb: the payload's bit becomes bit 0, whose row is the last byte.
+std::vector<uint8_t> ThresholdEncoder::payload_matrix() const {
+  const uint64_t row = payload_in_low_byte() ? 1 << 5 : 1 << 0;
+  return vector_constant<uint64_t>(vector_bits, [&](int) { return row << 56; });
 }
 
 }  // namespace castor::jit

@@ -16,7 +16,11 @@ class ThresholdEncoder final : public Encoder {
                           const Xbyak::Xmm& high) const override;
 
  private:
-  OwnedVector emit_bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats) const;
+  bool has_own_nans() const { return table_.nan != ThresholdTable::as_magnitude; }
+  bool payload_in_low_byte() const;
+  std::vector<uint8_t> payload_matrix() const;
+  OwnedVector emit_bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats,
+                                  const OwnedMask& nans) const;
   OwnedVector emit_join(LaneEmitter& emitter, OwnedVector low, const Xbyak::Xmm& high,
                         bool upper_bytes) const;
   OwnedVector emit_join_copy(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high,
@@ -29,7 +33,7 @@ class ThresholdEncoder final : public Encoder {
   void emit_apply_sign(LaneEmitter& emitter, const Xbyak::Xmm& codes,
                        const Xbyak::Xmm& upper) const;
   void emit_nans(LaneEmitter& emitter, const Xbyak::Xmm& codes, const Xbyak::Xmm& upper,
-                 const Xbyak::Xmm& low_bytes, const Xbyak::Xmm& low, const Xbyak::Xmm& high) const;
+                 const Xbyak::Xmm& low_bytes, const OwnedMask& nans) const;
 
   const ThresholdTable& table_;
 };

@@ -78,8 +78,10 @@ std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, Eleme
                                        const ConvertOptions& options,
                                        const std::optional<Integers>& integers) {
   const FloatFormat& format = info(to).format;
+  // Of 64-bit integers a register holds four: their signs cost more than f16 does.
+  const bool is_wide = integers && integers->is_signed && integers->max > 0x1p31;
   const bool has_form = !builder.target().has_avx512() && kind_of(to) == ElementKind::floating &&
-                        (format.specials != FloatSpecials::ieee || integers);
+                        (format.specials != FloatSpecials::ieee || (integers && !is_wide));
   const bool has_own_nans = !integers && !limit_gives_nans(to, options);
   if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };

@@ -23,17 +23,6 @@ Range range_of(int index_bits, bool is_signed) {
   return {index_bits, -above, above - 1};
 }
 
-/// The smallest range whose limits have the codes of all integers beyond them.
-Range sufficient_range(const ByteTable& bytes, bool is_signed) {
-  const auto code = [&](int64_t value) { return bytes.entries[static_cast<size_t>(value & 0xff)]; };
-  const Range all = range_of(8, is_signed);
-  for (const int index_bits : {4, 6}) {
-    const Range range = range_of(index_bits, is_signed);
-    if (code(range.min) == code(all.min) && code(range.max) == code(all.max)) return range;
-  }
-  return all;
-}
-
 /// The codes of the range, by the low bits of its integers, of those of all bytes.
 ByteTable table_of(const ByteTable& bytes, const Range& range) {
   ByteTable table;
@@ -44,6 +33,21 @@ ByteTable table_of(const ByteTable& bytes, const Range& range) {
         bytes.entries[static_cast<size_t>(value & 0xff)];
   }
   return table;
+}
+
+/// The smallest range whose limits have the codes of all integers beyond them. One of 64 costs no
+/// more where the target looks them up at once, and needs no mask.
+Range sufficient_range(const LaneBuilder& builder, const ByteTable& bytes, bool is_signed) {
+  const auto code = [&](int64_t value) { return bytes.entries[static_cast<size_t>(value & 0xff)]; };
+  const Range all = range_of(8, is_signed);
+  for (const int index_bits : {4, 6}) {
+    const Range range = range_of(index_bits, is_signed);
+    if (code(range.min) != code(all.min) || code(range.max) != code(all.max)) continue;
+    const bool is_masked =
+        is_signed && index_bits == 4 && !has_zero_of_negative(table_of(bytes, range));
+    if (!is_masked || !builder.has_look_up(6)) return range;
+  }
+  return all;
 }
 
 /// Lanes clamped to the range.
@@ -122,10 +126,12 @@ std::optional<LaneTensor> convert_integer_by_table(LaneBuilder& builder, LaneTen
   const bool is_signed = is_signed_integer(from);
   const ByteTable bytes =
       *conversion_table(is_signed ? ElementType::i8 : ElementType::u8, to, options);
-  const Range range = sufficient_range(bytes, is_signed);
+  const Range range = sufficient_range(builder, bytes, is_signed);
   if (!builder.looks_up_bytes(range.index_bits)) return std::nullopt;
   const ByteTable table = table_of(bytes, range);
   const int lane_bits = std::max(source.natural_bits(), bits_of(from));
+  // In sixteens, bytes have tables that take fewer steps than a clamp and this one.
+  if (lane_bits == 8 && !builder.has_look_up(range.index_bits)) return std::nullopt;
   const LaneId lanes = source.as_integer(lane_bits);
   if (lane_bits == 8) {
     const LaneId codes = builder.look_up(byte_index(builder, lanes, range, table), table);
