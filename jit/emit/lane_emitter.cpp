@@ -19,6 +19,7 @@ constexpr int sub_byte_scratch_vectors = 4;
 constexpr int look_up_scratch_vectors = 7;  ///< for stores that look up
 constexpr int encoder_scratch_vectors = 11;
 constexpr int avx2_encoder_scratch_vectors = 4;
+constexpr int avx2_byte_look_up_scratch_vectors = 6;  ///< for stores that look up bytes in sixteens
 /// k0 means "no mask" in an encoding; k1 is the tail mask.
 constexpr uint32_t usable_masks = 0xfc;
 
@@ -54,8 +55,9 @@ int scratch_vectors_of(const LaneProgram& program, const Target& target, int pen
   for (const LaneInst& inst : program.code) {
     if (looks_up(inst.narrowing)) scratch = std::max(scratch, look_up_scratch_vectors);
     if (!encodes(inst.narrowing) || inst.narrowing == Narrowing::magnitude_code) continue;
-    scratch = std::max(
-        scratch, target.has_avx512() ? encoder_scratch_vectors : avx2_encoder_scratch_vectors);
+    scratch = std::max(scratch, target.has_avx512()              ? encoder_scratch_vectors
+                                : looks_up_bytes(inst.narrowing) ? avx2_byte_look_up_scratch_vectors
+                                                                 : avx2_encoder_scratch_vectors);
   }
   return scratch;
 }

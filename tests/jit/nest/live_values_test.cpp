@@ -30,6 +30,20 @@ struct Call {
   }
 };
 
+void expect_equal_on_every_tier(const FunctionPtr& function) {
+  Call call(*function, 77, 5);
+  ASSERT_TRUE(interpret(*function, call.input_views, call.output_views).ok());
+  const auto expected = call.outputs;
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
+    const Result<Kernel> kernel = runtime.compile(function);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    const Result<BoundKernel> bound = kernel->bind(call.input_views, call.output_views);
+    ASSERT_TRUE(bound.ok()) << bound.error().message;
+    ASSERT_TRUE(bound->run(call.input_views, call.output_views).ok());
+    EXPECT_EQ(call.outputs, expected) << name_of(tier);
+  }
+}
+
 /// Thirty results alive at once: more than there are registers, on every tier.
 TEST(LiveValues, SpillsKeepThem) {
   FunctionBuilder builder("wide");
@@ -43,17 +57,24 @@ TEST(LiveValues, SpillsKeepThem) {
   for (size_t i = firsts.size(); i-- > 0;) {
     builder.result(builder.convert(firsts[i], types[i * 7 % types.size()]));
   }
-  const FunctionPtr function = std::move(builder.finish()).value();
-  Call call(*function, 77, 5);
-  ASSERT_TRUE(interpret(*function, call.input_views, call.output_views).ok());
-  const auto expected = call.outputs;
-  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
-    const Result<Kernel> kernel = runtime.compile(function);
-    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-    const Result<BoundKernel> bound = kernel->bind(call.input_views, call.output_views);
-    ASSERT_TRUE(bound.ok()) << bound.error().message;
-    ASSERT_TRUE(bound->run(call.input_views, call.output_views).ok());
-    EXPECT_EQ(call.outputs, expected) << name_of(tier);
+  expect_equal_on_every_tier(std::move(builder.finish()).value());
+}
+
+/// Vectors that wait for their other half in every sink, while one of them looks up codes.
+TEST(LiveValues, SinksThatLookUpHaveRegisters) {
+  for (ElementType from : {ElementType::u16, ElementType::i32, ElementType::i64}) {
+    for (ElementType to : test::all_element_types()) {
+      if (bits_of(to) > 8) continue;
+      FunctionBuilder builder("sinks");
+      const ValueId x = builder.parameter("x", {from, {"?n"}});
+      const ValueId code = builder.convert(x, to);
+      const ValueId bit =
+          builder.convert(x, ElementType::u1_lsb_first, {.overflow = Overflow::saturate});
+      for (ValueId result : {bit, code, code, bit}) builder.result(result);
+      SCOPED_TRACE(name_of(from));
+      SCOPED_TRACE(name_of(to));
+      expect_equal_on_every_tier(std::move(builder.finish()).value());
+    }
   }
 }
 
