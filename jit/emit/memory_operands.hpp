@@ -108,7 +108,7 @@ class MemorySink : public Sink {
   Packer packer_;
   Packer sign_packer_;  // where signs are stored with the codes
   CodeSigns code_signs_;
-  SaturatedBytes saturated_;                 // of a store without an encoder
+  SaturatedBytes saturated_;                 // for stores without an encoder
   std::optional<OwnedVector> first_vector_;  // of 16-bit lanes that wait for the second one
   std::optional<BitPacker> bit_packer_;
 };

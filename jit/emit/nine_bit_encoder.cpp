@@ -11,7 +11,7 @@ namespace {
 
 constexpr int vector_bits = 512;
 constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
-constexpr int ninth_bit = 0x01;         // of the upper byte
+constexpr int ninth_bit = 0x01;         // in the upper byte
 constexpr int sign_bit = 0x80;
 
 /// The lower or upper bytes of the 16-bit lanes of two vectors.

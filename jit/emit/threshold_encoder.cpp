@@ -186,7 +186,7 @@ void ThresholdEncoder::emit_apply_sign(LaneEmitter& emitter, const Xmm& codes,
   code.vmovdqu8(zmm(codes) | nonzero.get(), sign);
 }
 
-/// NaNs with a sign have only the rest of their code, before signs are applied.
+/// NaNs with a sign have their code without it, before signs are applied.
 void ThresholdEncoder::emit_nans(LaneEmitter& emitter, const Xmm& codes, const Xmm& upper,
                                  const Xmm& low_bytes, const OwnedMask& nans) const {
   Assembler& code = emitter.code();

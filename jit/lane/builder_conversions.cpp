@@ -124,7 +124,7 @@ LaneId LaneBuilder::u32_to_f32_odd(LaneId a) {
 
 LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
   if (target_.has_avx512()) {
-    // Of two neighbours, one is odd.
+    // One of two neighbours is odd.
     const LaneOp to = is_signed ? LaneOp::signed_to_float : LaneOp::unsigned_to_float;
     const auto rounded = [&](LaneRounding rounding) {
       return unary(to, LaneType::f32, a, static_cast<int64_t>(rounding));

@@ -78,7 +78,7 @@ std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, Eleme
                                        const ConvertOptions& options,
                                        const std::optional<Integers>& integers) {
   const FloatFormat& format = info(to).format;
-  // Of 64-bit integers a register holds four: their signs cost more than f16 does.
+  // A register holds four 64-bit integers: their signs cost more than f16 does.
   const bool is_wide = integers && integers->is_signed && integers->max > 0x1p31;
   const bool has_form = !builder.target().has_avx512() && kind_of(to) == ElementKind::floating &&
                         (format.specials != FloatSpecials::ieee || (integers && !is_wide));

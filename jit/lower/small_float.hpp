@@ -45,10 +45,10 @@ std::optional<LaneId> encode_magnitude(LaneBuilder& builder, LaneId value, Eleme
 
 /// f8e8m0 (i32 lanes, upper bits zero) of any f32; exact too of a wider one rounded to odd.
 LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options);
-/// The same of integers in f32, in the low bytes of the lanes.
+/// f8e8m0 of integers in f32, in the low bytes of the lanes.
 LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& options,
                     const Integers& integers);
-/// The same of f16 in f32, in the low bytes of the lanes; rounded to nearest, with AVX-512.
+/// f8e8m0 of f16 in f32, in the low bytes of the lanes; rounded to nearest, with AVX-512.
 LaneId encode_power_of_f16(LaneBuilder& builder, LaneId value, Overflow overflow);
 
 /// f8e5m2 as Narrowing::f16_to_e5m2 takes it: the value as f16, its last bits folded in one, so
