@@ -131,11 +131,10 @@ TEST(Magnitudes, ConversionsThatNeedNoBounds) {
         "  %b = mul %a, %s\n  %y = convert %b {{overflow = saturate}} : {1}\n  return %y\n}}\n",
         scale, to);
   };
-  for (const char* to : {"u8", "i8", "u16", "i16", "i32"}) {
+  for (const char* to : {"u4", "i4", "u8", "i8", "u16", "i16", "i32"}) {
     EXPECT_EQ(bounding(scaled("4.0e6", to)), 0) << to;
     EXPECT_GT(bounding(scaled("5.0e6", to)), 0) << to;
   }
-  EXPECT_GT(bounding(scaled("0.5", "u4")), 0);
 }
 
 /// Constants around what i32 and the destination hold, every byte, every rounding.
@@ -152,8 +151,9 @@ TEST(Magnitudes, ConvertedAsByTheInterpreter) {
       x.elements.push_back(from == ElementType::i16 ? random() & 0xffff : i);
     }
     for (const char* between : {"f32", "f64"}) {
-      for (ElementType to : {ElementType::u8, ElementType::i8, ElementType::u16, ElementType::i16,
-                             ElementType::i32, ElementType::u32, ElementType::i64}) {
+      for (ElementType to : {ElementType::u1, ElementType::u4, ElementType::i4, ElementType::u8,
+                             ElementType::i8, ElementType::u16, ElementType::i16, ElementType::i32,
+                             ElementType::u32, ElementType::i64}) {
         for (const char* overflow : {"saturate", "wrap"}) {
           for (const char* scale : scales) {
             const std::string text = fmt::format(
