@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where it is decided how a convolution is done: every plan that is possible is a
+// How a convolution is done is decided here alone: every plan that is possible is a
 // candidate with a cost, and the one with the lowest cost is chosen. The runtime, dumps, tests and
 // the benchmark ask here.
 #pragma once

@@ -246,8 +246,8 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
       cost[packed_by_loops] =
           to_k_groups_and_to_pixels * rows * static_cast<double>(copied->row_bytes) / 4;
     }
-    const bool has_gaps = plan.geometry.groups > 1 || copied->has_aligned_pixels;
-    if (plan.geometry.layout == ConvolutionLayout::nhwc && has_gaps) {
+    const bool is_spread = plan.geometry.groups > 1 || copied->has_aligned_pixels;
+    if (plan.geometry.layout == ConvolutionLayout::nhwc && is_spread) {
       cost[copied_column] = rows * static_cast<double>(copied->columns);
     }
   }

@@ -162,8 +162,8 @@ DensePlan plan_pixels(const DensePlan& base, const PackedPlanes& planes, const T
   return plan;
 }
 
-/// The tile of all channels that takes most vectors of pixels from the input; nothing where it
-/// would take parts of cache lines.
+/// The tile of all channels that takes most vectors of pixels from the input; nothing where a row
+/// of it would be less than half a cache line.
 std::optional<DenseTile> widest_tile_of_input(const DensePlan& plan, bool needs_window_sums,
                                               const Target& target) {
   constexpr int min_vectors = 2;
@@ -175,7 +175,8 @@ std::optional<DenseTile> widest_tile_of_input(const DensePlan& plan, bool needs_
                     .source = PixelSource::input,
                     .reads_input_once = true};
   for (tile.vectors = max_vectors_of_input; tile.vectors >= min_vectors; tile.vectors /= 2) {
-    if (fits(tile, target)) return tile;
+    const bool is_filled = tile.vectors * plan.lanes <= plan.columns.output;
+    if (is_filled && fits(tile, target)) return tile;
   }
   return std::nullopt;
 }
@@ -191,7 +192,9 @@ std::optional<DensePlan> plan_input_once(const DensePlan& base, const Convolutio
   tile.channels = widest->channels;
   tile.vectors = widest->vectors;
   set_tile(plan, tile);
-  return kernel_may_pack(plan, target) ? std::optional(std::move(plan)) : std::nullopt;
+  constexpr int64_t max_source_bytes = int64_t{2} << 20;  // for what fills no tile
+  if (!kernel_may_pack(plan, target) || plan.source_bytes() > max_source_bytes) return std::nullopt;
+  return plan;
 }
 
 /// Whether k groups of columns are possible, and make fewer k steps than k groups of channels.
@@ -428,8 +431,7 @@ namespace {
 std::string source_text(const DensePlan& plan) {
   if (const PackedPlanes* planes = plan.planes()) {
     constexpr std::array<std::string_view, 3> packed_by = {
-        "", ", packed by the first kernel but for window sums",
-        ", but whole tiles read the input and sum it"};
+        "", ", packed by the first kernel but for window sums", ", but whole tiles read the input"};
     return fmt::format("  planes   {} of {} k groups, {}, pitch {}{}\n",
                        plan.slices * plan.k_groups * planes->phases(), planes->plane_size,
                        source_name(plan), planes->pitch,

@@ -45,7 +45,7 @@ struct CacheBlock {
   friend bool operator==(const CacheBlock&, const CacheBlock&) = default;
 };
 
-/// Who packs planes of k groups.
+/// Who packs input as k groups.
 enum class PackedBy : uint8_t {
   packer,
   /// The first tile of channels may take its pixels from the input and pack them on the way
@@ -147,7 +147,7 @@ struct DensePlan : PlaneAxes {
   /// Whether the rows of a block are those of the input, each of which is taken whole.
   bool takes_whole_rows() const;
 
-  // Of packed planes:
+  // For packed input:
   /// Lanes of a block's sequence, from its first pixel to its last one.
   int64_t lane_count(const CacheBlock& of) const;
   /// Vectors of a block, not counting those that only fill a tile.
@@ -180,7 +180,7 @@ bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue);
 
 /// A tile of a plan as kernels have it, with an epilogue or without.
 DenseTile kernel_tile(DenseTile tile, bool has_epilogue);
-/// The tile that sums windows of packed planes, by weights of one.
+/// The tile that sums windows of packed input, by weights of one.
 DenseTile window_sum_tile(const DensePlan& plan);
 
 /// Where the lanes of each vector of a block come from and go in an output whose rows follow each

@@ -99,7 +99,8 @@ class RowPlanner {
     if (positions > max_offset / group_channels_ || pixel_elements() > max_extent) return false;
     if (k_steps_of_runs() > max_listed_k_steps) return false;
     constexpr int64_t few_bytes = 16;  // for k steps of their own
-    if (has_aligned_pixels_ && unit() < few_bytes) return false;
+    if (has_aligned_pixels_ && (unit() < few_bytes || aligned_bytes(unit()) == unit()))
+      return false;
     // Where a k group takes few bytes of its run, packed planes have fewer.
     const double growth =
         static_cast<double>(k_steps_of_runs()) / static_cast<double>(plan_.k_groups * positions);
@@ -115,7 +116,7 @@ class RowPlanner {
   /// Whether columns of the filter follow each other in a row without a gap.
   bool joins_columns() const {
     if (plan_.columns.kernel > 1 && plan_.columns.dilation != 1) return false;
-    if (has_aligned_pixels_) return column_elements() == unit();
+    if (has_aligned_pixels_) return false;
     return !by_pixel_ || pixel_elements() == group_channels_;
   }
   /// Runs in a row of the filter, and elements of each.
@@ -366,13 +367,8 @@ void join_rows(DensePlan& plan) {
   plan.rows = {.input = 1, .kernel = 1, .output = 1};
 }
 
-/// Whether the pixels of rows that are sources are where aligned copies would have them.
-bool has_aligned_pixels(const DensePlan& plan) {
-  const int64_t bytes = plan.input_rows().column_bytes;
-  return aligned_bytes(bytes) == bytes;
-}
-
-/// Whether the distances of a tile's pixels can stand in its code.
+/// Whether the distances of a tile's pixels are small: without tile registers they stand in its
+/// code.
 bool has_near_pixels(const DensePlan& plan) {
   constexpr int64_t max_pixels = 48;
   const bool has_near_rows =
@@ -413,8 +409,6 @@ std::vector<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProble
   std::vector<DensePlan> plans;
   for (const RowSource source : {RowSource::input, RowSource::copies, RowSource::aligned_copies}) {
     if (source == RowSource::copies && !plans.empty()) continue;
-    if (source == RowSource::aligned_copies && !plans.empty() && has_aligned_pixels(plans[0]))
-      break;
     auto plan = RowPlanner(begun, problem.x_is_signed, source, target).plan();
     if (!plan || !has_near_pixels(*plan)) continue;
     choose_tile(*plan, target);

@@ -190,9 +190,9 @@ class NestBinder {
 
   /// How the nest takes a result that kernels see as `view`; `strides` are its operands' over these
   /// extents.
-  static std::optional<jit::EpilogueWalk> walk_of(const jit::Nest& nest, const Dims& extents,
-                                                  const ResultView& view,
-                                                  std::vector<Dims> strides) {
+  static std::optional<jit::EpilogueWalk> epilogue_over(const jit::Nest& nest, const Dims& extents,
+                                                        const ResultView& view,
+                                                        std::vector<Dims> strides) {
     jit::Nest consumer = nest;
     consumer.epilogue->layout = view.layout;
     for (size_t k = 0; k < strides.size(); ++k) {
@@ -219,7 +219,7 @@ class NestBinder {
     epilogue.nest = at_ + 1;
     add_operands(epilogue, nest, strides, true);
     std::optional<jit::EpilogueWalk> walk;
-    if (result->view) walk = walk_of(nest, extents, *result->view, strides);
+    if (result->view) walk = epilogue_over(nest, extents, *result->view, strides);
     const bool joins_images = walk && result->may_join_images;
     if (!walk && (!result->view || result->may_join_images)) {
       walk = jit::epilogue_walk(nest, extents, strides);

@@ -97,8 +97,9 @@ Result<std::shared_ptr<const BoundDense>> bind_plan(const jit::DensePlan& plan,
 void run_plan(const BoundDense& bound, size_t scratch, const ConvolutionStep& step,
               const CallMemory& memory);
 
-/// Zero points by output channel, as the kernel's signed weights have them: unsigned ones less 128.
-/// Without VNNI as they are. `zero_points` is null where there are none.
+/// Zero points by output channel, as the kernel's weights have them: unsigned ones less 128, but as
+/// they are without VNNI or where the engine keeps signs. `zero_points` is null where there are
+/// none.
 void set_weight_zero_points(const BoundDense& bound, const std::byte* zero_points,
                             std::span<int32_t> to);
 

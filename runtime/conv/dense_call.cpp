@@ -59,8 +59,8 @@ void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
 
 /// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
 /// first. Modulo 2^32. Of output channels from `first` on, whose weights have these sums; `starts`
-/// is of all channels. x as the kernel has it: signed ones plus 128; without VNNI less its zero
-/// point.
+/// is of all channels. x as the kernel has it: signed ones plus 128, unless the engine keeps
+/// signs; without VNNI less its zero point.
 void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32_t* starts) const {
   const ConvolutionGeometry& geometry = convolution_.plan.geometry;
   const int32_t* zeros = zero_points() + first;

@@ -46,9 +46,9 @@ class BlockRun {
   void run_tile(int64_t tile, PixelTiles tiles, int64_t packed_by_kernel) const {
     call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
     if (packed_by_kernel > 0) {
-      tiles.begin = packed_by_kernel;
-      run_pixel_tiles(tile, block_.tables.tiles.front(), {0, packed_by_kernel},
-                      *bound_.packing_code);
+      const PixelTiles of_input = {tiles.begin, tiles.begin + packed_by_kernel};
+      tiles.begin = of_input.end;
+      run_pixel_tiles(tile, block_.tables.tiles.front(), of_input, *bound_.packing_code);
     }
     const bool is_last = tile + 1 == plan_.channel_tiles;
     int64_t before = 0;  // tiles of the runs before
@@ -244,14 +244,18 @@ class DenseRun {
   /// Of a pixel-vectorised plan.
   int64_t pixels_of_tile() const { return plan_.tile.vectors * plan_.lanes; }
 
-  /// How many of the first tiles of pixels the first tile of channels takes from the input: all
-  /// whole ones, if it has all tiles of a block and as many channels as the code for it.
+  /// How many of these tiles of pixels, the first ones, a task's first tile of channels takes from
+  /// the input: all whole ones, if it has as many channels as the code for it, and all tiles of a
+  /// block, from which others are to find them packed, or tiles of a single row.
   int64_t tiles_that_kernel_packs(const BlockPart& part, int64_t tile,
                                   const PixelTiles& tiles) const {
     const bool has_code =
         bound_.packing_code && (tile + 1 < plan_.channel_tiles || plan_.channel_tiles == 1);
-    if (!has_code || tiles.count() < part.tables->pixel_tiles) return 0;
-    return part.place.block.pixels() / pixels_of_tile();
+    const bool packs_nothing =
+        has_code && plan_.planes()->packed_by == jit::PackedBy::nobody && plan_.block.rows == 1;
+    if (!has_code || (tiles.count() < part.tables->pixel_tiles && !packs_nothing)) return 0;
+    const int64_t whole = part.place.block.pixels() / pixels_of_tile();
+    return std::max<int64_t>(std::min(tiles.end, whole) - tiles.begin, 0);
   }
 
   /// The source of a block, of which the inner part is packed but for its first pixels.

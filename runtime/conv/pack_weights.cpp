@@ -213,7 +213,8 @@ void WeightPacker::pack_rows(int64_t m, int64_t count, int64_t width, int32_t* t
   std::copy_n(of.sums.begin() + (m - first), count, sums);
 }
 
-/// The sums that code leaves: of weights as the kernel multiplies them, unsigned ones less 128.
+/// The sums that code leaves: of weights as the kernel multiplies them, unsigned ones less 128
+/// unless the engine keeps signs.
 void WeightPacker::add_up(Rows& of) const {
   for (int64_t row = of.first_stored(); row < of.first_stored() + of.stored_count(); ++row) {
     const uint8_t to_unsigned = input_.is_signed ? 0x80 : 0;

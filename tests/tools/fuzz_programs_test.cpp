@@ -50,7 +50,7 @@ TEST(FuzzPrograms, ProgramsDependOnTheirSeedAlone) {
   EXPECT_EQ(program_seed(7, 0), 7u);  // so that --seed S --count 1 is the program of seed S
 }
 
-/// The executor has pages for so many bytes of each tensor. The first seed once drew more: operands
+/// The executor has pages of this size for each tensor. The first seed once drew more: operands
 /// of a product that was given up because it was too large.
 TEST(FuzzPrograms, TensorsFitTheirPages) {
   std::vector<uint64_t> seeds = {7519279117329584219u};

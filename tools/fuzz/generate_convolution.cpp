@@ -132,9 +132,10 @@ bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
 Dims draw_image(Random& random) {
   const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : max_drawn_rank - 2));
   const bool has_many_channels = random.percent(25);
-  Dims shape = {
-      random.between(random.percent(2) ? 0 : 1, random.percent(70) ? 1 : 3),
-      has_many_channels ? random.between(17, 130) : random.between(random.percent(2) ? 0 : 1, 9)};
+  Dims shape = {random.between(random.percent(2) ? 0 : 1, random.percent(70) ? 1 : 3),
+                !has_many_channels   ? random.between(random.percent(2) ? 0 : 1, 9)
+                : random.percent(50) ? 16 * random.between(2, 8)
+                                     : random.between(17, 130)};
   const bool is_long = axes == 1 && random.percent(50);
   const int64_t longest = has_many_channels ? (is_long ? 36 : 12 / axes)
                           : axes == 1       ? 70

@@ -13,7 +13,7 @@ namespace castor::fuzz {
 struct Neighbour {
   FunctionPtr function;  ///< null: there is none
   std::vector<Dims> shapes;
-  std::vector<Dims> strides;  ///< of inputs, then results
+  std::vector<Dims> strides;  ///< inputs' strides, then results'
 };
 
 struct Prepared {

@@ -10,11 +10,11 @@ namespace castor::jit::dense {
 
 namespace {
 
-/// What the coroutine's code keeps from one slice to the next: the addresses of an epilogue or of
-/// the output, and the counter of loops over the staging buffer.
+/// What the coroutine's code keeps from one slice to the next: addresses of operands or the
+/// output, and the counter of loops over the staging buffer.
 const std::array own_registers = {Reg64(Operand::R9),  Reg64(Operand::RSI), Reg64(Operand::RDX),
                                   Reg64(Operand::R13), Reg64(Operand::R14), Reg64(Operand::R15),
-                                  reg::output,         reg::stage};
+                                  reg::output,         Reg64(Operand::RCX)};
 /// Those of them that the K loop needs after a slice.
 const std::array registers_beside = {reg::weights, reg::k_step};
 

@@ -299,8 +299,8 @@ TEST_F(ConvForms, LayersOfTileRegisters) {
     const auto draw_sign = [&] { return draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8; };
     const ElementType x_type = draw_sign();
     const ElementType w_type = draw_sign();
-    const int64_t groups = draw(0, 3) > 0 ? 1 : 2;
-    const int64_t channels = draw(0, 1) > 0 ? 64 * draw(1, 2) : draw(1, 150);
+    const int64_t groups = draw(0, 3) > 0 ? 1 : draw(2, 3);
+    const int64_t channels = draw(0, 1) > 0 ? 16 << draw(0, 3) : draw(1, 150);
     const bool nhwc = draw(0, 2) > 0;
     Dims x = nhwc ? Dims{draw(1, 2)} : Dims{draw(1, 2), groups * channels};
     Dims w = {groups * draw(1, 80), channels};
@@ -308,7 +308,7 @@ TEST_F(ConvForms, LayersOfTileRegisters) {
     row.options.group = groups;
     row.options.layout = nhwc ? ConvolutionLayout::nhwc : ConvolutionLayout::nchw;
     for (int64_t axis = draw(1, 2); axis > 0; --axis) {
-      w.push_back(draw(0, 2) > 0 ? 1 : draw(2, 3));
+      w.push_back(draw(0, 2) > 0 ? 1 : draw(2, axis == 1 ? 5 : 3));
       x.push_back(draw(w[w.rank() - 1], axis == 1 ? 36 : 4));
       row.options.strides.push_back(draw(0, 3) > 0 ? 1 : 2);
       row.options.pads.push_back(draw(0, 1));
