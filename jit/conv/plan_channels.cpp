@@ -20,7 +20,7 @@ int64_t outputs_of(int64_t extent, const ConvolutionAxis& axis) {
   return extent < axis.window() ? 0 : (extent - axis.window()) / axis.stride + 1;
 }
 
-/// From one pixel to the next where none crosses more cache lines than it fills.
+/// The distance of pixels at which none crosses more cache lines than it fills.
 int64_t aligned_bytes(int64_t bytes) {
   if (bytes > cache_line) return ceil_div(bytes, cache_line) * cache_line;
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
@@ -32,7 +32,7 @@ bool reads_only_input(const ConvolutionAxis& axis) {
   return (axis.output - 1) <= (axis.input - axis.window()) / axis.stride;
 }
 
-/// Where rows come from.
+/// The memory that rows are read from.
 enum class RowSource : uint8_t {
   input,
   copies,

@@ -133,8 +133,8 @@ class DenseBinder {
     last.channels = plan_.last_channels();
     if (Status status = get(tile, by_.epilogue, tiles.code); !status) return status;
     if (Status status = get(last, by_.epilogue, tiles.last_code); !status) return status;
-    const auto packing = packing_tile(plan_.channel_tiles == 1 ? last : tile);
-    return packing ? get(*packing, by_.epilogue, bound_.packing_code) : Status();
+    const auto packing = input_tile(plan_.channel_tiles == 1 ? last : tile);
+    return packing ? get(*packing, by_.epilogue, bound_.input_code) : Status();
   }
 
   jit::PackedBy packed_by() const {
@@ -142,7 +142,7 @@ class DenseBinder {
   }
 
   /// The tile whose kernel takes its pixels from the input, if there is one.
-  std::optional<jit::DenseTile> packing_tile(jit::DenseTile tile) const {
+  std::optional<jit::DenseTile> input_tile(jit::DenseTile tile) const {
     const bool is_only_tile = packed_by() == jit::PackedBy::nobody;
     if (packed_by() == jit::PackedBy::packer || (sums_windows() && !is_only_tile)) {
       return std::nullopt;

@@ -76,9 +76,9 @@ struct BoundDense {
   jit::WindowSums window_sums = jit::WindowSums::none;
   KernelCodePtr<jit::DenseTile> sums_code;  ///< of window sums of packed input; else null
   std::vector<int32_t> sums_weights;        ///< 1 for each channel that there is, by k step
-  /// Of a channel tile that is not the last one, or is the only one, taking pixels from the input,
-  /// which it packs; or null.
-  KernelCodePtr<jit::DenseTile> packing_code;
+  /// The code of a channel tile that takes its pixels from the input; it is the only one, or packs
+  /// them and is not the last. Else null.
+  KernelCodePtr<jit::DenseTile> input_code;
   KernelCodePtr<jit::PackInput> input_packer;  ///< or null
   WeightPackers weight_packers;
   PackedDwords packed;  ///< weights, then their sums; empty where each call packs

@@ -41,14 +41,14 @@ class BlockRun {
   BlockRun(const DenseCall& call, const PackedBlock& block)
       : call_(call), bound_(call.bound), plan_(call.bound.plan), block_(block) {}
 
-  /// Some pixel tiles of one tile of channels, which takes those of `packed_by_kernel` from the
+  /// Some pixel tiles of one tile of channels, which takes those of `taken_from_input` from the
   /// input.
-  void run_tile(int64_t tile, PixelTiles tiles, int64_t packed_by_kernel) const {
+  void run_tile(int64_t tile, PixelTiles tiles, int64_t taken_from_input) const {
     call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
-    if (packed_by_kernel > 0) {
-      const PixelTiles of_input = {tiles.begin, tiles.begin + packed_by_kernel};
+    if (taken_from_input > 0) {
+      const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
       tiles.begin = of_input.end;
-      run_pixel_tiles(tile, block_.tables.tiles.front(), of_input, *bound_.packing_code);
+      run_pixel_tiles(tile, block_.tables.tiles.front(), of_input, *bound_.input_code);
     }
     const bool is_last = tile + 1 == plan_.channel_tiles;
     int64_t before = 0;  // tiles of the runs before
@@ -104,7 +104,7 @@ class BlockRun {
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
     call_.weights.set_arguments(place.group, tile, block_.scratch, arguments);
     arguments.window_sums = window_sums(bound_, block_);
-    if (!bound_.packing_code) return arguments;
+    if (!bound_.input_code) return arguments;
     const ConvolutionGeometry& geometry = plan_.geometry;
     const int64_t input_channel =
         place.image * geometry.channels + place.group * geometry.group_channels();
@@ -226,17 +226,17 @@ class DenseRun {
     const PixelRange pixels = part.tables->pixels_of(packed);
     if (pixels.begin == pixels.end) return;
     const BlockPlace inner = DenseBlocks::part_with(part.place, pixels);
-    const int64_t packed_by_kernel = tiles_that_kernel_packs(part, first, tiles_of(first));
+    const int64_t taken_from_input = tiles_of_input(part, first, tiles_of(first));
     const std::byte* source =
-        source_of(part.place, inner, scratch, vectors, packed_by_kernel * pixels_of_tile());
+        source_of(part.place, inner, scratch, vectors, taken_from_input * pixels_of_tile());
     const PackedBlock block = {part.place, inner, *part.tables, source, scratch};
-    const PixelTiles summed = {packed.begin + packed_by_kernel, packed.end};
+    const PixelTiles summed = {packed.begin + taken_from_input, packed.end};
     if (bound_.window_sums != jit::WindowSums::none && summed.count() > 0) {
       sum_block(bound_, block, summed);
     }
     const BlockRun run(call_, block);
     for (int64_t tile = first; tile <= last; ++tile) {
-      run.run_tile(tile, tiles_of(tile), tile == first ? packed_by_kernel : 0);
+      run.run_tile(tile, tiles_of(tile), tile == first ? taken_from_input : 0);
     }
     if (plan_.transposes()) run.transpose(first, last, pixels);
   }
@@ -247,10 +247,9 @@ class DenseRun {
   /// How many of these tiles of pixels, the first ones, a task's first tile of channels takes from
   /// the input: all whole ones, if it has as many channels as the code for it, and all tiles of a
   /// block, from which others are to find them packed, or tiles of a single row.
-  int64_t tiles_that_kernel_packs(const BlockPart& part, int64_t tile,
-                                  const PixelTiles& tiles) const {
+  int64_t tiles_of_input(const BlockPart& part, int64_t tile, const PixelTiles& tiles) const {
     const bool has_code =
-        bound_.packing_code && (tile + 1 < plan_.channel_tiles || plan_.channel_tiles == 1);
+        bound_.input_code && (tile + 1 < plan_.channel_tiles || plan_.channel_tiles == 1);
     const bool packs_nothing =
         has_code && plan_.planes()->packed_by == jit::PackedBy::nobody && plan_.block.rows == 1;
     if (!has_code || (tiles.count() < part.tables->pixel_tiles && !packs_nothing)) return 0;
