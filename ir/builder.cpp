@@ -222,6 +222,16 @@ ValueId FunctionBuilder::select(ValueId condition, ValueId a, ValueId b, Broadca
   });
 }
 
+ValueId FunctionBuilder::reduce(OpKind op, ValueId value, const ReductionOptions& options) {
+  return guarded_step([&] {
+    if (options.accumulator &&
+        !passes(check_enumeration("accumulator", *options.accumulator, element_table.size()))) {
+      return no_value;
+    }
+    return add({.op = op, .operands = {value}, .attributes = attributes_of(options)}, {}, {});
+  });
+}
+
 ValueId FunctionBuilder::broadcast(ValueId value, Shape target, const BroadcastRule& how) {
   return guarded_step([&] {
     if (!passes(check_mode(how.mode))) return no_value;

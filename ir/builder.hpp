@@ -12,6 +12,7 @@
 #include "ir/function.hpp"
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
+#include "ir/shape/reduction.hpp"
 #include "ir/support/export.hpp"
 #include "ir/types/promote.hpp"
 #include "ir/verify/limits.hpp"
@@ -61,6 +62,9 @@ class CASTOR_API FunctionBuilder {
   /// `a` where the boolean `condition` holds, elsewhere `b`. The mode is numpy or none.
   ValueId select(ValueId condition, ValueId a, ValueId b,
                  BroadcastMode mode = BroadcastMode::numpy);
+
+  /// A reduction of `value`: `reduce(OpKind::reduce_max, x, {.axes = {{1}}})`.
+  ValueId reduce(OpKind op, ValueId value, const ReductionOptions& options = {});
 
   /// `value` repeated to fill the target shape, whose unknown extents have names of parameters'.
   ValueId broadcast(ValueId value, Shape target, const BroadcastRule& how = {});

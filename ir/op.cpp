@@ -68,6 +68,15 @@ constexpr AttributeRule requantize_attributes[] = {
     {.name = "rounding", .kind = AttributeKind::identifier, .choices = requantize_roundings},
 };
 
+constexpr std::string_view accumulators[] = {"i32", "i64"};
+constexpr AttributeRule sum_attributes[] = {
+    {.name = "axes", .kind = AttributeKind::list},
+    {.name = "keep_dims", .kind = AttributeKind::boolean},
+    {.name = "accumulator", .kind = AttributeKind::identifier, .choices = accumulators},
+};
+constexpr std::span<const AttributeRule> reduction_attributes =
+    std::span(sum_attributes).first(2);
+
 constexpr std::span<const AttributeRule> no_attributes = {};
 
 // clang-format off
@@ -122,6 +131,10 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::shift_left, "shift_left", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "a * 2^b, modulo 2^N"},
     {OpKind::shift_right, "shift_right", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "floor(a / 2^b)"},
     {OpKind::select, "select", elementwise, 3, 1, C::any, S::optional_type, I::selection, select_attributes, "a where the condition holds, else b"},
+    {OpKind::reduce_min, "reduce_min", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the smallest along axes; any NaN gives NaN, -0 is below +0"},
+    {OpKind::reduce_max, "reduce_max", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the largest along axes; any NaN gives NaN, -0 is below +0"},
+    {OpKind::reduce_max_abs, "reduce_max_abs", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the largest magnitude along axes; any NaN gives NaN"},
+    {OpKind::reduce_sum, "reduce_sum", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, sum_attributes, "the sum along axes; of floats by one tree that extents alone decide"},
     {OpKind::conv_integer, "conv_integer", convolution, 4, 1, C::byte, S::optional_type, I::convolution, convolution_attributes, "convolution of x by w, each less its zero point, modulo 2^32", 2},
     {OpKind::matmul_integer, "matmul_integer", convolution, 4, 1, C::byte, S::optional_type, I::matmul, no_attributes, "matrix product of a and b, each less its zero point, modulo 2^32", 2},
     {OpKind::requantize, "requantize", requantization, 7, 1, C::quantized, S::element, I::requantized, requantize_attributes, "another scale, zero point and container: (x - zero_point) * scale / 2^frac stays", 6},

@@ -63,7 +63,11 @@ enum class OpKind : uint8_t {
   bitwise_not,
   shift_left,
   shift_right,
-  select,          ///< where a condition holds one value, elsewhere another
+  select,      ///< where a condition holds one value, elsewhere another
+  reduce_min,  ///< over axes; ir/README.md, Reductions
+  reduce_max,
+  reduce_max_abs,
+  reduce_sum,
   conv_integer,    ///< convolution of 8-bit integers (ONNX ConvInteger-10)
   matmul_integer,  ///< matrix product of 8-bit integers (ONNX MatMulInteger-10)
   requantize,      ///< between quantized formats and f32 (embARC MLI 2.0, data conversion)
@@ -116,6 +120,7 @@ enum class InferRule : uint8_t {
   convolution,       ///< ir/shape/convolution.hpp
   matmul,            ///< ir/shape/matmul.hpp
   requantized,       ///< the operand's shape with the quantized format of the suffix, or f32
+  reduced,           ///< ir/shape/reduction.hpp
 };
 
 /// How the planner treats an op.
@@ -125,6 +130,7 @@ enum class OpFamily : uint8_t {
   movement,        ///< moves elements without a look at them
   convolution,     ///< sums products over windows, or over rows and columns
   requantization,  ///< scales by parameters of slices
+  reduction,       ///< each result element comes from all elements along some axes
 };
 
 /// One row of the table.

@@ -9,6 +9,7 @@
 #include "runtime/bind/bind.hpp"
 #include "runtime/bind/bound_code.hpp"
 #include "runtime/bind/bound_state.hpp"
+#include "runtime/call/fold_call.hpp"
 #include "runtime/call/nest_call.hpp"
 #include "runtime/call/sub_byte_call.hpp"
 #include "runtime/call/tiled_call.hpp"
@@ -106,6 +107,7 @@ struct StepRunner {
       detail::call(step, code, step.main, memory);
     }
   }
+  void operator()(const detail::FoldStep& step) const { detail::run_fold(step, memory); }
   void operator()(const detail::ConvolutionStep& step) const {
     detail::run_convolution(step, memory);
   }

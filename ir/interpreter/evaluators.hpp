@@ -26,6 +26,12 @@ void evaluate_convert_promote_types(const Operation& operation, Operands operand
 void evaluate_clamp(const Operation& operation, Operands operands, Results results);
 void evaluate_select(const Operation& operation, Operands operands, Results results);
 
+// Reductions: ir/interpreter/evaluate_reduction.cpp.
+void evaluate_reduce_min(const Operation& operation, Operands operands, Results results);
+void evaluate_reduce_max(const Operation& operation, Operands operands, Results results);
+void evaluate_reduce_max_abs(const Operation& operation, Operands operands, Results results);
+void evaluate_reduce_sum(const Operation& operation, Operands operands, Results results);
+
 // Convolutions: ir/interpreter/evaluate_convolution.cpp.
 void evaluate_conv_integer(const Operation& operation, Operands operands, Results results);
 

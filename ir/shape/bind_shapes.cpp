@@ -8,6 +8,7 @@
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
 #include "ir/shape/matmul.hpp"
+#include "ir/shape/reduction.hpp"
 #include "ir/shape/reshape.hpp"
 #include "ir/verify/infer.hpp"
 #include "ir/verify/requantize.hpp"
@@ -102,6 +103,7 @@ class Binder {
       case InferRule::convolution: return convolution_extents(operation);
       case InferRule::matmul: return matmul_extents(operation);
       case InferRule::requantized: return requantized_extents(operation);
+      case InferRule::reduced: return reduced_extents(operation, operand(operation, 0));
       case InferRule::elementwise:
       case InferRule::comparison:
       case InferRule::selection: break;

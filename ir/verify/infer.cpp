@@ -7,6 +7,7 @@
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
 #include "ir/shape/matmul.hpp"
+#include "ir/shape/reduction.hpp"
 #include "ir/shape/reshape.hpp"
 #include "ir/types/promote.hpp"
 #include "ir/verify/requantize.hpp"
@@ -178,6 +179,7 @@ Result<TensorType> result_type(const Operation& operation, Operands operands,
     case InferRule::convolution: return convolution_type(operation, operands);
     case InferRule::matmul: return matmul_type(operands);
     case InferRule::requantized: return requantize_type(operands, written);
+    case InferRule::reduced: return reduction_type(operation, *operands[0]);
     case InferRule::promoted: break;
   }
   return Error{ErrorCode::internal, fmt::format("{}: its rule gives two results", row.name)};

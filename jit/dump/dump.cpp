@@ -32,6 +32,7 @@ ValueId value_of(const Function& function, const NestOutput& output) {
 }
 
 std::string place_text(const NestOutput& output) {
+  if (output.accumulator >= 0) return fmt::format("accumulator {}", output.accumulator);
   return output.is_scratch() ? "scratch" : fmt::format("result {}", output.result);
 }
 

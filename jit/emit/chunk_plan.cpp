@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "ir/shape/reduction.hpp"
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/row_table.hpp"
@@ -24,6 +25,28 @@ constexpr size_t max_instructions = 4096;
 /// have six vectors pending, codes and signs.
 int max_pending_vectors(const Target& target) { return target.has_avx512() ? 10 : 6; }
 
+/// Registers that partial results may take.
+int max_fold_vectors(const Target& target) { return target.has_avx512() ? 16 : 8; }
+
+/// Decides on the partial results of rows that are folded. Sums of floats are in order: a main
+/// loop's iteration goes round all of their lanes.
+void plan_folds(const Nest& nest, const NestForm& form, const Target& target, ChunkPlan& plan) {
+  if (!nest.program.folds() || form.access.back() != Access::uniform) return;
+  const MemoryOperand& first = nest.program.sinks.front();
+  const auto accumulators = static_cast<int>(nest.program.sinks.size());
+  const int most = max_fold_vectors(target);
+  plan.folds_in_order = first.fold == Fold::float_add;
+  if (plan.folds_in_order) {
+    plan.fold_vectors = static_cast<int>(sum_tree(first.element).lanes) / plan.lanes;
+    plan.chunks = std::lcm(plan.chunks, plan.fold_vectors);
+    plan.folds_in_registers = plan.fold_vectors <= most;
+    return;
+  }
+  const int enough = std::min(plan.chunks, most / 2 / accumulators);
+  plan.fold_vectors = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(enough, 1))));
+  plan.folds_in_registers = true;
+}
+
 }  // namespace
 
 bool has_whole_chunks(const NestForm& form) {
@@ -34,7 +57,9 @@ bool has_window(ElementType element, Access access) {
   return is_sub_byte(element) && (access == Access::contiguous || access == Access::bitwise);
 }
 
-ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target) {
+namespace {
+
+ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
   plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
@@ -75,6 +100,14 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
          2 * length * static_cast<size_t>(plan.chunks) <= max_unrolled_instructions) {
     plan.chunks *= 2;
   }
+  return plan;
+}
+
+}  // namespace
+
+ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target) {
+  ChunkPlan plan = plan_loops(nest, form, target);
+  plan_folds(nest, form, target, plan);
   return plan;
 }
 

@@ -17,6 +17,10 @@ struct ChunkPlan {
   bool has_tiles = false;      ///< they go through windows of tile_elements
   int table_operand = -1;      ///< whose codes index a table for each row (emit/row_table.hpp)
   int pending_vectors = 0;     ///< registers that packing holds between chunks
+  /// Vectors of partial results of each accumulator in a row that is folded; 0: none is.
+  int fold_vectors = 0;
+  bool folds_in_registers = false;  ///< else partial results are on the stack
+  bool folds_in_order = false;      ///< each chunk into the vector after that of the one before
 };
 
 /// Elements of a tile: what is unpacked and packed at a time where access is bitwise. More would

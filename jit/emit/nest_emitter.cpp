@@ -19,7 +19,8 @@ namespace {
 
 /// Room for a chunk of the widest elements, and for windows, of each operand.
 std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Target& target,
-                               int lanes) {
+                               const ChunkPlan& plan) {
+  const int lanes = plan.lanes;
   int bytes = nest.has_sub_byte_operand() ? window_bytes(target.vector_bits()) : 0;
   const bool has_masked_tails = target.has_avx512() && has_whole_chunks(form);
   for (size_t k = 0; k < nest.operands() && !has_masked_tails; ++k) {
@@ -28,8 +29,17 @@ std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Tar
   std::vector<int> all(nest.operands(), (bytes + 63) / 64 * 64);
   for (size_t k = 0; k < nest.operands(); ++k) {
     if (form.access[k] == Access::bitwise) all[k] = tile_window_bytes(k >= nest.inputs.size());
+    if (plan.fold_vectors > 0 && k >= nest.inputs.size()) {
+      all[k] = RowAccumulators::stack_bytes(plan);
+    }
   }
   return all;
+}
+
+/// The registers that row tables and accumulators use.
+uint32_t taken_vectors(const Nest& nest, const ChunkPlan& plan, const Target& target) {
+  if (plan.fold_vectors > 0) return RowAccumulators::taken_vectors(nest, plan, target);
+  return plan.table_operand < 0 ? 0 : RowTable::taken_vectors;
 }
 
 /// The loop level of each instruction. With a table for each row, only the store belongs to chunks.
@@ -56,14 +66,17 @@ class NestEmitter {
         plan_(plan_chunks(nest, form, target)),
         layout_(nest.operands(), form.rank),
         code_(buffer),
-        frame_(code_, form.rank, staging_bytes(nest, form, target, plan_.lanes),
+        frame_(code_, form.rank, staging_bytes(nest, form, target, plan_),
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
-               levels(nest, form, plan_),
-               {.vectors = plan_.table_operand < 0 ? 0 : RowTable::taken_vectors}),
+               levels(nest, form, plan_), {.vectors = taken_vectors(nest, plan_, target)}),
         annotations_(code_, nest, options.annotate),
         operands_(nest, form, plan_, lanes_, frame_, annotations_),
         sources_(operands_.sources()) {
+    if (plan_.fold_vectors > 0) {
+      folds_.emplace(nest, plan_, lanes_, frame_, operands_);
+      operands_.set_sinks(folds_->sinks());
+    }
     if (plan_.table_operand < 0) return;
     table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, annotations_);
     sources_[static_cast<size_t>(plan_.table_operand)] = table_->codes();
@@ -84,6 +97,8 @@ class NestEmitter {
   void emit_exit();
   void emit_axis(int axis);
   void emit_innermost_axis();
+  void emit_folded_row();
+  void emit_row();
   void emit_streaming_axis();
   void emit_elements_to_alignment();
   void emit_tiles();
@@ -120,6 +135,7 @@ class NestEmitter {
   NestOperands operands_;
   std::vector<Source*> sources_;
   std::optional<RowTable> table_;
+  std::optional<RowAccumulators> folds_;
 };
 
 void NestEmitter::emit_entry() {
@@ -179,6 +195,20 @@ void NestEmitter::emit_innermost_axis() {
   note("innermost axis");
   operands_.emit_row_start();
   lanes_.emit_hoisted(LoopLevel::row, sources_, annotator(row_part));
+  if (folds_) return emit_folded_row();
+  emit_row();
+}
+
+/// A row, all of whose elements become one of each accumulator.
+void NestEmitter::emit_folded_row() {
+  note("partial results");
+  folds_->emit_begin_row();
+  emit_row();
+  note("fold partial results");
+  folds_->emit_end_row();
+}
+
+void NestEmitter::emit_row() {
   if (table_) emit_chunk(0);
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
@@ -282,7 +312,9 @@ void NestEmitter::emit_tail_loop() {
   code_.cmp(gpr::index, gpr::extent);
   emit_unless(code_, Condition::greater_equal, [&] {
     operands_.enter_tail();
+    if (folds_) folds_->emit_begin_tail();
     plan_.has_windows ? emit_tail_groups() : emit_tail_chunks(gpr::extent);
+    if (folds_) folds_->emit_end_tail();
   });
 }
 

@@ -65,10 +65,14 @@ void NestOperands::make_operands() {
   for (size_t k = 0; k < nest_.operands(); ++k) {
     if (k < nest_.inputs.size()) {
       make_source(k);
+    } else if (nest_.program.folds()) {
+      const MemoryOperand& accumulator = nest_.program.sinks[k - nest_.inputs.size()];
+      sinks_.push_back(&fold_sinks_.emplace_back(k, accumulator, *this));
     } else {
       sinks_.push_back(&memory_sinks_.emplace_back(k, nest_.element(k), packs_, *this));
     }
   }
+  if (nest_.program.folds()) return;
   for (const LaneInst& inst : nest_.program.code) {
     if (inst.op != LaneOp::store) continue;
     memory_sinks_[static_cast<size_t>(inst.imm)].set_store(inst, nest_.program);
@@ -232,7 +236,8 @@ WindowOperand NestOperands::window_operand(size_t operand) {
 }
 
 void NestOperands::emit_fill_staging() {
-  for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+  const size_t read = nest_.program.folds() ? nest_.operands() : nest_.inputs.size();
+  for (size_t k = 0; k < read; ++k) {
     if (is_staged(k)) emit_copy_staging(k, true);
   }
 }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 
+#include "jit/emit/accumulators.hpp"
 #include "jit/emit/annotations.hpp"
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/broadcast_operands.hpp"
@@ -24,6 +25,8 @@ class NestOperands : public OperandLocator {
 
   const std::vector<Source*>& sources() const { return sources_; }
   const std::vector<Sink*>& sinks() const { return sinks_; }
+  /// Where a nest's accumulators are given other sinks, these.
+  void set_sinks(const std::vector<Sink*>& sinks) { sinks_ = sinks; }
 
   /// The chunks emitted from here on are whole.
   void enter_main_loop();
@@ -53,8 +56,8 @@ class NestOperands : public OperandLocator {
   int group_elements() const { return codes_per_vector(target_.vector_bits()); }
   int group_chunks() const { return group_elements() / lanes_; }
 
-  /// Copies the frame.chunk_count() elements of the chunk from the inputs to their staging
-  /// buffers.
+  /// Copies the frame.chunk_count() elements of the chunk from the inputs, and from accumulators,
+  /// to their staging buffers.
   void emit_fill_staging();
   /// Copies these elements from the staging buffers of the outputs to the outputs.
   void emit_drain_staging();
@@ -111,6 +114,7 @@ class NestOperands : public OperandLocator {
   std::map<size_t, UniformSource> uniform_sources_;
   std::map<size_t, RepeatedSource> repeated_sources_;
   std::deque<MemorySink> memory_sinks_;
+  std::deque<FoldSink> fold_sinks_;
   std::vector<Source*> sources_;
   std::vector<Sink*> sinks_;
   std::vector<ChunkMode> modes_;

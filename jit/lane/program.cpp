@@ -146,6 +146,13 @@ std::string_view name_of_element(const std::vector<MemoryOperand>& operands, int
   return name_of(operands[static_cast<size_t>(index)].element);
 }
 
+/// "sink0: i32 = fold %3 max_signed".
+std::string fold_text(const LaneProgram& program, const LaneInst& inst) {
+  return fmt::format("sink{}: {} = fold {} {}", inst.imm, name_of_element(program.sinks, inst.imm),
+                     operand_text(program, inst.a),
+                     name_of(program.sinks[static_cast<size_t>(inst.imm)].fold));
+}
+
 /// "sink0: u8 = store %3 truncate"; no word on narrowing where lanes and elements are as wide.
 std::string store_text(const LaneProgram& program, const LaneInst& inst) {
   std::string text =
@@ -206,6 +213,12 @@ std::string_view name_of(IntegerPredicate predicate) {
   return names[static_cast<size_t>(predicate)];
 }
 
+std::string_view name_of(Fold fold) {
+  constexpr std::string_view names[] = {"none",       "add",          "float_add",   "min_signed",
+                                        "max_signed", "min_unsigned", "max_unsigned"};
+  return names[static_cast<size_t>(fold)];
+}
+
 std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
       "truncate",       "high_half",        "saturate_to_signed", "saturate_to_unsigned",
@@ -226,14 +239,24 @@ int LaneProgram::widest_bits() const {
   return widest;
 }
 
+bool LaneProgram::folds() const {
+  return std::ranges::any_of(
+      sinks, [](const MemoryOperand& sink) { return sink.fold != Fold::none; });
+}
+
 bool LaneProgram::uses_float_state() const {
   return std::any_of(code.begin(), code.end(),
-                     [](const LaneInst& inst) { return jit::uses_float_state(inst.op); });
+                     [](const LaneInst& inst) { return jit::uses_float_state(inst.op); }) ||
+         std::ranges::any_of(
+             sinks, [](const MemoryOperand& sink) { return sink.fold == Fold::float_add; });
 }
 
 std::string print(const LaneProgram& program, LaneId id) {
   const LaneInst& inst = program.code[static_cast<size_t>(id)];
-  if (inst.op == LaneOp::store) return store_text(program, inst);
+  if (inst.op == LaneOp::store) {
+    const bool folds = program.sinks[static_cast<size_t>(inst.imm)].fold != Fold::none;
+    return folds ? fold_text(program, inst) : store_text(program, inst);
+  }
   std::string text = fmt::format("%{}: {} = {}", id, name_of(inst.type), name_of(inst.op));
   if (inst.op == LaneOp::load) {
     text += fmt::format(" source{}:{}", inst.imm, name_of_element(program.sources, inst.imm));

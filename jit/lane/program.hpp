@@ -292,10 +292,24 @@ constexpr int lane_bits_of(ElementType element) {
   return is_sub_byte(element) ? 8 : bits_of(element);
 }
 
+/// How a sink takes lanes. One that folds is an accumulator: each of its elements is combined with
+/// all lanes that are stored to it. Its elements are as wide as the lanes.
+enum class Fold : uint8_t {
+  none,  ///< lanes become elements
+  add,
+  float_add,
+  min_signed,
+  max_signed,
+  min_unsigned,
+  max_unsigned,
+};
+std::string_view name_of(Fold fold);
+
 /// A source or a sink: a tensor that chunks are loaded from or stored to. A surrounding emitter may
 /// hand in registers instead.
 struct MemoryOperand {
   ElementType element;
+  Fold fold = Fold::none;  ///< of a sink
 };
 
 struct LaneProgram {
@@ -315,6 +329,8 @@ struct LaneProgram {
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.
   int widest_bits() const;
+  /// Whether a sink folds.
+  bool folds() const;
   bool uses_float_state() const;
 };
 

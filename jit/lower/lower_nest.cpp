@@ -7,12 +7,14 @@
 #include <unordered_map>
 
 #include "ir/shape/broadcast.hpp"
+#include "ir/shape/reduction.hpp"
 #include "ir/types/convert_options.hpp"
 #include "ir/types/elements.hpp"
 #include "ir/types/excess_precision.hpp"
 #include "jit/lane/optimize.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/elementwise.hpp"
+#include "jit/lower/reduction.hpp"
 #include "jit/lower/small_values.hpp"
 
 namespace castor::jit {
@@ -59,6 +61,22 @@ class NestLowering {
       builder_.store_encoded(sink, storable.lanes, storable.narrowing, storable.table);
     } else {
       builder_.store(sink, storable.lanes, storable.narrowing);
+    }
+  }
+
+  /// Folds the operand of a reduction into its accumulators.
+  void add_reduction(const Operation& operation) {
+    const ValueId operand = operation.operands[0];
+    const Placed placed = in_space(operand);
+    lower_up_to(placed);
+    builder_.set_origin(index_of(operation));
+    LaneTensor lanes = as_element(*find(placed), function_.type_of(operand).element);
+    const std::vector<Accumulator> accumulators = accumulators_of(operation, lanes.element());
+    const std::vector<LaneId> folded = lower_folded(builder_, operation, lanes);
+    for (size_t i = 0; i < accumulators.size(); ++i) {
+      const int sink = static_cast<int>(nest_.program.sinks.size());
+      nest_.program.sinks.push_back({accumulators[i].element, accumulators[i].fold});
+      builder_.store(sink, folded[i], Narrowing::truncate);
     }
   }
 
@@ -135,6 +153,8 @@ class NestLowering {
         pending.pop_back();
       } else if (is_in_memory(next.value)) {
         keep(next, read(next));
+      } else if (facts_.owners[next.value] != no_value) {
+        keep(next, read_reduced(next));
       } else if (!push_operands(next, pending)) {
         keep(next, lower(*facts_.defining[next.value], next));
       }
@@ -167,13 +187,33 @@ class NestLowering {
     return LaneTensor::from_source(builder_, element, static_cast<int>(nest_.inputs.size()) - 1);
   }
 
+  /// Completes a reduction, which has its elements in accumulators.
+  LaneTensor read_reduced(const Placed& placed) {
+    const Operation& operation = *facts_.defining[placed.value];
+    const ElementType operand = function_.type_of(operation.operands[0]).element;
+    std::vector<LaneTensor> accumulators;
+    for (const Accumulator& each : accumulators_of(operation, operand)) {
+      nest_.inputs.push_back({placed.value, placed.axes, static_cast<int>(accumulators.size())});
+      nest_.program.sources.push_back({each.element});
+      accumulators.push_back(LaneTensor::from_source(builder_, each.element,
+                                                     static_cast<int>(nest_.inputs.size()) - 1));
+    }
+    builder_.set_origin(index_of(operation));
+    return lower_reduced(builder_, operation, operand, function_.type_of(placed.value).element,
+                         accumulators);
+  }
+
+  uint32_t index_of(const Operation& operation) const {
+    return static_cast<uint32_t>(&operation - function_.operations.data());
+  }
+
   LaneTensor immediate(ElementType element, uint64_t bits) {
     const LaneId lanes = builder_.constant(integer_lane(lane_bits_of(element)), bits);
     return LaneTensor::computed(builder_, element, {.lanes = lanes});
   }
 
   LaneTensor lower(const Operation& operation, const Placed& result) {
-    builder_.set_origin(static_cast<uint32_t>(&operation - function_.operations.data()));
+    builder_.set_origin(index_of(operation));
     LaneTensor& first = *find(operand_of(operation, 0, result));
     const ElementType element = function_.type_of(result.value).element;
     if (operation.op == OpKind::convert) {
@@ -230,6 +270,7 @@ FunctionFacts::FunctionFacts(const Function& f)
     : function(f),
       defining(f.values.size(), nullptr),
       roots(reshape_roots(f)),
+      owners(accumulator_owners(f)),
       carried(carried_types(f)),
       excess_precision(allows_excess_precision(f)),
       in_memory(f.values.size(), true) {
@@ -259,6 +300,23 @@ std::optional<uint64_t> FunctionFacts::immediate(ValueId value) const {
 double FunctionFacts::magnitude(ValueId value) const {
   if (!magnitudes_) magnitudes_.emplace(function);
   return magnitudes_->bound(value);
+}
+
+Nest lower_folds(const FunctionFacts& facts, std::span<const NestOutput> outputs,
+                 const Target& target) {
+  Nest nest;
+  const Operation& first = *facts.defining[outputs.front().value];
+  nest.space = first.operands[0];
+  const auto rank = static_cast<int>(facts.function.type_of(nest.space).shape.size());
+  nest.reduced = reduced_axes(first, rank);
+  NestLowering lowering(facts, outputs, target, nest);
+  for (const NestOutput& output : outputs) {
+    nest.outputs.push_back(output);
+    if (output.accumulator == 0) lowering.add_reduction(*facts.defining[output.value]);
+  }
+  optimize(nest.program, target);
+  nest.program.code.shrink_to_fit();  // kernels keep it
+  return nest;
 }
 
 Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,

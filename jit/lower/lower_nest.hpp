@@ -19,6 +19,7 @@ struct FunctionFacts {
   const Function& function;
   std::vector<const Operation*> defining;  ///< by value; null for parameters
   std::vector<ValueId> roots;              ///< by value; see reshape_roots
+  std::vector<ValueId> owners;             ///< by value; see accumulator_owners
   std::vector<ElementType> carried;        ///< by value; see ir/types/excess_precision.hpp
   bool excess_precision;                   ///< whether any carried type is not the value's own
   std::vector<bool> in_memory;             ///< by value: nests read it from memory
@@ -38,6 +39,11 @@ struct FunctionFacts {
 
 /// The nest of an operation that stands alone, whose result is that output.
 Nest nest_alone(const FunctionFacts& facts, const NestOutput& output);
+
+/// Lowers the nest that folds into those accumulators, at least one, of reductions over the same
+/// axes of operands of one shape.
+Nest lower_folds(const FunctionFacts& facts, std::span<const NestOutput> outputs,
+                 const Target& target);
 
 /// Lowers the nest with those outputs, at least one, whose values have one shape. Everything that
 /// they are computed from is computed in the same iteration space, back to values in memory.

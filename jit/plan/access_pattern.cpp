@@ -5,6 +5,7 @@
 #include <map>
 
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/plan/fold_space.hpp"
 
 namespace castor::jit {
 
@@ -105,6 +106,10 @@ NestForm LikelyForms::form_of(const Nest& nest, const Target& target) const {
   const Dims& extents = shapes_->values[nest.space];
   if (element_count(extents).value_or(0) == 0) return dense;
   const std::vector<Dims> strides = likely_strides(nest, *shapes_);
+  if (nest.program.folds()) {
+    const auto inputs = std::span(strides).first(nest.inputs.size());
+    return fold_space(nest, extents, nest.reduced, inputs).space.form;
+  }
   if (nest.epilogue) {
     if (const auto walk = epilogue_walk(nest, extents, strides)) return walk->space.form;
   }

@@ -74,6 +74,7 @@ void MaterialisedValues::materialise_for_reshape(ValueId value) {
 /// Decides on the operands of an operation, and finds the cones of its results.
 void MaterialisedValues::visit(const Operation& operation) {
   if (stands_alone(operation.op)) return visit_alone(operation);
+  if (info(operation.op).family == OpFamily::reduction) return visit_reduction(operation);
   if (operation.op == OpKind::reshape) materialise_for_reshape(operation.operands[0]);
   for (ValueId result : operation.results) {
     if (facts_.in_memory[result]) {
@@ -89,6 +90,25 @@ void MaterialisedValues::visit(const Operation& operation) {
     // What is read through a broadcast is one more operand of the nest: its strides differ.
     if (operation.op == OpKind::broadcast) unite(cones_[result].leaves, {result});
   }
+}
+
+/// A reduction's operand is computed where it is folded, and again by others that read it, unless
+/// that costs too much. The result is completed wherever it is read.
+void MaterialisedValues::visit_reduction(const Operation& operation) {
+  const ValueId operand = operation.operands[0];
+  const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
+  const bool is_dear = uses_[operand] > 1 && cost_of_cone(operand) > max_rematerialisation_cost;
+  if (!facts_.in_memory[operand] && !is_stored_wide && (is_dear || exceeds_nest(operation))) {
+    materialise(operand);
+  }
+  const ValueId result = operation.results[0];
+  cones_[result] = {.leaves = {result}, .computed = {result}};
+}
+
+int MaterialisedValues::cost_of_cone(ValueId value) const {
+  int cost = 0;
+  for (ValueId each : cones_[value].computed) cost += cost_of(facts_.defining[each]->op);
+  return cost;
 }
 
 /// An operation that stands alone reads its operands from memory and writes its result there. The
@@ -135,9 +155,7 @@ bool MaterialisedValues::costs_too_much(ValueId operand, ValueId result) const {
   if (materialised_[operand] && is_stored_wide) return false;
   const ShapeId& shape = shapes_[operand];
   if (shape.empty() || (shape.back() == 1 && shapes_[result].back() != 1)) return false;
-  int cost = 0;
-  for (ValueId value : cones_[operand].computed) cost += cost_of(facts_.defining[value]->op);
-  return cost > max_rematerialisation_cost;
+  return cost_of_cone(operand) > max_rematerialisation_cost;
 }
 
 }  // namespace castor::jit

@@ -33,6 +33,8 @@ class MaterialisedValues {
   void materialise_for_reshape(ValueId value);
   void visit(const Operation& operation);
   void visit_alone(const Operation& operation);
+  void visit_reduction(const Operation& operation);
+  int cost_of_cone(ValueId value) const;
   Cone united_cones(const Operation& operation) const;
   bool exceeds_nest(const Operation& operation) const;
   ValueId largest_operand(const Operation& operation) const;

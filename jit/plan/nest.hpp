@@ -23,19 +23,32 @@ struct NestInput {
   ValueId value = 0;
   /// For each axis of the value, the axis of the iteration space that it is, or -1.
   Dims axes;
+  /// Number of the accumulator that is read, where the value is a reduction that this nest
+  /// completes; else -1.
+  int accumulator = -1;
 
   NestInput(ValueId id) : value(id) {}
-  NestInput(ValueId id, const Dims& along) : value(id), axes(along) {}
+  NestInput(ValueId id, const Dims& along, int number = -1)
+      : value(id), axes(along), accumulator(number) {}
 };
 
-/// A tensor that a nest writes: a result of the function, or a value in scratch for later nests.
+/// A tensor that a nest writes: a result of the function, or a value in scratch for later nests, or
+/// an accumulator that it folds its space into.
 struct NestOutput {
   static constexpr uint32_t scratch = ~uint32_t{0};
   uint32_t result = scratch;  ///< index of the function's result
   ValueId value = 0;
+  int accumulator = -1;  ///< number among those of the reduction `value`, or -1
+  uint64_t initial = 0;  ///< what each of its elements is before the nest
 
   NestOutput(uint32_t index) : result(index) {}
   NestOutput(uint32_t index, ValueId id) : result(index), value(id) {}
+  static NestOutput folded(ValueId reduction, int number, uint64_t initial) {
+    NestOutput output(scratch, reduction);
+    output.accumulator = number;
+    output.initial = initial;
+    return output;
+  }
   bool is_scratch() const { return result == scratch; }
 };
 
@@ -51,6 +64,7 @@ struct Fusion {
     other_shape,        ///< it is broadcast to `value`
     partly_repeated,    ///< the nest reads `value` along some of the spatial axes only
     split_bytes,        ///< rows of `value`, which is of sub-byte elements, end inside bytes
+    reduced,            ///< the nest that reads it folds it into the reduction `value`
   } kind;
   ValueId value = no_value;
   bool is_fused() const { return kind == Kind::fused; }
@@ -77,6 +91,9 @@ struct Nest {
   std::optional<Fusion> fusion;  ///< of a convolution
   /// Set where the nest is the epilogue of the convolution right before it.
   std::optional<Epilogue> epilogue;
+  /// For each axis of the space, whether accumulators fold it; empty: there are none. A nest with
+  /// accumulators has no other outputs.
+  std::vector<bool> reduced{};
   /// Name of the requantization's method, which lives as long as the process; else empty.
   std::string_view method{};
 
@@ -86,7 +103,7 @@ struct Nest {
                       not_in_code(&Nest::outputs), field("program", &Nest::program),
                       not_in_code(&Nest::convolution), not_in_code(&Nest::requantization),
                       not_in_code(&Nest::fusion), not_in_code(&Nest::epilogue),
-                      not_in_code(&Nest::method));
+                      not_in_code(&Nest::reduced), not_in_code(&Nest::method));
   }
 
   size_t operands() const { return inputs.size() + outputs.size(); }
@@ -106,6 +123,10 @@ Nest copy_nest(ElementType element, ValueId value, int rank, const Target& targe
 
 /// By value, the one that a chain of reshapes to it begins with; itself where there is none.
 std::vector<ValueId> reshape_roots(const Function& function);
+
+/// By value, of a reduction the one whose accumulators it is read from: itself, or an earlier
+/// minimum or maximum of the same floats along the same axes, which has the same; else no_value.
+std::vector<ValueId> accumulator_owners(const Function& function);
 
 /// The nest in words: operands, access, chunk, unrolling.
 std::string print(const Function& function, const Nest& nest, const NestForm& form,

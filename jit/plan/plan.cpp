@@ -8,15 +8,20 @@
 #include <span>
 
 #include "ir/shape/broadcast.hpp"
+#include "ir/shape/reduction.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/float_environment.hpp"
 #include "jit/lower/lower_nest.hpp"
+#include "jit/lower/reduction.hpp"
 #include "jit/plan/materialise.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 
 namespace {
+
+/// Accumulators that one nest folds into: it keeps several registers for each.
+constexpr size_t max_accumulators = 2;
 
 /// Groups what must be computed into nests: by shape, and after the nests whose results it reads.
 class Grouping {
@@ -31,6 +36,7 @@ class Grouping {
     for (const Operation& operation : facts_.function.operations) {
       for (ValueId value : operation.results) {
         depth_[value] = depth_after(value);
+        if (facts_.owners[value] == value && needed_[value]) add_reduction(operation);
         if (materialised_.contains(value) && needed_[value]) add({NestOutput::scratch, value});
       }
     }
@@ -41,6 +47,7 @@ class Grouping {
 
   /// Whether the output is where the nest of a convolution or requantization writes.
   bool is_alone(const NestOutput& output) const {
+    if (output.accumulator >= 0) return false;
     const Operation* operation = facts_.defining[output.value];
     if (operation == nullptr || !stands_alone(operation->op)) return false;
     return output.is_scratch() || !materialised_.contains(output.value);
@@ -73,6 +80,8 @@ class Grouping {
       for (ValueId operand : operation.operands) {
         if (operand != no_value) needed_[operand] = true;
       }
+      const ValueId owner = facts_.owners[operation.results[0]];
+      if (owner != no_value) needed_[owner] = true;
     }
   }
 
@@ -86,6 +95,7 @@ class Grouping {
     for (ValueId operand : operation->operands) {
       if (operand != no_value) depth = std::max(depth, depth_[operand]);
     }
+    if (facts_.owners[value] != no_value) ++depth;  // the nest that folds
     return depth + (materialised_.contains(value) || alone ? 1 : 0);
   }
 
@@ -110,12 +120,56 @@ class Grouping {
     groups_[key].push_back(output);
   }
 
+  /// The accumulators of a reduction: in the nest of another over the same axes of the same space,
+  /// if it has registers left.
+  void add_reduction(const Operation& operation) {
+    const ValueId operand = operation.operands[0];
+    const ValueId value = operation.results[0];
+    const ElementType element = facts_.function.type_of(operand).element;
+    const std::vector<Accumulator> accumulators = accumulators_of(operation, element);
+    const bool is_ordered = is_float(element) && operation.op == OpKind::reduce_sum;
+    const FoldKey fold = {depth_[operand], shapes_[operand],
+                          reduced_axes(operation, static_cast<int>(shapes_[operand].size()))};
+    auto open = open_folds_.find(fold);
+    if (is_ordered || open == open_folds_.end() ||
+        groups_[open->second].size() + accumulators.size() > max_accumulators) {
+      const Key key = {depth_[operand], added_++};
+      open = open_folds_.insert_or_assign(fold, key).first;
+      if (is_ordered) open_folds_.erase(open);
+      for (const NestOutput& output : outputs_of(value, accumulators)) {
+        groups_[key].push_back(output);
+      }
+      return;
+    }
+    for (const NestOutput& output : outputs_of(value, accumulators)) {
+      groups_[open->second].push_back(output);
+    }
+  }
+
+  static std::vector<NestOutput> outputs_of(ValueId value,
+                                            std::span<const Accumulator> accumulators) {
+    std::vector<NestOutput> outputs;
+    for (size_t i = 0; i < accumulators.size(); ++i) {
+      outputs.push_back(NestOutput::folded(value, static_cast<int>(i), accumulators[i].initial));
+    }
+    return outputs;
+  }
+
+  /// Nests that fold the same axes of spaces of one shape.
+  struct FoldKey {
+    int depth;
+    ShapeId shape;
+    std::vector<bool> reduced;
+    friend auto operator<=>(const FoldKey&, const FoldKey&) = default;
+  };
+
   const FunctionFacts& facts_;
   const ShapeIds& shapes_;
   const MaterialisedValues& materialised_;
   std::vector<bool> needed_;
   std::vector<int> depth_;  ///< by value
   std::map<std::pair<int, ShapeId>, Key> open_;
+  std::map<FoldKey, Key> open_folds_;
   std::map<Key, std::vector<NestOutput>> groups_;
   size_t added_ = 0;
 };
@@ -130,6 +184,7 @@ std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, co
   const Grouping grouping(facts, shapes, materialised);
   for (const std::vector<NestOutput>& outputs : grouping.groups()) {
     nests.push_back(grouping.is_alone(outputs.front()) ? nest_alone(facts, outputs.front())
+                    : outputs.front().accumulator >= 0 ? lower_folds(facts, outputs, target)
                                                        : lower_nest(facts, outputs, target));
   }
   return nests;
@@ -144,6 +199,25 @@ std::vector<ValueId> reshape_roots(const Function& function) {
     if (operation.op == OpKind::reshape) roots[operation.results[0]] = roots[operation.operands[0]];
   }
   return roots;
+}
+
+std::vector<ValueId> accumulator_owners(const Function& function) {
+  std::vector<ValueId> owners(function.values.size(), no_value);
+  std::map<std::pair<ValueId, std::vector<bool>>, ValueId> extremes;
+  for (const Operation& operation : function.operations) {
+    if (info(operation.op).family != OpFamily::reduction) continue;
+    const ValueId operand = operation.operands[0];
+    const ValueId result = operation.results[0];
+    owners[result] = result;
+    const TensorType& type = function.type_of(operand);
+    const bool is_extreme =
+        operation.op == OpKind::reduce_min || operation.op == OpKind::reduce_max;
+    if (!is_extreme || !is_float(type.element)) continue;
+    const auto rank = static_cast<int>(type.shape.size());
+    owners[result] =
+        extremes.try_emplace({operand, reduced_axes(operation, rank)}, result).first->second;
+  }
+  return owners;
 }
 
 std::vector<Nest> plan_nests(const Function& function, const Target& target) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/shape/broadcast.hpp"
+#include "ir/shape/reduction.hpp"
 
 namespace castor::jit {
 
@@ -47,12 +48,27 @@ class ShapeIds {
   /// An unnamed unknown is that of the operands, where they agree on it.
   ShapeId inferred(const Operation& operation, ValueId result) {
     const Shape& shape = function_.type_of(result).shape;
-    const bool follows = info(operation.op).family == OpFamily::elementwise;
+    const OpFamily family = info(operation.op).family;
+    if (family == OpFamily::reduction) return reduced(operation);
+    const bool follows = family == OpFamily::elementwise;
     ShapeId id;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const bool is_open = !shape[axis].is_fixed() && shape[axis].name.empty();
       id.push_back(is_open && follows ? agreed(operation, result, static_cast<int64_t>(axis))
                                       : id_of(shape[axis]));
+    }
+    return id;
+  }
+
+  /// The operand's, without the axes that are reduced.
+  ShapeId reduced(const Operation& operation) const {
+    const ShapeId& operand = ids_[operation.operands[0]];
+    const std::vector<bool> reduced = reduced_axes(operation, static_cast<int>(operand.size()));
+    const bool keeps = reduction_options(operation).value().keep_dims;
+    ShapeId id;
+    for (size_t axis = 0; axis < operand.size(); ++axis) {
+      if (!reduced[axis]) id.push_back(operand[axis]);
+      if (reduced[axis] && keeps) id.push_back(1);
     }
     return id;
   }

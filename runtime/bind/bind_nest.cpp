@@ -7,6 +7,7 @@
 #include "jit/core/core_tuning.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/requantize/plan.hpp"
+#include "runtime/bind/bind_fold.hpp"
 #include "runtime/bind/bind_matmul.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/bind/nest_binding.hpp"
@@ -48,6 +49,10 @@ class NestBinder {
     bound_.steps.reserve(compiled_.nests.size());
     for (at_ = 0; at_ < compiled_.nests.size(); ++at_) {
       const jit::Nest& nest = compiled_.nests[at_];
+      if (!nest.reduced.empty() || nest.program.folds()) {
+        if (Status status = bind_folds(nest); !status) return status;
+        continue;
+      }
       if (element_count(origins_.extents_of(nest.space)).value_or(0) == 0) {
         bound_.steps.emplace_back(new_step<EmptyStep>());
         continue;
@@ -124,10 +129,43 @@ class NestBinder {
                       std::move(result));
   }
 
+  /// A nest with accumulators; where these are empty, nothing is done.
+  Status bind_folds(const jit::Nest& nest) {
+    if (element_count(origins_.extents_of(nest.outputs[0].value)).value_or(0) == 0) {
+      bound_.steps.emplace_back(new_step<EmptyStep>());
+      return {};
+    }
+    if (Status status = copy_for_reshapes(nest); !status) return status;
+    const auto copy = [&](const TensorOrigin& from, const TensorOrigin& to, ElementType element) {
+      const int rank = to.extents.rank();
+      return bind_copy_step(jit::copy_nest(element, 0, rank, compiled_.target), from, to, false);
+    };
+    ElementwiseStep inputs;
+    FoldInputs read;
+    add_inputs(inputs, nest, read.strides);
+    read.operands = std::move(inputs.operands);
+    FoldBinder binder(bound_, origins_, codes_, at_, copy);
+    Status status = binder.bind(std::move(read), origins_.extents_of(nest.space));
+    if (status) origins_.count_reads_of(nest);
+    return status;
+  }
+
   /// Adds the operands of the nest, and their strides over its space. The source of an epilogue has
   /// none.
   void add_operands(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides,
                     bool fused = false) {
+    const Dims& space = origins_.extents_of(nest.space);
+    add_inputs(result, nest, strides, fused);
+    for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
+      const TensorOrigin origin =
+          origins_.of_output(nest.outputs[k - nest.inputs.size()], nest.element(k), space);
+      strides.push_back(origin.strides);
+      add_operand(result, origin.origin, nest.element(k), true);
+    }
+  }
+
+  void add_inputs(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides,
+                  bool fused = false) {
     const Dims& space = origins_.extents_of(nest.space);
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       if (fused && k == nest.epilogue->source) {
@@ -137,6 +175,13 @@ class NestBinder {
       }
       const jit::NestInput& input = nest.inputs[k];
       const Dims& extents = origins_.extents_of(input.value);
+      if (input.accumulator >= 0) {
+        const TensorOrigin origin =
+            origins_.of_accumulator(input.value, input.accumulator, nest.element(k));
+        strides.push_back(jit::strides_in_space(input.axes, extents, origin.strides, space));
+        add_operand(result, origin.origin, nest.element(k), false);
+        continue;
+      }
       const ValueId root = origins_.root_of(input.value);
       const TensorOrigin origin = origins_.of_root(root, nest.element(k));
       const Dims own = root == input.value
@@ -145,12 +190,6 @@ class NestBinder {
       strides.push_back(jit::strides_in_space(input.axes, extents, own, space));
       const bool matches_space = root == input.value && extents == space && is_identity(input.axes);
       add_operand(result, origin.origin, nest.element(k), matches_space);
-    }
-    for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
-      const TensorOrigin origin =
-          origins_.of_output(nest.outputs[k - nest.inputs.size()], nest.element(k), space);
-      strides.push_back(origin.strides);
-      add_operand(result, origin.origin, nest.element(k), true);
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/support/integer_math.hpp"
 #include "jit/emit/chunk_plan.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/bind/bind_tiles.hpp"
@@ -115,6 +116,25 @@ Status NestBinding::bind(const jit::Nest& nest, const LikelyCode* likely, const 
     code->nanoseconds = estimate(nest, code->access, compiled_.target, extents, result.bytes);
   }
   for (const PeriodCopy& copy : result.periods) plan_.give_back(copy.offset);
+  return {};
+}
+
+Status NestBinding::bind_fold(const jit::Nest& nest, const LikelyCode* likely,
+                              FoldStep& result) const {
+  if (Status status = bind_code(nest, likely, result.space, result.main); !status) return status;
+  int64_t elements = 1;
+  for (const int64_t extent : result.space.extents) elements = saturated_product(elements, extent);
+  int64_t bytes = 0;
+  for (size_t k = 0; k < nest.inputs.size(); ++k) {
+    int64_t count = 1;
+    for (int axis = 0; axis < result.space.form.rank; ++axis) {
+      const bool repeats = result.space.strides[k][static_cast<size_t>(axis)] == 0;
+      if (!repeats) count = saturated_product(count, result.space.extents[axis]);
+    }
+    bytes = saturated_sum(bytes, saturated_product(count, bits_of(nest.element(k))) / 8);
+  }
+  result.main.nanoseconds =
+      nest_ns(nest, result.main.access, compiled_.target, static_cast<double>(elements), bytes);
   return {};
 }
 

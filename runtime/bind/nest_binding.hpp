@@ -7,6 +7,7 @@
 #include "ir/support/result.hpp"
 #include "jit/plan/nest.hpp"
 #include "runtime/bind/elementwise_step.hpp"
+#include "runtime/bind/fold_step.hpp"
 #include "runtime/memory/scratch_plan.hpp"
 
 namespace castor::detail {
@@ -24,6 +25,8 @@ class NestBinding {
   /// is code made ahead, or null.
   Status bind(const jit::Nest& nest, const LikelyCode* likely, const Dims& extents,
               std::span<const Dims> strides, ElementwiseStep& result);
+  /// Completes a pass of a reduction that has its operands and its space.
+  Status bind_fold(const jit::Nest& nest, const LikelyCode* likely, FoldStep& result) const;
   /// Completes an epilogue that has its operands; its calls are for parts of that space.
   Status bind_epilogue(const jit::Nest& nest, const LikelyCode* likely,
                        const jit::IterationSpace& space, LaneStep& result) const;

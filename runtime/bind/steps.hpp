@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "runtime/bind/elementwise_step.hpp"
+#include "runtime/bind/fold_step.hpp"
 #include "runtime/conv/convolution_step.hpp"
 #include "runtime/requantize/requantize_step.hpp"
 
@@ -14,7 +15,8 @@ namespace castor::detail {
 /// A nest without elements: there is nothing to run.
 struct EmptyStep : StepBase {};
 
-using Step = std::variant<EmptyStep, ElementwiseStep, ConvolutionStep, RequantizeStep, TableStep>;
+using Step =
+    std::variant<EmptyStep, ElementwiseStep, FoldStep, ConvolutionStep, RequantizeStep, TableStep>;
 // Argument blocks point into vectors of their step, which moving keeps and copying does not.
 static_assert(std::is_nothrow_move_constructible_v<Step>);
 

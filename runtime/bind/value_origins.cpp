@@ -11,13 +11,17 @@ ValueOrigins::ValueOrigins(const BoundState& bound, BoundShapes shapes)
     : bound_(bound),
       function_(*bound.kernel->compiled->canonical),
       roots_(jit::reshape_roots(function_)),
+      owners_(jit::accumulator_owners(function_)),
       shapes_(std::move(shapes)) {
   for (size_t i = 0; i < function_.parameters.size(); ++i) inputs_[function_.parameters[i]] = i;
   for (const Operation& operation : function_.operations) {
     if (operation.op == OpKind::constant) constants_[operation.results[0]] = &operation;
   }
   for (const jit::Nest& nest : bound.kernel->compiled->nests) {
-    for (const jit::NestInput& input : nest.inputs) ++reads_left_[root_of(input.value)];
+    for (const jit::NestInput& input : nest.inputs) {
+      ++(input.accumulator >= 0 ? accumulator_reads_left_[owners_[input.value]]
+                                : reads_left_[root_of(input.value)]);
+    }
   }
 }
 
@@ -52,6 +56,19 @@ ContentId ValueOrigins::content_of(ValueId root) const {
   return constant.data_id.is_of(constant.data) ? constant.data_id : ContentId(constant.data);
 }
 
+TensorOrigin ValueOrigins::of_accumulator(ValueId reduction, int number, ElementType element) {
+  constexpr size_t max_accumulators = 2;  // of one reduction
+  const ValueId owner = owners_[reduction];
+  const Dims& extents = extents_of(reduction);
+  const int64_t count = element_count(extents).value_or(0);
+  const auto bytes = static_cast<size_t>(byte_size(element, count).value_or(0));
+  const auto [at, is_new] = accumulators_.try_emplace(owner, 0);
+  if (is_new) at->second = plan_.take(max_accumulators * bytes);
+  const size_t offset = at->second + static_cast<size_t>(number) * bytes;
+  return {
+      {.kind = OperandOrigin::Kind::scratch, .offset = offset}, extents, dense_strides(extents)};
+}
+
 TensorOrigin ValueOrigins::of_output(const jit::NestOutput& output, ElementType element,
                                      const Dims& extents) {
   if (output.is_scratch()) return in_scratch(output.value, element, extents);
@@ -68,7 +85,17 @@ bool ValueOrigins::is_dense(ValueId value, const TensorOrigin& origin) const {
 }
 
 void ValueOrigins::count_reads_of(const jit::Nest& nest) {
-  for (const jit::NestInput& input : nest.inputs) count_read(root_of(input.value));
+  for (const jit::NestInput& input : nest.inputs) {
+    input.accumulator >= 0 ? count_read_of_accumulators(owners_[input.value])
+                           : count_read(root_of(input.value));
+  }
+}
+
+void ValueOrigins::count_read_of_accumulators(ValueId owner) {
+  if (--accumulator_reads_left_[owner] > 0) return;
+  const auto at = accumulators_.find(owner);
+  plan_.give_back(at->second);
+  accumulators_.erase(at);
 }
 
 /// Counts one read; after the last one a value's scratch is free.

@@ -37,6 +37,8 @@ class ValueOrigins {
   TensorOrigin in_scratch(ValueId value, ElementType element, const Dims& extents);
   /// The tensor that a chain of reshapes begins with, as the caller or the function has it.
   TensorOrigin of_root(ValueId root, ElementType element);
+  /// A dense tensor of the extents of a reduction: its accumulator of that number.
+  TensorOrigin of_accumulator(ValueId reduction, int number, ElementType element);
   TensorOrigin of_output(const jit::NestOutput& output, ElementType element, const Dims& extents);
   /// The content id of a root that is stored as a constant.
   ContentId content_of(ValueId root) const;
@@ -51,15 +53,20 @@ class ValueOrigins {
 
  private:
   void count_read(ValueId root);
+  void count_read_of_accumulators(ValueId owner);
 
   const BoundState& bound_;
   const Function& function_;
   const std::vector<ValueId> roots_;
+  const std::vector<ValueId> owners_;  ///< see jit::accumulator_owners
   const BoundShapes shapes_;
   std::unordered_map<ValueId, size_t> inputs_;  // indices of parameters
   std::unordered_map<ValueId, const Operation*> constants_;
   std::unordered_map<ValueId, int> reads_left_;  // by root
   std::unordered_map<ValueId, size_t> scratch_;  // offsets of tensors
+  // By owner: reads that are left, and where the first accumulator is; the others follow.
+  std::unordered_map<ValueId, int> accumulator_reads_left_;
+  std::unordered_map<ValueId, size_t> accumulators_;
   ScratchPlan plan_;
 };
 

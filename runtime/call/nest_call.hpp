@@ -77,11 +77,9 @@ inline int64_t address(const StepOperand& operand, const CallMemory& memory) {
   return address(origin_of(operand.origin, memory), operand.element);
 }
 
-/// Calls the code with a copy of the argument block that has this call's pointers; in parts, where
-/// the call has tasks and the nest is large.
-inline void call(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
-                 const BoundCode& bound, const CallMemory& memory) {
-  int64_t arguments[jit::max_argument_words];
+/// Makes a copy of the argument block that has this call's pointers.
+inline void fill_arguments(const LaneStep& step, const BoundCode& bound, const CallMemory& memory,
+                           int64_t* arguments) {
   std::copy(bound.arguments.begin(), bound.arguments.end(), arguments);
   for (size_t k = 0; k < step.operands.size(); ++k) {
     const Origin origin = origin_of(step.operands[k].origin, memory);
@@ -93,6 +91,14 @@ inline void call(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& c
       arguments[k] = address(origin, element);
     }
   }
+}
+
+/// Calls the code with a copy of the argument block; in parts, where the call has tasks and the
+/// nest is large.
+inline void call(const ElementwiseStep& step, const KernelCode<jit::NestSpec>& code,
+                 const BoundCode& bound, const CallMemory& memory) {
+  int64_t arguments[jit::max_argument_words];
+  fill_arguments(step, bound, memory, arguments);
   if (!step.periods.empty()) copy_periods(step, memory, arguments);
   const int64_t tasks = memory.tasks == nullptr ? 1 : memory.tasks->count_for(bound.nanoseconds);
   if (tasks > 1) return call_split(step, code, bound, arguments, tasks, *memory.tasks);

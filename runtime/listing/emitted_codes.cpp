@@ -56,6 +56,12 @@ Status for_each_emitted(const Compiled& compiled, const ElementwiseStep& step,
   return visit_parts(compiled, step.nest, parts, visit);
 }
 
+Status for_each_emitted(const Compiled& compiled, const FoldStep& step,
+                        const std::function<Status(const EmittedCode&)>& visit) {
+  if (step.combines || step.main.code == nullptr) return {};
+  return visit_parts(compiled, step.nest, {{"", step.main.code.get(), step.space.form}}, visit);
+}
+
 Status for_each_emitted(const Compiled& compiled, const BoundEpilogue& epilogue,
                         const std::function<Status(const EmittedCode&)>& visit) {
   return visit_parts(compiled, epilogue.nest,

@@ -7,6 +7,7 @@
 
 #include "jit/code.hpp"
 #include "runtime/bind/elementwise_step.hpp"
+#include "runtime/bind/fold_step.hpp"
 
 namespace castor::detail {
 
@@ -22,6 +23,10 @@ struct EmittedCode {
 /// Calls `visit` with each code of a step whose program is StepProgram::planned; with none for any
 /// other. Ends at the first failure.
 Status for_each_emitted(const Compiled& compiled, const ElementwiseStep& step,
+                        const std::function<Status(const EmittedCode&)>& visit);
+
+/// Calls `visit` with the code of a pass that runs its nest's program; of others not at all.
+Status for_each_emitted(const Compiled& compiled, const FoldStep& step,
                         const std::function<Status(const EmittedCode&)>& visit);
 
 /// Calls `visit` with each code of an epilogue that takes a convolution's result slice by slice.

@@ -53,6 +53,12 @@ class Writer {
     return {};
   }
 
+  Status write(const detail::FoldStep& step, const std::string& name) {
+    if (!step.combines && step.main.code != nullptr) return emitted(step, name);
+    heading(step.combines ? name + ": folds partial results" : name + ": no elements");
+    return {};
+  }
+
   /// The convolution, then the nest that takes its result slice by slice, unless the microkernel
   /// applies it.
   Status write(const detail::ConvolutionStep& step, const std::string& name) {

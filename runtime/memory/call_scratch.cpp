@@ -49,6 +49,7 @@ struct TasksWithScratch {
   int64_t operator()(const ElementwiseStep& step) const {
     return step.tiles ? tasks.count_for(step.main.nanoseconds) : 1;
   }
+  int64_t operator()(const FoldStep&) const { return 1; }
   int64_t operator()(const ConvolutionStep& step) const {
     return tasks.count_for(step.nanoseconds);
   }
@@ -70,6 +71,7 @@ struct TasksWithScratch {
 struct SplitsScratch {
   bool operator()(const EmptyStep&) const { return false; }
   bool operator()(const ElementwiseStep& step) const { return step.tiles.has_value(); }
+  bool operator()(const FoldStep&) const { return false; }
   bool operator()(const ConvolutionStep&) const { return true; }
   bool operator()(const BoundRequantization& requantization) const {
     return std::ranges::any_of(requantization.methods, *this, &BoundMethod::step);

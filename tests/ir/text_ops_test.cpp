@@ -26,7 +26,7 @@ std::vector<std::string> elementwise_texts() {
   for (const OpInfo& row : op_table()) {
     const bool is_binary = row.operands == 2;
     if (row.op == OpKind::convert_promote_types || (!is_binary && row.operands != 1)) continue;
-    if (row.suffix != TypeSuffix::optional_type) continue;
+    if (row.suffix != TypeSuffix::optional_type || row.family != OpFamily::elementwise) continue;
     for (const ElementInfo& element : element_table) {
       if (!admits(row.types, element.type)) continue;
       const std::string_view result = row.infer == InferRule::comparison ? "boolean" : element.name;
@@ -65,6 +65,11 @@ const std::vector<std::string> other_texts = {
            "%y"),
     around("%x: nf4[3, 1]", "nf4[]", "%y = broadcast %x : [4, 3, 0]\n  %z = constant 0.0 : nf4[]",
            "%z"),
+    around("%x: f32[?n, 4]", "f32[?n]", "%y = reduce_max %x {axes = [1]}", "%y"),
+    around("%x: f32[?n, 4]", "f32[]", "%y = reduce_min %x", "%y"),
+    around("%x: f32[?n, 4]", "f32[1, 4]", "%y = reduce_max_abs %x {axes = [-2], keep_dims = true}",
+           "%y"),
+    around("%x: u8[?n, 4]", "i64[]", "%y = reduce_sum %x {accumulator = i64}", "%y"),
     around("%x: u3[?n, 4]", "u3[2, ?]", "%y = reshape %x : [2, ?]", "%y"),
     around("%x: u3[?n, 4]", "u3[4, ?n]", "%y = reshape %x : [4, ?n]", "%y"),
     around("%x: u3[]", "u3[1, 1]", "%y = reshape %x : [1, 1]", "%y"),

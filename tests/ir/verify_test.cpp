@@ -64,8 +64,9 @@ TEST(Verify, RulesOfFunctions) {
   const std::string ids =
       "function @f: operands, results and parameters are values of the function: ";
   expect_messages({
-      {"function @f: ops are those of the op table: found op number 99, expected 0 to 46", 0,
-       [](Function& f) { f.operations[0].op = static_cast<OpKind>(99); }},
+      {"function @f: ops are those of the op table: found op number 99, expected 0 to " +
+           std::to_string(op_count - 1),
+       0, [](Function& f) { f.operations[0].op = static_cast<OpKind>(99); }},
       {ids + "a parameter is none of them", 0, [](Function& f) { f.parameters = {3}; }},
       {ids + "a result is none of them", 0, [](Function& f) { f.results = {no_value}; }},
       {ids + "an operand or result of operation 1 (convert) is none of them", 0,

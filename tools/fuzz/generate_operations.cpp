@@ -163,6 +163,7 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::matmul_integer: return multiply_any();
     default: break;
   }
+  if (info(op).family == OpFamily::reduction) return draw_reduction(op);
   if (info(op).operands == 1) return draw_unary(op);
   const std::optional<size_t> a = operand_of(info(op).types);
   return a && draw_binary(op, *a);

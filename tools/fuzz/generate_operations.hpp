@@ -68,6 +68,7 @@ class OperationDrawer {
   bool broadcast_as(size_t value, BroadcastMode mode);
   bool draw_unary(OpKind op);
   bool draw_clamp(size_t value);
+  bool draw_reduction(OpKind op);
   bool draw_binary(OpKind op, size_t a);
   bool combine(OpKind op, size_t a, size_t b);
   bool combine_pdpd(OpKind op, size_t a, size_t b);

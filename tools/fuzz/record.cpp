@@ -131,6 +131,7 @@ EpilogueForm form_of(const jit::Nest& plan, const ConvolutionStep& step) {
     case jit::Fusion::Kind::other_shape: return other_shape;
     case jit::Fusion::Kind::partly_repeated: return partly_repeated;
     case jit::Fusion::Kind::split_bytes: return split_bytes;
+    case jit::Fusion::Kind::reduced: return other_shape;  // a reduction's
   }
   if (step.epilogue == nullptr) return apart;
   constexpr std::array widths = {sub_byte, one_byte, two_bytes, four_bytes, eight_bytes};
@@ -180,6 +181,8 @@ class StepMarker {
         any_start ? jit::bitwise_form(step.space.form, nest.storage()) : step.space.form;
     mark_plan(coverage_, tier_, nest, step, form, compiled_.target);
   }
+
+  void operator()(const detail::FoldStep&) const {}
 
   void operator()(const ConvolutionStep& step) {
     mark_epilogue(coverage_, tier_, compiled_.nests[step.nest], step);

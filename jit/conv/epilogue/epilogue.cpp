@@ -155,7 +155,9 @@ Readings readings_of(const Function& function, const std::vector<Nest>& nests) {
       if (found == readings.end()) continue;
       Reading& reading = found->second;
       if (reading.nest != no_nest && !reading.fusion.is_fused()) continue;
-      if (value != found->first) {
+      if (nests[n].program.folds()) {
+        reading = {{Fusion::Kind::reduced, nests[n].outputs[0].value}, n, k};
+      } else if (value != found->first) {
         reading = {{Fusion::Kind::reshaped, value}, n, k};
       } else if (reading.nest == no_nest) {
         reading = {{Fusion::Kind::fused, nests[n].outputs[0].value}, n, k};
@@ -298,8 +300,9 @@ std::string text_of(const Function& function, const Fusion& fusion) {
       "none: %{}, which is computed from the i32 result, has another shape",
       "none: %{} lies along some of the spatial axes only",
       "none: rows of %{} end inside bytes",
+      "none: the i32 result is folded into %{}",
   };
-  static_assert(std::size(texts) == static_cast<size_t>(Fusion::Kind::split_bytes) + 1);
+  static_assert(std::size(texts) == static_cast<size_t>(Fusion::Kind::reduced) + 1);
   const std::string name = fusion.value == no_value ? "" : function.values[fusion.value].name;
   return fmt::format(fmt::runtime(texts[static_cast<size_t>(fusion.kind)]), name);
 }

@@ -28,6 +28,11 @@ struct InWords {
                                                                : "slices";
     return fmt::format("{}{} {}", step.tiles ? "tiled " : "", program, step.nest);
   }
+  std::string operator()(const detail::FoldStep& step) const {
+    if (step.main.code == nullptr) return fmt::format("start {}", step.nest);
+    return fmt::format("{}{} {}", step.pieces ? "pieces, " : "", step.combines ? "combine" : "fold",
+                       step.nest);
+  }
   std::string operator()(const detail::ConvolutionStep& step) const {
     const std::string alone = fmt::format("convolution {}", step.nest);
     return step.epilogue ? fmt::format("{} with epilogue {}", alone, step.epilogue->nest) : alone;
@@ -71,6 +76,38 @@ const Row rows[] = {
      {{0}, {3}},
      {},
      "empty 0, elementwise 1",
+     nullptr},
+    {"extremes_of_one_operand",
+     "func @f(%x: f32[?n]) -> (f32[], f32[]) {\n  %a = reduce_min %x\n  %b = reduce_max %x\n"
+     "  return %a, %b\n}\n",
+     {{64}},
+     {},
+     "fold 0, elementwise 1",
+     nullptr},
+    {"nothing_to_reduce",
+     "func @f(%x: f32[?n]) -> f32[] {\n  %a = reduce_min %x\n  return %a\n}\n",
+     {{0}},
+     {},
+     "start 0, elementwise 1",
+     nullptr},
+    {"sum_of_blocks",
+     "func @f(%x: f32[?n]) -> f32[] {\n  %a = reduce_sum %x\n  return %a\n}\n",
+     {{5000}},
+     {},
+     "pieces, fold 0, combine 0, elementwise 1",
+     nullptr},
+    {"sum_over_gaps",
+     "func @f(%x: f32[?n, ?m]) -> f32[] {\n  %a = reduce_sum %x\n  return %a\n}\n",
+     {{3, 5}},
+     {{6, 1}, {}},
+     "tiled elementwise 0, combine 0, elementwise 1",
+     nullptr},
+    {"columns_in_another_order",
+     "func @f(%x: f32[?n, ?m, ?k]) -> f32[?n, ?k] {\n  %a = reduce_max %x {axes = [1]}\n"
+     "  return %a\n}\n",
+     {{3, 5, 7}},
+     {{1, 3, 15}, {7, 1}},
+     "fold 0, tiled copy 0, tiled copy 0, elementwise 1",
      nullptr},
     {"transposed_view",
      "func @f(%x: f32[?n, ?m]) -> f16[?n, ?m] {\n  %y = convert %x : f16\n  return %y\n}\n",

@@ -43,6 +43,10 @@ constexpr OpRow special_rows[] = {
     {"%a: f32[?n]", "f32[?n]", "%r", "clamp %a {lo = -0.5, hi = 6}"},
     {"%a: f32[?n]", "f32[?n]", "%r", "clamp %a {hi = inf}"},
     {"%a: boolean[3], %b: f16[3]", "f16[3]", "%r", "select %a, %b, %b {broadcast = none}"},
+    {"%a: f32[2, 3]", "f32[2]", "%r", "reduce_min %a {axes = [1]}"},
+    {"%a: f32[2, 3]", "f32[]", "%r", "reduce_max %a"},
+    {"%a: f32[2, 3]", "f32[1, 3]", "%r", "reduce_max_abs %a {axes = [-2], keep_dims = true}"},
+    {"%a: i8[2, 3]", "i32[]", "%r", "reduce_sum %a {accumulator = i32}"},
     {"%a: u8[1, 3, 8, 8], %b: i8[6, 3, 3, 3]", "i32[1, 6, 6, 6]", "%r", "conv_integer %a, %b"},
     {"%a: u8[1, 8, 8, 4], %b: i8[6, 2, 3, 3], %z: i8[6]", "i32[1, 8, 8, 6]", "%r",
      "conv_integer %a, %b, none, %z {group = 2, pads = [1, 1, 1, 1], strides = [1, 1], dilations = "

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lower/reduction.hpp"
+
+#include <bit>
+
+#include "ir/shape/reduction.hpp"
+#include "jit/lower/convert.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+ElementType integer_of(int bits, bool is_signed) {
+  using enum ElementType;
+  switch (bits) {
+    case 8: return is_signed ? i8 : u8;
+    case 16: return is_signed ? i16 : u16;
+    case 32: return is_signed ? i32 : u32;
+    default: return is_signed ? i64 : u64;
+  }
+}
+
+/// The format in which floats of a type are compared and added: 16-bit ones are compared as they
+/// are, smaller ones as f32.
+ElementType compared_as(ElementType type) { return bits_of(type) < 16 ? ElementType::f32 : type; }
+ElementType added_in(ElementType type) {
+  return type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
+}
+
+/// What numbers of a format look like.
+struct FloatBits {
+  explicit FloatBits(ElementType format)
+      : width(bits_of(format)),
+        sign(uint64_t{1} << (width - 1)),
+        infinity(infinity_of(format)),
+        quiet_nan(infinity | uint64_t{1} << (info(format).format.mantissa_bits - 1)) {}
+
+  static uint64_t infinity_of(ElementType format) {
+    const int mantissa = info(format).format.mantissa_bits;
+    return ((uint64_t{1} << (bits_of(format) - 1 - mantissa)) - 1) << mantissa;
+  }
+  /// All bits but the sign.
+  uint64_t magnitude() const { return sign - 1; }
+
+  int width;
+  uint64_t sign;
+  uint64_t infinity;
+  uint64_t quiet_nan;
+};
+
+/// The bits, in the format of comparisons, of the largest number of a type: an infinity, or what it
+/// has instead.
+uint64_t largest(ElementType type) {
+  if (has_infinities(type)) return FloatBits::infinity_of(compared_as(type));
+  return std::bit_cast<uint32_t>(static_cast<float>(largest_finite(type)));
+}
+
+/// The key of a number that is not negative, or of its negative.
+uint64_t key_of(uint64_t magnitude, bool is_negative, int width) {
+  const uint64_t ones = ~uint64_t{0} >> (64 - width);
+  return is_negative ? ~magnitude & ones : magnitude;
+}
+
+LaneId integer_constant(LaneBuilder& builder, int width, uint64_t bits) {
+  return builder.constant(integer_lane(width), bits);
+}
+
+/// Float bits as keys, and keys as float bits.
+LaneId lower_key(LaneBuilder& builder, LaneId bits, const FloatBits& format) {
+  const LaneId magnitude = integer_constant(builder, format.width, format.magnitude());
+  if (format.width == 64) {
+    const LaneId zero = integer_constant(builder, 64, 0);
+    return builder.bit_xor(bits,
+                           builder.zero_unless(builder.greater_signed(zero, bits), magnitude));
+  }
+  const LaneId signs = builder.shift_right_signed(bits, format.width - 1);
+  return builder.bit_xor(bits, builder.bit_and(signs, magnitude));
+}
+
+LaneId float_bits(LaneTensor& x, ElementType format) {
+  return format == ElementType::f32   ? x.as_f32()
+         : format == ElementType::f64 ? x.as_f64()
+                                      : x.as_bits();
+}
+
+std::vector<Accumulator> integer_accumulators(OpKind op, ElementType type) {
+  const int width = lane_bits_of(type);
+  const bool is_signed = is_signed_integer(type);
+  const ElementType same = integer_of(width, is_signed);
+  const uint64_t ones = ~uint64_t{0} >> (64 - width);
+  const auto lowest = static_cast<uint64_t>(integer_min(type)) & ones;
+  switch (op) {
+    case OpKind::reduce_min:
+      return {{same, is_signed ? Fold::min_signed : Fold::min_unsigned, integer_max(type)}};
+    case OpKind::reduce_max:
+      return {{same, is_signed ? Fold::max_signed : Fold::max_unsigned, lowest}};
+    case OpKind::reduce_max_abs: return {{integer_of(width, false), Fold::max_unsigned}};
+    default: return {{same, Fold::add}};
+  }
+}
+
+std::vector<Accumulator> float_accumulators(OpKind op, ElementType type) {
+  if (op == OpKind::reduce_sum) return {{added_in(type), Fold::float_add}};
+  const int width = bits_of(compared_as(type));
+  const ElementType keys = integer_of(width, true);
+  if (op == OpKind::reduce_max_abs) return {{keys, Fold::max_signed}};
+  const uint64_t end = largest(type);
+  return {{keys, Fold::max_signed, key_of(end, true, width)},
+          {keys, Fold::min_signed, key_of(end, false, width)}};
+}
+
+/// The type that integers are summed in.
+ElementType sum_type(const Operation& operation, ElementType operand) {
+  return reduction_options(operation).value().accumulator.value_or(operand);
+}
+
+std::vector<LaneId> lower_folded_integer(LaneBuilder& builder, const Operation& operation,
+                                         LaneTensor& x) {
+  const ElementType type = x.element();
+  if (operation.op == OpKind::reduce_sum) {
+    return {x.as_integer(lane_bits_of(sum_type(operation, type)))};
+  }
+  const LaneId lanes = x.as_integer(lane_bits_of(type));
+  const bool is_magnitude = operation.op == OpKind::reduce_max_abs && is_signed_integer(type);
+  return {is_magnitude ? builder.absolute(lanes) : lanes};
+}
+
+std::vector<LaneId> lower_folded_float(LaneBuilder& builder, const Operation& operation,
+                                       LaneTensor& x) {
+  if (operation.op == OpKind::reduce_sum) return {float_bits(x, added_in(x.element()))};
+  const ElementType format = compared_as(x.element());
+  const FloatBits as(format);
+  const LaneId bits = float_bits(x, format);
+  if (operation.op == OpKind::reduce_max_abs) {
+    return {builder.bit_and(bits, integer_constant(builder, as.width, as.magnitude()))};
+  }
+  const LaneId key = lower_key(builder, bits, as);
+  return {key, key};
+}
+
+/// Float bits, with one NaN, of the accumulators of minimum, maximum or magnitude.
+LaneId lower_extreme(LaneBuilder& builder, OpKind op, const FloatBits& format,
+                     std::span<const LaneId> keys) {
+  const auto constant = [&](uint64_t bits) {
+    return integer_constant(builder, format.width, bits);
+  };
+  LaneId is_nan = builder.greater_signed(keys[0], constant(format.infinity));
+  LaneId bits = keys[0];
+  if (op != OpKind::reduce_max_abs) {
+    const uint64_t lowest = key_of(format.infinity, true, format.width);
+    is_nan = builder.mask_or(is_nan, builder.greater_signed(constant(lowest), keys[1]));
+    bits = lower_key(builder, op == OpKind::reduce_max ? keys[0] : keys[1], format);
+  }
+  return builder.select(is_nan, constant(format.quiet_nan), bits);
+}
+
+LaneTensor lower_reduced_float(LaneBuilder& builder, const Operation& operation,
+                               ElementType operand, ElementType element,
+                               std::span<LaneTensor> accumulators) {
+  const bool adds = operation.op == OpKind::reduce_sum;
+  const ElementType format = adds ? added_in(operand) : compared_as(operand);
+  const FloatBits as(format);
+  LaneId bits = no_lane;
+  if (adds) {
+    const LaneId sum = float_bits(accumulators[0], format);
+    const LaneId is_nan = builder.compare(FloatPredicate::unordered, sum, sum);
+    bits = builder.select(is_nan, integer_constant(builder, as.width, as.quiet_nan), sum);
+  } else {
+    std::vector<LaneId> keys;
+    for (LaneTensor& each : accumulators) keys.push_back(each.as_integer(as.width));
+    bits = lower_extreme(builder, operation.op, as, keys);
+  }
+  LaneTensor result = LaneTensor::computed(builder, format, {.lanes = bits});
+  return format == element ? result : lower_convert(builder, result, element, {});
+}
+
+}  // namespace
+
+std::vector<Accumulator> accumulators_of(const Operation& operation, ElementType operand) {
+  if (is_float(operand)) return float_accumulators(operation.op, operand);
+  const bool adds = operation.op == OpKind::reduce_sum;
+  return integer_accumulators(operation.op, adds ? sum_type(operation, operand) : operand);
+}
+
+std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x) {
+  return is_float(x.element()) ? lower_folded_float(builder, operation, x)
+                               : lower_folded_integer(builder, operation, x);
+}
+
+LaneTensor lower_reduced(LaneBuilder& builder, const Operation& operation, ElementType operand,
+                         ElementType element, std::span<LaneTensor> accumulators) {
+  if (is_float(operand)) {
+    return lower_reduced_float(builder, operation, operand, element, accumulators);
+  }
+  const LaneId lanes = accumulators[0].as_integer(lane_bits_of(element));
+  return LaneTensor::computed(builder, element, {.lanes = lanes});
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions in lanes: what accumulators hold, what an element adds to them, and the result that
+// they give. Semantics: ir/README.md, Reductions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/function.hpp"
+#include "jit/lower/lane_tensor.hpp"
+
+namespace castor::jit {
+
+/// A tensor of the reduction's shape into which a nest folds the operand.
+///
+/// Floats are ordered by keys, which are integers in the order of the numbers: the float's bits,
+/// those but the sign inverted where it is negative. So -0 is below +0, and NaNs are beyond the
+/// infinities, on the side of their sign: a reduction of floats keeps both extremes, since a NaN of
+/// either sign shows in one of them. Minimum and maximum of one operand are thus one pair.
+struct Accumulator {
+  ElementType element;  ///< of its elements, which are as wide as the lanes folded
+  Fold fold;
+  uint64_t initial = 0;  ///< what it has before the first element, and of none
+};
+
+/// The accumulators of a reduction whose operand has that element type. Reductions of one operand
+/// over the same axes may share accumulators that are equal.
+std::vector<Accumulator> accumulators_of(const Operation& operation, ElementType operand);
+
+/// The lanes that an operand's elements add to each accumulator.
+std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x);
+
+/// The result, of element type `element`, from the accumulators' elements.
+LaneTensor lower_reduced(LaneBuilder& builder, const Operation& operation, ElementType operand,
+                         ElementType element, std::span<LaneTensor> accumulators);
+
+}  // namespace castor::jit
