@@ -74,8 +74,7 @@ constexpr AttributeRule sum_attributes[] = {
     {.name = "keep_dims", .kind = AttributeKind::boolean},
     {.name = "accumulator", .kind = AttributeKind::identifier, .choices = accumulators},
 };
-constexpr std::span<const AttributeRule> reduction_attributes =
-    std::span(sum_attributes).first(2);
+constexpr std::span<const AttributeRule> reduction_attributes = std::span(sum_attributes).first(2);
 
 constexpr std::span<const AttributeRule> no_attributes = {};
 

@@ -14,7 +14,7 @@ namespace {
 
 using Elements = std::vector<uint64_t>;
 
-constexpr uint64_t quiet_nan = 0x7fc00000;  // of f32, as are the infinities
+constexpr uint64_t quiet_nan = 0x7fc00000;  // in f32, as are the infinities
 constexpr uint64_t infinity = 0x7f800000;
 constexpr uint64_t negative_infinity = 0xff800000;
 
@@ -105,7 +105,7 @@ uint64_t block_sum(const uint64_t* elements, size_t count, ElementType type) {
   return partial[0];
 }
 
-/// Of f32 and f64; see SumTree.
+/// The sum of f32 or f64; see SumTree.
 uint64_t fold_float_sum(const Elements& elements, ElementType type) {
   constexpr auto block = static_cast<size_t>(SumTree::block);
   Elements sums = elements;

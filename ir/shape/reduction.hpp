@@ -37,11 +37,11 @@ CASTOR_API Result<TensorType> reduction_type(const Operation& operation, const T
 CASTOR_API Dims reduced_extents(const Operation& operation, const Dims& operand);
 
 /// How reduce_sum adds floats. Neighbouring reduced axes are one, in row-major order; from the last
-/// to the first, each is summed for itself. Of up to `block` elements, element i is added, in
-/// order, to the partial sum i mod `lanes`, which begins as +0; then partial sums j and j + lanes /
-/// 2 are added for all j below lanes / 2, and so on until one is left. Of more elements, the sums
-/// of blocks, the last of which may be short, are summed likewise. All additions are in f32, of f64
-/// in f64, and round to nearest even.
+/// to the first, each is summed for itself. In a list of up to `block` elements, element i is
+/// added, in order, to the partial sum i mod `lanes`, which begins as +0; then partial sums j and
+/// j + lanes / 2 are added for all j below lanes / 2, and so on until one is left. Where there are
+/// more elements, the sums of blocks, the last of which may be short, are summed in the same way.
+/// All additions are in f32, of f64 in f64, and round to nearest even.
 struct SumTree {
   static constexpr int64_t block = 4096;
   int64_t lanes = 64;

@@ -240,8 +240,8 @@ int LaneProgram::widest_bits() const {
 }
 
 bool LaneProgram::folds() const {
-  return std::ranges::any_of(
-      sinks, [](const MemoryOperand& sink) { return sink.fold != Fold::none; });
+  return std::ranges::any_of(sinks,
+                             [](const MemoryOperand& sink) { return sink.fold != Fold::none; });
 }
 
 bool LaneProgram::uses_float_state() const {

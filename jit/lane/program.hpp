@@ -309,7 +309,7 @@ std::string_view name_of(Fold fold);
 /// hand in registers instead.
 struct MemoryOperand {
   ElementType element;
-  Fold fold = Fold::none;  ///< of a sink
+  Fold fold = Fold::none;  ///< how a sink takes lanes
 };
 
 struct LaneProgram {

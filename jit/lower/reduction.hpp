@@ -19,7 +19,7 @@ namespace castor::jit {
 /// infinities, on the side of their sign: a reduction of floats keeps both extremes, since a NaN of
 /// either sign shows in one of them. Minimum and maximum of one operand are thus one pair.
 struct Accumulator {
-  ElementType element;  ///< of its elements, which are as wide as the lanes folded
+  ElementType element;  ///< its elements are as wide as the lanes that are folded
   Fold fold;
   uint64_t initial = 0;  ///< what it has before the first element, and of none
 };

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t min_part = int64_t{1} << 16;
 constexpr int64_t max_parts = 256;
 /// Bytes of an accumulator that are folded into before those after them, so that they stay in the
-/// first cache.
+/// L1 cache.
 constexpr int64_t tile_bytes = int64_t{1} << 14;
 
 struct Axis {

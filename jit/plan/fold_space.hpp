@@ -11,8 +11,8 @@ namespace castor::jit {
 struct FoldSpace {
   IterationSpace space;          ///< operands: the nest's inputs, then its accumulators
   Dims accumulator_strides;      ///< over the logical axes, in elements; 0 along folded ones
-  int64_t accumulator_elements;  ///< of one accumulator, partial results counted
-  /// Partial results of each element, side by side in the accumulators; a further pass folds them.
+  int64_t accumulator_elements;  ///< one accumulator has, partial results counted
+  /// Partial results of each element, consecutive in the accumulators; a further pass folds them.
   int64_t parts = 1;
   /// A call does `part` indices along `cut`, or fewer at its end; 0: there is no such axis, and one
   /// call does all.

@@ -97,8 +97,8 @@ void MaterialisedValues::visit(const Operation& operation) {
 void MaterialisedValues::visit_reduction(const Operation& operation) {
   const ValueId operand = operation.operands[0];
   const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
-  const bool is_dear = uses_[operand] > 1 && cost_of_cone(operand) > max_rematerialisation_cost;
-  if (!facts_.in_memory[operand] && !is_stored_wide && (is_dear || exceeds_nest(operation))) {
+  const bool costs_much = uses_[operand] > 1 && cost_of_cone(operand) > max_rematerialisation_cost;
+  if (!facts_.in_memory[operand] && !is_stored_wide && (costs_much || exceeds_nest(operation))) {
     materialise(operand);
   }
   const ValueId result = operation.results[0];

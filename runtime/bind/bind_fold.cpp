@@ -13,8 +13,8 @@ namespace castor::detail {
 
 namespace {
 
-/// Tasks share the pieces of an axis; there are a few for each.
-constexpr int64_t shared_pieces = 64;
+/// Tasks share the partitions of an axis; there are a few for each.
+constexpr int64_t shared_partitions = 64;
 
 bool any_of(const std::vector<bool>& axes) { return std::ranges::find(axes, true) != axes.end(); }
 
@@ -69,13 +69,13 @@ int64_t argument_step(jit::Access access, ElementType element, int64_t elements)
   return jit::counts_elements(access, element) ? elements : storage_byte(element, elements);
 }
 
-FoldStep::Cut cut_of(const FoldStep& step, int axis, int64_t piece) {
-  FoldStep::Cut cut = {axis, piece, ceil_div(step.space.extents[axis], piece), {}, {}};
+FoldStep::Cut cut_of(const FoldStep& step, int axis, int64_t partition) {
+  FoldStep::Cut cut = {axis, partition, ceil_div(step.space.extents[axis], partition), {}, {}};
   for (size_t k = 0; k < step.operands.size(); ++k) {
     const int64_t stride = step.space.strides[k][static_cast<size_t>(axis)];
     cut.strides.push_back(
         argument_step(step.space.form.access[k], step.operands[k].element, stride));
-    cut.steps.push_back(piece * cut.strides.back());
+    cut.steps.push_back(partition * cut.strides.back());
   }
   return cut;
 }
@@ -226,7 +226,7 @@ Status FoldBinder::bind_passes(const jit::Nest& nest, FoldInputs inputs, Dims& e
     if (is_final) {
       return is_direct ? Status() : copy_to_results(fold, kept, left, accumulators);
     }
-    // What has been folded is an axis of partial results, in the place of the first one.
+    // What has been folded is an axis of partial results, on the first one's axis.
     const auto first = std::ranges::find(left, true) - left.begin();
     FoldInputs next;
     for (size_t k = 0; k < accumulators.size(); ++k) {
@@ -269,17 +269,17 @@ Status FoldBinder::bind_pass(const jit::Nest& nest, const FoldInputs& inputs,
   Status status = codes_.bind_fold(nest, own, step);
   if (!status) return status;
   if (fold.part > 0) {
-    step.pieces = cut_of(step, fold.cut, fold.part);
+    step.partitions = cut_of(step, fold.cut, fold.part);
     if (fold.parts > 1) {
       for (size_t k = step.first_output; k < step.operands.size(); ++k) {
-        step.pieces->steps[k] = bits_of(step.operands[k].element) / 8;
+        step.partitions->steps[k] = bits_of(step.operands[k].element) / 8;
       }
     }
   } else if (const std::optional<int> axis = shared_axis(step)) {
     const int64_t extent = step.space.extents[*axis];
     const int64_t unit = *axis == 0 ? 64 : 1;
-    const int64_t piece = ceil_div(ceil_div(extent, shared_pieces), unit) * unit;
-    step.shared = cut_of(step, *axis, piece);
+    const int64_t partition = ceil_div(ceil_div(extent, shared_partitions), unit) * unit;
+    step.shared = cut_of(step, *axis, partition);
   }
   bound_.steps.emplace_back(std::move(step));
   return {};

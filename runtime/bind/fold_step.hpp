@@ -16,13 +16,13 @@ struct FoldStep : LaneStep {
     uint64_t initial = 0;
     int64_t elements = 0;
   };
-  /// One axis in pieces.
+  /// One axis in partitions.
   struct Cut {
     int axis = 0;
-    int64_t piece = 0;  ///< indices of a piece; the last one may have fewer
+    int64_t partition = 0;  ///< indices of a partition; the last one may have fewer
     int64_t count = 1;
-    /// By operand: what an index, and a piece, move its argument by, in bytes, or in elements where
-    /// these are counted.
+    /// By operand: what an index, and a partition, move its argument by, in bytes, or in elements
+    /// where these are counted.
     std::vector<int64_t> strides;
     std::vector<int64_t> steps;
   };
@@ -30,9 +30,9 @@ struct FoldStep : LaneStep {
   bool combines = false;  ///< partial results of an earlier pass; else it runs the nest's program
   jit::IterationSpace space;
   std::vector<Start> starts;
-  /// Calls do one piece each: of a row in parts, or of rows that are folded into rows.
-  std::optional<Cut> pieces;
-  /// An axis whose pieces tasks may do, where there are no `pieces`.
+  /// Calls do one partition each: of a row in parts, or of rows that are folded into rows.
+  std::optional<Cut> partitions;
+  /// An axis whose partitions tasks may do, where there are no `partitions`.
   std::optional<Cut> shared;
 };
 

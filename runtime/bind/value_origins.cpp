@@ -57,7 +57,7 @@ ContentId ValueOrigins::content_of(ValueId root) const {
 }
 
 TensorOrigin ValueOrigins::of_accumulator(ValueId reduction, int number, ElementType element) {
-  constexpr size_t max_accumulators = 2;  // of one reduction
+  constexpr size_t max_accumulators = 2;  // that one reduction has
   const ValueId owner = owners_[reduction];
   const Dims& extents = extents_of(reduction);
   const int64_t count = element_count(extents).value_or(0);

@@ -26,10 +26,10 @@ void start(const FoldStep& step, const CallMemory& memory) {
   }
 }
 
-/// Does pieces of a pass, through an argument block of its own.
-class PieceRunner {
+/// Does partitions of a pass, through an argument block of its own.
+class PartitionRunner {
  public:
-  PieceRunner(const FoldStep& step, const FoldStep::Cut& cut, const int64_t* arguments)
+  PartitionRunner(const FoldStep& step, const FoldStep::Cut& cut, const int64_t* arguments)
       : step_(step),
         cut_(cut),
         layout_(step.operands.size(), step.space.form.rank),
@@ -39,10 +39,10 @@ class PieceRunner {
 
   void run(int64_t begin, int64_t end) {
     const int64_t extent = step_.space.extents[cut_.axis];
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t indices = std::min(cut_.piece, extent - piece * cut_.piece);
+    for (int64_t partition = begin; partition < end; ++partition) {
+      const int64_t indices = std::min(cut_.partition, extent - partition * cut_.partition);
       for (size_t k = 0; k < step_.operands.size(); ++k) {
-        arguments_[k] = all_[k] + piece * cut_.steps[k];
+        arguments_[k] = all_[k] + partition * cut_.steps[k];
         if (!steps_back()) continue;
         const size_t next = layout_.step(k, cut_.axis + 1);
         arguments_[next] = all_[next] + (extent - indices) * cut_.strides[k];
@@ -63,12 +63,13 @@ class PieceRunner {
   int64_t arguments_[jit::max_argument_words];
 };
 
-void run_pieces(const FoldStep& step, const FoldStep::Cut& cut, const int64_t* arguments,
-                int64_t tasks, CallTasks* by) {
+void run_partitions(const FoldStep& step, const FoldStep::Cut& cut, const int64_t* arguments,
+                    int64_t tasks, CallTasks* by) {
   const int64_t count = std::min(tasks, cut.count);
-  if (count <= 1) return PieceRunner(step, cut, arguments).run(0, cut.count);
+  if (count <= 1) return PartitionRunner(step, cut, arguments).run(0, cut.count);
   by->run(count, [&](int64_t task) {
-    PieceRunner(step, cut, arguments).run(cut.count * task / count, cut.count * (task + 1) / count);
+    PartitionRunner(step, cut, arguments)
+        .run(cut.count * task / count, cut.count * (task + 1) / count);
   });
 }
 
@@ -81,9 +82,10 @@ void run_fold(const FoldStep& step, const CallMemory& memory) {
   fill_arguments(step, step.main, memory, arguments);
   const int64_t tasks =
       memory.tasks == nullptr ? 1 : memory.tasks->count_for(step.main.nanoseconds);
-  if (step.pieces) return run_pieces(step, *step.pieces, arguments, tasks, memory.tasks);
+  if (step.partitions)
+    return run_partitions(step, *step.partitions, arguments, tasks, memory.tasks);
   if (step.shared && tasks > 1) {
-    return run_pieces(step, *step.shared, arguments, tasks, memory.tasks);
+    return run_partitions(step, *step.shared, arguments, tasks, memory.tasks);
   }
   step.main.code->entry()(arguments);
 }

@@ -30,8 +30,8 @@ struct InWords {
   }
   std::string operator()(const detail::FoldStep& step) const {
     if (step.main.code == nullptr) return fmt::format("start {}", step.nest);
-    return fmt::format("{}{} {}", step.pieces ? "pieces, " : "", step.combines ? "combine" : "fold",
-                       step.nest);
+    return fmt::format("{}{} {}", step.partitions ? "partitions, " : "",
+                       step.combines ? "combine" : "fold", step.nest);
   }
   std::string operator()(const detail::ConvolutionStep& step) const {
     const std::string alone = fmt::format("convolution {}", step.nest);
@@ -94,7 +94,7 @@ const Row rows[] = {
      "func @f(%x: f32[?n]) -> f32[] {\n  %a = reduce_sum %x\n  return %a\n}\n",
      {{5000}},
      {},
-     "pieces, fold 0, combine 0, elementwise 1",
+     "partitions, fold 0, combine 0, elementwise 1",
      nullptr},
     {"sum_over_gaps",
      "func @f(%x: f32[?n, ?m]) -> f32[] {\n  %a = reduce_sum %x\n  return %a\n}\n",
