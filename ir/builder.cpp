@@ -71,7 +71,7 @@ Status check_written(const WrittenType& written) {
 
 Status check_mode(BroadcastMode mode) {
   return check_enumeration("broadcast mode", mode,
-                           static_cast<size_t>(BroadcastMode::explicitly) + 1);
+                           static_cast<size_t>(BroadcastMode::blocked) + 1);
 }
 
 Status check_options(const ConvolutionOptions& options) {

@@ -26,17 +26,21 @@ constexpr AttributeRule promote_attributes[] = {
     {.name = "u64_integer_promotion_target", .kind = AttributeKind::identifier},
 };
 
-constexpr std::string_view broadcast_modes[] = {"numpy", "pdpd", "bidirectional", "explicit"};
+constexpr std::string_view broadcast_modes[] = {"numpy", "pdpd", "bidirectional", "explicit",
+                                                "blocked"};
 constexpr AttributeRule broadcast_attributes[] = {
     {.name = "mode", .kind = AttributeKind::identifier, .choices = broadcast_modes},
     {.name = "axis", .kind = AttributeKind::integer},
     {.name = "axes", .kind = AttributeKind::list},
+    {.name = "block", .kind = AttributeKind::list},
 };
 
-constexpr std::string_view binary_broadcasts[] = {"numpy", "none", "pdpd"};
+constexpr std::string_view binary_broadcasts[] = {"numpy", "none", "pdpd", "blocked"};
 constexpr AttributeRule binary_attributes[] = {
     {.name = "broadcast", .kind = AttributeKind::identifier, .choices = binary_broadcasts},
     {.name = "axis", .kind = AttributeKind::integer},
+    {.name = "axes", .kind = AttributeKind::list},
+    {.name = "block", .kind = AttributeKind::list},
 };
 
 constexpr AttributeRule clamp_attributes[] = {

@@ -23,6 +23,7 @@ class OperandIndices {
   const std::vector<uint64_t>& elements_;
   Dims extents_;       ///< the result's
   Dims steps_;         ///< along each axis of the result; 0 where the operand repeats
+  Dims blocks_;        ///< along each axis of the result, the elements that a step serves
   Dims at_;            ///< coordinates of the next element of the result
   int64_t index_ = 0;  ///< index of the operand's element that belongs to it
 };

@@ -6,75 +6,14 @@
 
 #include <algorithm>
 
+#include "ir/shape/broadcast_blocks.hpp"
+#include "ir/shape/broadcast_parties.hpp"
+
 namespace castor {
 
 namespace {
 
-// ---- One dimension: of a type (Dim) or of a call (int64_t).
-
-bool is_known(int64_t) { return true; }
-bool is_known(const Dim& dim) { return dim.is_fixed(); }
-bool is(int64_t extent, int64_t number) { return extent == number; }
-bool is(const Dim& dim, int64_t number) { return dim.extent == number; }
-std::string text_of(int64_t extent) { return std::to_string(extent); }
-std::string text_of(const Dim& dim) {
-  return dim.is_fixed() ? text_of(dim.extent) : "?" + dim.name;
-}
-
-int64_t unknown_of(int64_t extent) { return extent; }  // never asked for: extents are known
-Dim unknown_of(const Dim&) { return Dim::any(); }
-
-int rank_of(const Dims& extents) { return extents.rank(); }
-int rank_of(const Shape& shape) { return static_cast<int>(shape.size()); }
-
-/// What two dimensions that must be equal are: the one that is known, else the first; nothing when
-/// they differ.
-template <class Extent>
-std::optional<Extent> equal(const Extent& a, const Extent& b) {
-  if (is_known(a) && is_known(b) && !(a == b)) return std::nullopt;
-  return is_known(b) ? b : a;
-}
-
-/// What two dimensions are of which one may be 1.
-template <class Extent>
-std::optional<Extent> equal_or_one(const Extent& a, const Extent& b) {
-  if (is(a, 1)) return b;
-  if (is(b, 1)) return a;
-  const bool two_unknowns = !is_known(a) && !is_known(b) && !(a == b);
-  return two_unknowns ? unknown_of(a) : equal(a, b);
-}
-
-// ---- Messages.
-
-/// One of the two shapes of a message: "operand 0 [2, 3]", "the target [4]".
-template <class Axes>
-struct Party {
-  std::string_view name;
-  const Axes& shape;
-};
-
-template <class Axes>
-std::string text_of(const Party<Axes>& party) {
-  return fmt::format("{} {}", party.name, to_string(party.shape));
-}
-
-constexpr std::string_view operand_names[] = {"operand 0", "operand 1", "operand 2"};
-
-Error mistake(OpKind op, const std::string& detail) {
-  return {ErrorCode::invalid_function, fmt::format("{}: {}", name_of(op), detail)};
-}
-
-/// Both shapes, what is wrong with them, and the rule.
-template <class Axes>
-Error misfit(OpKind op, const Party<Axes>& a, const Party<Axes>& b, const std::string& found,
-             std::string_view rule) {
-  return mistake(op, fmt::format("{} against {}: {}; {}", text_of(a), text_of(b), found, rule));
-}
-
-template <class Extent>
-std::string axis_misfit(int axis, const Extent& a, const Extent& b) {
-  return fmt::format("axis {} of the result is {} against {}", axis, text_of(a), text_of(b));
-}
+using namespace broadcasting;
 
 constexpr std::string_view numpy_rule =
     "broadcast = numpy needs right-aligned extents that are equal, or one of them 1";
@@ -196,6 +135,9 @@ Result<Axes> shapes(OpKind op, const BroadcastRule& rule, std::span<const Axes* 
   if (rule.mode == BroadcastMode::pdpd) {
     return onto_first(op, rule.axis, parties[0], parties[1], "broadcast");
   }
+  if (rule.mode == BroadcastMode::blocked) {
+    return onto_blocks(op, rule, parties[0], parties[1], "broadcast");
+  }
   return aligned_right<Axes>(op, parties, numpy_rule);
 }
 
@@ -272,6 +214,11 @@ Result<Axes> to_target(const BroadcastRule& rule, const Axes& data_shape,
       return aligned_right<Axes>(OpKind::broadcast, both, bidirectional_rule);
     }
     case BroadcastMode::explicitly: return onto_target_axes(rule, data, target);
+    case BroadcastMode::blocked: {
+      const auto result = onto_blocks(OpKind::broadcast, rule, target, data, "mode");
+      if (!result) return result.error();
+      return target_shape;
+    }
     case BroadcastMode::numpy:
     case BroadcastMode::none: break;
   }

@@ -14,8 +14,8 @@ namespace castor {
 namespace {
 
 /// In the order of BroadcastMode.
-constexpr std::array<std::string_view, 5> mode_names = {"numpy", "none", "pdpd", "bidirectional",
-                                                        "explicit"};
+constexpr std::array<std::string_view, 6> mode_names = {"numpy",         "none",     "pdpd",
+                                                        "bidirectional", "explicit", "blocked"};
 
 std::string_view mode_attribute(OpKind op) {
   return op == OpKind::broadcast ? "mode" : "broadcast";
@@ -52,32 +52,48 @@ Status read_axis(OpKind op, const AttributeValue& value, int64_t& axis) {
   return {};
 }
 
-Status read_axes(OpKind op, const AttributeValue& value, std::vector<int64_t>& axes) {
+Status read_list(OpKind op, std::string_view name, const AttributeValue& value,
+                 std::vector<int64_t>& numbers) {
   const auto* list = std::get_if<AttributeValue::List>(&value.value);
-  if (!list) return wrong_kind(op, "axes", value, "a list of integers");
+  if (!list) return wrong_kind(op, name, value, "a list of integers");
   for (const AttributeValue& item : *list) {
     const auto* integer = std::get_if<int64_t>(&item.value);
-    if (!integer) return wrong_kind(op, "axes", value, "a list of integers");
-    axes.push_back(*integer);
+    if (!integer) return wrong_kind(op, name, value, "a list of integers");
+    numbers.push_back(*integer);
   }
   return {};
 }
 
-/// `axis` goes with pdpd alone, `axes` with explicit, which needs it.
-Status check_together(OpKind op, std::string_view name, BroadcastMode mode, bool has_axis,
-                      bool has_axes) {
+/// Which of the attributes beside the mode are given.
+struct Given {
+  bool axis;
+  bool axes;
+  bool block;
+};
+
+/// `axis` goes with pdpd alone, `axes` with explicit and blocked, which need it, `block` with
+/// blocked, which needs it.
+Status check_together(OpKind op, std::string_view name, BroadcastMode mode, const Given& given) {
   const std::string_view found = mode_names[static_cast<size_t>(mode)];
-  if (has_axis && mode != BroadcastMode::pdpd) {
-    return mistake(op, fmt::format("found axis with {0} = {1}, expected it with {0} = pdpd only",
-                                   name, found));
+  const bool is_blocked = mode == BroadcastMode::blocked;
+  const bool takes_axes = is_blocked || mode == BroadcastMode::explicitly;
+  const auto misplaced = [&](std::string_view attribute, std::string_view modes) {
+    return mistake(op, fmt::format("found {0} with {1} = {2}, expected it with {1} = {3} only",
+                                   attribute, name, found, modes));
+  };
+  if (given.axis && mode != BroadcastMode::pdpd) return misplaced("axis", "pdpd");
+  if (given.axes && !takes_axes) {
+    return misplaced("axes", op == OpKind::broadcast ? "explicit or blocked" : "blocked");
   }
-  if (has_axes && mode != BroadcastMode::explicitly) {
-    return mistake(
-        op, fmt::format("found axes with {0} = {1}, expected it with {0} = explicit only", name,
-                        found));
+  if (given.block && !is_blocked) return misplaced("block", "blocked");
+  if (!given.axes && takes_axes) {
+    return mistake(op, fmt::format("found {} = {} without axes, expected a list of the {}", name,
+                                   found, is_blocked ? "axes with blocks" : "target's axes"));
   }
-  if (!has_axes && mode == BroadcastMode::explicitly) {
-    return mistake(op, "found mode = explicit without axes, expected a list of the target's axes");
+  if (!given.block && is_blocked) {
+    return mistake(op, fmt::format("found {} = blocked without block, expected a list of the "
+                                   "elements that blocks have along axes",
+                                   name));
   }
   return {};
 }
@@ -90,28 +106,36 @@ Result<BroadcastRule> broadcast_rule(const Operation& operation) {
   const AttributeValue* mode = find(operation.attributes, name);
   const AttributeValue* axis = find(operation.attributes, "axis");
   const AttributeValue* axes = find(operation.attributes, "axes");
+  const AttributeValue* block = find(operation.attributes, "block");
   BroadcastRule rule;
   Status status;
   if (mode) status = read_mode(op, name, *mode, rule.mode);
   if (status && axis) status = read_axis(op, *axis, rule.axis);
-  if (status && axes) status = read_axes(op, *axes, rule.axes);
-  if (status) status = check_together(op, name, rule.mode, axis != nullptr, axes != nullptr);
+  if (status && axes) status = read_list(op, "axes", *axes, rule.axes);
+  if (status && block) status = read_list(op, "block", *block, rule.block);
+  const Given given = {axis != nullptr, axes != nullptr, block != nullptr};
+  if (status) status = check_together(op, name, rule.mode, given);
   if (!status) return status.error();
   return rule;
 }
 
 Attributes attributes_of(OpKind op, const BroadcastRule& rule) {
+  const auto list_of = [](const std::vector<int64_t>& numbers) {
+    AttributeValue::List list;
+    for (int64_t number : numbers) list.push_back({number});
+    return AttributeValue{std::move(list)};
+  };
+  const bool is_blocked = rule.mode == BroadcastMode::blocked;
   Attributes attributes;
   if (rule.mode != BroadcastMode::numpy) {
     const std::string mode(name_in(mode_names, rule.mode));
     attributes.push_back({std::string(mode_attribute(op)), {Identifier{mode}}});
   }
   if (rule.axis != -1) attributes.push_back({"axis", {rule.axis}});
-  if (rule.mode == BroadcastMode::explicitly) {
-    AttributeValue::List axes;
-    for (int64_t axis : rule.axes) axes.push_back({axis});
-    attributes.push_back({"axes", {std::move(axes)}});
+  if (is_blocked || rule.mode == BroadcastMode::explicitly) {
+    attributes.push_back({"axes", list_of(rule.axes)});
   }
+  if (is_blocked) attributes.push_back({"block", list_of(rule.block)});
   return attributes;
 }
 
@@ -130,6 +154,19 @@ Dims axes_along_result(const Operation& operation, size_t operand, int operand_r
     axes.push_back(axis < result_rank ? axis : -1);
   }
   return axes;
+}
+
+Dims blocks_along_result(const Operation& operation, size_t operand, int operand_rank,
+                         int result_rank) {
+  Dims blocks = Dims::filled(operand_rank, 1);
+  const bool may_be_blocked = operation.op == OpKind::broadcast || operand == 1;
+  if (!may_be_blocked || find(operation.attributes, "block") == nullptr) return blocks;
+  const Result<BroadcastRule> rule = broadcast_rule(operation);
+  if (!rule) return blocks;
+  for (size_t i = 0; i < rule->axes.size(); ++i) {
+    blocks[static_cast<int>(rule->axes[i]) - (result_rank - operand_rank)] = rule->block[i];
+  }
+  return blocks;
 }
 
 }  // namespace castor

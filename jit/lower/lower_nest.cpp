@@ -8,6 +8,7 @@
 
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/reduction.hpp"
+#include "ir/support/integer_math.hpp"
 #include "ir/types/convert_options.hpp"
 #include "ir/types/elements.hpp"
 #include "ir/types/excess_precision.hpp"
@@ -21,10 +22,12 @@ namespace castor::jit {
 
 namespace {
 
-/// A value, and for each of its axes the axis of the nest's iteration space, or -1.
+/// A value, and for each of its axes the axis of the nest's iteration space, or -1, and how many
+/// consecutive elements along that read one of its elements.
 struct Placed {
   ValueId value;
   Dims axes;
+  Dims blocks;
 };
 
 Dims each_along_itself(int rank) {
@@ -104,6 +107,7 @@ class NestLowering {
  private:
   struct Entry {
     Dims axes;
+    Dims blocks;
     LaneTensor lanes;
   };
 
@@ -118,30 +122,37 @@ class NestLowering {
     return static_cast<int>(function_.type_of(value).shape.size());
   }
 
-  Placed in_space(ValueId value) const { return {value, each_along_itself(rank_of(value))}; }
+  Placed in_space(ValueId value) const {
+    return {value, each_along_itself(rank_of(value)), Dims::filled(rank_of(value), 1)};
+  }
 
   LaneTensor* find(const Placed& placed) {
     const auto found = lowered_.find(placed.value);
     if (found == lowered_.end()) return nullptr;
     for (Entry& entry : found->second) {
-      if (entry.axes == placed.axes) return &entry.lanes;
+      if (entry.axes == placed.axes && entry.blocks == placed.blocks) return &entry.lanes;
     }
     return nullptr;
   }
 
   LaneTensor* keep(const Placed& placed, LaneTensor lanes) {
-    return &lowered_[placed.value].emplace_front(Entry{placed.axes, std::move(lanes)}).lanes;
+    return &lowered_[placed.value]
+                .emplace_front(Entry{placed.axes, placed.blocks, std::move(lanes)})
+                .lanes;
   }
 
-  /// The axes of the operand if those of the operation's result are `result.axes`.
+  /// Where the operand is if the operation's result is there. Blocks of blocks are longer blocks.
   Placed operand_of(const Operation& operation, size_t index, const Placed& result) const {
     const ValueId operand = operation.operands[index];
     const Dims along = axes_along_result(operation, index, rank_of(operand), result.axes.rank());
     Dims axes;
-    for (int64_t axis : along) {
-      axes.push_back(axis < 0 ? -1 : result.axes[static_cast<int>(axis)]);
+    Dims blocks = blocks_along_result(operation, index, rank_of(operand), result.axes.rank());
+    for (int i = 0; i < along.rank(); ++i) {
+      const auto axis = static_cast<int>(along[i]);
+      axes.push_back(axis < 0 ? -1 : result.axes[axis]);
+      if (axis >= 0) blocks[i] = saturated_product(blocks[i], result.blocks[axis]);
     }
-    return {operand, axes};
+    return {operand, axes, blocks};
   }
 
   /// Lowers the cone that ends in `value`, its beginning first.
@@ -182,7 +193,7 @@ class NestLowering {
   LaneTensor source(const Placed& placed) {
     // A reshape reads its operand as it is stored, which may be wider than its type.
     const ElementType element = facts_.stored_element(facts_.roots[placed.value]);
-    nest_.inputs.push_back({placed.value, placed.axes});
+    nest_.inputs.push_back({placed.value, placed.axes, placed.blocks});
     nest_.program.sources.push_back({element});
     return LaneTensor::from_source(builder_, element, static_cast<int>(nest_.inputs.size()) - 1);
   }
@@ -193,7 +204,8 @@ class NestLowering {
     const ElementType operand = function_.type_of(operation.operands[0]).element;
     std::vector<LaneTensor> accumulators;
     for (const Accumulator& each : accumulators_of(operation, operand)) {
-      nest_.inputs.push_back({placed.value, placed.axes, static_cast<int>(accumulators.size())});
+      nest_.inputs.push_back(
+          {placed.value, placed.axes, placed.blocks, static_cast<int>(accumulators.size())});
       nest_.program.sources.push_back({each.element});
       accumulators.push_back(LaneTensor::from_source(builder_, each.element,
                                                      static_cast<int>(nest_.inputs.size()) - 1));

@@ -6,6 +6,7 @@
 
 #include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/plan/fold_space.hpp"
+#include "jit/plan/split_space.hpp"
 
 namespace castor::jit {
 
@@ -100,20 +101,44 @@ std::vector<Dims> likely_strides(const Nest& nest, const BoundShapes& shapes) {
   return strides;
 }
 
+namespace {
+
+/// The likely form of a nest that is no epilogue: its space may be split.
+NestForm split_form(const Nest& nest, const BoundShapes& shapes, const Target& target) {
+  const Dims& extents = shapes.values[nest.space];
+  SplitSpace split(extents);
+  for (const NestInput& input : nest.inputs) split.admit(input, shapes.values[input.value]);
+  std::vector<Dims> strides;
+  for (NestInput input : nest.inputs) {
+    Dims own = shapes.values[input.value];
+    while (!split.has_strides(input, own)) {
+      ExpandedCopy copy = expanded_copy(input, own, dense_strides(own));
+      input = copy.input;
+      own = copy.extents;
+    }
+    strides.push_back(split.strides_of(input, own, dense_strides(own)));
+  }
+  strides.resize(nest.operands(), split.strides(dense_strides(extents)));
+  return nest_space(nest, split.extents(), strides, target).form;
+}
+
+}  // namespace
+
 NestForm LikelyForms::form_of(const Nest& nest, const Target& target) const {
   const auto dense = NestForm::dense(nest.operands());
   if (!shapes_) return dense;
   const Dims& extents = shapes_->values[nest.space];
   if (element_count(extents).value_or(0) == 0) return dense;
-  const std::vector<Dims> strides = likely_strides(nest, *shapes_);
   if (nest.program.folds()) {
+    const std::vector<Dims> strides = likely_strides(nest, *shapes_);
     const auto inputs = std::span(strides).first(nest.inputs.size());
     return fold_space(nest, extents, nest.reduced, inputs).space.form;
   }
   if (nest.epilogue) {
+    const std::vector<Dims> strides = likely_strides(nest, *shapes_);
     if (const auto walk = epilogue_walk(nest, extents, strides)) return walk->space.form;
   }
-  return nest_space(nest, extents, strides, target).form;
+  return split_form(nest, *shapes_, target);
 }
 
 }  // namespace castor::jit

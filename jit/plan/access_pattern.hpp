@@ -26,7 +26,7 @@ IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const
 /// Extents of every value of the function if unknown ones are long. Fails where these do not fit.
 Result<BoundShapes> likely_shapes(const Function& function);
 
-/// Strides of a nest's operands over its space, if tensors are dense.
+/// Strides of an epilogue's operands over its space, if tensors are dense.
 std::vector<Dims> likely_strides(const Nest& nest, const BoundShapes& shapes);
 
 /// The forms that the nests of a function most likely have: with dense tensors, and unknown extents

@@ -2,6 +2,7 @@
 // Nests: loops over one iteration space, and the lane program in them.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,13 +24,28 @@ struct NestInput {
   ValueId value = 0;
   /// For each axis of the value, the axis of the iteration space that it is, or -1.
   Dims axes;
+  /// For each axis of the value, how many consecutive elements of the space's axis read one of its
+  /// elements: element i of the space reads element i / block. 1 but for blocked broadcasts.
+  Dims blocks;
   /// Number of the accumulator that is read, where the value is a reduction that this nest
   /// completes; else -1.
   int accumulator = -1;
 
   NestInput(ValueId id) : value(id) {}
-  NestInput(ValueId id, const Dims& along, int number = -1)
-      : value(id), axes(along), accumulator(number) {}
+  NestInput(ValueId id, const Dims& along) : NestInput(id, along, Dims::filled(along.rank(), 1)) {}
+  NestInput(ValueId id, const Dims& along, const Dims& block_extents, int number = -1)
+      : value(id), axes(along), blocks(block_extents), accumulator(number) {}
+
+  bool has_blocks() const {
+    return std::ranges::any_of(blocks, [](int64_t b) { return b != 1; });
+  }
+  /// Whether the value's axis i is the space's axis i, element by element.
+  bool is_identity() const {
+    for (int axis = 0; axis < axes.rank(); ++axis) {
+      if (axes[axis] != axis) return false;
+    }
+    return !has_blocks();
+  }
 };
 
 /// A tensor that a nest writes: a result of the function, or a value in scratch for later nests, or
@@ -63,6 +79,7 @@ struct Fusion {
     other_convolution,  ///< the nest that reads it is the epilogue of the one that makes `value`
     other_shape,        ///< it is broadcast to `value`
     partly_repeated,    ///< the nest reads `value` along some of the spatial axes only
+    blocked,            ///< the nest reads `value` by blocks
     split_bytes,        ///< rows of `value`, which is of sub-byte elements, end inside bytes
     reduced,            ///< the nest that reads it folds it into the reduction `value`
   } kind;

@@ -80,9 +80,12 @@ class ShapeIds {
       const Dims along =
           axes_along_result(operation, i, static_cast<int>(operand.size()),
                             static_cast<int>(function_.type_of(result).shape.size()));
+      const Dims blocks =
+          blocks_along_result(operation, i, static_cast<int>(operand.size()),
+                              static_cast<int>(function_.type_of(result).shape.size()));
       for (int k = 0; k < along.rank(); ++k) {
         const ExtentId extent = operand[static_cast<size_t>(k)];
-        if (along[k] != axis || extent == 1) continue;
+        if (along[k] != axis || extent == 1 || blocks[k] != 1) continue;
         if (common && *common != extent) return fresh();
         common = extent;
       }

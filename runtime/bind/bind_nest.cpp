@@ -6,6 +6,7 @@
 #include "ir/verify/requantize.hpp"
 #include "jit/core/core_tuning.hpp"
 #include "jit/plan/access_pattern.hpp"
+#include "jit/plan/split_space.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/bind/bind_fold.hpp"
 #include "runtime/bind/bind_matmul.hpp"
@@ -23,13 +24,6 @@
 namespace castor::detail {
 
 namespace {
-
-bool is_identity(const Dims& axes) {
-  for (int axis = 0; axis < axes.rank(); ++axis) {
-    if (axes[axis] != axis) return false;
-  }
-  return true;
-}
 
 void add_operand(StepBase& step, const OperandOrigin& origin, ElementType element,
                  bool matches_space) {
@@ -122,11 +116,40 @@ class NestBinder {
   }
 
   Status bind_elementwise(const jit::Nest& nest) {
+    const Dims& space = origins_.extents_of(nest.space);
+    jit::SplitSpace split(space);
+    for (const jit::NestInput& input : nest.inputs) {
+      split.admit(input, origins_.extents_of(input.value));
+    }
     std::vector<Dims> strides;
+    std::vector<size_t> copies;  // of blocked inputs
     auto result = new_step<ElementwiseStep>();
-    add_operands(result, nest, strides);
-    return bind_codes(nest, likely(at_), origins_.extents_of(nest.space), strides,
-                      std::move(result));
+    Status status = add_inputs(nest, split, result, strides, copies);
+    if (!status) return status;
+    add_outputs(result, nest, strides);
+    for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
+      strides[k] = split.strides(strides[k]);
+    }
+    status = bind_codes(nest, likely(at_), split.extents(), strides, std::move(result));
+    for (const size_t copy : copies) origins_.scratch().give_back(copy);
+    return status;
+  }
+
+  /// Adds the inputs of the nest, and their strides over the split space. Where that has none for
+  /// a blocked input, a copy is read, whose scratch is to be given back.
+  Status add_inputs(const jit::Nest& nest, const jit::SplitSpace& split, LaneStep& result,
+                    std::vector<Dims>& strides, std::vector<size_t>& copies) {
+    for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      TensorOrigin tensor = tensor_of(nest, k);
+      jit::NestInput input = nest.inputs[k];
+      while (!split.has_strides(input, tensor.extents)) {
+        if (Status status = expand_blocks(nest.element(k), tensor, input); !status) return status;
+        copies.push_back(tensor.origin.offset);
+      }
+      strides.push_back(split.strides_of(input, tensor.extents, tensor.strides));
+      add_operand(result, tensor.origin, nest.element(k), matches_space(nest, k));
+    }
+    return {};
   }
 
   /// A nest with accumulators; where these are empty, nothing is done.
@@ -140,56 +163,90 @@ class NestBinder {
       const int rank = to.extents.rank();
       return bind_copy_step(jit::copy_nest(element, 0, rank, compiled_.target), from, to, false);
     };
+    const Dims& extents = origins_.extents_of(nest.space);
+    const jit::SplitSpace space(extents);  // blocked inputs are copied
     ElementwiseStep inputs;
     FoldInputs read;
-    add_inputs(inputs, nest, read.strides);
+    std::vector<size_t> copies;
+    Status status;
+    if (element_count(extents).value_or(0) > 0) {
+      status = add_inputs(nest, space, inputs, read.strides, copies);
+    }
+    if (!status) return status;
     read.operands = std::move(inputs.operands);
     FoldBinder binder(bound_, origins_, codes_, at_, copy);
-    Status status = binder.bind(std::move(read), origins_.extents_of(nest.space));
+    status = binder.bind(std::move(read), extents);
+    for (const size_t each : copies) origins_.scratch().give_back(each);
     if (status) origins_.count_reads_of(nest);
     return status;
   }
 
-  /// Adds the operands of the nest, and their strides over its space. The source of an epilogue has
-  /// none.
-  void add_operands(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides,
-                    bool fused = false) {
+  /// Copies a blocked input to scratch, with each element as often as a block reads it. `tensor`
+  /// and `input` become the copy, and how it is read.
+  Status expand_blocks(ElementType element, TensorOrigin& tensor, jit::NestInput& input) {
+    const jit::ExpandedCopy copy = jit::expanded_copy(input, tensor.extents, tensor.strides);
+    const int64_t count = element_count(copy.extents).value_or(0);
+    const auto bytes = static_cast<size_t>(byte_size(element, count).value_or(0));
+    const TensorOrigin to = {
+        {.kind = OperandOrigin::Kind::scratch, .offset = origins_.scratch().take(bytes)},
+        copy.space,
+        dense_strides(copy.space)};
+    const TensorOrigin from = {tensor.origin, copy.space, copy.strides};
+    const int rank = copy.space.rank();
+    const jit::Nest nest = jit::copy_nest(element, input.value, rank, compiled_.target);
+    Status status = bind_copy_step(nest, from, to, false);
+    tensor = {to.origin, copy.extents, dense_strides(copy.extents)};
+    input = copy.input;
+    return status;
+  }
+
+  /// Where an input of the nest is stored, and its strides over its own axes.
+  TensorOrigin tensor_of(const jit::Nest& nest, size_t k) {
+    const ValueId value = nest.inputs[k].value;
+    const int accumulator = nest.inputs[k].accumulator;
+    if (accumulator >= 0) return origins_.of_accumulator(value, accumulator, nest.element(k));
+    const Dims& extents = origins_.extents_of(value);
+    const ValueId root = origins_.root_of(value);
+    TensorOrigin tensor = origins_.of_root(root, nest.element(k));
+    if (root != value) {
+      tensor.strides = *jit::reshaped_strides(tensor.extents, tensor.strides, extents);
+      tensor.extents = extents;
+    }
+    return tensor;
+  }
+
+  /// Whether an input is the tensor of its origin, element by element.
+  bool matches_space(const jit::Nest& nest, size_t k) const {
+    const jit::NestInput& input = nest.inputs[k];
+    return input.accumulator < 0 && origins_.root_of(input.value) == input.value &&
+           input.is_identity() &&
+           origins_.extents_of(input.value) == origins_.extents_of(nest.space);
+  }
+
+  /// Adds the operands of an epilogue, and their strides over its space; its source has none.
+  void add_epilogue_operands(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides) {
     const Dims& space = origins_.extents_of(nest.space);
-    add_inputs(result, nest, strides, fused);
+    for (size_t k = 0; k < nest.inputs.size(); ++k) {
+      if (k == nest.epilogue->source) {
+        strides.emplace_back();
+        add_operand(result, {.kind = OperandOrigin::Kind::scratch}, ElementType::i32, true);
+        continue;
+      }
+      const TensorOrigin tensor = tensor_of(nest, k);
+      const Dims& axes = nest.inputs[k].axes;
+      strides.push_back(jit::strides_in_space(axes, tensor.extents, tensor.strides, space));
+      add_operand(result, tensor.origin, nest.element(k), matches_space(nest, k));
+    }
+    add_outputs(result, nest, strides);
+  }
+
+  void add_outputs(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides) {
+    const Dims& space = origins_.extents_of(nest.space);
     for (size_t k = nest.inputs.size(); k < nest.operands(); ++k) {
       const TensorOrigin origin =
           origins_.of_output(nest.outputs[k - nest.inputs.size()], nest.element(k), space);
       strides.push_back(origin.strides);
       add_operand(result, origin.origin, nest.element(k), true);
-    }
-  }
-
-  void add_inputs(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides,
-                  bool fused = false) {
-    const Dims& space = origins_.extents_of(nest.space);
-    for (size_t k = 0; k < nest.inputs.size(); ++k) {
-      if (fused && k == nest.epilogue->source) {
-        strides.emplace_back();
-        add_operand(result, {.kind = OperandOrigin::Kind::scratch}, ElementType::i32, true);
-        continue;
-      }
-      const jit::NestInput& input = nest.inputs[k];
-      const Dims& extents = origins_.extents_of(input.value);
-      if (input.accumulator >= 0) {
-        const TensorOrigin origin =
-            origins_.of_accumulator(input.value, input.accumulator, nest.element(k));
-        strides.push_back(jit::strides_in_space(input.axes, extents, origin.strides, space));
-        add_operand(result, origin.origin, nest.element(k), false);
-        continue;
-      }
-      const ValueId root = origins_.root_of(input.value);
-      const TensorOrigin origin = origins_.of_root(root, nest.element(k));
-      const Dims own = root == input.value
-                           ? origin.strides
-                           : *jit::reshaped_strides(origin.extents, origin.strides, extents);
-      strides.push_back(jit::strides_in_space(input.axes, extents, own, space));
-      const bool matches_space = root == input.value && extents == space && is_identity(input.axes);
-      add_operand(result, origin.origin, nest.element(k), matches_space);
     }
   }
 
@@ -256,7 +313,7 @@ class NestBinder {
     std::vector<Dims> strides;
     BoundEpilogue epilogue;
     epilogue.nest = at_ + 1;
-    add_operands(epilogue, nest, strides, true);
+    add_epilogue_operands(epilogue, nest, strides);
     std::optional<jit::EpilogueWalk> walk;
     if (result->view) walk = epilogue_over(nest, extents, *result->view, strides);
     const bool joins_images = walk && result->may_join_images;

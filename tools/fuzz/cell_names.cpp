@@ -44,8 +44,8 @@ std::string describe_conversion(const ConversionCell& cell) {
 }
 
 std::string describe_mode(const ModeCell& cell) {
-  constexpr std::array<std::string_view, 5> modes = {"numpy", "none", "pdpd", "bidirectional",
-                                                     "explicit"};
+  constexpr std::array<std::string_view, 6> modes = {"numpy",         "none",     "pdpd",
+                                                     "bidirectional", "explicit", "blocked"};
   const std::string_view op = cell.op == OpKind::add ? "two operands" : name_of(cell.op);
   return fmt::format("{}, {}{}{}{}", op, modes[static_cast<size_t>(cell.mode)],
                      cell.with_axis ? " with an axis" : "",

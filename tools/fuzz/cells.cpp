@@ -86,6 +86,7 @@ std::vector<ModeCell> make_modes() {
     cells.push_back({.op = op, .mode = pdpd});
     cells.push_back({.op = op, .mode = pdpd, .with_axis = true});
     cells.push_back({.op = op, .mode = pdpd, .with_axis = true, .trailing_ones = true});
+    cells.push_back({.op = op, .mode = blocked});
   }
   for (OpKind op : {OpKind::add, OpKind::select}) cells.push_back({.op = op, .mode = none});
   for (BroadcastMode mode : {numpy, explicitly}) {

@@ -2,6 +2,7 @@
 // Drawing `broadcast` and `reshape`, and operations for a mode.
 #include <algorithm>
 
+#include "ir/support/integer_math.hpp"
 #include "tools/fuzz/cells.hpp"
 #include "tools/fuzz/generate_operations.hpp"
 
@@ -77,6 +78,36 @@ Dims target_on_the_right(Random& random, Dims shape, const Dims& space) {
   return shape;
 }
 
+/// Blocks along one or two axes of A, whose extents are those.
+BroadcastRule draw_blocks(Random& random, const Dims& extents) {
+  BroadcastRule rule{.mode = BroadcastMode::blocked};
+  for (int axis = 0; axis < extents.rank() && rule.axes.size() < 2; ++axis) {
+    if (random.percent(40) && axis + 1 < extents.rank()) continue;
+    rule.axes.push_back(axis);
+    const int64_t longest = std::max<int64_t>(extents[axis] + 1, 2);
+    rule.block.push_back(random.percent(50) ? random.between(1, 8) : random.between(1, longest));
+  }
+  return rule;
+}
+
+/// B's extents for A's.
+Dims blocks_of(Dims extents, const BroadcastRule& rule) {
+  for (size_t i = 0; i < rule.axes.size(); ++i) {
+    int64_t& extent = extents[static_cast<int>(rule.axes[i])];
+    extent = ceil_div(extent, rule.block[i]);
+  }
+  return extents;
+}
+
+/// A's extents for B's, the last block short at random.
+Dims target_of_blocks(Random& random, Dims extents, const BroadcastRule& rule) {
+  for (size_t i = 0; i < rule.axes.size(); ++i) {
+    int64_t& extent = extents[static_cast<int>(rule.axes[i])];
+    if (extent > 0) extent = extent * rule.block[i] - random.between(0, rule.block[i] - 1);
+  }
+  return extents;
+}
+
 }  // namespace
 
 bool OperationDrawer::draw_reshape() {
@@ -123,6 +154,9 @@ bool OperationDrawer::broadcast_as(size_t value, BroadcastMode mode) {
     }
     if (target.rank() < max_drawn_rank && random_.percent(50))
       target.push_back(random_.between(1, 5));
+  } else if (mode == BroadcastMode::blocked) {
+    rule = draw_blocks(random_, data);
+    target = target_of_blocks(random_, data, rule);
   }
   return add({.op = OpKind::broadcast,
               .operands = {value},
@@ -131,9 +165,17 @@ bool OperationDrawer::broadcast_as(size_t value, BroadcastMode mode) {
 }
 
 bool OperationDrawer::draw_broadcast() {
-  constexpr std::array modes = {BroadcastMode::numpy, BroadcastMode::numpy, BroadcastMode::pdpd,
-                                BroadcastMode::bidirectional, BroadcastMode::explicitly};
+  constexpr std::array modes = {BroadcastMode::numpy,      BroadcastMode::numpy,
+                                BroadcastMode::pdpd,       BroadcastMode::bidirectional,
+                                BroadcastMode::explicitly, BroadcastMode::blocked};
   return broadcast_as(pick_value(values_of(OperandClass::any)), random_.pick(modes));
+}
+
+/// B is a constant of one element for each block.
+bool OperationDrawer::combine_blocked(OpKind op, size_t a) {
+  const BroadcastRule rule = draw_blocks(random_, program_.shape_of(a));
+  if (!add_constant(program_.element_of(a), blocks_of(program_.shape_of(a), rule))) return false;
+  return add({.op = op, .operands = {a, last()}, .attributes = attributes_of(op, rule)});
 }
 
 bool OperationDrawer::draw_mode(OpKind op, BroadcastMode mode) {
@@ -144,6 +186,11 @@ bool OperationDrawer::draw_mode(OpKind op, BroadcastMode mode) {
     const size_t condition = add_input(ElementType::boolean);
     const BroadcastRule rule{mode, -1, {}};
     return add({.op = op, .operands = {condition, a, a}, .attributes = attributes_of(op, rule)});
+  }
+  if (mode == BroadcastMode::blocked) {
+    const BroadcastRule rule = draw_blocks(random_, program_.shape_of(a));
+    const size_t b = add_input(type, blocks_of(program_.shape_of(a), rule));
+    return add({.op = op, .operands = {a, b}, .attributes = attributes_of(op, rule)});
   }
   const size_t b = add_input(type);
   if (mode == BroadcastMode::pdpd) return combine_pdpd(op, a, b);

@@ -110,6 +110,7 @@ bool OperationDrawer::combine(OpKind op, size_t a, size_t b) {
 
 bool OperationDrawer::draw_binary(OpKind op, size_t a) {
   const ElementType type = program_.element_of(a);
+  if (random_.percent(8)) return combine_blocked(op, a);
   for (int attempt = 0; attempt < 3; ++attempt) {
     const size_t b = pick_value(values_of(type));
     if (b == a && random_.percent(80)) continue;

@@ -72,6 +72,7 @@ class OperationDrawer {
   bool draw_binary(OpKind op, size_t a);
   bool combine(OpKind op, size_t a, size_t b);
   bool combine_pdpd(OpKind op, size_t a, size_t b);
+  bool combine_blocked(OpKind op, size_t a);
   bool draw_select(size_t a);
   size_t draw_condition();
   bool convolve_any();

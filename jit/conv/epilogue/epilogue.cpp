@@ -212,9 +212,10 @@ class FusionPlanner {
       return {Fusion::Kind::other_convolution, nests_[before].outputs[0].value};
     }
     for (const NestInput& input : nest.inputs) {
-      if (input.value == value && !is_in_place(input)) {
+      if (input.value == value && !input.is_identity()) {
         return {Fusion::Kind::other_shape, nest.space};
       }
+      if (input.has_blocks()) return {Fusion::Kind::blocked, input.value};
     }
     nest.epilogue = Epilogue{layout_of(nests_[convolution]), reading.operand};
     const Operation& operation = function_.operations[*nests_[convolution].convolution];
@@ -225,13 +226,6 @@ class FusionPlanner {
       nest.epilogue.reset();
     }
     return fusion;
-  }
-
-  static bool is_in_place(const NestInput& input) {
-    for (int axis = 0; axis < input.axes.rank(); ++axis) {
-      if (input.axes[axis] != axis) return false;
-    }
-    return true;
   }
 
   ConvolutionLayout layout_of(const Nest& convolution) const {
@@ -299,6 +293,7 @@ std::string text_of(const Function& function, const Fusion& fusion) {
       "none: the nest that reads the i32 result is that of %{}",
       "none: %{}, which is computed from the i32 result, has another shape",
       "none: %{} lies along some of the spatial axes only",
+      "none: %{} is read by blocks",
       "none: rows of %{} end inside bytes",
       "none: the i32 result is folded into %{}",
   };
