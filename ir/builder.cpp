@@ -70,8 +70,7 @@ Status check_written(const WrittenType& written) {
 }
 
 Status check_mode(BroadcastMode mode) {
-  return check_enumeration("broadcast mode", mode,
-                           static_cast<size_t>(BroadcastMode::blocked) + 1);
+  return check_enumeration("broadcast mode", mode, static_cast<size_t>(BroadcastMode::blocked) + 1);
 }
 
 Status check_options(const ConvolutionOptions& options) {
@@ -132,6 +131,32 @@ bool FunctionBuilder::passes(const Status& status) {
   return status.ok();
 }
 
+/// Counts the bytes of a name and keeps it, if it may be given.
+bool FunctionBuilder::take_name(const std::string& name) {
+  if (name.empty()) return true;
+  if (!is_value_name(name)) {
+    fail(
+        mistake(fmt::format("\"{}\" cannot name a value; expected letters, digits, _ . $ -, "
+                            "beginning with a letter or _, or digits only",
+                            name)));
+  } else if (!names_.insert(name).second) {
+    fail(mistake(fmt::format("%{} is defined twice", name)));
+  }
+  return !error_;
+}
+
+void FunctionBuilder::name(ValueId value, std::string name) {
+  guarded_step([&] {
+    if (type_of(value) == nullptr || !function_.values[value].name.empty()) {
+      fail(mistake(fmt::format("value {} cannot be named {}", value, name)));
+    } else if (take_name(name)) {
+      function_.name_bytes += name.size();
+      function_.values[value].name = std::move(name);
+    }
+    return no_value;
+  });
+}
+
 ValueId FunctionBuilder::define(std::string name, TensorType type) {
   const size_t id = function_.values.size();
   const size_t name_bytes =
@@ -142,13 +167,8 @@ ValueId FunctionBuilder::define(std::string name, TensorType type) {
   }
   if (id >= max_values) {
     fail(mistake(fmt::format("a function has at most {} values", max_values)));
-  } else if (!name.empty() && !is_value_name(name)) {
-    fail(
-        mistake(fmt::format("\"{}\" cannot name a value; expected letters, digits, _ . $ -, "
-                            "beginning with a letter or _, or digits only",
-                            name)));
-  } else if (!name.empty() && !names_.insert(name).second) {
-    fail(mistake(fmt::format("%{} is defined twice", name)));
+  } else if (!take_name(name)) {
+    return no_value;
   } else if (Status status = verify_type(type, label(name, id)); !status) {
     fail(status.error());
   }
@@ -296,6 +316,26 @@ ValueId FunctionBuilder::requantize(ValueId x, std::optional<Quantization> to,
     operation.operands = {x};
     operation.operands.insert(operation.operands.end(), parameters.begin(), parameters.end());
     return add(std::move(operation), written, {});
+  });
+}
+
+ValueId FunctionBuilder::quantize_linear(ValueId x, ValueId scale, ValueId zero_point,
+                                         ElementType to, Attributes attributes) {
+  return guarded_step([&] {
+    return add({.op = OpKind::quantize_linear,
+                .operands = {x, scale, zero_point},
+                .attributes = std::move(attributes)},
+               {.element = to, .shape = {}}, {});
+  });
+}
+
+ValueId FunctionBuilder::dequantize_linear(ValueId x, ValueId scale, ValueId zero_point,
+                                           ElementType to, Attributes attributes) {
+  return guarded_step([&] {
+    return add({.op = OpKind::dequantize_linear,
+                .operands = {x, scale, zero_point},
+                .attributes = std::move(attributes)},
+               {.element = to, .shape = {}}, {});
   });
 }
 

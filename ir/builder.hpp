@@ -91,6 +91,15 @@ class CASTOR_API FunctionBuilder {
   static constexpr std::array<ValueId, 6> no_parameters = {no_value, no_value, no_value,
                                                            no_value, no_value, no_value};
 
+  /// `x` as a quantized type: saturate(round_half_even(x / scale) + zero_point); ir/README.md,
+  /// Compositions.
+  ValueId quantize_linear(ValueId x, ValueId scale, ValueId zero_point, ElementType to,
+                          Attributes attributes = {});
+
+  /// Quantized `x` as a float: (x - zero_point) * scale.
+  ValueId dequantize_linear(ValueId x, ValueId scale, ValueId zero_point, ElementType to,
+                            Attributes attributes = {});
+
   /// Any operation of the table, with the names of its results (one for each). Returns the first
   /// result's id; the others have the ids that follow. Optional operands may be left out at the
   /// end.
@@ -102,6 +111,14 @@ class CASTOR_API FunctionBuilder {
   void result(ValueId value, std::optional<TensorType> declared = {});
 
   void attribute(Attribute attribute);
+
+  /// The type of a value so far; null where there is no such value, or was a mistake.
+  const TensorType* type_of(ValueId value) const {
+    return error_ || value >= function_.values.size() ? nullptr : &function_.values[value].type;
+  }
+
+  /// Names a value that has no name yet.
+  void name(ValueId value, std::string name);
 
   /// The first mistake so far, or null.
   const Error* error() const { return error_ ? &*error_ : nullptr; }
@@ -116,6 +133,7 @@ class CASTOR_API FunctionBuilder {
               std::span<const std::string> result_names);
   void add_result(ValueId value, std::optional<TensorType> declared);
   ValueId define(std::string name, TensorType type);
+  bool take_name(const std::string& name);
   bool is_within(size_t found, std::string_view what, size_t limit);
   void fail(Error error);
   bool passes(const Status& status);

@@ -79,6 +79,19 @@ constexpr AttributeRule sum_attributes[] = {
     {.name = "accumulator", .kind = AttributeKind::identifier, .choices = accumulators},
 };
 constexpr std::span<const AttributeRule> reduction_attributes = std::span(sum_attributes).first(2);
+constexpr std::string_view precisions[] = {"f16", "bf16", "f32", "f64"};
+constexpr std::string_view scalings[] = {"divide", "reciprocal"};
+constexpr AttributeRule quantize_linear_attributes[] = {
+    {.name = "axis", .kind = AttributeKind::integer},
+    {.name = "block_size", .kind = AttributeKind::integer},
+    {.name = "axes", .kind = AttributeKind::list},
+    {.name = "block", .kind = AttributeKind::list},
+    {.name = "saturate", .kind = AttributeKind::boolean},
+    {.name = "precision", .kind = AttributeKind::identifier, .choices = precisions},
+    {.name = "scaling", .kind = AttributeKind::identifier, .choices = scalings},
+};
+constexpr std::span<const AttributeRule> dequantize_linear_attributes =
+    std::span(quantize_linear_attributes).first(4);  // the granularity alone
 
 constexpr std::span<const AttributeRule> no_attributes = {};
 
@@ -141,6 +154,8 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::conv_integer, "conv_integer", convolution, 4, 1, C::byte, S::optional_type, I::convolution, convolution_attributes, "convolution of x by w, each less its zero point, modulo 2^32", 2},
     {OpKind::matmul_integer, "matmul_integer", convolution, 4, 1, C::byte, S::optional_type, I::matmul, no_attributes, "matrix product of a and b, each less its zero point, modulo 2^32", 2},
     {OpKind::requantize, "requantize", requantization, 7, 1, C::quantized, S::element, I::requantized, requantize_attributes, "another scale, zero point and container: (x - zero_point) * scale / 2^frac stays", 6},
+    {OpKind::quantize_linear, "quantize_linear", composition, 3, 1, C::any, S::element, I::defined, quantize_linear_attributes, "saturate(round_half_even(x / scale) + zero_point)", 1},
+    {OpKind::dequantize_linear, "dequantize_linear", composition, 3, 1, C::any, S::element, I::defined, dequantize_linear_attributes, "(x - zero_point) * scale", 1},
 }};
 // clang-format on
 

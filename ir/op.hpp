@@ -71,8 +71,11 @@ enum class OpKind : uint8_t {
   conv_integer,    ///< convolution of 8-bit integers (ONNX ConvInteger-10)
   matmul_integer,  ///< matrix product of 8-bit integers (ONNX MatMulInteger-10)
   requantize,      ///< between quantized formats and f32 (embARC MLI 2.0, data conversion)
+  // compositions: ir/composition/ has their definitions
+  quantize_linear,    ///< ONNX QuantizeLinear-25
+  dequantize_linear,  ///< ONNX DequantizeLinear-25
 };
-inline constexpr int op_count = static_cast<int>(OpKind::requantize) + 1;
+inline constexpr int op_count = static_cast<int>(OpKind::dequantize_linear) + 1;
 
 /// What the text form writes after the colon of an operation.
 enum class TypeSuffix : uint8_t {
@@ -121,6 +124,7 @@ enum class InferRule : uint8_t {
   matmul,            ///< ir/shape/matmul.hpp
   requantized,       ///< the operand's shape with the quantized format of the suffix, or f32
   reduced,           ///< ir/shape/reduction.hpp
+  defined,           ///< what the definition of the composition gives
 };
 
 /// How the planner treats an op.
@@ -131,6 +135,7 @@ enum class OpFamily : uint8_t {
   convolution,     ///< sums products over windows, or over rows and columns
   requantization,  ///< scales by parameters of slices
   reduction,       ///< each result element comes from all elements along some axes
+  composition,     ///< a function of other ops, which stand for it before it is planned
 };
 
 /// One row of the table.

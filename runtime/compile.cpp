@@ -2,6 +2,7 @@
 // The stages of compiling, in order: verify, canonicalise, plan, look up or emit and publish.
 #include <fmt/format.h>
 
+#include "ir/composition/expand.hpp"
 #include "ir/rewrite/canonicalize.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
 #include "ir/verify/verify.hpp"
@@ -12,6 +13,14 @@
 
 namespace castor::detail {
 
+namespace {
+
+Result<FunctionPtr> expanded_function(const FunctionPtr& function) {
+  return has_compositions(*function) ? expand_compositions(*function) : function;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                                 const RuntimeState& runtime) {
   if (Status status = verify(*function); !status) return status.error();
@@ -21,7 +30,9 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   auto compiled = std::make_shared<Compiled>();
   compiled->memory = runtime.memory;
   compiled->function = without_long_names(function);
-  compiled->canonical = canonicalize(compiled->function);
+  Result<FunctionPtr> expanded = expanded_function(compiled->function);
+  if (!expanded) return expanded.error();
+  compiled->canonical = canonicalize(*expanded);
   compiled->observer = runtime.observer;
   compiled->interpreted_because =
       runtime.target ? reason_not_split(*compiled->canonical) : runtime.interpreted_because;

@@ -166,6 +166,28 @@ void add_scaled_rows(std::vector<ElementwiseRow>& all) {
   }
 }
 
+/// f32 to bytes by a scale and a zero point of the tensor, or of each column; int4 in groups of 32.
+void add_quantized(std::vector<ElementwiseRow>& all) {
+  const auto add = [&](std::string_view name, std::string_view extents, const Dims& parameters,
+                       std::string_view attributes) {
+    const std::string text = fmt::format(
+        "func @quantize(%x: f32[?n, ?c], %s: f32[{0}], %z: u8[{0}]) -> (u8[?n, ?c]) {{\n"
+        "  %y = quantize_linear %x, %s, %z {1}: u8\n  return %y\n}}\n",
+        extents, attributes);
+    all.push_back({std::string(name), text, {{{rows, columns}}, {parameters}, {parameters}}});
+  };
+  add("quantize_linear_u8", "", {}, "");
+  add("quantize_linear_u8_reciprocal", "", {}, "{scaling = reciprocal} ");
+  add("quantize_linear_u8_columns", "?c", {columns}, "");
+  all.push_back({"dequantize_linear_i4_groups",
+                 R"(func @dequantize(%q: i4[?n, 4096], %s: f16[?n, 128]) -> (f16[?n, 4096]) {
+  %y = dequantize_linear %q, %s {block_size = 32} : f16
+  return %y
+}
+)",
+                 {{{rows, 4096}}, {{rows, 128}}}});
+}
+
 }  // namespace
 
 Dims Extents::of(const Dims& extents) const {
@@ -186,6 +208,7 @@ std::vector<ElementwiseRow> elementwise_rows() {
   add_fused(all);
   add_patterns(all);
   add_scaled_rows(all);
+  add_quantized(all);
   add_single_ops(all);
   return all;
 }

@@ -22,6 +22,9 @@ struct Row {
   Evaluator evaluator;
 };
 
+/// Compositions are evaluated as their definitions.
+constexpr Evaluator by_definition = nullptr;
+
 constexpr std::array<Row, op_count> table = {{
     {OpKind::constant, evaluate_constant},
     {OpKind::convert, evaluate_convert},
@@ -74,6 +77,8 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::conv_integer, evaluate_conv_integer},
     {OpKind::matmul_integer, evaluate_matmul_integer},
     {OpKind::requantize, evaluate_requantize},
+    {OpKind::quantize_linear, by_definition},
+    {OpKind::dequantize_linear, by_definition},
 }};
 
 constexpr bool table_is_in_enum_order() {

@@ -20,7 +20,7 @@ struct Refusal {
 using Evaluator = void (*)(const Operation& operation, std::span<const Tensor* const> operands,
                            std::span<Tensor> results);
 
-/// The evaluating function of an op.
+/// The evaluating function of an op that is no composition.
 Evaluator evaluator_of(OpKind op);
 
 }  // namespace castor

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "ir/composition/expand.hpp"
 #include "ir/interpreter/evaluate.hpp"
 #include "ir/interpreter/tensor.hpp"
 #include "ir/numerics/scalar.hpp"
@@ -128,6 +129,10 @@ Status interpret_or_throw(const Function& function, std::span<const ConstView> i
   const Result<BoundShapes> shapes = bind_shapes(function, extents);
   if (!shapes) return shapes.error();
 
+  if (has_compositions(function)) {  // the function itself said what does not fit
+    const Result<FunctionPtr> expanded = expand_compositions(function);
+    return expanded ? interpret_or_throw(**expanded, inputs, outputs) : Status(expanded.error());
+  }
   Interpreter interpreter(function, *shapes);
   interpreter.read_parameters(inputs);
   for (const Operation& operation : function.operations) interpreter.run(operation);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
+#include "ir/composition/expand.hpp"
 #include "ir/rewrite/merge_conversions.hpp"
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
@@ -209,10 +211,19 @@ class Rewriter {
   bool changed_;
 };
 
+/// The definitions in place of compositions. No function is canonical that has some, so what keeps
+/// it from having none is thrown: memory, or the limit of values.
+FunctionPtr without_compositions(const FunctionPtr& function) {
+  if (!has_compositions(*function)) return function;
+  Result<FunctionPtr> expanded = expand_compositions(*function);
+  if (!expanded) throw std::length_error(expanded.error().message);
+  return *expanded;
+}
+
 }  // namespace
 
 FunctionPtr canonicalize(const FunctionPtr& function) {
-  const FunctionPtr split = split_zero_points(function);
+  const FunctionPtr split = split_zero_points(without_compositions(function));
   Rewriter rewriter(*split);
   if (!rewriter.run()) return split;
   Result<FunctionPtr> rebuilt = rewriter.rebuilt();

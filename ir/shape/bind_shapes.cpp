@@ -104,6 +104,7 @@ class Binder {
       case InferRule::matmul: return matmul_extents(operation);
       case InferRule::requantized: return requantized_extents(operation);
       case InferRule::reduced: return reduced_extents(operation, operand(operation, 0));
+      case InferRule::defined: return defined_extents(operation, result);
       case InferRule::elementwise:
       case InferRule::comparison:
       case InferRule::selection: break;
@@ -144,6 +145,26 @@ class Binder {
     const TensorType& to = function_.type_of(operation.results[0]);
     if (Status status = check_parameter_extents(from, to, extents); !status) return status.error();
     return *extents[0];
+  }
+
+  /// What the definition gives for operands of the extents that are bound.
+  Result<Dims> defined_extents(const Operation& operation, size_t result) const {
+    std::vector<TensorType> types;
+    for (ValueId id : operation.operands) {
+      if (id == no_value) continue;
+      types.push_back({function_.type_of(id).element, to_shape(bound_.values[id])});
+    }
+    std::vector<const TensorType*> operands;
+    size_t next = 0;
+    for (ValueId id : operation.operands) {
+      operands.push_back(id == no_value ? nullptr : &types[next++]);
+    }
+    const ElementType element = function_.type_of(operation.results[0]).element;
+    const auto given = infer_types(operation, operands, {.element = element, .shape = {}});
+    if (!given) return given.error();
+    Dims extents;
+    for (const Dim& dim : (*given)[result].shape) extents.push_back(dim.extent);
+    return extents;
   }
 
   const Dims& operand(const Operation& operation, size_t index) const {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/composition/definition.hpp"
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
 #include "ir/shape/matmul.hpp"
@@ -65,12 +66,13 @@ Status check_not_quantized(OpKind op, Operands operands) {
 
 /// Operand types are of the row's class, and equal unless the row's rule makes them so. Those of
 /// convolutions and matrix products are checked with their shapes, those of requantizations with
-/// their formats.
+/// their formats, those of compositions by their definitions.
 Status check_operands(const OpInfo& row, Operands operands) {
   if (Status status = check_count(row, operands); !status) return status;
   if (row.infer == InferRule::requantized) return {};
   if (Status status = check_not_quantized(row.op, operands); !status) return status;
   if (row.infer == InferRule::convolution || row.infer == InferRule::matmul) return {};
+  if (row.infer == InferRule::defined) return {};
   const size_t first = first_value(row);
   for (size_t i = 0; i < operands.size(); ++i) {
     const OperandClass expected = i < first ? OperandClass::boolean : row.types;
@@ -180,9 +182,10 @@ Result<TensorType> result_type(const Operation& operation, Operands operands,
     case InferRule::matmul: return matmul_type(operands);
     case InferRule::requantized: return requantize_type(operands, written);
     case InferRule::reduced: return reduction_type(operation, *operands[0]);
-    case InferRule::promoted: break;
+    case InferRule::promoted:
+    case InferRule::defined: break;
   }
-  return Error{ErrorCode::internal, fmt::format("{}: its rule gives two results", row.name)};
+  return Error{ErrorCode::internal, fmt::format("{}: its rule gives several results", row.name)};
 }
 
 }  // namespace
@@ -192,6 +195,7 @@ Result<std::vector<TensorType>> infer_types(const Operation& operation, Operands
   const OpInfo& row = info(operation.op);
   if (Status status = check_operands(row, operand_types); !status) return status.error();
   if (row.infer == InferRule::promoted) return promoted(operation, operand_types);
+  if (row.infer == InferRule::defined) return composition_types(operation, operand_types, written);
   const Result<TensorType> result = result_type(operation, operand_types, written);
   if (!result) return result.error();
   return std::vector<TensorType>{*result};

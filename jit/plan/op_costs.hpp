@@ -67,6 +67,8 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::conv_integer, 1},
     {OpKind::matmul_integer, 1},
     {OpKind::requantize, 1},
+    {OpKind::quantize_linear, 1},
+    {OpKind::dequantize_linear, 1},
 }};
 // clang-format on
 

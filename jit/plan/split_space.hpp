@@ -43,7 +43,7 @@ class SplitSpace {
 /// for blocks that no split can say.
 struct ExpandedCopy {
   Dims extents;                 ///< the copy's: it is dense
-  Dims space;                   ///< of the nest that copies
+  Dims space;                   ///< iterated by the nest that copies
   Dims strides;                 ///< the input's over that space
   NestInput input{ValueId{0}};  ///< how the copy is read: without blocks, or with those left
 };

@@ -122,7 +122,7 @@ class NestBinder {
       split.admit(input, origins_.extents_of(input.value));
     }
     std::vector<Dims> strides;
-    std::vector<size_t> copies;  // of blocked inputs
+    std::vector<size_t> copies;  // blocked inputs, expanded
     auto result = new_step<ElementwiseStep>();
     Status status = add_inputs(nest, split, result, strides, copies);
     if (!status) return status;

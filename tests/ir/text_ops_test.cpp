@@ -83,6 +83,12 @@ const std::vector<std::string> other_texts = {
     around("%a: u8[?n, 2, 5], %b: i8[5, 4], %z: i8[4]", "i32[?n, 2, 4]",
            "%y = matmul_integer %a, %b, none, %z", "%y"),
     around(
+        "%x: f32[?n, 6], %s: f16[?, 2], %z: f8e5m2[?, 2]", "f8e5m2[?n, 6]",
+        "%y = quantize_linear %x, %s, %z {axis = -1, block_size = 3, saturate = false, precision "
+        "= f64, scaling = reciprocal} : f8e5m2",
+        "%y"),
+    around("%x: i4[?n, 6], %s: f16[6]", "f32[?n, 6]", "%y = dequantize_linear %x, %s : f32", "%y"),
+    around(
         "%x: fx8<frac = 7>[2, 3], %s: i16[3]",
         "sa32<axis = 1, scale = ?, frac = [1, -2, 3], zero_point = [0, 5, -6]>[2, 3]",
         "%y = requantize %x, none, none, none, %s {arithmetic = embarc, rounding = nearest_even} "

@@ -1,38 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizeLinear and DequantizeLinear: a scale and a zero point for the whole tensor, for each
-// index of an axis, or for each block along an axis.
+// QuantizeLinear and DequantizeLinear: each is one op of castor.
 #include "tests/support/onnx_elementwise_nodes.hpp"
 
 namespace castor::test {
 
 namespace {
 
-/// Input `i`, a scale or zero point, in a shape that broadcasts to the first input's.
-OnnxValue spread(const OnnxGraphNode& node, OnnxTranslation& into, size_t i, const Dims& shape) {
-  const OnnxValue parameter = into.input(node, i);
-  const Dims from = into.extents_of(parameter);
-  if (from.empty() || *element_count(from) == 1) return into.reshape(parameter, {});
-  const int64_t axis_attribute = node.integer("axis", 1);
-  const auto axis =
-      static_cast<int>(axis_attribute < 0 ? axis_attribute + shape.rank() : axis_attribute);
+/// The attributes of a node that say its granularity.
+Attributes granularity_of(const OnnxGraphNode& node) {
+  Attributes attributes;
+  if (node.find("axis") != nullptr) attributes.push_back({"axis", {node.integer("axis", 1)}});
   const int64_t block = node.integer("block_size", 0);
-  if (block == 0) {
-    Dims target = Dims::filled(shape.rank(), 1);
-    target[axis] = shape[axis];
-    return into.reshape(parameter, target);
-  }
-  Dims apart;
-  Dims repeated;
-  for (int at = 0; at < shape.rank(); ++at) {
-    apart.push_back(from[at]);
-    repeated.push_back(from[at]);
-    if (at != axis) continue;
-    apart.push_back(1);
-    repeated.push_back(block);
-  }
-  const OnnxValue blocks =
-      into.broadcast(into.reshape(parameter, apart), repeated, BroadcastMode::numpy);
-  return into.reshape(blocks, shape);
+  if (block != 0) attributes.push_back({"block_size", {block}});
+  return attributes;
+}
+
+/// An optional input.
+ValueId optional_input(const OnnxGraphNode& node, OnnxTranslation& into, size_t i) {
+  return node.has_input(i) ? into.input(node, i).id : no_value;
 }
 
 /// QuantizeLinear-25: the zero point's type, else output_dtype, else u8.
@@ -43,31 +28,30 @@ ElementType quantized_type(const OnnxGraphNode& node, OnnxTranslation& into) {
 
 }  // namespace
 
-/// saturate(x / scale + zero_point), of integers with the quotient rounded to nearest even first.
 OnnxValue onnx_quantize_linear(const OnnxGraphNode& node, OnnxTranslation& into) {
   const OnnxValue x = into.input(node, 0);
-  const Dims shape = into.extents_of(x);
+  const OnnxValue scale = into.input(node, 1);
+  const ValueId zero_point = optional_input(node, into, 2);
   const ElementType to = quantized_type(node, into);
-  OnnxValue value = into.binary(OpKind::div, x, spread(node, into, 1, shape));
-  if (is_integer(to)) value = into.unary(OpKind::round_even, value);
-  if (node.has_input(2)) {
-    const OnnxValue zero_point = into.convert(spread(node, into, 2, shape), x.element);
-    value = into.binary(OpKind::add, value, zero_point);
+  Attributes attributes = granularity_of(node);
+  if (node.integer("saturate", 1) == 0) attributes.push_back({"saturate", {false}});
+  if (const auto precision = element_type_of_onnx(node.integer("precision", 0))) {
+    attributes.push_back({"precision", {Identifier{std::string(name_of(*precision))}}});
   }
-  return into.convert(value, to, {.overflow = Overflow::saturate});
+  if (into.refusal()) return {};
+  return {into.builder().quantize_linear(x.id, scale.id, zero_point, to, std::move(attributes)), to,
+          x.shape};
 }
 
-/// (x - zero_point) * scale, in the scale's type.
 OnnxValue onnx_dequantize_linear(const OnnxGraphNode& node, OnnxTranslation& into) {
   const OnnxValue x = into.input(node, 0);
-  const Dims shape = into.extents_of(x);
-  const OnnxValue scale = spread(node, into, 1, shape);
-  OnnxValue wide = into.convert(x, scale.element);
-  if (node.has_input(2)) {
-    const OnnxValue zero_point = into.convert(spread(node, into, 2, shape), scale.element);
-    wide = into.binary(OpKind::sub, wide, zero_point);
-  }
-  return into.binary(OpKind::mul, wide, scale);
+  const OnnxValue scale = into.input(node, 1);
+  const ValueId zero_point = optional_input(node, into, 2);
+  const ElementType to =
+      element_type_of_onnx(node.integer("output_dtype", 0)).value_or(scale.element);
+  if (into.refusal()) return {};
+  return {into.builder().dequantize_linear(x.id, scale.id, zero_point, to, granularity_of(node)),
+          to, x.shape};
 }
 
 }  // namespace castor::test

@@ -66,7 +66,8 @@ const Conversions& conversions() {
 std::vector<OperationTypeCell> make_operation_types() {
   std::vector<OperationTypeCell> cells;
   for (const OpInfo& row : op_table()) {
-    if (row.op == OpKind::convert) continue;  // convert has its own cells
+    if (row.op == OpKind::convert) continue;            // convert has its own cells
+    if (row.family == OpFamily::composition) continue;  // operands are of several types
     for (const ElementInfo& type : element_table) {
       if (admits(row.types, type.type)) cells.push_back({row.op, type.type});
     }

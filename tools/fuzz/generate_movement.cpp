@@ -2,8 +2,8 @@
 // Drawing `broadcast` and `reshape`, and operations for a mode.
 #include <algorithm>
 
-#include "ir/support/integer_math.hpp"
 #include "tools/fuzz/cells.hpp"
+#include "tools/fuzz/draw_blocks.hpp"
 #include "tools/fuzz/generate_operations.hpp"
 
 namespace castor::fuzz {
@@ -76,36 +76,6 @@ Dims target_on_the_right(Random& random, Dims shape, const Dims& space) {
   while (shape.rank() < max_drawn_rank && random.percent(15)) insert(shape, 0, 1);
   widen(random, shape, space);
   return shape;
-}
-
-/// Blocks along one or two axes of A, whose extents are those.
-BroadcastRule draw_blocks(Random& random, const Dims& extents) {
-  BroadcastRule rule{.mode = BroadcastMode::blocked};
-  for (int axis = 0; axis < extents.rank() && rule.axes.size() < 2; ++axis) {
-    if (random.percent(40) && axis + 1 < extents.rank()) continue;
-    rule.axes.push_back(axis);
-    const int64_t longest = std::max<int64_t>(extents[axis] + 1, 2);
-    rule.block.push_back(random.percent(50) ? random.between(1, 8) : random.between(1, longest));
-  }
-  return rule;
-}
-
-/// B's extents for A's.
-Dims blocks_of(Dims extents, const BroadcastRule& rule) {
-  for (size_t i = 0; i < rule.axes.size(); ++i) {
-    int64_t& extent = extents[static_cast<int>(rule.axes[i])];
-    extent = ceil_div(extent, rule.block[i]);
-  }
-  return extents;
-}
-
-/// A's extents for B's, the last block short at random.
-Dims target_of_blocks(Random& random, Dims extents, const BroadcastRule& rule) {
-  for (size_t i = 0; i < rule.axes.size(); ++i) {
-    int64_t& extent = extents[static_cast<int>(rule.axes[i])];
-    if (extent > 0) extent = extent * rule.block[i] - random.between(0, rule.block[i] - 1);
-  }
-  return extents;
 }
 
 }  // namespace

@@ -162,6 +162,8 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::select: return draw_select(pick_value(values_of(OperandClass::any)));
     case OpKind::conv_integer: return convolve_any();
     case OpKind::matmul_integer: return multiply_any();
+    case OpKind::quantize_linear:
+    case OpKind::dequantize_linear: return draw_linear(op);
     default: break;
   }
   if (info(op).family == OpFamily::reduction) return draw_reduction(op);
@@ -184,7 +186,8 @@ bool OperationDrawer::draw_on(OpKind op, ElementType type) {
     draw_requantization_of(type);
     return true;
   }
-  for (int i = 0; i < info(op).operands || i < 1; ++i) add_input(type);
+  const bool has_parameters = info(op).family == OpFamily::composition;  // which are constants
+  for (int i = 0; (i < info(op).operands && !has_parameters) || i < 1; ++i) add_input(type);
   if (op == OpKind::select) add_input(ElementType::boolean);
   for (int attempt = 0; attempt < 8; ++attempt) {
     if (draw(op)) return true;

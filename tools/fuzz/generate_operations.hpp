@@ -65,6 +65,8 @@ class OperationDrawer {
   bool draw_promotion();
   bool draw_reshape();
   bool draw_broadcast();
+  bool draw_linear(OpKind op);
+  size_t value_for(bool quantizes);
   bool broadcast_as(size_t value, BroadcastMode mode);
   bool draw_unary(OpKind op);
   bool draw_clamp(size_t value);

@@ -241,10 +241,15 @@ CallCell refused_cell(BadCall::Kind kind) {
 /// Whether operand `index` repeats elements along the result.
 bool repeats(const Dims& operand, const Dims& result) { return !(operand == result); }
 
+bool is_composition(const Operation& operation) {
+  return info(operation.op).family == OpFamily::composition;
+}
+
 /// The cell of the operation's way to broadcast, if it has one.
 std::optional<ModeCell> mode_of(const Operation& operation, const std::vector<Dims>& extents) {
   const bool is_broadcast = operation.op == OpKind::broadcast;
   if ((operation.operands.size() < 2 && !is_broadcast) || stands_alone(operation.op)) return {};
+  if (is_composition(operation)) return {};
   const Result<BroadcastRule> rule = broadcast_rule(operation);
   if (!rule) return {};
   const OpKind op = is_broadcast || operation.op == OpKind::select ? operation.op : OpKind::add;
@@ -284,7 +289,7 @@ void ProgramRecord::find_operations(const Function& function, bool only_alone) {
         is_result && std::ranges::all_of(operation.operands, [&](ValueId operand) {
           return operand == no_value || contains(function.parameters, operand);
         });
-    if (only_alone && !is_alone) continue;
+    if (only_alone && !is_alone && !(is_result && is_composition(operation))) continue;
     find_operation(function, operation);
     const std::optional<ModeCell> mode = mode_of(operation, extents);
     if (!mode) continue;
@@ -295,6 +300,7 @@ void ProgramRecord::find_operations(const Function& function, bool only_alone) {
 void ProgramRecord::find_operation(const Function& function, const Operation& operation) {
   operations_.push_back({CellGroup::operations, static_cast<size_t>(operation.op)});
   if (operation.op == OpKind::convert) return find_conversion_of(function, operation);
+  if (is_composition(operation)) return;
   const ValueId typed = operation.operands.empty()   ? operation.results[0]
                         : stands_alone(operation.op) ? operation.operands.front()
                                                      : operation.operands.back();

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing compositions, on values that are there; their parameters are constants.
+#include <algorithm>
+
+#include "tools/fuzz/draw_blocks.hpp"
+#include "tools/fuzz/generate_operations.hpp"
+
+namespace castor::fuzz {
+
+namespace {
+
+using enum ElementType;
+
+constexpr std::array quantized_types = {u8,     i8,     u16,    i16,        u4,     i4,
+                                        u2,     i2,     f8e4m3, f8e4m3fnuz, f8e5m2, f8e5m2fnuz,
+                                        f4e2m1, f6e2m3, u3,     u6};
+constexpr std::array computed_types = {f32, f32, f16, bf16, f64};
+
+bool is_quantized_operand(ElementType type) {
+  return (is_integer(type) && bits_of(type) <= 32) || (is_float(type) && bits_of(type) <= 8);
+}
+
+bool is_float8(ElementType type) { return is_float(type) && bits_of(type) == 8; }
+
+/// The shape of a scale, and the attributes that say what it is for.
+struct DrawnGranularity {
+  Dims shape;
+  Attributes attributes;
+};
+
+int64_t draw_axis(Random& random, int rank) {
+  return static_cast<int64_t>(random.below(static_cast<size_t>(rank)));
+}
+
+AttributeValue list_of(const std::vector<int64_t>& numbers) {
+  AttributeValue::List list;
+  for (const int64_t number : numbers) list.push_back({number});
+  return {std::move(list)};
+}
+
+DrawnGranularity draw_granularity(Random& random, const Dims& x) {
+  if (x.empty() || random.percent(20)) return {};
+  const int64_t axis = draw_axis(random, x.rank());
+  const int64_t written = random.percent(30) ? axis - x.rank() : axis;
+  switch (random.below(5)) {
+    case 0: return {{1}, {}};
+    case 1: return {{x[static_cast<int>(axis)]}, {{"axis", {written}}}};
+    case 2: {
+      Dims shape = x;
+      for (int64_t& extent : shape) extent = random.percent(50) ? 1 : extent;
+      if (x.rank() == 1) shape = {1};
+      return {shape, {}};
+    }
+    case 3: {
+      const BroadcastRule rule{
+          .mode = BroadcastMode::blocked, .axes = {axis}, .block = {random.between(1, 40)}};
+      return {blocks_of(x, rule), {{"axis", {written}}, {"block_size", {rule.block[0]}}}};
+    }
+    default: {
+      const BroadcastRule rule = draw_blocks(random, x);
+      return {blocks_of(x, rule), {{"axes", list_of(rule.axes)}, {"block", list_of(rule.block)}}};
+    }
+  }
+}
+
+}  // namespace
+
+/// A value of a type that is taken; another is converted to one.
+size_t OperationDrawer::value_for(bool quantizes) {
+  const size_t value = pick_value(values_of(OperandClass::any));
+  const ElementType type = program_.element_of(value);
+  const bool computes = is_float(type) && bits_of(type) >= 16;
+  if (quantizes ? computes || type == i32 : is_quantized_operand(type)) return value;
+  return converted(value, quantizes ? random_.pick(computed_types) : random_.pick(quantized_types));
+}
+
+bool OperationDrawer::draw_linear(OpKind op) {
+  const bool quantizes = op == OpKind::quantize_linear;
+  const size_t x = value_for(quantizes);
+  const ElementType from = program_.element_of(x);
+  DrawnGranularity drawn = draw_granularity(random_, program_.shape_of(x));
+  const ElementType to = quantizes ? random_.pick(quantized_types) : random_.pick(computed_types);
+  OperationSpec operation{
+      .op = op, .operands = {x}, .attributes = std::move(drawn.attributes), .element = to};
+  const ElementType scale = random_.percent(20) ? f8e8m0 : random_.pick(computed_types);
+  if (!add_constant(scale, drawn.shape)) return false;
+  operation.operands.push_back(last());
+  if (random_.percent(60)) {
+    if (!add_constant(quantizes ? to : from, drawn.shape)) return false;
+    operation.operands.push_back(last());
+  }
+  if (quantizes && random_.percent(20)) {
+    operation.attributes.push_back({"scaling", {Identifier{"reciprocal"}}});
+  }
+  if (quantizes && random_.percent(20)) {
+    const std::string precision(name_of(random_.pick(computed_types)));
+    operation.attributes.push_back({"precision", {Identifier{precision}}});
+  }
+  if (quantizes && is_float8(to) && random_.percent(30)) {
+    operation.attributes.push_back({"saturate", {false}});
+  }
+  return add(std::move(operation));
+}
+
+}  // namespace castor::fuzz
