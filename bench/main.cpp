@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   register_sub_byte_views(**session, *selected);
   register_convolution(**session, *selected);
   register_matmul(**session, *selected);
+  register_look_up(**session, *selected);
   register_requantize(**session, *selected);
   register_convolution_threads(**session, *selected);
   register_convert_threads(**session, *selected);

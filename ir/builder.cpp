@@ -242,6 +242,14 @@ ValueId FunctionBuilder::select(ValueId condition, ValueId a, ValueId b, Broadca
   });
 }
 
+ValueId FunctionBuilder::look_up(ValueId x, ValueId table, std::optional<int> axis) {
+  return guarded_step([&] {
+    Operation operation{.op = OpKind::look_up, .operands = {x, table}};
+    if (axis) operation.attributes.push_back({"axis", {int64_t{*axis}}});
+    return add(std::move(operation), {}, {});
+  });
+}
+
 ValueId FunctionBuilder::reduce(OpKind op, ValueId value, const ReductionOptions& options) {
   return guarded_step([&] {
     if (options.accumulator &&

@@ -63,6 +63,10 @@ class CASTOR_API FunctionBuilder {
   ValueId select(ValueId condition, ValueId a, ValueId b,
                  BroadcastMode mode = BroadcastMode::numpy);
 
+  /// The entries of `table` that the codes in `x` stand for, read as unsigned numbers. With an axis
+  /// of `x` the table's first axis is that one: each index along it has a table of its own.
+  ValueId look_up(ValueId x, ValueId table, std::optional<int> axis = {});
+
   /// A reduction of `value`: `reduce(OpKind::reduce_max, x, {.axes = {{1}}})`.
   ValueId reduce(OpKind op, ValueId value, const ReductionOptions& options = {});
 

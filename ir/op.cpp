@@ -53,6 +53,10 @@ constexpr AttributeRule select_attributes[] = {
     {.name = "broadcast", .kind = AttributeKind::identifier, .choices = select_broadcasts},
 };
 
+constexpr AttributeRule look_up_attributes[] = {
+    {.name = "axis", .kind = AttributeKind::integer},
+};
+
 constexpr std::string_view auto_pads[] = {"notset", "same_upper", "same_lower", "valid"};
 constexpr std::string_view layouts[] = {"nchw", "nhwc"};
 constexpr AttributeRule convolution_attributes[] = {
@@ -147,6 +151,7 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::shift_left, "shift_left", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "a * 2^b, modulo 2^N"},
     {OpKind::shift_right, "shift_right", elementwise, 2, 1, C::integer, S::optional_type, I::elementwise, binary_attributes, "floor(a / 2^b)"},
     {OpKind::select, "select", elementwise, 3, 1, C::any, S::optional_type, I::selection, select_attributes, "a where the condition holds, else b"},
+    {OpKind::look_up, "look_up", OpFamily::look_up, 2, 1, C::code, S::optional_type, I::looked_up, look_up_attributes, "table[x], or table[i, x] with i the index along an axis, of codes read as unsigned numbers"},
     {OpKind::reduce_min, "reduce_min", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the smallest along axes; any NaN gives NaN, -0 is below +0"},
     {OpKind::reduce_max, "reduce_max", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the largest along axes; any NaN gives NaN, -0 is below +0"},
     {OpKind::reduce_max_abs, "reduce_max_abs", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the largest magnitude along axes; any NaN gives NaN"},
@@ -192,6 +197,7 @@ std::string_view name_of(OperandClass operands) {
                                         "an integer or boolean",
                                         "boolean",
                                         "i8 or u8",
+                                        "u8, i8, u4, i4, f4e2m1 or nf4",
                                         "fx8, fx16, sa8, sa32 or f32"};
   return names[static_cast<size_t>(operands)];
 }
@@ -205,6 +211,7 @@ bool admits(OperandClass operands, ElementType type) {
     case OperandClass::integer_or_boolean: return is_whole(type);
     case OperandClass::boolean: return is_boolean(type);
     case OperandClass::byte: return type == ElementType::i8 || type == ElementType::u8;
+    case OperandClass::code: return bits_of(type) == 4 || admits(OperandClass::byte, type);
     case OperandClass::quantized:
       return type == ElementType::f32 ||
              std::ranges::any_of(quantized_table,

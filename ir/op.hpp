@@ -64,6 +64,7 @@ enum class OpKind : uint8_t {
   shift_left,
   shift_right,
   select,      ///< where a condition holds one value, elsewhere another
+  look_up,     ///< the entries of a table that codes stand for
   reduce_min,  ///< over axes; ir/README.md, Reductions
   reduce_max,
   reduce_max_abs,
@@ -105,6 +106,7 @@ enum class OperandClass : uint8_t {
   integer_or_boolean,
   boolean,
   byte,       ///< i8 and u8
+  code,       ///< types of 4 bits, i8 and u8
   quantized,  ///< fx8, fx16, sa8, sa32 and f32
 };
 CASTOR_API std::string_view name_of(OperandClass operands);
@@ -120,6 +122,7 @@ enum class InferRule : uint8_t {
   elementwise,       ///< the operands' broadcast shape and their common element type
   comparison,        ///< the operands' broadcast shape, boolean
   selection,         ///< the broadcast shape of three operands, the type of the last two
+  looked_up,         ///< ir/shape/look_up.hpp
   convolution,       ///< ir/shape/convolution.hpp
   matmul,            ///< ir/shape/matmul.hpp
   requantized,       ///< the operand's shape with the quantized format of the suffix, or f32
@@ -132,6 +135,7 @@ enum class OpFamily : uint8_t {
   source,          ///< gives a tensor without operands
   elementwise,     ///< each result element comes from one element of each operand
   movement,        ///< moves elements without a look at them
+  look_up,         ///< gives elements of one operand that the elements of another select
   convolution,     ///< sums products over windows, or over rows and columns
   requantization,  ///< scales by parameters of slices
   reduction,       ///< each result element comes from all elements along some axes
@@ -145,7 +149,8 @@ struct OpInfo {
   OpFamily family;
   int operands;
   int results;
-  OperandClass types;  ///< what the operands may be; for `select`, the last two
+  OperandClass
+      types;  ///< what the operands may be; of `select` the last two, of `look_up` the first
   TypeSuffix suffix;
   InferRule infer;
   std::span<const AttributeRule> attributes;

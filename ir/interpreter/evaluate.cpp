@@ -70,6 +70,7 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::shift_left, evaluate_binary<i::shift_left>},
     {OpKind::shift_right, evaluate_binary<i::shift_right>},
     {OpKind::select, evaluate_select},
+    {OpKind::look_up, evaluate_look_up},
     {OpKind::reduce_min, evaluate_reduce_min},
     {OpKind::reduce_max, evaluate_reduce_max},
     {OpKind::reduce_max_abs, evaluate_reduce_max_abs},

@@ -18,6 +18,9 @@ void evaluate_constant(const Operation& operation, Operands operands, Results re
 void evaluate_broadcast(const Operation& operation, Operands operands, Results results);
 void evaluate_reshape(const Operation& operation, Operands operands, Results results);
 
+// Tables: ir/interpreter/evaluate_look_up.cpp.
+void evaluate_look_up(const Operation& operation, Operands operands, Results results);
+
 // Conversions: ir/interpreter/evaluate_conversion.cpp.
 void evaluate_convert(const Operation& operation, Operands operands, Results results);
 void evaluate_convert_promote_types(const Operation& operation, Operands operands, Results results);

@@ -10,6 +10,7 @@
 #include "ir/rewrite/merge_conversions.hpp"
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
+#include "ir/rewrite/widen_tables.hpp"
 #include "ir/types/excess_precision.hpp"
 
 namespace castor {
@@ -223,7 +224,7 @@ FunctionPtr without_compositions(const FunctionPtr& function) {
 }  // namespace
 
 FunctionPtr canonicalize(const FunctionPtr& function) {
-  const FunctionPtr split = split_zero_points(without_compositions(function));
+  const FunctionPtr split = widen_tables(split_zero_points(without_compositions(function)));
   Rewriter rewriter(*split);
   if (!rewriter.run()) return split;
   Result<FunctionPtr> rebuilt = rewriter.rebuilt();

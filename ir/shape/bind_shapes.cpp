@@ -7,6 +7,7 @@
 
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
+#include "ir/shape/look_up.hpp"
 #include "ir/shape/matmul.hpp"
 #include "ir/shape/reduction.hpp"
 #include "ir/shape/reshape.hpp"
@@ -100,6 +101,7 @@ class Binder {
       }
       case InferRule::reshaped:
         return reshaped(operand(operation, 0), with_names(*operation.target));
+      case InferRule::looked_up: return look_up_extents(operation);
       case InferRule::convolution: return convolution_extents(operation);
       case InferRule::matmul: return matmul_extents(operation);
       case InferRule::requantized: return requantized_extents(operation);
@@ -120,6 +122,13 @@ class Binder {
     const size_t count = operation.operands.size();
     for (size_t i = 0; i < count; ++i) extents[i] = &operand(operation, i);
     return broadcast_shapes(operation.op, *rule, std::span(extents).first(count));
+  }
+
+  Result<Dims> look_up_extents(const Operation& operation) const {
+    const ElementType codes = function_.type_of(operation.operands[0]).element;
+    Status status = check_look_up(operation, codes, operand(operation, 0), operand(operation, 1));
+    if (!status) return status.error();
+    return operand(operation, 0);
   }
 
   Result<Dims> convolution_extents(const Operation& operation) const {

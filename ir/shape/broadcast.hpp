@@ -58,12 +58,12 @@ CASTOR_API Result<Shape> broadcast_to_target(const BroadcastRule& rule, const Sh
 CASTOR_API Result<Dims> broadcast_to_target(const BroadcastRule& rule, const Dims& data,
                                             const Dims& target);
 
-/// For each axis of operand `operand` (of rank `operand_rank`) of an elementwise operation or of a
-/// `broadcast`, the axis of the result (of rank `result_rank`) that it is aligned with, or -1 for
-/// one of extent 1 that is aligned with none (pdpd: trailing ones after A's last axis). An operand
-/// axis of extent 1 repeats its element along the result's axis, as do result axes without an
-/// operand axis. The operation is verified: ranks and attributes fit. Depends on ranks and
-/// attributes only.
+/// For each axis of operand `operand` (of rank `operand_rank`) of an elementwise operation, of a
+/// `look_up` or of a `broadcast`, the axis of the result (of rank `result_rank`) that it is aligned
+/// with, or -1 for one of extent 1 that is aligned with none (pdpd: trailing ones after A's last
+/// axis), and for the entries of a table. An operand axis of extent 1 repeats its element along the
+/// result's axis, as do result axes without an operand axis. The operation is verified: ranks and
+/// attributes fit. Depends on ranks and attributes only.
 CASTOR_API Dims axes_along_result(const Operation& operation, size_t operand, int operand_rank,
                                   int result_rank);
 

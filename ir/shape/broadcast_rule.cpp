@@ -7,6 +7,7 @@
 #include <array>
 
 #include "ir/shape/broadcast.hpp"
+#include "ir/shape/look_up.hpp"
 #include "ir/support/enumeration.hpp"
 
 namespace castor {
@@ -98,6 +99,14 @@ Status check_together(OpKind op, std::string_view name, BroadcastMode mode, cons
   return {};
 }
 
+/// The axis that each index of has a table, where there is one, then the entries.
+Dims table_axes(const Operation& operation) {
+  Dims axes;
+  if (const std::optional<int> axis = look_up_axis(operation)) axes.push_back(*axis);
+  axes.push_back(-1);
+  return axes;
+}
+
 }  // namespace
 
 Result<BroadcastRule> broadcast_rule(const Operation& operation) {
@@ -141,7 +150,9 @@ Attributes attributes_of(OpKind op, const BroadcastRule& rule) {
 
 Dims axes_along_result(const Operation& operation, size_t operand, int operand_rank,
                        int result_rank) {
-  const Result<BroadcastRule> rule = broadcast_rule(operation);
+  if (is_table(operation, operand)) return table_axes(operation);
+  const Result<BroadcastRule> rule =
+      operation.op == OpKind::look_up ? BroadcastRule() : broadcast_rule(operation);
   const BroadcastMode mode = rule ? rule->mode : BroadcastMode::numpy;
   const bool is_pdpd_b =
       mode == BroadcastMode::pdpd && (operation.op == OpKind::broadcast || operand == 1);

@@ -7,6 +7,7 @@
 #include "ir/composition/definition.hpp"
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/convolution.hpp"
+#include "ir/shape/look_up.hpp"
 #include "ir/shape/matmul.hpp"
 #include "ir/shape/reduction.hpp"
 #include "ir/shape/reshape.hpp"
@@ -66,13 +67,16 @@ Status check_not_quantized(OpKind op, Operands operands) {
 
 /// Operand types are of the row's class, and equal unless the row's rule makes them so. Those of
 /// convolutions and matrix products are checked with their shapes, those of requantizations with
-/// their formats, those of compositions by their definitions.
+/// their formats, those of compositions by their definitions. A table may be of any type.
 Status check_operands(const OpInfo& row, Operands operands) {
   if (Status status = check_count(row, operands); !status) return status;
   if (row.infer == InferRule::requantized) return {};
   if (Status status = check_not_quantized(row.op, operands); !status) return status;
   if (row.infer == InferRule::convolution || row.infer == InferRule::matmul) return {};
   if (row.infer == InferRule::defined) return {};
+  if (row.infer == InferRule::looked_up) {
+    return check_class(row.op, 0, operands[0]->element, row.types);
+  }
   const size_t first = first_value(row);
   for (size_t i = 0; i < operands.size(); ++i) {
     const OperandClass expected = i < first ? OperandClass::boolean : row.types;
@@ -178,6 +182,7 @@ Result<TensorType> result_type(const Operation& operation, Operands operands,
     case InferRule::elementwise: return elementwise(operation, operands, operands[0]->element);
     case InferRule::comparison: return elementwise(operation, operands, ElementType::boolean);
     case InferRule::selection: return elementwise(operation, operands, operands[1]->element);
+    case InferRule::looked_up: return look_up_type(operation, *operands[0], *operands[1]);
     case InferRule::convolution: return convolution_type(operation, operands);
     case InferRule::matmul: return matmul_type(operands);
     case InferRule::requantized: return requantize_type(operands, written);

@@ -54,18 +54,26 @@ struct Halves {
 };
 
 /// 256 entries in two steps of 128: a byte that one step leaves alone is the other's index.
-void emit_look_up_256(LaneEmitter& emitter, const ByteTable& table, EntryByte which,
-                      const Xmm& bytes, const Halves& halves, const Xmm& to) {
+void emit_in_halves(LaneEmitter& emitter, const TableQuarter& quarter, const Xmm& bytes,
+                    const Halves& halves, const Xmm& to) {
   Assembler& code = emitter.code();
   const Xbyak::Zmm result(to.getIdx());
   code.vmovdqa64(result, Xbyak::Zmm(bytes.getIdx()));
   for (int half = 0; half < 2; ++half) {
     OwnedVector fallbacks[2];
-    const Xmm first = emitter.vector(table_vector(emitter, table, which, 2 * half), fallbacks[0]);
-    const Xmm second =
-        emitter.vector(table_vector(emitter, table, which, 2 * half + 1), fallbacks[1]);
-    code.vpermi2b(result | (half == 0 ? halves.lower : halves.upper).get(), first, second);
+    const Xmm first = quarter(2 * half, fallbacks[0]);
+    const Xmm second = quarter(2 * half + 1, fallbacks[1]);
+    const Opmask mask = (half == 0 ? halves.lower : halves.upper).get();
+    code.vpermi2b(result | mask, zmm(first), zmm(second));
   }
+}
+
+void emit_look_up_256(LaneEmitter& emitter, const ByteTable& table, EntryByte which,
+                      const Xmm& bytes, const Halves& halves, const Xmm& to) {
+  const auto quarter = [&](int index, OwnedVector& fallback) {
+    return emitter.vector(table_vector(emitter, table, which, index), fallback);
+  };
+  emit_in_halves(emitter, quarter, bytes, halves, to);
 }
 
 /// 16 or 64 entries.
@@ -207,6 +215,13 @@ void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   } else {
     reserve_i32_table(emitter, emitter.program().i32_tables[index]);
   }
+}
+
+void emit_permute_256(LaneEmitter& emitter, const TableQuarter& quarter, const Xmm& bytes,
+                      const Xmm& to) {
+  const Halves halves(emitter);
+  halves.emit(emitter, bytes);
+  emit_in_halves(emitter, quarter, bytes, halves, to);
 }
 
 void reserve_table(LaneEmitter& emitter, const ByteTable& table) {

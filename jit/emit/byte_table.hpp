@@ -2,6 +2,8 @@
 // Looks up bytes in tables that are kept in registers.
 #pragma once
 
+#include <functional>
+
 #include "jit/emit/i32_table.hpp"
 #include "jit/emit/lane_emitter.hpp"
 
@@ -26,6 +28,12 @@ std::vector<OwnedVector> emit_look_up_elements(LaneEmitter& emitter, const ByteT
 void reserve_byte_look_up(LaneEmitter& emitter, const ByteTable& table);
 void emit_look_up_bytes(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes,
                         const Xbyak::Xmm& to);
+
+/// Looks up each byte in a table of 256 bytes in four registers (VBMI). `quarter(i, fallback)`
+/// gives the register of entries 64 * i to 64 * i + 63, which it may have to load into `fallback`.
+using TableQuarter = std::function<Xbyak::Xmm(int quarter, OwnedVector& fallback)>;
+void emit_permute_256(LaneEmitter& emitter, const TableQuarter& quarter, const Xbyak::Xmm& bytes,
+                      const Xbyak::Xmm& to);
 
 /// Lane operation.
 void emit_look_up(LaneEmitter& emitter, const LaneInst& inst);

@@ -9,6 +9,7 @@
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/row_table.hpp"
+#include "jit/emit/table_source.hpp"
 
 namespace castor::jit {
 
@@ -24,6 +25,20 @@ constexpr size_t max_instructions = 4096;
 /// Registers that pending chunks may take: a third of AVX-512's. On AVX2 kernels of f64 sources
 /// have six vectors pending, codes and signs.
 int max_pending_vectors(const Target& target) { return target.has_avx512() ? 10 : 6; }
+
+/// Instructions of the lane program; a gather that goes lane by lane counts as many as lanes.
+size_t unrolled_length(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
+  size_t length = nest.program.code.size();
+  for (const LaneInst& inst : nest.program.code) {
+    if (inst.op != LaneOp::gather) continue;
+    const auto source = static_cast<size_t>(inst.imm);
+    const bool is_single = form.access[source] == Access::table;
+    const int index_bits = nest.program.sources[source].index_bits;
+    if (is_single && permutes_table(target, index_bits, inst.type)) continue;
+    length += static_cast<size_t>(lanes);
+  }
+  return length;
+}
 
 /// Registers that partial results may take.
 int max_fold_vectors(const Target& target) { return target.has_avx512() ? 16 : 8; }
@@ -80,7 +95,7 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
     const int collected = inst.b == no_lane ? 1 : 2;  // lanes, and signs beside them
     plan.pending_vectors += collected * std::countr_zero(static_cast<unsigned>(chunks));
   }
-  const size_t length = nest.program.code.size();
+  const size_t length = unrolled_length(nest, form, target, plan.lanes);
   const bool room = plan.pending_vectors <= max_pending_vectors(target);
   const bool is_short = length * static_cast<size_t>(packed_chunks) <= max_unrolled_instructions;
   const int group_chunks =

@@ -32,6 +32,7 @@ bool wants_scratch(LaneOp op) {
     case LaneOp::float_remainder_each:
     case LaneOp::look_up:
     case LaneOp::look_up_i32:
+    case LaneOp::gather:
     case LaneOp::mask_not: return true;
     default: return false;
   }
@@ -208,6 +209,12 @@ void LaneEmitter::reserve_vector(std::span<const uint8_t> bytes) {
   code_.vmovups(vector_register(index, static_cast<int>(bytes.size()) * 8), code_.constant(bytes));
 }
 
+std::optional<int> LaneEmitter::reserve_register() {
+  if (pinnable_ == 0) return std::nullopt;
+  --pinnable_;
+  return allocate_vector();
+}
+
 Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, OwnedVector& fallback) {
   const int bits = static_cast<int>(bytes.size()) * 8;
   for (const ReservedVector& reserved : reserved_) {
@@ -270,6 +277,9 @@ void LaneEmitter::emit(LaneId id, std::span<Source* const> sources, std::span<Si
   if (annotate) annotate(current_);
   if (inst.op == LaneOp::load) {
     sources[static_cast<size_t>(inst.imm)]->emit_load(*this, inst, define());
+  } else if (inst.op == LaneOp::gather) {
+    use(inst.a);  // in a register before the result has one
+    sources[static_cast<size_t>(inst.imm)]->emit_load(*this, inst, define_apart());
   } else if (inst.op == LaneOp::store) {
     sinks[static_cast<size_t>(inst.imm)]->emit_store(*this, inst);
   } else {

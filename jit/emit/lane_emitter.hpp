@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ class Source {
   virtual ~Source() = default;
   /// Reserves the vectors that the source wants in registers across the loop (permutation tables).
   virtual void reserve_constants(LaneEmitter&) {}
-  /// Loads one chunk of lanes of `inst.type` into `to`, integers extended by their sign.
+  /// Loads one chunk of lanes of `inst.type` into `to`, integers extended by their sign; for a
+  /// gather, the elements at the indices in inst.a, which has another register.
   virtual void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) = 0;
 };
 
@@ -153,6 +155,10 @@ class LaneEmitter {
   /// reserve_constants. `vector` gives that register, else loads the constant into `fallback`.
   void reserve_vector(std::span<const uint8_t> bytes);
   Xbyak::Xmm vector(std::span<const uint8_t> bytes, OwnedVector& fallback);
+
+  /// A register for the caller's own use across the loop, if one is left; call it in
+  /// reserve_constants.
+  std::optional<int> reserve_register();
 
   /// Stack that values were spilled to, from the frame's offset `spill_base` on.
   int spill_bytes() const { return spill_slots_ * 64; }

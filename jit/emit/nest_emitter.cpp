@@ -49,6 +49,7 @@ std::vector<LoopLevel> levels(const Nest& nest, const NestForm& form, const Chun
     const bool is_table = static_cast<int>(k) == plan.table_operand;
     sources.push_back(is_table                            ? LoopLevel::nest
                       : form.access[k] == Access::uniform ? LoopLevel::row
+                      : form.access[k] == Access::table   ? LoopLevel::row
                                                           : LoopLevel::chunk);
   }
   return loop_levels(nest.program, sources);

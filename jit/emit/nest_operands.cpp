@@ -54,6 +54,13 @@ void NestOperands::make_source(size_t operand) {
                .first->second);
       return;
     }
+    case Access::table:
+    case Access::tables: {
+      const TableOperand table = {operand, element, nest_.program.sources[operand].index_bits,
+                                  form_.access[operand] == Access::tables};
+      sources_.push_back(&table_sources_.try_emplace(operand, table, *this, frame_).first->second);
+      return;
+    }
     default:
       sources_.push_back(
           &memory_sources_.try_emplace(operand, operand, element, *this).first->second);
@@ -84,6 +91,10 @@ void NestOperands::emit_row_start() {
     if (form_.access[k] != Access::uniform || !is_sub_byte(nest_.element(k))) continue;
     annotations_.note(fmt::format("the code of operand {} on the stack", k));
     windows_.emit_fill_one(window_operand(k));
+  }
+  for (auto& [operand, table] : table_sources_) {
+    annotations_.note(fmt::format("table {} in registers", operand));
+    table.emit_load_registers(code_);
   }
   if (form_.has_periods()) emit_begin_periods();
 }

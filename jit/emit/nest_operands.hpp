@@ -14,6 +14,7 @@
 #include "jit/emit/chunk_plan.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/memory_operands.hpp"
+#include "jit/emit/table_source.hpp"
 #include "jit/emit/windows.hpp"
 
 namespace castor::jit {
@@ -38,7 +39,7 @@ class NestOperands : public OperandLocator {
   }
 
   /// Emits what the beginning of a row needs: the codes of uniform sub-byte operands on the stack,
-  /// and the account of periods.
+  /// tables in registers, and the account of periods.
   void emit_row_start();
   /// Begins the account of periods with a row's first element, or with the element at gpr::index.
   void emit_begin_periods();
@@ -113,6 +114,7 @@ class NestOperands : public OperandLocator {
   std::map<size_t, MemorySource> memory_sources_;  // by operand, as are the next two
   std::map<size_t, UniformSource> uniform_sources_;
   std::map<size_t, RepeatedSource> repeated_sources_;
+  std::map<size_t, TableSource> table_sources_;
   std::deque<MemorySink> memory_sinks_;
   std::deque<FoldSink> fold_sinks_;
   std::vector<Source*> sources_;

@@ -177,6 +177,11 @@ class LaneBuilder {
   /// Looks up 32-bit lanes, on every target; the result may be used as f32.
   LaneId look_up_i32(LaneId a, const I32Table& table);
 
+  /// The elements at these indices, i8 lanes, of a source that is a table.
+  LaneId gather(int source, LaneId indices, LaneType type) {
+    return append({.op = LaneOp::gather, .type = type, .a = indices, .imm = source});
+  }
+
   // Between kinds.
   LaneId f16_to_f32(LaneId a) { return unary(LaneOp::f16_to_f32, LaneType::f32, a); }
   LaneId f32_to_f16(LaneId a, LaneRounding rounding = LaneRounding::nearest_even) {

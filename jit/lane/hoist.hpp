@@ -16,7 +16,7 @@ enum class LoopLevel : uint8_t {
 };
 
 /// The level of each instruction: the innermost of its operands'. Constants belong to the nest,
-/// loads to the level that `sources` has for their source, and stores to chunks.
+/// loads and gathers to the level that `sources` has for their source, and stores to chunks.
 std::vector<LoopLevel> loop_levels(const LaneProgram& program,
                                    const std::vector<LoopLevel>& sources);
 

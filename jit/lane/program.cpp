@@ -23,6 +23,7 @@ struct LaneOpInfo {
 
 constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::load, "load", false},
+    {LaneOp::gather, "gather", false},
     {LaneOp::store, "store", false},
     {LaneOp::constant, "constant", false},
     {LaneOp::add, "add", false},
@@ -258,7 +259,7 @@ std::string print(const LaneProgram& program, LaneId id) {
     return folds ? fold_text(program, inst) : store_text(program, inst);
   }
   std::string text = fmt::format("%{}: {} = {}", id, name_of(inst.type), name_of(inst.op));
-  if (inst.op == LaneOp::load) {
+  if (inst.op == LaneOp::load || inst.op == LaneOp::gather) {
     text += fmt::format(" source{}:{}", inst.imm, name_of_element(program.sources, inst.imm));
   }
   for (LaneId operand : {inst.a, inst.b, inst.mask == no_lane ? inst.c : no_lane}) {

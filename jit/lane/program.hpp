@@ -123,6 +123,9 @@ enum class LaneOp : uint8_t {
   /// Source `imm`, extended to the lane type: integers of whole bytes by the sign of their element
   /// type; all else, the codes of elements narrower than a byte included, with zeros.
   load,
+  /// The elements of source `imm`, a table, at the indices in a: i8 lanes, read as unsigned
+  /// numbers.
+  gather,
   store,     ///< sink `imm` takes a, narrowed by `narrowing`, with the signs of b
   constant,  ///< `imm` in every lane
   // integers
@@ -309,6 +312,9 @@ std::string_view name_of(Fold fold);
 /// hand in registers instead.
 struct MemoryOperand {
   ElementType element;
+  /// Where the source is a table that `gather` reads, of 2^n entries: n, which is 4 or 8; else 0.
+  uint8_t index_bits = 0;
+  bool is_table() const { return index_bits != 0; }
   Fold fold = Fold::none;  ///< how a sink takes lanes
 };
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ir/shape/broadcast.hpp"
+#include "ir/shape/look_up.hpp"
 #include "ir/shape/reduction.hpp"
 #include "ir/support/integer_math.hpp"
 #include "ir/types/convert_options.hpp"
@@ -15,6 +16,7 @@
 #include "jit/lane/optimize.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/elementwise.hpp"
+#include "jit/lower/look_up.hpp"
 #include "jit/lower/reduction.hpp"
 #include "jit/lower/small_values.hpp"
 
@@ -78,7 +80,8 @@ class NestLowering {
     const std::vector<LaneId> folded = lower_folded(builder_, operation, lanes);
     for (size_t i = 0; i < accumulators.size(); ++i) {
       const int sink = static_cast<int>(nest_.program.sinks.size());
-      nest_.program.sinks.push_back({accumulators[i].element, accumulators[i].fold});
+      nest_.program.sinks.push_back(
+          {.element = accumulators[i].element, .fold = accumulators[i].fold});
       builder_.store(sink, folded[i], Narrowing::truncate);
     }
   }
@@ -177,6 +180,7 @@ class NestLowering {
     const Operation& operation = *facts_.defining[result.value];
     const size_t before = pending.size();
     for (size_t i = operation.operands.size(); i-- > 0;) {
+      if (is_table(operation, i)) continue;
       Placed operand = operand_of(operation, i, result);
       if (find(operand) == nullptr) pending.push_back(std::move(operand));
     }
@@ -234,10 +238,39 @@ class NestLowering {
       }
       return converted(first, element, convert_options(operation));
     }
+    if (operation.op == OpKind::look_up) return looked_up(operation, result, first);
     if (info(operation.op).family == OpFamily::movement) {
       return as_element(first, element);  // only its axes change
     }
     return computed(operation, result);
+  }
+
+  LaneTensor looked_up(const Operation& operation, const Placed& result, LaneTensor& codes) {
+    const ValueId table = operation.operands[1];
+    const ElementType element = function_.type_of(table).element;
+    const Operation* definition = facts_.defining[table];
+    if (definition != nullptr && definition->op == OpKind::constant && !look_up_axis(operation)) {
+      auto entries = look_up_constant(builder_, codes, element, definition->data->bytes.data());
+      if (entries) return *entries;
+    }
+    const int source = table_source(operand_of(operation, 1, result), bits_of(codes.element()));
+    const ElementType stored = nest_.program.sources[static_cast<size_t>(source)].element;
+    const LaneId entries = builder_.gather(source, codes.as_bits(), integer_lane(bits_of(stored)));
+    LaneTensor lanes = LaneTensor::computed(builder_, stored, {.lanes = entries});
+    return as_element(lanes, element);
+  }
+
+  /// The source of a table in memory: look-ups of the same one share it.
+  int table_source(const Placed& table, int index_bits) {
+    for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+      const NestInput& input = nest_.inputs[k];
+      const bool is_same = input.value == table.value && input.axes == table.axes;
+      if (is_same && nest_.is_table(k)) return static_cast<int>(k);
+    }
+    nest_.inputs.push_back({table.value, table.axes});
+    nest_.program.sources.push_back({.element = facts_.stored_element(facts_.roots[table.value]),
+                                     .index_bits = static_cast<uint8_t>(index_bits)});
+    return static_cast<int>(nest_.inputs.size()) - 1;
   }
 
   LaneTensor computed(const Operation& operation, const Placed& result) {

@@ -125,7 +125,7 @@ NestForm split_form(const Nest& nest, const BoundShapes& shapes, const Target& t
 }  // namespace
 
 NestForm LikelyForms::form_of(const Nest& nest, const Target& target) const {
-  const auto dense = NestForm::dense(nest.operands());
+  const NestForm dense = nest.dense_form();
   if (!shapes_) return dense;
   const Dims& extents = shapes_->values[nest.space];
   if (element_count(extents).value_or(0) == 0) return dense;

@@ -31,6 +31,7 @@ std::vector<CopiedOperand> apart(const Nest& nest, const IterationSpace& space, 
     const int64_t along_row = space.strides[k][0];
     const int64_t to_next_row = space.strides[k][1];
     if (along_row == 0 && to_next_row == 0) continue;
+    if (nest.is_table(k)) return {};
     if (along_row == 1 && to_next_row == space.extents[0]) continue;
     if (!is_sub_byte(nest.element(k))) {
       copies.push_back({k, TileCopyKind::strided});
@@ -48,6 +49,7 @@ std::vector<CopiedOperand> gapped_operands(const Nest& nest, const IterationSpac
   std::vector<CopiedOperand> copies;
   for (size_t k = 0; k < nest.operands(); ++k) {
     const auto& strides = space.strides[k];
+    if (nest.is_table(k)) continue;
     const bool is_repeated = strides[0] == 0 || strides[1] == 0;  // without a gap
     const bool follow = strides[1] == strides[0] * space.extents[0];
     if (is_repeated || follow) continue;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "ir/shape/look_up.hpp"
 #include "jit/plan/op_costs.hpp"
 
 namespace castor::jit {
@@ -63,9 +64,9 @@ void MaterialisedValues::materialise(ValueId value) {
   make_leaf(value);
 }
 
-/// A reshape reads its operand from memory, in the operand's own type. Where other operations take
-/// the value in a wider type, they still compute it themselves.
-void MaterialisedValues::materialise_for_reshape(ValueId value) {
+/// A reshape reads its operand, and look_up its table, from memory, in the value's own type. Where
+/// other operations take the value in a wider type, they still compute it themselves.
+void MaterialisedValues::materialise_as_handed_on(ValueId value) {
   if (facts_.in_memory[value]) return;
   const bool as_handed_on = facts_.carried[value] == function_.type_of(value).element;
   as_handed_on ? materialise(value) : static_cast<void>(materialised_[value] = true);
@@ -75,7 +76,8 @@ void MaterialisedValues::materialise_for_reshape(ValueId value) {
 void MaterialisedValues::visit(const Operation& operation) {
   if (stands_alone(operation.op)) return visit_alone(operation);
   if (info(operation.op).family == OpFamily::reduction) return visit_reduction(operation);
-  if (operation.op == OpKind::reshape) materialise_for_reshape(operation.operands[0]);
+  if (operation.op == OpKind::reshape) materialise_as_handed_on(operation.operands[0]);
+  if (operation.op == OpKind::look_up) materialise_as_handed_on(operation.operands[1]);
   for (ValueId result : operation.results) {
     if (facts_.in_memory[result]) {
       make_leaf(result);
@@ -98,7 +100,11 @@ void MaterialisedValues::visit_reduction(const Operation& operation) {
   const ValueId operand = operation.operands[0];
   const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
   const bool costs_much = uses_[operand] > 1 && cost_of_cone(operand) > max_rematerialisation_cost;
-  if (!facts_.in_memory[operand] && !is_stored_wide && (costs_much || exceeds_nest(operation))) {
+  const bool looks_up = std::ranges::any_of(cones_[operand].computed, [&](ValueId value) {
+    return facts_.defining[value]->op == OpKind::look_up;
+  });
+  if (!facts_.in_memory[operand] && !is_stored_wide &&
+      (costs_much || looks_up || exceeds_nest(operation))) {
     materialise(operand);
   }
   const ValueId result = operation.results[0];
@@ -115,7 +121,7 @@ int MaterialisedValues::cost_of_cone(ValueId value) const {
 /// result is materialised if others read it; else it is the caller's.
 void MaterialisedValues::visit_alone(const Operation& operation) {
   for (ValueId operand : operation.operands) {
-    if (operand != no_value) materialise_for_reshape(operand);
+    if (operand != no_value) materialise_as_handed_on(operand);
   }
   const ValueId result = operation.results[0];
   materialised_[result] = uses_[result] > 0;
@@ -124,7 +130,12 @@ void MaterialisedValues::visit_alone(const Operation& operation) {
 
 MaterialisedValues::Cone MaterialisedValues::united_cones(const Operation& operation) const {
   Cone cone;
-  for (ValueId operand : operation.operands) {
+  for (size_t i = 0; i < operation.operands.size(); ++i) {
+    const ValueId operand = operation.operands[i];
+    if (is_table(operation, i)) {
+      unite(cone.leaves, {operand});
+      continue;
+    }
     unite(cone.leaves, cones_[operand].leaves);
     unite(cone.computed, cones_[operand].computed);
   }

@@ -30,7 +30,7 @@ class MaterialisedValues {
   void count_uses();
   void make_leaf(ValueId value);
   void materialise(ValueId value);
-  void materialise_for_reshape(ValueId value);
+  void materialise_as_handed_on(ValueId value);
   void visit(const Operation& operation);
   void visit_alone(const Operation& operation);
   void visit_reduction(const Operation& operation);

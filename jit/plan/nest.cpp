@@ -10,11 +10,25 @@ ElementType Nest::element(size_t operand) const {
                                  : program.sinks[operand - inputs.size()].element;
 }
 
+bool Nest::is_table(size_t operand) const {
+  return operand < inputs.size() && program.sources[operand].is_table();
+}
+
 std::vector<OperandStorage> Nest::storage() const {
   std::vector<OperandStorage> all;
-  for (const MemoryOperand& operand : program.sources) all.push_back({operand.element, false});
-  for (const MemoryOperand& operand : program.sinks) all.push_back({operand.element, true});
+  for (const MemoryOperand& operand : program.sources) {
+    all.push_back({operand.element, false, operand.is_table()});
+  }
+  for (const MemoryOperand& operand : program.sinks) all.push_back({operand.element, true, false});
   return all;
+}
+
+NestForm Nest::dense_form() const {
+  NestForm form = NestForm::dense(operands());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (is_table(k)) form.access[k] = Access::table;
+  }
+  return form;
 }
 
 bool Nest::has_sub_byte_operand() const {

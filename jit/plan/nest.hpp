@@ -125,9 +125,13 @@ struct Nest {
 
   size_t operands() const { return inputs.size() + outputs.size(); }
   ElementType element(size_t operand) const;
+  /// Whether the nest reads the operand, a dense table, at indices.
+  bool is_table(size_t operand) const;
   /// The storage of every operand, inputs first.
   std::vector<OperandStorage> storage() const;
   bool has_sub_byte_operand() const;
+  /// The form of rows that follow one another, and of one table for all.
+  NestForm dense_form() const;
 };
 
 /// Splits a canonical function into nests, in the order in which they run, and lowers each to

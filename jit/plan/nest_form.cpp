@@ -42,6 +42,7 @@ bool rows_are_whole_bytes(const IterationSpace& space, size_t k, const OperandSt
 
 Access access_of(const IterationSpace& space, size_t k, const OperandStorage& storage) {
   const int64_t stride = space.strides[k][0];
+  if (storage.is_table) return stride == 0 ? Access::table : Access::tables;
   if (stride == 0) return Access::uniform;
   if (!is_sub_byte(storage.element)) {
     return stride == 1 ? Access::contiguous : Access::strided;
@@ -63,8 +64,8 @@ bool continues(const Axis& inner, const Axis& outer) {
 }  // namespace
 
 std::string_view name_of(Access access) {
-  constexpr std::string_view names[] = {"contiguous", "strided",  "bitwise",
-                                        "uniform",    "periodic", "repeated"};
+  constexpr std::string_view names[] = {"contiguous", "strided",  "bitwise", "uniform",
+                                        "periodic",   "repeated", "table",   "tables"};
   return names[static_cast<size_t>(access)];
 }
 
@@ -88,7 +89,10 @@ IterationSpace iteration_space(const Dims& extents, std::span<const Dims> stride
       merged.push_back(std::move(axis));
     }
   }
-  if (merged.empty()) merged.push_back({1, std::vector<int64_t>(strides.size(), 1)});
+  if (merged.empty()) {
+    merged.push_back({1, {}});
+    for (const OperandStorage& each : storage) merged[0].strides.push_back(each.is_table ? 0 : 1);
+  }
 
   IterationSpace space;
   space.form.rank = static_cast<int>(merged.size());

@@ -26,6 +26,8 @@ enum class Access : uint8_t {
   periodic,    ///< the axis is many periods, and each repeats the same elements; code reads them
                ///< from a copy of at least one period and one iteration (sub-byte: as bytes)
   repeated,    ///< one element for each period; these are consecutive
+  table,       ///< one table for the whole axis, whose elements are read in any order
+  tables,      ///< a table for each element of the axis; these are dense and consecutive
 };
 std::string_view name_of(Access access);
 
@@ -33,6 +35,7 @@ std::string_view name_of(Access access);
 struct OperandStorage {
   ElementType element = ElementType::f32;
   bool is_output = false;
+  bool is_table = false;
 };
 
 /// How whole vectors are stored.

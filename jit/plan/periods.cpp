@@ -30,7 +30,6 @@ Pattern pattern_of(const IterationSpace& space, size_t k, int outer) {
 
 Access access_of(Pattern pattern) {
   switch (pattern) {
-    case Pattern::uniform: return Access::uniform;
     case Pattern::periodic: return Access::periodic;
     case Pattern::repeated: return Access::repeated;
     default: return Access::contiguous;
@@ -51,6 +50,7 @@ std::vector<Pattern> merged_patterns(const IterationSpace& space, int outer,
   for (size_t k = 0; k < storage.size(); ++k) {
     const Pattern pattern = pattern_of(space, k, outer);
     if (pattern == Pattern::other) return {};
+    if (storage[k].is_table && pattern != Pattern::uniform) return {};
     if (storage[k].is_output && pattern != Pattern::contiguous) return {};
     // A period is copied once: it may not change along the axes further out.
     const bool is_outermost = outer + 1 == space.form.rank;
@@ -91,7 +91,7 @@ void merge(IterationSpace& space, int outer, std::span<const Pattern> patterns) 
   }
   merged.strides.resize(patterns.size());
   for (size_t k = 0; k < patterns.size(); ++k) {
-    merged.form.access[k] = access_of(patterns[k]);
+    if (patterns[k] != Pattern::uniform) merged.form.access[k] = access_of(patterns[k]);
     merged.strides[k][0] =
         patterns[k] == Pattern::contiguous || patterns[k] == Pattern::repeated ? 1 : 0;
     for (int axis = outer + 1; axis < space.form.rank; ++axis) {

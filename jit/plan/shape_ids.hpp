@@ -50,7 +50,7 @@ class ShapeIds {
     const Shape& shape = function_.type_of(result).shape;
     const OpFamily family = info(operation.op).family;
     if (family == OpFamily::reduction) return reduced(operation);
-    const bool follows = family == OpFamily::elementwise;
+    const bool follows = family == OpFamily::elementwise || family == OpFamily::look_up;
     ShapeId id;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const bool is_open = !shape[axis].is_fixed() && shape[axis].name.empty();

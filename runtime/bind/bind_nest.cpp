@@ -51,7 +51,7 @@ class NestBinder {
         bound_.steps.emplace_back(new_step<EmptyStep>());
         continue;
       }
-      if (Status status = copy_for_reshapes(nest); !status) return status;
+      if (Status status = copy_what_is_not_dense(nest); !status) return status;
       const Result<bool> is_fused = bind_fused(nest);
       if (!is_fused.ok()) return is_fused.error();
       if (*is_fused) {
@@ -82,18 +82,26 @@ class NestBinder {
     return step;
   }
 
-  /// Copies to scratch of what no strides can reshape.
-  Status copy_for_reshapes(const jit::Nest& nest) {
+  /// Copies to scratch of tables that are not dense, and of what no strides can reshape.
+  Status copy_what_is_not_dense(const jit::Nest& nest) {
     for (size_t k = 0; k < nest.inputs.size(); ++k) {
       const ValueId value = nest.inputs[k].value;
       const ValueId root = origins_.root_of(value);
-      if (root == value || origins_.has_scratch(root)) continue;
+      const bool any_strides = root == value && !nest.is_table(k);
+      if (any_strides || origins_.has_scratch(root)) continue;
       const TensorOrigin origin = origins_.of_root(root, nest.element(k));
-      if (jit::reshaped_strides(origin.extents, origin.strides, origins_.extents_of(value)))
-        continue;
+      if (is_readable(nest, k, origin)) continue;
       if (Status status = bind_copy(root, nest.element(k)); !status) return status;
     }
     return {};
+  }
+
+  /// Whether the nest can read its input where the root of the value is stored.
+  bool is_readable(const jit::Nest& nest, size_t input, const TensorOrigin& root) const {
+    const ValueId value = nest.inputs[input].value;
+    if (nest.is_table(input)) return origins_.is_dense(value, root);
+    return jit::reshaped_strides(root.extents, root.strides, origins_.extents_of(value))
+        .has_value();
   }
 
   Status bind_copy(ValueId root, ElementType element) {
@@ -309,7 +317,7 @@ class NestBinder {
     const Result<FusedResult> result = fused_result(convolution);
     if (!result.ok()) return result.error();
     if (origins_.extents_of(nest.space) != extents || result->sums_nothing) return false;
-    if (Status status = copy_for_reshapes(nest); !status) return status.error();
+    if (Status status = copy_what_is_not_dense(nest); !status) return status.error();
     std::vector<Dims> strides;
     BoundEpilogue epilogue;
     epilogue.nest = at_ + 1;

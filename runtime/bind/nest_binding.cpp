@@ -210,7 +210,7 @@ Status NestBinding::bind_code(const jit::Nest& nest, const LikelyCode* likely,
 bool NestBinding::can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
                              int64_t bytes) const {
   if (bytes < min_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
-  const bool is_dense = space.form == jit::NestForm::dense(nest.operands());
+  const bool is_dense = space.form == nest.dense_form();
   const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).table_operand >= 0;
   if (nest.has_sub_byte_operand() && !is_dense && !by_table) return false;
   return rows_align(nest, space, by_table) &&

@@ -78,6 +78,7 @@ const std::vector<std::string> other_texts = {
     around("%x: u8[2]", "u8[2]", "%y = clamp %x {hi = -3}", "%y"),
     around("%c: boolean[2, 1], %x: nf4[3], %y: nf4[]", "nf4[2, 3]", "%z = select %c, %x, %y", "%z"),
     around("%c: boolean[3], %x: u1[3]", "u1[3]", "%z = select %c, %x, %x {broadcast = none}", "%z"),
+    around("%x: i4[2, ?c], %t: nf4[?c, 16]", "nf4[2, ?c]", "%y = look_up %x, %t {axis = 1}", "%y"),
     around("%x: u8[1, 2, 5], %w: i8[4, 1, 3], %z: i8[4]", "i32[1, 4, 5]",
            "%y = conv_integer %x, %w, none, %z {group = 2, pads = [2, 0]}", "%y"),
     around("%a: u8[?n, 2, 5], %b: i8[5, 4], %z: i8[4]", "i32[?n, 2, 4]",

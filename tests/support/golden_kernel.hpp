@@ -150,7 +150,7 @@ inline std::vector<GoldenNest> nests_of(const GoldenKernel& kernel) {
   std::vector<GoldenNest> made;
   for (jit::Nest& nest : nests) {
     jit::NestForm form = kernel.form;
-    if (form.access.empty()) form.access = jit::NestForm::dense(nest.operands()).access;
+    if (form.access.empty()) form.access = nest.dense_form().access;
     made.push_back({std::move(nest), std::move(form)});
   }
   return made;

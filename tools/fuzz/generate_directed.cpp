@@ -117,9 +117,10 @@ class DirectedProgram : ProgramMaker {
   void make_mode(const ModeCell& cell) {
     OperationDrawer drawer(random_, program_);
     OpKind op = cell.op;
-    while (op == OpKind::add && (info(op).operands != 2 || random_.percent(50))) {
+    while (op == OpKind::add && random_.percent(50)) {
       op = static_cast<OpKind>(random_.below(op_count));
-      if (info(op).operands != 2 || info(op).results != 1) op = OpKind::add;
+      const bool broadcasts = info(op).family == OpFamily::elementwise;
+      if (!broadcasts || info(op).operands != 2 || info(op).results != 1) op = OpKind::add;
     }
     drawer.draw_mode(op, cell.mode);
     finish(drawer);
@@ -245,7 +246,23 @@ class DirectedProgram : ProgramMaker {
   void make_access(const AccessCell& cell) {
     const jit::Access access = cell.access;
     const bool is_plain = access == jit::Access::contiguous || access == jit::Access::bitwise;
-    is_plain ? make_strides(cell) : make_repeats(cell);
+    const bool is_table = access == jit::Access::table || access == jit::Access::tables;
+    is_table ? make_table(cell) : is_plain ? make_strides(cell) : make_repeats(cell);
+  }
+
+  /// Codes along whose innermost axis there is one table, or each index has one.
+  void make_table(const AccessCell& cell) {
+    const ElementType codes = draw_element(random_, OperandClass::code);
+    const ElementType element = draw_element_of(random_, cell.element_bytes);
+    const int64_t columns = random_.between(2, 12);
+    const bool is_each = cell.access == jit::Access::tables;
+    const int64_t entries = int64_t{1} << bits_of(codes);
+    add(codes, {random_.between(1, 9), columns});
+    add(element, is_each ? Dims{columns, entries} : Dims{entries});
+    OperationSpec operation{.op = OpKind::look_up, .operands = {0, 1}};
+    if (is_each) operation.attributes.push_back({"axis", {int64_t{1}}});
+    add_result(operate(std::move(operation)));
+    place(StrideKind::dense);
   }
 
   void make_strides(const AccessCell& cell) {

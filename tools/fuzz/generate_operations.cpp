@@ -160,6 +160,7 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::broadcast: return draw_broadcast();
     case OpKind::reshape: return draw_reshape();
     case OpKind::select: return draw_select(pick_value(values_of(OperandClass::any)));
+    case OpKind::look_up: return draw_look_up();
     case OpKind::conv_integer: return convolve_any();
     case OpKind::matmul_integer: return multiply_any();
     case OpKind::quantize_linear:
@@ -186,6 +187,7 @@ bool OperationDrawer::draw_on(OpKind op, ElementType type) {
     draw_requantization_of(type);
     return true;
   }
+  if (op == OpKind::look_up) return draw_look_up_of(type, draw_element(random_), true);
   const bool has_parameters = info(op).family == OpFamily::composition;  // which are constants
   for (int i = 0; (i < info(op).operands && !has_parameters) || i < 1; ++i) add_input(type);
   if (op == OpKind::select) add_input(ElementType::boolean);

@@ -39,6 +39,8 @@ class OperationDrawer {
   void draw_requantization_of(ElementType container);
   /// An input made for a requantization, and that.
   void draw_requantization(const DrawnRequantization& drawn);
+  /// Inputs for a look-up, codes and a table of these types; and that.
+  bool draw_look_up_of(ElementType codes, ElementType table, bool has_axis);
   /// A requantization of a value that is there. With `may_add_inputs`, values of operations may
   /// have other numbers afterwards.
   bool draw_requantize(bool may_add_inputs);
@@ -77,6 +79,9 @@ class OperationDrawer {
   bool combine_blocked(OpKind op, size_t a);
   bool draw_select(size_t a);
   size_t draw_condition();
+  std::optional<int> draw_table_axis(const Dims& shape);
+  bool look_up(size_t codes, size_t table, std::optional<int> axis);
+  bool draw_look_up();
   bool convolve_any();
   bool multiply_any();
   bool multiply(size_t a, const DrawnMatmul& drawn, const MatmulOperands& given);

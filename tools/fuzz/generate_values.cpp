@@ -57,6 +57,9 @@ void OperationDrawer::draw_inputs() {
   for (size_t i = 0; i < count; ++i) {
     add_input(are_alike ? palette_.front() : random_.pick(palette_));
   }
+  if (random_.percent(8)) {  // a table for codes of 8 or 4 bits
+    add_input(random_.pick(palette_), {random_.percent(50) ? 256 : 16});
+  }
 }
 
 bool OperationDrawer::add(OperationSpec operation, int64_t max) {

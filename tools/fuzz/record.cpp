@@ -248,7 +248,8 @@ bool is_composition(const Operation& operation) {
 /// The cell of the operation's way to broadcast, if it has one.
 std::optional<ModeCell> mode_of(const Operation& operation, const std::vector<Dims>& extents) {
   const bool is_broadcast = operation.op == OpKind::broadcast;
-  if ((operation.operands.size() < 2 && !is_broadcast) || stands_alone(operation.op)) return {};
+  const bool has_no_mode = stands_alone(operation.op) || operation.op == OpKind::look_up;
+  if ((operation.operands.size() < 2 && !is_broadcast) || has_no_mode) return {};
   if (is_composition(operation)) return {};
   const Result<BroadcastRule> rule = broadcast_rule(operation);
   if (!rule) return {};
@@ -301,9 +302,10 @@ void ProgramRecord::find_operation(const Function& function, const Operation& op
   operations_.push_back({CellGroup::operations, static_cast<size_t>(operation.op)});
   if (operation.op == OpKind::convert) return find_conversion_of(function, operation);
   if (is_composition(operation)) return;
-  const ValueId typed = operation.operands.empty()   ? operation.results[0]
-                        : stands_alone(operation.op) ? operation.operands.front()
-                                                     : operation.operands.back();
+  const bool by_first = stands_alone(operation.op) || operation.op == OpKind::look_up;
+  const ValueId typed = operation.operands.empty() ? operation.results[0]
+                        : by_first                 ? operation.operands.front()
+                                                   : operation.operands.back();
   const auto number = find_operation_type({operation.op, function.type_of(typed).element});
   if (number) operations_.push_back({CellGroup::operation_types, *number});
   if (operation.op != OpKind::requantize) return;

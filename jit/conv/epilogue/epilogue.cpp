@@ -66,7 +66,9 @@ class WalkBuilder {
     auto element = joint_stride(extents_, strides, elements_);
     if (!row || !element) return Fusion::Kind::partly_repeated;
     if (operand >= nest_.inputs.size() && count_of(extents_, elements_) == 1) element = 1;
-    if (*element != 0 && *element != 1) return Fusion::Kind::partly_repeated;
+    if (*element != 0 && (*element != 1 || nest_.is_table(operand))) {
+      return Fusion::Kind::partly_repeated;
+    }
     walk_.operands.push_back({extents_[0] == 1 ? 0 : strides[0], *row, *element});
     return has_whole_bytes(operand) ? Fusion::Kind::fused : Fusion::Kind::split_bytes;
   }
@@ -75,9 +77,12 @@ class WalkBuilder {
     IterationSpace& space = walk_.space;
     space.form.rank = 2;
     space.extents = {1, 1};
-    for (const PieceSteps& steps : walk_.operands) {
+    for (size_t k = 0; k < walk_.operands.size(); ++k) {
+      const PieceSteps& steps = walk_.operands[k];
       space.strides.push_back({steps.element, steps.row});
-      space.form.access.push_back(steps.element == 0 ? Access::uniform : Access::contiguous);
+      space.form.access.push_back(nest_.is_table(k)    ? Access::table
+                                  : steps.element == 0 ? Access::uniform
+                                                       : Access::contiguous);
     }
     walk_.joining_row = joining_row();
     return std::move(walk_);
@@ -313,10 +318,10 @@ constexpr int max_lane_bits = 32;
 constexpr int min_vectors = 10;
 constexpr int min_table_vectors = 16;
 
-/// Whether the operation goes lane by lane, through general registers.
+/// Whether the operation goes lane by lane, through general registers, or reads a whole tensor.
 bool is_scalar(LaneOp op) {
   return op == LaneOp::divide_each || op == LaneOp::remainder_each ||
-         op == LaneOp::float_remainder_each;
+         op == LaneOp::float_remainder_each || op == LaneOp::gather;
 }
 
 bool is_simple(const LaneProgram& program) {

@@ -146,13 +146,13 @@ TEST(Misuse, NumbersInBuilders) {
        [](FunctionBuilder& to, ValueId) {
          to.constant({number<ElementType>(99), {}}, {});
        }},
-      {"op 99 is not in the op table, expected 0 to 46", ErrorCode::invalid_function,
+      {"op 99 is not in the op table, expected 0 to 47", ErrorCode::invalid_function,
        [](FunctionBuilder& to, ValueId x) { to.binary(number<OpKind>(99), x, x); }},
       {"op 255 is not in the op table", ErrorCode::invalid_function,
        [](FunctionBuilder& to, ValueId x) { to.unary(number<OpKind>(255), x); }},
-      {"op 47 is not in the op table", ErrorCode::invalid_function,
+      {"op 48 is not in the op table", ErrorCode::invalid_function,
        [](FunctionBuilder& to, ValueId x) {
-         to.append({.op = number<OpKind>(47), .operands = {x}}, {});
+         to.append({.op = number<OpKind>(48), .operands = {x}}, {});
        }},
       {modes, ErrorCode::invalid_argument,
        [=](FunctionBuilder& to, ValueId x) { to.binary(OpKind::add, x, x, {.mode = wild_mode}); }},
