@@ -26,18 +26,14 @@ constexpr size_t max_instructions = 4096;
 /// have six vectors pending, codes and signs.
 int max_pending_vectors(const Target& target) { return target.has_avx512() ? 10 : 6; }
 
-/// Instructions of the lane program; a gather that goes lane by lane counts as many as lanes.
-size_t unrolled_length(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
-  size_t length = nest.program.code.size();
-  for (const LaneInst& inst : nest.program.code) {
-    if (inst.op != LaneOp::gather) continue;
-    const auto source = static_cast<size_t>(inst.imm);
-    const bool is_single = form.access[source] == Access::table;
-    const int index_bits = nest.program.sources[source].index_bits;
-    if (is_single && permutes_table(target, index_bits, inst.type)) continue;
-    length += static_cast<size_t>(lanes);
-  }
-  return length;
+/// Whether the gather reads entries one by one, so that it is as long as it has lanes.
+bool reads_each_lane(const Nest& nest, const NestForm& form, const Target& target,
+                     const LaneInst& inst) {
+  if (inst.op != LaneOp::gather) return false;
+  const auto source = static_cast<size_t>(inst.imm);
+  return form.access[source] == Access::tables ||
+         table_method(target, nest.program.sources[source].index_bits, bits_of(inst.type)) ==
+             TableMethod::each_lane;
 }
 
 /// Registers that partial results may take.
@@ -95,7 +91,10 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
     const int collected = inst.b == no_lane ? 1 : 2;  // lanes, and signs beside them
     plan.pending_vectors += collected * std::countr_zero(static_cast<unsigned>(chunks));
   }
-  const size_t length = unrolled_length(nest, form, target, plan.lanes);
+  const auto long_gathers = std::ranges::count_if(nest.program.code, [&](const LaneInst& inst) {
+    return reads_each_lane(nest, form, target, inst);
+  });
+  const size_t length = nest.program.code.size() + static_cast<size_t>(long_gathers * plan.lanes);
   const bool room = plan.pending_vectors <= max_pending_vectors(target);
   const bool is_short = length * static_cast<size_t>(packed_chunks) <= max_unrolled_instructions;
   const int group_chunks =
@@ -111,7 +110,7 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
   }
   plan.packs = true;
   plan.chunks = std::lcm(std::max(packed_chunks, group_chunks), period);
-  while (plan.chunks < min_chunks &&
+  while (plan.chunks < min_chunks && long_gathers == 0 &&
          2 * length * static_cast<size_t>(plan.chunks) <= max_unrolled_instructions) {
     plan.chunks *= 2;
   }

@@ -58,7 +58,8 @@ void NestOperands::make_source(size_t operand) {
     case Access::tables: {
       const TableOperand table = {operand, element, nest_.program.sources[operand].index_bits,
                                   form_.access[operand] == Access::tables};
-      sources_.push_back(&table_sources_.try_emplace(operand, table, *this, frame_).first->second);
+      sources_.push_back(
+          &table_sources_.try_emplace(operand, table, target_, *this, frame_).first->second);
       return;
     }
     default:

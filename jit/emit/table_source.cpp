@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/table_source.hpp"
 
+#include <algorithm>
+
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/op_helpers.hpp"
@@ -11,8 +13,19 @@ namespace {
 
 using Xbyak::Reg64;
 
-constexpr int part_bytes = 64;  // of a table of 256 bytes
+constexpr int zmm_bytes = 64;
 constexpr int xmm_bytes = 16;
+
+/// Registers that hold a whole table.
+int parts_of(TableMethod method) {
+  switch (method) {
+    case TableMethod::each_lane: return 0;
+    case TableMethod::permute_bytes: return 4;
+    case TableMethod::permute_words_256: return 8;
+    case TableMethod::permute_qwords: return 2;
+    default: return 1;
+  }
+}
 
 /// Inserts an element in memory as lane `lane` of a 128-bit register.
 void emit_insert(Assembler& code, const Xmm& to, const Xbyak::Address& from, int bytes, int lane) {
@@ -37,71 +50,149 @@ void emit_move(Assembler& code, const Xbyak::Address& to, const Reg64& data,
 }
 
 /// Puts 128 bits into part `part` of a wider register.
-void emit_insert_part(LaneEmitter& emitter, const Xmm& to, const Xmm& part_of, int part) {
+void emit_insert_part(LaneEmitter& emitter, const Xmm& to, const Xmm& bits, int part) {
   const auto number = static_cast<uint8_t>(part);
   Assembler& code = emitter.code();
-  if (!emitter.has_avx512()) return code.vinserti128(ymm(to), ymm(to), part_of, number);
-  width_of(to) == 512 ? code.vinserti32x4(zmm(to), zmm(to), part_of, number)
-                      : code.vinserti32x4(ymm(to), ymm(to), part_of, number);
+  if (!emitter.has_avx512()) return code.vinserti128(ymm(to), ymm(to), bits, number);
+  width_of(to) == 512 ? code.vinserti32x4(zmm(to), zmm(to), bits, number)
+                      : code.vinserti32x4(ymm(to), ymm(to), bits, number);
+}
+
+/// Extends bytes with zeros to the lanes of a whole register.
+void emit_widen_indices(Assembler& code, const Xmm& to, const Xmm& bytes, int bits) {
+  switch (bits) {
+    case 16: return code.vpmovzxbw(zmm(to), ymm(bytes));
+    case 32: return code.vpmovzxbd(zmm(to), Xmm(bytes.getIdx()));
+    default: return code.vpmovzxbq(zmm(to), Xmm(bytes.getIdx()));
+  }
 }
 
 }  // namespace
 
-bool permutes_table(const Target& target, int index_bits, LaneType type) {
-  return bits_of(type) == 8 && (index_bits == 4 || target.supports(Feature::avx512_vbmi));
+TableMethod table_method(const Target& target, int index_bits, int element_bits) {
+  if (element_bits == 8) {
+    if (index_bits == 4) return TableMethod::shuffle_bytes;
+    return target.supports(Feature::avx512_vbmi) ? TableMethod::permute_bytes
+                                                 : TableMethod::each_lane;
+  }
+  if (!target.has_avx512()) return TableMethod::each_lane;
+  if (element_bits == 16) {
+    return index_bits == 4 ? TableMethod::permute_words : TableMethod::permute_words_256;
+  }
+  if (index_bits != 4) return TableMethod::each_lane;
+  return element_bits == 32 ? TableMethod::permute_dwords : TableMethod::permute_qwords;
 }
 
+TableSource::TableSource(const TableOperand& table, const Target& target,
+                         const OperandLocator& locator, const Frame& frame)
+    : table_(table),
+      method_(table.is_each ? TableMethod::each_lane
+                            : table_method(target, table.index_bits, bits_of(table.element))),
+      vector_bits_(target.vector_bits()),
+      locator_(locator),
+      frame_(frame) {}
+
 void TableSource::reserve_constants(LaneEmitter& emitter) {
-  const LaneType type = integer_lane(bits_of(table_.element));
-  if (table_.is_each || !permutes_table(emitter.target(), table_.index_bits, type)) return;
-  parts_ = table_.index_bits == 4 ? 1 : 4;
-  vector_bits_ = emitter.target().vector_bits();
-  for (int part = 0; part < parts_; ++part) {
+  for (int part = 0; part < parts_of(method_); ++part) {
     registers_[static_cast<size_t>(part)] = emitter.reserve_register();
   }
 }
 
 void TableSource::emit_load_registers(Assembler& code) const {
-  for (size_t part = 0; part < registers_.size(); ++part) {
-    if (registers_[part]) emit_load_part(code, part, *registers_[part]);
+  for (int part = 0; part < max_parts; ++part) {
+    const std::optional<int> vector = registers_[static_cast<size_t>(part)];
+    if (vector) emit_load_part(code, part, *vector);
   }
 }
 
-/// 64 entries, or all 16 in every 128 bits.
-void TableSource::emit_load_part(Assembler& code, size_t part, int vector) const {
+/// Loads the part's bytes of the table, and none beyond.
+void TableSource::emit_load_part(Assembler& code, int part, int vector) const {
   const Reg64 table = frame_.emit_pointer(table_.operand);
   const Xmm to = vector_register(vector, vector_bits_);
-  if (parts_ == 4) return code.vmovdqu64(to, code.ptr[table + part_bytes * part]);
-  if (vector_bits_ == 512) {
-    code.vbroadcasti32x4(zmm(to), code.ptr[table]);
-  } else {
-    code.vbroadcasti128(ymm(to), code.ptr[table]);
+  if (method_ == TableMethod::shuffle_bytes) {
+    return vector_bits_ == 512 ? code.vbroadcasti32x4(zmm(to), code.ptr[table])
+                               : code.vbroadcasti128(ymm(to), code.ptr[table]);
   }
+  if (method_ == TableMethod::permute_words) return code.vmovdqu64(ymm(to), code.ptr[table]);
+  code.vmovdqu64(zmm(to), code.ptr[table + part * zmm_bytes]);
 }
 
-Xmm TableSource::emit_part(LaneEmitter& emitter, size_t part, OwnedVector& fallback) const {
-  if (registers_[part]) return vector_register(*registers_[part], vector_bits_);
+Xmm TableSource::emit_part(LaneEmitter& emitter, int part, OwnedVector& fallback) const {
+  const std::optional<int> vector = registers_[static_cast<size_t>(part)];
+  if (vector) return vector_register(*vector, vector_bits_);
   fallback = emitter.scratch();
-  const Xmm vector = fallback.as(vector_bits_);
-  emit_load_part(emitter.code(), part, vector.getIdx());
-  return vector;
+  const Xmm loaded = fallback.as(vector_bits_);
+  emit_load_part(emitter.code(), part, loaded.getIdx());
+  return loaded;
 }
 
 void TableSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   const Xmm indices = emitter.use(inst.a);
-  if (parts_ == 4) {
-    const auto quarter = [&](int part, OwnedVector& fallback) {
-      return emit_part(emitter, static_cast<size_t>(part), fallback);
-    };
-    return emit_permute_256(emitter, quarter, indices, to);
-  }
-  if (parts_ == 1) {
-    OwnedVector fallback;
-    const Xmm table = emit_part(emitter, 0, fallback);
-    return emitter.code().vpshufb(to, vector_register(table.getIdx(), width_of(to)), indices);
+  switch (method_) {
+    case TableMethod::each_lane: break;
+    case TableMethod::shuffle_bytes:
+    case TableMethod::permute_bytes: return emit_permute_bytes(emitter, indices, to);
+    case TableMethod::permute_words_256: return emit_permute_words_256(emitter, indices, to);
+    default: return emit_permute(emitter, indices, to);
   }
   const bool is_whole = locator_.mode(table_.operand) == ChunkMode::whole;
   is_whole ? emit_each_lane(emitter, inst, to) : emit_each_lane_of_tail(emitter, inst, to);
+}
+
+void TableSource::emit_permute_bytes(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
+  if (method_ == TableMethod::permute_bytes) {
+    const auto quarter = [&](int part, OwnedVector& fallback) {
+      return emit_part(emitter, part, fallback);
+    };
+    return emit_permute_256(emitter, quarter, indices, to);
+  }
+  OwnedVector fallback;
+  const Xmm table = emit_part(emitter, 0, fallback);
+  emitter.code().vpshufb(to, vector_register(table.getIdx(), width_of(to)), indices);
+}
+
+/// 16 entries wider than bytes. Above a chunk of 16-bit lanes registers have zeros, which
+/// widen_to_high_half takes.
+void TableSource::emit_permute(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
+  Assembler& code = emitter.code();
+  OwnedVector fallbacks[2];
+  const Xmm table = emit_part(emitter, 0, fallbacks[0]);
+  emit_widen_indices(code, to, indices, bits_of(table_.element));
+  switch (method_) {
+    case TableMethod::permute_words:
+      code.vpermw(zmm(to), zmm(to), zmm(table));
+      if (width_of(to) < 512) code.vmovdqa64(to, to);
+      return;
+    case TableMethod::permute_dwords: return code.vpermd(zmm(to), zmm(to), zmm(table));
+    default: return code.vpermi2q(zmm(to), zmm(table), zmm(emit_part(emitter, 1, fallbacks[1])));
+  }
+}
+
+/// 64 entries at a time: bits 6 and 7 of an index say of which quarter its entry is. Of the
+/// quarters of each half, what one leaves alone is the other's index.
+void TableSource::emit_permute_words_256(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
+  Assembler& code = emitter.code();
+  const OwnedMask upper_half = emitter.scratch_mask();
+  const OwnedMask upper_quarter = emitter.scratch_mask();
+  const OwnedMask lower_quarter = emitter.scratch_mask();
+  const OwnedVector scratch = emitter.scratch();
+  const Xbyak::Zmm other = zmm(scratch.as(512));
+  emit_widen_indices(code, to, indices, 16);
+  code.vpsllw(other, zmm(to), 8);
+  code.vpmovw2m(upper_half.get(), other);
+  code.vpsllw(other, zmm(to), 9);
+  code.vpmovw2m(upper_quarter.get(), other);
+  code.knotd(lower_quarter.get(), upper_quarter.get());
+  code.vmovdqa64(other, zmm(to));
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    OwnedVector fallbacks[2];
+    const Xmm first = emit_part(emitter, 2 * quarter, fallbacks[0]);
+    const Xmm second = emit_part(emitter, 2 * quarter + 1, fallbacks[1]);
+    const Opmask mask = (quarter % 2 == 0 ? lower_quarter : upper_quarter).get();
+    code.vpermi2w((quarter < 2 ? zmm(to) : other) | mask, zmm(first), zmm(second));
+  }
+  // Leaves zeros above the chunk's lanes, as emit_permute does.
+  code.vpblendmw(to | upper_half.get(), to, vector_register(other.getIdx(), width_of(to)));
 }
 
 /// A register with the address of the table of the chunk's first lane: the operand's pointer, which
@@ -113,13 +204,18 @@ Reg64 TableSource::emit_base(Assembler& code) const {
   return gpr::counter;
 }
 
-/// Reads the entries of a whole chunk, sixteen bytes of the result at a time.
+/// Reads the entries of a whole chunk, eight indices and sixteen bytes of the result at a time.
 void TableSource::emit_each_lane(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) const {
   Assembler& code = emitter.code();
   const OwnedSlot slot = emitter.scratch_slot();
+  const OwnedSlot kept = emitter.scratch_slot();
+  const Reg64& table = gpr::counter;
+  const Reg64& indices = gpr::scratch;
+  const Reg64& entry = gpr::extent;
   code.vmovups(emitter.address(slot), emitter.use(inst.a));
+  code.mov(emitter.address(kept), entry);
   const Reg64 base = emit_base(code);
-  const Reg64 entry = base == gpr::scratch ? gpr::counter : gpr::scratch;
+  if (base != table) code.mov(table, base);
   const int each = table_.is_each ? table_bytes() : 0;
   const auto first = static_cast<int64_t>(each) * locator_.element_of_iteration();
   const int lanes_of_part = xmm_bytes / element_bytes();
@@ -129,13 +225,16 @@ void TableSource::emit_each_lane(LaneEmitter& emitter, const LaneInst& inst, con
     emit_zero(emitter, part);
     const int end = std::min(begin + lanes_of_part, emitter.lanes());
     for (int lane = begin; lane < end; ++lane) {
-      code.movzx(entry.cvt32(), code.byte[emitter.address(slot, lane).getRegExp()]);
+      if (lane % 8 == 0) code.mov(indices, emitter.address(slot, lane));
+      code.movzx(entry.cvt32(), lane % 2 == 0 ? code.al : code.ah);
+      if (lane % 2 == 1 && lane % 8 != 7) code.shr(indices, 16);
       const auto offset = static_cast<size_t>(first + static_cast<int64_t>(each) * lane);
-      emit_insert(code, part, code.ptr[base + entry * element_bytes() + offset], element_bytes(),
+      emit_insert(code, part, code.ptr[table + entry * element_bytes() + offset], element_bytes(),
                   lane - begin);
     }
     if (begin > 0) emit_insert_part(emitter, to, part, begin / lanes_of_part);
   }
+  code.mov(entry, emitter.address(kept));
 }
 
 /// Reads the entries of the lanes that exist, and no others, whose indices may be anything.

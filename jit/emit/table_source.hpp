@@ -18,15 +18,25 @@ struct TableOperand {
   bool is_each;         ///< each element of the innermost axis has a table, one after another
 };
 
-/// Whether one table for a whole row is looked up by permutations of bytes in registers: its
-/// entries are bytes, 16 of them, or 256 with VBMI.
-bool permutes_table(const Target& target, int index_bits, LaneType type);
+/// How entries are looked up.
+enum class TableMethod : uint8_t {
+  each_lane,          ///< read one by one
+  shuffle_bytes,      ///< 16 bytes in one register, repeated
+  permute_bytes,      ///< 256 bytes in four registers (VBMI)
+  permute_words,      ///< 16 entries of 16 bits in half a register (AVX-512, as the next)
+  permute_words_256,  ///< 256 entries of 16 bits in eight registers
+  permute_dwords,     ///< 16 entries of 32 bits in one register
+  permute_qwords,     ///< 16 entries of 64 bits in two
+};
+
+/// The method for one table of a whole row; where each element has one, it is each_lane.
+TableMethod table_method(const Target& target, int index_bits, int element_bits);
 
 /// Entries are looked up in registers, which are loaded once per row, or are read one by one.
 class TableSource : public Source {
  public:
-  TableSource(const TableOperand& table, const OperandLocator& locator, const Frame& frame)
-      : table_(table), locator_(locator), frame_(frame) {}
+  TableSource(const TableOperand& table, const Target& target, const OperandLocator& locator,
+              const Frame& frame);
 
   void reserve_constants(LaneEmitter& emitter) override;
   /// Loads the table into the registers that it has.
@@ -34,21 +44,27 @@ class TableSource : public Source {
   void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
 
  private:
+  static constexpr int max_parts = 8;
+
   int element_bytes() const { return bits_of(table_.element) / 8; }
   int table_bytes() const { return element_bytes() << table_.index_bits; }
-  Xbyak::Xmm emit_part(LaneEmitter& emitter, size_t part, OwnedVector& fallback) const;
-  void emit_load_part(Assembler& code, size_t part, int vector) const;
+  Xbyak::Xmm emit_part(LaneEmitter& emitter, int part, OwnedVector& fallback) const;
+  void emit_load_part(Assembler& code, int part, int vector) const;
   Xbyak::Reg64 emit_base(Assembler& code) const;
+  void emit_permute_bytes(LaneEmitter& emitter, const Xbyak::Xmm& indices, const Xbyak::Xmm& to);
+  void emit_permute(LaneEmitter& emitter, const Xbyak::Xmm& indices, const Xbyak::Xmm& to);
+  void emit_permute_words_256(LaneEmitter& emitter, const Xbyak::Xmm& indices,
+                              const Xbyak::Xmm& to);
   void emit_each_lane(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) const;
   void emit_each_lane_of_tail(LaneEmitter& emitter, const LaneInst& inst,
                               const Xbyak::Xmm& to) const;
 
   const TableOperand table_;
+  const TableMethod method_;
+  const int vector_bits_;
   const OperandLocator& locator_;
   const Frame& frame_;
-  int parts_ = 0;  ///< registers that hold the whole table; 0 where it is not permuted
-  int vector_bits_ = 0;
-  std::array<std::optional<int>, 4> registers_;  ///< of its parts, as far as there are any left
+  std::array<std::optional<int>, max_parts> registers_;  ///< of its parts, as far as any are left
 };
 
 }  // namespace castor::jit

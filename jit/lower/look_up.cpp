@@ -36,7 +36,9 @@ std::optional<LaneTensor> look_up_constant(LaneBuilder& builder, LaneTensor& cod
   if (bits_of(element) == 8 && builder.looks_up_bytes(index_bits)) {
     return by_bytes(builder, codes, element, entries);
   }
-  if (index_bits == 4 && bits_of(element) <= 32) {
+  // With AVX-512 16-bit entries in memory are permuted without a detour through 32-bit lanes.
+  const bool is_wide = bits_of(element) == 32 || !builder.target().has_avx512();
+  if (index_bits == 4 && bits_of(element) <= 32 && is_wide) {
     return by_i32_lanes(builder, codes, element, entries);
   }
   return std::nullopt;

@@ -95,16 +95,18 @@ void MaterialisedValues::visit(const Operation& operation) {
 }
 
 /// A reduction's operand is computed where it is folded, and again by others that read it, unless
-/// that costs too much. The result is completed wherever it is read.
+/// that costs too much. What it looks up is stored first: folds read no tables. The result is
+/// completed wherever it is read.
 void MaterialisedValues::visit_reduction(const Operation& operation) {
   const ValueId operand = operation.operands[0];
+  const std::vector<ValueId> computed = cones_[operand].computed;
+  for (const ValueId value : computed) {
+    const bool looks_up = facts_.defining[value]->op == OpKind::look_up;
+    if (looks_up && !facts_.in_memory[value]) materialise(value);
+  }
   const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
   const bool costs_much = uses_[operand] > 1 && cost_of_cone(operand) > max_rematerialisation_cost;
-  const bool looks_up = std::ranges::any_of(cones_[operand].computed, [&](ValueId value) {
-    return facts_.defining[value]->op == OpKind::look_up;
-  });
-  if (!facts_.in_memory[operand] && !is_stored_wide &&
-      (costs_much || looks_up || exceeds_nest(operation))) {
+  if (!facts_.in_memory[operand] && !is_stored_wide && (costs_much || exceeds_nest(operation))) {
     materialise(operand);
   }
   const ValueId result = operation.results[0];

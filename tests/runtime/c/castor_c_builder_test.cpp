@@ -47,6 +47,8 @@ constexpr OpRow special_rows[] = {
     {"%a: f32[2, 3]", "f32[]", "%r", "reduce_max %a"},
     {"%a: f32[2, 3]", "f32[1, 3]", "%r", "reduce_max_abs %a {axes = [-2], keep_dims = true}"},
     {"%a: i8[2, 3]", "i32[]", "%r", "reduce_sum %a {accumulator = i32}"},
+    {"%a: u8[?n, 3], %b: f16[256]", "f16[?n, 3]", "%r", "look_up %a, %b"},
+    {"%a: nf4[?n, 3], %b: f32[3, 16]", "f32[?n, 3]", "%r", "look_up %a, %b {axis = 1}"},
     {"%a: u8[1, 3, 8, 8], %b: i8[6, 3, 3, 3]", "i32[1, 6, 6, 6]", "%r", "conv_integer %a, %b"},
     {"%a: u8[1, 8, 8, 4], %b: i8[6, 2, 3, 3], %z: i8[6]", "i32[1, 8, 8, 6]", "%r",
      "conv_integer %a, %b, none, %z {group = 2, pads = [1, 1, 1, 1], strides = [1, 1], dilations = "
