@@ -20,7 +20,8 @@ constexpr int xmm_bytes = 16;
 int parts_of(TableMethod method) {
   switch (method) {
     case TableMethod::each_lane: return 0;
-    case TableMethod::permute_bytes: return 4;
+    case TableMethod::permute_bytes:
+    case TableMethod::permute_byte_pairs: return 4;
     case TableMethod::permute_words_256: return 8;
     case TableMethod::permute_qwords: return 2;
     default: return 1;
@@ -68,20 +69,6 @@ void emit_widen_indices(Assembler& code, const Xmm& to, const Xmm& bytes, int bi
 }
 
 }  // namespace
-
-TableMethod table_method(const Target& target, int index_bits, int element_bits) {
-  if (element_bits == 8) {
-    if (index_bits == 4) return TableMethod::shuffle_bytes;
-    return target.supports(Feature::avx512_vbmi) ? TableMethod::permute_bytes
-                                                 : TableMethod::each_lane;
-  }
-  if (!target.has_avx512()) return TableMethod::each_lane;
-  if (element_bits == 16) {
-    return index_bits == 4 ? TableMethod::permute_words : TableMethod::permute_words_256;
-  }
-  if (index_bits != 4) return TableMethod::each_lane;
-  return element_bits == 32 ? TableMethod::permute_dwords : TableMethod::permute_qwords;
-}
 
 TableSource::TableSource(const TableOperand& table, const Target& target,
                          const OperandLocator& locator, const Frame& frame)
@@ -132,6 +119,7 @@ void TableSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xm
     case TableMethod::each_lane: break;
     case TableMethod::shuffle_bytes:
     case TableMethod::permute_bytes: return emit_permute_bytes(emitter, indices, to);
+    case TableMethod::permute_byte_pairs: return emit_permute_byte_pairs(emitter, indices, to);
     case TableMethod::permute_words_256: return emit_permute_words_256(emitter, indices, to);
     default: return emit_permute(emitter, indices, to);
   }
@@ -168,8 +156,20 @@ void TableSource::emit_permute(LaneEmitter& emitter, const Xmm& indices, const X
   }
 }
 
-/// 64 entries at a time: bits 6 and 7 of an index say of which quarter its entry is. Of the
-/// quarters of each half, what one leaves alone is the other's index.
+/// Words of two parts and of the next two, by the low 6 bits of each word: of the upper ones where
+/// the mask `upper` has ones. A word that one step leaves alone is the other's index.
+void TableSource::emit_permute_quarters(LaneEmitter& emitter, const Xbyak::Zmm& to, int first_part,
+                                        const OwnedMask& upper, const OwnedMask& lower) const {
+  for (int pair = 0; pair < 2; ++pair) {
+    OwnedVector fallbacks[2];
+    const Xmm first = emit_part(emitter, first_part + 2 * pair, fallbacks[0]);
+    const Xmm second = emit_part(emitter, first_part + 2 * pair + 1, fallbacks[1]);
+    const Opmask mask = (pair == 0 ? lower : upper).get();
+    emitter.code().vpermi2w(to | mask, zmm(first), zmm(second));
+  }
+}
+
+/// Bits 6 and 7 of an index say of which quarter its entry is.
 void TableSource::emit_permute_words_256(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
   Assembler& code = emitter.code();
   const OwnedMask upper_half = emitter.scratch_mask();
@@ -184,15 +184,36 @@ void TableSource::emit_permute_words_256(LaneEmitter& emitter, const Xmm& indice
   code.vpmovw2m(upper_quarter.get(), other);
   code.knotd(lower_quarter.get(), upper_quarter.get());
   code.vmovdqa64(other, zmm(to));
-  for (int quarter = 0; quarter < 4; ++quarter) {
-    OwnedVector fallbacks[2];
-    const Xmm first = emit_part(emitter, 2 * quarter, fallbacks[0]);
-    const Xmm second = emit_part(emitter, 2 * quarter + 1, fallbacks[1]);
-    const Opmask mask = (quarter % 2 == 0 ? lower_quarter : upper_quarter).get();
-    code.vpermi2w((quarter < 2 ? zmm(to) : other) | mask, zmm(first), zmm(second));
-  }
+  emit_permute_quarters(emitter, zmm(to), 0, upper_quarter, lower_quarter);
+  emit_permute_quarters(emitter, other, 4, upper_quarter, lower_quarter);
   // Leaves zeros above the chunk's lanes, as emit_permute does.
   code.vpblendmw(to | upper_half.get(), to, vector_register(other.getIdx(), width_of(to)));
+}
+
+/// Bytes at even and odd places one after the other: an index's upper 7 bits select a pair of
+/// entries, bit 0 one of them.
+void TableSource::emit_permute_byte_pairs(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
+  Assembler& code = emitter.code();
+  const OwnedMask upper_half = emitter.scratch_mask();
+  const OwnedMask lower_half = emitter.scratch_mask();
+  const OwnedVector scratch[] = {emitter.scratch(), emitter.scratch()};
+  const Xbyak::Zmm shift = zmm(scratch[0].as(512));
+  const Xbyak::Zmm odd = zmm(scratch[1].as(512));
+  for (const Xbyak::Zmm& pairs : {odd, zmm(to)}) {
+    const bool is_odd = pairs.getIdx() == odd.getIdx();
+    code.vpsllw(pairs, zmm(indices), is_odd ? 0 : 8);  // the index in the upper byte
+    code.vpmovw2m(upper_half.get(), pairs);
+    code.knotd(lower_half.get(), upper_half.get());
+    code.vpsllw(shift, pairs, 7);  // its bit 0 in bit 15
+    code.vpsrlw(shift, shift, 15);
+    code.vpsllw(shift, shift, 3);
+    code.vpsrlw(pairs, pairs, 9);
+    emit_permute_quarters(emitter, pairs, 0, upper_half, lower_half);
+    code.vpsrlvw(pairs, pairs, shift);
+    code.vpsllw(pairs, pairs, 8);
+  }
+  code.vpsrlw(zmm(to), zmm(to), 8);
+  code.vpord(zmm(to), zmm(to), odd);
 }
 
 /// A register with the address of the table of the chunk's first lane: the operand's pointer, which

@@ -7,6 +7,7 @@
 
 #include "jit/emit/frame.hpp"
 #include "jit/emit/memory_operands.hpp"
+#include "jit/plan/table_method.hpp"
 
 namespace castor::jit {
 
@@ -17,20 +18,6 @@ struct TableOperand {
   int index_bits;       ///< 4 or 8: the table has 2^index_bits entries
   bool is_each;         ///< each element of the innermost axis has a table, one after another
 };
-
-/// How entries are looked up.
-enum class TableMethod : uint8_t {
-  each_lane,          ///< read one by one
-  shuffle_bytes,      ///< 16 bytes in one register, repeated
-  permute_bytes,      ///< 256 bytes in four registers (VBMI)
-  permute_words,      ///< 16 entries of 16 bits in half a register (AVX-512, as the next)
-  permute_words_256,  ///< 256 entries of 16 bits in eight registers
-  permute_dwords,     ///< 16 entries of 32 bits in one register
-  permute_qwords,     ///< 16 entries of 64 bits in two
-};
-
-/// The method for one table of a whole row; where each element has one, it is each_lane.
-TableMethod table_method(const Target& target, int index_bits, int element_bits);
 
 /// Entries are looked up in registers, which are loaded once per row, or are read one by one.
 class TableSource : public Source {
@@ -52,7 +39,11 @@ class TableSource : public Source {
   void emit_load_part(Assembler& code, int part, int vector) const;
   Xbyak::Reg64 emit_base(Assembler& code) const;
   void emit_permute_bytes(LaneEmitter& emitter, const Xbyak::Xmm& indices, const Xbyak::Xmm& to);
+  void emit_permute_byte_pairs(LaneEmitter& emitter, const Xbyak::Xmm& indices,
+                               const Xbyak::Xmm& to);
   void emit_permute(LaneEmitter& emitter, const Xbyak::Xmm& indices, const Xbyak::Xmm& to);
+  void emit_permute_quarters(LaneEmitter& emitter, const Xbyak::Zmm& to, int first_part,
+                             const OwnedMask& upper, const OwnedMask& lower) const;
   void emit_permute_words_256(LaneEmitter& emitter, const Xbyak::Xmm& indices,
                               const Xbyak::Xmm& to);
   void emit_each_lane(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) const;

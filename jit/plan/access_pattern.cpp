@@ -7,6 +7,7 @@
 #include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/plan/fold_space.hpp"
 #include "jit/plan/split_space.hpp"
+#include "jit/plan/table_method.hpp"
 
 namespace castor::jit {
 
@@ -70,11 +71,52 @@ std::optional<Dims> reshaped_strides(const Dims& extents, const Dims& strides, c
   return reshaped;
 }
 
+namespace {
+
+/// Fewer elements of the axis next to the innermost are no row that pays for transposed copies.
+constexpr int64_t min_rows_of_tables = 64;
+
+/// Whether the operand is at rest along the innermost axis, or of whole bytes, and so narrow that
+/// transposing it takes less time than reading entries one by one.
+bool may_be_transposed(const Nest& nest, const IterationSpace& space, size_t operand) {
+  constexpr int max_bits = 16;
+  const int bits = bits_of(nest.element(operand));
+  return space.strides[operand][0] == 0 || (bits >= 8 && bits <= max_bits);
+}
+
+/// Whether entries of all tables are permuted in registers where a row shares one.
+bool permutes_tables(const Nest& nest, const Target& target) {
+  return std::ranges::all_of(nest.program.sources, [&](const MemoryOperand& source) {
+    return !source.is_table() || table_method(target, source.index_bits, bits_of(source.element)) !=
+                                     TableMethod::each_lane;
+  });
+}
+
+/// Where each element of a row has a table, as channels of NHWC tensors may: exchanges the two
+/// innermost axes, so that operands are transposed, and rows have one table.
+void share_tables(const Nest& nest, IterationSpace& space, const Target& target) {
+  if (!space.form.has(Access::tables) || space.form.rank < 2) return;
+  if (space.extents[1] < min_rows_of_tables || !permutes_tables(nest, target)) return;
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    if (!nest.is_table(k) && !may_be_transposed(nest, space, k)) return;
+    if (space.form.access[k] == Access::tables && space.strides[k][1] != 0) return;
+  }
+  std::swap(space.extents[0], space.extents[1]);
+  const std::vector<OperandStorage> storage = nest.storage();
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    std::swap(space.strides[k][0], space.strides[k][1]);
+    space.form.access[k] = access_of(space, k, storage[k]);
+  }
+}
+
+}  // namespace
+
 IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const Dims> strides,
                           const Target& target) {
   const std::vector<OperandStorage> storage = nest.storage();
   IterationSpace space = iteration_space(extents, strides, storage);
   const int lanes = target.vector_bits() / nest.program.widest_bits();
+  share_tables(nest, space, target);
   merge_periods(space, storage, lanes, target);
   return space;
 }

@@ -40,17 +40,6 @@ bool rows_are_whole_bytes(const IterationSpace& space, size_t k, const OperandSt
   return space.form.rank == 1 || !storage.is_output || space.extents[0] % aligned == 0;
 }
 
-Access access_of(const IterationSpace& space, size_t k, const OperandStorage& storage) {
-  const int64_t stride = space.strides[k][0];
-  if (storage.is_table) return stride == 0 ? Access::table : Access::tables;
-  if (stride == 0) return Access::uniform;
-  if (!is_sub_byte(storage.element)) {
-    return stride == 1 ? Access::contiguous : Access::strided;
-  }
-  return stride == 1 && rows_are_whole_bytes(space, k, storage) ? Access::contiguous
-                                                                : Access::bitwise;
-}
-
 /// Whether `outer` continues `inner` in every operand, so that the two can be merged.
 bool continues(const Axis& inner, const Axis& outer) {
   for (size_t k = 0; k < inner.strides.size(); ++k) {
@@ -62,6 +51,17 @@ bool continues(const Axis& inner, const Axis& outer) {
 }
 
 }  // namespace
+
+Access access_of(const IterationSpace& space, size_t k, const OperandStorage& storage) {
+  const int64_t stride = space.strides[k][0];
+  if (storage.is_table) return stride == 0 ? Access::table : Access::tables;
+  if (stride == 0) return Access::uniform;
+  if (!is_sub_byte(storage.element)) {
+    return stride == 1 ? Access::contiguous : Access::strided;
+  }
+  return stride == 1 && rows_are_whole_bytes(space, k, storage) ? Access::contiguous
+                                                                : Access::bitwise;
+}
 
 std::string_view name_of(Access access) {
   constexpr std::string_view names[] = {"contiguous", "strided",  "bitwise", "uniform",

@@ -95,6 +95,9 @@ struct IterationSpace {
 IterationSpace iteration_space(const Dims& extents, std::span<const Dims> strides,
                                std::span<const OperandStorage> storage);
 
+/// The access pattern of operand `k` along the innermost axis of a space that has its strides.
+Access access_of(const IterationSpace& space, size_t k, const OperandStorage& storage);
+
 /// The longest period that `merge_periods` makes, in elements.
 inline constexpr int64_t max_period = 512;
 

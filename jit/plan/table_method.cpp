@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/plan/table_method.hpp"
+
+namespace castor::jit {
+
+TableMethod table_method(const Target& target, int index_bits, int element_bits) {
+  if (element_bits == 8 && index_bits == 4) return TableMethod::shuffle_bytes;
+  if (!target.has_avx512()) return TableMethod::each_lane;
+  if (element_bits == 8) {
+    return target.supports(Feature::avx512_vbmi) ? TableMethod::permute_bytes
+                                                 : TableMethod::permute_byte_pairs;
+  }
+  if (element_bits == 16) {
+    return index_bits == 4 ? TableMethod::permute_words : TableMethod::permute_words_256;
+  }
+  if (index_bits != 4) return TableMethod::each_lane;
+  return element_bits == 32 ? TableMethod::permute_dwords : TableMethod::permute_qwords;
+}
+
+}  // namespace castor::jit

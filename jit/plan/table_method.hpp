@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the entries of a table in memory are looked up.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/target.hpp"
+
+namespace castor::jit {
+
+enum class TableMethod : uint8_t {
+  each_lane,           ///< read one by one
+  shuffle_bytes,       ///< 16 bytes in one register, repeated
+  permute_bytes,       ///< 256 bytes in four registers (VBMI)
+  permute_byte_pairs,  ///< 256 bytes in four registers, as words (AVX-512, as the next)
+  permute_words,       ///< 16 entries of 16 bits in half a register
+  permute_words_256,   ///< 256 entries of 16 bits in eight registers
+  permute_dwords,      ///< 16 entries of 32 bits in one register
+  permute_qwords,      ///< 16 entries of 64 bits in two
+};
+
+/// The method for one table of 2^index_bits entries that a whole row shares. Where each element of
+/// a row has a table, entries are read one by one.
+TableMethod table_method(const Target& target, int index_bits, int element_bits);
+
+}  // namespace castor::jit
