@@ -101,11 +101,12 @@ struct PartitionTuning {
 /// rather too fast than too slow. Measured on Emerald Rapids.
 struct WorkRates {
   // (Convert|Elementwise|Requantize)/.*256KiB
-  double bytes = 64;            ///< read and written by a nest
-  double instructions = 8;      ///< lane operations, a vector each
-  double strided_elements = 2;  ///< elements of strided operands, which are copied first
-  double bitwise_elements = 4;  ///< sub-byte elements from any bit on, unpacked first
-  double table_bytes = 32;      ///< looked up in tables of bytes by requantizations
+  double bytes = 64;             ///< read and written by a nest
+  double instructions = 8;       ///< lane operations, a vector each
+  double strided_elements = 2;   ///< elements of strided operands, which are copied first
+  double bitwise_elements = 4;   ///< sub-byte elements from any bit on, unpacked first
+  double table_bytes = 32;       ///< looked up in tables of bytes by requantizations
+  double gathered_elements = 4;  ///< entries of tables that are read one by one (LookUp/.*)
   // ConvInteger/.*
   double products = 400;          ///< one input by one weight of a convolution
   double convolution_bytes = 16;  ///< inputs and outputs of a convolution

@@ -9,7 +9,7 @@
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/row_table.hpp"
-#include "jit/emit/table_source.hpp"
+#include "jit/plan/table_method.hpp"
 
 namespace castor::jit {
 
@@ -25,16 +25,6 @@ constexpr size_t max_instructions = 4096;
 /// Registers that pending chunks may take: a third of AVX-512's. On AVX2 kernels of f64 sources
 /// have six vectors pending, codes and signs.
 int max_pending_vectors(const Target& target) { return target.has_avx512() ? 10 : 6; }
-
-/// Whether the gather reads entries one by one, so that it is as long as it has lanes.
-bool reads_each_lane(const Nest& nest, const NestForm& form, const Target& target,
-                     const LaneInst& inst) {
-  if (inst.op != LaneOp::gather) return false;
-  const auto source = static_cast<size_t>(inst.imm);
-  return form.access[source] == Access::tables ||
-         table_method(target, nest.program.sources[source].index_bits, bits_of(inst.type)) ==
-             TableMethod::each_lane;
-}
 
 /// Registers that partial results may take.
 int max_fold_vectors(const Target& target) { return target.has_avx512() ? 16 : 8; }
@@ -91,9 +81,7 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
     const int collected = inst.b == no_lane ? 1 : 2;  // lanes, and signs beside them
     plan.pending_vectors += collected * std::countr_zero(static_cast<unsigned>(chunks));
   }
-  const auto long_gathers = std::ranges::count_if(nest.program.code, [&](const LaneInst& inst) {
-    return reads_each_lane(nest, form, target, inst);
-  });
+  const int64_t long_gathers = lane_by_lane_gathers(nest.program, form.access, target);
   const size_t length = nest.program.code.size() + static_cast<size_t>(long_gathers * plan.lanes);
   const bool room = plan.pending_vectors <= max_pending_vectors(target);
   const bool is_short = length * static_cast<size_t>(packed_chunks) <= max_unrolled_instructions;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/plan/table_method.hpp"
 
+#include <algorithm>
+
 namespace castor::jit {
 
 TableMethod table_method(const Target& target, int index_bits, int element_bits) {
@@ -15,6 +17,17 @@ TableMethod table_method(const Target& target, int index_bits, int element_bits)
   }
   if (index_bits != 4) return TableMethod::each_lane;
   return element_bits == 32 ? TableMethod::permute_dwords : TableMethod::permute_qwords;
+}
+
+int64_t lane_by_lane_gathers(const LaneProgram& program, std::span<const Access> access,
+                             const Target& target) {
+  return std::ranges::count_if(program.code, [&](const LaneInst& inst) {
+    if (inst.op != LaneOp::gather) return false;
+    const auto source = static_cast<size_t>(inst.imm);
+    const int index_bits = program.sources[source].index_bits;
+    return access[source] == Access::tables ||
+           table_method(target, index_bits, bits_of(inst.type)) == TableMethod::each_lane;
+  });
 }
 
 }  // namespace castor::jit

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
+#include "jit/lane/program.hpp"
+#include "jit/plan/nest_form.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -22,5 +25,9 @@ enum class TableMethod : uint8_t {
 /// The method for one table of 2^index_bits entries that a whole row shares. Where each element of
 /// a row has a table, entries are read one by one.
 TableMethod table_method(const Target& target, int index_bits, int element_bits);
+
+/// Instructions that read entries one by one, if sources have these access patterns.
+int64_t lane_by_lane_gathers(const LaneProgram& program, std::span<const Access> access,
+                             const Target& target);
 
 }  // namespace castor::jit

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/core/core_tuning.hpp"
+#include "jit/plan/table_method.hpp"
 
 namespace castor::detail {
 
@@ -21,7 +22,10 @@ int64_t nest_ns(const jit::Nest& nest, std::span<const jit::Access> operands,
   const int lanes = target.vector_bits() / std::max(nest.program.widest_bits(), 1);
   const jit::WorkRates& rates = target.tuning().rates;
   const auto length = static_cast<double>(nest.program.code.size());
-  double single = 0;  // ns for operands that are not contiguous
+  const auto gathers =
+      static_cast<double>(jit::lane_by_lane_gathers(nest.program, operands, target));
+  // ns for entries of tables, and for operands that are not contiguous
+  double single = gathers * elements / rates.gathered_elements;
   for (const jit::Access access : operands) {
     if (access == jit::Access::strided) single += elements / rates.strided_elements;
     if (access == jit::Access::bitwise) single += elements / rates.bitwise_elements;

@@ -103,6 +103,29 @@ def add_select(cases, rng, elements_of_turn):
         add_ops(cases, {"select": np.where}, inputs, mode, shapes_ok=is_ok)
 
 
+def add_look_up(cases, rng, elements_of_turn):
+    """Codes of both signs in one table, or in one for each index of an axis."""
+    for _ in range(PAIRS):
+        shape = random_shape(rng, 4)
+        codes = random_tensor(rng, rng.choice(["u8", "i8"]), shape)
+        index = np.ascontiguousarray(codes).view("u1").reshape(shape)
+        axis = rng.integers(len(shape)) if shape and rng.random() < .6 else None
+        rows = () if axis is None else (shape[axis],)
+        element = next(elements_of_turn)
+        table = random_tensor(rng, element, (*rows, 256))
+        attributes = ""
+        if axis is None:
+            expected = table[index]
+        else:
+            along = [-1 if i == axis else 1 for i in range(len(shape))]
+            expected = table[np.arange(shape[axis]).reshape(along), index]
+            attributes = f" {{axis = {axis}}}"
+        for unknown in (False, True):
+            text = function_text([codes, table], [f"look_up %a, %b{attributes}"],
+                                 ([len(shape)], [element]), unknown)
+            cases.add(text, [codes, table], [np.asarray(expected)], None)
+
+
 def add_chains(cases, rng, elements_of_turn):
     """Two ops on three operands, whose intermediate result is a result too."""
     for _ in range(PAIRS):
@@ -266,7 +289,7 @@ def all_cases(seed):
     rng = np.random.default_rng(seed)
     cases = Cases()
     turn = itertools.cycle(NUMPY_TYPES)
-    for add in (add_numpy, add_none, add_pdpd, add_select, add_chains, add_programs,
+    for add in (add_numpy, add_none, add_pdpd, add_select, add_look_up, add_chains, add_programs,
                 add_broadcast_modes, add_broadcast_pdpd, add_broadcast_explicit):
         add(cases, rng, turn)
     add_values(cases, rng)

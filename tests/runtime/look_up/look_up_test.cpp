@@ -255,5 +255,75 @@ TEST(LookUp, AfterConvolutions) {
   }
 }
 
+/// Bytes of x, of the table, and of y in the memory of one of them.
+struct Shared {
+  std::vector<uint8_t> x = std::vector<uint8_t>(256);
+  std::vector<uint8_t> table = std::vector<uint8_t>(256);
+
+  Shared() {
+    for (int i = 0; i < 256; ++i) {
+      x[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 5 + 1);
+      table[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 3 + 7);
+    }
+  }
+  static View view(std::vector<uint8_t>& bytes) {
+    return {reinterpret_cast<std::byte*>(bytes.data()), ElementType::u8, {256}, bytes.size()};
+  }
+  /// Runs `y = look_up(x, table)` with y in the memory of `result`.
+  Status run(const Runtime& runtime, std::vector<uint8_t>& result) {
+    const std::vector<ConstView> inputs = {view(x), view(table)};
+    const std::vector<View> outputs = {view(result)};
+    const auto function =
+        parse_function(function_text(ElementType::u8, {256}, ElementType::u8, std::nullopt));
+    const Result<Kernel> kernel = runtime.compile(*function);
+    if (!kernel) return kernel.error();
+    const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
+    return bound ? bound->run(inputs, outputs) : Status(bound.error());
+  }
+};
+
+TEST(LookUp, OverwritesItsCodesButNotItsTable) {
+  for (const auto& [tier, runtime] : test::elementwise_tier_runtimes()) {
+    Shared expected;
+    std::vector<uint8_t> y(256);
+    ASSERT_TRUE(expected.run(runtime, y).ok());
+    Shared in_place;
+    ASSERT_TRUE(in_place.run(runtime, in_place.x).ok());
+    EXPECT_EQ(in_place.x, y) << name_of(tier);
+    Shared over_table;
+    const std::vector<uint8_t> before = over_table.table;
+    EXPECT_FALSE(over_table.run(runtime, over_table.table).ok()) << name_of(tier);
+    EXPECT_EQ(over_table.table, before) << name_of(tier);
+  }
+}
+
+/// Rows that share a table because axes change places, with and without operands that forbid it.
+TEST(LookUp, ChannelsOfPixels) {
+  using enum ElementType;
+  for (const ElementType element : {u8, f16, f32}) {
+    for (const Dims& shape :
+         {Dims{1, 9, 8, 64}, Dims{2, 70, 3}, Dims{600, 5}, Dims{1, 64, 1, 65}}) {
+      check(i8, shape, element, shape.rank() - 1);
+      if (HasFatalFailure()) return;
+    }
+  }
+  const char* const bodies[] = {"%r = look_up %y, %u {axis = 2}",
+                                "%z = convert %y : f32\n  %r = mul %z, %s",
+                                "%z = add %y, %x\n  %r = look_up %z, %v"};
+  for (const char* body : bodies) {
+    const bool wide = std::string_view(body).find("mul") != std::string_view::npos;
+    check_function({fmt::format("func @f(%x: u8[3, 99, 33], %t: u8[33, 256], %u: u8[33, 256], %v: "
+                                "u8[256], %s: f32[3, 99, 1]) -> ({0}[3, 99, 33]) {{\n"
+                                "  %y = look_up %x, %t {{axis = 2}}\n  {1}\n  return %r\n}}\n",
+                                wide ? "f32" : "u8", body),
+                    {{.shape = {3, 99, 33}},
+                     {.shape = {33, 256}},
+                     {.shape = {33, 256}},
+                     {.shape = {256}},
+                     {.shape = {3, 99, 1}}}});
+    if (HasFatalFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace castor
