@@ -22,8 +22,8 @@ int parts_of(TableMethod method) {
     case TableMethod::each_lane: return 0;
     case TableMethod::permute_bytes:
     case TableMethod::permute_byte_pairs: return 4;
-    case TableMethod::permute_words_256: return 8;
-    case TableMethod::permute_qwords: return 2;
+    case TableMethod::permute_256_i16: return 8;
+    case TableMethod::permute_i64: return 2;
     default: return 1;
   }
 }
@@ -100,7 +100,7 @@ void TableSource::emit_load_part(Assembler& code, int part, int vector) const {
     return vector_bits_ == 512 ? code.vbroadcasti32x4(zmm(to), code.ptr[table])
                                : code.vbroadcasti128(ymm(to), code.ptr[table]);
   }
-  if (method_ == TableMethod::permute_words) return code.vmovdqu64(ymm(to), code.ptr[table]);
+  if (method_ == TableMethod::permute_i16) return code.vmovdqu64(ymm(to), code.ptr[table]);
   code.vmovdqu64(zmm(to), code.ptr[table + part * zmm_bytes]);
 }
 
@@ -120,7 +120,7 @@ void TableSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xm
     case TableMethod::shuffle_bytes:
     case TableMethod::permute_bytes: return emit_permute_bytes(emitter, indices, to);
     case TableMethod::permute_byte_pairs: return emit_permute_byte_pairs(emitter, indices, to);
-    case TableMethod::permute_words_256: return emit_permute_words_256(emitter, indices, to);
+    case TableMethod::permute_256_i16: return emit_permute_256_i16(emitter, indices, to);
     default: return emit_permute(emitter, indices, to);
   }
   const bool is_whole = locator_.mode(table_.operand) == ChunkMode::whole;
@@ -147,11 +147,11 @@ void TableSource::emit_permute(LaneEmitter& emitter, const Xmm& indices, const X
   const Xmm table = emit_part(emitter, 0, fallbacks[0]);
   emit_widen_indices(code, to, indices, bits_of(table_.element));
   switch (method_) {
-    case TableMethod::permute_words:
+    case TableMethod::permute_i16:
       code.vpermw(zmm(to), zmm(to), zmm(table));
       if (width_of(to) < 512) code.vmovdqa64(to, to);
       return;
-    case TableMethod::permute_dwords: return code.vpermd(zmm(to), zmm(to), zmm(table));
+    case TableMethod::permute_i32: return code.vpermd(zmm(to), zmm(to), zmm(table));
     default: return code.vpermi2q(zmm(to), zmm(table), zmm(emit_part(emitter, 1, fallbacks[1])));
   }
 }
@@ -170,7 +170,7 @@ void TableSource::emit_permute_quarters(LaneEmitter& emitter, const Xbyak::Zmm& 
 }
 
 /// Bits 6 and 7 of an index say of which quarter its entry is.
-void TableSource::emit_permute_words_256(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
+void TableSource::emit_permute_256_i16(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
   Assembler& code = emitter.code();
   const OwnedMask upper_half = emitter.scratch_mask();
   const OwnedMask upper_quarter = emitter.scratch_mask();
@@ -190,8 +190,7 @@ void TableSource::emit_permute_words_256(LaneEmitter& emitter, const Xmm& indice
   code.vpblendmw(to | upper_half.get(), to, vector_register(other.getIdx(), width_of(to)));
 }
 
-/// Bytes at even and odd places one after the other: an index's upper 7 bits select a pair of
-/// entries, bit 0 one of them.
+/// Odd bytes, then even ones: an index's upper 7 bits select a pair of entries, bit 0 one of them.
 void TableSource::emit_permute_byte_pairs(LaneEmitter& emitter, const Xmm& indices, const Xmm& to) {
   Assembler& code = emitter.code();
   const OwnedMask upper_half = emitter.scratch_mask();

@@ -14,7 +14,7 @@ namespace castor::jit {
 /// What is known of a table when code is emitted.
 struct TableOperand {
   size_t operand;
-  ElementType element;  ///< of whole bytes
+  ElementType element;  ///< takes whole bytes
   int index_bits;       ///< 4 or 8: the table has 2^index_bits entries
   bool is_each;         ///< each element of the innermost axis has a table, one after another
 };
@@ -44,8 +44,7 @@ class TableSource : public Source {
   void emit_permute(LaneEmitter& emitter, const Xbyak::Xmm& indices, const Xbyak::Xmm& to);
   void emit_permute_quarters(LaneEmitter& emitter, const Xbyak::Zmm& to, int first_part,
                              const OwnedMask& upper, const OwnedMask& lower) const;
-  void emit_permute_words_256(LaneEmitter& emitter, const Xbyak::Xmm& indices,
-                              const Xbyak::Xmm& to);
+  void emit_permute_256_i16(LaneEmitter& emitter, const Xbyak::Xmm& indices, const Xbyak::Xmm& to);
   void emit_each_lane(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) const;
   void emit_each_lane_of_tail(LaneEmitter& emitter, const LaneInst& inst,
                               const Xbyak::Xmm& to) const;
@@ -55,7 +54,7 @@ class TableSource : public Source {
   const int vector_bits_;
   const OperandLocator& locator_;
   const Frame& frame_;
-  std::array<std::optional<int>, max_parts> registers_;  ///< of its parts, as far as any are left
+  std::array<std::optional<int>, max_parts> registers_;  ///< by part, as far as any are left
 };
 
 }  // namespace castor::jit

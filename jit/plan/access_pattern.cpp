@@ -76,8 +76,8 @@ namespace {
 /// Fewer elements of the axis next to the innermost are no row that pays for transposed copies.
 constexpr int64_t min_rows_of_tables = 64;
 
-/// Whether the operand is at rest along the innermost axis, or of whole bytes, and so narrow that
-/// transposing it takes less time than reading entries one by one.
+/// Whether the operand does not move along the innermost axis, or is of whole bytes, and so narrow
+/// that transposing it takes less time than reading entries one by one.
 bool may_be_transposed(const Nest& nest, const IterationSpace& space, size_t operand) {
   constexpr int max_bits = 16;
   const int bits = bits_of(nest.element(operand));

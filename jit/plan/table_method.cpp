@@ -13,10 +13,10 @@ TableMethod table_method(const Target& target, int index_bits, int element_bits)
                                                  : TableMethod::permute_byte_pairs;
   }
   if (element_bits == 16) {
-    return index_bits == 4 ? TableMethod::permute_words : TableMethod::permute_words_256;
+    return index_bits == 4 ? TableMethod::permute_i16 : TableMethod::permute_256_i16;
   }
   if (index_bits != 4) return TableMethod::each_lane;
-  return element_bits == 32 ? TableMethod::permute_dwords : TableMethod::permute_qwords;
+  return element_bits == 32 ? TableMethod::permute_i32 : TableMethod::permute_i64;
 }
 
 int64_t lane_by_lane_gathers(const LaneProgram& program, std::span<const Access> access,

@@ -16,10 +16,10 @@ enum class TableMethod : uint8_t {
   shuffle_bytes,       ///< 16 bytes in one register, repeated
   permute_bytes,       ///< 256 bytes in four registers (VBMI)
   permute_byte_pairs,  ///< 256 bytes in four registers, as words (AVX-512, as the next)
-  permute_words,       ///< 16 entries of 16 bits in half a register
-  permute_words_256,   ///< 256 entries of 16 bits in eight registers
-  permute_dwords,      ///< 16 entries of 32 bits in one register
-  permute_qwords,      ///< 16 entries of 64 bits in two
+  permute_i16,         ///< 16 entries of 16 bits in half a register
+  permute_256_i16,     ///< 256 entries of 16 bits in eight registers
+  permute_i32,         ///< 16 entries of 32 bits in one register
+  permute_i64,         ///< 16 entries of 64 bits in two
 };
 
 /// The method for one table of 2^index_bits entries that a whole row shares. Where each element of

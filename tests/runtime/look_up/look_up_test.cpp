@@ -297,7 +297,7 @@ TEST(LookUp, OverwritesItsCodesButNotItsTable) {
   }
 }
 
-/// Rows that share a table because axes change places, with and without operands that forbid it.
+/// Rows that share a table because axes are exchanged, with and without operands that forbid it.
 TEST(LookUp, ChannelsOfPixels) {
   using enum ElementType;
   for (const ElementType element : {u8, f16, f32}) {
