@@ -256,6 +256,26 @@ TEST(StreamedFunctions, Tiles) {
   }
 }
 
+const StreamedCase look_ups[] = {
+    {"one table of bytes",
+     "func @f(%x: u8[?], %t: u8[256]) -> (u8[?]) {\n  %y = look_up %x, %t\n  return %y\n}\n",
+     {{{1'100'003}}, {{256}}}},
+    {"entries read one by one",
+     "func @f(%x: i8[?], %t: f32[256]) -> (f32[?]) {\n  %y = look_up %x, %t\n  return %y\n}\n",
+     {{{250'003}}, {{256}}}},
+    {"a table for each channel of pixels",
+     "func @f(%x: u8[?, ?], %t: f32[?, 256]) -> (f32[?, ?]) {\n"
+     "  %y = look_up %x, %t {axis = 1}\n  return %y\n}\n",
+     {{{800, 320}}, {{320, 256}}}},
+};
+
+TEST(StreamedFunctions, LookUps) {
+  for (const StreamedCase& row : look_ups) {
+    check(row);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // ---- Several results and several nests
 
 const StreamedCase several[] = {

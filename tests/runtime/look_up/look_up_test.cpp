@@ -255,6 +255,26 @@ TEST(LookUp, AfterConvolutions) {
   }
 }
 
+/// Kernels of convolutions apply constant tables of bytes; wider ones are in memory.
+TEST(LookUp, ConstantsAfterConvolutions) {
+  for (const char* element : {"u8", "i8", "f32"}) {
+    for (const char* layout : {"nchw", "nhwc"}) {
+      const bool nhwc = std::string_view(layout) == "nhwc";
+      const Dims x = nhwc ? Dims{1, 12, 12, 16} : Dims{1, 16, 12, 12};
+      const Dims y = nhwc ? Dims{1, 12, 12, 24} : Dims{1, 24, 12, 12};
+      const std::string text = fmt::format(
+          "func @f(%x: u8{0}, %w: i8[24, 16, 3, 3]) -> ({1}{2}) {{\n"
+          "  %c = conv_integer %x, %w {{layout = {3}, pads = [1, 1, 1, 1]}}\n"
+          "  %f = convert %c : f32\n  %s = constant 0.01 : f32[]\n  %m = mul %f, %s\n"
+          "  %q = convert %m {{overflow = saturate, rounding = nearest_even}} : u8\n"
+          "  %t = constant {4} : {1}[256]\n  %y = look_up %q, %t\n  return %y\n}}\n",
+          to_string(x), element, to_string(y), layout, ramp(256, 37));
+      check_function({text, {{.shape = x}, {.shape = {24, 16, 3, 3}}}});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 /// Bytes of x, of the table, and of y in the memory of one of them.
 struct Shared {
   std::vector<uint8_t> x = std::vector<uint8_t>(256);
