@@ -24,8 +24,8 @@ void register_elementwise(Session& session, const Selection& selected);
 /// SubByteViews/<source>/<destination>/<layout>: every sub-byte type from and to f32, in views that
 /// are strided, transposed, have gaps, or begin inside bytes.
 void register_sub_byte_views(Session& session, const Selection& selected);
-/// LookUp/<codes>/<elements>/<tensor, nchw or nhwc>, with /constant: tables for the tensor, for each
-/// plane, for each channel.
+/// LookUp/<codes>/<elements>/<tensor, nchw or nhwc>, with /constant: tables for the tensor, for
+/// each plane, for each channel.
 void register_look_up(Session& session, const Selection& selected);
 /// ConvInteger/<layer>/<types of x and w>, with /nhwc and /runtime_weights.
 void register_convolution(Session& session, const Selection& selected);

@@ -166,7 +166,7 @@ class NestBinder {
       bound_.steps.emplace_back(new_step<EmptyStep>());
       return {};
     }
-    if (Status status = copy_for_reshapes(nest); !status) return status;
+    if (Status status = copy_what_is_not_dense(nest); !status) return status;
     const auto copy = [&](const TensorOrigin& from, const TensorOrigin& to, ElementType element) {
       const int rank = to.extents.rank();
       return bind_copy_step(jit::copy_nest(element, 0, rank, compiled_.target), from, to, false);

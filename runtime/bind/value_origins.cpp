@@ -94,6 +94,7 @@ void ValueOrigins::count_reads_of(const jit::Nest& nest) {
 void ValueOrigins::count_read_of_accumulators(ValueId owner) {
   if (--accumulator_reads_left_[owner] > 0) return;
   const auto at = accumulators_.find(owner);
+  if (at == accumulators_.end()) return;  // without elements they have no memory
   plan_.give_back(at->second);
   accumulators_.erase(at);
 }

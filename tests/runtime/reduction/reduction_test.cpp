@@ -146,6 +146,22 @@ const FunctionCase functions[] = {
      "  %m = reduce_max_abs %c\n  %d = constant [1, -128, 7, 9] : i8[2, 2]\n"
      "  %a = reduce_max_abs %d {axes = [1]}\n  return %m, %a\n}\n",
      {}},
+    {"func @of_nothing(%x: i16[1, ?n]) -> (i16[], i16[?n]) {\n  %a = reduce_min %x {axes = [0]}\n"
+     "  %b = reduce_max_abs %a\n  return %b, %a\n}\n",
+     {{{1, 0}}}},
+    {"func @looked_up(%x: u8[?n, 3], %t: f16[256]) -> (f16[3], f16[?n]) {\n"
+     "  %y = look_up %x, %t\n  %z = mul %y, %y\n  %a = reduce_max %z {axes = [0]}\n"
+     "  %b = reduce_sum %y {axes = [1]}\n  return %a, %b\n}\n",
+     {{{40, 3}}, {{256}}}},
+    {"func @blocked(%x: i8[?n, ?m], %s: f32[?n, ?]) -> (f32[?n], f32[?m]) {\n"
+     "  %f = convert %x : f32\n  %y = mul %f, %s {broadcast = blocked, axes = [1], block = [32]}\n"
+     "  %a = reduce_max_abs %y {axes = [1]}\n  %b = reduce_sum %y {axes = [0]}\n"
+     "  return %a, %b\n}\n",
+     {{{5, 70}}, {{5, 3}}}},
+    {"func @quantized(%x: f32[?n, ?m], %z: u8[]) -> u8[?n, ?m] {\n"
+     "  %m = reduce_max_abs %x {axes = [1], keep_dims = true}\n  %127 = constant 127.0 : f32[]\n"
+     "  %s = div %m, %127\n  %y = quantize_linear %x, %s : u8\n  return %y\n}\n",
+     {{{5, 70}}, {{}}}},
     {"func @broadcast(%x: f32[3, 1]) -> (f32[3], f32[]) {\n  %b = broadcast %x : [3, 130]\n"
      "  %s = reduce_sum %b {axes = [1]}\n  %t = reduce_sum %b\n  return %s, %t\n}\n",
      {{{3, 1}}}},
