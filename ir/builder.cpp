@@ -347,6 +347,29 @@ ValueId FunctionBuilder::dequantize_linear(ValueId x, ValueId scale, ValueId zer
   });
 }
 
+std::array<ValueId, 3> FunctionBuilder::dynamic_quantize_linear(ValueId x, ElementType to,
+                                                                Attributes attributes) {
+  const ValueId y = guarded_step([&] {
+    return add({.op = OpKind::dynamic_quantize_linear,
+                .operands = {x},
+                .attributes = std::move(attributes)},
+               {.element = to, .shape = {}}, {});
+  });
+  if (y == no_value) return {y, y, y};
+  return {y, y + 1, y + 2};
+}
+
+std::pair<ValueId, ValueId> FunctionBuilder::dynamic_quantize_symmetric(ValueId x, ElementType to,
+                                                                        Attributes attributes) {
+  const ValueId y = guarded_step([&] {
+    return add({.op = OpKind::dynamic_quantize_symmetric,
+                .operands = {x},
+                .attributes = std::move(attributes)},
+               {.element = to, .shape = {}}, {});
+  });
+  return {y, y == no_value ? y : y + 1};
+}
+
 ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::byte> bytes) {
   return guarded_step([&] {
     Operation operation{.op = OpKind::constant};
@@ -387,7 +410,9 @@ ValueId FunctionBuilder::add(Operation operation, const WrittenType& written,
   for (size_t i = 0; i < types->size(); ++i) {
     const TensorType& type = (*types)[i];
     const std::string name = result_names.empty() ? std::string() : result_names[i];
-    if (!agrees(info(operation.op), written, type)) {
+    // What is written of a composition is its first result's.
+    const bool is_written = i == 0 || info(operation.op).family != OpFamily::composition;
+    if (is_written && !agrees(info(operation.op), written, type)) {
       fail(mistake(fmt::format("{}: {} has type {}, but {} is written", name_of(operation.op),
                                label(name, function_.values.size()), castor::to_string(type),
                                to_string(written)),

@@ -46,6 +46,14 @@ class CASTOR_API FunctionBuilder {
   /// One result of `convert`: `value` converted to `to` elementwise.
   ValueId convert(ValueId value, ElementType to, const ConvertOptions& options = {});
 
+  /// `x` quantized to `to` by its own range, all of it or along axes, with its scale and zero
+  /// point.
+  std::array<ValueId, 3> dynamic_quantize_linear(ValueId x, ElementType to,
+                                                 Attributes attributes = {});
+  /// The same by the largest magnitude, with its scale.
+  std::pair<ValueId, ValueId> dynamic_quantize_symmetric(ValueId x, ElementType to,
+                                                         Attributes attributes = {});
+
   /// A constant from dense data; `bytes` must have exactly the size of the type.
   ValueId constant(const TensorType& type, std::span<const std::byte> bytes);
 

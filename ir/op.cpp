@@ -97,6 +97,12 @@ constexpr AttributeRule quantize_linear_attributes[] = {
 constexpr std::span<const AttributeRule> dequantize_linear_attributes =
     std::span(quantize_linear_attributes).first(4);  // the granularity alone
 
+constexpr AttributeRule dynamic_quantize_rules[] = {
+    {.name = "axes", .kind = AttributeKind::list},
+    {.name = "scaling", .kind = AttributeKind::identifier, .choices = scalings},
+};
+constexpr std::span<const AttributeRule> dynamic_quantize_attributes = dynamic_quantize_rules;
+
 constexpr std::span<const AttributeRule> no_attributes = {};
 
 // clang-format off
@@ -161,6 +167,8 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::requantize, "requantize", requantization, 7, 1, C::quantized, S::element, I::requantized, requantize_attributes, "another scale, zero point and container: (x - zero_point) * scale / 2^frac stays", 6},
     {OpKind::quantize_linear, "quantize_linear", composition, 3, 1, C::any, S::element, I::defined, quantize_linear_attributes, "saturate(round_half_even(x / scale) + zero_point)", 1},
     {OpKind::dequantize_linear, "dequantize_linear", composition, 3, 1, C::any, S::element, I::defined, dequantize_linear_attributes, "(x - zero_point) * scale", 1},
+    {OpKind::dynamic_quantize_linear, "dynamic_quantize_linear", composition, 1, 3, C::floating, S::element, I::defined, dynamic_quantize_attributes.first(1), "x quantized by its minimum and maximum, the scale, the zero point"},
+    {OpKind::dynamic_quantize_symmetric, "dynamic_quantize_symmetric", composition, 1, 2, C::floating, S::element, I::defined, dynamic_quantize_attributes, "x quantized by its largest magnitude, the scale"},
 }};
 // clang-format on
 

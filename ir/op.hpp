@@ -73,10 +73,12 @@ enum class OpKind : uint8_t {
   matmul_integer,  ///< matrix product of 8-bit integers (ONNX MatMulInteger-10)
   requantize,      ///< between quantized formats and f32 (embARC MLI 2.0, data conversion)
   // compositions: ir/composition/ has their definitions
-  quantize_linear,    ///< ONNX QuantizeLinear-25
-  dequantize_linear,  ///< ONNX DequantizeLinear-25
+  quantize_linear,             ///< ONNX QuantizeLinear-25
+  dequantize_linear,           ///< ONNX DequantizeLinear-25
+  dynamic_quantize_linear,     ///< ONNX DynamicQuantizeLinear-11, and by rows
+  dynamic_quantize_symmetric,  ///< the same without zero points
 };
-inline constexpr int op_count = static_cast<int>(OpKind::dequantize_linear) + 1;
+inline constexpr int op_count = static_cast<int>(OpKind::dynamic_quantize_symmetric) + 1;
 
 /// What the text form writes after the colon of an operation.
 enum class TypeSuffix : uint8_t {

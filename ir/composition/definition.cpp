@@ -16,6 +16,8 @@ struct Row {
 constexpr Row table[] = {
     {OpKind::quantize_linear, define_quantize_linear},
     {OpKind::dequantize_linear, define_dequantize_linear},
+    {OpKind::dynamic_quantize_linear, define_dynamic_quantize_linear},
+    {OpKind::dynamic_quantize_symmetric, define_dynamic_quantize_symmetric},
 };
 
 Definition definition_of(OpKind op) {

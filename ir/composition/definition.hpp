@@ -38,6 +38,8 @@ using Definition = Result<std::vector<ValueId>> (*)(const CompositionCall& call)
 
 Result<std::vector<ValueId>> define_quantize_linear(const CompositionCall& call);
 Result<std::vector<ValueId>> define_dequantize_linear(const CompositionCall& call);
+Result<std::vector<ValueId>> define_dynamic_quantize_linear(const CompositionCall& call);
+Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const CompositionCall& call);
 
 /// Appends the definition of the operation; the error is its own or the builder's, named after the
 /// op. Operands are values of the builder, as many as the op's row says.

@@ -80,6 +80,8 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::requantize, evaluate_requantize},
     {OpKind::quantize_linear, by_definition},
     {OpKind::dequantize_linear, by_definition},
+    {OpKind::dynamic_quantize_linear, by_definition},
+    {OpKind::dynamic_quantize_symmetric, by_definition},
 }};
 
 constexpr bool table_is_in_enum_order() {

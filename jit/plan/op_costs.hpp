@@ -70,6 +70,8 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::requantize, 1},
     {OpKind::quantize_linear, 1},
     {OpKind::dequantize_linear, 1},
+    {OpKind::dynamic_quantize_linear, 1},
+    {OpKind::dynamic_quantize_symmetric, 1},
 }};
 // clang-format on
 

@@ -263,6 +263,10 @@ constexpr RuleRow rules[] = {
     {"Unsqueeze", onnx_unsqueeze},
     {"QuantizeLinear", onnx_quantize_linear},
     {"DequantizeLinear", onnx_dequantize_linear},
+    {"DynamicQuantizeLinear", onnx_dynamic_quantize_linear},
+    {"ReduceMin", onnx_reduce_min},
+    {"ReduceMax", onnx_reduce_max},
+    {"ReduceSum", onnx_reduce_sum},
 };
 
 /// Elementwise nodes for which castor has no op.

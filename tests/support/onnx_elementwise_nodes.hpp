@@ -26,5 +26,9 @@ OnnxValue onnx_squeeze(const OnnxGraphNode& node, OnnxTranslation& into);
 OnnxValue onnx_unsqueeze(const OnnxGraphNode& node, OnnxTranslation& into);
 OnnxValue onnx_quantize_linear(const OnnxGraphNode& node, OnnxTranslation& into);
 OnnxValue onnx_dequantize_linear(const OnnxGraphNode& node, OnnxTranslation& into);
+OnnxValue onnx_dynamic_quantize_linear(const OnnxGraphNode& node, OnnxTranslation& into);
+OnnxValue onnx_reduce_min(const OnnxGraphNode& node, OnnxTranslation& into);
+OnnxValue onnx_reduce_max(const OnnxGraphNode& node, OnnxTranslation& into);
+OnnxValue onnx_reduce_sum(const OnnxGraphNode& node, OnnxTranslation& into);
 
 }  // namespace castor::test

@@ -54,4 +54,14 @@ OnnxValue onnx_dequantize_linear(const OnnxGraphNode& node, OnnxTranslation& int
           to, x.shape};
 }
 
+/// Three outputs, of which the last two are defined here.
+OnnxValue onnx_dynamic_quantize_linear(const OnnxGraphNode& node, OnnxTranslation& into) {
+  const OnnxValue x = into.input(node, 0);
+  if (into.refusal()) return {};
+  const auto [y, scale, zero_point] = into.builder().dynamic_quantize_linear(x.id, ElementType::u8);
+  into.define(node.outputs[1], {scale, x.element, Dims{}});
+  into.define(node.outputs[2], {zero_point, ElementType::u8, Dims{}});
+  return {y, ElementType::u8, x.shape};
+}
+
 }  // namespace castor::test

@@ -74,6 +74,29 @@ size_t OperationDrawer::value_for(bool quantizes) {
   return converted(value, quantizes ? random_.pick(computed_types) : random_.pick(quantized_types));
 }
 
+bool OperationDrawer::draw_dynamic(OpKind op) {
+  constexpr std::array unsigned_types = {u8, u8, u4, u16, u3};
+  constexpr std::array symmetric_types = {i8, i8, i4, i16, f8e4m3, f8e5m2, f4e2m1, f6e2m3};
+  const bool is_symmetric = op == OpKind::dynamic_quantize_symmetric;
+  size_t x = pick_value(values_of(OperandClass::any));
+  const ElementType type = program_.element_of(x);
+  if (!is_float(type) || bits_of(type) < 16) x = converted(x, random_.pick(computed_types));
+  OperationSpec operation{.op = op, .operands = {x}};
+  operation.element = is_symmetric ? random_.pick(symmetric_types) : random_.pick(unsigned_types);
+  const int rank = program_.shape_of(x).rank();
+  if (random_.percent(60)) {
+    std::vector<int64_t> axes;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      if (random_.percent(60)) axes.push_back(random_.percent(30) ? axis - rank : axis);
+    }
+    operation.attributes.push_back({"axes", list_of(axes)});
+  }
+  if (is_symmetric && random_.percent(30)) {
+    operation.attributes.push_back({"scaling", {Identifier{"reciprocal"}}});
+  }
+  return add(std::move(operation));
+}
+
 bool OperationDrawer::draw_linear(OpKind op) {
   const bool quantizes = op == OpKind::quantize_linear;
   const size_t x = value_for(quantizes);

@@ -165,6 +165,8 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::matmul_integer: return multiply_any();
     case OpKind::quantize_linear:
     case OpKind::dequantize_linear: return draw_linear(op);
+    case OpKind::dynamic_quantize_linear:
+    case OpKind::dynamic_quantize_symmetric: return draw_dynamic(op);
     default: break;
   }
   if (info(op).family == OpFamily::reduction) return draw_reduction(op);

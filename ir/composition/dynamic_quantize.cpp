@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantization whose scale follows from the tensor, or from each row of it: ONNX
+// DynamicQuantizeLinear-11, in exactly its order of operations, and its symmetric sibling.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "ir/composition/definition.hpp"
+#include "ir/composition/steps.hpp"
+#include "ir/numerics/scalar.hpp"
+
+namespace castor {
+
+namespace {
+
+/// All axes, and then no dimensions; or those that are written, which stay with extents of 1.
+ReductionOptions range_of(const CompositionCall& call) {
+  const AttributeValue* axes = find(call.operation.attributes, "axes");
+  if (axes == nullptr) return {};
+  Operation reduction{.op = OpKind::reduce_max, .attributes = {{"axes", *axes}}};
+  const Result<ReductionOptions> read = reduction_options(reduction);
+  if (!read) return {};  // the reduction below says what is wrong
+  return {.axes = read->axes, .keep_dims = true};
+}
+
+Status check_operand(const CompositionCall& call) {
+  if (computes(call.element_of(0))) return {};
+  return call.mistake(
+      fmt::format("operand 0 is {}, expected f16, bf16, f32 or f64", name_of(call.element_of(0))));
+}
+
+/// The largest number of a quantized type.
+float largest_number(ElementType type) {
+  if (is_integer(type)) return static_cast<float>(integer_max(type));
+  constexpr uint64_t infinity = 0x7f800000;  // in f32
+  const uint64_t code =
+      numerics::convert(infinity, ElementType::f32, type, {.overflow = Overflow::saturate});
+  const uint64_t bits = numerics::convert(code, type, ElementType::f32, {});
+  return std::bit_cast<float>(static_cast<uint32_t>(bits));
+}
+
+}  // namespace
+
+Result<std::vector<ValueId>> define_dynamic_quantize_linear(const CompositionCall& call) {
+  if (Status status = check_operand(call); !status) return status.error();
+  const bool is_unsigned = is_unsigned_integer(call.result) && bits_of(call.result) <= 16;
+  if (!is_unsigned) {
+    return call.mistake(
+        fmt::format("the result is {}, expected an unsigned integer of at most 16 "
+                    "bits",
+                    name_of(call.result)));
+  }
+  FunctionBuilder& builder = call.builder;
+  const ElementType type = call.element_of(0);
+  const ValueId x = call.operands[0];
+  const ReductionOptions range = range_of(call);
+  const float largest = largest_number(call.result);
+  const ValueId zero = scalar_of(builder, 0, type);
+  const ValueId most = scalar_of(builder, largest, type);
+  const ValueId lowest = builder.reduce(OpKind::reduce_min, x, range);
+  const ValueId highest = builder.reduce(OpKind::reduce_max, x, range);
+  const ValueId lo = builder.binary(OpKind::min, lowest, zero);
+  const ValueId hi = builder.binary(OpKind::max, highest, zero);
+  const ValueId scale = builder.binary(OpKind::div, builder.binary(OpKind::sub, hi, lo), most);
+  const ValueId scaled = builder.binary(OpKind::div, lo, scale);
+  const ValueId initial = builder.binary(OpKind::sub, zero, scaled);
+  const ValueId clipped = builder.clamp(initial, 0, largest);
+  const ValueId rounded = builder.unary(OpKind::round_even, clipped);
+  const ValueId zero_point = builder.convert(rounded, call.result);
+  const ValueId quotient = builder.binary(OpKind::div, x, scale);
+  const ValueId y = rounded_with_zero_point(builder, quotient, zero_point, {}, call.result);
+  return std::vector{y, scale, zero_point};
+}
+
+Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const CompositionCall& call) {
+  if (Status status = check_operand(call); !status) return status.error();
+  const bool is_integer_result = is_signed_integer(call.result) && bits_of(call.result) <= 16;
+  if (!is_integer_result && !(is_float(call.result) && bits_of(call.result) <= 8)) {
+    return call.mistake(
+        fmt::format("the result is {}, expected a signed integer of at most 16 "
+                    "bits or a float of at most 8",
+                    name_of(call.result)));
+  }
+  FunctionBuilder& builder = call.builder;
+  const ElementType type = call.element_of(0);
+  const ValueId x = call.operands[0];
+  const ValueId magnitude = builder.reduce(OpKind::reduce_max_abs, x, range_of(call));
+  const ValueId most = scalar_of(builder, largest_number(call.result), type);
+  const ValueId scale = builder.binary(OpKind::div, magnitude, most);
+  const bool divides = call.identifier("scaling") != "reciprocal";
+  const ValueId quotient =
+      divides ? builder.binary(OpKind::div, x, scale)
+              : builder.binary(OpKind::mul, x,
+                               builder.binary(OpKind::div, scalar_of(builder, 1, type), scale));
+  if (is_integer_result) {
+    return std::vector{rounded_with_zero_point(builder, quotient, no_value, {}, call.result),
+                       scale};
+  }
+  ConvertOptions options = {.overflow = Overflow::saturate};
+  if (!has_nans(call.result)) options.nan = NanMode::zero;
+  return std::vector{builder.convert(quotient, call.result, options), scale};
+}
+
+}  // namespace castor

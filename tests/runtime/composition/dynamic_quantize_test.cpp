@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantization by the range of a tensor or of its rows: the interpreter's bits on every tier, NaNs,
+// infinities, ranges of 0 and empty tensors among the data.
+#include <fmt/format.h>
+
+#include "tests/support/function_case.hpp"
+#include "tests/support/texts.hpp"
+
+namespace castor::test {
+namespace {
+
+std::string linear(std::string_view x, std::string_view attributes, std::string_view to,
+                   std::string_view scale) {
+  return fmt::format(
+      "func @linear(%x: {0}[?n, ?m]) -> ({2}[?n, ?m], {0}{3}, {2}{3}) {{\n"
+      "  %y, %s, %z = dynamic_quantize_linear %x{1} : {2}\n  return %y, %s, %z\n}}\n",
+      x, attributes, to, scale);
+}
+
+std::string symmetric(std::string_view x, std::string_view attributes, std::string_view to,
+                      std::string_view scale) {
+  return fmt::format(
+      "func @symmetric(%x: {0}[?n, ?m]) -> ({2}[?n, ?m], {0}{3}) {{\n"
+      "  %y, %s = dynamic_quantize_symmetric %x{1} : {2}\n  return %y, %s\n}}\n",
+      x, attributes, to, scale);
+}
+
+/// The same of numbers alone: most random tensors have a NaN.
+std::string without_nans(const std::string& text, std::string_view x) {
+  const size_t body = text.find("{\n") + 2;
+  std::string changed = text;
+  changed.replace(changed.find("%x", body), 2, "%c");
+  changed.insert(body, fmt::format("  %nan = is_nan %x\n  %half = constant 0.5 : {}[]\n"
+                                   "  %b = select %nan, %half, %x\n"
+                                   "  %c = clamp %b {{lo = -250.0, hi = 1000.0}}\n",
+                                   x));
+  return changed;
+}
+
+TEST(DynamicQuantize, HasTheInterpretersBits) {
+  const Layout layouts[] = {{{5, 133}}, {{3, 40}, {1, 3}}, {{1, 1}}, {{0, 3}}, {{70, 16}}};
+  uint64_t seed = 1;
+  for (const char* x : {"f32", "bf16", "f16", "f64"}) {
+    for (const Layout& layout : layouts) {
+      for (const std::string& text :
+           {linear(x, "", "u8", "[]"), linear(x, " {axes = [-1]}", "u8", "[?, ?]"),
+            linear(x, " {axes = [0]}", "u4", "[?, ?]"), symmetric(x, "", "i8", "[]"),
+            symmetric(x, " {axes = [1]}", "i8", "[?, ?]"),
+            symmetric(x, " {axes = [1], scaling = reciprocal}", "i8", "[?, ?]"),
+            symmetric(x, " {axes = [1]}", "f8e4m3", "[?, ?]"),
+            symmetric(x, " {axes = [1]}", "f4e2m1", "[?, ?]")}) {
+        ASSERT_NO_FATAL_FAILURE(check_function({text, {layout}}, ++seed));
+        ASSERT_NO_FATAL_FAILURE(check_function({without_nans(text, x), {layout}}, ++seed));
+      }
+    }
+  }
+}
+
+/// A whole layer, quantized by its input's range: the product takes the zero point at run time.
+TEST(DynamicQuantize, FeedsProducts) {
+  check_function(
+      {"func @layer(%x: f32[1, 16, 9, 9], %w: i8[24, 16, 3, 3], %ws: f32[24, 1, 1], "
+       "%b: f32[24, 1, 1]) -> f32[1, 24, 7, 7] {\n"
+       "  %q, %s, %z = dynamic_quantize_linear %x : u8\n  %y = conv_integer %q, %w, %z\n"
+       "  %f = convert %y : f32\n  %t = mul %s, %ws\n  %g = mul %f, %t\n  %h = add %g, %b\n"
+       "  %r = relu %h\n  return %r\n}\n",
+       {{{1, 16, 9, 9}}, {{24, 16, 3, 3}}, {{24, 1, 1}}, {{24, 1, 1}}}});
+  check_function(
+      {"func @tokens(%x: f32[?n, 96], %w: i8[96, 40], %ws: f32[40]) -> f32[?n, 40] {\n"
+       "  %q, %s = dynamic_quantize_symmetric %x {axes = [1]} : i8\n"
+       "  %y = matmul_integer %q, %w\n  %f = convert %y : f32\n  %g = mul %f, %s\n"
+       "  %h = mul %g, %ws\n  return %h\n}\n",
+       {{{7, 96}}, {{96, 40}}, {{40}}}});
+}
+
+TEST(DynamicQuantize, MistakesAreTyped) {
+  const auto error_of = [](std::string_view x, std::string_view operation) {
+    return texts::error_of(
+        fmt::format("func @f(%x: {}) -> () {{\n  {}\n  return\n}}\n", x, operation));
+  };
+  EXPECT_NE(error_of("f32[3]", "%y, %s, %z = dynamic_quantize_linear %x : i8")
+                .find("dynamic_quantize_linear: the result is i8, expected an unsigned integer of "
+                      "at most 16 bits"),
+            std::string::npos);
+  EXPECT_NE(error_of("f8e4m3[3]", "%y, %s = dynamic_quantize_symmetric %x : i8")
+                .find("dynamic_quantize_symmetric: operand 0 is f8e4m3, expected f16, bf16, f32 or "
+                      "f64"),
+            std::string::npos);
+  EXPECT_NE(error_of("f32[3]", "%y, %s = dynamic_quantize_symmetric %x {axes = [1]} : i8")
+                .find("found axis 1, expected -1 to 0 for an operand of rank 1"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace castor::test
