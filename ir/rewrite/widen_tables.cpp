@@ -23,42 +23,71 @@ ElementType widened(ElementType element) {
   return is_signed_integer(element) ? ElementType::i8 : ElementType::u8;
 }
 
-/// The entries in the wider type: of a constant as another one, so that code may contain them.
-ValueId append_table(FunctionBuilder& builder, const Function& function, ValueId table,
-                     ValueId copied) {
-  const auto definition = std::ranges::find_if(
-      function.operations,
-      [&](const Operation& operation) { return operation.results[0] == table; });
-  const TensorType& type = function.type_of(table);
-  const ElementType wide = widened(type.element);
-  const bool is_constant =
-      definition != function.operations.end() && definition->op == OpKind::constant;
-  if (!is_constant) return builder.convert(copied, wide);
-  int64_t count = 1;
-  for (const Dim& dim : type.shape) count *= dim.extent;
-  std::vector<std::byte> bytes;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t code = read_element(definition->data->bytes.data(), type.element, i);
-    bytes.push_back(static_cast<std::byte>(numerics::convert(code, type.element, wide, {})));
-  }
-  return builder.constant({wide, type.shape}, bytes);
-}
+/// Copies a function with wider tables.
+class Widening {
+ public:
+  explicit Widening(const Function& function)
+      : function_(function),
+        builder_(function.name),
+        ids_(detail::append_parameters(builder_, function)),
+        widened_(function.values.size(), no_value),
+        constants_(function.values.size(), nullptr) {}
 
-void append_widened(FunctionBuilder& builder, const Function& function, const Operation& operation,
-                    detail::CopiedIds& ids) {
-  const ValueId y = operation.results[0];
-  const ElementType element = function.type_of(y).element;
-  const ValueId from = operation.operands[1];
-  const ValueId table = append_table(builder, function, from, ids[from]);
-  const ValueId bytes = builder.append({.op = OpKind::look_up,
-                                        .operands = {ids[operation.operands[0]], table},
-                                        .attributes = operation.attributes,
-                                        .where = operation.where},
-                                       {});
-  const std::string names[] = {function.values[y].name};
-  ids[y] = builder.append({.op = OpKind::convert, .operands = {bytes}, .where = operation.where},
-                          {.element = element, .shape = {}}, names);
-}
+  Result<FunctionPtr> run() {
+    for (const Operation& operation : function_.operations) {
+      if (operation.op == OpKind::constant) constants_[operation.results[0]] = &operation;
+      if (has_narrow_table(function_, operation)) {
+        append_widened(operation);
+      } else {
+        detail::append_copy(builder_, function_, operation, ids_);
+      }
+    }
+    return detail::finish_copy(builder_, function_, ids_);
+  }
+
+ private:
+  /// The table in the wider type.
+  ValueId table(ValueId narrow) {
+    ValueId& wide = widened_[narrow];
+    if (wide != no_value) return wide;
+    const ElementType element = widened(function_.type_of(narrow).element);
+    return wide = constants_[narrow] == nullptr ? builder_.convert(ids_[narrow], element)
+                                                : constant(*constants_[narrow], element);
+  }
+
+  /// Another constant, so that code may contain it.
+  ValueId constant(const Operation& narrow, ElementType to) {
+    const TensorType& type = function_.type_of(narrow.results[0]);
+    int64_t count = 1;
+    for (const Dim& dim : type.shape) count *= dim.extent;
+    std::vector<std::byte> bytes;
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t code = read_element(narrow.data->bytes.data(), type.element, i);
+      bytes.push_back(static_cast<std::byte>(numerics::convert(code, type.element, to, {})));
+    }
+    return builder_.constant({to, type.shape}, bytes);
+  }
+
+  void append_widened(const Operation& operation) {
+    const ValueId y = operation.results[0];
+    const ValueId bytes =
+        builder_.append({.op = OpKind::look_up,
+                         .operands = {ids_[operation.operands[0]], table(operation.operands[1])},
+                         .attributes = operation.attributes,
+                         .where = operation.where},
+                        {});
+    const std::string names[] = {function_.values[y].name};
+    ids_[y] =
+        builder_.append({.op = OpKind::convert, .operands = {bytes}, .where = operation.where},
+                        {.element = function_.type_of(y).element, .shape = {}}, names);
+  }
+
+  const Function& function_;
+  FunctionBuilder builder_;
+  detail::CopiedIds ids_;
+  std::vector<ValueId> widened_;             ///< by value; no_value: not yet
+  std::vector<const Operation*> constants_;  ///< by value; null for all others
+};
 
 }  // namespace
 
@@ -67,16 +96,7 @@ FunctionPtr widen_tables(const FunctionPtr& function) {
     return has_narrow_table(*function, operation);
   };
   if (std::ranges::none_of(function->operations, is_affected)) return function;
-  FunctionBuilder builder(function->name);
-  detail::CopiedIds ids = detail::append_parameters(builder, *function);
-  for (const Operation& operation : function->operations) {
-    if (is_affected(operation)) {
-      append_widened(builder, *function, operation, ids);
-    } else {
-      detail::append_copy(builder, *function, operation, ids);
-    }
-  }
-  const Result<FunctionPtr> widened = detail::finish_copy(builder, *function, ids);
+  const Result<FunctionPtr> widened = Widening(*function).run();
   return widened ? *widened : function;  // the rules of the IR hold for what was verified before
 }
 

@@ -82,6 +82,7 @@ struct Fusion {
     blocked,            ///< the nest reads `value` by blocks
     split_bytes,        ///< rows of `value`, which is of sub-byte elements, end inside bytes
     reduced,            ///< the nest that reads it folds it into the reduction `value`
+    tables,             ///< `value` has a table for each element of a row
   } kind;
   ValueId value = no_value;
   bool is_fused() const { return kind == Kind::fused; }

@@ -60,7 +60,7 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::shift_left, 1},
     {OpKind::shift_right, 1},
     {OpKind::select, 1},
-    {OpKind::look_up, 2},
+    {OpKind::look_up, 4},
     {OpKind::reduce_min, 4},
     {OpKind::reduce_max, 4},
     {OpKind::reduce_max_abs, 4},

@@ -48,9 +48,10 @@ class ShapeIds {
   /// An unnamed unknown is that of the operands, where they agree on it.
   ShapeId inferred(const Operation& operation, ValueId result) {
     const Shape& shape = function_.type_of(result).shape;
+    if (operation.op == OpKind::look_up) return ids_[operation.operands[0]];
     const OpFamily family = info(operation.op).family;
     if (family == OpFamily::reduction) return reduced(operation);
-    const bool follows = family == OpFamily::elementwise || family == OpFamily::look_up;
+    const bool follows = family == OpFamily::elementwise;
     ShapeId id;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const bool is_open = !shape[axis].is_fixed() && shape[axis].name.empty();

@@ -129,10 +129,11 @@ EpilogueForm form_of(const jit::Nest& plan, const ConvolutionStep& step) {
     case jit::Fusion::Kind::several_nests: return several_nests;
     case jit::Fusion::Kind::other_convolution: return other_convolution;
     case jit::Fusion::Kind::other_shape:
-    case jit::Fusion::Kind::blocked: return other_shape;
+    case jit::Fusion::Kind::blocked:
+    case jit::Fusion::Kind::reduced: return other_shape;
+    case jit::Fusion::Kind::tables:
     case jit::Fusion::Kind::partly_repeated: return partly_repeated;
     case jit::Fusion::Kind::split_bytes: return split_bytes;
-    case jit::Fusion::Kind::reduced: return other_shape;  // a reduction's
   }
   if (step.epilogue == nullptr) return apart;
   constexpr std::array widths = {sub_byte, one_byte, two_bytes, four_bytes, eight_bytes};

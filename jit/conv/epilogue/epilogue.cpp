@@ -66,9 +66,8 @@ class WalkBuilder {
     auto element = joint_stride(extents_, strides, elements_);
     if (!row || !element) return Fusion::Kind::partly_repeated;
     if (operand >= nest_.inputs.size() && count_of(extents_, elements_) == 1) element = 1;
-    if (*element != 0 && (*element != 1 || nest_.is_table(operand))) {
-      return Fusion::Kind::partly_repeated;
-    }
+    if (*element != 0 && nest_.is_table(operand)) return Fusion::Kind::tables;
+    if (*element != 0 && *element != 1) return Fusion::Kind::partly_repeated;
     walk_.operands.push_back({extents_[0] == 1 ? 0 : strides[0], *row, *element});
     return has_whole_bytes(operand) ? Fusion::Kind::fused : Fusion::Kind::split_bytes;
   }
@@ -301,8 +300,9 @@ std::string text_of(const Function& function, const Fusion& fusion) {
       "none: %{} is read by blocks",
       "none: rows of %{} end inside bytes",
       "none: the i32 result is folded into %{}",
+      "none: %{} has a table for each element of a row",
   };
-  static_assert(std::size(texts) == static_cast<size_t>(Fusion::Kind::reduced) + 1);
+  static_assert(std::size(texts) == static_cast<size_t>(Fusion::Kind::tables) + 1);
   const std::string name = fusion.value == no_value ? "" : function.values[fusion.value].name;
   return fmt::format(fmt::runtime(texts[static_cast<size_t>(fusion.kind)]), name);
 }
