@@ -8,6 +8,7 @@
 #include "jit/plan/fold_space.hpp"
 #include "jit/plan/split_space.hpp"
 #include "jit/plan/table_method.hpp"
+#include "jit/plan/tiles.hpp"
 
 namespace castor::jit {
 
@@ -161,7 +162,10 @@ NestForm split_form(const Nest& nest, const BoundShapes& shapes, const Target& t
     strides.push_back(split.strides_of(input, own, dense_strides(own)));
   }
   strides.resize(nest.operands(), split.strides(dense_strides(extents)));
-  return nest_space(nest, split.extents(), strides, target).form;
+  const IterationSpace space = nest_space(nest, split.extents(), strides, target);
+  if (!space.form.has(Access::strided)) return space.form;
+  const std::optional<Tiles> tiles = plan_tiles(nest, space, target);
+  return tiles ? tiles->space.form : space.form;
 }
 
 }  // namespace

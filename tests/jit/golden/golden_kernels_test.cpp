@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The digest of the kernels that binding the benchmark's layers and functions makes, on every tier,
 // whether the machine has it or not (tests/data/golden/kernels.txt).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "bench/cases/convolution_case.hpp"
 #include "bench/cases/elementwise_case.hpp"
+#include "bench/cases/look_up_case.hpp"
 #include "bench/cases/requantize_case.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/kernel_digest.hpp"
@@ -46,6 +48,25 @@ Result<DigestCase> case_of(const bench::RequantizeCell& cell, size_t footprint) 
   return DigestCase{name.substr(0, name.rfind('/')), *function, {extents}};
 }
 
+/// A constant table has the bytes 0, 1, 2 ..., modulo 251.
+Result<DigestCase> case_of(const bench::LookUpCell& cell, size_t footprint) {
+  constexpr int64_t granule = 4096;
+  const auto& [from, to] = cell.pair();
+  const int64_t elements = static_cast<int64_t>(footprint) * 8 / (bits_of(from) + bits_of(to));
+  const Dims extents = cell.extents(elements / granule * granule);
+  const Dims table = cell.table_extents();
+  std::vector<std::byte> bytes;
+  for (int64_t i = 0; i < *byte_size(to, *element_count(table)); ++i) {
+    bytes.push_back(static_cast<std::byte>(i % 251));
+  }
+  const auto function = cell.function(extents, bytes);
+  if (!function) return function.error();
+  const std::string name = fmt::format("look_up {} in {}", name_of(from), name_of(to));
+  DigestCase made = {name, *function, {extents}};
+  if (!cell.is_constant) made.shapes.push_back(table);
+  return made;
+}
+
 /// Cases one by one, since the weights of all layers take much memory.
 class DigestWriter {
  public:
@@ -75,6 +96,14 @@ void add_elementwise(DigestWriter& writer) {
   for (const bench::ElementwiseCell& cell : cells) writer.add(case_of(cell));
 }
 
+void add_look_ups(DigestWriter& writer) {
+  for (const bench::LookUpCell& cell : bench::look_up_cells()) {
+    for (const bench::Footprint& footprint : {bench::l2_footprint, bench::memory_footprint}) {
+      writer.add(case_of(cell, footprint.bytes));
+    }
+  }
+}
+
 /// A pair of formats with its granularities, at both sizes.
 void add_requantizations(DigestWriter& writer) {
   std::vector<bench::RequantizeCell> cells = bench::requantize_cells();
@@ -101,6 +130,7 @@ TEST(KernelDigest, IsWhatIsGenerated) {
   DigestWriter writer;
   add_layers(writer);
   add_elementwise(writer);
+  add_look_ups(writer);
   add_requantizations(writer);
   if (HasFatalFailure()) return;
   expect_golden(golden_folder() / "kernels.txt", digest_head + writer.text());
