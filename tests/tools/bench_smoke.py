@@ -26,7 +26,8 @@ SUB_BYTE_VIEWS = ["SubByteViews/f32/u4/every_second", "SubByteViews/u3/f32/rows_
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Compile/growth/inputs/1000",
           "Call/run_rank1_2_views",
           "CacheLookup/function"]
-FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS) + ")$"
+LOOK_UPS = ["LookUp/u8/u8/nchw", "LookUp/u8/f32/tensor/constant"]
+FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + LOOK_UPS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS) + ")$"
 SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")
 
 
@@ -56,7 +57,7 @@ def check_results(path):
         check(data["context"].get(key), f"the context has no {key}")
     rows = {row["name"]: row for row in data["benchmarks"]}
     one_core = len(os.sched_getaffinity(0)) == 1
-    expected = set(CONVERSIONS + OTHERS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS)
+    expected = set(CONVERSIONS + OTHERS + LOOK_UPS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS)
     check(set(rows) == expected, f"found {sorted(rows)}, expected {sorted(expected)}")
     for name, row in rows.items():
         if row.get("error_occurred"):
@@ -99,7 +100,7 @@ def check_report(report, results, folder):
     for part in ("stream_fraction, 16KiB: 9 pairs", "port_fraction, 16KiB: 9 pairs",
                  "stream_fraction, 256KiB: 9 pairs", "f32 -> u8", "sub-byte <-> 8-bit", *OTHERS,
                  "image_normalize", "transposed_f32/512x512", "u3 -> f32", "every_second",
-                 "mobilenet_7_1x1", "unusual_5d"):
+                 "mobilenet_7_1x1", "unusual_5d", "u8/f32/tensor/constant"):
         check(part in text, f"the table has no '{part}':\n{text}")
 
 
