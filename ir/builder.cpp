@@ -370,6 +370,29 @@ std::pair<ValueId, ValueId> FunctionBuilder::dynamic_quantize_symmetric(ValueId 
   return {y, y == no_value ? y : y + 1};
 }
 
+ValueId FunctionBuilder::qlinear_conv(const Quantized& x, const Quantized& w, ValueId y_scale,
+                                      ValueId y_zero_point, ValueId bias,
+                                      const ConvolutionOptions& options) {
+  return guarded_step([&] {
+    if (!passes(check_options(options))) return no_value;
+    return add({.op = OpKind::qlinear_conv,
+                .operands = {x.value, x.scale, x.zero_point, w.value, w.scale, w.zero_point,
+                             y_scale, y_zero_point, bias},
+                .attributes = attributes_of(options)},
+               {}, {});
+  });
+}
+
+ValueId FunctionBuilder::qlinear_matmul(const Quantized& a, const Quantized& b, ValueId y_scale,
+                                        ValueId y_zero_point) {
+  return guarded_step([&] {
+    return add({.op = OpKind::qlinear_matmul,
+                .operands = {a.value, a.scale, a.zero_point, b.value, b.scale, b.zero_point,
+                             y_scale, y_zero_point}},
+               {}, {});
+  });
+}
+
 ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::byte> bytes) {
   return guarded_step([&] {
     Operation operation{.op = OpKind::constant};

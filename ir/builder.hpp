@@ -112,6 +112,23 @@ class CASTOR_API FunctionBuilder {
   ValueId dequantize_linear(ValueId x, ValueId scale, ValueId zero_point, ElementType to,
                             Attributes attributes = {});
 
+  /// A quantized tensor: its integers, their scale and their zero point.
+  struct Quantized {
+    ValueId value;
+    ValueId scale;
+    ValueId zero_point;
+  };
+
+  /// The convolution of quantized tensors as a quantized tensor of the type of `y_zero_point`; the
+  /// bias is i32.
+  ValueId qlinear_conv(const Quantized& x, const Quantized& w, ValueId y_scale,
+                       ValueId y_zero_point, ValueId bias = no_value,
+                       const ConvolutionOptions& options = {});
+
+  /// The matrix product of quantized tensors as a quantized tensor of the type of `y_zero_point`.
+  ValueId qlinear_matmul(const Quantized& a, const Quantized& b, ValueId y_scale,
+                         ValueId y_zero_point);
+
   /// Any operation of the table, with the names of its results (one for each). Returns the first
   /// result's id; the others have the ids that follow. Optional operands may be left out at the
   /// end.

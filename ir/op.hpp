@@ -77,8 +77,10 @@ enum class OpKind : uint8_t {
   dequantize_linear,           ///< ONNX DequantizeLinear-25
   dynamic_quantize_linear,     ///< ONNX DynamicQuantizeLinear-11, and by rows
   dynamic_quantize_symmetric,  ///< the same without zero points
+  qlinear_conv,                ///< ONNX QLinearConv-10
+  qlinear_matmul,              ///< ONNX QLinearMatMul-21
 };
-inline constexpr int op_count = static_cast<int>(OpKind::dynamic_quantize_symmetric) + 1;
+inline constexpr int op_count = static_cast<int>(OpKind::qlinear_matmul) + 1;
 
 /// What the text form writes after the colon of an operation.
 enum class TypeSuffix : uint8_t {

@@ -18,6 +18,8 @@ constexpr Row table[] = {
     {OpKind::dequantize_linear, define_dequantize_linear},
     {OpKind::dynamic_quantize_linear, define_dynamic_quantize_linear},
     {OpKind::dynamic_quantize_symmetric, define_dynamic_quantize_symmetric},
+    {OpKind::qlinear_conv, define_qlinear_conv},
+    {OpKind::qlinear_matmul, define_qlinear_matmul},
 };
 
 Definition definition_of(OpKind op) {
@@ -57,7 +59,12 @@ Error CompositionCall::mistake(const std::string& detail) const {
 Result<std::vector<ValueId>> append_definition(FunctionBuilder& builder, const Operation& operation,
                                                std::span<const ValueId> operands,
                                                ElementType result) {
-  const CompositionCall call = {builder, operation, operands, result};
+  std::vector<TensorType> types(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const TensorType* type = builder.type_of(operands[i]);
+    if (type != nullptr) types[i] = *type;
+  }
+  const CompositionCall call = {builder, operation, operands, types, result};
   auto results = definition_of(operation.op)(call);
   if (results.ok() && builder.error() != nullptr) {
     Error error = *builder.error();
@@ -70,7 +77,8 @@ Result<std::vector<ValueId>> append_definition(FunctionBuilder& builder, const O
 Result<std::vector<TensorType>> composition_types(const Operation& operation,
                                                   std::span<const TensorType* const> operands,
                                                   const WrittenType& written) {
-  if (!written.element || written.quantization) {
+  const bool is_needed = info(operation.op).suffix == TypeSuffix::element;
+  if (is_needed && (!written.element || written.quantization)) {
     return Error{ErrorCode::invalid_function,
                  fmt::format("{}: the result's element type must be written, such as `: u8`",
                              name_of(operation.op))};
@@ -81,7 +89,8 @@ Result<std::vector<TensorType>> composition_types(const Operation& operation,
     ids.push_back(type ? builder.parameter({}, *type) : no_value);
   }
   if (builder.error() != nullptr) return *builder.error();
-  const auto results = append_definition(builder, operation, ids, *written.element);
+  const auto results =
+      append_definition(builder, operation, ids, written.element.value_or(ElementType{}));
   if (!results) return results.error();
   std::vector<TensorType> types;
   for (ValueId id : *results) types.push_back(*builder.type_of(id));

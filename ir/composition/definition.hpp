@@ -15,10 +15,11 @@ struct CompositionCall {
   FunctionBuilder& builder;
   const Operation& operation;
   std::span<const ValueId> operands;  ///< values of the builder; no_value: absent
-  ElementType result;                 ///< the element type that is written
+  std::span<const TensorType> types;  ///< the operands', whatever becomes of the builder
+  ElementType result;                 ///< the element type that is written, if the row needs one
 
   bool has(size_t operand) const { return operands[operand] != no_value; }
-  const TensorType& type_of(size_t operand) const { return *builder.type_of(operands[operand]); }
+  const TensorType& type_of(size_t operand) const { return types[operand]; }
   ElementType element_of(size_t operand) const { return type_of(operand).element; }
   int rank_of(size_t operand) const { return static_cast<int>(type_of(operand).shape.size()); }
 
@@ -40,6 +41,8 @@ Result<std::vector<ValueId>> define_quantize_linear(const CompositionCall& call)
 Result<std::vector<ValueId>> define_dequantize_linear(const CompositionCall& call);
 Result<std::vector<ValueId>> define_dynamic_quantize_linear(const CompositionCall& call);
 Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const CompositionCall& call);
+Result<std::vector<ValueId>> define_qlinear_conv(const CompositionCall& call);
+Result<std::vector<ValueId>> define_qlinear_matmul(const CompositionCall& call);
 
 /// Appends the definition of the operation; the error is its own or the builder's, named after the
 /// op. Operands are values of the builder, as many as the op's row says.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions without compositions: each is replaced by its definition.
+// Functions without compositions: definitions instead.
 #pragma once
 
 #include "ir/function.hpp"
@@ -9,7 +9,7 @@ namespace castor {
 /// Whether an operation is a composition.
 CASTOR_API bool has_compositions(const Function& function);
 
-/// The verified function with the definition of each composition in its place. Parameters, results,
+/// The verified function with definitions instead of compositions. Parameters, results,
 /// their declared types and their order stay, and so do the names of all values that were there.
 /// Fails only where memory or the limits of the IR do not suffice.
 CASTOR_API Result<FunctionPtr> expand_compositions(const Function& function);

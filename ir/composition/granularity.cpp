@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/composition/steps.hpp"
+
 namespace castor {
 
 namespace {
@@ -76,12 +78,6 @@ Status check_attributes(const CompositionCall& call) {
     return call.mistake("found axes and block with axis or block_size, expected either pair alone");
   }
   return {};
-}
-
-/// Whether a shape is or may be that of one entry: ONNX has scalars and vectors of one side by
-/// side.
-bool may_be_single(const Shape& shape) {
-  return shape.empty() || (shape.size() == 1 && (!shape[0].is_fixed() || shape[0].extent == 1));
 }
 
 /// The zero point's shape must be the scale's; what of it is unknown is checked when extents are

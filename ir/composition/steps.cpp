@@ -3,6 +3,10 @@
 
 namespace castor {
 
+bool may_be_single(const Shape& shape) {
+  return shape.empty() || (shape.size() == 1 && (!shape[0].is_fixed() || shape[0].extent == 1));
+}
+
 ValueId in_type(FunctionBuilder& builder, ValueId value, ElementType type) {
   const TensorType* from = builder.type_of(value);
   return from != nullptr && from->element == type ? value : builder.convert(value, type);

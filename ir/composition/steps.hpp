@@ -11,6 +11,9 @@ constexpr bool computes(ElementType type) { return is_float(type) && bits_of(typ
 
 constexpr bool is_float8(ElementType type) { return is_float(type) && bits_of(type) == 8; }
 
+/// Whether a shape is, or may be when it is bound, that of one entry: a scalar, or a vector of 1.
+bool may_be_single(const Shape& shape);
+
 /// The value in that type: itself, or converted with default options.
 ValueId in_type(FunctionBuilder& builder, ValueId value, ElementType type);
 

@@ -82,6 +82,8 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::dequantize_linear, by_definition},
     {OpKind::dynamic_quantize_linear, by_definition},
     {OpKind::dynamic_quantize_symmetric, by_definition},
+    {OpKind::qlinear_conv, by_definition},
+    {OpKind::qlinear_matmul, by_definition},
 }};
 
 constexpr bool table_is_in_enum_order() {

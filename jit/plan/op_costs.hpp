@@ -72,6 +72,8 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::dequantize_linear, 1},
     {OpKind::dynamic_quantize_linear, 1},
     {OpKind::dynamic_quantize_symmetric, 1},
+    {OpKind::qlinear_conv, 1},
+    {OpKind::qlinear_matmul, 1},
 }};
 // clang-format on
 

@@ -83,7 +83,7 @@ TEST(Compositions, DequantizeLinearIsOffsetAndScaled) {
 }
 
 /// Between other operations, under the names that they had.
-TEST(Compositions, AreReplacedInTheirPlace) {
+TEST(Compositions, AreReplacedByTheirDefinitions) {
   EXPECT_EQ(expanded("func @f(%0: f32[3], %s: f32[]) -> (i8[3], f32[3]) {\n"
                      "  %a = relu %0\n  %q = quantize_linear %a, %s : i8\n"
                      "  %d = dequantize_linear %q, %s : f32\n  %e = sub %0, %d\n"
@@ -163,6 +163,37 @@ TEST(Compositions, RefuseWhatTheyDoNotTake) {
       {{"u8[3]", "f32[]", "i8[]"},
        "dequantize_linear %x0, %x1, %x2 : f32",
        "dequantize_linear: the zero point is i8, expected u8 as operand 0"},
+  };
+  for (const Inference& row : rows) {
+    EXPECT_EQ(inferred(function_text(row.types, "%y = " + row.operation)), row.result);
+  }
+}
+
+/// The first mistake inside a definition is the composition's, whatever comes after it.
+TEST(Compositions, NameMistakesOfTheirDefinitions) {
+  const std::vector<std::string> types = {"u8[2, 3]", "f32[]", "u8[]",  "i8[4, 5]",
+                                          "f32[5]",   "i8[]",  "f32[]", "u8[]"};
+  const std::string product =
+      inferred(function_text(types, "%y = qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7"));
+  EXPECT_TRUE(product.starts_with("qlinear_matmul: matmul_integer: ")) << product;
+  const Inference rows[] = {
+      {{"u8[1, 2, 3]", "f64[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]"},
+       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_conv: operand 1, a scale, is f64, expected f16, bf16 or f32"},
+      {{"u8[1, 2, 3]", "f32[2]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]"},
+       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_conv: operand 1 is f32[2], expected a scalar or a vector of 1"},
+      {{"u8[1, 2, 3]", "f32[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "i32[]"},
+       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_conv: operand 7, the result's zero point, is i32, expected i8 or u8"},
+      {{"u8[1, 2, 3]", "f32[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]", "f32[4]"},
+       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8",
+       "qlinear_conv: operand 8, the bias, is f32[4], expected i32 of one entry per output "
+       "channel"},
+      {{"u8[2, 3]", "f32[2, 1, 1]", "u8[]", "i8[3, 5]", "f32[5]", "i8[]", "f32[]", "u8[]"},
+       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_matmul: operand 1 is f32[2, 1, 1], expected one entry, one per row, or a tensor of "
+       "that per matrix"},
   };
   for (const Inference& row : rows) {
     EXPECT_EQ(inferred(function_text(row.types, "%y = " + row.operation)), row.result);

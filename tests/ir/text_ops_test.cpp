@@ -90,6 +90,12 @@ const std::vector<std::string> other_texts = {
         "%y"),
     around("%x: i4[?n, 6], %s: f16[6]", "f32[?n, 6]", "%y = dequantize_linear %x, %s : f32", "%y"),
     around(
+        "%x: u8[1, 2, 5], %s: f32[], %z: u8[], %w: i8[4, 1, 3], %t: f32[4], %v: i8[4], %b: i32[4]",
+        "u8[1, 4, 5]",
+        "%y = qlinear_conv %x, %s, %z, %w, %t, %v, %s, %z, %b {group = 2, pads = [2, 0]}", "%y"),
+    around("%a: u8[?n, 2, 5], %s: f16[], %z: u8[], %b: i8[5, 4], %t: f16[4], %v: i8[4]",
+           "u8[?n, 2, 4]", "%y = qlinear_matmul %a, %s, %z, %b, %t, %v, %s, %z", "%y"),
+    around(
         "%x: fx8<frac = 7>[2, 3], %s: i16[3]",
         "sa32<axis = 1, scale = ?, frac = [1, -2, 3], zero_point = [0, 5, -6]>[2, 3]",
         "%y = requantize %x, none, none, none, %s {arithmetic = embarc, rounding = nearest_even} "

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tools/fuzz/draw_blocks.hpp"
+#include "tools/fuzz/generate_convolution.hpp"
+#include "tools/fuzz/generate_matmul.hpp"
 #include "tools/fuzz/generate_operations.hpp"
 
 namespace castor::fuzz {
@@ -123,6 +125,67 @@ bool OperationDrawer::draw_linear(OpKind op) {
     operation.attributes.push_back({"saturate", {false}});
   }
   return add(std::move(operation));
+}
+
+bool OperationDrawer::add_parameter(OperationSpec& operation, ElementType type, const Dims& shape) {
+  if (!add_constant(type, shape)) return false;
+  operation.operands.push_back(last());
+  return true;
+}
+
+/// A value of bytes of at least that rank, if there is one.
+std::optional<size_t> OperationDrawer::bytes_of_rank(int min_rank) {
+  std::vector<size_t> values;
+  for (size_t value : values_of(OperandClass::any)) {
+    if (program_.shape_of(value).rank() >= min_rank) values.push_back(value);
+  }
+  if (values.empty()) return {};
+  const size_t value = as_bytes(pick_value(values));
+  return admits(OperandClass::byte, program_.element_of(value)) ? std::optional(value)
+                                                                : std::nullopt;
+}
+
+bool OperationDrawer::draw_qlinear_conv() {
+  const std::optional<size_t> x = bytes_of_rank(3);
+  if (!x) return false;
+  const DrawnConvolution drawn = draw_convolution(random_, program_.shape_of(*x));
+  const auto one = [&] { return random_.percent(50) ? Dims{} : Dims{1}; };
+  const Dims channels = {drawn.w[0]};
+  const ElementType byte = program_.element_of(*x);
+  const ElementType w = random_.percent(50) ? u8 : i8;
+  const ElementType scale = random_.percent(70) ? f32 : random_.percent(50) ? f16 : bf16;
+  OperationSpec operation{
+      .op = OpKind::qlinear_conv, .operands = {*x}, .attributes = attributes_of(drawn.options)};
+  const bool has_all = add_parameter(operation, scale, one()) &&
+                       add_parameter(operation, byte, one()) &&
+                       add_parameter(operation, w, drawn.w) &&
+                       add_parameter(operation, scale, random_.percent(60) ? channels : one()) &&
+                       add_parameter(operation, w, random_.percent(50) ? channels : one()) &&
+                       add_parameter(operation, scale, one()) &&
+                       add_parameter(operation, random_.percent(50) ? u8 : i8, one());
+  if (!has_all) return false;
+  if (random_.percent(60) && !add_parameter(operation, i32, channels)) return false;
+  return add(std::move(operation));
+}
+
+bool OperationDrawer::draw_qlinear_matmul() {
+  const std::optional<size_t> a = bytes_of_rank(1);
+  if (!a) return false;
+  const DrawnMatmul drawn = draw_matmul(random_, program_.shape_of(*a));
+  const ElementType b = random_.percent(50) ? u8 : i8;
+  const auto scale_of = [&](const Dims& zero_points) {
+    return random_.percent(40) ? Dims{} : zero_points;
+  };
+  OperationSpec operation{.op = OpKind::qlinear_matmul, .operands = {*a}};
+  const Dims y = scale_of(drawn.a_zero);
+  const bool has_all = add_parameter(operation, f32, scale_of(drawn.a_zero)) &&
+                       add_parameter(operation, program_.element_of(*a), drawn.a_zero) &&
+                       add_parameter(operation, b, drawn.b) &&
+                       add_parameter(operation, f32, scale_of(drawn.b_zero)) &&
+                       add_parameter(operation, b, drawn.b_zero) &&
+                       add_parameter(operation, f32, y) &&
+                       add_parameter(operation, random_.percent(50) ? u8 : i8, y);
+  return has_all && add(std::move(operation));
 }
 
 }  // namespace castor::fuzz

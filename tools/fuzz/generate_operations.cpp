@@ -7,6 +7,8 @@
 
 #include "ir/types/promote.hpp"
 #include "tools/fuzz/cells.hpp"
+#include "tools/fuzz/generate_convolution.hpp"
+#include "tools/fuzz/generate_matmul.hpp"
 
 namespace castor::fuzz {
 
@@ -167,6 +169,8 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::dequantize_linear: return draw_linear(op);
     case OpKind::dynamic_quantize_linear:
     case OpKind::dynamic_quantize_symmetric: return draw_dynamic(op);
+    case OpKind::qlinear_conv: return draw_qlinear_conv();
+    case OpKind::qlinear_matmul: return draw_qlinear_matmul();
     default: break;
   }
   if (info(op).family == OpFamily::reduction) return draw_reduction(op);
@@ -190,6 +194,8 @@ bool OperationDrawer::draw_on(OpKind op, ElementType type) {
     return true;
   }
   if (op == OpKind::look_up) return draw_look_up_of(type, draw_element(random_), true);
+  if (op == OpKind::qlinear_conv) add_input(type, draw_image(random_));
+  if (op == OpKind::qlinear_matmul) add_input(type, draw_matrix(random_));
   const bool has_parameters = info(op).family == OpFamily::composition;  // which are constants
   for (int i = 0; (i < info(op).operands && !has_parameters) || i < 1; ++i) add_input(type);
   if (op == OpKind::select) add_input(ElementType::boolean);

@@ -68,6 +68,10 @@ class OperationDrawer {
   bool draw_reshape();
   bool draw_broadcast();
   bool draw_linear(OpKind op);
+  bool draw_qlinear_conv();
+  bool draw_qlinear_matmul();
+  bool add_parameter(OperationSpec& operation, ElementType type, const Dims& shape);
+  std::optional<size_t> bytes_of_rank(int min_rank);
   size_t value_for(bool quantizes);
   bool broadcast_as(size_t value, BroadcastMode mode);
   bool draw_unary(OpKind op);

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares quantize_linear, dequantize_linear, qlinear_conv and qlinear_matmul of castor with their
+formulas in exact rationals, each step of which is rounded once.
+
+Nothing is computed in floating point: numbers are Python's Fractions, and a rounding is a division
+by the distance of two neighbours. Many quotients are ties, or a neighbour away from one. castor_oracle
+computes, in the interpreter and on every tier, which must agree to the last bit. Every function runs
+with fixed extents, and again with `?` instead of each.
+
+usage: quantize_oracle.py CASTOR_ORACLE [FUNCTIONS [SEED]]
+
+With CASTOR_LONG=1 in the environment, 2000 functions instead of 200.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from fractions import Fraction
+
+# numpy_oracle finds a Python with NumPy, and runs this script again there if need be.
+from numpy_oracle import Results, compare
+
+import numpy as np
+from numpy_cases import Cases, function_text
+from numpy_ops import CASTOR_TYPES
+
+SEED = 20261123
+INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
+# Significant bits, least and greatest exponent of a normal number.
+FORMATS = {np.float32: (24, -126, 127), np.float16: (11, -14, 15)}
+INFINITY = "infinity"
+
+
+class Unrefused:
+    """No function here is to be refused."""
+
+    @staticmethod
+    def lacks(_):
+        return "nothing to refuse"
+
+
+def rounded(value, dtype):
+    """The nearest number of a format, ties to even; INFINITY, with a sign, where it overflows."""
+    if value == 0:
+        return value
+    bits, least, greatest = FORMATS[dtype]
+    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
+    if abs(value) < Fraction(2) ** exponent:
+        exponent -= 1
+    step = Fraction(2) ** (max(exponent, least) - bits + 1)
+    result = round(value / step) * step
+    if abs(result) < Fraction(2) ** (greatest + 1):
+        return result
+    return (INFINITY, value < 0)
+
+
+def saturated(value, offset, dtype):
+    """saturate(round_half_even(value) + offset)."""
+    limits = np.iinfo(dtype)
+    if isinstance(value, tuple):
+        return limits.min if value[1] else limits.max
+    return min(max(round(value) + offset, limits.min), limits.max)
+
+
+def exact(number):
+    return Fraction(float(number))
+
+
+def random_scale(rng, dtype, shape=()):
+    low, high = (-8, 4) if dtype == np.float16 else (-40, 30)
+    exponents = rng.integers(low, high, shape)
+    return np.asarray((1 + rng.random(shape)) * 2.0 ** exponents).astype(dtype)
+
+
+def random_integers(rng, dtype, shape=()):
+    limits = np.iinfo(dtype)
+    return np.asarray(rng.integers(limits.min, limits.max + 1, shape)).astype(dtype)
+
+
+def near_ties(rng, scale, dtype, spread):
+    """Numbers whose quotients by the scale are halves, neighbours of these, or anything."""
+    halves = rng.integers(-2 * spread, 2 * spread, scale.shape) / 2
+    with np.errstate(over="ignore"):
+        x = (halves * scale.astype(np.float64)).astype(dtype)
+        kind = rng.integers(0, 4, scale.shape)
+        x = np.where(kind == 1, np.nextafter(x, dtype(np.inf)), x)
+        x = np.where(kind == 2, np.nextafter(x, dtype(-np.inf)), x)
+        x = np.where(kind == 3, (rng.normal(size=scale.shape) * spread * scale).astype(dtype), x)
+    return np.where(np.isfinite(x), x, dtype(1)).astype(dtype)
+
+
+def granularity(rng, shape):
+    """The shape of scales, what they are for each element, and the attributes."""
+    kind = rng.integers(0, 4)
+    if kind == 0:
+        return (), lambda scale: np.broadcast_to(scale, shape), ""
+    axis = int(rng.integers(len(shape)))
+    if kind == 1:
+        along = tuple(shape[axis] if i == axis else 1 for i in range(len(shape)))
+        return (shape[axis],), lambda scale: np.broadcast_to(scale.reshape(along), shape), \
+            f" {{axis = {axis}}}"
+    if kind == 2 and len(shape) > 1:
+        own = tuple(1 if rng.random() < .5 else extent for extent in shape)
+        return own, lambda scale: np.broadcast_to(scale, shape), ""
+    block = int(rng.integers(1, shape[axis] + 2))
+    own = tuple(-(-extent // block) if i == axis else extent for i, extent in enumerate(shape))
+
+    def spread(scale):
+        return np.take(scale, np.arange(shape[axis]) // block, axis)
+    return own, spread, f" {{axis = {axis}, block_size = {block}}}"
+
+
+def each(function, *tensors):
+    """The function of exact numbers, element by element."""
+    return [function(*numbers) for numbers in zip(*(tensor.ravel().tolist() for tensor in tensors))]
+
+
+def add(cases, op, inputs, result, suffix="", attributes=""):
+    operands = ", ".join(f"%{chr(ord('a') + i)}" for i in range(len(inputs)))
+    for unknown in (False, True):
+        text = function_text(inputs, [f"{op} {operands}{attributes}{suffix}"],
+                             ([result.ndim], [CASTOR_TYPES[result.dtype]]), unknown)
+        cases.add(text, inputs, [result], Unrefused)
+
+
+def add_quantize(rng, cases):
+    dtype = (np.float32, np.float16)[rng.integers(2)]
+    to = INTEGERS[rng.integers(4)]
+    shape = tuple(int(extent) for extent in rng.integers(1, 14, rng.integers(1, 4)))
+    own, spread, attributes = granularity(rng, shape)
+    scale, zero = random_scale(rng, dtype, own), random_integers(rng, to, own)
+    x = near_ties(rng, spread(scale), dtype, 300 if np.dtype(to).itemsize == 1 else 70000)
+    by_reciprocal = rng.random() < .3
+
+    def one(x, scale, zero):
+        if not by_reciprocal:
+            return saturated(rounded(exact(x) / exact(scale), dtype), zero, to)
+        reciprocal = rounded(1 / exact(scale), dtype)
+        return saturated(rounded(exact(x) * reciprocal, dtype), zero, to)
+
+    expected = np.array(each(one, x, spread(scale), spread(zero)), to).reshape(shape)
+    if by_reciprocal:
+        attributes = attributes[:-1] + ", " if attributes else " {"
+        attributes += "scaling = reciprocal}"
+    add(cases, "quantize_linear", [x, scale, zero], expected, f" : {CASTOR_TYPES[np.dtype(to)]}",
+        attributes)
+
+
+def add_dequantize(rng, cases):
+    dtype = (np.float32, np.float16)[rng.integers(2)]
+    source = INTEGERS[rng.integers(4)]
+    shape = tuple(int(extent) for extent in rng.integers(1, 14, rng.integers(1, 4)))
+    own, spread, attributes = granularity(rng, shape)
+    scale, zero = random_scale(rng, dtype, own), random_integers(rng, source, own)
+    x = random_integers(rng, source, shape)
+
+    def one(x, scale, zero):
+        difference = rounded(Fraction(x - zero), dtype)
+        if isinstance(difference, tuple):
+            return -np.inf if difference[1] else np.inf
+        y = rounded(difference * exact(scale), dtype)
+        if isinstance(y, tuple):
+            return -np.inf if y[1] else np.inf
+        return float(y)
+
+    expected = np.array(each(one, x, spread(scale), spread(zero)), dtype).reshape(shape)
+    add(cases, "dequantize_linear", [x, scale, zero], expected,
+        f" : {CASTOR_TYPES[np.dtype(dtype)]}", attributes)
+
+
+def requantized(sums, scales, zero, dtype):
+    """`scales`: those of the two operands and of the result, one for each sum."""
+    def one(total, first, second, result):
+        product = rounded(exact(first) * exact(second), np.float32)
+        factor = rounded(product / exact(result), np.float32)
+        scaled = rounded(rounded(Fraction(total), np.float32) * factor, np.float32)
+        return saturated(scaled, int(zero), dtype)
+    return np.array(each(one, sums, *scales), dtype).reshape(sums.shape)
+
+
+def wrapped(sums):
+    return (sums & 0xffffffff).astype(np.uint32).view(np.int32)
+
+
+def add_qlinear(rng, cases):
+    """A matrix product; or a convolution by 1 x 1 filters, which is one of pixels by channels."""
+    m, k, n = (int(extent) for extent in rng.integers(1, 40, 3))
+    a_type, b_type = (INTEGERS[rng.integers(2)] for _ in range(2))
+    a, b = random_integers(rng, a_type, (m, k)), random_integers(rng, b_type, (k, n))
+    a_zero, b_zero = random_integers(rng, a_type), random_integers(rng, b_type)
+    sums = (a.astype(np.int64) - int(a_zero)) @ (b.astype(np.int64) - int(b_zero))
+    a_scale = random_scale(rng, np.float32)
+    b_scale = random_scale(rng, np.float32, (n,))
+    wanted = np.abs(sums).max() / 200 + 1  # results fill the range
+    y_scale = (a_scale * b_scale.mean(dtype=np.float32) * np.float32(wanted)).astype(np.float32)
+    y_zero = random_integers(rng, a_type)
+    scales = [np.broadcast_to(scale, sums.shape) for scale in (a_scale, b_scale, y_scale)]
+    if not np.all(np.isfinite(a_scale * b_scale / y_scale)):
+        return
+    if rng.random() < .5:
+        expected = requantized(wrapped(sums), scales, y_zero, a_type)
+        add(cases, "qlinear_matmul", [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero], expected)
+        return
+    bias = rng.integers(-5000, 5000, n).astype(np.int32)
+    expected = requantized(wrapped(sums + bias), scales, y_zero, a_type)
+    x = np.ascontiguousarray(a.T).reshape(1, k, m, 1)
+    w = np.ascontiguousarray(b.T).reshape(n, k, 1, 1)
+    y = np.ascontiguousarray(expected.T).reshape(1, n, m, 1)
+    add(cases, "qlinear_conv", [x, a_scale, a_zero, w, b_scale, b_zero, y_scale, y_zero, bias], y)
+
+
+def main():
+    if len(sys.argv) not in (2, 3, 4):
+        sys.exit(__doc__)
+    is_long = os.environ.get("CASTOR_LONG") == "1"
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 2000 if is_long else 200
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
+    rng = np.random.default_rng(seed)
+    cases = Cases()
+    for _ in range(count):
+        (add_quantize, add_dequantize, add_qlinear)[rng.integers(3)](rng, cases)
+    with tempfile.TemporaryDirectory() as folder:
+        written, answers = (str(pathlib.Path(folder) / name) for name in ("cases", "results"))
+        cases.write(written)
+        subprocess.run([sys.argv[1], written, answers], check=True)
+        reached = compare(cases, Results(pathlib.Path(answers).read_bytes()))
+    print(f"seed {seed}: {reached[0]} functions, {reached[2]} elements compared, "
+          f"{reached[3]} mistakes")
+    sys.exit(0 if reached[0] >= count and reached[3] == 0 else 1)
+
+
+if __name__ == "__main__":
+    main()
