@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/composition/mx_formats.hpp"
 #include "ir/types/convert_options.hpp"
 #include "ir/types/quantization.hpp"
 
@@ -102,6 +103,14 @@ constexpr AttributeRule dynamic_quantize_rules[] = {
     {.name = "scaling", .kind = AttributeKind::identifier, .choices = scalings},
 };
 constexpr std::span<const AttributeRule> dynamic_quantize_attributes = dynamic_quantize_rules;
+constexpr AttributeRule dequantize_mx_attributes[] = {
+    {.name = "format",
+     .kind = AttributeKind::identifier,
+     .choices = mx_format_names,
+     .required = true},
+    {.name = "axis", .kind = AttributeKind::integer},
+    {.name = "block", .kind = AttributeKind::integer},
+};
 
 constexpr std::span<const AttributeRule> no_attributes = {};
 
@@ -171,6 +180,7 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::dynamic_quantize_symmetric, "dynamic_quantize_symmetric", composition, 1, 2, C::floating, S::element, I::defined, dynamic_quantize_attributes, "x quantized by its largest magnitude, the scale"},
     {OpKind::qlinear_conv, "qlinear_conv", composition, 9, 1, C::any, S::optional_type, I::defined, convolution_attributes, "convolution of quantized tensors: sum and bias, scaled, rounded and offset", 1},
     {OpKind::qlinear_matmul, "qlinear_matmul", composition, 8, 1, C::any, S::optional_type, I::defined, no_attributes, "matrix product of quantized tensors: sum, scaled, rounded and offset"},
+    {OpKind::dequantize_mx, "dequantize_mx", composition, 3, 1, C::any, S::element, I::defined, dequantize_mx_attributes, "elements times the scales of their blocks", 1},
 }};
 // clang-format on
 

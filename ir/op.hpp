@@ -79,8 +79,9 @@ enum class OpKind : uint8_t {
   dynamic_quantize_symmetric,  ///< the same without zero points
   qlinear_conv,                ///< ONNX QLinearConv-10
   qlinear_matmul,              ///< ONNX QLinearMatMul-21
+  dequantize_mx,               ///< OCP Microscaling Formats 1.0, NVFP4
 };
-inline constexpr int op_count = static_cast<int>(OpKind::qlinear_matmul) + 1;
+inline constexpr int op_count = static_cast<int>(OpKind::dequantize_mx) + 1;
 
 /// What the text form writes after the colon of an operation.
 enum class TypeSuffix : uint8_t {

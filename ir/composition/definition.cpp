@@ -20,6 +20,7 @@ constexpr Row table[] = {
     {OpKind::dynamic_quantize_symmetric, define_dynamic_quantize_symmetric},
     {OpKind::qlinear_conv, define_qlinear_conv},
     {OpKind::qlinear_matmul, define_qlinear_matmul},
+    {OpKind::dequantize_mx, define_dequantize_mx},
 };
 
 Definition definition_of(OpKind op) {

@@ -84,6 +84,7 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::dynamic_quantize_symmetric, by_definition},
     {OpKind::qlinear_conv, by_definition},
     {OpKind::qlinear_matmul, by_definition},
+    {OpKind::dequantize_mx, by_definition},
 }};
 
 constexpr bool table_is_in_enum_order() {

@@ -74,6 +74,7 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::dynamic_quantize_symmetric, 1},
     {OpKind::qlinear_conv, 1},
     {OpKind::qlinear_matmul, 1},
+    {OpKind::dequantize_mx, 1},
 }};
 // clang-format on
 

@@ -200,6 +200,60 @@ TEST(Compositions, NameMistakesOfTheirDefinitions) {
   }
 }
 
+TEST(Compositions, DequantizeMxIsElementsTimesScales) {
+  EXPECT_EQ(expanded("func @f(%x: f4e2m1[8, 40], %s: f8e4m3[8, 3], %t: f32[]) -> bf16[8, 40] {\n"
+                     "  %y = dequantize_mx %x, %s, %t {format = nvfp4} : bf16\n  return %y\n}"),
+            "func @f(%x: f4e2m1[8, 40], %s: f8e4m3[8, 3], %t: f32[]) -> (bf16[8, 40]) {\n"
+            "  %0 = convert %x : f32\n"
+            "  %1 = convert %s : f32\n"
+            "  %2 = mul %1, %t\n"
+            "  %3 = mul %0, %2 {broadcast = blocked, axes = [1], block = [16]}\n"
+            "  %y = convert %3 : bf16\n"
+            "  return %y\n"
+            "}\n");
+  EXPECT_EQ(expanded("func @f(%x: i8[64, 5], %s: f8e8m0[2, 5]) -> f32[64, 5] {\n"
+                     "  %y = dequantize_mx %x, %s {format = mxint8, axis = -2} : f32\n"
+                     "  return %y\n}"),
+            "func @f(%x: i8[64, 5], %s: f8e8m0[2, 5]) -> (f32[64, 5]) {\n"
+            "  %0 = convert %x : f32\n"
+            "  %1 = constant 0.015625 : f32[]\n"
+            "  %2 = mul %0, %1\n"
+            "  %3 = convert %s : f32\n"
+            "  %y = mul %2, %3 {broadcast = blocked, axes = [0], block = [32]}\n"
+            "  return %y\n"
+            "}\n");
+  const Inference rows[] = {
+      {{"f4e2m1[64]", "f8e4m3[2]"},
+       "dequantize_mx %x0, %x1 {format = mxfp4} : f32",
+       "dequantize_mx: operand 1 is f8e4m3[2], expected f8e8m0 for mxfp4"},
+      {{"f8e4m3[64]", "f8e8m0[2]"},
+       "dequantize_mx %x0, %x1 {format = mxfp4} : f32",
+       "dequantize_mx: operand 0 is f8e4m3[64], expected f4e2m1 for mxfp4"},
+      {{"f4e2m1[64]", "f8e8m0[2]", "f32[]"},
+       "dequantize_mx %x0, %x1, %x2 {format = mxfp4} : f32",
+       "dequantize_mx: operand 2 is f32[], expected none for mxfp4"},
+      {{"f4e2m1[64]", "f8e4m3[4]", "f16[]"},
+       "dequantize_mx %x0, %x1, %x2 {format = nvfp4} : f32",
+       "dequantize_mx: operand 2 is f16[], expected an f32 scalar for nvfp4"},
+      {{"f4e2m1[64]", "f8e8m0[2]"},
+       "dequantize_mx %x0, %x1 {format = mxfp4, axis = 1} : f32",
+       "dequantize_mx: axis = 1, expected -1 to 0 for f4e2m1[64]"},
+      {{"f4e2m1[64]", "f8e8m0[1, 2]"},
+       "dequantize_mx %x0, %x1 {format = mxfp4} : f32",
+       "dequantize_mx: scales f8e8m0[1, 2] for f4e2m1[64], expected the same rank, at least 1"},
+      {{"f4e2m1[64]", "f8e8m0[2]"},
+       "dequantize_mx %x0, %x1 {format = mxfp4} : u8",
+       "dequantize_mx: the result is u8, expected f16, bf16, f32 or f64"},
+      {{"f4e2m1[64]", "f8e8m0[2]"},
+       "dequantize_mx %x0, %x1 {format = mxfp5} : f32",
+       "dequantize_mx: format = mxfp5, expected mxfp8_e4m3, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, "
+       "mxfp4, mxint8, nvfp4"},
+  };
+  for (const Inference& row : rows) {
+    EXPECT_EQ(inferred(function_text(row.types, "%y = " + row.operation)), row.result);
+  }
+}
+
 TEST(Compositions, CheckUnknownExtentsWhenTheyAreBound) {
   const std::string text =
       function_text({"f32[?, ?]", "f32[?]", "u8[?]"}, "%y = quantize_linear %x0, %x1, %x2 : u8");

@@ -93,6 +93,8 @@ const std::vector<std::string> other_texts = {
         "%x: u8[1, 2, 5], %s: f32[], %z: u8[], %w: i8[4, 1, 3], %t: f32[4], %v: i8[4], %b: i32[4]",
         "u8[1, 4, 5]",
         "%y = qlinear_conv %x, %s, %z, %w, %t, %v, %s, %z, %b {group = 2, pads = [2, 0]}", "%y"),
+    around("%x: f4e2m1[?n, 40], %s: f8e4m3[?n, ?], %t: f32[]", "bf16[?n, 40]",
+           "%y = dequantize_mx %x, %s, %t {format = nvfp4, axis = 1, block = 16} : bf16", "%y"),
     around("%a: u8[?n, 2, 5], %s: f16[], %z: u8[], %b: i8[5, 4], %t: f16[4], %v: i8[4]",
            "u8[?n, 2, 4]", "%y = qlinear_matmul %a, %s, %z, %b, %t, %v, %s, %z", "%y"),
     around(

@@ -2,6 +2,7 @@
 // Drawing compositions, on values that are there; their parameters are constants.
 #include <algorithm>
 
+#include "ir/composition/mx_formats.hpp"
 #include "tools/fuzz/draw_blocks.hpp"
 #include "tools/fuzz/generate_convolution.hpp"
 #include "tools/fuzz/generate_matmul.hpp"
@@ -186,6 +187,29 @@ bool OperationDrawer::draw_qlinear_matmul() {
                        add_parameter(operation, f32, y) &&
                        add_parameter(operation, random_.percent(50) ? u8 : i8, y);
   return has_all && add(std::move(operation));
+}
+
+bool OperationDrawer::draw_dequantize_mx() {
+  const MxFormat& format = random_.pick(mx_formats);
+  const size_t value = pick_value(values_of(OperandClass::any));
+  if (program_.shape_of(value).empty()) return false;
+  const size_t x = converted(value, format.element);
+  if (program_.element_of(x) != format.element) return false;
+  const Dims& shape = program_.shape_of(x);
+  const int64_t axis = draw_axis(random_, shape.rank());
+  const BroadcastRule rule{.mode = BroadcastMode::blocked,
+                           .axes = {axis},
+                           .block = {random_.percent(50) ? format.block : random_.between(1, 40)}};
+  OperationSpec operation{.op = OpKind::dequantize_mx,
+                          .operands = {x},
+                          .attributes = {{"format", {Identifier{std::string(format.name)}}},
+                                         {"axis", {axis}},
+                                         {"block", {rule.block[0]}}},
+                          .element = random_.pick(computed_types)};
+  if (!add_parameter(operation, format.scale, blocks_of(shape, rule))) return false;
+  const bool has_tensor_scale = format.has_tensor_scale && random_.percent(60);
+  if (has_tensor_scale && !add_parameter(operation, f32, {})) return false;
+  return add(std::move(operation));
 }
 
 }  // namespace castor::fuzz
