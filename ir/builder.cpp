@@ -393,6 +393,18 @@ ValueId FunctionBuilder::qlinear_matmul(const Quantized& a, const Quantized& b, 
   });
 }
 
+std::pair<ValueId, ValueId> FunctionBuilder::quantize_mx(ValueId x, ElementType to,
+                                                         Attributes attributes,
+                                                         ValueId tensor_scale) {
+  const ValueId y = guarded_step([&] {
+    return add({.op = OpKind::quantize_mx,
+                .operands = {x, tensor_scale},
+                .attributes = std::move(attributes)},
+               {.element = to, .shape = {}}, {});
+  });
+  return {y, y == no_value ? y : y + 1};
+}
+
 ValueId FunctionBuilder::constant(const TensorType& type, std::span<const std::byte> bytes) {
   return guarded_step([&] {
     Operation operation{.op = OpKind::constant};

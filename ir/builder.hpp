@@ -54,6 +54,11 @@ class CASTOR_API FunctionBuilder {
   std::pair<ValueId, ValueId> dynamic_quantize_symmetric(ValueId x, ElementType to,
                                                          Attributes attributes = {});
 
+  /// `x` in the microscaling format that the attributes say, whose elements are `to`, and the
+  /// scales of its blocks.
+  std::pair<ValueId, ValueId> quantize_mx(ValueId x, ElementType to, Attributes attributes,
+                                          ValueId tensor_scale = no_value);
+
   /// A constant from dense data; `bytes` must have exactly the size of the type.
   ValueId constant(const TensorType& type, std::span<const std::byte> bytes);
 

@@ -103,14 +103,18 @@ constexpr AttributeRule dynamic_quantize_rules[] = {
     {.name = "scaling", .kind = AttributeKind::identifier, .choices = scalings},
 };
 constexpr std::span<const AttributeRule> dynamic_quantize_attributes = dynamic_quantize_rules;
-constexpr AttributeRule dequantize_mx_attributes[] = {
+constexpr std::string_view mx_scale_rules[] = {"ocp_floor", "ceil_power", "even_round"};
+constexpr AttributeRule quantize_mx_attributes[] = {
     {.name = "format",
      .kind = AttributeKind::identifier,
      .choices = mx_format_names,
      .required = true},
     {.name = "axis", .kind = AttributeKind::integer},
     {.name = "block", .kind = AttributeKind::integer},
+    {.name = "scale_rule", .kind = AttributeKind::identifier, .choices = mx_scale_rules},
 };
+constexpr std::span<const AttributeRule> dequantize_mx_attributes =
+    std::span(quantize_mx_attributes).first(3);
 
 constexpr std::span<const AttributeRule> no_attributes = {};
 
@@ -181,6 +185,8 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::qlinear_conv, "qlinear_conv", composition, 9, 1, C::any, S::optional_type, I::defined, convolution_attributes, "convolution of quantized tensors: sum and bias, scaled, rounded and offset", 1},
     {OpKind::qlinear_matmul, "qlinear_matmul", composition, 8, 1, C::any, S::optional_type, I::defined, no_attributes, "matrix product of quantized tensors: sum, scaled, rounded and offset"},
     {OpKind::dequantize_mx, "dequantize_mx", composition, 3, 1, C::any, S::element, I::defined, dequantize_mx_attributes, "elements times the scales of their blocks", 1},
+    {OpKind::quantize_mx, "quantize_mx", composition, 2, 2, C::any, S::element, I::defined, quantize_mx_attributes, "elements, and the scale of each block", 1},
+    {OpKind::nvfp4_tensor_scale, "nvfp4_tensor_scale", composition, 1, 1, C::floating, S::optional_type, I::defined, no_attributes, "the largest magnitude over 6 * 448"},
 }};
 // clang-format on
 

@@ -80,8 +80,10 @@ enum class OpKind : uint8_t {
   qlinear_conv,                ///< ONNX QLinearConv-10
   qlinear_matmul,              ///< ONNX QLinearMatMul-21
   dequantize_mx,               ///< OCP Microscaling Formats 1.0, NVFP4
+  quantize_mx,                 ///< the same backward
+  nvfp4_tensor_scale,          ///< the scale of a tensor for NVFP4
 };
-inline constexpr int op_count = static_cast<int>(OpKind::dequantize_mx) + 1;
+inline constexpr int op_count = static_cast<int>(OpKind::nvfp4_tensor_scale) + 1;
 
 /// What the text form writes after the colon of an operation.
 enum class TypeSuffix : uint8_t {

@@ -21,6 +21,8 @@ constexpr Row table[] = {
     {OpKind::qlinear_conv, define_qlinear_conv},
     {OpKind::qlinear_matmul, define_qlinear_matmul},
     {OpKind::dequantize_mx, define_dequantize_mx},
+    {OpKind::quantize_mx, define_quantize_mx},
+    {OpKind::nvfp4_tensor_scale, define_nvfp4_tensor_scale},
 };
 
 Definition definition_of(OpKind op) {

@@ -44,6 +44,8 @@ Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const Composition
 Result<std::vector<ValueId>> define_qlinear_conv(const CompositionCall& call);
 Result<std::vector<ValueId>> define_qlinear_matmul(const CompositionCall& call);
 Result<std::vector<ValueId>> define_dequantize_mx(const CompositionCall& call);
+Result<std::vector<ValueId>> define_quantize_mx(const CompositionCall& call);
+Result<std::vector<ValueId>> define_nvfp4_tensor_scale(const CompositionCall& call);
 
 /// Appends the definition of the operation; the error is its own or the builder's, named after the
 /// op. Operands are values of the builder, as many as the op's row says.

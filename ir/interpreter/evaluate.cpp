@@ -85,6 +85,8 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::qlinear_conv, by_definition},
     {OpKind::qlinear_matmul, by_definition},
     {OpKind::dequantize_mx, by_definition},
+    {OpKind::quantize_mx, by_definition},
+    {OpKind::nvfp4_tensor_scale, by_definition},
 }};
 
 constexpr bool table_is_in_enum_order() {

@@ -75,6 +75,8 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::qlinear_conv, 1},
     {OpKind::qlinear_matmul, 1},
     {OpKind::dequantize_mx, 1},
+    {OpKind::quantize_mx, 1},
+    {OpKind::nvfp4_tensor_scale, 1},
 }};
 // clang-format on
 

@@ -189,6 +189,31 @@ bool OperationDrawer::draw_qlinear_matmul() {
   return has_all && add(std::move(operation));
 }
 
+bool OperationDrawer::draw_quantize_mx() {
+  const MxFormat& format = random_.pick(mx_formats);
+  size_t x = pick_value(values_of(OperandClass::any));
+  const ElementType type = program_.element_of(x);
+  if (!is_float(type) || bits_of(type) < 16) x = converted(x, random_.pick(computed_types));
+  const Dims shape = program_.shape_of(x);
+  if (shape.empty()) return false;
+  const int64_t axis = draw_axis(random_, shape.rank());
+  const int64_t extent = shape[static_cast<int>(axis)];
+  int64_t block = random_.percent(60) ? format.block : random_.between(1, 40);
+  while (extent % block != 0) --block;
+  OperationSpec operation{.op = OpKind::quantize_mx,
+                          .operands = {x},
+                          .attributes = {{"format", {Identifier{std::string(format.name)}}},
+                                         {"axis", {axis}},
+                                         {"block", {block}}},
+                          .element = format.element};
+  if (format.has_tensor_scale) return add_parameter(operation, f32, {}) && add(operation);
+  constexpr std::array rules = {"ocp_floor", "ceil_power", "even_round"};
+  if (random_.percent(70)) {
+    operation.attributes.push_back({"scale_rule", {Identifier{random_.pick(rules)}}});
+  }
+  return add(std::move(operation));
+}
+
 bool OperationDrawer::draw_dequantize_mx() {
   const MxFormat& format = random_.pick(mx_formats);
   const size_t value = pick_value(values_of(OperandClass::any));

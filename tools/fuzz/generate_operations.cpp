@@ -172,6 +172,7 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::qlinear_conv: return draw_qlinear_conv();
     case OpKind::qlinear_matmul: return draw_qlinear_matmul();
     case OpKind::dequantize_mx: return draw_dequantize_mx();
+    case OpKind::quantize_mx: return draw_quantize_mx();
     default: break;
   }
   if (info(op).family == OpFamily::reduction) return draw_reduction(op);

@@ -71,6 +71,7 @@ class OperationDrawer {
   bool draw_qlinear_conv();
   bool draw_qlinear_matmul();
   bool draw_dequantize_mx();
+  bool draw_quantize_mx();
   bool add_parameter(OperationSpec& operation, ElementType type, const Dims& shape);
   std::optional<size_t> bytes_of_rank(int min_rank);
   size_t value_for(bool quantizes);

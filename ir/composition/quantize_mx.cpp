@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats as microscaling formats: a scale for each block from its largest magnitude, then elements.
+// Sources: OCP Microscaling Formats 1.0, sections 5 and 6; NVFP4 as NVIDIA describes it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "ir/composition/definition.hpp"
+#include "ir/composition/mx_formats.hpp"
+#include "ir/composition/steps.hpp"
+
+namespace castor {
+
+namespace {
+
+constexpr size_t tensor_scale = 1;
+constexpr double largest_f4e2m1 = 6;
+constexpr double largest_f8e4m3 = 448;
+
+/// A format's largest number: its exponent, and how many bits its significands have after the
+/// first.
+struct ElementRange {
+  double largest;
+  int exponent;
+  int mantissa_bits;
+};
+
+ElementRange range_of(const MxFormat& format) {
+  switch (format.element) {
+    case ElementType::f8e4m3: return {largest_f8e4m3, 8, 3};
+    case ElementType::f8e5m2: return {57344, 15, 2};
+    case ElementType::f6e2m3: return {7.5, 2, 3};
+    case ElementType::f6e3m2: return {28, 4, 2};
+    case ElementType::f4e2m1: return {largest_f4e2m1, 2, 1};
+    default: return {127.0 / 64, 0, 6};  // MXINT8
+  }
+}
+
+/// What all steps share.
+struct Quantizing {
+  const CompositionCall& call;
+  const MxFormat& format;
+  int axis;
+  int64_t block;
+  ElementType type;  ///< of the steps: f32, of f64 f64
+
+  FunctionBuilder& builder() const { return call.builder; }
+  BroadcastRule blocks() const {
+    return {.mode = BroadcastMode::blocked, .axes = {axis}, .block = {block}};
+  }
+};
+
+Status check_operands(const CompositionCall& call, const MxFormat& format) {
+  const auto refused = [&](const std::string& found, std::string_view expected) {
+    return call.mistake(fmt::format("{}, expected {} for {}", found, expected, format.name));
+  };
+  if (!computes(call.element_of(0))) {
+    return refused(fmt::format("operand 0 is {}", name_of(call.element_of(0))),
+                   "f16, bf16, f32 or f64");
+  }
+  if (call.result != format.element) {
+    return refused(fmt::format("the result is {}", name_of(call.result)), name_of(format.element));
+  }
+  if (format.has_tensor_scale != call.has(tensor_scale)) {
+    return refused(call.has(tensor_scale) ? "found a tensor's scale" : "found no tensor's scale",
+                   format.has_tensor_scale ? "one" : "none");
+  }
+  const bool has_rule = !call.identifier("scale_rule").empty();
+  if (has_rule && format.has_tensor_scale) return refused("found a scale_rule", "none");
+  if (!call.has(tensor_scale)) return {};
+  const TensorType& scale = call.type_of(tensor_scale);
+  if (scale.element == ElementType::f32 && may_be_single(scale.shape)) return {};
+  return refused(fmt::format("operand 1 is {}", to_string(scale)), "an f32 scalar");
+}
+
+/// The axis, which has whole blocks.
+Result<int> axis_of(const CompositionCall& call, int64_t block) {
+  const TensorType& x = call.type_of(0);
+  const int rank = call.rank_of(0);
+  const int64_t written = call.integer("axis", -1);
+  if (written < -rank || written >= rank) {
+    return call.mistake(
+        fmt::format("axis = {}, expected {} to {} for {}", written, -rank, rank - 1, to_string(x)));
+  }
+  if (block < 1) return call.mistake(fmt::format("block = {}, expected at least 1", block));
+  const auto axis = static_cast<int>(written < 0 ? written + rank : written);
+  const Dim& extent = x.shape[static_cast<size_t>(axis)];
+  if (extent.is_fixed() && extent.extent % block == 0) return axis;
+  return call.mistake(
+      fmt::format("axis {} of {} is not known to have whole blocks, expected a "
+                  "multiple of {}",
+                  axis, to_string(x), block));
+}
+
+/// x with its axis as two: the blocks, and the elements of one.
+ValueId in_blocks(const Quantizing& q) {
+  Shape target = q.call.type_of(0).shape;
+  const auto at = target.begin() + q.axis;
+  const int64_t count = at->extent / q.block;
+  *at = Dim(count);
+  target.insert(at + 1, Dim(q.block));
+  return q.builder().reshape(q.call.operands[0], std::move(target));
+}
+
+ValueId scalar(const Quantizing& q, double number, ElementType type) {
+  return scalar_of(q.builder(), static_cast<float>(number), type);
+}
+
+/// The largest magnitude of each block.
+ValueId magnitudes(const Quantizing& q) {
+  const ValueId numbers = in_type(q.builder(), in_blocks(q), q.type);
+  return q.builder().reduce(OpKind::reduce_max_abs, numbers, {.axes = {{q.axis + 1}}});
+}
+
+/// A power of two for each block, as f8e8m0. All divisions are in f64, whose quotients are on the
+/// right side of every power of two.
+ValueId power_scales(const Quantizing& q, ValueId magnitude) {
+  FunctionBuilder& builder = q.builder();
+  const ElementRange range = range_of(q.format);
+  const ValueId infinity = scalar(q, HUGE_VAL, q.type);
+  const ValueId nan = scalar(q, std::nan(""), q.type);
+  const ValueId is_infinite = builder.binary(OpKind::equal, magnitude, infinity);
+  const ValueId number = builder.select(is_infinite, nan, magnitude);
+  const ValueId exact = in_type(builder, number, ElementType::f64);
+  const std::string_view rule = q.call.identifier("scale_rule");
+  double divisor = std::ldexp(1, range.exponent);
+  Rounding rounding = Rounding::down;
+  if (rule == "ceil_power") {
+    divisor = range.largest;
+    rounding = Rounding::up;
+  } else if (rule == "even_round") {
+    divisor *= 1 - std::ldexp(1, -range.mantissa_bits - 2);
+  }
+  const ValueId by = scalar(q, divisor, ElementType::f64);
+  return builder.convert(builder.binary(OpKind::div, exact, by), ElementType::f8e8m0,
+                         {.rounding = rounding});
+}
+
+/// Quotients of numbers by the power of two of their block: the reciprocal is one too.
+ValueId powers_elements(const Quantizing& q, ValueId scales) {
+  FunctionBuilder& builder = q.builder();
+  const ValueId numbers = in_type(builder, q.call.operands[0], q.type);
+  const ValueId factors =
+      builder.binary(OpKind::div, scalar(q, 1, q.type), in_type(builder, scales, q.type));
+  return builder.binary(OpKind::mul, numbers, factors, q.blocks());
+}
+
+ValueId coded(const Quantizing& q, ValueId quotients) {
+  FunctionBuilder& builder = q.builder();
+  ConvertOptions options = {.overflow = Overflow::saturate};
+  if (is_integer(q.format.element)) {
+    options.rounding = Rounding::nearest_even;
+    const ValueId unit = scalar(q, std::ldexp(1, q.format.fraction_bits), q.type);
+    quotients = builder.binary(OpKind::mul, quotients, unit);
+  } else if (!has_nans(q.format.element)) {
+    options.nan = NanMode::zero;
+  }
+  return builder.convert(quotients, q.format.element, options);
+}
+
+std::vector<ValueId> with_tensor_scale(const Quantizing& q) {
+  FunctionBuilder& builder = q.builder();
+  const ValueId common = in_type(builder, q.call.operands[tensor_scale], q.type);
+  const ValueId sixth =
+      builder.binary(OpKind::div, magnitudes(q), scalar(q, largest_f4e2m1, q.type));
+  const ValueId scales = builder.convert(builder.binary(OpKind::div, sixth, common), q.format.scale,
+                                         {.overflow = Overflow::saturate});
+  const ValueId factors = builder.binary(OpKind::mul, in_type(builder, scales, q.type), common);
+  const ValueId numbers = in_type(builder, q.call.operands[0], q.type);
+  return {coded(q, builder.binary(OpKind::div, numbers, factors, q.blocks())), scales};
+}
+
+}  // namespace
+
+Result<std::vector<ValueId>> define_quantize_mx(const CompositionCall& call) {
+  const MxFormat* format = mx_format_named(call.identifier("format"));
+  if (format == nullptr) {  // types are inferred before the verifier looks at attributes
+    return call.mistake(fmt::format("format = {}, expected {}", call.identifier("format"),
+                                    fmt::join(mx_format_names, ", ")));
+  }
+  if (Status status = check_operands(call, *format); !status) return status.error();
+  const int64_t block = call.integer("block", format->block);
+  const Result<int> axis = axis_of(call, block);
+  if (!axis) return axis.error();
+  const bool is_f64 = call.element_of(0) == ElementType::f64;
+  const Quantizing q{call, *format, *axis, block, is_f64 ? ElementType::f64 : ElementType::f32};
+  if (format->has_tensor_scale) return with_tensor_scale(q);
+  const ValueId scales = power_scales(q, magnitudes(q));
+  return std::vector{coded(q, powers_elements(q, scales)), scales};
+}
+
+Result<std::vector<ValueId>> define_nvfp4_tensor_scale(const CompositionCall& call) {
+  if (!computes(call.element_of(0))) {
+    return call.mistake(fmt::format("operand 0 is {}, expected f16, bf16, f32 or f64",
+                                    name_of(call.element_of(0))));
+  }
+  FunctionBuilder& builder = call.builder;
+  const ValueId magnitude = builder.reduce(OpKind::reduce_max_abs, call.operands[0]);
+  const ValueId number = in_type(builder, magnitude, ElementType::f32);
+  constexpr auto largest = static_cast<float>(largest_f4e2m1 * largest_f8e4m3);
+  return std::vector{
+      builder.binary(OpKind::div, number, scalar_of(builder, largest, ElementType::f32))};
+}
+
+}  // namespace castor

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// quantize_mx: every format and rule on every tier; scales and codes against the formats' own words
+// in plain numbers; NaNs, infinities and zeros; what is refused.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "ir/composition/mx_formats.hpp"
+#include "ir/numerics/scalar.hpp"
+#include "tests/support/function_case.hpp"
+#include "tests/support/on_every_engine.hpp"
+#include "tests/support/texts.hpp"
+
+namespace castor::test {
+namespace {
+
+using enum ElementType;
+
+constexpr const char* rules[] = {"ocp_floor", "ceil_power", "even_round"};
+
+std::string text_of(const MxFormat& format, ElementType x, const Dims& shape,
+                    std::string_view rule) {
+  Dims scales = shape;
+  scales[scales.rank() - 1] /= format.block;
+  const std::string more = format.has_tensor_scale ? "" : fmt::format(", scale_rule = {}", rule);
+  const std::string scale = format.has_tensor_scale ? "  %t = nvfp4_tensor_scale %x\n" : "";
+  return fmt::format(
+      "func @mx(%x: {0}{1}) -> ({2}{1}, {3}{4}) {{\n{5}"
+      "  %y, %s = quantize_mx %x{6} {{format = {7}{8}}} : {2}\n  return %y, %s\n}}\n",
+      name_of(x), to_string(shape), name_of(format.element), name_of(format.scale),
+      to_string(scales), scale, format.has_tensor_scale ? ", %t" : "", format.name, more);
+}
+
+TEST(QuantizeMx, HasTheInterpretersBits) {
+  uint64_t seed = 1;
+  for (const MxFormat& format : mx_formats) {
+    for (const ElementType x : {f32, bf16, f16, f64}) {
+      const char* rule = rules[++seed % 3];
+      for (const Dims& shape : {Dims{7, 96}, Dims{3, 2, 64}, Dims{32}}) {
+        ASSERT_NO_FATAL_FAILURE(check_function({text_of(format, x, shape, rule), {{shape}}}, seed));
+      }
+    }
+  }
+  check_function(
+      {"func @columns(%x: f32[64, ?m]) -> (f8e4m3[64, ?m], f8e8m0[2, ?m]) {\n"
+       "  %y, %s = quantize_mx %x {format = mxfp8_e4m3, axis = 0} : f8e4m3\n"
+       "  return %y, %s\n}\n",
+       {{{64, 9}}}});
+}
+
+/// A format's largest exponent, largest number, and bits after the first of its significands.
+struct Range {
+  int exponent;
+  double largest;
+  int mantissa_bits;
+};
+
+Range range_of(ElementType element) {
+  switch (element) {
+    case f8e4m3: return {8, 448, 3};
+    case f8e5m2: return {15, 57344, 2};
+    case f6e2m3: return {2, 7.5, 3};
+    case f6e3m2: return {4, 28, 2};
+    case f4e2m1: return {2, 6, 1};
+    default: return {0, 127.0 / 64, 6};
+  }
+}
+
+/// The exponent of a block's scale, from the exponent and the significand of its largest magnitude.
+int exponent_of(float magnitude, const Range& range, std::string_view rule) {
+  int exponent = 0;
+  const double fraction = 2 * std::frexp(static_cast<double>(magnitude), &exponent);  // 1 to 2
+  --exponent;
+  if (rule == "ocp_floor") return exponent - range.exponent;
+  if (rule == "ceil_power") {
+    const double most = range.largest / std::ldexp(1, range.exponent);
+    return exponent - range.exponent + (fraction > most ? 1 : 0);
+  }
+  const double rounds_up = 2 - std::ldexp(1, -range.mantissa_bits - 1);
+  return exponent - range.exponent + (fraction >= rounds_up ? 1 : 0);
+}
+
+/// Blocks of 32 whose first element is the largest.
+TEST(QuantizeMx, ScalesAreByTheRules) {
+  std::vector<float> magnitudes;
+  for (const int exponent : {-149, -130, -127, -126, -120, -9, -1, 0, 1, 7, 100, 127}) {
+    for (const float fraction :
+         {1.0F, 1.25F, 1.4999999F, 1.5F, 1.5000001F, 1.7499999F, 1.75F, 1.7500001F, 1.8125F, 1.875F,
+          1.8750001F, 1.9F, 1.96875F, 1.984375F, 1.9843751F, 1.9999999F}) {
+      magnitudes.push_back(std::ldexp(fraction, exponent));
+    }
+  }
+  const auto blocks = static_cast<int64_t>(magnitudes.size());
+  for (const MxFormat& format : mx_formats) {
+    if (format.has_tensor_scale) continue;
+    for (const char* rule : rules) {
+      Patterns x{f32, {blocks, 32}, {}};
+      Patterns expected{f8e8m0, {blocks, 1}, {}};
+      for (size_t b = 0; b < magnitudes.size(); ++b) {
+        for (int i = 0; i < 32; ++i) {
+          const float element = magnitudes[b] * (i == 0 ? -1.0F : 0.03F * static_cast<float>(i));
+          x.elements.push_back(std::bit_cast<uint32_t>(element));
+        }
+        const int e = exponent_of(magnitudes[b], range_of(format.element), rule);
+        expected.elements.push_back(static_cast<uint64_t>(std::max(e + 127, 0)));
+      }
+      const auto function = parse_function(fmt::format(
+          "func @f(%x: f32[{0}, 32]) -> f8e8m0[{0}, 1] {{\n"
+          "  %y, %s = quantize_mx %x {{format = {1}, scale_rule = {2}}} : {3}\n  return %s\n}}\n",
+          blocks, format.name, rule, name_of(format.element)));
+      ASSERT_TRUE(function.ok()) << function.error().to_string();
+      EXPECT_EQ(mistake_anywhere(*function, {x}, expected), "") << format.name << ' ' << rule;
+    }
+  }
+}
+
+TEST(QuantizeMx, SpecialBlocksHaveSpecialScales) {
+  const auto function = parse_function(
+      "func @f(%x: f32[4, 32]) -> f8e8m0[4, 1] {\n"
+      "  %y, %s = quantize_mx %x {format = mxfp4} : f4e2m1\n  return %s\n}\n");
+  Patterns x{f32, {4, 32}, std::vector<uint64_t>(128, 0)};
+  x.elements[5] = 0xff800000;        // an infinity
+  x.elements[32 + 31] = 0x7fc00001;  // a NaN
+  x.elements[64 + 7] = 0x80000000;   // -0 among zeros
+  x.elements[96 + 1] = 0x3f800000;
+  EXPECT_EQ(mistake_anywhere(*function, {x}, {f8e8m0, {4, 1}, {255, 255, 0, 125}}), "");
+}
+
+/// Elements are the nearest codes of x over a power of two, which f64 holds exactly.
+TEST(QuantizeMx, ElementsAreTheNearestCodes) {
+  for (const MxFormat& format : mx_formats) {
+    if (format.has_tensor_scale) continue;
+    Patterns x{f32, {64, 32}, {}};
+    Patterns expected{format.element, x.shape, {}};
+    uint32_t state = 99;
+    for (int b = 0; b < 64; ++b) {
+      float most = 0;
+      std::vector<float> block;
+      for (int i = 0; i < 32; ++i) {
+        state = state * 1664525 + 1013904223;
+        block.push_back(std::ldexp(static_cast<float>(static_cast<int32_t>(state)), b - 60));
+        most = std::max(most, std::abs(block.back()));
+      }
+      const int e = exponent_of(most, range_of(format.element), "ocp_floor");
+      for (const float element : block) {
+        x.elements.push_back(std::bit_cast<uint32_t>(element));
+        double quotient = std::ldexp(static_cast<double>(element), format.fraction_bits - e);
+        ConvertOptions options = {.overflow = Overflow::saturate};
+        if (is_integer(format.element)) options.rounding = Rounding::nearest_even;
+        expected.elements.push_back(
+            numerics::convert(std::bit_cast<uint64_t>(quotient), f64, format.element, options));
+      }
+    }
+    const auto function = parse_function(
+        fmt::format("func @f(%x: f32[64, 32]) -> {0}[64, 32] {{\n"
+                    "  %y, %s = quantize_mx %x {{format = {1}}} : {0}\n  return %y\n}}\n",
+                    name_of(format.element), format.name));
+    ASSERT_TRUE(function.ok()) << function.error().to_string();
+    EXPECT_EQ(mistake_anywhere(*function, {x}, expected), "") << format.name;
+  }
+}
+
+TEST(QuantizeMx, MistakesAreTyped) {
+  const auto error_of = [](std::string_view x, std::string_view operation) {
+    return texts::error_of(
+        fmt::format("func @f(%x: {}) -> () {{\n  %y, %s = {}\n  return\n}}\n", x, operation));
+  };
+  struct Row {
+    const char* x;
+    const char* operation;
+    const char* message;
+  };
+  const Row mistakes[] = {
+      {"f32[70]", "quantize_mx %x {format = mxfp4} : f4e2m1",
+       "axis 0 of f32[70] is not known to have whole blocks, expected a multiple of 32"},
+      {"f32[?n]", "quantize_mx %x {format = mxfp4} : f4e2m1", "is not known to have whole blocks"},
+      {"f32[64]", "quantize_mx %x {format = mxfp4} : f8e4m3",
+       "the result is f8e4m3, expected f4e2m1 for mxfp4"},
+      {"f32[64]", "quantize_mx %x {format = nvfp4} : f4e2m1", "found no tensor's scale"},
+      {"i8[64]", "quantize_mx %x {format = mxfp4} : f4e2m1", "operand 0 is i8"},
+  };
+  for (const Row& row : mistakes) {
+    const std::string error = error_of(row.x, row.operation);
+    EXPECT_NE(error.find(row.message), std::string::npos) << error;
+  }
+}
+
+}  // namespace
+}  // namespace castor::test
