@@ -15,7 +15,7 @@ struct MxFormat {
   ElementType element;
   ElementType scale;
   int64_t block;          ///< elements that share a scale, unless another number is given
-  int fraction_bits;      ///< of an integer, whose number is a multiple of 2^-fraction_bits
+  int fraction_bits;      ///< an integer stands for a multiple of 2^-fraction_bits
   bool has_tensor_scale;  ///< whether all scales are multiplied by one more
 };
 
