@@ -124,8 +124,8 @@ TEST(Misuse, OptionsOfRuntimesKernelsAndRuns) {
 }
 
 TEST(Misuse, NumbersInBuilders) {
-  const auto wild_mode = number<BroadcastMode>(5);
-  const std::string modes = "broadcast mode 5, expected 0 to 4";
+  const auto wild_mode = number<BroadcastMode>(6);
+  const std::string modes = "broadcast mode 6, expected 0 to 5";
   const struct {
     std::string message;
     ErrorCode code;
@@ -146,13 +146,14 @@ TEST(Misuse, NumbersInBuilders) {
        [](FunctionBuilder& to, ValueId) {
          to.constant({number<ElementType>(99), {}}, {});
        }},
-      {"op 99 is not in the op table, expected 0 to 47", ErrorCode::invalid_function,
+      {fmt::format("op 99 is not in the op table, expected 0 to {}", op_count - 1),
+       ErrorCode::invalid_function,
        [](FunctionBuilder& to, ValueId x) { to.binary(number<OpKind>(99), x, x); }},
       {"op 255 is not in the op table", ErrorCode::invalid_function,
        [](FunctionBuilder& to, ValueId x) { to.unary(number<OpKind>(255), x); }},
-      {"op 48 is not in the op table", ErrorCode::invalid_function,
+      {fmt::format("op {} is not in the op table", op_count), ErrorCode::invalid_function,
        [](FunctionBuilder& to, ValueId x) {
-         to.append({.op = number<OpKind>(48), .operands = {x}}, {});
+         to.append({.op = number<OpKind>(op_count), .operands = {x}}, {});
        }},
       {modes, ErrorCode::invalid_argument,
        [=](FunctionBuilder& to, ValueId x) { to.binary(OpKind::add, x, x, {.mode = wild_mode}); }},
