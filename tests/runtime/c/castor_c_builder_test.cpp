@@ -66,6 +66,18 @@ constexpr OpRow special_rows[] = {
      "%r", "requantize %a, %s, %f, %z : f32"},
     {"%a: fx16<frac = ?>[2], %f: i8[]", "fx16<frac = ?>[2]", "%r",
      "requantize %a, none, %f, none, none, %f : fx16<frac = ?>"},
+    {"%a: f32[4, 6], %s: f32[4, 2]", "f32[4, 6]", "%r",
+     "mul %a, %s {broadcast = blocked, axes = [1], block = [3]}"},
+    {"%a: f32[?n, 6], %s: f32[6]", "i8[?n, 6]", "%r",
+     "quantize_linear %a, %s {axis = 1, precision = f16, scaling = reciprocal} : i8"},
+    {"%a: u8[2, 6], %s: f32[2, 2], %z: u8[2, 2]", "f16[2, 6]", "%r",
+     "dequantize_linear %a, %s, %z {block_size = 3} : f16"},
+    {"%a: u8[1, 3, 8], %s: f32[], %z: u8[], %b: i8[6, 3, 3], %t: f32[6], %v: i8[], %c: i32[6]",
+     "u8[1, 6, 8]", "%r", "qlinear_conv %a, %s, %z, %b, %t, %v, %s, %z, %c {pads = [1, 1]}"},
+    {"%a: u8[?n, 3], %s: f32[], %z: u8[], %b: i8[3, 4], %t: f32[4], %v: i8[]", "u8[?n, 4]", "%r",
+     "qlinear_matmul %a, %s, %z, %b, %t, %v, %s, %z"},
+    {"%a: f4e2m1[2, 64], %s: f8e8m0[2, 2]", "bf16[2, 64]", "%r",
+     "dequantize_mx %a, %s {format = mxfp4} : bf16"},
 };
 
 /// A text with one operation of each op that needs no more than operands.
