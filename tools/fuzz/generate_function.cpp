@@ -56,8 +56,9 @@ size_t draw_value(Random& random, const Program& program) {
 
 /// The value that was added last.
 size_t last_value(const Program& program) {
-  const size_t last = program.value_count() - 1;
-  return program.is_value(last) ? last : last - 1;
+  size_t last = program.value_count() - 1;
+  while (!program.is_value(last)) --last;
+  return last;
 }
 
 }  // namespace

@@ -76,8 +76,9 @@ bool OperationDrawer::add(OperationSpec operation, int64_t max) {
 }
 
 size_t OperationDrawer::last() const {
-  const size_t value = program_.value_count() - 1;
-  return program_.is_value(value) ? value : value - 1;
+  size_t value = program_.value_count() - 1;
+  while (!program_.is_value(value)) --value;
+  return value;
 }
 
 std::vector<size_t> OperationDrawer::values_of(OperandClass types) const {

@@ -93,7 +93,7 @@ Result<std::vector<ValueInfo>> infer_operation(const Program& program,
   for (size_t i = 0; i < types->size(); ++i) {
     values.push_back({(*types)[i], extents_of_fixed((*shapes)[i].shape)});
   }
-  values.resize(2);
+  values.resize(Program::max_results);
   return values;
 }
 
@@ -129,7 +129,7 @@ ValueId append(FunctionBuilder& builder, const OperationSpec& operation,
 
 bool Program::is_value(size_t value) const {
   if (value < first_operation()) return true;
-  const size_t result = (value - first_operation()) % 2;
+  const size_t result = (value - first_operation()) % max_results;
   return static_cast<int>(result) < info(operations[operation_of(value)].op).results;
 }
 

@@ -112,9 +112,11 @@ struct ValueInfo {
   Dims shape;       ///< as the program binds it
 };
 
-/// Values are numbered: inputs, then two numbers for each operation, one for each of its results;
-/// where there is one result the second number is nobody's.
+/// Values are numbered: inputs, then `max_results` numbers for each operation, one for each of its
+/// results; where there are fewer, numbers are nobody's.
 struct Program {
+  static constexpr size_t max_results = 3;  ///< that an operation has
+
   uint64_t seed = 0;  ///< that it was drawn from
   std::vector<InputSpec> inputs;
   std::vector<OperationSpec> operations;
@@ -130,12 +132,12 @@ struct Program {
   std::vector<ValueInfo> values;  ///< what follows for each value: see infer_values
 
   size_t first_operation() const { return inputs.size(); }
-  size_t value_count() const { return first_operation() + 2 * operations.size(); }
+  size_t value_count() const { return first_operation() + max_results * operations.size(); }
   size_t value_of(size_t operation, size_t result = 0) const {
-    return first_operation() + 2 * operation + result;
+    return first_operation() + max_results * operation + result;
   }
   /// The operation that gives a value after the inputs.
-  size_t operation_of(size_t value) const { return (value - first_operation()) / 2; }
+  size_t operation_of(size_t value) const { return (value - first_operation()) / max_results; }
   bool is_value(size_t value) const;
   ElementType element_of(size_t value) const { return values[value].type.element; }
   bool is_quantized(size_t value) const { return values[value].type.quantization != nullptr; }

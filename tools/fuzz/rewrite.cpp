@@ -19,9 +19,10 @@ std::vector<bool> find_needed(const Program& program) {
     }
   }
   for (size_t i = program.operations.size(); i-- > 0;) {
-    const size_t value = program.value_of(i);
-    if (!needed[value] && !needed[value + 1]) continue;
-    needed[value] = needed[value + 1] = true;
+    const auto begin = needed.begin() + static_cast<std::ptrdiff_t>(program.value_of(i));
+    const auto end = begin + Program::max_results;
+    if (std::find(begin, end, true) == end) continue;
+    std::fill(begin, end, true);
     for (size_t operand : program.operations[i].operands) {
       if (operand != no_operand) needed[operand] = true;
     }

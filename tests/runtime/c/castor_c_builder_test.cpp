@@ -78,6 +78,11 @@ constexpr OpRow special_rows[] = {
      "qlinear_matmul %a, %s, %z, %b, %t, %v, %s, %z"},
     {"%a: f4e2m1[2, 64], %s: f8e8m0[2, 2]", "bf16[2, 64]", "%r",
      "dequantize_mx %a, %s {format = mxfp4} : bf16"},
+    {"%a: bf16[2, 64]", "f4e2m1[2, 64], f8e8m0[2, 2]", "%r, %s",
+     "quantize_mx %a {format = mxfp4, scale_rule = ceil_power} : f4e2m1"},
+    {"%a: f32[2, 64], %t: f32[]", "f4e2m1[2, 64], f8e4m3[2, 4]", "%r, %s",
+     "quantize_mx %a, %t {format = nvfp4} : f4e2m1"},
+    {"%a: f32[2, 64]", "f32[]", "%r", "nvfp4_tensor_scale %a"},
 };
 
 /// A text with one operation of each op that needs no more than operands.

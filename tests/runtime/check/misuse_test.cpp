@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misuse of the C++ API, one mistake at a time: numbers that are no enumerators, arrays that are
 // none, functions made by hand. Each gives a typed error that names what was found.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
