@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/composition/definition.hpp"
@@ -43,7 +44,7 @@ struct Quantizing {
   const MxFormat& format;
   int axis;
   int64_t block;
-  ElementType type;  ///< of the steps: f32, of f64 f64
+  ElementType type;  ///< that steps compute in: f64 where x is f64, else f32
 
   FunctionBuilder& builder() const { return call.builder; }
   BroadcastRule blocks() const {
@@ -72,6 +73,15 @@ Status check_operands(const CompositionCall& call, const MxFormat& format) {
   const TensorType& scale = call.type_of(tensor_scale);
   if (scale.element == ElementType::f32 && may_be_single(scale.shape)) return {};
   return refused(fmt::format("operand 1 is {}", to_string(scale)), "an f32 scalar");
+}
+
+/// The extents are known or have names: a reshape to blocks cannot say what `?` is of no elements.
+Status check_extents(const CompositionCall& call) {
+  const TensorType& x = call.type_of(0);
+  const auto open = std::ranges::find(x.shape, Dim::any());
+  if (open == x.shape.end()) return {};
+  return call.mistake(fmt::format("axis {} of {} has no name, expected a number or a name, as ?n",
+                                  open - x.shape.begin(), to_string(x)));
 }
 
 /// The axis, which has whole blocks.
@@ -180,6 +190,7 @@ Result<std::vector<ValueId>> define_quantize_mx(const CompositionCall& call) {
                                     fmt::join(mx_format_names, ", ")));
   }
   if (Status status = check_operands(call, *format); !status) return status.error();
+  if (Status status = check_extents(call); !status) return status.error();
   const int64_t block = call.integer("block", format->block);
   const Result<int> axis = axis_of(call, block);
   if (!axis) return axis.error();

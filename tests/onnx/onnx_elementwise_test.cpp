@@ -32,8 +32,8 @@ using test::OnnxGraphTest;
 using test::OnnxListRow;
 using test::OnnxTensor;
 
-constexpr size_t min_of_shared_data = 284;
-constexpr size_t min_of_debian_data = 195;
+constexpr size_t min_of_shared_data = 287;
+constexpr size_t min_of_debian_data = 224;
 
 constexpr OnnxForm forms[] = {
     {},

@@ -42,11 +42,12 @@ void expect_minimal(const std::string& report) {
     EXPECT_NE(report.find("result 0: 1 of 1 elements differ"), std::string::npos) << report;
     return;
   }
-  EXPECT_TRUE(test::has_match(report,
-                              "func @f\\([^)]*\\) -> \\(f16\\[\\]\\) (attributes [^\n]*)?\\{\n"
-                              "  %[0-9]+ = [^\n]+\n"
-                              "  return %[0-9]+\n"
-                              "\\}\n"))
+  EXPECT_TRUE(
+      test::has_match(report,
+                      "func @f\\([^)]*\\) -> \\([a-z0-9]+\\[\\]\\) (attributes [^\n]*)?\\{\n"
+                      "  %[0-9]+ = [^\n]+\n"
+                      "  return %[0-9]+\n"
+                      "\\}\n"))
       << report;
   EXPECT_NE(report.find("minimised: 1 operations, "), std::string::npos) << report;
   EXPECT_NE(report.find("result 0: 1 of 1 elements differ"), std::string::npos) << report;

@@ -219,8 +219,10 @@ Result<FunctionPtr> build_function(const Program& program) {
   }
   for (const OperationSpec& operation : program.operations) {
     const ValueId first = append(builder, operation, ids);
-    ids.push_back(first);
-    ids.push_back(info(operation.op).results > 1 ? first + 1 : no_value);
+    const auto count = static_cast<size_t>(info(operation.op).results);
+    for (size_t i = 0; i < Program::max_results; ++i) {
+      ids.push_back(i < count ? first + static_cast<ValueId>(i) : no_value);
+    }
   }
   for (const ResultSpec& result : program.results) {
     builder.result(ids[result.value], declared_type(program, result));

@@ -25,7 +25,7 @@ std::string symmetric(std::string_view x, std::string_view attributes, std::stri
       x, attributes, to, scale);
 }
 
-/// The same of numbers alone: most random tensors have a NaN.
+/// The function on numbers alone: most random tensors have a NaN.
 std::string without_nans(const std::string& text, std::string_view x) {
   const size_t body = text.find("{\n") + 2;
   std::string changed = text;

@@ -103,7 +103,7 @@ TEST(QuantizeMx, ScalesAreByTheRules) {
           x.elements.push_back(std::bit_cast<uint32_t>(element));
         }
         const int e = exponent_of(magnitudes[b], range_of(format.element), rule);
-        expected.elements.push_back(static_cast<uint64_t>(std::max(e + 127, 0)));
+        expected.elements.push_back(static_cast<uint64_t>(std::clamp(e + 127, 0, 254)));
       }
       const auto function = parse_function(fmt::format(
           "func @f(%x: f32[{0}, 32]) -> f8e8m0[{0}, 1] {{\n"
@@ -178,6 +178,8 @@ TEST(QuantizeMx, MistakesAreTyped) {
       {"f32[64]", "quantize_mx %x {format = mxfp4} : f8e4m3",
        "the result is f8e4m3, expected f4e2m1 for mxfp4"},
       {"f32[64]", "quantize_mx %x {format = nvfp4} : f4e2m1", "found no tensor's scale"},
+      {"f32[?, 64]", "quantize_mx %x {format = mxfp4} : f4e2m1",
+       "axis 0 of f32[?, 64] has no name, expected a number or a name, as ?n"},
       {"i8[64]", "quantize_mx %x {format = mxfp4} : f4e2m1", "operand 0 is i8"},
   };
   for (const Row& row : mistakes) {
