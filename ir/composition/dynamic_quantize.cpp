@@ -29,6 +29,14 @@ Status check_operand(const CompositionCall& call) {
       fmt::format("operand 0 is {}, expected f16, bf16, f32 or f64", name_of(call.element_of(0))));
 }
 
+/// The result's largest number is one of the operand's type: 16-bit floats hold none of 16 bits.
+Status check_width(const CompositionCall& call) {
+  const ElementType x = call.element_of(0);
+  if (bits_of(call.result) <= 8 || bits_of(x) > 16) return {};
+  return call.mistake(fmt::format("the result is {}, expected at most 8 bits for {}",
+                                  name_of(call.result), name_of(x)));
+}
+
 /// The largest number of a quantized type.
 float largest_number(ElementType type) {
   if (is_integer(type)) return static_cast<float>(integer_max(type));
@@ -50,6 +58,7 @@ Result<std::vector<ValueId>> define_dynamic_quantize_linear(const CompositionCal
                     "bits",
                     name_of(call.result)));
   }
+  if (Status status = check_width(call); !status) return status.error();
   FunctionBuilder& builder = call.builder;
   const ElementType type = call.element_of(0);
   const ValueId x = call.operands[0];
@@ -81,6 +90,7 @@ Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const Composition
                     "bits or a float of at most 8",
                     name_of(call.result)));
   }
+  if (Status status = check_width(call); !status) return status.error();
   FunctionBuilder& builder = call.builder;
   const ElementType type = call.element_of(0);
   const ValueId x = call.operands[0];

@@ -82,6 +82,9 @@ TEST(DynamicQuantize, MistakesAreTyped) {
                 .find("dynamic_quantize_linear: the result is i8, expected an unsigned integer of "
                       "at most 16 bits"),
             std::string::npos);
+  EXPECT_NE(error_of("f16[3]", "%y, %s = dynamic_quantize_symmetric %x : i16")
+                .find("the result is i16, expected at most 8 bits for f16"),
+            std::string::npos);
   EXPECT_NE(error_of("f8e4m3[3]", "%y, %s = dynamic_quantize_symmetric %x : i8")
                 .find("dynamic_quantize_symmetric: operand 0 is f8e4m3, expected f16, bf16, f32 or "
                       "f64"),
