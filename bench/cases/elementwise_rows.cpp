@@ -167,6 +167,34 @@ void add_scaled_rows(std::vector<ElementwiseRow>& all) {
 }
 
 /// f32 to bytes by a scale and a zero point of the tensor, or of each column; int4 in groups of 32.
+/// Quantization of rows of 1024 elements by their own ranges.
+void add_quantized_rows(std::vector<ElementwiseRow>& all) {
+  struct Function {
+    std::string_view name;
+    std::string_view x;
+    std::string_view y;
+    std::string_view operations;  ///< that give %y
+  };
+  constexpr Function functions[] = {
+      {"dynamic_quantize_f32_i8", "f32[?n, 1024]", "i8[?n, 1024]",
+       "%y, %s = dynamic_quantize_symmetric %x {axes = [1]} : i8"},
+      {"dynamic_quantize_f32_i8_reciprocal", "f32[?n, 1024]", "i8[?n, 1024]",
+       "%y, %s = dynamic_quantize_symmetric %x {axes = [1], scaling = reciprocal} : i8"},
+      {"dynamic_quantize_bf16_i8", "bf16[?n, 1024]", "i8[?n, 1024]",
+       "%f = convert %x : f32 %y, %s = dynamic_quantize_symmetric %f {axes = [1]} : i8"},
+      {"quantize_mxfp4_bf16", "bf16[?n, 1024]", "f4e2m1[?n, 1024]",
+       "%y, %s = quantize_mx %x {format = mxfp4} : f4e2m1"},
+      {"quantize_mxfp8_bf16", "bf16[?n, 1024]", "f8e4m3[?n, 1024]",
+       "%y, %s = quantize_mx %x {format = mxfp8_e4m3} : f8e4m3"},
+  };
+  for (const Function& each : functions) {
+    all.push_back({std::string(each.name),
+                   fmt::format("func @rows(%x: {}) -> ({}) {{\n  {}\n  return %y\n}}\n", each.x,
+                               each.y, each.operations),
+                   {{{rows, 1024}}}});
+  }
+}
+
 void add_quantized(std::vector<ElementwiseRow>& all) {
   const auto add = [&](std::string_view name, std::string_view extents, const Dims& parameters,
                        std::string_view attributes) {
@@ -209,6 +237,7 @@ std::vector<ElementwiseRow> elementwise_rows() {
   add_patterns(all);
   add_scaled_rows(all);
   add_quantized(all);
+  add_quantized_rows(all);
   add_single_ops(all);
   return all;
 }

@@ -60,7 +60,12 @@ std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
   int read = 0;
   int written = 0;
   for (size_t k = 0; k < nest.operands(); ++k) {
-    (k < nest.inputs.size() ? read : written) += elements * bits_of(nest.element(k)) / 8;
+    const int bytes = elements * bits_of(nest.element(k)) / 8;
+    const bool is_input = k < nest.inputs.size();
+    const bool is_accumulator = !is_input && nest.program.folds();
+    if (is_accumulator && plan.fold_vectors > 0) continue;  // it is in registers
+    if (is_input || is_accumulator) read += bytes;
+    if (!is_input) written += bytes;
   }
   return fmt::format("{} {} an iteration: {} elements, {} B read, {} B written{}", plan.chunks,
                      plan.chunks == 1 ? "chunk" : "chunks", elements, read, written,

@@ -14,8 +14,9 @@ namespace castor::jit {
 /// Collects notes and loops while code is emitted, if they are wanted.
 class Annotations {
  public:
-  Annotations(const Assembler& code, const Nest& nest, bool wanted)
-      : code_(code), nest_(nest), wanted_(wanted) {}
+  /// `folds_rows`: whether the nest's accumulators are in registers in its loops.
+  Annotations(const Assembler& code, const Nest& nest, bool folds_rows, bool wanted)
+      : code_(code), nest_(nest), folds_rows_(folds_rows), wanted_(wanted) {}
 
   /// Says which part the code from here on is.
   void note(std::string part, std::string text = "", std::string origin = "") {
@@ -31,8 +32,12 @@ class Annotations {
                   .elements = elements,
                   .name = std::move(name)};
     for (size_t k = 0; k < nest_.operands(); ++k) {
-      int64_t& bytes = k < nest_.inputs.size() ? loop.load_bytes : loop.store_bytes;
-      bytes += elements * bits_of(nest_.element(k)) / 8;
+      const int64_t bytes = elements * bits_of(nest_.element(k)) / 8;
+      const bool is_input = k < nest_.inputs.size();
+      const bool is_accumulator = !is_input && nest_.program.folds();
+      if (is_accumulator && folds_rows_) continue;  // it is in registers
+      if (is_input || is_accumulator) loop.load_bytes += bytes;
+      if (!is_input) loop.store_bytes += bytes;
     }
     loops_.push_back(std::move(loop));
   }
@@ -47,6 +52,7 @@ class Annotations {
 
   const Assembler& code_;
   const Nest& nest_;
+  const bool folds_rows_;
   const bool wanted_;
   std::vector<CodeNote> notes_;
   std::vector<CodeLoop> loops_;

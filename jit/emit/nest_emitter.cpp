@@ -71,7 +71,7 @@ class NestEmitter {
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                levels(nest, form, plan_), {.vectors = taken_vectors(nest, plan_, target)}),
-        annotations_(code_, nest, options.annotate),
+        annotations_(code_, nest, plan_.fold_vectors > 0, options.annotate),
         operands_(nest, form, plan_, lanes_, frame_, annotations_),
         sources_(operands_.sources()) {
     if (plan_.fold_vectors > 0) {

@@ -224,7 +224,7 @@ Status FoldBinder::bind_passes(const jit::Nest& nest, FoldInputs inputs, Dims& e
         is_direct ? results() : take_scratch(fold.accumulator_elements);
     if (Status status = bind_pass(*folding, inputs, fold, accumulators); !status) return status;
     if (is_final) {
-      return is_direct ? Status() : copy_to_results(fold, kept, left, accumulators);
+      return is_direct ? Status() : copy_to_results(fold, kept, accumulators);
     }
     // What has been folded is an axis of partial results, on the first one's axis.
     const auto first = std::ranges::find(left, true) - left.begin();
@@ -285,7 +285,7 @@ Status FoldBinder::bind_pass(const jit::Nest& nest, const FoldInputs& inputs,
   return {};
 }
 
-Status FoldBinder::copy_to_results(const jit::FoldSpace& fold, const Dims& extents, const Axes&,
+Status FoldBinder::copy_to_results(const jit::FoldSpace& fold, const Dims& extents,
                                    std::span<const OperandOrigin> from) {
   const std::vector<OperandOrigin> to = results();
   for (size_t k = 0; k < to.size(); ++k) {

@@ -41,7 +41,7 @@ class FoldBinder {
   Status bind_pass(const jit::Nest& nest, const FoldInputs& inputs, const jit::FoldSpace& fold,
                    std::span<const OperandOrigin> accumulators);
   Status bind_unfolded(const jit::Nest& nest, FoldInputs& inputs, const Dims& extents);
-  Status copy_to_results(const jit::FoldSpace& fold, const Dims& extents, const Axes& reduced,
+  Status copy_to_results(const jit::FoldSpace& fold, const Dims& extents,
                          std::span<const OperandOrigin> from);
   std::vector<OperandOrigin> results();
   std::vector<OperandOrigin> take_scratch(int64_t elements);
