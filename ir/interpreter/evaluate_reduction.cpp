@@ -36,13 +36,9 @@ uint64_t with_one_nan(uint64_t bits, ElementType type) {
   return float_of(quiet_nan, type);
 }
 
-/// The smallest and the largest number of an integer type.
+/// The smallest number of an integer type.
 uint64_t lowest_integer(ElementType type) {
-  return is_signed_integer(type) ? uint64_t{1} << (bits_of(type) - 1) : 0;
-}
-uint64_t highest_integer(ElementType type) {
-  const uint64_t ones = ~uint64_t{0} >> (64 - bits_of(type));
-  return is_signed_integer(type) ? ones >> 1 : ones;
+  return static_cast<uint64_t>(integer_min(type)) & ~uint64_t{0} >> (64 - bits_of(type));
 }
 
 /// What a list of elements of one type becomes.
@@ -51,7 +47,7 @@ using Fold = uint64_t (*)(const Elements& elements, ElementType type);
 uint64_t fold_min(const Elements& elements, ElementType type) {
   const bool floats = is_float(type);
   const BinaryFunction min = floats ? numerics::float_ops::min : numerics::integer_ops::min;
-  uint64_t result = floats ? float_of(infinity, type) : highest_integer(type);
+  uint64_t result = floats ? float_of(infinity, type) : integer_max(type);
   for (const uint64_t element : elements) result = min(result, element, type);
   return with_one_nan(result, type);
 }

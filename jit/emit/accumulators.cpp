@@ -42,37 +42,6 @@ struct ScratchForFold {
   FoldScratch vectors = FoldScratch();
 };
 
-void emit_masked_load(Assembler& code, const Xmm& to, const Xbyak::Address& from, int lane_bits) {
-  switch (lane_bits) {
-    case 8: return code.vmovdqu8(to, from);
-    case 16: return code.vmovdqu16(to, from);
-    case 32: return code.vmovdqu32(to, from);
-    default: return code.vmovdqu64(to, from);
-  }
-}
-
-void emit_masked_store(Assembler& code, const Xbyak::Address& to, const Xmm& from, int lane_bits) {
-  switch (lane_bits) {
-    case 8: return code.vmovdqu8(to, from);
-    case 16: return code.vmovdqu16(to, from);
-    case 32: return code.vmovdqu32(to, from);
-    default: return code.vmovdqu64(to, from);
-  }
-}
-
-/// A chunk of `bits` bits, which may be less than a register has.
-void emit_load_chunk(Assembler& code, const Xmm& to, const Xbyak::Address& from, int bits) {
-  if (bits == 32) return code.vmovd(to, from);
-  if (bits == 64) return code.vmovq(to, from);
-  code.vmovups(to, from);
-}
-
-void emit_store_chunk(Assembler& code, const Xbyak::Address& to, const Xmm& from, int bits) {
-  if (bits == 32) return code.vmovd(to, from);
-  if (bits == 64) return code.vmovq(to, from);
-  code.vmovups(to, from);
-}
-
 }  // namespace
 
 void FoldSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
@@ -86,13 +55,13 @@ void FoldSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   const ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
   const Xbyak::Address at = address_of(code, chunk);
   if (chunk.mode == ChunkMode::masked) {
-    emit_masked_load(code, to | tail_mask | Xbyak::util::T_z, at, lane_bits);
+    emit_move_masked(code, to | tail_mask | Xbyak::util::T_z, at, lane_bits);
     emit_fold(code, emitter.target(), accumulator_.fold, lane_bits, to, to, value, scratch.vectors);
-    return emit_masked_store(code, at | tail_mask, to, lane_bits);
+    return emit_move_masked(code, at | tail_mask, to, lane_bits);
   }
-  emit_load_chunk(code, to, at, bits);
+  emit_move_whole(code, to, at, bits);
   emit_fold(code, emitter.target(), accumulator_.fold, lane_bits, to, to, value, scratch.vectors);
-  emit_store_chunk(code, at, to, bits);
+  emit_move_whole(code, at, to, bits);
 }
 
 uint32_t RowAccumulators::taken_vectors(const Nest& nest, const ChunkPlan& plan,
@@ -161,7 +130,7 @@ void RowAccumulators::emit_begin_row() {
       if (plan_.folds_in_registers) {
         emit_load_identity(partial(k, v), k);
       } else {
-        emit_store_chunk(code_, on_stack(k, v), temporary(0, chunk_bits(k)), chunk_bits(k));
+        emit_move_whole(code_, on_stack(k, v), temporary(0, chunk_bits(k)), chunk_bits(k));
       }
     }
   }
@@ -171,7 +140,7 @@ void RowAccumulators::emit_begin_tail() {
   if (!plan_.folds_in_registers || !plan_.folds_in_order) return;
   for (size_t k = 0; k < sinks_.size(); ++k) {
     for (int v = 0; v < plan_.fold_vectors; ++v) {
-      emit_store_chunk(code_, on_stack(k, v), partial(k, v), chunk_bits(k));
+      emit_move_whole(code_, on_stack(k, v), partial(k, v), chunk_bits(k));
     }
   }
 }
@@ -180,7 +149,7 @@ void RowAccumulators::emit_end_tail() {
   if (!plan_.folds_in_registers || !plan_.folds_in_order) return;
   for (size_t k = 0; k < sinks_.size(); ++k) {
     for (int v = 0; v < plan_.fold_vectors; ++v) {
-      emit_load_chunk(code_, partial(k, v), on_stack(k, v), chunk_bits(k));
+      emit_move_whole(code_, partial(k, v), on_stack(k, v), chunk_bits(k));
     }
   }
 }
@@ -247,11 +216,11 @@ void RowAccumulators::emit_fold_on_stack(LaneEmitter& emitter, size_t k, const X
   const ScratchForFold scratch(emitter, accumulator(k));
   const OwnedVector folded = emitter.scratch();
   const Xmm old = folded.as(chunk_bits(k));
-  emit_load_chunk(code_, old, at, chunk_bits(k));
+  emit_move_whole(code_, old, at, chunk_bits(k));
   Xmm to = old;
   if (masked) to.setOpmaskIdx(tail_mask.getIdx());
   emit_fold(code_, target_, accumulator(k).fold, lane_bits(k), to, old, value, scratch.vectors);
-  emit_store_chunk(code_, at, old, chunk_bits(k));
+  emit_move_whole(code_, at, old, chunk_bits(k));
 }
 
 void RowAccumulators::emit_end_row() {
@@ -275,14 +244,14 @@ Xmm RowAccumulators::emit_fold_vectors(size_t k) {
                   partial(k, v + half), scratch);
         continue;
       }
-      emit_load_chunk(code_, working, on_stack(k, v), chunk_bits(k));
-      emit_load_chunk(code_, other, on_stack(k, v + half), chunk_bits(k));
+      emit_move_whole(code_, working, on_stack(k, v), chunk_bits(k));
+      emit_move_whole(code_, other, on_stack(k, v + half), chunk_bits(k));
       emit_fold(code_, target_, fold, lane_bits(k), working, working, other, scratch);
-      emit_store_chunk(code_, on_stack(k, v), working, chunk_bits(k));
+      emit_move_whole(code_, on_stack(k, v), working, chunk_bits(k));
     }
   }
   if (plan_.folds_in_registers) return partial(k, 0);
-  emit_load_chunk(code_, working, on_stack(k, 0), chunk_bits(k));
+  emit_move_whole(code_, working, on_stack(k, 0), chunk_bits(k));
   return working;
 }
 
@@ -318,10 +287,10 @@ void RowAccumulators::emit_fold_into_memory(size_t k, const Xmm& vector) {
   if (bits <= 16) {
     code_.vmovd(old, word);
   } else {
-    emit_load_chunk(code_, old, code_.ptr[pointer], bits);
+    emit_move_whole(code_, old, code_.ptr[pointer], bits);
   }
   emit_fold(code_, target_, accumulator(k).fold, bits, vector, vector, old, fold_scratch());
-  if (bits > 16) return emit_store_chunk(code_, code_.ptr[pointer], vector, bits);
+  if (bits > 16) return emit_move_whole(code_, code_.ptr[pointer], vector, bits);
   code_.vmovd(word, vector);
   if (bits == 8) {
     code_.mov(code_.byte[pointer], gpr::counter.cvt8());

@@ -13,29 +13,6 @@ namespace castor::jit {
 
 namespace {
 
-/// A move between a register and memory, in either direction, of elements under a mask.
-template <class To, class From>
-void emit_move_masked(Assembler& code, const To& to, const From& from, int element_bits) {
-  switch (element_bits) {
-    case 8: return code.vmovdqu8(to, from);
-    case 16: return code.vmovdqu16(to, from);
-    case 32: return code.vmovdqu32(to, from);
-    default: return code.vmovdqu64(to, from);
-  }
-}
-
-/// A move between a register and memory, in either direction, of `bits` bits.
-template <class To, class From>
-void emit_move_whole(Assembler& code, const To& to, const From& from, int bits) {
-  if (bits == 32) {
-    code.vmovd(to, from);
-  } else if (bits == 64) {
-    code.vmovq(to, from);
-  } else {
-    code.vmovups(to, from);
-  }
-}
-
 /// Stores a whole chunk; past the caches only where the code has aligned it.
 void emit_store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from, int bits,
                       Stores stores) {

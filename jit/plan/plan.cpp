@@ -130,29 +130,15 @@ class Grouping {
     const bool is_ordered = is_float(element) && operation.op == OpKind::reduce_sum;
     const FoldKey fold = {depth_[operand], shapes_[operand],
                           reduced_axes(operation, static_cast<int>(shapes_[operand].size()))};
-    auto open = open_folds_.find(fold);
-    if (is_ordered || open == open_folds_.end() ||
-        groups_[open->second].size() + accumulators.size() > max_accumulators) {
-      const Key key = {depth_[operand], added_++};
-      open = open_folds_.insert_or_assign(fold, key).first;
-      if (is_ordered) open_folds_.erase(open);
-      for (const NestOutput& output : outputs_of(value, accumulators)) {
-        groups_[key].push_back(output);
-      }
-      return;
-    }
-    for (const NestOutput& output : outputs_of(value, accumulators)) {
-      groups_[open->second].push_back(output);
-    }
-  }
-
-  static std::vector<NestOutput> outputs_of(ValueId value,
-                                            std::span<const Accumulator> accumulators) {
-    std::vector<NestOutput> outputs;
+    const auto open = open_folds_.find(fold);
+    const bool joins = !is_ordered && open != open_folds_.end() &&
+                       groups_[open->second].size() + accumulators.size() <= max_accumulators;
+    const Key key = joins ? open->second : Key{depth_[operand], added_++};
+    if (!joins && !is_ordered) open_folds_[fold] = key;
     for (size_t i = 0; i < accumulators.size(); ++i) {
-      outputs.push_back(NestOutput::folded(value, static_cast<int>(i), accumulators[i].initial));
+      groups_[key].push_back(
+          NestOutput::folded(value, static_cast<int>(i), accumulators[i].initial));
     }
-    return outputs;
   }
 
   /// Nests that fold the same axes of spaces of one shape.
