@@ -7,6 +7,7 @@
 
 #include "ir/text/text.hpp"
 #include "tools/castor/files.hpp"
+#include "tools/castor/load_model.hpp"
 #include "tools/castor/tensor_files.hpp"
 
 namespace castor::tools {
@@ -44,6 +45,7 @@ Result<std::vector<std::byte>> read_constant(const std::filesystem::path& folder
 }  // namespace
 
 Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const std::string& name) {
+  if (is_model_file(path)) return load_model_functions(path, name);
   const Result<std::vector<std::byte>> text = read_file(path, max_text_bytes);
   if (!text) return text.error();
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -63,6 +65,7 @@ Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const s
 }
 
 Result<FunctionPtr> load_function(const std::string& path, const std::string& name) {
+  if (is_model_file(path) && name.empty()) return load_model_function(path);
   const Result<std::vector<FunctionPtr>> functions = load_functions(path, name);
   if (!functions) return functions.error();
   if (functions->size() == 1) return functions->front();

@@ -67,6 +67,7 @@ int run(int argc, char** argv) {
   add_dump(app, action);
   add_check(app, action);
   add_fuzz(app, action);
+  add_onnx(app, action);
   add_manual(app, action);
   try {
     app.parse(argc, argv);
@@ -79,7 +80,7 @@ int run(int argc, char** argv) {
   if (!action) {
     return report(
         "castor",
-        wrong_use("a subcommand is required: info, run, convert, dump, check, fuzz, manual "
+        wrong_use("a subcommand is required: info, run, convert, dump, check, fuzz, onnx, manual "
                   "or completion (see castor --help)"));
   }
   if (const Outcome outcome = perform(action)) return report(command_name(app), *outcome);

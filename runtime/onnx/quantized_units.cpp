@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/onnx/quantized_units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace castor::onnx {
+
+namespace {
+
+/// One operator between DequantizeLinear and QuantizeLinear.
+struct Pattern {
+  std::string_view op_type;  ///< of ONNX
+  std::string_view fused;    ///< the operator of the unit
+  std::string_view domain;
+  int64_t w_axis;      ///< of w's scales, where there are several
+  bool may_transpose;  ///< transB of w changes that axis
+};
+
+constexpr Pattern patterns[] = {
+    {"Conv", "QLinearConv", "", 0, false},
+    {"MatMul", "QLinearMatMul", "", 1, false},
+    {"Gemm", "QGemm", microsoft_domain, 1, true},
+};
+
+const Pattern* pattern_of(const Node& node) {
+  const auto at = std::ranges::find(patterns, node.op_type, &Pattern::op_type);
+  return at == std::end(patterns) || !node.domain.empty() ? nullptr : &*at;
+}
+
+bool is_byte(std::optional<ElementType> type) {
+  return type == ElementType::u8 || type == ElementType::i8;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(Graph& graph)
+      : graph_(graph), replaced_by_(graph.nodes.size()), gone_(graph.nodes.size()) {}
+
+  /// The nodes of the new graph, in no order.
+  std::vector<Node> fused() {
+    for (NodeIndex index = 0; index < graph_.nodes.size(); ++index) {
+      if (const Pattern* pattern = pattern_of(graph_.nodes[index])) try_unit(index, *pattern);
+    }
+    std::vector<Node> nodes;
+    for (NodeIndex index = 0; index < graph_.nodes.size(); ++index) {
+      if (!gone_[index]) nodes.push_back(std::move(graph_.nodes[index]));
+      for (Node& unit : replaced_by_[index]) nodes.push_back(std::move(unit));
+    }
+    return nodes;
+  }
+
+ private:
+  struct Operand {
+    NodeIndex dequantize = no_node;
+    ValueIndex value = absent;
+    ValueIndex scale = absent;
+    ValueIndex zero_point = absent;
+  };
+
+  const Node& node(NodeIndex index) const { return graph_.nodes[index]; }
+  const Value& value(ValueIndex index) const { return graph_.values[index]; }
+
+  std::optional<NodeIndex> producer(const Node& reader, size_t i, std::string_view op_type) const {
+    if (!reader.has_input(i)) return std::nullopt;
+    const NodeIndex index = value(reader.inputs[i]).producer;
+    const bool fits = index != no_node && node(index).op_type == op_type;
+    return fits ? std::optional(index) : std::nullopt;
+  }
+
+  /// The one node that reads an output, if nothing else does.
+  std::optional<NodeIndex> only_reader(NodeIndex index) const {
+    const Value& output = value(node(index).outputs[0]);
+    const bool is_only = !output.is_output && output.consumers.size() == 1;
+    return is_only ? std::optional(output.consumers[0]) : std::nullopt;
+  }
+
+  std::optional<ElementType> element_of(ValueIndex index) const {
+    const Value& at = value(index);
+    if (at.constant) return at.constant->element;
+    if (at.element || at.producer == no_node) return at.element;
+    const Node& from = node(at.producer);
+    if (from.op_type != "QuantizeLinear") return std::nullopt;
+    if (from.has_input(2)) return element_of(from.inputs[2]);
+    return element_type_of(from.integer("output_dtype", 0)).value_or(ElementType::u8);
+  }
+
+  const Tensor* constant(ValueIndex index) const {
+    return index != absent && value(index).constant ? &*value(index).constant : nullptr;
+  }
+  static bool is_single(const Tensor* tensor) {
+    return tensor != nullptr && element_count(tensor->shape) == 1;
+  }
+
+  std::optional<Operand> operand(const Node& reader, size_t i) const {
+    const auto index = producer(reader, i, "DequantizeLinear");
+    if (!index || node(*index).integer("block_size", 0) != 0) return std::nullopt;
+    const Node& from = node(*index);
+    return Operand{*index, from.inputs[0], from.inputs[1],
+                   from.has_input(2) ? from.inputs[2] : absent};
+  }
+
+  /// An operand of 8 bits whose scale is one constant.
+  std::optional<Operand> activation(const Node& reader, size_t i) const {
+    const auto found = operand(reader, i);
+    const bool fits =
+        found && is_byte(element_of(found->value)) && is_single(constant(found->scale));
+    return fits ? found : std::nullopt;
+  }
+
+  /// The same with one scale, or one along the axis of the pattern.
+  std::optional<Operand> weights(const Node& reader, size_t i, const Pattern& pattern) const {
+    const auto found = operand(reader, i);
+    if (!found || !is_byte(element_of(found->value))) return std::nullopt;
+    const Tensor* scale = constant(found->scale);
+    if (is_single(scale)) return found;
+    const bool is_transposed = pattern.may_transpose && reader.integer("transB", 0) != 0;
+    const int64_t axis = is_transposed ? 1 - pattern.w_axis : pattern.w_axis;
+    const Tensor* w = constant(found->value);
+    if (scale == nullptr || w == nullptr || scale->shape.rank() != 1) return std::nullopt;
+    const int64_t written = node(found->dequantize).integer("axis", 1);
+    const bool fits = (written < 0 ? written + w->shape.rank() : written) == axis;
+    return fits ? found : std::nullopt;
+  }
+
+  static float number(const Tensor& tensor, int64_t i) {
+    float result = 0;
+    std::memcpy(&result, tensor.data->bytes.data() + static_cast<size_t>(i) * sizeof result,
+                sizeof result);
+    return result;
+  }
+
+  /// Whether the bias has the scale x_scale * w_scale and no zero point.
+  bool has_scale_of_product(const Operand& bias, const Operand& x, const Operand& w) const {
+    const Tensor* bias_scale = constant(bias.scale);
+    const Tensor* x_scale = constant(x.scale);
+    const Tensor* w_scale = constant(w.scale);
+    for (const Tensor* scale : {bias_scale, x_scale, w_scale}) {
+      if (scale == nullptr || scale->element != ElementType::f32) return false;
+    }
+    const int64_t count = *element_count(w_scale->shape);
+    if (element_count(bias_scale->shape) != count) return false;
+    for (int64_t i = 0; i < count; ++i) {
+      const double product = double{number(*x_scale, 0)} * number(*w_scale, i);
+      const double found = number(*bias_scale, i);
+      if (!(std::fabs(found - product) <= product * 0x1p-20)) return false;
+    }
+    return is_zero(bias.zero_point);
+  }
+
+  bool is_zero(ValueIndex zero_point) const {
+    if (zero_point == absent) return true;
+    const Tensor* known = constant(zero_point);
+    return known != nullptr && std::ranges::all_of(known->data->bytes, [](std::byte byte) {
+             return byte == std::byte{0};
+           });
+  }
+
+  /// A constant of one element that is all zeros.
+  ValueIndex zero_of(ElementType type) {
+    Value zero{.name = fmt::format("castor_zero_{}", graph_.values.size())};
+    ConstantData data;
+    data.bytes.resize(1);
+    zero.element = type;
+    zero.shape = Shape();
+    zero.constant = Tensor{type, {}, std::make_shared<const ConstantData>(std::move(data))};
+    graph_.values.push_back(std::move(zero));
+    return static_cast<ValueIndex>(graph_.values.size() - 1);
+  }
+  ValueIndex zero_point_of(const Operand& operand) {
+    return operand.zero_point != absent ? operand.zero_point : zero_of(*element_of(operand.value));
+  }
+
+  struct Unit {
+    NodeIndex centre = no_node;
+    Operand x{};
+    Operand w{};
+    std::optional<Operand> bias{};
+    std::optional<NodeIndex> relu{};
+    NodeIndex quantize = no_node;
+  };
+
+  std::optional<Unit> find_unit(NodeIndex centre, const Pattern& pattern) const {
+    const Node& at = node(centre);
+    Unit unit{.centre = centre};
+    const auto x = activation(at, 0);
+    const auto w = weights(at, 1, pattern);
+    if (!x || !w) return std::nullopt;
+    unit.x = *x;
+    unit.w = *w;
+    if (at.has_input(2)) {
+      unit.bias = operand(at, 2);
+      const bool fits = unit.bias && element_of(unit.bias->value) == ElementType::i32 &&
+                        has_scale_of_product(*unit.bias, *x, *w);
+      if (!fits) return std::nullopt;
+    }
+    const bool is_plain =
+        at.number("alpha", 1) == 1 && at.number("beta", 1) == 1 && at.integer("transA", 0) == 0;
+    auto reader = is_plain ? only_reader(centre) : std::nullopt;
+    if (reader && node(*reader).op_type == "Relu") {
+      unit.relu = reader;
+      reader = only_reader(*reader);
+    }
+    if (!reader || !is_quantizer(*reader)) return std::nullopt;
+    unit.quantize = *reader;
+    return unit;
+  }
+
+  bool is_quantizer(NodeIndex index) const {
+    const Node& at = node(index);
+    return at.op_type == "QuantizeLinear" && at.integer("block_size", 0) == 0 &&
+           is_single(constant(at.inputs[1])) && is_byte(element_of(at.outputs[0]));
+  }
+
+  void try_unit(NodeIndex centre, const Pattern& pattern) {
+    const std::optional<Unit> unit = find_unit(centre, pattern);
+    if (!unit) return;
+    std::vector<NodeIndex> origins = {unit->x.dequantize, unit->w.dequantize, centre};
+    if (unit->bias) origins.push_back(unit->bias->dequantize);
+    if (unit->relu) origins.push_back(*unit->relu);
+    origins.push_back(unit->quantize);
+    replace(*unit, pattern, std::move(origins));
+  }
+
+  void replace(const Unit& unit, const Pattern& pattern, std::vector<NodeIndex> origins) {
+    const Node quantize = node(unit.quantize);
+    const ElementType type = *element_of(quantize.outputs[0]);
+    const ValueIndex y_zero_point = quantize.has_input(2) ? quantize.inputs[2] : zero_of(type);
+    Node fused = node(unit.centre);
+    fused.op_type = pattern.fused;
+    fused.domain = pattern.domain;
+    fused.origins = std::move(origins);
+    fused.outputs = quantize.outputs;
+    fused.inputs = {unit.x.value, unit.x.scale, zero_point_of(unit.x),
+                    unit.w.value, unit.w.scale, zero_point_of(unit.w)};
+    const ValueIndex bias = unit.bias ? unit.bias->value : absent;
+    if (pattern.fused == "QGemm") fused.inputs.push_back(bias);
+    fused.inputs.push_back(quantize.inputs[1]);
+    fused.inputs.push_back(y_zero_point);
+    if (pattern.fused == "QLinearConv") fused.inputs.push_back(bias);
+    std::vector<Node>& place = replaced_by_[unit.quantize];
+    if (unit.relu) place.push_back(relu_behind(fused, y_zero_point, type));
+    place.push_back(std::move(fused));
+    give_up(unit);
+  }
+
+  /// Relu of the real number is the maximum with the zero point of the code.
+  Node relu_behind(Node& fused, ValueIndex zero_point, ElementType type) {
+    Node relu{.name = fused.name + "_relu", .op_type = "Max", .domain = "", .version = last_opset};
+    graph_.values.push_back(
+        {.name = fmt::format("castor_before_relu_{}", graph_.values.size()), .element = type});
+    relu.outputs = fused.outputs;
+    fused.outputs = {static_cast<ValueIndex>(graph_.values.size() - 1)};
+    relu.inputs = {fused.outputs[0], zero_point};
+    relu.origins = fused.origins;
+    return relu;
+  }
+
+  /// Takes the nodes of a unit away, but for those whose results others need.
+  void give_up(const Unit& unit) {
+    gone_[unit.centre] = true;
+    gone_[unit.quantize] = true;
+    if (unit.relu) gone_[*unit.relu] = true;
+    take_dequantize(unit.x.dequantize);
+    take_dequantize(unit.w.dequantize);
+    if (unit.bias) take_dequantize(unit.bias->dequantize);
+  }
+  void take_dequantize(NodeIndex index) {
+    const Value& output = value(node(index).outputs[0]);
+    const auto is_done = [&](NodeIndex reader) { return bool{gone_[reader]}; };
+    if (!output.is_output && std::ranges::all_of(output.consumers, is_done)) gone_[index] = true;
+  }
+
+  Graph& graph_;
+  std::vector<std::vector<Node>> replaced_by_;
+  std::vector<bool> gone_;  ///< nodes that units stand for
+};
+
+}  // namespace
+
+Status fuse_quantized_units(Graph& graph) {
+  graph.nodes = Fuser(graph).fused();
+  return connect(graph);
+}
+
+}  // namespace castor::onnx

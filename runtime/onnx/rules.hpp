@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which operators castor has, and what each becomes. One row in rules.cpp declares an operator; its
+// function is in the file of its topic under rules/.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/onnx/translation.hpp"
+
+namespace castor::onnx {
+
+/// What the outputs of a node are, in its order.
+using Outputs = std::vector<ValueId>;
+
+struct Rule {
+  std::string_view op_type;
+  std::string_view domain;  ///< empty for ONNX's own
+  Outputs (*outputs)(const Node& node, Translation& into);
+};
+
+/// The row of an operator, or null.
+const Rule* find_rule(std::string_view domain, std::string_view op_type);
+std::span<const Rule> rules();
+
+/// Adds what the node computes, and defines its outputs. What castor lacks is refused.
+void translate(const Node& node, Translation& into);
+
+}  // namespace castor::onnx

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions over axes: castor's own, and those that follow from its sum.
+#include <algorithm>
+
+#include "runtime/onnx/rules/rules.hpp"
+
+namespace castor::onnx {
+
+namespace {
+
+/// The axes: an attribute of old versions (sums before 13, the others before 18), then an input.
+/// Nothing: all axes.
+std::optional<std::vector<int64_t>> axes_of(const Node& node, Translation& into) {
+  std::vector<int64_t> axes = node.integers("axes");
+  if (node.has_input(1)) axes = into.known_integers(node, 1);
+  const bool reduces_none = node.integer("noop_with_empty_axes", 0) != 0;
+  if (axes.empty() && !reduces_none) return std::nullopt;
+  return axes;
+}
+
+ValueId reduced(const Node& node, Translation& into, OpKind op, ValueId x) {
+  const ReductionOptions options = {.axes = axes_of(node, into),
+                                    .keep_dims = node.integer("keepdims", 1) != 0};
+  return into.refusal() ? no_value : into.builder().reduce(op, x, options);
+}
+
+/// How many elements each sum has.
+std::optional<int64_t> count_of(const Node& node, Translation& into, ValueId x) {
+  const auto axes = axes_of(node, into);
+  const Shape shape = into.shape(x);
+  Dims extents;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const auto from_start = static_cast<int64_t>(axis);
+    const int64_t from_end = from_start - static_cast<int64_t>(shape.size());
+    const auto is_it = [&](int64_t wanted) { return wanted == from_start || wanted == from_end; };
+    if (axes && std::ranges::none_of(*axes, is_it)) continue;
+    if (!shape[axis].is_fixed()) return std::nullopt;
+    extents.push_back(shape[axis].extent);
+  }
+  return element_count(extents);
+}
+
+}  // namespace
+
+Outputs reduce_min(const Node& node, Translation& into) {
+  return {reduced(node, into, OpKind::reduce_min, into.input(node, 0))};
+}
+
+Outputs reduce_max(const Node& node, Translation& into) {
+  return {reduced(node, into, OpKind::reduce_max, into.input(node, 0))};
+}
+
+Outputs reduce_sum(const Node& node, Translation& into) {
+  return {reduced(node, into, OpKind::reduce_sum, into.input(node, 0))};
+}
+
+/// The sum divided by the number of elements.
+Outputs reduce_mean(const Node& node, Translation& into) {
+  const ValueId x = into.input(node, 0);
+  const std::optional<int64_t> count = count_of(node, into, x);
+  if (!count) into.refuse("the number of elements is not known");
+  const ValueId sum = reduced(node, into, OpKind::reduce_sum, x);
+  if (into.refusal()) return {};
+  const ValueId divisor = into.scalar(static_cast<float>(*count), into.element(x));
+  return {into.binary(OpKind::div, sum, divisor)};
+}
+
+Outputs reduce_l1(const Node& node, Translation& into) {
+  const ValueId magnitude = into.unary(OpKind::abs, into.input(node, 0));
+  return {reduced(node, into, OpKind::reduce_sum, magnitude)};
+}
+
+Outputs reduce_sum_square(const Node& node, Translation& into) {
+  const ValueId x = into.input(node, 0);
+  return {reduced(node, into, OpKind::reduce_sum, into.binary(OpKind::mul, x, x))};
+}
+
+Outputs reduce_l2(const Node& node, Translation& into) {
+  const ValueId sum = reduce_sum_square(node, into)[0];
+  return {into.unary(OpKind::sqrt, sum)};
+}
+
+}  // namespace castor::onnx
