@@ -25,7 +25,7 @@ inline constexpr ValueIndex absent = ~ValueIndex{0};
 inline constexpr NodeIndex no_node = ~NodeIndex{0};
 
 /// Operator sets of ONNX's own domain that castor knows.
-inline constexpr int64_t first_opset = 10;
+inline constexpr int64_t first_opset = 7;
 inline constexpr int64_t last_opset = 25;
 /// The domain of ONNX Runtime's own operators.
 inline constexpr std::string_view microsoft_domain = "com.microsoft";
@@ -60,7 +60,8 @@ struct Node {
   std::vector<ValueIndex> inputs{};
   std::vector<ValueIndex> outputs{};
   std::map<std::string, AttributeValue, std::less<>> attributes{};
-  /// Nodes of the graph as it was read that this one stands for; empty: itself.
+  /// Nodes of the graph as it was read that this one stands for, ascending; none: another node
+  /// stands for them.
   std::vector<NodeIndex> origins{};
 
   bool has_input(size_t i) const { return i < inputs.size() && inputs[i] != absent; }

@@ -217,22 +217,17 @@ class Fuser {
 
   void try_unit(NodeIndex centre, const Pattern& pattern) {
     const std::optional<Unit> unit = find_unit(centre, pattern);
-    if (!unit) return;
-    std::vector<NodeIndex> origins = {unit->x.dequantize, unit->w.dequantize, centre};
-    if (unit->bias) origins.push_back(unit->bias->dequantize);
-    if (unit->relu) origins.push_back(*unit->relu);
-    origins.push_back(unit->quantize);
-    replace(*unit, pattern, std::move(origins));
+    if (unit) replace(*unit, pattern);
   }
 
-  void replace(const Unit& unit, const Pattern& pattern, std::vector<NodeIndex> origins) {
+  void replace(const Unit& unit, const Pattern& pattern) {
     const Node quantize = node(unit.quantize);
     const ElementType type = *element_of(quantize.outputs[0]);
     const ValueIndex y_zero_point = quantize.has_input(2) ? quantize.inputs[2] : zero_of(type);
     Node fused = node(unit.centre);
     fused.op_type = pattern.fused;
     fused.domain = pattern.domain;
-    fused.origins = std::move(origins);
+    fused.origins = take_away(unit);
     fused.outputs = quantize.outputs;
     fused.inputs = {unit.x.value, unit.x.scale, zero_point_of(unit.x),
                     unit.w.value, unit.w.scale, zero_point_of(unit.w)};
@@ -244,7 +239,6 @@ class Fuser {
     std::vector<Node>& place = replaced_by_[unit.quantize];
     if (unit.relu) place.push_back(relu_behind(fused, y_zero_point, type));
     place.push_back(std::move(fused));
-    give_up(unit);
   }
 
   /// Relu of the real number is the maximum with the zero point of the code.
@@ -255,23 +249,28 @@ class Fuser {
     relu.outputs = fused.outputs;
     fused.outputs = {static_cast<ValueIndex>(graph_.values.size() - 1)};
     relu.inputs = {fused.outputs[0], zero_point};
-    relu.origins = fused.origins;
     return relu;
   }
 
-  /// Takes the nodes of a unit away, but for those whose results others need.
-  void give_up(const Unit& unit) {
-    gone_[unit.centre] = true;
-    gone_[unit.quantize] = true;
-    if (unit.relu) gone_[*unit.relu] = true;
-    take_dequantize(unit.x.dequantize);
-    take_dequantize(unit.w.dequantize);
-    if (unit.bias) take_dequantize(unit.bias->dequantize);
+  /// Takes the nodes of a unit away, and gives them, but for those whose results others need.
+  std::vector<NodeIndex> take_away(const Unit& unit) {
+    std::vector<NodeIndex> taken = {unit.centre, unit.quantize};
+    if (unit.relu) taken.push_back(*unit.relu);
+    for (const NodeIndex index : taken) gone_[index] = true;
+    std::vector<NodeIndex> dequantize = {unit.x.dequantize, unit.w.dequantize};
+    if (unit.bias) dequantize.push_back(unit.bias->dequantize);
+    for (const NodeIndex index : dequantize) {
+      if (gone_[index] || is_needed(index)) continue;
+      gone_[index] = true;
+      taken.push_back(index);
+    }
+    std::ranges::sort(taken);
+    return taken;
   }
-  void take_dequantize(NodeIndex index) {
+  bool is_needed(NodeIndex index) const {
     const Value& output = value(node(index).outputs[0]);
-    const auto is_done = [&](NodeIndex reader) { return bool{gone_[reader]}; };
-    if (!output.is_output && std::ranges::all_of(output.consumers, is_done)) gone_[index] = true;
+    return output.is_output ||
+           std::ranges::any_of(output.consumers, [&](NodeIndex reader) { return !gone_[reader]; });
   }
 
   Graph& graph_;

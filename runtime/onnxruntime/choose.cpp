@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/onnxruntime/choose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "runtime/onnx/groups.hpp"
+
+namespace castor::onnxruntime {
+
+namespace {
+
+using onnx::Graph;
+using onnx::Node;
+using onnx::NodeIndex;
+using onnx::Value;
+using onnx::ValueIndex;
+using onnx::Verdict;
+
+bool is_one_of(std::string_view op_type, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, op_type) != names.end();
+}
+
+/// Operators that ONNX Runtime fuses with what follows them.
+bool leads_fusions(const Node& node) {
+  return is_one_of(node.op_type, {"Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger"});
+}
+
+bool is_convolution(const Node& node) {
+  return is_one_of(node.op_type, {"ConvInteger", "QLinearConv"});
+}
+
+bool sums_floats(const Graph& graph, const Node& node) {
+  const bool is_sum = is_one_of(
+      node.op_type, {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"});
+  const auto type = is_sum ? graph.values[node.inputs[0]].element : std::nullopt;
+  return is_sum && (!type || is_float(*type));
+}
+
+/// How many times as fast as ONNX Runtime's CPU provider a convolution is: measured medians of
+/// layers; bench/results has them.
+double gain_of(const Graph& graph, const Node& node) {
+  if (node.op_type == "QLinearConv") return node.integer("group", 1) > 1 ? 2.4 : 1.1;
+  const auto weights = graph.values[node.inputs[1]].element;
+  return weights == ElementType::i8 ? 20 : 3.5;
+}
+
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const std::vector<Verdict>& verdicts, double min_gain)
+      : graph_(graph), min_gain_(min_gain), is_eligible_(graph.nodes.size()) {
+    choice_.left.resize(graph.nodes.size());
+    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+      choice_.left[index] = reason(index, verdicts[index]);
+      is_eligible_[index] = choice_.left[index].empty();
+    }
+    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) leave_lone_quantizer(index);
+  }
+
+  Choice choice() {
+    for (auto& group : convex_groups(graph_, is_eligible_)) {
+      const double gain = expected_gain(group);
+      if (gain >= min_gain_ && gain > 0) {
+        choice_.groups.push_back(std::move(group));
+        continue;
+      }
+      for (const NodeIndex index : group) {
+        choice_.left[index] =
+            gain == 0 ? "no integer convolution is connected with it"
+                      : fmt::format("its group is expected to be {:.2f} times as fast", gain);
+      }
+    }
+    return std::move(choice_);
+  }
+
+ private:
+  /// Why a node is left whatever is around it; empty where nothing speaks against it.
+  std::string reason(NodeIndex index, const Verdict& verdict) const {
+    const Node& node = graph_.nodes[index];
+    if (verdict.kind == Verdict::Kind::left) return verdict.reason;
+    if (verdict.kind == Verdict::Kind::folded) return "it follows from constants";
+    if (is_convolution(node)) return {};
+    if (leads_fusions(node)) return "ONNX Runtime is as fast";
+    if (sums_floats(graph_, node)) return "sums of floats would have another order";
+    if (is_behind_fusion(node)) return "ONNX Runtime fuses it with what is before";
+    return {};
+  }
+
+  /// Whether a node that ONNX Runtime fuses computes what this one reads, or one that is left for
+  /// that reason does.
+  bool is_behind_fusion(const Node& node) const {
+    return std::ranges::any_of(node.inputs, [&](ValueIndex input) {
+      if (input == onnx::absent) return false;
+      const NodeIndex producer = graph_.values[input].producer;
+      if (producer == onnx::no_node || is_convolution(graph_.nodes[producer])) return false;
+      const bool is_fused = !is_eligible_[producer] && is_elementwise_of(producer);
+      return leads_fusions(graph_.nodes[producer]) || is_fused;
+    });
+  }
+  bool is_elementwise_of(NodeIndex index) const {
+    return choice_.left[index] == "ONNX Runtime fuses it with what is before";
+  }
+
+  /// What quantizes operands of nodes that are left is left as well: it is fused with them.
+  void leave_lone_quantizer(NodeIndex index) {
+    const Node& node = graph_.nodes[index];
+    if (!is_eligible_[index] || node.op_type != "DynamicQuantizeLinear") return;
+    const Value& quantized = graph_.values[node.outputs[0]];
+    const bool serves_us = std::ranges::any_of(
+        quantized.consumers, [&](NodeIndex consumer) { return bool{is_eligible_[consumer]}; });
+    if (serves_us) return;
+    is_eligible_[index] = false;
+    choice_.left[index] = "no integer convolution reads it";
+  }
+
+  /// The mean over a group's convolutions; 0 where it has none.
+  double expected_gain(const std::vector<NodeIndex>& group) const {
+    double sum = 0;
+    int count = 0;
+    for (const NodeIndex index : group) {
+      if (!is_convolution(graph_.nodes[index])) continue;
+      sum += gain_of(graph_, graph_.nodes[index]);
+      ++count;
+    }
+    return count == 0 ? 0 : sum / count;
+  }
+
+  const Graph& graph_;
+  double min_gain_;
+  std::vector<bool> is_eligible_;
+  Choice choice_;
+};
+
+}  // namespace
+
+Choice choose(const Graph& graph, const std::vector<Verdict>& verdicts, double min_gain) {
+  return Chooser(graph, verdicts, min_gain).choice();
+}
+
+}  // namespace castor::onnxruntime

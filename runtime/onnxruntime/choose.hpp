@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes of a graph the plugin takes.
+#pragma once
+
+#include <vector>
+
+#include "runtime/onnx/examine.hpp"
+#include "runtime/onnx/graph.hpp"
+
+namespace castor::onnxruntime {
+
+/// What is left and why; one entry for each node of the graph.
+struct Choice {
+  std::vector<std::vector<onnx::NodeIndex>> groups;  ///< convex, in the graph's order
+  std::vector<std::string> left;                     ///< reasons; empty for nodes of groups
+};
+
+/// Groups around integer convolutions: those, what quantizes their operands and what follows them.
+/// Left alone: what ONNX Runtime computes as fast or fuses better (matrix products and the chains
+/// around them, float operators and what it fuses with them), sums of floats, whose order would
+/// differ, and groups that are not expected to be `min_gain` times as fast.
+Choice choose(const onnx::Graph& graph, const std::vector<onnx::Verdict>& verdicts,
+              double min_gain);
+
+}  // namespace castor::onnxruntime

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/onnxruntime/provider.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/onnx/quantized_units.hpp"
+#include "runtime/onnxruntime/choose.hpp"
+#include "runtime/onnxruntime/guarded.hpp"
+#include "runtime/onnxruntime/read_graph.hpp"
+
+namespace castor::onnxruntime {
+
+namespace {
+
+Provider& provider(abi::OrtEp* ep) { return *static_cast<Provider*>(ep); }
+
+/// A fused node: what ONNX Runtime calls in each run.
+struct ComputeNode final : abi::OrtNodeComputeInfo {
+  Host host;
+  std::shared_ptr<GroupKernel> group;
+  std::vector<size_t> inputs;   ///< of the fused node, for each of the kernel's parameters
+  std::vector<size_t> outputs;  ///< for each of its results
+  int threads = 1;
+};
+
+const ComputeNode& node(abi::OrtNodeComputeInfo* info) { return *static_cast<ComputeNode*>(info); }
+
+abi::OrtStatus* create_state(abi::OrtNodeComputeInfo* info, abi::OrtNodeComputeContext*,
+                             void** state) {
+  *state = info;  // all that a call needs never changes
+  return nullptr;
+}
+
+abi::OrtStatus* run_node(abi::OrtNodeComputeInfo* info, void*, abi::OrtKernelContext* context) {
+  const ComputeNode& at = node(info);
+  return guarded(at.host, [&] {
+    return compute(at.host, *at.group, at.inputs, at.outputs, at.threads, context);
+  });
+}
+
+void release_state(abi::OrtNodeComputeInfo*, void*) {}
+
+/// The names of values, in the order of the list; those left out are empty.
+Result<std::vector<std::string>> names_of(const Host& host,
+                                          const std::vector<const abi::OrtValueInfo*>& values) {
+  std::vector<std::string> names;
+  for (const abi::OrtValueInfo* value : values) {
+    if (value == nullptr) {
+      names.emplace_back();
+      continue;
+    }
+    auto name = text(host, value, abi::GetValueInfoName);
+    if (!name) return name.error();
+    names.push_back(std::move(*name));
+  }
+  return names;
+}
+
+/// The places of names in a list that has them all.
+Result<std::vector<size_t>> places_of(const std::vector<std::string>& names,
+                                      const std::vector<std::string>& among) {
+  std::vector<size_t> places;
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(among, name);
+    if (at == among.end()) {
+      return Error{ErrorCode::internal, fmt::format("the fused node has no value {}", name)};
+    }
+    places.push_back(static_cast<size_t>(at - among.begin()));
+  }
+  return places;
+}
+
+std::string joined(std::set<std::string> names) {
+  return fmt::format("{}", fmt::join(names, "\n"));
+}
+
+/// Names a group by what the given nodes compute.
+Result<std::string> key_of(const Host& host, const std::vector<const abi::OrtNode*>& nodes) {
+  std::set<std::string> names;
+  for (const abi::OrtNode* node : nodes) {
+    const auto outputs =
+        list<const abi::OrtValueInfo*>(host, node, abi::Node_GetNumOutputs, abi::Node_GetOutputs);
+    if (!outputs) return outputs.error();
+    const auto found = names_of(host, *outputs);
+    if (!found) return found.error();
+    names.insert(found->begin(), found->end());
+  }
+  return joined(std::move(names));
+}
+
+}  // namespace
+
+Provider::Provider(const Host& host, const abi::OrtLogger* logger, Options options, Runtime runtime)
+    : abi::OrtEp{},
+      host_(host),
+      log_(host, logger),
+      options_(options),
+      runtime_(std::move(runtime)) {
+  ort_version_supported = host.version();
+  GetName = [](const abi::OrtEp*) { return provider_name; };
+  GetCapability = [](abi::OrtEp* ep, const abi::OrtGraph* graph, abi::OrtEpGraphSupportInfo* info) {
+    return guarded(provider(ep).host(), [&] { return provider(ep).claim(graph, info); });
+  };
+  Compile = [](abi::OrtEp* ep, const abi::OrtGraph** graphs, const abi::OrtNode** fused_nodes,
+               size_t count, abi::OrtNodeComputeInfo** infos, abi::OrtNode**) {
+    return guarded(provider(ep).host(),
+                   [&] { return provider(ep).compile(graphs, fused_nodes, count, infos); });
+  };
+  ReleaseNodeComputeInfos = [](abi::OrtEp*, abi::OrtNodeComputeInfo** infos, size_t count) {
+    for (size_t i = 0; i < count; ++i) delete static_cast<ComputeNode*>(infos[i]);
+  };
+}
+
+Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* info) {
+  if (!options_.is_enabled) {
+    log_(abi::ORT_WARNING,
+         "castor takes nothing: compiled models (ep.context_enable) are not "
+         "supported");
+    return {};
+  }
+  const auto read = read_graph(host_, source);
+  if (!read) return read.error();
+  onnx::Graph graph = read->graph;
+  for (onnx::NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+    graph.nodes[index].origins = {index};
+  }
+  if (Status status = fuse_quantized_units(graph); !status) return status;
+  const auto verdicts = examine(graph);
+  if (!verdicts) return verdicts.error();
+  Choice choice = choose(graph, *verdicts, options_.min_gain);
+  for (std::vector<onnx::NodeIndex>& group : choice.groups) {
+    const std::vector<onnx::NodeIndex> nodes = group;
+    const Status claimed = claim_group(*read, graph, std::move(group), info);
+    if (claimed) continue;
+    for (const onnx::NodeIndex index : nodes) choice.left[index] = claimed.error().message;
+  }
+  explain(graph, choice.left);
+  return {};
+}
+
+Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
+                             std::vector<onnx::NodeIndex> nodes, abi::OrtEpGraphSupportInfo* info) {
+  std::vector<const abi::OrtNode*> taken;
+  for (const onnx::NodeIndex index : nodes) {
+    for (const onnx::NodeIndex origin : graph.nodes[index].origins) {
+      taken.push_back(read.nodes[origin]);
+    }
+  }
+  const size_t count = taken.size();
+  auto unit = make_unit(graph, std::move(nodes), fmt::format("group_{}", claimed_.size()));
+  if (!unit) return unit.error();
+  auto kernel = GroupKernel::make(runtime_, graph, *unit);
+  if (!kernel) return kernel.error();
+  if ((*kernel)->kernel().engine() != Engine::jit) {
+    return Error{ErrorCode::unsupported, std::string((*kernel)->kernel().engine_reason())};
+  }
+  const auto key = key_of(host_, taken);
+  if (!key) return key.error();
+  if (!claimed_.try_emplace(*key, *kernel).second) {
+    return Error{ErrorCode::unsupported, "another graph of the model has values of these names"};
+  }
+  const abi::OrtNodeFusionOptions options{host_.version(), true};
+  const Status added = host_.taken(host_.provider_function(abi::EpGraphSupportInfo_AddNodesToFuse)(
+      info, taken.data(), taken.size(), &options));
+  if (!added) return Error{added.error().code, added.error().message};
+  log_(abi::ORT_VERBOSE, fmt::format("castor takes {} nodes as {}", count, unit->function->name));
+  return {};
+}
+
+void Provider::explain(const onnx::Graph& graph, const std::vector<std::string>& reasons) const {
+  const abi::OrtLoggingLevel level = options_.explain ? abi::ORT_WARNING : abi::ORT_VERBOSE;
+  for (onnx::NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+    if (reasons[index].empty()) continue;
+    log_(level, fmt::format("castor leaves {}: {}", describe(graph, index), reasons[index]));
+  }
+}
+
+Status Provider::compile(const abi::OrtGraph* const* graphs, const abi::OrtNode* const* fused_nodes,
+                         size_t count, abi::OrtNodeComputeInfo** infos) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto info = compile_group(graphs[i], fused_nodes[i]);
+    if (!info) {
+      // ONNX Runtime releases nothing of a call that failed.
+      for (size_t made = 0; made < i; ++made) delete static_cast<ComputeNode*>(infos[made]);
+      return info.error();
+    }
+    infos[i] = *info;
+  }
+  return {};
+}
+
+Result<abi::OrtNodeComputeInfo*> Provider::compile_group(const abi::OrtGraph* graph,
+                                                         const abi::OrtNode* fused) {
+  const auto nodes =
+      list<const abi::OrtNode*>(host_, graph, abi::Graph_GetNumNodes, abi::Graph_GetNodes);
+  if (!nodes) return nodes.error();
+  const auto key = key_of(host_, *nodes);
+  if (!key) return key.error();
+  const auto claimed = claimed_.find(*key);
+  if (claimed == claimed_.end()) {
+    return Error{ErrorCode::internal, "a group that was not claimed is to be compiled"};
+  }
+  const auto inputs =
+      list<const abi::OrtValueInfo*>(host_, fused, abi::Node_GetNumInputs, abi::Node_GetInputs);
+  if (!inputs) return inputs.error();
+  const auto outputs =
+      list<const abi::OrtValueInfo*>(host_, fused, abi::Node_GetNumOutputs, abi::Node_GetOutputs);
+  if (!outputs) return outputs.error();
+  const auto input_names = names_of(host_, *inputs);
+  if (!input_names) return input_names.error();
+  const auto output_names = names_of(host_, *outputs);
+  if (!output_names) return output_names.error();
+  const GroupKernel& group = *claimed->second;
+  auto input_places = places_of(group.parameters(), *input_names);
+  if (!input_places) return input_places.error();
+  auto output_places = places_of(group.results(), *output_names);
+  if (!output_places) return output_places.error();
+  auto made = std::make_unique<ComputeNode>();
+  made->ort_version_supported = host_.version();
+  made->CreateState = create_state;
+  made->Compute = run_node;
+  made->ReleaseState = release_state;
+  made->host = host_;
+  made->group = claimed->second;
+  made->inputs = std::move(*input_places);
+  made->outputs = std::move(*output_places);
+  made->threads = options_.threads;
+  return static_cast<abi::OrtNodeComputeInfo*>(made.release());
+}
+
+}  // namespace castor::onnxruntime
