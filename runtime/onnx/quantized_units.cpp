@@ -280,6 +280,8 @@ class Fuser {
 
 }  // namespace
 
+bool may_be_fused(const Node& node) { return pattern_of(node) != nullptr; }
+
 Status fuse_quantized_units(Graph& graph) {
   graph.nodes = Fuser(graph).fused();
   return connect(graph);

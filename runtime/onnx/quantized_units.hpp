@@ -6,6 +6,9 @@
 
 namespace castor::onnx {
 
+/// Whether an operator may be the middle of such a unit: Conv, MatMul or Gemm.
+bool may_be_fused(const Node& node);
+
 /// Replaces, in a connected graph,
 ///
 ///   DequantizeLinear of x and w (and of an i32 bias), Conv, (Relu), QuantizeLinear

@@ -23,10 +23,14 @@ bool is_one_of(std::string_view op_type, std::initializer_list<std::string_view>
   return std::ranges::find(names, op_type) != names.end();
 }
 
-/// Operators that ONNX Runtime fuses with what follows them.
+/// Operators that ONNX Runtime fuses with what follows them: products with their bias and
+/// activation, activations with their product.
 bool leads_fusions(const Node& node) {
-  return is_one_of(node.op_type, {"Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger"});
+  return is_one_of(node.op_type, {"Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger", "Erf",
+                                  "Tanh", "Sigmoid"});
 }
+/// Those that it fuses with what comes before them alone.
+bool ends_fusions(const Node& node) { return is_one_of(node.op_type, {"Erf", "Tanh"}); }
 
 bool is_convolution(const Node& node) {
   return is_one_of(node.op_type, {"ConvInteger", "QLinearConv"});
@@ -46,6 +50,8 @@ double gain_of(const Graph& graph, const Node& node) {
   const auto weights = graph.values[node.inputs[1]].element;
   return weights == ElementType::i8 ? 20 : 3.5;
 }
+
+constexpr std::string_view behind_fusion = "ONNX Runtime fuses it with what is before";
 
 class Chooser {
  public:
@@ -84,7 +90,8 @@ class Chooser {
     if (is_convolution(node)) return {};
     if (leads_fusions(node)) return "ONNX Runtime is as fast";
     if (sums_floats(graph_, node)) return "sums of floats would have another order";
-    if (is_behind_fusion(node)) return "ONNX Runtime fuses it with what is before";
+    if (is_behind_fusion(node)) return std::string(behind_fusion);
+    if (is_before_fusion(node)) return "ONNX Runtime fuses it with what is behind";
     return {};
   }
 
@@ -99,9 +106,13 @@ class Chooser {
       return leads_fusions(graph_.nodes[producer]) || is_fused;
     });
   }
-  bool is_elementwise_of(NodeIndex index) const {
-    return choice_.left[index] == "ONNX Runtime fuses it with what is before";
+  bool is_before_fusion(const Node& node) const {
+    const std::vector<NodeIndex>& readers = graph_.values[node.outputs[0]].consumers;
+    return !readers.empty() && std::ranges::all_of(readers, [&](NodeIndex reader) {
+      return ends_fusions(graph_.nodes[reader]);
+    });
   }
+  bool is_elementwise_of(NodeIndex index) const { return choice_.left[index] == behind_fusion; }
 
   /// What quantizes operands of nodes that are left is left as well: it is fused with them.
   void leave_lone_quantizer(NodeIndex index) {

@@ -23,11 +23,11 @@ class Factory final : public abi::OrtEpFactory {
                        abi::OrtEp** made);
 
  private:
-  Result<Runtime> runtime_of(std::optional<jit::Tier> isa);
+  Result<Runtime> runtime_of(const Options& options);
 
   Host host_;
   std::mutex mutex_;
-  std::map<std::optional<jit::Tier>, Runtime> runtimes_;
+  std::map<std::pair<std::optional<jit::Tier>, bool>, Runtime> runtimes_;  ///< and perf_map
 };
 
 Factory& factory(abi::OrtEpFactory* base) { return *static_cast<Factory*>(base); }
@@ -91,12 +91,13 @@ Status Factory::find_devices(const abi::OrtHardwareDevice* const* devices, size_
   return {};
 }
 
-Result<Runtime> Factory::runtime_of(std::optional<jit::Tier> isa) {
+Result<Runtime> Factory::runtime_of(const Options& options) {
   const std::lock_guard lock(mutex_);
-  const auto at = runtimes_.find(isa);
+  const auto at = runtimes_.find({options.isa, options.perf_map});
   if (at != runtimes_.end()) return at->second;
-  Result<Runtime> runtime = Runtime::create({.tier = isa});
-  if (runtime) runtimes_.emplace(isa, *runtime);
+  Result<Runtime> runtime =
+      Runtime::create({.tier = options.isa, .observe = {.perf_map = options.perf_map}});
+  if (runtime) runtimes_.emplace(std::pair(options.isa, options.perf_map), *runtime);
   return runtime;
 }
 
@@ -105,7 +106,7 @@ Status Factory::make_provider(const abi::OrtSessionOptions* session, const abi::
   *made = nullptr;
   const Result<Options> options = read_options(host_, session);
   if (!options) return options.error();
-  const Result<Runtime> runtime = runtime_of(options->isa);
+  const Result<Runtime> runtime = runtime_of(*options);
   if (!runtime) return runtime.error();
   *made = new Provider(host_, logger, *options, *runtime);
   return {};

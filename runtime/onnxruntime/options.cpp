@@ -70,9 +70,9 @@ Status set(Options& options, std::string_view key, const std::string& text) {
     const auto gain = number<double>(text);
     if (!gain || !(*gain >= 0)) return wrong(key, text, "a number of at least 0");
     options.min_gain = *gain;
-  } else if (key == "explain") {
+  } else {
     if (text != "0" && text != "1") return wrong(key, text, "0 or 1");
-    options.explain = text == "1";
+    (key == "explain" ? options.explain : options.perf_map) = text == "1";
   }
   return {};
 }
@@ -81,7 +81,7 @@ Status set(Options& options, std::string_view key, const std::string& text) {
 
 Result<Options> read_options(const Host& host, const abi::OrtSessionOptions* session) {
   Options options{.threads = cpus_of_process()};
-  for (const std::string_view key : {"isa", "threads", "min_gain", "explain"}) {
+  for (const std::string_view key : {"isa", "threads", "min_gain", "perf_map", "explain"}) {
     const auto text = entry(host, session, fmt::format("{}{}", prefix, key));
     if (!text) return text.error();
     if (!*text) continue;

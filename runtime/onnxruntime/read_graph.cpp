@@ -7,6 +7,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "runtime/onnx/quantized_units.hpp"
 #include "runtime/onnx/rules.hpp"
 
 namespace castor::onnxruntime {
@@ -64,6 +65,10 @@ Result<HostTensor> read_type(const Host& host, const abi::OrtValue* value) {
   return HostTensor{onnx::element_type_of(type), Dims(std::span(extents, rank)), nullptr};
 }
 
+bool concerns_us(const onnx::Node& node) {
+  return onnx::find_rule(node.domain, node.op_type) != nullptr || onnx::may_be_fused(node);
+}
+
 class Reader {
  public:
   Reader(const Host& host, const abi::OrtGraph* graph) : host_(host), source_(graph) {}
@@ -101,7 +106,7 @@ class Reader {
     made.domain = *domain == "ai.onnx" ? "" : *domain;
     made.version = version;
     if (Status status = read_links(node, made); !status) return status;
-    if (onnx::find_rule(made.domain, made.op_type) != nullptr) {
+    if (concerns_us(made)) {
       if (Status status = read_attributes(node, made); !status) return status;
     }
     read_.graph.nodes.push_back(std::move(made));
