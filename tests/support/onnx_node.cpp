@@ -2,7 +2,7 @@
 #include "tests/support/onnx_node.hpp"
 
 #include <fmt/format.h>
-#include <onnx_subset.pb.h>
+#include <onnx.pb.h>
 
 #include <algorithm>
 #include <array>
@@ -11,96 +11,27 @@
 #include <iterator>
 #include <span>
 
+#include "tools/onnx/tensors.hpp"
+
 namespace castor::test {
 
 namespace {
 
 namespace fs = std::filesystem;
-using namespace onnx_subset;
+using namespace onnx_file;
 using Values = google::protobuf::RepeatedPtrField<ValueInfoProto>;
 
 Error broken(std::string_view message) { return {ErrorCode::io, std::string(message)}; }
-
-// Source: ONNX, TensorProto.DataType. Left out: 8 strings, 14 and 15 complex numbers.
-constexpr std::array<std::optional<ElementType>, 27> types = [] {
-  using enum ElementType;
-  std::array<std::optional<ElementType>, 27> by_number;
-  by_number[1] = f32;
-  by_number[2] = u8;
-  by_number[3] = i8;
-  by_number[4] = u16;
-  by_number[5] = i16;
-  by_number[6] = i32;
-  by_number[7] = i64;
-  by_number[9] = boolean;
-  by_number[10] = f16;
-  by_number[11] = f64;
-  by_number[12] = u32;
-  by_number[13] = u64;
-  by_number[16] = bf16;
-  by_number[17] = f8e4m3;
-  by_number[18] = f8e4m3fnuz;
-  by_number[19] = f8e5m2;
-  by_number[20] = f8e5m2fnuz;
-  by_number[21] = u4;
-  by_number[22] = i4;
-  by_number[23] = f4e2m1;
-  by_number[24] = f8e8m0;
-  by_number[25] = u2;
-  by_number[26] = i2;
-  return by_number;
-}();
-
-/// The values of a typed field, each in sizeof(Unit) bytes.
-template <class Unit, class Field>
-std::vector<std::byte> units(const Field& field) {
-  std::vector<std::byte> bytes(static_cast<size_t>(field.size()) * sizeof(Unit));
-  for (int i = 0; i < field.size(); ++i) {
-    const Unit unit = static_cast<Unit>(field[i]);
-    std::memcpy(bytes.data() + static_cast<size_t>(i) * sizeof unit, &unit, sizeof unit);
-  }
-  return bytes;
-}
-
-/// A value of int32_data is one element's bits; for types narrower than a byte, one packed byte.
-std::vector<std::byte> typed_data(const TensorProto& tensor, ElementType type) {
-  switch (type) {
-    case ElementType::f32: return units<float>(tensor.float_data());
-    case ElementType::f64: return units<double>(tensor.double_data());
-    case ElementType::i64: return units<int64_t>(tensor.int64_data());
-    case ElementType::u64: return units<uint64_t>(tensor.uint64_data());
-    case ElementType::u32: return units<uint32_t>(tensor.uint64_data());
-    case ElementType::i32: return units<int32_t>(tensor.int32_data());
-    default: break;
-  }
-  return bits_of(type) == 16 ? units<uint16_t>(tensor.int32_data())
-                             : units<uint8_t>(tensor.int32_data());
-}
-
-/// raw_data is castor's storage: little endian, sub-byte elements from the low bits on.
-std::vector<std::byte> data_of(const TensorProto& tensor, ElementType type) {
-  if (tensor.raw_data().empty()) return typed_data(tensor, type);
-  const auto raw = std::as_bytes(std::span(tensor.raw_data()));
-  return {raw.begin(), raw.end()};
-}
 
 Result<OnnxTensor> to_tensor(const TensorProto& tensor) {
   OnnxTensor result;
   result.data_type = tensor.data_type();
   result.element = element_type_of_onnx(tensor.data_type());
-  if (tensor.dims_size() > max_rank) return broken("a tensor of too many dimensions");
-  for (int64_t extent : tensor.dims()) {
-    if (extent < 0) return broken(fmt::format("a dimension of {}", extent));
-    result.shape.push_back(extent);
-  }
+  for (const int64_t extent : tensor.dims()) result.shape.push_back(extent);
   if (!result.element) return result;
-  result.bytes = data_of(tensor, *result.element);
-  const auto count = element_count(result.shape);
-  const auto expected = count ? byte_size(*result.element, *count) : std::nullopt;
-  if (!expected || result.bytes.size() != static_cast<uint64_t>(*expected)) {
-    return broken(fmt::format("{} bytes for {}{}", result.bytes.size(), name_of(*result.element),
-                              to_string(result.shape)));
-  }
+  const auto read = read_tensor(tensor);
+  if (!read) return read.error();
+  result.bytes = read->data->bytes;
   return result;
 }
 
@@ -116,7 +47,7 @@ Result<Message> read_message(const fs::path& file) {
 }
 
 /// The tensor in a file, which must have the element type that the model declares.
-Result<OnnxTensor> read_tensor(const fs::path& file, const ValueInfoProto& declared) {
+Result<OnnxTensor> read_tensor_file(const fs::path& file, const ValueInfoProto& declared) {
   auto message = read_message<TensorProto>(file);
   if (!message) return message.error();
   const int declared_type = declared.type().tensor_type().elem_type();
@@ -142,7 +73,7 @@ Result<OnnxTensor> read_input(const GraphProto& graph, const std::string& name,
   const auto input = std::ranges::find(graph.input(), name, &ValueInfoProto::name);
   if (input == graph.input().end()) return broken(fmt::format("no input is named {}", name));
   const auto place = input - graph.input().begin();
-  return read_tensor(folder / fmt::format("input_{}.pb", place), *input);
+  return read_tensor_file(folder / fmt::format("input_{}.pb", place), *input);
 }
 
 Result<OnnxDataSet> read_data_set(const GraphProto& graph, const fs::path& folder) {
@@ -157,7 +88,7 @@ Result<OnnxDataSet> read_data_set(const GraphProto& graph, const fs::path& folde
     data.inputs.push_back(std::move(*tensor));
   }
   for (int i = 0; i < graph.output_size(); ++i) {
-    auto tensor = read_tensor(folder / fmt::format("output_{}.pb", i), graph.output(i));
+    auto tensor = read_tensor_file(folder / fmt::format("output_{}.pb", i), graph.output(i));
     if (!tensor) return tensor.error();
     data.outputs.push_back(std::move(*tensor));
   }
@@ -215,8 +146,7 @@ std::vector<int64_t> OnnxNodeTest::integers(const std::string& attribute,
 }
 
 std::optional<ElementType> element_type_of_onnx(int64_t data_type) {
-  if (data_type < 0 || data_type >= static_cast<int64_t>(types.size())) return std::nullopt;
-  return types[static_cast<size_t>(data_type)];
+  return onnx::element_type_of(data_type);
 }
 
 Result<OnnxTensor> parse_onnx_tensor(std::string_view serialised) {
