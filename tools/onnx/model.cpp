@@ -266,7 +266,8 @@ class Reader {
 Result<Graph> parse_model(std::string_view serialised, const fs::path& folder) {
   ModelProto model;
   if (serialised.size() > INT_MAX ||
-      !model.ParseFromArray(serialised.data(), static_cast<int>(serialised.size()))) {
+      !model.ParseFromArray(serialised.data(), static_cast<int>(serialised.size())) ||
+      !model.has_graph()) {
     return broken("it is no model of ONNX");
   }
   return Reader(model, folder).read();
@@ -279,7 +280,7 @@ Result<Graph> read_model(const fs::path& file) {
   }
   std::ifstream stream(file, std::ios::binary);
   ModelProto model;
-  if (!stream || !model.ParseFromIstream(&stream)) {
+  if (!stream || !model.ParseFromIstream(&stream) || !model.has_graph()) {
     return broken(fmt::format("{} is no model of ONNX", file.string()));
   }
   auto graph = Reader(model, file.parent_path()).read();

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of nodes that can run at once: on random graphs, checked by following every path.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "runtime/onnx/groups.hpp"
+
+namespace castor {
+namespace {
+
+using onnx::Graph;
+using onnx::NodeIndex;
+using onnx::ValueIndex;
+
+/// A graph in which node i computes value i from values of earlier nodes.
+Graph random_graph(std::mt19937& random, size_t nodes) {
+  Graph graph;
+  for (size_t i = 0; i < nodes; ++i) graph.values.push_back({.name = std::to_string(i)});
+  graph.values.push_back({.name = "x"});
+  graph.inputs = {static_cast<ValueIndex>(nodes)};
+  for (size_t i = 0; i < nodes; ++i) {
+    onnx::Node node{.name = std::to_string(i), .op_type = "Op", .domain = ""};
+    const size_t inputs = 1 + random() % 3;
+    for (size_t k = 0; k < inputs; ++k) {
+      const size_t reach = std::min<size_t>(i, 6);
+      const bool is_outer = reach == 0 || random() % 8 == 0;
+      node.inputs.push_back(is_outer ? graph.inputs[0]
+                                     : static_cast<ValueIndex>(i - 1 - random() % reach));
+    }
+    node.outputs = {static_cast<ValueIndex>(i)};
+    graph.nodes.push_back(std::move(node));
+  }
+  EXPECT_TRUE(connect(graph));
+  return graph;
+}
+
+/// The nodes that depend on members of the group through a node outside.
+bool is_convex(const Graph& graph, const std::set<NodeIndex>& group) {
+  std::set<NodeIndex> behind;  // outside, and dependent on the group
+  for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+    bool depends = false;
+    bool returns = false;
+    for (const ValueIndex input : graph.nodes[index].inputs) {
+      const NodeIndex producer = graph.values[input].producer;
+      if (producer == onnx::no_node) continue;
+      depends |= group.contains(producer) || behind.contains(producer);
+      returns |= behind.contains(producer);
+    }
+    if (group.contains(index) && returns) return false;
+    if (!group.contains(index) && depends) behind.insert(index);
+  }
+  return true;
+}
+
+bool is_connected(const Graph& graph, const std::set<NodeIndex>& group) {
+  std::set<NodeIndex> reached = {*group.begin()};
+  for (size_t before = 0; before != reached.size();) {
+    before = reached.size();
+    for (const NodeIndex index : group) {
+      for (const ValueIndex input : graph.nodes[index].inputs) {
+        const NodeIndex producer = graph.values[input].producer;
+        if (producer == onnx::no_node || !group.contains(producer)) continue;
+        if (reached.contains(producer)) reached.insert(index);
+        if (reached.contains(index)) reached.insert(producer);
+      }
+    }
+  }
+  return reached == group;
+}
+
+/// The groups can run one after the other, with the other nodes in between.
+bool can_run_in_some_order(const Graph& graph, const std::vector<std::vector<NodeIndex>>& groups) {
+  std::vector<size_t> unit(graph.nodes.size());
+  for (size_t i = 0; i < unit.size(); ++i) unit[i] = groups.size() + i;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (const NodeIndex index : groups[g]) unit[index] = g;
+  }
+  std::set<size_t> done;
+  std::set<size_t> waiting(unit.begin(), unit.end());
+  for (bool moves = true; moves && !waiting.empty();) {
+    moves = false;
+    for (const size_t candidate : std::set<size_t>(waiting)) {
+      bool is_ready = true;
+      for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+        if (unit[index] != candidate) continue;
+        for (const ValueIndex input : graph.nodes[index].inputs) {
+          const NodeIndex producer = graph.values[input].producer;
+          if (producer == onnx::no_node || unit[producer] == candidate) continue;
+          is_ready = is_ready && done.contains(unit[producer]);
+        }
+      }
+      if (!is_ready) continue;
+      done.insert(candidate);
+      waiting.erase(candidate);
+      moves = true;
+    }
+  }
+  return waiting.empty();
+}
+
+TEST(OnnxGroups, AreConvexConnectedAndCanRun) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE(round);
+    const Graph graph = random_graph(random, 2 + random() % 40);
+    std::vector<bool> is_eligible;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) is_eligible.push_back(random() % 4 != 0);
+    const auto groups = convex_groups(graph, is_eligible);
+    std::set<NodeIndex> seen;
+    for (const auto& group : groups) {
+      const std::set<NodeIndex> members(group.begin(), group.end());
+      EXPECT_TRUE(is_convex(graph, members));
+      EXPECT_TRUE(is_connected(graph, members));
+      for (const NodeIndex index : group) {
+        EXPECT_TRUE(is_eligible[index]);
+        EXPECT_TRUE(seen.insert(index).second);
+      }
+    }
+    EXPECT_EQ(seen.size(), static_cast<size_t>(std::ranges::count(is_eligible, true)));
+    EXPECT_TRUE(can_run_in_some_order(graph, groups));
+  }
+}
+
+TEST(OnnxGroups, AllOfAChainAreOne) {
+  std::mt19937 random(1);
+  const Graph graph = random_graph(random, 30);
+  const auto groups = convex_groups(graph, std::vector<bool>(graph.nodes.size(), true));
+  // With nothing in between, only nodes that read no other node's value are apart.
+  for (size_t i = 0; i + 1 < groups.size(); ++i) {
+    for (const NodeIndex index : groups[i]) {
+      for (const NodeIndex reader : graph.values[graph.nodes[index].outputs[0]].consumers) {
+        EXPECT_TRUE(std::ranges::find(groups[i], reader) != groups[i].end());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace castor
