@@ -35,12 +35,12 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, element, shape))
         return name
 
-    def output(self, value: str, element: int, shape: Sequence[Extent] | None) -> None:
+    def output(self, value: str, element: int, shape: Sequence[Extent]) -> None:
         self._outputs.append(helper.make_tensor_value_info(value, element, shape))
 
     def constant(self, array: np.ndarray, stem: str = "constant") -> str:
         name = self._fresh(stem)
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self._constants.append(numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
     def scalar(self, value: float, element: type = np.float32) -> str:
