@@ -86,21 +86,30 @@ def float_product(draft: Draft, x: Tensor) -> Tensor:
 
 # ---- graphs ----
 
-ANYWHERE: list[Part] = [elementwise, elementwise, fake_quantization, exponential, softmax]
-OF_IMAGES: list[Part] = ANYWHERE + [dynamic_convolution] * 4 + [
-    qlinear_convolution, qlinear_convolution, qdq_convolution, qdq_convolution, max_pool,
+ANYWHERE: list[Part] = [elementwise, elementwise, exponential, softmax]
+# All these nodes have one defined result, so that graphs with no others must give the same bits.
+DYNAMIC_IMAGES: list[Part] = ANYWHERE + [dynamic_convolution] * 4 + [max_pool]
+DYNAMIC_SEQUENCES: list[Part] = ANYWHERE + [dynamic_product] * 4
+ALL_IMAGES: list[Part] = DYNAMIC_IMAGES + [
+    fake_quantization, qlinear_convolution, qlinear_convolution, qdq_convolution, qdq_convolution,
     float_convolution]
-OF_SEQUENCES: list[Part] = ANYWHERE + [dynamic_product] * 3 + [
-    qlinear_product, qdq_product, float_product]
+ALL_SEQUENCES: list[Part] = DYNAMIC_SEQUENCES + [
+    fake_quantization, qlinear_product, qdq_product, float_product]
 
 
-def merged(draft: Draft, x: Tensor, earlier: list[Tensor]) -> Tensor:
+def draw_parts(draft: Draft, is_image: bool) -> list[Part]:
+    if draft.is_drawn(0.4):
+        return DYNAMIC_IMAGES if is_image else DYNAMIC_SEQUENCES
+    return ALL_IMAGES if is_image else ALL_SEQUENCES
+
+
+def merged(draft: Draft, x: Tensor, earlier: list[Tensor], parts: list[Part]) -> Tensor:
     """The sum with a value of the same shape, where there is one: paths part and meet again."""
     candidates = [each for each in earlier if each.shape == x.shape]
     if not candidates:
         return x
     other = draft.pick(*candidates)
-    if draft.is_drawn(0.3):
+    if fake_quantization in parts and draft.is_drawn(0.3):
         return qdq_add(draft, x, other)
     return Tensor(draft.graph.node("Add", x.name, other.name), x.shape)
 
@@ -129,12 +138,13 @@ def generate(number: int) -> onnx.ModelProto:
     """The same graph whenever it is asked for, whatever other graphs are."""
     draft = Draft(Graph(f"generated_{number:03}", FIRST_SEED + number))
     is_image = draft.is_drawn(0.7)
+    parts = draw_parts(draft, is_image)
     x = draw_input(draft, is_image)
     earlier: list[Tensor] = []
     for _ in range(draft.pick(2, 3, 5, 7)):
-        x = draft.pick(*(OF_IMAGES if is_image else OF_SEQUENCES))(draft, x)
+        x = draft.pick(*parts)(draft, x)
         if draft.is_drawn(0.5):
-            x = merged(draft, x, earlier)
+            x = merged(draft, x, earlier, parts)
         earlier.append(x)
     add_outputs(draft, x, earlier[:-1])
     return draft.graph.model()

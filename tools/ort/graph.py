@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
-IR_VERSION = 8  # of the release of ONNX that brought opset 17
+IR_VERSION = 8  # the one that came with opset 17
 
 Extent = int | str  # a number, or the name of a dynamic dimension
 FLOAT, U8, I8, I32, I64 = (TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8,

@@ -19,7 +19,7 @@ from .inputs import SHAPES, random_inputs
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 KEPT = FOLDER.parent.parent / "build" / "ort-models"
-# What the models depend on: a change of any of these makes them anew.
+# What the models depend on: a change of any of these makes them again.
 SOURCES = ("graph.py", "architectures.py", "inputs.py", "quantized.py", "requirements.txt")
 CALIBRATION_SAMPLES = 2
 

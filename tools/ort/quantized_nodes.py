@@ -8,7 +8,7 @@ import numpy as np
 from .graph import FLOAT, I8, I32, U8, Extent, Graph
 
 ELEMENTS = {U8: np.uint8, I8: np.int8}
-WEIGHT_DEVIATION = 30  # of 8-bit weights, which then reach about 100
+WEIGHT_DEVIATION = 30  # 8-bit weights then reach about 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,7 +235,7 @@ def qlinear_product(draft: Draft, x: Tensor) -> Tensor:
 # ---- static quantization: float nodes between DequantizeLinear and QuantizeLinear ----
 
 def activated(draft: Draft, x: str) -> str:
-    """Relu or Clip behind most units, and the quantization after it."""
+    """Relu or Clip after most units, and the quantization after it."""
     kind = draft.pick("none", "Relu", "Clip")
     if kind == "Relu":
         x = draft.graph.node("Relu", x)
