@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from .report import SLOW, Row
+from .report import SLOW, Row, counted
 
 LEFT, RIGHT, TOP, WIDTH = 180, 70, 80, 760  # the margins and width in pixels
 BAR, GAP, STRIP = 11, 9, 170  # heights: a bar, between models, all generated graphs
@@ -45,7 +45,7 @@ def bar(scale: Scale, y: float, ratio: float, threads: int, colour: str) -> list
     """From 1 to the ratio; a slow one is red."""
     begin, end = sorted((scale.x(1), scale.x(ratio)))
     fill = SLOW_COLOUR if ratio < SLOW else colour
-    return [f"<g><title>{threads} threads: {ratio:.3f}</title>"
+    return [f"<g><title>{counted(threads, 'thread')}: {ratio:.3f}</title>"
             f'<rect x="{begin:.1f}" y="{y}" width="{max(end - begin, 1):.1f}" height="{BAR}" '
             f'fill="{fill}"/></g>', text(end + 5, y + BAR - 2, f"{ratio:.2f}", "start", 10)]
 
@@ -70,7 +70,7 @@ def strip(scale: Scale, rows: Sequence[Row], threads: Sequence[int], top: float)
         for number, (ratio, name) in enumerate(ordered):
             y = top + GAP + (STRIP - 2 * GAP) * number / max(len(ordered) - 1, 1)
             fill = SLOW_COLOUR if ratio < SLOW else COLOURS[which]
-            parts.append(f"<g><title>{name}, {count} threads: {ratio:.3f}</title>"
+            parts.append(f"<g><title>{name}, {counted(count, 'thread')}: {ratio:.3f}</title>"
                          f'<circle cx="{scale.x(ratio):.1f}" cy="{y:.1f}" r="2.5" fill="{fill}" '
                          'fill-opacity="0.7"/></g>')
     return parts
@@ -83,7 +83,7 @@ def legend(title: str, threads: Sequence[int]) -> list[str]:
     for which, count in enumerate(threads):
         x = LEFT + WIDTH - 90 * (len(threads) - which)
         parts.append(f'<rect x="{x}" y="33" width="10" height="10" fill="{COLOURS[which]}"/>')
-        parts.append(text(x + 15, 42, f"{count} thread{'s' if count > 1 else ''}", "start"))
+        parts.append(text(x + 15, 42, counted(count, "thread"), "start"))
     return parts
 
 

@@ -60,6 +60,13 @@ def apart(expected: dict[str, np.ndarray], actual: dict[str, np.ndarray],
                for name, array in expected.items())
 
 
-def allowed(is_bitwise: bool, own: float) -> float:
-    """Steps; `own` is how far ONNX Runtime without its fusions is from itself."""
-    return 0.0 if is_bitwise else 1 + 2 * own
+def allowed(model: onnx.ModelProto, own: float) -> float:
+    """Steps; `own` is how far ONNX Runtime without its fusions is from itself.
+
+    Its own operators, as QLinearAdd, have no specification that says how sums are rounded: there
+    is nothing unfused to compare with, and a step early in a model grows to a few.
+    """
+    if is_exact(model):
+        return 0.0
+    has_own_operators = any(node.domain == "com.microsoft" for node in model.graph.node)
+    return (4 if has_own_operators else 1) + 2 * own

@@ -136,8 +136,7 @@ class Measurement:
     def run(self, thread_counts: Sequence[int], repeat: int) -> dict:
         pair, creation = self.creations()
         taken, left = sessions.assigned(pair[1]) if self._device else ({}, {})
-        is_bitwise = difference.is_exact(self._model)
-        if not is_bitwise:
+        if not difference.is_exact(self._model):
             self.compare_unfused(pair[0])
         times = {}
         for threads in thread_counts:
@@ -147,7 +146,7 @@ class Measurement:
             times[threads] = self.times(pair, repeat)
         return {"creation": creation, "times": times, "taken": taken, "left": left,
                 "steps": self.steps, "own_steps": self.own_steps,
-                "allowed": difference.allowed(is_bitwise, self.own_steps)}
+                "allowed": difference.allowed(self._model, self.own_steps)}
 
 
 def main() -> None:

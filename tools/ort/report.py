@@ -77,13 +77,17 @@ def text_line(cells: Sequence[str]) -> str:
     return "  ".join(words)
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def summary(rows: Iterable[Row]) -> list[str]:
     """Of several models together, by threads."""
     ratios = collections.defaultdict(list)
     for row in rows:
         for threads, ratio in row.ratios().items():
             ratios[threads].append(ratio)
-    return [f"{len(each)} models, {threads} thread{'s' if threads > 1 else ''}: geometric mean "
+    return [f"{counted(len(each), 'model')}, {counted(threads, 'thread')}: geometric mean "
             f"{math.exp(sum(map(math.log, each)) / len(each)):.2f}, {min(each):.2f} to "
             f"{max(each):.2f}, {sum(ratio < SLOW for ratio in each)} below {SLOW}"
             for threads, each in sorted(ratios.items())]
@@ -102,11 +106,12 @@ def cpu_name() -> str:
     return found.group(1) if found else "unknown"
 
 
-def facts(command: str) -> list[tuple[str, str]]:
+def facts(command: str, load: float) -> list[tuple[str, str]]:
     return [("CPU", f"{cpu_name()}, {len(os.sched_getaffinity(0))} CPUs"),
             ("ONNX Runtime", f"{onnxruntime.__version__}, its CPU provider"),
             ("castor", f"commit {bench_results.tree_commit()}"),
             ("date", datetime.date.today().isoformat()),
+            ("load average before", f"{load:.1f}"),
             ("command", bench_results.in_code(command))]
 
 
@@ -141,13 +146,14 @@ def generated_part(rows: Sequence[Row]) -> list[str]:
             *table(HEADINGS, (cells for row in listed for cells in row.cells()))]
 
 
-def markdown(title: str, chart: str, rows: Sequence[Row], command: str) -> str:
+def markdown(title: str, chart: str, rows: Sequence[Row], command: str, load: float) -> str:
     """The file; `chart` is the name of the chart's, beside it."""
     models = [row for row in rows if not row.is_generated]
     generated = [row for row in rows if row.is_generated]
-    lines = [f"# {title}", "", *table(("", ""), facts(command)), "",
+    lines = [f"# {title}", "", *table(("", ""), facts(command, load)), "",
              "Written by `tools/ort-compare`; [tools/ort/README.md](../../tools/ort/README.md) "
-             "says what the figures mean.", "Figures marked `!` are slower than asked, or wrong.", "",
+             "says what the figures mean.",
+             "Figures marked `!` are slower than asked, or wrong.", "",
              f"![How many times faster with castor]({chart})"]
     if models:
         lines += models_part(models)
