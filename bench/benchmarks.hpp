@@ -27,6 +27,9 @@ void register_sub_byte_views(Session& session, const Selection& selected);
 /// LookUp/<codes>/<elements>/<tensor, nchw or nhwc>, with /constant: tables for the tensor, for
 /// each plane, for each channel.
 void register_look_up(Session& session, const Selection& selected);
+/// Reduce/<function>/<bytes>: reductions, and quantization by a tensor's or a row's own range;
+/// ReduceThreads/<function>/<bytes> by two threads.
+void register_reduction(Session& session, const Selection& selected);
 /// ConvInteger/<layer>/<types of x and w>, with /nhwc and /runtime_weights.
 void register_convolution(Session& session, const Selection& selected);
 /// MatMulInteger/<rows>x<K>x<columns>/<types of a and b>, with /runtime_b and others.

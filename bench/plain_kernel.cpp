@@ -33,6 +33,7 @@ constexpr int max_vectors = 48;
 /// done.
 size_t next_source(const Streams& streams, const std::vector<int>& loaded) {
   const auto done = [&](size_t k) {
+    if (streams.loads[k] == 0) return double{INFINITY};
     return static_cast<double>(loaded[k] + 1) / static_cast<double>(streams.loads[k]);
   };
   size_t next = 0;
@@ -79,9 +80,15 @@ class GroupEmitter {
   const PlainVariant& variant_;
 };
 
-/// `count` of `largest` bytes, as a fraction of `scale` vectors.
-int vectors_of(size_t count, size_t largest, int scale) {
-  const double fraction = static_cast<double>(count) / static_cast<double>(largest);
+/// Whether a tensor is less than a vector of an iteration.
+bool is_negligible(size_t bytes, const PlainTensors& tensors) {
+  return bytes < tensors.bytes() / max_vectors;
+}
+
+/// The bytes of one tensor as a fraction of `scale` vectors, of which the largest one has all.
+int vectors_of(size_t bytes, size_t largest, int scale, const PlainTensors& tensors) {
+  if (is_negligible(bytes, tensors)) return 0;
+  const double fraction = static_cast<double>(bytes) / static_cast<double>(largest);
   return std::max(1, static_cast<int>(std::lround(fraction * scale)));
 }
 
@@ -90,6 +97,7 @@ double error_of(const Streams& streams, const PlainTensors& tensors) {
   const auto bytes_a_vector = static_cast<double>(tensors.bytes()) / streams.vectors();
   double error = 0;
   const auto add = [&](size_t bytes, int vectors) {
+    if (vectors == 0) return;
     error = std::max(error, std::abs(static_cast<double>(bytes) / bytes_a_vector / vectors - 1));
   };
   for (size_t k = 0; k < tensors.sources.size(); ++k) {
@@ -123,9 +131,9 @@ Streams streams_of(const PlainTensors& tensors) {
   for (int scale = 1; scale <= max_vectors && min_error > small_error; ++scale) {
     Streams streams;
     for (const auto& source : tensors.sources) {
-      streams.loads.push_back(vectors_of(source.size(), largest, scale));
+      streams.loads.push_back(vectors_of(source.size(), largest, scale, tensors));
     }
-    streams.stores = vectors_of(tensors.destination.size(), largest, scale);
+    streams.stores = vectors_of(tensors.destination.size(), largest, scale, tensors);
     const double error = error_of(streams, tensors);
     if (streams.vectors() > max_vectors || error >= min_error) continue;
     min_error = error;
@@ -143,6 +151,7 @@ std::vector<PlainVariant> all_plain_variants(const Streams& streams) {
   std::vector<PlainVariant> variants;
   for (const int bits : {256, 512}) {
     for (const bool past_caches : {false, true}) {
+      if (past_caches && streams.stores == 0) continue;
       for (const int unroll : {1, 2, 4}) {
         if (unroll > 1 && unroll * streams.vectors() > max_vectors) continue;
         variants.push_back({bits, past_caches, unroll});
@@ -205,9 +214,13 @@ size_t PlainKernel::bytes_of(int vectors) const {
 }
 
 size_t PlainKernel::iterations(const PlainTensors& tensors) const {
-  size_t count = tensors.destination.size() / bytes_of(streams_.stores);
+  size_t count = SIZE_MAX;
+  const auto limit = [&](size_t bytes, int vectors) {
+    if (vectors > 0) count = std::min(count, bytes / bytes_of(vectors));
+  };
+  limit(tensors.destination.size(), streams_.stores);
   for (size_t k = 0; k < tensors.sources.size(); ++k) {
-    count = std::min(count, tensors.sources[k].size() / bytes_of(streams_.loads[k]));
+    limit(tensors.sources[k].size(), streams_.loads[k]);
   }
   return count;
 }

@@ -32,14 +32,15 @@ struct PlainTensors {
 
 /// Vectors that one group of a plain kernel moves.
 struct Streams {
-  std::vector<int> loads;  ///< from each source
-  int stores = 1;
+  std::vector<int> loads;  ///< from each source; 0 as for stores
+  int stores = 1;          ///< 0: of a tensor that is too small beside the others to count
 
   int vectors() const;
   friend auto operator<=>(const Streams&, const Streams&) = default;
 };
 Streams streams_of(const Ratio& ratio);
 /// As near to the tensors' bytes as a group of few vectors comes: within 1 %, where possible.
+/// Tensors of less than a 48th of all bytes are left out.
 Streams streams_of(const PlainTensors& tensors);
 
 /// Maximum number of sources that a plain kernel loads.

@@ -26,8 +26,9 @@ SUB_BYTE_VIEWS = ["SubByteViews/f32/u4/every_second", "SubByteViews/u3/f32/rows_
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Compile/growth/inputs/1000",
           "Call/run_rank1_2_views",
           "CacheLookup/function"]
+REDUCTIONS = ["Reduce/min_max_f32/256KiB", "Reduce/dynamic_quantize_bf16_i8_rows/256KiB"]
 LOOK_UPS = ["LookUp/u8/u8/nchw", "LookUp/u8/f32/tensor/constant"]
-FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + LOOK_UPS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS) + ")$"
+FILTER = r"^(Convert/(u8|f32|u3)/(u8|f16|nf4)/(16|256)KiB|" + "|".join(OTHERS + LOOK_UPS + REDUCTIONS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS) + ")$"
 SPECIALS = ("nan", "infinity", "subnormal", "subnormal_result", "mixed")
 
 
@@ -57,7 +58,7 @@ def check_results(path):
         check(data["context"].get(key), f"the context has no {key}")
     rows = {row["name"]: row for row in data["benchmarks"]}
     one_core = len(os.sched_getaffinity(0)) == 1
-    expected = set(CONVERSIONS + OTHERS + LOOK_UPS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS)
+    expected = set(CONVERSIONS + OTHERS + LOOK_UPS + REDUCTIONS + ELEMENTWISE + SUB_BYTE_VIEWS + CONVOLUTIONS)
     check(set(rows) == expected, f"found {sorted(rows)}, expected {sorted(expected)}")
     for name, row in rows.items():
         if row.get("error_occurred"):
@@ -69,7 +70,7 @@ def check_results(path):
                 check_figure(row, f"{special}_fraction")
         if name in SUB_BYTE_VIEWS:
             check_figure(row, "ns_per_element")
-        if name in CONVERSIONS + ELEMENTWISE:
+        if name in CONVERSIONS + ELEMENTWISE + REDUCTIONS:
             check_figure(row, "GBps")
             check_figure(row, "stream_fraction")
         if name in CONVOLUTIONS:
