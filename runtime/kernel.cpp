@@ -11,6 +11,7 @@
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/call/fold_call.hpp"
 #include "runtime/call/nest_call.hpp"
+#include "runtime/call/row_block_call.hpp"
 #include "runtime/call/sub_byte_call.hpp"
 #include "runtime/call/tiled_call.hpp"
 #include "runtime/check/check_count.hpp"
@@ -94,6 +95,11 @@ struct StepRunner {
   StorePolicy stores;
   bool in_place;
 
+  /// One step after the other.
+  void run_all() const {
+    for (const detail::Step& step : bound.steps) std::visit(*this, step);
+  }
+
   void operator()(const detail::EmptyStep&) const {}
   void operator()(const ElementwiseStep& step) const {
     const bool streaming =
@@ -108,6 +114,12 @@ struct StepRunner {
     }
   }
   void operator()(const detail::FoldStep& step) const { detail::run_fold(step, memory); }
+  void operator()(const detail::RowBlockStep& step) const {
+    const auto run = [this](const BoundState& block, const detail::CallMemory& part) {
+      StepRunner{block, part, stores, in_place}.run_all();
+    };
+    detail::run_row_blocks(step, memory, run);
+  }
   void operator()(const detail::ConvolutionStep& step) const {
     detail::run_convolution(step, memory);
   }
@@ -128,12 +140,11 @@ std::span<std::byte> overlap_work(const BoundState& bound, const detail::CallScr
   return {scratch.data(), scratch.data() == nullptr ? 0 : bound.scratch_bytes};
 }
 
-/// Runs the steps one after the other. Refuses scales that the function does not take.
+/// Runs all steps. Refuses scales that the function does not take.
 Status run_steps(const BoundState& bound, const detail::CallMemory& memory, StorePolicy stores,
                  bool in_place) {
   if (Status status = detail::check_scales(bound.scales, memory.inputs); !status) return status;
-  const StepRunner runner{bound, memory, stores, in_place};
-  for (const detail::Step& step : bound.steps) std::visit(runner, step);
+  StepRunner{bound, memory, stores, in_place}.run_all();
   if (memory.tasks != nullptr && memory.tasks->has_failed()) return lost_tasks();
   return {};
 }

@@ -4,6 +4,9 @@
 
 #include <castor/castor.hpp>
 
+#include <memory>
+#include <utility>
+
 namespace castor::detail {
 
 /// What kernels consist of, for tools that tell how they run, and for other interfaces. See
@@ -11,6 +14,10 @@ namespace castor::detail {
 struct StateAccess {
   static const BoundState& of(const BoundKernel& kernel) { return *kernel.state_; }
   static const KernelState& of(const Kernel& kernel) { return *kernel.state_; }
+  static std::shared_ptr<const KernelState> shared(const Kernel& kernel) { return kernel.state_; }
+  static BoundKernel handle(std::shared_ptr<const BoundState> bound) {
+    return BoundKernel(std::move(bound));
+  }
 };
 
 }  // namespace castor::detail

@@ -9,6 +9,7 @@
 #include "jit/float_environment.hpp"
 #include "runtime/bind/bind_nest.hpp"
 #include "runtime/bind/bound_state.hpp"
+#include "runtime/bind/row_blocks.hpp"
 #include "runtime/check/check_count.hpp"
 #include "runtime/compiled.hpp"
 #include "runtime/conv/convolution_output.hpp"
@@ -57,11 +58,13 @@ Status bind_tensors(BoundState& bound, std::span<const Dims> input_shapes,
 }
 
 /// Steps with code; or, where executable memory is refused, none, and the reason.
-Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes) {
+Status bind_engine(BoundState& bound, std::span<const Dims> input_shapes,
+                   std::optional<int64_t> block_bytes) {
   bound.target = bound.kernel->compiled->target;
   bound.lower_tier_because = bound.kernel->compiled->lower_tier_because;
   bound.interpreted_because = bound.kernel->compiled->interpreted_because;
-  Status status = bind_nests(bound, input_shapes);
+  Status status =
+      bind_nests(bound, input_shapes, block_bytes.value_or(row_block_bytes(bound.target)));
   if (status.ok() || status.error().code != ErrorCode::executable_memory) return status;
   const Observer* observer = bound.kernel->compiled->observer.get();
   if (observer != nullptr) {
@@ -85,25 +88,59 @@ void bind_scratch(BoundState& bound, const BindOptions& options) {
   bound.task_scratch = TaskScratchPool(memory, bound.scratch_bytes);
 }
 
-/// Steps run one after the other; an epilogue runs with its convolution.
-InPlaceOrder in_place_order(const BoundState& bound) {
-  InPlaceOrder order(bound.inputs.size(), bound.outputs.size());
-  uint32_t number = 0;
-  const auto add = [&](const StepBase& step) {
-    for (const auto& [origin, element, matches_space] : step.operands) {
-      if (origin.kind == OperandOrigin::Kind::output) order.write(number, origin.index);
-      if (origin.kind == OperandOrigin::Kind::input)
-        order.read(number, origin.index, matches_space);
-    }
-  };
-  for (const Step& step : bound.steps) {
-    ++number;
-    std::visit(add, step);
-    const auto* convolution = std::get_if<ConvolutionStep>(&step);
-    if (convolution != nullptr && convolution->epilogue) add(*convolution->epilogue);
+/// Adds the reads and writes of steps, which run one after the other; an epilogue runs with its
+/// convolution.
+class StepOrder {
+ public:
+  explicit StepOrder(const BoundState& bound)
+      : bound_(bound), order_(bound.inputs.size(), bound.outputs.size()) {
+    add_steps(bound);
   }
-  return order;
-}
+  InPlaceOrder take() { return std::move(order_); }
+
+ private:
+  void add_steps(const BoundState& bound) {
+    for (const Step& step : bound.steps) {
+      ++number_;
+      std::visit([&](const auto& kind) { add(kind); }, step);
+    }
+  }
+  void add(const StepBase& step) {
+    for (const auto& [origin, element, matches_space] : step.operands) {
+      if (origin.kind == OperandOrigin::Kind::output) order_.write(number_, origin.index);
+      if (origin.kind == OperandOrigin::Kind::input)
+        order_.read(number_, origin.index, matches_space);
+    }
+  }
+  void add(const ConvolutionStep& step) {
+    add(static_cast<const StepBase&>(step));
+    if (step.epilogue) add(static_cast<const StepBase&>(*step.epilogue));
+  }
+  /// The order within a block is that within all rows, but later blocks read again what is not cut
+  /// as results are.
+  void add(const RowBlockStep& step) {
+    add_steps(*step.block);
+    ++number_;
+    for (size_t i = 0; i < step.input_strides.size(); ++i) {
+      if (!is_cut_as_results(step, i)) order_.read(number_, i, false);
+    }
+  }
+
+  /// Whether the input's outermost axes are the row axes.
+  bool is_cut_as_results(const RowBlockStep& step, size_t input) const {
+    const BoundTensor& tensor = bound_.inputs[input];
+    for (int axis = 0; axis < step.extents.rank(); ++axis) {
+      if (step.extents[axis] == 1) continue;
+      if (tensor.shape.rank() <= axis || tensor.shape[axis] != step.extents[axis]) return false;
+      if (tensor.strides[axis] != step.input_strides[input][axis]) return false;
+    }
+    return true;
+  }
+
+  const BoundState& bound_;
+  InPlaceOrder order_;
+  uint32_t number_ = 0;
+};
 
 Status check_counts(const Function& function, std::span<const Dims> input_shapes,
                     std::span<const Dims> strides) {
@@ -126,7 +163,8 @@ Status check_options(const BindOptions& options) {
 Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const KernelState> kernel,
                                                       std::span<const Dims> input_shapes,
                                                       std::span<const Dims> strides,
-                                                      const BindOptions& options) {
+                                                      const BindOptions& options,
+                                                      std::optional<int64_t> block_bytes) {
   if (Status status = check_counts(*kernel->function, input_shapes, strides); !status) {
     return status.error();
   }
@@ -135,10 +173,11 @@ Result<std::shared_ptr<const BoundState>> bind_kernel(std::shared_ptr<const Kern
   auto bound = std::make_shared<BoundState>();
   bound->kernel = std::move(kernel);
   if (Status status = bind_tensors(*bound, input_shapes, strides); !status) return status.error();
-  if (Status status = bind_engine(*bound, input_shapes); !status) return status.error();
+  if (Status status = bind_engine(*bound, input_shapes, block_bytes); !status)
+    return status.error();
   bind_scratch(*bound, options);
   bound->scales = scale_checks(*bound->kernel->function, bound->inputs);
-  bound->order = in_place_order(*bound);
+  bound->order = StepOrder(*bound).take();
   return std::shared_ptr<const BoundState>(std::move(bound));
 }
 

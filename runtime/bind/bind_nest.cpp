@@ -10,6 +10,7 @@
 #include "jit/requantize/plan.hpp"
 #include "runtime/bind/bind_fold.hpp"
 #include "runtime/bind/bind_matmul.hpp"
+#include "runtime/bind/bind_row_blocks.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/bind/nest_binding.hpp"
 #include "runtime/bind/value_origins.hpp"
@@ -33,11 +34,11 @@ void add_operand(StepBase& step, const OperandOrigin& origin, ElementType elemen
 /// Binds the nests of one function, in the order in which they run.
 class NestBinder {
  public:
-  NestBinder(BoundState& bound, BoundShapes shapes)
+  NestBinder(BoundState& bound, BoundShapes shapes, int64_t repetitions)
       : bound_(bound),
         compiled_(*bound.kernel->compiled),
         origins_(bound, std::move(shapes)),
-        codes_(compiled_, origins_.scratch()) {}
+        codes_(compiled_, origins_.scratch(), repetitions) {}
 
   Status run() {
     bound_.steps.reserve(compiled_.nests.size());
@@ -562,12 +563,19 @@ class NestBinder {
 
 }  // namespace
 
-Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes) {
+Status bind_steps(BoundState& bound, BoundShapes shapes, int64_t repetitions) {
+  return NestBinder(bound, std::move(shapes), repetitions).run();
+}
+
+Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes, int64_t block_bytes) {
   const Compiled& compiled = *bound.kernel->compiled;
   if (!compiled.interpreted_because.empty()) return {};
   Result<BoundShapes> shapes = bind_shapes(*compiled.canonical, input_shapes);
   if (!shapes.ok()) return shapes.error();
-  return NestBinder(bound, std::move(shapes).value()).run();
+  if (const auto blocks = plan_row_blocks(bound, *shapes, block_bytes)) {
+    return bind_row_blocks(bound, *shapes, *blocks);
+  }
+  return bind_steps(bound, std::move(shapes).value(), 1);
 }
 
 }  // namespace castor::detail

@@ -5,15 +5,20 @@
 
 #include <span>
 
-#include "ir/shape/shape.hpp"
 #include "ir/support/result.hpp"
+#include "ir/verify/infer.hpp"
 
 namespace castor::detail {
 
 struct BoundState;
 
 /// Completes `bound.steps` and `bound.scratch_bytes` from the tensors, which are bound already. May
-/// generate code. Throws std::bad_alloc.
-Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes);
+/// generate code. Throws std::bad_alloc. Rows that are independent are done in blocks of about
+/// `block_bytes` (see RowBlocks).
+Status bind_nests(BoundState& bound, std::span<const Dims> input_shapes, int64_t block_bytes);
+
+/// The same for the function's values of these shapes, nest after nest, where a call runs the steps
+/// `repetitions` times, on other tensors each time.
+Status bind_steps(BoundState& bound, BoundShapes shapes, int64_t repetitions);
 
 }  // namespace castor::detail

@@ -89,6 +89,15 @@ template <class Visit>
 void visit_code(const EmptyStep&, const Visit&) {}
 
 template <class Visit>
+void visit_code(const BoundState& bound, const Visit& visit);
+
+template <class Visit>
+void visit_code(const RowBlockStep& step, const Visit& visit) {
+  visit_code(*step.block, visit);
+  if (step.rest) visit_code(*step.rest, visit);
+}
+
+template <class Visit>
 void visit_code(const BoundState& bound, const Visit& visit) {
   for (const Step& step : bound.steps) {
     std::visit([&](const auto& kind) { visit_code(kind, visit); }, step);

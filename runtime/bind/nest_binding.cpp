@@ -99,10 +99,10 @@ Status NestBinding::bind(const jit::Nest& nest, const LikelyCode* likely, const 
   result.space = jit::nest_space(nest, extents, strides, compiled_.target);
   const jit::IterationSpace& space = result.space;
   describe(nest, space, result);
-  result.bytes = bytes_of(nest, extents, strides);
+  const int64_t bytes = bytes_of(nest, extents, strides);
+  result.bytes = bytes_of_call(result, bytes);
   if (const auto tiles = jit::plan_tiles(nest, space, compiled_.target)) {
-    result.main.nanoseconds =
-        estimate(nest, space.form.access, compiled_.target, extents, result.bytes);
+    result.main.nanoseconds = estimate(nest, space.form.access, compiled_.target, extents, bytes);
     return bind_tiles(nest, likely, *tiles, result);
   }
   plan_periods(nest, space, result);
@@ -113,10 +113,19 @@ Status NestBinding::bind(const jit::Nest& nest, const LikelyCode* likely, const 
   for (BoundCode* code : {&result.main, result.any_start ? &*result.any_start : nullptr}) {
     if (code == nullptr) continue;
     point_to(result.period_numbers, layout, *code);
-    code->nanoseconds = estimate(nest, code->access, compiled_.target, extents, result.bytes);
+    code->nanoseconds = estimate(nest, code->access, compiled_.target, extents, bytes);
   }
   for (const PeriodCopy& copy : result.periods) plan_.give_back(copy.offset);
   return {};
+}
+
+/// Bytes that a call moves through the step. Scratch is the same at every repetition.
+int64_t NestBinding::bytes_of_call(const ElementwiseStep& step, int64_t bytes) const {
+  const auto is_result = [](const StepOperand& operand) {
+    return operand.origin.kind == OperandOrigin::Kind::output;
+  };
+  const std::span outputs = std::span(step.operands).subspan(step.first_output);
+  return std::ranges::all_of(outputs, is_result) ? saturated_product(bytes, repetitions_) : bytes;
 }
 
 Status NestBinding::bind_fold(const jit::Nest& nest, const LikelyCode* likely,

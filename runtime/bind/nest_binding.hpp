@@ -18,8 +18,9 @@ struct LikelyCode;
 /// Picks code, which may be generated, for the nests of one bound function.
 class NestBinding {
  public:
-  NestBinding(const Compiled& compiled, ScratchPlan& scratch)
-      : compiled_(compiled), plan_(scratch) {}
+  /// `repetitions`: how often a call runs the steps, on other results each time.
+  NestBinding(const Compiled& compiled, ScratchPlan& scratch, int64_t repetitions = 1)
+      : compiled_(compiled), plan_(scratch), repetitions_(repetitions) {}
 
   /// Completes a step that has its operands: `strides[k]` are operand k's over `extents`. `likely`
   /// is code made ahead, or null.
@@ -45,8 +46,11 @@ class NestBinding {
                         ElementwiseStep& result) const;
   Status bind_any_start(const jit::Nest& nest, jit::IterationSpace space, LaneStep& result) const;
 
+  int64_t bytes_of_call(const ElementwiseStep& step, int64_t bytes) const;
+
   const Compiled& compiled_;
   ScratchPlan& plan_;
+  const int64_t repetitions_;
 };
 
 }  // namespace castor::detail

@@ -7,6 +7,7 @@
 
 #include "runtime/bind/elementwise_step.hpp"
 #include "runtime/bind/fold_step.hpp"
+#include "runtime/bind/row_block_step.hpp"
 #include "runtime/conv/convolution_step.hpp"
 #include "runtime/requantize/requantize_step.hpp"
 
@@ -15,8 +16,8 @@ namespace castor::detail {
 /// A nest without elements: there is nothing to run.
 struct EmptyStep : StepBase {};
 
-using Step =
-    std::variant<EmptyStep, ElementwiseStep, FoldStep, ConvolutionStep, RequantizeStep, TableStep>;
+using Step = std::variant<EmptyStep, ElementwiseStep, FoldStep, RowBlockStep, ConvolutionStep,
+                          RequantizeStep, TableStep>;
 // Argument blocks point into vectors of their step, which moving keeps and copying does not.
 static_assert(std::is_nothrow_move_constructible_v<Step>);
 

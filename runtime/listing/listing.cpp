@@ -25,17 +25,22 @@ class Writer {
   explicit Writer(const detail::BoundState& bound) : bound_(bound) {}
 
   Result<std::string> write() {
-    for (size_t n = 0; n < bound_.steps.size(); ++n) {
-      const std::string name = fmt::format("nest {}", n);
-      Status status =
-          std::visit([&](const auto& step) { return write(step, name); }, bound_.steps[n]);
-      if (!status) return status.error();
-    }
+    if (Status status = write_steps(bound_); !status) return status.error();
     return std::move(text_);
   }
 
  private:
   const detail::Compiled& compiled() const { return *bound_.kernel->compiled; }
+
+  Status write_steps(const detail::BoundState& bound) {
+    for (size_t n = 0; n < bound.steps.size(); ++n) {
+      const std::string name = fmt::format("nest {}", n);
+      Status status =
+          std::visit([&](const auto& step) { return write(step, name); }, bound.steps[n]);
+      if (!status) return status;
+    }
+    return {};
+  }
 
   void heading(std::string_view name) {
     text_ += fmt::format("{}; {}\n", text_.empty() ? "" : "\n", name);
@@ -57,6 +62,11 @@ class Writer {
     if (!step.combines && step.main.code != nullptr) return emitted(step, name);
     heading(step.combines ? name + ": folds partial results" : name + ": no elements");
     return {};
+  }
+
+  Status write(const detail::RowBlockStep& step, const std::string&) {
+    heading(fmt::format("all nests, one block of rows after the other: {} blocks", step.count()));
+    return write_steps(*step.block);
   }
 
   /// The convolution, then the nest that takes its result slice by slice, unless the microkernel

@@ -41,7 +41,7 @@ std::string in_words(int64_t tasks) {
 }
 
 /// Tasks that a step may be split into and that write to scratch of their own: 1 for all but
-/// convolutions and tiles.
+/// convolutions, tiles and blocks of rows.
 struct TasksWithScratch {
   const CallTasks& tasks;
 
@@ -50,6 +50,7 @@ struct TasksWithScratch {
     return step.tiles ? tasks.count_for(step.main.nanoseconds) : 1;
   }
   int64_t operator()(const FoldStep&) const { return 1; }
+  int64_t operator()(const RowBlockStep& step) const { return tasks.count_for(step.nanoseconds); }
   int64_t operator()(const ConvolutionStep& step) const {
     return tasks.count_for(step.nanoseconds);
   }
@@ -72,6 +73,7 @@ struct SplitsScratch {
   bool operator()(const EmptyStep&) const { return false; }
   bool operator()(const ElementwiseStep& step) const { return step.tiles.has_value(); }
   bool operator()(const FoldStep&) const { return false; }
+  bool operator()(const RowBlockStep&) const { return true; }
   bool operator()(const ConvolutionStep&) const { return true; }
   bool operator()(const BoundRequantization& requantization) const {
     return std::ranges::any_of(requantization.methods, *this, &BoundMethod::step);

@@ -10,6 +10,7 @@
 #include "ir/rewrite/canonicalize.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
 #include "ir/verify/infer.hpp"
+#include "runtime/bind/bind.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/state_access.hpp"
 #include "tools/fuzz/generate.hpp"
@@ -99,6 +100,24 @@ void bind_neighbour(const Neighbour& neighbour, const Runtime& runtime) {
   if (kernel) (void)kernel->bind(neighbour.shapes, neighbour.strides);
 }
 
+/// Binds to the views. Three programs of four do rows in blocks of so few bytes that small tensors
+/// have several (see detail::RowBlocks).
+Result<BoundKernel> bind_to(const Kernel& kernel, const Call& call, uint64_t seed) {
+  constexpr std::array<int64_t, 4> block_bytes = {0, 48, 256, 1024};
+  const int64_t bytes = block_bytes[seed % block_bytes.size()];
+  if (bytes == 0) return kernel.bind(call.inputs, call.outputs);
+  std::vector<Dims> shapes;
+  std::vector<Dims> strides;
+  for (const ConstView& input : call.inputs) {
+    shapes.push_back(input.shape);
+    strides.push_back(input.strides);
+  }
+  for (const View& output : call.outputs) strides.push_back(output.strides);
+  auto bound = detail::bind_kernel(detail::StateAccess::shared(kernel), shapes, strides, {}, bytes);
+  if (!bound) return bound.error();
+  return detail::StateAccess::handle(std::move(bound).value());
+}
+
 }  // namespace
 
 Result<Executor> Executor::create(const std::vector<Tier>& tiers, Tamper tamper) {
@@ -155,7 +174,7 @@ Finding Executor::run_kernel(const Prepared& prepared, const Runtime& runtime, c
   if (prepared.program.bad_call.kind == BadCall::Kind::extents) {
     if (Finding finding = bind_misfit(prepared, *kernel, trace)) return finding;
   }
-  const Result<BoundKernel> bound = kernel->bind(call.inputs, call.outputs);
+  const Result<BoundKernel> bound = bind_to(*kernel, call, prepared.program.seed);
   if (!bound) return refusal(bound.error().to_string());
   if (bound->engine() != Engine::jit && !may_be_interpreted) {
     return refusal(fmt::format("bound to the interpreter: {}", bound->engine_reason()));

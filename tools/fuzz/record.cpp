@@ -197,6 +197,9 @@ class StepMarker {
     hit(coverage_, NestCell::called_slices, tier_);
   }
 
+  void operator()(const detail::RowBlockStep& step) {
+    for (const detail::Step& each : step.block->steps) std::visit(*this, each);
+  }
   void operator()(const detail::TableStep& step) const {
     const bool is_of_call = std::holds_alternative<detail::CallTables>(step.tables);
     hit(coverage_, is_of_call ? NestCell::called_bytes : NestCell::bound_bytes, tier_);

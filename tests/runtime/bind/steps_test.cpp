@@ -33,6 +33,9 @@ struct InWords {
     return fmt::format("{}{} {}", step.partitions ? "partitions, " : "",
                        step.combines ? "combine" : "fold", step.nest);
   }
+  std::string operator()(const detail::RowBlockStep& step) const {
+    return fmt::format("{} blocks of rows", step.count());
+  }
   std::string operator()(const detail::ConvolutionStep& step) const {
     const std::string alone = fmt::format("convolution {}", step.nest);
     return step.epilogue ? fmt::format("{} with epilogue {}", alone, step.epilogue->nest) : alone;
