@@ -6,6 +6,7 @@
 #include "ir/support/integer_math.hpp"
 #include "ir/types/storage.hpp"
 #include "runtime/bind/bound_state.hpp"
+#include "runtime/bind/fold_tiles.hpp"
 #include "runtime/bind/work_estimate.hpp"
 #include "runtime/compiled.hpp"
 
@@ -264,11 +265,20 @@ Status FoldBinder::bind_pass(const jit::Nest& nest, const FoldInputs& inputs,
   }
   step.sub_byte = nest.has_sub_byte_operand();
   step.combines = nest.reduced.empty();
+  auto tiles = bind_fold_tiles(nest, fold, *bound_.kernel->compiled, origins_.scratch());
+  if (!tiles) return tiles.error();
+  step.tiles = std::move(tiles).value();
+  if (step.tiles) {
+    for (const BoundTileCopy& copy : step.tiles->copies) origins_.scratch().give_back(copy.offset);
+    step.space = tile_space(nest, fold, *step.tiles);
+  }
   const auto& likely = bound_.kernel->compiled->likely;
   const LikelyCode* own = step.combines || at_ >= likely.size() ? nullptr : &likely[at_];
   Status status = codes_.bind_fold(nest, own, step);
   if (!status) return status;
-  if (fold.part > 0) {
+  if (step.tiles) {
+    step.main.nanoseconds = saturated_product(step.main.nanoseconds, step.tiles->count());
+  } else if (fold.part > 0) {
     step.partitions = cut_of(step, fold.cut, fold.part);
     if (fold.parts > 1) {
       for (size_t k = step.first_output; k < step.operands.size(); ++k) {

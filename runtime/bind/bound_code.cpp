@@ -62,6 +62,13 @@ void visit_code(const ElementwiseStep& step, const Visit& visit) {
 }
 
 template <class Visit>
+void visit_code(const FoldStep& step, const Visit& visit) {
+  visit_code(static_cast<const LaneStep&>(step), visit);
+  if (!step.tiles) return;
+  for (const BoundTileCopy& copy : step.tiles->copies) visit_code(copy.code, visit);
+}
+
+template <class Visit>
 void visit_code(const ConvolutionStep& step, const Visit& visit) {
   visit_code(*step.convolution, visit);
   if (step.epilogue) visit_code(static_cast<const LaneStep&>(*step.epilogue), visit);

@@ -73,6 +73,85 @@ void run_partitions(const FoldStep& step, const FoldStep::Cut& cut, const int64_
   });
 }
 
+/// One task of a pass that is done tile by tile. `scratch` belongs to the task.
+class FoldTileLoop {
+ public:
+  FoldTileLoop(const FoldStep& step, const int64_t* arguments, std::byte* scratch)
+      : step_(step),
+        tiles_(*step.tiles),
+        layout_(step.operands.size(), step.space.form.rank),
+        all_(arguments),
+        scratch_(scratch) {
+    std::copy_n(arguments, layout_.words(), arguments_);
+  }
+
+  /// The tiles from `begin` to `end`: those of a part first, then parts, then the outer axes.
+  void run(int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t row = tile % tiles_.row_tiles() * tiles_.rows;
+      int64_t outer = tile / tiles_.row_tiles();
+      const int64_t part = outer % tiles_.parts();
+      outer /= tiles_.parts();
+      for (size_t k = 0; k < step_.operands.size(); ++k) {
+        arguments_[k] = all_[k] + part * tiles_.part_steps[k] + row * tiles_.steps[k][1] +
+                        outer_distance(k, outer);
+      }
+      run_tile(std::min(tiles_.columns, tiles_.extents[0] - part * tiles_.columns),
+               std::min(tiles_.rows, tiles_.extents[1] - row));
+    }
+  }
+
+ private:
+  /// From the first element to that of a combination of indices along the outer axes.
+  int64_t outer_distance(size_t k, int64_t outer) const {
+    int64_t bytes = 0;
+    for (int axis = 2; axis < tiles_.extents.rank(); ++axis) {
+      bytes += outer % tiles_.extents[axis] * tiles_.steps[k][static_cast<size_t>(axis)];
+      outer /= tiles_.extents[axis];
+    }
+    return bytes;
+  }
+
+  void run_tile(int64_t columns, int64_t rows) {
+    for (const BoundTileCopy& operand : tiles_.copies) {
+      const auto& steps = tiles_.steps[operand.operand];
+      std::byte* copied = scratch_ + operand.offset;
+      // Rows of the copy are columns of the tensor.
+      const jit::TileCopy copy = {
+          .source = reinterpret_cast<const std::byte*>(arguments_[operand.operand]),
+          .source_step = steps[0],
+          .source_row_step = steps[1],
+          .destination = copied,
+          .destination_step = operand.element_bytes,
+          .destination_row_step = tiles_.columns * operand.element_bytes,
+          .columns = columns,
+          .rows = rows};
+      operand.code->call(&copy);
+      arguments_[operand.operand] = number_of(copied);
+    }
+    arguments_[layout_.extent(0)] = columns;
+    arguments_[layout_.extent(1)] = rows;
+    step_.main.code->entry()(arguments_);
+  }
+
+  const FoldStep& step_;
+  const FoldTiles& tiles_;
+  const jit::ArgumentLayout layout_;
+  const int64_t* all_;
+  std::byte* const scratch_;
+  int64_t arguments_[jit::max_argument_words];
+};
+
+void run_tiles(const FoldStep& step, const int64_t* arguments, const CallMemory& memory) {
+  const int64_t tiles = step.tiles->count();
+  const int64_t tasks = std::min(max_tasks(memory, step.main.nanoseconds), tiles);
+  if (tasks <= 1) return FoldTileLoop(step, arguments, memory.scratch).run(0, tiles);
+  memory.tasks->run(tasks, [&](int64_t task) {
+    FoldTileLoop loop(step, arguments, scratch_of(memory, task));
+    loop.run(tiles * task / tasks, tiles * (task + 1) / tasks);
+  });
+}
+
 }  // namespace
 
 void run_fold(const FoldStep& step, const CallMemory& memory) {
@@ -80,6 +159,7 @@ void run_fold(const FoldStep& step, const CallMemory& memory) {
   if (step.main.code == nullptr) return;  // there is nothing to fold
   int64_t arguments[jit::max_argument_words];
   fill_arguments(step, step.main, memory, arguments);
+  if (step.tiles) return run_tiles(step, arguments, memory);
   const int64_t tasks =
       memory.tasks == nullptr ? 1 : memory.tasks->count_for(step.main.nanoseconds);
   if (step.partitions)

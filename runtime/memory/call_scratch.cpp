@@ -49,7 +49,9 @@ struct TasksWithScratch {
   int64_t operator()(const ElementwiseStep& step) const {
     return step.tiles ? tasks.count_for(step.main.nanoseconds) : 1;
   }
-  int64_t operator()(const FoldStep&) const { return 1; }
+  int64_t operator()(const FoldStep& step) const {
+    return step.tiles ? tasks.count_for(step.main.nanoseconds) : 1;
+  }
   int64_t operator()(const RowBlockStep& step) const { return tasks.count_for(step.nanoseconds); }
   int64_t operator()(const ConvolutionStep& step) const {
     return tasks.count_for(step.nanoseconds);
@@ -72,7 +74,7 @@ struct TasksWithScratch {
 struct SplitsScratch {
   bool operator()(const EmptyStep&) const { return false; }
   bool operator()(const ElementwiseStep& step) const { return step.tiles.has_value(); }
-  bool operator()(const FoldStep&) const { return false; }
+  bool operator()(const FoldStep& step) const { return step.tiles.has_value(); }
   bool operator()(const RowBlockStep&) const { return true; }
   bool operator()(const ConvolutionStep&) const { return true; }
   bool operator()(const BoundRequantization& requantization) const {

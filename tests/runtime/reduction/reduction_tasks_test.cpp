@@ -17,6 +17,9 @@ const FunctionCase cases[] = {
     {"func @columns(%x: f32[40, 9000]) -> (f32[9000], f32[9000]) {\n"
      "  %a = reduce_sum %x {axes = [0]}\n  %b = reduce_max %x {axes = [0]}\n  return %a, %b\n}\n",
      {{{40, 9000}}}},
+    {"func @blocks(%x: f32[9000, 75]) -> (f32[75]) {\n"
+     "  %a = reduce_sum %x {axes = [0]}\n  return %a\n}\n",
+     {{{9000, 75}}}},
     {"func @middle(%x: bf16[60, 30, 70]) -> (bf16[60, 70], bf16[60, 70]) {\n"
      "  %a = reduce_sum %x {axes = [1]}\n  %b = reduce_max %x {axes = [1]}\n  return %a, %b\n}\n",
      {{{60, 30, 70}}}},

@@ -88,6 +88,7 @@ TEST(Reduction, OfLongAxesHasTheInterpretersBits) {
   const Layout layouts[] = {
       {{1, 2, 70001}},  {{1, 9001, 2}},  {{2, 3, 5000}},
       {{130, 1, 4200}}, {{1, 4097, 33}}, {{1, 4100, 3}, {1, 3, 12300}},
+      {{2, 130, 75}},   {{1, 9001, 35}},
   };
   uint64_t seed = 1;
   constexpr const char* types[] = {"f32", "f64", "f16"};
@@ -106,6 +107,12 @@ TEST(Reduction, OfLongAxesHasTheInterpretersBits) {
 
 /// Functions in which reductions stand between other operations.
 const FunctionCase functions[] = {
+    {"func @weighted(%x: f32[?a, ?b, ?c], %w: f16[?b, 1], %v: u4[?c], %u: f32[?a, 1, 1]) -> "
+     "(f32[?a, ?c], f64[?a, ?c]) {\n"
+     "  %f = convert %w : f32\n  %g = convert %v : f32\n  %p = mul %x, %f\n"
+     "  %q = add %p, %u\n  %s = reduce_sum %q {axes = [1]}\n  %r = mul %q, %g\n"
+     "  %d = convert %r : f64\n  %t = reduce_sum %d {axes = [1]}\n  return %s, %t\n}\n",
+     {{{2, 133, 41}}, {{133, 1}}, {{41}}, {{2, 1, 1}}}},
     {"func @quantize(%x: f32[?n, ?m]) -> (u8[?n, ?m], f32[], u8[]) {\n"
      "  %zero = constant 0.0 : f32[]\n  %255 = constant 255.0 : f32[]\n"
      "  %nan = is_nan %x\n  %y = select %nan, %zero, %x\n"
