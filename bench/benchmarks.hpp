@@ -30,6 +30,8 @@ void register_look_up(Session& session, const Selection& selected);
 /// Reduce/<function>/<bytes>: reductions, and quantization by a tensor's or a row's own range;
 /// ReduceThreads/<function>/<bytes> by two threads.
 void register_reduction(Session& session, const Selection& selected);
+/// QuantizedLayer/<nchw or nhwc>, with /range: a layer that quantizes its input by its own range.
+void register_quantized_layer(Session& session, const Selection& selected);
 /// ConvInteger/<layer>/<types of x and w>, with /nhwc and /runtime_weights.
 void register_convolution(Session& session, const Selection& selected);
 /// MatMulInteger/<rows>x<K>x<columns>/<types of a and b>, with /runtime_b and others.

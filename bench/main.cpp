@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   register_matmul(**session, *selected);
   register_look_up(**session, *selected);
   register_reduction(**session, *selected);
+  register_quantized_layer(**session, *selected);
   register_requantize(**session, *selected);
   register_convolution_threads(**session, *selected);
   register_convert_threads(**session, *selected);
