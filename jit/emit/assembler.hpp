@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/support/result.hpp"
@@ -56,6 +57,14 @@ class Assembler : public Xbyak::CodeGenerator {
     return constant(bytes);
   }
 
+  /// Keeps code that is seldom run for later: `emit_deferred` emits it, after the last instruction
+  /// of what is run otherwise.
+  void defer(std::function<void()> emit) { deferred_.push_back(std::move(emit)); }
+  bool has_deferred() const { return !deferred_.empty(); }
+  void emit_deferred() {
+    for (const auto& emit : std::exchange(deferred_, {})) emit();
+  }
+
   /// Writes the pool and gives all that was written; call once, after the last instruction.
   MachineCode finish();
 
@@ -95,6 +104,7 @@ class Assembler : public Xbyak::CodeGenerator {
 
   Xbyak::Label pool_;
   std::vector<uint8_t> pool_bytes_;
+  std::vector<std::function<void()>> deferred_;
 };
 
 /// Calls `emit` with a buffer to write to, and with larger ones while its code does not fit. Fails

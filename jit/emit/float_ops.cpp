@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/float_ops.hpp"
 
+#include <cstring>
+
 #include "jit/emit/op_helpers.hpp"
 
 namespace castor::jit {
@@ -55,6 +57,24 @@ enum RangeControl : uint8_t {
   max_magnitude = 0b0011
 };
 
+/// vfixupimmps' responses to the classes of a quotient: 0 (8) for NaNs, the lowest two digits,
+/// infinities (4 and 5) for infinities, the quotient itself (0) for numbers.
+std::vector<uint8_t> quotient_responses(int lanes) {
+  constexpr uint32_t responses = 0x00540088;
+  std::vector<uint8_t> bytes(static_cast<size_t>(lanes) * sizeof responses);
+  for (size_t at = 0; at < bytes.size(); at += sizeof responses) {
+    std::memcpy(&bytes[at], &responses, sizeof responses);
+  }
+  return bytes;
+}
+
+/// to = to / b, and 0 where that is NaN.
+void emit_division_for_quotient(Assembler& code, const Xmm& to, const Xmm& b,
+                                const Xmm& responses) {
+  code.vdivps(to, to, b);
+  code.vfixupimmps(to, to, responses, 0);
+}
+
 void emit_range(LaneEmitter& emitter, const LaneInst& inst, RangeControl control) {
   const Xmm a = emitter.use(inst.a);
   const Xmm b = emitter.use(inst.b);
@@ -100,6 +120,43 @@ void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst) {
   const Xmm a = emitter.use(inst.a);
   const Xmm b = emitter.use(inst.b);
   mnemonics.of(inst.type)(emitter.code(), emitter.define_from(inst.c), a, b);
+}
+
+void reserve_quotient(LaneEmitter& emitter, const LaneInst& inst) {
+  if (inst.op == LaneOp::float_quotient) {
+    emitter.reserve_vector(quotient_responses(emitter.lanes()));
+  }
+}
+
+/// With r = 1 / b, rounded: q0 = a * r, and then q0 + (a - q0 * b) * r, with one rounding of each
+/// line. That is a / b, rounded, where b is as with_reciprocals has it and the quotient is at least
+/// a quarter: quotient_test enumerates the cases in which it is nearly not. Where q0 is
+/// infinite the correction is NaN, so that q0's class tells what the result is.
+void emit_float_quotient(LaneEmitter& emitter, const LaneInst& inst) {
+  Assembler& code = emitter.code();
+  OwnedVector fallback;
+  const Xmm responses = emitter.vector(quotient_responses(emitter.lanes()), fallback);
+  const Xmm b = emitter.use(inst.b);
+  if (inst.c == no_lane) {
+    return emit_division_for_quotient(code, emitter.define_from(inst.a), b, responses);
+  }
+  const Xmm reciprocal = emitter.use(inst.c);
+  const OwnedVector first = emitter.scratch();
+  const Xmm q0 = first.as(emitter.register_bits(inst.type));
+  const Xmm to = emitter.define_from(inst.a);
+  Xbyak::Label divides;
+  Xbyak::Label done;
+  emitter.emit_jump_if_any(inst.mask, divides);
+  code.vmulps(q0, to, reciprocal);
+  code.vfnmadd231ps(to, q0, b);
+  code.vfmadd213ps(to, reciprocal, q0);
+  code.vfixupimmps(to, q0, responses, 0);
+  code.L(done);
+  code.defer([&code, to, b, responses, divides, done]() mutable {
+    code.L(divides);
+    emit_division_for_quotient(code, to, b, responses);
+    code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  });
 }
 
 void emit_fix_up(LaneEmitter& emitter, const LaneInst& inst) {

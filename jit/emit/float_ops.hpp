@@ -6,10 +6,13 @@
 
 namespace castor::jit {
 
+/// Reserves the constant of a quotient.
+void reserve_quotient(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_add(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_sub(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_mul(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_div(LaneEmitter& emitter, const LaneInst& inst);
+void emit_float_quotient(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_sqrt(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_min(LaneEmitter& emitter, const LaneInst& inst);

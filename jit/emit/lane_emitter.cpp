@@ -2,6 +2,7 @@
 #include "jit/emit/lane_emitter.hpp"
 
 #include "jit/emit/byte_table.hpp"
+#include "jit/emit/float_ops.hpp"
 #include "jit/emit/integer_ops.hpp"
 #include "jit/emit/resize_ops.hpp"
 
@@ -163,6 +164,7 @@ void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sin
       reserve_vector(high_half_order(lanes_));
     }
     if (inst.op == LaneOp::mul) reserve_byte_product(*this, inst);
+    reserve_quotient(*this, inst);
     if (inst.op == LaneOp::look_up || inst.op == LaneOp::look_up_i32) {
       reserve_look_up(*this, inst);
     }

@@ -146,6 +146,8 @@ class LaneEmitter {
   Xbyak::Xmm define_from(LaneId start);
   /// The operand in a register that the caller may overwrite and keep.
   OwnedVector take(LaneId id);
+  /// Emits a jump that is taken if the mask, an operand of the current instruction, has a lane.
+  void emit_jump_if_any(LaneId mask, const Xbyak::Label& to);
   OwnedVector scratch();
   OwnedMask scratch_mask();
   OwnedSlot scratch_slot();

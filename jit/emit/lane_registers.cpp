@@ -169,6 +169,17 @@ OwnedVector LaneEmitter::take(LaneId id) {
   return copy;
 }
 
+/// A mask that is kept on the stack is tested there.
+void LaneEmitter::emit_jump_if_any(LaneId mask, const Xbyak::Label& to) {
+  if (has_home(mask)) {
+    code_.cmp(code_.qword[slot_address(location(mask).slot).getRegExp()], 0);
+  } else {
+    const Xbyak::Opmask tested = use_mask(mask);
+    code_.kortestq(tested, tested);
+  }
+  code_.jne(to, Xbyak::CodeGenerator::T_NEAR);
+}
+
 OwnedMask LaneEmitter::scratch_mask() { return {*this, allocate_mask()}; }
 
 OwnedSlot LaneEmitter::scratch_slot() { return {*this, take_slot()}; }

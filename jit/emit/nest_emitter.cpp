@@ -12,6 +12,7 @@
 #include "jit/emit/nest_operands.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/lane/hoist.hpp"
+#include "jit/lane/reciprocals.hpp"
 
 namespace castor::jit {
 
@@ -42,8 +43,9 @@ uint32_t taken_vectors(const Nest& nest, const ChunkPlan& plan, const Target& ta
   return plan.table_operand < 0 ? 0 : RowTable::taken_vectors;
 }
 
-/// The loop level of each instruction. With a table for each row, only the store belongs to chunks.
-std::vector<LoopLevel> levels(const Nest& nest, const NestForm& form, const ChunkPlan& plan) {
+/// The loop level of each source. With a table for each row, only the store belongs to chunks.
+std::vector<LoopLevel> source_levels(const Nest& nest, const NestForm& form,
+                                     const ChunkPlan& plan) {
   std::vector<LoopLevel> sources;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
     const bool is_table = static_cast<int>(k) == plan.table_operand;
@@ -52,25 +54,26 @@ std::vector<LoopLevel> levels(const Nest& nest, const NestForm& form, const Chun
                       : form.access[k] == Access::table   ? LoopLevel::row
                                                           : LoopLevel::chunk);
   }
-  return loop_levels(nest.program, sources);
+  return sources;
 }
 
 /// Emits one nest. The methods are in the order of the code that they emit.
 class NestEmitter {
  public:
-  NestEmitter(const Nest& nest, const NestForm& form, const Target& target,
+  NestEmitter(const Nest& nest, const NestForm& form, const ChunkPlan& plan, const Target& target,
               const EmitOptions& options, std::span<uint8_t> buffer)
       : nest_(nest),
         form_(form),
         target_(target),
         options_(options),
-        plan_(plan_chunks(nest, form, target)),
+        plan_(plan),
         layout_(nest.operands(), form.rank),
         code_(buffer),
         frame_(code_, form.rank, staging_bytes(nest, form, target, plan_),
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
-               levels(nest, form, plan_), {.vectors = taken_vectors(nest, plan_, target)}),
+               loop_levels(nest.program, source_levels(nest, form, plan_)),
+               {.vectors = taken_vectors(nest, plan_, target)}),
         annotations_(code_, nest, plan_.fold_vectors > 0, options.annotate),
         operands_(nest, form, plan_, lanes_, frame_, annotations_),
         sources_(operands_.sources()) {
@@ -87,6 +90,8 @@ class NestEmitter {
     emit_entry();
     emit_axis(form_.rank - 1);
     emit_exit();
+    if (code_.has_deferred()) note("divisions by what has no good reciprocal");
+    code_.emit_deferred();
     MachineCode machine_code = code_.finish();
     machine_code.spills = lanes_.spills();
     annotations_.move_to(machine_code);
@@ -388,8 +393,11 @@ void NestEmitter::emit_chunk(int chunk) { lanes_.emit_chunk(sources_, sinks(), a
 
 Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Target& target,
                               const EmitOptions& options) {
+  const ChunkPlan plan = plan_chunks(nest, form, target);
+  Nest reduced = nest;
+  reduced.program = with_reciprocals(nest.program, source_levels(nest, form, plan));
   return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return NestEmitter(nest, form, target, options, buffer).emit();
+    return NestEmitter(reduced, form, plan, target, options, buffer).emit();
   });
 }
 

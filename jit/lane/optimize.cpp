@@ -183,6 +183,7 @@ bool quiets(LaneOp op) {
     case LaneOp::float_sub:
     case LaneOp::float_mul:
     case LaneOp::float_div:
+    case LaneOp::float_quotient:
     case LaneOp::float_sqrt:
     case LaneOp::f32_to_f64: return true;
     default: return false;

@@ -73,6 +73,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::float_sub, "float_sub", true},
     {LaneOp::float_mul, "float_mul", true},
     {LaneOp::float_div, "float_div", true},
+    {LaneOp::float_quotient, "float_quotient", true},
     {LaneOp::float_sqrt, "float_sqrt", true},
     {LaneOp::float_sub_product, "float_sub_product", true},
     {LaneOp::float_min, "float_min", true},
@@ -266,6 +267,9 @@ std::string print(const LaneProgram& program, LaneId id) {
     if (operand != no_lane) text += " " + operand_text(program, operand);
   }
   text += immediate_text(inst);
+  if (inst.op == LaneOp::float_quotient) {
+    return inst.c == no_lane ? text : text + fmt::format(" by %{} unless %{}", inst.c, inst.mask);
+  }
   if (inst.mask != no_lane) {
     text += fmt::format(" where %{} else {}", inst.mask,
                         inst.c == no_lane ? "0" : operand_text(program, inst.c));

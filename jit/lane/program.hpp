@@ -178,6 +178,10 @@ enum class LaneOp : uint8_t {
   float_sub,
   float_mul,
   float_div,
+  /// a / b as rounding to a small integer sees it: 0 where that is NaN, and below a quarter in
+  /// magnitude anything below a quarter. c, where it is there, is 1 / b, rounded, and the lanes of
+  /// the mask are those where b does not divide by it (with_reciprocals). f32, AVX-512.
+  float_quotient,
   float_sqrt,
   float_sub_product,  // c - a * b, rounded once
   float_min,

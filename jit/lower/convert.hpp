@@ -25,6 +25,10 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
                                     const ConvertOptions& options);
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options);
+/// A float of at most 32 bits as i32 that is clamped to a range; nothing where the target has no
+/// fast way.
+std::optional<LaneTensor> convert_float_to_range(LaneBuilder& builder, LaneTensor& source,
+                                                 const SmallRange& range, Rounding rounding);
 LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                   const ConvertOptions& options);
 

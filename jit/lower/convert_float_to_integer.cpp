@@ -71,17 +71,25 @@ LaneId ordered(LaneBuilder& builder, LaneId value) {
   return builder.compare(FloatPredicate::ordered, value, value);
 }
 
+/// 0 where a float is no number; `is_number` is absent where all are.
+LaneId zero_nan(LaneBuilder& builder, LaneId is_number, LaneId value) {
+  if (is_number == no_lane) return value;
+  return builder.zero_unless(builder.mask_resize(is_number, bits_of(builder.type_of(value))),
+                             value);
+}
+
 /// At most 16 bits, and i32 from f64: clamped above in float; below, the conversion's own result
 /// (the smallest integer) saturates.
-LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded) {
+LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded,
+                              bool may_be_nan) {
   const LaneType lane = float_lane(bits_of(builder.type_of(value)));
   const Narrowing narrowing =
       bits_of(to) == 32 ? Narrowing::truncate : Narrowing::saturate_to_signed;
   const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
-  const LaneId is_number = ordered(builder, value);
+  const LaneId is_number = may_be_nan ? ordered(builder, value) : no_lane;
   if (!builder.has_wide_conversions()) {
     // NaN becomes zero before the lanes get narrower: masks do so by several instructions.
-    const LaneId number = builder.zero_unless(is_number, rounded.value);
+    const LaneId number = zero_nan(builder, is_number, rounded.value);
     const LaneId below = builder.float_min(limit, number);
     return LaneTensor::computed(
         builder, to, {builder.float_to_signed(below, 32, rounded.left_to_do), narrowing});
@@ -91,8 +99,7 @@ LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to
   const LaneId below = builder.min_signed(limit, rounded.value);
   const int bits = converted_bits(lane);
   const LaneId integer = builder.float_to_signed(below, bits, rounded.left_to_do);
-  return LaneTensor::computed(
-      builder, to, {builder.zero_unless(builder.mask_resize(is_number, bits), integer), narrowing});
+  return LaneTensor::computed(builder, to, {zero_nan(builder, is_number, integer), narrowing});
 }
 
 /// To at most 16 bits from f16, whose numbers all fit 32: only NaN and +infinity need care.
@@ -108,9 +115,11 @@ LaneTensor saturate_small_f16(LaneBuilder& builder, ElementType to, Rounded roun
 /// At most 16 bits: clamped above in float; below, NaN included, the conversion's own result (the
 /// smallest integer) saturates to 0.
 LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, LaneType lane,
-                                      Rounded rounded) {
+                                      Rounded rounded, bool may_be_nan) {
   const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
-  const LaneId below = builder.float_min(limit, rounded.value);
+  const bool as_integers = !may_be_nan && builder.has_wide_conversions();
+  const LaneId below = as_integers ? builder.min_signed(limit, rounded.value)
+                                   : builder.float_min(limit, rounded.value);
   return LaneTensor::computed(
       builder, to,
       {builder.float_to_signed(below, converted_bits(lane), rounded.left_to_do),
@@ -160,8 +169,9 @@ LaneTensor saturate_to_wide_unsigned(LaneBuilder& builder, ElementType to, LaneT
       {builder.float_to_unsigned(positive, bits_of(to), rounded.left_to_do), Narrowing::truncate});
 }
 
-LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, ElementType to,
+LaneTensor saturate(LaneBuilder& builder, LaneId value, const LaneTensor& source, ElementType to,
                     Rounded rounded) {
+  const ElementType from = source.element();
   const LaneType lane = float_lane(bits_of(builder.type_of(value)));
   const bool is_signed = is_signed_integer(to);
   const bool wide = builder.has_wide_conversions();
@@ -174,10 +184,10 @@ LaneTensor saturate(LaneBuilder& builder, LaneId value, ElementType from, Elemen
     return saturate_f16_to_i64_avx2(builder, value, rounded);
   }
   if (is_signed && limits_are_exact(lane, to)) {
-    return saturate_to_signed(builder, value, to, rounded);
+    return saturate_to_signed(builder, value, to, rounded, source.may_be_nan());
   }
   if (!is_signed && bits_of(to) <= 16 && limits_are_exact(lane, to)) {
-    return saturate_to_small_unsigned(builder, to, lane, rounded);
+    return saturate_to_small_unsigned(builder, to, lane, rounded, source.may_be_nan());
   }
   if (is_signed && (wide || bits_of(to) == 32)) {
     return saturate_to_wide_signed(builder, value, to, rounded);
@@ -247,8 +257,34 @@ LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, El
                        : in_f16_lanes && !wraps ? source.as_bits()
                                                 : source.as_f32();
   const Rounded rounded = apply_rounding(builder, value, options.rounding);
-  return wraps ? wrap(builder, to, rounded)
-               : saturate(builder, value, source.element(), to, rounded);
+  return wraps ? wrap(builder, to, rounded) : saturate(builder, value, source, to, rounded);
+}
+
+/// As integers, positive floats are above all negative ones where they have signs, and below where
+/// they have not: each bound is one minimum.
+std::optional<LaneTensor> convert_float_to_range(LaneBuilder& builder, LaneTensor& source,
+                                                 const SmallRange& range, Rounding rounding) {
+  const bool in_f32 = source.element() != ElementType::f64 &&
+                      !(source.element() == ElementType::f16 && builder.has_f16_lanes());
+  if (!in_f32 || !builder.has_wide_conversions() || range.lo >= 0 || range.hi < 0) {
+    return std::nullopt;
+  }
+  const LaneId value = source.as_f32();
+  const Rounded rounded = apply_rounding(builder, value, rounding);
+  LaneId bounded = rounded.value;
+  if (!source.holds_at_most(std::min(-range.lo, range.hi))) {
+    const auto bound = [&](int32_t number) {
+      return builder.float_constant(LaneType::f32, number);
+    };
+    bounded = builder.min_unsigned(bound(range.lo), builder.min_signed(bound(range.hi), bounded));
+  }
+  const bool may_be_nan = source.may_be_nan() && !source.fits_i32();
+  const LaneId is_number = may_be_nan ? ordered(builder, value) : no_lane;
+  const LaneId integer = builder.float_to_signed(bounded, 32, rounded.left_to_do);
+  return LaneTensor::computed(
+             builder, ElementType::i32,
+             {.lanes = zero_nan(builder, is_number, integer), .narrowing = Narrowing::truncate})
+      .holds_range(range);
 }
 
 }  // namespace castor::jit

@@ -96,6 +96,11 @@ LaneTensor lower_elementwise(LaneBuilder& builder, const Operation& operation,
   return lowering({builder, operation, operands, computed_in});
 }
 
+LaneTensor lower_small_quotient(LaneBuilder& builder, const Operation& operation,
+                                std::span<LaneTensor* const> operands, ElementType computed_in) {
+  return small_quotient_of_floats({builder, operation, operands, computed_in});
+}
+
 LaneType Elementwise::float_type() const {
   if (type == ElementType::f64) return LaneType::f64;
   // Remainders divide in steps that need f32's bits.

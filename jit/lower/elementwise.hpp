@@ -16,4 +16,8 @@ namespace castor::jit {
 LaneTensor lower_elementwise(LaneBuilder& builder, const Operation& operation,
                              std::span<LaneTensor* const> operands, ElementType computed_in);
 
+/// A division of floats of whose result only small integers are made (RoundedValues::is_small).
+LaneTensor lower_small_quotient(LaneBuilder& builder, const Operation& operation,
+                                std::span<LaneTensor* const> operands, ElementType computed_in);
+
 }  // namespace castor::jit

@@ -110,6 +110,12 @@ LaneTensor div_floats(const Elementwise& op) {
   return op.rounded(op.builder.float_div(a, b));
 }
 
+LaneTensor small_quotient_of_floats(const Elementwise& op) {
+  if (!op.builder.target().has_avx512() || op.float_type() != LaneType::f32) return div_floats(op);
+  const auto [a, b] = op.values();
+  return op.rounded(op.builder.float_quotient(a, b)).holds_no_nan();
+}
+
 LaneTensor min_floats(const Elementwise& op) {
   const auto [a, b] = op.values();
   return op.rounded(op.builder.minimum(a, b));

@@ -82,7 +82,18 @@ LaneTensor relu_of_integer(const Elementwise& op) {
   return op.is_signed() ? op.exact(op.builder.max_signed(op.integer(0), zero(op))) : op.operand(0);
 }
 
+/// Whether the operand is known to be in the range that `clamp` has.
+bool is_clamped(const Elementwise& op) {
+  const std::optional<SmallRange> range = op.operand(0).range();
+  if (!range) return false;
+  const auto lo = integer_bound(op, "lo");
+  const auto hi = integer_bound(op, "hi");
+  return (!lo || static_cast<int64_t>(*lo) <= range->lo) &&
+         (!hi || static_cast<int64_t>(*hi) >= range->hi);
+}
+
 LaneTensor clamp_integer(const Elementwise& op) {
+  if (is_clamped(op)) return op.operand(0);
   LaneId x = op.integer(0);
   if (const auto lo = integer_bound(op, "lo")) {
     x = larger(op, x, op.builder.constant(op.integer_type(), *lo));

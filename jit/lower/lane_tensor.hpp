@@ -8,6 +8,7 @@
 
 #include "ir/types/convert_options.hpp"
 #include "jit/lane/builder.hpp"
+#include "jit/lower/rounded_values.hpp"
 
 namespace castor::jit {
 
@@ -52,6 +53,22 @@ class LaneTensor {
   /// Whether every element of a float is known to be a number that i32 can hold, however it is
   /// rounded.
   bool fits_i32() const { return magnitude_ < 0x1p30; }
+  /// Whether they are known to be numbers of at most that magnitude.
+  bool holds_at_most(double magnitude) const { return magnitude_ <= magnitude; }
+
+  /// Says that no element of a float is NaN.
+  LaneTensor& holds_no_nan() {
+    may_be_nan_ = false;
+    return *this;
+  }
+  bool may_be_nan() const { return may_be_nan_; }
+
+  /// Says that an integer is in a range.
+  LaneTensor& holds_range(const SmallRange& range) {
+    range_ = range;
+    return *this;
+  }
+  std::optional<SmallRange> range() const { return range_; }
 
   /// An integer or boolean as an integer of that many bits (at least its own), extended by its
   /// sign; booleans are 0 or 1.
@@ -98,6 +115,8 @@ class LaneTensor {
   LaneId f64_ = no_lane;
   std::optional<int64_t> max_integer_;
   double magnitude_ = std::numeric_limits<double>::infinity();
+  bool may_be_nan_ = true;
+  std::optional<SmallRange> range_;
 };
 
 /// The magnitude up to which a float format holds every integer.

@@ -236,13 +236,23 @@ class NestLowering {
       if (is_whole(element) && is_float(first.element())) {
         first.holds_numbers_up_to(facts_.magnitude(operation.operands[0]));
       }
-      return converted(first, element, convert_options(operation));
+      return converted_to(first, operation, result.value);
     }
     if (operation.op == OpKind::look_up) return looked_up(operation, result, first);
     if (info(operation.op).family == OpFamily::movement) {
       return as_element(first, element);  // only its axes change
     }
     return computed(operation, result);
+  }
+
+  LaneTensor converted_to(LaneTensor& lanes, const Operation& conversion, ValueId result) {
+    const ConvertOptions options = convert_options(conversion);
+    if (const std::optional<SmallRange> range = facts_.rounded.range(result)) {
+      if (auto ranged = convert_float_to_range(builder_, lanes, *range, options.rounding)) {
+        return *ranged;
+      }
+    }
+    return converted(lanes, function_.type_of(result).element, options);
   }
 
   LaneTensor looked_up(const Operation& operation, const Placed& result, LaneTensor& codes) {
@@ -288,6 +298,9 @@ class NestLowering {
       }
       operands.push_back(operand);
     }
+    if (operation.op == OpKind::div && is_float(type) && facts_.rounded.is_small(result.value)) {
+      return lower_small_quotient(builder_, operation, operands, type);
+    }
     return lower_elementwise(builder_, operation, operands, type);
   }
 
@@ -318,7 +331,8 @@ FunctionFacts::FunctionFacts(const Function& f)
       owners(accumulator_owners(f)),
       carried(carried_types(f)),
       excess_precision(allows_excess_precision(f)),
-      in_memory(f.values.size(), true) {
+      in_memory(f.values.size(), true),
+      rounded(f) {
   for (const Operation& operation : f.operations) {
     const bool computes = info(operation.op).family != OpFamily::source &&
                           !stands_alone(operation.op) && operation.op != OpKind::reshape;

@@ -8,6 +8,7 @@
 
 #include "ir/function.hpp"
 #include "jit/lower/magnitudes.hpp"
+#include "jit/lower/rounded_values.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -23,6 +24,7 @@ struct FunctionFacts {
   std::vector<ElementType> carried;        ///< by value; see ir/types/excess_precision.hpp
   bool excess_precision;                   ///< whether any carried type is not the value's own
   std::vector<bool> in_memory;             ///< by value: nests read it from memory
+  RoundedValues rounded;
 
   /// The type of a value's elements in memory: the one that they are handed on in where elementwise
   /// ops read them there, its own where only a reshape does.

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strength reduction of quotients: by a divisor that is hoisted, three multiplications in place of
+// a division.
+#pragma once
+
+#include "jit/lane/hoist.hpp"
+
+namespace castor::jit {
+
+/// The program with a reciprocal for each float_quotient whose divisor is computed outside of
+/// chunks, and with a mask of the divisors that must be divided by: of others, quotients of at
+/// least a quarter are those of a division (emit_float_quotient has the formula).
+LaneProgram with_reciprocals(const LaneProgram& program, const std::vector<LoopLevel>& sources);
+
+/// Divisors, in magnitude, whose quotients can be computed by a reciprocal: the remainder of a
+/// quotient of at least a quarter has no bits below the least subnormal number, and the reciprocal
+/// is normal.
+inline constexpr float min_reciprocal_divisor = 0x1p-100f;
+inline constexpr float max_reciprocal_divisor = 0x1p+100f;
+
+}  // namespace castor::jit

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/lower/rounded_values.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/types/convert_options.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+constexpr double max_bound = 0x1p20;
+
+/// A bound of `clamp` that is a small integer.
+std::optional<int32_t> small_bound(const Operation& clamp, std::string_view name) {
+  const AttributeValue* attribute = find(clamp.attributes, name);
+  if (attribute == nullptr) return std::nullopt;
+  const auto* integer = std::get_if<int64_t>(&attribute->value);
+  const double bound = integer ? static_cast<double>(*integer) : std::get<double>(attribute->value);
+  const bool is_small = std::abs(bound) <= max_bound && std::floor(bound) == bound;
+  return is_small ? std::optional(static_cast<int32_t>(bound)) : std::nullopt;
+}
+
+/// The range of a clamp of i32; nothing where a bound is absent or large.
+std::optional<SmallRange> clamped_range(const Operation& operation) {
+  if (operation.op != OpKind::clamp) return std::nullopt;
+  const std::optional<int32_t> lo = small_bound(operation, "lo");
+  const std::optional<int32_t> hi = small_bound(operation, "hi");
+  return lo && hi && *lo <= *hi ? std::optional(SmallRange{*lo, *hi}) : std::nullopt;
+}
+
+bool saturates(const ConvertOptions& options) {
+  return options.overflow == Overflow::by_type || options.overflow == Overflow::saturate;
+}
+
+/// Whether a conversion of a float to an integer does not round down or up, which tells the least
+/// numbers of either sign from 0.
+bool rounds_small_numbers_to_zero(const ConvertOptions& options) {
+  return options.rounding != Rounding::down && options.rounding != Rounding::up;
+}
+
+/// Whether the operation converts a float to an integer and saturates.
+bool is_saturating_conversion(const Function& function, const Operation& operation) {
+  if (operation.op != OpKind::convert) return false;
+  const ElementType from = function.type_of(operation.operands[0]).element;
+  const ElementType to = function.type_of(operation.results[0]).element;
+  return is_float(from) && is_integer(to) &&
+         saturates(canonical_options(from, to, convert_options(operation)));
+}
+
+}  // namespace
+
+RoundedValues::RoundedValues(const Function& function)
+    : ranges_(function.values.size()), small_(function.values.size(), false) {
+  const size_t values = function.values.size();
+  std::vector<bool> is_read(values, false);
+  std::vector<bool> has_range(values, true);  // all readers so far clamp it to small numbers
+  std::vector<bool> is_small(values, true);   // as far as all readers so far tell
+  for (ValueId result : function.results) has_range[result] = is_small[result] = false;
+  for (size_t i = function.operations.size(); i-- > 0;) {  // readers first
+    const Operation& operation = function.operations[i];
+    const ValueId result = operation.results[0];
+    const ElementType element = function.type_of(result).element;
+    const std::optional<SmallRange> range = clamped_range(operation);
+    const bool saturates = is_saturating_conversion(function, operation);
+    const bool is_ranged =
+        saturates && element == ElementType::i32 && ranges_[result] && has_range[result];
+    if (!is_ranged) ranges_[result].reset();
+    const bool rounds = saturates && (is_ranged || bits_of(element) <= 16) &&
+                        rounds_small_numbers_to_zero(convert_options(operation));
+    for (ValueId operand : operation.operands) {
+      if (operand == no_value) continue;
+      is_read[operand] = true;
+      if (!rounds) is_small[operand] = false;
+      if (!range) {
+        has_range[operand] = false;
+      } else if (has_range[operand]) {
+        SmallRange& all = ranges_[operand] ? *ranges_[operand] : ranges_[operand].emplace(*range);
+        all = {std::min(all.lo, range->lo), std::max(all.hi, range->hi)};
+      }
+    }
+  }
+  for (ValueId value = 0; value < values; ++value) {
+    small_[value] = is_small[value] && is_read[value] && is_float(function.type_of(value).element);
+  }
+}
+
+}  // namespace castor::jit

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quotients without a division (LaneOp::float_quotient): the cases in which the formula's last
+// rounding is nearly wrong, enumerated, and rows of numbers that are nearly halves of their
+// divisors, divisors of every size, on every tier.
+#include <cmath>
+#include <random>
+
+#include "tests/support/long_form.hpp"
+#include "tests/support/on_every_engine.hpp"
+
+namespace castor::test {
+namespace {
+
+float quotient(float x, float s) {
+  const float reciprocal = 1.0f / s;
+  const float first = x * reciprocal;
+  return std::fma(std::fma(-first, s, x), reciprocal, first);
+}
+
+constexpr int64_t least_significand = int64_t{1} << 23;
+constexpr int64_t significands = int64_t{1} << 23;
+
+/// The inverse of an odd number modulo 2^64.
+uint64_t inverse_of(uint64_t odd) {
+  uint64_t inverse = odd;
+  for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+/// Counts wrong quotients x / s, over the x whose quotient is nearest to a point between two
+/// floats: |2^shift x - n s| is at most 16 for an odd n of 25 bits, with x and s as integers. Then
+/// n s = j modulo 2^shift.
+struct HardCases {
+  int64_t s;
+  int64_t tried = 0;
+  int64_t wrong = 0;
+
+  /// Quotients from one up have a shift of 24, those below of 25.
+  void try_all() {
+    for (const int shift : {24, 25}) {
+      for (int64_t j = -16; j <= 16; ++j) try_distance(shift, j);
+    }
+  }
+
+  void try_distance(int shift, int64_t j) {
+    const int twos = std::countr_zero(static_cast<uint64_t>(s));
+    if (j == 0 || j % (int64_t{1} << twos) != 0) return;
+    const int bits = shift - twos;
+    const uint64_t odd = static_cast<uint64_t>(s) >> twos;
+    const uint64_t least = static_cast<uint64_t>(j / (int64_t{1} << twos)) * inverse_of(odd) &
+                           ((uint64_t{1} << bits) - 1);
+    for (auto n = static_cast<int64_t>(least); n < int64_t{1} << 25; n += int64_t{1} << bits) {
+      const bool is_midpoint = n % 2 == 1 && n >= int64_t{1} << 24;
+      if (is_midpoint) try_dividend((n * s - j) >> shift, shift == 24);
+    }
+  }
+
+  void try_dividend(int64_t x, bool from_one_up) {
+    const bool is_float = x >= least_significand && x < 2 * least_significand;
+    if (!is_float || from_one_up != (x >= s)) return;
+    ++tried;
+    const auto dividend = static_cast<float>(x);
+    const auto divisor = static_cast<float>(s);
+    if (quotient(dividend, divisor) != dividend / divisor) ++wrong;
+  }
+};
+
+TEST(Quotient, HardCases) {
+  const int64_t step = long_form() ? 1 : 61;
+  HardCases cases{0};
+  for (int64_t s = least_significand; s < least_significand + significands; s += step) {
+    cases.s = s;
+    cases.try_all();
+  }
+  constexpr int64_t all_cases = 93'000'000;
+  EXPECT_GT(cases.tried, all_cases / step / 2);
+  EXPECT_EQ(cases.wrong, 0) << "of " << cases.tried;
+}
+
+uint64_t bits_of_float(float value) { return std::bit_cast<uint32_t>(value); }
+
+/// Rows of numbers whose quotients are nearly halves of integers, and of special ones.
+struct Rows {
+  static constexpr int64_t columns = 150;
+
+  Patterns x{ElementType::f32, {}, {}};
+  Patterns s{ElementType::f32, {}, {}};
+
+  void add(float divisor, std::mt19937& random) {
+    constexpr float specials[] = {0.0f, HUGE_VALF, 0x1p-149f, 0x1p-126f, 0x1.fffffep127f, 1.0f};
+    s.elements.push_back(bits_of_float(divisor));
+    for (int64_t i = 0; i < columns; ++i) {
+      const auto n = static_cast<int>(random() % 600) - 300;
+      float value = static_cast<float>((n + 0.5) * static_cast<double>(divisor));
+      auto pattern = static_cast<uint32_t>(bits_of_float(value) + random() % 5 - 2);
+      if (i % 5 == 0) {
+        const uint32_t sign = random() % 2 << 31;
+        pattern =
+            static_cast<uint32_t>(bits_of_float(specials[random() % std::size(specials)])) | sign;
+      }
+      if (i % 17 == 0) pattern = static_cast<uint32_t>(random());
+      if (i % 19 == 0) pattern = 0x7f800001 | static_cast<uint32_t>(random());
+      x.elements.push_back(pattern);
+    }
+    const auto rows = static_cast<int64_t>(s.elements.size());
+    s.shape = Dims{rows};
+    x.shape = Dims{rows, columns};
+  }
+};
+
+/// Divisors of every exponent, the ends of the range of reciprocals, zeros, infinities and NaNs.
+Rows all_rows() {
+  std::mt19937 random(20);
+  Rows rows;
+  for (int exponent = -149; exponent <= 127; ++exponent) {
+    const float significand =
+        std::bit_cast<float>(0x3f800000 | static_cast<uint32_t>(random()) >> 9);
+    rows.add(std::ldexp(significand, exponent), random);
+    rows.add(-std::ldexp(1.0f, exponent), random);
+  }
+  for (const float divisor : {0x1p-100f, 0x1.fffffep-101f, 0x1p100f, 0x1.000002p100f, 0.0f, -0.0f,
+                              HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+    rows.add(divisor, random);
+  }
+  return rows;
+}
+
+void check(const std::string& text, const std::vector<Patterns>& operands) {
+  const Result<FunctionPtr> function = parse_function(text);
+  ASSERT_TRUE(function.ok()) << function.error().message;
+  EXPECT_EQ(mistake_anywhere(*function, operands, interpreted(**function, operands)), "") << text;
+}
+
+TEST(Quotient, RowsOfEveryDivisor) {
+  const Rows rows = all_rows();
+  for (const std::string to : {"u8", "i8", "i16", "u4", "u16", "i2"}) {
+    check("func @f(%x: f32[?n, ?c], %s: f32[?n]) -> " + to +
+              "[?n, ?c] { %y = quantize_linear %x, %s {axis = 0} : " + to + " return %y }",
+          {rows.x, rows.s});
+  }
+  for (const std::string rounding : {"toward_zero", "nearest_away", "half_up", "down", "up"}) {
+    check(
+        "func @f(%x: f32[?n, ?c], %s: f32[?n]) -> i8[?n, ?c] {"
+        " %q = div %x, %s {broadcast = pdpd, axis = 0}"
+        " %y = convert %q {overflow = saturate, rounding = " +
+            rounding + "} : i8 return %y }",
+        {rows.x, rows.s});
+  }
+}
+
+TEST(Quotient, ZeroPoints) {
+  const Rows rows = all_rows();
+  for (const std::string to : {"u8", "i8", "u16", "i16"}) {
+    Patterns zero_points{*element_type_named(to), rows.s.shape, {}};
+    for (size_t i = 0; i < rows.s.elements.size(); ++i) {
+      zero_points.elements.push_back(i * 4663 & ((uint64_t{1} << bits_of(zero_points.type)) - 1));
+    }
+    check("func @f(%x: f32[?n, ?c], %s: f32[?n], %z: " + to + "[?n]) -> " + to +
+              "[?n, ?c] { %y = quantize_linear %x, %s, %z {axis = 0} : " + to + " return %y }",
+          {rows.x, rows.s, zero_points});
+  }
+}
+
+/// The rows as columns: divisors along the innermost axis.
+TEST(Quotient, ColumnsOfEveryDivisor) {
+  const Rows rows = all_rows();
+  const int64_t count = rows.s.shape[0];
+  Patterns x{ElementType::f32, Dims{Rows::columns, count}, {}};
+  for (int64_t column = 0; column < Rows::columns; ++column) {
+    for (int64_t row = 0; row < count; ++row) {
+      x.elements.push_back(rows.x.elements[static_cast<size_t>(row * Rows::columns + column)]);
+    }
+  }
+  check(
+      "func @f(%x: f32[?n, ?c], %s: f32[?c]) -> i8[?n, ?c] {"
+      " %y = quantize_linear %x, %s : i8 return %y }",
+      {x, rows.s});
+}
+
+TEST(Quotient, OtherReadersSeeTheWholeQuotient) {
+  const Rows rows = all_rows();
+  check(
+      "func @f(%x: f32[?n, ?c], %s: f32[?n]) -> f32[?n, ?c] {"
+      " %q = div %x, %s {broadcast = pdpd, axis = 0}"
+      " %i = convert %q {rounding = nearest_even} : i32"
+      " %c = clamp %i {lo = -9, hi = 300}"
+      " %d = clamp %i {lo = -500.0, hi = 7.0}"
+      " %a = add %c, %d %f = convert %a : f32 return %f }",
+      {rows.x, rows.s});
+  check(
+      "func @f(%x: f32[?n, ?c], %s: f32[?n]) -> f32[?n, ?c] {"
+      " %q = div %x, %s {broadcast = pdpd, axis = 0}"
+      " %i = convert %q {rounding = nearest_even} : i8"
+      " %f = convert %i : f32 %a = add %f, %q return %a }",
+      {rows.x, rows.s});
+}
+
+}  // namespace
+}  // namespace castor::test
