@@ -36,11 +36,10 @@ struct OrtMemoryInfo;
 struct OrtMemoryDevice;
 struct OrtDataTransferImpl;
 struct OrtSyncStreamImpl;
-struct OrtRunOptions;
 
 // ---- Enumerations, by the numbers that are used.
-enum OrtErrorCode : int { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_RUNTIME_EXCEPTION = 6 };
-enum OrtLoggingLevel : int { ORT_VERBOSE = 0, ORT_INFO = 1, ORT_WARNING = 2 };
+enum OrtErrorCode : int { ORT_FAIL = 1 };
+enum OrtLoggingLevel : int { ORT_VERBOSE = 0, ORT_WARNING = 2 };
 enum OrtHardwareDeviceType : int { OrtHardwareDeviceType_CPU = 0 };
 enum OrtCompiledModelCompatibility : int { OrtCompiledModelCompatibility_EP_NOT_APPLICABLE = 0 };
 enum OrtOpAttrType : int {
@@ -96,7 +95,6 @@ inline constexpr Slot<OrtStatus*(const OrtTensorTypeAndShapeInfo*, const char**,
 inline constexpr Slot<OrtStatus*(const OrtTypeInfo*, const OrtTensorTypeAndShapeInfo**)> CastTypeInfoToTensorInfo{55};
 inline constexpr Slot<bool(const OrtTensorTypeAndShapeInfo*)> TensorTypeAndShape_HasShape{390, 24};
 inline constexpr Slot<OrtStatus*(const OrtValue*, int*, const int64_t**, size_t*)> GetTensorElementTypeAndShapeDataReference{414, 24};
-inline constexpr Slot<OrtStatus*(const OrtValue*, size_t*)> GetTensorSizeInBytes{318};
 inline constexpr Slot<void(OrtValue*)> ReleaseValue{96};
 
 inline constexpr Slot<OrtStatus*(const OrtKernelContext*, size_t, const OrtValue**)> KernelContext_GetInput{90};
@@ -131,7 +129,6 @@ inline constexpr Slot<OrtStatus*(const OrtNode*, size_t*)> Node_GetNumImplicitIn
 inline constexpr Slot<OrtStatus*(const OrtNode*, const OrtValueInfo**, size_t)> Node_GetImplicitInputs{358};
 inline constexpr Slot<OrtStatus*(const OrtNode*, size_t*)> Node_GetNumAttributes{359};
 inline constexpr Slot<OrtStatus*(const OrtNode*, const OrtOpAttr**, size_t)> Node_GetAttributes{360};
-inline constexpr Slot<OrtStatus*(const OrtNode*, const char**)> Node_GetEpName{368};
 inline constexpr Slot<OrtStatus*(const OrtOpAttr*, OrtValue**)> OpAttr_GetTensorAttributeAsOrtValue{362};
 inline constexpr Slot<OrtStatus*(const OrtOpAttr*, int*)> OpAttr_GetType{363};
 inline constexpr Slot<OrtStatus*(const OrtOpAttr*, const char**)> OpAttr_GetName{364};
@@ -190,7 +187,6 @@ struct OrtEpFactory {
 inline constexpr Slot<OrtStatus*(OrtEpFactory*, const OrtHardwareDevice*, const OrtKeyValuePairs*,
                                  const OrtKeyValuePairs*, OrtEpDevice**)>
     CreateEpDevice{0};
-inline constexpr Slot<void(OrtEpDevice*)> ReleaseEpDevice{1};
 inline constexpr Slot<OrtStatus*(OrtEpGraphSupportInfo*, const OrtNode* const*, size_t,
                                  const OrtNodeFusionOptions*)>
     EpGraphSupportInfo_AddNodesToFuse{2};

@@ -27,7 +27,7 @@ TEST_F(Cli, InfoTellsVersionTiersAndTypes) {
 TEST_F(Cli, EveryCommandHasHelp) {
   const CommandResult top = castor({"--help"});
   expect_success(top);
-  for (const char* command : {"info", "run", "convert", "dump", "check"}) {
+  for (const char* command : {"info", "run", "convert", "dump", "check", "onnx"}) {
     expect_contains(top.out, command);
     const CommandResult result = castor({command, "--help"});
     expect_success(result);

@@ -104,6 +104,13 @@ std::string manual_page(const CLI::App& app) {
       roff(app.get_description()));
   for (const CLI::App* command : subcommands_of(app)) add_command(page, *command);
   page +=
+      ".SH ONNX RUNTIME\nlibcastor_onnxruntime.so is a plugin execution provider for ONNX Runtime "
+      "1.23 or newer: CastorExecutionProvider. An application registers it by its absolute path "
+      "(register_execution_provider_library in Python, RegisterExecutionProviderLibrary in C++), "
+      "and adds its device to the options of a session (add_provider_for_devices, "
+      "AppendExecutionProvider_V2) with the options isa, threads, min_gain, explain and perf_map. "
+      "The page runtime/onnxruntime/README.md beside this package's other documents says what it "
+      "takes.\n"
       ".SH ENVIRONMENT\n.TP\n.B CASTOR_ISA\nThe tier that code is generated for where \\-\\-isa "
       "is not given.\n.TP\n.B CASTOR_CORE\nThe microarchitecture that code is planned for where "
       "\\-\\-core is not given.\n"

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small models of quantized operators for the tests of the plugin."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+F32, U8, I8, I32 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32
+
+
+class Model:
+    """A graph that grows node by node; values are named by the nodes that compute them."""
+
+    def __init__(self, opset: int = 17) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.opset = opset
+        self.random = np.random.default_rng(11)
+
+    def input(self, name: str, shape: list, kind: int = F32) -> str:
+        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        return name
+
+    def output(self, name: str, shape: list | None, kind: int = F32) -> None:
+        self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
+
+    def constant(self, array: np.ndarray) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def add(self, op_type: str, inputs: list[str], outputs: int = 1, **attributes):
+        names = [f"{op_type}_{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op_type, inputs, names, name=f"n{len(self.nodes)}",
+                                           **attributes))
+        return names[0] if outputs == 1 else names
+
+    def weights(self, *shape: int, kind: type = np.int8) -> str:
+        """Small enough that sums of pairs fit 16 bits on CPUs without VNNI."""
+        low, high = (-63, 64) if kind is np.int8 else (65, 192)
+        return self.constant(self.random.integers(low, high, shape).astype(kind))
+
+    def layer(self, x: str, channels: int, filters: int, group: int = 1, kind: type = np.int8,
+              kernel: int = 3) -> str:
+        """x quantized by its range, convolved, and back in f32, with a bias."""
+        quantized, scale, zero = self.add("DynamicQuantizeLinear", [x], 3)
+        w = self.weights(filters, channels // group, kernel, kernel, kind=kind)
+        w_zero = self.constant(np.array(0 if kind is np.int8 else 128, kind))
+        pad = kernel // 2
+        total = self.add("ConvInteger", [quantized, w, zero, w_zero], group=group, pads=[pad] * 4)
+        real = self.add("Cast", [total], to=F32)
+        scales = self.add("Mul", [scale, self.constant(np.float32(0.01))])
+        scaled = self.add("Mul", [real, scales])
+        bias = self.random.standard_normal((1, filters, 1, 1)).astype(np.float32)
+        return self.add("Add", [scaled, self.constant(bias)])
+
+    def serialized(self) -> bytes:
+        graph = helper.make_graph(self.nodes, "graph", self.inputs, self.outputs, self.constants)
+        opsets = [helper.make_opsetid("", self.opset)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+
+
+def one_layer(batch: int | str = 1) -> bytes:
+    model = Model()
+    y = model.add("Relu", [model.layer(model.input("x", [batch, 8, 14, 14]), 8, 16)])
+    model.output(y, [batch, 16, 14, 14])
+    return model.serialized()
+
+
+def network() -> bytes:
+    """Depthwise, pointwise and dense layers, a residual, and a MaxPool in between."""
+    model = Model()
+    x = model.add("Relu", [model.layer(model.input("x", ["n", 16, 28, 28]), 16, 32)])
+    x = model.add("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    y = model.add("Relu", [model.layer(x, 32, 32, group=32)])
+    z = model.layer(y, 32, 32, kernel=1, kind=np.uint8)
+    model.output(model.add("Relu", [model.add("Add", [z, x])]), ["n", 32, 14, 14])
+    return model.serialized()
+
+
+def outputs_inside() -> bytes:
+    """Values within the group are outputs of the graph: the sum, the scale, the result."""
+    model = Model()
+    x = model.input("x", [1, 8, 14, 14])
+    quantized, scale, zero = model.add("DynamicQuantizeLinear", [x], 3)
+    total = model.add("ConvInteger", [quantized, model.weights(8, 8, 1, 1), zero])
+    model.output(total, [1, 8, 14, 14], I32)
+    model.output(scale, [])
+    model.output(model.add("Mul", [model.add("Cast", [total], to=F32), scale]), [1, 8, 14, 14])
+    return model.serialized()
+
+
+def not_convex() -> bytes:
+    """A path from the convolution to the last Add goes through Exp, which castor has not."""
+    model = Model()
+    total = model.layer(model.input("x", [1, 8, 14, 14]), 8, 8)
+    small = model.add("Mul", [total, model.constant(np.float32(0.001))])
+    model.output(model.add("Add", [small, model.add("Exp", [small])]), [1, 8, 14, 14])
+    return model.serialized()
+
+
+def constant_that_is_an_input() -> bytes:
+    """The weights may be overridden, so they are no constant."""
+    model = Model()
+    x = model.input("x", [1, 8, 14, 14])
+    quantized, _, zero = model.add("DynamicQuantizeLinear", [x], 3)
+    w = model.weights(8, 8, 3, 3)
+    model.inputs.append(helper.make_tensor_value_info(w, I8, [8, 8, 3, 3]))
+    model.output(model.add("ConvInteger", [quantized, w, zero]), [1, 8, 12, 12], I32)
+    return model.serialized()
+
+
+def body_of_if() -> bytes:
+    """A layer inside a branch, which reads a value of the graph around it."""
+    model = Model()
+    x = model.add("Abs", [model.input("x", [1, 8, 14, 14])])
+    branches = {}
+    for name, filters in (("then_branch", 8), ("else_branch", 8)):
+        inner = Model()
+        y = inner.layer(x, 8, filters)
+        inner.output(y, [1, 8, 14, 14])
+        for node in inner.nodes:
+            node.name = f"{name}_{node.name}"
+        branches[name] = helper.make_graph(inner.nodes, name, [], inner.outputs, inner.constants)
+    condition = model.add("Greater", [model.add("ReduceMax", [x], keepdims=0),
+                                      model.constant(np.float32(1))])
+    model.output(model.add("If", [condition], **branches), [1, 8, 14, 14])
+    return model.serialized()
+
+
+def unknown_rank() -> bytes:
+    model = Model()
+    model.inputs.append(helper.make_tensor_value_info("x", F32, None))
+    model.output(model.layer("x", 8, 8), None)
+    return model.serialized()
+
+
+def nothing_to_claim() -> bytes:
+    model = Model()
+    x = model.input("x", [1, 8, 14, 14])
+    model.output(model.add("Exp", [model.add("Neg", [x])]), [1, 8, 14, 14])
+    return model.serialized()
+
+
+def unit_of_floats(depthwise: bool) -> bytes:
+    """DequantizeLinear, Conv, Relu, QuantizeLinear."""
+    model = Model()
+    group = 16 if depthwise else 1
+    x = model.input("x", ["n", 16, 14, 14])
+    one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
+    x_scale, x_zero = one(0.02, np.float32), one(128, np.uint8)
+    q = model.add("QuantizeLinear", [x, x_scale, x_zero])
+    real = model.add("DequantizeLinear", [q, x_scale, x_zero])
+    scales = (0.002 + 0.001 * model.random.random(16)).astype(np.float32)
+    w = model.add("DequantizeLinear", [model.weights(16, 16 // group, 3, 3),
+                                       model.constant(scales),
+                                       model.constant(np.zeros(16, np.int8))], axis=0)
+    bias = model.random.integers(-2000, 2000, 16).astype(np.int32)
+    b = model.add("DequantizeLinear", [model.constant(bias),
+                                       model.constant(scales * np.float32(0.02))], axis=0)
+    y = model.add("Relu", [model.add("Conv", [real, w, b], group=group, pads=[1, 1, 1, 1])])
+    y_scale, y_zero = one(0.03, np.float32), one(0, np.uint8)
+    y = model.add("QuantizeLinear", [y, y_scale, y_zero])
+    model.output(model.add("DequantizeLinear", [y, y_scale, y_zero]), ["n", 16, 14, 14])
+    return model.serialized()

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin inside the real ONNX Runtime, of its Python wheel: plugin_test.py LIBRARY [-v].
+
+Which nodes castor takes, and that results are those of ONNX Runtime's CPU provider, bit for bit;
+sessions by the thousand, runs from several threads, registering again.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import sys
+import threading
+import unittest
+from pathlib import Path
+
+ENVIRONMENT = Path(__file__).resolve().parents[3] / "build" / "ort-venv" / "bin" / "python"
+try:
+    import onnxruntime
+except ImportError:  # once more with the interpreter that has it
+    if not ENVIRONMENT.exists() or os.environ.get("CASTOR_PLUGIN_TEST"):
+        sys.exit("no ONNX Runtime: tools/ort/setup installs its wheel in build/ort-venv")
+    os.execve(ENVIRONMENT, [str(ENVIRONMENT), "-B", *sys.argv], os.environ
+              | {"CASTOR_PLUGIN_TEST": "1"})
+
+import numpy as np
+
+import models
+
+LIBRARY = ""
+PROVIDER = "CastorExecutionProvider"
+
+
+def devices() -> list:
+    return [device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER]
+
+
+def session(model: bytes, castor: bool = True, level: int = 99, **options: str):
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    settings.intra_op_num_threads = 1
+    levels = onnxruntime.GraphOptimizationLevel
+    settings.graph_optimization_level = {0: levels.ORT_DISABLE_ALL, 1: levels.ORT_ENABLE_BASIC,
+                                         2: levels.ORT_ENABLE_EXTENDED,
+                                         99: levels.ORT_ENABLE_ALL}[level]
+    settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    if castor:
+        settings.add_provider_for_devices(devices(), {"threads": "1"} | options)
+    # An error of the provider is an error of the session, instead of one without castor.
+    return onnxruntime.InferenceSession(model, settings, enable_fallback=0)
+
+
+def taken(made) -> list[str]:
+    """The operators that castor has, sorted."""
+    return sorted(node.op_type for part in made.get_provider_graph_assignment_info()
+                  if part.ep_name == PROVIDER for node in part.get_nodes())
+
+
+def groups(made) -> int:
+    return sum(part.ep_name == PROVIDER for part in made.get_provider_graph_assignment_info())
+
+
+def images(*shape: int, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+LAYER = ["Add", "Cast", "ConvInteger", "DynamicQuantizeLinear", "Mul", "Mul"]
+
+
+class PluginTest(unittest.TestCase):
+    def setUp(self) -> None:
+        onnxruntime.register_execution_provider_library("castor", LIBRARY)
+
+    def tearDown(self) -> None:
+        gc.collect()  # sessions first: the library goes with its registration
+        onnxruntime.unregister_execution_provider_library("castor")
+
+    def same_bits(self, model: bytes, feed: dict, level: int = 99, **options: str) -> list[str]:
+        """Runs with castor and without; gives the operators that castor has taken."""
+        ours, theirs = session(model, level=level, **options), session(model, False, level)
+        for found, wanted in zip(ours.run(None, feed), theirs.run(None, feed), strict=True):
+            self.assertEqual(found.dtype, wanted.dtype)
+            np.testing.assert_array_equal(found, wanted)
+        return taken(ours)
+
+    def test_is_a_device(self) -> None:
+        self.assertEqual([device.ep_vendor for device in devices()], ["castor"])
+
+    def test_takes_a_layer_at_every_level(self) -> None:
+        for level in (0, 1, 2, 99):
+            with self.subTest(level=level):
+                names = self.same_bits(models.one_layer(), {"x": images(1, 8, 14, 14)}, level)
+                self.assertEqual(names, sorted(LAYER + ["Relu"]))
+
+    def test_a_layer_is_one_group(self) -> None:
+        self.assertEqual(groups(session(models.one_layer())), 1)
+
+    def test_takes_a_network_around_what_castor_lacks(self) -> None:
+        names = self.same_bits(models.network(), {"x": images(2, 16, 28, 28)})
+        self.assertEqual(names.count("ConvInteger"), 3)
+        self.assertNotIn("MaxPool", names)
+
+    def test_every_tier_gives_the_same_bits(self) -> None:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        tiers = ["avx2"] + ["avx512"] * ("avx512vl" in flags) + ["avx512_vnni"] * (
+            "avx512_vnni" in flags)
+        for tier in tiers:
+            with self.subTest(tier=tier):
+                self.same_bits(models.network(), {"x": images(1, 16, 28, 28)}, isa=tier)
+
+    def test_batches_one_after_the_other(self) -> None:
+        model = models.network()
+        ours, theirs = session(model), session(model, False)
+        for batch in (1, 3, 1, 2, 0, 5, *range(1, 24), 3):
+            feed = {"x": images(batch, 16, 28, 28, seed=batch)}
+            np.testing.assert_array_equal(ours.run(None, feed)[0], theirs.run(None, feed)[0])
+
+    def test_special_numbers(self) -> None:
+        for special in (0.0, -0.0, 1e-40, 3e38):
+            with self.subTest(special=special):
+                x = images(1, 8, 14, 14)
+                x[0, 3, 2, 1] = special
+                if special == 0.0:
+                    x[:] = 0
+                self.same_bits(models.one_layer(), {"x": x})
+
+    def test_outputs_inside_the_group(self) -> None:
+        names = self.same_bits(models.outputs_inside(), {"x": images(1, 8, 14, 14)})
+        self.assertIn("ConvInteger", names)
+
+    def test_groups_stay_convex(self) -> None:
+        names = self.same_bits(models.not_convex(), {"x": images(1, 8, 14, 14)})
+        self.assertIn("ConvInteger", names)
+        self.assertNotIn("Exp", names)
+
+    def test_weights_from_outside(self) -> None:
+        feed = {"x": images(1, 8, 14, 14),
+                "constant_0": np.random.default_rng(1).integers(-63, 64, (8, 8, 3, 3))
+                .astype(np.int8)}
+        names = self.same_bits(models.constant_that_is_an_input(), feed)
+        self.assertIn("ConvInteger", names)
+
+    def test_bodies_of_control_flow(self) -> None:
+        for scale in (0.01, 10):
+            self.same_bits(models.body_of_if(), {"x": images(1, 8, 14, 14) * np.float32(scale)})
+
+    def test_unknown_ranks_are_left(self) -> None:
+        names = self.same_bits(models.unknown_rank(), {"x": images(1, 8, 14, 14)})
+        self.assertNotIn("ConvInteger", names)
+
+    def test_nothing_to_claim(self) -> None:
+        names = self.same_bits(models.nothing_to_claim(), {"x": images(1, 8, 14, 14)})
+        self.assertEqual(names, [])
+
+    def test_quantized_units_are_within_one_step(self) -> None:
+        for depthwise in (False, True):
+            with self.subTest(depthwise=depthwise):
+                model = models.unit_of_floats(depthwise)
+                feed = {"x": images(2, 16, 14, 14)}
+                ours = session(model, min_gain="0")
+                self.assertIn("Conv", taken(ours))
+                wanted = session(model, False, 0).run(None, feed)[0]
+                found = ours.run(None, feed)[0]
+                self.assertLessEqual(np.abs(found - wanted).max(), 0.03 * 1.001)
+
+    def test_a_group_that_gains_too_little_is_left(self) -> None:
+        self.assertEqual(taken(session(models.one_layer(), min_gain="1000")), [])
+
+    def test_threads_give_the_same_bits(self) -> None:
+        model, feed = models.network(), {"x": images(4, 16, 28, 28)}
+        wanted = session(model, False).run(None, feed)[0]
+        for threads in ("2", "3", "16"):
+            settings = onnxruntime.SessionOptions()
+            settings.intra_op_num_threads = 2
+            settings.add_provider_for_devices(devices(), {"threads": threads})
+            made = onnxruntime.InferenceSession(model, settings)
+            np.testing.assert_array_equal(made.run(None, feed)[0], wanted)
+            del made, settings
+
+    def test_ten_thousand_runs_from_four_threads(self) -> None:
+        made = session(models.one_layer("n"))
+        feeds = [{"x": images(n, 8, 14, 14, seed=n)} for n in (1, 2, 3, 4)]
+        wanted = [made.run(None, feed)[0] for feed in feeds]
+        failures: list[str] = []
+
+        def work(first: int) -> None:
+            for i in range(2500):
+                k = (first + i) % 4
+                if not np.array_equal(made.run(None, feeds[k])[0], wanted[k]):
+                    failures.append(f"run {i} of thread {first}")
+
+        threads = [threading.Thread(target=work, args=(first,)) for first in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_a_thousand_sessions_do_not_grow(self) -> None:
+        model, feed = models.one_layer(), {"x": images(1, 8, 14, 14)}
+
+        def make(count: int) -> int:
+            for _ in range(count):
+                session(model).run(None, feed)
+            gc.collect()
+            return resident_bytes()
+
+        make(200)
+        before = make(300)
+        self.assertLess(make(500) - before, 8 << 20)
+
+    def test_registers_again(self) -> None:
+        feed = {"x": images(1, 8, 14, 14)}
+        wanted = session(models.one_layer()).run(None, feed)[0]
+        for _ in range(20):
+            self.tearDown()
+            self.setUp()
+            np.testing.assert_array_equal(session(models.one_layer()).run(None, feed)[0], wanted)
+
+    def test_wrong_options_are_refused(self) -> None:
+        rows = [("isa", "mmx", "a tier that `castor info` lists"), ("threads", "0", "1 to 256"),
+                ("threads", "two", "1 to 256"), ("min_gain", "-1", "a number of at least 0"),
+                ("explain", "yes", "0 or 1")]
+        for key, value, expected in rows:
+            with self.subTest(key=key, value=value):
+                with self.assertRaises(Exception) as raised:
+                    session(models.one_layer(), **{key: value})
+                self.assertIn(f"the option {key} is '{value}', expected {expected}",
+                              str(raised.exception))
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    LIBRARY = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
