@@ -8,6 +8,7 @@
 
 #include "ir/composition/expand.hpp"
 #include "ir/rewrite/drop_zero_points.hpp"
+#include "ir/rewrite/fold_constants.hpp"
 #include "ir/rewrite/merge_conversions.hpp"
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
@@ -225,7 +226,8 @@ FunctionPtr without_compositions(const FunctionPtr& function) {
 }  // namespace
 
 FunctionPtr canonicalize(const FunctionPtr& function) {
-  const FunctionPtr plain = drop_zero_points(without_compositions(function));
+  const FunctionPtr folded = fold_constants(without_compositions(function));
+  const FunctionPtr plain = drop_zero_points(folded);
   const FunctionPtr split = widen_tables(split_zero_points(plain));
   Rewriter rewriter(*split);
   if (!rewriter.run()) return split;

@@ -44,9 +44,17 @@ ValueId requantized(const Node& node, Translation& into, ValueId x, ValueId fact
                     size_t zero_point, ElementType to) {
   const ValueId f = into.builder().convert(x, ElementType::f32);
   const ValueId product = into.binary(mul, f, factor);
-  const ValueId zero = into.optional_input(node, zero_point);
+  const ConvertOptions to_even = {.rounding = Rounding::nearest_even};
+  // Beyond these bounds every sum with a zero point saturates, and none overflows.
+  const ValueId whole = into.builder().clamp(
+      into.builder().convert(product, ElementType::i32, to_even), -0x1p17, 0x1p17);
+  if (!node.has_input(zero_point)) {
+    return into.builder().convert(whole, to, {.overflow = Overflow::saturate});
+  }
+  const ValueId zero = into.builder().convert(into.input(node, zero_point), ElementType::i32);
   if (into.refusal()) return no_value;
-  return into.builder().quantize_linear(product, into.scalar(1, ElementType::f32), zero, to);
+  const ValueId moved = into.binary(add, whole, zero);
+  return into.builder().convert(moved, to, {.overflow = Overflow::saturate});
 }
 
 }  // namespace
