@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/interpreter/interpreter.hpp"
+#include "runtime/onnx/left_types.hpp"
 #include "runtime/onnx/rules.hpp"
 
 namespace castor::onnx {
@@ -137,6 +138,7 @@ Result<std::vector<Verdict>> examine(Graph& graph) {
     const Result<Probe> probed = probe(graph, index);
     if (!probed) {
       verdict.reason = probed.error().message;
+      infer_left_types(graph, index);
       continue;
     }
     if (Status status = set_types(graph, index, *probed); !status) return status.error();
