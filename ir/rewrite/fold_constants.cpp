@@ -12,6 +12,8 @@ namespace castor {
 namespace {
 
 constexpr int64_t max_elements = 64 << 10;
+/// Of a function: the interpreter takes some ten nanoseconds for each.
+constexpr int64_t max_elements_of_function = 1 << 20;
 
 Dims extents_of(const TensorType& type) {
   Dims extents;
@@ -40,7 +42,7 @@ class Folding {
         is_wanted_(function.values.size()) {
     for (size_t i = 0; i < function.operations.size(); ++i) {
       const Operation& operation = function.operations[i];
-      is_folded_[i] = folds(operation);
+      is_folded_[i] = folds(operation) && has_budget(operation);
       for (const ValueId operand : operation.operands) {
         if (is_folded_[i]) is_operand_[operand] = true;
       }
@@ -82,6 +84,14 @@ class Folding {
            std::ranges::all_of(operation.results, has_room);
   }
 
+  /// Takes the results' elements from what is left for the function.
+  bool has_budget(const Operation& operation) {
+    for (const ValueId result : operation.results) {
+      elements_left_ -= *element_count(extents_of(function_.type_of(result)));
+    }
+    return elements_left_ >= 0;
+  }
+
   void find_wanted() {
     std::vector<bool> is_computed(function_.values.size());
     for (size_t i = 0; i < function_.operations.size(); ++i) {
@@ -97,6 +107,7 @@ class Folding {
   }
 
   const Function& function_;
+  int64_t elements_left_ = max_elements_of_function;
   std::vector<bool> is_constant_;
   std::vector<bool> is_folded_;
   std::vector<bool> is_operand_;  ///< of what is folded
