@@ -30,6 +30,9 @@ std::optional<SmallRange> clamped_range(const Operation& operation) {
   return lo && hi && *lo <= *hi ? std::optional(SmallRange{*lo, *hi}) : std::nullopt;
 }
 
+/// Whether a NaN that an operation of the type computes is one in the type as well.
+bool has_f32_nans(ElementType type) { return is_float(type) && bits_of(type) >= 16; }
+
 bool saturates(const ConvertOptions& options) {
   return options.overflow == Overflow::by_type || options.overflow == Overflow::saturate;
 }
@@ -82,7 +85,8 @@ RoundedValues::RoundedValues(const Function& function)
     }
   }
   for (ValueId value = 0; value < values; ++value) {
-    small_[value] = is_small[value] && is_read[value] && is_float(function.type_of(value).element);
+    small_[value] =
+        is_small[value] && is_read[value] && has_f32_nans(function.type_of(value).element);
   }
 }
 

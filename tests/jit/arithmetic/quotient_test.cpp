@@ -195,5 +195,23 @@ TEST(Quotient, OtherReadersSeeTheWholeQuotient) {
       {rows.x, rows.s});
 }
 
+/// Types without NaN have another number instead, before it is an integer.
+TEST(Quotient, OfSmallFloats) {
+  for (const std::string type : {"f4e2m1", "f6e3m2", "f8e4m3", "f8e5m2", "f16", "bf16"}) {
+    const ElementType element = *element_type_named(type);
+    Patterns x{element, Dims{int64_t{1} << bits_of(element), 1}, {}};
+    Patterns s{element, Dims{1, 64}, {}};
+    for (int64_t code = 0; code < x.shape[0]; ++code) {
+      x.elements.push_back(static_cast<uint64_t>(code));
+    }
+    const uint64_t codes = x.elements.size();
+    for (uint64_t i = 0; i < 64; ++i) s.elements.push_back(i * codes / 64);
+    check("func @f(%x: " + type + "[?n, 1], %s: " + type +
+              "[1, ?c]) -> i8[?n, ?c] {"
+              " %q = div %x, %s %y = convert %q : i8 return %y }",
+          {x, s});
+  }
+}
+
 }  // namespace
 }  // namespace castor::test
