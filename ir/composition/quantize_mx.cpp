@@ -119,32 +119,42 @@ ValueId scalar(const Quantizing& q, double number, ElementType type) {
 
 /// The largest magnitude of each block.
 ValueId magnitudes(const Quantizing& q) {
-  const ValueId numbers = in_type(q.builder(), in_blocks(q), q.type);
-  return q.builder().reduce(OpKind::reduce_max_abs, numbers, {.axes = {{q.axis + 1}}});
+  const ValueId largest =
+      q.builder().reduce(OpKind::reduce_max_abs, in_blocks(q), {.axes = {{q.axis + 1}}});
+  return in_type(q.builder(), largest, q.type);
 }
 
-/// A power of two for each block, as f8e8m0. All divisions are in f64, whose quotients are on the
-/// right side of every power of two.
-ValueId power_scales(const Quantizing& q, ValueId magnitude) {
+/// Whether f32 holds every quotient of x's numbers by the powers of two of formats.
+bool has_exact_f32_quotients(const Quantizing& q) { return bits_of(q.call.element_of(0)) == 16; }
+
+/// The largest magnitude of a block, divided as the rule says. The quotient by a power of two is
+/// exact; others are in f64, where they are on the right side of every power of two.
+ValueId scale_of_rule(const Quantizing& q, ValueId magnitude) {
   FunctionBuilder& builder = q.builder();
   const ElementRange range = range_of(q.format);
+  const std::string_view rule = q.call.identifier("scale_rule");
+  const double power = std::ldexp(1, range.exponent);
+  if (rule != "ceil_power" && rule != "even_round") {
+    const ElementType type = has_exact_f32_quotients(q) ? ElementType::f32 : ElementType::f64;
+    return builder.binary(OpKind::mul, in_type(builder, magnitude, type),
+                          scalar(q, 1 / power, type));
+  }
+  const double divisor =
+      rule == "ceil_power" ? range.largest : power * (1 - std::ldexp(1, -range.mantissa_bits - 2));
+  return builder.binary(OpKind::div, in_type(builder, magnitude, ElementType::f64),
+                        scalar(q, divisor, ElementType::f64));
+}
+
+/// A power of two for each block, as f8e8m0.
+ValueId power_scales(const Quantizing& q, ValueId magnitude) {
+  FunctionBuilder& builder = q.builder();
   const ValueId infinity = scalar(q, HUGE_VAL, q.type);
   const ValueId nan = scalar(q, std::nan(""), q.type);
   const ValueId is_infinite = builder.binary(OpKind::equal, magnitude, infinity);
   const ValueId number = builder.select(is_infinite, nan, magnitude);
-  const ValueId exact = in_type(builder, number, ElementType::f64);
-  const std::string_view rule = q.call.identifier("scale_rule");
-  double divisor = std::ldexp(1, range.exponent);
-  Rounding rounding = Rounding::down;
-  if (rule == "ceil_power") {
-    divisor = range.largest;
-    rounding = Rounding::up;
-  } else if (rule == "even_round") {
-    divisor *= 1 - std::ldexp(1, -range.mantissa_bits - 2);
-  }
-  const ValueId by = scalar(q, divisor, ElementType::f64);
-  return builder.convert(builder.binary(OpKind::div, exact, by), ElementType::f8e8m0,
-                         {.rounding = rounding});
+  const bool rounds_up = q.call.identifier("scale_rule") == "ceil_power";
+  return builder.convert(scale_of_rule(q, number), ElementType::f8e8m0,
+                         {.rounding = rounds_up ? Rounding::up : Rounding::down});
 }
 
 /// Quotients of numbers by the power of two of their block: the reciprocal is one too.

@@ -36,6 +36,18 @@ void emit_permute(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& f
   }
 }
 
+/// One element of whole bytes in all lanes.
+void emit_broadcast_element(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
+                            ElementType element, int lane_bits) {
+  Assembler& code = emitter.code();
+  const int element_bits = bits_of(element);
+  const Xmm lanes = at_least_128(to, emitter.lanes() * lane_bits);
+  if (element_bits == lane_bits) return emit_broadcast(code, lanes, from, lane_bits);
+  const Xmm elements = at_least_128(to, emitter.lanes() * element_bits);
+  emit_broadcast(code, elements, from, element_bits);
+  extension(element_bits, lane_bits, is_signed_integer(element))(code, to, elements);
+}
+
 }  // namespace
 
 void UniformSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
@@ -46,12 +58,12 @@ void UniformSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const 
     return emit_broadcast(code, lanes, code.ptr[gpr::stack + frame_.staging_offset(operand_)],
                           lane_bits);
   }
-  const int element_bits = bits_of(element_);
-  const Xbyak::Address from = code.ptr[frame_.emit_pointer(operand_)];
-  if (element_bits == lane_bits) return emit_broadcast(code, lanes, from, lane_bits);
-  const Xmm elements = at_least_128(to, emitter.lanes() * element_bits);
-  emit_broadcast(code, elements, from, element_bits);
-  extension(element_bits, lane_bits, is_signed_integer(element_))(code, to, elements);
+  emit_broadcast_element(emitter, to, code.ptr[frame_.emit_pointer(operand_)], element_, lane_bits);
+}
+
+/// Whether each chunk of the main loop lies in one period.
+bool RepeatedSource::reads_one_element(const LaneEmitter& emitter) const {
+  return baked_period_ > 0 && baked_period_ % emitter.lanes() == 0;
 }
 
 /// scratch = a bit for each of the chunk's periods: one more than the number, counted from the
@@ -72,6 +84,7 @@ void RepeatedSource::emit_select_periods(LaneEmitter& emitter) const {
 }
 
 void RepeatedSource::reserve_constants(LaneEmitter& emitter) {
+  if (reads_one_element(emitter)) return;
   for (const LaneInst& inst : emitter.program().code) {
     if (inst.op != LaneOp::load || static_cast<size_t>(inst.imm) != operand_) continue;
     for (int chunk = 0; chunk < baked_period_; ++chunk) {
@@ -93,6 +106,13 @@ std::vector<uint8_t> RepeatedSource::order(const LaneEmitter& emitter, int lane_
 
 void RepeatedSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   const bool in_main_loop = locator_.mode(operand_) == ChunkMode::whole;
+  if (in_main_loop && reads_one_element(emitter)) {
+    const int64_t number = locator_.element_of_iteration() / baked_period_;
+    const Xbyak::Address from =
+        emitter.code().ptr[frame_.emit_pointer(operand_) + gpr::period * (bits_of(element_) / 8) +
+                           static_cast<size_t>(number * bits_of(element_) / 8)];
+    return emit_broadcast_element(emitter, to, from, element_, bits_of(inst.type));
+  }
   if (baked_period_ > 0 && in_main_loop) return emit_load_by_order(emitter, bits_of(inst.type), to);
   emit_load_by_table(emitter, bits_of(inst.type), to);
 }

@@ -43,6 +43,7 @@ class RepeatedSource : public Source {
   std::vector<uint8_t> order(const LaneEmitter& emitter, int lane_bits, int64_t element) const;
   void emit_load_by_order(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
   void emit_load_by_table(LaneEmitter& emitter, int lane_bits, const Xbyak::Xmm& to);
+  bool reads_one_element(const LaneEmitter& emitter) const;
   void emit_select_periods(LaneEmitter& emitter) const;
 
   size_t operand_;

@@ -46,6 +46,7 @@ void plan_folds(const Nest& nest, const NestForm& form, const Target& target, Ch
   const int enough = std::min(plan.chunks, most / 2 / accumulators);
   plan.fold_vectors = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(enough, 1))));
   plan.folds_in_registers = true;
+  plan.block_chunks = form.folded_row;
 }
 
 }  // namespace
@@ -88,7 +89,8 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
   const int group_chunks =
       plan.has_windows ? codes_per_vector(target.vector_bits()) / plan.lanes : 1;
   // Repeated operands are expanded chunk by chunk where the code does not know the period.
-  const int period = std::max(1, form.baked_period);
+  const int whole_chunks = form.period_chunks(plan.lanes);
+  const int period = whole_chunks > 0 ? whole_chunks : std::max(1, form.baked_period);
   const bool any_period = form.has(Access::repeated) && form.baked_period == 0;
   if (!plan.has_main_loop || !room || !is_short || any_period) {
     plan.pending_vectors = 0;

@@ -21,6 +21,8 @@ struct ChunkPlan {
   int fold_vectors = 0;
   bool folds_in_registers = false;  ///< else partial results are on the stack
   bool folds_in_order = false;      ///< each chunk into the vector after that of the one before
+  /// Chunks of a block of short rows, as many as a row has elements; 0: rows are folded one by one.
+  int block_chunks = 0;
 };
 
 /// Elements of a tile: what is unpacked and packed at a time where access is bitwise. More would

@@ -90,4 +90,12 @@ void Frame::emit_advance(size_t operand, const Xbyak::Address& step) {
   }
 }
 
+void Frame::emit_advance(size_t operand, int bytes) {
+  if (in_register(operand)) {
+    code_.add(Xbyak::Reg64(pointer_registers[operand]), bytes);
+  } else {
+    code_.add(pointer_slot(operand), bytes);
+  }
+}
+
 }  // namespace castor::jit

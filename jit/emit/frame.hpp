@@ -59,6 +59,8 @@ class Frame {
   void emit_load_pointers();
   /// Adds a number of bytes from the argument block to an operand's pointer.
   void emit_advance(size_t operand, const Xbyak::Address& step);
+  /// Adds a number of bytes that follows from the size of the code.
+  void emit_advance(size_t operand, int bytes);
 
  private:
   Xbyak::Address at(int offset) const { return code_.qword[gpr::stack + offset]; }

@@ -10,6 +10,7 @@
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_operands.hpp"
+#include "jit/emit/row_blocks.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/reciprocals.hpp"
@@ -39,7 +40,11 @@ std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Tar
 
 /// The registers that row tables and accumulators use.
 uint32_t taken_vectors(const Nest& nest, const ChunkPlan& plan, const Target& target) {
-  if (plan.fold_vectors > 0) return RowAccumulators::taken_vectors(nest, plan, target);
+  if (plan.fold_vectors > 0) {
+    const uint32_t in_blocks =
+        plan.block_chunks > 0 ? RowBlocks::taken_vectors(nest, plan, target) : 0;
+    return RowAccumulators::taken_vectors(nest, plan, target) | in_blocks;
+  }
   return plan.table_operand < 0 ? 0 : RowTable::taken_vectors;
 }
 
@@ -80,6 +85,7 @@ class NestEmitter {
     if (plan_.fold_vectors > 0) {
       folds_.emplace(nest, plan_, lanes_, frame_, operands_);
       operands_.set_sinks(folds_->sinks());
+      if (plan_.block_chunks > 0) blocks_.emplace(nest, form, plan_, lanes_, frame_);
     }
     if (plan_.table_operand < 0) return;
     table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, annotations_);
@@ -103,6 +109,8 @@ class NestEmitter {
   void emit_exit();
   void emit_axis(int axis);
   void emit_innermost_axis();
+  void emit_row_blocks();
+  void emit_row_block();
   void emit_folded_row();
   void emit_row();
   void emit_streaming_axis();
@@ -142,6 +150,7 @@ class NestEmitter {
   std::vector<Source*> sources_;
   std::optional<RowTable> table_;
   std::optional<RowAccumulators> folds_;
+  std::optional<RowBlocks> blocks_;
 };
 
 void NestEmitter::emit_entry() {
@@ -187,14 +196,50 @@ void NestEmitter::emit_axis(int axis) {
   note(fmt::format("loop over axis {}", axis));
   code_.mov(gpr::scratch, argument(layout_.extent(axis)));
   code_.mov(frame_.loop_counter(axis), gpr::scratch);
-  emit_loop_while(code_, Condition::not_equal, [&] {
-    emit_axis(axis - 1);
-    note(fmt::format("step along axis {}", axis));
-    for (size_t k = 0; k < nest_.operands(); ++k) {
-      frame_.emit_advance(k, argument(layout_.step(k, axis)));
-    }
-    code_.dec(frame_.loop_counter(axis));
+  const auto emit_loop = [&] {
+    emit_loop_while(code_, Condition::not_equal, [&] {
+      emit_axis(axis - 1);
+      note(fmt::format("step along axis {}", axis));
+      for (size_t k = 0; k < nest_.operands(); ++k) {
+        frame_.emit_advance(k, argument(layout_.step(k, axis)));
+      }
+      code_.dec(frame_.loop_counter(axis));
+    });
+  };
+  if (!blocks_) return emit_loop();
+  emit_row_blocks();
+  code_.cmp(frame_.loop_counter(axis), 0);
+  emit_unless(code_, Condition::equal, emit_loop);
+}
+
+/// Blocks of rows, while there are as many rows as a chunk has lanes.
+void NestEmitter::emit_row_blocks() {
+  note("blocks of rows");
+  operands_.emit_row_start();
+  lanes_.emit_hoisted(LoopLevel::row, sources_, annotator(row_part));
+  blocks_->emit_begin();
+  code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
+  code_.cmp(frame_.loop_counter(1), plan_.lanes);
+  emit_unless(code_, Condition::less, [&] {
+    code_.align_to(32);
+    const size_t begin = code_.getSize();
+    emit_loop_while(code_, Condition::greater_equal, [&] { emit_row_block(); });
+    annotations_.end_loop("blocks of rows", begin, int64_t{plan_.lanes} * plan_.block_chunks);
   });
+  lanes_.release_hoisted(LoopLevel::row);
+}
+
+void NestEmitter::emit_row_block() {
+  operands_.enter_main_loop();
+  for (int chunk = 0; chunk < plan_.block_chunks; ++chunk) {
+    operands_.set_chunk(int64_t{chunk} * plan_.lanes);
+    blocks_->set_chunk(chunk);
+    lanes_.emit_chunk(sources_, blocks_->sinks(), annotator(chunk));
+  }
+  note("fold the block's results");
+  blocks_->emit_end_block();
+  code_.sub(frame_.loop_counter(1), plan_.lanes);
+  code_.cmp(frame_.loop_counter(1), plan_.lanes);
 }
 
 void NestEmitter::emit_innermost_axis() {

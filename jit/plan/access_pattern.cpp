@@ -178,7 +178,7 @@ NestForm LikelyForms::form_of(const Nest& nest, const Target& target) const {
   if (nest.program.folds()) {
     const std::vector<Dims> strides = likely_strides(nest, *shapes_);
     const auto inputs = std::span(strides).first(nest.inputs.size());
-    return fold_space(nest, extents, nest.reduced, inputs).space.form;
+    return fold_space(nest, extents, nest.reduced, inputs, target).space.form;
   }
   if (nest.epilogue) {
     const std::vector<Dims> strides = likely_strides(nest, *shapes_);

@@ -2,6 +2,7 @@
 #include "jit/plan/fold_space.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "ir/shape/reduction.hpp"
@@ -103,6 +104,41 @@ Access access_of(int64_t stride, ElementType element) {
   return stride == 1 ? Access::contiguous : Access::strided;
 }
 
+/// Whether the target folds many short rows at a time: accumulators are alike, and chunks of them
+/// are vectors that it permutes.
+bool is_foldable_in_blocks(const Nest& nest, const Target& target) {
+  if (!target.has_avx512() || folds_in_order(nest.program)) return false;
+  const int bits = bits_of(nest.program.sinks.front().element);
+  const auto is_alike = [&](const MemoryOperand& sink) { return bits_of(sink.element) == bits; };
+  const int chunk_bits = target.vector_bits() / nest.program.widest_bits() * bits;
+  return std::ranges::all_of(nest.program.sinks, is_alike) && chunk_bits >= 128 &&
+         (bits > 8 || target.supports(Feature::avx512_vbmi));
+}
+
+/// Rows of a power of two of elements, all of which follow one another.
+bool has_dense_short_rows(const Nest& nest, const IterationSpace& space) {
+  constexpr int64_t min_row = 4;
+  constexpr int64_t max_row = 64;
+  constexpr int64_t min_rows = 16;
+  constexpr int64_t max_unrolled_instructions = 768;
+  if (space.form.rank != 2) return false;
+  const int64_t row = space.extents[0];
+  const auto instructions = static_cast<int64_t>(nest.program.code.size());
+  if (row < min_row || row > max_row || !std::has_single_bit(static_cast<uint64_t>(row)) ||
+      space.extents[1] < min_rows || row * instructions > max_unrolled_instructions) {
+    return false;
+  }
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    const int64_t along_row = space.strides[k][0];
+    const int64_t step = space.strides[k][1];
+    const bool is_accumulator = k >= nest.inputs.size();
+    const bool is_dense = along_row == 1 && step == row && !is_sub_byte(nest.element(k));
+    const bool is_one = along_row == 0 && step == 0 && !is_sub_byte(nest.element(k));
+    if (is_accumulator ? along_row != 0 || step != 1 : !is_dense && !is_one) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool folds_in_order(const LaneProgram& program) {
@@ -111,7 +147,7 @@ bool folds_in_order(const LaneProgram& program) {
 }
 
 FoldSpace fold_space(const Nest& nest, const Dims& extents, const std::vector<bool>& reduced,
-                     std::span<const Dims> strides) {
+                     std::span<const Dims> strides, const Target& target) {
   const std::vector<Axis> axes = ordered_axes(nest, extents, reduced, strides);
   const bool folds_rows = axes.empty() || axes.front().is_reduced;
   FoldSpace fold;
@@ -138,6 +174,10 @@ FoldSpace fold_space(const Nest& nest, const Dims& extents, const std::vector<bo
   for (size_t k = 0; k < nest.operands(); ++k) {
     fold.space.form.access.push_back(access_of(fold.space.strides[k][0], nest.element(k)));
   }
+  const bool has_short_rows = folds_rows && fold.parts == 1 &&
+                              is_foldable_in_blocks(nest, target) &&
+                              has_dense_short_rows(nest, fold.space);
+  if (has_short_rows) fold.space.form.folded_row = static_cast<int>(row);
   return fold;
 }
 

@@ -24,7 +24,7 @@ struct FoldSpace {
 /// `strides[k]` are the strides of input k over them. Nests that sum floats fold one axis, or none;
 /// along it all inputs' elements are in the order of the sum.
 FoldSpace fold_space(const Nest& nest, const Dims& extents, const std::vector<bool>& reduced,
-                     std::span<const Dims> strides);
+                     std::span<const Dims> strides, const Target& target);
 
 /// Whether the nest's result depends on the order in which it folds: it sums floats.
 bool folds_in_order(const LaneProgram& program);

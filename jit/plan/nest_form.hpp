@@ -61,16 +61,25 @@ struct NestForm {
   /// Elements of a period where the code contains that number, as it does for short periods with
   /// repeated operands; else 0.
   int baked_period = 0;
+  /// Elements of a short row that accumulators fold, where the code contains that number: then the
+  /// rows, and their elements of the accumulators, follow one another, and inputs are contiguous or
+  /// uniform over all of them; else 0.
+  int folded_row = 0;
 
   static constexpr auto fields() {
     return std::tuple(field("rank", &NestForm::rank), field("access", &NestForm::access),
                       field("stores", &NestForm::stores),
-                      field("baked_period", &NestForm::baked_period));
+                      field("baked_period", &NestForm::baked_period),
+                      field("folded_row", &NestForm::folded_row));
   }
   static NestForm dense(size_t operands) {
     return {1, std::vector<Access>(operands, Access::contiguous)};
   }
   bool has(Access wanted) const;
+  /// Chunks of a baked period of whole chunks; else 0.
+  int period_chunks(int lanes) const {
+    return baked_period % lanes == 0 ? baked_period / lanes : 0;
+  }
   /// Whether the innermost axis is made of periods.
   bool has_periods() const { return has(Access::periodic) || has(Access::repeated); }
 };

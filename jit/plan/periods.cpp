@@ -71,8 +71,11 @@ bool pays(int64_t period, int64_t rows, bool repeats, int lanes) {
   return period <= longest && rows >= min_rows && period * rows >= min_elements;
 }
 
-/// Pixels of three or four colour channels get code of their own.
-bool is_baked(int64_t period) { return period == 3 || period == 4; }
+/// Pixels of three or four colour channels get code of their own, and so do blocks of one or two
+/// chunks, each of which reads one element.
+bool is_baked(int64_t period, int lanes) {
+  return period == 3 || period == 4 || period == lanes || period == 2 * lanes;
+}
 
 /// Axes 0 to `outer` become one.
 void merge(IterationSpace& space, int outer, std::span<const Pattern> patterns) {
@@ -117,7 +120,7 @@ void merge_periods(IterationSpace& space, std::span<const OperandStorage> storag
     const bool repeats = std::ranges::find(patterns, Pattern::repeated) != patterns.end();
     if (!pays(period, space.extents[outer], repeats, lanes)) continue;
     merge(space, outer, patterns);
-    if (repeats && is_baked(period)) space.form.baked_period = static_cast<int>(period);
+    if (repeats && is_baked(period, lanes)) space.form.baked_period = static_cast<int>(period);
     return;
   }
 }

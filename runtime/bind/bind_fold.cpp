@@ -210,7 +210,8 @@ Status FoldBinder::bind_passes(const jit::Nest& nest, FoldInputs inputs, Dims& e
   jit::Nest combining;
   Axes left = reduced;
   while (true) {
-    const jit::FoldSpace fold = jit::fold_space(*folding, extents, left, inputs.strides);
+    const jit::FoldSpace fold =
+        jit::fold_space(*folding, extents, left, inputs.strides, bound_.kernel->compiled->target);
     const bool is_final = is_last && fold.parts == 1;
     Dims kept = extents;
     for (size_t axis = 0; axis < rank; ++axis) {

@@ -127,6 +127,7 @@ std::string form_text(const jit::NestForm& form) {
   std::string text = words.take();
   if (form.rank > 1) text += fmt::format("_loops{}", form.rank);
   if (form.baked_period > 0) text += fmt::format("_period{}", form.baked_period);
+  if (form.folded_row > 0) text += fmt::format("_rows_of{}", form.folded_row);
   if (form.stores == jit::Stores::streaming) text += "_streaming";
   return text;
 }

@@ -281,7 +281,8 @@ TEST(BroadcastPatterns, FewKernelsForManyShapes) {
       extents.push_back(draw(i % 2 == 0 ? 9 : 300));
       ASSERT_TRUE(kernel.bind(row.shapes(extents)).ok());
     }
-    EXPECT_LE(runtime.statistics().codes, 4u) << row.signature;
+    // Among them are periods of 3 and 4, and of one and of two chunks.
+    EXPECT_LE(runtime.statistics().codes, 6u) << row.signature;
   }
 }
 

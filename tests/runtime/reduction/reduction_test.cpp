@@ -56,6 +56,32 @@ TEST(Reduction, OfEveryTypeHasTheInterpretersBits) {
   }
 }
 
+/// Blocks of rows, and rows that are left.
+TEST(Reduction, OfDenseShortRows) {
+  uint64_t seed = 1;
+  for (const std::string_view type : {"f32", "bf16", "f16", "f64", "f8e4m3", "i8", "u16", "i64"}) {
+    for (const int64_t row : {2, 4, 8, 16, 32, 64, 128}) {
+      for (const int64_t rows : {15, 16, 33, 64, 131}) {
+        const Layout layout = {{1, rows, row}};
+        ASSERT_NO_FATAL_FAILURE(check_function({all_ops(type, "[2]"), {layout}}, ++seed));
+      }
+    }
+  }
+}
+
+TEST(Reduction, OfShortRowsThatAreComputed) {
+  for (const int64_t row : {8, 16, 32}) {
+    for (const int64_t rows : {16, 47, 100}) {
+      check_function(
+          {"func @f(%x: bf16[?n, ?c], %s: f32[]) -> (f32[?n], f32[?n]) {\n"
+           "  %w = convert %x : f32\n  %p = mul %w, %s\n"
+           "  %lo = reduce_min %p {axes = [1]}\n  %hi = reduce_max %p {axes = [1]}\n"
+           "  return %lo, %hi\n}\n",
+           {{{rows, row}}, {{}}}});
+    }
+  }
+}
+
 /// Numbers alone: most random tensors have a NaN, and then every extreme is one.
 std::string of_numbers(std::string_view type, std::string_view axes) {
   return fmt::format(

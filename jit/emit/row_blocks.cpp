@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/row_blocks.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "jit/emit/fold_ops.hpp"
+#include "jit/emit/op_helpers.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+/// The orders of permutations, and a temporary.
+constexpr int shared_vectors = 3;
+
+int merge_levels(const ChunkPlan& plan) {
+  return std::countr_zero(static_cast<unsigned>(std::min(plan.block_chunks, plan.lanes)));
+}
+
+/// Every second element of two vectors, from `first` on.
+std::vector<uint8_t> every_second(int first, int lane_bits, int count) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(count * lane_bits / 8), 0);
+  for (int lane = 0; lane < count; ++lane) {
+    bytes[static_cast<size_t>(lane * lane_bits / 8)] = static_cast<uint8_t>(2 * lane + first);
+  }
+  return bytes;
+}
+
+void emit_permute_two(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& second,
+                      int lane_bits) {
+  switch (lane_bits) {
+    case 8: return code.vpermt2b(to, order, second);
+    case 16: return code.vpermt2w(to, order, second);
+    case 32: return code.vpermt2d(to, order, second);
+    default: return code.vpermt2q(to, order, second);
+  }
+}
+
+}  // namespace
+
+uint32_t RowBlocks::taken_vectors(const Nest& nest, const ChunkPlan& plan, const Target& target) {
+  const int of_each = merge_levels(plan) + 1;
+  const int count = shared_vectors + of_each * static_cast<int>(nest.program.sinks.size());
+  const uint32_t lowest = (uint32_t{1} << count) - 1;
+  return lowest << (target.vector_registers() - count);
+}
+
+RowBlocks::RowBlocks(const Nest& nest, const NestForm& form, const ChunkPlan& plan,
+                     LaneEmitter& lanes, Frame& frame)
+    : nest_(nest),
+      form_(form),
+      plan_(plan),
+      target_(lanes.target()),
+      code_(lanes.code()),
+      frame_(frame),
+      lane_bits_(bits_of(nest.program.sinks.front().element)),
+      chunk_bits_(plan.lanes * lane_bits_),
+      levels_(merge_levels(plan)) {
+  for (size_t i = 0; i < nest.outputs.size(); ++i) {
+    sinks_.push_back(&block_sinks_.emplace_back(*this, i));
+  }
+}
+
+Xmm RowBlocks::own_register(int index) const {
+  return vector_register(target_.vector_registers() - 1 - index, chunk_bits_);
+}
+
+Xmm RowBlocks::pending(size_t accumulator, int level) const {
+  return own_register(shared_vectors + static_cast<int>(accumulator) * (levels_ + 1) + level);
+}
+
+void RowBlocks::emit_begin() {
+  const int lanes = plan_.lanes;
+  emit_move_whole(code_, even(), code_.constant(every_second(0, lane_bits_, lanes)), chunk_bits_);
+  emit_move_whole(code_, odd(), code_.constant(every_second(1, lane_bits_, lanes)), chunk_bits_);
+}
+
+void RowBlocks::BlockSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
+  const int value = emitter.use(inst.a).getIdx();
+  blocks_.emit_fold_chunk(vector_register(value, blocks_.chunk_bits_), accumulator_);
+}
+
+/// Chunks of one row are folded element by element first.
+void RowBlocks::emit_fold_chunk(const Xmm& value, size_t k) {
+  const int row_chunks = std::max(1, plan_.block_chunks / plan_.lanes);
+  const Xmm folded = pending(k, levels_);
+  if (chunk_ % row_chunks == 0) {
+    code_.vmovaps(folded, value);
+  } else {
+    emit_fold(code_, target_, accumulator(k).fold, lane_bits_, folded, folded, value,
+              FoldScratch());
+  }
+  if ((chunk_ + 1) % row_chunks != 0) return;
+  int level = 0;
+  for (; (chunk_ / row_chunks >> level & 1) != 0; ++level) emit_merge(pending(k, level), folded, k);
+  if (level < levels_) code_.vmovaps(pending(k, level), folded);
+}
+
+/// later = both, one element for two neighbours.
+void RowBlocks::emit_merge(const Xmm& earlier, const Xmm& later, size_t k) {
+  code_.vmovaps(temporary(), earlier);
+  emit_permute_two(code_, temporary(), even(), later, lane_bits_);
+  emit_permute_two(code_, earlier, odd(), later, lane_bits_);
+  emit_fold(code_, target_, accumulator(k).fold, lane_bits_, later, temporary(), earlier,
+            FoldScratch());
+}
+
+void RowBlocks::emit_end_block() {
+  for (size_t k = 0; k < sinks_.size(); ++k) {
+    const Xbyak::Reg64 pointer = frame_.emit_pointer(nest_.inputs.size() + k);
+    const Xmm result = pending(k, levels_);
+    emit_move_whole(code_, temporary(), code_.ptr[pointer], chunk_bits_);
+    emit_fold(code_, target_, accumulator(k).fold, lane_bits_, result, result, temporary(),
+              FoldScratch());
+    emit_move_whole(code_, code_.ptr[pointer], result, chunk_bits_);
+    frame_.emit_advance(nest_.inputs.size() + k, chunk_bits_ / 8);
+  }
+  const int elements = plan_.lanes * plan_.block_chunks;
+  for (size_t k = 0; k < nest_.inputs.size(); ++k) {
+    if (form_.access[k] == Access::uniform) continue;
+    frame_.emit_advance(k, elements * bits_of(nest_.element(k)) / 8);
+  }
+}
+
+}  // namespace castor::jit
