@@ -182,17 +182,61 @@ void add_quantized_rows(std::vector<ElementwiseRow>& all) {
        "%y, %s = dynamic_quantize_symmetric %x {axes = [1], scaling = reciprocal} : i8"},
       {"dynamic_quantize_bf16_i8", "bf16[?n, 1024]", "i8[?n, 1024]",
        "%f = convert %x : f32 %y, %s = dynamic_quantize_symmetric %f {axes = [1]} : i8"},
+      {"dynamic_quantize_bf16_i8_reciprocal", "bf16[?n, 1024]", "i8[?n, 1024]",
+       "%f = convert %x : f32 "
+       "%y, %s = dynamic_quantize_symmetric %f {axes = [1], scaling = reciprocal} : i8"},
       {"quantize_mxfp4_bf16", "bf16[?n, 1024]", "f4e2m1[?n, 1024]",
        "%y, %s = quantize_mx %x {format = mxfp4} : f4e2m1"},
       {"quantize_mxfp8_bf16", "bf16[?n, 1024]", "f8e4m3[?n, 1024]",
        "%y, %s = quantize_mx %x {format = mxfp8_e4m3} : f8e4m3"},
+      {"quantize_nvfp4_bf16", "bf16[?n, 1024]", "f4e2m1[?n, 1024]",
+       "%y, %s = quantize_mx %x, %g {format = nvfp4} : f4e2m1"},
   };
   for (const Function& each : functions) {
+    const bool has_tensor_scale = each.operations.find("%g") != std::string_view::npos;
+    const std::string_view parameters = has_tensor_scale ? ", %g: f32[]" : "";
+    std::vector<InputShape> inputs = {{{rows, 1024}}};
+    if (has_tensor_scale) inputs.push_back({{}});
     all.push_back({std::string(each.name),
-                   fmt::format("func @rows(%x: {}) -> ({}) {{\n  {}\n  return %y\n}}\n", each.x,
-                               each.y, each.operations),
-                   {{{rows, 1024}}}});
+                   fmt::format("func @rows(%x: {}{}) -> ({}) {{\n  {}\n  return %y\n}}\n", each.x,
+                               parameters, each.y, each.operations),
+                   inputs});
   }
+}
+
+/// Codes in blocks along rows of 1024 to bf16; fp8 with an f32 scale for 128 columns, which costs
+/// what squares of 128 x 128 cost, and back.
+void add_blocks(std::vector<ElementwiseRow>& all) {
+  const auto add_mx = [&](std::string_view name, std::string_view code, std::string_view scale,
+                          int64_t block) {
+    const bool has_tensor_scale = name == "nvfp4";
+    std::vector<InputShape> inputs = {{{rows, 1024}}, {{rows, 1024 / block}}};
+    if (has_tensor_scale) inputs.push_back({{}});
+    all.push_back({fmt::format("dequantize_{}_bf16", name),
+                   fmt::format("func @blocks(%q: {}[?n, 1024], %s: {}[?n, {}]{}) -> (bf16[?n, "
+                               "1024]) {{\n  %y = dequantize_mx %q, %s{} {{format = {}}} : bf16\n"
+                               "  return %y\n}}\n",
+                               code, scale, 1024 / block, has_tensor_scale ? ", %g: f32[]" : "",
+                               has_tensor_scale ? ", %g" : "", name),
+                   inputs});
+  };
+  add_mx("mxfp4", "f4e2m1", "f8e8m0", 32);
+  add_mx("mxfp8_e4m3", "f8e4m3", "f8e8m0", 32);
+  add_mx("nvfp4", "f4e2m1", "f8e4m3", 16);
+  const auto add_squares = [&](std::string_view name, std::string_view from, std::string_view to,
+                               std::string_view operation) {
+    all.push_back({std::string(name),
+                   fmt::format("func @squares(%x: {}[?n, 1024], %s: f32[8]) -> ({}[?n, 1024]) "
+                               "{{\n  {}\n  return %y\n}}\n",
+                               from, to, operation),
+                   {{{rows, 1024}}, {{8}}}});
+  };
+  add_squares("dequantize_fp8_squares", "f8e4m3", "bf16",
+              "%w = convert %x : f32 %p = mul %w, %s {broadcast = blocked, axes = [1], "
+              "block = [128]} %y = convert %p : bf16");
+  add_squares("quantize_fp8_squares", "bf16", "f8e4m3",
+              "%w = convert %x : f32 %p = div %w, %s {broadcast = blocked, axes = [1], "
+              "block = [128]} %y = convert %p {overflow = saturate} : f8e4m3");
 }
 
 void add_quantized(std::vector<ElementwiseRow>& all) {
@@ -238,6 +282,7 @@ std::vector<ElementwiseRow> elementwise_rows() {
   add_scaled_rows(all);
   add_quantized(all);
   add_quantized_rows(all);
+  add_blocks(all);
   add_single_ops(all);
   return all;
 }

@@ -34,6 +34,12 @@ int added_units(ElementType to) {
   return -code_of_least(format) & (codes - 1);
 }
 
+/// What a NaN becomes where it becomes zero (NanMode::zero): that of the other sign.
+LaneId zero_of_nan(LaneBuilder& builder, LaneId value) {
+  const LaneId other = builder.bit_and(builder.bit_not(value), i32_constant(builder, f32_sign));
+  return builder.shift_right_signed(other, 16);
+}
+
 }  // namespace
 
 /// Adding the power of two of a number's exponent times 2^(23 - mantissa bits) leaves the
@@ -49,7 +55,7 @@ std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementT
   const bool has_form = builder.target().has_avx512() && kind_of(to) == ElementKind::floating &&
                         (format.specials != FloatSpecials::ieee || integers) && bits_of(to) <= 8;
   const bool has_own_nans = !integers && !limit_gives_nans(to, options);
-  if (!has_form || (has_own_nans && format.specials == FloatSpecials::finite)) return std::nullopt;
+  if (!has_form) return std::nullopt;
   const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
   const double factor = rounding_factor(format, added_units(to));
   const double limit = magnitude_limit(to, options);
@@ -66,6 +72,9 @@ std::optional<LaneId> encode_signed(LaneBuilder& builder, LaneId value, ElementT
   const LaneId codes = builder.dot_i16_pairs(
       rounded, i32_constant(builder, uint64_t{1} << 16 | uint64_t{1} << first_bit));
   if (!has_own_nans) return codes;
+  if (format.specials == FloatSpecials::finite) {
+    return builder.select(nan_mask(builder, value), zero_of_nan(builder, value), codes);
+  }
   // The NaN's code is the one after that of the largest number.
   const LaneId nans = builder.add(codes, i32_constant(builder, uint64_t{1} << first_bit));
   return builder.select(nan_mask(builder, value), nans, codes);

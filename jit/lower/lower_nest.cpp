@@ -245,12 +245,27 @@ class NestLowering {
     return computed(operation, result);
   }
 
+  /// Whether a product that is converted to bf16 has nothing in its lower half: then NaNs, which
+  /// come from types of few bits, have not either.
+  bool is_exact_half(const LaneTensor& lanes, const Operation& conversion, ValueId result) const {
+    const ValueId product = conversion.operands[0];
+    const Operation* multiplies = facts_.defining[product];
+    return function_.type_of(result).element == ElementType::bf16 &&
+           lanes.element() == ElementType::f32 && convert_options(conversion) == ConvertOptions{} &&
+           multiplies != nullptr && multiplies->op == OpKind::mul && !is_in_memory(product) &&
+           facts_.significands.fits(product, ElementType::bf16);
+  }
+
   LaneTensor converted_to(LaneTensor& lanes, const Operation& conversion, ValueId result) {
     const ConvertOptions options = convert_options(conversion);
     if (const std::optional<SmallRange> range = facts_.rounded.range(result)) {
       if (auto ranged = convert_float_to_range(builder_, lanes, *range, options.rounding)) {
         return *ranged;
       }
+    }
+    if (is_exact_half(lanes, conversion, result)) {
+      return LaneTensor::computed(builder_, ElementType::bf16,
+                                  {.lanes = lanes.as_f32(), .narrowing = Narrowing::high_half});
     }
     return converted(lanes, function_.type_of(result).element, options);
   }
@@ -332,7 +347,8 @@ FunctionFacts::FunctionFacts(const Function& f)
       carried(carried_types(f)),
       excess_precision(allows_excess_precision(f)),
       in_memory(f.values.size(), true),
-      rounded(f) {
+      rounded(f),
+      significands(f) {
   for (const Operation& operation : f.operations) {
     const bool computes = info(operation.op).family != OpFamily::source &&
                           !stands_alone(operation.op) && operation.op != OpKind::reshape;

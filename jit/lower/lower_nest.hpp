@@ -9,6 +9,7 @@
 #include "ir/function.hpp"
 #include "jit/lower/magnitudes.hpp"
 #include "jit/lower/rounded_values.hpp"
+#include "jit/lower/significands.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -25,6 +26,7 @@ struct FunctionFacts {
   bool excess_precision;                   ///< whether any carried type is not the value's own
   std::vector<bool> in_memory;             ///< by value: nests read it from memory
   RoundedValues rounded;
+  Significands significands;
 
   /// The type of a value's elements in memory: the one that they are handed on in where elementwise
   /// ops read them there, its own where only a reshape does.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "ir/shape/broadcast.hpp"
 #include "ir/shape/look_up.hpp"
 #include "jit/plan/op_costs.hpp"
 
@@ -16,6 +17,19 @@ namespace {
 constexpr size_t max_operations = 192;
 /// Values that cost more are not rematerialised for each element that they are broadcast to.
 constexpr int max_rematerialisation_cost = 8;
+
+/// Whether an operation reads blocks of its last axis that are so short that chunks read elements
+/// of their own: then an operand that is computed is computed for most chunks once more, though it
+/// has but one element for each block.
+bool is_read_in_blocks(const Operation& operation) {
+  constexpr int64_t min_block = 16;
+  constexpr int64_t max_block = 32;
+  if (info(operation.op).family != OpFamily::elementwise) return false;
+  const Result<BroadcastRule> rule = broadcast_rule(operation);
+  if (!rule || rule->mode != BroadcastMode::blocked) return false;
+  return std::ranges::any_of(
+      rule->block, [](int64_t block) { return block >= min_block && block <= max_block; });
+}
 
 void unite(std::vector<ValueId>& into, const std::vector<ValueId>& more) {
   std::vector<ValueId> both;
@@ -84,7 +98,7 @@ void MaterialisedValues::visit(const Operation& operation) {
       continue;
     }
     for (ValueId operand : operation.operands) {
-      if (costs_too_much(operand, result)) materialise(operand);
+      if (costs_too_much(operation, operand, result)) materialise(operand);
     }
     while (exceeds_nest(operation)) materialise(largest_operand(operation));
     cones_[result] = united_cones(operation);
@@ -161,14 +175,16 @@ ValueId MaterialisedValues::largest_operand(const Operation& operation) const {
 
 /// Whether it would cost too much to rematerialise the operand for every element of the result. It
 /// does not where the result repeats the operand along its last axis: there it is hoisted.
-bool MaterialisedValues::costs_too_much(ValueId operand, ValueId result) const {
+bool MaterialisedValues::costs_too_much(const Operation& operation, ValueId operand,
+                                        ValueId result) const {
   const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
   if (facts_.in_memory[operand] || shapes_[operand] == shapes_[result]) return false;
   // It is stored as a reshape wants it, not as this operation does.
   if (materialised_[operand] && is_stored_wide) return false;
   const ShapeId& shape = shapes_[operand];
   if (shape.empty() || (shape.back() == 1 && shapes_[result].back() != 1)) return false;
-  return cost_of_cone(operand) > max_rematerialisation_cost;
+  const int most = is_read_in_blocks(operation) ? 0 : max_rematerialisation_cost;
+  return cost_of_cone(operand) > most;
 }
 
 }  // namespace castor::jit

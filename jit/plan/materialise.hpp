@@ -38,7 +38,7 @@ class MaterialisedValues {
   Cone united_cones(const Operation& operation) const;
   bool exceeds_nest(const Operation& operation) const;
   ValueId largest_operand(const Operation& operation) const;
-  bool costs_too_much(ValueId operand, ValueId result) const;
+  bool costs_too_much(const Operation& operation, ValueId operand, ValueId result) const;
 
   FunctionFacts& facts_;
   const Function& function_;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the significands of a function's values are: products of short numbers are exact, and
+// need no rounding to types that hold them.
+#pragma once
+
+#include <vector>
+
+#include "ir/function.hpp"
+
+namespace castor::jit {
+
+/// Numbers that are integers of so many bits, times powers of two from 2^last_place on.
+struct Significand {
+  int bits = 0;
+  int last_place = 0;
+};
+
+class Significands {
+ public:
+  /// `function` is verified; the object does not keep it.
+  explicit Significands(const Function& function);
+
+  /// Whether a float type holds every number of the value that is not beyond its largest.
+  bool fits(ValueId value, ElementType type) const;
+
+ private:
+  Significand of_result(const Function& function, const Operation& operation) const;
+
+  std::vector<Significand> significands_;  // by value
+};
+
+}  // namespace castor::jit
