@@ -263,7 +263,8 @@ LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, El
 /// As integers, positive floats are above all negative ones where they have signs, and below where
 /// they have not: each bound is one minimum.
 std::optional<LaneTensor> convert_float_to_range(LaneBuilder& builder, LaneTensor& source,
-                                                 const SmallRange& range, Rounding rounding) {
+                                                 const SmallRange& range, bool may_be_least,
+                                                 Rounding rounding) {
   const bool in_f32 = source.element() != ElementType::f64 &&
                       !(source.element() == ElementType::f16 && builder.has_f16_lanes());
   if (!in_f32 || !builder.has_wide_conversions() || range.lo >= 0 || range.hi < 0) {
@@ -276,7 +277,8 @@ std::optional<LaneTensor> convert_float_to_range(LaneBuilder& builder, LaneTenso
     const auto bound = [&](int32_t number) {
       return builder.float_constant(LaneType::f32, number);
     };
-    bounded = builder.min_unsigned(bound(range.lo), builder.min_signed(bound(range.hi), bounded));
+    bounded = builder.min_signed(bound(range.hi), bounded);
+    if (!may_be_least) bounded = builder.min_unsigned(bound(range.lo), bounded);
   }
   const bool may_be_nan = source.may_be_nan() && !source.fits_i32();
   const LaneId is_number = may_be_nan ? ordered(builder, value) : no_lane;

@@ -52,10 +52,47 @@ bool is_saturating_conversion(const Function& function, const Operation& operati
          saturates(canonical_options(from, to, convert_options(operation)));
 }
 
+/// By value: whether all that reads an i32 saturates it to at most 16 bits, or adds an unsigned
+/// number of at most 16 bits first.
+std::vector<bool> saturated_values(const Function& function) {
+  constexpr int max_bits = 16;
+  const size_t values = function.values.size();
+  std::vector<bool> is_unsigned(values, false);  // of at most 16 bits, as i32
+  for (const Operation& operation : function.operations) {
+    if (operation.op != OpKind::convert) continue;
+    const ElementType from = function.type_of(operation.operands[0]).element;
+    const ElementType to = function.type_of(operation.results[0]).element;
+    is_unsigned[operation.results[0]] =
+        to == ElementType::i32 && is_unsigned_integer(from) && bits_of(from) <= max_bits;
+  }
+  std::vector<bool> saturated(values, true);
+  for (ValueId result : function.results) saturated[result] = false;
+  for (size_t i = function.operations.size(); i-- > 0;) {  // readers first
+    const Operation& operation = function.operations[i];
+    const ValueId result = operation.results[0];
+    const ElementType to = function.type_of(result).element;
+    const auto is_other = [&](size_t operand) { return is_unsigned[operation.operands[operand]]; };
+    for (size_t at = 0; at < operation.operands.size(); ++at) {
+      const ValueId operand = operation.operands[at];
+      if (operand == no_value) continue;
+      const bool narrows = operation.op == OpKind::convert && is_integer(to) &&
+                           bits_of(to) <= max_bits &&
+                           convert_options(operation).overflow == Overflow::saturate;
+      const bool adds = operation.op == OpKind::add && to == ElementType::i32 &&
+                        saturated[result] && is_other(1 - at);
+      if (!narrows && !adds) saturated[operand] = false;
+    }
+  }
+  return saturated;
+}
+
 }  // namespace
 
 RoundedValues::RoundedValues(const Function& function)
-    : ranges_(function.values.size()), small_(function.values.size(), false) {
+    : ranges_(function.values.size()),
+      may_be_least_(function.values.size(), true),
+      small_(function.values.size(), false) {
+  const std::vector<bool> saturated = saturated_values(function);
   const size_t values = function.values.size();
   std::vector<bool> is_read(values, false);
   std::vector<bool> has_range(values, true);  // all readers so far clamp it to small numbers
@@ -76,6 +113,7 @@ RoundedValues::RoundedValues(const Function& function)
       if (operand == no_value) continue;
       is_read[operand] = true;
       if (!rounds) is_small[operand] = false;
+      if (!saturated[result]) may_be_least_[operand] = false;
       if (!range) {
         has_range[operand] = false;
       } else if (has_range[operand]) {

@@ -23,6 +23,13 @@ class RoundedValues {
 
   /// Of a float converted to i32, saturating, the range that all that reads it clamps it to.
   std::optional<SmallRange> range(ValueId converted) const { return ranges_[converted]; }
+  /// Whether what is below such a range may as well be the least i32: all that reads the clamped
+  /// integer adds an unsigned one of at most 16 bits and saturates the sum, which does not wrap,
+  /// and the range's least number would be saturated as well. Only where there is a range.
+  bool may_be_least(ValueId converted) const {
+    constexpr int32_t beyond_16_bits = -(1 << 17);
+    return may_be_least_[converted] && ranges_[converted]->lo <= beyond_16_bits;
+  }
   /// Whether a float is read by nothing but conversions to integers of at most 16 bits, or to i32
   /// of a small range, that saturate, and round to the nearest or toward zero: then NaN may as well
   /// be 0, and anything below a quarter in magnitude anything else below a quarter.
@@ -30,6 +37,7 @@ class RoundedValues {
 
  private:
   std::vector<std::optional<SmallRange>> ranges_;  // by value
+  std::vector<bool> may_be_least_;
   std::vector<bool> small_;
 };
 

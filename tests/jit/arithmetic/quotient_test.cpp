@@ -195,6 +195,27 @@ TEST(Quotient, OtherReadersSeeTheWholeQuotient) {
       {rows.x, rows.s});
 }
 
+TEST(Quotient, ClampsThatSaturationDoesNotReplace) {
+  const Rows rows = all_rows();
+  Patterns zero_points{ElementType::u8, rows.s.shape, {}};
+  for (size_t i = 0; i < rows.s.elements.size(); ++i) zero_points.elements.push_back(i * 97 & 255);
+  for (const std::string lo : {"-5", "-131071", "-131072", "-200000"}) {
+    for (const std::string to : {"u8", "i16"}) {
+      check("func @f(%x: f32[?n, ?c], %s: f32[?n], %z: u8[?n]) -> " + to +
+                "[?n, ?c] {"
+                " %q = div %x, %s {broadcast = pdpd, axis = 0}"
+                " %i = convert %q {rounding = nearest_even} : i32"
+                " %c = clamp %i {lo = " +
+                lo +
+                ", hi = 90} %w = convert %z : i32"
+                " %a = add %c, %w {broadcast = pdpd, axis = 0}"
+                " %y = convert %a {overflow = saturate} : " +
+                to + " return %y }",
+            {rows.x, rows.s, zero_points});
+    }
+  }
+}
+
 /// Types without NaN have another number instead, before it is an integer.
 TEST(Quotient, OfSmallFloats) {
   for (const std::string type : {"f4e2m1", "f6e3m2", "f8e4m3", "f8e5m2", "f16", "bf16"}) {
