@@ -9,7 +9,7 @@ namespace castor {
 
 namespace {
 
-constexpr size_t first_zero_point = 2;  // of conv_integer and of matmul_integer
+constexpr size_t first_zero_point = 2;  // conv_integer and matmul_integer have them from here on
 
 bool has_zero_points(const Operation& operation) {
   return operation.op == OpKind::conv_integer || operation.op == OpKind::matmul_integer;

@@ -12,7 +12,7 @@ namespace castor {
 namespace {
 
 constexpr int64_t max_elements = 64 << 10;
-/// Of a function: the interpreter takes some ten nanoseconds for each.
+/// The bound for one function: the interpreter takes some ten nanoseconds for each.
 constexpr int64_t max_elements_of_function = 1 << 20;
 
 Dims extents_of(const TensorType& type) {
@@ -128,7 +128,7 @@ std::optional<std::vector<ConstantData>> results_of(const Function& function) {
   return data;
 }
 
-/// The function with constants in the place of what was folded.
+/// The function with constants instead of what was folded.
 Result<FunctionPtr> rebuilt(const Function& function, const Folding& folding,
                             std::vector<ConstantData> data) {
   FunctionBuilder builder(function.name);

@@ -117,7 +117,7 @@ class NestLowering {
   /// Whether this nest reads the value from memory: not what it leaves there itself.
   bool is_in_memory(ValueId value) const {
     return facts_.in_memory[value] && std::ranges::none_of(outputs_, [&](const NestOutput& output) {
-             return output.is_scratch() && output.value == value;
+             return output.value == value && (output.is_scratch() || facts_.is_left(output));
            });
   }
 
@@ -348,6 +348,7 @@ FunctionFacts::FunctionFacts(const Function& f)
       carried(carried_types(f)),
       excess_precision(allows_excess_precision(f)),
       in_memory(f.values.size(), true),
+      left_in(f.values.size(), NestOutput::scratch),
       rounded(f),
       significands(f) {
   for (const Operation& operation : f.operations) {

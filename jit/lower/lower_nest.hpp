@@ -25,9 +25,14 @@ struct FunctionFacts {
   std::vector<ElementType> carried;        ///< by value; see ir/types/excess_precision.hpp
   bool excess_precision;                   ///< whether any carried type is not the value's own
   std::vector<bool> in_memory;             ///< by value: nests read it from memory
+  /// By value: index of the result in which a nest leaves it for later ones; NestOutput::scratch of
+  /// all others.
+  std::vector<uint32_t> left_in;
   RoundedValues rounded;
   Significands significands;
 
+  /// Whether the output is a result in which its value is left for later nests, or scratch.
+  bool is_left(const NestOutput& output) const { return output.result == left_in[output.value]; }
   /// The type of a value's elements in memory: the one that they are handed on in where elementwise
   /// ops read them there, its own where only a reshape does.
   ElementType stored_element(ValueId value) const;

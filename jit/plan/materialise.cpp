@@ -109,8 +109,9 @@ void MaterialisedValues::visit(const Operation& operation) {
 }
 
 /// A reduction's operand is computed where it is folded, and again by others that read it, unless
-/// that costs too much. What it looks up is stored first: folds read no tables. The result is
-/// completed wherever it is read.
+/// that costs too much, or keeps a convolution's sums in memory, whose epilogue could compute it.
+/// What it looks up is stored first: folds read no tables. The result is completed wherever it is
+/// read.
 void MaterialisedValues::visit_reduction(const Operation& operation) {
   const ValueId operand = operation.operands[0];
   const std::vector<ValueId> computed = cones_[operand].computed;
@@ -120,11 +121,24 @@ void MaterialisedValues::visit_reduction(const Operation& operation) {
   }
   const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
   const bool costs_much = uses_[operand] > 1 && cost_of_cone(operand) > max_rematerialisation_cost;
-  if (!facts_.in_memory[operand] && !is_stored_wide && (costs_much || exceeds_nest(operation))) {
+  const bool is_stored = costs_much || exceeds_nest(operation) || reads_sums_alone(operand);
+  if (!facts_.in_memory[operand] && !is_stored_wide && is_stored) {
     materialise(operand);
   }
   const ValueId result = operation.results[0];
   cones_[result] = {.leaves = {result}, .computed = {result}};
+}
+
+/// Whether a value is computed from a convolution's result of its shape that nothing else reads.
+bool MaterialisedValues::reads_sums_alone(ValueId value) const {
+  if (cones_[value].computed.empty()) return false;
+  return std::ranges::any_of(cones_[value].leaves, [&](ValueId leaf) {
+    const Operation* operation = facts_.defining[leaf];
+    const bool is_sum = operation != nullptr && (operation->op == OpKind::conv_integer ||
+                                                 operation->op == OpKind::matmul_integer);
+    return is_sum && uses_[leaf] == 1 && shapes_[leaf] == shapes_[value] &&
+           std::ranges::find(function_.results, leaf) == function_.results.end();
+  });
 }
 
 int MaterialisedValues::cost_of_cone(ValueId value) const {

@@ -19,8 +19,8 @@ namespace castor::jit {
 
 /// A tensor that a nest reads.
 struct NestInput {
-  /// A parameter, a constant, a value that an earlier nest leaves in scratch, or a reshape of one
-  /// of them.
+  /// A parameter, a constant, a value that an earlier nest leaves in scratch or in a result, or a
+  /// reshape of one of them.
   ValueId value = 0;
   /// For each axis of the value, the axis of the iteration space that it is, or -1.
   Dims axes;

@@ -37,11 +37,12 @@ class Grouping {
       for (ValueId value : operation.results) {
         depth_[value] = depth_after(value);
         if (facts_.owners[value] == value && needed_[value]) add_reduction(operation);
-        if (materialised_.contains(value) && needed_[value]) add({NestOutput::scratch, value});
+        if (materialised_.contains(value) && needed_[value]) add({facts_.left_in[value], value});
       }
     }
     for (uint32_t i = 0; i < facts_.function.results.size(); ++i) {
-      add({i, facts_.function.results[i]});
+      const NestOutput output = {i, facts_.function.results[i]};
+      if (!facts_.is_left(output)) add(output);
     }
   }
 
@@ -101,7 +102,8 @@ class Grouping {
 
   /// Nests that must run before the one that computes the output.
   int depth_of(const NestOutput& output) const {
-    return depth_[output.value] - (output.is_scratch() || is_alone(output) ? 1 : 0);
+    const bool is_left = output.is_scratch() || facts_.is_left(output);
+    return depth_[output.value] - (is_left || is_alone(output) ? 1 : 0);
   }
 
   void add(const NestOutput& output) {
@@ -160,12 +162,26 @@ class Grouping {
   size_t added_ = 0;
 };
 
+/// Materialised values that are results are left there, unless results are of another type.
+void leave_in_results(FunctionFacts& facts, const MaterialisedValues& materialised) {
+  const Function& function = facts.function;
+  for (uint32_t i = 0; i < function.results.size(); ++i) {
+    const ValueId value = function.results[i];
+    const Operation* operation = facts.defining[value];
+    if (operation == nullptr || !materialised.contains(value) || !facts.in_memory[value]) continue;
+    const bool is_stored_wide = facts.carried[value] != function.type_of(value).element;
+    if (stands_alone(operation->op) || is_stored_wide) continue;
+    if (facts.left_in[value] == NestOutput::scratch) facts.left_in[value] = i;
+  }
+}
+
 /// The nests of the function if none computes from more than `max_leaves` tensors; their programs
 /// may read one several times, in several ways.
 std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, const Target& target,
                             size_t max_leaves) {
   FunctionFacts facts(function);
   const MaterialisedValues materialised(facts, shapes, max_leaves);
+  leave_in_results(facts, materialised);
   std::vector<Nest> nests;
   const Grouping grouping(facts, shapes, materialised);
   for (const std::vector<NestOutput>& outputs : grouping.groups()) {

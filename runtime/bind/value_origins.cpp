@@ -18,6 +18,9 @@ ValueOrigins::ValueOrigins(const BoundState& bound, BoundShapes shapes)
     if (operation.op == OpKind::constant) constants_[operation.results[0]] = &operation;
   }
   for (const jit::Nest& nest : bound.kernel->compiled->nests) {
+    for (const jit::NestOutput& output : nest.outputs) {
+      if (!output.is_scratch()) results_.try_emplace(output.value, output.result);
+    }
     for (const jit::NestInput& input : nest.inputs) {
       ++(input.accumulator >= 0 ? accumulator_reads_left_[owners_[input.value]]
                                 : reads_left_[root_of(input.value)]);
@@ -45,7 +48,13 @@ TensorOrigin ValueOrigins::of_root(ValueId root, ElementType element) {
             bound_.inputs[index].strides};
   }
   const auto constant = constants_.find(root);
-  if (constant == constants_.end()) return in_scratch(root, element, extents_of(root));
+  if (constant == constants_.end()) {
+    const auto result = results_.find(root);
+    if (result == results_.end()) return in_scratch(root, element, extents_of(root));
+    return {{.kind = OperandOrigin::Kind::output, .index = result->second},
+            extents_of(root),
+            bound_.outputs[result->second].strides};
+  }
   return {{.kind = OperandOrigin::Kind::constant, .constant = constant->second->data->bytes.data()},
           extents_of(root),
           dense_strides(extents_of(root))};

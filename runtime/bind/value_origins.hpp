@@ -35,7 +35,8 @@ class ValueOrigins {
 
   /// A dense tensor in scratch.
   TensorOrigin in_scratch(ValueId value, ElementType element, const Dims& extents);
-  /// The tensor that a chain of reshapes begins with, as the caller or the function has it.
+  /// The tensor that a chain of reshapes begins with, as the caller or the function has it. What is
+  /// in no scratch was left in a result by an earlier nest.
   TensorOrigin of_root(ValueId root, ElementType element);
   /// A dense tensor of the extents of a reduction: its accumulator of that number.
   TensorOrigin of_accumulator(ValueId reduction, int number, ElementType element);
@@ -62,6 +63,7 @@ class ValueOrigins {
   const BoundShapes shapes_;
   std::unordered_map<ValueId, size_t> inputs_;  // indices of parameters
   std::unordered_map<ValueId, const Operation*> constants_;
+  std::unordered_map<ValueId, size_t> results_;  // indices of the first that a value is stored as
   std::unordered_map<ValueId, int> reads_left_;  // by root
   std::unordered_map<ValueId, size_t> scratch_;  // offsets of tensors
   // By owner: reads that are left, and where the first accumulator is; the others follow.

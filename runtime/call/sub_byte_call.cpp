@@ -57,7 +57,7 @@ class SharedEnd {
 template <class Visit>
 void for_each_sub_byte_output(const ElementwiseStep& step, std::span<const View> outputs,
                               Visit visit) {
-  for (size_t k = 0; k < step.operands.size(); ++k) {
+  for (size_t k = step.first_output; k < step.operands.size(); ++k) {
     const OperandOrigin& origin = step.operands[k].origin;
     const bool is_output = origin.kind == OperandOrigin::Kind::output;
     if (is_output && is_sub_byte(outputs[origin.index].element)) visit(k, origin.index);

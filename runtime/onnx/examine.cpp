@@ -14,9 +14,9 @@ namespace castor::onnx {
 namespace {
 
 /// Results up to this size are folded: shapes, scales, biases, but no weights.
-constexpr int64_t most_folded_bytes = 64 << 10;
+constexpr int64_t max_folded_bytes = 64 << 10;
 
-/// A node as a function of its own.
+/// A node that is a function by itself.
 struct Probe {
   FunctionPtr function;
   std::vector<size_t> outputs;  ///< of the node, in the order of the function's results
@@ -100,7 +100,7 @@ bool folds(const Probe& probe) {
   const Function& function = *probe.function;
   return !probe.has_parameters && std::ranges::all_of(function.results, [&](ValueId result) {
     const auto bytes = bytes_of(function.type_of(result));
-    return bytes && *bytes <= most_folded_bytes;
+    return bytes && *bytes <= max_folded_bytes;
   });
 }
 

@@ -71,7 +71,7 @@ std::vector<std::vector<NodeIndex>> producers_of(const Graph& graph) {
 }
 
 /// An order in which producers come first; of nodes that are ready, the one that came first in the
-/// file. Fewer nodes than there are: the others are on or behind a cycle.
+/// file. Fewer nodes than there are: the others are on a cycle, or depend on one.
 std::vector<NodeIndex> topological_order(const std::vector<std::vector<NodeIndex>>& producers) {
   std::vector<std::vector<NodeIndex>> readers(producers.size());
   std::vector<size_t> waits_for(producers.size());

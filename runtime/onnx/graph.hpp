@@ -46,17 +46,18 @@ struct Value {
   std::string name;
   std::optional<ElementType> element{};  ///< nothing where it is unknown, or castor lacks the type
   std::optional<Shape> shape{};          ///< nothing where even the rank is unknown
-  std::optional<Tensor> constant{};      ///< of initializers, and of what follows from constants
+  std::optional<Tensor>
+      constant{};  ///< the tensor, if it is an initializer or follows from constants
   NodeIndex producer = no_node;
   std::vector<NodeIndex> consumers{};  ///< ascending, each once
-  bool is_output = false;              ///< of the graph
+  bool is_output = false;              ///< whether the graph gives it
 };
 
 struct Node {
   std::string name;
   std::string op_type;
   std::string domain;   ///< empty for ONNX's own
-  int64_t version = 0;  ///< of the domain's operator set
+  int64_t version = 0;  ///< the version of the domain's operator set
   std::vector<ValueIndex> inputs{};
   std::vector<ValueIndex> outputs{};
   std::map<std::string, AttributeValue, std::less<>> attributes{};

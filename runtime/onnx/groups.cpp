@@ -28,8 +28,9 @@ class Set {
   template <class Visit>
   void each_without(const Set& other, const Visit& visit) const {
     for (size_t w = 0; w < words_.size(); ++w) {
-      for (uint64_t rest = words_[w] & ~other.words_[w]; rest != 0; rest &= rest - 1) {
-        visit(w * 64 + static_cast<size_t>(std::countr_zero(rest)));
+      for (uint64_t remaining = words_[w] & ~other.words_[w]; remaining != 0;
+           remaining &= remaining - 1) {
+        visit(w * 64 + static_cast<size_t>(std::countr_zero(remaining)));
       }
     }
   }
@@ -43,7 +44,7 @@ class Set {
 class Clusters {
  public:
   explicit Clusters(size_t nodes)
-      : of_(nodes), before_(nodes, Set(nodes)), behind_(nodes, Set(nodes)) {
+      : of_(nodes), before_(nodes, Set(nodes)), after_(nodes, Set(nodes)) {
     for (size_t i = 0; i < nodes; ++i) of_[i] = static_cast<NodeIndex>(i);
   }
 
@@ -55,7 +56,7 @@ class Clusters {
   void close() {
     const Set none(of_.size());
     for (size_t i = 0; i < of_.size(); ++i) {
-      before_[i].each_without(none, [&](size_t earlier) { behind_[earlier].insert(i); });
+      before_[i].each_without(none, [&](size_t earlier) { after_[earlier].insert(i); });
     }
   }
 
@@ -69,22 +70,22 @@ class Clusters {
   void merge(NodeIndex from, NodeIndex to) {
     const NodeIndex a = of(from);
     const NodeIndex b = of(to);
-    if (a == b || behind_[a].meets(before_[b])) return;
+    if (a == b || after_[a].meets(before_[b])) return;
     const NodeIndex kept = std::min(a, b);
     const NodeIndex gone = std::max(a, b);
-    const Set a_behind = behind_[a];
+    const Set a_after = after_[a];
     const Set b_before = before_[b];
-    // What was behind a alone is behind b as well now, and what was before b alone before a.
-    a_behind.each_without(behind_[b], [&](size_t later) {
+    // What was after a alone is after b as well now, and what was before b alone before a.
+    a_after.each_without(after_[b], [&](size_t later) {
       before_[later].insert(before_[b]);
       before_[later].insert(kept);
     });
     b_before.each_without(before_[a], [&](size_t earlier) {
-      behind_[earlier].insert(behind_[a]);
-      behind_[earlier].insert(kept);
+      after_[earlier].insert(after_[a]);
+      after_[earlier].insert(kept);
     });
-    behind_[kept].insert(a_behind);
-    behind_[kept].insert(behind_[gone]);
+    after_[kept].insert(a_after);
+    after_[kept].insert(after_[gone]);
     before_[kept].insert(b_before);
     before_[kept].insert(before_[gone]);
     forget(gone, kept);
@@ -94,23 +95,23 @@ class Clusters {
   void forget(NodeIndex gone, NodeIndex kept) {
     of_[gone] = kept;
     const Set none(of_.size());
-    behind_[kept].erase(kept);
-    behind_[kept].erase(gone);
+    after_[kept].erase(kept);
+    after_[kept].erase(gone);
     before_[kept].erase(kept);
     before_[kept].erase(gone);
-    behind_[kept].each_without(none, [&](size_t later) {
+    after_[kept].each_without(none, [&](size_t later) {
       before_[later].erase(gone);
       before_[later].insert(kept);
     });
     before_[kept].each_without(none, [&](size_t earlier) {
-      behind_[earlier].erase(gone);
-      behind_[earlier].insert(kept);
+      after_[earlier].erase(gone);
+      after_[earlier].insert(kept);
     });
   }
 
   std::vector<NodeIndex> of_;
   std::vector<Set> before_;
-  std::vector<Set> behind_;
+  std::vector<Set> after_;
 };
 
 template <class Visit>

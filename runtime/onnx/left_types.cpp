@@ -38,7 +38,7 @@ Dim window_extent(const Node& node, const Dim& in, size_t axis, size_t axes, int
   const int64_t span = in.extent + pads - reach;
   if (span < 0) return Dim::any();
   const bool rounds_up = node.integer("ceil_mode", 0) != 0;
-  // Rounded up, the last window may begin behind the input: left open.
+  // Rounded up, the last window may begin after the input: left open.
   return rounds_up && span % stride != 0 ? Dim::any() : Dim(span / stride + 1);
 }
 

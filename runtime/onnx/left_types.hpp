@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of what nodes that castor leaves compute, so that those behind them can be taken.
+// Types of what nodes that castor leaves compute, so that those after them can be taken.
 #pragma once
 
 #include "runtime/onnx/graph.hpp"

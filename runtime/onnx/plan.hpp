@@ -30,7 +30,7 @@ struct PlanOptions {
 struct Plan {
   std::vector<std::string> read;  ///< the nodes as they were read, in order: see `describe`
   Graph graph;                    ///< with types, constants and quantized units filled in
-  std::vector<Verdict> verdicts;  ///< of the graph's nodes
+  std::vector<Verdict> verdicts;  ///< what became of each of the graph's nodes
   std::vector<Unit> units;        ///< every taken node is in one
 
   bool is_complete() const;  ///< whether no node is left

@@ -13,10 +13,10 @@ namespace {
 
 /// One operator between DequantizeLinear and QuantizeLinear.
 struct Pattern {
-  std::string_view op_type;  ///< of ONNX
+  std::string_view op_type;  ///< the operator of floats
   std::string_view fused;    ///< the operator of the unit
   std::string_view domain;
-  int64_t w_axis;      ///< of w's scales, where there are several
+  int64_t w_axis;      ///< the axis of w's scales, where there are several
   bool may_transpose;  ///< transB of w changes that axis
 };
 
@@ -236,13 +236,13 @@ class Fuser {
     fused.inputs.push_back(quantize.inputs[1]);
     fused.inputs.push_back(y_zero_point);
     if (pattern.fused == "QLinearConv") fused.inputs.push_back(bias);
-    std::vector<Node>& place = replaced_by_[unit.quantize];
-    if (unit.relu) place.push_back(relu_behind(fused, y_zero_point, type));
-    place.push_back(std::move(fused));
+    std::vector<Node>& made = replaced_by_[unit.quantize];
+    if (unit.relu) made.push_back(relu_after(fused, y_zero_point, type));
+    made.push_back(std::move(fused));
   }
 
   /// Relu of the real number is the maximum with the zero point of the code.
-  Node relu_behind(Node& fused, ValueIndex zero_point, ElementType type) {
+  Node relu_after(Node& fused, ValueIndex zero_point, ElementType type) {
     Node relu{.name = fused.name + "_relu", .op_type = "Max", .domain = "", .version = last_opset};
     graph_.values.push_back(
         {.name = fmt::format("castor_before_relu_{}", graph_.values.size()), .element = type});

@@ -51,7 +51,7 @@ double gain_of(const Graph& graph, const Node& node) {
   return weights == ElementType::i8 ? 20 : 3.5;
 }
 
-constexpr std::string_view behind_fusion = "ONNX Runtime fuses it with what is before";
+constexpr std::string_view after_fusion = "ONNX Runtime fuses it with what comes before";
 
 class Chooser {
  public:
@@ -90,14 +90,14 @@ class Chooser {
     if (is_convolution(node)) return {};
     if (leads_fusions(node)) return "ONNX Runtime is as fast";
     if (sums_floats(graph_, node)) return "sums of floats would have another order";
-    if (is_behind_fusion(node)) return std::string(behind_fusion);
-    if (is_before_fusion(node)) return "ONNX Runtime fuses it with what is behind";
+    if (is_after_fusion(node)) return std::string(after_fusion);
+    if (is_before_fusion(node)) return "ONNX Runtime fuses it with what comes next";
     return {};
   }
 
   /// Whether a node that ONNX Runtime fuses computes what this one reads, or one that is left for
   /// that reason does.
-  bool is_behind_fusion(const Node& node) const {
+  bool is_after_fusion(const Node& node) const {
     return std::ranges::any_of(node.inputs, [&](ValueIndex input) {
       if (input == onnx::absent) return false;
       const NodeIndex producer = graph_.values[input].producer;
@@ -112,7 +112,7 @@ class Chooser {
       return ends_fusions(graph_.nodes[reader]);
     });
   }
-  bool is_elementwise_of(NodeIndex index) const { return choice_.left[index] == behind_fusion; }
+  bool is_elementwise_of(NodeIndex index) const { return choice_.left[index] == after_fusion; }
 
   /// What quantizes operands of nodes that are left is left as well: it is fused with them.
   void leave_lone_quantizer(NodeIndex index) {

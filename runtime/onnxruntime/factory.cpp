@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two functions that ONNX Runtime looks for in the library, and the factory behind them.
+// The two functions that ONNX Runtime looks for in the library, and the factory that they make.
 #include <map>
 #include <mutex>
 

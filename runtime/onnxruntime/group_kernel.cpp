@@ -66,7 +66,7 @@ Result<std::shared_ptr<const GroupKernel::Bound>> GroupKernel::bound(
   if (!made) return made.error();
   auto bound = std::make_shared<const Bound>(Bound{std::move(shapes), std::move(*made)});
   kept_.push_back(bound);
-  if (kept_.size() > most_bound) kept_.pop_front();
+  if (kept_.size() > max_bound) kept_.pop_front();
   last_ = bound;
   return bound;
 }

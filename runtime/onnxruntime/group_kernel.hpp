@@ -39,7 +39,7 @@ class GroupKernel {
   explicit GroupKernel(Kernel kernel) : kernel_(std::move(kernel)) {}
 
   /// Sets of extents that are kept; the oldest one goes first.
-  static constexpr size_t most_bound = 16;
+  static constexpr size_t max_bound = 16;
 
   Kernel kernel_;
   std::vector<std::string> parameters_;
@@ -64,8 +64,8 @@ class HostExecutor final : public Executor {
   int threads_;
 };
 
-/// One call: reads the inputs, asks for the outputs, runs. `inputs` and `outputs` are the places of
-/// the kernel's parameters and results among those of the fused node.
+/// One call: reads the inputs, asks for the outputs, runs. `inputs` and `outputs` are the indices
+/// of the kernel's parameters and results among those of the fused node.
 Status compute(const Host& host, const GroupKernel& group, const std::vector<size_t>& inputs,
                const std::vector<size_t>& outputs, int threads, abi::OrtKernelContext* context);
 

@@ -30,7 +30,7 @@ class Host {
   auto function(abi::Slot<Signature> slot) const {
     return abi::at(api_, slot);
   }
-  /// The same of the table for execution providers.
+  /// A function of the table for execution providers.
   template <class Signature>
   auto provider_function(abi::Slot<Signature> slot) const {
     return abi::at(provider_api_, slot);

@@ -14,7 +14,7 @@ namespace {
 /// ONNX Runtime writes provider options under the provider's name in lower case.
 constexpr std::string_view prefix = "ep.castorexecutionprovider.";
 
-constexpr int most_threads = 256;
+constexpr int max_threads = 256;
 
 /// The entry of the session's configuration; nothing where there is none.
 Result<std::optional<std::string>> entry(const Host& host, const abi::OrtSessionOptions* session,
@@ -47,7 +47,7 @@ Error wrong(std::string_view option, const std::string& found, std::string_view 
 int cpus_of_process() {
   cpu_set_t cpus;
   if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 1;
-  return std::clamp(CPU_COUNT(&cpus), 1, most_threads);
+  return std::clamp(CPU_COUNT(&cpus), 1, max_threads);
 }
 
 template <class Number>
@@ -64,7 +64,7 @@ Status set(Options& options, std::string_view key, const std::string& text) {
     if (!options.isa) return wrong(key, text, "a tier that `castor info` lists");
   } else if (key == "threads") {
     const auto threads = number<int>(text);
-    if (!threads || *threads < 1 || *threads > most_threads) return wrong(key, text, "1 to 256");
+    if (!threads || *threads < 1 || *threads > max_threads) return wrong(key, text, "1 to 256");
     options.threads = *threads;
   } else if (key == "min_gain") {
     const auto gain = number<double>(text);

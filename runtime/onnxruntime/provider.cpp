@@ -21,7 +21,8 @@ Provider& provider(abi::OrtEp* ep) { return *static_cast<Provider*>(ep); }
 struct ComputeNode final : abi::OrtNodeComputeInfo {
   Host host;
   std::shared_ptr<GroupKernel> group;
-  std::vector<size_t> inputs;   ///< of the fused node, for each of the kernel's parameters
+  std::vector<size_t>
+      inputs;  ///< indices of the fused node's inputs, for each of the kernel's parameters
   std::vector<size_t> outputs;  ///< for each of its results
   int threads = 1;
 };
@@ -59,18 +60,18 @@ Result<std::vector<std::string>> names_of(const Host& host,
   return names;
 }
 
-/// The places of names in a list that has them all.
-Result<std::vector<size_t>> places_of(const std::vector<std::string>& names,
-                                      const std::vector<std::string>& among) {
-  std::vector<size_t> places;
+/// The indices of names in a list that has them all.
+Result<std::vector<size_t>> indices_of(const std::vector<std::string>& names,
+                                       const std::vector<std::string>& among) {
+  std::vector<size_t> indices;
   for (const std::string& name : names) {
     const auto at = std::ranges::find(among, name);
     if (at == among.end()) {
       return Error{ErrorCode::internal, fmt::format("the fused node has no value {}", name)};
     }
-    places.push_back(static_cast<size_t>(at - among.begin()));
+    indices.push_back(static_cast<size_t>(at - among.begin()));
   }
-  return places;
+  return indices;
 }
 
 std::string joined(std::set<std::string> names) {
@@ -214,10 +215,10 @@ Result<abi::OrtNodeComputeInfo*> Provider::compile_group(const abi::OrtGraph* gr
   const auto output_names = names_of(host_, *outputs);
   if (!output_names) return output_names.error();
   const GroupKernel& group = *claimed->second;
-  auto input_places = places_of(group.parameters(), *input_names);
-  if (!input_places) return input_places.error();
-  auto output_places = places_of(group.results(), *output_names);
-  if (!output_places) return output_places.error();
+  auto input_indices = indices_of(group.parameters(), *input_names);
+  if (!input_indices) return input_indices.error();
+  auto output_indices = indices_of(group.results(), *output_names);
+  if (!output_indices) return output_indices.error();
   auto made = std::make_unique<ComputeNode>();
   made->ort_version_supported = host_.version();
   made->CreateState = create_state;
@@ -225,8 +226,8 @@ Result<abi::OrtNodeComputeInfo*> Provider::compile_group(const abi::OrtGraph* gr
   made->ReleaseState = release_state;
   made->host = host_;
   made->group = claimed->second;
-  made->inputs = std::move(*input_places);
-  made->outputs = std::move(*output_places);
+  made->inputs = std::move(*input_indices);
+  made->outputs = std::move(*output_indices);
   made->threads = options_.threads;
   return static_cast<abi::OrtNodeComputeInfo*>(made.release());
 }

@@ -367,8 +367,8 @@ TEST(Canonicalize, KeepsNamesAndPositionsOfWhatSurvives) {
 
 TEST(Canonicalize, SharesConstantsAndTheirHash) {
   const FunctionPtr function = parsed(
-      "func @f(%x: u8[2]) -> (i32[2]) {"
-      " %c = constant [1, 2] : u8[2] %a = convert %c : i16 %b = convert %a : i32 return %b }");
+      "func @f(%x: u8[2]) -> (u8[2]) {"
+      " %c = constant [1, 2] : u8[2] %a = add %x, %c %b = convert %a : u8 return %b }");
   ASSERT_TRUE(function);
   const FunctionPtr canonical = canonicalize(function);
   ASSERT_EQ(canonical->operations.size(), 2u);

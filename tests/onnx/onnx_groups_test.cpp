@@ -39,18 +39,18 @@ Graph random_graph(std::mt19937& random, size_t nodes) {
 
 /// The nodes that depend on members of the group through a node outside.
 bool is_convex(const Graph& graph, const std::set<NodeIndex>& group) {
-  std::set<NodeIndex> behind;  // outside, and dependent on the group
+  std::set<NodeIndex> after;  // outside, and dependent on the group
   for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
     bool depends = false;
     bool returns = false;
     for (const ValueIndex input : graph.nodes[index].inputs) {
       const NodeIndex producer = graph.values[input].producer;
       if (producer == onnx::no_node) continue;
-      depends |= group.contains(producer) || behind.contains(producer);
-      returns |= behind.contains(producer);
+      depends |= group.contains(producer) || after.contains(producer);
+      returns |= after.contains(producer);
     }
     if (group.contains(index) && returns) return false;
-    if (!group.contains(index) && depends) behind.insert(index);
+    if (!group.contains(index) && depends) after.insert(index);
   }
   return true;
 }

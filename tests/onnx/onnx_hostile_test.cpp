@@ -31,7 +31,7 @@ onnx_file::TensorProto& constant(OnnxMaker& maker) {
   return maker.constant<float>("w", OnnxMaker::f32, {2}, {1, 2});
 }
 
-void place(onnx_file::TensorProto& tensor, const std::string& key, const std::string& value) {
+void add_entry(onnx_file::TensorProto& tensor, const std::string& key, const std::string& value) {
   auto* entry = tensor.add_external_data();
   entry->set_key(key);
   entry->set_value(value);
@@ -42,7 +42,7 @@ onnx_file::TensorProto& external(OnnxMaker& maker, const std::string& location) 
   onnx_file::TensorProto& tensor = constant(maker);
   tensor.clear_raw_data();
   tensor.set_data_location(1);
-  place(tensor, "location", location);
+  add_entry(tensor, "location", location);
   return tensor;
 }
 
@@ -136,13 +136,16 @@ const Case cases[] = {
      "external data without a location"},
     {"truncated file", [](OnnxMaker& maker) { external(maker, "short.bin"); },
      "external data 'short.bin' has 4 bytes, expected 8 from offset 0 on"},
-    {"offset behind the end",
-     [](OnnxMaker& maker) { place(external(maker, "long.bin"), "offset", "18446744073709551615"); },
+    {"offset after the end",
+     [](OnnxMaker& maker) {
+       add_entry(external(maker, "long.bin"), "offset", "18446744073709551615");
+     },
      "expected 8 from offset 18446744073709551615 on"},
     {"offset that is no number",
-     [](OnnxMaker& maker) { place(external(maker, "long.bin"), "offset", "12x"); },
+     [](OnnxMaker& maker) { add_entry(external(maker, "long.bin"), "offset", "12x"); },
      "external data has the offset '12x', expected a number"},
-    {"wrong length", [](OnnxMaker& maker) { place(external(maker, "long.bin"), "length", "4"); },
+    {"wrong length",
+     [](OnnxMaker& maker) { add_entry(external(maker, "long.bin"), "length", "4"); },
      "external data of 4 bytes, expected 8"},
 };
 
@@ -178,7 +181,7 @@ Result<onnx::Plan> plan_of(const OnnxMaker& maker, const fs::path& folder) {
 TEST(OnnxHostile, WhatIsNotSpoiledIsRead) {
   const Folder folder;
   OnnxMaker maker = relu();
-  place(external(maker, "long.bin"), "offset", "56");
+  add_entry(external(maker, "long.bin"), "offset", "56");
   const auto plan = plan_of(maker, folder.path());
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_TRUE(plan->is_complete());

@@ -65,7 +65,7 @@ std::vector<uint8_t> run(const OnnxMaker& maker, const Dims& shape, size_t outpu
 
 struct Unary {
   std::string op_type;
-  std::function<double(double)> real;  ///< of the real number that a code stands for
+  std::function<double(double)> real;  ///< takes the real number that a code stands for
 };
 
 TEST(OnnxMicrosoft, OperatorsOfOneTensor) {

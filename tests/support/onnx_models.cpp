@@ -74,11 +74,11 @@ bool has_only_tensors(const GraphProto& graph) {
 
 Status read_data_sets(const fs::path& folder, OnnxModelTest& test) {
   for (int i = 0;; ++i) {
-    const fs::path place = folder / fmt::format("test_data_set_{}", i);
-    if (!fs::is_directory(place)) break;
-    auto inputs = read_tensors(test.graph, place, "input", test.graph.inputs);
+    const fs::path set = folder / fmt::format("test_data_set_{}", i);
+    if (!fs::is_directory(set)) break;
+    auto inputs = read_tensors(test.graph, set, "input", test.graph.inputs);
     if (!inputs) return inputs.error();
-    auto outputs = read_tensors(test.graph, place, "output", test.graph.outputs);
+    auto outputs = read_tensors(test.graph, set, "output", test.graph.outputs);
     if (!outputs) return outputs.error();
     test.data_sets.push_back({std::move(*inputs), std::move(*outputs)});
   }

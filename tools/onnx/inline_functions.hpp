@@ -18,7 +18,7 @@ using Opsets = std::map<std::string, int64_t>;
 
 struct FlatNode {
   NodeProto* node;  ///< with the names that values have in the graph
-  int64_t version;  ///< of the operator set of its domain; 0: none is imported
+  int64_t version;  ///< its domain's operator set has this version; 0: none is imported
 };
 
 /// Models have at most this many nodes, those of functions counted as often as they are called.

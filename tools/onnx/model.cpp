@@ -39,7 +39,7 @@ enum class AttributeKind : int32_t {
 };
 
 /// Constants of more elements are files beside a text.
-constexpr int64_t most_written_elements = 64;
+constexpr int64_t max_written_elements = 64;
 
 class Reader {
  public:
@@ -83,7 +83,7 @@ class Reader {
   std::string binding(const TensorProto& tensor, const std::string& name) {
     const auto count = element_count(
         Dims(std::span(tensor.dims().data(), static_cast<size_t>(tensor.dims_size()))));
-    if (count && *count <= most_written_elements) return {};
+    if (count && *count <= max_written_elements) return {};
     const std::string wanted = onnx::identifier(name);
     std::string found = wanted;
     for (int i = 1; !bindings_.insert(found).second; ++i) found = fmt::format("{}_{}", wanted, i);
@@ -103,7 +103,7 @@ class Reader {
                      fmt::format("the initializer {}: {}", name, tensor.error().message)};
       }
       const ValueIndex index = value(name);
-      if (is_foreign) {  // of a type that castor lacks: nodes that read it are left
+      if (is_foreign) {  // castor lacks the type: nodes that read it are left
         graph_.inputs.push_back(index);
         continue;
       }

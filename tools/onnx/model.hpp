@@ -17,7 +17,7 @@ namespace castor::onnx_file {
 /// the node or the value.
 Result<onnx::Graph> read_model(const std::filesystem::path& file);
 
-/// The same of a serialised model, whose external data is in `folder`.
+/// Reads a serialised model, whose external data is in `folder`.
 Result<onnx::Graph> parse_model(std::string_view serialised, const std::filesystem::path& folder);
 
 }  // namespace castor::onnx_file

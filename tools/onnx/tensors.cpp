@@ -53,7 +53,7 @@ std::vector<std::byte> data_in_message(const TensorProto& tensor, ElementType ty
 }
 
 /// Where the elements of a tensor are in a file.
-struct Place {
+struct FileRange {
   std::string location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;  ///< nothing: to the end of the file
@@ -66,18 +66,18 @@ Result<uint64_t> number_in(const std::string& text, std::string_view key) {
   return broken(fmt::format("external data has the {} '{}', expected a number", key, text));
 }
 
-Result<Place> place_of(const TensorProto& tensor) {
-  Place place;
+Result<FileRange> file_range_of(const TensorProto& tensor) {
+  FileRange range;
   for (const StringStringEntryProto& entry : tensor.external_data()) {
-    if (entry.key() == "location") place.location = entry.value();
+    if (entry.key() == "location") range.location = entry.value();
     if (entry.key() != "offset" && entry.key() != "length") continue;
     const auto number = number_in(entry.value(), entry.key());
     if (!number) return number.error();
-    if (entry.key() == "offset") place.offset = *number;
-    if (entry.key() == "length") place.length = *number;
+    if (entry.key() == "offset") range.offset = *number;
+    if (entry.key() == "length") range.length = *number;
   }
-  if (place.location.empty()) return broken("external data without a location");
-  return place;
+  if (range.location.empty()) return broken("external data without a location");
+  return range;
 }
 
 /// The file, if it is inside the folder, also where links lead elsewhere.
@@ -99,24 +99,24 @@ Result<fs::path> file_inside(const fs::path& folder, const std::string& location
 
 Result<std::vector<std::byte>> data_in_file(const TensorProto& tensor, const fs::path& folder,
                                             uint64_t expected) {
-  const auto place = place_of(tensor);
-  if (!place) return place.error();
-  if (place->length && *place->length != expected) {
-    return broken(fmt::format("external data of {} bytes, expected {}", *place->length, expected));
+  const auto range = file_range_of(tensor);
+  if (!range) return range.error();
+  if (range->length && *range->length != expected) {
+    return broken(fmt::format("external data of {} bytes, expected {}", *range->length, expected));
   }
-  const auto file = file_inside(folder, place->location);
+  const auto file = file_inside(folder, range->location);
   if (!file) return file.error();
   std::error_code error;
   const uint64_t size = fs::file_size(*file, error);
-  if (error || place->offset > size || size - place->offset < expected) {
+  if (error || range->offset > size || size - range->offset < expected) {
     return broken(fmt::format("external data '{}' has {} bytes, expected {} from offset {} on",
-                              place->location, size, expected, place->offset));
+                              range->location, size, expected, range->offset));
   }
   std::vector<std::byte> bytes(expected);
   std::ifstream stream(*file, std::ios::binary);
-  stream.seekg(static_cast<std::streamoff>(place->offset));
+  stream.seekg(static_cast<std::streamoff>(range->offset));
   stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(expected));
-  if (!stream) return Error{ErrorCode::io, fmt::format("cannot read '{}'", place->location)};
+  if (!stream) return Error{ErrorCode::io, fmt::format("cannot read '{}'", range->location)};
   return bytes;
 }
 

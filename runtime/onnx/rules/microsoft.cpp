@@ -181,23 +181,23 @@ std::optional<Tensor> transposed(const Tensor* matrix) {
   }
   const auto rows = static_cast<size_t>(matrix->shape[0]);
   const auto columns = static_cast<size_t>(matrix->shape[1]);
-  ConstantData turned;
-  turned.bytes.resize(matrix->data->bytes.size());
+  ConstantData data;
+  data.bytes.resize(matrix->data->bytes.size());
   for (size_t row = 0; row < rows; ++row) {
     for (size_t column = 0; column < columns; ++column) {
-      turned.bytes[column * rows + row] = matrix->data->bytes[row * columns + column];
+      data.bytes[column * rows + row] = matrix->data->bytes[row * columns + column];
     }
   }
   return Tensor{matrix->element,
                 {matrix->shape[1], matrix->shape[0]},
-                std::make_shared<const ConstantData>(std::move(turned))};
+                std::make_shared<const ConstantData>(std::move(data))};
 }
 
 ValueId gemm_operand(const Node& node, Translation& into, size_t i, const char* attribute) {
   if (node.integer(attribute, 0) == 0) return into.input(node, i);
-  const std::optional<Tensor> turned = transposed(into.known(node, i));
-  if (!turned) into.refuse(fmt::format("input {} is transposed, and no constant", i));
-  return turned && !into.refusal() ? into.constant(*turned) : no_value;
+  const std::optional<Tensor> swapped = transposed(into.known(node, i));
+  if (!swapped) into.refuse(fmt::format("input {} is transposed, and no constant", i));
+  return swapped && !into.refusal() ? into.constant(*swapped) : no_value;
 }
 
 }  // namespace

@@ -64,12 +64,12 @@ std::optional<std::vector<int64_t>> axes_of(const Node& node, Translation& into)
 std::vector<bool> marked(const std::vector<int64_t>& axes, int64_t rank, Translation& into) {
   std::vector<bool> marks(static_cast<size_t>(std::max<int64_t>(rank, 0)));
   for (const int64_t axis : axes) {
-    const int64_t place = axis < 0 ? axis + rank : axis;
-    if (place < 0 || place >= rank) {
+    const int64_t index = axis < 0 ? axis + rank : axis;
+    if (index < 0 || index >= rank) {
       into.refuse(fmt::format("axis {} of a tensor of rank {}", axis, rank));
       return marks;
     }
-    marks[static_cast<size_t>(place)] = true;
+    marks[static_cast<size_t>(index)] = true;
   }
   return marks;
 }
@@ -114,11 +114,11 @@ Outputs constant(const Node& node, Translation& into) {
 Outputs shape(const Node& node, Translation& into) {
   std::vector<int64_t> extents = known_extents(node, into);
   const auto rank = static_cast<int64_t>(extents.size());
-  const auto place = [&](int64_t axis) {
+  const auto index_of = [&](int64_t axis) {
     return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
   };
-  const int64_t begin = place(node.integer("start", 0));
-  const int64_t end = std::max(begin, place(node.integer("end", rank)));
+  const int64_t begin = index_of(node.integer("start", 0));
+  const int64_t end = std::max(begin, index_of(node.integer("end", rank)));
   extents = {extents.begin() + begin, extents.begin() + end};
   if (into.refusal()) return {};
   return {into.constant(vector_of(ElementType::i64, extent_of(extents.size()), extents))};

@@ -79,6 +79,33 @@ TEST(Plan, ReshapesLookAtMemory) {
             "scratch s, y");
 }
 
+/// A value that later nests read from memory is stored once: as the result that it is.
+TEST(Plan, ResultsAreReadWhereTheyAre) {
+  EXPECT_EQ(plan_of("func @f(%x: f32[6]) -> (f32[6], f32[2, 3], f32[6]) {\n  %s = sqrt %x\n"
+                    "  %a = reshape %s : [2, 3]\n  %y = neg %a\n  return %s, %y, %s\n}\n"),
+            "s, y, s")
+      << "the second time it is a copy";
+  EXPECT_EQ(
+      plan_of("func @f(%x: f16[6]) -> (f16[6], f16[2, 3]) attributes {excess_precision = allow} {\n"
+              "  %s = sqrt %x\n  %d = mul %s, %s\n  %b = broadcast %d : [2, 6]\n"
+              "  %a = reshape %d : [2, 3]\n  %y = neg %a\n  return %d, %y\n}\n")
+          .substr(0, 7),
+      "scratch")
+      << "what is handed on in f32 is no f16 result";
+}
+
+TEST(Plan, SumsOfConvolutionsAreNotKeptForReductions) {
+  EXPECT_EQ(plan_of("func @f(%x: u8[1, 4, 8, 8], %w: i8[4, 4, 3, 3]) -> f32[] {\n"
+                    "  %c = conv_integer %x, %w\n  %f = convert %c : f32\n"
+                    "  %m = reduce_max %f\n  return %m\n}\n"),
+            "scratch c, scratch f, scratch m scratch m, m");
+  EXPECT_EQ(plan_of("func @f(%x: u8[1, 4, 8, 8], %w: i8[4, 4, 3, 3]) -> (f32[], i32[1, 4, 6, 6]) "
+                    "{\n  %c = conv_integer %x, %w\n  %f = convert %c : f32\n"
+                    "  %m = reduce_max %f\n  return %m, %c\n}\n"),
+            "scratch c, scratch m scratch m, c, m")
+      << "a result is in memory anyway";
+}
+
 TEST(Plan, NestsReadABoundedNumberOfTensors) {
   std::string text = "func @f(%p0: f32[4]";
   std::string body = "  %s0 = add %p0, %p1\n";
