@@ -18,15 +18,24 @@ constexpr size_t max_operations = 192;
 /// Values that cost more are not rematerialised for each element that they are broadcast to.
 constexpr int max_rematerialisation_cost = 8;
 
+/// How an operation repeats operands, where it does so by blocks.
+std::optional<BroadcastRule> blocked_rule(const Operation& operation) {
+  const bool broadcasts =
+      operation.op == OpKind::broadcast || info(operation.op).family == OpFamily::elementwise;
+  if (!broadcasts) return std::nullopt;
+  const Result<BroadcastRule> rule = broadcast_rule(operation);
+  const bool is_blocked = rule && rule->mode == BroadcastMode::blocked;
+  return is_blocked ? std::optional(*rule) : std::nullopt;
+}
+
 /// Whether an operation reads blocks of its last axis that are so short that chunks read elements
 /// of their own: then an operand that is computed is computed for most chunks once more, though it
 /// has but one element for each block.
 bool is_read_in_blocks(const Operation& operation) {
   constexpr int64_t min_block = 16;
   constexpr int64_t max_block = 32;
-  if (info(operation.op).family != OpFamily::elementwise) return false;
-  const Result<BroadcastRule> rule = broadcast_rule(operation);
-  if (!rule || rule->mode != BroadcastMode::blocked) return false;
+  const std::optional<BroadcastRule> rule = blocked_rule(operation);
+  if (!rule || operation.op == OpKind::broadcast) return false;
   return std::ranges::any_of(
       rule->block, [](int64_t block) { return block >= min_block && block <= max_block; });
 }
@@ -86,18 +95,31 @@ void MaterialisedValues::materialise_as_handed_on(ValueId value) {
   as_handed_on ? materialise(value) : static_cast<void>(materialised_[value] = true);
 }
 
+/// Stores what is looked up where an operand is computed.
+void MaterialisedValues::materialise_looked_up(ValueId operand) {
+  const std::vector<ValueId> computed = cones_[operand].computed;
+  for (const ValueId value : computed) {
+    const bool looks_up = facts_.defining[value]->op == OpKind::look_up;
+    if (looks_up && !facts_.in_memory[value]) materialise(value);
+  }
+}
+
 /// Decides on the operands of an operation, and finds the cones of its results.
 void MaterialisedValues::visit(const Operation& operation) {
   if (stands_alone(operation.op)) return visit_alone(operation);
   if (info(operation.op).family == OpFamily::reduction) return visit_reduction(operation);
   if (operation.op == OpKind::reshape) materialise_as_handed_on(operation.operands[0]);
   if (operation.op == OpKind::look_up) materialise_as_handed_on(operation.operands[1]);
+  const bool is_blocked = blocked_rule(operation).has_value();
   for (ValueId result : operation.results) {
     if (facts_.in_memory[result]) {
       make_leaf(result);
       continue;
     }
     for (ValueId operand : operation.operands) {
+      // Tables for each index of an axis are not found by blocks of that axis.
+      const bool is_in_blocks = is_blocked && shapes_[operand] != shapes_[result];
+      if (is_in_blocks && !facts_.in_memory[operand]) materialise_looked_up(operand);
       if (costs_too_much(operation, operand, result)) materialise(operand);
     }
     while (exceeds_nest(operation)) materialise(largest_operand(operation));
@@ -114,11 +136,7 @@ void MaterialisedValues::visit(const Operation& operation) {
 /// read.
 void MaterialisedValues::visit_reduction(const Operation& operation) {
   const ValueId operand = operation.operands[0];
-  const std::vector<ValueId> computed = cones_[operand].computed;
-  for (const ValueId value : computed) {
-    const bool looks_up = facts_.defining[value]->op == OpKind::look_up;
-    if (looks_up && !facts_.in_memory[value]) materialise(value);
-  }
+  materialise_looked_up(operand);
   const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
   const bool costs_much = uses_[operand] > 1 && cost_of_cone(operand) > max_rematerialisation_cost;
   const bool is_stored = costs_much || exceeds_nest(operation) || reads_sums_alone(operand);

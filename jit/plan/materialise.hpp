@@ -30,6 +30,7 @@ class MaterialisedValues {
   void count_uses();
   void make_leaf(ValueId value);
   void materialise(ValueId value);
+  void materialise_looked_up(ValueId operand);
   void materialise_as_handed_on(ValueId value);
   void visit(const Operation& operation);
   void visit_alone(const Operation& operation);

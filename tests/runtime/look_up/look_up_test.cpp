@@ -211,6 +211,26 @@ TEST(LookUp, AmongOtherOperations) {
   }
 }
 
+/// What a table for each index of an axis gives is repeated by blocks of that axis, directly and as a
+/// part of what is computed (the fuzzer found tables that went on with the elements).
+TEST(LookUp, RepeatedByBlocks) {
+  const char* const bodies[] = {
+      "%r = broadcast %y {mode = blocked, axes = [1], block = [2]} : [3, 77]",
+      "%n = add %y, %y\n  %r = add %f, %n {broadcast = blocked, axes = [1], block = [2]}",
+      "%n = neg %f\n  %r = mul %n, %y {broadcast = blocked, axes = [1], block = [2]}",
+  };
+  for (const char* body : bodies) {
+    for (const char* element : {"u16", "f32", "i8"}) {
+      const std::string text = fmt::format(
+          "func @f(%x: u8[3, 39], %t: {0}[39, 256], %f: {0}[3, 77]) -> ({0}[3, 77]) {{\n"
+          "  %y = look_up %x, %t {{axis = 1}}\n  {1}\n  return %r\n}}\n",
+          element, body);
+      check_function({text, {{.shape = {3, 39}}, {.shape = {39, 256}}, {.shape = {3, 77}}}});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 /// Under excess precision a table is rounded to its type, also where other operations take it as
 /// f32.
 TEST(LookUp, RoundsComputedTables) {
