@@ -28,7 +28,7 @@ constexpr size_t max_interpreted = size_t{1} << 20;
 struct Tensors {
   FunctionPtr function;
   ConstView x;
-  /// Where plain kernels load as many bytes for each time that x must be read: no two of them load
+  /// Where plain kernels load x's bytes for each time that it must be read: no two of them load
   /// from the same lines.
   std::vector<std::span<const std::byte>> sources;
   std::vector<View> results;

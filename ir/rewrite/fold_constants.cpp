@@ -110,7 +110,7 @@ class Folding {
   int64_t elements_left_ = max_elements_of_function;
   std::vector<bool> is_constant_;
   std::vector<bool> is_folded_;
-  std::vector<bool> is_operand_;  ///< of what is folded
+  std::vector<bool> is_operand_;  ///< whether what is folded reads it
   std::vector<bool> is_wanted_;
 };
 

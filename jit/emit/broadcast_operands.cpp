@@ -61,7 +61,7 @@ void UniformSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const 
   emit_broadcast_element(emitter, to, code.ptr[frame_.emit_pointer(operand_)], element_, lane_bits);
 }
 
-/// Whether each chunk of the main loop lies in one period.
+/// Whether each chunk of the main loop is in one period.
 bool RepeatedSource::reads_one_element(const LaneEmitter& emitter) const {
   return baked_period_ > 0 && baked_period_ % emitter.lanes() == 0;
 }

@@ -14,7 +14,7 @@ namespace castor::jit {
 
 /// Folds the chunks of a block of rows, which follow one another. Two vectors of partial results
 /// become one whose elements each fold two neighbours: the even elements of both with the odd ones.
-/// Pending vectors are merged as soon as there are two that have been through as many merges.
+/// Pending vectors are merged as soon as two have been through equally many merges.
 class RowBlocks {
  public:
   /// The vector registers that blocks use, which LaneEmitter must leave alone.
@@ -59,9 +59,9 @@ class RowBlocks {
   const Target& target_;
   Assembler& code_;
   Frame& frame_;
-  const int lane_bits_;  ///< of all accumulators
+  const int lane_bits_;  ///< the width of all accumulators
   const int chunk_bits_;
-  const int levels_;  ///< of merges, after which a vector has one element for each row
+  const int levels_;  ///< the number of merges, after which a vector has one element for each row
   int chunk_ = 0;
   std::deque<BlockSink> block_sinks_;
   std::vector<Sink*> sinks_;

@@ -57,7 +57,7 @@ bool is_saturating_conversion(const Function& function, const Operation& operati
 std::vector<bool> saturated_values(const Function& function) {
   constexpr int max_bits = 16;
   const size_t values = function.values.size();
-  std::vector<bool> is_unsigned(values, false);  // of at most 16 bits, as i32
+  std::vector<bool> is_unsigned(values, false);  // at most 16 bits wide, as i32
   for (const Operation& operation : function.operations) {
     if (operation.op != OpKind::convert) continue;
     const ElementType from = function.type_of(operation.operands[0]).element;

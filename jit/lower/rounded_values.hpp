@@ -21,7 +21,7 @@ class RoundedValues {
   /// `function` is verified; the object does not keep it.
   explicit RoundedValues(const Function& function);
 
-  /// Of a float converted to i32, saturating, the range that all that reads it clamps it to.
+  /// The range that all readers of a float converted to i32, saturating, clamp it to.
   std::optional<SmallRange> range(ValueId converted) const { return ranges_[converted]; }
   /// Whether what is below such a range may as well be the least i32: all that reads the clamped
   /// integer adds an unsigned one of at most 16 bits and saturates the sum, which does not wrap,

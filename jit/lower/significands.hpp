@@ -9,7 +9,7 @@
 
 namespace castor::jit {
 
-/// Numbers that are integers of so many bits, times powers of two from 2^last_place on.
+/// Numbers that are integers of that many bits, times powers of two from 2^last_place on.
 struct Significand {
   int bits = 0;
   int last_place = 0;

@@ -150,12 +150,12 @@ void MaterialisedValues::visit_reduction(const Operation& operation) {
 /// Whether a value is computed from a convolution's result of its shape that nothing else reads.
 bool MaterialisedValues::reads_sums_alone(ValueId value) const {
   if (cones_[value].computed.empty()) return false;
-  return std::ranges::any_of(cones_[value].leaves, [&](ValueId leaf) {
-    const Operation* operation = facts_.defining[leaf];
+  return std::ranges::any_of(cones_[value].leaves, [&](ValueId read) {
+    const Operation* operation = facts_.defining[read];
     const bool is_sum = operation != nullptr && (operation->op == OpKind::conv_integer ||
                                                  operation->op == OpKind::matmul_integer);
-    return is_sum && uses_[leaf] == 1 && shapes_[leaf] == shapes_[value] &&
-           std::ranges::find(function_.results, leaf) == function_.results.end();
+    return is_sum && uses_[read] == 1 && shapes_[read] == shapes_[value] &&
+           std::ranges::find(function_.results, read) == function_.results.end();
   });
 }
 

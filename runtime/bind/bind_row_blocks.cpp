@@ -28,7 +28,7 @@ Result<std::vector<BoundTensor>> block_tensors(std::span<const BoundTensor> whol
   return tensors;
 }
 
-/// The function bound to a block of so many rows. `blocks_in_all` such blocks are a call.
+/// The function bound to a block of `rows` rows. `blocks_in_all` such blocks are a call.
 Result<std::shared_ptr<BoundState>> bind_block(const BoundState& bound, const BoundShapes& shapes,
                                                const RowBlocks& blocks, int64_t rows,
                                                int64_t blocks_in_all) {
@@ -95,12 +95,12 @@ Status bind_row_blocks(BoundState& bound, const BoundShapes& shapes, const RowBl
   size_t scratch = (*block)->scratch_bytes;
   step.nanoseconds = saturated_product(nanoseconds_of(**block), count);
   step.block = std::move(block).value();
-  const int64_t rest = blocks.extents[blocks.extents.rank() - 1] % blocks.rows;
-  if (rest > 0) {
-    auto last = bind_block(bound, shapes, blocks, rest, count);
+  const int64_t remainder = blocks.extents[blocks.extents.rank() - 1] % blocks.rows;
+  if (remainder > 0) {
+    auto last = bind_block(bound, shapes, blocks, remainder, count);
     if (!last) return last.error();
     scratch = std::max(scratch, (*last)->scratch_bytes);
-    step.rest = std::move(last).value();
+    step.remainder = std::move(last).value();
   }
   step.views = jit::round_up(scratch, alignof(ConstView));
   bound.scratch_bytes =

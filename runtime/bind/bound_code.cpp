@@ -101,7 +101,7 @@ void visit_code(const BoundState& bound, const Visit& visit);
 template <class Visit>
 void visit_code(const RowBlockStep& step, const Visit& visit) {
   visit_code(*step.block, visit);
-  if (step.rest) visit_code(*step.rest, visit);
+  if (step.remainder) visit_code(*step.remainder, visit);
 }
 
 template <class Visit>

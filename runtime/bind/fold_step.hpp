@@ -12,7 +12,7 @@ namespace castor::detail {
 struct FoldTiles {
   std::vector<BoundTileCopy> copies;
   Dims extents;         ///< the whole space's, innermost first
-  int64_t columns = 0;  ///< of a tile: those of a part; the last part may have fewer
+  int64_t columns = 0;  ///< a tile has those of a part; the last part may have fewer
   int64_t rows = 0;
   /// By operand, then axis, in bytes; by operand, from a part to the next.
   std::vector<std::array<int64_t, max_rank>> steps;

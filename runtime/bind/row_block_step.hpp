@@ -12,16 +12,17 @@ namespace castor::detail {
 
 struct BoundState;
 
-/// The steps of a block are those of the function bound to tensors of so many rows, which begin
+/// The steps of a block are those of the function bound to tensors of `rows` rows, which begin
 /// elsewhere for each block. Each task has a block's scratch. Operands are those of these steps.
 struct RowBlockStep : StepBase {
   /// By row axis, how far the tensor's elements are apart; 0: all rows read the same ones.
   using Strides = Dims;
 
   std::shared_ptr<const BoundState> block;
-  std::shared_ptr<const BoundState> rest;  ///< the last block of an axis, if it is smaller; or null
-  Dims extents;                            ///< of the row axes
-  int64_t rows = 1;                        ///< of a block, along the last row axis
+  std::shared_ptr<const BoundState>
+      remainder;     ///< the last block of an axis, if it is smaller; or null
+  Dims extents;      ///< the row axes have these
+  int64_t rows = 1;  ///< a block has these along the last row axis
   std::vector<Strides> input_strides;
   std::vector<Strides> output_strides;
   size_t views = 0;         ///< where a task's views of a block are stored in its scratch

@@ -18,12 +18,12 @@ struct RowBlocks {
   /// extent 1.
   using Axes = Dims;
 
-  Dims extents;  ///< of the row axes
+  Dims extents;  ///< the row axes have these
   int64_t rows;  ///< indices of the last one that a block has; of the others it has one
   /// By value that nests read or write, and by value whose shape is an iteration space.
   std::unordered_map<ValueId, Axes> axes;
 
-  /// A value's extents in a block of so many indices of the last row axis.
+  /// A value's extents in a block of `rows` indices of the last row axis.
   Dims extents_in_block(ValueId value, const Dims& all, int64_t indices) const;
 };
 

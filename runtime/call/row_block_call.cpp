@@ -30,8 +30,8 @@ class BlockLoop {
         move_to(rows, step_.output_strides[o], memory_.outputs[o], outputs_[o]);
       }
       const int last = rows.rank() - 1;
-      const bool is_rest = step_.extents[last] - rows[last] < step_.rows;
-      run_(is_rest ? *step_.rest : *step_.block, {inputs_, outputs_, scratch_});
+      const bool is_remainder = step_.extents[last] - rows[last] < step_.rows;
+      run_(is_remainder ? *step_.remainder : *step_.block, {inputs_, outputs_, scratch_});
     }
   }
 

@@ -19,7 +19,8 @@ constexpr int64_t max_folded_bytes = 64 << 10;
 /// A node that is a function by itself.
 struct Probe {
   FunctionPtr function;
-  std::vector<size_t> outputs;  ///< of the node, in the order of the function's results
+  std::vector<size_t>
+      outputs;  ///< indices of the node's outputs, in the order of the function's results
   bool has_parameters = false;
 };
 

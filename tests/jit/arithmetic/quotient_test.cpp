@@ -17,7 +17,7 @@ float quotient(float x, float s) {
   return std::fma(std::fma(-first, s, x), reciprocal, first);
 }
 
-constexpr int64_t least_significand = int64_t{1} << 23;
+constexpr int64_t min_significand = int64_t{1} << 23;
 constexpr int64_t significands = int64_t{1} << 23;
 
 /// The inverse of an odd number modulo 2^64.
@@ -56,7 +56,7 @@ struct HardCases {
   }
 
   void try_dividend(int64_t x, bool from_one_up) {
-    const bool is_float = x >= least_significand && x < 2 * least_significand;
+    const bool is_float = x >= min_significand && x < 2 * min_significand;
     if (!is_float || from_one_up != (x >= s)) return;
     ++tried;
     const auto dividend = static_cast<float>(x);
@@ -68,7 +68,7 @@ struct HardCases {
 TEST(Quotient, HardCases) {
   const int64_t step = long_form() ? 1 : 61;
   HardCases cases{0};
-  for (int64_t s = least_significand; s < least_significand + significands; s += step) {
+  for (int64_t s = min_significand; s < min_significand + significands; s += step) {
     cases.s = s;
     cases.try_all();
   }

@@ -67,7 +67,7 @@ func @f(%x: f32[?n, ?c]) -> (i8[?n, ?c], f32[1, ?c]) {
   return %y, %s
 })";
 
-/// Of the operand %w, one nest reads a row for each row, and another one all rows.
+/// One nest reads a row of %w for each row, and another one all rows.
 constexpr const char* read_in_two_ways = R"(
 func @f(%x: f32[?n, 4], %w: f32[?n]) -> (f32[?n, 4]) {
   %m = reduce_max %w {axes = [0], keep_dims = true}
@@ -90,7 +90,7 @@ func @f(%x: f32[4, 64]) -> (f32[4, 64]) {
 struct Row {
   const char* what;
   FunctionCase function;
-  int64_t blocks;  ///< of 1024 bytes; 0: nest after nest
+  int64_t blocks;  ///< 1024 bytes each; 0: nest after nest
 };
 
 std::vector<Row> rows() {
@@ -147,7 +147,7 @@ TEST(RowBlocks, AreOfIndependentRows) {
   }
 }
 
-/// Runs a case in blocks of that many bytes, by so many tasks, and compares every byte.
+/// Runs a case in blocks of that many bytes, by `tasks` tasks, and compares every byte.
 void check(const Row& row, const Runtime& runtime, int64_t bytes, int tasks) {
   const FunctionPtr function = *parse_function(row.function.text);
   CaseTensors expected(*function, row.function, 3, true);

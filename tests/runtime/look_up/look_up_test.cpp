@@ -211,8 +211,8 @@ TEST(LookUp, AmongOtherOperations) {
   }
 }
 
-/// What a table for each index of an axis gives is repeated by blocks of that axis, directly and as a
-/// part of what is computed (the fuzzer found tables that went on with the elements).
+/// What a table for each index of an axis gives is repeated by blocks of that axis, directly and as
+/// a part of what is computed (the fuzzer found tables that went on with the elements).
 TEST(LookUp, RepeatedByBlocks) {
   const char* const bodies[] = {
       "%r = broadcast %y {mode = blocked, axes = [1], block = [2]} : [3, 77]",
