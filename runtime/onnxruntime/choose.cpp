@@ -43,10 +43,11 @@ bool sums_floats(const Graph& graph, const Node& node) {
   return is_sum && (!type || is_float(*type));
 }
 
-/// How many times as fast as ONNX Runtime's CPU provider a convolution is: measured medians of
-/// layers; bench/results has them.
-double gain_of(const Graph& graph, const Node& node) {
-  if (node.op_type == "QLinearConv") return node.integer("group", 1) > 1 ? 2.4 : 1.1;
+/// How many times as fast as ONNX Runtime's CPU provider a convolution is, from whole models:
+/// tools/ort-compare. Of quantized convolutions dense ones gain with tiles alone.
+double gain_of(const Graph& graph, const Node& node, bool has_tiles) {
+  const bool is_grouped = node.integer("group", 1) > 1;
+  if (node.op_type == "QLinearConv") return is_grouped ? 2.4 : has_tiles ? 2 : 0.95;
   const auto weights = graph.values[node.inputs[1]].element;
   return weights == ElementType::i8 ? 20 : 3.5;
 }
@@ -55,8 +56,8 @@ constexpr std::string_view after_fusion = "ONNX Runtime fuses it with what comes
 
 class Chooser {
  public:
-  Chooser(const Graph& graph, const std::vector<Verdict>& verdicts, double min_gain)
-      : graph_(graph), min_gain_(min_gain), is_eligible_(graph.nodes.size()) {
+  Chooser(const Graph& graph, const std::vector<Verdict>& verdicts, const ChoiceOptions& options)
+      : graph_(graph), options_(options), is_eligible_(graph.nodes.size()) {
     choice_.left.resize(graph.nodes.size());
     for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
       choice_.left[index] = reason(index, verdicts[index]);
@@ -68,7 +69,7 @@ class Chooser {
   Choice choice() {
     for (auto& group : convex_groups(graph_, is_eligible_)) {
       const double gain = expected_gain(group);
-      if (gain >= min_gain_ && gain > 0) {
+      if (gain >= options_.min_gain && gain > 0) {
         choice_.groups.push_back(std::move(group));
         continue;
       }
@@ -132,22 +133,23 @@ class Chooser {
     int count = 0;
     for (const NodeIndex index : group) {
       if (!is_convolution(graph_.nodes[index])) continue;
-      sum += gain_of(graph_, graph_.nodes[index]);
+      sum += gain_of(graph_, graph_.nodes[index], options_.has_tiles);
       ++count;
     }
     return count == 0 ? 0 : sum / count;
   }
 
   const Graph& graph_;
-  double min_gain_;
+  ChoiceOptions options_;
   std::vector<bool> is_eligible_;
   Choice choice_;
 };
 
 }  // namespace
 
-Choice choose(const Graph& graph, const std::vector<Verdict>& verdicts, double min_gain) {
-  return Chooser(graph, verdicts, min_gain).choice();
+Choice choose(const Graph& graph, const std::vector<Verdict>& verdicts,
+              const ChoiceOptions& options) {
+  return Chooser(graph, verdicts, options).choice();
 }
 
 }  // namespace castor::onnxruntime

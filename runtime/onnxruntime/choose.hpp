@@ -9,6 +9,11 @@
 
 namespace castor::onnxruntime {
 
+struct ChoiceOptions {
+  double min_gain = 1;     ///< how many times as fast a group must be expected to be
+  bool has_tiles = false;  ///< kernels use the AMX tiles
+};
+
 /// What is left and why; one entry for each node of the graph.
 struct Choice {
   std::vector<std::vector<onnx::NodeIndex>> groups;  ///< convex, in the graph's order
@@ -20,6 +25,6 @@ struct Choice {
 /// around them, float operators and what it fuses with them), sums of floats, whose order would
 /// differ, and groups that are not expected to be `min_gain` times as fast.
 Choice choose(const onnx::Graph& graph, const std::vector<onnx::Verdict>& verdicts,
-              double min_gain);
+              const ChoiceOptions& options);
 
 }  // namespace castor::onnxruntime

@@ -131,7 +131,8 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
   if (Status status = fuse_quantized_units(graph); !status) return status;
   const auto verdicts = examine(graph);
   if (!verdicts) return verdicts.error();
-  Choice choice = choose(graph, *verdicts, options_.min_gain);
+  const bool has_tiles = runtime_.tier() == Tier::amx;
+  Choice choice = choose(graph, *verdicts, {options_.min_gain, has_tiles});
   for (std::vector<onnx::NodeIndex>& group : choice.groups) {
     const std::vector<onnx::NodeIndex> nodes = group;
     const Status claimed = claim_group(*read, graph, std::move(group), info);
