@@ -64,8 +64,8 @@ std::vector<std::vector<NodeIndex>> producers_of(const Graph& graph) {
       producers[index].push_back(graph.values[input].producer);
     }
     std::ranges::sort(producers[index]);
-    const auto repeated = std::ranges::unique(producers[index]);
-    producers[index].erase(repeated.begin(), repeated.end());
+    const auto repeated = std::unique(producers[index].begin(), producers[index].end());
+    producers[index].erase(repeated, producers[index].end());
   }
   return producers;
 }
