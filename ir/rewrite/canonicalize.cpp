@@ -227,8 +227,8 @@ FunctionPtr without_compositions(const FunctionPtr& function) {
 
 FunctionPtr canonicalize(const FunctionPtr& function) {
   const FunctionPtr folded = fold_constants(without_compositions(function));
-  const FunctionPtr plain = drop_zero_points(folded);
-  const FunctionPtr split = widen_tables(split_zero_points(plain));
+  const FunctionPtr products = split_zero_points(drop_zero_points(folded));
+  const FunctionPtr split = widen_tables(fold_constants(products));
   Rewriter rewriter(*split);
   if (!rewriter.run()) return split;
   Result<FunctionPtr> rebuilt = rewriter.rebuilt();

@@ -7,8 +7,8 @@
 namespace castor {
 
 /// Expands compositions (see expand_compositions), computes what follows from constants (see
-/// fold_constants), leaves out zero points of zeros (see
-/// drop_zero_points), splits matrix products (see split_zero_points), writes promotions as
+/// fold_constants), leaves out zero points of zeros (see drop_zero_points), splits matrix products
+/// (see split_zero_points), computes what follows from the constants of those, writes promotions as
 /// conversions, folds operations that change nothing, merges conversions that compose exactly (see
 /// merge_conversions), and drops operations that no result needs, until none of these is left.
 /// Where excess precision is allowed, a value that is carried in f32 is not taken for one of its

@@ -12,8 +12,9 @@ namespace castor {
 namespace {
 
 constexpr int64_t max_elements = 64 << 10;
-/// The bound for one function: the interpreter takes some ten nanoseconds for each.
-constexpr int64_t max_elements_of_function = 1 << 20;
+/// The bound for one function: the interpreter takes some ten nanoseconds for each. A function with
+/// more is left as it is, since what one pass leaves for the next would not be canonical.
+constexpr int64_t max_elements_of_function = 4 << 20;
 
 Dims extents_of(const TensorType& type) {
   Dims extents;
@@ -21,10 +22,11 @@ Dims extents_of(const TensorType& type) {
   return extents;
 }
 
-bool is_small(const TensorType& type) {
-  if (!is_fixed(type.shape) || type.quantization) return false;
+/// The number of elements where it is known and small, else none.
+std::optional<int64_t> small_count(const TensorType& type) {
+  if (!is_fixed(type.shape) || type.quantization) return std::nullopt;
   const auto count = element_count(extents_of(type));
-  return count && *count <= max_elements;
+  return count && *count <= max_elements ? count : std::nullopt;
 }
 
 bool may_fold(const Operation& operation) {
@@ -42,7 +44,7 @@ class Folding {
         is_wanted_(function.values.size()) {
     for (size_t i = 0; i < function.operations.size(); ++i) {
       const Operation& operation = function.operations[i];
-      is_folded_[i] = folds(operation) && has_budget(operation);
+      is_folded_[i] = folds(operation);
       for (const ValueId operand : operation.operands) {
         if (is_folded_[i]) is_operand_[operand] = true;
       }
@@ -52,6 +54,7 @@ class Folding {
     find_wanted();
   }
 
+  bool exceeds_budget() const { return elements_ > max_elements_of_function; }
   bool is_folded(size_t operation) const { return is_folded_[operation]; }
   bool is_wanted(ValueId value) const { return is_wanted_[value]; }
   std::vector<ValueId> wanted() const {
@@ -76,20 +79,22 @@ class Folding {
   }
 
  private:
-  bool folds(const Operation& operation) const {
-    const auto is_known = [&](ValueId id) { return id != no_value && is_constant_[id]; };
-    const auto has_room = [&](ValueId id) { return is_small(function_.type_of(id)); };
-    return may_fold(operation) && std::ranges::all_of(operation.operands, is_known) &&
-           std::ranges::all_of(operation.operands, has_room) &&
-           std::ranges::all_of(operation.results, has_room);
-  }
-
-  /// Takes the results' elements from what is left for the function.
-  bool has_budget(const Operation& operation) {
-    for (const ValueId result : operation.results) {
-      elements_left_ -= *element_count(extents_of(function_.type_of(result)));
+  /// Also counts the elements of what folds. Outer products stay: kernels read their operands
+  /// faster than a tensor of all products.
+  bool folds(const Operation& operation) {
+    if (!may_fold(operation)) return false;
+    int64_t largest = 0;
+    for (const ValueId id : operation.operands) {
+      const auto count = id == no_value ? std::nullopt : small_count(function_.type_of(id));
+      if (!count || !is_constant_[id]) return false;
+      largest = std::max(largest, *count);
     }
-    return elements_left_ >= 0;
+    for (const ValueId id : operation.results) {
+      const auto count = small_count(function_.type_of(id));
+      if (!count || *count > largest) return false;
+      elements_ += *count;
+    }
+    return true;
   }
 
   void find_wanted() {
@@ -107,7 +112,7 @@ class Folding {
   }
 
   const Function& function_;
-  int64_t elements_left_ = max_elements_of_function;
+  int64_t elements_ = 0;  ///< of results of what is folded
   std::vector<bool> is_constant_;
   std::vector<bool> is_folded_;
   std::vector<bool> is_operand_;  ///< whether what is folded reads it
@@ -160,7 +165,7 @@ Result<FunctionPtr> rebuilt(const Function& function, const Folding& folding,
 FunctionPtr fold_constants(const FunctionPtr& function) {
   if (allows_excess_precision(*function)) return function;
   const Folding folding(*function);
-  if (folding.wanted().empty()) return function;
+  if (folding.wanted().empty() || folding.exceeds_budget()) return function;
   const Result<FunctionPtr> constants = folding.function_of_constants();
   if (!constants) return function;
   auto data = results_of(**constants);

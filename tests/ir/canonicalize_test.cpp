@@ -365,6 +365,29 @@ TEST(Canonicalize, KeepsNamesAndPositionsOfWhatSurvives) {
             "func @f(%x: u8[2]) -> (f16[2]) {\n  %b = convert %x : f16\n  return %b\n}\n");
 }
 
+TEST(Canonicalize, ComputesWhatFollowsFromConstants) {
+  expect_canonical(
+      "func @f(%x: f32[2]) -> (f32[2]) { %a = constant [2, 3] : f32[2] %b = constant 4 : f32[]"
+      " %c = mul %a, %b %d = convert %c : i8 %e = convert %d : f32 %y = add %x, %e return %y }",
+      "func @f(%x: f32[2]) -> (f32[2]) { %e = constant [8, 12] : f32[2]"
+      " %y = add %x, %e return %y }");
+  const std::string_view outer_product =
+      "func @f(%x: f32[2, 2]) -> (f32[2, 2]) { %a = constant [2, 3] : f32[2]"
+      " %b = constant [[4], [5]] : f32[2, 1] %c = mul %a, %b %y = add %x, %c return %y }";
+  expect_canonical(outer_product, outer_product);
+}
+
+TEST(Canonicalize, ComputesTheCorrectionOfConstantZeroPoints) {
+  expect_canonical(
+      "func @f(%a: u8[2, 2]) -> (i32[2, 2]) { %b = constant [[2, 0], [55, -28]] : i8[2, 2]"
+      " %az = constant [[22], [249]] : u8[2, 1] %bz = constant [7] : i8[1]"
+      " %y = matmul_integer %a, %b, %az, %bz return %y }",
+      "func @f(%a: u8[2, 2]) -> (i32[2, 2]) { %b = constant [[2, 0], [55, -28]] : i8[2, 2]"
+      " %bz = constant [7] : i8[1] %p = matmul_integer %a, %b, none, %bz"
+      " %sums = constant [43, -42] : i32[2] %az = constant [[22], [249]] : i32[2, 1]"
+      " %c = mul %az, %sums %y = sub %p, %c return %y }");
+}
+
 TEST(Canonicalize, SharesConstantsAndTheirHash) {
   const FunctionPtr function = parsed(
       "func @f(%x: u8[2]) -> (u8[2]) {"
