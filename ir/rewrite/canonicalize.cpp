@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Canonical form: fold, merge, drop, in one pass forward and one backward.
+// Canonical form: fold, merge, drop, until nothing changes.
 #include "ir/rewrite/canonicalize.hpp"
 
 #include <algorithm>
@@ -223,16 +223,26 @@ FunctionPtr without_compositions(const FunctionPtr& function) {
   return *expanded;
 }
 
-}  // namespace
-
-FunctionPtr canonicalize(const FunctionPtr& function) {
+/// Each rewrite once.
+FunctionPtr rewritten(const FunctionPtr& function) {
   const FunctionPtr folded = fold_constants(without_compositions(function));
-  const FunctionPtr products = split_zero_points(drop_zero_points(folded));
-  const FunctionPtr split = widen_tables(fold_constants(products));
+  const FunctionPtr split = widen_tables(split_zero_points(drop_zero_points(folded)));
   Rewriter rewriter(*split);
   if (!rewriter.run()) return split;
   Result<FunctionPtr> rebuilt = rewriter.rebuilt();
   return rebuilt ? *rebuilt : split;  // the rules of the IR hold for what was verified before
+}
+
+}  // namespace
+
+FunctionPtr canonicalize(const FunctionPtr& function) {
+  // One rewrite can make work for an earlier one: a promotion of a constant is a conversion of one.
+  FunctionPtr canonical = function;
+  while (FunctionPtr next = rewritten(canonical)) {
+    if (next == canonical) break;
+    canonical = std::move(next);
+  }
+  return canonical;
 }
 
 }  // namespace castor

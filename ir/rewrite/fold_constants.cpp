@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t max_elements = 64 << 10;
 /// The bound for one function: the interpreter takes some ten nanoseconds for each. A function with
-/// more is left as it is, since what one pass leaves for the next would not be canonical.
+/// more is left as it is: each time that it is canonicalised would compute some more.
 constexpr int64_t max_elements_of_function = 4 << 20;
 
 Dims extents_of(const TensorType& type) {

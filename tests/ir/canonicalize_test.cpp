@@ -377,6 +377,18 @@ TEST(Canonicalize, ComputesWhatFollowsFromConstants) {
   expect_canonical(outer_product, outer_product);
 }
 
+TEST(Canonicalize, ComputesWhatOtherRewritesMakeConstant) {
+  expect_canonical(
+      "func @f(%x: i32[2]) -> (i32[2]) { %a = constant [2] : u8[1]"
+      " %p, %q = convert_promote_types %x, %a {promote_unsafe = true} %y = add %p, %q return %y }",
+      "func @f(%x: i32[2]) -> (i32[2]) { %q = constant [2] : i32[1] %y = add %x, %q return %y }");
+  expect_canonical(
+      "func @f(%x: i32[2]) -> (i32[2]) { %a = constant [2, 3] : i32[2] %b = broadcast %a : [2]"
+      " %c = neg %b %y = add %x, %c return %y }",
+      "func @f(%x: i32[2]) -> (i32[2]) { %c = constant [-2, -3] : i32[2] %y = add %x, %c"
+      " return %y }");
+}
+
 TEST(Canonicalize, ComputesTheCorrectionOfConstantZeroPoints) {
   expect_canonical(
       "func @f(%a: u8[2, 2]) -> (i32[2, 2]) { %b = constant [[2, 0], [55, -28]] : i8[2, 2]"
