@@ -9,6 +9,7 @@
 #include "ir/composition/expand.hpp"
 #include "ir/rewrite/drop_zero_points.hpp"
 #include "ir/rewrite/fold_constants.hpp"
+#include "ir/rewrite/integer_steps.hpp"
 #include "ir/rewrite/merge_conversions.hpp"
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
@@ -117,6 +118,8 @@ class Rewriter {
       case OpKind::convert: return rewrite_convert(operation);
       case OpKind::broadcast:
       case OpKind::reshape: return fold_movement(operation);
+      case OpKind::add:
+      case OpKind::sub: return rewrite_sum(operation);
       default: break;
     }
     if (operation.operands.size() != 1) return;
@@ -124,8 +127,19 @@ class Rewriter {
   }
 
   /// Uses the operand in place of the result.
-  void use_operand_of(const Operation& operation) {
-    replaced_by_[operation.results[0]] = operation.operands[0];
+  void use_operand_of(const Operation& operation) { use(operation.operands[0], operation); }
+
+  void use(ValueId value, const Operation& operation) {
+    replaced_by_[operation.results[0]] = value;
+    changed_ = true;
+  }
+
+  void rewrite_sum(Operation& operation) {
+    const ValueId same = detail::operand_beside_zero(function_, definition_, operation);
+    if (same != no_value) return use(same, operation);
+    auto clamp = detail::clamp_of_offsets(function_, definition_, operation);
+    if (!clamp) return;
+    operation = std::move(*clamp);
     changed_ = true;
   }
 
@@ -143,7 +157,8 @@ class Rewriter {
   }
 
   void rewrite_convert(Operation& operation) {
-    while (!fold(operation) && (merge_with_operand(operation) || skip_relu(operation))) {
+    while (!fold(operation) &&
+           (merge_with_operand(operation) || skip_relu(operation) || skip_clamp(operation))) {
       changed_ = true;
     }
   }
@@ -191,6 +206,13 @@ class Rewriter {
     return true;
   }
 
+  bool skip_clamp(Operation& operation) const {
+    const ValueId clamped = detail::operand_of_needless_clamp(function_, definition_, operation);
+    if (clamped == no_value) return false;
+    operation.operands[0] = clamped;
+    return true;
+  }
+
   /// Operations that a result needs.
   void mark_kept() {
     std::vector<bool> live(function_.values.size(), false);
@@ -210,7 +232,7 @@ class Rewriter {
   std::vector<Operation> operations_;
   std::vector<bool> kept_;
   std::vector<ValueId> replaced_by_;
-  std::vector<const Operation*> definition_;
+  detail::Definitions definition_;
   bool changed_;
 };
 

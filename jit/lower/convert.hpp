@@ -25,10 +25,10 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
                                     const ConvertOptions& options);
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options);
-/// A float of at most 32 bits as i32 that is clamped to a range, or, where `may_be_least`, the
-/// least i32 below it; nothing where the target has no fast way.
+/// A float of at most 32 bits as i32 that is clamped to a range, as far as its slack demands;
+/// nothing where the target has no fast way.
 std::optional<LaneTensor> convert_float_to_range(LaneBuilder& builder, LaneTensor& source,
-                                                 const SmallRange& range, bool may_be_least,
+                                                 const SmallRange& range, const RangeSlack& slack,
                                                  Rounding rounding);
 LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                   const ConvertOptions& options);

@@ -263,7 +263,7 @@ LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, El
 /// As integers, positive floats are above all negative ones where they have signs, and below where
 /// they have not: each bound is one minimum.
 std::optional<LaneTensor> convert_float_to_range(LaneBuilder& builder, LaneTensor& source,
-                                                 const SmallRange& range, bool may_be_least,
+                                                 const SmallRange& range, const RangeSlack& slack,
                                                  Rounding rounding) {
   const bool in_f32 = source.element() != ElementType::f64 &&
                       !(source.element() == ElementType::f16 && builder.has_f16_lanes());
@@ -273,12 +273,14 @@ std::optional<LaneTensor> convert_float_to_range(LaneBuilder& builder, LaneTenso
   const LaneId value = source.as_f32();
   const Rounded rounded = apply_rounding(builder, value, rounding);
   LaneId bounded = rounded.value;
-  if (!source.holds_at_most(std::min(-range.lo, range.hi))) {
+  const bool is_bounded = source.holds_at_most(std::min(-range.lo, range.hi)) ||
+                          (slack.may_be_beyond && source.fits_i32());
+  if (!is_bounded) {
     const auto bound = [&](int32_t number) {
       return builder.float_constant(LaneType::f32, number);
     };
     bounded = builder.min_signed(bound(range.hi), bounded);
-    if (!may_be_least) bounded = builder.min_unsigned(bound(range.lo), bounded);
+    if (!slack.may_be_least) bounded = builder.min_unsigned(bound(range.lo), bounded);
   }
   const bool may_be_nan = source.may_be_nan() && !source.fits_i32();
   const LaneId is_number = may_be_nan ? ordered(builder, value) : no_lane;

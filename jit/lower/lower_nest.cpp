@@ -259,8 +259,8 @@ class NestLowering {
   LaneTensor converted_to(LaneTensor& lanes, const Operation& conversion, ValueId result) {
     const ConvertOptions options = convert_options(conversion);
     if (const std::optional<SmallRange> range = facts_.rounded.range(result)) {
-      if (auto ranged = convert_float_to_range(
-              builder_, lanes, *range, facts_.rounded.may_be_least(result), options.rounding)) {
+      if (auto ranged = convert_float_to_range(builder_, lanes, *range,
+                                               facts_.rounded.slack(result), options.rounding)) {
         return *ranged;
       }
     }

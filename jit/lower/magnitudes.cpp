@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "ir/types/element_type.hpp"
 
@@ -22,20 +23,48 @@ double bound_of_type(ElementType type) {
   return std::max(static_cast<double>(integer_max(type)), -static_cast<double>(integer_min(type)));
 }
 
-/// The largest magnitude in a constant, if it is f32 and takes little time to read, else of its
-/// type.
-double bound_of_constant(const Operation& constant, ElementType type) {
+/// Whether a constant takes little time to read.
+bool is_short(const Operation& constant) {
   constexpr size_t max_bytes = size_t{1} << 16;
-  const std::vector<std::byte>& bytes = constant.data->bytes;
-  if (type != ElementType::f32 || bytes.size() > max_bytes) return bound_of_type(type);
-  uint32_t max = 0;  // floats without a sign are in the order of their bits, NaNs last
+  return constant.data->bytes.size() <= max_bytes;
+}
+
+/// The least and the largest magnitude in a constant.
+struct Extremes {
+  double least = unknown;
+  double largest = 0;
+};
+
+Extremes extremes_of_f32(std::span<const std::byte> bytes) {
+  uint32_t least = ~uint32_t{0};
+  uint32_t largest = 0;  // floats without a sign are in the order of their bits, NaNs last
   for (size_t at = 0; at + sizeof(uint32_t) <= bytes.size(); at += sizeof(uint32_t)) {
     uint32_t bits;
     std::memcpy(&bits, bytes.data() + at, sizeof bits);
-    max = std::max(max, bits & 0x7fffffff);
+    least = std::min(least, bits & 0x7fffffff);
+    largest = std::max(largest, bits & 0x7fffffff);
   }
-  const auto magnitude = std::bit_cast<float>(max);
-  return std::isfinite(magnitude) ? static_cast<double>(magnitude) : unknown;
+  const auto magnitude = std::bit_cast<float>(largest);
+  if (bytes.empty() || !std::isfinite(magnitude)) return {.least = 0, .largest = unknown};
+  return {.least = std::bit_cast<float>(least), .largest = magnitude};
+}
+
+double largest_of_i32(std::span<const std::byte> bytes) {
+  double largest = 0;
+  for (size_t at = 0; at + sizeof(int32_t) <= bytes.size(); at += sizeof(int32_t)) {
+    int32_t number;
+    std::memcpy(&number, bytes.data() + at, sizeof number);
+    largest = std::max(largest, std::abs(static_cast<double>(number)));
+  }
+  return largest;
+}
+
+/// The largest magnitude in a short constant of f32 or i32, else of its type.
+double bound_of_constant(const Operation& constant, ElementType type) {
+  if (!is_short(constant)) return bound_of_type(type);
+  if (type == ElementType::f32) return extremes_of_f32(constant.data->bytes).largest;
+  if (type == ElementType::i32) return largest_of_i32(constant.data->bytes);
+  return bound_of_type(type);
 }
 
 /// A bound of sums of products of 8-bit integers less their zero points.
@@ -58,9 +87,10 @@ double bound_of_matmul(const Function& function, const Operation& operation) {
   return max_difference * max_difference * static_cast<double>(depth.extent);
 }
 
-double bound_of_attribute(const Operation& operation, std::string_view name) {
+/// The magnitude of an attribute that is a number, or what it is where it is absent.
+double bound_of_attribute(const Operation& operation, std::string_view name, double absent) {
   const AttributeValue* attribute = find(operation.attributes, name);
-  if (attribute == nullptr) return 0;
+  if (attribute == nullptr) return absent;
   const auto* integer = std::get_if<int64_t>(&attribute->value);
   const double number =
       integer ? static_cast<double>(*integer) : std::get<double>(attribute->value);
@@ -69,6 +99,11 @@ double bound_of_attribute(const Operation& operation, std::string_view name) {
 
 double product(double a, double b) {
   return std::isfinite(a) && std::isfinite(b) ? a * b : unknown;
+}
+
+/// A bound of numbers over those of at least some magnitude.
+double quotient(double number, double least) {
+  return std::isfinite(number) && least > 0 ? number / least : unknown;
 }
 
 /// The bound after one rounding to f32 or f64 in any mode, subnormal numbers included; unknown
@@ -81,7 +116,8 @@ double rounded(double bound) {
 
 }  // namespace
 
-Magnitudes::Magnitudes(const Function& function) : bounds_(function.values.size(), unknown) {
+Magnitudes::Magnitudes(const Function& function)
+    : bounds_(function.values.size(), unknown), least_(function.values.size(), 0) {
   for (ValueId parameter : function.parameters) {
     bounds_[parameter] = bound_of_type(function.type_of(parameter).element);
   }
@@ -93,6 +129,10 @@ Magnitudes::Magnitudes(const Function& function) : bounds_(function.values.size(
     if (operation.results.size() == 1) {
       bounds_[first] = std::min(bounds_[first], bound_of_result(function, operation));
     }
+    const bool is_f32 = function.type_of(first).element == ElementType::f32;
+    if (operation.op == OpKind::constant && is_f32 && is_short(operation)) {
+      least_[first] = extremes_of_f32(operation.data->bytes).least;
+    }
   }
 }
 
@@ -101,9 +141,36 @@ double Magnitudes::bound_of_result(const Function& function, const Operation& op
   if (operation.op == OpKind::constant) return bound_of_constant(operation, type);
   if (operation.op == OpKind::conv_integer) return bound_of_convolution(function, operation);
   if (operation.op == OpKind::matmul_integer) return bound_of_matmul(function, operation);
-  // Other integers may wrap; floats of fewer bits may become infinite at less.
+  if (is_signed_integer(type)) return bound_of_signed(function, operation);
+  // Unsigned integers may wrap; floats of fewer bits may become infinite at less.
   const bool is_known = type == ElementType::f32 || type == ElementType::f64;
   return is_known ? rounded(bound_of_float(operation)) : unknown;
+}
+
+/// A bound of signed integers; what is above the type's largest number may wrap to any.
+double Magnitudes::bound_of_signed(const Function& function, const Operation& operation) const {
+  const auto operand = [&](size_t index) { return bound(operation.operands[index]); };
+  const ElementType from = function.type_of(operation.operands[0]).element;
+  const ElementType type = function.type_of(operation.results[0]).element;
+  const auto unless_wrapped = [&](double number) {
+    return number <= static_cast<double>(integer_max(type)) ? number : unknown;
+  };
+  switch (operation.op) {
+    case OpKind::convert: return is_integer(from) ? unless_wrapped(operand(0)) : unknown;
+    case OpKind::broadcast:
+    case OpKind::reshape:
+    case OpKind::relu: return operand(0);
+    case OpKind::add:
+    case OpKind::sub: return unless_wrapped(operand(0) + operand(1));
+    case OpKind::mul: return unless_wrapped(product(operand(0), operand(1)));
+    case OpKind::min:
+    case OpKind::max: return std::max(operand(0), operand(1));
+    case OpKind::clamp:
+      return std::ceil(std::max(bound_of_attribute(operation, "lo", unknown),
+                                bound_of_attribute(operation, "hi", unknown)));
+    case OpKind::select: return std::max(operand(1), operand(2));
+    default: return unknown;
+  }
 }
 
 /// A bound of a result of f32 or f64 before it is rounded.
@@ -123,12 +190,13 @@ double Magnitudes::bound_of_float(const Operation& operation) const {
     case OpKind::add:
     case OpKind::sub: return operand(0) + operand(1);
     case OpKind::mul: return product(operand(0), operand(1));
+    case OpKind::div: return quotient(operand(0), least_[operation.operands[1]]);
     case OpKind::min:
     case OpKind::max: return std::max(operand(0), operand(1));
     case OpKind::prelu: return std::max(operand(0), product(operand(0), operand(1)));
     case OpKind::clamp:
-      return std::max(
-          {operand(0), bound_of_attribute(operation, "lo"), bound_of_attribute(operation, "hi")});
+      return std::max({operand(0), bound_of_attribute(operation, "lo", 0),
+                       bound_of_attribute(operation, "hi", 0)});
     case OpKind::select: return std::max(operand(1), operand(2));
     default: return unknown;
   }

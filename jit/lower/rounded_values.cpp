@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "ir/types/convert_options.hpp"
 
@@ -52,47 +53,96 @@ bool is_saturating_conversion(const Function& function, const Operation& operati
          saturates(canonical_options(from, to, convert_options(operation)));
 }
 
-/// By value: whether all that reads an i32 saturates it to at most 16 bits, or adds an unsigned
-/// number of at most 16 bits first.
-std::vector<bool> saturated_values(const Function& function) {
-  constexpr int max_bits = 16;
-  const size_t values = function.values.size();
-  std::vector<bool> is_unsigned(values, false);  // at most 16 bits wide, as i32
-  for (const Operation& operation : function.operations) {
-    if (operation.op != OpKind::convert) continue;
-    const ElementType from = function.type_of(operation.operands[0]).element;
-    const ElementType to = function.type_of(operation.results[0]).element;
-    is_unsigned[operation.results[0]] =
-        to == ElementType::i32 && is_unsigned_integer(from) && bits_of(from) <= max_bits;
+constexpr int max_bits = 16;  // of what integers are saturated to
+
+/// Whether a constant of i32 has but numbers from `least` to the largest of 16 bits.
+bool holds_from(const Operation& constant, int32_t least) {
+  constexpr int32_t largest = (1 << max_bits) - 1;
+  const std::vector<std::byte>& bytes = constant.data->bytes;
+  for (size_t at = 0; at + sizeof(int32_t) <= bytes.size(); at += sizeof(int32_t)) {
+    int32_t number;
+    std::memcpy(&number, bytes.data() + at, sizeof number);
+    if (number < least || number > largest) return false;
   }
-  std::vector<bool> saturated(values, true);
-  for (ValueId result : function.results) saturated[result] = false;
-  for (size_t i = function.operations.size(); i-- > 0;) {  // readers first
-    const Operation& operation = function.operations[i];
-    const ValueId result = operation.results[0];
-    const ElementType to = function.type_of(result).element;
-    const auto is_other = [&](size_t operand) { return is_unsigned[operation.operands[operand]]; };
-    for (size_t at = 0; at < operation.operands.size(); ++at) {
-      const ValueId operand = operation.operands[at];
-      if (operand == no_value) continue;
-      const bool narrows = operation.op == OpKind::convert && is_integer(to) &&
-                           bits_of(to) <= max_bits &&
-                           convert_options(operation).overflow == Overflow::saturate;
-      const bool adds = operation.op == OpKind::add && to == ElementType::i32 &&
-                        saturated[result] && is_other(1 - at);
-      if (!narrows && !adds) saturated[operand] = false;
+  return true;
+}
+
+/// By value: whether it is an i32 whose magnitude 16 bits hold.
+struct SmallIntegers {
+  explicit SmallIntegers(const Function& function)
+      : any(function.values.size()), not_negative(function.values.size()) {
+    for (const Operation& operation : function.operations) {
+      const ValueId result = operation.results[0];
+      if (function.type_of(result).element != ElementType::i32) continue;
+      if (operation.op == OpKind::constant) {
+        any[result] = holds_from(operation, 1 - (1 << max_bits));
+        not_negative[result] = holds_from(operation, 0);
+      }
+      if (operation.op == OpKind::convert) {
+        const ElementType from = function.type_of(operation.operands[0]).element;
+        any[result] = is_integer(from) && bits_of(from) <= max_bits;
+        not_negative[result] = any[result] && is_unsigned_integer(from);
+      }
     }
   }
-  return saturated;
-}
+
+  std::vector<bool> any;
+  std::vector<bool> not_negative;
+};
+
+/// By value: whether all that reads an i32 saturates it to at most 16 bits, or adds a small number
+/// and saturates the sum.
+class SaturatedValues {
+ public:
+  explicit SaturatedValues(const Function& function)
+      : with_any(function.values.size(), true),
+        with_not_negative(function.values.size(), true),
+        narrowed_(function.values.size(), true) {
+    const SmallIntegers small(function);
+    for (ValueId result : function.results) set(result, false, false, false);
+    for (size_t i = function.operations.size(); i-- > 0;) {  // readers first
+      const Operation& operation = function.operations[i];
+      const bool narrows = saturates_to_16_bits(function, operation);
+      const ValueId result = operation.results[0];
+      const bool adds = operation.op == OpKind::add && narrowed_[result] &&
+                        function.type_of(result).element == ElementType::i32;
+      for (size_t at = 0; at < operation.operands.size(); ++at) {
+        if (operation.operands[at] == no_value) continue;
+        const ValueId other = adds ? operation.operands[1 - at] : no_value;
+        set(operation.operands[at], narrows, narrows || (adds && small.any[other]),
+            narrows || (adds && small.not_negative[other]));
+      }
+    }
+  }
+
+  std::vector<bool> with_any;
+  std::vector<bool> with_not_negative;  ///< what is added, if anything, is not negative
+
+ private:
+  static bool saturates_to_16_bits(const Function& function, const Operation& operation) {
+    const ElementType to = function.type_of(operation.results[0]).element;
+    return operation.op == OpKind::convert && is_integer(to) && bits_of(to) <= max_bits &&
+           convert_options(operation).overflow == Overflow::saturate;
+  }
+
+  /// What one reader of a value tells.
+  void set(ValueId value, bool narrows, bool adds_any, bool adds_not_negative) {
+    if (!narrows) narrowed_[value] = false;
+    if (!adds_any) with_any[value] = false;
+    if (!adds_not_negative) with_not_negative[value] = false;
+  }
+
+  std::vector<bool> narrowed_;  // all readers saturate it
+};
 
 }  // namespace
 
 RoundedValues::RoundedValues(const Function& function)
     : ranges_(function.values.size()),
       may_be_least_(function.values.size(), true),
+      may_be_beyond_(function.values.size(), true),
       small_(function.values.size(), false) {
-  const std::vector<bool> saturated = saturated_values(function);
+  const SaturatedValues saturated(function);
   const size_t values = function.values.size();
   std::vector<bool> is_read(values, false);
   std::vector<bool> has_range(values, true);  // all readers so far clamp it to small numbers
@@ -113,7 +163,8 @@ RoundedValues::RoundedValues(const Function& function)
       if (operand == no_value) continue;
       is_read[operand] = true;
       if (!rounds) is_small[operand] = false;
-      if (!saturated[result]) may_be_least_[operand] = false;
+      if (!saturated.with_not_negative[result]) may_be_least_[operand] = false;
+      if (!saturated.with_any[result]) may_be_beyond_[operand] = false;
       if (!range) {
         has_range[operand] = false;
       } else if (has_range[operand]) {

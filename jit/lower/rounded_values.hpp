@@ -15,6 +15,13 @@ struct SmallRange {
   int32_t hi = 0;
 };
 
+/// How far numbers of a range may be from it, because whoever reads them makes the same of the
+/// range's ends.
+struct RangeSlack {
+  bool may_be_least = false;   ///< what is below it: the least i32
+  bool may_be_beyond = false;  ///< what is on either side: any number of magnitude up to 2^30
+};
+
 /// What becomes of floats that are rounded.
 class RoundedValues {
  public:
@@ -23,12 +30,14 @@ class RoundedValues {
 
   /// The range that all readers of a float converted to i32, saturating, clamp it to.
   std::optional<SmallRange> range(ValueId converted) const { return ranges_[converted]; }
-  /// Whether what is below such a range may as well be the least i32: all that reads the clamped
-  /// integer adds an unsigned one of at most 16 bits and saturates the sum, which does not wrap,
-  /// and the range's least number would be saturated as well. Only where there is a range.
-  bool may_be_least(ValueId converted) const {
-    constexpr int32_t beyond_16_bits = -(1 << 17);
-    return may_be_least_[converted] && ranges_[converted]->lo <= beyond_16_bits;
+  /// Of the integer that is clamped to range(converted), where there is one. Whoever reads it
+  /// saturates it to at most 16 bits, or the sum of it and a number of at most 16 bits, and so the
+  /// ends of the range as well.
+  RangeSlack slack(ValueId converted) const {
+    const bool is_wide_below = ranges_[converted]->lo <= -beyond_16_bits;
+    const bool is_wide_above = ranges_[converted]->hi >= beyond_16_bits;
+    return {.may_be_least = may_be_least_[converted] && is_wide_below,
+            .may_be_beyond = may_be_beyond_[converted] && is_wide_below && is_wide_above};
   }
   /// Whether a float is read by nothing but conversions to integers of at most 16 bits, or to i32
   /// of a small range, that saturate, and round to the nearest or toward zero: then NaN may as well
@@ -36,8 +45,12 @@ class RoundedValues {
   bool is_small(ValueId value) const { return small_[value]; }
 
  private:
+  /// Less than this by a number of 16 bits is still beyond 16 bits.
+  static constexpr int32_t beyond_16_bits = 1 << 17;
+
   std::vector<std::optional<SmallRange>> ranges_;  // by value
   std::vector<bool> may_be_least_;
+  std::vector<bool> may_be_beyond_;
   std::vector<bool> small_;
 };
 

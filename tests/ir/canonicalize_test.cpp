@@ -400,6 +400,75 @@ TEST(Canonicalize, ComputesTheCorrectionOfConstantZeroPoints) {
       " %c = mul %az, %sums %y = sub %p, %c return %y }");
 }
 
+TEST(Canonicalize, ZerosAreNotAddedToIntegers) {
+  const auto becomes = [](const char* sum, const char* result) {
+    expect_canonical(fmt::format("func @f(%x: i16[2, 3]) -> (i16[2, 3]) {{"
+                                 " %z = constant [0, 0, 0] : i16[3] %y = {} return %y }}",
+                                 sum),
+                     fmt::format("func @f(%x: i16[2, 3]) -> (i16[2, 3]) {{ return {} }}", result));
+  };
+  becomes("add %x, %z", "%x");
+  becomes("add %z, %x", "%x");
+  becomes("sub %x, %z", "%x");
+  for (const char* kept :
+       {"func @f(%x: i16[3]) -> (i16[3]) { %z = constant [0, 0, 0] : i16[3]"
+        " %y = sub %z, %x return %y }",
+        "func @f(%x: i16[3]) -> (i16[2, 3]) { %z = constant [[0], [0]] : i16[2, 1]"
+        " %y = add %x, %z return %y }",
+        "func @f(%x: i16[?]) -> (i16[?]) { %z = constant [0, 0, 0] : i16[3]"
+        " %y = add %x, %z return %y }",
+        "func @f(%x: f32[3]) -> (f32[3]) { %z = constant [0, 0, 0] : f32[3]"
+        " %y = add %x, %z return %y }"}) {
+    expect_canonical(kept, kept);
+  }
+}
+
+TEST(Canonicalize, SaturatingConversionsNeedNoWiderClamps) {
+  const auto clamped = [](const char* bounds, const char* to) {
+    return fmt::format(
+        "func @f(%x: i32[2]) -> ({1}[2]) {{ %c = clamp %x {{{0}}}"
+        " %y = convert %c {{overflow = saturate}} : {1} return %y }}",
+        bounds, to);
+  };
+  const auto plain = [](const char* to) {
+    return fmt::format(
+        "func @f(%x: i32[2]) -> ({0}[2]) {{"
+        " %y = convert %x {{overflow = saturate}} : {0} return %y }}",
+        to);
+  };
+  expect_canonical(clamped("lo = 0, hi = 255", "u8"), plain("u8"));
+  expect_canonical(clamped("lo = -70000.5, hi = 70000", "i16"), plain("i16"));
+  for (const char* bounds : {"lo = 1, hi = 255", "lo = 0, hi = 254", "hi = 254"}) {
+    expect_canonical(clamped(bounds, "u8"), clamped(bounds, "u8"));
+  }
+}
+
+TEST(Canonicalize, QuantizedNumbersThatAreDequantizedAtOnceAreClamped) {
+  const auto steps = [](const char* bounds, int added, int subtracted, const char* narrow) {
+    return fmt::format(
+        "func @f(%x: i32[2]) -> (i32[2]) {{ %c = clamp %x {{{}}} %a = constant {} : i32[]"
+        " %s = add %c, %a %n = convert %s {{overflow = saturate}} : {} %w = convert %n : i32"
+        " %b = constant {} : i32[] %y = sub %w, %b return %y }}",
+        bounds, added, narrow, subtracted);
+  };
+  const auto clamp = [](const char* bounds) {
+    return fmt::format("func @f(%x: i32[2]) -> (i32[2]) {{ %y = clamp %x {{{}}} return %y }}",
+                       bounds);
+  };
+  expect_canonical(steps("lo = -131072.0, hi = 131072.0", 130, 130, "u8"),
+                   clamp("lo = -130.0, hi = 125.0"));
+  expect_canonical(steps("lo = -131072.0, hi = 131072.0", -7, -7, "i8"),
+                   clamp("lo = -121.0, hi = 134.0"));
+  expect_canonical(steps("lo = -5, hi = 1000", 100, 100, "u8"), clamp("lo = -5.0, hi = 155.0"));
+  expect_canonical(steps("lo = 400, hi = 500", 100, 100, "u8"), clamp("lo = 155.0, hi = 155.0"));
+  for (const std::string& kept : {steps("lo = -131072.0, hi = 131072.0", 130, 129, "u8"),
+                                  steps("lo = -131072.0, hi = 2000000", 130, 130, "u8"),
+                                  steps("lo = -131072.0, hi = 131072.0", 2000000, 2000000, "u8"),
+                                  steps("hi = 131072.0", 130, 130, "u8")}) {
+    expect_canonical(kept, kept);
+  }
+}
+
 TEST(Canonicalize, SharesConstantsAndTheirHash) {
   const FunctionPtr function = parsed(
       "func @f(%x: u8[2]) -> (u8[2]) {"
