@@ -63,7 +63,10 @@ class Chooser {
       choice_.left[index] = reason(index, verdicts[index]);
       is_eligible_[index] = choice_.left[index].empty();
     }
-    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) leave_lone_quantizer(index);
+    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+      leave_quantized_around_pool(index);
+      leave_lone_quantizer(index);
+    }
   }
 
   Choice choice() {
@@ -114,6 +117,41 @@ class Chooser {
     });
   }
   bool is_elementwise_of(NodeIndex index) const { return choice_.left[index] == after_fusion; }
+
+  void leave(NodeIndex index, std::string_view why) {
+    if (!is_eligible_[index]) return;
+    is_eligible_[index] = false;
+    choice_.left[index] = why;
+  }
+
+  /// ONNX Runtime runs a maximum pool of quantized numbers channels last, together with the
+  /// convolution before it, and slowly alone.
+  void leave_quantized_around_pool(NodeIndex index) {
+    const Node& pool = graph_.nodes[index];
+    if (is_eligible_[index] || pool.op_type != "MaxPool") return;
+    constexpr std::string_view why = "ONNX Runtime fuses it with the pool beside it";
+    NodeIndex before = producer_of(pool);
+    const bool is_dequantized = is(before, "DequantizeLinear") && is_read_once(before);
+    const NodeIndex dequantizer = before;
+    if (is_dequantized) before = producer_of(graph_.nodes[before]);
+    if (!is(before, "QLinearConv") || !is_read_once(before)) return;
+    leave(before, why);
+    if (!is_dequantized) return;
+    leave(dequantizer, why);
+    for (const NodeIndex reader : graph_.values[pool.outputs[0]].consumers) {
+      if (is(reader, "QuantizeLinear")) leave(reader, why);
+    }
+  }
+
+  NodeIndex producer_of(const Node& node) const {
+    return node.inputs[0] == onnx::absent ? onnx::no_node : graph_.values[node.inputs[0]].producer;
+  }
+  bool is(NodeIndex index, std::string_view op_type) const {
+    return index != onnx::no_node && graph_.nodes[index].op_type == op_type;
+  }
+  bool is_read_once(NodeIndex index) const {
+    return graph_.values[graph_.nodes[index].outputs[0]].consumers.size() == 1;
+  }
 
   /// What quantizes operands of nodes that are left is left as well: it is fused with them.
   void leave_lone_quantizer(NodeIndex index) {
