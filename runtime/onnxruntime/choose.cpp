@@ -23,18 +23,23 @@ bool is_one_of(std::string_view op_type, std::initializer_list<std::string_view>
   return std::ranges::find(names, op_type) != names.end();
 }
 
+/// Whether castor is faster: ONNX Runtime has fast products of integers with i8 weights alone.
+bool is_product(const Graph& graph, const Node& node) {
+  if (node.op_type == "MatMulInteger") {
+    return graph.values[node.inputs[1]].element == ElementType::u8;
+  }
+  return is_one_of(node.op_type, {"ConvInteger", "QLinearConv", "QLinearMatMul", "QGemm"});
+}
+
 /// Operators that ONNX Runtime fuses with what follows them: products with their bias and
 /// activation, activations with their product.
-bool leads_fusions(const Node& node) {
-  return is_one_of(node.op_type, {"Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger", "Erf",
-                                  "Tanh", "Sigmoid"});
+bool leads_fusions(const Graph& graph, const Node& node) {
+  if (node.op_type == "MatMulInteger") return !is_product(graph, node);
+  return is_one_of(node.op_type,
+                   {"Conv", "ConvTranspose", "Gemm", "MatMul", "Erf", "Tanh", "Sigmoid"});
 }
 /// Those that it fuses with what comes before them alone.
 bool ends_fusions(const Node& node) { return is_one_of(node.op_type, {"Erf", "Tanh"}); }
-
-bool is_convolution(const Node& node) {
-  return is_one_of(node.op_type, {"ConvInteger", "QLinearConv"});
-}
 
 bool sums_floats(const Graph& graph, const Node& node) {
   const bool is_sum = is_one_of(
@@ -43,10 +48,12 @@ bool sums_floats(const Graph& graph, const Node& node) {
   return is_sum && (!type || is_float(*type));
 }
 
-/// How many times as fast as ONNX Runtime's CPU provider a convolution is, from whole models:
+/// How many times as fast as ONNX Runtime's CPU provider a product is, from whole models:
 /// tools/ort-compare. Of quantized convolutions dense ones gain with tiles alone.
 double gain_of(const Graph& graph, const Node& node, bool has_tiles) {
   const bool is_grouped = node.integer("group", 1) > 1;
+  if (node.op_type == "MatMulInteger") return 2;
+  if (is_one_of(node.op_type, {"QLinearMatMul", "QGemm"})) return 1.1;
   if (node.op_type == "QLinearConv") return is_grouped ? 2.4 : has_tiles ? 2 : 0.95;
   const auto weights = graph.values[node.inputs[1]].element;
   return weights == ElementType::i8 ? 20 : 3.5;
@@ -78,7 +85,7 @@ class Chooser {
       }
       for (const NodeIndex index : group) {
         choice_.left[index] =
-            gain == 0 ? "no integer convolution is connected with it"
+            gain == 0 ? "no integer product is connected with it"
                       : fmt::format("its group is expected to be {:.2f} times as fast", gain);
       }
     }
@@ -91,8 +98,8 @@ class Chooser {
     const Node& node = graph_.nodes[index];
     if (verdict.kind == Verdict::Kind::left) return verdict.reason;
     if (verdict.kind == Verdict::Kind::folded) return "it follows from constants";
-    if (is_convolution(node)) return {};
-    if (leads_fusions(node)) return "ONNX Runtime is as fast";
+    if (is_product(graph_, node)) return {};
+    if (leads_fusions(graph_, node)) return "ONNX Runtime is as fast";
     if (sums_floats(graph_, node)) return "sums of floats would have another order";
     if (is_after_fusion(node)) return std::string(after_fusion);
     if (is_before_fusion(node)) return "ONNX Runtime fuses it with what comes next";
@@ -105,9 +112,11 @@ class Chooser {
     return std::ranges::any_of(node.inputs, [&](ValueIndex input) {
       if (input == onnx::absent) return false;
       const NodeIndex producer = graph_.values[input].producer;
-      if (producer == onnx::no_node || is_convolution(graph_.nodes[producer])) return false;
+      if (producer == onnx::no_node || is_product(graph_, graph_.nodes[producer])) {
+        return false;
+      }
       const bool is_fused = !is_eligible_[producer] && is_elementwise_of(producer);
-      return leads_fusions(graph_.nodes[producer]) || is_fused;
+      return leads_fusions(graph_, graph_.nodes[producer]) || is_fused;
     });
   }
   bool is_before_fusion(const Node& node) const {
@@ -162,15 +171,15 @@ class Chooser {
         quantized.consumers, [&](NodeIndex consumer) { return bool{is_eligible_[consumer]}; });
     if (serves_us) return;
     is_eligible_[index] = false;
-    choice_.left[index] = "no integer convolution reads it";
+    choice_.left[index] = "no integer product reads it";
   }
 
-  /// The mean over a group's convolutions; 0 where it has none.
+  /// The mean over a group's products; 0 where it has none.
   double expected_gain(const std::vector<NodeIndex>& group) const {
     double sum = 0;
     int count = 0;
     for (const NodeIndex index : group) {
-      if (!is_convolution(graph_.nodes[index])) continue;
+      if (!is_product(graph_, graph_.nodes[index])) continue;
       sum += gain_of(graph_, graph_.nodes[index], options_.has_tiles);
       ++count;
     }
