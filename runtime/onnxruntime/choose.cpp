@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/onnx/groups.hpp"
+#include "runtime/onnxruntime/fusions.hpp"
 
 namespace castor::onnxruntime {
 
@@ -23,24 +24,6 @@ bool is_one_of(std::string_view op_type, std::initializer_list<std::string_view>
   return std::ranges::find(names, op_type) != names.end();
 }
 
-/// Whether castor is faster: ONNX Runtime has fast products of integers with i8 weights alone.
-bool is_product(const Graph& graph, const Node& node) {
-  if (node.op_type == "MatMulInteger") {
-    return graph.values[node.inputs[1]].element == ElementType::u8;
-  }
-  return is_one_of(node.op_type, {"ConvInteger", "QLinearConv", "QLinearMatMul", "QGemm"});
-}
-
-/// Operators that ONNX Runtime fuses with what follows them: products with their bias and
-/// activation, activations with their product.
-bool leads_fusions(const Graph& graph, const Node& node) {
-  if (node.op_type == "MatMulInteger") return !is_product(graph, node);
-  return is_one_of(node.op_type,
-                   {"Conv", "ConvTranspose", "Gemm", "MatMul", "Erf", "Tanh", "Sigmoid"});
-}
-/// Those that it fuses with what comes before them alone.
-bool ends_fusions(const Node& node) { return is_one_of(node.op_type, {"Erf", "Tanh"}); }
-
 bool sums_floats(const Graph& graph, const Node& node) {
   const bool is_sum = is_one_of(
       node.op_type, {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"});
@@ -48,11 +31,24 @@ bool sums_floats(const Graph& graph, const Node& node) {
   return is_sum && (!type || is_float(*type));
 }
 
+/// Whether the weights are a matrix for which a call of the group costs little.
+bool has_many_weights(const Graph& graph, const Node& node) {
+  constexpr int64_t many = 1 << 14;
+  const std::optional<Shape>& shape = graph.values[node.inputs[1]].shape;
+  if (!shape) return false;
+  int64_t count = 1;
+  for (const Dim& dim : *shape) {
+    // An extent that is unknown counts as one.
+    if (dim.is_fixed()) count = std::min(count * std::min(dim.extent, many), many);
+  }
+  return count >= many;
+}
+
 /// How many times as fast as ONNX Runtime's CPU provider a product is, from whole models:
 /// tools/ort-compare. Of quantized convolutions dense ones gain with tiles alone.
 double gain_of(const Graph& graph, const Node& node, bool has_tiles) {
   const bool is_grouped = node.integer("group", 1) > 1;
-  if (node.op_type == "MatMulInteger") return 2;
+  if (node.op_type == "MatMulInteger") return has_many_weights(graph, node) ? 2 : 0.9;
   if (is_one_of(node.op_type, {"QLinearMatMul", "QGemm"})) return 1.1;
   if (node.op_type == "QLinearConv") return is_grouped ? 2.4 : has_tiles ? 2 : 0.95;
   const auto weights = graph.values[node.inputs[1]].element;
@@ -70,10 +66,8 @@ class Chooser {
       choice_.left[index] = reason(index, verdicts[index]);
       is_eligible_[index] = choice_.left[index].empty();
     }
-    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
-      leave_quantized_around_pool(index);
-      leave_lone_quantizer(index);
-    }
+    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) leave_quantized_unit(index);
+    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) leave_lone_quantizer(index);
   }
 
   Choice choice() {
@@ -133,33 +127,11 @@ class Chooser {
     choice_.left[index] = why;
   }
 
-  /// ONNX Runtime runs a maximum pool of quantized numbers channels last, together with the
-  /// convolution before it, and slowly alone.
-  void leave_quantized_around_pool(NodeIndex index) {
-    const Node& pool = graph_.nodes[index];
-    if (is_eligible_[index] || pool.op_type != "MaxPool") return;
-    constexpr std::string_view why = "ONNX Runtime fuses it with the pool beside it";
-    NodeIndex before = producer_of(pool);
-    const bool is_dequantized = is(before, "DequantizeLinear") && is_read_once(before);
-    const NodeIndex dequantizer = before;
-    if (is_dequantized) before = producer_of(graph_.nodes[before]);
-    if (!is(before, "QLinearConv") || !is_read_once(before)) return;
-    leave(before, why);
-    if (!is_dequantized) return;
-    leave(dequantizer, why);
-    for (const NodeIndex reader : graph_.values[pool.outputs[0]].consumers) {
-      if (is(reader, "QuantizeLinear")) leave(reader, why);
+  void leave_quantized_unit(NodeIndex index) {
+    if (is_eligible_[index]) return;
+    for (const NodeIndex other : quantized_unit_around(graph_, index)) {
+      leave(other, "ONNX Runtime fuses it with the " + graph_.nodes[index].op_type + " beside it");
     }
-  }
-
-  NodeIndex producer_of(const Node& node) const {
-    return node.inputs[0] == onnx::absent ? onnx::no_node : graph_.values[node.inputs[0]].producer;
-  }
-  bool is(NodeIndex index, std::string_view op_type) const {
-    return index != onnx::no_node && graph_.nodes[index].op_type == op_type;
-  }
-  bool is_read_once(NodeIndex index) const {
-    return graph_.values[graph_.nodes[index].outputs[0]].consumers.size() == 1;
   }
 
   /// What quantizes operands of nodes that are left is left as well: it is fused with them.
@@ -169,9 +141,7 @@ class Chooser {
     const Value& quantized = graph_.values[node.outputs[0]];
     const bool serves_us = std::ranges::any_of(
         quantized.consumers, [&](NodeIndex consumer) { return bool{is_eligible_[consumer]}; });
-    if (serves_us) return;
-    is_eligible_[index] = false;
-    choice_.left[index] = "no integer product reads it";
+    if (!serves_us) leave(index, "no integer product reads it");
   }
 
   /// The mean over a group's products; 0 where it has none.

@@ -20,10 +20,10 @@ struct Choice {
   std::vector<std::string> left;                     ///< reasons; empty for nodes of groups
 };
 
-/// Groups around integer convolutions: those, what quantizes their operands and what follows them.
-/// Left alone: what ONNX Runtime computes as fast or fuses better (matrix products and the chains
-/// around them, float operators and what it fuses with them), sums of floats, whose order would
-/// differ, and groups that are not expected to be `min_gain` times as fast.
+/// Groups around products of integers: those, what quantizes their operands and what follows them.
+/// Left alone: what ONNX Runtime computes as fast or fuses better (see fusions.hpp), sums of
+/// floats, whose order would differ, and groups that are not expected to be `min_gain` times as
+/// fast.
 Choice choose(const onnx::Graph& graph, const std::vector<onnx::Verdict>& verdicts,
               const ChoiceOptions& options);
 

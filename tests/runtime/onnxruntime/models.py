@@ -167,3 +167,63 @@ def unit_of_floats(depthwise: bool) -> bytes:
     y = model.add("QuantizeLinear", [y, y_scale, y_zero])
     model.output(model.add("DequantizeLinear", [y, y_scale, y_zero]), ["n", 16, 14, 14])
     return model.serialized()
+
+
+def product(kind: type, depth: int, columns: int) -> bytes:
+    """x quantized by its range, times a matrix of weights."""
+    model = Model()
+    quantized, scale, zero = model.add("DynamicQuantizeLinear",
+                                       [model.input("x", ["n", depth])], 3)
+    w_zero = model.constant(np.array(0 if kind is np.int8 else 128, kind))
+    w = model.weights(depth, columns, kind=kind)
+    total = model.add("MatMulInteger", [quantized, w, zero, w_zero])
+    real = model.add("Mul", [model.add("Cast", [total], to=F32), scale])
+    model.output(real, ["n", columns])
+    return model.serialized()
+
+
+def quantized_product() -> bytes:
+    """QLinearMatMul with what it is quantized from and to."""
+    model = Model()
+    one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
+    scale, zero = one(0.02, np.float32), one(128, np.uint8)
+    q = model.add("QuantizeLinear", [model.input("x", ["n", 64]), scale, zero])
+    y = model.add("QLinearMatMul", [q, scale, zero, model.weights(64, 48), one(0.01, np.float32),
+                                    one(0, np.int8), scale, zero])
+    model.output(model.add("DequantizeLinear", [y, scale, zero]), ["n", 48])
+    return model.serialized()
+
+
+def pool_after_convolution(form: str) -> bytes:
+    """A quantized pool between a dense convolution and a depthwise one, both as QLinearConv; in
+    the form `floats`, the pool is one of floats between DequantizeLinear and QuantizeLinear."""
+    model = Model()
+    one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
+    scale, zero = one(0.02, np.float32), one(128, np.uint8)
+
+    def convolution(x: str, group: int) -> str:
+        return model.add("QLinearConv", [x, scale, zero, model.weights(16, 16 // group, 3, 3),
+                                         one(0.01, np.float32), one(0, np.int8), scale, zero],
+                         group=group, pads=[1] * 4)
+
+    x = convolution(model.input("x", [1, 16, 28, 28], U8), 1)
+    if form == "floats":
+        x = model.add("DequantizeLinear", [x, scale, zero])
+    x = model.add("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    if form == "floats":
+        x = model.add("QuantizeLinear", [x, scale, zero])
+    model.output(convolution(x, 16), [1, 16, 14, 14], U8)
+    return model.serialized()
+
+
+def unit_that_castor_lacks() -> bytes:
+    """A layer, quantized and dequantized for an average pool that is quantized again."""
+    model = Model()
+    one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
+    scale, zero = one(0.02, np.float32), one(128, np.uint8)
+    x = model.layer(model.input("x", [1, 8, 14, 14]), 8, 8)
+    x = model.add("DequantizeLinear",
+                  [model.add("QuantizeLinear", [x, scale, zero]), scale, zero])
+    x = model.add("AveragePool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    model.output(model.add("QuantizeLinear", [x, scale, zero]), [1, 8, 7, 7], U8)
+    return model.serialized()

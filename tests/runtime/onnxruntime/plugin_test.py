@@ -164,6 +164,30 @@ class PluginTest(unittest.TestCase):
                 found = ours.run(None, feed)[0]
                 self.assertLessEqual(np.abs(found - wanted).max(), 0.03 * 1.001)
 
+    def test_products_are_taken_where_castor_is_faster(self) -> None:
+        for kind, columns, is_taken in ((np.uint8, 256, True), (np.uint8, 16, False),
+                                        (np.int8, 256, False)):
+            with self.subTest(kind=kind, columns=columns):
+                model, feed = models.product(kind, 256, columns), {"x": images(5, 256)}
+                names = taken(session(model))
+                self.assertEqual(names.count("MatMulInteger"), int(is_taken))
+                wanted = session(model, False, 0).run(None, feed)[0]  # without fusions
+                np.testing.assert_array_equal(
+                    session(model, min_gain="0").run(None, feed)[0], wanted)
+        names = self.same_bits(models.quantized_product(), {"x": images(5, 64)})
+        self.assertIn("QLinearMatMul", names)
+
+    def test_convolutions_before_quantized_pools_are_left(self) -> None:
+        x = np.random.default_rng(3).integers(0, 256, (1, 16, 28, 28)).astype(np.uint8)
+        for form in ("codes", "floats"):
+            with self.subTest(form=form):
+                names = self.same_bits(models.pool_after_convolution(form), {"x": x})
+                self.assertEqual(names, ["QLinearConv"])
+
+    def test_units_that_castor_lacks_are_left_whole(self) -> None:
+        names = self.same_bits(models.unit_that_castor_lacks(), {"x": images(1, 8, 14, 14)})
+        self.assertEqual(names, sorted(LAYER + ["QuantizeLinear"]))
+
     def test_a_group_that_gains_too_little_is_left(self) -> None:
         self.assertEqual(taken(session(models.one_layer(), min_gain="1000")), [])
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ONNX Runtime makes one operator of, as far as castor leaves it alone.
+#pragma once
+
+#include <vector>
+
+#include "runtime/onnx/graph.hpp"
+
+namespace castor::onnxruntime {
+
+/// A product of integers for which castor is faster: ONNX Runtime has fast ones with i8 weights
+/// alone.
+bool is_product(const onnx::Graph& graph, const onnx::Node& node);
+
+/// Operators that are fused with what follows them: products with their bias and activation,
+/// activations with their product.
+bool leads_fusions(const onnx::Graph& graph, const onnx::Node& node);
+/// Those that are fused with what comes before them alone.
+bool ends_fusions(const onnx::Node& node);
+
+/// What becomes one quantized operator with a float one: DequantizeLinear nodes that it alone
+/// reads, QuantizeLinear nodes that read it, perhaps through an activation. A maximum pool runs
+/// channels last together with the quantized convolution before it, and slowly alone: then that
+/// belongs to it, too. Empty where there is no such unit.
+std::vector<onnx::NodeIndex> quantized_unit_around(const onnx::Graph& graph,
+                                                   onnx::NodeIndex operation);
+
+}  // namespace castor::onnxruntime
