@@ -42,8 +42,10 @@ Result<std::shared_ptr<GroupKernel>> GroupKernel::make(const Runtime& runtime,
     made->results_.push_back(graph.values[index].name);
   }
   if (auto shapes = fixed_shapes(*unit.function)) {
+    const auto begin = std::chrono::steady_clock::now();
     Result<BoundKernel> bound = kernel->bind(*shapes);
     if (!bound) return bound.error();
+    made->bind_time_ = std::chrono::steady_clock::now() - begin;
     made->last_ = std::make_shared<const Bound>(Bound{std::move(*shapes), std::move(*bound)});
   }
   return made;

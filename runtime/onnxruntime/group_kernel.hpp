@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,9 @@ class GroupKernel {
   const std::vector<std::string>& parameters() const { return parameters_; }
   const std::vector<std::string>& results() const { return results_; }
   const Kernel& kernel() const { return kernel_; }
+  /// What binding took when the group was made: mostly packing of weights. 0 where extents are
+  /// unknown: then calls bind.
+  std::chrono::nanoseconds bind_time() const { return bind_time_; }
 
   /// A kernel bound to these extents of the parameters; that of the last call is found first.
   struct Bound {
@@ -44,6 +48,7 @@ class GroupKernel {
   Kernel kernel_;
   std::vector<std::string> parameters_;
   std::vector<std::string> results_;
+  std::chrono::nanoseconds bind_time_{};
   mutable std::atomic<std::shared_ptr<const Bound>> last_;
   mutable std::mutex mutex_;
   mutable std::deque<std::shared_ptr<const Bound>> kept_;

@@ -122,6 +122,7 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
          "supported");
     return {};
   }
+  const auto begin = std::chrono::steady_clock::now();
   const auto read = read_graph(host_, source);
   if (!read) return read.error();
   onnx::Graph graph = read->graph;
@@ -140,6 +141,7 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
     for (const onnx::NodeIndex index : nodes) choice.left[index] = claimed.error().message;
   }
   explain(graph, choice.left);
+  explain_time(std::chrono::steady_clock::now() - begin);
   return {};
 }
 
@@ -178,6 +180,20 @@ void Provider::explain(const onnx::Graph& graph, const std::vector<std::string>&
     if (reasons[index].empty()) continue;
     log_(level, fmt::format("castor leaves {}: {}", describe(graph, index), reasons[index]));
   }
+}
+
+void Provider::explain_time(std::chrono::nanoseconds spent) const {
+  const auto milliseconds = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+  };
+  std::chrono::nanoseconds binding{};
+  for (const auto& [key, group] : claimed_) binding += group->bind_time();
+  const std::chrono::nanoseconds code(runtime_.statistics().code_compile_ns);
+  log_(
+      options_.explain ? abi::ORT_WARNING : abi::ORT_VERBOSE,
+      fmt::format("castor looked at a graph for {:.1f} ms; {} groups so far: machine code {:.1f} "
+                  "ms, binding with its code and packed weights {:.1f} ms",
+                  milliseconds(spent), claimed_.size(), milliseconds(code), milliseconds(binding)));
 }
 
 Status Provider::compile(const abi::OrtGraph* const* graphs, const abi::OrtNode* const* fused_nodes,

@@ -2,6 +2,7 @@
 // The execution provider of one session.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@ class Provider final : public abi::OrtEp {
   Result<abi::OrtNodeComputeInfo*> compile_group(const abi::OrtGraph* graph,
                                                  const abi::OrtNode* fused);
   void explain(const onnx::Graph& graph, const std::vector<std::string>& reasons) const;
+  void explain_time(std::chrono::nanoseconds spent) const;
 
   Host host_;
   Log log_;
