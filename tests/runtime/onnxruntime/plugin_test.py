@@ -26,6 +26,7 @@ except ImportError:  # once more with the interpreter that has it
 
 import numpy as np
 
+import host_mistakes
 import models
 
 LIBRARY = ""
@@ -241,6 +242,12 @@ class PluginTest(unittest.TestCase):
             self.tearDown()
             self.setUp()
             np.testing.assert_array_equal(session(models.one_layer()).run(None, feed)[0], wanted)
+
+    def test_is_right_where_the_host_is_wrong(self) -> None:
+        for mistake in host_mistakes.mistakes():
+            if mistake.castor_takes:
+                with self.subTest(what=mistake.what):
+                    self.assertEqual(host_mistakes.outcome(mistake, devices()[0]), "right")
 
     def test_wrong_options_are_refused(self) -> None:
         rows = [("isa", "mmx", "a tier that `castor info` lists"), ("threads", "0", "1 to 256"),
