@@ -29,13 +29,22 @@ Dim window_extent(const Node& node, const Dim& in, size_t axis, size_t axes, int
     return at < list.size() ? list[at] : otherwise;
   };
   const int64_t stride = entry("strides", axis, 1);
-  const int64_t reach = (kernel - 1) * entry("dilations", axis, 1) + 1;
+  const int64_t dilation = entry("dilations", axis, 1);
+  const int64_t before = entry("pads", axis, 0);
+  const int64_t after = entry("pads", axis + axes, 0);
+  const auto is_sensible = [](int64_t number, int64_t least) {
+    constexpr int64_t most = 1 << 30;  // products of two fit
+    return least <= number && number <= most;
+  };
+  if (!in.is_fixed() || !is_sensible(in.extent, 0) || !is_sensible(stride, 1) ||
+      !is_sensible(kernel, 1) || !is_sensible(dilation, 1) || !is_sensible(before, 0) ||
+      !is_sensible(after, 0)) {
+    return Dim::any();
+  }
   const std::string_view auto_pad = node.text("auto_pad", "NOTSET");
-  if (!in.is_fixed() || stride < 1 || kernel < 1) return Dim::any();
   if (auto_pad.starts_with("SAME")) return (in.extent + stride - 1) / stride;
-  const bool has_pads = auto_pad == "NOTSET";
-  const int64_t pads = has_pads ? entry("pads", axis, 0) + entry("pads", axis + axes, 0) : 0;
-  const int64_t span = in.extent + pads - reach;
+  const int64_t pads = auto_pad == "NOTSET" ? before + after : 0;
+  const int64_t span = in.extent + pads - ((kernel - 1) * dilation + 1);
   if (span < 0) return Dim::any();
   const bool rounds_up = node.integer("ceil_mode", 0) != 0;
   // Rounded up, the last window may begin after the input: left open.
@@ -124,7 +133,10 @@ MaybeShape concat(const Graph& graph, const Node& node) {
     const MaybeShape other = shape_of(graph, node, i);
     const bool is_known = other && other->size() == shape->size() && sum.is_fixed() &&
                           (*other)[static_cast<size_t>(at)].is_fixed();
-    sum = is_known ? Dim(sum.extent + (*other)[static_cast<size_t>(at)].extent) : Dim::any();
+    int64_t both = 0;
+    const bool fits = is_known && !__builtin_add_overflow(
+                                      sum.extent, (*other)[static_cast<size_t>(at)].extent, &both);
+    sum = fits ? Dim(both) : Dim::any();
   }
   return shape;
 }
