@@ -80,12 +80,6 @@ MaybeShape convolution(const Graph& graph, const Node& node) {
   return windows(node, *x, (*w)[0], kernel);
 }
 
-MaybeShape global_pooling(const Graph& graph, const Node& node) {
-  MaybeShape shape = shape_of(graph, node, 0);
-  for (size_t axis = 2; shape && axis < shape->size(); ++axis) (*shape)[axis] = 1;
-  return shape;
-}
-
 MaybeShape matmul(const Graph& graph, const Node& node) {
   const MaybeShape a = shape_of(graph, node, 0);
   const MaybeShape b = shape_of(graph, node, 1);
@@ -158,6 +152,7 @@ constexpr Row rows[] = {
     {"Sigmoid", same},
     {"Softmax", same},
     {"LogSoftmax", same},
+    {"QLinearSoftmax", same},
     {"Gelu", same},
     {"Elu", same},
     {"Selu", same},
@@ -177,8 +172,6 @@ constexpr Row rows[] = {
     {"MaxPool", pooling},
     {"AveragePool", pooling},
     {"LpPool", pooling},
-    {"GlobalAveragePool", global_pooling},
-    {"GlobalMaxPool", global_pooling},
     {"Conv", convolution},
     {"MatMul", matmul},
     {"Gemm", gemm},

@@ -73,6 +73,8 @@ constexpr Rule table[] = {
     {"ReduceMax", "", onnx::reduce_max},
     {"ReduceSum", "", onnx::reduce_sum},
     {"ReduceMean", "", reduce_mean},
+    {"GlobalAveragePool", "", global_average_pool},
+    {"GlobalMaxPool", "", global_max_pool},
     {"ReduceL1", "", reduce_l1},
     {"ReduceL2", "", reduce_l2},
     {"ReduceSumSquare", "", reduce_sum_square},

@@ -25,8 +25,8 @@ bool is_one_of(std::string_view op_type, std::initializer_list<std::string_view>
 }
 
 bool sums_floats(const Graph& graph, const Node& node) {
-  const bool is_sum = is_one_of(
-      node.op_type, {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"});
+  const bool is_sum = is_one_of(node.op_type, {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2",
+                                               "ReduceSumSquare", "GlobalAveragePool"});
   const auto type = is_sum ? graph.values[node.inputs[0]].element : std::nullopt;
   return is_sum && (!type || is_float(*type));
 }

@@ -18,15 +18,31 @@ std::optional<std::vector<int64_t>> axes_of(const Node& node, Translation& into)
   return axes;
 }
 
-ValueId reduced(const Node& node, Translation& into, OpKind op, ValueId x) {
-  const ReductionOptions options = {.axes = axes_of(node, into),
-                                    .keep_dims = node.integer("keepdims", 1) != 0};
+ReductionOptions options_of(const Node& node, Translation& into) {
+  return {.axes = axes_of(node, into), .keep_dims = node.integer("keepdims", 1) != 0};
+}
+
+/// All axes but those of batch and channels.
+ReductionOptions spatial_axes(Translation& into, ValueId x) {
+  const size_t rank = into.shape(x).size();
+  if (rank < 2) into.refuse("the operand has no channels");
+  std::vector<int64_t> axes;
+  for (size_t axis = 2; axis < rank; ++axis) axes.push_back(static_cast<int64_t>(axis));
+  return {.axes = std::move(axes), .keep_dims = true};
+}
+
+ValueId reduced(Translation& into, OpKind op, ValueId x, const ReductionOptions& options) {
   return into.refusal() ? no_value : into.builder().reduce(op, x, options);
 }
 
+ValueId reduced(const Node& node, Translation& into, OpKind op, ValueId x) {
+  return reduced(into, op, x, options_of(node, into));
+}
+
 /// How many elements each sum has.
-std::optional<int64_t> count_of(const Node& node, Translation& into, ValueId x) {
-  const auto axes = axes_of(node, into);
+std::optional<int64_t> count_of(const Translation& into, ValueId x,
+                                const ReductionOptions& options) {
+  const auto& axes = options.axes;
   const Shape shape = into.shape(x);
   Dims extents;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -38,6 +54,16 @@ std::optional<int64_t> count_of(const Node& node, Translation& into, ValueId x) 
     extents.push_back(shape[axis].extent);
   }
   return element_count(extents);
+}
+
+/// The sum divided by the number of elements.
+Outputs mean(Translation& into, ValueId x, const ReductionOptions& options) {
+  const std::optional<int64_t> count = count_of(into, x, options);
+  if (!count) into.refuse("the number of elements is not known");
+  const ValueId sum = reduced(into, OpKind::reduce_sum, x, options);
+  if (into.refusal()) return {};
+  const ValueId divisor = into.scalar(static_cast<float>(*count), into.element(x));
+  return {into.binary(OpKind::div, sum, divisor)};
 }
 
 }  // namespace
@@ -54,15 +80,18 @@ Outputs reduce_sum(const Node& node, Translation& into) {
   return {reduced(node, into, OpKind::reduce_sum, into.input(node, 0))};
 }
 
-/// The sum divided by the number of elements.
 Outputs reduce_mean(const Node& node, Translation& into) {
+  return mean(into, into.input(node, 0), options_of(node, into));
+}
+
+Outputs global_average_pool(const Node& node, Translation& into) {
   const ValueId x = into.input(node, 0);
-  const std::optional<int64_t> count = count_of(node, into, x);
-  if (!count) into.refuse("the number of elements is not known");
-  const ValueId sum = reduced(node, into, OpKind::reduce_sum, x);
-  if (into.refusal()) return {};
-  const ValueId divisor = into.scalar(static_cast<float>(*count), into.element(x));
-  return {into.binary(OpKind::div, sum, divisor)};
+  return mean(into, x, spatial_axes(into, x));
+}
+
+Outputs global_max_pool(const Node& node, Translation& into) {
+  const ValueId x = into.input(node, 0);
+  return {reduced(into, OpKind::reduce_max, x, spatial_axes(into, x))};
 }
 
 Outputs reduce_l1(const Node& node, Translation& into) {

@@ -59,6 +59,8 @@ Outputs reduce_min(const Node& node, Translation& into);
 Outputs reduce_max(const Node& node, Translation& into);
 Outputs reduce_sum(const Node& node, Translation& into);
 Outputs reduce_mean(const Node& node, Translation& into);
+Outputs global_average_pool(const Node& node, Translation& into);
+Outputs global_max_pool(const Node& node, Translation& into);
 Outputs reduce_l1(const Node& node, Translation& into);
 Outputs reduce_l2(const Node& node, Translation& into);
 Outputs reduce_sum_square(const Node& node, Translation& into);
