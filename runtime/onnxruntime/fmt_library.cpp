@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fmt's own code, compiled into the plugin: hosts have no library of fmt's, and Debian has no
+// fmt's own code, compiled into libraries that programs load: hosts have none of fmt, and Debian no
 // static one.
 #include <fmt/format-inl.h>
 

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that are bound to shapes and strides, and their calls."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_int64, c_size_t, c_void_p, sizeof
+from typing import Any, List, Optional, Sequence, Tuple
+
+from castor import _library, _runtime
+from castor._library import bound_kernel_run, exception_of
+from castor._operands import Operand
+from castor._structures import ErrorStructure, Extents, RunOptions, View
+
+
+def extents(values: Sequence[int]) -> Any:
+    """Numbers along axes, for the C API."""
+    return (c_int64 * len(values))(*values)
+
+
+class Call:
+    """The views of one call, which one thread at a time fills and runs.
+
+    What does not change from call to call is written once: conversions of ctypes would take longer
+    than a small kernel.
+    """
+
+    __slots__ = ("arguments", "error", "inputs", "options", "outputs")
+
+    def __init__(
+        self, bound: _library.Handle, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> None:
+        self.inputs = (View * len(inputs))(*map(view_of, inputs))
+        self.outputs = (View * len(outputs))(*map(view_of, outputs))
+        self.error = ErrorStructure()
+        self.options = RunOptions(struct_size=sizeof(RunOptions))
+        self.arguments = (
+            bound.pointer,
+            self.inputs,
+            c_size_t(len(inputs)),
+            self.outputs,
+            c_size_t(len(outputs)),
+            byref(self.options),
+            byref(self.error),
+        )
+
+
+def view_of(operand: Operand) -> View:
+    """The operand for the C API."""
+    shape = extents(operand.shape)
+    strides = None if operand.strides is None else extents(operand.strides)
+    return View(
+        operand.address,
+        operand.element.number,
+        len(operand.shape),
+        shape,
+        strides,
+        0,
+        operand.bytes,
+    )
+
+
+class Bound:
+    """A kernel for given shapes, strides and element types of all inputs and outputs."""
+
+    __slots__ = ("_free", "_handle", "_inputs", "_outputs")
+
+    def __init__(
+        self, kernel: _library.Handle, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> None:
+        self._handle = _library.Handle(_library.bound_kernel_destroy)
+        views = (View * len(inputs))(*map(view_of, inputs))
+        results = (View * len(outputs))(*map(view_of, outputs))
+        _library.kernel_bind_views(
+            kernel.pointer,
+            views,
+            len(inputs),
+            results,
+            len(outputs),
+            None,
+            byref(self._handle.pointer),
+        )
+        self._inputs = [_without_owner(operand) for operand in inputs]
+        self._outputs = [_without_owner(operand) for operand in outputs]
+        self._free: List[Call] = []
+
+    @property
+    def pointer(self) -> c_void_p:
+        """The castor_bound_kernel."""
+        return self._handle.pointer
+
+    def run(self, inputs: Sequence[int], outputs: Sequence[int], threads: Optional[int]) -> None:
+        """Computes from and to tensors at these addresses, whose owners the caller keeps."""
+        try:
+            call = self._free.pop()
+        except IndexError:
+            call = Call(self._handle, self._inputs, self._outputs)
+        for view, address in zip(call.inputs, inputs):
+            view.data = address
+        for view, address in zip(call.outputs, outputs):
+            view.data = address
+        call.options.executor = None if threads is None else _runtime.executor(threads)
+        status = bound_kernel_run(*call.arguments)
+        if status:
+            raise exception_of(call.error)
+        self._free.append(call)
+
+
+def _without_owner(operand: Operand) -> Operand:
+    """The same form, so that a kernel in a cache keeps no tensor."""
+    return Operand(None, operand.element, operand.shape, operand.strides, 0, operand.bytes)
+
+
+def output_shapes(kernel: _library.Handle, inputs: Sequence[Operand]) -> List[Tuple[int, ...]]:
+    """The shapes of what the kernel computes from these inputs."""
+    bound = _library.Handle(_library.bound_kernel_destroy)
+    shapes = (Extents * len(inputs))()
+    for shape, operand in zip(shapes, inputs):
+        shape.values = extents(operand.shape)
+        shape.rank = len(operand.shape)
+    _library.kernel_bind(
+        kernel.pointer, shapes, len(inputs), None, 0, None, byref(bound.pointer)
+    )
+    count = _library.function_output_count(_library.kernel_function(kernel.pointer))
+    found = []
+    for index in range(count):
+        shape = _library.bound_kernel_output_shape(bound.pointer, index)
+        found.append(tuple(shape.values[axis] for axis in range(shape.rank)))
+    return found

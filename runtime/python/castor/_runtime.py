@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runtimes and pools of threads of this process: one for each use, made when it is first needed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from ctypes import byref, sizeof
+from typing import Dict, Optional, Tuple
+
+from castor import _library
+from castor._structures import RuntimeOptions
+from castor.errors import InvalidArgument
+
+_lock = threading.Lock()
+_runtimes: Dict[Tuple[Optional[str], bool], _library.Handle] = {}
+_pools: Dict[int, _library.Handle] = {}
+
+
+def tiers() -> Dict[str, int]:
+    """The numbers of all tiers, by name."""
+    numbers = {}
+    for number in range(1, 64):
+        name = _library.tier_name(number)
+        if name is None:
+            break
+        numbers[_library.decoded(name)] = number
+    return numbers
+
+
+def tier_number(isa: Optional[str]) -> int:
+    """The number of a tier; 0 where none is asked for."""
+    if isa is None:
+        return 0
+    number = tiers().get(isa)
+    if number is None:
+        raise InvalidArgument(f"isa {isa!r}, expected {', '.join(tiers())}")
+    return number
+
+
+def runtime(isa: Optional[str] = None, interpret: bool = False) -> _library.Handle:
+    """The runtime for a tier, by default the machine's best, or that of the interpreter."""
+    key = (isa, interpret)
+    made = _runtimes.get(key)
+    if made is not None:
+        return made
+    with _lock:
+        if key not in _runtimes:
+            options = RuntimeOptions(struct_size=sizeof(RuntimeOptions))
+            options.tier = tier_number(isa)
+            options.interpret = int(interpret)
+            handle = _library.Handle(_library.runtime_destroy)
+            _library.runtime_create(byref(options), byref(handle.pointer))
+            _runtimes[key] = handle
+        return _runtimes[key]
+
+
+def executor(threads: int) -> int:
+    """The address of an executor of that many threads; 0: one for each core."""
+    made = _pools.get(threads)
+    if made is None:
+        with _lock:
+            if threads not in _pools:
+                handle = _library.Handle(_library.thread_pool_destroy)
+                _library.thread_pool_create(threads, byref(handle.pointer))
+                _pools[threads] = handle
+            made = _pools[threads]
+    return int(_library.thread_pool_executor(made.pointer))
+
+
+def _forget_threads() -> None:
+    """In a forked child, which has none of its parent's threads and must not wait for them."""
+    global _lock
+    _lock = threading.Lock()
+    for pool in _pools.values():
+        pool.pointer.value = None
+    _pools.clear()
+
+
+os.register_at_fork(after_in_child=_forget_threads)

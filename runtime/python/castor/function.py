@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that castor compiled, called with arrays."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import byref, c_char_p, c_void_p, sizeof
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from castor import _library, _runtime
+from castor._bound import Bound, output_shapes
+from castor._operands import Operand, input_operand, output_operand
+from castor._structures import NamedConstant, ParseOptions
+from castor.element_types import BY_NUMBER, ElementType
+from castor.tensor import empty_tensor
+
+MAX_BOUND = 256
+"""Bound kernels that a function keeps; beyond them the oldest is dropped."""
+
+
+def new_output(element: ElementType, shape: Tuple[int, ...]) -> Any:
+    """Memory for a result: an array where NumPy has a dtype for it, else a castor.Tensor."""
+    dtype = element.dtype
+    return empty_tensor(element, shape) if dtype is None else np.empty(shape, dtype)
+
+
+class Function:
+    """A compiled function. Any thread may call it, several at a time.
+
+    >>> twice = compile("func @twice(%x: f32[?n]) -> f32[?n] { %y = add %x, %x return %y }")
+    >>> twice(np.float32([1, 2.5]))
+    array([2., 5.], dtype=float32)
+    """
+
+    def __init__(self, function: _library.Handle) -> None:
+        self._function = function
+        self._kernel = self._compiled()
+        self._lock = threading.Lock()
+        self._bound: Dict[Any, Bound] = {}
+        pointer = function.pointer
+        self.name = _library.decoded(_library.function_name(pointer))
+        self.input_names = _library.names(
+            _library.function_input_count(pointer),
+            lambda index: _library.function_input_name(pointer, index),
+        )
+        self.output_names = _library.names(
+            _library.function_output_count(pointer),
+            lambda index: _library.function_output_name(pointer, index),
+        )
+        self.input_elements = [
+            BY_NUMBER[_library.function_input_type(pointer, index).contents.element]
+            for index in range(len(self.input_names))
+        ]
+        self.output_elements = [
+            BY_NUMBER[_library.function_output_type(pointer, index).contents.element]
+            for index in range(len(self.output_names))
+        ]
+
+    def _compiled(self, isa: Optional[str] = None, interpret: bool = False) -> _library.Handle:
+        kernel = _library.Handle(_library.kernel_destroy)
+        _library.runtime_compile(
+            _runtime.runtime(isa, interpret).pointer,
+            self._function.pointer,
+            byref(kernel.pointer),
+        )
+        return kernel
+
+    @property
+    def ir(self) -> str:
+        """The function as text."""
+        return _library.text_of(_library.function_print, self._function.pointer)
+
+    def __repr__(self) -> str:
+        return f"<castor.Function @{self.name}>"
+
+    def __call__(
+        self,
+        *inputs: Any,
+        out: Union[None, Any, Sequence[Any]] = None,
+        threads: Optional[int] = None,
+    ) -> Any:
+        """The result, or a tuple of several.
+
+        `out` is an array or a castor.Tensor for the result, or a sequence of one for each. With
+        `threads` large work is split over that many threads; 0 stands for one for each core.
+        """
+        return self._call(self._kernel, self._bound, inputs, out, threads)
+
+    def _call(
+        self,
+        kernel: _library.Handle,
+        cache: Dict[Any, Bound],
+        given: Sequence[Any],
+        out: Union[None, Any, Sequence[Any]],
+        threads: Optional[int],
+    ) -> Any:
+        inputs = [input_operand(one) for one in given]
+        if len(inputs) != len(self.input_names):
+            raise TypeError(
+                f"@{self.name} takes {len(self.input_names)} inputs"
+                f" ({', '.join(self.input_names)}), not {len(inputs)}"
+            )
+        results = self._results(kernel, inputs, out)
+        outputs = [output_operand(one) for one in results]
+        key = tuple(_form(operand) for operand in (*inputs, *outputs))
+        bound = cache.get(key)
+        if bound is None:
+            bound = Bound(kernel, inputs, outputs)
+            with self._lock:
+                while len(cache) >= MAX_BOUND:
+                    del cache[next(iter(cache))]
+                cache[key] = bound
+        bound.run(
+            [operand.address for operand in inputs],
+            [operand.address for operand in outputs],
+            threads,
+        )
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _results(
+        self, kernel: _library.Handle, inputs: List[Operand], out: Union[None, Any, Sequence[Any]]
+    ) -> List[Any]:
+        if out is None:
+            shapes = output_shapes(kernel, inputs)
+            return [new_output(*made) for made in zip(self.output_elements, shapes)]
+        if len(self.output_names) == 1 and not isinstance(out, (tuple, list)):
+            return [out]
+        if len(out) != len(self.output_names):
+            raise TypeError(
+                f"@{self.name} has {len(self.output_names)} results, not {len(out)} as in out"
+            )
+        return list(out)
+
+
+def _form(operand: Operand) -> Tuple[Any, ...]:
+    return (operand.element.number, operand.shape, operand.strides)
+
+
+def compile(
+    text: str, name: Optional[str] = None, *, constants: Optional[Mapping[str, Any]] = None
+) -> Function:
+    """Compiles a function in castor's text form (ir/README.md).
+
+    Of several functions in the text `name` picks one. `constants` gives the data of `constant
+    @name`: arrays, or castor.Tensor.
+    """
+    operands = {key: input_operand(value) for key, value in (constants or {}).items()}
+    named = (NamedConstant * len(operands))()
+    for entry, (key, operand) in zip(named, operands.items()):
+        if operand.strides is not None:
+            operand = input_operand(np.ascontiguousarray(operand.owner))
+            operands[key] = operand
+        entry.name = key.encode()
+        entry.data = operand.address
+        entry.bytes = operand.bytes
+    options = ParseOptions(sizeof(ParseOptions), named, len(operands), None)
+    function = _library.Handle(_library.function_destroy)
+    encoded = text.encode()
+    _library.function_parse(
+        c_char_p(encoded),
+        len(encoded),
+        None if name is None else name.encode(),
+        byref(options),
+        byref(function.pointer),
+    )
+    return Function(function)
