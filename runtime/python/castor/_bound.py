@@ -29,19 +29,27 @@ class Call:
     def __init__(
         self, bound: _library.Handle, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> None:
-        self.inputs = (View * len(inputs))(*map(view_of, inputs))
-        self.outputs = (View * len(outputs))(*map(view_of, outputs))
+        sources = (View * len(inputs))(*map(view_of, inputs))
+        targets = (View * len(outputs))(*map(view_of, outputs))
         self.error = ErrorStructure()
         self.options = RunOptions(struct_size=sizeof(RunOptions))
+        # An entry of an array of ctypes is a new object each time; these are kept.
+        self.inputs = [sources[index] for index in range(len(inputs))]
+        self.outputs = [targets[index] for index in range(len(outputs))]
         self.arguments = (
             bound.pointer,
-            self.inputs,
+            sources,
             c_size_t(len(inputs)),
-            self.outputs,
+            targets,
             c_size_t(len(outputs)),
             byref(self.options),
             byref(self.error),
         )
+
+    def run(self) -> None:
+        """Computes the outputs."""
+        if bound_kernel_run(*self.arguments):
+            raise exception_of(self.error)
 
 
 def view_of(operand: Operand) -> View:
@@ -60,9 +68,12 @@ def view_of(operand: Operand) -> View:
 
 
 class Bound:
-    """A kernel for given shapes, strides and element types of all inputs and outputs."""
+    """A kernel for given shapes, strides and element types of all inputs and outputs.
 
-    __slots__ = ("_free", "_handle", "_inputs", "_outputs")
+    `calls` are those that no thread uses at present.
+    """
+
+    __slots__ = ("_handle", "_inputs", "_outputs", "calls")
 
     def __init__(
         self, kernel: _library.Handle, inputs: Sequence[Operand], outputs: Sequence[Operand]
@@ -79,35 +90,34 @@ class Bound:
             None,
             byref(self._handle.pointer),
         )
-        self._inputs = [_without_owner(operand) for operand in inputs]
-        self._outputs = [_without_owner(operand) for operand in outputs]
-        self._free: List[Call] = []
+        self._inputs = [operand.without_owner() for operand in inputs]
+        self._outputs = [operand.without_owner() for operand in outputs]
+        self.calls: List[Call] = []
 
     @property
     def pointer(self) -> c_void_p:
         """The castor_bound_kernel."""
         return self._handle.pointer
 
+    def new_call(self) -> Call:
+        """A call to add to `calls`, when it has returned, for whoever comes next."""
+        return Call(self._handle, self._inputs, self._outputs)
+
     def run(self, inputs: Sequence[int], outputs: Sequence[int], threads: Optional[int]) -> None:
         """Computes from and to tensors at these addresses, whose owners the caller keeps."""
         try:
-            call = self._free.pop()
+            call = self.calls.pop()
         except IndexError:
-            call = Call(self._handle, self._inputs, self._outputs)
+            call = self.new_call()
         for view, address in zip(call.inputs, inputs):
             view.data = address
         for view, address in zip(call.outputs, outputs):
             view.data = address
-        call.options.executor = None if threads is None else _runtime.executor(threads)
-        status = bound_kernel_run(*call.arguments)
-        if status:
-            raise exception_of(call.error)
-        self._free.append(call)
-
-
-def _without_owner(operand: Operand) -> Operand:
-    """The same form, so that a kernel in a cache keeps no tensor."""
-    return Operand(None, operand.element, operand.shape, operand.strides, 0, operand.bytes)
+        if threads is not None:
+            call.options.executor = _runtime.executor(threads)
+        call.run()
+        call.options.executor = None
+        self.calls.append(call)
 
 
 def output_shapes(kernel: _library.Handle, inputs: Sequence[Operand]) -> List[Tuple[int, ...]]:
@@ -117,9 +127,7 @@ def output_shapes(kernel: _library.Handle, inputs: Sequence[Operand]) -> List[Tu
     for shape, operand in zip(shapes, inputs):
         shape.values = extents(operand.shape)
         shape.rank = len(operand.shape)
-    _library.kernel_bind(
-        kernel.pointer, shapes, len(inputs), None, 0, None, byref(bound.pointer)
-    )
+    _library.kernel_bind(kernel.pointer, shapes, len(inputs), None, 0, None, byref(bound.pointer))
     count = _library.function_output_count(_library.kernel_function(kernel.pointer))
     found = []
     for index in range(count):

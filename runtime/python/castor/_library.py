@@ -29,7 +29,7 @@ from castor._structures import (
     TensorType,
     View,
 )
-from castor.errors import BY_STATUS, Error, Internal
+from castor.errors import BY_STATUS, Error, InternalError
 
 ABI_VERSION = 1
 """CASTOR_ABI_VERSION of the headers that _structures.py copies."""
@@ -52,11 +52,11 @@ library = _load()
 
 def exception_of(error: ErrorStructure) -> Error:
     """The exception that stands for a failed call."""
-    kind = BY_STATUS.get(error.status, Internal)
+    kind = BY_STATUS.get(error.status, InternalError)
     return kind(error.message.decode("utf-8", "replace"), error.line, error.column)
 
 
-def _plain(name: str, result: Any, *arguments: Any) -> Any:
+def plain(name: str, result: Any, *arguments: Any) -> Any:
     """A function that cannot fail."""
     function = library[name]
     function.restype = result
@@ -64,7 +64,7 @@ def _plain(name: str, result: Any, *arguments: Any) -> Any:
     return function
 
 
-def _checked(name: str, *arguments: Any) -> Callable[..., None]:
+def checked(name: str, *arguments: Any) -> Callable[..., None]:
     """A function that gives a status and, by its last parameter, an error: it raises instead."""
     function = library[name]
     function.restype = c_int32
@@ -93,43 +93,39 @@ class Handle:
 
 _handle = POINTER(c_void_p)
 
-_checked("castor_check_abi", c_uint32)(ABI_VERSION)
+checked("castor_check_abi", c_uint32)(ABI_VERSION)
 
-version_string = _plain("castor_version_string", c_char_p)
-element_name = _plain("castor_element_name", c_char_p, c_int32)
-element_named = _plain("castor_element_named", c_int32, c_char_p)
-element_bits = _plain("castor_element_bits", c_int32, c_int32)
-tier_name = _plain("castor_tier_name", c_char_p, c_int32)
+version_string = plain("castor_version_string", c_char_p)
+element_name = plain("castor_element_name", c_char_p, c_int32)
+element_named = plain("castor_element_named", c_int32, c_char_p)
+element_bits = plain("castor_element_bits", c_int32, c_int32)
+tier_name = plain("castor_tier_name", c_char_p, c_int32)
 
-text_data = _plain("castor_text_data", c_void_p, c_void_p)
-text_length = _plain("castor_text_length", c_size_t, c_void_p)
-text_destroy = _plain("castor_text_destroy", None, c_void_p)
+text_data = plain("castor_text_data", c_void_p, c_void_p)
+text_length = plain("castor_text_length", c_size_t, c_void_p)
+text_destroy = plain("castor_text_destroy", None, c_void_p)
 
-runtime_create = _checked("castor_runtime_create", POINTER(RuntimeOptions), _handle)
-runtime_destroy = _plain("castor_runtime_destroy", None, c_void_p)
-runtime_tier = _plain("castor_runtime_tier", c_int32, c_void_p)
-runtime_compile = _checked("castor_runtime_compile", c_void_p, c_void_p, _handle)
+runtime_create = checked("castor_runtime_create", POINTER(RuntimeOptions), _handle)
+runtime_destroy = plain("castor_runtime_destroy", None, c_void_p)
+runtime_tier = plain("castor_runtime_tier", c_int32, c_void_p)
+runtime_compile = checked("castor_runtime_compile", c_void_p, c_void_p, _handle)
 
-function_parse = _checked(
+function_parse = checked(
     "castor_function_parse", c_char_p, c_size_t, c_char_p, POINTER(ParseOptions), _handle
 )
-function_destroy = _plain("castor_function_destroy", None, c_void_p)
-function_print = _checked("castor_function_print", c_void_p, _handle)
-function_name = _plain("castor_function_name", c_char_p, c_void_p)
-function_input_count = _plain("castor_function_input_count", c_size_t, c_void_p)
-function_output_count = _plain("castor_function_output_count", c_size_t, c_void_p)
-function_input_name = _plain("castor_function_input_name", c_char_p, c_void_p, c_size_t)
-function_output_name = _plain("castor_function_output_name", c_char_p, c_void_p, c_size_t)
-function_input_type = _plain(
-    "castor_function_input_type", POINTER(TensorType), c_void_p, c_size_t
-)
-function_output_type = _plain(
-    "castor_function_output_type", POINTER(TensorType), c_void_p, c_size_t
-)
+function_destroy = plain("castor_function_destroy", None, c_void_p)
+function_print = checked("castor_function_print", c_void_p, _handle)
+function_name = plain("castor_function_name", c_char_p, c_void_p)
+function_input_count = plain("castor_function_input_count", c_size_t, c_void_p)
+function_output_count = plain("castor_function_output_count", c_size_t, c_void_p)
+function_input_name = plain("castor_function_input_name", c_char_p, c_void_p, c_size_t)
+function_output_name = plain("castor_function_output_name", c_char_p, c_void_p, c_size_t)
+function_input_type = plain("castor_function_input_type", POINTER(TensorType), c_void_p, c_size_t)
+function_output_type = plain("castor_function_output_type", POINTER(TensorType), c_void_p, c_size_t)
 
-kernel_destroy = _plain("castor_kernel_destroy", None, c_void_p)
-kernel_function = _plain("castor_kernel_function", c_void_p, c_void_p)
-kernel_bind = _checked(
+kernel_destroy = plain("castor_kernel_destroy", None, c_void_p)
+kernel_function = plain("castor_kernel_function", c_void_p, c_void_p)
+kernel_bind = checked(
     "castor_kernel_bind",
     c_void_p,
     POINTER(Extents),
@@ -139,7 +135,7 @@ kernel_bind = _checked(
     c_void_p,
     _handle,
 )
-kernel_bind_views = _checked(
+kernel_bind_views = checked(
     "castor_kernel_bind_views",
     c_void_p,
     POINTER(View),
@@ -149,19 +145,17 @@ kernel_bind_views = _checked(
     c_void_p,
     _handle,
 )
-bound_kernel_destroy = _plain("castor_bound_kernel_destroy", None, c_void_p)
-bound_kernel_output_shape = _plain(
-    "castor_bound_kernel_output_shape", Extents, c_void_p, c_size_t
-)
-bound_kernel_engine_reason = _plain("castor_bound_kernel_engine_reason", c_char_p, c_void_p)
-bound_kernel_listing = _checked("castor_bound_kernel_listing", c_void_p, _handle)
+bound_kernel_destroy = plain("castor_bound_kernel_destroy", None, c_void_p)
+bound_kernel_output_shape = plain("castor_bound_kernel_output_shape", Extents, c_void_p, c_size_t)
+bound_kernel_engine_reason = plain("castor_bound_kernel_engine_reason", c_char_p, c_void_p)
+bound_kernel_listing = checked("castor_bound_kernel_listing", c_void_p, _handle)
 
 bound_kernel_run = library["castor_bound_kernel_run"]
 """Without types of parameters: ctypes would check them in every call. _bound.py prepares them."""
 
-thread_pool_create = _checked("castor_thread_pool_create", c_int32, _handle)
-thread_pool_destroy = _plain("castor_thread_pool_destroy", None, c_void_p)
-thread_pool_executor = _plain("castor_thread_pool_executor", c_void_p, c_void_p)
+thread_pool_create = checked("castor_thread_pool_create", c_int32, _handle)
+thread_pool_destroy = plain("castor_thread_pool_destroy", None, c_void_p)
+thread_pool_executor = plain("castor_thread_pool_executor", c_void_p, c_void_p)
 
 
 def text_of(make: Callable[..., None], *arguments: Any) -> str:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from castor.element_types import ElementType, element_type
+from castor import _dlpack
+from castor.element_types import BY_NUMBER, ElementType, element_type
 from castor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -38,6 +40,19 @@ class Operand:
         self.strides = strides
         self.address = address
         self.bytes = reach
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def form(self) -> Tuple[Any, ...]:
+        """What a kernel depends on when it is bound."""
+        return (self.element, self.shape, self.strides)
+
+    def without_owner(self) -> Operand:
+        """The same form, for caches, which keep no tensor."""
+        return Operand(None, self.element, self.shape, self.strides, 0, self.bytes)
 
 
 _elements: Dict[np.dtype[Any], ElementType] = {}
@@ -95,18 +110,72 @@ def operand_of_tensor(tensor: Tensor) -> Operand:
     return Operand(tensor, tensor.element, tensor.shape, None, data.ctypes.data, data.nbytes)
 
 
+def _operand_of_dlpack(given: Any, *, writes: bool) -> Operand:
+    owner, view = _dlpack.view_of(given, writes=writes)
+    element = BY_NUMBER[view.element]
+    shape = tuple(view.shape[axis] for axis in range(view.rank))
+    strides = None
+    if view.strides:
+        strides = tuple(view.strides[axis] for axis in range(view.rank))
+        if strides == dense_strides(shape):
+            strides = None
+    return Operand(owner, element, shape, strides, view.data or 0, view.bytes)
+
+
+def dense_strides(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    """In elements, of row-major order."""
+    strides = []
+    stride = 1
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= extent
+    return tuple(reversed(strides))
+
+
+def _memory(given: Any) -> Any:
+    """The array of an object that lends its memory to NumPy; other objects as they are."""
+    if isinstance(given, (bytes, bytearray)):
+        given = memoryview(given)
+    if isinstance(given, memoryview) or hasattr(given, "__array_interface__"):
+        return np.asarray(given)
+    return given
+
+
+def _comes_by_dlpack(given: Any) -> bool:
+    return hasattr(given, "__dlpack__") and _dlpack.is_readable()
+
+
 def input_operand(given: Any) -> Operand:
     """What is read: an array, a tensor, or what NumPy takes as an array."""
     if isinstance(given, Tensor):
         return operand_of_tensor(given)
-    if isinstance(given, (bytes, bytearray)):
-        given = memoryview(given)
-    array = np.asarray(given)
-    operand = operand_of_array(array)
-    if operand is None:
-        operand = operand_of_array(dense_copy(array))
+    given = _memory(given)
+    if isinstance(given, np.ndarray):
+        array = given
+    elif _comes_by_dlpack(given):
+        return _operand_of_dlpack(given, writes=False)
+    else:
+        array = np.asarray(given)
+    element = element_of_dtype(array.dtype)
+    if element.bits < 8:
+        from castor._unpacked import pack
+
+        return operand_of_tensor(pack(array, element))
+    operand = operand_of_array(array) or operand_of_array(dense_copy(array))
     assert operand is not None
     return operand
+
+
+def unpacked_output(given: Any) -> Optional[Tuple[npt.NDArray[Any], ElementType]]:
+    """An array of ml_dtypes with a byte for each element that is narrower, and that element."""
+    if not isinstance(given, np.ndarray):
+        return None
+    element = element_of_dtype(given.dtype)
+    if element.bits >= 8:
+        return None
+    if not given.flags.writeable:
+        raise ValueError("an output is read-only")
+    return given, element
 
 
 def output_operand(given: Any) -> Operand:
@@ -115,14 +184,20 @@ def output_operand(given: Any) -> Operand:
         if not given.data.flags.writeable:
             raise ValueError("the data of an output is read-only")
         return operand_of_tensor(given)
-    if not isinstance(given, np.ndarray):
-        raise TypeError(f"an output is an array or a castor.Tensor, not {type(given).__name__}")
-    if not given.flags.writeable:
-        raise ValueError("an output array is read-only")
-    operand = operand_of_array(given)
+    memory = _memory(given)
+    if not isinstance(memory, np.ndarray):
+        if _comes_by_dlpack(memory):
+            return _operand_of_dlpack(memory, writes=True)
+        raise TypeError(
+            f"an output is a {type(given).__name__}, which lends no memory: expected an array,"
+            " a castor.Tensor, or an object with __array_interface__, a buffer or __dlpack__"
+        )
+    if not memory.flags.writeable:
+        raise ValueError("an output is read-only")
+    operand = operand_of_array(memory)
     if operand is None:
         raise ValueError(
-            f"an output of strides {given.strides} and dtype {given.dtype!r}: expected positive"
+            f"an output of dtype {memory.dtype} with strides {memory.strides}: expected positive"
             " strides of whole elements in the machine's byte order"
         )
     return operand

@@ -10,7 +10,7 @@ from typing import Dict, Optional, Tuple
 
 from castor import _library
 from castor._structures import RuntimeOptions
-from castor.errors import InvalidArgument
+from castor.errors import InvalidArgumentError
 
 _lock = threading.Lock()
 _runtimes: Dict[Tuple[Optional[str], bool], _library.Handle] = {}
@@ -34,7 +34,7 @@ def tier_number(isa: Optional[str]) -> int:
         return 0
     number = tiers().get(isa)
     if number is None:
-        raise InvalidArgument(f"isa {isa!r}, expected {', '.join(tiers())}")
+        raise InvalidArgumentError(f"isa {isa!r}, expected {', '.join(tiers())}")
     return number
 
 

@@ -3,68 +3,106 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Optional
 
-from castor import function
-from castor._operands import input_operand
+import numpy as np
+
+from castor._cache import Cache
+from castor._conversions import Options, bound_conversion, is_column_major
+from castor._operands import Operand, input_operand, output_operand, unpacked_output
+from castor._prepared import PreparedCall, are_lent, new_output
+from castor._unpacked import unpack
 from castor.element_types import ElementType, element_type
+from castor.tensor import Tensor, empty_tensor
 
-_lock = threading.Lock()
-_functions: Dict[Tuple[Any, ...], function.Function] = {}
-
-
-def _attributes(**options: Optional[str]) -> str:
-    written = []
-    for name, value in options.items():
-        if value is not None:
-            if not value.isidentifier():
-                raise ValueError(f"{name} {value!r} is not the name of one")
-            written.append(f"{name} = {value}")
-    return f" {{{', '.join(written)}}}" if written else ""
-
-
-def conversion(
-    source: ElementType,
-    target: ElementType,
-    rank: int,
-    overflow: Optional[str],
-    rounding: Optional[str],
-    nan: Optional[str],
-) -> function.Function:
-    """The compiled function that converts tensors of that rank."""
-    key = (source, target, rank, overflow, rounding, nan)
-    made = _functions.get(key)
-    if made is None:
-        shape = f"[{', '.join(f'?d{axis}' for axis in range(rank))}]"
-        attributes = _attributes(overflow=overflow, rounding=rounding, nan=nan)
-        made = function.compile(
-            f"func @convert(%x: {source}{shape}) -> {target}{shape} {{\n"
-            f"  %y = convert %x{attributes} : {target}\n  return %y\n}}\n"
-        )
-        with _lock:
-            made = _functions.setdefault(key, made)
-    return made
+_prepared = Cache(1024)
 
 
 def convert(
     x: Any,
-    dtype: Any,
+    dtype: Any = None,
     *,
     overflow: Optional[str] = None,
     rounding: Optional[str] = None,
     nan: Optional[str] = None,
     out: Optional[Any] = None,
+    threads: Optional[int] = None,
 ) -> Any:
-    """Converts every element of `x`.
+    """Converts every element of `x`, with one exact rounding.
+
+    `x` is an array, a castor.Tensor, or an object with __array_interface__, a buffer or __dlpack__.
+    `dtype` is a name or a dtype of castor, NumPy, ml_dtypes, torch or ONNX; with `out` it may be
+    left out. `overflow` ("saturate", "saturate_finite", "wrap", "nan"), `rounding` ("toward_zero",
+    "nearest_even", "nearest_away", "down", "up", "half_up") and `nan` ("zero") are castor's options
+    (ir/README.md, Convert). Large tensors are split over `threads` threads; 0 stands for one for
+    each core.
+
+    The result is a NumPy array where NumPy, or ml_dtypes where that is installed, has a dtype for
+    the type, else a castor.Tensor. Elements narrower than a byte are packed in a castor.Tensor,
+    unless `dtype` is ml_dtypes' own. With `out`, an array, a castor.Tensor or an object that lends
+    its memory, the result is stored there, and `out` returned.
 
     >>> import numpy as np
     >>> convert(np.float32([0.5, 1.5, 300.0, -1.0]), "u8", rounding="nearest_even")
     array([  0,   2, 255,   0], dtype=uint8)
+    >>> convert(np.float32([1, -2, 9]), "i4", overflow="saturate")
+    castor.Tensor([1, -2, 7], 'i4')
     """
-    operand = input_operand(x)
+    if out is None and threads is None:
+        prepared: Optional[PreparedCall]
+        if isinstance(x, np.ndarray):
+            prepared = _prepared.get((x.dtype, dtype, overflow, rounding, nan, x.shape, x.strides))
+            if prepared is not None:
+                return prepared((x,))
+        elif isinstance(x, Tensor):
+            prepared = _prepared.get((x.element, dtype, overflow, rounding, nan, x.shape))
+            if prepared is not None:
+                return prepared((x,))
+    options = Options(overflow, rounding, nan)
+    source = input_operand(x)
+    if out is not None:
+        _convert_into(source, dtype, options, out, threads)
+        return out
     target = element_type(dtype)
-    compiled = conversion(
-        operand.element, target, len(operand.shape), overflow, rounding, nan
-    )
-    return compiled(x, out=out)
+    if target.bits < 8 and not isinstance(dtype, (str, ElementType)):
+        return _convert_unpacked(source, target, options, threads)
+    order = "F" if is_column_major(source) and target.dtype is not None else "C"
+    result = new_output(target, source.shape, order)
+    destination = output_operand(result)
+    bound = bound_conversion(source, destination, options)
+    bound.run([source.address], [destination.address], threads)
+    if are_lent([source], [x]):
+        key = (dtype, overflow, rounding, nan, x.shape)
+        whole = (x.element, *key) if isinstance(x, Tensor) else (x.dtype, *key, x.strides)
+        _prepared.add(whole, PreparedCall(bound, [(target, source.shape)], order))
+    return result
+
+
+def _convert_unpacked(
+    source: Operand, target: ElementType, options: Options, threads: Optional[int]
+) -> Any:
+    dtype = target.unpacked_dtype
+    if dtype is None:
+        raise TypeError(f"ml_dtypes has no dtype for {target}")
+    result = np.empty(source.shape, dtype)
+    _convert_into(source, target, options, result, threads)
+    return result
+
+
+def _convert_into(
+    source: Operand, dtype: Any, options: Options, out: Any, threads: Optional[int]
+) -> None:
+    unpacked = unpacked_output(out)
+    if unpacked is None:
+        destination = output_operand(out)
+    else:
+        packed = empty_tensor(unpacked[1], unpacked[0].shape)
+        destination = output_operand(packed)
+    if dtype is not None and element_type(dtype) is not destination.element:
+        raise TypeError(f"dtype is {element_type(dtype)}, but out has {destination.element}")
+    if destination.shape != source.shape:
+        raise ValueError(f"out has shape {destination.shape}, expected {source.shape}")
+    bound = bound_conversion(source, destination, options)
+    bound.run([source.address], [destination.address], threads)
+    if unpacked is not None:
+        unpack(packed, unpacked[0])

@@ -72,7 +72,7 @@ def _dtype_of_ml_dtypes(name: str) -> Optional[np.dtype[Any]]:
 # castor's name; NumPy's; ml_dtypes', which torch shares; ONNX's.
 _TABLE = """
 boolean     bool    -               BOOL
-u1          -       -               -
+u1          -       uint1           -
 u2          -       uint2           UINT2
 u3          -       -               -
 u4          -       uint4           UINT4

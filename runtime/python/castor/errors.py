@@ -22,69 +22,69 @@ class Error(Exception):
         self.column = column
 
 
-class InvalidText(Error, ValueError):
+class InvalidTextError(Error, ValueError):
     """A text does not parse."""
 
     status = "invalid_text"
 
 
-class InvalidFunction(Error, ValueError):
+class InvalidFunctionError(Error, ValueError):
     """A function breaks a rule of types, shapes or attributes."""
 
     status = "invalid_function"
 
 
-class InvalidArgument(Error, ValueError):
+class InvalidArgumentError(Error, ValueError):
     """Arrays, shapes, strides or options that do not fit."""
 
     status = "invalid_argument"
 
 
-class Unsupported(Error, NotImplementedError):
+class UnsupportedError(Error, NotImplementedError):
     """Well formed, but not implemented, here or on this machine."""
 
     status = "unsupported"
 
 
-class OutOfMemory(Error, MemoryError):
+class OutOfMemoryError(Error, MemoryError):
     """An allocation was refused."""
 
     status = "out_of_memory"
 
 
-class ExecutableMemory(Error, OSError):
+class ExecutableMemoryError(Error, OSError):
     """The system refuses memory that can be executed."""
 
     status = "executable_memory"
 
 
-class InputOutput(Error, OSError):
+class InputOutputError(Error, OSError):
     """A file cannot be read or written."""
 
     status = "io"
 
 
-class Internal(Error, RuntimeError):
+class InternalError(Error, RuntimeError):
     """A bug in castor."""
 
     status = "internal"
 
 
-class LimitExceeded(Error, ValueError):
+class LimitExceededError(Error, ValueError):
     """A text or function is larger than what castor takes."""
 
     status = "limit_exceeded"
 
 
 BY_STATUS: Dict[int, Type[Error]] = {
-    1: InvalidText,
-    2: InvalidFunction,
-    3: InvalidArgument,
-    4: Unsupported,
-    5: OutOfMemory,
-    6: ExecutableMemory,
-    7: InputOutput,
-    8: Internal,
-    9: LimitExceeded,
+    1: InvalidTextError,
+    2: InvalidFunctionError,
+    3: InvalidArgumentError,
+    4: UnsupportedError,
+    5: OutOfMemoryError,
+    6: ExecutableMemoryError,
+    7: InputOutputError,
+    8: InternalError,
+    9: LimitExceededError,
 }
 """The class for each castor_status."""

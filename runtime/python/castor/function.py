@@ -3,27 +3,21 @@
 
 from __future__ import annotations
 
-import threading
-from ctypes import byref, c_char_p, c_void_p, sizeof
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from ctypes import byref, c_char_p, sizeof
+from typing import Any, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from castor import _library, _runtime
 from castor._bound import Bound, output_shapes
+from castor._cache import Cache
 from castor._operands import Operand, input_operand, output_operand
+from castor._prepared import PreparedCall, are_lent, form_of, new_output
 from castor._structures import NamedConstant, ParseOptions
-from castor.element_types import BY_NUMBER, ElementType
-from castor.tensor import empty_tensor
+from castor.element_types import BY_NUMBER
 
 MAX_BOUND = 256
 """Bound kernels that a function keeps; beyond them the oldest is dropped."""
-
-
-def new_output(element: ElementType, shape: Tuple[int, ...]) -> Any:
-    """Memory for a result: an array where NumPy has a dtype for it, else a castor.Tensor."""
-    dtype = element.dtype
-    return empty_tensor(element, shape) if dtype is None else np.empty(shape, dtype)
 
 
 class Function:
@@ -36,9 +30,9 @@ class Function:
 
     def __init__(self, function: _library.Handle) -> None:
         self._function = function
-        self._kernel = self._compiled()
-        self._lock = threading.Lock()
-        self._bound: Dict[Any, Bound] = {}
+        self.kernel = self._compiled()
+        self._bound = Cache(MAX_BOUND)
+        self._prepared = Cache(MAX_BOUND)
         pointer = function.pointer
         self.name = _library.decoded(_library.function_name(pointer))
         self.input_names = _library.names(
@@ -78,7 +72,7 @@ class Function:
     def __call__(
         self,
         *inputs: Any,
-        out: Union[None, Any, Sequence[Any]] = None,
+        out: Union[Any, Sequence[Any], None] = None,
         threads: Optional[int] = None,
     ) -> Any:
         """The result, or a tuple of several.
@@ -86,14 +80,18 @@ class Function:
         `out` is an array or a castor.Tensor for the result, or a sequence of one for each. With
         `threads` large work is split over that many threads; 0 stands for one for each core.
         """
-        return self._call(self._kernel, self._bound, inputs, out, threads)
+        if out is None and threads is None:
+            prepared: Optional[PreparedCall] = self._prepared.get(form_of(inputs))
+            if prepared is not None:
+                return prepared(inputs)
+        return self._call(self.kernel, self._bound, inputs, out, threads)
 
     def _call(
         self,
         kernel: _library.Handle,
-        cache: Dict[Any, Bound],
+        cache: Cache,
         given: Sequence[Any],
-        out: Union[None, Any, Sequence[Any]],
+        out: Union[Any, Sequence[Any], None],
         threads: Optional[int],
     ) -> Any:
         inputs = [input_operand(one) for one in given]
@@ -104,23 +102,24 @@ class Function:
             )
         results = self._results(kernel, inputs, out)
         outputs = [output_operand(one) for one in results]
-        key = tuple(_form(operand) for operand in (*inputs, *outputs))
-        bound = cache.get(key)
+        key = tuple(operand.form() for operand in (*inputs, *outputs))
+        bound: Optional[Bound] = cache.get(key)
         if bound is None:
             bound = Bound(kernel, inputs, outputs)
-            with self._lock:
-                while len(cache) >= MAX_BOUND:
-                    del cache[next(iter(cache))]
-                cache[key] = bound
+            cache.add(key, bound)
         bound.run(
             [operand.address for operand in inputs],
             [operand.address for operand in outputs],
             threads,
         )
+        if kernel is self.kernel and out is None and are_lent(inputs, given):
+            shapes = [operand.shape for operand in outputs]
+            prepared = PreparedCall(bound, list(zip(self.output_elements, shapes)))
+            self._prepared.add(form_of(given), prepared)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _results(
-        self, kernel: _library.Handle, inputs: List[Operand], out: Union[None, Any, Sequence[Any]]
+        self, kernel: _library.Handle, inputs: List[Operand], out: Union[Any, Sequence[Any], None]
     ) -> List[Any]:
         if out is None:
             shapes = output_shapes(kernel, inputs)
@@ -132,10 +131,6 @@ class Function:
                 f"@{self.name} has {len(self.output_names)} results, not {len(out)} as in out"
             )
         return list(out)
-
-
-def _form(operand: Operand) -> Tuple[Any, ...]:
-    return (operand.element.number, operand.shape, operand.strides)
 
 
 def compile(

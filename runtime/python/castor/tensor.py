@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class Tensor:
     """A dense tensor in row-major order, as castor stores it.
 
-    `element` is its type, `shape` its extents, and `data` its bytes, a NumPy array of uint8 with one
-    axis. Elements narrower than a byte are packed: the first one is in the least significant bits of
-    the first byte (of u1, in the most significant bit).
+    `element` is its type, `shape` its extents, and `data` its bytes, a NumPy array of uint8 with
+    one axis. Elements narrower than a byte are packed: the first one is in the least significant
+    bits of the first byte (of u1, in the most significant bit).
 
     >>> t = Tensor(bytes([0x21, 0x43]), "u4", (2, 2))
     >>> t
@@ -51,6 +51,17 @@ class Tensor:
                 f"a tensor of {self.element} and shape {self.shape} takes {expected} bytes,"
                 f" not {self.data.size}"
             )
+
+    @classmethod
+    def of_packed(
+        cls, data: npt.NDArray[np.uint8], element: ElementType, shape: Tuple[int, ...]
+    ) -> Tensor:
+        """The tensor of bytes that are known to be as many as it takes."""
+        made = cls.__new__(cls)
+        made.data = data
+        made.element = element
+        made.shape = shape
+        return made
 
     @property
     def dtype(self) -> ElementType:
@@ -114,4 +125,5 @@ class Tensor:
 
 def empty_tensor(element: ElementType, shape: Tuple[int, ...]) -> Tensor:
     """A tensor of any contents."""
-    return Tensor(np.empty(element.bytes_of(math.prod(shape)), np.uint8), element, shape)
+    data = np.empty(element.bytes_of(math.prod(shape)), np.uint8)
+    return Tensor.of_packed(data, element, shape)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors by DLPack's protocol: those of torch and others, with types that NumPy does not have."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    py_object,
+)
+from typing import Any, Tuple
+
+from castor import _library
+from castor._structures import View
+
+MAX_VERSION = (1, 1)
+
+
+class Fields(Structure):
+    """castor_dlpack_fields."""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("rank", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
+
+
+class Managed(Structure):
+    """DLManagedTensor; its DLTensor has the order of castor_dlpack_fields."""
+
+    _fields_ = [("tensor", Fields), ("context", c_void_p), ("deleter", c_void_p)]
+
+
+class ManagedVersioned(Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("context", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", Fields),
+    ]
+
+
+_check_version = _library.checked("castor_check_dlpack_version", c_uint32, c_uint32)
+_view_to_read = _library.checked(
+    "castor_const_view_of_dlpack_fields", POINTER(Fields), c_uint64, POINTER(View)
+)
+_view_to_write = _library.checked(
+    "castor_view_of_dlpack_fields", POINTER(Fields), c_uint64, POINTER(View)
+)
+
+
+def is_readable() -> bool:
+    """Whether this interpreter tells what a capsule contains; PyPy does not."""
+    return hasattr(ctypes, "pythonapi") and hasattr(ctypes.pythonapi, "PyCapsule_GetPointer")
+
+
+def _capsule_of(given: Any) -> Any:
+    try:
+        return given.__dlpack__(max_version=MAX_VERSION)
+    except TypeError:  # from before DLPack 1.0
+        return given.__dlpack__()
+
+
+def _pointer(capsule: Any, name: bytes) -> int:
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = c_void_p, [py_object, c_char_p]
+    return int(get(capsule, name))
+
+
+def _is_named(capsule: Any, name: bytes) -> bool:
+    valid = ctypes.pythonapi.PyCapsule_IsValid
+    valid.restype, valid.argtypes = ctypes.c_int, [py_object, c_char_p]
+    return bool(valid(capsule, name))
+
+
+def view_of(given: Any, *, writes: bool) -> Tuple[Any, View]:
+    """The tensor's memory, and what keeps it: the capsule, whose destructor gives it back."""
+    capsule = _capsule_of(given)
+    flags = 0
+    if _is_named(capsule, b"dltensor_versioned"):
+        versioned = ManagedVersioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        _check_version(versioned.major, versioned.minor)
+        fields, flags = versioned.tensor, versioned.flags
+    else:
+        fields = Managed.from_address(_pointer(capsule, b"dltensor")).tensor
+    view = View()
+    (_view_to_write if writes else _view_to_read)(byref(fields), flags, byref(view))
+    return capsule, view

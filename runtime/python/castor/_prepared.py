@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls whose forms were seen before: they only find addresses, make results and run."""
+
+from __future__ import annotations
+
+from typing import Any, List, Sequence, Tuple
+
+import numpy as np
+
+from castor._bound import Bound
+from castor._operands import Operand
+from castor.element_types import ElementType
+from castor.tensor import Tensor, empty_tensor
+
+
+def form_of(inputs: Sequence[Any]) -> Tuple[Any, ...]:
+    """What a prepared call of these inputs is kept by."""
+    return tuple(
+        [
+            (x.dtype, x.shape, x.strides)
+            if isinstance(x, np.ndarray)
+            else (x.element, x.shape)
+            if isinstance(x, Tensor)
+            else None
+            for x in inputs
+        ]
+    )
+
+
+def are_lent(operands: Sequence[Operand], inputs: Sequence[Any]) -> bool:
+    """Whether the operands are the memory of the inputs themselves, arrays or tensors."""
+    return all(
+        operand.owner is x and isinstance(x, (np.ndarray, Tensor))
+        for operand, x in zip(operands, inputs)
+    )
+
+
+def new_output(element: ElementType, shape: Tuple[int, ...], order: Any = "C") -> Any:
+    """Memory for a result: an array where NumPy has a dtype for it, else a castor.Tensor."""
+    dtype = element.dtype
+    return empty_tensor(element, shape) if dtype is None else np.empty(shape, dtype, order)
+
+
+class PreparedCall:
+    """All that is known of a call before its data is: the kernel, the views, the results."""
+
+    __slots__ = ("_bound", "_calls", "_makers", "_order")
+
+    def __init__(
+        self, bound: Bound, results: Sequence[Tuple[ElementType, Tuple[int, ...]]], order: Any = "C"
+    ) -> None:
+        self._bound = bound
+        self._calls = bound.calls
+        self._order = order
+        self._makers = [(element, element.dtype, shape) for element, shape in results]
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        """The result, or a tuple of several."""
+        try:
+            call = self._calls.pop()
+        except IndexError:
+            call = self._bound.new_call()
+        for view, x in zip(call.inputs, inputs):
+            view.data = (x if isinstance(x, np.ndarray) else x.data).ctypes.data
+        results: List[Any] = []
+        for view, (element, dtype, shape) in zip(call.outputs, self._makers):
+            if dtype is None:
+                tensor = empty_tensor(element, shape)
+                view.data = tensor.data.ctypes.data
+                results.append(tensor)
+            else:
+                array = np.empty(shape, dtype, self._order)
+                view.data = array.ctypes.data
+                results.append(array)
+        call.run()
+        self._calls.append(call)
+        return results[0] if len(results) == 1 else tuple(results)
