@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // castor dump: the stages of the lowering, from the text form to annotated machine code.
-#include "jit/dump/dump.hpp"
-#include "ir/rewrite/canonicalize.hpp"
+#include <castor/listing.hpp>
 
-#include "ir/text/text.hpp"
-#include "jit/listing/listing.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
 
@@ -22,44 +19,17 @@ struct DumpOptions {
   std::optional<jit::Core> core;
 };
 
-Result<std::string> dump_ir(const FunctionPtr& function, const jit::Target&) {
-  const FunctionPtr canonical = canonicalize(function);
-  std::string text = print(*function);
-  if (canonical == function) return text;
-  return text + "\n// canonicalised:\n" + print(*canonical);
-}
-
-Result<std::string> dump_nests(const FunctionPtr& function, const jit::Target& target) {
-  return jit::dump_nest(*canonicalize(function), target);
-}
-
-Result<std::string> dump_lane_programs(const FunctionPtr& function, const jit::Target& target) {
-  return jit::dump_lanes(*canonicalize(function), target);
-}
-
-Result<std::string> dump_asm(const FunctionPtr& function, const jit::Target& target) {
-  const auto codes = jit::emit_annotated(*canonicalize(function), target);
-  if (!codes) return codes.error();
-  std::string text;
-  for (size_t nest = 0; nest < codes->size(); ++nest) {
-    const Result<std::string> lines = jit::listing((*codes)[nest]);
-    if (!lines) return lines.error();
-    text += fmt::format("{}; nest {}\n{}", nest == 0 ? "" : "\n", nest, *lines);
-  }
-  return text;
-}
-
 /// One stage of the lowering.
 struct Stage {
   std::string_view name;
-  Result<std::string> (*dump)(const FunctionPtr&, const jit::Target&);
+  DumpStage stage;
 };
 
 constexpr std::array<Stage, 4> stages = {{
-    {"ir", dump_ir},
-    {"nest", dump_nests},
-    {"lanes", dump_lane_programs},
-    {"asm", dump_asm},
+    {"ir", DumpStage::ir},
+    {"nest", DumpStage::nest},
+    {"lanes", DumpStage::lanes},
+    {"asm", DumpStage::assembly},
 }};
 
 std::optional<const Stage*> stage_named(std::string_view name) {
@@ -83,10 +53,10 @@ jit::Target target_of(const DumpOptions& options) {
 }
 
 Status dump_stage(const Stage& stage, const FunctionPtr& function, const jit::Target& target) {
-  const Result<std::string> text = stage.dump(function, target);
+  const Result<std::string> text = dump(function, stage.stage, target.tier, target.core);
   if (!text) return text.error();
   const std::string tier =
-      stage.dump == dump_ir ? "" : fmt::format(" for {}", name_of(target.tier));
+      stage.stage == DumpStage::ir ? "" : fmt::format(" for {}", name_of(target.tier));
   fmt::print("// @{}: {}{}\n{}\n", function->name, stage.name, tier, *text);
   return {};
 }

@@ -15,6 +15,17 @@ namespace castor {
 /// so. Thread safe.
 CASTOR_API Result<std::string> listing(const BoundKernel& kernel);
 
+/// Stages of the lowering: the function before and after it is canonicalised; its nests with their
+/// loops, operands and access patterns; the program that one chunk of lanes runs through; the
+/// annotated listing of the machine code.
+enum class DumpStage : uint8_t { ir, nest, lanes, assembly };
+
+/// One stage of the function's lowering as text, as `castor dump` prints it, for dense tensors. Any
+/// tier will do, also one that this machine cannot run. Fails (unsupported) where no nest can be
+/// planned. Thread safe.
+CASTOR_API Result<std::string> dump(const FunctionPtr& function, DumpStage stage, Tier tier,
+                                    Core core = Core::generic);
+
 /// For ObserveOptions::listing: the annotated listing that `castor dump --stage asm` prints, with
 /// the operation that each instruction comes from, the cycles of loops, and the constants. Never
 /// null. The writer fails (internal) at bytes that are no instruction. Thread safe.

@@ -6,19 +6,31 @@
 array([ 56, 126], dtype=uint8)
 """
 
-from castor.conversion import convert
-from castor.element_types import ElementType, element_type, element_types
+from castor import errors, ops
+from castor._check import MismatchError
+from castor._convert import convert
+from castor._element_types import ElementType, element_type, element_types
+from castor._function import Function, compile
+from castor._info import info
+from castor._tensor import Tensor
+from castor._trace import TracedFunction, function
+from castor._value import Value
 from castor.errors import Error
-from castor.function import Function, compile
-from castor.tensor import Tensor
 
 __all__ = [
     "ElementType",
     "Error",
     "Function",
+    "MismatchError",
     "Tensor",
+    "TracedFunction",
+    "Value",
     "compile",
     "convert",
     "element_type",
     "element_types",
+    "errors",
+    "function",
+    "info",
+    "ops",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from castor import function
 from castor._bound import Bound
 from castor._cache import Cache
+from castor._element_types import ElementType
+from castor._function import Function, compile
 from castor._operands import Operand, dense_strides
-from castor.element_types import ElementType
 
 
 class Options(NamedTuple):
@@ -34,14 +34,12 @@ _functions = Cache(512)
 _bound = Cache(1024)
 
 
-def _function(
-    source: ElementType, target: ElementType, rank: int, options: Options
-) -> function.Function:
+def _conversion(source: ElementType, target: ElementType, rank: int, options: Options) -> Function:
     key = (source, target, rank, options)
-    made: Optional[function.Function] = _functions.get(key)
+    made: Optional[Function] = _functions.get(key)
     if made is None:
         shape = f"[{', '.join(f'?d{axis}' for axis in range(rank))}]"
-        made = function.compile(
+        made = compile(
             f"func @convert(%x: {source}{shape}) -> {target}{shape} {{\n"
             f"  %y = convert %x{options.text()} : {target}\n  return %y\n}}\n"
         )
@@ -70,7 +68,7 @@ def bound_conversion(source: Operand, target: Operand, options: Options) -> Boun
     key = (source.form(), target.form(), options)
     made: Optional[Bound] = _bound.get(key)
     if made is None:
-        compiled = _function(source.element, target.element, len(source.shape), options)
+        compiled = _conversion(source.element, target.element, len(source.shape), options)
         made = Bound(compiled.kernel, [source], [target])
         _bound.add(key, made)
     return made

@@ -122,6 +122,7 @@ function_input_name = plain("castor_function_input_name", c_char_p, c_void_p, c_
 function_output_name = plain("castor_function_output_name", c_char_p, c_void_p, c_size_t)
 function_input_type = plain("castor_function_input_type", POINTER(TensorType), c_void_p, c_size_t)
 function_output_type = plain("castor_function_output_type", POINTER(TensorType), c_void_p, c_size_t)
+function_dump = checked("castor_function_dump", c_void_p, c_int32, c_int32, c_int32, _handle)
 
 kernel_destroy = plain("castor_kernel_destroy", None, c_void_p)
 kernel_function = plain("castor_kernel_function", c_void_p, c_void_p)

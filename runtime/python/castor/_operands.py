@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is given as a tensor: its memory as a view of the C API, without a copy where that can be."""
+"""What is given as a tensor: its memory as a view of the C API, if possible without a copy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 import numpy as np
 
 from castor import _dlpack
-from castor.element_types import BY_NUMBER, ElementType, element_type
-from castor.tensor import Tensor
+from castor._element_types import BY_NUMBER, ElementType, element_type
+from castor._tensor import Tensor
 
 if TYPE_CHECKING:
     import numpy.typing as npt

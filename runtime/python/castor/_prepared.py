@@ -8,9 +8,9 @@ from typing import Any, List, Sequence, Tuple
 import numpy as np
 
 from castor._bound import Bound
+from castor._element_types import ElementType
 from castor._operands import Operand
-from castor.element_types import ElementType
-from castor.tensor import Tensor, empty_tensor
+from castor._tensor import Tensor, empty_tensor
 
 
 def form_of(inputs: Sequence[Any]) -> Tuple[Any, ...]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import threading
 from ctypes import byref, sizeof
-from typing import Dict, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from castor import _library
 from castor._structures import RuntimeOptions
-from castor.errors import InvalidArgumentError
+from castor.errors import InvalidArgumentError, UnsupportedError
 
 _lock = threading.Lock()
 _runtimes: Dict[Tuple[Optional[str], bool], _library.Handle] = {}
@@ -53,6 +53,18 @@ def runtime(isa: Optional[str] = None, interpret: bool = False) -> _library.Hand
             _library.runtime_create(byref(options), byref(handle.pointer))
             _runtimes[key] = handle
         return _runtimes[key]
+
+
+def runnable_tiers() -> List[str]:
+    """The tiers that this machine runs."""
+    found = []
+    for isa in tiers():
+        try:
+            runtime(isa)
+        except UnsupportedError:
+            continue
+        found.append(isa)
+    return found
 
 
 def executor(threads: int) -> int:

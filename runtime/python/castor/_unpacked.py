@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from castor.element_types import ElementType, element_type
-from castor.tensor import Tensor, empty_tensor
+from castor._element_types import ElementType, element_type
+from castor._tensor import Tensor, empty_tensor
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ def _codes(element: ElementType) -> ElementType:
 
 def pack(array: npt.NDArray[Any], element: ElementType) -> Tensor:
     """The same elements as castor stores them."""
-    from castor.conversion import convert
+    from castor._convert import convert
 
     packed = empty_tensor(_codes(element), array.shape)
     convert(array.view(np.uint8), packed.element, out=packed)
@@ -33,7 +33,7 @@ def pack(array: npt.NDArray[Any], element: ElementType) -> Tensor:
 
 def unpack(tensor: Tensor, out: npt.NDArray[Any]) -> None:
     """The same elements as ml_dtypes stores them, in an array of its dtype."""
-    from castor.conversion import convert
+    from castor._convert import convert
 
     codes = Tensor(tensor.data, _codes(tensor.element), tensor.shape)
     convert(codes, "u8", out=out.view(np.uint8))

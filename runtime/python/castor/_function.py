@@ -4,20 +4,26 @@
 from __future__ import annotations
 
 from ctypes import byref, c_char_p, sizeof
-from typing import Any, List, Mapping, Optional, Sequence, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from castor import _library, _runtime
 from castor._bound import Bound, output_shapes
 from castor._cache import Cache
+from castor._check import EXTENTS, compare, random_inputs
+from castor._element_types import BY_NUMBER
 from castor._operands import Operand, input_operand, output_operand
 from castor._prepared import PreparedCall, are_lent, form_of, new_output
 from castor._structures import NamedConstant, ParseOptions
-from castor.element_types import BY_NUMBER
 
 MAX_BOUND = 256
 """Bound kernels that a function keeps; beyond them the oldest is dropped."""
+
+MAX_VARIANTS = 16
+"""Kernels of a function for tiers of their own and for the interpreter."""
+STAGES = ("ir", "nest", "lanes", "asm")
+"""In the order of castor_dump_stage."""
 
 
 class Function:
@@ -33,6 +39,7 @@ class Function:
         self.kernel = self._compiled()
         self._bound = Cache(MAX_BOUND)
         self._prepared = Cache(MAX_BOUND)
+        self._variants = Cache(MAX_VARIANTS)
         pointer = function.pointer
         self.name = _library.decoded(_library.function_name(pointer))
         self.input_names = _library.names(
@@ -65,6 +72,62 @@ class Function:
     def ir(self) -> str:
         """The function as text."""
         return _library.text_of(_library.function_print, self._function.pointer)
+
+    @property
+    def nest(self) -> str:
+        """The loop nests that it becomes for the machine's best tier and dense tensors."""
+        return self.dump("nest")
+
+    def asm(self, isa: Optional[str] = None) -> str:
+        """The annotated listing of its machine code for dense tensors.
+
+        `isa` is a tier, also one that this machine cannot run; by default it is the machine's best.
+        """
+        return self.dump("asm", isa)
+
+    def dump(self, stage: str, isa: Optional[str] = None) -> str:
+        """A stage of the lowering: "ir", "nest", "lanes" or "asm"."""
+        if stage not in STAGES:
+            raise ValueError(f"stage {stage!r}, expected {', '.join(STAGES)}")
+        number = STAGES.index(stage) + 1
+        tier = _runtime.tier_number(isa)
+        return _library.text_of(_library.function_dump, self._function.pointer, number, tier, 0)
+
+    def interpret(self, *inputs: Any, out: Union[Any, Sequence[Any], None] = None) -> Any:
+        """The result by the reference interpreter: the same bits, slowly."""
+        return self._call(*self._variant(None, True), inputs, out, None)
+
+    def check(self, *inputs: Any, seed: int = 0) -> List[str]:
+        """Compares machine code with the interpreter on every tier of this machine.
+
+        Without inputs they are random bits, and unknown extents several small numbers. Gives the
+        tiers. Raises castor.MismatchError where a bit differs.
+        """
+        tiers = _runtime.runnable_tiers()
+        types = [
+            (element, [dim.extent for dim in self._dims(index)])
+            for index, element in enumerate(self.input_elements)
+        ]
+        cases = [inputs] if inputs else [random_inputs(types, n, seed) for n in EXTENTS]
+        for case in cases:
+            expected = self.interpret(*case)
+            for isa in tiers:
+                found = self._call(*self._variant(isa, False), case, None, None)
+                compare(self.name, isa, found, expected)
+        return tiers
+
+    def _dims(self, index: int) -> List[Any]:
+        declared = _library.function_input_type(self._function.pointer, index).contents
+        return [declared.dims[axis] for axis in range(declared.rank)]
+
+    def _variant(self, isa: Optional[str], interpret: bool) -> Tuple[_library.Handle, Cache]:
+        """The kernel of a tier or of the interpreter, and its bound kernels."""
+        key = (isa, interpret)
+        made: Optional[Tuple[_library.Handle, Cache]] = self._variants.get(key)
+        if made is None:
+            made = (self._compiled(isa, interpret), Cache(MAX_BOUND))
+            self._variants.add(key, made)
+        return made
 
     def __repr__(self) -> str:
         return f"<castor.Function @{self.name}>"

@@ -9,11 +9,11 @@ import numpy as np
 
 from castor._cache import Cache
 from castor._conversions import Options, bound_conversion, is_column_major
+from castor._element_types import ElementType, element_type
 from castor._operands import Operand, input_operand, output_operand, unpacked_output
 from castor._prepared import PreparedCall, are_lent, new_output
+from castor._tensor import Tensor, empty_tensor
 from castor._unpacked import unpack
-from castor.element_types import ElementType, element_type
-from castor.tensor import Tensor, empty_tensor
 
 _prepared = Cache(1024)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from castor.element_types import ElementType, element_type
+from castor._element_types import ElementType, element_type
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -91,7 +91,7 @@ class Tensor:
 
     def astype(self, dtype: Any, **options: Any) -> Any:
         """castor.convert of this tensor."""
-        from castor.conversion import convert
+        from castor._convert import convert
 
         return convert(self, dtype, **options)
 

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of functions that are traced, and operations on them."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from castor import _builder
+from castor._element_types import ElementType, element_type
+from castor._operands import input_operand
+
+
+class Value:
+    """A tensor of a function that is traced: its elements are not known yet.
+
+    `element` is its element type, None where the type follows from a promotion.
+    """
+
+    __slots__ = ("builder", "element", "number")
+    # NumPy's arrays leave operators of two operands to this class.
+    __array_ufunc__ = None
+
+    def __init__(
+        self, builder: _builder.Builder, number: int, element: Optional[ElementType]
+    ) -> None:
+        self.builder = builder
+        self.number = number
+        self.element = element
+
+    def __repr__(self) -> str:
+        return f"<castor.Value of {self.element}>"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a value of a traced function is not known: castor.ops.select chooses")
+
+    def __iter__(self) -> Any:
+        raise TypeError("a value of a traced function has no known elements")
+
+    def astype(self, dtype: Any, **options: Any) -> Value:
+        """castor.ops.convert of this value."""
+        return append("convert", [self], options, element_type(dtype), writes=True)
+
+    def __add__(self, other: Any) -> Value:
+        return append("add", [self, other])
+
+    def __radd__(self, other: Any) -> Value:
+        return append("add", [other, self])
+
+    def __sub__(self, other: Any) -> Value:
+        return append("sub", [self, other])
+
+    def __rsub__(self, other: Any) -> Value:
+        return append("sub", [other, self])
+
+    def __mul__(self, other: Any) -> Value:
+        return append("mul", [self, other])
+
+    def __rmul__(self, other: Any) -> Value:
+        return append("mul", [other, self])
+
+    def __truediv__(self, other: Any) -> Value:
+        return append("div", [self, other])
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return append("div", [other, self])
+
+    def __floordiv__(self, other: Any) -> Value:
+        return append("floor_div", [self, other])
+
+    def __mod__(self, other: Any) -> Value:
+        return append("floor_mod", [self, other])
+
+    def __matmul__(self, other: Any) -> Value:
+        return append("matmul_integer", [self, other], element=element_type("i32"))
+
+    def __and__(self, other: Any) -> Value:
+        return append("bitwise_and", [self, other])
+
+    def __or__(self, other: Any) -> Value:
+        return append("bitwise_or", [self, other])
+
+    def __xor__(self, other: Any) -> Value:
+        return append("bitwise_xor", [self, other])
+
+    def __lshift__(self, other: Any) -> Value:
+        return append("shift_left", [self, other])
+
+    def __rshift__(self, other: Any) -> Value:
+        return append("shift_right", [self, other])
+
+    def __neg__(self) -> Value:
+        return append("neg", [self])
+
+    def __abs__(self) -> Value:
+        return append("abs", [self])
+
+    def __invert__(self) -> Value:
+        return append("bitwise_not", [self])
+
+    def __lt__(self, other: Any) -> Value:
+        return compare("less", self, other)
+
+    def __le__(self, other: Any) -> Value:
+        return compare("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Value:
+        return compare("greater", self, other)
+
+    def __ge__(self, other: Any) -> Value:
+        return compare("greater_equal", self, other)
+
+    # Two values are equal where their elements are, as in NumPy, so they are no keys.
+    def __eq__(self, other: object) -> Value:  # type: ignore[override]
+        return compare("equal", self, other)
+
+    def __ne__(self, other: object) -> Value:  # type: ignore[override]
+        return compare("not_equal", self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Operand = Union[Value, Any]
+"""A value, an array or castor.Tensor as a constant, or a number as one of its neighbour's type."""
+
+
+def compare(op: str, a: Operand, b: Operand, **attributes: Any) -> Value:
+    """A comparison, whose result is boolean."""
+    return append(op, [a, b], attributes, element_type("boolean"))
+
+
+def _constant(builder: _builder.Builder, given: Any, neighbour: Optional[ElementType]) -> Value:
+    if isinstance(given, (bool, int, float)):
+        if neighbour is None:
+            raise TypeError(f"the number {given} has no type here: expected an array")
+        given = _scalar(given, neighbour)
+    operand = input_operand(given)
+    if operand.strides is not None:
+        operand = input_operand(np.ascontiguousarray(given))
+    written = _builder.tensor_type(operand.element, operand.shape)
+    number = builder.op("constant", [], {}, written, (operand.address, operand.bytes))
+    return Value(builder, number, operand.element)
+
+
+def _scalar(number: Union[bool, int, float], element: ElementType) -> Any:
+    """The number in that type: exact in integers, rounded once in floats."""
+    from castor._convert import convert
+
+    wide = np.float64(number) if isinstance(number, float) else np.int64(number)
+    made = convert(wide, element)
+    found = convert(made, "f64" if element.name.startswith(("f", "b", "n")) else "i64")
+    is_exact = element.name[0] in "iu"
+    if bool(found != number) if is_exact else np.isinf(found) != np.isinf(float(number)):
+        raise ValueError(f"{element} has no {number}")
+    return made
+
+
+def values_of(operands: Sequence[Optional[Operand]]) -> Sequence[Optional[Value]]:
+    """The operands as values of the one function that is traced."""
+    values = [operand for operand in operands if isinstance(operand, Value)]
+    if not values:
+        raise TypeError("no operand is a value of a traced function (castor.function)")
+    builder = values[0].builder
+    if any(value.builder is not builder for value in values):
+        raise ValueError("the operands are values of two functions")
+    typed = next((value.element for value in values if value.element is not None), None)
+    return [
+        operand
+        if operand is None or isinstance(operand, Value)
+        else _constant(builder, operand, typed)
+        for operand in operands
+    ]
+
+
+def append_all(
+    op: str,
+    operands: Sequence[Optional[Operand]],
+    attributes: Optional[dict[str, Any]],
+    elements: Sequence[Optional[ElementType]],
+    written: Optional[Any] = None,
+) -> Sequence[Value]:
+    """Adds an operation with a result of each of these element types."""
+    values = values_of(operands)
+    builder = next(value.builder for value in values if value is not None)
+    numbers = [_builder.NO_VALUE if value is None else value.number for value in values]
+    first = builder.op(op, numbers, attributes or {}, written)
+    failed = first == _builder.NO_VALUE
+    return [
+        Value(builder, first if failed else first + index, element)
+        for index, element in enumerate(elements)
+    ]
+
+
+def append(
+    op: str,
+    operands: Sequence[Optional[Operand]],
+    attributes: Optional[dict[str, Any]] = None,
+    element: Optional[ElementType] = None,
+    *,
+    writes: bool = False,
+) -> Value:
+    """Adds an operation of one result: of that element type, or of the first value's.
+
+    With `writes` the element type is part of the operation, as it is of a conversion.
+    """
+    if element is None:
+        element = next((v.element for v in operands if isinstance(v, Value)), None)
+    written = _builder.tensor_type(element, None) if writes else None
+    return append_all(op, operands, attributes, [element], written)[0]
