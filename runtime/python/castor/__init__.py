@@ -12,6 +12,7 @@ from castor._convert import convert
 from castor._element_types import ElementType, element_type, element_types
 from castor._function import Function, compile
 from castor._info import info
+from castor._quantize import dequantize, dequantize_mx, quantize, quantize_mx
 from castor._tensor import Tensor
 from castor._trace import TracedFunction, function
 from castor._value import Value
@@ -27,10 +28,14 @@ __all__ = [
     "Value",
     "compile",
     "convert",
+    "dequantize",
+    "dequantize_mx",
     "element_type",
     "element_types",
     "errors",
     "function",
     "info",
     "ops",
+    "quantize",
+    "quantize_mx",
 ]

@@ -162,7 +162,7 @@ def function(first: Any = None, *types: str) -> Any:
     array([[  0, 127],
            [  2, 127]], dtype=int8)
     >>> print(scaled.ir)
-    func @scaled(%x: f32[?x0, ?x1], %w: f32[?w0]) -> (i8[?x0, ?x1]) {
+    func @scaled(%x: f32[?x0, ?x1], %w: f32[?w0]) -> (i8[?x0, ?]) {
       %0 = mul %x, %w
       %1 = convert %0 {overflow = saturate, rounding = nearest_even} : i8
       return %1
