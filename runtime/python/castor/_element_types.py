@@ -170,6 +170,8 @@ def element_type(dtype: Any) -> ElementType:
 
 
 def _of_numpy(dtype: Any) -> Optional[ElementType]:
+    if dtype is None:  # NumPy's default type
+        return None
     try:
         name = np.dtype(dtype).name
     except TypeError:

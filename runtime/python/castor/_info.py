@@ -22,6 +22,13 @@ def info() -> Dict[str, Any]:
         "library": os.path.abspath(_library.library._name),
         "isa": _library.decoded(_library.tier_name(number)),
         "isas": _runtime.runnable_tiers(),
-        "threads": len(os.sched_getaffinity(0)),
+        "threads": _cores(),
         "element_types": [element.name for element in element_types()],
     }
+
+
+def _cores() -> int:
+    """Those that the process may use; PyPy knows only those of the machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions from text and traced ones."""
+
+from __future__ import annotations
+
+import castor
+import numpy as np
+import pytest
+from castor import ops
+
+NORMALIZE = """
+func @normalize(%x: u8[?n, 3], %mean: f32[3], %scale: f32[3]) -> (f16[?n, 3], f32[?n, 3]) {
+  %f = convert %x : f32
+  %d = sub %f, %mean
+  %y = mul %d, %scale
+  %h = convert %y : f16
+  return %h, %y
+}
+func @other(%x: f32[]) -> f32[] { %y = neg %x return %y }
+"""
+
+
+def test_text() -> None:
+    f = castor.compile(NORMALIZE, "normalize")
+    assert (f.name, f.input_names, f.output_names) == ("normalize", ["x", "mean", "scale"], ["h", "y"])
+    x = np.arange(30, dtype=np.uint8).reshape(10, 3)
+    mean, scale = np.float32([1, 2, 3]), np.float32([0.5, 1, 2])
+    for n in (10, 10, 1, 0, 7):
+        h, y = f(x[:n], mean, scale)
+        expected = (x[:n].astype(np.float32) - mean) * scale
+        assert (y == expected).all() and (h == expected.astype(np.float16)).all()
+    h, y = f(x[::2], mean[::-1], scale)
+    assert (y == (x[::2].astype(np.float32) - mean[::-1]) * scale).all()
+    outs = (np.zeros((10, 6), np.float16)[:, ::2], np.zeros((10, 3), np.float32))
+    assert f(x, mean, scale, out=outs, threads=2)[1] is outs[1]
+    assert (outs[1] == (x.astype(np.float32) - mean) * scale).all()
+    found = f.interpret(x, mean, scale)
+    assert (found[1] == outs[1]).all() and (found[0] == outs[0]).all()
+    assert castor.compile(NORMALIZE, "other")(np.float32(3)) == -3
+
+
+def test_threads() -> None:
+    f = castor.compile("func @f(%x: f32[?n]) -> f32[?n] { %y = add %x, %x return %y }")
+    x = np.arange(1 << 21, dtype=np.float32)
+    for threads in (None, 0, 1, 2, 4):
+        assert (f(x, threads=threads) == 2 * x).all()
+        assert (castor.convert(x, "f64", threads=threads) == x).all()
+    with pytest.raises(castor.Error, match="-1 threads"):
+        f(x, threads=-1)
+
+
+def test_constants() -> None:
+    text = """func @f(%x: f32[2]) -> f32[2] {
+      %w = constant @w : f32[2]
+      %q = constant @q : i4[2]
+      %c = convert %q : f32
+      %y = mul %x, %w
+      %z = add %y, %c
+      return %z
+    }"""
+    constants = {
+        "w": np.float32([1, 9, 2, 9])[::2],
+        "q": castor.convert(np.int8([3, -4]), "i4"),
+    }
+    f = castor.compile(text, constants=constants)
+    constants["w"][...] = 0  # the function has a copy
+    assert f(np.float32([10, 20])).tolist() == [13, 36]
+    with pytest.raises(castor.Error, match="@w"):
+        castor.compile(text)
+
+
+def test_stages() -> None:
+    f = castor.compile("func @f(%x: f32[?n]) -> u8[?n] { %y = convert %x : u8 return %y }")
+    assert f.ir.startswith("func @f(%x: f32[?n]) -> (u8[?n]) {")
+    assert castor.compile(f.ir).ir == f.ir
+    assert "loops    1" in f.nest
+    assert "zmm" in f.asm(isa="avx512") and "zmm" not in f.asm(isa="avx2")
+    assert "amx" in castor.info()["isas"] or "endbr64" in f.asm(isa="amx")
+    assert "load source0:f32" in f.dump("lanes", isa="avx2")
+    with pytest.raises(castor.Error, match="isa 'mmx', expected avx2"):
+        f.asm("mmx")
+    with pytest.raises(ValueError, match="stage 'x', expected ir"):
+        f.dump("x")
+
+
+def test_check() -> None:
+    f = castor.compile(
+        "func @f(%x: f32[?n], %q: u4[?n]) -> f16[?n] {"
+        " %c = convert %q : f32 %m = mul %x, %c %y = convert %m : f16 return %y }"
+    )
+    assert f.check() == castor.info()["isas"]
+    assert f.check(seed=7)
+    x = np.linspace(-9, 9, 33, dtype=np.float32)
+    assert f.check(x, castor.convert(np.arange(33) % 16, "u4"))
+    from castor import _check
+
+    with pytest.raises(castor.MismatchError, match="byte 1 of result 0 is 5 on avx2, 4 in the"):
+        _check.compare("f", "avx2", np.uint8([3, 5]), np.uint8([3, 4]))
+
+
+def test_errors() -> None:
+    with pytest.raises(castor.errors.InvalidTextError) as raised:
+        castor.compile("func @f(%x: f32[2])\n -> f33[2] { return %x }")
+    error = raised.value
+    assert (error.line, error.column, error.status) == (2, 5, "invalid_text")
+    assert str(error).startswith("line 2, column 5: found 'f33'")
+    assert isinstance(error, (ValueError, castor.Error))
+    with pytest.raises(castor.errors.InvalidFunctionError, match="does not apply to f32 -> u8"):
+        castor.convert(np.ones(3, np.float32), "u8", overflow="nan")
+    with pytest.raises(castor.Error, match="rounding = near, expected toward_zero"):
+        castor.convert(np.ones(3, np.float32), "u8", rounding="near")
+    with pytest.raises(ValueError, match="not the name of an option"):
+        castor.convert(np.ones(3, np.float32), "u8", rounding="up} : u8 //")
+    f = castor.compile("func @f(%x: f32[?n], %y: f32[?n]) -> f32[?n] { %z = add %x, %y return %z }")
+    x = np.ones(3, np.float32)
+    with pytest.raises(castor.errors.InvalidArgumentError, match="i32; expected f32"):
+        f(x, np.ones(3, np.int32))
+    with pytest.raises(castor.Error, match="3"):
+        f(x, np.ones(4, np.float32))
+    with pytest.raises(TypeError, match=r"@f takes 2 inputs \(x, y\), not 1"):
+        f(x)
+    with pytest.raises(TypeError, match="1 results, not 2"):
+        f(x, x, out=(x, x))
+    with pytest.raises(castor.Error, match="overlap"):
+        f(x[:2], x[:2], out=x[1:])
+
+
+def test_traced() -> None:
+    calls = []
+
+    @castor.function
+    def scaled(x, w):
+        """Its text."""
+        calls.append(1)
+        return ops.clamp(x * w + 1, 0, 6).astype("i8", rounding="nearest_even")
+
+    x, w = np.float32([[1, -2], [3, 4]]), np.float32([1, 2])
+    for given in (x, x[:1], x.T, np.vstack([x, x])):
+        expected = np.round(np.clip(given * w + 1, 0, 6)).astype(np.int8)
+        assert (scaled(given, w) == expected).all()
+        assert (scaled.interpret(given, w) == expected).all()
+    assert len(calls) == 1
+    scaled(x.astype(np.float64), w.astype(np.float64))
+    assert len(calls) == 2 and "f64" in scaled.ir
+    assert scaled.__doc__ == "Its text."
+    assert "source0" in scaled.nest and "ret" in scaled.asm()
+    assert scaled.check() == scaled.check(x, w) == castor.info()["isas"]
+
+
+def test_traced_with_types() -> None:
+    @castor.function("bf16[?n, 64]")
+    def to_mx(x):
+        return ops.quantize_mx(x, format="mxfp4", scale_rule="ceil_power")
+
+    assert "quantize_mx %x {format = mxfp4, scale_rule = ceil_power}" in to_mx.ir
+    y, scale = to_mx(castor.convert(np.ones((3, 64), np.float32), "bf16"))
+    assert (y.shape, scale.shape) == ((3, 64), (3, 2))
+
+
+def test_operators() -> None:
+    @castor.function
+    def every(a, b):
+        sums = (a + b, a - b, 2 - a, 2 * a, a // b, a % b, a & b, a | b, a ^ b, a << 1, a >> 1)
+        return (*sums, -a, abs(a), ~a, a < b, a <= b, a > b, a >= b, a == b, a != b)
+
+    a, b = np.int32([7, -7, 3]), np.int32([2, 3, 3])
+    expected = (a + b, a - b, 2 - a, 2 * a, a // b, a % b, a & b, a | b, a ^ b, a << 1, a >> 1)
+    expected += (-a, abs(a), ~a, a < b, a <= b, a > b, a >= b, a == b, a != b)
+    for found, wanted in zip(every(a, b), expected):
+        assert found.dtype == wanted.dtype and (found == wanted).all()
+
+    @castor.function
+    def others(x, codes):
+        table = np.arange(256, dtype=np.float32)
+        y = ops.look_up(codes, table) / x
+        chosen = ops.select(ops.is_nan(y), x, y)
+        return chosen, ops.reduce_sum(chosen, axes=[0]), 1 / x, np.float32([3, 4]) * x
+
+    x, codes = np.float32([2, 4]), np.uint8([6, 12])
+    chosen, total, inverse, scaled = others(x, codes)
+    assert (chosen.tolist(), total, inverse.tolist()) == ([3, 3], 6, [0.5, 0.25])
+    assert scaled.tolist() == [6, 16]
+
+    @castor.function
+    def product(a, b):
+        return a @ b
+
+    a, b = np.uint8([[1, 2], [3, 4]]), np.int8([[1, -1], [2, -2]])
+    assert (product(a, b) == a.astype(np.int32) @ b.astype(np.int32)).all()
+
+
+def test_mistakes_in_traced_functions() -> None:
+    x = np.int32([1, 2])
+    for body, kind, message in (
+        (lambda x: x + 0.5, ValueError, "i32 has no 0.5"),
+        (lambda x: x + 2**40, ValueError, "i32 has no"),
+        (lambda x: 3, TypeError, "returns int"),
+        (lambda x: x if x else x, TypeError, "is not known"),
+        (lambda x: ops.logical_and(x, x), castor.Error, "logical_and: operand 0 is i32"),
+        (lambda x: ops.clamp(ops.sqrt(x)), castor.Error, "sqrt"),
+        (lambda x, y: x, TypeError, "takes 2 inputs"),
+        (lambda *x: x, TypeError, "positional"),
+    ):
+        with pytest.raises(kind, match=message):
+            castor.function(body)(x)
+    with pytest.raises(TypeError, match="no operand is a value"):
+        ops.add(1, 2)
+    with pytest.raises(TypeError, match="has not been traced"):
+        castor.function(lambda x: x).ir
+    with pytest.raises(ValueError, match=r"expected one such as 'f32\[\?n, 4\]'"):
+        castor.function("f32")(lambda x: x)
+
+
+def test_every_op_has_a_function() -> None:
+    """Whatever `castor` knows can be traced: ir/README.md lists the ops."""
+    from pathlib import Path
+
+    table = (Path(__file__).resolve().parents[2] / "ir" / "op.cpp").read_text(encoding="utf-8")
+    import re
+
+    names = re.findall(r'\{OpKind::\w+, "(\w+)"', table)
+    assert len(names) > 60
+    special = {"constant": "add", "not": "logical_not", "requantize": None}
+    for name in names:
+        name = special.get(name, name)
+        assert name is None or hasattr(ops, name), name

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is taken as a tensor: arrays of any strides, buffers, DLPack, names of types."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import pickle
+from typing import Any, Tuple
+
+import castor
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+BASE = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
+
+slices = st.tuples(
+    *[
+        st.builds(slice, st.integers(-n, n), st.integers(-n, n), st.sampled_from([-2, -1, 1, 2, 3]))
+        for n in BASE.shape
+    ]
+)
+
+
+@given(slices, st.permutations(range(4)), st.sampled_from(["C", "F"]), st.booleans())
+def test_any_strides(index: Tuple[slice, ...], axes: Any, order: Any, read_only: bool) -> None:
+    x = BASE.copy(order)[index].transpose(axes)
+    x.flags.writeable = not read_only
+    for _ in range(2):  # the second call is prepared
+        found = castor.convert(x, "u8")
+        assert found.shape == x.shape
+        assert (found == x).all()
+    packed = castor.convert(x, "u4", overflow="saturate")
+    assert (packed.numpy() == np.minimum(x, 15)).all()
+
+
+@given(slices, st.permutations(range(4)))
+def test_strided_outputs(index: Tuple[slice, ...], axes: Any) -> None:
+    whole = np.full(BASE.shape, 99, np.int16)
+    out = whole[index].transpose(axes)
+    x = np.arange(out.size, dtype=np.float32).reshape(out.shape)
+    if out.size and any(stride < 0 for n, stride in zip(out.shape, out.strides) if n > 1):
+        with pytest.raises(ValueError, match="positive strides"):
+            castor.convert(x, out=out)
+        return
+    untouched = np.ones(BASE.shape, bool)
+    untouched[index] = False
+    assert castor.convert(x, out=out) is out
+    assert (out == x).all()
+    assert (whole[untouched] == 99).all()
+
+
+def test_column_major_stays() -> None:
+    x = np.asfortranarray(np.ones((3, 4), np.float32))
+    for _ in range(2):
+        assert castor.convert(x, "f16").flags.f_contiguous
+
+
+def test_repeated_and_swapped() -> None:
+    x = np.broadcast_to(np.float32([1, 2]), (3, 2))
+    assert castor.convert(x, "i8").tolist() == [[1, 2]] * 3
+    assert castor.convert(np.arange(3, dtype=">f4"), "i8").tolist() == [0, 1, 2]
+    assert castor.convert(np.arange(3, dtype=">u2"), "f64").tolist() == [0, 1, 2]
+
+
+def test_unaligned() -> None:
+    stored = np.zeros(4 * 9 + 1, np.uint8)[1:].view(np.float32)
+    stored[...] = range(9)
+    assert castor.convert(stored, "i16").tolist() == list(range(9))
+    assert castor.convert(np.arange(9, dtype=np.int16), out=stored) is stored
+
+
+def test_objects_that_lend_memory() -> None:
+    assert castor.convert(b"\1\2", "f32").tolist() == [1, 2]
+    assert castor.convert(memoryview(b"\1\2\3\4")[::2], "f32").tolist() == [1, 3]
+    assert castor.convert(array.array("h", [-1, 2]), "f32").tolist() == [-1, 2]
+    assert castor.convert([[1.5], [2.5]], "f16").shape == (2, 1)
+    assert castor.convert(3.5, "f32").shape == ()
+    out = bytearray(3)
+    assert castor.convert(np.float32([1, 2, 300]), out=out) is out
+    assert out == b"\1\2\xff"
+
+    class Lends:
+        __array_interface__ = BASE.__array_interface__
+
+    assert (castor.convert(Lends(), "i32") == BASE).all()
+
+
+class ByDlpack:
+    """An array whose only protocol is DLPack's."""
+
+    def __init__(self, data: np.ndarray, **arguments: Any) -> None:
+        self.data = data
+        self.arguments = arguments
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        if self.arguments.get("is_old") and arguments:
+            raise TypeError("max_version")
+        return self.data.__dlpack__(**arguments)
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_dlpack(is_old: bool) -> None:
+    x = BASE.copy()
+    assert (castor.convert(ByDlpack(x[:, ::2], is_old=is_old), "i16") == x[:, ::2]).all()
+    out = np.empty(BASE.shape, np.float64)
+    castor.convert(x, out=ByDlpack(out, is_old=is_old))
+    assert (out == x).all()
+    x.flags.writeable = False
+    if not is_old:
+        with pytest.raises(castor.Error, match="read only"):
+            castor.convert(BASE, "f32", out=ByDlpack(x))
+
+
+class Bf16ByDlpack:
+    """A tensor of bfloat16 as torch gives it: NumPy itself refuses that type."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        from castor import _dlpack
+
+        self.data = data
+        self.shape = (ctypes.c_int64 * 1)(data.size)
+        self.managed = _dlpack.Managed()
+        tensor = self.managed.tensor
+        tensor.data, tensor.device_type, tensor.rank = data.ctypes.data, 1, 1
+        tensor.code, tensor.bits, tensor.lanes, tensor.shape = 4, 16, 1, self.shape
+
+    def __dlpack__(self) -> Any:
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_void_p,
+        ]
+        return new(ctypes.addressof(self.managed), b"dltensor", None)
+
+
+def test_dlpack_of_types_that_numpy_lacks() -> None:
+    x = np.arange(5).astype(ml_dtypes.bfloat16)
+    assert castor.convert(Bf16ByDlpack(x.view(np.uint16)), "f32").tolist() == [0, 1, 2, 3, 4]
+    stored = np.zeros(5, np.uint16)
+    castor.convert(np.float32([1, 2, 3, 4, 5]), out=Bf16ByDlpack(stored))
+    assert stored.view(ml_dtypes.bfloat16).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_outputs_are_checked() -> None:
+    x = np.ones(4, np.float32)
+    out = np.zeros(4, np.uint8)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        castor.convert(x, out=out)
+    with pytest.raises(ValueError, match=r"shape \(3,\), expected \(4,\)"):
+        castor.convert(x, out=np.zeros(3, np.uint8))
+    with pytest.raises(TypeError, match="dtype is i8, but out has u8"):
+        castor.convert(x, "i8", out=np.zeros(4, np.uint8))
+    with pytest.raises(TypeError, match="lends no memory"):
+        castor.convert(x, out=[0, 0, 0, 0])
+    y = np.ones(5, np.float32)
+    with pytest.raises(castor.Error, match="overlap"):
+        castor.convert(y[:4], out=y[1:])
+    assert castor.convert(y, out=y) is y
+
+
+NAMES = {
+    "f32": ["float32", "<f4", np.float32, np.dtype("f4"), "torch.float", "torch.float32", "FLOAT"],
+    "f64": [float, "float", "double", "torch.double", "DOUBLE"],
+    "boolean": [bool, "bool", np.bool_, "torch.bool", "BOOL"],
+    "i64": [int, "int64", "torch.long", "INT64"],
+    "bf16": ["bfloat16", ml_dtypes.bfloat16, "torch.bfloat16", "BFLOAT16"],
+    "f8e4m3": ["float8_e4m3fn", ml_dtypes.float8_e4m3fn, "torch.float8_e4m3fn", "FLOAT8E4M3FN"],
+    "f8e5m2fnuz": ["float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "FLOAT8E5M2FNUZ"],
+    "f8e8m0": ["float8_e8m0fnu", "torch.float8_e8m0fnu", "FLOAT8E8M0"],
+    "f4e2m1": ["float4_e2m1fn", ml_dtypes.float4_e2m1fn, "torch.float4_e2m1fn_x2", "FLOAT4E2M1"],
+    "i4": ["int4", ml_dtypes.int4, "INT4"],
+    "u2": ["uint2", ml_dtypes.uint2, "UINT2"],
+}
+
+
+def test_names() -> None:
+    for name, others in NAMES.items():
+        for other in others:
+            assert castor.element_type(other).name == name, other
+    assert len(castor.element_types()) == 33
+
+    class TorchDtype:
+        def __str__(self) -> str:
+            return "torch.half"
+
+    assert castor.element_type(TorchDtype()).name == "f16"
+    for wrong in ("f33", "float8_e4m3", np.complex64, ml_dtypes.float8_e3m4, None, 1, "M8[s]"):
+        with pytest.raises(TypeError, match="expected one of boolean"):
+            castor.element_type(wrong)
+
+
+def test_tensors() -> None:
+    t = castor.Tensor(bytes([0x21, 0x03]), "u4", 3)
+    assert t.numpy().tolist() == [1, 2, 3]
+    assert np.asarray(t, np.int32).tolist() == [1, 2, 3]
+    assert (t.size, t.ndim, t.nbytes, len(t)) == (3, 1, 2, 3)
+    assert t.reshape(1, -1).shape == t.reshape((1, 3)).shape == (1, 3)
+    assert t.astype("i8").tolist() == [1, 2, 3]
+    again = pickle.loads(pickle.dumps(t))
+    assert (again.element, again.shape, again.data.tolist()) == (t.element, (3,), [0x21, 3])
+    with pytest.raises(ValueError, match="takes 2 bytes, not 3"):
+        castor.Tensor(bytes(3), "u4", (1, 3))
+    with pytest.raises(ValueError, match="read-only"):
+        castor.convert(np.float32([1, 2, 3]), out=t)
+    own = castor.Tensor(bytearray(2), "u4", 3)
+    castor.convert(np.float32([1, 2, 30]), out=own, overflow="saturate")
+    assert own.data.tolist() == [0x21, 0x0F]
+    empty = castor.convert(np.empty((0, 3), np.float32), "i4")
+    assert (empty.shape, empty.nbytes) == ((0, 3), 0)
