@@ -6,9 +6,11 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import castor
 import pytest
@@ -27,9 +29,23 @@ def test_modules(name: str) -> None:
 
 
 def test_page() -> None:
-    done = doctest.testfile(str(PACKAGE / "README.md"), module_relative=False)
-    assert done.failed == 0
-    assert done.attempted >= 10
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    text = re.sub("^```.*$", "", text, flags=re.M)  # else a fence would end what is printed
+    test = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(test)
+    assert runner.failures == 0
+    assert len(re.findall(r"^\*\*\d+\. ", text, re.M)) == 10
+    assert runner.tries >= 30
+
+
+def test_first_screen() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python\n(.*?)^```$", "\n".join(text.split("\n")[:25]), re.M | re.S)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["x"].tolist() == [0.3125, 448]
+    assert names["y"].element.name == "f4e2m1" and names["scale"].shape == (8, 2)
 
 
 @pytest.mark.parametrize(

@@ -136,14 +136,17 @@ def test_a_small_call_is_cheap() -> None:
     assert best_ns(lambda: function(x)) < 20_000
 
 
-def test_import_is_cheap() -> None:
+def test_import_is_cheap(tmp_path: Path) -> None:
     """15 ms beyond NumPy's; twice that under load."""
     program = (
         "import time, numpy; a = time.perf_counter(); import castor;"
         " print(time.perf_counter() - a)"
     )
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(tmp_path)  # as an installed package has it
+    command = [sys.executable, "-c", program]
     times = [
-        float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
-        for _ in range(5)
+        float(subprocess.run(command, capture_output=True, check=True, env=environment).stdout)
+        for _ in range(6)
     ]
     assert min(times) < 0.03

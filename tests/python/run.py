@@ -16,7 +16,7 @@ def main() -> None:
     """Becomes pytest."""
     if not PYTHON.exists():
         sys.exit("no build/python-venv: tools/python/setup makes it")
-    library, *rest = sys.argv[1:]
+    library, *given = sys.argv[1:]
     paths = [str(ROOT / "runtime" / "python"), str(ROOT / "tests" / "python")]
     environment = os.environ | {
         "CASTOR_LIBRARY": str(Path(library).resolve()),
@@ -26,7 +26,7 @@ def main() -> None:
     options = ["-q", "-p", "no:cacheprovider", "-o", "python_files=*_test.py"]
     options += [f"--rootdir={ROOT / 'tests' / 'python'}", "--import-mode=importlib"]
     os.chdir(ROOT / "tests" / "python")
-    os.execve(PYTHON, [str(PYTHON), "-m", "pytest", *options, *rest], environment)
+    os.execve(PYTHON, [str(PYTHON), "-m", "pytest", *options, *given], environment)
 
 
 if __name__ == "__main__":
