@@ -53,6 +53,4 @@ def test_first_screen() -> None:
 )
 def test_types_and_style(command: list[str]) -> None:
     config = [f"--config={PACKAGE / 'pyproject.toml'}"] if command[0] == "ruff" else []
-    subprocess.run(
-        [sys.executable, "-m", *command, *config, "castor"], cwd=PACKAGE, check=True
-    )
+    subprocess.run([sys.executable, "-m", *command, *config, "castor"], cwd=PACKAGE, check=True)

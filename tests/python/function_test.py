@@ -22,7 +22,11 @@ func @other(%x: f32[]) -> f32[] { %y = neg %x return %y }
 
 def test_text() -> None:
     f = castor.compile(NORMALIZE, "normalize")
-    assert (f.name, f.input_names, f.output_names) == ("normalize", ["x", "mean", "scale"], ["h", "y"])
+    assert (f.name, f.input_names, f.output_names) == (
+        "normalize",
+        ["x", "mean", "scale"],
+        ["h", "y"],
+    )
     x = np.arange(30, dtype=np.uint8).reshape(10, 3)
     mean, scale = np.float32([1, 2, 3]), np.float32([0.5, 1, 2])
     for n in (10, 10, 1, 0, 7):

@@ -130,11 +130,14 @@ class Bf16ByDlpack:
 
     def __dlpack__(self) -> Any:
         new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, [
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_void_p,
-        ]
+        new.restype, new.argtypes = (
+            ctypes.py_object,
+            [
+                ctypes.c_void_p,
+                ctypes.c_char_p,
+                ctypes.c_void_p,
+            ],
+        )
         return new(ctypes.addressof(self.managed), b"dltensor", None)
 
 

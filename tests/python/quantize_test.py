@@ -99,7 +99,9 @@ def test_quantize_mx(format: str, x: np.ndarray, scale_rule: Any) -> None:
                 ratio /= 1 - Fraction(1, 2 ** (mantissa + 2))
             if scale_rule == "ceil_power":
                 ratio = Fraction(float(amax / biggest))
-                exponent = exact.floor_log2(ratio) + (ratio != Fraction(2) ** exact.floor_log2(ratio))
+                exponent = exact.floor_log2(ratio) + (
+                    ratio != Fraction(2) ** exact.floor_log2(ratio)
+                )
             else:
                 exponent = exact.floor_log2(ratio)
             assert code - 127 == max(exponent, -127)
@@ -118,7 +120,9 @@ def test_round_trips(format: str) -> None:
         # What has been quantized once, stays.
         scale = {"tensor_scale": parts[2]} if format == "nvfp4" else {}
         again = castor.quantize_mx(back, format, axis=axis, **scale)
-        assert (castor.dequantize_mx(*again[:2], *parts[2:], format=format, axis=axis) == back).all()
+        assert (
+            castor.dequantize_mx(*again[:2], *parts[2:], format=format, axis=axis) == back
+        ).all()
 
 
 def test_what_is_refused() -> None:

@@ -139,8 +139,7 @@ def test_a_small_call_is_cheap() -> None:
 def test_import_is_cheap(tmp_path: Path) -> None:
     """15 ms beyond NumPy's; twice that under load."""
     program = (
-        "import time, numpy; a = time.perf_counter(); import castor;"
-        " print(time.perf_counter() - a)"
+        "import time, numpy; a = time.perf_counter(); import castor; print(time.perf_counter() - a)"
     )
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(tmp_path)  # as an installed package has it

@@ -30,7 +30,9 @@ def main() -> None:
         assert abs(castor.convert(e4m3, "f32") - x[:, ::2]).max() < 0.07
     assert castor.convert(np.int8([1, -2]), "i4").data.tolist() == [0xE1]
     assert castor.Tensor(b"\x80\x3f", "bf16", 1).numpy().tolist() == [1]
-    y = castor.compile("func @f(%x: f32[?n, ?m]) -> f64[?n, ?m] { %y = convert %x : f64 return %y }")
+    y = castor.compile(
+        "func @f(%x: f32[?n, ?m]) -> f64[?n, ?m] { %y = convert %x : f64 return %y }"
+    )
     assert (y(x.T, threads=2) == x.T).all() and (y.interpret(x) == x).all() and y.check()
     assert scaled(np.float32([1.5, 100]), np.float32([2, 2])).tolist() == [3, 127]
     assert "endbr64" in scaled.asm("avx2") and "source0" in scaled.nest

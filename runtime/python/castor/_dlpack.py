@@ -9,6 +9,7 @@ from ctypes import (
     Structure,
     byref,
     c_char_p,
+    c_int,
     c_int32,
     c_int64,
     c_uint8,
@@ -71,9 +72,21 @@ _view_to_write = _library.checked(
 )
 
 
+def _python_api(name: str, result: Any) -> Any:
+    """A function of CPython's C API on a capsule and a name; PyPy has none."""
+    function = getattr(getattr(ctypes, "pythonapi", None), name, None)
+    if function is not None:
+        function.restype, function.argtypes = result, [py_object, c_char_p]
+    return function
+
+
+_pointer = _python_api("PyCapsule_GetPointer", c_void_p)
+_is_named = _python_api("PyCapsule_IsValid", c_int)
+
+
 def is_readable() -> bool:
-    """Whether this interpreter tells what a capsule contains; PyPy does not."""
-    return hasattr(ctypes, "pythonapi") and hasattr(ctypes.pythonapi, "PyCapsule_GetPointer")
+    """Whether this interpreter tells what a capsule contains."""
+    return _pointer is not None
 
 
 def _capsule_of(given: Any) -> Any:
@@ -81,18 +94,6 @@ def _capsule_of(given: Any) -> Any:
         return given.__dlpack__(max_version=MAX_VERSION)
     except TypeError:  # from before DLPack 1.0
         return given.__dlpack__()
-
-
-def _pointer(capsule: Any, name: bytes) -> int:
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = c_void_p, [py_object, c_char_p]
-    return int(get(capsule, name))
-
-
-def _is_named(capsule: Any, name: bytes) -> bool:
-    valid = ctypes.pythonapi.PyCapsule_IsValid
-    valid.restype, valid.argtypes = ctypes.c_int, [py_object, c_char_p]
-    return bool(valid(capsule, name))
 
 
 def view_of(given: Any, *, writes: bool) -> Tuple[Any, View]:
