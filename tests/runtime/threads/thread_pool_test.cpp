@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool of castor::threads, where it was built with oneTBB: every task once, many callers.
+// The pools of castor::threads, with oneTBB where there is one and on plain threads: every task
+// once, many callers.
 #include <gtest/gtest.h>
 
 #include <atomic>
