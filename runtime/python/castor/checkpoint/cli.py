@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command castor-quantize."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import List, Optional
+
+from castor.checkpoint.convert import Options, Result, convert_checkpoint
+from castor.checkpoint.errors import CheckpointError
+from castor.checkpoint.formats.integer import GROUP
+from castor.checkpoint.formats.registry import CASTS, FORMATS, rules_of
+from castor.checkpoint.report import table
+from castor.errors import Error
+
+
+def _parser() -> argparse.ArgumentParser:
+    rules = "; ".join(f"{to}: {', '.join(rules_of(to))}" for to in (*FORMATS, *CASTS))
+    parser = argparse.ArgumentParser(
+        prog="castor-quantize",
+        description="Converts the linear weights of a safetensors checkpoint. A quantized checkpoint"
+        " is dequantized: --to bf16, f16 or f32.",
+    )
+    parser.add_argument("input", metavar="IN", type=Path, help="a file, a directory or an index")
+    parser.add_argument(
+        "output", metavar="OUT", type=Path, help="a file; a directory, if IN is one or an index"
+    )
+    parser.add_argument("--to", required=True, choices=[*FORMATS, *CASTS], help="the format")
+    parser.add_argument("--rule", help=f"how scales are chosen, the default first ({rules})")
+    parser.add_argument(
+        "--group-size", type=int, default=GROUP, help="columns with a common scale in int4-group"
+    )
+    parser.add_argument(
+        "--include",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="convert only tensors with names like this, embeddings, norms and lm_head too",
+    )
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN", help="keep tensors like this"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count() or 1, help="by default one for each core"
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="print the error of each converted tensor"
+    )
+    parser.add_argument(
+        "--report-json", metavar="FILE", type=Path, help="write the errors as JSON"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace files, and begin anew"
+    )
+    return parser
+
+
+def _write_report(path: Path, arguments: argparse.Namespace, result: Result) -> None:
+    value = {
+        "to": arguments.to,
+        "tensors": [error.to_json() for error in result.errors],
+        "kept": result.kept,
+    }
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def _summary(result: Result, seconds: float) -> str:
+    reasons: "dict[str, int]" = {}
+    for reason in result.kept.values():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    lines = [
+        f"{result.converted} tensors converted, {len(result.kept)} kept; {result.bytes_read} bytes"
+        f" read, {result.bytes_written} written in {seconds:.1f} s"
+    ]
+    lines += [f"  kept {count}: {reason}" for reason, count in sorted(reasons.items())]
+    if result.resumed:
+        lines.append(f"  finished before: {', '.join(result.resumed)}")
+    bad = [error.name for error in result.errors if error.not_finite]
+    if bad:
+        lines.append(f"  with elements that are NaN or infinite: {', '.join(bad)}")
+    return "\n".join([*lines, *(f"  note: {note}" for note in result.notes)])
+
+
+def main(words: Optional[List[str]] = None) -> int:
+    """The exit status: 0, 1 where something does not fit, 130 where the user interrupted."""
+    arguments = _parser().parse_args(words)
+    options = Options(
+        arguments.to,
+        arguments.rule,
+        arguments.group_size,
+        arguments.include,
+        arguments.exclude,
+        arguments.threads,
+        arguments.report or arguments.report_json is not None,
+        arguments.overwrite,
+    )
+    began = time.monotonic()
+    try:
+        result = convert_checkpoint(arguments.input, arguments.output, options)
+        if arguments.report_json is not None:
+            _write_report(arguments.report_json, arguments, result)
+    except (CheckpointError, Error, OSError) as failure:
+        print(f"castor-quantize: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("castor-quantize: interrupted", file=sys.stderr)
+        return 130
+    if arguments.report:
+        print(table(result.errors))
+    print(_summary(result, time.monotonic() - began), file=sys.stderr)
+    return 0

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Converts a checkpoint: one file to one file, or a directory to a directory."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from castor.checkpoint.config import quantization_config, with_entry
+from castor.checkpoint.errors import CheckpointError
+from castor.checkpoint.formats.registry import CASTS, FORMATS, Request, rules_of
+from castor.checkpoint.formats.integer import GROUP
+from castor.checkpoint.journal import JOURNAL_NAME, Journal
+from castor.checkpoint.json_files import read_object, write_object
+from castor.checkpoint.plan import Plan, ShardPlan, make_plan
+from castor.checkpoint.progress import Progress
+from castor.checkpoint.report import TensorError
+from castor.checkpoint.selection import Selection
+from castor.checkpoint.source import CONFIG_NAME, INDEX_NAME, Source
+from castor.checkpoint.stream import ShardWriter
+from castor.checkpoint.target import publish, sync_directory, unfinished_file
+
+_OTHER_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".part", ".index.json")
+"""Endings of files in a checkpoint's directory that are not copied."""
+
+
+class Result(NamedTuple):
+    """What a conversion has done. `errors` are empty where none were asked for."""
+
+    converted: int
+    kept: Dict[str, str]
+    bytes_read: int
+    bytes_written: int
+    resumed: List[str]
+    errors: List[TensorError]
+    notes: List[str]
+
+
+class Options(NamedTuple):
+    """How a checkpoint is converted; `rule` None stands for the format's default."""
+
+    to: str
+    rule: Optional[str] = None
+    group: int = GROUP
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    threads: int = 1
+    errors: bool = False
+    overwrite: bool = False
+
+
+def request_of(options: Options) -> Request:
+    """The checked request."""
+    if options.to not in FORMATS and options.to not in CASTS:
+        known = ", ".join((*FORMATS, *CASTS))
+        raise CheckpointError(f"--to {options.to}, expected one of {known}")
+    rules = rules_of(options.to)
+    rule = rules[0] if options.rule is None else options.rule
+    if rule not in rules:
+        raise CheckpointError(
+            f"--rule {rule}, expected one of {', '.join(rules)} for {options.to}"
+        )
+    if options.to == "int4-group" and (options.group <= 0 or options.group % 8):
+        raise CheckpointError(
+            f"--group-size {options.group}, expected a positive multiple of 8: eight codes share"
+            " 32 bits"
+        )
+    if options.threads < 1:
+        raise CheckpointError(f"--threads {options.threads}, expected at least 1")
+    return Request(options.to, rule, options.group if options.to == "int4-group" else 0)
+
+
+def convert_checkpoint(source_path: Path, target: Path, options: Options) -> Result:
+    """Reads `source_path`, a file or a directory with an index, and writes `target`, the like."""
+    request = request_of(options)
+    source = Source(source_path)
+    plan = make_plan(source, request, Selection(tuple(options.include), tuple(options.exclude)))
+    if options.errors and plan.decodes:
+        raise CheckpointError("a report has errors of quantization; dequantizing has none")
+    entry = None
+    if request.to in FORMATS:
+        entry = quantization_config(request, plan.kept_modules(source))
+    if source.is_directory:
+        return _convert_directory(source, target, plan, entry, options)
+    return _convert_file(source, target, plan, entry, options)
+
+
+def _convert_file(
+    source: Source, target: Path, plan: Plan, entry: Optional[Dict[str, Any]], options: Options
+) -> Result:
+    (shard,) = plan.shards
+    file = source.shards[shard.name]
+    if target.is_dir():
+        raise CheckpointError(f"{target} is a directory, expected the name of a file")
+    if target.exists() and target.samefile(file.path):
+        raise CheckpointError(f"{target} is the input")
+    if target.exists() and not options.overwrite:
+        raise CheckpointError(f"{target} exists (--overwrite replaces it)")
+    notes: List[str] = []
+    config = _config(source, plan, entry)
+    config_path = target.parent / CONFIG_NAME
+    if config is not None and config_path.exists():
+        own = target.parent.resolve() == source.directory.resolve()
+        if own or (not options.overwrite and read_object(config_path) != config):
+            notes.append(
+                f"{config_path} exists and is left as it is: its loaders will not know of {options.to}"
+            )
+            config = None
+    progress = Progress(file.size)
+    errors = _write(source, shard, target, progress, options)
+    progress.close()
+    publish(target)
+    if config is not None:
+        write_object(config_path, config)
+        sync_directory(target.parent)
+    return Result(
+        len(plan.converted), plan.kept, file.size, shard.nbytes, [], errors, notes
+    )
+
+
+def _convert_directory(
+    source: Source, target: Path, plan: Plan, entry: Optional[Dict[str, Any]], options: Options
+) -> Result:
+    target.mkdir(parents=True, exist_ok=True)
+    if target.resolve() == source.directory.resolve():
+        raise CheckpointError(f"{target} is the input's directory")
+    _check_free(target, plan, options)
+    journal = Journal(target, _journal_options(plan, options), options.overwrite)
+    total = sum(file.size for file in source.shards.values())
+    progress = Progress(total)
+    resumed: List[str] = []
+    errors: List[TensorError] = []
+    for shard in plan.shards:
+        file = source.shards[shard.name]
+        found = journal.finished(shard.name, file)
+        if found is not None:
+            resumed.append(shard.name)
+            progress.add(file.size)
+        else:
+            found = _write(source, shard, target / shard.name, progress, options)
+            journal.enter(shard.name, file, shard.nbytes, found)
+            publish(target / shard.name)
+        errors += found
+    progress.close()
+    if source.index is not None:
+        write_object(target / INDEX_NAME, _index(source.index, plan))
+    config = _config(source, plan, entry)
+    if config is not None:
+        write_object(target / CONFIG_NAME, config)
+    _copy_others(source, target)
+    journal.close()
+    written = sum(shard.nbytes for shard in plan.shards)
+    return Result(len(plan.converted), plan.kept, total, written, resumed, errors, [])
+
+
+def _write(
+    source: Source, shard: ShardPlan, path: Path, progress: Progress, options: Options
+) -> List[TensorError]:
+    """A file under its temporary name."""
+    with unfinished_file(path) as file:
+        return ShardWriter(source, shard, file, options.threads, progress, options.errors).write()
+
+
+def _journal_options(plan: Plan, options: Options) -> Dict[str, Any]:
+    """What the contents of files, and the journal, depend on."""
+    return {
+        **plan.request._asdict(),
+        "include": list(options.include),
+        "exclude": list(options.exclude),
+        "errors": options.errors,
+    }
+
+
+def _check_free(target: Path, plan: Plan, options: Options) -> None:
+    """Without a journal nothing that would be written may be there."""
+    if options.overwrite or (target / JOURNAL_NAME).exists():
+        return
+    for name in (*(shard.name for shard in plan.shards), INDEX_NAME, CONFIG_NAME):
+        if (target / name).exists():
+            raise CheckpointError(f"{target / name} exists (--overwrite replaces it)")
+
+
+def _config(
+    source: Source, plan: Plan, entry: Optional[Dict[str, Any]]
+) -> Optional[Dict[str, Any]]:
+    """The output's config; None where neither the input nor the format has anything to say."""
+    config = with_entry(source.config or {}, entry)
+    if plan.decodes:
+        names = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+        for key in ("dtype", "torch_dtype"):
+            if key in config:
+                config[key] = names[plan.request.to]
+    return config if config or source.config is not None else None
+
+
+def _index(index: Dict[str, Any], plan: Plan) -> Dict[str, Any]:
+    """The input's index with the files and the size of the output's tensors."""
+    specs = {
+        spec.name: (spec, shard.name) for shard in plan.shards for job in shard.jobs for spec in job.specs
+    }
+    metadata = index.get("metadata")
+    total = sum(spec.nbytes for spec, _ in specs.values())
+    return {
+        **index,
+        "metadata": {**(metadata if isinstance(metadata, dict) else {}), "total_size": total},
+        "weight_map": {name: specs[name][1] for name in sorted(specs)},
+    }
+
+
+def _copy_others(source: Source, target: Path) -> None:
+    """Tokenizers, templates, licences: what is beside the weights and is no weights itself."""
+    for path in sorted(source.directory.iterdir()):
+        plain = path.is_file() and not path.name.startswith(".")
+        if plain and path.name != CONFIG_NAME and not path.name.endswith(_OTHER_WEIGHTS):
+            shutil.copyfile(path, target / path.name)

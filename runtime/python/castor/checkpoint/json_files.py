@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes the small JSON files of a checkpoint: its config, its index, reports."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from castor.checkpoint.errors import CheckpointError
+
+MAX_BYTES = 256 << 20
+"""An index has about 100 bytes for each tensor."""
+
+
+def read_object(path: Path) -> Dict[str, Any]:
+    """The object in a file, which has each key once."""
+
+    def unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise CheckpointError(f"{path}: the key {twice!r} occurs twice, expected once")
+        return made
+
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise CheckpointError(f"{path}: {size} bytes of JSON, expected at most {MAX_BYTES}")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+    except RecursionError:
+        raise CheckpointError(f"{path}: lists or objects nest too deep") from None
+    except ValueError as failure:  # of UTF-8 too, and of numbers with thousands of digits
+        raise CheckpointError(f"{path}: {failure}, expected JSON") from None
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path}: found a {type(found).__name__}, expected an object")
+    return found
+
+
+def write_object(path: Path, value: Dict[str, Any]) -> None:
+    """Writes a file that is there whole or not at all."""
+    partial = path.with_name(path.name + ".part")
+    with open(partial, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)

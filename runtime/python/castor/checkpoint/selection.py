@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tensors are converted."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple, Optional, Sequence, Tuple
+
+from castor.checkpoint.dtypes import FLOATS
+from castor.checkpoint.formats.registry import CASTS, Request, refusal
+from castor.checkpoint.safetensors import TensorSpec
+
+KEPT_BY_DEFAULT = (
+    "*embed*",
+    "wte.*",
+    "*.wte.*",
+    "wpe.*",
+    "*.wpe.*",
+    "shared.weight",
+    "*relative_attention_bias*",
+    "*norm*",
+    "lm_head.*",
+    "*.lm_head.*",
+    "output.weight",
+    "*.mlp.gate.weight",
+    "*.block_sparse_moe.gate.weight",
+    "*.router.*",
+)
+"""Embeddings, norms, output layers, and routers of mixtures of experts, which loaders keep as
+floats."""
+
+
+class Selection(NamedTuple):
+    """Patterns as those of a shell, for whole names of tensors.
+
+    With `include` only tensors that match one of its patterns are converted; without, all linear
+    weights but those kept by default. What matches `exclude` is kept.
+    """
+
+    include: Tuple[str, ...]
+    exclude: Tuple[str, ...]
+
+    def reason_to_keep(self, request: Request, spec: TensorSpec) -> Optional[str]:
+        """Why a tensor stays as it is; None where it is converted."""
+        if spec.dtype not in FLOATS:
+            return f"its dtype is {spec.dtype}"
+        if _matches(spec.name, self.exclude):
+            return "excluded"
+        if self.include:
+            if not _matches(spec.name, self.include):
+                return "not included"
+        elif _matches(spec.name, KEPT_BY_DEFAULT):
+            return "an embedding, norm, output layer or router"
+        if request.to in CASTS:
+            if not self.include and not is_linear(spec):
+                return "not a linear weight"
+            return "it has that dtype" if CASTS[request.to] == spec.dtype else None
+        if not is_linear(spec):
+            return "not a linear weight"
+        return refusal(request, spec)
+
+
+def is_linear(spec: TensorSpec) -> bool:
+    """Whether it is called weight and has rows and columns."""
+    named = spec.name == "weight" or spec.name.endswith(".weight")
+    return named and len(spec.shape) == 2 and min(spec.shape) > 0
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
