@@ -11,19 +11,19 @@ import time
 from pathlib import Path
 from typing import List, Optional
 
+import castor
 from castor.checkpoint.convert import Options, Result, convert_checkpoint
 from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats.integer import GROUP
 from castor.checkpoint.formats.registry import CASTS, FORMATS, rules_of
 from castor.checkpoint.report import table
-from castor.errors import Error
 
 
 def _parser() -> argparse.ArgumentParser:
     rules = "; ".join(f"{to}: {', '.join(rules_of(to))}" for to in (*FORMATS, *CASTS))
     parser = argparse.ArgumentParser(
         prog="castor-quantize",
-        description="Converts the linear weights of a safetensors checkpoint. A quantized checkpoint"
+        description="Converts the linear weights of a safetensors checkpoint. One that is quantized"
         " is dequantized: --to bf16, f16 or f32.",
     )
     parser.add_argument("input", metavar="IN", type=Path, help="a file, a directory or an index")
@@ -51,12 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--report", action="store_true", help="print the error of each converted tensor"
     )
-    parser.add_argument(
-        "--report-json", metavar="FILE", type=Path, help="write the errors as JSON"
-    )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace files, and begin anew"
-    )
+    parser.add_argument("--report-json", metavar="FILE", type=Path, help="write the errors as JSON")
+    parser.add_argument("--overwrite", action="store_true", help="replace files, and begin anew")
     return parser
 
 
@@ -70,7 +66,7 @@ def _write_report(path: Path, arguments: argparse.Namespace, result: Result) -> 
 
 
 def _summary(result: Result, seconds: float) -> str:
-    reasons: "dict[str, int]" = {}
+    reasons: dict[str, int] = {}
     for reason in result.kept.values():
         reasons[reason] = reasons.get(reason, 0) + 1
     lines = [
@@ -104,7 +100,7 @@ def main(words: Optional[List[str]] = None) -> int:
         result = convert_checkpoint(arguments.input, arguments.output, options)
         if arguments.report_json is not None:
             _write_report(arguments.report_json, arguments, result)
-    except (CheckpointError, Error, OSError) as failure:
+    except (CheckpointError, castor.Error, OSError) as failure:
         print(f"castor-quantize: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

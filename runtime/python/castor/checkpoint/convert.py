@@ -9,8 +9,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from castor.checkpoint.config import quantization_config, with_entry
 from castor.checkpoint.errors import CheckpointError
-from castor.checkpoint.formats.registry import CASTS, FORMATS, Request, rules_of
 from castor.checkpoint.formats.integer import GROUP
+from castor.checkpoint.formats.registry import CASTS, FORMATS, Request, rules_of
 from castor.checkpoint.journal import JOURNAL_NAME, Journal
 from castor.checkpoint.json_files import read_object, write_object
 from castor.checkpoint.plan import Plan, ShardPlan, make_plan
@@ -58,9 +58,7 @@ def request_of(options: Options) -> Request:
     rules = rules_of(options.to)
     rule = rules[0] if options.rule is None else options.rule
     if rule not in rules:
-        raise CheckpointError(
-            f"--rule {rule}, expected one of {', '.join(rules)} for {options.to}"
-        )
+        raise CheckpointError(f"--rule {rule}, expected one of {', '.join(rules)} for {options.to}")
     if options.to == "int4-group" and (options.group <= 0 or options.group % 8):
         raise CheckpointError(
             f"--group-size {options.group}, expected a positive multiple of 8: eight codes share"
@@ -104,7 +102,7 @@ def _convert_file(
         own = target.parent.resolve() == source.directory.resolve()
         if own or (not options.overwrite and read_object(config_path) != config):
             notes.append(
-                f"{config_path} exists and is left as it is: its loaders will not know of {options.to}"
+                f"{config_path} exists and is left as it is: loaders will not know of {options.to}"
             )
             config = None
     progress = Progress(file.size)
@@ -114,9 +112,7 @@ def _convert_file(
     if config is not None:
         write_object(config_path, config)
         sync_directory(target.parent)
-    return Result(
-        len(plan.converted), plan.kept, file.size, shard.nbytes, [], errors, notes
-    )
+    return Result(len(plan.converted), plan.kept, file.size, shard.nbytes, [], errors, notes)
 
 
 def _convert_directory(
@@ -197,7 +193,10 @@ def _config(
 def _index(index: Dict[str, Any], plan: Plan) -> Dict[str, Any]:
     """The input's index with the files and the size of the output's tensors."""
     specs = {
-        spec.name: (spec, shard.name) for shard in plan.shards for job in shard.jobs for spec in job.specs
+        spec.name: (spec, shard.name)
+        for shard in plan.shards
+        for job in shard.jobs
+        for spec in job.specs
     }
     metadata = index.get("metadata")
     total = sum(spec.nbytes for spec, _ in specs.values())

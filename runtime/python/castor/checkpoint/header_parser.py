@@ -3,8 +3,8 @@
 
 A header is {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}, with strings
 by name under "__metadata__". Nothing else is accepted, so a hostile header can neither nest, nor
-repeat keys, nor hold numbers without end: it is refused at the first token that does not fit, before
-anything is built from it.
+repeat keys, nor hold numbers without end: it is refused at the first token that does not fit,
+before anything is built from it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an interrupted conversion of several files has finished.
 
-The journal is a file in the output directory while the conversion lasts. It has the options, and for
-each file that is whole the identity of its input, its size and the errors of its tensors. An entry
-is written when the file is on the disk under its temporary name, before it gets its final one: a
-file with an entry and the final name is whole, all others are written anew.
+The journal is a file in the output directory while the conversion lasts. It has the options, and
+for each file that is whole the identity of its input, its size and the errors of its tensors. An
+entry is written when the file is on the disk under its temporary name, before it gets its final
+one: a file with an entry and the final name is whole, all others are written anew.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Job(NamedTuple):
 
 
 class ShardPlan(NamedTuple):
-    """A file that is written: its jobs, its header, its tensors at offsets in the file, its bytes."""
+    """A file that is written: jobs, header, tensors at offsets in the file, and bytes."""
 
     name: str
     jobs: Tuple[Job, ...]

@@ -44,5 +44,7 @@ class Progress:
         part = min(self._done / self._total, 1.0)
         bar = "#" * int(part * WIDTH)
         rate = self._done / max(now - self._started, 1e-9) / 1e9
-        sys.stderr.write(f"\r[{bar:{WIDTH}}] {part:4.0%} {self._done / 1e9:.2f} GB, {rate:.2f} GB/s")
+        sys.stderr.write(
+            f"\r[{bar:{WIDTH}}] {part:4.0%} {self._done / 1e9:.2f} GB, {rate:.2f} GB/s"
+        )
         sys.stderr.flush()

@@ -142,8 +142,7 @@ class SafetensorsFile:
             tensors, self.metadata = parse_header(self.header, self.size - begin, where)
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.tensors = {
-            tensor.spec.name: StoredTensor(tensor.spec, begin + tensor.offset)
-            for tensor in tensors
+            tensor.spec.name: StoredTensor(tensor.spec, begin + tensor.offset) for tensor in tensors
         }
         self.data: npt.NDArray[np.uint8] = np.frombuffer(self._map, np.uint8)
 

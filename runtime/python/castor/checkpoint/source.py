@@ -15,7 +15,7 @@ CONFIG_NAME = "config.json"
 
 
 class Source:
-    """All files of a checkpoint, open. `shards` has them by name, `home` the file of each tensor."""
+    """All files of a checkpoint, open: `shards` by name, and in `home` the file of each tensor."""
 
     def __init__(self, path: Path) -> None:
         self.is_directory = path.is_dir() or path.name.endswith(".index.json")

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats: how a weight is encoded, what is stored of it, and how it is decoded."""

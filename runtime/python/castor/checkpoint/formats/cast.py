@@ -12,7 +12,11 @@ from castor.checkpoint.safetensors import TensorSpec
 RULES = ("saturate", "infinity")
 """Numbers beyond the largest become the largest, or infinity, as torch has it."""
 
-LARGEST = {"BF16": float.fromhex("0x1.fep127"), "F16": 65504.0, "F32": float.fromhex("0x1.fffffep127")}
+LARGEST = {
+    "BF16": float.fromhex("0x1.fep127"),
+    "F16": 65504.0,
+    "F32": float.fromhex("0x1.fffffep127"),
+}
 
 
 def transform(source: TensorSpec, name: str, to: str, rule: str) -> Transform:

@@ -33,7 +33,7 @@ class _Tiled(Transform):
         inputs: Sequence[Part],
         outputs: Sequence[Part],
         columns: int,
-        error: "str | None" = None,
+        error: str | None = None,
     ) -> None:
         rows = outputs[0].spec.shape[0]
         super().__init__(text, rows, inputs, outputs, step=TILE, error_text=error)

@@ -39,7 +39,9 @@ INT8 = _Integer("i8", 8, 0)
 INT4 = _Integer("u4", 4, 8)
 
 
-def _parts(kind: _Integer, prefix: str, rows: int, columns: int, group: int, scale: str) -> List[Part]:
+def _parts(
+    kind: _Integer, prefix: str, rows: int, columns: int, group: int, scale: str
+) -> List[Part]:
     groups = columns // group
     if kind is INT8:
         weight = TensorSpec(prefix + "weight", "I8", (rows, columns))
@@ -133,7 +135,8 @@ def decoder(kind: _Integer, result: TensorSpec, prefix: str, group: int, scale: 
     if kind is INT4:
         minus = f"  %offset = constant {kind.offset}.0 : f32[]\n  %c = sub %u, %offset\n"
         value = "%c"
-    text = f"""func @dequantize(%x: {kind.element}[?n, {groups}, {group}], %s: {parts[1].element}[?n, {groups}, 1])
+    text = f"""func @dequantize(
+    %x: {kind.element}[?n, {groups}, {group}], %s: {parts[1].element}[?n, {groups}, 1])
     -> {y}[?n, {groups}, {group}] {{
   %u = convert %x : f32
 {minus}  %sf = convert %s : f32

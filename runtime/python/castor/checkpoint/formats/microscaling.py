@@ -31,7 +31,7 @@ FORMATS: Mapping[str, Microscaling] = {
 }
 
 
-def parts(kind: Microscaling, prefix: str, rows: int, columns: int, scale: str) -> "list[Part]":
+def parts(kind: Microscaling, prefix: str, rows: int, columns: int, scale: str) -> list[Part]:
     """The elements, and the scales as codes of f8e8m0, stored as `scale`."""
     stored = columns // 2 if kind.element == "f4e2m1" else columns
     blocks = columns // BLOCK

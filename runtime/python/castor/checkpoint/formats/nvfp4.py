@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVFP4: f4e2m1 with an f8e4m3 scale per 16 elements and an f32 scale per tensor.
 
-The tensor's scale is stored as its reciprocal g, as compressed-tensors has it: an element stands for
-y * (s / g), each step rounded to f32. So the scales are chosen with g too: g = 6 * 448 / amax of the
-tensor, s = g * (amax of the block / 6) as f8e4m3, and y = x / (s / g) as f4e2m1.
+The tensor's scale is stored as its reciprocal g, as compressed-tensors has it: an element stands
+for y * (s / g), each step rounded to f32. So scales are chosen with g too: g = 6 * 448 / amax of
+the tensor, s = g * (amax of the block / 6) as f8e4m3, and y = x / (s / g) as f4e2m1.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def decoder(result: TensorSpec, prefix: str, scale: str) -> Transform:
     y = DTYPES[result.dtype].element
     assert y is not None
     blocks = columns // BLOCK
-    text = f"""func @dequantize(%x: f4e2m1[?n, {blocks}, {BLOCK}], %s: f8e4m3[?n, {blocks}, 1], %g: f32[1])
+    text = f"""func @dequantize(
+    %x: f4e2m1[?n, {blocks}, {BLOCK}], %s: f8e4m3[?n, {blocks}, 1], %g: f32[1])
     -> {y}[?n, {blocks}, {BLOCK}] {{
   %sf = convert %s : f32
   %t = div %sf, %g
@@ -123,9 +124,7 @@ def decoder(result: TensorSpec, prefix: str, scale: str) -> Transform:
                 "f8e4m3",
                 lambda n: (n, blocks, 1),
             ),
-            Part(
-                TensorSpec(prefix + "weight_global_scale", "F32", (1,)), "f32", lambda n: (1,), 0
-            ),
+            Part(TensorSpec(prefix + "weight_global_scale", "F32", (1,)), "f32", lambda n: (1,), 0),
         ],
         [Part(result, y, lambda n: (n, blocks, BLOCK))],
     )

@@ -5,11 +5,20 @@ from __future__ import annotations
 
 import abc
 import functools
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
-from castor import function
+import castor
 from castor.checkpoint.safetensors import TensorSpec
-from castor.tensor import Tensor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,15 +28,15 @@ if TYPE_CHECKING:
 
 
 @functools.lru_cache(maxsize=256)
-def compiled(text: str) -> function.Function:
+def compiled(text: str) -> castor.Function:
     """The function of a text; tensors of equal columns share it."""
-    return function.compile(text)
+    return castor.compile(text)
 
 
 class Part(NamedTuple):
     """A stored tensor that a transform reads or writes.
 
-    `shape` gives castor's shape of the part that belongs to so many rows of the weight. A stored row
+    `shape` gives castor's shape of the part for a number of rows of the weight. A stored row
     belongs to `step` rows of the weight; with step 0 every block reads the whole tensor.
     """
 
@@ -106,9 +115,10 @@ class Transform:
         return BlockError(maximum, squares, original, saturated, not_finite)
 
     @staticmethod
-    def _tensors(parts: Sequence[Part], blocks: Sequence[Bytes], rows: int) -> List[Tensor]:
+    def _tensors(parts: Sequence[Part], blocks: Sequence[Bytes], rows: int) -> List[castor.Tensor]:
         return [
-            Tensor(block, part.element, part.shape(rows)) for part, block in zip(parts, blocks)
+            castor.Tensor(block, part.element, part.shape(rows))
+            for part, block in zip(parts, blocks)
         ]
 
 
@@ -120,7 +130,7 @@ class TwoPassTransform(Transform, abc.ABC):
     def maximum(self, block: Bytes, rows: int) -> float:
         """The largest magnitude of a block of the first input."""
         part = self.inputs[0]
-        found = compiled(self.maximum_text)(Tensor(block, part.element, part.shape(rows)))
+        found = compiled(self.maximum_text)(castor.Tensor(block, part.element, part.shape(rows)))
         return float(found.item())
 
     @abc.abstractmethod
@@ -131,8 +141,8 @@ class TwoPassTransform(Transform, abc.ABC):
 def error_text(parameters: str, decode: str) -> str:
     """The function behind BlockError of a format.
 
-    `parameters` are those of x and of what encodes it. `decode` computes %d, the values in f32, from
-    them and from %xf, x in f32, and %over, true where x is outside of what the format holds.
+    `parameters` are those of x and of what encodes it. From them and %xf, x in f32, `decode`
+    computes %d, the values in f32, and %over, true where x is outside of what the format holds.
     """
     return f"""func @error({parameters}) -> (f32[], f32[], f32[], i32[], i32[]) {{
   %xf = convert %x : f32
