@@ -166,7 +166,9 @@ def test_a_failure_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_a_changed_input_is_converted_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_input_is_converted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files.save_model(tmp_path / "in", 6, 2)
     monkeypatch.setattr(convert, "_copy_others", lambda *_: (_ for _ in ()).throw(OSError("stop")))
     with pytest.raises(OSError, match="stop"):
@@ -423,7 +425,7 @@ def test_unknown_quantized_tensors(change: Any, message: str, tmp_path: Path) ->
     refused(tmp_path / "in.safetensors", tmp_path / "out.safetensors", "bf16", message)
 
 
-def test_a_shape_that_lies(tmp_path: Path) -> None:
+def test_a_wrong_shape(tmp_path: Path) -> None:
     x = files.random_weight((8, 128), 1)
     encoded = reference.encode(x, "int4-group", "full_range", 128, "BF16").tensors
     encoded["weight_shape"] = ("I64", [2], np.array([8, 120], "<i8").tobytes())

@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 
 import safetensors
 from castor.checkpoint.dtypes import DTYPES
-from castor.checkpoint.safetensors import SafetensorsFile, TensorSpec, encode_header, place
+from castor.checkpoint.safetensors import SafetensorsFile, TensorSpec, encode_header, laid_out
 from checkpoint import files
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,7 +76,7 @@ def test_they_read_ours(
 ) -> None:
     """All dtypes of the format."""
     specs = [TensorSpec(name, dtype, (*shape, 4)) for name, dtype, shape in tensors]
-    placed = place(specs)
+    placed = laid_out(specs)
     data = b"".join(filled(spec) for spec, _ in placed)
     text = encode_header(placed, metadata) + data
     assert files.deserialized(text) == {

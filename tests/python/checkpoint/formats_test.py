@@ -31,13 +31,13 @@ def convert(
 ) -> Tuple[Any, Any, TensorError]:
     """The stored tensors, the dequantized weight, and the report."""
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        files.save(place / "in.safetensors", {"a.weight": files.weight(x, dtype)})
+        folder = Path(name)
+        files.save(folder / "in.safetensors", {"a.weight": files.weight(x, dtype)})
         options = Options(to, rule, group, threads=threads, errors=True)
-        (place / "out").mkdir()
-        quantized = place / "out" / "q.safetensors"
-        result = convert_checkpoint(place / "in.safetensors", quantized, options)
-        plain = place / "out" / "d.safetensors"
+        (folder / "out").mkdir()
+        quantized = folder / "out" / "q.safetensors"
+        result = convert_checkpoint(folder / "in.safetensors", quantized, options)
+        plain = folder / "out" / "d.safetensors"
         back = {"BF16": "bf16", "F16": "f16", "F32": "f32"}[dtype]
         convert_checkpoint(quantized, plain, Options(back, threads=threads))
         return files.load(quantized), files.load(plain)["a.weight"], result.errors[0]
@@ -117,11 +117,11 @@ def test_elements_that_are_not_finite_are_counted() -> None:
 def test_casts(rule: str, wanted: list[float]) -> None:
     x = np.array([[1e6, -1e30], [0.1, 1e-9]], np.float32)
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        files.save(place / "in.safetensors", {"a.weight": files.weight(x, "F32")})
-        out = place / "out.safetensors"
+        folder = Path(name)
+        files.save(folder / "in.safetensors", {"a.weight": files.weight(x, "F32")})
+        out = folder / "out.safetensors"
         result = convert_checkpoint(
-            place / "in.safetensors", out, Options("f16", rule, errors=True)
+            folder / "in.safetensors", out, Options("f16", rule, errors=True)
         )
         with np.errstate(over="ignore"):
             half = x.astype(np.float16)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile files are refused by message: a table of them, and mutations of good ones.
 
-CASTOR_LONG=1 makes 200,000 mutations; each is read by the safetensors package too, which may accept
-nothing that is refused here for the sake of safety, and the other way round.
+CASTOR_LONG=1 makes 2,000,000 mutations. What is accepted here the safetensors package accepts too,
+with the same tensors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from castor.checkpoint import HeaderError
 from castor.checkpoint.safetensors import MAX_HEADER_BYTES, SafetensorsFile, parse_header
 from checkpoint import files
 
-MUTATIONS = 200_000 if os.environ.get("CASTOR_LONG") else 4_000
+MUTATIONS = 2_000_000 if os.environ.get("CASTOR_LONG") else 20_000
 
 
 def framed(header: bytes, data: bytes = b"", length: Optional[int] = None) -> bytes:
@@ -58,8 +58,8 @@ REFUSED = {
     "not UTF-8": (framed(b'{"\xff":1}'), "found 0xff, expected UTF-8"),
     "not closed": (framed(b'{"a":'), "expected '{'"),
     "a string not closed": (framed(b'{"aaaa'), "expected a string with its closing quote"),
-    "something behind": (framed(b"{}{}"), "expected the end of the header"),
-    "zero bytes behind": (framed(b"{}\0\0"), "expected a token of JSON"),
+    "something after": (framed(b"{}{}"), "expected the end of the header"),
+    "zero bytes after": (framed(b"{}\0\0"), "expected a token of JSON"),
     "a number for a tensor": (framed(b'{"a":1}'), "found 1, expected '{'"),
     "null for a tensor": (framed(b'{"a":null}'), "expected a token of JSON"),
     "nested lists": (framed(b'{"a":' + b"[" * 1_000_000), "found [, expected '{'"),
@@ -117,7 +117,7 @@ REFUSED = {
         framed(header(a=entry(), b=entry(offsets=[2, 6])), b"abcdef"),
         "'b' begins at byte 2 of the data and overlaps tensor 'a', expected byte 4",
     ),
-    "the same place": (framed(header(a=entry(), b=entry()), b"abcd"), "overlaps tensor 'a'"),
+    "the same offsets": (framed(header(a=entry(), b=entry()), b"abcd"), "overlaps tensor 'a'"),
     "a gap": (
         framed(header(a=entry(), b=entry(offsets=[5, 9])), b"abcdefghi"),
         "'b' begins at byte 5 of the data and leaves a gap after tensor 'a', expected byte 4",
@@ -127,7 +127,7 @@ REFUSED = {
         "leaves a gap after the beginning of the data",
     ),
     "truncated data": (framed(header(a=entry()), b"abc"), "the file is truncated"),
-    "bytes behind the data": (framed(header(a=entry()), b"abcde"), "the file is too long"),
+    "bytes after the data": (framed(header(a=entry()), b"abcde"), "the file is too long"),
     "offsets beyond the file": (
         framed(header(a=entry(offsets=[HUGE, HUGE + 4])), b""),
         "leaves a gap",
@@ -153,13 +153,13 @@ def test_refused(name: str, tmp_path: Path) -> None:
 def test_a_header_of_the_largest_size_is_read_in_bounded_memory() -> None:
     """Escapes and quotes by the million, which some parsers take quadratic time for."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    value = b'\\"' * (10 << 20)
+    value = b'\\"' * (4 << 20)
     text = b'{"__metadata__":{"a":"' + value + b'"}}'
     began = time.monotonic()
     _, metadata = parse_header(text, 0, "large")
-    assert len(metadata["a"]) == 10 << 20
+    assert len(metadata["a"]) == 4 << 20
     assert time.monotonic() - began < 10
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
 GOOD = (
@@ -179,8 +179,8 @@ GOOD = (
     ),
 )
 
-PIECES = [b'"', b"{", b"}", b"[", b"]", b":", b",", b"\\", b"0", b"-1", b"18446744073709551616"]
-PIECES += [
+FRAGMENTS = [b'"', b"{", b"}", b"[", b"]", b":", b",", b"\\", b"0", b"-1", b"18446744073709551616"]
+FRAGMENTS += [
     b"e9",
     b"null",
     b"\xff",
@@ -199,19 +199,19 @@ def mutated(draw: random.Random) -> bytes:
     data = bytearray(draw.choice(GOOD))
     begin = draw.choice((0, 8, 8, 8))
     for _ in range(draw.randint(1, 4)):
-        place = draw.randint(begin, len(data))
+        position = draw.randint(begin, len(data))
         kind = draw.randrange(5)
         if kind == 0:
-            data[place:place] = draw.choice(PIECES)
+            data[position:position] = draw.choice(FRAGMENTS)
         elif kind == 1:
-            del data[place : place + draw.randint(1, 8)]
-        elif kind == 2 and place < len(data):
-            data[place] ^= 1 << draw.randrange(8)
+            del data[position : position + draw.randint(1, 8)]
+        elif kind == 2 and position < len(data):
+            data[position] ^= 1 << draw.randrange(8)
         elif kind == 3:
             other = draw.randint(begin, len(data))
-            data[place:place] = data[min(place, other) : max(place, other)]
+            data[position:position] = data[min(position, other) : max(position, other)]
         else:
-            data[place : place + len(PIECES[0])] = draw.choice(PIECES)
+            data[position : position + len(FRAGMENTS[0])] = draw.choice(FRAGMENTS)
     if draw.random() < 0.7 and len(data) >= 8:
         size = bytes(data).rfind(b"}") + 1 - 8
         data[:8] = max(size, 0).to_bytes(8, "little")

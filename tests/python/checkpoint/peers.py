@@ -83,10 +83,10 @@ def differences(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor])
             return f"{name}: {other.dtype} {other.shape}, expected {tensor.dtype} {tensor.shape}"
         unequal = other.view(torch.int16) != tensor.view(torch.int16)
         if unequal.any():
-            place = tuple(int(one) for one in unequal.nonzero()[0])
+            folder = tuple(int(one) for one in unequal.nonzero()[0])
             return (
-                f"{name}: {int(unequal.sum())} of {unequal.numel()} elements differ, {place}:"
-                f" {other[place].item()!r}, castor {tensor[place].item()!r}"
+                f"{name}: {int(unequal.sum())} of {unequal.numel()} elements differ, {folder}:"
+                f" {other[folder].item()!r}, castor {tensor[folder].item()!r}"
             )
     return f"equal, {len(wanted)} tensors"
 
@@ -126,20 +126,20 @@ def main() -> int:
     warnings.simplefilter("ignore")
     failures = 0
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+        folder = Path(name)
         for kind, size in (("one file", "1GB"), ("several files", "600KB")):
-            make_model(place / kind, size)
-            files = len(list((place / kind).glob("*.safetensors")))
+            make_model(folder / kind, size)
+            files = len(list((folder / kind).glob("*.safetensors")))
             for to in FORMATS:
-                quantized, plain = place / f"{kind} {to}", place / f"{kind} {to} plain"
-                castor_convert(place / kind, quantized, Options(to, threads=2))
+                quantized, plain = folder / f"{kind} {to}", folder / f"{kind} {to} plain"
+                castor_convert(folder / kind, quantized, Options(to, threads=2))
                 castor_convert(quantized, plain, Options("bf16", threads=2))
                 wanted = tensors_of(plain)
                 for way in ("compressed-tensors", "transformers"):
                     if way == "transformers":
                         found = by_transformers(quantized, to)
                     else:
-                        found = by_converter(quantized, place / f"{kind} {to} peer", to)
+                        found = by_converter(quantized, folder / f"{kind} {to} peer", to)
                     told = differences(found, wanted)
                     failures += not told.startswith("equal")
                     print(f"{to}, {files} files, {way}: {told}", flush=True)

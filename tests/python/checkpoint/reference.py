@@ -163,16 +163,14 @@ def fp8_block(x: Array, rule: str) -> Encoded:
     scales = np.zeros((-(-rows // 128), -(-columns // 128)), np.float32)
     for row in range(0, rows, 128):
         for column in range(0, columns, 128):
-            place = (slice(row, row + 128), slice(column, column + 128))
-            scale = np.abs(x[place]).max() / np.float32(448)
-            if scale == 0:
-                scale = np.float32(1)
-            elif rule == "ceil_power":
+            tile = (slice(row, row + 128), slice(column, column + 128))
+            scale = np.abs(x[tile]).max() / np.float32(448)
+            if rule == "ceil_power" and scale:
                 mantissa, power = math.frexp(float(scale))
-                scale = np.float32(math.ldexp(1, max(power - (mantissa == 0.5), -127)))
-            with np.errstate(all="ignore"):
-                codes[place] = nearest(E4M3, x[place] / scale)
-            decoded[place] = value_of(E4M3, codes[place]).astype(np.float32) * scale
+                scale = np.float32(math.ldexp(1, power - (mantissa == 0.5)))
+            scale = max(scale, np.float32(2.0**-126))
+            codes[tile] = nearest(E4M3, x[tile] * (np.float32(1) / scale))
+            decoded[tile] = value_of(E4M3, codes[tile]).astype(np.float32) * scale
             scales[row // 128, column // 128] = scale
     tensors = {
         "weight": ("F8_E4M3", [rows, columns], codes.tobytes()),

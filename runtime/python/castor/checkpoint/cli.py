@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         "--report", action="store_true", help="print the error of each converted tensor"
     )
     parser.add_argument("--report-json", metavar="FILE", type=Path, help="write the errors as JSON")
-    parser.add_argument("--overwrite", action="store_true", help="replace files, and begin anew")
+    parser.add_argument("--overwrite", action="store_true", help="replace files, and begin again")
     return parser
 
 

@@ -4,7 +4,7 @@
 The journal is a file in the output directory while the conversion lasts. It has the options, and
 for each file that is whole the identity of its input, its size and the errors of its tensors. An
 entry is written when the file is on the disk under its temporary name, before it gets its final
-one: a file with an entry and the final name is whole, all others are written anew.
+one: a file with an entry and the final name is whole, all others are written again.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def identity(file: SafetensorsFile) -> Dict[str, Any]:
 class Journal:
     """The journal of an output directory, for a conversion with these options."""
 
-    def __init__(self, directory: Path, options: Dict[str, Any], anew: bool) -> None:
+    def __init__(self, directory: Path, options: Dict[str, Any], again: bool) -> None:
         self._path = directory / JOURNAL_NAME
         self._directory = directory
         self._state: Dict[str, Any] = {"version": VERSION, "options": options, "files": {}}
-        if not self._path.exists() or anew:
+        if not self._path.exists() or again:
             write_object(self._path, self._state)
             sync_directory(directory)
             return
@@ -46,7 +46,7 @@ class Journal:
         if found.get("version") != VERSION or found.get("options") != options:
             raise CheckpointError(
                 f"{directory} has an unfinished conversion with the options"
-                f" {found.get('options')}, expected {options}: finish that, or begin anew with"
+                f" {found.get('options')}, expected {options}: finish that, or begin again with"
                 " --overwrite"
             )
         files = found.get("files")

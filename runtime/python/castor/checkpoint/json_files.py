@@ -32,7 +32,7 @@ def read_object(path: Path) -> Dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
     except RecursionError:
         raise CheckpointError(f"{path}: lists or objects nest too deep") from None
-    except ValueError as failure:  # of UTF-8 too, and of numbers with thousands of digits
+    except ValueError as failure:  # wrong UTF-8 too, and numbers with thousands of digits
         raise CheckpointError(f"{path}: {failure}, expected JSON") from None
     if not isinstance(found, dict):
         raise CheckpointError(f"{path}: found a {type(found).__name__}, expected an object")

@@ -12,7 +12,7 @@ from castor.checkpoint.formats import cast
 from castor.checkpoint.formats.registry import CASTS, FORMATS, Request
 from castor.checkpoint.formats.stored import StoredWeight, find_stored
 from castor.checkpoint.formats.transform import Transform
-from castor.checkpoint.safetensors import StoredTensor, TensorSpec, encode_header, place
+from castor.checkpoint.safetensors import StoredTensor, TensorSpec, encode_header, laid_out
 from castor.checkpoint.selection import Selection, is_linear
 from castor.checkpoint.source import Source
 
@@ -129,7 +129,7 @@ def _decoding(source: Source, name: str, weight: StoredWeight, dtype: str) -> Jo
 
 
 def _shard(name: str, jobs: List[Job], metadata: Dict[str, str]) -> ShardPlan:
-    placed = place(spec for job in jobs for spec in job.specs)
+    placed = laid_out(spec for job in jobs for spec in job.specs)
     header = encode_header(placed, metadata)
     tensors = {
         tensor.spec.name: StoredTensor(tensor.spec, len(header) + tensor.offset)

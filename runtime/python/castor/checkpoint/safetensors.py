@@ -40,7 +40,7 @@ class TensorSpec(NamedTuple):
 
 
 class StoredTensor(NamedTuple):
-    """A tensor and the place of its data in the file."""
+    """A tensor and the offset of its data in the file."""
 
     spec: TensorSpec
     offset: int
@@ -160,7 +160,7 @@ class SafetensorsFile:
             self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
-def place(specs: Iterable[TensorSpec]) -> List[StoredTensor]:
+def laid_out(specs: Iterable[TensorSpec]) -> List[StoredTensor]:
     """Where the data of these tensors go: wide elements first, so that all are aligned."""
     offset = 0
     placed = []

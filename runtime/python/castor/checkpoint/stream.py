@@ -2,7 +2,7 @@
 """Computes a file block by block, on several threads, in memory that does not grow with it.
 
 A task is a block of rows of one tensor. Each thread takes the next task, computes it into a buffer
-of its own, and writes that to its place in the file: castor and the system release the GIL.
+of its own, and writes that to its offset in the file: castor and the system release the GIL.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class ShardWriter:
                 for job in jobs:
                     if job.transform is not None:
                         for spec, data in job.transform.constants.items():
-                            place = self._plan.tensors[spec.name].offset
-                            self._write_all(memoryview(data), place)
+                            offset = self._plan.tensors[spec.name].offset
+                            self._write_all(memoryview(data), offset)
                 self._run(pool, (task for job in jobs for task in self._opened(job)), self._convert)
         return self._results()
 
@@ -137,7 +137,7 @@ class ShardWriter:
         self._run(pool, (task for job in two_passes for task in tasks_of(job)), self._maximum)
         for job in two_passes:
             assert isinstance(job.transform, TwoPassTransform)
-            # Of NaN and numbers max would give either, by their order.
+            # Python's max would depend on the order of NaN and numbers.
             job.transform.set_maximum(float(np.max(self._maxima[job.name])))
 
     def _opened(self, job: Job) -> List[Task]:
@@ -205,8 +205,8 @@ class ShardWriter:
         job = task.job
         if job.transform is None:
             data = self._home(job.name).bytes_of(job.name)[task.row : task.row + task.rows]
-            place = self._plan.tensors[job.name].offset
-            self._write_all(data.data, place + task.row)
+            offset = self._plan.tensors[job.name].offset
+            self._write_all(data.data, offset + task.row)
             self._progress.add(data.size)
         else:
             self._transform(task, job.transform)

@@ -27,7 +27,7 @@ def sync_directory(path: Path) -> None:
 def unfinished_file(path: Path) -> Iterator[int]:
     """The descriptor of `path`.part, whose data reach the disk at the end; removed on failure.
 
-    What an interrupted process left under that name is written anew. The lock shows one that is
+    What an interrupted process left under that name is replaced. The lock shows one that is
     still at work.
     """
     partial = path.with_name(path.name + SUFFIX)

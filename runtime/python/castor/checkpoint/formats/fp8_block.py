@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Sequence
+from typing import TYPE_CHECKING, Any, List, Sequence
 
 import numpy as np
 
 from castor.checkpoint.dtypes import DTYPES
-from castor.checkpoint.formats.transform import BlockError, Part, Transform, error_text
+from castor.checkpoint.formats.transform import BlockError, Part, Transform, compiled, error_text
 from castor.checkpoint.safetensors import TensorSpec
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 TILE = 128
 
 RULES = ("amax", "ceil_power")
-"""The scale is amax / 448; or that, up to a power of two (DeepSeek's ue8m0)."""
+"""The scale is amax / 448; or that, up to a power of two (DeepSeek's ue8m0). It is at least 2^-126,
+so that its reciprocal, which elements are multiplied by as in DeepGEMM, is finite."""
 
 
 def _tiles(extent: int) -> int:
@@ -42,10 +43,10 @@ class _Tiled(Transform):
     def run(self, inputs: Sequence[Bytes], outputs: Sequence[Bytes], rows: int) -> None:
         padded_rows = _tiles(rows) * TILE
         if rows == padded_rows and self._columns % TILE == 0:
-            super().run(inputs, outputs, rows)
+            self._run_tiles(inputs, outputs, rows)
             return
         padded_outputs = self._padded(self.outputs, outputs, rows, copy=False)
-        super().run(self._padded(self.inputs, inputs, rows), padded_outputs, padded_rows)
+        self._run_tiles(self._padded(self.inputs, inputs, rows), padded_outputs, padded_rows)
         for part, padded, output in zip(self.outputs, padded_outputs, outputs):
             if part.step == 1:
                 size = DTYPES[part.spec.dtype].bits // 8
@@ -62,6 +63,9 @@ class _Tiled(Transform):
             padded_rows,
         )
 
+    def _run_tiles(self, inputs: Sequence[Bytes], outputs: Sequence[Bytes], rows: int) -> None:
+        super().run(inputs, outputs, rows)
+
     def _padded(
         self, parts: Sequence[Part], blocks: Sequence[Bytes], rows: int, copy: bool = True
     ) -> List[Bytes]:
@@ -77,6 +81,21 @@ class _Tiled(Transform):
                 padded[:rows, : self._columns * size] = block.reshape(rows, -1)
             made.append(padded.reshape(-1))
         return made
+
+
+class _Encoder(_Tiled):
+    """Scales first: one function for both would compute the reciprocal for each row of a tile."""
+
+    def __init__(self, *arguments: Any, scale_text: str) -> None:
+        super().__init__(*arguments)
+        self._scale_text = scale_text
+
+    def _run_tiles(self, inputs: Sequence[Bytes], outputs: Sequence[Bytes], rows: int) -> None:
+        (x,) = self._tensors(self.inputs, inputs, rows)
+        elements, scales = self._tensors(self.outputs, outputs, rows)
+        reciprocals = np.empty(scales.shape, np.float32)
+        compiled(self._scale_text)(x, out=[scales, reciprocals])
+        compiled(self.text)(x, reciprocals, out=elements)
 
 
 def _parts(prefix: str, rows: int, columns: int) -> List[Part]:
@@ -104,29 +123,25 @@ def encoder(source: TensorSpec, prefix: str, rule: str) -> Transform:
     across = _tiles(columns)
     shape = f"[?t, {TILE}, {across}, {TILE}]"
     scales = f"f32[?t, 1, {across}, 1]"
+    power = ""
     if rule == "ceil_power":
-        # Below 2^-127 the code is 0, which stands for 2^-127.
-        scale = """  %e = convert %q {rounding = up} : f8e8m0
-  %p = convert %e : f32
-  %zero = constant 0.0 : f32[]
-  %one = constant 1.0 : f32[]
-  %none = equal %q, %zero
-  %s = select %none, %one, %p"""
-    else:
-        scale = """  %zero = constant 0.0 : f32[]
-  %one = constant 1.0 : f32[]
-  %none = equal %q, %zero
-  %s = select %none, %one, %q"""
-    text = f"""func @quantize(%x: {x}{shape}) -> (f8e4m3{shape}, {scales}) {{
+        power = "  %e = convert %q {rounding = up} : f8e8m0\n  %p = convert %e : f32\n"
+    scale_text = f"""func @scales(%x: {x}{shape}) -> ({scales}, {scales}) {{
   %a = reduce_max_abs %x {{axes = [1, 3], keep_dims = true}}
   %af = convert %a : f32
   %largest = constant 448.0 : f32[]
   %q = div %af, %largest
-{scale}
+{power}  %least = constant 0x00800000 : f32[]
+  %s = max {"%p" if power else "%q"}, %least
+  %one = constant 1.0 : f32[]
+  %r = div %one, %s
+  return %s, %r
+}}"""
+    text = f"""func @quantize(%x: {x}{shape}, %r: {scales}) -> f8e4m3{shape} {{
   %xf = convert %x : f32
-  %xs = div %xf, %s
-  %y = convert %xs {{overflow = saturate}} : f8e4m3
-  return %y, %s
+  %xr = mul %xf, %r
+  %y = convert %xr {{overflow = saturate}} : f8e4m3
+  return %y
 }}"""
     error = error_text(
         f"%x: {x}{shape}, %y: f8e4m3{shape}, %s: {scales}",
@@ -138,7 +153,9 @@ def encoder(source: TensorSpec, prefix: str, rule: str) -> Transform:
   %over = greater %a, %limit""",
     )
     part = Part(source, x, lambda n: (n // TILE, TILE, across, TILE))
-    return _Tiled(text, [part], _parts(prefix, rows, columns), columns, error)
+    return _Encoder(
+        text, [part], _parts(prefix, rows, columns), columns, error, scale_text=scale_text
+    )
 
 
 def decoder(result: TensorSpec, prefix: str) -> Transform:

@@ -139,7 +139,7 @@ class TwoPassTransform(Transform, abc.ABC):
 
 
 def error_text(parameters: str, decode: str) -> str:
-    """The function behind BlockError of a format.
+    """The function that computes BlockError of a format.
 
     `parameters` are those of x and of what encodes it. From them and %xf, x in f32, `decode`
     computes %d, the values in f32, and %over, true where x is outside of what the format holds.
