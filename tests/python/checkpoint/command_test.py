@@ -180,6 +180,44 @@ def test_a_changed_input_is_converted_again(
     assert result.resumed == [sorted((tmp_path / "in").glob("*.safetensors"))[1].name]
 
 
+def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
+    files.save_model(tmp_path / "in", 6, 2)
+    (tmp_path / "out").mkdir()
+    journal = tmp_path / "out" / JOURNAL_NAME
+    options = {"to": "mxfp4", "rule": "even_round", "group": 0}
+    options.update({"include": [], "exclude": [], "errors": False})
+    for damaged in ("[]", '{"x": 1}', '{"x": {}}', '{"x": {"errors": [{}]}}', "1"):
+        journal.write_text(
+            json.dumps({"version": 1, "options": options, "files": json.loads(damaged)})
+        )
+        refused(tmp_path / "in", tmp_path / "out", "mxfp4", "is damaged")
+    journal.write_text("{")
+    refused(tmp_path / "in", tmp_path / "out", "mxfp4", "expected JSON")
+    convert_checkpoint(tmp_path / "in", tmp_path / "out", Options("mxfp4", overwrite=True))
+
+
+def test_included_casts_take_any_shape(tmp_path: Path) -> None:
+    shapes = {"a.weight": (3, 5), "b": (7,), "c.conv": (2, 3, 4), "norm": (), "empty": (0, 4)}
+    x = {
+        name: files.random_weight((64,), 9, "F32")[: int(np.prod(shape))]
+        for name, shape in shapes.items()
+    }
+    tensors = {
+        name: ("F32", shape, reference.stored(x[name], "F32")) for name, shape in shapes.items()
+    }
+    files.save(tmp_path / "in.safetensors", {**tensors, "ids": ("I64", (2,), bytes(16))})
+    source = tmp_path / "in.safetensors"
+    convert_checkpoint(source, tmp_path / "all.safetensors", Options("bf16", include=["*"]))
+    found = files.load(tmp_path / "all.safetensors")
+    assert found.pop("ids") == ("I64", (2,), bytes(16))
+    assert found == {
+        name: ("BF16", shape, reference.stored(x[name], "BF16")) for name, shape in shapes.items()
+    }
+    convert_checkpoint(source, tmp_path / "linear.safetensors", Options("bf16"))
+    found = files.load(tmp_path / "linear.safetensors")
+    assert [name for name, one in found.items() if one[0] == "BF16"] == ["a.weight"]
+
+
 def large_model(directory: Path, shards: int, megabytes: int) -> None:
     """Files of random bytes, made quickly."""
     directory.mkdir()

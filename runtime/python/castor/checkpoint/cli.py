@@ -46,7 +46,10 @@ def _parser() -> argparse.ArgumentParser:
         "--exclude", action="append", default=[], metavar="PATTERN", help="keep tensors like this"
     )
     parser.add_argument(
-        "--threads", type=int, default=os.cpu_count() or 1, help="by default one for each core"
+        "--threads",
+        type=int,
+        default=len(os.sched_getaffinity(0)),
+        help="by default one for each core",
     )
     parser.add_argument(
         "--report", action="store_true", help="print the error of each converted tensor"

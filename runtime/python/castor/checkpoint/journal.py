@@ -49,10 +49,19 @@ class Journal:
                 f" {found.get('options')}, expected {options}: finish that, or begin again with"
                 " --overwrite"
             )
-        files = found.get("files")
-        if not isinstance(files, dict):
-            raise CheckpointError(f"{self._path}: expected an object of files")
-        self._state["files"] = files
+        self._state["files"] = self._checked(found.get("files"))
+
+    def _checked(self, files: Any) -> Dict[str, Any]:
+        """The entries of a journal, each with errors that can be read."""
+        try:
+            for entry in files.values():
+                for error in entry["errors"]:
+                    TensorError.from_json(error)
+            return dict(files)
+        except (AttributeError, KeyError, TypeError, ValueError) as failure:
+            raise CheckpointError(
+                f"{self._path} is damaged ({failure!r}): --overwrite begins again"
+            ) from None
 
     def finished(self, name: str, source: SafetensorsFile) -> Optional[List[TensorError]]:
         """The errors of a file that an interrupted conversion has finished; None if it has not."""
