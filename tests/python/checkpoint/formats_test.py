@@ -74,7 +74,7 @@ def test_every_rule_and_type(to: str, rule: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_several_blocks_of_rows(to: str) -> None:
-    """A task has about 1 MiB: this weight has several, the last one short."""
+    """A task has about 2 MiB: this weight has several, the last one short."""
     check(files.random_weight((1500, 1152), 3), "BF16", to, FORMATS[to][0], 128)
 
 

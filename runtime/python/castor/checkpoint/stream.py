@@ -25,8 +25,9 @@ from castor.checkpoint.source import Source
 if TYPE_CHECKING:
     from castor.checkpoint.formats.transform import Bytes
 
-BLOCK_BYTES = 1 << 20
-"""What a task reads or writes, whichever is more: it stays in the second-level cache."""
+BLOCK_BYTES = 2 << 20
+"""What a task reads or writes, whichever is more. Its output takes about 1 MiB; smaller blocks fit
+the second-level cache, but cost more calls: 1 MiB took 1.08 times as long on a Zen 4."""
 
 COPY_BYTES = 4 << 20
 """What a task copies; it goes from the mapped file to the new one without a buffer."""
