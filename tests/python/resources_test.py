@@ -150,3 +150,21 @@ def test_import_is_cheap(tmp_path: Path) -> None:
         for _ in range(6)
     ]
     assert min(times) < 0.03
+
+
+def test_a_cache_is_bounded_in_any_thread() -> None:
+    from castor._cache import Cache
+
+    cache = Cache(10)
+    for key in range(25):
+        cache.add(key, -key)
+    assert len(cache) == 10
+    assert [cache.get(key) for key in (14, 15, 24)] == [None, -15, -24]
+
+    def work(index: int) -> None:
+        for key in range(3000):
+            cache.add((index, key), key)
+            assert cache.get((index, key)) in (key, None)
+
+    in_threads(8, work)
+    assert len(cache) <= 10 + 8
