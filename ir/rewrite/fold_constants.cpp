@@ -112,7 +112,7 @@ class Folding {
   }
 
   const Function& function_;
-  int64_t elements_ = 0;  ///< of results of what is folded
+  int64_t elements_ = 0;  ///< in results of folded operations
   std::vector<bool> is_constant_;
   std::vector<bool> is_folded_;
   std::vector<bool> is_operand_;  ///< whether what is folded reads it

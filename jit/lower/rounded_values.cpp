@@ -53,7 +53,7 @@ bool is_saturating_conversion(const Function& function, const Operation& operati
          saturates(canonical_options(from, to, convert_options(operation)));
 }
 
-constexpr int max_bits = 16;  // of what integers are saturated to
+constexpr int max_bits = 16;  // integers are saturated to 16 at most
 
 /// Whether a constant of i32 has but numbers from `least` to the largest of 16 bits.
 bool holds_from(const Operation& constant, int32_t least) {

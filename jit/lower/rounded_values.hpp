@@ -30,9 +30,9 @@ class RoundedValues {
 
   /// The range that all readers of a float converted to i32, saturating, clamp it to.
   std::optional<SmallRange> range(ValueId converted) const { return ranges_[converted]; }
-  /// Of the integer that is clamped to range(converted), where there is one. Whoever reads it
-  /// saturates it to at most 16 bits, or the sum of it and a number of at most 16 bits, and so the
-  /// ends of the range as well.
+  /// The slack of the integer that is clamped to range(converted), where there is one. Whoever
+  /// reads it saturates it to at most 16 bits, or the sum of it and a number of at most 16 bits,
+  /// and so the ends of the range as well.
   RangeSlack slack(ValueId converted) const {
     const bool is_wide_below = ranges_[converted]->lo <= -beyond_16_bits;
     const bool is_wide_above = ranges_[converted]->hi >= beyond_16_bits;

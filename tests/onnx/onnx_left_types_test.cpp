@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types behind nodes that castor leaves: the rules of ONNX's shape inference, and numbers so large
+// Types after nodes that castor leaves: the rules of ONNX's shape inference, and numbers so large
 // that they say nothing.
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True  # leaves nothing beside the sources
 from convert_oracle import F32, FORMATS  # decoders only
 
 SEED = 20261124
-BLOCKS = 6  # of each source, format and rule, beside those that are chosen
+BLOCKS = 6  # drawn for each source, format and rule, beside those that are chosen
 SOURCES = ("f32", "bf16", "f16", "f64")
 ELEMENTS = {"mxfp8_e4m3": "f8e4m3", "mxfp8_e5m2": "f8e5m2", "mxfp6_e2m3": "f6e2m3",
             "mxfp6_e3m2": "f6e3m2", "mxfp4": "f4e2m1", "mxint8": "i8"}
@@ -66,7 +66,7 @@ class Elements:
 
 
 def exponent_of(rule, amax, elements):
-    """Of the scale, before it is held in the range of f8e8m0."""
+    """The scale's exponent, before it is held in the range of f8e8m0."""
     power = floor_power(elements.largest)
     if rule == "ocp_floor":
         return floor_power(amax) - power
@@ -201,8 +201,8 @@ def nvfp4_rows(source_name, source):
             continue
         amax = max(map(abs, decoded[0]))
         # Such that most of the scale's codes occur, and some numbers saturate.
-        share = 6 * Fraction(2) ** source.random.randrange(-8, 9) * source.random.randrange(1, 64)
-        tensor_scale = as_f32(amax / share) if amax else Fraction(1)
+        quotient = 6 * Fraction(2) ** source.random.randrange(-8, 9) * source.random.randrange(1, 64)
+        tensor_scale = as_f32(amax / quotient) if amax else Fraction(1)
         found = nvfp4_block(tensor_scale, *decoded) if tensor_scale else None
         if found is not None:
             yield (source_name, "nvfp4", "", hexadecimal([F32.nearest(tensor_scale)], 32),

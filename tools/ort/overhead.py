@@ -3,8 +3,8 @@
 
   cd tools && ../build/ort-venv/bin/python -B -m ort.overhead --plugin ABSOLUTE_PATH
 
-A chain of tiny quantized layers is one group; with an Exp after each layer, which castor lacks, it
-is as many groups. The difference for each layer, less the Exp's own time, is a call of a group.
+A chain of tiny quantized layers is one group; with an Exp after each layer, which castor lacks, each
+layer is a group. The difference for each layer, less the Exp's own time, is a call of a group.
 """
 import argparse
 import pathlib

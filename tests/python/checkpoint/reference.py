@@ -25,7 +25,7 @@ E4M3 = np.array(
         for code in range(127)
     ]
 )
-"""Of codes 0 to 126; 127 is NaN."""
+"""The values of codes 0 to 126; 127 is NaN."""
 
 
 def nearest(values: Array, x: Array) -> Array:
@@ -180,7 +180,7 @@ def fp8_block(x: Array, rule: str) -> Encoded:
 
 
 def integer(x: Array, bits: int, group: int, rule: str, dtype: str) -> Encoded:
-    """Of 8 bits per row, of 4 bits per group; the scale has the weight's dtype."""
+    """Integers of 8 bits by rows, or 4 bits by groups; the scale has the weight's dtype."""
     rows, columns = x.shape
     highest = (1 << (bits - 1)) - 1
     divisor = np.float32(highest + (0.5 if rule == "full_range" else 0))

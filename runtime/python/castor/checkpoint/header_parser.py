@@ -16,7 +16,7 @@ from typing import Callable, Dict, List, NamedTuple, NoReturn, Set, Tuple
 from castor.checkpoint.errors import HeaderError
 
 MAX_DIGITS = 20
-"""Of an integer: 2^64 - 1 has 20."""
+"""Digits of an integer at most: 2^64 - 1 has 20."""
 
 MAX_RANK = 64
 

@@ -22,7 +22,7 @@ from castor.checkpoint.target import sync_directory
 JOURNAL_NAME = ".castor-quantize.json"
 
 VERSION = 1
-"""Of the journal, and of what the formats store: another version's files are not taken over."""
+"""The version of the journal and of what formats store: files of another are not taken over."""
 
 
 def identity(file: SafetensorsFile) -> Dict[str, Any]:

@@ -63,7 +63,7 @@ class ErrorSum:
         self._not_finite += block.not_finite
 
     def result(self, name: str, elements: int) -> TensorError:
-        """Of the whole tensor."""
+        """The errors of the whole tensor."""
         squares, original = math.fsum(self._squares), math.fsum(self._original)
         relative = math.sqrt(squares / original) if original else math.sqrt(squares)
         return TensorError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LENGTH_BYTES = 8
-"""Of the number that a file begins with: the bytes of its header."""
+"""A file begins with the number of its header's bytes, which has this many itself."""
 
 MAX_HEADER_BYTES = 100_000_000
 """As the safetensors library has it."""
@@ -35,7 +35,7 @@ class TensorSpec(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Of its data."""
+        """The bytes of its data."""
         return math.prod(self.shape) * DTYPES[self.dtype].bits // 8
 
 

@@ -48,12 +48,12 @@ class Source:
         self.config = read_object(config) if config.is_file() else None
 
     def spec(self, name: str) -> TensorSpec:
-        """Of a tensor in any file."""
+        """The entry of a tensor, in any file."""
         return self.shards[self.home[name]].tensors[name].spec
 
     @property
     def specs(self) -> Dict[str, TensorSpec]:
-        """Of all tensors."""
+        """The entries of all tensors, by name."""
         return {name: self.spec(name) for name in self.home}
 
     def _names_in_directory(self) -> List[str]:

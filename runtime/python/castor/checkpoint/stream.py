@@ -45,7 +45,7 @@ class Task(NamedTuple):
 
 
 def _row_bytes(transform: Transform) -> int:
-    """Of the wider side, per row of the weight."""
+    """The bytes of the wider side, per row of the weight."""
     sides = (transform.inputs, transform.outputs)
     return max(sum(part.spec.nbytes for part in side) for side in sides) // max(transform.rows, 1)
 
