@@ -43,22 +43,17 @@ OnnxMaker maker_of(std::initializer_list<int64_t> shape) {
 /// What the model gives for the codes, as input a and any other.
 std::vector<uint8_t> run(const OnnxMaker& maker, const Dims& shape, size_t outputs,
                          const std::vector<uint8_t>& codes = all_codes()) {
-  Result<onnx::Graph> graph = maker.read();
-  EXPECT_TRUE(graph) << graph.error().message;
-  const auto plan = make_plan(std::move(*graph));
-  EXPECT_TRUE(plan) << plan.error().message;
-  const auto function = whole_function(*plan);
-  EXPECT_TRUE(function) << function.error().message;
+  const FunctionPtr function = maker.function();
   if (!function) return {};
   std::vector<uint8_t> y(outputs);
-  const std::vector<ConstView> in((*function)->parameters.size(),
+  const std::vector<ConstView> in(function->parameters.size(),
                                   ConstView(codes.data(), ElementType::u8, shape, codes.size()));
   Dims result;
-  for (const Dim& dim : (*function)->type_of((*function)->results[0]).shape) {
+  for (const Dim& dim : function->type_of(function->results[0]).shape) {
     result.push_back(dim.extent);
   }
   const View out(y.data(), ElementType::u8, result, y.size());
-  const Status status = interpret(**function, in, {&out, 1});
+  const Status status = interpret(*function, in, {&out, 1});
   EXPECT_TRUE(status) << status.error().message;
   return y;
 }

@@ -23,23 +23,13 @@ OnnxMaker pool(const char* op_type, std::initializer_list<int64_t> extents) {
   return maker;
 }
 
-FunctionPtr function_of(const OnnxMaker& maker) {
-  Result<onnx::Graph> graph = maker.read();
-  EXPECT_TRUE(graph) << graph.error().message;
-  const auto plan = make_plan(std::move(*graph));
-  EXPECT_TRUE(plan) << plan.error().message;
-  const auto function = whole_function(*plan);
-  EXPECT_TRUE(function) << function.error().message;
-  return function ? *function : nullptr;
-}
-
 TEST(OnnxPools, OverPlanes) {
   constexpr size_t planes = 6, elements = 20;
   std::vector<float> x(planes * elements);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 37) % 64) / 4 - 7;
   for (const bool is_mean : {true, false}) {
     const FunctionPtr function =
-        function_of(pool(is_mean ? "GlobalAveragePool" : "GlobalMaxPool", {2, 3, 4, 5}));
+        pool(is_mean ? "GlobalAveragePool" : "GlobalMaxPool", {2, 3, 4, 5}).function();
     ASSERT_TRUE(function);
     std::vector<float> y(planes);
     const ConstView in(x.data(), ElementType::f32, {2, 3, 4, 5}, x.size() * sizeof(float));

@@ -20,6 +20,7 @@ from fractions import Fraction
 
 sys.dont_write_bytecode = True  # leaves nothing beside the sources
 from convert_oracle import F32, FORMATS  # decoders only
+from golden_table import write_or_check
 
 SEED = 20261124
 BLOCKS = 6  # drawn for each source, format and rule, beside those that are chosen
@@ -217,24 +218,5 @@ def table():
             yield ",".join(row)
 
 
-def main():
-    check = sys.argv[1:2] == ["--check"]
-    if len(sys.argv) != (3 if check else 2):
-        sys.exit(__doc__)
-    text = "# Written by tests/oracle/mx_golden.py; do not edit.\n"
-    text += "".join(row + "\n" for row in table())
-    if not check:
-        with open(sys.argv[1], "w", encoding="ascii") as out:
-            out.write(text)
-        return
-    with open(sys.argv[2], encoding="ascii") as golden:
-        found = golden.read().splitlines()
-    for number, (was, wanted) in enumerate(zip(found, text.splitlines()), 1):
-        if was != wanted:
-            sys.exit(f"{sys.argv[2]}, line {number}: found {was}, expected {wanted}")
-    if len(found) != len(text.splitlines()):
-        sys.exit(f"{sys.argv[2]}: found {len(found)} lines, expected {len(text.splitlines())}")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(__doc__, "mx_golden.py", table())

@@ -25,6 +25,7 @@ from fractions import Fraction
 
 sys.dont_write_bytecode = True  # leaves nothing beside the sources
 from convert_oracle import FORMATS  # decoders only
+from golden_table import write_or_check
 
 INTEGER_BITS = {"u": (1, 2, 3, 4, 6, 8, 16, 32, 64), "i": (2, 4, 8, 16, 32, 64)}
 INTEGERS = {f"{sign}{bits}": (sign, bits) for sign in "ui" for bits in INTEGER_BITS[sign]}
@@ -196,25 +197,5 @@ def table():
             yield ",".join((left, right, *cells))
 
 
-def main():
-    check = sys.argv[1:2] == ["--check"]
-    if len(sys.argv) != (3 if check else 2):
-        sys.exit(__doc__)
-    text = "# Written by tests/oracle/promote_golden.py; do not edit.\n"
-    text += "".join(row + "\n" for row in table())
-    if not check:
-        with open(sys.argv[1], "w", encoding="ascii") as out:
-            out.write(text)
-        return
-    with open(sys.argv[2], encoding="ascii") as golden:
-        found = golden.read()
-    if found == text:
-        return
-    for number, (was, wanted) in enumerate(zip(found.splitlines(), text.splitlines()), 1):
-        if was != wanted:
-            sys.exit(f"{sys.argv[2]}, line {number}: found {was}, expected {wanted}")
-    sys.exit(f"{sys.argv[2]}: found {found.count(chr(10))} lines, expected {text.count(chr(10))}")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(__doc__, "promote_golden.py", table())

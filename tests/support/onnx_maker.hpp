@@ -2,6 +2,7 @@
 // Models of ONNX made in a test.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <onnx.pb.h>
 
 #include <cstring>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/onnx/graph.hpp"
+#include "runtime/onnx/plan.hpp"
 #include "tools/onnx/model.hpp"
 
 namespace castor::test {
@@ -82,6 +83,19 @@ class OnnxMaker {
 
   Result<onnx::Graph> read(const std::filesystem::path& folder = ".") const {
     return onnx_file::parse_model(model_.SerializeAsString(), folder);
+  }
+
+  /// The whole model as a function; null where it is refused, which is a failure.
+  FunctionPtr function() const {
+    Result<onnx::Graph> graph = read();
+    EXPECT_TRUE(graph) << graph.error().message;
+    if (!graph) return nullptr;
+    const auto plan = make_plan(std::move(*graph));
+    EXPECT_TRUE(plan) << plan.error().message;
+    if (!plan) return nullptr;
+    const auto made = whole_function(*plan);
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? *made : nullptr;
   }
 
  private:
