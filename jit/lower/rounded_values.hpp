@@ -15,7 +15,7 @@ struct SmallRange {
   int32_t hi = 0;
 };
 
-/// How far numbers of a range may be from it, because whoever reads them makes the same of the
+/// How far numbers may leave a range, because whoever reads them makes the same of the
 /// range's ends.
 struct RangeSlack {
   bool may_be_least = false;   ///< what is below it: the least i32
