@@ -64,15 +64,20 @@ class Fuser {
   const Node& node(NodeIndex index) const { return graph_.nodes[index]; }
   const Value& value(ValueIndex index) const { return graph_.values[index]; }
 
+  bool has_one_output(NodeIndex index) const {
+    return node(index).outputs.size() == 1 && node(index).has_output(0);
+  }
+
   std::optional<NodeIndex> producer(const Node& reader, size_t i, std::string_view op_type) const {
     if (!reader.has_input(i)) return std::nullopt;
     const NodeIndex index = value(reader.inputs[i]).producer;
-    const bool fits = index != no_node && node(index).op_type == op_type;
+    const bool fits = index != no_node && node(index).op_type == op_type && has_one_output(index);
     return fits ? std::optional(index) : std::nullopt;
   }
 
   /// The one node that reads an output, if nothing else does.
   std::optional<NodeIndex> only_reader(NodeIndex index) const {
+    if (!has_one_output(index)) return std::nullopt;
     const Value& output = value(node(index).outputs[0]);
     const bool is_only = !output.is_output && output.consumers.size() == 1;
     return is_only ? std::optional(output.consumers[0]) : std::nullopt;
@@ -99,6 +104,7 @@ class Fuser {
     const auto index = producer(reader, i, "DequantizeLinear");
     if (!index || node(*index).integer("block_size", 0) != 0) return std::nullopt;
     const Node& from = node(*index);
+    if (!from.has_input(0) || !from.has_input(1)) return std::nullopt;
     return Operand{*index, from.inputs[0], from.inputs[1],
                    from.has_input(2) ? from.inputs[2] : absent};
   }
@@ -204,15 +210,19 @@ class Fuser {
       unit.relu = reader;
       reader = only_reader(*reader);
     }
-    if (!reader || !is_quantizer(*reader)) return std::nullopt;
+    const NodeIndex last = unit.relu.value_or(centre);
+    if (!reader || !is_quantizer(*reader, node(last).outputs[0])) return std::nullopt;
     unit.quantize = *reader;
     return unit;
   }
 
-  bool is_quantizer(NodeIndex index) const {
+  /// Whether a node quantizes a value with one constant scale.
+  bool is_quantizer(NodeIndex index, ValueIndex real) const {
     const Node& at = node(index);
-    return at.op_type == "QuantizeLinear" && at.integer("block_size", 0) == 0 &&
-           is_single(constant(at.inputs[1])) && is_byte(element_of(at.outputs[0]));
+    const bool is_whole = has_one_output(index) && at.has_input(0) && at.has_input(1);
+    return is_whole && at.inputs[0] == real && at.op_type == "QuantizeLinear" &&
+           at.integer("block_size", 0) == 0 && is_single(constant(at.inputs[1])) &&
+           is_byte(element_of(at.outputs[0]));
   }
 
   void try_unit(NodeIndex centre, const Pattern& pattern) {

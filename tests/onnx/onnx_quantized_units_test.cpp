@@ -175,6 +175,31 @@ const Spoiled spoiled[] = {
      }},
     {"weights are scaled along another axis",
      [](OnnxMaker& maker) { maker.graph().mutable_node(1)->mutable_attribute(0)->set_i(1); }},
+    {"x has no scale",
+     [](OnnxMaker& maker) {
+       auto& inputs = *maker.graph().mutable_node(0)->mutable_input();
+       inputs.DeleteSubrange(1, 2);
+     }},
+    {"weights are dequantized from nothing",
+     [](OnnxMaker& maker) { maker.graph().mutable_node(1)->set_input(0, ""); }},
+    {"the result has no scale",
+     [](OnnxMaker& maker) {
+       auto& inputs = *maker.graph().mutable_node(4)->mutable_input();
+       inputs.DeleteSubrange(1, 2);
+     }},
+    {"the sum is the scale",
+     [](OnnxMaker& maker) {
+       maker.graph().mutable_node(4)->set_input(0, "ys");
+       maker.graph().mutable_node(4)->set_input(1, "c");
+     }},
+    {"the convolution has a second result",
+     [](OnnxMaker& maker) { maker.graph().mutable_node(3)->add_output("c2"); }},
+    {"the convolution has no result",
+     [](OnnxMaker& maker) {
+       maker.graph().mutable_node(3)->clear_output();
+       maker.graph().mutable_node(4)->set_input(0, "bf");
+       maker.graph().mutable_output(0)->clear_type();
+     }},
 };
 
 TEST(OnnxQuantizedUnits, WhatKeepsThemApart) {
