@@ -14,7 +14,7 @@ namespace {
 constexpr int vector_bits = 512;
 constexpr uint8_t compare_not_less = 5;  // vpcmpu
 constexpr uint8_t compare_not_less_equal = 6;
-constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
+constexpr uint8_t a_xor_b_and_c = 0x78;  // vpternlog
 constexpr uint8_t a_and_c_or_b = 0xec;
 
 /// vpermt2b: the lower or upper byte of each 16-bit lane of two vectors.
@@ -177,7 +177,8 @@ void ThresholdEncoder::emit_apply_sign(LaneEmitter& emitter, const Xmm& codes,
   const Xbyak::Zmm bit =
       zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, table_.sign_bit), fallback));
   if (table_.sign == ThresholdTable::copied) {
-    code.vpternlogd(zmm(codes), sign, bit, a_or_b_and_c);
+    // A NaN's code may have the sign's bit already, where it becomes the zero of the other sign.
+    code.vpternlogd(zmm(codes), sign, bit, a_xor_b_and_c);
     return;
   }
   const OwnedMask nonzero = emitter.scratch_mask();

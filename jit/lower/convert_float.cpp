@@ -71,6 +71,19 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
   }
 }
 
+/// What is below bf16's normal numbers becomes zero, whether the lower half counts or not.
+std::optional<LaneTensor> encode_high_half(LaneBuilder& builder, LaneId value, ElementType to,
+                                           const ConvertOptions& options) {
+  const bool has_form = kind_of(to) == ElementKind::floating && bits_of(to) <= 8 &&
+                        options.overflow != Overflow::saturate_finite;
+  if (!has_form) return std::nullopt;
+  const auto table = threshold_table_for(builder, ElementType::bf16, to, options);
+  if (!table) return std::nullopt;
+  const Storable storable = {value, Narrowing::encode_high_half,
+                             builder.add_threshold_table(*table)};
+  return LaneTensor::encoded(builder, to, storable, value, options);
+}
+
 LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                   const ConvertOptions& options) {
   const ElementType from = source.element();

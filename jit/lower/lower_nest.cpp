@@ -256,6 +256,15 @@ class NestLowering {
            facts_.significands.fits(product, ElementType::bf16);
   }
 
+  /// Whether nothing in the lower half of an f32 counts, unless it is below bf16's normal numbers:
+  /// so it is with products of bf16 and powers of two.
+  bool is_short_product(const LaneTensor& lanes, ValueId product) const {
+    const Operation* multiplies = facts_.defining[product];
+    return lanes.element() == ElementType::f32 && multiplies != nullptr &&
+           multiplies->op == OpKind::mul && !is_in_memory(product) &&
+           facts_.significands.fits_normal(product, ElementType::bf16);
+  }
+
   LaneTensor converted_to(LaneTensor& lanes, const Operation& conversion, ValueId result) {
     const ConvertOptions options = convert_options(conversion);
     if (const std::optional<SmallRange> range = facts_.rounded.range(result)) {
@@ -267,6 +276,12 @@ class NestLowering {
     if (is_exact_half(lanes, conversion, result)) {
       return LaneTensor::computed(builder_, ElementType::bf16,
                                   {.lanes = lanes.as_f32(), .narrowing = Narrowing::high_half});
+    }
+    if (is_short_product(lanes, conversion.operands[0])) {
+      const ElementType to = function_.type_of(result).element;
+      const auto encoded = encode_high_half(builder_, lanes.as_f32(), to,
+                                            canonical_options(ElementType::f32, to, options));
+      if (encoded) return *encoded;
     }
     return converted(lanes, function_.type_of(result).element, options);
   }
@@ -350,7 +365,7 @@ FunctionFacts::FunctionFacts(const Function& f)
       in_memory(f.values.size(), true),
       left_in(f.values.size(), NestOutput::scratch),
       rounded(f),
-      significands(f) {
+      significands(f, carried) {
   for (const Operation& operation : f.operations) {
     const bool computes = info(operation.op).family != OpFamily::source &&
                           !stands_alone(operation.op) && operation.op != OpKind::reshape;

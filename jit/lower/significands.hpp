@@ -3,6 +3,7 @@
 // need no rounding to types that hold them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "ir/function.hpp"
@@ -17,14 +18,16 @@ struct Significand {
 
 class Significands {
  public:
-  /// `function` is verified; the object does not keep it.
-  explicit Significands(const Function& function);
+  /// `function` is verified, `carried` are its carried_types; the object keeps neither.
+  Significands(const Function& function, std::span<const ElementType> carried);
 
   /// Whether a float type holds every number of the value that is not beyond its largest.
   bool fits(ValueId value, ElementType type) const;
+  /// The same of every number that is not below the type's normal ones either.
+  bool fits_normal(ValueId value, ElementType type) const;
 
  private:
-  Significand of_result(const Function& function, const Operation& operation) const;
+  Significand of_result(const Operation& operation, std::span<const ElementType> carried) const;
 
   std::vector<Significand> significands_;  // by value
 };

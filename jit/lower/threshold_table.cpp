@@ -73,7 +73,7 @@ void describe_nans(ThresholdTable& table, ElementType from, ElementType to, int 
   table.nan_code = static_cast<uint8_t>(code);
   const bool has_payload = has_infinities(to);
   const bool same_rest =
-      negative == (code | table.sign_bit) && table.sign == ThresholdTable::copied;
+      negative == (code ^ table.sign_bit) && table.sign == ThresholdTable::copied;
   if (code == top && (same_rest || negative == code)) {
     table.nan = ThresholdTable::as_magnitude;
   } else if (has_payload) {
@@ -162,9 +162,11 @@ std::optional<ThresholdTable> make_threshold_table(ElementType from, ElementType
 using Slot = std::atomic<const ThresholdTable*>;
 
 Slot& slot_of(ElementType from, ElementType to, const ConvertOptions& options) {
-  static Slot slots[2][element_type_count][overflow_names.size()][rounding_names.size()];
+  static Slot slots[2][element_type_count][overflow_names.size()][rounding_names.size()]
+                   [nan_mode_names.size()];
   return slots[from == ElementType::f16 ? 0 : 1][static_cast<size_t>(to)]
-              [static_cast<size_t>(options.overflow)][static_cast<size_t>(options.rounding)];
+              [static_cast<size_t>(options.overflow)][static_cast<size_t>(options.rounding)]
+              [static_cast<size_t>(options.nan)];
 }
 
 }  // namespace
@@ -172,8 +174,9 @@ Slot& slot_of(ElementType from, ElementType to, const ConvertOptions& options) {
 std::optional<ThresholdTable> threshold_table(ElementType from, ElementType to,
                                               const ConvertOptions& options) {
   // Codes have to ascend with the magnitude, from zero to infinity.
-  const bool ascends = options.nan == NanMode::by_type && options.overflow != Overflow::nan;
-  if (bits_of(to) > 8 || !ascends) return std::nullopt;
+  const bool nans_are_numbers = options.nan != NanMode::by_type;
+  if (bits_of(to) > 8 || options.overflow == Overflow::nan) return std::nullopt;
+  if (nans_are_numbers && kind_of(to) != ElementKind::floating) return std::nullopt;
   Slot& slot = slot_of(from, to, options);
   if (const ThresholdTable* known = slot.load(std::memory_order_acquire)) return *known;
   const std::optional<ThresholdTable> made = make_threshold_table(from, to, options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of short numbers that are stored as bf16 without rounding (Significands), against the
-// interpreter: every pair of codes.
+// Products of short numbers (Significands), against the interpreter: those that are stored as bf16
+// without rounding, every pair of codes; those of bf16 and powers of two, which become small floats
+// by their upper halves, every bf16.
 #include "tests/support/on_every_engine.hpp"
 
 namespace castor::test {
@@ -43,6 +44,40 @@ TEST(Significands, ProductsOfProducts) {
     for (const ElementType second : {f8e8m0, f4e2m1}) {
       check_products(first, second, "%q = mul %p, %b ");
       check_products(first, second, "%q = mul %p, %p ");
+    }
+  }
+}
+
+/// A product that is handed on in f32, though its type is bf16, is as long as any.
+TEST(Significands, ExcessPrecision) {
+  const Result<FunctionPtr> function = parse_function(
+      "func @f(%x: bf16[?n]) -> bf16[?n] attributes {excess_precision = allow} { "
+      "%p = mul %x, %x %y = convert %p : bf16 return %y }");
+  ASSERT_TRUE(function.ok()) << function.error().message;
+  const Patterns numbers = all_codes(bf16, Dims{1 << 16});
+  EXPECT_EQ(mistake_anywhere(*function, {numbers}, interpreted(**function, {numbers})), "");
+}
+
+/// bf16 over powers of two, from one near each end to the other, and NaN.
+Patterns scales() {
+  return {f8e8m0, {1, 15}, {0, 1, 2, 3, 17, 60, 100, 126, 127, 128, 140, 200, 253, 254, 255}};
+}
+
+TEST(Significands, QuotientsByPowersAsSmallFloats) {
+  const Patterns numbers = all_codes(bf16, Dims{1 << 16, 1});
+  for (const ElementType to : {f4e2m1, f6e2m3, f6e3m2, f8e4m3, f8e5m2, f8e4m3fnuz, f8e8m0}) {
+    const bool has_zero_for_nan = to == f4e2m1 || to == f6e2m3 || to == f6e3m2;
+    for (const char* options : {"overflow = saturate", "nan = zero"}) {
+      if (options == std::string_view("nan = zero") && !has_zero_for_nan) continue;
+      const std::string text = fmt::format(
+          "func @f(%x: bf16[?n, 1], %s: f8e8m0[1, ?c]) -> {0}[?n, ?c] {{ %a = convert %x : f32 "
+          "%b = convert %s : f32 %one = constant 1 : f32[] %r = div %one, %b %p = mul %a, %r "
+          "%y = convert %p {{{1}}} : {0} return %y }}",
+          name_of(to), options);
+      const Result<FunctionPtr> function = parse_function(text);
+      ASSERT_TRUE(function.ok()) << function.error().message;
+      const Patterns expected = interpreted(**function, {numbers, scales()});
+      EXPECT_EQ(mistake_anywhere(*function, {numbers, scales()}, expected), "") << text;
     }
   }
 }
