@@ -52,8 +52,10 @@ std::string operand_text(const Function& function, const Nest& nest, const NestF
 
 std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
   if (plan.table_operand >= 0) {
-    return fmt::format("elements by the code of source{}, from a table made for each row",
-                       plan.table_operand);
+    const std::string part =
+        plan.table_block > 0 ? fmt::format("block of {}", plan.table_block) : "row";
+    return fmt::format("elements by the code of source{}, from a table made for each {}",
+                       plan.table_operand, part);
   }
   if (!plan.has_main_loop) return "none: a strided operand is copied chunk by chunk";
   const int elements = plan.chunks * plan.lanes;

@@ -65,6 +65,7 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
   plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
+  if (plan.table_operand >= 0) plan.table_block = form.baked_period;
   plan.has_main_loop = !form.has(Access::strided);
   for (size_t k = 0; k < nest.operands(); ++k) {
     plan.has_windows |= has_window(nest.element(k), form.access[k]);

@@ -15,14 +15,18 @@ struct ChunkPlan {
   bool has_main_loop = false;  ///< false where an operand is strided: chunk by chunk
   bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks
   bool has_tiles = false;      ///< they go through windows of tile_elements
-  int table_operand = -1;      ///< whose codes index a table for each row (emit/row_table.hpp)
-  int pending_vectors = 0;     ///< registers that packing holds between chunks
+  /// Whose codes index a table for each row, or for each block of a row (emit/row_table.hpp).
+  int table_operand = -1;
+  int table_block = 0;      ///< elements that share a table; 0: all of a row
+  int pending_vectors = 0;  ///< registers that packing holds between chunks
   /// Vectors of partial results of each accumulator in a row that is folded; 0: none is.
   int fold_vectors = 0;
   bool folds_in_registers = false;  ///< else partial results are on the stack
   bool folds_in_order = false;      ///< each chunk into the vector after that of the one before
   /// Chunks of a block of short rows, as many as a row has elements; 0: rows are folded one by one.
   int block_chunks = 0;
+
+  bool has_row_tables() const { return table_operand >= 0 && table_block == 0; }
 };
 
 /// Elements of a tile: what is unpacked and packed at a time where access is bitwise. More would

@@ -48,7 +48,7 @@ uint32_t taken_vectors(const Nest& nest, const ChunkPlan& plan, const Target& ta
   return plan.table_operand < 0 ? 0 : RowTable::taken_vectors;
 }
 
-/// The loop level of each source. With a table for each row, only the store belongs to chunks.
+/// The loop level of each source. With tables, loads of codes belong to none.
 std::vector<LoopLevel> source_levels(const Nest& nest, const NestForm& form,
                                      const ChunkPlan& plan) {
   std::vector<LoopLevel> sources;
@@ -113,6 +113,8 @@ class NestEmitter {
   void emit_row_block();
   void emit_folded_row();
   void emit_row();
+  void emit_table_blocks();
+  void emit_table_blocks(int blocks);
   void emit_streaming_axis();
   void emit_elements_to_alignment();
   void emit_tiles();
@@ -260,14 +262,46 @@ void NestEmitter::emit_folded_row() {
 }
 
 void NestEmitter::emit_row() {
-  if (table_) emit_chunk(0);
+  if (plan_.has_row_tables()) emit_chunk(0);
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
-  if (table_) return table_->emit_row();
+  if (table_) return plan_.has_row_tables() ? table_->emit_row() : emit_table_blocks();
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_tiles) return emit_tiles();
   if (plan_.has_main_loop) emit_main_loop();
   emit_tail_loop();
+}
+
+/// The axis is whole blocks.
+void NestEmitter::emit_table_blocks() {
+  operands_.enter_main_loop();
+  emit_table_blocks(2);
+  emit_table_blocks(1);
+}
+
+/// That many blocks at a time, as long as there are as many: each block's table, then its elements.
+void NestEmitter::emit_table_blocks(int blocks) {
+  const int elements = blocks * plan_.table_block;
+  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
+  code_.cmp(gpr::index, gpr::limit);
+  emit_unless(code_, Condition::greater, [&] {
+    note("main loop");
+    code_.align_to(32);
+    const size_t begin = code_.getSize();
+    emit_loop_while(code_, Condition::less_equal, [&] {
+      for (int block = 0; block < blocks; ++block) {
+        const int first = block * plan_.table_block;
+        operands_.set_chunk(first);
+        emit_chunk(block);
+        table_->emit_block(first, plan_.table_block);
+      }
+      note("next blocks");
+      code_.add(gpr::period, blocks);
+      code_.add(gpr::index, elements);
+      code_.cmp(gpr::index, gpr::limit);
+    });
+    annotations_.end_loop("main loop", begin, elements);
+  });
 }
 
 /// A tile after the other: their sub-byte elements are unpacked to windows before all chunks, or

@@ -36,6 +36,12 @@ bool stores_elements(const LaneProgram& program) {
   });
 }
 
+/// The order of the halves that elements are of all codes' lanes, twice.
+std::vector<uint8_t> order_of_halves(const LaneInst& store) {
+  const int half = store.narrowing == Narrowing::high_half ? 1 : 0;
+  return vector_constant<uint16_t>(512, [&](int lane) { return 2 * (lane % table_codes) + half; });
+}
+
 /// Shorter programs are as fast without a table.
 constexpr size_t min_instructions = 5;
 
@@ -47,9 +53,14 @@ int row_table_operand(const Nest& nest, const NestForm& form, const Target& targ
   if ((to_bits != 16 && to_bits != 32) || form.access.back() != Access::contiguous) return -1;
   if (!stores_elements(nest.program)) return -1;
   if (nest.program.code.size() < min_instructions) return -1;
+  if (form.has(Access::repeated)) {
+    const bool has_whole_vectors = form.baked_period % (512 / to_bits) == 0;
+    const bool is_long = form.period_chunks(lanes) > 0 && form.baked_period > table_codes;
+    if (!has_whole_vectors || !is_long) return -1;
+  }
   int operand = -1;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
-    if (form.access[k] == Access::uniform) continue;
+    if (form.access[k] == Access::uniform || form.access[k] == Access::repeated) continue;
     if (operand >= 0 || form.access[k] != Access::contiguous) return -1;
     if (!has_codes_in_bytes(nest.element(k))) return -1;
     operand = static_cast<int>(k);
@@ -65,8 +76,27 @@ void CodesSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xb
   emitter.code().vmovups(vector_register(to.getIdx(), bits), emitter.code().constant(codes));
 }
 
+/// Whether elements are the lower, or the upper, halves of lanes: one permutation takes them, and
+/// repeats them.
+bool TableSink::takes_halves(const LaneInst& inst) const {
+  return bits_of(inst.type) == 32 && bits_of(element_) == 16 &&
+         (inst.narrowing == Narrowing::high_half || inst.narrowing == Narrowing::truncate);
+}
+
+void TableSink::reserve_constants(LaneEmitter& emitter) {
+  for (const LaneInst& inst : emitter.program().code) {
+    if (inst.op == LaneOp::store && takes_halves(inst))
+      emitter.reserve_vector(order_of_halves(inst));
+  }
+}
+
 void TableSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   Assembler& code = emitter.code();
+  if (takes_halves(inst)) {
+    OwnedVector fallback;
+    const Xbyak::Xmm order = emitter.vector(order_of_halves(inst), fallback);
+    return code.vpermw(table, Zmm(order.getIdx()), Zmm(emitter.use(inst.a).getIdx()));
+  }
   const int lane_bits = bits_of(inst.type);
   const int element_bits = bits_of(element_);
   OwnedVector narrowed;
@@ -128,6 +158,18 @@ void RowTable::emit_row() {
   emit_remainder(gpr::extent);
 }
 
+void RowTable::emit_block(int element, int elements) {
+  emit_locate_codes();
+  const int first = element / elements_per_vector();
+  const int vectors = elements / elements_per_vector();
+  for (int vector = 0; vector < vectors; ++vector) emit_vector(first + vector);
+}
+
+void RowTable::emit_locate_codes() {
+  code_.imul(gpr::counter, gpr::index, bits_of(from_));
+  code_.shr(gpr::counter, 3);
+}
+
 /// Does the elements before the first aligned one, whose codes begin at a byte.
 void RowTable::emit_elements_to_alignment() {
   annotations_.note("elements before the first aligned store");
@@ -140,8 +182,7 @@ void RowTable::emit_elements_to_alignment() {
   code_.mov(frame_.group_end(), gpr::limit);
   emit_remainder(frame_.group_end());
   code_.mov(gpr::index, frame_.group_end());
-  code_.imul(gpr::counter, gpr::index, bits_of(from_));
-  code_.shr(gpr::counter, 3);
+  emit_locate_codes();
 }
 
 /// Does whole vectors, `vectors` at a time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of small codes by table: where everything else that an element depends on is the same for
-// the whole row, the program runs once per row, on all codes, and its results are looked up.
+// Rows and blocks of small codes by table: where everything else that an element depends on is the
+// same for the whole row, or for a block of it, the program runs once for each, on all codes, and
+// its results are looked up.
 #pragma once
 
 #include "jit/emit/annotations.hpp"
@@ -12,7 +13,8 @@ namespace castor::jit {
 
 /// The operand whose codes index a table, or -1 where the nest does not allow one: it wants
 /// AVX-512, one contiguous operand of 1, 2 or 4 bits whose codes do not straddle bytes, all others
-/// uniform, and one contiguous output of 16 or 32 bits.
+/// uniform or repeated, and one contiguous output of 16 or 32 bits. Blocks, of elements that read
+/// the same repeated ones, are whole vectors of the output, and have more elements than codes.
 int row_table_operand(const Nest& nest, const NestForm& form, const Target& target, int lanes);
 
 /// Every code, in the lanes that a load asks for, repeated where there are more lanes.
@@ -29,13 +31,16 @@ class CodesSource : public Source {
 class TableSink : public Sink {
  public:
   explicit TableSink(ElementType element) : element_(element) {}
+  void reserve_constants(LaneEmitter& emitter) override;
   void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
 
  private:
+  bool takes_halves(const LaneInst& inst) const;
+
   ElementType element_;
 };
 
-/// Emits the look-ups of a row.
+/// Emits the look-ups of a row or a block.
 class RowTable {
  public:
   /// The vector registers that the row table uses, which LaneEmitter must leave alone.
@@ -52,6 +57,8 @@ class RowTable {
   void emit_constants();
   /// Does the gpr::extent elements of one row by the table.
   void emit_row();
+  /// Does a block that begins at element gpr::index + `element`.
+  void emit_block(int element, int elements);
 
  private:
   int elements_per_vector() const { return 512 / bits_of(to_); }
@@ -60,6 +67,7 @@ class RowTable {
   Xbyak::Address emit_elements_address(int displacement) const;
   void emit_loop(int vectors);
   void emit_vector(int vector);
+  void emit_locate_codes();
   void emit_elements_to_alignment();
   void emit_remainder(const Xbyak::Operand& end);
   void emit_load_codes(int displacement);

@@ -220,7 +220,7 @@ bool NestBinding::can_stream(const jit::Nest& nest, const jit::IterationSpace& s
                              int64_t bytes) const {
   if (bytes < min_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
   const bool is_dense = space.form == nest.dense_form();
-  const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).table_operand >= 0;
+  const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).has_row_tables();
   if (nest.has_sub_byte_operand() && !is_dense && !by_table) return false;
   return rows_align(nest, space, by_table) &&
          std::ranges::any_of(nest.program.sinks, [&](const jit::MemoryOperand& sink) {

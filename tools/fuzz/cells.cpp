@@ -143,7 +143,8 @@ bool nest_concerns(NestCell cell, jit::Tier tier) {
   if (cell == NestCell::bound_bytes || cell == NestCell::called_bytes) {
     return jit::has_byte_tables(target_of(tier));
   }
-  const bool wants_avx512 = cell == NestCell::row_table || cell == NestCell::baked_period;
+  const bool wants_avx512 = cell == NestCell::row_table || cell == NestCell::block_table ||
+                            cell == NestCell::baked_period;
   return !wants_avx512 || has_avx512(tier);
 }
 

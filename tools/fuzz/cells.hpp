@@ -90,6 +90,7 @@ enum class NestCell : uint8_t {
   packed_tiles,
   several_tiles,
   row_table,     ///< each row's results are looked up by the codes of an operand
+  block_table,   ///< each block's are
   baked_period,  ///< the code is for periods of one length
   // requantizations
   bound_bytes,   ///< bytes looked up in tables that were made when the kernel was bound
@@ -97,7 +98,7 @@ enum class NestCell : uint8_t {
   bound_slices,  ///< by a method whose constants were computed when the kernel was bound
   called_slices  ///< by the call
 };
-inline constexpr size_t nest_cell_count = 18;
+inline constexpr size_t nest_cell_count = 19;
 
 /// An operand of an axis that is made of periods (of rows, as a rule).
 struct PeriodCell {

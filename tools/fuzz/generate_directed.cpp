@@ -132,7 +132,8 @@ class DirectedProgram : ProgramMaker {
       case NestCell::strided_tiles:
       case NestCell::several_tiles: return make_tiles(cell);
       case NestCell::packed_tiles: return make_packed_tiles();
-      case NestCell::row_table: return make_row_table();
+      case NestCell::row_table: return make_code_table(1, 8 * random_.between(9, 20));
+      case NestCell::block_table: return make_code_table(9, 32);
       case NestCell::baked_period: return make_periods({true, 3});
       case NestCell::bound_bytes:
       case NestCell::called_bytes:
@@ -220,8 +221,8 @@ class DirectedProgram : ProgramMaker {
     asked.offset = random_.below(9);
   }
 
-  /// Small codes, and for each row a scale and a zero point.
-  void make_row_table() {
+  /// Small codes in at least so many rows, and for each row a scale and a zero point.
+  void make_code_table(int64_t least_rows, int64_t columns) {
     constexpr std::array codes = {ElementType::u1,  ElementType::u2,          ElementType::u4,
                                   ElementType::i2,  ElementType::i4,          ElementType::f4e2m1,
                                   ElementType::nf4, ElementType::u2_msb_first};
@@ -229,8 +230,7 @@ class DirectedProgram : ProgramMaker {
                                     ElementType::i16, ElementType::u32};
     constexpr std::array ops = {OpKind::add, OpKind::sub, OpKind::mul, OpKind::min, OpKind::div};
     const ElementType to = random_.pick(results);
-    const int64_t rows = random_.between(1, 9);
-    const int64_t columns = 8 * random_.between(9, 20);
+    const int64_t rows = least_rows + random_.between(0, 8);
     add(random_.pick(codes), {rows, columns});
     add(to, {rows, 1});
     add(to, {rows, 1});

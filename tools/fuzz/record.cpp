@@ -87,8 +87,9 @@ void mark_plan(Coverage& coverage, size_t tier, const jit::Nest& nest, const Ele
   for (size_t number : planned_lanes(nest, form, target)) {
     coverage.hit(CellGroup::lanes, number, tier);
   }
-  if (jit::plan_chunks(nest, form, target).table_operand >= 0) {
-    hit(coverage, NestCell::row_table, tier);
+  const jit::ChunkPlan plan = jit::plan_chunks(nest, form, target);
+  if (plan.table_operand >= 0) {
+    hit(coverage, plan.has_row_tables() ? NestCell::row_table : NestCell::block_table, tier);
   }
 }
 

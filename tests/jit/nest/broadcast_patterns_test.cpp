@@ -186,6 +186,34 @@ TEST(BroadcastPatterns, RowTables) {
   }
 }
 
+/// Short rows of codes: by a table for each of the blocks that one loop goes through.
+TEST(BroadcastPatterns, BlockTables) {
+  const ElementType codes[] = {ElementType::u4,          ElementType::i4, ElementType::nf4,
+                               ElementType::f4e2m1,      ElementType::u2, ElementType::u1,
+                               ElementType::u2_msb_first};
+  for (ElementType from : codes) {
+    for (ElementType to : {ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::i16,
+                           ElementType::i32}) {
+      SCOPED_TRACE(fmt::format("{} to {}", name_of(from), name_of(to)));
+      const std::string body = fmt::format(
+          "  %p = convert %a : f32\n  %q = convert %c : f32\n  %r = sub %p, %q\n"
+          "  %s = convert %b : f32\n  %t = mul %r, %s\n  %y = convert %t : {}\n  return %y\n",
+          name_of(to));
+      const std::string text = function_of({{from, 2}, {ElementType::f16, 2}, {ElementType::i8, 2}},
+                                           fmt::format("{}[?, ?]", name_of(to)), body);
+      for (int64_t rows : {7, 8, 9, 12, 33}) {
+        check_function({text, {Layout{{rows, 32}}, Layout{{rows, 1}}, Layout{{rows, 1}}}});
+        check_function({text, {Layout{{rows, 32}}, Layout{{rows, 1}}, Layout{{1, 1}}}});
+        if (testing::Test::HasFatalFailure()) return;
+      }
+      check_function({text, {Layout{{9, 16}}, Layout{{9, 1}}, Layout{{9, 1}}}});
+      check_function({text,
+                      {Layout{{9, 32}}, Layout{{9, 1}, {2, 1}}, Layout{{9, 1}, {1, 1}, 1}},
+                      {Layout{{9, 32}, {40, 1}, 1}}});
+    }
+  }
+}
+
 /// Tiles of which every operand is copied, at the edge of a tensor: narrower than the others.
 TEST(BroadcastPatterns, NarrowTilesOfCopies) {
   const std::string text =
