@@ -78,18 +78,20 @@ CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupSpec& 
   const Vector sign_flips = Vector{} + spec.sign_flips;
   const Vector zeros = Vector{} + spec.zeros;
   const int64_t count = rows.count;
-  uint32_t* to = rows.first;
-  for (int64_t left = rows.rows; left > 0; --left, to += rows.step) {
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    // As below: no address beyond the last row is computed.
+    const int64_t behind = row * from.row_step;
+    uint32_t* const to = rows.first + row * rows.step;
     for (int64_t i = 0; i < count; i += at_once) {
       const int64_t k_group = std::min(i, count - at_once);
       Vector bytes = {};
       for (size_t j = 0; j < sources; ++j) {
-        bytes |= bytes_at(indices[j], load<Vector>(first[j] + k_group * from.step, from.step));
+        bytes |=
+            bytes_at(indices[j], load<Vector>(first[j] + behind + k_group * from.step, from.step));
       }
       bytes = i16_less(bytes ^ sign_flips, zeros);
       std::memcpy(to + k_group, &bytes, sizeof(bytes));
     }
-    for (const std::byte*& source : first) source += from.row_step;
   }
 }
 
@@ -122,8 +124,9 @@ void gather_k_groups(const KGroupSource& from, const KGroupSpec& spec, const KGr
   const uint32_t sign_flips = spec.sign_flips;
   const uint32_t zeros = spec.zeros;
   for (int64_t row = 0; row < rows.rows; ++row) {
-    const std::byte* first = from.first + row * from.row_step;
-    for (int64_t i = 0; i < rows.count; ++i, first += from.step) {
+    for (int64_t i = 0; i < rows.count; ++i) {
+      // A step of one group may lead anywhere: no address beyond the last group is computed.
+      const std::byte* first = from.first + row * from.row_step + i * from.step;
       uint32_t k_group = sign_flips;
       for (int element = 0; element < spec.elements; ++element) {
         k_group ^= std::to_integer<uint32_t>(first[element * from.element_step])

@@ -189,6 +189,13 @@ TEST(ConvIntegerBound, HugeDilationsStridesAndPads) {
        {1, 1, 2, 1, 2},
        {.dilations = {huge, 1, 1}, .pads = {huge, 0, 0, 0, 0, 0}}},
       {{1, 1, 3}, {1, 1, 3}, {.strides = {INT64_MAX}}},
+      {{1, 93, 2},  // a second pixel would be beyond all addresses (found by libFuzzer)
+       {6, 1, 3},
+       {.group = 2,
+        .layout = ConvolutionLayout::nhwc,
+        .dilations = {1125899906842623},
+        .pads = {9223372036854774692, 0},
+        .strides = {9221120237041089536}}},
       {{1, 64, 9000}, {2, 64, 3}, {.dilations = {4000}}},
       {{1, 256, 33, 33}, {2, 256, 3, 3}, {.dilations = {12, 12}, .pads = {12, 12, 12, 12}}},
   };
