@@ -39,9 +39,9 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                       const ConvertOptions& options, const std::optional<Integers>& integers);
 
-/// An f32 as a small float with fewer than bf16's exponent bits, where its numbers have no more than
-/// bf16's significands: the upper half, of which a store makes the code. Nothing where the target
-/// or the format has no table for it.
+/// An f32 as a small float with fewer than bf16's exponent bits, where its numbers have no more
+/// than bf16's significands: the upper half, of which a store makes the code. Nothing where the
+/// target or the format has no table for it.
 std::optional<LaneTensor> encode_high_half(LaneBuilder& builder, LaneId value, ElementType to,
                                            const ConvertOptions& options);
 

@@ -164,9 +164,8 @@ using Slot = std::atomic<const ThresholdTable*>;
 Slot& slot_of(ElementType from, ElementType to, const ConvertOptions& options) {
   static Slot slots[2][element_type_count][overflow_names.size()][rounding_names.size()]
                    [nan_mode_names.size()];
-  return slots[from == ElementType::f16 ? 0 : 1][static_cast<size_t>(to)]
-              [static_cast<size_t>(options.overflow)][static_cast<size_t>(options.rounding)]
-              [static_cast<size_t>(options.nan)];
+  return slots[from == ElementType::f16 ? 0 : 1][static_cast<size_t>(to)][static_cast<size_t>(
+      options.overflow)][static_cast<size_t>(options.rounding)][static_cast<size_t>(options.nan)];
 }
 
 }  // namespace
