@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/prove/solver/solver.hpp"
+
+#include <z3++.h>
+
+#include <fmt/format.h>
+
+#include "tools/prove/solver/translate.hpp"
+#include "tools/prove/term/evaluate.hpp"
+
+namespace castor::prove {
+namespace {
+
+bool has_floats(const Term& truth) {
+  for (const uint32_t id : reachable_nodes(std::span(&truth, 1))) {
+    if (truth.terms().node(id).op >= TermOp::float_add) return true;
+  }
+  return false;
+}
+
+/// The width of each input that the term uses, 0 of others.
+std::vector<int> used_inputs(const Term& truth) {
+  std::vector<int> widths(truth.terms().input_count());
+  for (const uint32_t id : reachable_nodes(std::span(&truth, 1))) {
+    const Node& node = truth.terms().node(id);
+    if (node.op == TermOp::input) widths[node.detail] = node.width;
+  }
+  return widths;
+}
+
+Bits value_in(const z3::model& model, const z3::expr& input) {
+  const z3::expr value = model.eval(input, true);
+  Bits bits = 0;
+  for (const char digit : value.get_decimal_string(0)) {
+    bits = bits * 10 + static_cast<Bits>(digit - '0');
+  }
+  return bits;
+}
+
+std::vector<Bits> inputs_in(const z3::model& model, Translation& translation,
+                            const std::vector<int>& widths) {
+  std::vector<Bits> inputs(widths.size());
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] != 0) inputs[i] = value_in(model, translation.input(i, widths[i]));
+  }
+  return inputs;
+}
+
+z3::solver solver_of(z3::context& context, const Term& truth) {
+  return z3::solver(context, has_floats(truth) ? "QF_BVFP" : "QF_BV");
+}
+
+Answer checked(const Term& truth, std::chrono::milliseconds limit) {
+  z3::context context;
+  z3::solver solver = solver_of(context, truth);
+  z3::params parameters(context);
+  parameters.set("timeout", static_cast<unsigned>(limit.count()));
+  solver.set(parameters);
+  Translation translation(context, truth.terms());
+  solver.add((translation(truth) == context.bv_val(1, 1)).simplify());
+  switch (solver.check()) {
+    case z3::unsat: return {.kind = Answer::Kind::never};
+    case z3::unknown: return {.kind = Answer::Kind::unknown, .reason = solver.reason_unknown()};
+    case z3::sat: break;
+  }
+  Answer answer{.kind = Answer::Kind::possible};
+  answer.inputs = inputs_in(solver.get_model(), translation, used_inputs(truth));
+  if (evaluate(truth, answer.inputs) != 1) {
+    answer.kind = Answer::Kind::unknown;
+    answer.reason = "a model of the solver's that does not hold when it is run";
+  }
+  return answer;
+}
+
+}  // namespace
+
+Answer can_hold(const Term& truth, std::chrono::milliseconds limit) {
+  const auto start = std::chrono::steady_clock::now();
+  Answer answer;
+  if (truth.is_constant()) {
+    const bool never = truth.value() == 0;
+    answer.kind = never ? Answer::Kind::never : Answer::Kind::possible;
+    answer.inputs.resize(truth.terms().input_count());
+    return answer;
+  }
+  try {
+    answer = checked(truth, limit);
+  } catch (const z3::exception& error) {
+    answer.reason = error.msg();
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  answer.seconds = time.count();
+  return answer;
+}
+
+std::string smt_lib(const Term& truth) {
+  z3::context context;
+  z3::solver solver = solver_of(context, truth);
+  Translation translation(context, truth.terms());
+  solver.add(translation(truth) == context.bv_val(1, 1));
+  return solver.to_smt2();
+}
+
+std::string solver_version() {
+  unsigned major = 0, minor = 0, build = 0, revision = 0;
+  Z3_get_version(&major, &minor, &build, &revision);
+  return fmt::format("{}.{}.{}.{}", major, minor, build, revision);
+}
+
+}  // namespace castor::prove

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Terms run on given inputs: built once, evaluated often.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tools/prove/term/term.hpp"
+
+namespace castor::prove {
+
+/// Some terms as a list of operations. Holds no more than a reference to their Terms.
+class Evaluator {
+ public:
+  explicit Evaluator(std::span<const Term> roots);
+
+  /// The values of the roots. inputs[i] is the value of input number i of the Terms; inputs that no
+  /// root uses may be left out at the end. The span is valid until the next call.
+  std::span<const Bits> operator()(std::span<const Bits> inputs);
+
+ private:
+  struct Step {
+    Node node;
+    std::array<uint32_t, max_operands> slots = {};
+  };
+
+  const Terms& terms_;
+  std::vector<Step> steps_;
+  std::vector<uint32_t> root_slots_;
+  std::vector<Bits> slots_;
+  std::vector<Bits> results_;
+};
+
+/// The value of one term, once.
+Bits evaluate(const Term& term, std::span<const Bits> inputs);
+
+/// The term with each input replaced by the term of its number; an empty Term keeps the input. The
+/// replacements may belong to another Terms, into which the term is then copied whole.
+Term substitute(const Term& term, std::span<const Term> inputs, Terms& into);
+
+/// Nodes that the roots need, operands before their users.
+std::vector<uint32_t> reachable_nodes(std::span<const Term> roots);
+
+}  // namespace castor::prove
