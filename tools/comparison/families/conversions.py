@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every pair of element types: numbers that both types hold, with fractions to round."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import castor
+import numpy as np
+
+from ..tasks import Function, Spec, Task, Tensor
+
+FAMILY = "conversions"
+ELEMENTS, QUICK_ELEMENTS = 1 << 20, 1 << 16
+QUICK_TYPES = ("u8", "i8", "i32", "f16", "bf16", "f32", "f8e4m3", "i4")
+LARGEST = {"boolean": 1, "nf4": 1, "f4e2m1": 6, "f6e2m3": 7, "f6e3m2": 28}
+COMMON = 100.0  # the bound for all types that hold it
+
+
+def element_names(quick: bool) -> list[str]:
+    if quick:
+        return list(QUICK_TYPES)
+    return [element.name for element in castor.element_types() if "." not in element.name]
+
+
+def bounds_of(name: str) -> tuple[float, float]:
+    """Between these a type has numbers of about any size."""
+    bits = castor.element_type(name).bits
+    if name in LARGEST:
+        return (-LARGEST[name] if name[0] in "fn" else 0), LARGEST[name]
+    if name == "f8e8m0":
+        return 0.5, COMMON
+    if name.startswith("u"):
+        return 0, min(COMMON, 2 ** bits - 1)
+    if name.startswith("i"):
+        return -min(COMMON, 2 ** (bits - 1)), min(COMMON, 2 ** (bits - 1) - 1)
+    return -COMMON, COMMON
+
+
+def source_of(source: str, target: str, elements: int) -> Tensor:
+    """Uniform numbers, every eighth a multiple of one half, as `source` has them."""
+    low = max(bounds_of(source)[0], bounds_of(target)[0])
+    high = min(bounds_of(source)[1], bounds_of(target)[1])
+    values = np.random.default_rng(1).uniform(low, high, elements)
+    values[::8] = np.trunc(values[::8] * 2) / 2
+    given = values > 0.5 if source == "boolean" else values
+    return Tensor.of(castor.convert(given, source))
+
+
+def text_of(source: str, target: str, options: str) -> str:
+    return (f"func @convert(%x: {source}[?n]) -> {target}[?n] {{\n"
+            f"  %y = convert %x {options} : {target}\n  return %y\n}}")
+
+
+def task(source: str, target: str, elements: int) -> Task:
+    x = source_of(source, target, elements)
+    y = Spec(target, (elements,))
+
+    def function(form: str) -> Function:
+        return Function(text_of(source, target, form), (x,), (y,))
+
+    return Task(FAMILY, f"{source} to {target}", "convert",
+                {"x": x, "source": source, "target": target}, function, x.nbytes + y.nbytes,
+                "GB/s")
+
+
+def tasks(quick: bool) -> Iterator[Task]:
+    names = element_names(quick)
+    for source in names:
+        for target in names:
+            yield task(source, target, QUICK_ELEMENTS if quick else ELEMENTS)
