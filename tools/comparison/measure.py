@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the tasks of a family in a process of its own, and writes what it found as JSON.
+"""Measures the tasks of families, and writes what it found of each as JSON.
 
-  build/peers-venv/bin/python -m comparison.measure conversions --threads 1 --output F.json
+  build/peers-venv/bin/python -m comparison.measure conversions --threads 1 --output {}.json
 """
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from .peers.base import Peer
 from .tasks import Lacking, Prepared, Task
 
 FAMILIES: dict[str, Callable[[bool], Iterator[Task]]] = {
-    "conversions": conversions.tasks, "elementwise": elementwise.tasks,
+    "conversions": conversions.tasks, "small_conversions": conversions.small_tasks,
+    "elementwise": elementwise.tasks,
     "conv_integer": convolutions.integer_tasks, "qlinear_conv": convolutions.qlinear_tasks,
     "matmul_integer": products.tasks, "dynamic_quantization": quantization.tasks,
     "blocks": blocks.tasks}
@@ -95,28 +96,42 @@ def measured(family: str, threads: int, quick: bool, pattern: str,
         yield each.record()
 
 
-def main() -> None:
+def write_part(path: pathlib.Path, records: list[dict], chosen: list[Peer],
+               missing: dict[str, str]) -> None:
+    """What a family's measurement found, whole or not at all."""
+    part = {"records": records, "missing": missing, "castor": castor.info()["version"],
+            "tier": castor.info()["isa"],
+            "versions": {peer.name: peer.version for peer in chosen}}
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(part), encoding="utf-8")
+    temporary.replace(path)
+
+
+def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="comparison.measure", description=__doc__)
-    parser.add_argument("family", choices=[*FAMILIES, *ONCE])
+    parser.add_argument("families", nargs="+", choices=[*FAMILIES, *ONCE])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--tasks", default="", help="a regular expression of names")
     parser.add_argument("--peers", default="", help="a regular expression of names")
-    parser.add_argument("--output", type=pathlib.Path, required=True)
-    given = parser.parse_args()
+    parser.add_argument("--output", required=True,
+                        help="files, whose name has {} for that of the family")
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = read_arguments()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:given.threads])
     np.seterr(all="ignore")
     chosen, missing = peers.available(given.threads)
     chosen = [peer for peer in chosen if re.search(given.peers, peer.name)
               and not (given.quick and peer.name in TOO_SLOW)]
-    if given.family in ONCE:
-        records = list(ONCE[given.family](chosen, given.threads, given.quick))
-    else:
-        records = list(measured(given.family, given.threads, given.quick, given.tasks, chosen))
-    # Libraries write to standard output, too.
-    given.output.write_text(json.dumps({
-        "records": records, "missing": missing, "castor": castor.info()["version"],
-        "tier": castor.info()["isa"], "versions": {peer.name: peer.version for peer in chosen}}))
+    for family in given.families:
+        if family in ONCE:
+            records = ONCE[family](chosen, given.threads, given.quick)
+        else:
+            records = measured(family, given.threads, given.quick, given.tasks, chosen)
+        write_part(pathlib.Path(given.output.format(family)), list(records), chosen, missing)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every pair of element types: numbers that both types hold, with fractions to round."""
+"""Every pair of element types: numbers that both types hold, with fractions to round.
+
+Tensors of 2^20 elements are larger than a core's own caches; of common types 2^16, which fit them,
+are measured too.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,16 +13,14 @@ import numpy as np
 
 from ..tasks import Function, Spec, Task, Tensor
 
-FAMILY = "conversions"
-ELEMENTS, QUICK_ELEMENTS = 1 << 20, 1 << 16
-QUICK_TYPES = ("u8", "i8", "i32", "f16", "bf16", "f32", "f8e4m3", "i4")
+FAMILY, SMALL_FAMILY = "conversions", "conversions of 65,536"
+ELEMENTS, SMALL_ELEMENTS = 1 << 20, 1 << 16
+COMMON_TYPES = ("u8", "i8", "i32", "f16", "bf16", "f32", "f8e4m3", "i4")
 LARGEST = {"boolean": 1, "nf4": 1, "f4e2m1": 6, "f6e2m3": 7, "f6e3m2": 28}
 COMMON = 100.0  # the bound for all types that hold it
 
 
-def element_names(quick: bool) -> list[str]:
-    if quick:
-        return list(QUICK_TYPES)
+def all_types() -> list[str]:
     return [element.name for element in castor.element_types() if "." not in element.name]
 
 
@@ -51,20 +53,26 @@ def text_of(source: str, target: str, options: str) -> str:
             f"  %y = convert %x {options} : {target}\n  return %y\n}}")
 
 
-def task(source: str, target: str, elements: int) -> Task:
+def task(source: str, target: str, elements: int, family: str = FAMILY) -> Task:
     x = source_of(source, target, elements)
     y = Spec(target, (elements,))
 
     def function(form: str) -> Function:
         return Function(text_of(source, target, form), (x,), (y,))
 
-    return Task(FAMILY, f"{source} to {target}", "convert",
+    return Task(family, f"{source} to {target}", "convert",
                 {"x": x, "source": source, "target": target}, function, x.nbytes + y.nbytes,
                 "GB/s")
 
 
 def tasks(quick: bool) -> Iterator[Task]:
-    names = element_names(quick)
+    names = COMMON_TYPES if quick else all_types()
     for source in names:
         for target in names:
-            yield task(source, target, QUICK_ELEMENTS if quick else ELEMENTS)
+            yield task(source, target, SMALL_ELEMENTS if quick else ELEMENTS)
+
+
+def small_tasks(quick: bool) -> Iterator[Task]:
+    for source in COMMON_TYPES[-2:] if quick else COMMON_TYPES:
+        for target in COMMON_TYPES:
+            yield task(source, target, SMALL_ELEMENTS, SMALL_FAMILY)

@@ -18,8 +18,8 @@ def uniform(low: float, high: float, shape: tuple[int, ...], element: str, seed:
     return Tensor.of(castor.convert(values, element))
 
 
-def add_f32(rows: int) -> Function:
-    x, y = (uniform(-7, 7, (rows, COLUMNS), "f32", seed) for seed in (1, 2))
+def add_f32(rows: int, columns: int = COLUMNS) -> Function:
+    x, y = (uniform(-7, 7, (rows, columns), "f32", seed) for seed in (1, 2))
     return Function("func @add(%x: f32[?n, ?c], %y: f32[?n, ?c]) -> f32[?n, ?c] {\n"
                     "  %z = add %x, %y\n  return %z\n}", (x, y), (Spec("f32", x.shape),))
 
@@ -89,15 +89,19 @@ def promote_add(rows: int) -> Function:
                     "  return %r\n}", (x, y), (Spec("i8", y.shape),))
 
 
-CHAINS: dict[str, Callable[[int], Function]] = {
+CHAINS: dict[str, Callable[..., Function]] = {
     make.__name__: make for make in (add_f32, mul_bf16, clamp_f32, image_normalize,
                                      dequantize_i8_rows, quantize_u8, residual_f16,
                                      requantize_i32, promote_add)}
 
 
+def task_of(name: str, key: str, function: Function) -> Task:
+    moved = sum(tensor.nbytes for tensor in (*function.inputs, *function.outputs))
+    return Task(FAMILY, name, "function", {"function": key}, lambda form: function, moved, "GB/s")
+
+
 def tasks(quick: bool) -> Iterator[Task]:
     for name, make in CHAINS.items():
-        function = make(QUICK_ROWS if quick else ROWS)
-        moved = sum(tensor.nbytes for tensor in (*function.inputs, *function.outputs))
-        yield Task(FAMILY, name, "function", {"function": name},
-                   lambda form, function=function: function, moved, "GB/s")
+        yield task_of(name, name, make(QUICK_ROWS if quick else ROWS))
+    # What a call costs.
+    yield task_of("add_f32 of 16 elements", "add_f32", add_f32(1, 16))

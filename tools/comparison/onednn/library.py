@@ -29,6 +29,7 @@ class ConvolutionTask(ctypes.Structure):
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "peer_error": (c_char_p, []),
     "peer_version": (c_int, []),
+    "peer_has_queue": (c_int, []),
     "peer_implementation": (c_char_p, [c_void_p]),
     "peer_run": (c_int, [c_void_p, c_int]),
     "peer_destroy": (None, [c_void_p]),
@@ -61,6 +62,11 @@ class Library:
     def version(self) -> str:
         number = self._library.peer_version()
         return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether executions go through a queue of SYCL."""
+        return bool(self._library.peer_has_queue())
 
     def call(self, kind: str, *arguments: Any) -> Call:
         """A call of peer_<kind>; raises Lacking with oneDNN's message."""

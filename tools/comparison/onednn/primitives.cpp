@@ -11,6 +11,8 @@ EXPORTED int peer_version() {
   return version->major * 10000 + version->minor * 100 + version->patch;
 }
 
+EXPORTED int peer_has_queue() { return dnnl_version()->cpu_runtime == DNNL_RUNTIME_SYCL; }
+
 EXPORTED const char* peer_implementation(const void* call) {
   return static_cast<const Call*>(call)->implementation.c_str();
 }

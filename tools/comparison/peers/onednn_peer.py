@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneDNN's primitives, in the layouts that it prefers: channels last, weights packed ahead.
 
-A run is several executions and one wait, since its package from PyPI hands each to a queue of SYCL.
+Where executions go through a queue of SYCL, as in its package from PyPI, a run is several and one
+wait; else it is one, so that each pays a call through ctypes, as castor's do.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ..onednn.library import Call, ConvolutionTask, Library
 from ..tasks import Function, Lacking, Prepared, Task, Tensor
 from .base import Peer
 
-EXECUTIONS = 8
+QUEUED_EXECUTIONS = 8
 PRIMITIVES = 1024  # oneDNN's own default for its cache
 ROUNDED = "{overflow = saturate, rounding = nearest_even}"
 SATURATED = "{overflow = saturate}"
@@ -60,13 +61,15 @@ class OnednnPeer(Peer):
         make, outputs = self._maker(task)
         call = make()
         run, pointer = self.library.run, call.pointer
+        is_slow = call.implementation.startswith(("simple", "ref"))  # its code without a JIT
+        executions = QUEUED_EXECUTIONS if self.library.has_queue and not is_slow else 1
         kept = (call, make)
 
         def run_all(kept=kept) -> None:
-            run(pointer, EXECUTIONS)
+            run(pointer, executions)
 
         return Prepared(run_all, lambda: [tensor.data for tensor in outputs], form_of(task),
-                        EXECUTIONS, note=call.implementation)
+                        executions, note=call.implementation)
 
     def creation(self, task: Task) -> Callable[[], object]:
         make, _ = self._maker(task)

@@ -33,40 +33,45 @@ def summary(run: Run, path: pathlib.Path) -> str:
     families, peers = run.families(), run.peers()
     figure, axes = plt.subplots(figsize=(9, 4))
     width = 0.8 / len(peers)
+    named: set[str] = set()
     for number, peer in enumerate(peers):
         for index, family in enumerate(families):
             found = [each.ratio for row in run.of(family, 1)
                      if (each := row.figure(peer)) is not None]
             if found:
-                axes.bar(index + (number - (len(peers) - 1) / 2) * width, geometric_mean(found),
-                         width, color=COLOURS.get(peer, OTHER),
-                         label=peer if peer not in axes.get_legend_handles_labels()[1] else None)
+                mean = geometric_mean(found)
+                axes.bar(index + (number - (len(peers) - 1) / 2) * width, mean - 1, width, bottom=1,
+                         color=COLOURS.get(peer, OTHER),
+                         label=None if peer in named else peer)
+                named.add(peer)
     axes.set_yscale("log")
     axes.axhline(1, color="black", linewidth=1)
     axes.set_xticks(range(len(families)), families, rotation=15)
     axes.set_ylabel("time of the peer over castor's")
     axes.set_title("castor and its peers, one thread: geometric means (above 1: castor is faster)")
-    axes.legend(ncols=4, fontsize=8)
+    axes.set_ylim(bottom=0.5)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.legend(ncols=1, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return save(figure, path)
 
 
 def conversions(run: Run, path: pathlib.Path) -> str:
     """The fastest peer of each pair."""
     rows = run.of(CONVERSIONS, 1)
-    names = list(dict.fromkeys(pair(row)[0] for row in rows))
-    values = np.full((len(names), len(names)), np.nan)
+    sources = list(dict.fromkeys(pair(row)[0] for row in rows))
+    targets = list(dict.fromkeys(pair(row)[1] for row in rows))
+    values = np.full((len(sources), len(targets)), np.nan)
     for row in rows:
         ratios = [figure.ratio for figure in row.figures()]
         if ratios:
             source, target = pair(row)
-            values[names.index(source), names.index(target)] = np.log2(min(ratios))
+            values[sources.index(source), targets.index(target)] = np.log2(min(ratios))
     figure, axes = plt.subplots(figsize=(8, 7))
     axes.set_facecolor("#dddddd")
     shown = axes.pcolormesh(values, cmap="RdBu", norm=TwoSlopeNorm(0, -1, 5), edgecolors="white",
                             linewidth=0.3)
-    ticks = np.arange(len(names)) + 0.5
-    axes.set_xticks(ticks, names, rotation=90)
-    axes.set_yticks(ticks, names)
+    axes.set_xticks(np.arange(len(targets)) + 0.5, targets, rotation=90)
+    axes.set_yticks(np.arange(len(sources)) + 0.5, sources)
     axes.invert_yaxis()
     bar = figure.colorbar(shown, ticks=range(-1, 6))
     bar.ax.set_yticklabels([f"{2.0 ** power:g}" for power in range(-1, 6)])
@@ -91,7 +96,7 @@ def rates(run: Run, family: str, suffix: str, title: str, path: pathlib.Path) ->
     axes.invert_yaxis()
     axes.set_xlabel("GMAC/s")
     axes.set_title(title)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return save(figure, path)
 
 

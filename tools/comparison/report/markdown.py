@@ -12,7 +12,7 @@ from .ranking import TIE, Agreement
 from .rows import Figure, Row, Run, geometric_mean
 
 LISTED = 12  # entries of a line; the others are counted
-CONVERSIONS = "conversions"
+CONVERSIONS, SMALL_CONVERSIONS = "conversions", "conversions of 65,536"
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
@@ -114,24 +114,26 @@ def matrix(rows: Sequence[Row], peer: str) -> list[str]:
     """Types of which the peer has no pair are left out of it."""
     figures = {pair(row): row.figure(peer) for row in rows}
     has = {name for names, figure in figures.items() if figure for name in names}
-    names = [name for name in dict.fromkeys(source for source, _ in figures) if name in has]
-    lacking = [name for name in dict.fromkeys(source for source, _ in figures) if name not in has]
-    widths = [max(len(target), 7) for target in names]
+    sources = [name for name in dict.fromkeys(source for source, _ in figures) if name in has]
+    targets = [name for name in dict.fromkeys(target for _, target in figures) if name in has]
+    lacking = [name for name in dict.fromkeys(target for _, target in figures) if name not in has]
+    widths = [max(len(target), 7) for target in targets]
     corner = "from \\ to"
-    heads = [f"{target:>{width}}" for target, width in zip(names, widths)]
+    heads = [f"{target:>{width}}" for target, width in zip(targets, widths)]
     lines = ["```text", " ".join([f"{corner:<10}", *heads])]
-    for source in names:
-        cells = [ratio_text(figures.get((source, target))).replace(" ≠", "≠") for target in names]
-        lines.append(" ".join([f"{source:<10}", *(f"{cell:>{width}}"
-                                                  for cell, width in zip(cells, widths))]))
+    for source in sources:
+        texts = [ratio_text(figures.get((source, target))).replace(" ≠", "≠")
+                 for target in targets]
+        lines.append(" ".join([f"{source:<10}", *(f"{text:>{width}}"
+                                                  for text, width in zip(texts, widths))]))
     lines.append("```")
     return lines + ([f"Without a pair: {', '.join(lacking)}."] if lacking else [])
 
 
-def conversions_part(run: Run) -> list[str]:
-    lines = ["", "## Conversions"]
+def conversions_part(run: Run, family: str) -> list[str]:
+    lines = ["", f"## {family[0].upper()}{family[1:]}"]
     for threads in run.threads():
-        rows = run.of(CONVERSIONS, threads)
+        rows = run.of(family, threads)
         for peer in peers_of(rows, run):
             lines += ["", f"{peer}, {counted(threads)}:", "", *matrix(rows, peer)]
     return lines
@@ -229,6 +231,7 @@ def difference_text(differs: dict) -> str:
 def markdown(run: Run, charts: Sequence[str], agreement: Agreement | None) -> str:
     lines = head(run, charts) + losses_part(run) + agreement_part(agreement) + summary_part(run)
     for family in run.families():
-        lines += conversions_part(run) if family == CONVERSIONS else family_part(run, family)
+        is_matrix = family in (CONVERSIONS, SMALL_CONVERSIONS)
+        lines += conversions_part(run, family) if is_matrix else family_part(run, family)
     lines += compile_part(run) + start_part(run) + differences_part(run)
     return "\n".join(lines) + "\n"
