@@ -149,6 +149,97 @@ def test_dlpack_of_types_that_numpy_lacks() -> None:
     assert stored.view(ml_dtypes.bfloat16).tolist() == [1, 2, 3, 4, 5]
 
 
+def with_table() -> Any:
+    """A type as torch.Tensor is: __dlpack__, and a table of C functions for objects of the type."""
+    from castor import _dlpack, _dlpack_exchange
+
+    class Tensor:
+        def __init__(self, data: np.ndarray, requires_grad: bool = False) -> None:
+            self.data = data
+            self.requires_grad = requires_grad
+            self.extents = (ctypes.c_int64 * data.ndim)(*data.shape)
+            steps = [step // data.itemsize for step in data.strides]
+            self.steps = (ctypes.c_int64 * data.ndim)(*steps)
+            self.capsules = 0
+
+        def __dlpack__(self, **arguments: Any) -> Any:
+            if self.requires_grad:
+                raise BufferError("it requires gradient")
+            self.capsules += 1
+            return self.data.__dlpack__(**arguments)
+
+    def tensor_of(given: Any, address: int) -> int:
+        fields = _dlpack.Fields.from_address(address)
+        fields.data, fields.device_type, fields.rank = given.data.ctypes.data - 8, 1, given.data.ndim
+        fields.device_id, fields.byte_offset = 0, 8
+        fields.code, fields.bits, fields.lanes = 2, given.data.itemsize * 8, 1
+        fields.shape, fields.strides = given.extents, given.steps
+        return 0
+
+    kept = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(tensor_of)
+    table = _dlpack_exchange.Table(1, 2)
+    table.tensor_of = ctypes.cast(kept, ctypes.c_void_p).value
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    name = b"dlpack_exchange_api"
+    Tensor.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), name, None)
+    Tensor.keeps = (kept, table, name)
+    return Tensor
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_tables_of_c_functions(writable: bool) -> None:
+    """A form that came by __dlpack__ comes by the table from then on, unless it is refused."""
+    kind = with_table()
+    if writable:
+        kind.__module__, kind.__qualname__ = "torch", "Tensor"
+    for _ in range(3):
+        x = kind(np.random.default_rng(1).uniform(-9, 9, (5, 7)).astype(np.float32)[:, ::2])
+        assert (castor.convert(x, "i16") == x.data.astype(np.int16)).all()
+        out = kind(np.zeros((5, 4)))
+        assert castor.convert(x, out=out) is out
+        assert (out.data == x.data).all()
+        wide = np.zeros((5, 4))
+        castor.convert(x, out=wide)
+        assert (wide == x.data).all()
+    assert x.capsules == out.capsules == (0 if writable else 1)
+    assert castor.convert(kind(np.float32([[3]])), "i16").tolist() == [[3]]
+    with pytest.raises(BufferError, match="gradient"):
+        castor.convert(kind(x.data, requires_grad=True), "i16")
+    with pytest.raises(BufferError, match="gradient"):
+        castor.convert(x, out=kind(np.zeros((5, 4)), requires_grad=True))
+
+    class Derived(kind):
+        """The table is for objects of its base."""
+
+    derived = Derived(x.data)
+    castor.convert(derived, "i16")
+    castor.convert(derived, "i16")
+    assert derived.capsules == 2
+
+
+def test_prepared_outputs_are_checked() -> None:
+    """A call like one before fails as the first would."""
+    x = np.arange(4, dtype=np.float32)
+    for _ in range(2):
+        out = np.zeros(4, np.uint8)
+        castor.convert(x, out=out)
+        assert out.tolist() == [0, 1, 2, 3]
+        castor.convert(x, "u8", out=out, overflow="saturate")
+        castor.convert(x, out=np.zeros(4, np.float16))
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        castor.convert(x, out=out)
+    with pytest.raises(TypeError, match="dtype is i8, but out has u8"):
+        castor.convert(x, "i8", out=np.zeros(4, np.uint8))
+    with pytest.raises(castor.Error, match="overlap"):
+        castor.convert(x, out=x.view(np.float16)[1:5])
+    swapped = np.arange(4, dtype=">f4")
+    for _ in range(2):
+        assert castor.convert(swapped, out=np.zeros(4)).tolist() == [0, 1, 2, 3]
+        assert castor.convert(swapped[::-1], out=np.zeros(4)).tolist() == [3, 2, 1, 0]
+
+
 def test_outputs_are_checked() -> None:
     x = np.ones(4, np.float32)
     out = np.zeros(4, np.uint8)

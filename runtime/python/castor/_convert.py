@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
+from castor._bound import Bound
 from castor._cache import Cache
 from castor._conversions import Options, bound_conversion, is_column_major
 from castor._element_types import ElementType, element_type
 from castor._operands import Operand, input_operand, output_operand, unpacked_output
-from castor._prepared import PreparedCall, are_lent, new_output
+from castor._prepared import PreparedCall, are_lent, located, located_output, new_output
 from castor._tensor import Tensor, empty_tensor
 from castor._unpacked import unpack
 
 _prepared = Cache(1024)
+_prepared_into = Cache(1024)
 
 
 def convert(
@@ -48,20 +50,29 @@ def convert(
     >>> convert(np.float32([1, -2, 9]), "i4", overflow="saturate")
     castor.Tensor([1, -2, 7], 'i4')
     """
-    if out is None and threads is None:
-        prepared: Optional[PreparedCall]
-        if isinstance(x, np.ndarray):
-            prepared = _prepared.get((x.dtype, dtype, overflow, rounding, nan, x.shape, x.strides))
-            if prepared is not None:
-                return prepared((x,))
-        elif isinstance(x, Tensor):
-            prepared = _prepared.get((x.element, dtype, overflow, rounding, nan, x.shape))
-            if prepared is not None:
-                return prepared((x,))
+    given = (dtype, overflow, rounding, nan)
+    place: Optional[Tuple[Any, int]] = None
+    prepared: Optional[PreparedCall]
+    if threads is None and out is not None:
+        if _converted_into(x, given, out):
+            return out
+    elif threads is None and isinstance(x, np.ndarray):
+        prepared = _prepared.get((x.dtype, dtype, overflow, rounding, nan, x.shape, x.strides))
+        if prepared is not None:
+            return prepared((x,))
+    elif threads is None and isinstance(x, Tensor):
+        prepared = _prepared.get((x.element, dtype, overflow, rounding, nan, x.shape))
+        if prepared is not None:
+            return prepared((x,))
+    elif threads is None:
+        place = located(x)
+        prepared = None if place is None else _prepared.get((place[0], given))
+        if place is not None and prepared is not None:
+            return prepared.at((place[1],))
     options = Options(overflow, rounding, nan)
     source = input_operand(x)
     if out is not None:
-        _convert_into(source, dtype, options, out, threads)
+        _convert_into(x, source, given, options, out, threads)
         return out
     target = element_type(dtype)
     if target.bits < 8 and not isinstance(dtype, (str, ElementType)):
@@ -75,7 +86,21 @@ def convert(
         key = (dtype, overflow, rounding, nan, x.shape)
         whole = (x.element, *key) if isinstance(x, Tensor) else (x.dtype, *key, x.strides)
         _prepared.add(whole, PreparedCall(bound, [(target, source.shape)], order))
+    elif place is not None and place[1] == source.address:
+        _prepared.add((place[0], given), PreparedCall(bound, [(target, source.shape)], order))
     return result
+
+
+def _converted_into(x: Any, given: Tuple[Any, ...], out: Any) -> bool:
+    """Whether a call of this form was seen before, and is done."""
+    source, target = located(x), located_output(out)
+    if source is None or target is None:
+        return False
+    bound: Optional[Bound] = _prepared_into.get((source[0], target[0], given))
+    if bound is None:
+        return False
+    bound.run((source[1],), (target[1],), None)
+    return True
 
 
 def _convert_unpacked(
@@ -85,12 +110,21 @@ def _convert_unpacked(
     if dtype is None:
         raise TypeError(f"ml_dtypes has no dtype for {target}")
     result = np.empty(source.shape, dtype)
-    _convert_into(source, target, options, result, threads)
+    packed = empty_tensor(target, source.shape)
+    destination = output_operand(packed)
+    bound = bound_conversion(source, destination, options)
+    bound.run([source.address], [destination.address], threads)
+    unpack(packed, result)
     return result
 
 
 def _convert_into(
-    source: Operand, dtype: Any, options: Options, out: Any, threads: Optional[int]
+    x: Any,
+    source: Operand,
+    given: Tuple[Any, ...],
+    options: Options,
+    out: Any,
+    threads: Optional[int],
 ) -> None:
     unpacked = unpacked_output(out)
     if unpacked is None:
@@ -98,6 +132,7 @@ def _convert_into(
     else:
         packed = empty_tensor(unpacked[1], unpacked[0].shape)
         destination = output_operand(packed)
+    dtype = given[0]
     if dtype is not None and element_type(dtype) is not destination.element:
         raise TypeError(f"dtype is {element_type(dtype)}, but out has {destination.element}")
     if destination.shape != source.shape:
@@ -106,3 +141,10 @@ def _convert_into(
     bound.run([source.address], [destination.address], threads)
     if unpacked is not None:
         unpack(packed, unpacked[0])
+        return
+    # Where the operands are the memory of x and out themselves, the next call finds it as here.
+    place, target = located(x), located_output(out)
+    if place is None or target is None:
+        return
+    if place[1] == source.address and target[1] == destination.address:
+        _prepared_into.add((place[0], target[0], given), bound)

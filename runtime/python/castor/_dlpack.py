@@ -89,6 +89,11 @@ def is_readable() -> bool:
     return _pointer is not None
 
 
+def pointer_of(capsule: Any, name: bytes) -> int:
+    """What a capsule of that name contains."""
+    return int(_pointer(capsule, name))
+
+
 def _capsule_of(given: Any) -> Any:
     try:
         return given.__dlpack__(max_version=MAX_VERSION)

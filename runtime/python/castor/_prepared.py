@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from castor import _dlpack_exchange
 from castor._bound import Bound
 from castor._element_types import ElementType
 from castor._operands import Operand
@@ -25,6 +26,24 @@ def form_of(inputs: Sequence[Any]) -> Tuple[Any, ...]:
             for x in inputs
         ]
     )
+
+
+def located(x: Any) -> Optional[Tuple[Any, int]]:
+    """The form of a tensor and the address of its data, where both are found at once."""
+    if isinstance(x, np.ndarray):
+        return (x.dtype, x.shape, x.strides), x.ctypes.data
+    if isinstance(x, Tensor):
+        return (x.element, x.shape), x.data.ctypes.data
+    return _dlpack_exchange.form_and_address(x)
+
+
+def located_output(x: Any) -> Optional[Tuple[Any, int]]:
+    """As located; None where the memory may be read-only."""
+    if isinstance(x, np.ndarray):
+        return located(x) if x.flags.writeable else None
+    if isinstance(x, Tensor):
+        return located(x) if x.data.flags.writeable else None
+    return located(x) if _dlpack_exchange.is_never_read_only(x) else None
 
 
 def are_lent(operands: Sequence[Operand], inputs: Sequence[Any]) -> bool:
@@ -56,12 +75,18 @@ class PreparedCall:
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """The result, or a tuple of several."""
+        return self.at(
+            [(x if isinstance(x, np.ndarray) else x.data).ctypes.data for x in inputs]
+        )
+
+    def at(self, addresses: Sequence[int]) -> Any:
+        """The same of inputs whose data are at these addresses."""
         try:
             call = self._calls.pop()
         except IndexError:
             call = self._bound.new_call()
-        for view, x in zip(call.inputs, inputs):
-            view.data = (x if isinstance(x, np.ndarray) else x.data).ctypes.data
+        for view, address in zip(call.inputs, addresses):
+            view.data = address
         results: List[Any] = []
         for view, (element, dtype, shape) in zip(call.outputs, self._makers):
             if dtype is None:

@@ -39,7 +39,9 @@ def unfinished_file(path: Path) -> Iterator[int]:
         except BlockingIOError:
             raise CheckpointError(f"{partial}: another process is writing it") from None
         try:
-            os.ftruncate(file, 0)
+            # The system begins to write a file that was cut to nothing when it is closed.
+            if os.fstat(file).st_size:
+                os.ftruncate(file, 0)
             yield file
             os.fsync(file)
         except BaseException:
