@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
@@ -11,7 +13,7 @@ from castor.checkpoint.config import quantization_config, with_entry
 from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats.integer import GROUP
 from castor.checkpoint.formats.registry import CASTS, FORMATS, Request, rules_of
-from castor.checkpoint.journal import JOURNAL_NAME, Journal
+from castor.checkpoint.journal import FILE_JOURNAL_SUFFIX, JOURNAL_NAME, Done, Journal
 from castor.checkpoint.json_files import read_object, write_object
 from castor.checkpoint.plan import Plan, ShardPlan, make_plan
 from castor.checkpoint.progress import Progress
@@ -105,10 +107,16 @@ def _convert_file(
                 f"{config_path} exists and is left as it is: loaders will not know of {options.to}"
             )
             config = None
+    journal = Journal(
+        target.with_name(target.name + FILE_JOURNAL_SUFFIX),
+        _journal_options(plan, options),
+        options.overwrite,
+    )
     progress = Progress(file.size)
-    errors = _write(source, shard, target, progress, options)
+    errors = _write(source, shard, target, progress, options, journal, notes)
     progress.close()
     publish(target)
+    journal.close()
     if config is not None:
         write_object(config_path, config)
         sync_directory(target.parent)
@@ -122,11 +130,13 @@ def _convert_directory(
     if target.resolve() == source.directory.resolve():
         raise CheckpointError(f"{target} is the input's directory")
     _check_free(target, plan, options)
-    journal = Journal(target, _journal_options(plan, options), options.overwrite)
+    journal = Journal(target / JOURNAL_NAME, _journal_options(plan, options), options.overwrite)
+    journal.write()
     total = sum(file.size for file in source.shards.values())
     progress = Progress(total)
     resumed: List[str] = []
     errors: List[TensorError] = []
+    notes: List[str] = []
     for shard in plan.shards:
         file = source.shards[shard.name]
         found = journal.finished(shard.name, file)
@@ -134,7 +144,8 @@ def _convert_directory(
             resumed.append(shard.name)
             progress.add(file.size)
         else:
-            found = _write(source, shard, target / shard.name, progress, options)
+            path = target / shard.name
+            found = _write(source, shard, path, progress, options, journal, notes)
             journal.enter(shard.name, file, shard.nbytes, found)
             publish(target / shard.name)
         errors += found
@@ -147,15 +158,42 @@ def _convert_directory(
     _copy_others(source, target)
     journal.close()
     written = sum(shard.nbytes for shard in plan.shards)
-    return Result(len(plan.converted), plan.kept, total, written, resumed, errors, [])
+    return Result(len(plan.converted), plan.kept, total, written, resumed, errors, notes)
 
 
 def _write(
-    source: Source, shard: ShardPlan, path: Path, progress: Progress, options: Options
+    source: Source,
+    shard: ShardPlan,
+    path: Path,
+    progress: Progress,
+    options: Options,
+    journal: Journal,
+    notes: List[str],
 ) -> List[TensorError]:
-    """A file under its temporary name."""
+    """A file under its temporary name, from where an interrupted conversion was on."""
+    origin = source.shards[shard.name]
     with unfinished_file(path) as file:
-        return ShardWriter(source, shard, file, options.threads, progress, options.errors).write()
+        done = journal.begun(shard, origin, file.descriptor)
+        if done:
+            file.keeps = True
+            notes.append(f"{len(done)} tensors of {path.name} were finished before")
+        else:
+            file.clear()
+
+        def save(finished: Done) -> None:
+            os.fsync(file.descriptor)
+            journal.begin(shard, origin, file.descriptor, finished)
+            file.keeps = True
+
+        writer = ShardWriter(
+            source, shard, file.descriptor, options.threads, progress, options.errors, done, save
+        )
+        try:
+            return writer.write()
+        except BaseException:
+            with suppress(OSError):  # the first failure counts
+                writer.save()
+            raise
 
 
 def _journal_options(plan: Plan, options: Options) -> Dict[str, Any]:

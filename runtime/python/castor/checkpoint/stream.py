@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 import numpy as np
 
 from castor.checkpoint.formats.transform import Transform, TwoPassTransform
+from castor.checkpoint.journal import Done
 from castor.checkpoint.plan import Job, ShardPlan
 from castor.checkpoint.progress import Progress
 from castor.checkpoint.report import ErrorSum, TensorError
@@ -34,6 +36,10 @@ COPY_BYTES = 4 << 20
 
 GROUP_BYTES = 256 << 20
 """Tensors with two passes are taken in groups of this size, which the page cache still has."""
+
+
+SAVE_SECONDS = 10.0
+"""How often what is finished is brought to the disk and told to the journal."""
 
 
 class Task(NamedTuple):
@@ -85,7 +91,10 @@ def _groups(source: Source, jobs: Iterable[Job]) -> Iterator[List[Job]]:
 
 
 class ShardWriter:
-    """Writes the data of one file through the descriptor `file`."""
+    """Writes the data of one file through the descriptor `file`, but for the tensors `done` before.
+
+    `save` makes durable that some tensors are finished.
+    """
 
     def __init__(
         self,
@@ -95,6 +104,8 @@ class ShardWriter:
         threads: int,
         progress: Progress,
         with_errors: bool,
+        done: Done,
+        save: Callable[[Done], None],
     ) -> None:
         self._source = source
         self._plan = plan
@@ -107,12 +118,19 @@ class ShardWriter:
         self._maxima: Dict[str, List[float]] = {}
         self._open: Dict[str, int] = {}
         self._errors: Optional[Dict[str, ErrorSum]] = {} if with_errors else None
+        self._done = dict(done)
+        self._jobs = [job for job in plan.jobs if job.name not in done]
+        self._save = save
+        self._save_lock = threading.Lock()
+        self._saved = time.monotonic()
 
     def write(self) -> List[TensorError]:
         """The whole file; gives the errors of its converted tensors, if they are wanted."""
         self._write_all(memoryview(self._plan.header), 0)
+        finished = [job for job in self._plan.jobs if job.name in self._done]
+        self._progress.add(sum(_input_bytes(self._source, job) for job in finished))
         with ThreadPoolExecutor(self._threads) as pool:
-            for jobs in _groups(self._source, self._plan.jobs):
+            for jobs in _groups(self._source, self._jobs):
                 self._find_maxima(pool, jobs)
                 for job in jobs:
                     if job.transform is not None:
@@ -122,14 +140,37 @@ class ShardWriter:
                 self._run(pool, (task for job in jobs for task in self._opened(job)), self._convert)
         return self._results()
 
+    def save(self) -> None:
+        """What is finished by now stays, whatever happens."""
+        with self._save_lock:
+            with self._lock:
+                done = dict(self._done)
+            if done:
+                self._save(done)
+
+    def _finish(self, job: Job) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._done[job.name] = self._error_of(job)
+            is_due = now - self._saved >= SAVE_SECONDS
+            if is_due:
+                self._saved = now
+        if is_due:
+            self.save()
+
+    def _error_of(self, job: Job) -> Optional[TensorError]:
+        if self._errors is None or job.transform is None or job.transform.error_text is None:
+            return None
+        count = math.prod(self._source.spec(job.name).shape)
+        return self._errors.get(job.name, ErrorSum()).result(job.name, count)
+
     def _results(self) -> List[TensorError]:
-        if self._errors is None:
-            return []
         found = []
         for job in self._plan.jobs:
-            if job.transform is not None and job.transform.error_text is not None:
-                count = math.prod(self._source.spec(job.name).shape)
-                found.append(self._errors.get(job.name, ErrorSum()).result(job.name, count))
+            # Without elements, a tensor has no task that finishes it.
+            error = self._done[job.name] if job.name in self._done else self._error_of(job)
+            if error is not None:
+                found.append(error)
         return found
 
     def _find_maxima(self, pool: ThreadPoolExecutor, jobs: List[Job]) -> None:
@@ -219,6 +260,7 @@ class ShardWriter:
         if last:
             for name in job.inputs:
                 self._home(name).forget(name)
+            self._finish(job)
 
     def _transform(self, task: Task, transform: Transform) -> None:
         inputs = self._inputs(task)

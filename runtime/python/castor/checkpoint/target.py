@@ -23,32 +23,44 @@ def sync_directory(path: Path) -> None:
         os.close(directory)
 
 
-@contextmanager
-def unfinished_file(path: Path) -> Iterator[int]:
-    """The descriptor of `path`.part, whose data reach the disk at the end; removed on failure.
+class UnfinishedFile:
+    """A file under its temporary name. `keeps` what it has for the next run, if this one fails."""
 
-    What an interrupted process left under that name is replaced. The lock shows one that is
-    still at work.
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.keeps = False
+
+    def clear(self) -> None:
+        """Removes what an interrupted process left."""
+        # The system begins to write a file that was cut to nothing when it is closed.
+        if os.fstat(self.descriptor).st_size:
+            os.ftruncate(self.descriptor, 0)
+
+
+@contextmanager
+def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
+    """`path`.part, whose data reach the disk at the end.
+
+    Its lock shows a process that is still at work.
     """
     partial = path.with_name(path.name + SUFFIX)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    file = os.open(partial, flags, 0o666)
+    descriptor = os.open(partial, flags, 0o666)
+    file = UnfinishedFile(descriptor)
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckpointError(f"{partial}: another process is writing it") from None
         try:
-            # The system begins to write a file that was cut to nothing when it is closed.
-            if os.fstat(file).st_size:
-                os.ftruncate(file, 0)
             yield file
-            os.fsync(file)
+            os.fsync(descriptor)
         except BaseException:
-            os.unlink(partial)
+            if not file.keeps:
+                os.unlink(partial)
             raise
     finally:
-        os.close(file)
+        os.close(descriptor)
 
 
 def publish(path: Path) -> None:
