@@ -127,22 +127,40 @@ ValueId magnitudes(const Quantizing& q) {
 /// Whether f32 holds every quotient of x's numbers by the powers of two of formats.
 bool has_exact_f32_quotients(const Quantizing& q) { return bits_of(q.call.element_of(0)) == 16; }
 
+/// What the largest magnitude of a block is divided by, before it becomes a power of two.
+double divisor_of(const ElementRange& range, std::string_view rule) {
+  const double power = std::ldexp(1, range.exponent);
+  if (rule == "ceil_power") return range.largest;
+  if (rule == "even_round") return power * (1 - std::ldexp(1, -range.mantissa_bits - 2));
+  return power;
+}
+
+/// 1 / divisor, up where quotients are rounded down to a power of two, and down where up: then the
+/// product with a number of at most 16 bits is on the right side of every power of two. Such a
+/// number that is no power of two times the divisor is further from it than all roundings in f32.
+float directed_reciprocal(double divisor, bool up) {
+  const auto nearest = static_cast<float>(1 / divisor);
+  const double product = divisor * nearest;  // exact: 7 bits by 24
+  if (up ? product >= 1 : product <= 1) return nearest;
+  return std::nextafter(nearest, up ? HUGE_VALF : 0.F);
+}
+
 /// The largest magnitude of a block, divided as the rule says. The quotient by a power of two is
-/// exact; others are in f64, where they are on the right side of every power of two.
+/// exact; others of 32 and 64 bits are in f64, where they are on the right side of every power of
+/// two.
 ValueId scale_of_rule(const Quantizing& q, ValueId magnitude) {
   FunctionBuilder& builder = q.builder();
-  const ElementRange range = range_of(q.format);
   const std::string_view rule = q.call.identifier("scale_rule");
-  const double power = std::ldexp(1, range.exponent);
-  if (rule != "ceil_power" && rule != "even_round") {
-    const ElementType type = has_exact_f32_quotients(q) ? ElementType::f32 : ElementType::f64;
-    return builder.binary(OpKind::mul, in_type(builder, magnitude, type),
-                          scalar(q, 1 / power, type));
+  const double divisor = divisor_of(range_of(q.format), rule);
+  const ElementType type = has_exact_f32_quotients(q) ? ElementType::f32 : ElementType::f64;
+  const ValueId number = in_type(builder, magnitude, type);
+  if (type == ElementType::f32) {
+    const float factor = directed_reciprocal(divisor, rule != "ceil_power");
+    return builder.binary(OpKind::mul, number, scalar(q, factor, type));
   }
-  const double divisor =
-      rule == "ceil_power" ? range.largest : power * (1 - std::ldexp(1, -range.mantissa_bits - 2));
-  return builder.binary(OpKind::div, in_type(builder, magnitude, ElementType::f64),
-                        scalar(q, divisor, ElementType::f64));
+  const bool is_power = std::ilogb(divisor) == std::log2(divisor);
+  return is_power ? builder.binary(OpKind::mul, number, scalar(q, 1 / divisor, type))
+                  : builder.binary(OpKind::div, number, scalar(q, divisor, type));
 }
 
 /// A power of two for each block, as f8e8m0.

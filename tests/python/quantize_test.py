@@ -143,3 +143,51 @@ def test_what_is_refused() -> None:
         castor.quantize(x, "i8", zero_point=1)
     with pytest.raises(castor.Error, match="quantize_linear"):
         castor.quantize(x, "i8", np.ones(3, np.float32))
+
+
+MX_RANGES = {
+    "mxfp8_e4m3": ("f8e4m3", 448.0, 3),
+    "mxfp8_e5m2": ("f8e5m2", 57344.0, 2),
+    "mxfp6_e2m3": ("f6e2m3", 7.5, 3),
+    "mxfp6_e3m2": ("f6e3m2", 28.0, 2),
+    "mxfp4": ("f4e2m1", 6.0, 1),
+    "mxint8": ("i8", 127 / 64, 6),
+}
+"""The element type, its largest number and the bits of its significands after the first."""
+
+
+@pytest.mark.parametrize("isa", castor.info()["isas"])
+@pytest.mark.parametrize("rule", ["ocp_floor", "ceil_power", "even_round"])
+@pytest.mark.parametrize("format", MX_RANGES)
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_power_scales_of_every_number(isa: str, rule: str, format: str, element: str) -> None:
+    """The rule's power of two of every 16-bit number, computed from significands alone."""
+    stored, largest, bits = MX_RANGES[format]
+    x = np.arange(1 << 16, dtype=np.uint16).view(
+        np.float16 if element == "f16" else ml_dtypes.bfloat16
+    )
+    text = f"""func @f(%x: {element}[?n, 1]) -> f8e8m0[?n, 1] {{
+  %y, %s = quantize_mx %x {{format = {format}, scale_rule = {rule}, block = 1}} : {stored}
+  return %s
+}}"""
+    function = castor.compile(text)
+    found = function._call(*function._variant(isa, False), [x.reshape(-1, 1)], None, None)
+    found = np.asarray(found.data if isinstance(found, castor.Tensor) else found.view(np.uint8))
+    power = 2.0 ** np.floor(np.log2(largest))
+    divisors = {
+        "ocp_floor": power,
+        "ceil_power": largest,
+        "even_round": power * (1 - 2.0 ** -(bits + 2)),
+    }
+    divisor, divisor_exponent = np.frexp(divisors[rule])
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        number = np.abs(x.astype(np.float64))
+    significand, exponent = np.frexp(number)
+    if rule == "ceil_power":
+        above = exponent - divisor_exponent + (significand > divisor)
+    else:
+        above = exponent - divisor_exponent - (significand < divisor)
+    expected = np.clip(above + 127, 0, 254)
+    expected[significand == 0] = 0
+    expected[~np.isfinite(number)] = 255
+    assert (found.reshape(-1) == expected).all()
