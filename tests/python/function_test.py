@@ -228,3 +228,27 @@ def test_every_op_has_a_function() -> None:
     for name in names:
         name = special.get(name, name)
         assert name is None or hasattr(ops, name), name
+
+
+def test_prepared_outputs() -> None:
+    """Calls of a form that was seen before compute, and fail, as the first one does."""
+    f = castor.compile(
+        "func @f(%x: f32[?n], %y: i4[?n]) -> (f32[?n], f32[?n]) {"
+        " %z = convert %y : f32 %s = add %x, %z %d = sub %x, %z return %s, %d }"
+    )
+    for size in (4, 6, 4, 6):
+        x = np.arange(size, dtype=np.float32)
+        y = castor.convert(np.arange(size) % 5, "i4")
+        outs = [np.zeros(size, np.float32), np.zeros(2 * size, np.float32)[::2]]
+        assert f(x, y, out=outs)[1] is outs[1]
+        assert outs[0].tolist() == [one + one % 5 for one in range(size)]
+        assert outs[1].tolist() == [one - one % 5 for one in range(size)]
+    outs[1].flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        f(x, y, out=outs)
+    with pytest.raises(TypeError, match="takes 2 inputs"):
+        f(x, out=outs)
+    with pytest.raises(TypeError, match="has 2 results, not 1"):
+        f(x, y, out=[outs[0]])
+    with pytest.raises(castor.Error, match="overlap"):
+        f(x, y, out=[outs[0], outs[0]])

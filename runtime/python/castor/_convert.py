@@ -51,7 +51,7 @@ def convert(
     castor.Tensor([1, -2, 7], 'i4')
     """
     given = (dtype, overflow, rounding, nan)
-    place: Optional[Tuple[Any, int]] = None
+    location: Optional[Tuple[Any, int]] = None
     prepared: Optional[PreparedCall]
     if threads is None and out is not None:
         if _converted_into(x, given, out):
@@ -65,10 +65,10 @@ def convert(
         if prepared is not None:
             return prepared((x,))
     elif threads is None:
-        place = located(x)
-        prepared = None if place is None else _prepared.get((place[0], given))
-        if place is not None and prepared is not None:
-            return prepared.at((place[1],))
+        location = located(x)
+        prepared = None if location is None else _prepared.get((location[0], given))
+        if location is not None and prepared is not None:
+            return prepared.at((location[1],))
     options = Options(overflow, rounding, nan)
     source = input_operand(x)
     if out is not None:
@@ -86,8 +86,8 @@ def convert(
         key = (dtype, overflow, rounding, nan, x.shape)
         whole = (x.element, *key) if isinstance(x, Tensor) else (x.dtype, *key, x.strides)
         _prepared.add(whole, PreparedCall(bound, [(target, source.shape)], order))
-    elif place is not None and place[1] == source.address:
-        _prepared.add((place[0], given), PreparedCall(bound, [(target, source.shape)], order))
+    elif location is not None and location[1] == source.address:
+        _prepared.add((location[0], given), PreparedCall(bound, [(target, source.shape)], order))
     return result
 
 
@@ -143,8 +143,8 @@ def _convert_into(
         unpack(packed, unpacked[0])
         return
     # Where the operands are the memory of x and out themselves, the next call finds it as here.
-    place, target = located(x), located_output(out)
-    if place is None or target is None:
+    location, target = located(x), located_output(out)
+    if location is None or target is None:
         return
-    if place[1] == source.address and target[1] == destination.address:
-        _prepared_into.add((place[0], target[0], given), bound)
+    if location[1] == source.address and target[1] == destination.address:
+        _prepared_into.add((location[0], target[0], given), bound)

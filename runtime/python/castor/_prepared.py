@@ -46,6 +46,21 @@ def located_output(x: Any) -> Optional[Tuple[Any, int]]:
     return located(x) if _dlpack_exchange.is_never_read_only(x) else None
 
 
+def locations_of(
+    inputs: Sequence[Any], outputs: Sequence[Any]
+) -> Optional[Tuple[Tuple[Any, ...], List[int]]]:
+    """The forms and the addresses of all, where all are found at once."""
+    forms = []
+    addresses = []
+    for index, x in enumerate((*inputs, *outputs)):
+        location = located(x) if index < len(inputs) else located_output(x)
+        if location is None:
+            return None
+        forms.append(location[0])
+        addresses.append(location[1])
+    return tuple(forms), addresses
+
+
 def are_lent(operands: Sequence[Operand], inputs: Sequence[Any]) -> bool:
     """Whether the operands are the memory of the inputs themselves, arrays or tensors."""
     return all(
@@ -80,7 +95,7 @@ class PreparedCall:
         )
 
     def at(self, addresses: Sequence[int]) -> Any:
-        """The same of inputs whose data are at these addresses."""
+        """The result, or a tuple of several, from inputs whose data are at these addresses."""
         try:
             call = self._calls.pop()
         except IndexError:

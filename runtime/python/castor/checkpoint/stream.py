@@ -23,6 +23,7 @@ from castor.checkpoint.progress import Progress
 from castor.checkpoint.report import ErrorSum, TensorError
 from castor.checkpoint.safetensors import SafetensorsFile
 from castor.checkpoint.source import Source
+from castor.checkpoint.target import preallocate
 
 if TYPE_CHECKING:
     from castor.checkpoint.formats.transform import Bytes
@@ -126,6 +127,7 @@ class ShardWriter:
 
     def write(self) -> List[TensorError]:
         """The whole file; gives the errors of its converted tensors, if they are wanted."""
+        preallocate(self._file, self._plan.nbytes)
         self._write_all(memoryview(self._plan.header), 0)
         finished = [job for job in self._plan.jobs if job.name in self._done]
         self._progress.add(sum(_input_bytes(self._source, job) for job in finished))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import math
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -116,10 +117,13 @@ class Transform:
 
     @staticmethod
     def _tensors(parts: Sequence[Part], blocks: Sequence[Bytes], rows: int) -> List[castor.Tensor]:
-        return [
-            castor.Tensor(block, part.element, part.shape(rows))
-            for part, block in zip(parts, blocks)
-        ]
+        tensors = []
+        for part, block in zip(parts, blocks):
+            element, shape = castor.element_type(part.element), part.shape(rows)
+            if block.size != element.bytes_of(math.prod(shape)):
+                raise ValueError(f"{block.size} bytes of {part.spec.name} for {rows} rows")
+            tensors.append(castor.Tensor.of_packed(block, element, shape))
+        return tensors
 
 
 class TwoPassTransform(Transform, abc.ABC):
