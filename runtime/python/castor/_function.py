@@ -14,7 +14,7 @@ from castor._cache import Cache
 from castor._check import EXTENTS, compare, random_inputs
 from castor._element_types import BY_NUMBER
 from castor._operands import Operand, input_operand, output_operand
-from castor._prepared import PreparedCall, are_lent, form_of, new_output, locations_of
+from castor._prepared import PreparedCall, are_lent, form_of, locations_of, new_output
 from castor._structures import NamedConstant, ParseOptions
 
 MAX_BOUND = 256

@@ -90,9 +90,7 @@ class PreparedCall:
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """The result, or a tuple of several."""
-        return self.at(
-            [(x if isinstance(x, np.ndarray) else x.data).ctypes.data for x in inputs]
-        )
+        return self.at([(x if isinstance(x, np.ndarray) else x.data).ctypes.data for x in inputs])
 
     def at(self, addresses: Sequence[int]) -> Any:
         """The result, or a tuple of several, from inputs whose data are at these addresses."""

@@ -77,9 +77,7 @@ class Journal:
         sync_directory(self._directory)
 
     def _damaged(self, failure: Exception) -> CheckpointError:
-        return CheckpointError(
-            f"{self._path} is damaged ({failure!r}): --overwrite begins again"
-        )
+        return CheckpointError(f"{self._path} is damaged ({failure!r}): --overwrite begins again")
 
     def _checked(self, files: Any) -> Dict[str, Any]:
         """The entries of a journal, each with errors that can be read."""
