@@ -11,14 +11,14 @@ from castor._bound import Bound, Call
 from castor._operands import input_operand, output_operand
 from castor._structures import NamedConstant, ParseOptions, View
 
-from .tasks import Function, Prepared, Tensor
+from .tasks import Function, Prepared, Tensor, outputs_of
 
 
 def bound_call(function: Function, threads: int) -> tuple[Call, list, tuple]:
     """A call whose addresses and executor are set, its outputs, and what must outlive it."""
     constants = {name: tensor.operand() for name, tensor in function.constants.items()}
     compiled = castor.compile(function.text, constants=constants)
-    outputs = [spec.empty() for spec in function.outputs]
+    outputs = outputs_of(function)
     inputs = [input_operand(tensor.operand()) for tensor in function.inputs]
     results = [output_operand(tensor.operand()) for tensor in outputs]
     bound = Bound(compiled.kernel, inputs, results)
@@ -49,7 +49,7 @@ def creation(function: Function) -> Callable[[], object]:
         entry.bytes = tensor.nbytes
     options = ParseOptions(sizeof(ParseOptions), constants, len(constants), None)
     inputs = (View * len(function.inputs))(*map(view_of, function.inputs))
-    outputs = [spec.empty() for spec in function.outputs]
+    outputs = outputs_of(function)
     results = (View * len(outputs))(*map(view_of, outputs))
     runtime = _runtime.runtime().pointer
 

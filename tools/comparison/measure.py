@@ -16,10 +16,18 @@ import castor
 import numpy as np
 
 from . import castor_side, checks, peers, timing
-from .families import blocks, compile_time, conversions, convolutions, elementwise, products
-from .families import quantization, start_up
+from .families import (
+    blocks,
+    compile_time,
+    conversions,
+    convolutions,
+    elementwise,
+    products,
+    quantization,
+    start_up,
+)
 from .peers.base import Peer
-from .tasks import Lacking, Prepared, Task
+from .tasks import SPOILED, Lacking, Prepared, Task, forget_memory, spoil_memory
 
 FAMILIES: dict[str, Callable[[bool], Iterator[Task]]] = {
     "conversions": conversions.tasks, "small_conversions": conversions.small_tasks,
@@ -37,6 +45,8 @@ class Measurement:
     def __init__(self, task: Task, threads: int, effort: timing.Effort):
         self._task, self._threads, self._effort = task, threads, effort
         self._castor: dict[str, Prepared] = {}
+        self._expected: dict[str, list[np.ndarray]] = {}
+        forget_memory()
         self._peers: dict[str, Prepared] = {}
         self._record: dict = {"family": task.family, "name": task.name, "threads": threads,
                               "work": task.work, "unit": task.unit, "castor": {}, "peers": {}}
@@ -46,7 +56,9 @@ class Measurement:
         if form not in self._castor:
             function = self._task.function(form)
             self._castor[form] = castor_side.prepare(function, form, self._threads)
+            spoil_memory()
             self._castor[form].run()
+            self._expected[form] = [data.copy() for data in self._castor[form].results()]
 
     def add(self, peer: Peer) -> None:
         """What the peer has; its result is compared before anything is timed."""
@@ -57,17 +69,21 @@ class Measurement:
             return
         try:
             prepared = peer.prepare(self._task)
+            spoil_memory()
             prepared.run()
-            found = prepared.results()
+            found = [data.copy() for data in prepared.results()]
         except Lacking as lack:
             entry["lacks"] = str(lack)
             return
         except Exception as failure:  # peers have classes of their own; the report shows it
             entry["failed"] = f"{type(failure).__name__}: {failure}"[:200]
             return
+        if all((data == SPOILED).all() for data in found):
+            entry["broken"] = "stores nothing"
+            return
         self._add_castor(prepared.form)
         specs = self._task.function(prepared.form).outputs
-        differs = checks.difference(found, self._castor[prepared.form].results(), specs)
+        differs = checks.difference(found, self._expected[prepared.form], specs)
         entry |= {"form": prepared.form, "note": prepared.note, "differs": differs}
         self._peers[peer.name] = prepared
 

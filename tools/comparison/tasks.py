@@ -11,6 +11,7 @@ import castor
 import numpy as np
 
 ALIGNMENT = 64
+SPOILED = 0xA5  # in each byte of memory that no result is stored in yet
 
 
 def aligned_bytes(count: int) -> np.ndarray:
@@ -37,9 +38,6 @@ class Spec:
     @property
     def nbytes(self) -> int:
         return (self.size * self.bits + 7) // 8
-
-    def empty(self) -> Tensor:
-        return Tensor(self.element, self.shape, aligned_bytes(self.nbytes))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +77,30 @@ class Function:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Spec, ...]
     constants: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+
+
+_memory: dict[tuple[int, int], np.ndarray] = {}
+
+
+def outputs_of(function: Function) -> list[Tensor]:
+    """Memory for the results, the same for all that compute the function: which pages a tensor has
+    may weigh more than what is compared."""
+    made = []
+    for index, spec in enumerate(function.outputs):
+        data = _memory.setdefault((index, spec.nbytes), aligned_bytes(spec.nbytes))
+        made.append(Tensor(spec.element, spec.shape, data))
+    return made
+
+
+def spoil_memory() -> None:
+    """Before a result that is compared: nobody passes with what another one has stored."""
+    for data in _memory.values():
+        data[:] = SPOILED
+
+
+def forget_memory() -> None:
+    """Before another task."""
+    _memory.clear()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -68,8 +68,8 @@ def peer_creations(peer: Peer, tasks: list[Task]) -> list[Callable[[], object]]:
 
 def measured(chosen: list[Peer], threads: int, quick: bool) -> Iterator[dict]:
     for name, tasks in groups(quick).items():
-        record: dict = {"family": FAMILY, "name": name, "threads": threads,
-                        "castor": {"": cold_and_warm([creation(task.function("")) for task in tasks])},
+        ours = cold_and_warm([creation(task.function("")) for task in tasks])
+        record: dict = {"family": FAMILY, "name": name, "threads": threads, "castor": {"": ours},
                         "peers": {}}
         for peer in chosen:
             creations = peer_creations(peer, tasks)

@@ -44,6 +44,10 @@ def source_of(source: str, target: str, elements: int) -> Tensor:
     high = min(bounds_of(source)[1], bounds_of(target)[1])
     values = np.random.default_rng(1).uniform(low, high, elements)
     values[::8] = np.trunc(values[::8] * 2) / 2
+    if source == "f8e8m0":
+        values = 2.0 ** np.floor(np.log2(np.maximum(values, 0.5)))
+    elif target == "f8e8m0":
+        values = np.maximum(values, 1)  # 0 is no power of two
     given = values > 0.5 if source == "boolean" else values
     return Tensor.of(castor.convert(given, source))
 

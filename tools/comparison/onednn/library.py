@@ -90,6 +90,11 @@ class Call:
     def implementation(self) -> str:
         return self._library.peer_implementation(self.pointer).decode()
 
+    def run(self) -> None:
+        """Once; raises Lacking with oneDNN's message."""
+        if self._library.peer_run(self.pointer, 1):
+            raise Lacking(self._library.peer_error().decode())
+
     def __del__(self) -> None:
         self._library.peer_destroy(self.pointer)
 

@@ -6,7 +6,7 @@ import castor
 import ml_dtypes
 import numpy as np
 
-from ..tasks import Lacking, Prepared, Task, Tensor
+from ..tasks import Lacking, Prepared, Task, Tensor, outputs_of
 from .base import Peer
 from .numpy_peer import TYPES as NUMPY_TYPES
 
@@ -34,7 +34,7 @@ class MlDtypesPeer(Peer):
             if not has(name):
                 raise Lacking(f"no {name}")
         function = task.function("")
-        x, out = array_of(function.inputs[0]), function.outputs[0].empty()
+        x, out = array_of(function.inputs[0]), outputs_of(function)[0]
         y = array_of(out)
 
         def results() -> list[np.ndarray]:

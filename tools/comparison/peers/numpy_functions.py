@@ -7,7 +7,7 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
-from ..tasks import Function, Lacking, Prepared, Task
+from ..tasks import Function, Lacking, Prepared, Task, outputs_of
 
 Arrays = list[np.ndarray]
 f32, f16 = np.float32, np.float16
@@ -159,7 +159,7 @@ def prepare(task: Task) -> Prepared:
     if name not in CHAINS:
         raise Lacking("no chain without unpacking")
     function: Function = task.function("")
-    outputs = [spec.empty() for spec in function.outputs]
+    outputs = outputs_of(function)
     run = CHAINS[name]([tensor.array() for tensor in function.inputs],
                        [tensor.array() for tensor in outputs])
     return Prepared(run, lambda: [tensor.data for tensor in outputs])
@@ -173,6 +173,6 @@ def matmul_integer(task: Task) -> Prepared:
     a, b = (tensor.array().astype(np.int32) for tensor in (each.a, each.b))
     a -= each.a_zero_point
     b -= each.b_zero_point
-    out = task.function("").outputs[0].empty()
+    out = outputs_of(task.function(""))[0]
     y = out.array()
     return Prepared(lambda: np.matmul(a, b, out=y), lambda: [out.data], note="widened ahead")

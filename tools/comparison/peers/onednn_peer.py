@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ..families.convolutions import Operands as ConvolutionOperands
 from ..onednn import build
 from ..onednn.library import Call, ConvolutionTask, Library
-from ..tasks import Function, Lacking, Prepared, Task, Tensor
+from ..tasks import Function, Lacking, Prepared, Task, Tensor, outputs_of
 from .base import Peer
 
 QUEUED_EXECUTIONS = 8
@@ -54,12 +54,13 @@ class OnednnPeer(Peer):
         if task.kind not in self._makers:
             raise Lacking(f"no {task.kind}")
         function = task.function(form_of(task))
-        outputs = [spec.empty() for spec in function.outputs]
+        outputs = outputs_of(function)
         return lambda: self._makers[task.kind](task, function, outputs), outputs
 
     def prepare(self, task: Task) -> Prepared:
         make, outputs = self._maker(task)
         call = make()
+        call.run()  # raises Lacking where the execution is refused
         run, pointer = self.library.run, call.pointer
         is_slow = call.implementation.startswith(("simple", "ref"))  # its code without a JIT
         executions = QUEUED_EXECUTIONS if self.library.has_queue and not is_slow else 1

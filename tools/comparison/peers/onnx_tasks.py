@@ -176,9 +176,14 @@ def convert(task: Task) -> Model:
 
 
 def conversion_form(source: str, target: str) -> str:
-    """ONNX's Cast from floats to f8e8m0 takes the next larger power of two."""
+    """ONNX's Cast to f8e8m0 takes the next larger power of two; ONNX Runtime rounds floats to
+    integers of 2 and 4 bits."""
+    if target == "f8e8m0" and source not in ("f8e8m0", "boolean"):
+        return "{rounding = up}"
     is_float = source[0] == "f" or source == "bf16"
-    return "{rounding = up}" if target == "f8e8m0" and is_float and source != target else ""
+    if target in ("u2", "i2", "u4", "i4") and is_float:
+        return "{overflow = saturate, rounding = nearest_away}"
+    return ""
 
 
 # ---- convolutions and products ----

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import onnxruntime
 
-from ..tasks import Lacking, Prepared, Spec, Task, Tensor
+from ..tasks import Function, Lacking, Prepared, Task, outputs_of
 from . import onnx_models, onnx_tasks
 from .base import Peer
 
@@ -35,15 +35,15 @@ class OnnxRuntimePeer(Peer):
     def __init__(self, threads: int):
         self._threads = threads
 
-    def run_model(self, model: bytes, inputs: dict[str, Tensor], outputs: dict[str, Spec],
-                  form: str = "") -> Prepared:
+    def _run(self, function: Function, made: onnx_tasks.Model) -> Prepared:
         """A session whose tensors are in our memory."""
+        model, inputs, outputs, form = made.model, made.inputs, made.outputs, made.form
         session = session_of(model, self._threads)
         binding = session.io_binding()
         for name, tensor in inputs.items():
             binding.bind_input(name, "cpu", 0, onnx_models.number_of(tensor.element),
                                tensor.shape, tensor.data.ctypes.data)
-        results = {name: spec.empty() for name, spec in outputs.items()}
+        results = dict(zip(outputs, outputs_of(function)))
         for name, tensor in results.items():
             binding.bind_output(name, "cpu", 0, onnx_models.number_of(tensor.element),
                                 tensor.shape, tensor.data.ctypes.data)
@@ -60,7 +60,7 @@ class OnnxRuntimePeer(Peer):
 
     def _do_onnx(self, task: Task) -> Prepared:
         made = onnx_tasks.model_of(task)
-        return self.run_model(made.model, made.inputs, made.outputs, made.form)
+        return self._run(task.function(made.form), made)
 
     def creation(self, task: Task) -> Callable[[], object]:
         model = onnx_tasks.model_of(task).model

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import openvino
 from openvino import opset13 as ops
 
-from ..tasks import Function, Lacking, Prepared, Spec, Task, Tensor
+from ..tasks import Function, Lacking, Prepared, Task, Tensor, outputs_of
 from . import onnx_tasks
 from .base import Peer
 from .onnxruntime_peer import first_line
@@ -38,17 +38,16 @@ class OpenvinoPeer(Peer):
         self.core.set_property("CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
                                        "INFERENCE_PRECISION_HINT": "f32"})
 
-    def run_model(self, model: openvino.Model, inputs: list[Tensor], outputs: list[Spec],
-                  form: str = "") -> Prepared:
+    def _run(self, model: openvino.Model, function: Function, form: str = "") -> Prepared:
+        inputs, results = list(function.inputs), outputs_of(function)
         try:
             compiled = self.core.compile_model(model, "CPU")
         except RuntimeError as failure:
             raise Lacking(first_line(failure)) from failure
-        for port, tensor in (*zip(compiled.inputs, inputs), *zip(compiled.outputs, outputs)):
+        for port, tensor in (*zip(compiled.inputs, inputs), *zip(compiled.outputs, results)):
             if port.element_type != type_of(tensor.element):
                 raise Lacking(f"{tensor.element} becomes {port.element_type.get_type_name()}")
         request = compiled.create_infer_request()
-        results = [spec.empty() for spec in outputs]
         for index, tensor in enumerate(inputs):
             request.set_input_tensor(index, tensor_of(tensor))
         for index, tensor in enumerate(results):
@@ -67,8 +66,7 @@ class OpenvinoPeer(Peer):
 
     def do_convert(self, task: Task) -> Prepared:
         function = task.function("")
-        return self.run_model(conversion(function), list(function.inputs),
-                              list(function.outputs))
+        return self._run(conversion(function), function)
 
     def _read(self, model: bytes) -> openvino.Model:
         try:
@@ -78,8 +76,7 @@ class OpenvinoPeer(Peer):
 
     def _do_onnx(self, task: Task) -> Prepared:
         made = onnx_tasks.model_of(task)
-        return self.run_model(self._read(made.model), list(made.inputs.values()),
-                              list(made.outputs.values()), made.form)
+        return self._run(self._read(made.model), task.function(made.form), made.form)
 
     def creation(self, task: Task) -> Callable[[], object]:
         if task.kind == "convert":

@@ -17,7 +17,6 @@ from . import torch_functions
 from .base import Peer
 from .torch_peer import tensor_of
 
-
 FOLDER_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 
 

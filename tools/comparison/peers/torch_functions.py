@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from ..tasks import Function, Lacking, Prepared, Task, Tensor
+from ..tasks import Function, Lacking, Prepared, Task, Tensor, outputs_of
 
 f32 = torch.float32
 Result = tuple[torch.Tensor, ...]
@@ -123,7 +123,7 @@ def matmul_integer(task: Task, viewed: Viewed) -> Prepared:
     if each.a_zero_point or each.b_zero_point or each.a.element != "i8":
         raise Lacking("i8 x i8 without zero points alone")
     a, b = viewed(each.a), viewed(each.b)
-    out = task.function("").outputs[0].empty()
+    out = outputs_of(task.function(""))[0]
     y = viewed(out)
     try:
         torch._int_mm(a, b, out=y)

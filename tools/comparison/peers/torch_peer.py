@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ..tasks import Lacking, Prepared, Task, Tensor
+from ..tasks import Lacking, Prepared, Task, Tensor, outputs_of
 from . import torch_functions
 from .base import Peer
 
@@ -37,7 +37,7 @@ class TorchPeer(Peer):
 
     def do_convert(self, task: Task) -> Prepared:
         function = task.function("")
-        out = function.outputs[0].empty()
+        out = outputs_of(function)[0]
         x, y = tensor_of(function.inputs[0]), tensor_of(out)
         try:
             y.copy_(x)

@@ -210,6 +210,9 @@ def differences_part(run: Run) -> list[str]:
                 if figure.differs is not None:
                     groups[row.family, figure.peer].append(
                         f"{row.name} {difference_text(figure.differs)}")
+    for row, peer, why in run.broken():
+        if row.threads == min(run.threads()):
+            groups[row.family, f"{peer} {why}"].append(row.name)
     if not groups and not run.failures():
         return []
     cells = [(family, peer, str(len(texts)), "; ".join(texts[:LISTED])

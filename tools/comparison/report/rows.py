@@ -87,8 +87,15 @@ class Run:
         return list(self.facts["versions"])
 
     def failures(self) -> list[tuple[Row, str, str]]:
-        return [(row, name, entry["failed"]) for row in self.timed()
-                for name, entry in row.record["peers"].items() if "failed" in entry]
+        return self._told("failed")
+
+    def broken(self) -> list[tuple[Row, str, str]]:
+        """What a peer says it has done, but has not."""
+        return self._told("broken")
+
+    def _told(self, key: str) -> list[tuple[Row, str, str]]:
+        return [(row, name, entry[key]) for row in self.timed()
+                for name, entry in row.record["peers"].items() if key in entry]
 
 
 def geometric_mean(values: Sequence[float]) -> float:
