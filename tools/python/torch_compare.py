@@ -5,8 +5,8 @@
   T/bin/python tools/python/torch_compare.py
 
 Conversions that torch has, on one thread each: results of random bits, and the best time of several
-rounds of 1 Mi elements in which both sides run in turn, into memory that is there. Tensors of bf16
-and 8-bit floats go in and out by DLPack. Exit status 1 where results differ: NaN is equal to NaN.
+rounds of 1 Mi elements in which both sides run in turn, into memory that is there and to a new
+result. Tensors go in and out by DLPack. Exit status 1 where results differ: NaN is equal to NaN.
 """
 
 from __future__ import annotations
@@ -81,18 +81,25 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def measured(x: torch.Tensor, target: torch.dtype, rounds: int = 25) -> Tuple[float, float]:
+def in_turn(
+    ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int = 25
+) -> Tuple[float, float]:
     """The best time of castor and of torch."""
+    pairs = [(seconds(ours), seconds(theirs)) for _ in range(rounds)]
+    return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
+
+
+def stored(x: torch.Tensor, target: torch.dtype) -> Tuple[float, float]:
+    """Into memory that is there."""
     found, expected = torch.empty(x.shape, dtype=target), torch.empty(x.shape, dtype=target)
     options = OPTIONS.get(target, {})
-    pairs = [
-        (
-            seconds(lambda: castor.convert(x, out=found, **options)),
-            seconds(lambda: expected.copy_(x)),
-        )
-        for _ in range(rounds)
-    ]
-    return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
+    return in_turn(lambda: castor.convert(x, out=found, **options), lambda: expected.copy_(x))
+
+
+def made(x: torch.Tensor, target: torch.dtype) -> Tuple[float, float]:
+    """To a new result: castor's is a NumPy array or a castor.Tensor."""
+    options = OPTIONS.get(target, {})
+    return in_turn(lambda: castor.convert(x, target, **options), lambda: x.to(target))
 
 
 def cpu_name() -> str:
@@ -111,9 +118,13 @@ def main() -> None:
         f" {time.strftime('%Y-%m-%d')}. Written by `tools/python/torch_compare.py`: random bits of"
         f" {ELEMENTS} elements, torch's own tensors by DLPack, one thread each.\n"
     )
-    print("| from | to | random bits that differ | castor, us | torch, us | ratio |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| from | to | random bits that differ | castor, us | torch, us | ratio |"
+        " new result: castor, us | torch, us | ratio |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     ratios: List[float] = []
+    new_ratios: List[float] = []
     notes: List[str] = []
     for wide, wide_type in WIDE.items():
         for narrow, narrow_type in NARROW.items():
@@ -127,14 +138,19 @@ def main() -> None:
                 wrong = differences(bits, to)
                 if wrong:
                     notes.append(f"{source[0]} to {target}: {first_difference(bits, to)}")
-                mine, theirs = measured(numbers(source[1]), to)
+                x = numbers(source[1])
+                mine, theirs = stored(x, to)
+                my_new, their_new = made(x, to)
                 ratios.append(theirs / mine)
+                new_ratios.append(their_new / my_new)
                 print(
-                    f"| {source[0]} | {target} | {wrong} | {mine * 1e6:.0f} | {theirs * 1e6:.0f} |"
-                    f" {theirs / mine:.1f} |"
+                    f"| {source[0]} | {target} | {wrong} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} |"
+                    f" {theirs / mine:.2f} | {my_new * 1e6:.1f} | {their_new * 1e6:.1f} |"
+                    f" {their_new / my_new:.2f} |"
                 )
-    mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    print(f"\nGeometric mean {mean:.1f}, least {min(ratios):.1f}.")
+    for what, found in (("memory that is there", ratios), ("a new result", new_ratios)):
+        mean = math.exp(statistics.fmean(map(math.log, found)))
+        print(f"\nInto {what}: geometric mean {mean:.1f}, least {min(found):.2f}.")
     print("\n".join(notes))
     sys.exit(1 if notes else 0)
 
