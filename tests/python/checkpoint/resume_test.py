@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -175,3 +176,22 @@ def test_a_killed_process_goes_on(kind: signal.Signals, tmp_path: Path) -> None:
     convert_checkpoint(source, tmp_path / "whole.safetensors", Options("mxfp4"))
     assert target.read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
     assert not list(tmp_path.glob("*.part*"))
+
+
+FULL = """
+import resource, sys
+from castor.checkpoint import cli
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_too_little_room_is_told_first(tmp_path: Path) -> None:
+    """The output's room is reserved before anything is computed; nothing is left."""
+    source = tmp_path / "in.safetensors"
+    files.save(source, {"a.weight": ("BF16", (4096, 1024), bytes(1 << 23))})
+    words = [sys.executable, "-c", FULL, source, tmp_path / "out.safetensors", "--to", "mxfp8"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.search(r"File too large: 43[0-9]{5} bytes for the output", done.stderr), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["in.safetensors"]
