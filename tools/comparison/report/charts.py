@@ -62,21 +62,20 @@ def conversions(run: Run, path: pathlib.Path) -> str:
     targets = list(dict.fromkeys(pair(row)[1] for row in rows))
     values = np.full((len(sources), len(targets)), np.nan)
     for row in rows:
-        ratios = [figure.ratio for figure in row.figures()]
+        ratios = [figure.ratio for figure in row.figures() if figure.is_same]
         if ratios:
             source, target = pair(row)
             values[sources.index(source), targets.index(target)] = np.log2(min(ratios))
     figure, axes = plt.subplots(figsize=(8, 7))
     axes.set_facecolor("#dddddd")
-    shown = axes.pcolormesh(values, cmap="RdBu", norm=TwoSlopeNorm(0, -1, 5), edgecolors="white",
-                            linewidth=0.3)
+    shown = axes.pcolormesh(values, cmap="RdBu", norm=TwoSlopeNorm(0, -1, 5), rasterized=True)
     axes.set_xticks(np.arange(len(targets)) + 0.5, targets, rotation=90)
     axes.set_yticks(np.arange(len(sources)) + 0.5, sources)
     axes.invert_yaxis()
     bar = figure.colorbar(shown, ticks=range(-1, 6))
     bar.ax.set_yticklabels([f"{2.0 ** power:g}" for power in range(-1, 6)])
     axes.set_title("conversions, one thread: time of the fastest peer over castor's\n"
-                   "(row: from; column: to; grey: no peer has the pair)")
+                   "(row: from; column: to; grey: no peer has the pair with castor's bits)")
     return save(figure, path)
 
 

@@ -26,6 +26,11 @@ class Figure:
         return self.differs is None
 
 
+def figure_of(name: str, entry: dict, castor_seconds: float) -> Figure:
+    return Figure(name, entry["best"] / castor_seconds, entry.get("form", ""),
+                  entry.get("differs"), entry.get("note", ""))
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
     """A task with a number of threads."""
@@ -56,8 +61,7 @@ class Row:
         return self.record["work"] / entry["best"] / 1e9 if "best" in entry else None
 
     def figures(self) -> list[Figure]:
-        return [Figure(name, entry["best"] / self.castor_seconds(entry["form"]), entry["form"],
-                       entry["differs"], entry["note"])
+        return [figure_of(name, entry, self.castor_seconds(entry.get("form", "")))
                 for name, entry in self.record["peers"].items() if "best" in entry]
 
     def figure(self, peer: str) -> Figure | None:
@@ -120,8 +124,9 @@ def compact(record: dict) -> dict:
 
 
 def times(entry: dict) -> dict:
+    """Without medians, which tell how quiet a run was, and without what is empty."""
     return {key: rounded(value) if isinstance(value, float) else value
-            for key, value in entry.items()}
+            for key, value in entry.items() if key != "median" and value not in ("", None)}
 
 
 def merged(facts: dict, parts: Iterable[dict]) -> Run:
