@@ -149,72 +149,60 @@ def test_dlpack_of_types_that_numpy_lacks() -> None:
     assert stored.view(ml_dtypes.bfloat16).tolist() == [1, 2, 3, 4, 5]
 
 
-def with_table() -> Any:
-    """A type as torch.Tensor is: __dlpack__, and a table of C functions for objects of the type."""
-    from castor import _dlpack, _dlpack_exchange
+class TorchTensor:
+    """What castor asks torch.Tensor for."""
 
-    class Tensor:
-        def __init__(self, data: np.ndarray, requires_grad: bool = False) -> None:
-            self.data = data
-            self.requires_grad = requires_grad
-            self.extents = (ctypes.c_int64 * data.ndim)(*data.shape)
-            steps = [step // data.itemsize for step in data.strides]
-            self.steps = (ctypes.c_int64 * data.ndim)(*steps)
-            self.capsules = 0
+    def __init__(self, data: np.ndarray, *, requires_grad: bool = False, is_neg: bool = False):
+        self.data = data
+        self.dtype, self.shape = str(data.dtype), data.shape
+        self.requires_grad, self.is_cpu = requires_grad, True
+        self.negative = is_neg
+        self.capsules = 0
 
-        def __dlpack__(self, **arguments: Any) -> Any:
-            if self.requires_grad:
-                raise BufferError("it requires gradient")
-            self.capsules += 1
-            return self.data.__dlpack__(**arguments)
+    def is_neg(self) -> bool:
+        return self.negative
 
-    def tensor_of(given: Any, address: int) -> int:
-        fields = _dlpack.Fields.from_address(address)
-        fields.data, fields.device_type, fields.rank = given.data.ctypes.data - 8, 1, given.data.ndim
-        fields.device_id, fields.byte_offset = 0, 8
-        fields.code, fields.bits, fields.lanes = 2, given.data.itemsize * 8, 1
-        fields.shape, fields.strides = given.extents, given.steps
-        return 0
+    def stride(self) -> Any:
+        return tuple(step // self.data.itemsize for step in self.data.strides)
 
-    kept = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(tensor_of)
-    table = _dlpack_exchange.Table(1, 2)
-    table.tensor_of = ctypes.cast(kept, ctypes.c_void_p).value
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    name = b"dlpack_exchange_api"
-    Tensor.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), name, None)
-    Tensor.keeps = (kept, table, name)
-    return Tensor
+    def data_ptr(self) -> int:
+        return self.data.ctypes.data
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("it requires gradient")
+        self.capsules += 1
+        return self.data.__dlpack__(**arguments)
 
 
-@pytest.mark.parametrize("writable", [False, True])
-def test_tables_of_c_functions(writable: bool) -> None:
-    """A form that came by __dlpack__ comes by the table from then on, unless it is refused."""
-    kind = with_table()
-    if writable:
-        kind.__module__, kind.__qualname__ = "torch", "Tensor"
-    for _ in range(3):
-        x = kind(np.random.default_rng(1).uniform(-9, 9, (5, 7)).astype(np.float32)[:, ::2])
+TorchTensor.__module__, TorchTensor.__qualname__ = "torch", "Tensor"
+
+
+class DerivedTensor(TorchTensor):
+    """It may override what castor asks for."""
+
+
+def test_tensors_of_torch() -> None:
+    """A form that came by __dlpack__ needs no capsule from then on, but every check."""
+    for turn in range(3):
+        x = TorchTensor(np.random.default_rng(turn).uniform(-9, 9, (5, 7)).astype("f4")[:, ::2])
         assert (castor.convert(x, "i16") == x.data.astype(np.int16)).all()
-        out = kind(np.zeros((5, 4)))
+        out = TorchTensor(np.zeros((5, 4)))
         assert castor.convert(x, out=out) is out
         assert (out.data == x.data).all()
         wide = np.zeros((5, 4))
         castor.convert(x, out=wide)
         assert (wide == x.data).all()
-    assert x.capsules == out.capsules == (0 if writable else 1)
-    assert castor.convert(kind(np.float32([[3]])), "i16").tolist() == [[3]]
-    with pytest.raises(BufferError, match="gradient"):
-        castor.convert(kind(x.data, requires_grad=True), "i16")
-    with pytest.raises(BufferError, match="gradient"):
-        castor.convert(x, out=kind(np.zeros((5, 4)), requires_grad=True))
-
-    class Derived(kind):
-        """The table is for objects of its base."""
-
-    derived = Derived(x.data)
-    castor.convert(derived, "i16")
-    castor.convert(derived, "i16")
+        assert (x.capsules, out.capsules) == ((3, 1) if turn == 0 else (0, 0))
+    assert castor.convert(TorchTensor(np.float32([[3]])), "i16").tolist() == [[3]]
+    for refused in ({"requires_grad": True}, {"is_neg": True}):
+        with pytest.raises(BufferError, match="gradient|negative bit"):
+            castor.convert(TorchTensor(x.data, **refused), "i16")
+        with pytest.raises(BufferError, match="gradient|negative bit"):
+            castor.convert(x, out=TorchTensor(np.zeros((5, 4)), **refused))
+    derived = DerivedTensor(x.data)
+    for _ in range(2):
+        castor.convert(derived, "i16")
     assert derived.capsules == 2
 
 

@@ -21,7 +21,7 @@ from ctypes import (
 )
 from typing import Any, Tuple
 
-from castor import _library
+from castor import _library, _torch
 from castor._structures import View
 
 MAX_VERSION = (1, 1)
@@ -89,11 +89,6 @@ def is_readable() -> bool:
     return _pointer is not None
 
 
-def pointer_of(capsule: Any, name: bytes) -> int:
-    """What a capsule of that name contains."""
-    return int(_pointer(capsule, name))
-
-
 def _capsule_of(given: Any) -> Any:
     try:
         return given.__dlpack__(max_version=MAX_VERSION)
@@ -103,6 +98,7 @@ def _capsule_of(given: Any) -> Any:
 
 def view_of(given: Any, *, writes: bool) -> Tuple[Any, View]:
     """The tensor's memory, and what keeps it: the capsule, whose destructor gives it back."""
+    _torch.check_sign(given)
     capsule = _capsule_of(given)
     flags = 0
     if _is_named(capsule, b"dltensor_versioned"):

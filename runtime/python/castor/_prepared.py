@@ -7,7 +7,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from castor import _dlpack_exchange
+from castor import _torch
 from castor._bound import Bound
 from castor._element_types import ElementType
 from castor._operands import Operand
@@ -34,7 +34,7 @@ def located(x: Any) -> Optional[Tuple[Any, int]]:
         return (x.dtype, x.shape, x.strides), x.ctypes.data
     if isinstance(x, Tensor):
         return (x.element, x.shape), x.data.ctypes.data
-    return _dlpack_exchange.form_and_address(x)
+    return _torch.form_and_address(x) if _torch.is_tensor(x) else None
 
 
 def located_output(x: Any) -> Optional[Tuple[Any, int]]:
@@ -43,7 +43,7 @@ def located_output(x: Any) -> Optional[Tuple[Any, int]]:
         return located(x) if x.flags.writeable else None
     if isinstance(x, Tensor):
         return located(x) if x.data.flags.writeable else None
-    return located(x) if _dlpack_exchange.is_never_read_only(x) else None
+    return located(x)
 
 
 def locations_of(
