@@ -59,6 +59,9 @@ def test_eight_threads_on_one_function() -> None:
             assert (scaled(x, np.float32(3)) == expected[k]).all()
             assert (text(x, threads=None if i % 10 else 2) == x.astype(np.float16)).all()
             assert (castor.convert(x, "f64" if i % 2 else "i32") == x).all()
+            halves, wide = np.empty(x.size, np.float16), np.empty(x.size)
+            assert text(x, out=halves) is halves and castor.convert(x, out=wide) is wide
+            assert (halves == x.astype(np.float16)).all() and (wide == x).all()
 
     in_threads(8, work)
 
@@ -87,11 +90,11 @@ def resident_bytes() -> int:
     return pages * resource.getpagesize()
 
 
-@pytest.mark.parametrize("kind", ["same", "shapes", "errors", "function"])
+@pytest.mark.parametrize("kind", ["same", "shapes", "errors", "function", "out"])
 def test_calls_do_not_grow(kind: str) -> None:
     """10^6 calls with CASTOR_LONG=1; else fewer, which would still show what each call leaves."""
     calls = 1_000_000 if IS_LONG else 20_000
-    x = np.arange(5000, dtype=np.float32)
+    x, y = np.arange(5000, dtype=np.float32), np.zeros(5000, np.float32)
     function = castor.compile("func @f(%x: f32[?n]) -> f32[?n] { %y = neg %x return %y }")
 
     def one(i: int) -> None:
@@ -101,6 +104,9 @@ def test_calls_do_not_grow(kind: str) -> None:
             castor.convert(x[: i % 5000], "i4", overflow="saturate")
         elif kind == "function":
             function(x[: i % 1000])
+        elif kind == "out":
+            function(x[: i % 1000], out=y[: i % 1000])
+            castor.convert(x[: i % 5000], out=y[: i % 5000])
         else:
             with pytest.raises(castor.Error):
                 function(np.ones((1, 2), np.float32))
@@ -135,6 +141,8 @@ def test_a_small_call_is_cheap() -> None:
     function = castor.compile("func @f(%x: f32[?n]) -> f32[?n] { %y = neg %x return %y }")
     assert best_ns(lambda: castor.convert(x, "f8e4m3")) < 20_000
     assert best_ns(lambda: function(x)) < 20_000
+    y = np.ones(16, np.float16)
+    assert best_ns(lambda: castor.convert(x, out=y)) < 20_000
 
 
 def test_import_is_cheap(tmp_path: Path) -> None:
