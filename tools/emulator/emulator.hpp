@@ -2,8 +2,8 @@
 // Carries out instructions that the CPU lacks, so that tests run kernels of tiers above it.
 //
 // Each such instruction raises SIGILL; the handler decodes it, computes its result from the
-// registers in the signal's frame, puts it there and goes on after it. Meanings: Intel SDM, volume
-// 2, and "Intel AVX512-FP16 Architecture Specification". A few microseconds an instruction.
+// registers in the signal's frame, puts it there and goes on after it. What it does is what the
+// table of instructions says (tools/machine). A few microseconds an instruction.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ enum class TilesOfCpu : uint8_t { used, left_alone };
 /// them, or lacks the AVX-512 that they build on.
 jit::FeatureSet install(TilesOfCpu tiles = TilesOfCpu::used);
 
-/// The features that the emulator knows: AVX512-FP16, as far as castor emits it (registers only),
-/// and AMX-TILE with AMX-INT8 (tiles.hpp).
+/// The features that the emulator stands in for: AVX512-FP16, as far as castor emits it, and
+/// AMX-TILE with AMX-INT8 (tiles.hpp).
 jit::FeatureSet emulated();
 
 /// Instructions carried out so far, by all threads.

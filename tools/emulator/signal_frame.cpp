@@ -49,12 +49,29 @@ void SignalFrame::skip(size_t bytes) {
   context_.uc_mcontext.gregs[REG_RIP] += static_cast<greg_t>(bytes);
 }
 
-uint64_t SignalFrame::general(int number) const {
+greg_t& SignalFrame::general_slot(int number) const {
   constexpr std::array order = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                 REG_R12, REG_R13, REG_R14, REG_R15};
   const auto index = static_cast<size_t>(order[static_cast<size_t>(number)]);
-  return static_cast<uint64_t>(context_.uc_mcontext.gregs[index]);
+  return context_.uc_mcontext.gregs[index];
+}
+
+uint64_t SignalFrame::general(int number) const {
+  return static_cast<uint64_t>(general_slot(number));
+}
+
+void SignalFrame::set_general(int number, uint64_t value) {
+  general_slot(number) = static_cast<greg_t>(value);
+}
+
+void SignalFrame::set_flags(bool zero, bool carry) {
+  constexpr greg_t carry_bit = 0x1;
+  constexpr greg_t zero_bit = 0x40;
+  constexpr greg_t others = 0x4 | 0x10 | 0x80 | 0x800;  // PF, AF, SF, OF
+  greg_t& flags = context_.uc_mcontext.gregs[REG_EFL];
+  flags &= ~(others | carry_bit | zero_bit);
+  flags |= (zero ? zero_bit : 0) | (carry ? carry_bit : 0);
 }
 
 uint32_t SignalFrame::mxcsr() const {

@@ -11,7 +11,7 @@
 
 namespace castor::emulator {
 
-using ZmmBytes = std::array<std::byte, 64>;
+using ZmmBytes = std::array<uint8_t, 64>;
 using TileConfigBytes = std::array<uint8_t, 64>;
 
 /// A view of one signal's frame (arch/x86/include/uapi/asm/sigcontext.h): FXSAVE's 512 bytes,
@@ -25,6 +25,9 @@ class SignalFrame {
   uint32_t mxcsr() const;
   /// By its number in instructions: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 and on.
   uint64_t general(int number) const;
+  void set_general(int number, uint64_t value);
+  /// Sets ZF and CF; clears the other flags that comparisons set.
+  void set_flags(bool zero, bool carry);
   ZmmBytes zmm(int index) const;
   void set_zmm(int index, const ZmmBytes& bytes);
   uint64_t opmask(int index) const;
@@ -50,6 +53,7 @@ class SignalFrame {
     size_t at;  ///< in the register
   };
 
+  greg_t& general_slot(int number) const;
   size_t offset_of(Component component) const;
   std::array<Part, 3> parts(int zmm_index) const;
   bool is_present(Component component) const;

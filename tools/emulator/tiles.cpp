@@ -1,35 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emulator/tiles.hpp"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <optional>
 
 #include "tools/emulator/permission.hpp"
+#include "tools/machine/tiles.hpp"
 
 namespace castor::emulator {
 
 namespace {
 
-constexpr int tile_count = 8;
-constexpr int max_rows = 16;
-constexpr int max_row_bytes = 64;
-
-/// One tile register, with as many rows and bytes as are configured; all else is zero.
-struct Tile {
-  int rows = 0;
-  int row_bytes = 0;
-  std::array<std::array<uint8_t, max_row_bytes>, max_rows> data = {};
-
-  bool is_configured() const { return rows > 0; }
-};
+using machine::Numbers;
+using machine::tile_count;
+using Tile = machine::Tile<Numbers>;
 
 /// The state that AMX adds to a thread. No configuration is 64 zeros.
 struct TileState {
   TileConfigBytes config = {};
-  std::array<Tile, tile_count> tiles;
+  std::array<Tile, tile_count> tiles = {};
 };
 
 thread_local TileState state;
@@ -69,90 +60,38 @@ uint8_t* pointer_to(uint64_t address) { return reinterpret_cast<uint8_t*>(addres
 template <class Visit>
 void for_each_row(const Tile& tile, uint64_t base, uint64_t step, Visit visit) {
   constexpr uint64_t line = 64;
-  for (int row = 0; row < tile.rows; ++row) {
+  for (int row = 0; row < tile.shape.rows; ++row) {
     const uint64_t address = base + static_cast<uint64_t>(row) * step;
-    if (address % line + static_cast<uint64_t>(tile.row_bytes) > line) add(split_rows);
+    if (address % line + static_cast<uint64_t>(tile.shape.row_bytes) > line) add(split_rows);
     visit(static_cast<size_t>(row), pointer_to(address));
   }
-}
-
-// ---- configuration (Intel SDM, volume 2, LDTILECFG)
-
-bool is_valid(const TileConfigBytes& config) {
-  if (config[0] == 0) return true;
-  if (config[0] != 1) return false;
-  const bool has_reserved =
-      std::any_of(config.begin() + 2, config.begin() + 16,
-                  [](uint8_t byte) { return byte != 0; }) ||
-      std::any_of(config.begin() + 56, config.end(), [](uint8_t byte) { return byte != 0; });
-  for (size_t t = 0; t < tile_count; ++t) {
-    const int row_bytes = config[16 + 2 * t] | config[17 + 2 * t] << 8;
-    const int rows = config[48 + t];
-    if (rows > max_rows || row_bytes > max_row_bytes) return false;
-    if ((rows == 0) != (row_bytes == 0)) return false;
-  }
-  const bool has_more_tiles =
-      std::any_of(config.begin() + 32, config.begin() + 48, [](uint8_t byte) { return byte != 0; });
-  return !has_reserved && !has_more_tiles;
 }
 
 bool load_config(const uint8_t* from) {
   TileState loaded;
   std::memcpy(loaded.config.data(), from, loaded.config.size());
-  if (!is_valid(loaded.config)) return false;
+  const auto shapes = machine::tile_shapes(loaded.config);
+  if (!shapes) return false;
   if (loaded.config[0] == 0) loaded.config = {};
-  for (size_t t = 0; t < tile_count; ++t) {
-    loaded.tiles[t].row_bytes = loaded.config[16 + 2 * t];
-    loaded.tiles[t].rows = loaded.config[48 + t];
-  }
+  for (size_t t = 0; t < tile_count; ++t) loaded.tiles[t].shape = (*shapes)[t];
   state = loaded;
   return true;
-}
-
-// ---- products
-
-template <class A, class B>
-void multiply(Tile& sum, const Tile& a, const Tile& b) {
-  for (size_t m = 0; m < static_cast<size_t>(sum.rows); ++m) {
-    for (size_t n = 0; n < static_cast<size_t>(sum.row_bytes) / 4; ++n) {
-      uint32_t value = 0;
-      std::memcpy(&value, &sum.data[m][4 * n], sizeof value);
-      for (size_t k = 0; k < static_cast<size_t>(a.row_bytes) / 4; ++k) {
-        for (size_t i = 0; i < 4; ++i) {
-          const int product =
-              static_cast<A>(a.data[m][4 * k + i]) * static_cast<B>(b.data[k][4 * n + i]);
-          value += static_cast<uint32_t>(product);
-        }
-      }
-      std::memcpy(&sum.data[m][4 * n], &value, sizeof value);
-    }
-  }
-}
-
-/// Whether three tiles are a sum and its factors; all others raise #UD.
-bool are_factors(const Tile& sum, const Tile& a, const Tile& b) {
-  const bool are_configured = sum.is_configured() && a.is_configured() && b.is_configured();
-  const bool are_distinct = &sum != &a && &sum != &b && &a != &b;
-  return are_configured && are_distinct && a.rows == sum.rows && a.row_bytes % 4 == 0 &&
-         a.row_bytes / 4 == b.rows && b.row_bytes == sum.row_bytes && sum.row_bytes % 4 == 0;
 }
 
 Tile& tile_of(const ZydisDecodedOperand& operand) {
   return state.tiles[static_cast<size_t>(ZydisRegisterGetId(operand.reg.value))];
 }
 
-bool carry_out_product(ZydisMnemonic mnemonic, const ZydisDecodedOperand* operands) {
+bool carry_out_product(const machine::Row& row, const ZydisDecodedOperand* operands) {
   Tile& sum = tile_of(operands[0]);
   const Tile& a = tile_of(operands[1]);
   const Tile& b = tile_of(operands[2]);
-  if (!are_factors(sum, a, b)) return false;
+  const bool are_distinct = &sum != &a && &sum != &b && &a != &b;
+  if (!are_distinct || !machine::are_factors(sum.shape, a.shape, b.shape)) return false;
   add(products);
-  switch (mnemonic) {
-    case ZYDIS_MNEMONIC_TDPBSSD: multiply<int8_t, int8_t>(sum, a, b); return true;
-    case ZYDIS_MNEMONIC_TDPBSUD: multiply<int8_t, uint8_t>(sum, a, b); return true;
-    case ZYDIS_MNEMONIC_TDPBUSD: multiply<uint8_t, int8_t>(sum, a, b); return true;
-    default: multiply<uint8_t, uint8_t>(sum, a, b); return true;
-  }
+  Numbers numbers;
+  machine::multiply_tiles(numbers, row, sum, a, b);
+  return true;
 }
 
 bool carry_out_load(const SignalFrame& frame, const ZydisDecodedInstruction& instruction,
@@ -160,10 +99,11 @@ bool carry_out_load(const SignalFrame& frame, const ZydisDecodedInstruction& ins
   Tile& tile = tile_of(operands[0]);
   if (!tile.is_configured()) return false;
   add(loads);
-  tile.data = {};
+  tile.rows = {};
   for_each_row(tile, base_of(frame, instruction, operands[1]), step_of(frame, operands[1]),
                [&](size_t row, const uint8_t* from) {
-                 std::memcpy(tile.data[row].data(), from, static_cast<size_t>(tile.row_bytes));
+                 std::memcpy(tile.rows[row].data(), from,
+                             static_cast<size_t>(tile.shape.row_bytes));
                });
   return true;
 }
@@ -175,7 +115,7 @@ bool carry_out_store(const SignalFrame& frame, const ZydisDecodedInstruction& in
   add(stores);
   for_each_row(tile, base_of(frame, instruction, operands[0]), step_of(frame, operands[0]),
                [&](size_t row, uint8_t* to) {
-                 std::memcpy(to, tile.data[row].data(), static_cast<size_t>(tile.row_bytes));
+                 std::memcpy(to, tile.rows[row].data(), static_cast<size_t>(tile.shape.row_bytes));
                });
   return true;
 }
@@ -193,18 +133,17 @@ bool carry_out_on_data(const SignalFrame& frame, const ZydisDecodedInstruction& 
   switch (instruction.mnemonic) {
     case ZYDIS_MNEMONIC_TILEZERO: {
       Tile& tile = tile_of(operands[0]);
-      tile.data = {};
+      tile.rows = {};
       return tile.is_configured();
     }
     case ZYDIS_MNEMONIC_TILELOADD:
     case ZYDIS_MNEMONIC_TILELOADDT1: return carry_out_load(frame, instruction, operands);
     case ZYDIS_MNEMONIC_TILESTORED: return carry_out_store(frame, instruction, operands);
-    case ZYDIS_MNEMONIC_TDPBSSD:
-    case ZYDIS_MNEMONIC_TDPBSUD:
-    case ZYDIS_MNEMONIC_TDPBUSD:
-    case ZYDIS_MNEMONIC_TDPBUUD: return carry_out_product(instruction.mnemonic, operands);
-    default: return false;
+    default: break;
   }
+  const machine::Row* row = machine::row_of(instruction, operands);
+  const bool is_product = row != nullptr && row->effect == machine::Effect::tile_product;
+  return is_product && carry_out_product(*row, operands);
 }
 
 }  // namespace
