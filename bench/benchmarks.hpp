@@ -57,6 +57,8 @@ void register_compile_growth(Session& session, const Selection& selected);
 void register_cache_lookup(Session& session, const Selection& selected);
 /// Call/<what>: what a call costs that converts one element.
 void register_call(Session& session, const Selection& selected);
+/// Start/runtime, Start/first_runtime: making a runtime, and the first one of a process.
+void register_start(Session& session, const Selection& selected);
 
 /// The value types, in table order; without the older layouts.
 std::vector<ElementType> all_element_types();

@@ -9,6 +9,7 @@
 #include "bench/benchmarks.hpp"
 #include "bench/options.hpp"
 #include "bench/reporters.hpp"
+#include "bench/start.hpp"
 #include "jit/core/core_tuning.hpp"
 
 namespace castor::bench {
@@ -38,6 +39,7 @@ void run_selected(const Options& options) {
 }
 
 int run(int argc, char** argv) {
+  if (argc == 2 && argv[1] == first_runtime_option) return print_first_runtime();
   Result<Options> options = read_options(argc, argv);
   if (!options) {
     fmt::print(stderr, "castor-bench: {}\n", options.error().to_string());
@@ -75,6 +77,7 @@ int run(int argc, char** argv) {
   register_compile_growth(**session, *selected);
   register_cache_lookup(**session, *selected);
   register_call(**session, *selected);
+  register_start(**session, *selected);
   if (selected->count() == 0) {
     fmt::print(stderr, "castor-bench: --benchmark_filter '{}' matches no benchmark\n",
                benchmark::GetBenchmarkFilter());

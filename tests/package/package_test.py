@@ -25,6 +25,7 @@ INSTALLED = [
     "share/bash-completion/completions/castor", "share/doc/castor/README.md",
     "share/doc/castor/ir/README.md", "share/doc/castor/bench/results/intel-xeon-emerald-rapids.md",
 ]
+MAX_BYTES = 4_500_000
 CPP_OUTPUT = f"castor {VERSION}: 2 4 6"
 MLI_OUTPUT = "mli: 64 -32 16 127"
 C_OUTPUT = f"castor {VERSION}: machine code"
@@ -54,6 +55,13 @@ def install(folder):
     for name in INSTALLED:
         check((prefix / name.format(lib=lib)).exists(), f"{name} is not installed")
     return prefix, prefix / lib
+
+
+def check_size(lib):
+    """The library that programs load is small."""
+    size, name = run(SOURCE / "tools/library-size", lib / "libcastor.so").split()
+    check(name == "libcastor.so" and 0 < int(size) < MAX_BYTES,
+          f"{name} has {size} bytes without symbol tables, expected less than {MAX_BYTES}")
 
 
 def check_symbols(lib, prefix):
@@ -179,6 +187,7 @@ def check_debian_package(folder):
 with tempfile.TemporaryDirectory() as name:
     FOLDER = pathlib.Path(name)
     PREFIX, LIB = install(FOLDER)
+    check_size(LIB)
     check_symbols(LIB, PREFIX)
     check_hardening(PREFIX, LIB)
     check_command(PREFIX)

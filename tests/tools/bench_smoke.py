@@ -24,7 +24,7 @@ CONVOLUTIONS = ["ConvInteger/mobilenet_7_1x1/u8i8", "ConvInteger/unusual_5d/i8u8
                 "MatMulInteger/64x768x768/u8i8/row_zero_points"]
 SUB_BYTE_VIEWS = ["SubByteViews/f32/u4/every_second", "SubByteViews/u3/f32/rows_of_5"]
 OTHERS = [LAYOUT, "ConvertSpecial/f32/f8e5m2", "Compile/f32_u8/hit/idle", "Compile/growth/inputs/1000",
-          "Call/run_rank1_2_views",
+          "Call/run_rank1_2_views", "Start/first_runtime",
           "CacheLookup/function"]
 REDUCTIONS = ["Reduce/min_max_f32/256KiB", "Reduce/dynamic_quantize_bf16_i8_rows/256KiB"]
 LOOK_UPS = ["LookUp/u8/u8/nchw", "LookUp/u8/f32/tensor/constant"]
