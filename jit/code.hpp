@@ -29,6 +29,25 @@ struct CodeLoop {
   std::string name;  ///< "main loop", "tail"
 };
 
+/// What changes at an instruction in how a debugger finds the frame of the caller (DWARF 5, 6.4).
+/// The CFA, the canonical frame address, is the caller's stack pointer before its call: the return
+/// address is stored 8 bytes below it. At the first instruction the CFA is rsp + 8, and all
+/// registers are the caller's.
+struct FrameChange {
+  enum class Kind : uint8_t {
+    cfa_register,  ///< from here on the CFA is `reg` + `value`
+    cfa_memory,    ///< the CFA is the 64 bits at rsp + `slot`, + `value`
+    saved,         ///< the caller's `reg` is stored at the CFA + `value`
+    restored,      ///< `reg` is the caller's again
+  };
+  uint32_t offset = 0;  ///< the first instruction that finds it so
+  Kind kind = Kind::cfa_register;
+  uint8_t reg = 0;  ///< by DWARF's number (System V ABI, AMD64 supplement, figure 3.36)
+  int32_t value = 0;
+  int32_t slot = 0;
+  friend bool operator==(const FrameChange&, const FrameChange&) = default;
+};
+
 /// The output of the emitter, which can be executed wherever it is: instructions, padding, and the
 /// constant pool. Listings, digests and dumps show it like this. When it is published, the pool is
 /// stored elsewhere, on pages that cannot be executed, and the distance in `pool_references`
@@ -39,6 +58,10 @@ struct MachineCode {
   uint32_t pool_begin = 0;         ///< where the constant pool begins: a multiple of 64, if any
   /// Offsets of the 32-bit displacements from the instruction pointer to constants, ascending.
   std::vector<uint32_t> pool_references;
+  std::vector<FrameChange> frame;  ///< ascending offsets
+  /// Bytes after the instructions that are left free where the code is published: a profiler takes
+  /// them for the code's unwind records.
+  uint32_t room_after = 0;
   int spills = 0;               ///< values stored to the stack for want of registers
   std::vector<CodeNote> notes;  ///< only when asked for; ascending offsets
   std::vector<CodeLoop> loops;

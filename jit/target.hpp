@@ -89,12 +89,15 @@ CASTOR_API std::string names_of(FeatureSet features);
 struct CoreTuning;
 
 /// Everything about the machine that plans and generated code depend on. A value. Code depends on
-/// the tier alone, which is part of every kernel key; the core and the sizes of its caches decide
-/// which of it runs.
+/// the tier and the use of rbp alone, which are part of every kernel key; the core and the sizes of
+/// its caches decide which of it runs.
 struct Target {
   Tier tier = Tier::avx2;
   CacheSizes caches = {};
   Core core = Core::generic;
+  /// Whether rbp leads to the caller's frame in all code, for profilers that follow it. No choice
+  /// of the machine's: see RuntimeOptions.
+  bool frame_pointers = false;
 
   bool supports(Feature feature) const { return info(tier).features.has(feature); }
   bool has_avx512() const { return supports(Feature::avx512f); }

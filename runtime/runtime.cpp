@@ -64,6 +64,7 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   Result<jit::Target> target = jit::choose_target(options.tier, options.core);
   if (!target.ok()) return target.error();
   state->target = *target;
+  state->target->frame_pointers = options.frame_pointers;
   if (!asks_for_a_tier(options)) state->lower_tier_because = jit::best_tier_lower_because();
   state->store =
       std::make_shared<CodeStore>(system_calls_for(options.observe, system), cache_bytes / 2,

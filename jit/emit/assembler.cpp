@@ -41,6 +41,95 @@ std::vector<uint32_t> changed_fields(std::span<const uint8_t> before,
 
 }  // namespace
 
+void Assembler::emit_entry() {
+  endbr64();
+  if (!has_frame_pointer_) return;
+  push(rbp);
+  mov(rbp, rsp);
+  frame_.find_by_register(getSize(), dwarf_number(Xbyak::Operand::RBP));
+}
+
+void Assembler::emit_return() {
+  if (has_frame_pointer_) {
+    pop(rbp);
+    frame_.find_by_stack(getSize(), 8);
+  }
+  ret();
+}
+
+void Assembler::push(const Xbyak::Reg64& each) {
+  CodeGenerator::push(each);
+  frame_.push(getSize(), dwarf_number(each.getIdx()));
+}
+
+void Assembler::pop(const Xbyak::Reg64& each) {
+  CodeGenerator::pop(each);
+  frame_.pop(getSize(), dwarf_number(each.getIdx()));
+}
+
+Assembler::Room Assembler::make_room() {
+  constexpr int any_large_number = 0x7ffffff0;  // makes room for a 32-bit field
+  sub(rsp, any_large_number);
+  return {getSize() - field_bytes, frame_.make_room(getSize())};
+}
+
+void Assembler::fill_in_room(const Room& room, int bytes) {
+  patch(room.field, static_cast<uint32_t>(bytes));
+  frame_.fill_in_room(room.change, bytes);
+}
+
+void Assembler::lower_stack(int bytes) {
+  bytes >= 0 ? sub(rsp, bytes) : add(rsp, -bytes);
+  frame_.lower_stack(getSize(), bytes);
+}
+
+void Assembler::enter_aligned_frame(const Xbyak::Reg64& keep, int bytes) {
+  aligned_depth_ = frame_.state().depth;
+  if (!has_frame_pointer_) {
+    mov(keep, rsp);
+    frame_.find_by_register(getSize(), dwarf_number(keep.getIdx()));
+  }
+  sub(rsp, bytes);
+  and_(rsp, -64);
+}
+
+void Assembler::store_callers_stack(const Xbyak::Reg64& keep) {
+  if (has_frame_pointer_) return;
+  mov(qword[rsp], keep);
+  frame_.find_by_memory(getSize(), 0);
+}
+
+void Assembler::leave_aligned_frame(const Xbyak::Reg64& keep) {
+  if (has_frame_pointer_) return leave_to_frame_pointer();
+  mov(rsp, keep);
+  frame_.find_by_stack(getSize(), aligned_depth_);
+}
+
+void Assembler::leave_aligned_frame(int offset) {
+  if (has_frame_pointer_) return leave_to_frame_pointer();
+  mov(rsp, qword[rsp + offset]);
+  frame_.find_by_stack(getSize(), aligned_depth_);
+}
+
+/// The return address and the caller's rbp are above the frame pointer, what was pushed is below.
+void Assembler::leave_to_frame_pointer() { lea(rsp, ptr[rbp - (aligned_depth_ - 16)]); }
+
+void Assembler::borrow(const Xbyak::Reg64& each, int offset) {
+  mov(qword[rsp + offset], each);
+  frame_.borrow(getSize(), dwarf_number(each.getIdx()), offset);
+}
+
+void Assembler::give_back(const Xbyak::Reg64& each, int offset) {
+  mov(each, qword[rsp + offset]);
+  frame_.give_back(getSize(), dwarf_number(each.getIdx()), offset);
+}
+
+void Assembler::begin_routine(const FrameState& state) {
+  frame_.resume(getSize(), state);
+  constexpr int return_address = 8;
+  frame_.lower_stack(getSize(), return_address);
+}
+
 MachineCode Assembler::finish() {
   constexpr uint8_t breakpoint = 0xcc;
   MachineCode machine_code;
@@ -50,6 +139,7 @@ MachineCode Assembler::finish() {
   }
   machine_code.pool_begin = static_cast<uint32_t>(getSize());
   machine_code.pool_references = resolve_pool();
+  machine_code.frame = frame_.take();
   for (uint8_t value : pool_bytes_) db(value);
   ready();
   const auto* written = reinterpret_cast<const std::byte*>(getCode());

@@ -14,6 +14,7 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/emit/frame_recorder.hpp"
 
 namespace castor::jit {
 
@@ -39,11 +40,15 @@ inline int width_of(const Xbyak::Xmm& vector) { return static_cast<int>(vector.g
 ///
 /// Code begins with the entry, where indirect calls may arrive (endbr64). Nothing else in it may be
 /// the target of an indirect branch, so there are none: emitters jump and call by labels alone.
+///
+/// Whatever moves the stack pointer goes through the members below, which note it for unwinding.
+/// With frame pointers rbp leads to the caller's frame from the entry to `emit_return`, and no code
+/// between may change it.
 class Assembler : public Xbyak::CodeGenerator {
  public:
-  explicit Assembler(std::span<uint8_t> buffer)
-      : Xbyak::CodeGenerator(buffer.size(), buffer.data()) {
-    endbr64();
+  Assembler(std::span<uint8_t> buffer, bool frame_pointers)
+      : Xbyak::CodeGenerator(buffer.size(), buffer.data()), has_frame_pointer_(frame_pointers) {
+    emit_entry();
   }
 
   /// The address of a constant, aligned to its size (a power of two up to 64).
@@ -68,13 +73,53 @@ class Assembler : public Xbyak::CodeGenerator {
   /// Writes the pool and gives all that was written; call once, after the last instruction.
   MachineCode finish();
 
-  /// Saves registers on the stack, and takes them from there.
+  /// Whether rbp is the frame pointer, which the code must leave alone.
+  bool has_frame_pointer() const { return has_frame_pointer_; }
+  /// Returns to the caller: what was pushed is popped, and the stack pointer where it was.
+  void emit_return();
+
+  void push(const Xbyak::Reg64& each);
+  void pop(const Xbyak::Reg64& each);
+  /// Saves registers on the stack, and takes them from there; the frame pointer is saved already.
   void push_all(std::span<const Xbyak::Reg64> registers) {
-    for (const Xbyak::Reg64& each : registers) push(each);
+    for (const Xbyak::Reg64& each : registers) {
+      if (!is_frame_pointer(each)) push(each);
+    }
   }
   void pop_all(std::span<const Xbyak::Reg64> registers) {
-    for (size_t i = registers.size(); i-- > 0;) pop(registers[i]);
+    for (size_t i = registers.size(); i-- > 0;) {
+      if (!is_frame_pointer(registers[i])) pop(registers[i]);
+    }
   }
+
+  /// Room on the stack whose size is known at the end alone.
+  struct Room {
+    size_t field = 0;   ///< that has the size
+    size_t change = 0;  ///< the change that describes it
+  };
+  Room make_room();
+  void fill_in_room(const Room& room, int bytes);
+  void lower_stack(int bytes);
+  void raise_stack(int bytes) { lower_stack(-bytes); }
+
+  /// Room at a multiple of 64. Until the frame is left, `keep` holds the caller's stack pointer, or
+  /// memory does, once it was stored there; with a frame pointer neither is written.
+  void enter_aligned_frame(const Xbyak::Reg64& keep, int bytes);
+  /// Stores it where the stack pointer points to.
+  void store_callers_stack(const Xbyak::Reg64& keep);
+  void leave_aligned_frame(const Xbyak::Reg64& keep);
+  /// From where it was stored, `offset` above the stack pointer.
+  void leave_aligned_frame(int offset);
+
+  /// Stores a register that the caller counts on at rsp + `offset`, and loads it again.
+  void borrow(const Xbyak::Reg64& each, int offset);
+  void give_back(const Xbyak::Reg64& each, int offset);
+
+  /// Code that is not reached from what is before it, but from where the frame was such.
+  const FrameState& frame_state() const { return frame_.state(); }
+  void resume_frame(const FrameState& state) { frame_.resume(getSize(), state); }
+  /// Code that is called from where the frame was such.
+  void begin_routine(const FrameState& state);
 
   /// Pads with no-ops to a multiple of `bytes` from the beginning of the code. (Xbyak's own `align`
   /// looks at the address of the buffer, which the output must not depend on.)
@@ -90,6 +135,11 @@ class Assembler : public Xbyak::CodeGenerator {
   /// byte.
   static constexpr int unresolved = 1 << 30;
 
+  bool is_frame_pointer(const Xbyak::Reg64& each) const {
+    return has_frame_pointer_ && each.getIdx() == Xbyak::Operand::RBP;
+  }
+  void emit_entry();
+  void leave_to_frame_pointer();
   std::vector<uint32_t> resolve_pool();
 
   size_t pool_offset(std::span<const uint8_t> bytes) {
@@ -102,6 +152,9 @@ class Assembler : public Xbyak::CodeGenerator {
     return at;
   }
 
+  const bool has_frame_pointer_;
+  FrameRecorder frame_;
+  int aligned_depth_ = 0;  ///< what the depth of the stack was before the aligned frame
   Xbyak::Label pool_;
   std::vector<uint8_t> pool_bytes_;
   std::vector<std::function<void()>> deferred_;

@@ -18,13 +18,13 @@ void emit_borrowing(Assembler& code, const Frame& frame, const WindowOperand& at
   code.imul(copying::element, at.step);
   code.add(copying::element, frame.emit_pointer(at.operand));
   for (int i = 0; i < Frame::borrowed_count; ++i) {
-    code.mov(frame.borrowed(i), Xbyak::Reg64(copying::borrowed[static_cast<size_t>(i)]));
+    frame.emit_borrow(i, Xbyak::Reg64(copying::borrowed[static_cast<size_t>(i)]));
   }
   code.mov(copying::count, frame.group_end());
   code.sub(copying::count, frame.group_begin());
   copy();
   for (int i = 0; i < Frame::borrowed_count; ++i) {
-    code.mov(Xbyak::Reg64(copying::borrowed[static_cast<size_t>(i)]), frame.borrowed(i));
+    frame.emit_give_back(i, Xbyak::Reg64(copying::borrowed[static_cast<size_t>(i)]));
   }
 }
 

@@ -18,12 +18,12 @@ inline const Xbyak::Reg64 next(Xbyak::Operand::R9);     ///< address of the next
 inline const Xbyak::Reg64 last(Xbyak::Operand::R10);    ///< or what else bounds a copy
 inline const Xbyak::Reg64 offset(Xbyak::Operand::R11);  ///< in the window
 inline const Xbyak::Reg64 more(Xbyak::Operand::RBX);    ///< further bits
-inline const Xbyak::Reg64 mask(Xbyak::Operand::RBP);    ///< bits of elements, or others
+inline const Xbyak::Reg64 mask(Xbyak::Operand::R14);    ///< bits of elements, or others
 inline const Xbyak::Reg64 before(Xbyak::Operand::R12);  ///< what a write replaces
 inline const Xbyak::Reg64 first(Xbyak::Operand::R13);   ///< address in the window
 inline constexpr std::array<int, Frame::borrowed_count> borrowed = {
     Xbyak::Operand::R9,  Xbyak::Operand::R10, Xbyak::Operand::R11, Xbyak::Operand::R12,
-    Xbyak::Operand::R13, Xbyak::Operand::RBX, Xbyak::Operand::RBP, Xbyak::Operand::RDX};
+    Xbyak::Operand::R13, Xbyak::Operand::RBX, Xbyak::Operand::R14, Xbyak::Operand::RDX};
 }  // namespace copying
 
 /// Copies the elements from frame.group_begin() to frame.group_end() of the row to the window, or

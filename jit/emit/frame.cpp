@@ -12,12 +12,21 @@ using Xbyak::Operand;
 
 /// Pointer registers in the order in which they are given out: first those that a function may
 /// overwrite, then those that it must save.
-constexpr std::array<int, 9> pointer_registers = {Operand::R9,  Operand::R10, Operand::R11,
-                                                  Operand::RBX, Operand::RBP, Operand::R12,
-                                                  Operand::R13, Operand::R14, Operand::R15};
+constexpr std::array<int, 9> all_pointer_registers = {Operand::R9,  Operand::R10, Operand::R11,
+                                                      Operand::RBX, Operand::RBP, Operand::R12,
+                                                      Operand::R13, Operand::R14, Operand::R15};
+/// The same without the frame pointer.
+constexpr std::array<int, 8> other_pointer_registers = {Operand::R9,  Operand::R10, Operand::R11,
+                                                        Operand::RBX, Operand::R12, Operand::R13,
+                                                        Operand::R14, Operand::R15};
 constexpr size_t first_saved = 3;
 /// The last of them hold the account of periods where there is one.
 constexpr size_t period_registers = 2;
+
+std::span<const int> pointer_registers_for(const Assembler& code) {
+  if (code.has_frame_pointer()) return other_pointer_registers;
+  return all_pointer_registers;
+}
 
 int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -25,10 +34,12 @@ int round_up(int value, int multiple) { return (value + multiple - 1) / multiple
 
 Frame::Frame(Assembler& code, int rank, std::span<const int> staging_bytes, bool groups,
              bool periods)
-    : code_(code), operands_(staging_bytes.size()) {
-  const size_t available = pointer_registers.size() - (periods ? period_registers : 0);
+    : code_(code),
+      operands_(staging_bytes.size()),
+      pointer_registers_(pointer_registers_for(code)) {
+  const size_t available = pointer_registers_.size() - (periods ? period_registers : 0);
   in_registers_ = std::min(operands_, available);
-  const size_t used = periods ? pointer_registers.size() : in_registers_;
+  const size_t used = periods ? pointer_registers_.size() : in_registers_;
   saved_registers_ = used > first_saved ? used - first_saved : 0;
   pointer_slots_offset_ = 16 + 8 * rank;
   period_slots_offset_ = pointer_slots_offset_ + 8 * static_cast<int>(operands_ - in_registers_);
@@ -43,20 +54,27 @@ Frame::Frame(Assembler& code, int rank, std::span<const int> staging_bytes, bool
 
 void Frame::emit_entry() {
   for (size_t i = 0; i < saved_registers_; ++i) {
-    code_.push(Xbyak::Reg64(pointer_registers[first_saved + i]));
+    code_.push(pointer_register(first_saved + i));
   }
-  constexpr int any_large_number = 0x7ffffff0;  // makes room for a 32-bit field
-  code_.sub(gpr::stack, any_large_number);
-  room_field_ = code_.getSize() - 4;
+  room_ = code_.make_room();
 }
 
-void Frame::emit_exit(int spill_bytes) {
+FrameState Frame::emit_exit(int spill_bytes) {
   const int room = spill_offset_ + spill_bytes;
-  code_.patch(room_field_, static_cast<uint32_t>(room));
-  code_.add(gpr::stack, room);
-  for (size_t i = saved_registers_; i-- > 0;) {
-    code_.pop(Xbyak::Reg64(pointer_registers[first_saved + i]));
-  }
+  code_.fill_in_room(room_, room);
+  const FrameState body = code_.frame_state();
+  code_.raise_stack(room);
+  for (size_t i = saved_registers_; i-- > 0;) code_.pop(pointer_register(first_saved + i));
+  code_.emit_return();
+  return body;
+}
+
+void Frame::emit_borrow(int i, const Xbyak::Reg64& each) const {
+  code_.borrow(each, borrowed_offset(i));
+}
+
+void Frame::emit_give_back(int i, const Xbyak::Reg64& each) const {
+  code_.give_back(each, borrowed_offset(i));
 }
 
 Xbyak::Address Frame::pointer_slot(size_t operand) const {
@@ -64,7 +82,7 @@ Xbyak::Address Frame::pointer_slot(size_t operand) const {
 }
 
 Xbyak::Reg64 Frame::emit_pointer(size_t operand) const {
-  if (in_register(operand)) return Xbyak::Reg64(pointer_registers[operand]);
+  if (in_register(operand)) return pointer_register(operand);
   code_.mov(gpr::scratch, pointer_slot(operand));
   return gpr::scratch;
 }
@@ -73,7 +91,7 @@ void Frame::emit_load_pointers() {
   for (size_t operand = 0; operand < operands_; ++operand) {
     const Xbyak::Address argument = code_.qword[gpr::arguments + 8 * operand];
     if (in_register(operand)) {
-      code_.mov(Xbyak::Reg64(pointer_registers[operand]), argument);
+      code_.mov(pointer_register(operand), argument);
     } else {
       code_.mov(gpr::scratch, argument);
       code_.mov(pointer_slot(operand), gpr::scratch);
@@ -83,7 +101,7 @@ void Frame::emit_load_pointers() {
 
 void Frame::emit_advance(size_t operand, const Xbyak::Address& step) {
   if (in_register(operand)) {
-    code_.add(Xbyak::Reg64(pointer_registers[operand]), step);
+    code_.add(pointer_register(operand), step);
   } else {
     code_.mov(gpr::scratch, step);
     code_.add(pointer_slot(operand), gpr::scratch);
@@ -92,7 +110,7 @@ void Frame::emit_advance(size_t operand, const Xbyak::Address& step) {
 
 void Frame::emit_advance(size_t operand, int bytes) {
   if (in_register(operand)) {
-    code_.add(Xbyak::Reg64(pointer_registers[operand]), bytes);
+    code_.add(pointer_register(operand), bytes);
   } else {
     code_.add(pointer_slot(operand), bytes);
   }

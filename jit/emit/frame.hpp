@@ -31,10 +31,11 @@ class Frame {
   /// elements by numbers (see emit/windows.hpp). `periods`: whether it keeps account of periods.
   Frame(Assembler& code, int rank, std::span<const int> staging_bytes, bool groups, bool periods);
 
-  /// Saves registers and makes room on the stack; `emit_exit` undoes both. The room is only known
-  /// at the end, so `emit_exit` fills it in where `emit_entry` has subtracted it.
+  /// Saves registers and makes room on the stack; `emit_exit` undoes both and returns to the
+  /// caller. The room is only known at the end, so `emit_exit` fills it in where `emit_entry` has
+  /// subtracted it. The result: how the caller's frame is found from code between them.
   void emit_entry();
-  void emit_exit(int spill_bytes);
+  FrameState emit_exit(int spill_bytes);
 
   Xbyak::Address saved_mxcsr() const { return at(0); }
   Xbyak::Address chunk_count() const { return at(8); }
@@ -47,9 +48,10 @@ class Frame {
   Xbyak::Address chunk_periods() const { return at(period_slots_offset_ + 16); }
   Xbyak::Address group_begin() const { return at(group_slots_offset_); }
   Xbyak::Address group_end() const { return at(group_slots_offset_ + 8); }
-  /// Slots for registers that a copying loop borrows.
+  /// Slots for registers that a copying loop borrows: stores one in its slot, and loads it again.
   static constexpr int borrowed_count = 8;
-  Xbyak::Address borrowed(int i) const { return at(group_slots_offset_ + 16 + 8 * i); }
+  void emit_borrow(int i, const Xbyak::Reg64& each) const;
+  void emit_give_back(int i, const Xbyak::Reg64& each) const;
   int staging_offset(size_t operand) const { return staging_offsets_[operand]; }
   int spill_offset() const { return spill_offset_; }
 
@@ -64,11 +66,15 @@ class Frame {
 
  private:
   Xbyak::Address at(int offset) const { return code_.qword[gpr::stack + offset]; }
+  int borrowed_offset(int i) const { return group_slots_offset_ + 16 + 8 * i; }
   bool in_register(size_t operand) const { return operand < in_registers_; }
+  Xbyak::Reg64 pointer_register(size_t i) const { return Xbyak::Reg64(pointer_registers_[i]); }
   Xbyak::Address pointer_slot(size_t operand) const;
 
   Assembler& code_;
   size_t operands_;
+  /// In the order in which they are given out: first those that a function may overwrite.
+  std::span<const int> pointer_registers_;
   size_t in_registers_;
   int pointer_slots_offset_;
   int period_slots_offset_;
@@ -76,7 +82,7 @@ class Frame {
   std::vector<int> staging_offsets_;  ///< by operand
   int spill_offset_;
   size_t saved_registers_;  ///< from first_saved on
-  size_t room_field_ = 0;
+  Assembler::Room room_;
 };
 
 }  // namespace castor::jit

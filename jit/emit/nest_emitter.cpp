@@ -73,7 +73,7 @@ class NestEmitter {
         options_(options),
         plan_(plan),
         layout_(nest.operands(), form.rank),
-        code_(buffer),
+        code_(buffer, target.frame_pointers),
         frame_(code_, form.rank, staging_bytes(nest, form, target, plan_),
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
@@ -95,8 +95,11 @@ class NestEmitter {
   MachineCode emit() {
     emit_entry();
     emit_axis(form_.rank - 1);
-    emit_exit();
-    if (code_.has_deferred()) note("divisions by what has no good reciprocal");
+    const FrameState body = emit_exit();
+    if (code_.has_deferred()) {
+      note("divisions by what has no good reciprocal");
+      code_.resume_frame(body);
+    }
     code_.emit_deferred();
     MachineCode machine_code = code_.finish();
     machine_code.spills = lanes_.spills();
@@ -106,7 +109,7 @@ class NestEmitter {
 
  private:
   void emit_entry();
-  void emit_exit();
+  FrameState emit_exit();
   void emit_axis(int axis);
   void emit_innermost_axis();
   void emit_row_blocks();
@@ -183,13 +186,12 @@ void NestEmitter::emit_phase_steps() {
   }
 }
 
-void NestEmitter::emit_exit() {
+FrameState NestEmitter::emit_exit() {
   note("exit");
   if (nest_.program.uses_float_state()) code_.ldmxcsr(frame_.saved_mxcsr());
   if (form_.stores == Stores::streaming) code_.sfence();
   code_.vzeroupper();
-  frame_.emit_exit(lanes_.spill_bytes());
-  code_.ret();
+  return frame_.emit_exit(lanes_.spill_bytes());
 }
 
 /// The loop over one axis around those within it.

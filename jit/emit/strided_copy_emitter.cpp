@@ -26,7 +26,7 @@ const Reg64 destination_step(Operand::R9);
 const Reg64 source_step_3(Operand::R10);
 const Reg64 destination_step_3(Operand::R11);
 const Reg64 row_source(Operand::RBX);
-const Reg64 row_destination(Operand::RBP);
+const Reg64 row_destination(Operand::R13);
 const Reg64 rows_left(Operand::R12);
 
 const std::array saved_registers = {row_source, row_destination, rows_left};
@@ -84,7 +84,7 @@ void StridedCopyEmitter::emit_entry() {
 void StridedCopyEmitter::emit_exit() {
   if (has_shuffles()) code_.vzeroupper();
   code_.pop_all(saved_registers);
-  code_.ret();
+  code_.emit_return();
 }
 
 void StridedCopyEmitter::emit_row() {

@@ -23,21 +23,24 @@ void emit_jump_unless_transposed(Assembler& code, int element_bytes, Xbyak::Labe
   }
 }
 
-MachineCode emit(int element_bytes, std::span<uint8_t> buffer) {
-  Assembler code(buffer);
+MachineCode emit(int element_bytes, bool frame_pointers, std::span<uint8_t> buffer) {
+  Assembler code(buffer, frame_pointers);
+  const FrameState entered = code.frame_state();
   Xbyak::Label other;
   emit_jump_unless_transposed(code, element_bytes, other);
   emit_transpose(code, element_bytes);
   code.L(other);
+  code.resume_frame(entered);
   emit_strided_copy(code, element_bytes);
   return code.finish();
 }
 
 }  // namespace
 
-Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target&) {
-  return assemble("a copy of a tile",
-                  [&](std::span<uint8_t> buffer) { return emit(spec.element_bytes, buffer); });
+Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target& target) {
+  return assemble("a copy of a tile", [&](std::span<uint8_t> buffer) {
+    return emit(spec.element_bytes, target.frame_pointers, buffer);
+  });
 }
 
 }  // namespace castor::jit

@@ -35,8 +35,8 @@ const Reg64 rows_left(Operand::R10);
 const Reg64 block_source(Operand::R11);
 const Reg64 block_destination(Operand::RBX);
 const Reg64 cursor(Operand::RAX);
-const Reg64 far_cursor(Operand::RBP);  ///< in the second of two blocks
-const Reg64 count(Operand::RBP);       ///< between blocks
+const Reg64 far_cursor(Operand::R15);  ///< in the second of two blocks
+const Reg64 count(Operand::R15);       ///< between blocks
 const Reg64 source_step_3(Operand::R12);
 const Reg64 destination_step_3(Operand::R13);
 const Reg64 block_step(Operand::R14);  ///< from a block's source to the adjacent block
@@ -132,7 +132,7 @@ void TransposeEmitter::emit_entry() {
 void TransposeEmitter::emit_exit() {
   code_.vzeroupper();
   code_.pop_all(saved_registers);
-  code_.ret();
+  code_.emit_return();
 }
 
 /// Copies the whole tile in blocks, `blocks` adjacent ones at a time.

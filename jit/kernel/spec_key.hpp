@@ -69,22 +69,33 @@ char* write_key(char* to, const T& value) {
   }
 }
 
+/// What code depends on of a target.
+struct TargetKey {
+  Tier tier;
+  bool frame_pointers;
+  static constexpr auto fields() {
+    return std::tuple(field("tier", &TargetKey::tier),
+                      field("frame_pointers", &TargetKey::frame_pointers));
+  }
+};
+
 /// The epilogue of kernels that apply none.
 struct NoEpilogue {
   static constexpr auto fields() { return std::tuple(); }
 };
 
-/// The key of a kernel's code: the spec's name, the tier, the fields of spec and epilogue, which is
-/// null where there is none. Equal keys have equal code; shapes, strides, names and addresses are
-/// not in it. Throws std::bad_alloc.
+/// The key of a kernel's code: the spec's name, what it depends on of the target, the fields of
+/// spec and epilogue, which is null where there is none. Equal keys have equal code; shapes,
+/// strides, names and addresses are not in it. Throws std::bad_alloc.
 template <HasFields Spec, class Epilogue = NoEpilogue>
 std::string kernel_key(const Spec& spec, const Target& target, const Epilogue* epilogue = nullptr) {
   constexpr std::string_view name = Spec::name;
-  size_t bytes = name.size() + 1 + key_bytes(target.tier) + key_bytes(spec);
+  const TargetKey target_key = {target.tier, target.frame_pointers};
+  size_t bytes = name.size() + 1 + key_bytes(target_key) + key_bytes(spec);
   if (epilogue != nullptr) bytes += key_bytes(*epilogue);
   std::string key(bytes, '\0');
   char* to = key.data() + name.copy(key.data(), name.size()) + 1;
-  to = write_key(write_key(to, target.tier), spec);
+  to = write_key(write_key(to, target_key), spec);
   if (epilogue != nullptr) write_key(to, *epilogue);
   return key;
 }

@@ -63,6 +63,12 @@ Status check_features(const MachineCode& code, const Target& target);
 /// from its own pages. Fails (internal) where disassemble does.
 Status check_hardening(const MachineCode& code);
 
+/// Checks that the code's notes on its frame (`MachineCode::frame`) lead to the frame of the caller
+/// and to its registers from every instruction, and that returns leave both as they were: the
+/// general registers and the stack are followed along all paths. Fails (internal) where disassemble
+/// does, and at the first instruction from which they lead elsewhere.
+Status check_unwinding(const MachineCode& code);
+
 struct ListingOptions {
   /// For comparing: leaves out what changes with everything before it (offsets and bytes of
   /// instructions, the amount of padding, the names of repeated lane operations), so that a change

@@ -49,22 +49,23 @@ Result<OpenArena> OpenArena::open(const SystemCalls& system, size_t code_bytes, 
 }
 
 bool OpenArena::fits(const MachineCode& code) const {
-  return code_.fits(code.instructions().size()) && pool_.fits(code.pool().size());
+  return code_.fits(code.instructions().size() + code.room_after) && pool_.fits(code.pool().size());
 }
 
 Result<CodeBlock> OpenArena::append(const MachineCode& code,
                                     const std::shared_ptr<CodeBudget>& budget) {
   const size_t code_size = code.instructions().size();
   const size_t pool_size = code.pool().size();
-  Result<Pages> pages = take_pages(code_size, pool_size, budget);
+  const size_t taken = code_size + code.room_after;
+  Result<Pages> pages = take_pages(taken, pool_size, budget);
   if (!pages.ok()) return pages.error();
   FileRange ranges[] = {range_for(code_, code.instructions(), pages->code),
                         range_for(pool_, code.pool(), pages->pool)};
   move_pool(code, pool_.end() - code_.end(), ranges[0].bytes);
   arena_->add(std::move(pages->reservation));  // even if the system gives only a part of them
   if (Status written = file_.write(ranges); !written) return written.error();
-  const std::span<const std::byte> code_at = publish(code_, code_size, pages->code);
-  const std::span<const std::byte> pool_at = publish(pool_, pool_size, pages->pool);
+  const std::span<const std::byte> code_at = publish(code_, code_size, taken, pages->code);
+  const std::span<const std::byte> pool_at = publish(pool_, pool_size, pool_size, pages->pool);
   return CodeBlock(arena_, code_at, pool_at);
 }
 
@@ -97,10 +98,10 @@ FileRange OpenArena::range_for(const Part& part, std::span<const std::byte> byte
 }
 
 /// Where the bytes that were written can be executed or read; takes their page faults.
-std::span<const std::byte> OpenArena::publish(Part& part, size_t size, size_t pages) {
+std::span<const std::byte> OpenArena::publish(Part& part, size_t size, size_t taken, size_t pages) {
   const std::byte* at = arena_->begin() + part.end();
   if (pages > part.written) touch({at, pages - part.used});
-  part.used = round_up(part.used + size, alignment);
+  part.used = round_up(part.used + taken, alignment);
   part.written = pages;
   return {at, size};
 }
@@ -108,7 +109,7 @@ std::span<const std::byte> OpenArena::publish(Part& part, size_t size, size_t pa
 Result<CodeBlock> publish_on_own_pages(const SystemCalls& system, const MachineCode& code,
                                        const std::shared_ptr<CodeBudget>& budget) {
   const size_t code_size = code.instructions().size();
-  const size_t code_bytes = round_up(code_size, page_bytes);
+  const size_t code_bytes = round_up(code_size + code.room_after, page_bytes);
   const size_t pool_bytes = round_up(code.pool().size(), page_bytes);
   Result<CodeReservation> reservation = CodeReservation::take(budget, code_bytes + pool_bytes);
   if (!reservation.ok()) return reservation.error();

@@ -124,7 +124,8 @@ class OpenArena {
   Result<Pages> take_pages(size_t code_size, size_t pool_size,
                            const std::shared_ptr<CodeBudget>& budget);
   static FileRange range_for(const Part& part, std::span<const std::byte> bytes, size_t pages);
-  std::span<const std::byte> publish(Part& part, size_t size, size_t pages);
+  /// `taken`: with the room after it.
+  std::span<const std::byte> publish(Part& part, size_t size, size_t taken, size_t pages);
 
   std::shared_ptr<CodeArena> arena_;
   CodeFile file_;

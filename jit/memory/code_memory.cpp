@@ -118,7 +118,7 @@ Result<CodeBlock> CodeMemory::publish(const MachineCode& code) {
 
 Result<CodeBlock> CodeMemory::publish_in_arena(const MachineCode& code) {
   if (filling_.refusal()) return *filling_.refusal();
-  const size_t code_bytes = round_up(code.instructions().size(), page_bytes);
+  const size_t code_bytes = round_up(code.instructions().size() + code.room_after, page_bytes);
   const size_t pool_bytes = round_up(code.pool().size(), page_bytes);
   if (std::max(code_bytes, pool_bytes) > largest_arena_bytes) {
     Result<OpenArena> own = OpenArena::open(system_, code_bytes, pool_bytes);

@@ -18,14 +18,15 @@ constexpr int unrolled = 4;
 /// Registers of the kernel; the quarters of the table are zmm0 to zmm3.
 class ByteTableEmitter {
  public:
-  explicit ByteTableEmitter(std::span<uint8_t> buffer) : code_(buffer) {}
+  ByteTableEmitter(bool frame_pointers, std::span<uint8_t> buffer)
+      : code_(buffer, frame_pointers) {}
 
   MachineCode emit() {
     emit_load_arguments();
     emit_main_loop();
     emit_remainder();
     code_.vzeroupper();
-    code_.ret();
+    code_.emit_return();
     return code_.finish();
   }
 
@@ -101,9 +102,10 @@ class ByteTableEmitter {
 
 bool has_byte_tables(const Target& target) { return target.supports(Feature::avx512_vbmi); }
 
-Result<MachineCode> emit_kernel(const ByteTableSpec&, const Target&) {
-  return assemble("a look-up of bytes",
-                  [](std::span<uint8_t> buffer) { return ByteTableEmitter(buffer).emit(); });
+Result<MachineCode> emit_kernel(const ByteTableSpec&, const Target& target) {
+  return assemble("a look-up of bytes", [&](std::span<uint8_t> buffer) {
+    return ByteTableEmitter(target.frame_pointers, buffer).emit();
+  });
 }
 
 }  // namespace castor::jit

@@ -51,10 +51,9 @@ Status read_observe_options(const castor_observe_options* given, ObserveOptions&
   castor_observe_options fields;
   Status status = read_struct(given, "castor_observe_options", fields);
   if (!status) return status;
-  status = check_reserved(fields.reserved, "castor_observe_options");
-  if (!status) return status;
   options.perf_map = fields.perf_map != 0;
   options.gdb = fields.gdb != 0;
+  options.unwind = fields.unwind != 0;
   read_text(fields.perf_map_directory, options.perf_map_directory);
   read_text(fields.jitdump_directory, options.jitdump_directory);
   read_text(fields.dump_directory, options.dump_directory);

@@ -32,10 +32,8 @@ Result<RuntimeOptions> options_of(const castor_runtime_options* options) {
     return invalid(fmt::format("core {}, expected 0 to {}", given.core, jit::core_count));
   }
   if (given.core != CASTOR_CORE_AUTOMATIC) result.core = static_cast<Core>(given.core - 1);
-  if (status = check_reserved(given.reserved, "castor_runtime_options"); !status) {
-    return status.error();
-  }
   result.interpret = given.interpret != 0;
+  result.frame_pointers = given.frame_pointers != 0;
   if (given.cache_bytes != 0) result.cache_bytes = given.cache_bytes;
   result.code_bytes_limit = limit_of(given.code_bytes_limit);
   if (given.packed_weights != nullptr) result.packed_weights = given.packed_weights->weights;

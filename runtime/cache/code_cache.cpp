@@ -21,6 +21,7 @@ Result<CodeCache::Codes::ValuePtr> CodeCache::find_or_emit(const std::string& ke
   return codes_.get().get(hash, key, [&]() -> Result<Codes::Made> {
     Result<jit::MachineCode> emitted = recipe.emit();
     if (!emitted.ok()) return emitted.error();
+    if (watcher_ != nullptr) emitted->room_after = watcher_->room_after(*emitted);
     Result<jit::CodeBlock> block = publish(*emitted);
     if (!block.ok()) return block.error();
     std::shared_ptr<AnyKernelCode> code = recipe.hold(std::move(block).value());

@@ -15,6 +15,8 @@ namespace castor {
 class CodeWatcher {
  public:
   virtual ~CodeWatcher() = default;
+  /// Bytes that are to be left free after the code where it is published.
+  virtual uint32_t room_after(const jit::MachineCode&) const { return 0; }
   /// Takes code that was just made, before others can find it: `key` is its specialisation key.
   /// Returns what is to be destroyed before the code is; perhaps null.
   virtual std::shared_ptr<const void> code_made(const CodeDescription& description,

@@ -7,6 +7,7 @@
 #include "jit/memory/published.hpp"
 #include "runtime/fork_private.hpp"
 #include "runtime/observe/symbol_file.hpp"
+#include "runtime/observe/unwind_records.hpp"
 
 extern "C" {
 
@@ -56,8 +57,9 @@ void unlink(jit_code_entry& entry) {
 
 }  // namespace
 
-GdbRegistration::GdbRegistration(std::string_view name, std::span<const std::byte> code)
-    : entry_(std::make_unique<Entry>(Entry{symbol_file(name, code)})) {
+GdbRegistration::GdbRegistration(std::string_view name, std::span<const std::byte> code,
+                                 std::span<const jit::FrameChange> frame)
+    : entry_(std::make_unique<Entry>(Entry{symbol_file(name, code, eh_frame(frame, code))})) {
   jit_code_entry& listed = entry_->listed;
   listed.symfile_addr = reinterpret_cast<const char*>(entry_->symbols.data());
   listed.symfile_size = entry_->symbols.size();

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "jit/code.hpp"
+
 extern "C" {
 
 /// One symbol file in the list that debuggers read. The layouts and names are GDB's.
@@ -42,7 +44,8 @@ namespace castor {
 /// which nobody can take for them.
 class GdbRegistration {
  public:
-  GdbRegistration(std::string_view name, std::span<const std::byte> code);
+  GdbRegistration(std::string_view name, std::span<const std::byte> code,
+                  std::span<const jit::FrameChange> frame);
   ~GdbRegistration();
   GdbRegistration(const GdbRegistration&) = delete;
   GdbRegistration& operator=(const GdbRegistration&) = delete;

@@ -9,11 +9,14 @@
 #include <cstring>
 #include <ctime>
 
+#include "runtime/observe/unwind_records.hpp"
+
 namespace castor {
 
 namespace {
 
-static_assert(sizeof(jitdump::Header) == 40 && sizeof(jitdump::CodeLoad) == 56);
+static_assert(sizeof(jitdump::Header) == 40 && sizeof(jitdump::CodeLoad) == 56 &&
+              sizeof(jitdump::Unwinding) == 40);
 
 uint64_t monotonic_nanoseconds() {
   timespec now{};
@@ -63,6 +66,22 @@ std::vector<std::byte> load_record(std::string_view name, std::span<const std::b
   return record;
 }
 
+std::vector<std::byte> unwinding_record(std::span<const jit::FrameChange> frame,
+                                        size_t code_bytes) {
+  const FileUnwinding unwinding = unwinding_after(frame, code_bytes);
+  const size_t size = sizeof(jitdump::Unwinding) + jit::round_up(unwinding.bytes.size(), 8);
+  const jitdump::Unwinding fields = {.prefix = {.id = jitdump::RecordId::unwinding,
+                                                .total_size = static_cast<uint32_t>(size),
+                                                .timestamp = monotonic_nanoseconds()},
+                                     .section_bytes = unwinding.bytes.size(),
+                                     .header_bytes = unwinding.header_bytes,
+                                     .mapped_bytes = unwinding.bytes.size()};
+  std::vector<std::byte> record(size);
+  std::memcpy(record.data(), &fields, sizeof(fields));
+  std::memcpy(record.data() + sizeof(fields), unwinding.bytes.data(), unwinding.bytes.size());
+  return record;
+}
+
 }  // namespace
 
 Result<Jitdump> Jitdump::open(const std::string& directory) {
@@ -83,8 +102,14 @@ Result<Jitdump> Jitdump::open(const std::string& directory) {
   return Jitdump(std::move(file).value(), std::move(marker).value());
 }
 
-Status Jitdump::add(std::string_view name, std::span<const std::byte> code) {
-  return file_.append([&](uint64_t offset) { return load_record(name, code, offset); });
+Status Jitdump::add(std::string_view name, std::span<const std::byte> code,
+                    std::span<const jit::FrameChange> frame) {
+  return file_.append([&](uint64_t offset) {
+    std::vector<std::byte> records = unwinding_record(frame, code.size());
+    const std::vector<std::byte> load = load_record(name, code, offset + records.size());
+    records.insert(records.end(), load.begin(), load.end());
+    return records;
+  });
 }
 
 Status Jitdump::close() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "jit/code.hpp"
 #include "jit/memory/system_memory.hpp"
 #include "runtime/observe/record_file.hpp"
 
@@ -27,7 +28,7 @@ struct Header {
   uint64_t flags;
 };
 
-enum class RecordId : uint32_t { code_load = 0, code_close = 3 };
+enum class RecordId : uint32_t { code_load = 0, code_close = 3, unwinding = 4 };
 
 struct RecordPrefix {
   RecordId id;
@@ -46,6 +47,15 @@ struct CodeLoad {
   uint64_t code_index;  ///< unique in the file: the record's offset
 };
 
+/// Before the record of the code that it is of. The sections .eh_frame and .eh_frame_hdr follow it,
+/// as they are in a file after the code, then zeros up to a multiple of 8.
+struct Unwinding {
+  RecordPrefix prefix;
+  uint64_t section_bytes;
+  uint64_t header_bytes;
+  uint64_t mapped_bytes;  ///< that perf takes for them after the code: nothing else is there
+};
+
 }  // namespace jitdump
 
 /// Not thread safe.
@@ -55,8 +65,9 @@ class Jitdump {
   /// file where it is new, and maps it executable: that mapping is how perf learns of it. Fails
   /// (io).
   static Result<Jitdump> open(const std::string& directory);
-  /// One record for code that can be called.
-  Status add(std::string_view name, std::span<const std::byte> code);
+  /// The records for code that can be called: how it is unwound, then the code itself.
+  Status add(std::string_view name, std::span<const std::byte> code,
+             std::span<const jit::FrameChange> frame);
   /// The record that says that this writer adds no more.
   Status close();
 

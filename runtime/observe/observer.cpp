@@ -8,6 +8,8 @@
 
 #include "ir/support/guarded.hpp"
 #include "runtime/observe/gdb_jit.hpp"
+#include "runtime/observe/unwind_records.hpp"
+#include "runtime/observe/unwind_registration.hpp"
 
 namespace castor {
 
@@ -21,9 +23,14 @@ std::span<const std::byte> bytes_of(const jit::CodeBlock& block) {
 class CodeWatch {
  public:
   CodeWatch(std::shared_ptr<const Observer> observer, std::string name,
-            std::span<const std::byte> code, bool has_debugger)
-      : observer_(std::move(observer)), name_(std::move(name)), bytes_(code.size()) {
-    if (has_debugger) registration_.emplace(name_, code);
+            std::span<const std::byte> code)
+      : observer_(std::move(observer)), name_(std::move(name)), bytes_(code.size()) {}
+  /// Tells a debugger, and the unwinder of exceptions.
+  void tell_debugger(std::span<const std::byte> code, std::span<const jit::FrameChange> frame) {
+    in_debugger_.emplace(name_, code, frame);
+  }
+  void tell_unwinder(std::span<const std::byte> code, std::span<const jit::FrameChange> frame) {
+    in_unwinder_.emplace(frame, code);
   }
   ~CodeWatch() {
     if (!observer_->logs(LogLevel::debug)) return;
@@ -39,7 +46,8 @@ class CodeWatch {
   std::shared_ptr<const Observer> observer_;
   std::string name_;
   size_t bytes_;
-  std::optional<GdbRegistration> registration_;
+  std::optional<GdbRegistration> in_debugger_;
+  std::optional<UnwindRegistration> in_unwinder_;
 };
 
 }  // namespace
@@ -67,8 +75,12 @@ jit::SystemCalls system_calls_for(const ObserveOptions& options, const jit::Syst
 Result<std::shared_ptr<Observer>> Observer::create(const ObserveOptions& options,
                                                    const jit::SystemCalls& system) {
   const bool is_wanted = options.perf_map || !options.jitdump_directory.empty() || options.gdb ||
-                         !options.dump_directory.empty() || options.log != nullptr;
+                         options.unwind || !options.dump_directory.empty() ||
+                         options.log != nullptr;
   if (!is_wanted) return std::shared_ptr<Observer>();
+  if (options.unwind) {
+    if (Status status = check_unwinder(); !status) return status.error();
+  }
   if (!options.dump_directory.empty()) {
     if (Status status = prepare_directory(options.dump_directory); !status) return status.error();
   }
@@ -117,13 +129,19 @@ Status Observer::open(Files& files) const {
   return {};
 }
 
-Status Observer::add_to_files(std::string_view name, std::span<const std::byte> code) const {
+uint32_t Observer::room_after(const jit::MachineCode& code) const {
+  if (options_.jitdump_directory.empty()) return 0;
+  return static_cast<uint32_t>(unwinding_bytes_after(code.frame, code.instruction_bytes));
+}
+
+Status Observer::add_to_files(std::string_view name, std::span<const std::byte> code,
+                              std::span<const jit::FrameChange> frame) const {
   if (!options_.perf_map && options_.jitdump_directory.empty()) return {};
   Files& files = files_.get();
   const std::lock_guard lock(files.mutex);
   if (Status opened = open(files); !opened) return opened;
   Status mapped = files.perf_map ? files.perf_map->add(name, code) : Status();
-  Status dumped = files.jitdump ? files.jitdump->add(name, code) : Status();
+  Status dumped = files.jitdump ? files.jitdump->add(name, code, frame) : Status();
   return mapped ? std::move(dumped) : std::move(mapped);
 }
 
@@ -162,16 +180,18 @@ std::shared_ptr<const void> Observer::report(const CodeDescription& description,
                                              std::string_view key, const jit::MachineCode& code,
                                              const jit::CodeBlock& block) {
   std::string name = description.name(key);
-  check(add_to_files(name, bytes_of(block)));
+  check(add_to_files(name, bytes_of(block), code.frame));
   if (dump_) check(dump_->write(name, description, code, options_.listing));
   const bool tells = logs(LogLevel::debug);
   if (tells) {
     log(LogLevel::debug, fmt::format("{}: {} bytes of code at {}", name, block.code_size(),
                                      static_cast<const void*>(block.code())));
   }
-  if (!tells && !options_.gdb) return nullptr;
-  return std::make_shared<const CodeWatch>(shared_from_this(), std::move(name), bytes_of(block),
-                                           options_.gdb);
+  if (!tells && !options_.gdb && !options_.unwind) return nullptr;
+  auto watch = std::make_shared<CodeWatch>(shared_from_this(), std::move(name), bytes_of(block));
+  if (options_.gdb) watch->tell_debugger(bytes_of(block), code.frame);
+  if (options_.unwind) watch->tell_unwinder(bytes_of(block), code.frame);
+  return watch;
 }
 
 }  // namespace castor

@@ -33,6 +33,8 @@ class Observer final : public CodeWatcher, public std::enable_shared_from_this<O
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
+  /// Room for a profiler's unwind records, where a jitdump file is written.
+  uint32_t room_after(const jit::MachineCode& code) const override;
   /// Reports the code. Never fails: what goes wrong is logged, and `failure` tells it.
   std::shared_ptr<const void> code_made(const CodeDescription& description, std::string_view key,
                                         const jit::MachineCode& code,
@@ -61,7 +63,8 @@ class Observer final : public CodeWatcher, public std::enable_shared_from_this<O
   };
 
   Status open(Files& files) const;
-  Status add_to_files(std::string_view name, std::span<const std::byte> code) const;
+  Status add_to_files(std::string_view name, std::span<const std::byte> code,
+                      std::span<const jit::FrameChange> frame) const;
   void check(const Status& status) const;
   std::shared_ptr<const void> report(const CodeDescription& description, std::string_view key,
                                      const jit::MachineCode& code, const jit::CodeBlock& block);

@@ -8,19 +8,24 @@
 #include <cstring>
 #include <string>
 
+#include "jit/memory/system_memory.hpp"
+
 namespace castor {
 
 namespace {
 
 /// The sections, in the order of their headers.
-enum Section : uint16_t { none, text, symbols, strings, section_names, section_count };
+enum Section : uint16_t { none, text, unwinding, symbols, strings, section_names, section_count };
 
 /// Names of all sections in one table, as ELF has them.
-constexpr char names[] = "\0.text\0.symtab\0.strtab\0.shstrtab";
+constexpr char names[] = "\0.text\0.eh_frame\0.symtab\0.strtab\0.shstrtab";
 constexpr uint32_t text_name = 1;
-constexpr uint32_t symbols_name = 7;
-constexpr uint32_t strings_name = 15;
-constexpr uint32_t section_names_name = 23;
+constexpr uint32_t unwinding_name = 7;
+constexpr uint32_t symbols_name = 17;
+constexpr uint32_t strings_name = 25;
+constexpr uint32_t section_names_name = 33;
+
+constexpr size_t unwinding_alignment = 8;
 
 struct Layout {
   Elf64_Ehdr header;
@@ -58,13 +63,21 @@ Elf64_Shdr section(uint32_t name, uint32_t type, size_t offset, size_t size) {
 
 }  // namespace
 
-std::vector<std::byte> symbol_file(std::string_view name, std::span<const std::byte> code) {
+std::vector<std::byte> symbol_file(std::string_view name, std::span<const std::byte> code,
+                                   std::span<const std::byte> eh_frame) {
+  const size_t unwinding_at = jit::round_up(sizeof(Layout) + name.size() + 2, unwinding_alignment);
+  std::vector<std::byte> file(unwinding_at + eh_frame.size());
   Layout layout{};
   layout.header = file_header();
   Elf64_Shdr& text_header = layout.sections[text];
   text_header = section(text_name, SHT_NOBITS, sizeof(Layout), code.size());
   text_header.sh_addr = reinterpret_cast<uintptr_t>(code.data());
   text_header.sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+  Elf64_Shdr& unwinding_header = layout.sections[unwinding];
+  unwinding_header = section(unwinding_name, SHT_PROGBITS, unwinding_at, eh_frame.size());
+  unwinding_header.sh_addr = reinterpret_cast<uintptr_t>(&file[unwinding_at]);
+  unwinding_header.sh_flags = SHF_ALLOC;
+  unwinding_header.sh_addralign = unwinding_alignment;
   Elf64_Shdr& symbols_header = layout.sections[symbols];
   symbols_header =
       section(symbols_name, SHT_SYMTAB, offsetof(Layout, symbols), sizeof(layout.symbols));
@@ -82,9 +95,9 @@ std::vector<std::byte> symbol_file(std::string_view name, std::span<const std::b
   symbol.st_size = code.size();  // its value, 0, counts from the section's address
   std::memcpy(layout.names, names, sizeof(names));
 
-  std::vector<std::byte> file(sizeof(Layout) + name.size() + 2);
   std::memcpy(file.data(), &layout, sizeof(Layout));
   std::memcpy(file.data() + sizeof(Layout) + 1, name.data(), name.size());
+  std::memcpy(&file[unwinding_at], eh_frame.data(), eh_frame.size());
   return file;
 }
 

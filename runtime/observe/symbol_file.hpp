@@ -12,6 +12,7 @@ namespace castor {
 /// A 64-bit little-endian ELF file whose only symbol is a global function of that name at the
 /// code's address, of its size. Its section .text has the address and the size, and no bytes:
 /// whoever reads the file finds those in the process's memory.
-std::vector<std::byte> symbol_file(std::string_view name, std::span<const std::byte> code);
+std::vector<std::byte> symbol_file(std::string_view name, std::span<const std::byte> code,
+                                   std::span<const std::byte> eh_frame);
 
 }  // namespace castor

@@ -79,6 +79,9 @@ inline Status read_directive(const std::string& key, const std::string& value,
       }
       kernel.form.access.push_back(*access);
     }
+  } else if (key == "frame_pointers") {
+    if (value != "kept") return bad_head(key, value, "kept");
+    kernel.target.frame_pointers = true;
   } else if (key == "stores") {
     if (value != "streaming") return bad_head(key, value, "streaming");
     kernel.form.stores = jit::Stores::streaming;
@@ -95,8 +98,10 @@ inline Status read_directive(const std::string& key, const std::string& value,
   } else if (key == "lanes") {
     if (value != "more values than registers") return bad_head(key, value, "a built-in program");
   } else {
-    return bad_head(key, value,
-                    "one of the keys tier, loops, access, stores, form, kernel, blocks, lanes");
+    return bad_head(
+        key, value,
+        "one of the keys tier, loops, access, frame_pointers, stores, form, kernel, blocks, "
+        "lanes");
   }
   return {};
 }
@@ -218,6 +223,8 @@ inline Result<std::string> golden_text(const GoldenKernel& kernel) {
     const jit::MachineCode& code = (*codes)[i];
     const Status features = check_features(code, kernel.target);
     if (!features) return features.error();
+    const Status unwinding = check_unwinding(code);
+    if (!unwinding) return unwinding.error();
     const Result<std::string> lines = listing(code, {.compact = true});
     if (!lines) return lines.error();
     if (codes->size() > 1) text += "; nest " + std::to_string(i) + "\n";

@@ -44,6 +44,8 @@ void check_kernel_code(const Emit& emit, const jit::Target& target, std::string_
   ASSERT_TRUE(status.ok()) << name << ": " << status.error().message;
   const Status hardened = jit::check_hardening(*code);
   ASSERT_TRUE(hardened.ok()) << name << ": " << hardened.error().message;
+  const Status unwinding = jit::check_unwinding(*code);
+  ASSERT_TRUE(unwinding.ok()) << name << ": " << unwinding.error().message;
   if (max.instructions) {
     const auto instructions = jit::disassemble(*code);
     ASSERT_TRUE(instructions.ok()) << name << ": " << instructions.error().message;

@@ -64,6 +64,10 @@ Status KernelDigest::add_kernel(const RecordedKernel& kernel, uint64_t hash, jit
     }
   }
   if (!is_new) return {};
+  const Status unwinding = check_unwinding(kernel.code);
+  if (!unwinding) {
+    return Error{unwinding.error().code, kernel.name + ": " + unwinding.error().message};
+  }
   const auto listed = disassemble(kernel.code);
   if (!listed) return listed.error();
   line.bytes = kernel.code.bytes.size();

@@ -53,9 +53,16 @@ struct LoadRecord {
   std::string code;
 };
 
+/// How code is unwound: the sections of a file that has them after its code.
+struct UnwindingRecord {
+  jitdump::Unwinding fields;
+  std::string sections;
+};
+
 struct DumpFile {
   jitdump::Header header{};
   std::vector<LoadRecord> loads;
+  std::vector<UnwindingRecord> unwinding;  ///< one before each of `loads`
   int closes = 0;
 };
 
@@ -76,6 +83,15 @@ inline DumpFile read_dump(const std::string& path) {
     if (record.load.prefix.id == jitdump::RecordId::code_close) {
       EXPECT_EQ(size, sizeof(jitdump::RecordPrefix));
       ++file.closes;
+    } else if (record.load.prefix.id == jitdump::RecordId::unwinding) {
+      UnwindingRecord unwinding{};
+      EXPECT_EQ(file.unwinding.size(), file.loads.size());
+      std::memcpy(&unwinding.fields, bytes.data() + at, sizeof unwinding.fields);
+      EXPECT_LE(sizeof unwinding.fields + unwinding.fields.section_bytes, size);
+      EXPECT_EQ(size % 8, 0u);
+      unwinding.sections =
+          bytes.substr(at + sizeof unwinding.fields, unwinding.fields.section_bytes);
+      file.unwinding.push_back(unwinding);
     } else {
       EXPECT_EQ(record.load.prefix.id, jitdump::RecordId::code_load);
       std::memcpy(&record.load, bytes.data() + at, sizeof record.load);
@@ -88,6 +104,7 @@ inline DumpFile read_dump(const std::string& path) {
     at += size;
   }
   EXPECT_EQ(at, bytes.size());
+  EXPECT_EQ(file.unwinding.size(), file.loads.size());
   return file;
 }
 

@@ -103,7 +103,7 @@ TEST(Fuzz, AWrongElementIsMinimisedAndReported) {
   const std::string& report = kept.reports[0];
   const std::string minimal =
 
-      "MISMATCH: program [0-9]+ of the run, seed [0-9]+, on avx2\n"
+      "MISMATCH: program [0-9]+ of the run, seed [0-9]+, on avx2( with frame pointers)?\n"
       "result 0: 1 of 1 elements differ, the first at \\[\\]\n"
       "  input    %0 f16 0 \\(0x0000\\)\n"
       "  expected f16 0 \\(0x0000\\)  \\(interpreter\\)\n"

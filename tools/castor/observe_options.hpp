@@ -2,13 +2,14 @@
 // Options of subcommands that say who watches the code that is made.
 #pragma once
 
-#include <castor/observe.hpp>
+#include <castor/castor.hpp>
 
 #include <CLI/CLI.hpp>
 
 namespace castor::tools {
 
-/// Adds --perf-map, --jitdump, --gdb, --dump-dir and --log. Messages go to standard error.
-void add_observe_options(CLI::App& command, ObserveOptions& options);
+/// Adds --frame-pointers, --perf-map, --jitdump, --gdb, --dump-dir and --log. Messages go to
+/// standard error.
+void add_observe_options(CLI::App& command, RuntimeOptions& runtime);
 
 }  // namespace castor::tools

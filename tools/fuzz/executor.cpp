@@ -124,9 +124,11 @@ Result<Executor> Executor::create(const std::vector<Tier>& tiers, Tamper tamper)
   Executor executor;
   executor.tamper_ = std::move(tamper);
   for (Tier tier : tiers) {
-    Result<Runtime> runtime = Runtime::create({.tier = tier});
-    if (!runtime) return runtime.error();
-    executor.runtimes_.push_back(std::move(runtime).value());
+    for (const bool frame_pointers : {false, true}) {
+      Result<Runtime> runtime = Runtime::create({.tier = tier, .frame_pointers = frame_pointers});
+      if (!runtime) return runtime.error();
+      executor.runtimes_.push_back(std::move(runtime).value());
+    }
   }
   for (size_t i = 0; i < max_inputs + max_results; ++i) executor.pages_.emplace_back(page_bytes);
   return executor;
@@ -284,7 +286,7 @@ Finding Executor::compare_untouched(const Prepared& prepared) {
 }
 
 Finding Executor::run(const Prepared& prepared, size_t tier, CallTrace& trace) {
-  const Runtime& runtime = runtimes_[tier];
+  const Runtime& runtime = runtimes_[2 * tier + (prepared.program.keeps_frame_pointer() ? 1 : 0)];
   bind_neighbour(prepared.neighbour, runtime);
   const CacheStatistics before = runtime.statistics();
   const Call call = lay_out(prepared);

@@ -26,7 +26,8 @@ struct CallTrace {
   std::optional<BoundKernel> bound;
 };
 
-/// Owns pages for every tensor and one runtime for each tier, for the life of a run. A read or
+/// Owns pages for every tensor and two runtimes for each tier, the second one's code with
+/// frame pointers, for the life of a run. A read or
 /// write beyond the pages ends the process with SIGSEGV: whoever wants to survive that runs in a
 /// child. Not thread safe.
 class Executor {
@@ -57,7 +58,7 @@ class Executor {
   test::GuardedPages& output_pages(size_t output);
 
   std::deque<test::GuardedPages> pages_;
-  std::vector<Runtime> runtimes_;
+  std::vector<Runtime> runtimes_;  ///< by tier, without frame pointers and with them
   Tamper tamper_;
 };
 

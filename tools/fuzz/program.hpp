@@ -11,6 +11,8 @@
 #include "ir/function.hpp"
 #include "ir/types/storage.hpp"
 
+#include "tools/fuzz/random.hpp"
+
 namespace castor::fuzz {
 
 /// One dimension of an input as its type writes it.
@@ -131,6 +133,8 @@ struct Program {
       0;  ///< seed of a program to be bound before this one (neighbour_of); 0: none
   std::vector<ValueInfo> values;  ///< what follows for each value: see infer_values
 
+  /// Whether it runs as code that keeps the frame pointer: half of all do, whatever else they are.
+  bool keeps_frame_pointer() const { return (mix(~seed) & 1) != 0; }
   size_t first_operation() const { return inputs.size(); }
   size_t value_count() const { return first_operation() + max_results * operations.size(); }
   size_t value_of(size_t operation, size_t result = 0) const {

@@ -169,8 +169,9 @@ std::string describe_sizes(const Program& program) {
 
 std::string report(const Mismatch& mismatch, const RunPosition& position) {
   const Tier tier = position.tiers[mismatch.finding.tier];
-  std::string text = fmt::format("MISMATCH: program {} of the run, seed {}, on {}\n",
-                                 position.index, mismatch.original.seed, name_of(tier));
+  std::string text = fmt::format(
+      "MISMATCH: program {} of the run, seed {}, on {}{}\n", position.index, mismatch.original.seed,
+      name_of(tier), mismatch.original.keeps_frame_pointer() ? " with frame pointers" : "");
   FunctionPtr function;
   if (mismatch.finding.kind == Finding::Kind::unprepared) {
     text += fmt::format("no reference result: {}\n", mismatch.finding.message);

@@ -23,17 +23,17 @@ using Xbyak::Xmm;
 /// R9 and R13 to R15.
 namespace reg {
 inline const Reg64 arguments(Operand::RDI);
-inline const Reg64 source(Operand::R8);        ///< of the tile's first pixel
-inline const Reg64 stores(Operand::R10);       ///< the tile's ConvStore or TilePlace
-inline const Reg64 k_steps_end(Operand::R11);  ///< the end of the loop's offsets
-inline const Reg64 tiles(Operand::RBP);        ///< that are left
-inline const Reg64 callers_stack(Operand::R12);
-inline const Reg64 weights(Operand::R9);       ///< of the next k step
-inline const Reg64 k_step(Operand::RSI);       ///< the next k step, from the end, counts up to 0
-inline const Reg64 pixel(Operand::RAX);        ///< the k step's input at the tile's first pixel
-inline const Reg64 output(Operand::RAX);       ///< of what is not stored by row groups
-inline const Reg64 row_output(Operand::R13);   ///< of the next row of a row group
-inline const Reg64 output_step(Operand::RDX);  ///< unless pixels come from the input
+inline const Reg64 source(Operand::R8);          ///< of the tile's first pixel
+inline const Reg64 stores(Operand::R10);         ///< the tile's ConvStore or TilePlace
+inline const Reg64 k_steps_end(Operand::R11);    ///< the end of the loop's offsets
+inline const Reg64 tiles(Operand::RBP);          ///< that are left; elsewhere with a frame pointer
+inline const Reg64 callers_stack(Operand::R12);  ///< unused with a frame pointer
+inline const Reg64 weights(Operand::R9);         ///< of the next k step
+inline const Reg64 k_step(Operand::RSI);         ///< the next k step, from the end, counts up to 0
+inline const Reg64 pixel(Operand::RAX);          ///< the k step's input at the tile's first pixel
+inline const Reg64 output(Operand::RAX);         ///< of what is not stored by row groups
+inline const Reg64 row_output(Operand::R13);     ///< of the next row of a row group
+inline const Reg64 output_step(Operand::RDX);    ///< unless pixels come from the input
 inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
 inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
@@ -64,7 +64,7 @@ class KLoopEmitter {
         lanes_(target.vector_bits() / 32),
         rows_(tile.rows()),
         vectors_(tile.vectors_of(lanes_)),
-        code_(buffer) {}
+        code_(buffer, target.frame_pointers) {}
 
   /// The first values of a tile's accumulators.
   void emit_start();
@@ -97,6 +97,10 @@ class KLoopEmitter {
   void emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums, const Xmm& zero_points,
                                  const Xmm& product);
 
+  /// How many tiles are left: with a frame pointer in the register that need not keep the stack.
+  const Reg64& tiles_left() const {
+    return code_.has_frame_pointer() ? reg::callers_stack : reg::tiles;
+  }
   bool by_pixels() const { return tile_.vectorised == Vectorised::pixels; }
   bool takes_input() const { return tile_.source != PixelSource::packed; }
   int vector_bytes() const { return 4 * lanes_; }

@@ -147,7 +147,7 @@ void DenseEmitter::emit_register_tiles() {
   }
   code_.add(reg::stores,
             static_cast<int>(by_pixels() ? vectors_ * sizeof(ConvStore) : sizeof(TilePlace)));
-  code_.dec(reg::tiles);
+  code_.dec(tiles_left());
   code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
 }
 
@@ -155,16 +155,14 @@ void DenseEmitter::emit_entry() {
   code_.push_all(saved_registers);
   if (uses_all_registers()) code_.push_all(more_saved_registers);
   if (frame_bytes() > 0) {
-    code_.mov(reg::callers_stack, Xbyak::util::rsp);
-    code_.sub(Xbyak::util::rsp, frame_bytes());
-    code_.and_(Xbyak::util::rsp, -64);
+    code_.enter_aligned_frame(reg::callers_stack, frame_bytes());
   }
   if (tile_.has_tiles()) emit_enter_tiles(code_, tile_config(), Xbyak::util::rsp + kept_config());
   if (epilogue_) epilogue_->emit_enter(argument(offsetof(DenseArguments, epilogue)));
   if (keeps_stored_lanes()) emit_stored_lanes(vectors_ - 1);
   code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
                                               : offsetof(DenseArguments, places)));
-  code_.mov(reg::tiles, argument(offsetof(DenseArguments, tiles)));
+  code_.mov(tiles_left(), argument(offsetof(DenseArguments, tiles)));
   code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
   code_.mov(reg::k_steps_end, argument(offsetof(DenseArguments, k_step_count)));
   code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * tile_.peeled_k_steps]);
@@ -174,11 +172,11 @@ void DenseEmitter::emit_entry() {
 void DenseEmitter::emit_exit() {
   if (epilogue_) epilogue_->emit_leave();
   if (tile_.has_tiles()) emit_leave_tiles(code_, Xbyak::util::rsp + kept_config());
-  if (frame_bytes() > 0) code_.mov(Xbyak::util::rsp, reg::callers_stack);
+  if (frame_bytes() > 0) code_.leave_aligned_frame(reg::callers_stack);
   if (uses_all_registers()) code_.pop_all(more_saved_registers);
   code_.vzeroupper();
   code_.pop_all(saved_registers);
-  code_.ret();
+  code_.emit_return();
 }
 
 // ---- stores of the accumulators as they are

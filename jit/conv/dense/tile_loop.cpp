@@ -69,7 +69,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   loops_.push_back(tile_loop_since(begin_of_step));
 
   code_.add(reg::stores, sizeof(TilePlace));
-  code_.dec(reg::tiles);
+  code_.dec(tiles_left());
   code_.jz(last_stores, Xbyak::CodeGenerator::T_NEAR);
   if (results_) code_.js(done, Xbyak::CodeGenerator::T_NEAR);
   emit_tile_begin();

@@ -34,7 +34,7 @@ const Reg64 k_groups(Operand::R10);  ///< left
 const Reg64 in_plane(Operand::R10);  ///< im2col: where a k group is stored
 const Reg64 row_source(Operand::R11);
 const Reg64 row(Operand::RBX);
-const Reg64 rows(Operand::RBP);     ///< left
+const Reg64 rows(Operand::R15);     ///< left
 const Reg64 vector(Operand::R12);   ///< of the table
 const Reg64 vectors(Operand::R13);  ///< left
 const Reg64 source(Operand::RAX);
@@ -198,7 +198,7 @@ class PackInputEmitter {
  public:
   PackInputEmitter(const PackInput& spec, const Target& target, std::span<uint8_t> buffer)
       : spec_(spec),
-        code_(buffer),
+        code_(buffer, target.frame_pointers),
         channels_(code_, spec.column_stride, target.supports(Feature::avx512_vbmi)),
         taps_(code_, spec) {}
 
@@ -215,7 +215,7 @@ class PackInputEmitter {
     }
     code_.vzeroupper();
     code_.pop_all(saved_registers);
-    code_.ret();
+    code_.emit_return();
     return code_.finish();
   }
 

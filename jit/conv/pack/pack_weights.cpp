@@ -48,8 +48,8 @@ Xbyak::Opmask lanes_with(int bit) { return Xbyak::Opmask(1 + bit); }
 /// Emits the code. The methods are in the order of the code that they emit.
 class PackWeightsEmitter {
  public:
-  PackWeightsEmitter(const PackWeights& unit, std::span<uint8_t> buffer)
-      : unit_(unit), code_(buffer) {}
+  PackWeightsEmitter(const PackWeights& unit, const Target& target, std::span<uint8_t> buffer)
+      : unit_(unit), code_(buffer, target.frame_pointers) {}
 
   MachineCode emit() {
     Xbyak::Label next_unit;
@@ -172,7 +172,7 @@ void PackWeightsEmitter::emit_exit() {
   for (int i = 1; i < sum_vectors; ++i) code_.vpaddd(sum(0), sum(0), sum(i));
   code_.vmovdqu32(code_.ptr[reg::scratch], sum(0));
   code_.vzeroupper();
-  code_.ret();
+  code_.emit_return();
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ bool fits(const PackWeights& unit, const Target& target) {
 
 Result<MachineCode> emit_kernel(const PackWeights& unit, const Target& target) {
   return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return PackWeightsEmitter(unit, buffer).emit();
+    return PackWeightsEmitter(unit, target, buffer).emit();
   });
 }
 

@@ -16,13 +16,13 @@ namespace reg {
 const Reg64 start(Operand::R10);         ///< of the channel, as the weights
 const Reg64 input(Operand::RCX);         ///< of the channel
 const Reg64 output(Operand::R8);         ///< of the channel
-const Reg64 range(Operand::RBP);         ///< a DepthwiseRange
+const Reg64 range(Operand::RBP);         ///< a DepthwiseRange; elsewhere with a frame pointer
 const Reg64 columns(Operand::R11);       ///< ColumnPositions
 const Reg64 columns_left(Operand::R12);  ///< of the range
 const Reg64 positions(Operand::R13);     ///< of the columns, still to come
 const Reg64 from(Operand::RSI);          ///< the next row at the column position
 const Reg64 to(Operand::RDX);            ///< the next output
-const Reg64 row_step(Operand::R14);
+const Reg64 row_step(Operand::R14);      ///< without a frame pointer
 const Reg64 output_step(Operand::R15);
 const Reg64 scratch(Operand::RBX);
 const Reg64 prefetched(Operand::RAX);  ///< not with an epilogue
@@ -90,7 +90,14 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
   using SlidingEmitter::SlidingEmitter;
   ~NchwGather() = default;
 
-  Xbyak::Address range_field(size_t offset) { return code_.qword[reg::range + offset]; }
+  /// With a frame pointer the range is where row steps are otherwise, which the arguments have.
+  const Reg64& range_register() const {
+    return code_.has_frame_pointer() ? reg::row_step : reg::range;
+  }
+  Xbyak::Address row_step_argument() {
+    return argument(offsetof(DepthwiseArguments, input_row_step));
+  }
+  Xbyak::Address range_field(size_t offset) { return code_.qword[range_register() + offset]; }
   Xbyak::Address columns_field(size_t offset) { return code_.ptr[reg::columns + offset]; }
 
   /// The shuffles of a column position.
@@ -198,7 +205,7 @@ class NchwEmitter final : public NchwGather {
     Xbyak::Label next_channel;
     code_.L(next_channel);
     emit_channel();
-    emit_each(reg::range, sizeof(DepthwiseRange),
+    emit_each(range_register(), sizeof(DepthwiseRange),
               argument(offsetof(DepthwiseArguments, ranges_end)), [&] { emit_range(); });
     emit_channel_step();
     code_.jb(next_channel, Xbyak::CodeGenerator::T_NEAR);
@@ -214,7 +221,7 @@ class NchwEmitter final : public NchwGather {
     code_.mov(reg::output, argument(offsetof(DepthwiseArguments, output)));
     code_.mov(weights, argument(offsetof(DepthwiseArguments, weights)));
     code_.mov(reg::start, argument(offsetof(DepthwiseArguments, start)));
-    code_.mov(reg::row_step, argument(offsetof(DepthwiseArguments, input_row_step)));
+    if (!code_.has_frame_pointer()) code_.mov(reg::row_step, row_step_argument());
     code_.mov(reg::output_step, argument(offsetof(DepthwiseArguments, output_row_step)));
     code_.vpbroadcastq(vectors_.padding, argument(offsetof(DepthwiseArguments, padding)));
     emit_flip_constant();
@@ -229,7 +236,7 @@ class NchwEmitter final : public NchwGather {
     if (epilogue_) epilogue_->emit_begin_row();
     if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
     emit_kept();
-    code_.mov(reg::range, argument(offsetof(DepthwiseArguments, ranges)));
+    code_.mov(range_register(), argument(offsetof(DepthwiseArguments, ranges)));
   }
 
   void emit_range() {
@@ -259,7 +266,8 @@ class NchwEmitter final : public NchwGather {
     Xbyak::Label next;
     code_.align_to(32);
     code_.L(next);
-    emit_rows(reg::from, reg::row_step);
+    code_.has_frame_pointer() ? emit_rows(reg::from, row_step_argument())
+                              : emit_rows(reg::from, reg::row_step);
     if (epilogue_) epilogue_->emit_flush();
     code_.add(reg::from, range_field(offsetof(DepthwiseRange, input_column_step)));
     code_.add(reg::to, range_field(offsetof(DepthwiseRange, output_column_step)));

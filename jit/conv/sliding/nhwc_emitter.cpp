@@ -16,10 +16,10 @@ namespace reg {
 const Reg64 from(Operand::RSI);  ///< the next row at the place
 const Reg64 to(Operand::RDX);    ///< the next output row at the place
 const Reg64 output_step(Operand::R8);
-const Reg64 place(Operand::RBP);
+const Reg64 place(Operand::RBP);  ///< elsewhere with a frame pointer
 const Reg64 vector(Operand::R10);
-const Reg64 start(Operand::R14);  ///< of the vector
-const Reg64 row_step(Operand::R15);
+const Reg64 start(Operand::R14);     ///< of the vector
+const Reg64 row_step(Operand::R15);  ///< without a frame pointer
 const Reg64 thrice_output_step(Operand::RCX);
 const Reg64 prefetched(Operand::RBX);
 const Reg64 scratch(Operand::RAX);
@@ -109,7 +109,12 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   using SlidingEmitter::SlidingEmitter;
   ~NhwcGather() = default;
 
-  Xbyak::Address place_field(size_t offset) { return code_.ptr[reg::place + offset]; }
+  /// With a frame pointer it is where row steps are otherwise, which the arguments have.
+  const Reg64& place_register() const {
+    return code_.has_frame_pointer() ? reg::row_step : reg::place;
+  }
+  Xbyak::Address row_step_argument() { return argument(offsetof(GroupedNhwcArguments, row_step)); }
+  Xbyak::Address place_field(size_t offset) { return code_.ptr[place_register() + offset]; }
 
   void emit_gather_constants() {
     emit_flip_constant();
@@ -166,7 +171,8 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
     return has_avx512() && !epilogue_ && spec_.pixels() <= max_pixel_masks;
   }
   Xbyak::Address pixel_mask(int pixel) {
-    return code_.word[reg::place + offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel)];
+    return code_
+        .word[place_register() + offsetof(NhwcPlace, loaded) + 2 * static_cast<size_t>(pixel)];
   }
   /// Overwrites the scratch register for the last of max_pixels.
   Xbyak::RegExp emit_pixel_offset(int pixel) {
@@ -324,18 +330,20 @@ class NhwcEmitter final : public NhwcGather {
   MachineCode emit() {
     emit_entry();
     emit_any_range(argument(offsetof(GroupedNhwcArguments, range)), [&] {
-      emit_each(reg::place, sizeof(NhwcPlace), argument(offsetof(GroupedNhwcArguments, places_end)),
-                [&] { emit_place(); });
+      emit_each(place_register(), sizeof(NhwcPlace),
+                argument(offsetof(GroupedNhwcArguments, places_end)), [&] { emit_place(); });
     });
+    const FrameState body = code_.frame_state();
     emit_exit(saved_registers, return_bytes);
-    if (epilogue_) emit_routines();
+    if (epilogue_) emit_routines(body);
     return code_.finish();
   }
 
  private:
   Xbyak::Address vector_field(size_t offset) { return code_.ptr[reg::vector + offset]; }
   Xbyak::Address stored_field(int output) {
-    return code_.word[reg::place + offsetof(NhwcPlace, stored) + 2 * static_cast<size_t>(output)];
+    return code_
+        .word[place_register() + offsetof(NhwcPlace, stored) + 2 * static_cast<size_t>(output)];
   }
 
   void emit_entry() {
@@ -347,13 +355,13 @@ class NhwcEmitter final : public NhwcGather {
     code_.mov(step, argument(offsetof(GroupedNhwcArguments, pixel_step)));
     code_.lea(odd_steps[1], code_.ptr[step + step * 2]);
     code_.lea(odd_steps[2], code_.ptr[step + step * 4]);
-    code_.mov(reg::row_step, argument(offsetof(GroupedNhwcArguments, row_step)));
+    if (!code_.has_frame_pointer()) code_.mov(reg::row_step, row_step_argument());
     code_.mov(reg::output_step, argument(offsetof(GroupedNhwcArguments, output_step)));
     if (!epilogue_) {
       code_.mov(reg::prefetched, argument(offsetof(GroupedNhwcArguments, prefetched)));
       code_.lea(reg::thrice_output_step, code_.ptr[reg::output_step + reg::output_step * 2]);
     }
-    code_.mov(reg::place, argument(offsetof(GroupedNhwcArguments, places)));
+    code_.mov(place_register(), argument(offsetof(GroupedNhwcArguments, places)));
     emit_gather_constants();
   }
 
@@ -361,7 +369,7 @@ class NhwcEmitter final : public NhwcGather {
     Xbyak::Label masked;
     Xbyak::Label done;
     if (!spec_.always_masks()) {
-      code_.cmp(code_.qword[reg::place + offsetof(NhwcPlace, is_inner)], 0);
+      code_.cmp(code_.qword[place_register() + offsetof(NhwcPlace, is_inner)], 0);
       code_.je(masked, Xbyak::CodeGenerator::T_NEAR);
       is_masked_ = false;
       emit_vectors();
@@ -383,7 +391,8 @@ class NhwcEmitter final : public NhwcGather {
               argument(offsetof(GroupedNhwcArguments, vectors_end)), [&] {
                 emit_vector_begin();
                 emit_kept();
-                emit_rows(reg::from, reg::row_step);
+                code_.has_frame_pointer() ? emit_rows(reg::from, row_step_argument())
+                                          : emit_rows(reg::from, reg::row_step);
                 code_.add(weights, target_.vector_bits() / 8 * panel_size(spec_));
               });
   }
@@ -474,8 +483,10 @@ class NhwcEmitter final : public NhwcGather {
     code_.call(apply_routine_);
   }
 
-  void emit_routines() {
+  /// The frame is such where they are called.
+  void emit_routines(const FrameState& frame) {
     code_.L(begin_routine_);
+    code_.begin_routine(frame);
     epilogue_->emit_begin_row();
     code_.ret();
     code_.align_to(32);

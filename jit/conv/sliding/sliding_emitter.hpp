@@ -68,7 +68,10 @@ template <class Spec, class Registers>
 class SlidingEmitter {
  protected:
   SlidingEmitter(const Spec& spec, const Target& target, int spare, std::span<uint8_t> buffer)
-      : spec_(spec), target_(target), vectors_(spec, target, spare), code_(buffer) {}
+      : spec_(spec),
+        target_(target),
+        vectors_(spec, target, spare),
+        code_(buffer, target.frame_pointers) {}
   ~SlidingEmitter() = default;
 
   inline static const Reg64 arguments{Operand::RDI};
@@ -123,7 +126,7 @@ class SlidingEmitter {
   }
   /// All rows of a range. What window sums have added up to is added where an accumulator begins
   /// and subtracted at the end, so that the rows between remain. `from` goes on by `row_step`.
-  void emit_rows(const Reg64& from, const Reg64& row_step) {
+  void emit_rows(const Reg64& from, const Operand& row_step) {
     for (int output = 0; spec_.subtracts_window_sums && output < spec_.outputs; ++output) {
       emit_xor(vectors_.window_sum(output), vectors_.window_sum(output));
     }
@@ -181,25 +184,22 @@ class SlidingEmitter {
   /// Makes room for the epilogue's frame, and keeps there where the caller's stack is.
   /// `return_bytes` are below it where epilogues are applied. Overwrites `scratch`.
   void emit_enter_epilogue(const Reg64& scratch, int return_bytes, size_t operands) {
-    const Reg64& stack = Xbyak::util::rsp;
-    code_.mov(scratch, stack);
-    code_.sub(stack, stack_bytes + epilogue_->frame_bytes());
-    code_.and_(stack, -64);
-    code_.mov(code_.qword[stack], scratch);
-    if (return_bytes > 0) code_.sub(stack, return_bytes);
+    code_.enter_aligned_frame(scratch, stack_bytes + epilogue_->frame_bytes());
+    code_.store_callers_stack(scratch);
+    if (return_bytes > 0) code_.lower_stack(return_bytes);
     epilogue_->emit_enter(argument(operands));
     epilogue_->emit_begin();
-    if (return_bytes > 0) code_.add(stack, return_bytes);
+    if (return_bytes > 0) code_.raise_stack(return_bytes);
   }
   void emit_exit(std::span<const Reg64> saved, int return_bytes) {
     if (epilogue_) {
-      if (return_bytes > 0) code_.sub(Xbyak::util::rsp, return_bytes);
+      if (return_bytes > 0) code_.lower_stack(return_bytes);
       epilogue_->emit_leave();
-      code_.mov(Xbyak::util::rsp, code_.qword[Xbyak::util::rsp + return_bytes]);
+      code_.leave_aligned_frame(return_bytes);
     }
     code_.vzeroupper();
     code_.pop_all(saved);
-    code_.ret();
+    code_.emit_return();
   }
 
   bool has_avx512() const { return target_.has_avx512(); }

@@ -64,6 +64,9 @@ struct RuntimeOptions {
   std::optional<Core> core{};
   /// Never generate code.
   bool interpret = false;
+  /// Keep rbp as the frame pointer in all code, for profilers that follow frame pointers (perf
+  /// record -g). Takes about a nanosecond a call; results are the same.
+  bool frame_pointers = false;
   /// Bound of the cache: half for machine code, half for the functions that it was made for, with
   /// all that they hold. What was added first is dropped first, unless it was used since; what is
   /// larger than its part is not kept at all. Kernels in use keep theirs, whatever is dropped. 0

@@ -66,15 +66,21 @@ struct ObserveOptions {
   bool perf_map = false;
   std::string perf_map_directory = "/tmp";
   /// Not empty: writes jit-PID.dump there, in the jitdump format of Linux, with the code itself, so
-  /// that perf annotate shows it. Runtimes of one process share the file:
+  /// that perf annotate shows it, and unwind records, with which perf record --call-graph dwarf
+  /// sees its callers. Runtimes of one process share the file:
   ///   perf record -k mono program; perf inject --jit -i perf.data -o jitted.data;
   ///   perf annotate -i jitted.data
   std::string jitdump_directory{};
   /// Registers code with GDB (its JIT interface), so that it shows names and disassembles, and
   /// takes breakpoints by name, pending ones too; unregisters it when the code dies. Each piece of
   /// code then has pages of its own, as for `perf_map`, since GDB cannot write breakpoints to
-  /// arenas. Code has no unwind information: backtraces are right at its first instruction.
+  /// arenas. Backtraces go on to the caller from every instruction.
   bool gdb = false;
+  /// Registers the code's unwind records with libgcc, so that this process's own unwinding sees the
+  /// callers of code: backtrace(), _Unwind_Backtrace in a crash handler. Takes a few microseconds
+  /// for each piece of code. While any code is registered, libgcc before version 13 takes a lock
+  /// for each frame of every exception. Fails (unsupported) with LLVM's libunwind.
+  bool unwind = false;
   /// Not empty: writes files there, named by function and by code. For each function its text
   /// (`NAME.castor`, which the castor command runs; large constants in .bin files beside it) and
   /// its nests and lanes (`NAME.nests.txt`); for each piece of code its nest, or the kernel's form

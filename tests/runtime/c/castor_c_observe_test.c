@@ -178,9 +178,6 @@ static void test_bad_options(void) {
   observe.log_level = -1;
   EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
                 "log_level -1");
-  observe.reserved = 3;
-  EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
-                "reserved is 3 in castor_observe_options, expected 0");
   observe.struct_size = 4;
   EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
                 "struct_size of castor_observe_options is 4");
@@ -192,6 +189,38 @@ static void test_bad_options(void) {
   castor_runtime_destroy(runtime);
 }
 
+/// libgcc's: the unwind record of the code at an address, or NULL.
+struct dwarf_eh_bases {
+  void *tbase, *dbase, *func;
+};
+const void* _Unwind_Find_FDE(void* at, struct dwarf_eh_bases* bases);
+
+/// Where the log says that code is: "NAME: N bytes of code at 0x...".
+static void take_address(void* context, castor_log_level level, const char* message,
+                         size_t length) {
+  const char* at = strstr(message, " bytes of code at ");
+  (void)level, (void)length;
+  if (at != NULL) sscanf(at, " bytes of code at %p", (void**)context);
+}
+
+/// Code is known to libgcc as long as it lives.
+static void test_unwinding(void) {
+  void* code = NULL;
+  struct dwarf_eh_bases bases;
+  castor_observe_options observe = CASTOR_OBSERVE_OPTIONS;
+  observe.unwind = 1;
+  observe.log = take_address;
+  observe.log_context = &code;
+  observe.log_level = CASTOR_LOG_DEBUG;
+  castor_runtime* runtime = runtime_of(&observe);
+  castor_kernel* kernel = compiled(runtime, scale_text);
+  EXPECT((code != NULL) == is_jit(runtime));
+  if (code != NULL) EXPECT(_Unwind_Find_FDE((char*)code + 1, &bases) != NULL);
+  castor_kernel_destroy(kernel);
+  castor_runtime_destroy(runtime);
+  if (code != NULL) EXPECT(_Unwind_Find_FDE((char*)code + 1, &bases) == NULL);
+}
+
 int main(int argc, char** argv) {
   interprets = argc == 2 && strcmp(argv[1], "interpret") == 0;
   EXPECT(mkdtemp(folder) != NULL);
@@ -200,6 +229,7 @@ int main(int argc, char** argv) {
   test_files();
   test_files_that_cannot_be_written();
   test_bad_options();
+  test_unwinding();
   EXPECT(rmdir(folder) == 0);
   return finished();
 }

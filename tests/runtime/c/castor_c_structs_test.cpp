@@ -114,13 +114,13 @@ ENDS_WITH(castor_bind_options, reserved);
 ENDS_WITH(castor_convert_options, reserved);
 ENDS_WITH(castor_executor, wake_up_ns);
 ENDS_WITH(castor_memory_statistics, code_bytes);
-ENDS_WITH(castor_observe_options, reserved);
+ENDS_WITH(castor_observe_options, unwind);
 ENDS_WITH(castor_operation, names);
 ENDS_WITH(castor_packed_weights_options, bytes_limit);
 ENDS_WITH(castor_compile_limits, nests);
 ENDS_WITH(castor_parse_options, limits);
 ENDS_WITH(castor_run_options, scratch_bytes);
-ENDS_WITH(castor_runtime_options, reserved);
+ENDS_WITH(castor_runtime_options, frame_pointers);
 ENDS_WITH(castor_statistics, code_bytes);
 ENDS_WITH(castor_weight_statistics, hits);
 

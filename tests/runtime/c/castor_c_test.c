@@ -35,10 +35,7 @@ static void test_runtime_options(void) {
   EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
                 "core 5, expected 0 to 4");
   options.core = CASTOR_CORE_ZEN4;
-  options.reserved = 1;
-  EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
-                "reserved is 1");
-  options.reserved = 0;
+  options.frame_pointers = 1;
   options.interpret = 1;
   options.cache_bytes = 1;
   EXPECT_OK(castor_runtime_create(&options, &runtime, &error));

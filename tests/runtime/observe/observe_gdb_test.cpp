@@ -10,6 +10,7 @@
 #include "runtime/observe/code_name.hpp"
 #include "runtime/observe/gdb_jit.hpp"
 #include "runtime/observe/symbol_file.hpp"
+#include "runtime/observe/unwind_records.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/observed.hpp"
 #include "tests/support/process_maps.hpp"
@@ -18,6 +19,8 @@ namespace castor {
 namespace {
 
 using test::ObservedRuntime;
+
+constexpr std::span<const jit::FrameChange> no_frame;
 
 struct Symbol {
   uintptr_t address = 0;
@@ -138,7 +141,7 @@ TEST(Gdb, AnyOrderOfEndsKeepsTheList) {
        {std::array<size_t, 3>{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}}) {
     std::vector<std::unique_ptr<GdbRegistration>> all;
     for (const char* name : {"a", "b", "c"}) {
-      all.push_back(std::make_unique<GdbRegistration>(name, code));
+      all.push_back(std::make_unique<GdbRegistration>(name, code, no_frame));
     }
     for (size_t left = all.size(); left > 0; --left) {
       EXPECT_EQ(registered().size(), left);
@@ -154,8 +157,8 @@ TEST(Gdb, ManyThreadsMayMakeAndEndCode) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {
-        const GdbRegistration first("first", code);
-        const GdbRegistration second("second", code);
+        const GdbRegistration first("first", code, no_frame);
+        const GdbRegistration second("second", code, no_frame);
       }
     });
   }
@@ -177,7 +180,7 @@ TEST(Gdb, AChildGoesOnWithTheList) {
 TEST(SymbolFile, TakesAnyName) {
   constexpr std::byte code[3] = {};
   for (const std::string& name : {std::string("f"), std::string(max_name_characters, 'n')}) {
-    const auto [found, symbol] = symbol_in(symbol_file(name, code));
+    const auto [found, symbol] = symbol_in(symbol_file(name, code, eh_frame(no_frame, code)));
     EXPECT_EQ(found, name);
     EXPECT_EQ(symbol.address, reinterpret_cast<uintptr_t>(code));
     EXPECT_EQ(symbol.size, 3u);

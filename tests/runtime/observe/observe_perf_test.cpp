@@ -99,6 +99,65 @@ TEST(JitdumpFile, ReadsBack) {
   EXPECT_NE(file.loads[0].load.code_index, file.loads[1].load.code_index);
 }
 
+/// The number at an offset of the sections, which are counted from the first instruction on.
+template <class T>
+int64_t number_at(const std::string& sections, size_t offset) {
+  T value{};
+  EXPECT_LE(offset + sizeof value, sections.size());
+  if (offset + sizeof value <= sections.size()) {
+    std::memcpy(&value, sections.data() + offset, sizeof value);
+  }
+  return value;
+}
+
+/// As perf puts them into a file: .eh_frame after the code, at a multiple of 8, then .eh_frame_hdr.
+TEST(JitdumpFile, HasUnwindRecordsThatLeadToTheCode) {
+  const TemporaryFolder directory;
+  std::vector<KernelCodePtr<jit::NestSpec>> codes;
+  {
+    const ObservedRuntime runtime(jitdump_in(directory));
+    codes = {runtime.code_of(test::to_i8_text), runtime.code_of(test::to_u8_text)};
+  }
+  const DumpFile file = read_dump(directory.path(dump_name()));
+  ASSERT_EQ(file.unwinding.size(), 2u);
+  for (size_t i = 0; i < file.unwinding.size(); ++i) {
+    const std::string& sections = file.unwinding[i].sections;
+    const jitdump::Unwinding& fields = file.unwinding[i].fields;
+    const int64_t code_bytes = static_cast<int64_t>(file.loads[i].load.code_size);
+    const int64_t begin = -static_cast<int64_t>(jit::round_up(file.loads[i].load.code_size, 8));
+    EXPECT_EQ(fields.section_bytes, sections.size());
+    EXPECT_EQ(fields.mapped_bytes, sections.size());
+    ASSERT_EQ(fields.header_bytes, 20u);
+    const size_t header = sections.size() - fields.header_bytes;
+    EXPECT_EQ(sections.substr(header, 4), "\x01\x1b\x03\x3b");
+    EXPECT_EQ(number_at<int32_t>(sections, header + 4), -static_cast<int64_t>(header + 4));
+    EXPECT_EQ(number_at<uint32_t>(sections, header + 8), 1);
+    const auto header_at = static_cast<int64_t>(header);
+    EXPECT_EQ(header_at + number_at<int32_t>(sections, header + 12), begin);
+    const int64_t record = header_at + number_at<int32_t>(sections, header + 16);
+    ASSERT_GT(record, 0);
+    const auto at = static_cast<size_t>(record);
+    EXPECT_EQ(number_at<uint32_t>(sections, at + 4), record + 4);  // back to the common record
+    EXPECT_EQ(record + 8 + number_at<int32_t>(sections, at + 8), begin);
+    EXPECT_EQ(number_at<uint32_t>(sections, at + 12), code_bytes);
+    EXPECT_EQ(number_at<uint32_t>(sections, header - 4), 0);  // the end
+  }
+}
+
+/// perf takes addresses after the code for its records.
+TEST(JitdumpFile, LeavesRoomForUnwindRecords) {
+  const TemporaryFolder directory;
+  const ObservedRuntime runtime(jitdump_in(directory));
+  const std::vector codes = {runtime.code_of(test::to_i8_text), runtime.code_of(test::to_u8_text)};
+  const DumpFile file = read_dump(directory.path(dump_name()));
+  ASSERT_EQ(file.loads.size(), 2u);
+  const uint64_t end = file.loads[0].load.code_address +
+                       jit::round_up(file.loads[0].load.code_size, 8) +
+                       file.unwinding[0].fields.mapped_bytes;
+  EXPECT_GE(file.loads[1].load.code_address, end);
+  EXPECT_LT(file.loads[1].load.code_address, end + 64);
+}
+
 TEST(JitdumpFile, IsMappedExecutableForPerfToSee) {
   const TemporaryFolder directory;
   const auto markers = [&] {

@@ -68,7 +68,10 @@ typedef struct castor_observe_options {
   void (*log)(void* context, castor_log_level level, const char* message, size_t length);
   void* log_context;  ///< handed to log as it is
   castor_log_level log_level;
-  int32_t reserved;  ///< 0
+  /// Not 0: registers the code's unwind records with libgcc, so that this process's own unwinding
+  /// (backtrace(), a crash handler) sees the callers of code. CASTOR_UNSUPPORTED with LLVM's
+  /// libunwind.
+  int32_t unwind;
 } castor_observe_options;
 #define CASTOR_OBSERVE_OPTIONS                                                \
   {                                                                           \

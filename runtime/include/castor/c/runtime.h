@@ -58,7 +58,9 @@ typedef struct castor_runtime_options {
   /// Plan for this microarchitecture instead of the one that the machine is known to have (or that
   /// the environment variable CASTOR_CORE names). Results are the same.
   castor_core core;
-  int32_t reserved;  ///< 0
+  /// Not 0: keep rbp as the frame pointer in all code, for profilers that follow frame pointers.
+  /// Results are the same.
+  int32_t frame_pointers;
 } castor_runtime_options;
 #define CASTOR_RUNTIME_OPTIONS                                                                    \
   {                                                                                               \
