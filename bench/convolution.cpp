@@ -9,7 +9,7 @@
 
 #include "bench/benchmarks.hpp"
 #include "bench/convolution_call.hpp"
-#include "bench/convolution_peak.hpp"
+#include "bench/limits.hpp"
 #include "bench/plain_contest.hpp"
 
 namespace castor::bench {
@@ -43,7 +43,7 @@ Result<std::optional<PlainContest>> plain_contest(Session& session, const Convol
 /// Batches of the peak are short, so that on a disturbed machine it is rather the layer that is
 /// found slow than the peak.
 Result<Measured> measure(Session& session, const ConvolutionCase& each, const BoundCall& call) {
-  const ConvolutionPeak peak(session.tier());
+  const ProductPeak peak(session.tier());
   std::vector<Contender> all = {call.contender(), peak.contender(), session.clock().contender()};
   const Result<std::optional<PlainContest>> plain = plain_contest(session, each, all);
   if (!plain) return plain.error();
@@ -71,7 +71,7 @@ Status run_case(benchmark::State& state, Session& session, const ConvolutionCase
   state.counters["GHz"] = measured->gigahertz;
   if (measured->stream_fraction) state.counters["stream_fraction"] = *measured->stream_fraction;
   state.SetLabel(fmt::format("{} -> {}; peak {}", to_string(each.x_shape()),
-                             to_string(each.y_shape()), ConvolutionPeak(session.tier()).name()));
+                             to_string(each.y_shape()), ProductPeak(session.tier()).name()));
   return {};
 }
 

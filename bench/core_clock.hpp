@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "bench/measure.hpp"
+#include "bench/limits.hpp"
 
 namespace castor::bench {
 

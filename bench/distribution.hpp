@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "bench/measure.hpp"
+#include "bench/limits.hpp"
 
 namespace castor::bench {
 

@@ -7,7 +7,7 @@
 
 #include "bench/bound_call.hpp"
 #include "bench/cases/elementwise_case.hpp"
-#include "bench/plain_kernel.hpp"
+#include "bench/limits.hpp"
 
 namespace castor::bench {
 

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "bench/plain_kernel.hpp"
+#include "bench/limits.hpp"
 
 namespace castor::bench {
 

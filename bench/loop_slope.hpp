@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/bound_call.hpp"
-#include "bench/measure.hpp"
+#include "bench/limits.hpp"
 
 namespace castor::bench {
 

@@ -12,8 +12,8 @@
 #include "bench/benchmarks.hpp"
 #include "bench/cases/convolution_case.hpp"
 #include "bench/cases/matmul_case.hpp"
-#include "bench/convolution_peak.hpp"
 #include "bench/footprint.hpp"
+#include "bench/limits.hpp"
 #include "bench/plain_contest.hpp"
 
 namespace castor::bench {
@@ -185,7 +185,7 @@ std::optional<PlainContest> plain_contest(Session& session, const MatmulCase& ea
 Status run_case(benchmark::State& state, Session& session, const MatmulCase& each) {
   const Result<Prepared> prepared = prepare(session, each);
   if (!prepared) return prepared.error();
-  const ConvolutionPeak peak(session.tier());
+  const ProductPeak peak(session.tier());
   std::vector<Contender> all = {prepared->call.contender(), peak.contender(),
                                 session.clock().contender()};
   const std::optional<PlainContest> plain = plain_contest(session, each, prepared->tensors, all);

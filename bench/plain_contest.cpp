@@ -7,7 +7,8 @@ PlainContest::PlainContest(PlainKernels& kernels, const Streams& streams,
                            const Footprint& footprint, const PlainTensors& tensors,
                            std::vector<Contender>& contenders)
     : first_(contenders.size()) {
-  for (const auto& kernel : kernels.fastest(streams, footprint, tensors)) {
+  for (const auto& kernel :
+       kernels.fastest(streams, {footprint.bytes, footprint.in_memory}, tensors)) {
     contenders.push_back(kernel->contender(tensors));
     entries_.push_back({kernel->variant().name(), kernel->fraction(tensors)});
   }

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/plain_kernels.hpp"
+#include "bench/footprint.hpp"
+#include "bench/limits.hpp"
 
 namespace castor::bench {
 

@@ -15,9 +15,8 @@
 #include "bench/bound_call.hpp"
 #include "bench/core_clock.hpp"
 #include "bench/footprint.hpp"
-#include "bench/huge_buffer.hpp"
+#include "bench/limits.hpp"
 #include "bench/options.hpp"
-#include "bench/plain_kernels.hpp"
 
 namespace castor::bench {
 

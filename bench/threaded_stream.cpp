@@ -62,7 +62,8 @@ ThreadedFigures measure_by_two(Session& session, const BoundCall& call, const St
   by_two.options.executor = &threads;
   std::vector<Contender> all = {by_two.contender(), call.contender()};
   std::vector<std::unique_ptr<PlainByTwo>> plain;
-  const auto kernels = session.plain_kernels().fastest(streams, footprint, tensors);
+  const auto kernels =
+      session.plain_kernels().fastest(streams, {footprint.bytes, footprint.in_memory}, tensors);
   for (const auto& kernel : kernels) {
     plain.push_back(std::make_unique<PlainByTwo>(threads, *kernel, tensors));
     all.push_back(plain.back()->contender());

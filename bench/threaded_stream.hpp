@@ -6,7 +6,8 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/bound_call.hpp"
-#include "bench/plain_kernels.hpp"
+#include "bench/footprint.hpp"
+#include "bench/limits.hpp"
 #include "bench/session.hpp"
 
 namespace castor::bench {

@@ -97,7 +97,19 @@ struct StepRunner {
 
   /// One step after the other.
   void run_all() const {
-    for (const detail::Step& step : bound.steps) std::visit(*this, step);
+    for (const detail::Step& step : bound.steps) {
+      const detail::WorkTimer timer(memory.profile, 0, detail::Work::nest);
+      std::visit(*this, step);
+      if (memory.profile != nullptr) [[unlikely]]
+        add_time(step, timer);
+    }
+  }
+  /// Of blocks of rows, their own steps take the times.
+  [[gnu::noinline, gnu::cold]] static void add_time(const detail::Step& step,
+                                                    const detail::WorkTimer& timer) {
+    if (std::holds_alternative<detail::RowBlockStep>(step)) return;
+    const size_t nest = std::visit([](const detail::StepBase& any) { return any.nest; }, step);
+    timer.done_for(nest, {});
   }
 
   void operator()(const detail::EmptyStep&) const {}
@@ -149,9 +161,10 @@ Status run_steps(const BoundState& bound, const detail::CallMemory& memory, Stor
   return {};
 }
 
-/// All of BoundKernel::run. Throws what memory and callbacks throw.
+/// All of BoundKernel::run; `profile` may be null. Throws what memory and callbacks throw.
 Status run_call(const BoundState& bound, std::span<const ConstView> inputs,
-                std::span<const View> outputs, const RunOptions& options) {
+                std::span<const View> outputs, const RunOptions& options,
+                detail::CallProfile* profile) {
   if (Status status = check_tensors(bound, inputs, outputs); !status) return status;
   if (options.stores > StorePolicy::streaming) return no_policy(options.stores);
   detail::CallTasks tasks = tasks_of(bound, options);
@@ -169,8 +182,9 @@ Status run_call(const BoundState& bound, std::span<const ConstView> inputs,
   if (!bound.interpreted_because.empty()) {
     return interpret(*bound.kernel->function, inputs, outputs);
   }
-  const detail::CallMemory memory{inputs, outputs, scratch.data(),
-                                  tasks.max() > 1 ? &tasks : nullptr, scratch.of_tasks()};
+  const detail::CallMemory memory{
+      inputs, outputs, scratch.data(), tasks.max() > 1 ? &tasks : nullptr, scratch.of_tasks(),
+      profile};
   return run_steps(bound, memory, options.stores, in_place);
 }
 
@@ -228,7 +242,13 @@ Result<BoundKernel> Kernel::bind(std::span<const ConstView> inputs, std::span<co
 
 Status BoundKernel::run(std::span<const ConstView> inputs, std::span<const View> outputs,
                         const RunOptions& options) const {
-  return detail::guarded_call([&] { return run_call(*state_, inputs, outputs, options); });
+  return detail::guarded_call([&] { return run_call(*state_, inputs, outputs, options, nullptr); });
+}
+
+Status detail::run_profiled(const BoundState& bound, std::span<const ConstView> inputs,
+                            std::span<const View> outputs, const RunOptions& options,
+                            CallProfile& profile) {
+  return guarded_call([&] { return run_call(bound, inputs, outputs, options, &profile); });
 }
 
 Status detail::run_checked(const BoundState& bound, std::span<const ConstView> inputs,

@@ -6,8 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "bench/huge_buffer.hpp"
-#include "bench/measure.hpp"
+#include "bench/limits.hpp"
 #include "ir/types/view.hpp"
 #include "jit/conv/candidates.hpp"
 #include "runtime/cache/code_cache.hpp"

@@ -322,6 +322,7 @@ class NestBinder {
     std::vector<Dims> strides;
     BoundEpilogue epilogue;
     epilogue.nest = at_ + 1;
+    epilogue.first_output = nest.inputs.size();
     add_epilogue_operands(epilogue, nest, strides);
     std::optional<jit::EpilogueWalk> walk;
     if (result->view) walk = epilogue_over(nest, extents, *result->view, strides);

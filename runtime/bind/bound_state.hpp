@@ -41,6 +41,12 @@ struct BoundState {
   OverlapRules overlap_rules() const { return {inputs, outputs, order}; }
 };
 
+class CallProfile;
+
+/// BoundKernel::run, whose times are added to the profile; of the interpreter there are none.
+Status run_profiled(const BoundState& bound, std::span<const ConstView> inputs,
+                    std::span<const View> outputs, const RunOptions& options, CallProfile& profile);
+
 /// Runs machine code for tensors that were checked in full: of the views, only `data` and `offset`
 /// are looked at. Refuses values that the function does not take. Throws std::bad_alloc. Shown by
 /// the shared library for castor_mli alone.

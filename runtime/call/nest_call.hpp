@@ -9,6 +9,7 @@
 #include "ir/types/storage.hpp"
 #include "ir/types/view.hpp"
 #include "runtime/bind/elementwise_step.hpp"
+#include "runtime/call/call_profile.hpp"
 #include "runtime/call/call_tasks.hpp"
 #include "runtime/memory/task_scratch.hpp"
 
@@ -35,8 +36,9 @@ struct CallMemory {
   std::span<const ConstView> inputs;
   std::span<const View> outputs;
   std::byte* scratch = nullptr;
-  CallTasks* tasks = nullptr;     ///< null: all is done by the caller's thread
-  TaskScratch task_scratch = {};  ///< scratch of all tasks but the first
+  CallTasks* tasks = nullptr;      ///< null: all is done by the caller's thread
+  TaskScratch task_scratch = {};   ///< scratch of all tasks but the first
+  CallProfile* profile = nullptr;  ///< gets the times of what is done; null: nobody asks
 };
 
 /// Maximum number of tasks with scratch of their own, for a nest that takes one thread so long.

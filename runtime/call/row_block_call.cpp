@@ -31,7 +31,10 @@ class BlockLoop {
       }
       const int last = rows.rank() - 1;
       const bool is_remainder = step_.extents[last] - rows[last] < step_.rows;
-      run_(is_remainder ? *step_.remainder : *step_.block, {inputs_, outputs_, scratch_});
+      run_(is_remainder ? *step_.remainder : *step_.block, {.inputs = inputs_,
+                                                            .outputs = outputs_,
+                                                            .scratch = scratch_,
+                                                            .profile = memory_.profile});
     }
   }
 

@@ -25,6 +25,15 @@ int64_t ConvolutionOutput::max_elements() const {
   return epilogue_ == nullptr ? std::numeric_limits<int64_t>::max() : epilogue_->max_elements;
 }
 
+int64_t ConvolutionOutput::result_bits() const {
+  if (epilogue_ == nullptr) return 32;
+  int64_t bits = 0;
+  for (size_t k = epilogue_->first_output; k < epilogue_->operands.size(); ++k) {
+    bits += bits_of(epilogue_->operands[k].element);
+  }
+  return bits;
+}
+
 PieceMemory ConvolutionOutput::begin(const OutputPiece& piece, std::byte* scratch) const {
   if (epilogue_ == nullptr) {
     int32_t* data =

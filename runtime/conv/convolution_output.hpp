@@ -72,6 +72,8 @@ class ConvolutionOutput {
 
   /// Results of a piece at most.
   int64_t max_elements() const;
+  /// Bits that are stored for each result: those of i32, or of the epilogue's results.
+  int64_t result_bits() const;
   /// Where the piece is to be written. `scratch` is the task's own, where the convolution's begins.
   PieceMemory begin(const OutputPiece& piece, std::byte* scratch) const;
   /// Where the epilogue's operands are at a piece, for kernels that apply it themselves.

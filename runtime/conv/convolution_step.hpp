@@ -73,6 +73,13 @@ inline CallOperands operands_of(const ConvolutionStep& step, const CallMemory& m
   return operands;
 }
 
+/// Products that are summed for one element of the result.
+inline int64_t products_of_output(const ConvolutionGeometry& geometry) {
+  int64_t products = geometry.group_channels();
+  for (const ConvolutionAxis& axis : geometry.axes) products *= axis.kernel;
+  return products;
+}
+
 /// Shares out `parts` to at most `max` tasks: each calls run.run(begin, end, scratch) once,
 /// `scratch` being that offset of a scratch of its own.
 template <class Run>

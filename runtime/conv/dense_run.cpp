@@ -19,8 +19,21 @@ struct DenseCall {
         weights(bound,
                 {operands[1], data_of(bound.operands.w_zero_point, operands), input_zero_point()},
                 memory.scratch + scratch),
-        output(bound.plan.geometry, step, memory) {
+        output(bound.plan.geometry, step, memory),
+        profile(memory.profile),
+        nest(step.nest) {
+    const WorkTimer timer(profile, nest, Work::pack_weights);
     weights.prepare();
+    if (bound.packed.empty() && !bound.packs_by_tile)
+      timer.done([this] { return packed_weights(); });
+  }
+
+  /// All weights, packed in the call.
+  WorkAmount packed_weights() const {
+    const ConvolutionGeometry& geometry = bound.plan.geometry;
+    const int64_t width = geometry.groups * bound.plan.packed_group_width();
+    return {.bytes_read = geometry.out_channels * products_of_output(geometry),
+            .bytes_written = 4 * width * bound.plan.weight_k_groups()};
   }
 
   int32_t input_zero_point() const {
@@ -33,6 +46,8 @@ struct DenseCall {
   const CallOperands operands;
   CallWeights weights;
   const ConvolutionOutput output;
+  CallProfile* const profile;  ///< null: nobody asks
+  const size_t nest;
 };
 
 /// Runs the channel tiles of a block whose input is packed.
@@ -232,13 +247,50 @@ class DenseRun {
     const PackedBlock block = {part.place, inner, *part.tables, source, scratch};
     const PixelTiles summed = {packed.begin + taken_from_input, packed.end};
     if (bound_.window_sums != jit::WindowSums::none && summed.count() > 0) {
+      const WorkTimer timer(call_.profile, call_.nest, Work::window_sums);
       sum_block(bound_, block, summed);
+      timer.done([&] { return WorkAmount{.bytes_read = source_bytes_of(inner)}; });
     }
+    const WorkTimer timer(call_.profile, call_.nest, Work::block);
     const BlockRun run(call_, block);
     for (int64_t tile = first; tile <= last; ++tile) {
       run.run_tile(tile, tiles_of(tile), tile == first ? taken_from_input : 0);
     }
     if (plan_.transposes()) run.transpose(first, last, pixels);
+    timer.done([&] {
+      int64_t outputs = 0;
+      for (int64_t tile = first; tile <= last; ++tile) {
+        const PixelRange of_tile = part.tables->pixels_of(tiles_of(tile));
+        outputs += (of_tile.end - of_tile.begin) * channels_of(tile);
+      }
+      return amount_of(inner, outputs, last + 1 - first);
+    });
+  }
+
+  // For profiles:
+  int64_t channels_of(int64_t tile) const {
+    return tile + 1 == plan_.channel_tiles ? plan_.last_channels() : plan_.tile.channels;
+  }
+  /// What kernels read and write for a number of results of a part of a block.
+  WorkAmount amount_of(const BlockPlace& inner, int64_t outputs, int64_t channel_tiles) const {
+    const int64_t weights = 4 * plan_.weight_k_groups() * plan_.packed_width(plan_.tile.channels);
+    return {.bytes_read = source_bytes_of(inner) + channel_tiles * weights,
+            .bytes_written = outputs * call_.output.result_bits() / 8,
+            .products = outputs * products_of_output(plan_.geometry)};
+  }
+  /// Input elements that a part of a block takes, padding left out as far as an axis has it all.
+  int64_t inputs_of(const BlockPlace& inner) const {
+    const jit::CacheBlock& block = inner.block;
+    return plan_.slices * plan_.geometry.group_channels() *
+           std::min(input_extent(block.rows, plan_.rows), plan_.rows.input) *
+           std::min(input_extent(block.columns, plan_.columns), plan_.columns.input);
+  }
+  /// Bytes of the source of a part of a block: where it is packed, that part of a whole block's.
+  int64_t source_bytes_of(const BlockPlace& inner) const {
+    if (std::holds_alternative<jit::DirectInput>(plan_.source)) return inputs_of(inner);
+    const auto part =
+        static_cast<double>(inner.block.pixels()) / static_cast<double>(plan_.block.pixels());
+    return static_cast<int64_t>(part * static_cast<double>(plan_.source_bytes()));
   }
 
   /// Of a pixel-vectorised plan.
@@ -268,7 +320,11 @@ class DenseRun {
     std::byte* source = scratch + bound_.parts.source;
     std::byte* to = source + source_bytes_before(plan_, place, inner);
     if (packed_pixels < inner.block.pixels()) {
+      const WorkTimer timer(call_.profile, call_.nest, Work::pack_input);
       pack_input(plan_, bound_.input_packer.get(), input, inner, to, vectors, packed_pixels);
+      timer.done([&] {
+        return WorkAmount{.bytes_read = inputs_of(inner), .bytes_written = source_bytes_of(inner)};
+      });
     }
     return source;
   }

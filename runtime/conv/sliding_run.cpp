@@ -57,6 +57,8 @@ class SlidingRun {
         output_(plan_.geometry, step, memory),
         max_elements_(bound.applies_epilogue ? any_elements : output_.max_elements()),
         panel_lanes_(plan_.panel_lanes()),
+        profile_(memory.profile),
+        nest_(step.nest),
         piece_rows_(plan_.rows.output),
         piece_columns_(plan_.column_parts()),
         products_(bound.products) {
@@ -65,7 +67,9 @@ class SlidingRun {
     for (size_t i = 0; i + 2 < plan_.geometry.axes.size(); ++i) {
       outer_inputs_ *= plan_.geometry.axes[i].input;
     }
+    const WorkTimer timer(profile_, nest_, Work::pack_weights);
     prepare(memory.scratch + scratch);
+    if (bound.packed.empty()) timer.done([this] { return packed_weights(); });
     choose_pieces(tasks);
   }
 
@@ -77,7 +81,12 @@ class SlidingRun {
 
   /// The pieces from `begin` to `end`; `scratch` belongs to the task and is the output's.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
-    for (int64_t number = begin; number < end; ++number) run_piece(piece_of(number), scratch);
+    for (int64_t number = begin; number < end; ++number) {
+      const SlidingPiece piece = piece_of(number);
+      const WorkTimer timer(profile_, nest_, Work::block);
+      run_piece(piece, scratch);
+      timer.done([&] { return amount_of(piece); });
+    }
   }
 
  private:
@@ -93,6 +102,31 @@ class SlidingRun {
   /// outer axes.
   void run_slice(const SlidingPiece& piece, const Code& code, int64_t outer,
                  Arguments& arguments) const;
+
+  // For profiles:
+  WorkAmount packed_weights() const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    return {.bytes_read = geometry.out_channels * products_of_output(geometry),
+            .bytes_written = static_cast<int64_t>(4 * bound_.packed_lanes())};
+  }
+  /// Input, padding left out as far as an axis has it all, and weights; and results.
+  WorkAmount amount_of(const SlidingPiece& piece) const {
+    const ConvolutionGeometry& geometry = plan_.geometry;
+    const int64_t channels = plan_.channel_at(piece.panel_end) - plan_.channel_at(piece.panel);
+    const int64_t rows = piece.row_end - piece.row;
+    const int64_t columns = plan_.column_at(piece.column_end) - plan_.column_at(piece.column);
+    const int64_t inputs =
+        plan_.slices *
+        ceil_div(channels * geometry.group_channels(), geometry.group_out_channels()) *
+        std::min((rows - 1) * plan_.rows.stride + plan_.rows.window(), plan_.rows.input) *
+        std::min((columns - 1) * plan_.columns.stride + plan_.columns.window(),
+                 plan_.columns.input);
+    const int64_t outputs = channels * rows * columns;
+    return {
+        .bytes_read = inputs + 4 * plan_.slices * (piece.panel_end - piece.panel) * panel_lanes_,
+        .bytes_written = outputs * output_.result_bits() / 8,
+        .products = outputs * products_of_output(geometry)};
+  }
 
   int64_t row_pieces() const { return ceil_div(plan_.rows.output, piece_rows_); }
   int64_t column_pieces() const { return ceil_div(plan_.column_parts(), piece_columns_); }
@@ -207,6 +241,8 @@ class SlidingRun {
   const ConvolutionOutput output_;
   const int64_t max_elements_;  ///< results of a piece
   const int64_t panel_lanes_;   ///< of packed weights
+  CallProfile* const profile_;  ///< null: nobody asks
+  const size_t nest_;
   int64_t piece_rows_;
   int64_t piece_columns_;  ///< column parts
   int64_t piece_panels_ = 1;

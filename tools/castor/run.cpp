@@ -9,6 +9,7 @@
 #include "tools/castor/load_function.hpp"
 #include "tools/castor/number_option.hpp"
 #include "tools/castor/observe_options.hpp"
+#include "tools/castor/profile.hpp"
 #include "tools/castor/tensor_files.hpp"
 
 namespace castor::tools {
@@ -22,6 +23,7 @@ struct RunOptions {
   std::vector<std::string> outputs;
   RuntimeOptions runtime;
   int threads = 1;  ///< 0: one for each core
+  bool profile = false;
 };
 
 Outcome check_counts(const Function& function, const RunOptions& options) {
@@ -140,7 +142,13 @@ Status compute(const FunctionPtr& function, const RunOptions& options,
   for (OutputTensor& output : outputs) destinations.push_back(output.view());
   const Result<BoundKernel> bound = kernel->bind(sources, destinations);
   if (!bound) return bound.error();
-  return bound->run(sources, destinations);
+  if (!options.profile) return bound->run(sources, destinations);
+  const Result<Profile> profile = take_profile(*bound, sources, destinations);
+  if (!profile) return profile.error();
+  const auto tier = bound->tier();
+  fmt::print("@{} on {}, {} thread{}: {}", function->name, name_of(*tier), options.threads,
+             options.threads == 1 ? "" : "s", print(*profile));
+  return {};
 }
 
 Outcome run_function(const RunOptions& options) {
@@ -179,7 +187,9 @@ void add_run(CLI::App& app, Action& action) {
   add_isa_option(*command, options->runtime.tier);
   add_core_option(*command, options->runtime.core);
   add_interpret_option(*command, options->runtime.interpret);
-  add_observe_options(*command, options->runtime.observe);
+  command->add_flag("--profile", options->profile,
+                    "call it for half a second, and print where the time goes");
+  add_observe_options(*command, options->runtime);
   command->footer(
       "Types that NumPy lacks travel as raw bits in unsigned integers (bf16 as uint16, 8-bit\n"
       "floats as uint8); elements narrower than a byte as their packed bytes, uint8 of one\n"

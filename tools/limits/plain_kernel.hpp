@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure.hpp"
 #include "jit/target.hpp"
+#include "tools/limits/measure.hpp"
 
-namespace castor::bench {
+namespace castor::limits {
 
 /// Bits of an element loaded and of one stored.
 struct Ratio {
@@ -92,4 +92,4 @@ class PlainKernel {
   Xbyak::CodeGenerator code_;
 };
 
-}  // namespace castor::bench
+}  // namespace castor::limits

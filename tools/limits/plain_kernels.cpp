@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/plain_kernels.hpp"
+#include "tools/limits/plain_kernels.hpp"
 
 #include <algorithm>
 
-namespace castor::bench {
+namespace castor::limits {
 
 namespace {
 
@@ -34,20 +34,20 @@ Kernels keep_fastest(Kernels kernels, const PlainTensors& tensors, const Effort&
 }  // namespace
 
 std::span<const std::unique_ptr<PlainKernel>> PlainKernels::fastest(const Streams& streams,
-                                                                    const Footprint& footprint,
+                                                                    const MovedBytes& moved,
                                                                     const PlainTensors& tensors) {
-  const auto [at, is_new] = fastest_.try_emplace({streams, footprint.bytes});
+  const auto [at, is_new] = fastest_.try_emplace({streams, moved.bytes});
   if (is_new) {
     Kernels all;
-    for (const PlainVariant& variant : plain_variants(streams, jit::host(), footprint.in_memory)) {
+    for (const PlainVariant& variant : plain_variants(streams, jit::host(), moved.in_memory)) {
       auto kernel = std::make_unique<PlainKernel>(streams, variant);
       if (kernel->fraction(tensors) >= min_fraction) all.push_back(std::move(kernel));
     }
     const Effort effort = {
         .batch_ns = 20e3, .budget_ns = 30e6, .rounds_a_group = 4, .min_groups = 1};
-    at->second = keep_fastest(std::move(all), tensors, effort, footprint.in_memory ? 2 : 3);
+    at->second = keep_fastest(std::move(all), tensors, effort, moved.in_memory ? 2 : 3);
   }
   return at->second;
 }
 
-}  // namespace castor::bench
+}  // namespace castor::limits

@@ -8,7 +8,7 @@
 
 #include "ir/support/result.hpp"
 
-namespace castor::bench {
+namespace castor::limits {
 
 /// Anonymous memory, touched, aligned to a huge page (2 MiB). Move only.
 class HugeBuffer {
@@ -35,4 +35,4 @@ class HugeBuffer {
   std::string_view pages_ = "none";
 };
 
-}  // namespace castor::bench
+}  // namespace castor::limits

@@ -6,17 +6,17 @@
 
 #include <string_view>
 
-#include "bench/measure.hpp"
 #include "jit/emit/tile_config.hpp"
 #include "jit/target.hpp"
+#include "tools/limits/measure.hpp"
 
-namespace castor::bench {
+namespace castor::limits {
 
 /// A loop of independent multiplications and additions in registers, of the tier's longest vectors:
 /// vpdpbusd, or, without VNNI, vpmaddwd and vpaddd; with AMX of tile registers: tdpbusd.
-class ConvolutionPeak {
+class ProductPeak {
  public:
-  explicit ConvolutionPeak(jit::Tier tier);
+  explicit ProductPeak(jit::Tier tier);
 
   /// Measures the loop beside other contenders; valid while this object lives.
   Contender contender() const;
@@ -43,4 +43,4 @@ class ConvolutionPeak {
   Xbyak::CodeGenerator code_;
 };
 
-}  // namespace castor::bench
+}  // namespace castor::limits

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace castor::bench {
+namespace castor::limits {
 
 /// One of the things that are measured against each other.
 struct Contender {
@@ -59,4 +59,4 @@ double median_over_groups(size_t groups, const Figure& figure) {
 /// The median of the ratio of two contenders' times; both were measured in turn.
 double median_ratio(const Contender& numerator, const Contender& denominator);
 
-}  // namespace castor::bench
+}  // namespace castor::limits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/plain_kernel.hpp"
+#include "tools/limits/plain_kernel.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace castor::bench {
+namespace castor::limits {
 
 namespace {
 
@@ -244,4 +244,4 @@ Contender PlainKernel::contender(const PlainTensors& tensors) const {
   }};
 }
 
-}  // namespace castor::bench
+}  // namespace castor::limits

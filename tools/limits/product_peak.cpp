@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/convolution_peak.hpp"
+#include "tools/limits/product_peak.hpp"
 
 #include "jit/tile_permission.hpp"
 
-namespace castor::bench {
+namespace castor::limits {
 
 namespace {
 
@@ -20,38 +20,36 @@ constexpr int products_in_flight = 4;
 
 }  // namespace
 
-ConvolutionPeak::ConvolutionPeak(jit::Tier tier) : target_{jit::permitted_tier(tier).tier} {
-  emit();
-}
+ProductPeak::ProductPeak(jit::Tier tier) : target_{jit::permitted_tier(tier).tier} { emit(); }
 
-bool ConvolutionPeak::has_vnni() const {
+bool ProductPeak::has_vnni() const {
   return target_.supports(jit::Feature::avx512_vnni) || target_.supports(jit::Feature::avx_vnni);
 }
 
-int ConvolutionPeak::accumulators() const {
+int ProductPeak::accumulators() const {
   if (has_tiles()) return tile_registers - operands;
   return target_.vector_registers() - operands - (has_vnni() ? 0 : products_in_flight);
 }
 
-Xbyak::Xmm ConvolutionPeak::vector(int index) const {
+Xbyak::Xmm ProductPeak::vector(int index) const {
   return {target_.has_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index};
 }
 
-void ConvolutionPeak::emit_begin() {
+void ProductPeak::emit_begin() {
   for (int i = 0; i < operands + accumulators(); ++i) {
     const Xbyak::Xmm zero = vector(i);
     target_.has_avx512() ? code_.vpxord(zero, zero, zero) : code_.vpxor(zero, zero, zero);
   }
 }
 
-void ConvolutionPeak::emit_tile_begin() {
+void ProductPeak::emit_tile_begin() {
   using Xbyak::util::rax;
   for (int i = 0; i < tile_registers; ++i) tile_config_.set(i, tile_rows, tile_row_bytes);
   code_.mov(rax, reinterpret_cast<size_t>(tile_config_.bytes().data()));
   code_.ldtilecfg(code_.ptr[rax]);  // which sets all tiles to zero
 }
 
-void ConvolutionPeak::emit() {
+void ProductPeak::emit() {
   using namespace Xbyak::util;
   has_tiles() ? emit_tile_begin() : emit_begin();
   Xbyak::Label top;
@@ -66,12 +64,12 @@ void ConvolutionPeak::emit() {
   code_.setProtectModeRE();
 }
 
-void ConvolutionPeak::emit_product(int index) {
+void ProductPeak::emit_product(int index) {
   if (!has_tiles()) return emit_vector_product(index);
   code_.tdpbusd(Xbyak::Tmm(operands + index), Xbyak::Tmm(pixels), Xbyak::Tmm(weights));
 }
 
-void ConvolutionPeak::emit_vector_product(int index) {
+void ProductPeak::emit_vector_product(int index) {
   const Xbyak::Xmm sum = vector(operands + index);
   if (!has_vnni()) {
     const int in_flight = index % products_in_flight;
@@ -85,22 +83,22 @@ void ConvolutionPeak::emit_vector_product(int index) {
   }
 }
 
-Contender ConvolutionPeak::contender() const {
+Contender ProductPeak::contender() const {
   const auto loop = code_.getCode<void (*)(size_t iterations)>();
   return {.run = [loop](size_t repetitions) { loop(repetitions * iterations_a_repetition); }};
 }
 
-double ConvolutionPeak::products() const {
+double ProductPeak::products() const {
   const int of_an_instruction = has_tiles() ? tile_rows * tile_rows * tile_row_bytes
                                             : target_.vector_bits() / (has_vnni() ? 8 : 16);
   return static_cast<double>(of_an_instruction) * accumulators() * rounds_an_iteration *
          iterations_a_repetition;
 }
 
-std::string_view ConvolutionPeak::name() const {
+std::string_view ProductPeak::name() const {
   if (has_tiles()) return "tdpbusd";
   if (has_vnni()) return target_.has_avx512() ? "vpdpbusd zmm" : "vpdpbusd ymm";
   return target_.has_avx512() ? "vpmaddwd, vpaddd zmm" : "vpmaddwd, vpaddd ymm";
 }
 
-}  // namespace castor::bench
+}  // namespace castor::limits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/huge_buffer.hpp"
+#include "tools/limits/huge_buffer.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-namespace castor::bench {
+namespace castor::limits {
 
 namespace {
 constexpr size_t huge_page_bytes = size_t{2} << 20;
@@ -56,4 +56,4 @@ Result<HugeBuffer> HugeBuffer::allocate(size_t bytes) {
   return buffer;
 }
 
-}  // namespace castor::bench
+}  // namespace castor::limits

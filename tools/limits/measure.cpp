@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/measure.hpp"
+#include "tools/limits/measure.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <utility>
 
-namespace castor::bench {
+namespace castor::limits {
 
 namespace {
 
@@ -108,4 +108,4 @@ double median_ratio(const Contender& numerator, const Contender& denominator) {
   });
 }
 
-}  // namespace castor::bench
+}  // namespace castor::limits
