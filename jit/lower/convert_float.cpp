@@ -112,9 +112,8 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     return narrow_f32(builder, prepared, to, saturate_finite ? ConvertOptions{} : options, {});
   }
   if (encodes_in_f16_lanes(builder, from, to, options)) {
-    const LaneId codes = encode_in_f16_lanes(builder, source, to, options);
-    return LaneTensor::encoded(builder, to, {codes, Narrowing::fits_unsigned}, source.as_f32(),
-                               options);
+    const Storable codes = encode_in_f16_lanes(builder, source, to, options);
+    return LaneTensor::encoded(builder, to, codes, source.as_f32(), options);
   }
   if (from == ElementType::f16 && to == ElementType::f8e5m2 && builder.has_f16_lanes() &&
       !saturate_finite) {

@@ -107,8 +107,8 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
     const LaneId exact = builder.integer_to_float(source.as_integer(32), true, LaneType::f32);
     const bool by_upper_half = to == ElementType::bf16 && significant_bits <= 8;
     if (encodes_in_f16_lanes(builder, from, to, options)) {
-      const LaneId codes = encode_in_f16_lanes(builder, source, to, options);
-      return LaneTensor::encoded(builder, to, {codes, Narrowing::fits_unsigned}, exact, options);
+      const Storable codes = encode_in_f16_lanes(builder, source, to, options);
+      return LaneTensor::encoded(builder, to, codes, exact, options);
     }
     if (const auto codes = convert_i16_by_table(builder, source, to, options)) return *codes;
     LaneTensor result = by_f16_lanes ? convert_to_f16_lanes(builder, source, options)

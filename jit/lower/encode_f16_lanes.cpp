@@ -110,6 +110,12 @@ LaneId encode_integer(LaneBuilder& builder, LaneTensor& source, ElementType to, 
                          word(builder, mask));
 }
 
+/// The choice between two codes of an fnuz format leaves what is above them.
+Narrowing narrowing_of_codes(ElementType to) {
+  const bool is_fnuz = info(to).format.specials == FloatSpecials::fnuz;
+  return is_fnuz ? Narrowing::truncate : Narrowing::fits_unsigned;
+}
+
 }  // namespace
 
 bool encodes_in_f16_lanes(const LaneBuilder& builder, ElementType from, ElementType to,
@@ -125,10 +131,11 @@ bool encodes_in_f16_lanes(const LaneBuilder& builder, ElementType from, ElementT
   return fits && has_modes && bits_of(from) == 16 && (!has_nans || has_own_nans);
 }
 
-LaneId encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementType to,
-                           const ConvertOptions& options) {
+Storable encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                             const ConvertOptions& options) {
   const double limit = magnitude_limit(to, options);
-  if (is_whole(source.element())) return encode_integer(builder, source, to, limit);
+  const Narrowing narrowing = narrowing_of_codes(to);
+  if (is_whole(source.element())) return {encode_integer(builder, source, to, limit), narrowing};
   const LaneId bits = source.as_bits();
   const Magnitude magnitude = source.element() == ElementType::f16
                                   ? magnitude_of_f16(builder, bits, limit)
@@ -139,7 +146,7 @@ LaneId encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementType
     codes.lanes =
         builder.select(magnitude.is_nan, builder.add(codes.lanes, word(builder, 1)), codes.lanes);
   }
-  return with_signs(builder, codes, bits, to);
+  return {with_signs(builder, codes, bits, to), narrowing};
 }
 
 }  // namespace castor::jit

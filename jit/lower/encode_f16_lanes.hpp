@@ -12,8 +12,9 @@ namespace castor::jit {
 bool encodes_in_f16_lanes(const LaneBuilder& builder, ElementType from, ElementType to,
                           const ConvertOptions& options);
 
-/// The codes in i16 lanes, upper bits zero, each rounded once. Options are canonical.
-LaneId encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementType to,
-                           const ConvertOptions& options);
+/// The codes in i16 lanes, each rounded once; upper bits are zero but of fnuz formats, whose codes
+/// are whole bytes. Options are canonical.
+Storable encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                             const ConvertOptions& options);
 
 }  // namespace castor::jit

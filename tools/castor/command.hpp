@@ -47,6 +47,7 @@ void add_convert(CLI::App& app, Action& action);
 void add_dump(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_fuzz(CLI::App& app, Action& action);
+void add_prove(CLI::App& app, Action& action);
 void add_onnx(CLI::App& app, Action& action);
 void add_manual(CLI::App& app, Action& action);
 

@@ -67,6 +67,7 @@ int run(int argc, char** argv) {
   add_dump(app, action);
   add_check(app, action);
   add_fuzz(app, action);
+  add_prove(app, action);
   add_onnx(app, action);
   add_manual(app, action);
   try {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "tools/prove/solver/translate.hpp"
 #include "tools/prove/term/evaluate.hpp"
 
@@ -46,24 +48,40 @@ std::vector<Bits> inputs_in(const z3::model& model, Translation& translation,
   return inputs;
 }
 
-z3::solver solver_of(z3::context& context, const Term& truth) {
+z3::solver solver_of(z3::context& context, const Term& truth, Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::any_function) return z3::solver(context);
   return z3::solver(context, has_floats(truth) ? "QF_BVFP" : "QF_BV");
 }
 
-Answer checked(const Term& truth, std::chrono::milliseconds limit) {
-  z3::context context;
-  z3::solver solver = solver_of(context, truth);
-  z3::params parameters(context);
-  parameters.set("timeout", static_cast<unsigned>(limit.count()));
-  solver.set(parameters);
-  Translation translation(context, truth.terms());
-  solver.add((translation(truth) == context.bv_val(1, 1)).simplify());
-  switch (solver.check()) {
-    case z3::unsat: return {.kind = Answer::Kind::never};
-    case z3::unknown: return {.kind = Answer::Kind::unknown, .reason = solver.reason_unknown()};
-    case z3::sat: break;
+Steps steps_of(const z3::solver& solver) {
+  const z3::stats statistics = solver.statistics();
+  for (unsigned i = 0; i < statistics.size(); ++i) {
+    if (statistics.key(i) == "rlimit count") return statistics.uint_value(i);
   }
-  Answer answer{.kind = Answer::Kind::possible};
+  return 0;
+}
+
+Answer checked(const Term& truth, Steps limit, Arithmetic arithmetic) {
+  z3::context context;
+  z3::solver solver = solver_of(context, truth, arithmetic);
+  z3::params parameters(context);
+  parameters.set("rlimit", static_cast<unsigned>(std::min<Steps>(limit, ~unsigned{0})));
+  solver.set(parameters);
+  Translation translation(context, truth.terms(), arithmetic);
+  solver.add((translation(truth) == context.bv_val(1, 1)).simplify());
+  const z3::check_result result = solver.check();
+  Answer answer{.kind = Answer::Kind::possible, .steps = steps_of(solver)};
+  if (result == z3::unsat) answer.kind = Answer::Kind::never;
+  if (result == z3::unknown) {
+    answer.kind = Answer::Kind::unknown;
+    answer.reason = solver.reason_unknown();
+  }
+  if (result != z3::sat) return answer;
+  if (arithmetic == Arithmetic::any_function) {
+    answer.kind = Answer::Kind::unknown;
+    answer.reason = "it depends on what the arithmetic computes";
+    return answer;
+  }
   answer.inputs = inputs_in(solver.get_model(), translation, used_inputs(truth));
   if (evaluate(truth, answer.inputs) != 1) {
     answer.kind = Answer::Kind::unknown;
@@ -74,7 +92,16 @@ Answer checked(const Term& truth, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-Answer can_hold(const Term& truth, std::chrono::milliseconds limit) {
+bool may_be_any_function(const Terms& terms, const Node& node) {
+  constexpr int min_width = 16;
+  if (node.op >= TermOp::float_add && node.op <= TermOp::float_fma) return true;
+  if (node.op != TermOp::mul && node.op != TermOp::udiv && node.op != TermOp::urem) return false;
+  const bool by_constant = terms.node(node.operands[0]).op == TermOp::constant ||
+                           terms.node(node.operands[1]).op == TermOp::constant;
+  return node.width >= min_width && !by_constant;
+}
+
+Answer can_hold(const Term& truth, Steps limit, Arithmetic arithmetic) {
   const auto start = std::chrono::steady_clock::now();
   Answer answer;
   if (truth.is_constant()) {
@@ -84,7 +111,7 @@ Answer can_hold(const Term& truth, std::chrono::milliseconds limit) {
     return answer;
   }
   try {
-    answer = checked(truth, limit);
+    answer = checked(truth, limit, arithmetic);
   } catch (const z3::exception& error) {
     answer.reason = error.msg();
   }
@@ -95,8 +122,8 @@ Answer can_hold(const Term& truth, std::chrono::milliseconds limit) {
 
 std::string smt_lib(const Term& truth) {
   z3::context context;
-  z3::solver solver = solver_of(context, truth);
-  Translation translation(context, truth.terms());
+  z3::solver solver = solver_of(context, truth, Arithmetic::exact);
+  Translation translation(context, truth.terms(), Arithmetic::exact);
   solver.add(translation(truth) == context.bv_val(1, 1));
   return solver.to_smt2();
 }

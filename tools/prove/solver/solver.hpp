@@ -2,13 +2,17 @@
 // Can a term be 1? Asked of z3; no header of z3 is seen by who includes this.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "tools/prove/term/term.hpp"
 
 namespace castor::prove {
+
+/// Steps of z3 (its resource units) before it gives up: unlike seconds, they are the same on a busy
+/// machine. An idle core takes some 5 to 10 million a second.
+using Steps = uint64_t;
 
 struct Answer {
   enum class Kind : uint8_t {
@@ -20,11 +24,24 @@ struct Answer {
   std::vector<Bits> inputs = {};  ///< by input number; 0 where the term does not depend on one
   std::string reason = {};
   double seconds = 0;
+  Steps steps = 0;  ///< that z3 took
 };
+
+/// What arithmetic means to the solver.
+enum class Arithmetic : uint8_t {
+  exact,
+  /// What may_be_any_function is any function of its operands, so that `never` holds whatever it
+  /// computes, and other answers say nothing.
+  any_function,
+};
+
+/// Sums, products, quotients and roots of floats; of integers of at least 16 bits, products and
+/// quotients that are not by constants.
+bool may_be_any_function(const Terms& terms, const Node& node);
 
 /// Decides whether the term, of width 1, can be 1. A `possible` was evaluated on its inputs with
 /// compute(); where that gives 0, the answer is `unknown`.
-Answer can_hold(const Term& truth, std::chrono::milliseconds limit);
+Answer can_hold(const Term& truth, Steps limit, Arithmetic arithmetic = Arithmetic::exact);
 
 /// The query in SMT-LIB 2, for other solvers.
 std::string smt_lib(const Term& truth);

@@ -82,6 +82,10 @@ z3::expr Translation::table(const Node& node) {
   return level.front();
 }
 
+bool Translation::is_abstract(const Node& node) const {
+  return arithmetic_ == Arithmetic::any_function && may_be_any_function(terms_, node);
+}
+
 z3::expr Translation::of_node(const Node& node) {
   const auto a = [&] { return operand(node, 0); };
   const auto b = [&] { return operand(node, 1); };
@@ -90,9 +94,11 @@ z3::expr Translation::of_node(const Node& node) {
     case TermOp::constant: return bits(node.width, node.value);
     case TermOp::input: return input(node.detail, node.width);
     case TermOp::add: return a() + b();
-    case TermOp::mul: return a() * b();
-    case TermOp::udiv: return z3::udiv(a(), b());
-    case TermOp::urem: return z3::urem(a(), b());
+    case TermOp::mul:
+      if (is_abstract(node)) return any_function(node);
+      return a() * b();
+    case TermOp::udiv: return is_abstract(node) ? any_function(node) : z3::udiv(a(), b());
+    case TermOp::urem: return is_abstract(node) ? any_function(node) : z3::urem(a(), b());
     case TermOp::bit_and: return a() & b();
     case TermOp::bit_or: return a() | b();
     case TermOp::bit_xor: return a() ^ b();
@@ -107,6 +113,14 @@ z3::expr Translation::of_node(const Node& node) {
     case TermOp::less_unsigned: return truth(z3::ult(a(), b()));
     case TermOp::less_signed: return truth(z3::slt(a(), b()));
     case TermOp::table: return table(node);
+    case TermOp::float_remainder: return any_function(node);
+    case TermOp::float_add:
+    case TermOp::float_mul:
+    case TermOp::float_div:
+    case TermOp::float_sqrt:
+    case TermOp::float_fma:
+      if (is_abstract(node)) return any_function(node);
+      return of_float_node(node);
     default: return of_float_node(node);
   }
 }
@@ -164,6 +178,19 @@ z3::expr Translation::from_integer(const Node& node, bool is_signed) {
   return float_bits(number(make(context_, rounding, operand(node, 0), sort)), detail.format);
 }
 
+/// Only equal calls are known to be equal. Operands are of the result's width.
+z3::expr Translation::any_function(const Node& node) {
+  const std::string name = fmt::format("{}_{:x}", name_of(node.op), node.detail);
+  const z3::sort sort = context_.bv_sort(node.width);
+  z3::sort_vector domain(context_);
+  z3::expr_vector operands(context_);
+  for (size_t i = 0; i < node.operand_count; ++i) {
+    domain.push_back(sort);
+    operands.push_back(operand(node, i));
+  }
+  return context_.function(name.c_str(), domain, sort)(operands);
+}
+
 z3::expr Translation::of_float_node(const Node& node) {
   const FloatDetail detail = FloatDetail::unpacked(node.detail);
   const FloatFormat format = detail.format;
@@ -185,11 +212,7 @@ z3::expr Translation::of_float_node(const Node& node) {
     case TermOp::float_to_unsigned: return to_integer(node, false);
     case TermOp::signed_to_float: return from_integer(node, true);
     case TermOp::unsigned_to_float: return from_integer(node, false);
-    default: {  // fmod: any function of its operands, so that only equal calls are equal
-      const z3::sort sort = context_.bv_sort(node.width);
-      const std::string name = fmt::format("fmod{}", node.width);
-      return context_.function(name.c_str(), sort, sort, sort)(operand(node, 0), operand(node, 1));
-    }
+    default: return any_function(node);
   }
 }
 

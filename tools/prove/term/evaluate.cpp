@@ -115,4 +115,24 @@ Term substitute(const Term& term, std::span<const Term> inputs, Terms& into) {
   return copies.at(term.id());
 }
 
+Term with_nodes_replaced(const Term& term,
+                         const std::unordered_map<uint32_t, uint32_t>& replacements) {
+  Terms& terms = term.terms();
+  std::unordered_map<uint32_t, Term> copies;
+  for (const uint32_t id : reachable_nodes(std::span(&term, 1))) {
+    const Node node = terms.node(id);  // a copy: the Terms grow
+    const auto replaced = replacements.find(id);
+    if (replaced != replacements.end()) {
+      copies[id] = copies.at(replaced->second);
+    } else if (node.op == TermOp::input) {
+      copies[id] = Term(&terms, id);
+    } else {
+      std::array<Term, max_operands> operands;
+      for (size_t i = 0; i < node.operand_count; ++i) operands[i] = copies.at(node.operands[i]);
+      copies[id] = rebuilt(node, std::span(operands).first(node.operand_count), terms, terms);
+    }
+  }
+  return copies.at(term.id());
+}
+
 }  // namespace castor::prove

@@ -38,6 +38,10 @@ Bits evaluate(const Term& term, std::span<const Bits> inputs);
 /// replacements may belong to another Terms, into which the term is then copied whole.
 Term substitute(const Term& term, std::span<const Term> inputs, Terms& into);
 
+/// The term with nodes replaced by others of its Terms, which do not depend on them.
+Term with_nodes_replaced(const Term& term,
+                         const std::unordered_map<uint32_t, uint32_t>& replacements);
+
 /// Nodes that the roots need, operands before their users.
 std::vector<uint32_t> reachable_nodes(std::span<const Term> roots);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/prove/term/float_terms.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -26,6 +27,13 @@ Term with_nans(FloatFormat format, const Term& bare, const std::array<Term, Coun
 }  // namespace
 
 Term float_add(FloatFormat format, Rounding rounding, const Term& a, const Term& b) {
+  if (a.is_constant() && !b.is_constant()) return float_add(format, rounding, b, a);
+  // x - 0 is x, and x + 0 is x but of -0, unless sums of opposite zeros are -0.
+  const bool adds_zero = b.is_constant(format.sign()) || b.is_constant(0);
+  if (adds_zero && !a.is_constant() && rounding != Rounding::down) {
+    const Term sum = b.is_constant(0) ? if_then_else(is_zero(format, a), like(a, 0), a) : a;
+    return if_then_else(is_nan(format, a), like(a, format.nan()), sum);
+  }
   return made(TermOp::float_add, format.width(), {format, {}, rounding}, a, b);
 }
 Term float_mul(FloatFormat format, Rounding rounding, const Term& a, const Term& b) {

@@ -49,7 +49,7 @@ Term fma(FloatFormat format, Rounding rounding, const Term& a, const Term& b, co
 Term min(FloatFormat format, const Term& a, const Term& b);
 Term max(FloatFormat format, const Term& a, const Term& b);
 Term round(FloatFormat format, Rounding rounding, const Term& a);
-/// Of a NaN: sign, quiet, the payload's upper bits.
+/// A NaN keeps its sign, becomes quiet and keeps the payload's upper bits.
 Term convert(FloatFormat from, FloatFormat to, Rounding rounding, const Term& a);
 
 }  // namespace x86

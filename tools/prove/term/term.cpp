@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/prove/term/term.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <string_view>

@@ -74,8 +74,8 @@ struct Node {
   uint8_t operand_count = 0;
   std::array<uint32_t, max_operands> operands = {};
   uint64_t detail = 0;  ///< extract: lowest bit; table, input: number; floats: FloatDetail
-  Bits value = 0;       ///< of a constant
-  uint64_t hash = 0;    ///< of the whole term, the same in each process; see canonical.hpp
+  Bits value = 0;       ///< that a constant has
+  uint64_t hash = 0;    ///< covers the whole term; the same in each process
 };
 
 class Terms;
@@ -95,7 +95,7 @@ class Term {
   bool is_constant() const { return op() == TermOp::constant; }
   /// Whether it is the constant `value`, all ones where that is ~0.
   bool is_constant(Bits value) const;
-  Bits value() const { return node().value; }  ///< of a constant
+  Bits value() const { return node().value; }  ///< that a constant has
   /// Whether two handles have the same node: equal functions, though not all of them.
   bool same_as(const Term& other) const { return id_ == other.id_; }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores: how lanes become elements.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "tools/prove/lane/step.hpp"
+
+namespace castor::prove {
+
+using jit::Narrowing;
+using jit::ThresholdTable;
+
+namespace {
+
+/// The lane clamped, as a signed number, to `bits` bits that are signed or not.
+Term clamped(const Term& lane, int bits, bool is_signed) {
+  if (bits >= lane.width() && is_signed) return lane;
+  const Bits high = is_signed ? low_mask(bits - 1) : low_mask(std::min(bits, lane.width() - 1));
+  const Bits low = is_signed ? ~low_mask(bits - 1) : 0;
+  return max_signed(min_signed(lane, like(lane, high)), like(lane, low));
+}
+
+/// Bits to which a store clamps: elements narrower than a byte are codes unless they are integers.
+int clamped_bits(ElementType element) {
+  return is_integer(element) ? bits_of(element) : jit::lane_bits_of(element);
+}
+
+Term requiring_fit(LaneStep& step, ElementType element, bool is_signed) {
+  step.require(equal(step.a, clamped(step.a, bits_of(element), is_signed)));
+  return step.a;
+}
+
+Term high_half(const Term& lane) { return extract(lane, lane.width() / 2, lane.width() / 2); }
+
+/// The lane holds an i16: the sign in bit 15, the magnitude's code from 7 - mantissa bits on. With
+/// one zero, the code has 8 bits, of which the highest is that of NaN.
+Term signed_code(LaneStep& step, ElementType element) {
+  const Term i16 = truncate(step.a, 16);
+  step.require(equal(step.a, extend_sign(i16, step.a.width())));
+  const int first = 7 - info(element).format.mantissa_bits;
+  const Term sign = bit(i16, 15);
+  if (info(element).format.specials != FloatSpecials::fnuz) {
+    return concat(sign, extract(i16, first, bits_of(element) - 1));
+  }
+  const Term code = extract(i16, first, 8);
+  const Term is_signed = sign & not_equal(code & 0x7f, like(code, 0));
+  return code + concat(is_signed, step.terms.constant(7, 0));
+}
+
+/// The code in bits 8 to 15, and the sign in another lane's highest bit; with one zero, a code of 0
+/// has none.
+Term magnitude_code(LaneStep& step, ElementType element) {
+  const int bits = bits_of(element);
+  const Term code = extract(step.a, 8, 8);
+  step.require(equal(step.a, shift_left(extend_zero(code, step.a.width()), 8)));
+  if (!step.b) return truncate(code, bits);
+  const bool has_one_zero = info(element).format.specials == FloatSpecials::fnuz;
+  const Term bare_sign = bit(step.b, step.b.width() - 1);
+  const Term sign = has_one_zero ? bare_sign & not_equal(code, like(code, 0)) : bare_sign;
+  return truncate(code, bits) | concat(sign, step.terms.constant(bits - 1, 0));
+}
+
+/// f16 to its upper half, nearest even; infinities and NaNs stay.
+Term f16_to_e5m2(LaneStep& step) {
+  const Term number = truncate(step.a, 16);
+  const Term magnitude = magnitude_of(f16_format, number);
+  const Term is_special = at_most_unsigned(like(magnitude, f16_format.infinity()), magnitude);
+  step.require(~(is_nan(f16_format, number) & equal(number & f16_format.quiet_bit(), 0)));
+  const Term upper = extract(number, 8, 8);
+  const Term lower = extract(number, 0, 8) | extend_zero(bit(number, 8), 8);
+  const Term is_up = ~is_special & less_unsigned(like(lower, 0x80), lower);
+  return upper + extend_zero(is_up, 8);
+}
+
+/// Codes by the low 9 bits; bit 15 is the sign of all.
+Term nine_bits(const jit::ByteTable& table, const Term& number) {
+  const Term both = entry_of(table, truncate(number, 8), 16);
+  const Term code = if_then_else(bit(number, 8), extract(both, 8, 8), extract(both, 0, 8));
+  return code | concat(bit(number, 15), number.terms().constant(7, 0));
+}
+
+/// Signed lanes are clamped to the table's index, but for those of 64 bits, which must fit.
+Term looked_up_byte(LaneStep& step, const jit::ByteTable& table) {
+  if (step.inst.narrowing == Narrowing::look_up_u8) {
+    step.require(equal(step.a, clamped(step.a, 8, false)));
+    return entry_of(table, truncate(step.a, 8), 8);
+  }
+  const Term index = clamped(step.a, table.index_bits, true);
+  if (step.a.width() == 64) step.require(equal(step.a, index));
+  std::vector<uint64_t> codes;
+  for (size_t i = 0; i < size_t{1} << table.index_bits; ++i) {
+    codes.push_back(table.entries[i] & 0xff);
+  }
+  return step.terms.table(codes, 8, truncate(index, table.index_bits));
+}
+
+/// Lanes as wide as the element are stored as they are; a store of an element narrower than a byte
+/// may take its lanes' upper bits for zeros.
+Term stored_as_is(LaneStep& step, ElementType element) {
+  const bool upper_bits_are_zero = step.inst.narrowing == Narrowing::fits_unsigned ||
+                                   step.inst.narrowing == Narrowing::saturate_to_unsigned;
+  const Term code = resize_zero(step.a, bits_of(element));
+  if (upper_bits_are_zero) step.require(equal(step.a, resize_zero(code, step.a.width())));
+  return code;
+}
+
+}  // namespace
+
+Term encoded_by_thresholds(const ThresholdTable& table, const Term& number) {
+  Terms& terms = number.terms();
+  const Term negative = bit(number, 15);
+  const Term magnitude = number & 0x7fff;
+  const Term is_nan = less_unsigned(like(magnitude, table.infinity), magnitude);
+  const Term bounded = min_unsigned(magnitude, like(magnitude, table.max));
+  const Term base = like(bounded, table.base);
+  const Term from_base = if_then_else(less_unsigned(bounded, base), like(base, 0), bounded - base);
+  Term index = truncate(shift_right(from_base, table.shift), 8);
+  Term low_bits = truncate(number, 8) & low_mask(table.shift);
+  if (table.sign == ThresholdTable::selects) {
+    index = if_then_else(negative, index + jit::first_negative_bucket, index);
+    low_bits = if_then_else(negative, like(low_bits, low_mask(table.shift)) - low_bits, low_bits);
+  }
+  const Term bucket = entry_of(table.buckets, index, 16);
+  const Term next = at_most_unsigned(extract(bucket, 8, 8), low_bits);
+  Term code = extract(bucket, 0, 8) + extend_zero(next, 8);
+  const Term constant_nan = terms.constant(8, table.nan_code);
+  if (table.nan == ThresholdTable::with_sign) code = if_then_else(is_nan, constant_nan, code);
+  if (table.nan == ThresholdTable::with_sign_and_payload) {
+    const int below_quiet = table.infinity == 0x7f80 ? 5 : 8;  // bf16, else f16
+    code = if_then_else(is_nan, constant_nan ^ extend_zero(bit(number, below_quiet), 8), code);
+  }
+  const Term sign = if_then_else(negative, terms.constant(8, table.sign_bit), terms.constant(8, 0));
+  switch (table.sign) {
+    case ThresholdTable::selects: break;
+    case ThresholdTable::copied: code = code ^ sign; break;
+    case ThresholdTable::negative_is_zero:
+      code = if_then_else(negative, like(code, 0), code);
+      break;
+    case ThresholdTable::copied_unless_zero:
+      code = if_then_else(equal(code, 0), code, code | sign);
+      break;
+  }
+  return table.nan == ThresholdTable::constant ? if_then_else(is_nan, constant_nan, code) : code;
+}
+
+Term stored_element(LaneStep& step, ElementType element) {
+  const Term& a = step.a;
+  const auto byte_table = [&]() -> const jit::ByteTable& {
+    return step.program.tables[static_cast<size_t>(step.inst.table)];
+  };
+  const auto thresholds = [&]() -> const ThresholdTable& {
+    return step.program.threshold_tables[static_cast<size_t>(step.inst.table)];
+  };
+  const int bits = bits_of(element);
+  const auto low = [bits](const Term& wide) { return resize_zero(wide, bits); };
+  const bool as_is = a.width() == jit::lane_bits_of(element) && !jit::encodes(step.inst.narrowing);
+  if (as_is && !jit::looks_up(step.inst.narrowing)) return stored_as_is(step, element);
+  switch (step.inst.narrowing) {
+    case Narrowing::look_up_16: return entry_of(byte_table(), a, 16);
+    case Narrowing::look_up_upper_16:
+      return concat(entry_of(byte_table(), a, 16), step.terms.constant(16, 0));
+    case Narrowing::encode_16_bits:
+      return low(encoded_by_thresholds(thresholds(), truncate(a, 16)));
+    case Narrowing::encode_high_half: return low(encoded_by_thresholds(thresholds(), high_half(a)));
+    case Narrowing::signed_code: return signed_code(step, element);
+    case Narrowing::f16_to_e5m2: return f16_to_e5m2(step);
+    case Narrowing::magnitude_code: return magnitude_code(step, element);
+    case Narrowing::look_up_i8:
+    case Narrowing::look_up_u8: return low(looked_up_byte(step, byte_table()));
+    case Narrowing::look_up_9_bits: return low(nine_bits(byte_table(), truncate(a, 16)));
+    case Narrowing::truncate: return low(a);
+    case Narrowing::high_half: return low(high_half(a));
+    case Narrowing::saturate_to_signed: return low(clamped(a, clamped_bits(element), true));
+    case Narrowing::saturate_to_unsigned: return low(clamped(a, clamped_bits(element), false));
+    case Narrowing::fits_signed: return low(requiring_fit(step, element, true));
+    case Narrowing::fits_unsigned: return low(requiring_fit(step, element, false));
+    case Narrowing::from_unsigned: return low(min_unsigned(a, like(a, low_mask(bits))));
+  }
+  return {};
+}
+
+}  // namespace castor::prove

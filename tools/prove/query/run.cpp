@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/prove/query/run.hpp"
+
+#include <numeric>
+
+#include "tools/prove/term/canonical.hpp"
+
+namespace castor::prove {
+
+size_t Tally::total() const {
+  return std::accumulate(by_status.begin(), by_status.end(), size_t{});
+}
+
+Prover::Prover(Results known, const Effort& effort, Again again)
+    : results_(std::move(known)), effort_(effort), again_(std::move(again)) {}
+
+Verdict Prover::decided(const Query& query, uint64_t hash) {
+  const std::optional<Results::Entry> known = results_.find(hash);
+  if (known && !again_(hash, *known)) {
+    return {.status = known->status,
+            .reason = "as in the results",
+            .inputs = {},
+            .is_costly = known->is_costly};
+  }
+  Verdict verdict = decide(query, effort_);
+  ++tally_.decided;
+  tally_.seconds += verdict.seconds;
+  const bool is_decided = verdict.status != Status::open && verdict.status != Status::wrong;
+  const bool was_decided = known && known->status != Status::open;
+  if (was_decided && !is_decided) ++contradictions_;
+  if (is_decided || (!known && verdict.status == Status::open)) {
+    results_.set(hash, {verdict.status, verdict.is_costly});
+  }
+  return verdict;
+}
+
+void Prover::prove(const Subject& subject, jit::Tier tier,
+                   const std::function<void(const Finding&)>& report) {
+  Terms terms;
+  const Result<Query> query = query_of(subject, tier, terms);
+  if (!query) {
+    const Finding finding{subject, tier, {.reason = query.error().message, .inputs = {}}};
+    ++tally_.by_status[static_cast<size_t>(Status::open)];
+    return report(finding);
+  }
+  const uint64_t hash = canonical_hash(query->is_wrong);
+  auto found = seen_.find(hash);
+  if (found == seen_.end()) {
+    found = seen_.emplace(hash, decided(*query, hash)).first;
+    ++tally_.distinct;
+    if (found->second.status != Status::wrong) {
+      met_.set(hash, {found->second.status, found->second.is_costly});
+    }
+  }
+  const Verdict& verdict = found->second;
+  ++tally_.by_status[static_cast<size_t>(verdict.status)];
+  if (verdict.status == Status::open || verdict.status == Status::wrong) {
+    report({subject, tier, verdict, &*query});
+  }
+}
+
+Prover::Again sample_of(uint64_t seed, uint64_t parts) {
+  constexpr uint64_t costly_share = 50;
+  return [seed, parts](uint64_t hash, const Results::Entry& known) {
+    if (known.status == Status::open) return false;
+    uint64_t x = hash ^ seed * 0x9e3779b97f4a7c15;  // SplitMix64
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return (x ^ (x >> 31)) % (parts * (known.is_costly ? costly_share : 1)) == 0;
+  };
+}
+
+}  // namespace castor::prove

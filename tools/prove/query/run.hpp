@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proving many subjects on many tiers: each distinct query once.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <unordered_map>
+
+#include "tools/prove/query/results.hpp"
+
+namespace castor::prove {
+
+/// A subject on a tier with what was found.
+struct Finding {
+  const Subject& subject;
+  jit::Tier tier;
+  Verdict verdict;
+  const Query* query = nullptr;  ///< null where it could not be made
+};
+
+/// Counts of subject x tier by status.
+struct Tally {
+  std::array<size_t, 5> by_status = {};
+  size_t distinct = 0;  ///< queries that differ
+  size_t decided = 0;   ///< how many of them were decided in this run
+  double seconds = 0;   ///< that deciding took
+
+  size_t total() const;
+  size_t of(Status status) const { return by_status[static_cast<size_t>(status)]; }
+};
+
+/// Proves subjects one by one and remembers queries that it has seen.
+class Prover {
+ public:
+  /// Whether a query whose result is known is decided again nevertheless.
+  using Again = std::function<bool(uint64_t hash, const Results::Entry& known)>;
+
+  Prover(Results known, const Effort& effort, Again again);
+
+  /// `report` is called where the verdict is open or wrong, or differs from what was known.
+  void prove(const Subject& subject, jit::Tier tier,
+             const std::function<void(const Finding&)>& report);
+
+  const Tally& tally() const { return tally_; }
+  /// What was known and what was found.
+  const Results& results() const { return results_; }
+  /// What was met in this run alone.
+  const Results& met() const { return met_; }
+  /// Queries whose known result was not found again.
+  size_t contradictions() const { return contradictions_; }
+
+ private:
+  Verdict decided(const Query& query, uint64_t hash);
+
+  Results results_;
+  Results met_;
+  const Effort effort_;
+  const Again again_;
+  std::unordered_map<uint64_t, Verdict> seen_;
+  Tally tally_;
+  size_t contradictions_ = 0;
+};
+
+/// The sample that a seed draws: one in `parts` of the queries that are decided, of costly ones one
+/// in 50 * parts.
+Prover::Again sample_of(uint64_t seed, uint64_t parts);
+
+}  // namespace castor::prove

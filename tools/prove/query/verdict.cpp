@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/prove/query/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tools/prove/query/cases.hpp"
+#include "tools/prove/solver/solver.hpp"
+#include "tools/prove/term/evaluate.hpp"
+#include "tools/prove/term/exhaust.hpp"
+#include "tools/prove/term/sweep.hpp"
+
+namespace castor::prove {
+namespace {
+
+constexpr std::array<std::string_view, 5> names = {"proved", "exhausted", "identity", "open",
+                                                   "wrong"};
+
+/// Inputs of so few bits are run rather than proved: all of them take less than a second.
+constexpr int few_bits = 16;
+constexpr int max_exhausted_bits = 32;
+constexpr uint64_t many_steps = 2'000'000;
+
+bool has_arithmetic(const Term& term) {
+  const Terms& terms = term.terms();
+  return std::ranges::any_of(reachable_nodes(std::span(&term, 1)), [&](uint32_t id) {
+    return may_be_any_function(terms, terms.node(id));
+  });
+}
+
+/// Calls the steps in order until one decides.
+class Decision {
+ public:
+  Decision(const Query& query, const Effort& effort) : query_(query), effort_(effort) {}
+
+  Verdict run() {
+    const int bits = input_bits(query_.is_wrong);
+    const bool computes = has_arithmetic(query_.specified);
+    if (query_.is_wrong.is_constant(0)) {
+      settle(computes ? Status::identity : Status::proved);
+    } else if (bits > few_bits || !exhaust()) {
+      prove(bits, computes);
+    }
+    return std::move(verdict_);
+  }
+
+ private:
+  void prove(int bits, bool computes) {
+    merged_ = with_equal_nodes_merged(query_.is_wrong);
+    if (merged_.is_constant(0)) return settle(computes ? Status::identity : Status::proved);
+    if (computes && holds_for_any_arithmetic()) return settle(Status::identity);
+    if (ask_solver() || ask_by_cases()) return;
+    if (bits > few_bits && bits <= max_exhausted_bits) exhaust();
+    verdict_.is_costly = true;
+  }
+
+  /// One operand's exponents or leading bits one by one, each as a question of its own.
+  bool ask_by_cases() {
+    if (query_.operands.size() != 1 || !has_cases(query_.operands[0])) return false;
+    size_t cases = 0;
+    bool is_refuted = false;
+    const auto decide_case = [&](const Case& one) {
+      ++cases;
+      const Term is_wrong = substitute(query_.is_wrong, std::span(&one.bits, 1), one.bits.terms());
+      const Answer answer = can_hold(one.condition & is_wrong, effort_.case_steps);
+      verdict_.seconds += answer.seconds;
+      is_refuted = answer.kind == Answer::Kind::possible;
+      if (is_refuted) refute({evaluate(one.bits, answer.inputs)});
+      return answer.kind == Answer::Kind::never;
+    };
+    const bool all = for_each_case(query_.operands[0], query_.result, decide_case);
+    verdict_.is_costly = true;
+    if (all) settle(Status::proved);
+    if (!all && !is_refuted) verdict_.reason += fmt::format("; case {} not decided", cases);
+    return all || is_refuted;
+  }
+
+  bool holds_for_any_arithmetic() {
+    const Answer answer = can_hold(merged_, effort_.solver_steps, Arithmetic::any_function);
+    note("any arithmetic", answer);
+    return answer.kind == Answer::Kind::never;
+  }
+
+  bool ask_solver() {
+    const Answer answer = can_hold(merged_, effort_.solver_steps);
+    note("solver", answer);
+    if (answer.kind == Answer::Kind::never) settle(Status::proved);
+    if (answer.kind == Answer::Kind::possible) refute(answer.inputs);
+    return answer.kind != Answer::Kind::unknown;
+  }
+
+  /// Whether running all inputs decided.
+  bool exhaust() {
+    const auto start = std::chrono::steady_clock::now();
+    const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
+    const Exhaustion all =
+        run_on_all_inputs(query_.is_wrong, [&] { return passed() < effort_.exhaustion; });
+    const double seconds = std::chrono::duration<double>(passed()).count();
+    verdict_.seconds += seconds;
+    if (all.inputs) {
+      refute(*all.inputs);
+    } else if (all.complete) {
+      settle(Status::exhausted);
+    } else {
+      verdict_.reason += fmt::format("{}not all inputs run in {:.0f} s",
+                                     verdict_.reason.empty() ? "" : "; ", seconds);
+    }
+    return all.complete;
+  }
+
+  void settle(Status status) {
+    verdict_.status = status;
+    verdict_.reason.clear();
+  }
+
+  void refute(const std::vector<Bits>& inputs) {
+    settle(Status::wrong);
+    verdict_.inputs = inputs;
+  }
+
+  void note(std::string_view what, const Answer& answer) {
+    verdict_.seconds += answer.seconds;
+    verdict_.is_costly = verdict_.is_costly || answer.steps > many_steps;
+    verdict_.reason += fmt::format("{}{}: {}, {:.0f} s", verdict_.reason.empty() ? "" : "; ", what,
+                                   answer.reason, answer.seconds);
+  }
+
+  const Query& query_;
+  Term merged_;
+  const Effort& effort_;
+  Verdict verdict_;
+};
+
+}  // namespace
+
+std::string_view name_of(Status status) { return names[static_cast<size_t>(status)]; }
+
+std::optional<Status> status_named(std::string_view name) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Status>(i);
+  }
+  return std::nullopt;
+}
+
+Verdict decide(const Query& query, const Effort& effort) { return Decision(query, effort).run(); }
+
+}  // namespace castor::prove
